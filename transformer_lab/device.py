@@ -1,0 +1,48 @@
+"""Which device the course computes on."""
+
+import os
+
+import torch
+
+
+def device():
+    """Return the device to compute on.
+
+    ``TRANSFORMER_LAB_DEVICE`` decides if it is set; otherwise the first of CUDA, MPS and CPU that is there.
+
+    Returns
+    -------
+    torch.device
+
+    Raises
+    ------
+    ValueError
+        If ``TRANSFORMER_LAB_DEVICE`` is not the name of a device.
+    RuntimeError
+        If it names a device that this machine does not have. A device that was asked for is never
+        silently replaced by the CPU.
+
+    Examples
+    --------
+    >>> import torch, transformer_lab as tl
+    >>> torch.zeros(2, device=tl.device()).shape
+    torch.Size([2])
+    """
+    asked = os.environ.get("TRANSFORMER_LAB_DEVICE")
+    if not asked:
+        if torch.cuda.is_available():
+            return torch.device("cuda")
+        return torch.device("mps" if torch.backends.mps.is_available() else "cpu")
+    try:
+        found = torch.device(asked)
+    except RuntimeError as error:
+        raise ValueError(
+            f"TRANSFORMER_LAB_DEVICE must name a device such as cpu, cuda, cuda:1 or mps, got {asked!r}"
+        ) from error
+    try:
+        torch.empty(1, device=found)
+    except (RuntimeError, AssertionError, NotImplementedError) as error:
+        raise RuntimeError(
+            f"TRANSFORMER_LAB_DEVICE must name a device of this machine, got {asked!r}, which is not there"
+        ) from error
+    return found

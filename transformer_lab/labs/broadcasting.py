@@ -1,0 +1,70 @@
+"""The broadcasting lab: two shapes, aligned from the right."""
+
+import torch
+import traitlets
+
+from .lab import Lab, script, style
+
+
+class BroadcastingLab(Lab):
+    """See how two shapes combine, elementwise or as a matrix product, or why they do not.
+
+    Parameters
+    ----------
+    a, b : sequence of int
+        The two shapes: at most 8 axes, sizes from 0 to 10⁹.
+    mode : {"elementwise", "matmul"}
+    index : sequence of int, optional
+        The element of the result that is chosen; the first when left out.
+
+    Attributes
+    ----------
+    result_shape : tuple of int
+        What PyTorch says the result's shape is. Reading it raises ``ValueError`` where the shapes do not fit.
+
+    Examples
+    --------
+    >>> lab = BroadcastingLab((3, 1), (4,))
+    >>> lab
+    BroadcastingLab(a=(3, 1), b=(4,), mode='elementwise')
+    >>> lab.result_shape
+    (3, 4)
+    """
+
+    _esm = script("broadcasting")
+    _css = style("broadcasting")
+    shown = ("a", "b", "mode")
+
+    a = traitlets.List(traitlets.Int()).tag(sync=True)
+    b = traitlets.List(traitlets.Int()).tag(sync=True)
+    mode = traitlets.Unicode().tag(sync=True)
+    index = traitlets.List(traitlets.Int()).tag(sync=True)
+
+    def __init__(self, a=(3, 1), b=(4,), mode="elementwise", index=()):
+        super().__init__(a=list(a), b=list(b), mode=mode, index=list(index))
+
+    @traitlets.validate("a", "b")
+    def _check_shape(self, proposal):
+        shape = proposal.value
+        if len(shape) > 8 or any(not 0 <= size <= 10**9 for size in shape):
+            raise ValueError(
+                f"{proposal.trait.name} must have at most 8 axes of sizes from 0 to 10**9, got {tuple(shape)}"
+            )
+        return shape
+
+    @traitlets.validate("mode")
+    def _check_mode(self, proposal):
+        if proposal.value not in ("elementwise", "matmul"):
+            raise ValueError(f"mode must be 'elementwise' or 'matmul', got {proposal.value!r}")
+        return proposal.value
+
+    @property
+    def result_shape(self):
+        # On the meta device a tensor has a shape and no numbers: any size costs nothing.
+        a, b = (torch.empty(shape, device="meta") for shape in (self.a, self.b))
+        try:
+            return tuple((torch.matmul(a, b) if self.mode == "matmul" else a + b).shape)
+        except RuntimeError as error:
+            raise ValueError(
+                f"a and b must have shapes that fit, got {tuple(self.a)} and {tuple(self.b)}: {error}"
+            ) from None

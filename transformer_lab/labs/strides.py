@@ -1,0 +1,105 @@
+"""The strides lab: one storage, and the tensors that read it."""
+
+import ast
+import math
+
+import torch
+import traitlets
+
+from .lab import Lab, script, style
+
+MOST_ELEMENTS = 64
+OPERATIONS = ("view", "reshape", "flatten", "transpose", "t", "permute", "contiguous", "squeeze", "unsqueeze", "expand")
+
+
+class StridesLab(Lab):
+    """Follow a chain of operations from ``torch.arange(n).view(shape)`` through storage, shape and strides.
+
+    Parameters
+    ----------
+    shape : sequence of int
+        Shape of the first tensor: at most 5 axes and 64 elements, sizes from 1.
+    chain : str
+        Operations as code, such as ``".transpose(0, 1).view(6)"`` or ``"[:, ::2]"``.
+    index : sequence of int, optional
+        The element of the last tensor that is chosen; the first when left out.
+
+    Attributes
+    ----------
+    tensor : Tensor
+        What the chain gives, computed by PyTorch. Reading it raises what PyTorch raises where the chain fails.
+
+    Examples
+    --------
+    >>> lab = StridesLab(shape=(2, 3), chain=".transpose(0, 1)")
+    >>> lab
+    StridesLab(shape=(2, 3), chain='.transpose(0, 1)')
+    >>> lab.tensor
+    tensor([[0, 3],
+            [1, 4],
+            [2, 5]])
+    """
+
+    _esm = script("strides")
+    _css = style("strides")
+    shown = ("shape", "chain")
+
+    shape = traitlets.List(traitlets.Int()).tag(sync=True)
+    chain = traitlets.Unicode().tag(sync=True)
+    index = traitlets.List(traitlets.Int()).tag(sync=True)
+
+    def __init__(self, shape=(2, 3, 4), chain=".transpose(1, 2)", index=()):
+        super().__init__(shape=list(shape), chain=chain, index=list(index))
+
+    @traitlets.validate("shape")
+    def _check_shape(self, proposal):
+        shape = proposal.value
+        if len(shape) > 5 or any(size < 1 for size in shape) or math.prod(shape) > MOST_ELEMENTS:
+            raise ValueError(
+                f"shape must have at most 5 axes of size 1 or more and {MOST_ELEMENTS} elements, got {tuple(shape)}"
+            )
+        return shape
+
+    @traitlets.validate("chain")
+    def _check_chain(self, proposal):
+        _parse(proposal.value)
+        return proposal.value
+
+    @property
+    def tensor(self):
+        x = torch.arange(math.prod(self.shape)).view(*self.shape)
+        for name, arguments in _parse(self.chain):
+            x = x[arguments] if name == "index" else getattr(x, name)(*arguments)
+        return x
+
+
+def _parse(chain):
+    """Read ``".view(2, 3)[0]"`` as ``[("view", (2, 3)), ("index", 0)]``, without running any of it."""
+    steps = []
+    try:
+        node = ast.parse(f"x{chain.strip().removeprefix('x')}", mode="eval").body
+        while not isinstance(node, ast.Name):
+            if isinstance(node, ast.Subscript):
+                steps.append(("index", _literal(node.slice)))
+                node = node.value
+            elif isinstance(node, ast.Call) and node.func.attr in OPERATIONS and not node.keywords:
+                steps.append((node.func.attr, tuple(_literal(argument) for argument in node.args)))
+                node = node.func.value
+            else:
+                raise ValueError
+    except (SyntaxError, ValueError, AttributeError):
+        raise ValueError(
+            f"chain must be operations like .transpose(0, 1)[:, ::2], of {', '.join(OPERATIONS)} and [ ], got {chain!r}"
+        ) from None
+    return steps[::-1]
+
+
+def _literal(node):
+    if isinstance(node, ast.Tuple):
+        return tuple(_literal(item) for item in node.elts)
+    if isinstance(node, ast.Slice):
+        return slice(*(part and ast.literal_eval(part) for part in (node.lower, node.upper, node.step)))
+    value = ast.literal_eval(node)
+    if value is not ... and (isinstance(value, bool) or not isinstance(value, int)):
+        raise ValueError
+    return value

@@ -1,0 +1,50 @@
+"""Positions: numbers that tell a token where it stands."""
+
+import torch
+
+
+def sinusoidal_positions(seq, d_model, *, device=None):
+    """Return the fixed position vectors of the original Transformer.
+
+    Feature ``2i`` of position ``p`` is ``sin(p / 10000^(2i / d_model))`` and feature ``2i + 1`` is the cosine
+    of the same angle: sine and cosine alternate, and each pair turns more slowly than the one before it.
+
+    Parameters
+    ----------
+    seq : int
+        Number of positions, 0 or more.
+    d_model : int
+        Number of features, 1 or more. When it is odd, the last sine has no cosine beside it.
+    device : torch.device, optional
+
+    Returns
+    -------
+    Tensor, shape (seq, d_model)
+        float32, computed in float64 so that late positions stay exact. It has no rows when ``seq`` is 0.
+
+    Raises
+    ------
+    TypeError
+        If a size is not an integer.
+    ValueError
+        If a size is too small.
+
+    References
+    ----------
+    Vaswani et al., "Attention Is All You Need", 2017, section 3.5.
+
+    Examples
+    --------
+    >>> sinusoidal_positions(2, 4)
+    tensor([[0.0000, 1.0000, 0.0000, 1.0000],
+            [0.8415, 0.5403, 0.0100, 0.9999]])
+    """
+    for name, value, least in (("seq", seq, 0), ("d_model", d_model, 1)):
+        if isinstance(value, bool) or not isinstance(value, int):
+            raise TypeError(f"{name} must be an integer, got {value!r}")
+        if value < least:
+            raise ValueError(f"{name} must be at least {least}, got {value}")
+    even = torch.arange(0, d_model, 2, dtype=torch.float64)
+    angle = torch.arange(seq, dtype=torch.float64)[:, None] / 10000 ** (even / d_model)
+    pairs = torch.stack((angle.sin(), angle.cos()), dim=-1)  # (seq, pairs, 2)
+    return pairs.flatten(1)[:, :d_model].to(device=device, dtype=torch.float32)

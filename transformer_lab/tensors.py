@@ -1,0 +1,135 @@
+"""Look at tensors: their values, printed the same on every device, and their layout in storage."""
+
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+
+
+def show(x, axes=None, *, digits=4):
+    """Print a tensor: its axes by name, its dtype, its values.
+
+    The text is the same on every device: values are brought to the CPU and rounded to ``digits`` places,
+    coarse enough to hide the rounding in which devices differ; a negative zero prints as zero.
+
+    Parameters
+    ----------
+    x : Tensor, any shape
+    axes : str or sequence of str, optional
+        One name per axis, such as ``"batch q_len d_head"``.
+    digits : int, optional
+        Decimal places of floating-point values.
+
+    Raises
+    ------
+    TypeError
+        If ``x`` is not a tensor.
+    ValueError
+        If the number of names is not the number of axes.
+
+    Examples
+    --------
+    >>> show(torch.tensor([[0.5, -0.25, 0.0], [1.0, 2.0, 3.0]]), "q_len k_len")
+    q_len 2 × k_len 3 · float32
+    [[ 0.5000 -0.2500  0.0000]
+     [ 1.0000  2.0000  3.0000]]
+    >>> show(torch.arange(3) == 1)
+    (3,) · bool
+    [False  True False]
+    >>> show(torch.tensor(7))
+    () · int64
+    7
+    """
+    _require_tensor(x)
+    if axes is None:
+        shape = str(tuple(x.shape))
+    else:
+        names = axes.split() if isinstance(axes, str) else list(axes)
+        if len(names) != x.ndim:
+            raise ValueError(f"axes must name each of the {x.ndim} axes of x, got {len(names)}: {' '.join(names)!r}")
+        shape = " × ".join(f"{name} {size}" for name, size in zip(names, x.shape)) or "()"
+    values = x.detach().cpu()
+    if values.dtype in (torch.float16, torch.bfloat16):
+        values = values.float()
+    values = values.numpy()
+    if np.issubdtype(values.dtype, np.inexact):
+        values = np.round(values, digits) + 0.0  # adding zero turns -0.0 into 0.0
+    text = np.array2string(
+        values, precision=digits, floatmode="fixed", suppress_small=True, max_line_width=100, threshold=1000
+    )
+    print(f"{shape} · {str(x.dtype).removeprefix('torch.')}\n{text}")
+
+
+@dataclass(frozen=True, repr=False)
+class Layout:
+    """How a tensor reads its storage: what :func:`layout` returns.
+
+    Element ``(i, j, …)`` is the storage's element number ``offset + i·strides[0] + j·strides[1] + …``.
+    """
+
+    shape: tuple[int, ...]
+    strides: tuple[int, ...]
+    offset: int
+    contiguous: bool
+    storage: int
+    """The address at which the storage begins: equal for tensors that share it."""
+
+    def shares_storage_with(self, other):
+        """Whether ``other`` (a tensor) reads the same storage, so that a change through one shows in the other.
+
+        Examples
+        --------
+        >>> x = torch.arange(6)
+        >>> layout(x).shares_storage_with(x.view(2, 3)), layout(x).shares_storage_with(x.clone())
+        (True, False)
+        """
+        return self.storage == layout(other).storage
+
+    def __repr__(self):
+        # The storage's address is left out: it is another one in every run.
+        return (
+            f"shape       {self.shape}\n"
+            f"strides     {self.strides}\n"
+            f"offset      {self.offset}\n"
+            f"contiguous  {'yes' if self.contiguous else 'no'}"
+        )
+
+
+def layout(x):
+    """Return how ``x`` reads its storage: shape, strides, offset, and whether it is contiguous.
+
+    Strides and offset count elements, not bytes.
+
+    Parameters
+    ----------
+    x : Tensor, any shape
+
+    Returns
+    -------
+    Layout
+        Its ``shares_storage_with(other)`` tells whether another tensor reads the same storage.
+
+    Raises
+    ------
+    TypeError
+        If ``x`` is not a tensor.
+
+    References
+    ----------
+    PyTorch documentation, *Tensor Views* and ``torch.Tensor.stride``.
+
+    Examples
+    --------
+    >>> layout(torch.arange(6).view(2, 3).t())
+    shape       (3, 2)
+    strides     (1, 3)
+    offset      0
+    contiguous  no
+    """
+    _require_tensor(x)
+    return Layout(tuple(x.shape), x.stride(), x.storage_offset(), x.is_contiguous(), x.untyped_storage().data_ptr())
+
+
+def _require_tensor(x):
+    if not isinstance(x, torch.Tensor):
+        raise TypeError(f"x must be a tensor, got {type(x).__name__}")
