@@ -91,7 +91,7 @@ def attention_weights(query, key, mask=None, *, scale=None):
     lead = _check_query_key_mask(query, key, mask)
     scale = _check_scale(scale, query)
     wide = _compute_dtype(query)
-    # Scaling the query and not the scores touches d_head numbers a row and not k_len, and keeps half precision in range.
+    # Scaling the query touches d_head numbers a row; scaling the scores would touch k_len.
     scores = (query.to(wide) * scale) @ key.to(wide).transpose(-2, -1)
     if mask is None:
         return torch.softmax(scores, dim=-1).to(query.dtype)
@@ -229,9 +229,11 @@ class SingleHeadAttention(nn.Module):
         return attention_weights(self.q_proj(x), self.k_proj(x), mask)
 
     def _check(self, x):
-        d_model = self.q_proj.in_features
-        if not isinstance(x, torch.Tensor):
-            raise TypeError(f"x must be a tensor, got {type(x).__name__}")
+        d_model, dtype = self.q_proj.in_features, self.q_proj.weight.dtype
+        _require_floating(x=x)
+        # Under autocast PyTorch brings both to one dtype itself.
+        if x.dtype != dtype and not torch.is_autocast_enabled(x.device.type):
+            raise TypeError(f"x must have the dtype of the module's weights, {dtype}, got {x.dtype}")
         if x.ndim < 2 or x.shape[-1] != d_model:
             raise ValueError(f"x must have shape (..., seq, d_model) with d_model {d_model}, got {tuple(x.shape)}")
 

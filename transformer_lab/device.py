@@ -41,7 +41,7 @@ def device():
         ) from error
     try:
         torch.empty(1, device=found)
-    except (RuntimeError, AssertionError, NotImplementedError) as error:
+    except (RuntimeError, AssertionError, ImportError) as error:
         raise RuntimeError(
             f"TRANSFORMER_LAB_DEVICE must name a device of this machine, got {asked!r}, which is not there"
         ) from error

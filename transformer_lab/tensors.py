@@ -23,7 +23,7 @@ def show(x, axes=None, *, digits=4):
     Raises
     ------
     TypeError
-        If ``x`` is not a tensor.
+        If ``x`` is not a tensor, or ``axes`` holds something other than names.
     ValueError
         If the number of names is not the number of axes.
 
@@ -44,16 +44,21 @@ def show(x, axes=None, *, digits=4):
     if axes is None:
         shape = str(tuple(x.shape))
     else:
-        names = axes.split() if isinstance(axes, str) else list(axes)
+        if not isinstance(axes, (str, list, tuple)) or not all(isinstance(name, str) for name in axes):
+            raise TypeError(f"axes must be a string or a list of strings, got {axes!r}")
+        names = axes.split() if isinstance(axes, str) else axes
         if len(names) != x.ndim:
             raise ValueError(f"axes must name each of the {x.ndim} axes of x, got {len(names)}: {' '.join(names)!r}")
         shape = " × ".join(f"{name} {size}" for name, size in zip(names, x.shape)) or "()"
-    values = x.detach().cpu()
-    if values.dtype in (torch.float16, torch.bfloat16):
-        values = values.float()
+    values = x.detach().cpu().resolve_conj().resolve_neg()
+    if values.is_floating_point() and values.dtype != torch.float64:
+        values = values.float()  # NumPy knows neither bfloat16 nor the 8-bit formats
     values = values.numpy()
     if np.issubdtype(values.dtype, np.inexact):
-        values = np.round(values, digits) + 0.0  # adding zero turns -0.0 into 0.0
+        with np.errstate(over="ignore"):
+            rounded = np.round(values, digits)
+        # Rounding multiplies by 10^digits: what overflows there has no decimal places, and stands as it is.
+        values = np.where(np.isfinite(rounded), rounded, values) + 0.0  # adding zero turns -0.0 into 0.0
     text = np.array2string(
         values, precision=digits, floatmode="fixed", suppress_small=True, max_line_width=100, threshold=1000
     )
@@ -83,7 +88,8 @@ class Layout:
         >>> layout(x).shares_storage_with(x.view(2, 3)), layout(x).shares_storage_with(x.clone())
         (True, False)
         """
-        return self.storage == layout(other).storage
+        # Tensors without elements have no storage, and its address is 0 for all of them.
+        return self.storage != 0 and self.storage == layout(other).storage
 
     def __repr__(self):
         # The storage's address is left out: it is another one in every run.

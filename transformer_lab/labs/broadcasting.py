@@ -41,7 +41,7 @@ class BroadcastingLab(Lab):
     index = traitlets.List(traitlets.Int()).tag(sync=True)
 
     def __init__(self, a=(3, 1), b=(4,), mode="elementwise", index=()):
-        super().__init__(a=list(a), b=list(b), mode=mode, index=list(index))
+        super().__init__(a=a, b=b, mode=mode, index=index)
 
     @traitlets.validate("a", "b")
     def _check_shape(self, proposal):
@@ -60,10 +60,12 @@ class BroadcastingLab(Lab):
 
     @property
     def result_shape(self):
-        # On the meta device a tensor has a shape and no numbers: any size costs nothing.
-        a, b = (torch.empty(shape, device="meta") for shape in (self.a, self.b))
         try:
-            return tuple((torch.matmul(a, b) if self.mode == "matmul" else a + b).shape)
+            if self.mode == "elementwise":
+                return tuple(torch.broadcast_shapes(self.a, self.b))
+            # On the meta device a tensor has a shape and no numbers: matrices of any size cost nothing.
+            a, b = (torch.empty(shape[-2:], device="meta") for shape in (self.a, self.b))
+            return (*torch.broadcast_shapes(self.a[:-2], self.b[:-2]), *torch.matmul(a, b).shape)
         except RuntimeError as error:
             raise ValueError(
                 f"a and b must have shapes that fit, got {tuple(self.a)} and {tuple(self.b)}: {error}"

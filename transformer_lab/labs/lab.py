@@ -21,8 +21,8 @@ def style(name):
 class Lab(anywidget.AnyWidget):
     """A live figure: an ipywidget whose drawing needs no Python.
 
-    Python prepares the numbers and keeps what the reader sets; everything that a reader does happens in the browser, so a
-    lab is as alive in a published page as in a notebook.
+    Python prepares the numbers and keeps what the reader sets. Everything that a reader does happens in the browser, so
+    a lab is as alive in a published page as in a notebook.
     """
 
     shown = ()

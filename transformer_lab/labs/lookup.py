@@ -9,6 +9,7 @@ from ..attention import attention_weights
 from .lab import Lab, script, style
 
 COLDEST, HOTTEST, REACH = 0.01, 100.0, 2.0
+ROOT_D = math.sqrt(2)
 WORDS = ("cat", "dog", "owl", "carp", "oak")
 KEYS = ((1.6, 0.2), (1.1, 1.3), (-0.5, 1.6), (-1.5, -0.3), (0.4, -1.5))
 VALUES = ((1.4, 1.2), (0.6, 1.6), (-1.3, 1.0), (-1.2, -1.3), (1.3, -1.0))
@@ -20,8 +21,24 @@ def _plane():
     return traitlets.Instance(torch.Tensor).tag(
         sync=True,
         to_json=lambda points, _: [_tidy(row) for row in points.tolist()],
-        from_json=lambda points, _: torch.tensor(points),
+        from_json=lambda points, _: torch.tensor(points, dtype=torch.float32),  # JavaScript writes 1.0 as 1
     )
+
+
+def _points(name, points):
+    """The points as a float32 tensor, or an error that says what is wrong with them."""
+    try:
+        points = torch.as_tensor(points, dtype=torch.float32).detach().cpu()
+    except (TypeError, ValueError, RuntimeError):
+        raise TypeError(f"{name} must be a tensor or a sequence of numbers, got {points!r}") from None
+    wanted, fits = "(2,)", points.shape == (2,)
+    if name != "query":
+        wanted, fits = "(k_len, 2) with k_len from 1 to 8", points.shape[1:] == (2,) and 1 <= len(points) <= 8
+    if not fits:
+        raise ValueError(f"{name} must have shape {wanted}, got {tuple(points.shape)}")
+    if not (points.abs() <= REACH).all():  # also false for NaN
+        raise ValueError(f"{name} must have coordinates from -{REACH:g} to {REACH:g}, got {points.tolist()}")
+    return points
 
 
 def _tidy(value):
@@ -71,30 +88,25 @@ class LookupLab(Lab):
     temperature = traitlets.Float().tag(sync=True)
     similarity = traitlets.Unicode().tag(sync=True)
 
-    def __init__(self, query=QUERY, key=KEYS, value=VALUES, labels=None, temperature=math.sqrt(2), similarity="dot"):
-        query, key, value = (
-            torch.as_tensor(points, dtype=torch.float32).detach().cpu() for points in (query, key, value)
-        )
+    def __init__(self, query=QUERY, key=KEYS, value=VALUES, labels=None, temperature=ROOT_D, similarity="dot"):
+        key = _points("key", key)
         if labels is None:
             labels = WORDS if len(key) == len(WORDS) else [f"key {i}" for i in range(len(key))]
-        if key.shape != value.shape or len(key) != len(labels):
-            raise ValueError(
-                f"key, value and labels must be equally many, got {len(key)}, {len(value)} and {len(labels)}"
-            )
         super().__init__(
-            query=query, key=key, value=value, labels=list(labels), temperature=temperature, similarity=similarity
+            query=_points("query", query),
+            key=key,
+            value=_points("value", value),
+            labels=labels,
+            temperature=temperature,
+            similarity=similarity,
         )
 
     @traitlets.validate("query", "key", "value")
     def _check_points(self, proposal):
-        name, points = proposal.trait.name, proposal.value
-        wanted, fits = "(2,)", points.shape == (2,)
-        if name != "query":
-            wanted, fits = "(k_len, 2) with k_len from 1 to 8", points.shape[1:] == (2,) and 1 <= len(points) <= 8
-        if not fits:
-            raise ValueError(f"{name} must have shape {wanted}, got {tuple(points.shape)}")
-        if not (points.abs() <= REACH).all():  # also false for NaN
-            raise ValueError(f"{name} must have coordinates from -{REACH:g} to {REACH:g}, got {points.tolist()}")
+        name = proposal.trait.name
+        points = _points(name, proposal.value)
+        if name != "query" and len(points) != len(self.labels):
+            raise ValueError(f"{name} must have one point for each of the {len(self.labels)} labels, got {len(points)}")
         return points
 
     @traitlets.validate("temperature")

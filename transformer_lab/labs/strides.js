@@ -23,6 +23,7 @@ function isContiguous({ shape, strides }) {
 // The strides with which `view(shape)` would read the same storage, or why there are none.
 // Axes that a view merges must form one even walk: a step along the left one has to be a full turn of the right one.
 function viewStrides(tensor, shape) {
+  if (product(shape) === 0) return { strides: `${shape}` === `${tensor.shape}` ? tensor.strides : contiguousStrides(shape) };
   const strides = [];
   let to = shape.length - 1;
   let even = 1, made = 1, base = tensor.strides.at(-1) ?? 1;
@@ -67,7 +68,6 @@ const copied = (tensor, shape = tensor.shape) => ({
 const operations = {
   view(tensor, ...sizes) {
     const shape = filled(tensor, sizes, "view");
-    if (product(shape) === 0) return { ...tensor, shape, strides: contiguousStrides(shape) };
     const found = viewStrides(tensor, shape);
     if (found.strides) return { ...tensor, shape, strides: found.strides };
     const right = found.left + 1;
@@ -77,7 +77,7 @@ const operations = {
   },
   reshape(tensor, ...sizes) {
     const shape = filled(tensor, sizes, "reshape");
-    const found = product(shape) === 0 ? { strides: contiguousStrides(shape) } : viewStrides(tensor, shape);
+    const found = viewStrides(tensor, shape);
     return found.strides ? { ...tensor, shape, strides: found.strides } : copied(tensor, shape);
   },
   flatten(tensor, first = 0, last = -1) {
@@ -85,6 +85,7 @@ const operations = {
     const from = axisOf(first, count, "flatten"), to = axisOf(last, count, "flatten");
     if (from > to) refuse("flatten: the first dimension must not come after the last.");
     if (!count) return operations.reshape(tensor, 1);
+    if (from === to) return tensor;
     return operations.reshape(tensor, ...tensor.shape.slice(0, from), product(tensor.shape.slice(from, to + 1)), ...tensor.shape.slice(to + 1));
   },
   transpose(tensor, dim0, dim1) {
@@ -105,9 +106,10 @@ const operations = {
     return { ...tensor, shape: order.map((axis) => tensor.shape[axis]), strides: order.map((axis) => tensor.strides[axis]) };
   },
   contiguous: (tensor) => (isContiguous(tensor) ? tensor : copied(tensor)),
-  squeeze(tensor, dim) {
-    const only = dim === undefined ? null : axisOf(dim, tensor.shape.length, "squeeze");
-    const kept = tensor.shape.map((size, axis) => size !== 1 || (only !== null && axis !== only));
+  squeeze(tensor, ...dims) {
+    const chosen = dims.map((dim) => axisOf(dim, tensor.shape.length, "squeeze"));
+    if (new Set(chosen).size !== chosen.length) refuse(`squeeze: name each axis once; got (${dims.join(", ")}).`);
+    const kept = tensor.shape.map((size, axis) => size !== 1 || (chosen.length > 0 && !chosen.includes(axis)));
     const keep = (list) => list.filter((_, axis) => kept[axis]);
     return { ...tensor, shape: keep(tensor.shape), strides: keep(tensor.strides) };
   },
@@ -120,16 +122,18 @@ const operations = {
   expand(tensor, ...sizes) {
     const added = sizes.length - tensor.shape.length;
     if (added < 0) refuse(`expand: ${sizes.length} sizes for ${tensor.shape.length} axes.`);
-    const strides = [];
-    const shape = sizes.map((size, i) => {
-      const axis = i - added;
+    const strides = [], shape = [];
+    for (let i = sizes.length - 1; i >= 0; i--) {
+      const axis = i - added, size = sizes[i];
       const old = axis < 0 ? 1 : tensor.shape[axis];
       if (size < 0 && (size < -1 || axis < 0)) refuse(`expand: ${size} is not a size for a new axis.`);
       const wanted = size === -1 ? old : size;
       if (wanted !== old && old !== 1) refuse(`expand: axis ${axis} has size ${old}; only an axis of size 1 can stretch, so it cannot become ${wanted}.`);
-      strides[i] = axis < 0 || (old === 1 && wanted !== 1) ? 0 : tensor.strides[axis];
-      return wanted;
-    });
+      shape[i] = wanted;
+      // Along an axis of size 1 nobody walks; PyTorch gives a new one the length of what lies to its right.
+      const own = axis < 0 ? shape[i + 1] * strides[i + 1] : tensor.strides[axis];
+      strides[i] = wanted === old && tensor.shape.length ? own : 0;
+    }
     return { ...tensor, shape, strides };
   },
   // x[1, :, ::2]: an integer picks one and drops the axis, a slice keeps the axis.
@@ -161,7 +165,20 @@ const operations = {
   },
 };
 
-// ".transpose(0, 1).view(6)" → [{text, name, args}], or {error}.
+// How many numbers at most, for the operations that take no list.
+const MOST_NUMBERS = { t: 0, contiguous: 0, unsqueeze: 1, transpose: 2, flatten: 2 };
+
+function checkArguments({ name, args, grouped }) {
+  const most = MOST_NUMBERS[name];
+  if (grouped && most !== undefined) refuse(`${name} takes plain numbers, not a list of them.`);
+  if (args.length > most) refuse(`${name} takes ${most || "no"} number${most === 1 ? "" : "s"}${most > 1 ? " at most" : ""}; got ${args.length}.`);
+  if (!args.length && grouped && name === "squeeze") refuse("squeeze: an empty list names no axis.");
+  if (!args.length && !grouped && ["view", "reshape", "permute", "expand"].includes(name)) refuse(`${name} wants to know the ${name === "permute" ? "order of the axes" : "shape"}.`);
+}
+
+const WHOLE = /^-?\d{1,9}$/;
+
+// ".transpose(0, 1).view(6)" → [{text, name, args}], or {error}. The text is written anew, in the one way that Python reads too.
 function parseChain(text) {
   const steps = [];
   let rest = text.trim().replace(/^x(?=[.[])/, "");
@@ -173,23 +190,29 @@ function parseChain(text) {
       if (!Object.hasOwn(operations, name) || name === "index") {
         return { error: `.${name} is not in this lab. It knows ${Object.keys(operations).filter((op) => op !== "index").join(", ")} and [ ].` };
       }
-      const list = inside.replace(/^\s*[([]|[)\]]\s*$/g, "").replace(/,\s*$/, "").trim();
-      const args = list ? list.split(",").map((arg) => arg.trim()) : [];
-      const bad = args.find((arg) => !/^-?\d+$/.test(arg));
+      const bracket = /^\((.*)\)$|^\[(.*)\]$/s.exec(inside.trim());
+      const list = (bracket ? bracket[1] ?? bracket[2] : inside).trim();
+      const words = list.replace(/,$/, "").trim();
+      const args = words ? words.split(",").map((arg) => arg.trim()) : [];
+      const bad = args.find((arg) => !WHOLE.test(arg));
       if (bad !== undefined) return { error: `.${name} takes whole numbers here; “${bad}” is not one.` };
-      steps.push({ text: whole.trim(), name, args: args.map(Number) });
+      // (2) is a number, (2,) and [2] are lists of one.
+      const grouped = Boolean(bracket) && (bracket[2] !== undefined || list.includes(",") || !args.length);
+      const numbers = args.map(Number).join(", ");
+      steps.push({ text: `.${name}(${grouped ? `(${numbers}${args.length === 1 ? "," : ""})` : numbers})`, name, args: args.map(Number), grouped });
       rest = rest.slice(whole.length);
     } else if (index) {
       const parts = [];
       for (const part of index[1].split(",").map((part) => part.trim())) {
-        const slice = /^(-?\d*)\s*:\s*(-?\d*)\s*(?::\s*(-?\d*))?$/.exec(part);
+        const ends = part.split(":").map((end) => end.trim());
         const number = (digits) => (digits === undefined || digits === "" ? null : +digits);
-        if (/^-?\d+$/.test(part)) parts.push(+part);
+        if (WHOLE.test(part)) parts.push(+part);
         else if (part === "...") parts.push("...");
-        else if (slice && !slice.slice(1).includes("-")) parts.push({ from: number(slice[1]), to: number(slice[2]), step: number(slice[3]) });
+        else if ([2, 3].includes(ends.length) && ends.every((end) => !end || WHOLE.test(end))) parts.push({ from: number(ends[0]), to: number(ends[1]), step: number(ends[2]) });
         else return { error: `“${part}” is not an index; write 1, or 0:2, or ::2, or “...”.` };
       }
-      steps.push({ text: index[0].trim(), name: "index", args: parts });
+      const written = parts.map((part) => part?.from === undefined ? part : [part.from, part.to, ...(part.step === null ? [] : [part.step])].map((end) => end ?? "").join(":"));
+      steps.push({ text: `[${written.join(", ")}]`, name: "index", args: parts });
       rest = rest.slice(index[0].length);
     } else {
       return { error: `This can be read up to “${rest.trim().slice(0, 12)}”. Write operations as .transpose(0, 1) or [:, 0].` };
@@ -204,6 +227,7 @@ function run(shape, steps) {
   const tensors = [arange(shape)];
   for (const [i, step] of steps.entries()) {
     try {
+      checkArguments(step);
       const next = operations[step.name](tensors.at(-1), ...step.args);
       if (product(next.shape) > 128) refuse(`${step.name}: ${product(next.shape)} elements are more than this lab draws (128).`);
       tensors.push({ copied: false, ...next, copied: next.storage !== tensors.at(-1).storage });

@@ -49,7 +49,7 @@ class StridesLab(Lab):
     index = traitlets.List(traitlets.Int()).tag(sync=True)
 
     def __init__(self, shape=(2, 3, 4), chain=".transpose(1, 2)", index=()):
-        super().__init__(shape=list(shape), chain=chain, index=list(index))
+        super().__init__(shape=shape, chain=chain, index=index)
 
     @traitlets.validate("shape")
     def _check_shape(self, proposal):
@@ -67,39 +67,50 @@ class StridesLab(Lab):
 
     @property
     def tensor(self):
-        x = torch.arange(math.prod(self.shape)).view(*self.shape)
+        x = torch.arange(math.prod(self.shape)).view(self.shape)
         for name, arguments in _parse(self.chain):
             x = x[arguments] if name == "index" else getattr(x, name)(*arguments)
         return x
 
 
 def _parse(chain):
-    """Read ``".view(2, 3)[0]"`` as ``[("view", (2, 3)), ("index", 0)]``, without running any of it."""
+    """Read ``".view(2, 3)[0]"`` as ``[("view", (2, 3)), ("index", (0,))]``, without running any of it."""
     steps = []
     try:
         node = ast.parse(f"x{chain.strip().removeprefix('x')}", mode="eval").body
         while not isinstance(node, ast.Name):
             if isinstance(node, ast.Subscript):
-                steps.append(("index", _literal(node.slice)))
+                parts = node.slice.elts if isinstance(node.slice, ast.Tuple) else [node.slice]
+                steps.append(("index", tuple(_part(part) for part in parts)))
                 node = node.value
             elif isinstance(node, ast.Call) and node.func.attr in OPERATIONS and not node.keywords:
-                steps.append((node.func.attr, tuple(_literal(argument) for argument in node.args)))
+                steps.append((node.func.attr, tuple(_sizes(argument) for argument in node.args)))
                 node = node.func.value
             else:
                 raise ValueError
-    except (SyntaxError, ValueError, AttributeError):
+        if node.id != "x":
+            raise ValueError
+    except (SyntaxError, ValueError, AttributeError, RecursionError, MemoryError):
         raise ValueError(
             f"chain must be operations like .transpose(0, 1)[:, ::2], of {', '.join(OPERATIONS)} and [ ], got {chain!r}"
         ) from None
     return steps[::-1]
 
 
-def _literal(node):
-    if isinstance(node, ast.Tuple):
-        return tuple(_literal(item) for item in node.elts)
+def _sizes(node):
+    """One argument of an operation: a number, or a list of numbers."""
+    return tuple(_number(item) for item in node.elts) if isinstance(node, (ast.Tuple, ast.List)) else _number(node)
+
+
+def _part(node):
+    """One part of an index: a number, a slice, or an ellipsis."""
     if isinstance(node, ast.Slice):
-        return slice(*(part and ast.literal_eval(part) for part in (node.lower, node.upper, node.step)))
+        return slice(*(part and _number(part) for part in (node.lower, node.upper, node.step)))
+    return ... if isinstance(node, ast.Constant) and node.value is ... else _number(node)
+
+
+def _number(node):
     value = ast.literal_eval(node)
-    if value is not ... and (isinstance(value, bool) or not isinstance(value, int)):
+    if isinstance(value, bool) or not isinstance(value, int):
         raise ValueError
     return value

@@ -1,0 +1,110 @@
+"""Figures: a tensor as a coloured table. Each function takes and returns a matplotlib ``Axes``."""
+
+import matplotlib.pyplot as plt
+import torch
+
+#: The one colour map of attention weights, from 0 (white) to 1 (dark blue).
+WEIGHT_COLOURS = "Blues"
+#: The colour map of everything else: white at zero, red above, blue below.
+SIGNED_COLOURS = "RdBu_r"
+
+
+def matrix(x, ax=None, *, axes=None, rows=None, columns=None, title=None, digits=2, limits=None, cmap=SIGNED_COLOURS):
+    """Draw a matrix as a table of coloured cells, with the number in each.
+
+    Parameters
+    ----------
+    x : Tensor, shape (rows, columns)
+    ax : matplotlib Axes, optional
+        Where to draw; a new figure when left out.
+    axes : str or pair of str, optional
+        Names of the two axes, such as ``"q_len k_len"``.
+    rows, columns : sequence of str, optional
+        A label for each row and each column; their numbers when left out.
+    title : str, optional
+    digits : int or None, optional
+        Decimal places of the numbers; ``None`` leaves them out.
+    limits : (float, float), optional
+        Values at the two ends of the colours; symmetric around zero when left out.
+    cmap : str, optional
+        A matplotlib colour map.
+
+    Returns
+    -------
+    matplotlib Axes
+
+    Raises
+    ------
+    TypeError
+        If ``x`` is not a tensor.
+    ValueError
+        If ``x`` is not a matrix, or the labels are not as many as the rows or columns.
+
+    Examples
+    --------
+    >>> ax = matrix(torch.eye(2), axes="q_len k_len")
+    >>> ax.get_ylabel(), ax.get_xlabel()
+    ('q_len', 'k_len')
+    """
+    if not isinstance(x, torch.Tensor):
+        raise TypeError(f"x must be a tensor, got {type(x).__name__}")
+    if x.ndim != 2:
+        raise ValueError(f"x must be a matrix, with 2 axes, got shape {tuple(x.shape)}")
+    for name, labels, size in (("rows", rows, x.shape[0]), ("columns", columns, x.shape[1])):
+        if labels is not None and len(labels) != size:
+            raise ValueError(f"{name} must give {size} labels for x of shape {tuple(x.shape)}, got {len(labels)}")
+    if ax is None:
+        size = (1.4 + 0.55 * x.shape[1], 1.1 + 0.5 * x.shape[0])
+        _, ax = plt.subplots(figsize=size, dpi=120, layout="constrained")
+    values = x.detach().cpu().double().numpy()
+    reach = abs(values).max() if values.size else 1.0
+    low, high = limits or (-reach or -1.0, reach or 1.0)
+    image = ax.imshow(values, cmap=cmap, vmin=low, vmax=high, aspect="equal" if digits is not None else "auto")
+    if digits is not None:
+        for i, row in enumerate(values.tolist()):
+            for j, value in enumerate(row):
+                red, green, blue, _ = image.cmap(image.norm(value))
+                dark = 0.299 * red + 0.587 * green + 0.114 * blue < 0.5
+                ax.text(j, i, f"{value:.{digits}f}", ha="center", va="center", color="white" if dark else "black")
+        ax.set_xticks(range(x.shape[1]), columns or range(x.shape[1]))
+        ax.set_yticks(range(x.shape[0]), rows or range(x.shape[0]))
+        ax.tick_params(length=0)
+    if axes is not None:
+        down, across = axes.split() if isinstance(axes, str) else axes
+        ax.set(ylabel=down, xlabel=across)
+    if title:
+        ax.set_title(title, fontsize="medium")
+    return ax
+
+
+def weights(x, ax=None, *, queries=None, keys=None, title=None, digits=2):
+    """Draw attention weights: one row for each query, one column for each key, colours from 0 to 1.
+
+    Parameters
+    ----------
+    x : Tensor, shape (q_len, k_len)
+    ax : matplotlib Axes, optional
+    queries, keys : sequence of str, optional
+        Labels, such as the tokens.
+    title : str, optional
+    digits : int or None, optional
+
+    Returns
+    -------
+    matplotlib Axes
+
+    Raises
+    ------
+    TypeError, ValueError
+        As :func:`matrix` does.
+
+    Examples
+    --------
+    >>> ax = weights(torch.eye(2), queries=["the", "cat"], keys=["the", "cat"])
+    >>> ax.get_ylabel()
+    'q_len (who looks)'
+    """
+    names = ("q_len (who looks)", "k_len (what is looked at)")
+    return matrix(
+        x, ax, axes=names, rows=queries, columns=keys, title=title, digits=digits, limits=(0, 1), cmap=WEIGHT_COLOURS
+    )
