@@ -1,6 +1,7 @@
 """Figures: a tensor as a coloured table. Each function takes and returns a matplotlib ``Axes``."""
 
 import matplotlib.pyplot as plt
+import numpy as np
 import torch
 
 #: The one colour map of attention weights, from 0 (white) to 1 (dark blue).
@@ -32,13 +33,14 @@ def matrix(x, ax=None, *, axes=None, rows=None, columns=None, title=None, digits
     Returns
     -------
     matplotlib Axes
+        A cell that is NaN stays without colour and says so.
 
     Raises
     ------
     TypeError
         If ``x`` is not a tensor.
     ValueError
-        If ``x`` is not a matrix, or the labels are not as many as the rows or columns.
+        If ``x`` is not a matrix or is empty, or the labels are not as many as the rows or columns.
 
     Examples
     --------
@@ -46,25 +48,19 @@ def matrix(x, ax=None, *, axes=None, rows=None, columns=None, title=None, digits
     >>> ax.get_ylabel(), ax.get_xlabel()
     ('q_len', 'k_len')
     """
-    if not isinstance(x, torch.Tensor):
-        raise TypeError(f"x must be a tensor, got {type(x).__name__}")
-    if x.ndim != 2:
-        raise ValueError(f"x must be a matrix, with 2 axes, got shape {tuple(x.shape)}")
-    for name, labels, size in (("rows", rows, x.shape[0]), ("columns", columns, x.shape[1])):
-        if labels is not None and len(labels) != size:
-            raise ValueError(f"{name} must give {size} labels for x of shape {tuple(x.shape)}, got {len(labels)}")
+    _check(x, rows=rows, columns=columns)
     if ax is None:
         size = (1.4 + 0.55 * x.shape[1], 1.1 + 0.5 * x.shape[0])
         _, ax = plt.subplots(figsize=size, dpi=120, layout="constrained")
     values = x.detach().cpu().double().numpy()
-    reach = abs(values).max() if values.size else 1.0
-    low, high = limits or (-reach or -1.0, reach or 1.0)
+    reach = abs(values[np.isfinite(values)]).max(initial=0.0) or 1.0
+    low, high = limits or (-reach, reach)
     image = ax.imshow(values, cmap=cmap, vmin=low, vmax=high, aspect="equal" if digits is not None else "auto")
     if digits is not None:
         for i, row in enumerate(values.tolist()):
             for j, value in enumerate(row):
-                red, green, blue, _ = image.cmap(image.norm(value))
-                dark = 0.299 * red + 0.587 * green + 0.114 * blue < 0.5
+                red, green, blue, opacity = image.cmap(image.norm(value))
+                dark = opacity * (0.299 * red + 0.587 * green + 0.114 * blue) + 1 - opacity < 0.5
                 ax.text(j, i, f"{value:.{digits}f}", ha="center", va="center", color="white" if dark else "black")
         ax.set_xticks(range(x.shape[1]), columns or range(x.shape[1]))
         ax.set_yticks(range(x.shape[0]), rows or range(x.shape[0]))
@@ -104,7 +100,19 @@ def weights(x, ax=None, *, queries=None, keys=None, title=None, digits=2):
     >>> ax.get_ylabel()
     'q_len (who looks)'
     """
+    _check(x, queries=queries, keys=keys)
     names = ("q_len (who looks)", "k_len (what is looked at)")
     return matrix(
         x, ax, axes=names, rows=queries, columns=keys, title=title, digits=digits, limits=(0, 1), cmap=WEIGHT_COLOURS
     )
+
+
+def _check(x, **labels):
+    """Raise unless ``x`` is a matrix and the labels, first of its rows and then of its columns, are as many."""
+    if not isinstance(x, torch.Tensor):
+        raise TypeError(f"x must be a tensor, got {type(x).__name__}")
+    if x.ndim != 2 or x.numel() == 0:
+        raise ValueError(f"x must be a matrix, with 2 axes that are not empty, got shape {tuple(x.shape)}")
+    for (name, given), size in zip(labels.items(), x.shape):
+        if given is not None and len(given) != size:
+            raise ValueError(f"{name} must give {size} labels for x of shape {tuple(x.shape)}, got {len(given)}")
