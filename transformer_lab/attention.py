@@ -152,6 +152,9 @@ def scaled_dot_product_attention(query, key, value, mask=None, *, is_causal=Fals
     scale = _check_scale(scale, query)
     if not isinstance(dropout_p, (int, float)) or not 0 <= dropout_p <= 1:
         raise ValueError(f"dropout_p must be a probability from 0 to 1, got {dropout_p!r}")
+    if scale <= 0:
+        # PyTorch's kernels multiply the hidden scores, -inf, by the scale as well, which must therefore be positive.
+        query, scale = query * scale, 1.0
     q_len, k_len = query.shape[-2], key.shape[-2]
     if is_causal and mask is not None:
         mask = mask & torch.ones(q_len, k_len, dtype=torch.bool, device=query.device).tril()

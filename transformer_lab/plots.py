@@ -1,5 +1,7 @@
 """Figures: a tensor as a coloured table. Each function takes and returns a matplotlib ``Axes``."""
 
+from itertools import pairwise
+
 import matplotlib.pyplot as plt
 import numpy as np
 import torch
@@ -105,6 +107,63 @@ def weights(x, ax=None, *, queries=None, keys=None, title=None, digits=2):
     return matrix(
         x, ax, axes=names, rows=queries, columns=keys, title=title, digits=digits, limits=(0, 1), cmap=WEIGHT_COLOURS
     )
+
+
+def walk(x, ax=None, *, title=None):
+    """Draw the storage of ``x`` as a row of cells, and the order in which ``x`` reads them as arcs.
+
+    Arcs above go forward, arcs below go back; the number on each is how far it goes.
+
+    Parameters
+    ----------
+    x : Tensor, any shape
+        At most 32 elements, in a storage of at most 32.
+    ax : matplotlib Axes, optional
+    title : str, optional
+
+    Returns
+    -------
+    matplotlib Axes
+
+    Raises
+    ------
+    TypeError
+        If ``x`` is not a tensor.
+    ValueError
+        If ``x`` is empty, or too large to draw.
+
+    Examples
+    --------
+    >>> ax = walk(torch.arange(6).view(2, 3).t())
+    >>> [text.get_text() for text in ax.texts if text.get_text().startswith(("+", "−"))]
+    ['+3', '−2', '+3', '−2', '+3']
+    """
+    if not isinstance(x, torch.Tensor):
+        raise TypeError(f"x must be a tensor, got {type(x).__name__}")
+    size = x.untyped_storage().nbytes() // x.element_size()
+    if not 0 < x.numel() <= 32 or size > 32:
+        raise ValueError(f"x must have 1 to 32 elements in a storage of at most 32, got {x.numel()} in {size}")
+    if ax is None:
+        _, ax = plt.subplots(figsize=(0.6 + 0.5 * size, 1.9), dpi=120, layout="constrained")
+    storage = torch.arange(size)
+    for place, value in enumerate(x.detach().cpu().as_strided((size,), (1,), 0).tolist()):
+        ax.add_patch(plt.Rectangle((place - 0.45, -0.45), 0.9, 0.9, facecolor="#dbe9f8", edgecolor="#0b5cad"))
+        ax.text(place, 0, value, ha="center", va="center")
+    places = storage.as_strided(x.shape, x.stride(), x.storage_offset()).flatten().tolist()
+    for start, end in pairwise(places):
+        side = 1 if end >= start else -1
+        arc = {"arrowstyle": "->", "connectionstyle": "arc3,rad=-0.35", "color": "#b3261e"}
+        ax.annotate("", (end, 0.5 * side), (start, 0.5 * side), arrowprops=arc)
+        step = f"{end - start:+d}".replace("-", "−")
+        height = side * (0.75 + 0.24 * abs(end - start))
+        ax.text((start + end) / 2, height, step, ha="center", va="center", color="#b3261e", fontsize="small")
+    highest = 1.1 + 0.24 * max((abs(b - a) for a, b in pairwise(places)), default=0)
+    ax.set(xlim=(-0.7, size - 0.3), ylim=(-highest, highest), xlabel="place in storage", yticks=[])
+    ax.set_xticks(range(size))
+    ax.set_frame_on(False)
+    if title:
+        ax.set_title(title, fontsize="medium")
+    return ax
 
 
 def _check(x, **labels):

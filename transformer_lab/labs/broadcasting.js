@@ -1,6 +1,6 @@
 // The broadcasting lab: two shapes, aligned from the right. Which axes stretch, what comes out, or why nothing does.
 
-const MOST_DRAWN = 160;
+const MOST_DRAWN = 160, WIDEST_DRAWN = 8;
 
 // How each axis of the result comes about, from the right: {a, b, out, role, why}. A missing axis is null.
 function alignment(mode, a, b) {
@@ -11,7 +11,7 @@ function alignment(mode, a, b) {
     const stretch = p === q ? "" : p === 1 ? "a" : "b";
     columns.unshift({
       a: x, b: y, out: fits ? (p === 1 ? q : p) : null, stretch: fits ? stretch : "", role: fits ? "batch" : "clash",
-      why: why ?? (!fits ? `${p} ≠ ${q}` : x == null ? "a gets this axis" : y == null ? "b gets this axis" : stretch ? `${stretch} stretches` : "equal"),
+      why: why ?? (!fits ? `${p} ≠ ${q}` : x == null ? "added to a" : y == null ? "added to b" : stretch ? `${stretch} stretches` : "equal"),
     });
   };
   const [left, right] = mode === "matmul" ? [a.slice(0, -2), b.slice(0, -2)] : [a, b];
@@ -62,20 +62,23 @@ function combine(mode, a, b) {
 function render({ model, el }) {
   const traits = ["a", "b", "mode", "index"];
   const modes = choice("Operation", [["elementwise", "a + b"], ["matmul", "a @ b"]], (mode) => commit(model, { mode, index: [] }));
-  const operand = (name) => field(`Shape of ${name}`, parseShape, (shape) => commit(model, { [name]: shape, index: [] }));
+  const operand = (name) => field(`Shape of ${name}`, "sizes from 0, such as 3, 1", parseShape, (shape) => commit(model, { [name]: shape, index: [] }));
   const fields = { a: operand("a"), b: operand("b") };
   const table = h("table", { class: "tl-align" });
   const verdict = h("p", { class: "tl-verdict" });
-  const grids = { a: tensorGrid("Tensor a", () => {}), b: tensorGrid("Tensor b", () => {}),
+  // Elementwise, a and b are drawn stretched to the result's shape: pointing at them is pointing at the result.
+  const point = (index) => { if (!result.reason && model.get("mode") !== "matmul") commit(model, { index }); };
+  const grids = { a: tensorGrid("Tensor a", point), b: tensorGrid("Tensor b", point),
     out: tensorGrid("The result. Arrow keys move through it.", (index) => commit(model, { index })) };
   for (const name of ["a", "b"]) set(grids[name].node, { tabindex: null, role: "img" });
   const note = h("p", { class: "tl-note" });
-  const part = (text, grid) => h("div", {}, h("p", { class: "tl-label" }, text), grid.node);
-  const sign = h("span", { class: "tl-sign", "aria-hidden": "true" });
-  const picture = h("div", { class: "tl-picture" }, part("a", grids.a), sign, part("b", grids.b), h("span", { class: "tl-sign", "aria-hidden": "true" }, "="), part("result", grids.out));
+  const signs = ["", "", "="].map((text) => h("span", { class: "tl-sign", "aria-hidden": "true" }, text));
+  const parts = ["a", "b", "out"].map((name, i) => h("div", { class: "tl-part" }, i ? signs[i] : "",
+    h("div", {}, h("p", { class: "tl-label" }, name === "out" ? "result" : name), grids[name].node)));
+  const picture = h("div", { class: "tl-picture" }, parts);
   const { status } = frame({ model, el }, "Two shapes, aligned from the right", traits,
     h("div", { class: "tl-row" }, modes.node), h("div", { class: "tl-row" }, fields.a.node, fields.b.node),
-    h("div", { class: "tl-scroll", tabindex: "0", role: "region", "aria-label": "The shapes, aligned" }, table),
+    h("div", { class: "tl-scroll" }, table),
     h("p", { class: "tl-note" }, "Drag a size sideways, or focus it and use the arrow keys."), verdict, picture, note);
 
   let drawn = null, result = null, drawable = false;
@@ -88,46 +91,62 @@ function render({ model, el }) {
     commit(model, { [name]: shape, index: [] });
   }
 
-  // One size that can be dragged. It is made once for each axis and lives through redrawing, so that a drag is not lost.
-  const knobs = {};
-  function knob(name, axis) {
-    const key = `${name}${axis}`;
-    if (knobs[key]) return knobs[key];
+  // A size to drag, or the 1 that broadcasting puts there.
+  function operandCell(name, axis) {
+    const arrow = h("span", { class: "tl-arrow" });
+    if (axis === null) {
+      const node = h("span", { class: "tl-size" });
+      return { td: h("td", {}, node, arrow), node, arrow };
+    }
     const size = () => model.get(name)[axis];
     let start = null;
-    return (knobs[key] = h("span", {
-      class: "tl-knob", role: "spinbutton", tabindex: "0", "aria-label": `${name}, axis ${axis}`, "aria-valuemin": 0,
+    const node = h("span", {
+      class: "tl-size tl-knob", role: "spinbutton", tabindex: "0", "aria-label": `${name}, axis ${axis}`, "aria-valuemin": 0,
       onkeydown: (event) => {
         const step = { ArrowUp: 1, ArrowRight: 1, ArrowDown: -1, ArrowLeft: -1 }[event.key];
         if (step) { resize(name, axis, size() + step); event.preventDefault(); }
       },
-      onpointerdown: (event) => { start = { x: event.clientX, size: size() }; knobs[key].setPointerCapture(event.pointerId); knobs[key].focus(); event.preventDefault(); },
+      onpointerdown: (event) => { start = { x: event.clientX, size: size() }; node.setPointerCapture(event.pointerId); node.focus(); event.preventDefault(); },
       onpointermove: (event) => {
         // By hand a size goes from 1 to 8, what can be drawn; larger ones are typed.
         if (start) resize(name, axis, Math.min(Math.max(start.size + Math.round((event.clientX - start.x) / 18), 1), Math.max(8, start.size)));
       },
       onpointerup: () => { start = null; },
       onpointercancel: () => { start = null; },
-    }));
+    });
+    return { td: h("td", {}, node, arrow), node, arrow };
   }
 
-  function drawTable(columns, a, b) {
-    const offset = { a: 0, b: 0 };
-    const cells = (name, shape) => columns.map((column) => {
-      if (column[name] === undefined) return h("td", { class: "tl-none" });
-      if (column[name] === null) return h("td", { class: "tl-added" }, column.role === "batch" ? "1" : "—");
-      const node = knob(name, offset[name]++);
-      say(node, String(column[name]));
-      set(node, { "aria-valuenow": column[name] });
-      return h("td", { class: column.stretch === name ? "tl-stretch" : "" }, node, column.stretch === name ? h("span", { class: "tl-arrow" }, ` → ${column.out}`) : "");
-    });
-    const row = (name, list, kind = "") => h("tr", { class: kind }, h("th", { scope: "row" }, name), ...list);
-    const focused = document.activeElement?.classList?.contains("tl-knob") ? document.activeElement : null;
+  // The table is made anew only when axes come or go: an element that leaves the document, if only for a moment, loses the
+  // finger that drags it.
+  let cells, made = null;
+  function makeTable(columns) {
+    const next = { a: 0, b: 0 };
+    const operand = (name, column) => (column[name] === undefined ? { td: h("td") } : operandCell(name, column[name] === null ? null : next[name]++));
+    cells = columns.map((column) => ({ a: operand("a", column), b: operand("b", column), result: h("td"), why: h("td") }));
+    const row = (name, nodes, kind = "") => h("tr", { class: kind }, h("th", { scope: "row" }, name), ...nodes);
     table.replaceChildren(
-      row("a", cells("a", a)), row("b", cells("b", b)),
-      row("result", columns.map((column) => h("td", {}, column.role === "clash" ? "✗" : column.role === "summed" ? "Σ" : column.out ?? (column.role === "kept" ? "—" : ""))), "tl-result"),
-      row("", columns.map((column) => h("td", { class: `tl-why tl-${column.role}` }, column.why)), "tl-whys"));
-    if (focused?.isConnected) focused.focus();
+      row("a", cells.map((cell) => cell.a.td)), row("b", cells.map((cell) => cell.b.td)),
+      row("result", cells.map((cell) => cell.result), "tl-result"), row("", cells.map((cell) => cell.why)));
+  }
+
+  function drawTable(mode, a, b) {
+    const columns = alignment(mode, a, b), kind = `${mode}|${a.length}|${b.length}`;
+    if (kind !== made) makeTable(columns);
+    made = kind;
+    columns.forEach((column, i) => {
+      for (const name of ["a", "b"]) {
+        const { td, node, arrow } = cells[i][name];
+        if (!node) continue;
+        say(node, String(column[name] ?? (column.role === "batch" ? 1 : "—")));
+        if (column[name] !== null) set(node, { "aria-valuenow": column[name] });
+        say(arrow, column.stretch === name ? ` → ${column.out}` : "");
+        td.className = column.stretch === name ? "tl-stretch" : column[name] === null ? "tl-added" : "";
+      }
+      say(cells[i].result, column.role === "clash" ? "✗" : column.role === "summed" ? "Σ" : String(column.out ?? "—"));
+      say(cells[i].why, column.why);
+      cells[i].why.className = `tl-why tl-${column.role}`;
+    });
   }
 
   function drawShapes() {
@@ -138,16 +157,16 @@ function render({ model, el }) {
     modes.show(mode);
     fields.a.show(a.join(", "));
     fields.b.show(b.join(", "));
-    say(sign, mode === "matmul" ? "@" : "+");
+    say(signs[1], mode === "matmul" ? "@" : "+");
     result = combine(mode, a, b);
-    drawTable(alignment(mode, a, b), a, b);
+    drawTable(mode, a, b);
     const operator = mode === "matmul" ? "@" : "+";
     say(verdict, result.reason ? `${shapeText(a)} ${operator} ${shapeText(b)} raises: ${result.reason}.` : `${shapeText(a)} ${operator} ${shapeText(b)} → ${shapeText(result.shape)}`);
     verdict.classList.toggle("tl-clash", Boolean(result.reason));
-    const sizes = [a, b, result.shape ?? []].map(product);
-    drawable = !result.reason && Math.max(...sizes) <= MOST_DRAWN && [a, b, result.shape].every((shape) => (shape.at(-1) ?? 1) <= 12);
+    drawable = [a, b, result.shape ?? []].every((shape) => product(shape) <= MOST_DRAWN && (shape.at(-1) ?? 1) <= WIDEST_DRAWN);
     picture.hidden = !drawable;
-    say(note, drawable || result.reason ? "" : `Too large to draw: the picture shows up to ${MOST_DRAWN} elements, and rows of up to 12. The rule above holds at any size.`);
+    parts[2].hidden = Boolean(result.reason);
+    say(note, drawable ? "" : `Too large to draw: the picture shows up to ${MOST_DRAWN} elements, and rows of up to ${WIDEST_DRAWN}. The rule above holds at any size.`);
     if (!drawable) return;
     // Elementwise, the operands are drawn as they are used: stretched, with the repeated elements dashed.
     const stretched = (shape, value) => (index) => {
@@ -157,18 +176,19 @@ function render({ model, el }) {
     };
     const plain = (shape, value) => (index, flat) => ({ text: value(flat), hue: hueOf(flat, product(shape)) });
     const draw = (name, shape, value) => {
-      if (mode === "matmul") grids[name].draw(shape, plain(shape, value));
+      if (mode === "matmul" || result.reason) grids[name].draw(shape, plain(shape, value));
       else grids[name].draw(result.shape, stretched(shape, value));
       set(grids[name].node, { "aria-label": `Tensor ${name}, shape ${shapeText(shape)}` });
     };
     draw("a", a, (flat) => valueA(mode, flat));
     draw("b", b, valueB);
+    if (result.reason) return;
     grids.out.draw(result.shape, (index, flat) => ({ text: explain(mode, a, b, result, index).value, hue: hueOf(flat, product(result.shape)) }));
   }
 
   function drawChoice() {
     const [mode, a, b] = [model.get("mode"), model.get("a"), model.get("b")];
-    if (result.reason) { say(status, `These shapes do not fit: ${result.reason}.`); return; }
+    if (result.reason) { grids.a.mark(null); grids.b.mark(null); say(status, `These shapes do not fit: ${result.reason}.`); return; }
     const kind = mode === "matmul" ? "The product" : "The sum";
     if (!drawable || !product(result.shape)) { say(status, `${kind} has shape ${shapeText(result.shape)}: ${product(result.shape).toLocaleString("en")} elements.`); return; }
     const wanted = model.get("index");
@@ -176,9 +196,15 @@ function render({ model, el }) {
     const index = fits ? wanted : result.shape.map(() => 0);
     const { usedA, usedB, words } = explain(mode, a, b, result, index);
     grids.out.mark(index);
-    // Elementwise, a and b stand in the result's shape, and the chosen place is the same in all three.
-    grids.a.mark(mode === "matmul" ? null : index, mode === "matmul" ? { "tl-used": usedA } : {});
-    grids.b.mark(mode === "matmul" ? null : index, mode === "matmul" ? { "tl-used": usedB } : {});
+    if (mode === "matmul") {
+      grids.a.mark(null, { "tl-used": usedA });
+      grids.b.mark(null, { "tl-used": usedB });
+    } else {
+      // a and b stand in the result's shape: the chosen place is the same in all three, and a repeated element's own is outlined.
+      const own = (shape) => index.map((i, axis) => ((shape[axis - index.length + shape.length] ?? 1) === 1 ? 0 : i));
+      grids.a.mark(index, { "tl-used": [ravel(own(a), result.shape)] });
+      grids.b.mark(index, { "tl-used": [ravel(own(b), result.shape)] });
+    }
     say(status, `${words}. ${kind} has shape ${shapeText(result.shape)}.`);
   }
 

@@ -1,6 +1,7 @@
 // The lookup lab: a query among keys, and the blend of their values. From a dictionary to an average by one slider.
 
-const REACH = 2;                              // the plane goes from −2 to 2
+const REACH = 2;                              // the plane goes from −2 to 2,
+const EDGE = 2.5;                             // and is drawn with room for the names of points at its border
 const COLDEST = 0.01, HOTTEST = 100;          // the slider's ends: a hard lookup, and a uniform average
 const ROOT_D = Math.SQRT2;                    // the plane has d_head = 2 features
 
@@ -31,26 +32,33 @@ function parsePoint(text) {
 
 // A plane with axes. Screen y grows downwards, the plane's upwards.
 function plane(label) {
-  const node = h("svg", { viewBox: "-2.2 -2.2 4.4 4.4", class: "tl-plane", role: "group", "aria-label": label });
-  node.append(h("rect", { x: -2.2, y: -2.2, width: 4.4, height: 4.4, class: "tl-ground" }),
-    h("line", { x1: -2.2, x2: 2.2, y1: 0, y2: 0, class: "tl-axis" }), h("line", { x1: 0, x2: 0, y1: -2.2, y2: 2.2, class: "tl-axis" }));
+  const node = h("svg", { viewBox: `${-EDGE} ${-EDGE} ${2 * EDGE} ${2 * EDGE}`, class: "tl-plane", role: "group", "aria-label": label });
+  node.append(h("rect", { x: -EDGE, y: -EDGE, width: 2 * EDGE, height: 2 * EDGE, class: "tl-ground" }),
+    h("line", { x1: -EDGE, x2: EDGE, y1: 0, y2: 0, class: "tl-axis" }), h("line", { x1: 0, x2: 0, y1: -EDGE, y2: EDGE, class: "tl-axis" }),
+    ...[-REACH, REACH].flatMap((at) => [h("text", { x: at, y: 0.2, class: "tl-tick" }, `${at}`.replace("-", "−")), h("text", { x: -0.15, y: 0.06 - at, class: "tl-tick" }, `${at}`.replace("-", "−"))]));
   const locate = (event) => {
     const box = node.getBoundingClientRect();
-    return [within(((event.clientX - box.left) / box.width) * 4.4 - 2.2), within(2.2 - ((event.clientY - box.top) / box.height) * 4.4)];
+    return [((event.clientX - box.left) / box.width - 0.5) * 2 * EDGE, (0.5 - (event.clientY - box.top) / box.height) * 2 * EDGE];
   };
   return { node, locate };
 }
 
 // A point that can be dragged, and moved by the arrow keys (with Shift in larger steps).
 function handle(locate, name, read, write, shape) {
-  const node = h("g", { class: "tl-handle", tabindex: "0", role: "application", "aria-roledescription": "point, moved with the arrow keys" }, shape);
-  let held = false;
-  const move = (event) => { if (held) write(locate(event)); };
+  const node = h("g", { class: "tl-handle", tabindex: "0", role: "application", "aria-roledescription": "point, moved with the arrow keys" },
+    h("circle", { r: 0.28, class: "tl-touch" }), ...shape);
+  let grip = null;                            // from the pointer to the point, while it is held
   set(node, {
-    onpointerdown: (event) => { held = true; node.setPointerCapture(event.pointerId); node.focus(); move(event); event.preventDefault(); },
-    onpointermove: move,
-    onpointerup: () => { held = false; },
-    onpointercancel: () => { held = false; },
+    onpointerdown: (event) => {
+      const at = locate(event);
+      grip = read().map((x, i) => x - at[i]);
+      node.setPointerCapture(event.pointerId);
+      node.focus();
+      event.preventDefault();
+    },
+    onpointermove: (event) => { if (grip) write(locate(event).map((x, i) => within(x + grip[i]))); },
+    onpointerup: () => { grip = null; },
+    onpointercancel: () => { grip = null; },
     onkeydown: (event) => {
       const by = { ArrowLeft: [-1, 0], ArrowRight: [1, 0], ArrowUp: [0, 1], ArrowDown: [0, -1] }[event.key];
       if (!by) return;
@@ -81,13 +89,13 @@ function render({ model, el }) {
   const values = each((i) => handle(right.locate, `Value ${labels[i]}`, () => model.get("value")[i], (point) => moved("value", i, point), [squares[i], name(i, -0.2)]));
   const arrow = h("line", { class: "tl-query-line" });
   const query = handle(left.locate, "Query", () => model.get("query"), (point) => commit(model, { query: point }),
-    [h("circle", { r: 0.26, class: "tl-touch" }), h("circle", { r: 0.13, class: "tl-query" }), h("text", { class: "tl-name tl-strong", y: 0.38 }, "query")]);
+    [h("circle", { r: 0.13, class: "tl-query" }), h("text", { class: "tl-name tl-strong", y: 0.38 }, "query")]);
   const star = h("path", { d: "M0 -0.22 L0.22 0 L0 0.22 L-0.22 0 Z", class: "tl-output" });
   const starName = h("text", { class: "tl-name tl-strong" }, "output");
   left.node.append(...rays, arrow, ...keys.map((key) => key.node), query.node);
   right.node.append(...threads, ...values.map((value) => value.node), star, starName);
 
-  const typed = field("Query", parsePoint, (point) => commit(model, { query: point.map(within) }), { inputmode: "text" });
+  const typed = field("Query", `two numbers from −${REACH} to ${REACH}`, parsePoint, (point) => commit(model, { query: point.map(within) }), { inputmode: "text" });
   const kinds = choice("Similarity", [["dot", "dot product"], ["distance", "distance"]], (similarity) => commit(model, { similarity }));
   const slider = h("input", { type: "range", min: 0, max: 1000, step: 1, "aria-label": "Temperature",
     oninput: () => commit(model, { temperature: temperatureOf(+slider.value) }) });
@@ -119,7 +127,7 @@ function render({ model, el }) {
     kinds.show(state.kind);
     slider.value = sliderOf(temperature);
     const marked = Math.abs(temperature / ROOT_D - 1) < 0.006;
-    const shown = temperature < 0.1 || temperature >= 10 ? temperature.toPrecision(2) : temperature.toFixed(2);
+    const shown = temperature.toFixed(temperature < 0.1 ? 3 : temperature < 10 ? 2 : 0);
     say(reading, `${shown}${marked ? " = √d, the usual scale" : ""}`);
     set(slider, { "aria-valuetext": `${shown}${marked ? ", the square root of d" : ""}` });
     set(rootMark, { "aria-pressed": String(marked) });
@@ -138,12 +146,12 @@ function render({ model, el }) {
       rows[i].bar.style.setProperty("--size", weights[i]);
     });
     set(star, { transform: `translate(${output[0]} ${-output[1]})` });
-    set(starName, { x: output[0], y: -output[1] + 0.5 });
+    set(starName, { x: output[0], y: -output[1] + 0.42 });
     const best = weights.indexOf(Math.max(...weights));
     const even = Math.max(...weights) - Math.min(...weights) < 0.02;
     say(status, even
-      ? `All weights are about 1/${count}: the output ${pair(output)} is the plain mean of the values, whatever the query.`
-      : `${labels[best]} gets weight ${weights[best].toFixed(2)}${weights[best] > 0.99 ? ": a lookup that finds one key" : ""}. The output is ${pair(output)}.`);
+      ? `All weights are about 1/${count}: the output ${pair(output)} is about the plain mean of the values.`
+      : `${labels[best]} weighs ${weights[best] > 0.99 ? "" : "most, "}${weights[best].toFixed(2)}${weights[best] > 0.99 ? ": a lookup that finds one key" : ""}. The output is ${pair(output)}.`);
   }
   return follow(model, traits, draw);
 }

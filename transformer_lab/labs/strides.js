@@ -241,25 +241,25 @@ function run(shape, steps) {
 
 function render({ model, el }) {
   const traits = ["shape", "chain", "index"];
-  const sizes = field("Shape of x", (text) => {
+  const sizes = field("Shape of x", "sizes, at most 64 elements", (text) => {
     const parsed = parseShape(text, { most: 64, axes: 5, least: 1 });
     const total = parsed.error ? 0 : product(parsed.value);
     return total > 64 ? { error: `${total} elements are more than this lab draws (64).` } : parsed;
   }, (shape) => commit(model, { shape, index: [] }));
-  const chain = field("Operations on x", parseChain, (steps) => commit(model, { chain: steps.map((step) => step.text).join(""), index: [] }),
-    { placeholder: ".transpose(1, 2)" });
+  const chain = field("Operations on x", "such as .permute(2, 0, 1)[0].flatten()", parseChain, (steps) => commit(model, { chain: steps.map((step) => step.text).join(""), index: [] }));
   const buttons = h("div", { class: "tl-choice", role: "group", "aria-label": "Add an operation" });
   const steps = h("ol", { class: "tl-steps" });
   const reason = h("p", { class: "tl-refusal", role: "alert" });
   const grid = tensorGrid("The tensor. Arrow keys move through it, Page Up and Page Down change the block.", (index) => commit(model, { index }));
   const walk = h("input", { type: "range", min: 0, max: 0, step: 1, "aria-label": "Walk through the tensor in reading order",
     oninput: () => commit(model, { index: unravel(+walk.value, now.shape) }) });
-  const strip = h("div", { class: "tl-strip", role: "img" });
+  const strip = h("div", { class: "tl-strip tl-storage", role: "img" });
   const formula = h("p", { class: "tl-formula" });
   const { lab, status } = frame({ model, el }, "One storage, many tensors", traits,
     h("div", { class: "tl-row" }, sizes.node, set(chain.node, { class: "tl-field tl-wide" })), buttons, steps, reason,
-    h("p", { class: "tl-label" }, "The tensor, as you index it"), grid.node, walk,
-    h("p", { class: "tl-label" }, "Its storage, in memory order (outlined: the row that holds the chosen element)"), strip, formula);
+    h("p", { class: "tl-label" }, "The tensor, as you index it"), grid.node,
+    h("p", { class: "tl-label" }, "Walk through it in reading order"), walk,
+    h("p", { class: "tl-label" }, "Its storage, with the number of each place (outlined: the chosen element’s row)"), strip, formula);
 
   let now, drawn = null, slots = [];
 
@@ -277,7 +277,7 @@ function render({ model, el }) {
     const undo = h("button", { type: "button", disabled: !parsed.length, onclick: () =>
       commit(model, { chain: parsed.slice(0, -1).map((step) => step.text).join(""), index: [] }) }, "undo last");
     // The button that was pressed is drawn anew: keep the keyboard where it was.
-    const held = [...buttons.children].indexOf(document.activeElement ?? el.getRootNode().activeElement);
+    const held = [...buttons.children].indexOf(el.getRootNode().activeElement);
     buttons.replaceChildren(...[...new Set(pieces)].map(add), undo);
     if (held >= 0) (buttons.children[held] ?? undo).focus();
   }
@@ -299,7 +299,7 @@ function render({ model, el }) {
       h("span", {}, `strides ${shapeText(tensor.strides)}`),
       ...(tensor.offset ? [h("span", {}, `offset ${tensor.offset}`)] : []),
       h("span", {}, isContiguous(tensor) ? "contiguous" : "not contiguous"),
-      h("span", { class: "tl-note" }, i === 0 ? "a storage" : tensor.copied ? "a new storage: copied" : "the same storage"))));
+      h("span", { class: "tl-note" }, i === 0 ? `a storage of ${product(shape)}` : tensor.copied ? "a new storage: copied" : "the same storage"))));
     if (result.reason) steps.append(h("li", { class: "tl-failed" }, h("code", { class: "tl-op" }, parsed.value[result.refused].text), "raises"));
     say(reason, result.reason ?? "");
     const total = product(shape);
@@ -308,7 +308,7 @@ function render({ model, el }) {
       return { text: number, hue: hueOf(number, total) };
     });
     set(walk, { max: Math.max(product(now.shape) - 1, 0), disabled: product(now.shape) < 2 });
-    slots = now.storage.map((number, place) => h("span", { class: "tl-cell", style: `--hue: ${hueOf(number, total)}`, title: `place ${place}` }, number));
+    slots = now.storage.map((number, place) => h("span", { class: "tl-cell", style: `--hue: ${hueOf(number, total)}`, "data-place": place }, number));
     strip.replaceChildren(...slots);
     set(strip, { "aria-label": `Storage of ${now.storage.length} elements: ${now.storage.join(", ")}` });
   }

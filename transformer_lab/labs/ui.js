@@ -29,7 +29,10 @@ function say(node, text) {
 function frame({ model, el }, title, traits, ...body) {
   const first = Object.fromEntries(traits.map((name) => [name, model.get(name)]));
   const status = h("p", { class: "tl-status", role: "status", "aria-live": "polite" });
-  const reset = h("button", { type: "button", class: "tl-reset", onclick: () => commit(model, first) }, "Reset");
+  const reset = h("button", { type: "button", class: "tl-reset", onclick: () => {
+    commit(model, first);
+    for (const input of lab.querySelectorAll(".tl-input")) input.dispatchEvent(new Event("tl-reset"));
+  } }, "Reset");
   const lab = h("section", { class: "tl-lab", "aria-label": `Lab: ${title}` },
     h("div", { class: "tl-head" }, h("span", { class: "tl-title" }, title), reset), ...body, status);
   el.append(lab);
@@ -57,12 +60,15 @@ function follow(model, traits, draw) {
 
 let fields = 0;
 
-// A labelled text field. `parse` returns {value} or {error}; the error stands beside the field, and what is on show stays.
-function field(label, parse, accept, props = {}) {
+// A labelled text field, and below it what it takes. `parse` returns {value} or {error}; an error stands in the hint's place,
+// and what is on show stays.
+function field(label, hint, parse, accept, props = {}) {
   const id = `tl-field-${Date.now().toString(36)}-${fields++}`;
   const error = h("span", { class: "tl-error", id: `${id}-error`, role: "alert" });
   const input = h("input", { id, class: "tl-input", type: "text", spellcheck: "false", autocomplete: "off", autocapitalize: "off",
-    "aria-describedby": `${id}-error`, ...props });
+    "aria-describedby": `${id}-error ${id}-hint`, ...props });
+  let shown = "";
+  input.addEventListener("tl-reset", () => { input.value = shown; complain(); });
   input.addEventListener("input", () => {
     const result = parse(input.value);
     complain(result.error);
@@ -74,10 +80,12 @@ function field(label, parse, accept, props = {}) {
   };
   // Shows a value that came from elsewhere, and leaves a reader alone who is typing the same thing in another way.
   const show = (text) => {
+    shown = text;
     const typed = parse(input.value);
     if (typed.error || typed.text !== text) { input.value = text; complain(parse(text).error); }
   };
-  return { node: h("div", { class: "tl-field" }, h("label", { for: id }, label), input, error), input, show, complain };
+  return { node: h("div", { class: "tl-field" }, h("label", { for: id }, label), input, error,
+    h("span", { class: "tl-note", id: `${id}-hint` }, hint)), input, show, complain };
 }
 
 // "2, 3, 4" → [2, 3, 4]. Brackets may stand around it; nothing at all is the shape of a single number.
@@ -138,19 +146,27 @@ function tensorGrid(label, choose) {
     cells = [];
     const columns = shape.at(-1) ?? 1, rows = shape.at(-2) ?? 1, blocks = product(shape.slice(0, -2));
     const drawn = [];
+    let longest = 1;
     for (let block = 0; block < blocks; block++) {
-      const body = h("div", { class: "tl-block", style: `--columns: ${Math.max(columns, 1)}` });
+      const body = h("div", { class: shape.length > 1 ? "tl-block" : "tl-strip", style: `--columns: ${Math.max(columns, 1)}` });
       for (let i = 0; i < rows * columns; i++) {
         const flat = block * rows * columns + i;
         const { text, hue, ghost } = cell(unravel(flat, shape), flat);
         const node = h("span", { class: `tl-cell${ghost ? " tl-ghost" : ""}`, "data-flat": flat, style: hue == null ? null : `--hue: ${hue}` }, text);
+        longest = Math.max(longest, String(text).length);
         cells.push(node);
         body.append(node);
       }
       const name = shape.length > 2 ? h("span", { class: "tl-block-name" }, `[${unravel(block, shape.slice(0, -2)).join(", ")}]`) : [];
       drawn.push(h("div", {}, name, body));
     }
+    node.style.setProperty("--longest", longest);
     node.replaceChildren(...(cells.length ? drawn : [h("span", { class: "tl-note" }, "no elements: an axis has size 0")]));
+  };
+  // A wide tensor scrolls sideways in its own place, and the page stays where it is.
+  const reveal = (cell) => {
+    const [box, at] = [node.getBoundingClientRect(), cell.getBoundingClientRect()];
+    node.scrollLeft += Math.min(at.left - box.left - 4, 0) + Math.max(at.right - box.right + 4, 0);
   };
   // Marks cells: `marks` maps a class to the flat numbers that wear it.
   const mark = (index, marks = {}) => {
@@ -160,6 +176,7 @@ function tensorGrid(label, choose) {
       const wanted = new Set(numbers);
       cells.forEach((cell, i) => cell.classList.toggle(name, wanted.has(i)));
     }
+    if (shape.at(-1) > 6 && index && cells.length) reveal(cells[ravel(index, shape)]);
   };
   return { node, draw, mark };
 }

@@ -1,0 +1,520 @@
+"""Attention against PyTorch's own, and against loops in float64, on the device of ``TRANSFORMER_LAB_DEVICE``."""
+
+import math
+
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from torch.nn import functional as F
+
+import transformer_lab as tl
+
+DEVICE = tl.device()
+# Largest difference that rounding explains, as a share of the largest number.
+TOLERANCE = {torch.float64: 1e-12, torch.float32: 1e-5, torch.float16: 5e-3, torch.bfloat16: 4e-2}
+DTYPES = list(TOLERANCE)
+quick = settings(max_examples=150, deadline=None, derandomize=True)
+
+
+def agree(found, expected):
+    """Demand equality up to the rounding of ``found``'s dtype."""
+    assert found.shape == expected.shape
+    expected = expected.to("cpu", torch.float64)
+    if found.numel():
+        atol = TOLERANCE[found.dtype] * max(1.0, expected.abs().max().item())
+        torch.testing.assert_close(found.to("cpu", torch.float64), expected, rtol=0, atol=atol)
+
+
+def normal(*shape, seed, dtype=torch.float32, contiguous=True):
+    """Random numbers drawn on the CPU, so that every device gets the same ones."""
+    generator = torch.Generator().manual_seed(seed)
+    x = torch.randn(*shape, 2, generator=generator, dtype=torch.float64).to(DEVICE, dtype)[..., 0]
+    return (x.contiguous() if contiguous else x).requires_grad_()
+
+
+def loop(query, key, value, mask=None, is_causal=False, scale=None):
+    """Attention as the definition says it, one query at a time, over the keys that it may see; differentiable."""
+    lead = torch.broadcast_shapes(query.shape[:-2], key.shape[:-2], value.shape[:-2])
+    query, key, value = (x.to("cpu", torch.float64).expand(*lead, *x.shape[-2:]) for x in (query, key, value))
+    q_len, k_len = query.shape[-2], key.shape[-2]
+    allowed = torch.ones(*lead, q_len, k_len, dtype=torch.bool)
+    if mask is not None:
+        allowed = allowed & mask.cpu()
+    scale = 1 / math.sqrt(max(query.shape[-1], 1)) if scale is None else scale
+    rows = []
+    for *n, i in (
+        torch.cartesian_prod(*(torch.arange(size) for size in (*lead, q_len))).reshape(-1, len(lead) + 1).tolist()
+    ):
+        seen = [j for j in range(k_len) if allowed[(*n, i, j)] and (j <= i or not is_causal)]
+        keys, values = key[tuple(n)][seen], value[tuple(n)][seen]
+        scores = (keys * query[(*n, i)]).sum(-1) * scale
+        exp = (scores - scores.max()).exp() if seen else scores
+        rows.append((exp[:, None] * values).sum(0) / (exp.sum() if seen else 1))
+    rows = torch.stack(rows) if rows else value.new_zeros(0)
+    return rows.reshape(*lead, q_len, value.shape[-1])
+
+
+def loop_weights(query, key, mask=None, scale=None):
+    """The weights by the same loop: attention to values that are the rows of the identity."""
+    return loop(query, key, torch.eye(key.shape[-2]), mask, scale=scale)
+
+
+def gradients(output, inputs):
+    weights = normal(*output.shape, seed=99, dtype=torch.float64).detach()
+    return torch.autograd.grad(
+        output, inputs, weights.to(output.device, output.dtype), retain_graph=True, allow_unused=True
+    )
+
+
+def agree_in_gradient(found, expected, inputs):
+    for one, other, x in zip(gradients(found, inputs), gradients(expected, inputs), inputs):
+        agree(torch.zeros_like(x) if one is None else one, torch.zeros_like(x) if other is None else other)
+
+
+@st.composite
+def problems(draw):
+    """Arguments of an attention: any leading axes, sizes from 0, masks that broadcast, every dtype."""
+    lead = draw(st.lists(st.integers(0, 3), max_size=4))
+    q_len, k_len, d_head, d_value = (draw(st.integers(0, most)) for most in (4, 6, 5, 3))
+    dtype = draw(st.sampled_from(DTYPES))
+    contiguous = draw(st.booleans())
+    seed = draw(st.integers(0, 10**6))
+
+    def worn():
+        shape = [draw(st.sampled_from((size, size, 1))) for size in lead]
+        return shape[draw(st.integers(0, len(shape))) if draw(st.booleans()) else 0 :]
+
+    query, key, value = (
+        normal(*worn(), length, features, seed=seed + i, dtype=dtype, contiguous=contiguous)
+        for i, (length, features) in enumerate(((q_len, d_head), (k_len, d_head), (k_len, d_value)))
+    )
+    mask = None
+    if draw(st.booleans()):
+        # A mask must not stretch the leading axes that the tensors have together.
+        shape = [*torch.broadcast_shapes(query.shape[:-2], key.shape[:-2], value.shape[:-2]), q_len, k_len]
+        shape = [draw(st.sampled_from((size, size, 1))) for size in shape]
+        shape = shape[draw(st.integers(0, len(shape))) if draw(st.booleans()) else 0 :]
+        mask = (normal(*shape, seed=seed + 3) > 0.2).detach()
+    return query, key, value, mask, draw(st.booleans()), draw(st.sampled_from((None, 0.3, -1, 0)))
+
+
+# Agreement.
+
+
+@quick
+@given(problem=problems())
+def test_attention_agrees_with_the_definition(problem):
+    query, key, value, mask, is_causal, scale = problem
+    given_before = [x.detach().clone() for x in (query, key, value)]
+    output = tl.scaled_dot_product_attention(query, key, value, mask, is_causal=is_causal, scale=scale)
+    assert output.dtype == query.dtype and output.device == query.device
+    expected = loop(query, key, value, mask, is_causal, scale)
+    agree(output, expected)
+    if expected.requires_grad:
+        agree_in_gradient(output, expected, (query, key, value))
+    for x, before in zip((query, key, value), given_before):
+        assert torch.equal(x, before) and x._version == 0  # the inputs are as they were
+
+
+@quick
+@given(problem=problems())
+def test_weights_agree_with_the_definition(problem):
+    query, key, _, mask, _, scale = problem
+    lead = torch.broadcast_shapes(query.shape[:-2], key.shape[:-2])
+    if mask is not None and mask.ndim > 2:
+        mask = mask[(0,) * (mask.ndim - 2)] if 0 not in mask.shape[:-2] else None
+    weights = tl.attention_weights(query, key, mask, scale=scale)
+    assert weights.dtype == query.dtype and weights.shape == (*lead, query.shape[-2], key.shape[-2])
+    expected = loop_weights(query, key, mask, scale)
+    agree(weights, expected)
+    if expected.requires_grad:
+        agree_in_gradient(weights, expected, (query, key))
+    # Rows sum to one, where there is anything to see.
+    sees = (
+        torch.ones(weights.shape[-2:], dtype=torch.bool, device=DEVICE) if mask is None else mask.expand(weights.shape)
+    )
+    agree(weights.sum(-1), sees.any(-1).expand(weights.shape[:-1]).to(torch.float64))
+    assert (weights >= 0).all()
+    assert query._version == key._version == 0 and (mask is None or mask._version == 0)
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("form", ["plain", "mask", "causal", "mask of all", "one mask for all", "scale"])
+def test_attention_agrees_with_torch(dtype, form):
+    query, key, value = (
+        normal(2, 3, *sizes, seed=seed, dtype=dtype) for seed, sizes in enumerate([(5, 4), (7, 4), (7, 6)])
+    )
+    mask = (normal(2, 1, 5, 7, seed=4) > -0.5).detach()
+    mask[..., 0] = True  # PyTorch's own result for a row that sees nothing depends on the kernel
+    options = {
+        "plain": {},
+        "mask": {"attn_mask": mask},
+        "causal": {"is_causal": True},
+        "mask of all": {"attn_mask": torch.ones_like(mask)},
+        "one mask for all": {"attn_mask": mask[0, 0]},
+        "scale": {"scale": 0.7},
+    }[form]
+    expected = F.scaled_dot_product_attention(query, key, value, **options)
+    ours = {"mask" if name == "attn_mask" else name: option for name, option in options.items()}
+    output = tl.scaled_dot_product_attention(query, key, value, **ours)
+    agree(output, expected)
+    agree_in_gradient(output, expected, (query, key, value))
+    if form != "causal":
+        weights = tl.attention_weights(query, key, **ours)
+        agree(weights @ value, expected)
+        agree_in_gradient(weights @ value, expected, (query, key, value))
+
+
+@pytest.mark.parametrize("scale", [None, 0.5, 0, -1])
+@pytest.mark.parametrize(("q_len", "k_len"), [(5, 5), (3, 7), (7, 3)])
+def test_causal_is_the_lower_triangle(q_len, k_len, scale):
+    query, key, value = (normal(2, n, 4, seed=seed) for seed, n in enumerate((q_len, k_len, k_len)))
+    triangle = torch.ones(q_len, k_len, dtype=torch.bool, device=DEVICE).tril()
+    mask = (normal(2, q_len, k_len, seed=5) > 0).detach()
+    attend = tl.scaled_dot_product_attention
+    causal = attend(query, key, value, is_causal=True, scale=scale)
+    agree(causal, attend(query, key, value, triangle, scale=scale))
+    if scale is None or scale > 0:  # PyTorch gives NaN where the scale is not positive
+        agree(causal, F.scaled_dot_product_attention(query, key, value, is_causal=True, scale=scale))
+    both = attend(query, key, value, mask, is_causal=True, scale=scale)
+    agree(both, attend(query, key, value, mask & triangle, scale=scale))
+
+
+@pytest.mark.parametrize("masked", [False, True])
+def test_gradcheck(masked):
+    query, key, value = (
+        normal(2, *sizes, seed=seed, dtype=torch.float64) for seed, sizes in enumerate([(3, 4), (5, 4), (5, 2)])
+    )
+    mask = (normal(3, 5, seed=8) > 0).detach() if masked else None
+    if masked:
+        mask[1] = False
+    assert torch.autograd.gradcheck(lambda q, k, v: tl.scaled_dot_product_attention(q, k, v, mask), (query, key, value))
+    assert torch.autograd.gradcheck(lambda q, k: tl.attention_weights(q, k, mask), (query, key))
+
+
+# Properties.
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_order_of_keys_does_not_matter_and_order_of_queries_carries_over(dtype):
+    query, key, value = (
+        normal(3, *sizes, seed=seed, dtype=dtype) for seed, sizes in enumerate([(6, 4), (5, 4), (5, 2)])
+    )
+    mask = (normal(6, 5, seed=6) > -0.5).detach()
+    keys, queries = torch.tensor([3, 0, 4, 1, 2]), torch.tensor([5, 2, 0, 1, 4, 3])
+    output = tl.scaled_dot_product_attention(query, key, value, mask)
+    agree(tl.scaled_dot_product_attention(query, key[:, keys], value[:, keys], mask[:, keys]), output)
+    agree(tl.scaled_dot_product_attention(query[:, queries], key, value, mask[queries]), output[:, queries])
+    weights = tl.attention_weights(query, key, mask)
+    agree(
+        tl.attention_weights(query[:, queries], key[:, keys], mask[queries][:, keys]), weights[:, queries][:, :, keys]
+    )
+
+
+def test_later_tokens_change_nothing_under_causality():
+    query, key, value = (normal(2, 6, 4, seed=seed).detach() for seed in range(3))
+    before = tl.scaled_dot_product_attention(query, key, value, is_causal=True)
+    key[:, 4:], value[:, 4:] = 9.0, -9.0
+    after = tl.scaled_dot_product_attention(query, key, value, is_causal=True)
+    agree(after[:, :4], before[:, :4])
+    assert not torch.allclose(after[:, 4:], before[:, 4:])
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("mask_shape", [(4, 5), (3, 1, 4, 5), (5,), (4, 1), ()])
+def test_rows_that_see_nothing_are_zero_with_finite_gradients(dtype, mask_shape):
+    query, key, value = (
+        normal(3, 2, *sizes, seed=seed, dtype=dtype) for seed, sizes in enumerate([(4, 3), (5, 3), (5, 6)])
+    )
+    mask = torch.ones(mask_shape, dtype=torch.bool, device=DEVICE)
+    if len(mask_shape) < 2:
+        mask[...] = False
+    else:
+        mask[..., 2, :] = False
+    blind = ~mask.expand(3, 2, 4, 5).any(-1)
+    assert blind.any()
+    output = tl.scaled_dot_product_attention(query, key, value, mask)
+    weights = tl.attention_weights(query, key, mask)
+    assert (output[blind] == 0).all() and (weights[blind] == 0).all()
+    assert len(mask_shape) < 2 or (output[~blind] != 0).all()
+    for grad in (*gradients(output, (query, key, value)), *gradients(weights, (query, key))):
+        assert grad.isfinite().all()
+    (grad,) = gradients(output, (query,))
+    assert (grad[blind] == 0).all()
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_large_values_do_not_overflow(dtype):
+    query = torch.tensor([[200.0, 0, 0, 200], [-200, 0, 0, -200]], dtype=dtype, device=DEVICE, requires_grad=True)
+    key = torch.tensor([[200.0, 0, 0, 200], [0, 0, 0, 0], [-200, 0, 0, -200]], dtype=dtype, device=DEVICE)
+    value = torch.tensor([[1.0, 2], [3, 4], [5, 6]], dtype=dtype, device=DEVICE)
+    for mask in (None, torch.ones(2, 3, dtype=torch.bool, device=DEVICE)):
+        output = tl.scaled_dot_product_attention(query, key, value, mask)
+        assert output.tolist() == [[1, 2], [5, 6]]
+        assert tl.attention_weights(query, key, mask).tolist() == [[1, 0, 0], [0, 0, 1]]
+        assert gradients(output, (query,))[0].isfinite().all()
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("masked", [False, True])
+def test_nan_stays_visible(dtype, masked):
+    tensors = [
+        normal(2, *sizes, seed=seed, dtype=dtype).detach() for seed, sizes in enumerate([(4, 3), (5, 3), (5, 6)])
+    ]
+    mask = torch.ones(4, 5, dtype=torch.bool, device=DEVICE) if masked else None
+    for i in range(3):
+        query, key, value = (x.clone() for x in tensors)
+        (query, key, value)[i][0, 2, 1] = math.nan
+        output = tl.scaled_dot_product_attention(query, key, value, mask)
+        hit = torch.zeros(2, 4, 6, dtype=torch.bool, device=DEVICE)
+        hit[0] = True  # every query of that batch sees the key
+        if i == 0:
+            hit[0, [0, 1, 3]] = False  # a query is its own affair
+        if i == 2:
+            hit[0, :, [0, 2, 3, 4, 5]] = False  # and so is a feature of a value
+        assert torch.equal(output.isnan(), hit), ("query", "key", "value")[i]
+        if i < 2:
+            assert torch.equal(tl.attention_weights(query, key, mask).isnan(), hit[..., :5])
+
+
+def test_inputs_that_are_views_are_left_alone():
+    packed = normal(2, 5, 12, seed=0).detach()
+    before = packed.clone()
+    query, key, value = packed.split(4, dim=-1)  # views of one tensor, none contiguous
+    mask = torch.zeros(5, 5, dtype=torch.bool, device=DEVICE).fill_diagonal_(True).t()
+    output = tl.scaled_dot_product_attention(query, key, value, mask, is_causal=True)
+    agree(output, value)  # everyone sees itself alone
+    assert torch.equal(packed, before) and packed._version == 0 and mask.sum() == 5
+
+
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16])
+def test_half_precision_is_rounded_once(dtype):
+    """Weights in half precision are the exact ones, rounded at the end: nothing is lost on the way."""
+    query, key = (normal(*sizes, seed=seed, dtype=dtype).detach() * 2 for seed, sizes in enumerate([(20, 7), (90, 7)]))
+    scores = (query.double() @ key.double().T).to(dtype)
+    for found, exact in (
+        (tl.attention_weights(query, key), loop_weights(query, key)),
+        (tl.softmax(scores), torch.softmax(scores.double(), -1)),
+    ):
+        half_a_step = torch.finfo(dtype).eps / 2
+        smallest = torch.finfo(dtype).smallest_normal * torch.finfo(dtype).eps
+        torch.testing.assert_close(found.cpu().double(), exact.cpu(), rtol=1.05 * half_a_step, atol=smallest)
+
+
+# Dropout.
+
+
+def test_dropout_drops_or_scales_each_weight():
+    query, key = normal(8, 40, 4, seed=0).detach(), normal(8, 30, 4, seed=1).detach()
+    eye = torch.eye(30, device=DEVICE).expand(8, 30, 30)
+    torch.manual_seed(0)
+    dropped = tl.scaled_dot_product_attention(query, key, eye, dropout_p=0.25)
+    kept = dropped != 0
+    assert 0.22 < 1 - kept.float().mean() < 0.28
+    weights = tl.attention_weights(query, key)
+    agree(dropped[kept], weights[kept] / 0.75)
+
+
+def test_the_ends_of_dropout():
+    query, key, value = (normal(2, n, 4, seed=seed) for seed, n in enumerate((3, 5, 5)))
+    agree(
+        tl.scaled_dot_product_attention(query, key, value, dropout_p=0),
+        tl.scaled_dot_product_attention(query, key, value),
+    )
+    assert (tl.scaled_dot_product_attention(query, key, value, dropout_p=1) == 0).all()
+
+
+# softmax.
+
+
+@quick
+@given(
+    shape=st.lists(st.integers(0, 4), max_size=4),
+    dtype=st.sampled_from(DTYPES),
+    spread=st.sampled_from((1, 30, 1e4)),
+    data=st.data(),
+)
+def test_softmax_agrees_with_torch(shape, dtype, spread, data):
+    dim = data.draw(st.integers(-max(len(shape), 1), max(len(shape), 1) - 1))
+    contiguous = data.draw(st.booleans())
+    x = (normal(*shape, seed=len(shape), dtype=dtype, contiguous=contiguous) * spread).detach().requires_grad_()
+    before = x.detach().clone()
+    found, expected = tl.softmax(x, dim), torch.softmax(x, dim)
+    assert found.dtype == dtype
+    agree(found, expected)
+    agree(found, torch.softmax(x.double(), dim))
+    agree_in_gradient(found, expected, (x,))
+    agree(found.sum(dim), torch.ones(found.sum(dim).shape) if shape.count(0) == 0 else found.sum(dim))
+    assert torch.equal(x, before) and x._version == 0
+
+
+def test_softmax_of_infinities():
+    x = torch.tensor(
+        [[0.0, -math.inf, 0.0], [-math.inf] * 3, [0.0, math.nan, 1.0], [math.inf, 0.0, 0.0]], device=DEVICE
+    )
+    found = tl.softmax(x)
+    assert found[0].tolist() == [0.5, 0, 0.5]
+    assert found[1:].isnan().all() and torch.softmax(x, -1)[1:].isnan().all()
+    assert tl.softmax(x, 0)[:, 0].isnan().all()
+
+
+def test_softmax_gradcheck():
+    x = normal(3, 4, seed=0, dtype=torch.float64)
+    assert torch.autograd.gradcheck(lambda x: tl.softmax(x, 0), (x,))
+    assert torch.autograd.gradcheck(tl.softmax, (x,))
+
+
+# The module with one head.
+
+
+@pytest.mark.parametrize("lead", [(), (2,), (2, 0), (2, 1, 3)])
+def test_single_head_is_three_projections_and_attention(lead):
+    torch.manual_seed(0)
+    layer = tl.SingleHeadAttention(d_model=5, d_head=3, d_value=4).to(DEVICE, torch.float64)
+    x = normal(*lead, 6, 5, seed=1, dtype=torch.float64)
+    mask = (normal(6, 6, seed=2) > 0).detach()
+    state = {name: parameter.detach() for name, parameter in layer.state_dict().items()}
+    q, k, v = (x @ state[f"{name}_proj.weight"].T + state[f"{name}_proj.bias"] for name in "qkv")
+    assert layer(x).shape == (*lead, 6, 4)
+    agree(layer(x), loop(q, k, v))
+    agree(layer(x, mask), loop(q, k, v, mask))
+    agree(layer(x, is_causal=True), loop(q, k, v, is_causal=True))
+    agree(layer.weights(x, mask), loop_weights(q, k, mask))
+    if x.numel():
+        layer(x).sum().backward()
+        assert all(parameter.grad is not None for parameter in layer.parameters())
+
+
+def test_single_head_takes_d_value_from_d_head():
+    layer = tl.SingleHeadAttention(5, 3).to(DEVICE)
+    assert layer(torch.zeros(0, 5, device=DEVICE)).shape == (0, 3)
+    assert {name: tuple(p.shape) for name, p in layer.named_parameters()} == {
+        f"{name}_proj.{kind}": shape for name in "qkv" for kind, shape in (("weight", (3, 5)), ("bias", (3,)))
+    }
+
+
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16])
+def test_single_head_in_half_precision_and_under_autocast(dtype):
+    torch.manual_seed(0)
+    layer = tl.SingleHeadAttention(5, 3, 4).to(DEVICE)
+    x = normal(2, 6, 5, seed=1).detach()
+    expected = layer(x)
+    with torch.autocast(DEVICE.type, dtype=dtype):
+        agree(layer(x), expected)
+        agree(layer(x.to(dtype)), expected)
+    agree(layer.to(dtype)(x.to(dtype)), expected)
+
+
+# Every error, word for word.
+
+q, k, v = torch.zeros(2, 5, 4), torch.zeros(2, 7, 4), torch.zeros(2, 7, 6)
+seen = torch.ones(5, 7, dtype=torch.bool)
+MASK = "mask must broadcast to the scores (2, 5, 7), got shape {}: its axis {} must be 1 or {}, not {}"
+DIM = "dim must be an axis of x, from {} to {}, got {}"
+
+WRONG_FOR_BOTH = [
+    (([[1.0]], k, v), {}, TypeError, "query must be a tensor, got list"),
+    ((q, None, v), {}, TypeError, "key must be a tensor, got NoneType"),
+    ((q.long(), k, v), {}, TypeError, "query must be floating point, got torch.int64"),
+    ((q, k.bool(), v), {}, TypeError, "key must be floating point, got torch.bool"),
+    ((q, k.to(torch.complex64), v), {}, TypeError, "key must be floating point, got torch.complex64"),
+    ((q, k.double(), v), {}, TypeError, "query and key must share a dtype, got torch.float32 and torch.float64"),
+    ((q, k.to("meta"), v), {}, ValueError, "query and key must lie on one device, got cpu and meta"),
+    ((q[0, 0], k, v), {}, ValueError, "query must have at least 2 axes (..., length, features), got shape (4,)"),
+    ((q, torch.tensor(1.0), v), {}, ValueError, "key must have at least 2 axes (..., length, features), got shape ()"),
+    ((q[..., :3], k, v), {}, ValueError, "query and key must share d_head, got 3 and 4"),
+    ((q, k, v, seen.tolist()), {}, TypeError, "mask must be a tensor of bool, got list"),
+    ((q, k, v, seen.float()), {}, TypeError, "mask must be bool, True where a query may attend, got torch.float32"),
+    ((q, k, v, seen.int()), {}, TypeError, "mask must be bool, True where a query may attend, got torch.int32"),
+    ((q, k, v, seen.to("meta")), {}, ValueError, "query and mask must lie on one device, got cpu and meta"),
+    ((q, k, v, seen.t()), {}, ValueError, MASK.format((7, 5), "-1 (k_len)", 7, 5)),
+    ((q, k, v, seen[:3]), {}, ValueError, MASK.format((3, 7), "-2 (q_len)", 5, 3)),
+    ((q, k, v, seen.expand(4, 5, 7)), {}, ValueError, MASK.format((4, 5, 7), "-3 (leading axis)", 2, 4)),
+    ((q, k, v, seen[:0]), {}, ValueError, MASK.format((0, 7), "-2 (q_len)", 5, 0)),
+    (
+        (q, k, v, seen.expand(1, 1, 5, 7)),
+        {},
+        ValueError,
+        "mask must have at most the 3 axes of the scores (2, 5, 7), got shape (1, 1, 5, 7)",
+    ),
+    ((q, k, v), {"scale": math.inf}, ValueError, "scale must be a finite number, got inf"),
+    ((q, k, v), {"scale": math.nan}, ValueError, "scale must be a finite number, got nan"),
+    ((q, k, v), {"scale": "small"}, ValueError, "scale must be a finite number, got 'small'"),
+    ((q, k, v), {"scale": True}, ValueError, "scale must be a finite number, got True"),
+]
+
+WRONG_FOR_ATTENTION = [
+    ((q, k, 3.0), {}, TypeError, "value must be a tensor, got float"),
+    ((q, k, v.half()), {}, TypeError, "query and value must share a dtype, got torch.float32 and torch.float16"),
+    ((q, k, v.to("meta")), {}, ValueError, "query and value must lie on one device, got cpu and meta"),
+    ((q, k, v[:, :6]), {}, ValueError, "key and value must share k_len, got 7 and 6"),
+    (
+        (q, k, torch.zeros(3, 4, 7, 6)),
+        {},
+        ValueError,
+        "query and key and value must have leading axes that broadcast, got (2,) and (2,) and (3, 4)",
+    ),
+    ((q, k, v), {"dropout_p": 1.5}, ValueError, "dropout_p must be a probability from 0 to 1, got 1.5"),
+    ((q, k, v), {"dropout_p": -0.1}, ValueError, "dropout_p must be a probability from 0 to 1, got -0.1"),
+    ((q, k, v), {"dropout_p": math.nan}, ValueError, "dropout_p must be a probability from 0 to 1, got nan"),
+    ((q, k, v), {"dropout_p": None}, ValueError, "dropout_p must be a probability from 0 to 1, got None"),
+]
+
+layer = tl.SingleHeadAttention(4, 3)
+WRONG_ELSEWHERE = [
+    (
+        lambda: tl.attention_weights(q, k[:1].expand(3, 7, 4)),
+        ValueError,
+        "query and key must have leading axes that broadcast, got (2,) and (3,)",
+    ),
+    (lambda: tl.softmax([0.0]), TypeError, "x must be a tensor, got list"),
+    (lambda: tl.softmax(torch.arange(3)), TypeError, "x must be floating point, got torch.int64"),
+    (lambda: tl.softmax(q * 1j), TypeError, "x must be floating point, got torch.complex64"),
+    (lambda: tl.softmax(q, "k_len"), TypeError, "dim must be an integer, got 'k_len'"),
+    (lambda: tl.softmax(q, None), TypeError, "dim must be an integer, got None"),
+    (lambda: tl.softmax(q, 3), IndexError, DIM.format(-3, 2, 3)),
+    (lambda: tl.softmax(q, -4), IndexError, DIM.format(-3, 2, -4)),
+    (lambda: tl.softmax(torch.tensor(0.0), 1), IndexError, DIM.format(-1, 0, 1)),
+    (lambda: tl.SingleHeadAttention("4", 3), TypeError, "d_model must be an integer, got '4'"),
+    (lambda: tl.SingleHeadAttention(4, 1.5), TypeError, "d_head must be an integer, got 1.5"),
+    (lambda: tl.SingleHeadAttention(4, True), TypeError, "d_head must be an integer, got True"),
+    (lambda: tl.SingleHeadAttention(4, 3, 0), ValueError, "d_value must be at least 1, got 0"),
+    (lambda: tl.SingleHeadAttention(-4, 3), ValueError, "d_model must be at least 1, got -4"),
+    (lambda: layer([1.0]), TypeError, "x must be a tensor, got list"),
+    (lambda: layer(q.long()), TypeError, "x must be floating point, got torch.int64"),
+    (
+        lambda: layer(q.double()),
+        TypeError,
+        "x must have the dtype of the module's weights, torch.float32, got torch.float64",
+    ),
+    (lambda: layer(v), ValueError, "x must have shape (..., seq, d_model) with d_model 4, got (2, 7, 6)"),
+    (lambda: layer.weights(q[0, 0]), ValueError, "x must have shape (..., seq, d_model) with d_model 4, got (4,)"),
+    (
+        lambda: layer(q, seen),
+        ValueError,
+        "mask must broadcast to the scores (2, 5, 5), got shape (5, 7): its axis -1 (k_len) must be 1 or 5, not 7",
+    ),
+]
+
+
+@pytest.mark.parametrize(("arguments", "options", "error", "text"), WRONG_FOR_BOTH + WRONG_FOR_ATTENTION)
+def test_attention_names_what_is_wrong(arguments, options, error, text):
+    says(lambda: tl.scaled_dot_product_attention(*arguments, **options), error, text)
+
+
+@pytest.mark.parametrize(("arguments", "options", "error", "text"), WRONG_FOR_BOTH)
+def test_weights_name_what_is_wrong(arguments, options, error, text):
+    query, key, _, *mask = arguments
+    says(lambda: tl.attention_weights(query, key, *mask, **options), error, text)
+
+
+@pytest.mark.parametrize(("call", "error", "text"), WRONG_ELSEWHERE)
+def test_the_rest_names_what_is_wrong(call, error, text):
+    says(call, error, text)
+
+
+def says(call, error, text):
+    with pytest.raises(error) as raised:
+        call()
+    assert type(raised.value) is error and str(raised.value) == text

@@ -1,0 +1,43 @@
+"""``device``: what the environment asks for, or else the fastest device that is there."""
+
+import pytest
+import torch
+
+import transformer_lab as tl
+
+NAME = "TRANSFORMER_LAB_DEVICE"
+
+
+@pytest.mark.parametrize("asked", [None, ""])
+@pytest.mark.parametrize(
+    ("cuda", "mps", "expected"),
+    [(True, True, "cuda"), (True, False, "cuda"), (False, True, "mps"), (False, False, "cpu")],
+)
+def test_unasked_it_takes_the_first_that_is_there(monkeypatch, asked, cuda, mps, expected):
+    monkeypatch.delenv(NAME, raising=False) if asked is None else monkeypatch.setenv(NAME, asked)
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: cuda)
+    monkeypatch.setattr(torch.backends.mps, "is_available", lambda: mps)
+    assert tl.device() == torch.device(expected)
+
+
+def test_asked_it_takes_that_one(monkeypatch):
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
+    monkeypatch.setenv(NAME, "cpu")
+    assert tl.device() == torch.device("cpu")
+
+
+@pytest.mark.parametrize("asked", ["gpu", "CPU", "0", "cuda:x", " cpu"])
+def test_what_is_no_device_is_an_error(monkeypatch, asked):
+    monkeypatch.setenv(NAME, asked)
+    with pytest.raises(ValueError) as raised:
+        tl.device()
+    assert str(raised.value) == f"{NAME} must name a device such as cpu, cuda, cuda:1 or mps, got {asked!r}"
+
+
+# Of each kind one that no machine has; "hpu" fails in another way, by a module that is not installed.
+@pytest.mark.parametrize("asked", ["cuda:99", "xla", "hpu", *([] if torch.backends.mps.is_available() else ["mps"])])
+def test_a_device_that_is_absent_is_an_error_and_never_the_cpu(monkeypatch, asked):
+    monkeypatch.setenv(NAME, asked)
+    with pytest.raises(RuntimeError) as raised:
+        tl.device()
+    assert str(raised.value) == f"{NAME} must name a device of this machine, got {asked!r}, which is not there"

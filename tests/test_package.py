@@ -1,0 +1,109 @@
+"""The package as a whole: what an import loads, which names are public, what their docstrings hold."""
+
+import ast
+import doctest
+import inspect
+import pkgutil
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import transformer_lab as tl
+
+FOLDER = Path(tl.__file__).parent
+DRAWING = {"labs", "plots"}
+HEAVY = ["matplotlib", "anywidget", "ipywidgets", "traitlets", "IPython"]
+
+
+def public():
+    """Every public function and class, named as it is called."""
+    things = {name: getattr(tl, name) for name in tl.__all__ if name not in DRAWING}
+    things |= {f"labs.{name}": getattr(tl.labs, name) for name in tl.labs.__all__}
+    things |= {f"plots.{name}": function for name, function in vars(tl.plots).items() if _is_own(function, tl.plots)}
+    return [pytest.param(thing, id=name) for name, thing in things.items()]
+
+
+def _is_own(thing, module):
+    return inspect.isfunction(thing) and thing.__module__ == module.__name__ and not thing.__name__.startswith("_")
+
+
+def run_python(code):
+    return subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd="/").stdout
+
+
+def test_the_import_loads_neither_matplotlib_nor_widgets():
+    code = f"import sys, transformer_lab; print([name for name in {HEAVY} if name in sys.modules])"
+    assert run_python(code) == "[]\n"
+
+
+def test_labs_and_plots_load_when_they_are_used():
+    code = "import transformer_lab as tl; print(tl.labs.StridesLab.__name__, 'matplotlib' in __import__('sys').modules)"
+    assert run_python(code) == "StridesLab False\n"
+    assert tl.plots.__name__ == "transformer_lab.plots"
+    with pytest.raises(AttributeError, match=r"^module 'transformer_lab' has no attribute 'nonsense'$"):
+        _ = tl.nonsense
+
+
+def test_all_holds_every_public_name_in_order():
+    defined = {
+        name
+        for name, thing in vars(tl).items()
+        if not name.startswith("_") and getattr(thing, "__module__", "").startswith(tl.__name__)
+    }
+    assert set(tl.__all__) == defined | DRAWING == set(dir(tl))
+    for module in (tl, tl.labs):
+        # Constants, then classes, then functions, as ruff orders them.
+        assert list(module.__all__) == sorted(
+            module.__all__, key=lambda name: (not name.isupper(), not name[0].isupper(), name)
+        )
+        assert len(set(module.__all__)) == len(module.__all__)
+
+
+def test_no_name_hides_a_module():
+    modules = {module.name for module in pkgutil.iter_modules(tl.__path__)}
+    # ``device`` is the one exception, and wanted: ``tl.device()`` reads right, and its module holds nothing else.
+    assert modules & set(tl.__all__) - DRAWING == {"device"}
+    names = {name for name, thing in vars(sys.modules["transformer_lab.device"]).items() if inspect.isfunction(thing)}
+    assert names == {"device"}
+
+
+@pytest.mark.parametrize("thing", public())
+def test_docstrings_say_everything(thing):
+    text = inspect.getdoc(thing)
+    assert re.match(r"[A-Z][^\n]+[.!?]\n", text), "a first line in plain words, with a full stop"
+    sections = dict(re.findall(r"^(\w+)\n-+\n(.*?)(?=^\w+\n-+$|\Z)", text, flags=re.MULTILINE | re.DOTALL))
+    arguments = [name for name in inspect.signature(thing).parameters if name != "self"]
+    written = re.findall(r"^([\w*, ]+?) : ", sections.get("Parameters", ""), flags=re.MULTILINE)
+    assert ", ".join(written).replace("*", "").split(", ") == (arguments or [""]), "every parameter, in order"
+    assert doctest.DocTestParser().get_examples(sections["Examples"]), "an example that runs"
+    source = inspect.getsource(thing)
+    if inspect.isfunction(thing):
+        assert ("Returns" in sections) == bool(re.search(r"^    .*return \S", source, flags=re.MULTILINE))
+        assert set(re.findall(r"raise (\w+)\(", source)) <= set(
+            re.findall(r"^\w+$", sections.get("Raises", ""), re.MULTILINE)
+        )
+    order = ["Parameters", "Attributes", "Returns", "Raises", "References", "Examples"]
+    assert list(sections) == [name for name in order if name in sections]
+
+
+@pytest.mark.parametrize("file", sorted(FOLDER.rglob("*.py")), ids=lambda file: str(file.relative_to(FOLDER)))
+def test_drawing_imports_the_maths_and_never_the_other_way_round(file):
+    folder = file.relative_to(FOLDER).parts
+    if folder[0] in DRAWING or folder[0].removesuffix(".py") in DRAWING:
+        return
+    for node in ast.walk(ast.parse(file.read_text("utf-8"))):
+        names = []
+        if isinstance(node, ast.Import):
+            names = [alias.name for alias in node.names]
+        elif isinstance(node, ast.ImportFrom):
+            names = [node.module or "", *(alias.name for alias in node.names)]
+        loaded = {part for name in names for part in name.split(".")}
+        assert not loaded & {*DRAWING, *HEAVY}, f"{file.name}, line {node.lineno}"
+
+
+def test_no_module_imports_a_chapter():
+    for file in FOLDER.rglob("*.py"):
+        assert not re.search(r"^\s*(from|import) +\.*chapters", file.read_text("utf-8"), flags=re.MULTILINE), file.name
