@@ -54,9 +54,11 @@
     }
   }
 
+  const readStates = () => [...document.querySelectorAll(STATE)].map((script) => JSON.parse(script.textContent).state);
+
   function mountAll() {
     const models = new Map();
-    const states = [...document.querySelectorAll(STATE)].map((script) => JSON.parse(script.textContent).state);
+    const states = readStates();
     for (const view of document.querySelectorAll(VIEW)) {
       const id = JSON.parse(view.textContent).model_id;
       const state = states.find((state) => id in state)?.[id].state;
@@ -66,6 +68,9 @@
     }
   }
 
-  if (document.readyState === "loading") document.addEventListener("DOMContentLoaded", mountAll);
-  else mountAll();
+  if (document.readyState !== "loading") return mountAll();
+  // The code is loaded while the page is still being read, and the labs are drawn as soon as it has been: before the deferred
+  // scripts run, and with them MathJax, which takes its time.
+  for (const { state } of readStates().flatMap(Object.values)) if (state._esm) importText(state._esm).catch(() => {});
+  document.addEventListener("readystatechange", mountAll, { once: true });
 })();

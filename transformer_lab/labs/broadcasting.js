@@ -76,10 +76,11 @@ function render({ model, el }) {
   const parts = ["a", "b", "out"].map((name, i) => h("div", { class: "tl-part" }, i ? signs[i] : "",
     h("div", {}, h("p", { class: "tl-label" }, name === "out" ? "result" : name), grids[name].node)));
   const picture = h("div", { class: "tl-picture" }, parts);
-  const { status } = frame({ model, el }, "Two shapes, aligned from the right", traits,
+  const { lab, status } = frame({ model, el }, "Two shapes, aligned from the right", traits,
     h("div", { class: "tl-row" }, modes.node), h("div", { class: "tl-row" }, fields.a.node, fields.b.node),
     h("div", { class: "tl-scroll" }, table),
-    h("p", { class: "tl-note" }, "Drag a size sideways, or focus it and use the arrow keys."), verdict, picture, note);
+    h("p", { class: "tl-note" }, "Drag a size sideways, or focus it and use the arrow keys."), verdict);
+  lab.append(picture, note);                  // last, for a picture grows with its tensors, and nothing else may move
 
   let drawn = null, result = null, drawable = false;
 
@@ -124,7 +125,7 @@ function render({ model, el }) {
     const next = { a: 0, b: 0 };
     const operand = (name, column) => (column[name] === undefined ? { td: h("td") } : operandCell(name, column[name] === null ? null : next[name]++));
     cells = columns.map((column) => ({ a: operand("a", column), b: operand("b", column), result: h("td"), why: h("td") }));
-    const row = (name, nodes, kind = "") => h("tr", { class: kind }, h("th", { scope: "row" }, name), ...nodes);
+    const row = (name, nodes, kind = "") => h("tr", { class: kind }, name ? h("th", { scope: "row" }, name) : h("td"), ...nodes);
     table.replaceChildren(
       row("a", cells.map((cell) => cell.a.td)), row("b", cells.map((cell) => cell.b.td)),
       row("result", cells.map((cell) => cell.result), "tl-result"), row("", cells.map((cell) => cell.why)));

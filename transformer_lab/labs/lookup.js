@@ -90,10 +90,10 @@ function render({ model, el }) {
   const arrow = h("line", { class: "tl-query-line" });
   const query = handle(left.locate, "Query", () => model.get("query"), (point) => commit(model, { query: point }),
     [h("circle", { r: 0.13, class: "tl-query" }), h("text", { class: "tl-name tl-strong", y: 0.38 }, "query")]);
-  const star = h("path", { d: "M0 -0.22 L0.22 0 L0 0.22 L-0.22 0 Z", class: "tl-output" });
-  const starName = h("text", { class: "tl-name tl-strong" }, "output");
+  const blended = h("g", {}, h("path", { d: "M0 -0.22 L0.22 0 L0 0.22 L-0.22 0 Z", class: "tl-output" }),
+    h("text", { class: "tl-name tl-strong", y: 0.42 }, "output"));
   left.node.append(...rays, arrow, ...keys.map((key) => key.node), query.node);
-  right.node.append(...threads, ...values.map((value) => value.node), star, starName);
+  right.node.append(...threads, ...values.map((value) => value.node), blended);
 
   const typed = field("Query", `two numbers from −${REACH} to ${REACH}`, parsePoint, (point) => commit(model, { query: point.map(within) }), { inputmode: "text" });
   const kinds = choice("Similarity", [["dot", "dot product"], ["distance", "distance"]], (similarity) => commit(model, { similarity }));
@@ -145,8 +145,7 @@ function render({ model, el }) {
       say(rows[i].weight, weights[i].toFixed(2));
       rows[i].bar.style.setProperty("--size", weights[i]);
     });
-    set(star, { transform: `translate(${output[0]} ${-output[1]})` });
-    set(starName, { x: output[0], y: -output[1] + 0.42 });
+    set(blended, { transform: `translate(${output[0]} ${-output[1]})` });
     const best = weights.indexOf(Math.max(...weights));
     const even = Math.max(...weights) - Math.min(...weights) < 0.02;
     say(status, even

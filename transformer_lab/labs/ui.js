@@ -14,7 +14,7 @@ function set(node, props) {
   for (const [name, value] of Object.entries(props)) {
     if (name.startsWith("on")) node.addEventListener(name.slice(2), value);
     else if (value === false || value == null) node.removeAttribute(name);
-    else node.setAttribute(name, value === true ? "" : value);
+    else if (node.getAttribute(name) !== String(value)) node.setAttribute(name, value === true ? "" : value);
   }
   return node;
 }
@@ -33,7 +33,7 @@ function frame({ model, el }, title, traits, ...body) {
     commit(model, first);
     for (const input of lab.querySelectorAll(".tl-input")) input.dispatchEvent(new Event("tl-reset"));
   } }, "Reset");
-  const lab = h("section", { class: "tl-lab", "aria-label": `Lab: ${title}` },
+  const lab = h("div", { class: "tl-lab", role: "group", "aria-label": `Lab: ${title}` },
     h("div", { class: "tl-head" }, h("span", { class: "tl-title" }, title), reset), ...body, status);
   el.append(lab);
   return { lab, status };

@@ -1,0 +1,55 @@
+# The verbs of this project. `make book` and `make test` need git, make, and Python 3.10 or newer.
+# Another Python: make PYTHON=python3.12 book
+
+PYTHON ?= $(shell test -x .venv/bin/python && echo .venv/bin/python || echo python3)
+HERE = .venv/bin/python
+STEP = @tools/step.sh
+
+.PHONY: environment book test lint units outputs pages notebooks serve bench colab lock repository
+
+book: environment ## build the book from the notebooks, executed anew
+	@$(HERE) tools/build_book.py
+
+test: environment ## everything that CI runs
+	$(STEP) "lint" $(MAKE) --no-print-directory lint
+	$(STEP) "units, examples and properties" $(MAKE) --no-print-directory units
+	$(STEP) "the notebooks' outputs" $(MAKE) --no-print-directory outputs
+	$(STEP) "book" $(MAKE) --no-print-directory book
+	$(STEP) "the book's pages" $(MAKE) --no-print-directory pages
+	@echo "All tests passed."
+
+lint: environment ## style of the code, form of the notebooks
+	@$(HERE) -m ruff check
+	@$(HERE) -m ruff format --check
+	@$(HERE) tools/notebooks.py --check
+
+units: environment ## everything but the book
+	@$(HERE) -m pytest -q -n 2 --ignore tests/test_book.py
+
+outputs: environment ## every notebook gives the outputs that it stores
+	@$(HERE) -m pytest -q -n 2 --dist loadfile --nbval chapters
+
+pages: environment ## the built book, in a browser
+	@$(HERE) -m pytest -q -n 2 tests/test_book.py
+
+notebooks: environment ## run all notebooks in place and write them in their one form
+	@$(HERE) tools/notebooks.py
+
+serve: environment ## show the book, and build it again on every change
+	@$(HERE) tools/build_book.py --serve
+
+bench: environment ## measure what is claimed about speed and size
+	@for script in benchmarks/*.py; do echo "$$script"; $(HERE) $$script || exit 1; done
+
+colab: environment ## run the notebooks as Colab would
+	@$(HERE) tools/colab.py
+
+repository: environment ## move everything to a fork: make repository URL=https://github.com/you/your-fork
+	@$(HERE) tools/repository.py $(URL) $(BRANCH)
+
+lock: ## pin every version anew
+	@tools/lock.sh
+
+environment:
+	@command -v $(PYTHON) > /dev/null || { echo "make: Python 3.10 or newer is needed, and $(PYTHON) is not found." >&2; exit 1; }
+	@$(PYTHON) tools/environment.py

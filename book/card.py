@@ -1,0 +1,76 @@
+"""What a page looks like where it is linked: its description, and a picture with its title."""
+
+from html import escape
+from pathlib import Path
+from textwrap import shorten, wrap
+
+from docutils import nodes
+from matplotlib.figure import Figure
+from matplotlib.patches import FancyBboxPatch
+
+BLUE, AMBER, INK, QUIET = "#0b5cad", "#ffb454", "#1b1f24", "#565d66"
+LOGO = [(0, 0, 1), (0, 1, 0.55), (1, 1, 1), (0, 2, 0.25), (1, 2, 0.55), (2, 2, None)]  # column, row, opacity
+
+
+def describe(doctree):
+    """Return the first paragraph, with the list that it announces. A line that links to Colab is no description."""
+    section = doctree.next_node(nodes.section)
+    for paragraph in section.findall(nodes.paragraph):
+        text = paragraph.astext()
+        if any("colab" in link.get("refuri", "") for link in paragraph.findall(nodes.reference)):
+            continue
+        if text.endswith(":"):
+            points = paragraph.next_node(nodes.list_item, siblings=False, ascend=True).parent
+            text = " ".join([text[:-1], *(point.astext() for point in points)])
+        return shorten(text, 200, placeholder=" …")
+
+
+def draw(path, site, title, description, address):
+    """Draw a card of 1200 × 630 pixels."""
+    figure = Figure(figsize=(12, 6.3), dpi=100, facecolor="white")
+    axes = figure.add_axes((0, 0, 1, 1), xlim=(0, 1200), ylim=(630, 0))
+    axes.axis("off")
+    axes.add_patch(FancyBboxPatch((70, 70), 84, 84, boxstyle="round,pad=0,rounding_size=20", fc=BLUE, ec="none"))
+    for column, row, opacity in LOGO:
+        corner = (86 + 19 * column, 86 + 19 * row)
+        square = {"fc": AMBER} if opacity is None else {"fc": "white", "alpha": opacity}
+        axes.add_patch(FancyBboxPatch(corner, 14, 14, boxstyle="round,pad=0,rounding_size=3", ec="none", **square))
+    axes.text(180, 112, site, size=24, color=QUIET, va="center")
+    axes.text(70, 235, "\n".join(wrap(title, 32)), size=42, weight="bold", color=INK, va="top", linespacing=1.15)
+    axes.text(70, 520, "\n".join(wrap(description, 82)), size=17, color=QUIET, va="bottom", linespacing=1.4)
+    axes.text(70, 575, address, size=17, color=BLUE, va="center")
+    axes.axhspan(612, 630, color=BLUE)
+    figure.savefig(path)
+
+
+def add_card(app, pagename, templatename, context, doctree):
+    # Pages that no source stands behind, such as the search page, show the front page's card.
+    source = pagename if doctree else app.config.root_doc
+    site, title = app.config.html_title, app.env.titles[source].astext()
+    description = describe(doctree or app.env.get_doctree(source))
+    address = app.config.html_baseurl
+    name = f"_images/card_{source}.png"
+    path = Path(app.outdir, name)
+    if not path.exists():
+        path.parent.mkdir(exist_ok=True)
+        draw(path, site, title, description, address.split("://")[1].rstrip("/"))
+    tags = {
+        "og:type": "website",
+        "og:site_name": site,
+        "og:title": title,
+        "og:description": description,
+        "og:url": address + app.builder.get_target_uri(source),
+        "og:image": address + name,
+        "og:image:alt": f"{title}. {description}",
+        "og:image:width": "1200",
+        "og:image:height": "630",
+    }
+    names = {"description": description, "twitter:card": "summary_large_image"}
+    lines = [f'<meta property="{key}" content="{escape(value)}" />' for key, value in tags.items()]
+    lines += [f'<meta name="{key}" content="{escape(value)}" />' for key, value in names.items()]
+    context["metatags"] = "\n".join([context.get("metatags", ""), *lines])
+
+
+def setup(app):
+    app.connect("html-page-context", add_card)
+    return {"parallel_read_safe": True, "parallel_write_safe": True}

@@ -1,0 +1,18 @@
+"""The buttons above a page: Colab, the notebook, print. Each does its work at once, with no menu in between."""
+
+KEPT = {
+    "Colab": {"tooltip": "Run this chapter in Colab"},
+    ".ipynb": {"text": "Notebook", "icon": "fas fa-download", "tooltip": "Download this chapter as a notebook"},
+    "": {"tooltip": "The course's repository"},
+    ".pdf": {"text": None, "icon": "fas fa-print", "tooltip": "Print this page, or save it as PDF"},
+}
+
+
+def choose_buttons(app, pagename, templatename, context, doctree):
+    buttons = [button for group in context["header_buttons"] for button in group.get("buttons", [group])]
+    context["header_buttons"] = [button | KEPT[button["text"]] for button in buttons if button["text"] in KEPT]
+
+
+def setup(app):
+    app.connect("html-page-context", choose_buttons, priority=600)  # after the theme has made its own
+    return {"parallel_read_safe": True, "parallel_write_safe": True}

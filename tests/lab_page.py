@@ -1,0 +1,44 @@
+"""Writes a page that holds nothing but labs, as the book's pages hold them, for tests in a browser."""
+
+import json
+from pathlib import Path
+
+MOUNT = Path(__file__).parents[1] / "book" / "mount.js"
+
+PAGE = """<!doctype html>
+<html lang="en">
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<title>Labs</title>
+<style>
+  :root {{ color-scheme: light }}
+  :root[data-theme="dark"] {{ color-scheme: dark }}
+  body {{ margin: 12px; font-family: sans-serif; background: light-dark(#fff, #121212) }}
+</style>
+<body>
+<main>
+<h1>Labs</h1>
+{views}
+</main>
+<script type="application/vnd.jupyter.widget-state+json">{state}</script>
+<script>{mount}</script>
+"""
+
+
+def lab_page(*labs):
+    """Return the page's HTML. A lab that is given twice has two views of one model."""
+    models = {lab.model_id: {"model_name": "AnyModel", "state": _state(lab)} for lab in labs}
+    views = "\n".join(f"<div>{_script('widget-view', {'model_id': lab.model_id})}</div>" for lab in labs)
+    return PAGE.format(views=views, state=_text({"state": models}), mount=MOUNT.read_text("utf-8"))
+
+
+def _state(lab):
+    return {name: value for name, value in lab.get_state().items() if name != "layout"}
+
+
+def _script(kind, value):
+    return f'<script type="application/vnd.jupyter.{kind}+json">{_text(value)}</script>'
+
+
+def _text(value):
+    return json.dumps(value).replace("</", "<\\/")

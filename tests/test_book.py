@@ -1,0 +1,325 @@
+"""The built book, page by page: as files, and in a browser, from disk and as a site."""
+
+import json
+import os
+import re
+import threading
+from functools import cache
+from html.parser import HTMLParser
+from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from urllib.parse import unquote, urlsplit
+
+import pytest
+import yaml
+from bs4 import BeautifulSoup
+
+ROOT = Path(__file__).parents[1]
+HTML = ROOT / "_build" / "html"
+CONFIG = yaml.safe_load((ROOT / "_config.yml").read_text("utf-8"))
+SITE = CONFIG["html"]["baseurl"]
+PREFIX = urlsplit(SITE).path
+
+PAGES = sorted(path.name for path in HTML.glob("*.html"))
+CHAPTERS = [page for page in PAGES if re.match(r"\d\d_", page)]
+# The 404 page is shown under addresses that do not exist: from disk it is never opened.
+OPENED = [page for page in PAGES if page != "404.html"]
+
+if not PAGES and not os.environ.get("TRANSFORMER_LAB_REQUIRE_BROWSER"):
+    pytest.skip("the book is not built: run `make book`", allow_module_level=True)
+
+
+# As files
+
+
+@cache
+def soup(page):
+    return BeautifulSoup((HTML / page).read_text("utf-8"), "html.parser")
+
+
+def targets(page):
+    """Every address that the page names."""
+    return [element[name] for name in ("href", "src") for element in soup(page).select(f"[{name}]")]
+
+
+def test_every_chapter_has_a_page():
+    chapters = {path.stem for path in (ROOT / "chapters").glob("[0-9]*.ipynb")}
+    assert {Path(page).stem for page in CHAPTERS} == chapters != set()
+
+
+VOID = {"area", "base", "br", "col", "hr", "img", "input", "link", "meta", "source", "wbr"}
+BLOCKS = {
+    "article",
+    "blockquote",
+    "details",
+    "div",
+    "footer",
+    "h1",
+    "h2",
+    "h3",
+    "ol",
+    "p",
+    "pre",
+    "section",
+    "table",
+    "ul",
+}
+
+
+class Structure(HTMLParser):
+    """Complains about elements that are closed in the wrong order or stand where a browser would move them."""
+
+    def __init__(self):
+        super().__init__()
+        self.open, self.faults = [], []
+
+    def handle_starttag(self, tag, attributes):
+        if tag in BLOCKS and "p" in self.open:
+            self.faults.append(f"<{tag}> inside <p> in line {self.getpos()[0]}")
+        if tag not in VOID:
+            self.open.append(tag)
+
+    def handle_startendtag(self, tag, attributes):
+        pass  # drawings close their shapes in one go
+
+    def handle_endtag(self, tag):
+        if not self.open or self.open.pop() != tag:
+            self.faults.append(f"</{tag}> in line {self.getpos()[0]} closes something else")
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_html_is_well_formed(page):
+    structure = Structure()
+    structure.feed((HTML / page).read_text("utf-8"))
+    assert structure.faults == [] and structure.open == []
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_ids_are_unique(page):
+    ids = [element["id"] for element in soup(page).select("[id]")]
+    assert [name for name in set(ids) if ids.count(name) > 1] == []
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_internal_links_lead_somewhere(page):
+    broken = []
+    for target in targets(page):
+        parts = urlsplit(target)
+        if parts.scheme or parts.netloc:
+            continue
+        path = unquote(parts.path)
+        path = path.removeprefix(PREFIX) or "index.html" if page == "404.html" and path else path
+        file = HTML / (path or page)
+        found = file.is_file()
+        if found and parts.fragment and file.suffix == ".html":
+            found = soup(file.name).find(id=unquote(parts.fragment)) is not None
+        if not found and target != "#":
+            broken.append(target)
+    assert broken == []
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_page_names_no_file_of_another_host(page):
+    fetched = soup(page).select('script[src], img[src], iframe[src], link[href]:not([rel="canonical"])')
+    assert [element for element in fetched if urlsplit(element.get("src") or element["href"]).netloc] == []
+    assert not re.search(r"unpkg|cdnjs|jsdelivr|googleapis", str(soup(page)))
+
+
+def test_styles_name_no_file_of_another_host():
+    for file in HTML.rglob("*.css"):
+        assert not re.search(r"(url\(|@import)\s*[\"']?(https?:)?//", file.read_text("utf-8")), file
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_page_has_title_description_and_card(page):
+    def meta(name):
+        return soup(page).select_one(f'meta[name="{name}"], meta[property="{name}"]')["content"]
+
+    assert soup(page).title.text.strip()
+    assert soup(page).html["lang"] == "en"
+    assert 50 < len(meta("description")) <= 200
+    assert meta("og:title") and meta("og:description") and meta("og:image:alt")
+    assert meta("og:url").startswith(SITE) and meta("og:image").startswith(SITE)
+    card = (HTML / meta("og:image").removeprefix(SITE)).read_bytes()
+    assert card[1:4] == b"PNG"
+    assert (int.from_bytes(card[16:20], "big"), int.from_bytes(card[20:24], "big")) == (1200, 630)
+
+
+def test_descriptions_tell_pages_apart():
+    descriptions = [soup(page).select_one('meta[name="description"]')["content"] for page in [*CHAPTERS, "index.html"]]
+    assert len(set(descriptions)) == len(descriptions)
+
+
+@pytest.mark.parametrize("page", CHAPTERS)
+def test_chapter_can_be_opened_in_colab_and_downloaded(page):
+    buttons = [button["href"] for button in soup(page).select(".article-header-buttons a")]
+    repository, branch = CONFIG["repository"]["url"], CONFIG["repository"]["branch"]
+    name = page.replace(".html", ".ipynb")
+    colab = f"https://colab.research.google.com/{repository.replace('https://github.com', 'github')}/blob/{branch}"
+    assert f"{colab}/chapters/{name}" in buttons
+    assert json.loads((HTML / "_sources" / name).read_text("utf-8"))["cells"]
+    assert f"_sources/{name}" in buttons
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_scripts_are_loaded_where_they_are_needed(page):
+    scripts = str([script.get("src", "") for script in soup(page).select("script")])
+    labs = soup(page).select('script[type="application/vnd.jupyter.widget-view+json"]')
+    assert ("mount.js" in scripts) == bool(labs)
+    assert ("mathjax" in scripts) == bool(soup(page).select(".math"))
+
+
+@pytest.mark.parametrize("page", CHAPTERS)
+def test_alerts_are_admonitions(page):
+    assert "[!" not in soup(page).select_one("article").text
+    assert soup(page).select("article .admonition")
+
+
+# In a browser
+
+
+@pytest.fixture(scope="session")
+def site():
+    """Serves the book as it will be published: under the path of its address, with its page for what is not there."""
+
+    class Server(SimpleHTTPRequestHandler):
+        def translate_path(self, path):
+            inside = path.startswith(PREFIX)
+            return super().translate_path(path.removeprefix(PREFIX)) if inside else str(HTML / "outside")
+
+        def send_error(self, code, message=None, explain=None):
+            self.send_response(code)
+            self.send_header("Content-Type", "text/html")
+            self.end_headers()
+            self.wfile.write((HTML / "404.html").read_bytes())
+
+        def log_message(self, *_):
+            pass
+
+    server = ThreadingHTTPServer(("127.0.0.1", 0), lambda *args: Server(*args, directory=str(HTML)))
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    yield f"http://127.0.0.1:{server.server_port}{PREFIX}"
+    server.shutdown()
+    server.server_close()
+
+
+@pytest.fixture
+def visit(browser):
+    """Opens pages, and holds them to this: nothing is asked of another host, nothing fails, the console is silent."""
+    contexts, faults = [], []
+
+    def open_page(address, **options):
+        context = browser.new_context(**options)
+        contexts.append(context)
+        page = context.new_page()
+        own = urlsplit(address)[:2]
+
+        def check(request):
+            if request.url.startswith(("data:", "blob:")):
+                return
+            if urlsplit(request.url)[:2] != own:
+                faults.append(f"asked another host: {request.url}")
+
+        page.on("request", check)
+        page.on("requestfailed", lambda request: faults.append(f"failed: {request.url}"))
+        page.on("response", lambda got: got.status >= 400 and faults.append(f"{got.status}: {got.url}"))
+        page.on("pageerror", lambda error: faults.append(f"error: {error}"))
+        page.on("console", lambda said: said.type in ("error", "warning") and faults.append(f"console: {said.text}"))
+        page.goto(address)
+        settle(page)
+        return page
+
+    open_page.faults = faults
+    yield open_page
+    for context in contexts:
+        context.close()
+    assert faults == []
+
+
+def settle(page):
+    """Waits for formulas and labs."""
+    page.evaluate("window.MathJax?.startup?.promise")
+    page.wait_for_function(
+        """() => document.querySelectorAll('script[type$="widget-view+json"]').length
+              === document.querySelectorAll('[data-lab]').length"""
+    )
+
+
+def serious(page):
+    """What axe-core finds serious or critical."""
+    from axe_playwright_python.sync_playwright import Axe
+
+    violations = Axe().run(page, options={"preload": False, "resultTypes": ["violations"]}).response["violations"]
+    return [
+        f"{violation['id']}: {node['target']} {node['failureSummary']}"
+        for violation in violations
+        if violation["impact"] in ("serious", "critical")
+        for node in violation["nodes"]
+    ]
+
+
+@pytest.mark.parametrize("place", ["disk", "site"])
+@pytest.mark.parametrize("name", OPENED)
+def test_page_is_alive(visit, site, name, place):
+    page = visit((HTML / name).as_uri() if place == "disk" else site + name)
+    assert page.eval_on_selector_all("[data-lab]", "labs => labs.map(lab => lab.dataset.lab)") == ["ready"] * len(
+        soup(name).select('script[type="application/vnd.jupyter.widget-view+json"]')
+    )
+    assert page.locator("mjx-container").count() == len(soup(name).select(".math"))
+    assert page.locator("mjx-merror").count() == 0
+
+
+@pytest.mark.parametrize(("theme", "width"), [("light", 1280), ("dark", 360)])
+@pytest.mark.parametrize("name", OPENED)
+def test_page_is_accessible_and_fits(visit, site, name, theme, width):
+    page = visit(site + name, color_scheme=theme, viewport={"width": width, "height": 800})
+    assert page.evaluate("document.documentElement.dataset.theme") == theme
+    page.evaluate("document.querySelectorAll('details').forEach((fold) => { fold.open = true; })")
+    page.wait_for_timeout(300)  # colours change over a moment
+    assert page.evaluate("document.documentElement.scrollWidth") == width
+    assert serious(page) == []
+
+
+@pytest.mark.parametrize("place", ["disk", "site"])
+@pytest.mark.parametrize("words", ["d_model", "q_len", "In one table", "contiguous"])
+def test_search_finds(visit, site, words, place):
+    start = (HTML / "search.html").as_uri() if place == "disk" else site + "search.html"
+    page = visit(f"{start}?q={words}")
+    page.wait_for_function("document.querySelector('#search-results p')?.textContent.includes('finished')")
+    results = page.locator("#search-results li a").all_inner_texts()
+    assert results
+    page.locator("#search-results li a").first.click()
+    page.wait_for_load_state()
+    assert Path(urlsplit(page.url).path).name in CHAPTERS
+
+
+def test_what_is_not_there_says_so(visit, site):
+    address = f"{site}no/such/page.html"
+    page = visit(address)
+    # The page itself is the one thing that may be missing, and the console says so.
+    assert [fault for fault in visit.faults if not fault.startswith("console:")] == [f"404: {address}"]
+    assert len(visit.faults) == 2
+    visit.faults.clear()
+    assert page.locator("h1").inner_text() == "Page not found"
+    assert serious(page) == []
+    page.locator("nav.bd-links a").first.click()
+    page.wait_for_load_state()
+    assert page.url == f"{site}index.html"
+
+
+def test_theme_is_kept_from_page_to_page(visit, site):
+    page = visit(f"{site}index.html", color_scheme="light")
+    while page.evaluate("document.documentElement.dataset.mode") != "dark":
+        page.locator(".article-header-buttons .theme-switch-button").click()
+    page.goto(site + CHAPTERS[0])
+    assert page.evaluate("document.documentElement.dataset.theme") == "dark"
+
+
+def test_paper_shows_what_is_folded_away(visit):
+    page = visit((HTML / CHAPTERS[0]).as_uri())
+    page.evaluate(
+        "addEventListener('beforeprint', () => { folded = document.querySelectorAll('details:not([open])'); })"
+    )
+    page.pdf()
+    assert page.evaluate("folded.length") == 0
+    assert page.locator("details[open]").count() == 0

@@ -1,0 +1,123 @@
+"""Makes the environment .venv from requirements.txt, once, and again when what it is made from has changed.
+
+Written for Python 3.6 too, so that an old one can be told what is missing.
+"""
+
+import hashlib
+import os
+import shutil
+import subprocess
+import sys
+import time
+
+ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+VENV = os.path.join(ROOT, ".venv")
+PYTHON = os.path.join(VENV, "bin", "python")
+STAMP = os.path.join(VENV, "made-from")
+LOG = os.path.join(VENV, "install.log")
+SPACE = 3 * 10**9  # bytes: what the packages take with PyTorch's build for CPUs, and room to unpack them
+
+# What pip says when something outside it is at fault, and what to say then.
+CAUSES = [
+    (("No space left on device", "Disk quota exceeded"), "The disk is full"),
+    (
+        ("ConnectionError", "NameResolutionError", "ConnectTimeout", "ReadTimeout", "ProxyError"),
+        "The packages could not be downloaded. Is this machine online?",
+    ),
+]
+
+
+def fail(sentence):
+    sys.exit("make: " + sentence)
+
+
+def python_version():
+    return "{}.{}.{}".format(*sys.version_info)
+
+
+def runs(python):
+    try:
+        return subprocess.call([python, "-c", ""], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) == 0
+    except OSError:
+        return False
+
+
+def check_python():
+    if sys.version_info < (3, 10):  # noqa: UP036
+        newer = [name for name in (f"python3.{minor}" for minor in range(14, 9, -1)) if runs(name)]
+        advice = f" This machine has {newer[0]}: make PYTHON={newer[0]} book" if newer else ""
+        fail(f"Python 3.10 or newer is needed; {sys.executable} is {python_version()}.{advice}")
+    try:
+        import ensurepip  # noqa: F401
+        import venv  # noqa: F401
+    except ImportError:
+        fail("Python's venv module is missing. On Debian or Ubuntu: sudo apt install python3-venv")
+
+
+def fingerprint():
+    """What the environment depends on: this folder, the Python that makes it, and two files."""
+    digest = hashlib.sha256((ROOT + python_version()).encode())
+    for name in ("requirements.txt", "pyproject.toml"):
+        with open(os.path.join(ROOT, name), "rb") as file:
+            digest.update(file.read())
+    return digest.hexdigest()
+
+
+def is_made():
+    try:
+        with open(STAMP) as file:
+            return file.read() == fingerprint() and os.path.exists(PYTHON)
+    except OSError:
+        return False
+
+
+def fits():
+    """Whether a .venv that is there can be kept: it works, and is of the Python that was asked for."""
+    try:
+        question = [PYTHON, "-c", "import platform, pip; print(platform.python_version())"]
+        version = subprocess.check_output(question, stderr=subprocess.DEVNULL)
+        return version.decode().strip() == python_version()
+    except (OSError, subprocess.CalledProcessError):
+        return False
+
+
+def make():
+    start = time.time()
+    if not fits():
+        if shutil.disk_usage(ROOT).free < SPACE:
+            fail(f"The disk is full: the environment needs {SPACE / 1e9:.0f} GB free in {ROOT}.")
+        print(f"Making the environment .venv with Python {python_version()}.", flush=True)
+        shutil.rmtree(VENV, ignore_errors=True)
+        if subprocess.call([getattr(sys, "_base_executable", sys.executable), "-m", "venv", VENV]):
+            fail("The environment could not be made: the reason stands above.")
+    print("Installing the packages of requirements.txt. The first time takes some minutes.", flush=True)
+    install()
+    with open(STAMP, "w") as file:
+        file.write(fingerprint())
+    print(f"The environment is ready after {time.time() - start:.0f} s.", flush=True)
+
+
+def install():
+    """Run pip. Its progress is shown; its complaints go to a file, and the cause is said in one line."""
+    pip = [PYTHON, "-m", "pip", "install", "--disable-pip-version-check", "--retries", "2", "-r", "requirements.txt"]
+    with open(LOG, "w") as log:
+        status = subprocess.call(pip, cwd=ROOT, stderr=log)
+    if status:
+        with open(LOG) as log:
+            complaints = log.read()
+        for signs, sentence in CAUSES:
+            if any(sign in complaints for sign in signs):
+                fail(f"{sentence} (pip's own words: {LOG})")
+        sys.stderr.write(complaints[-3000:])
+        fail("pip could not install the packages: its reasons stand above.")
+
+
+if __name__ == "__main__":
+    check_python()
+    if not is_made():
+        try:
+            make()
+        except KeyboardInterrupt:
+            fail("Stopped. The next call goes on from here.")
+        except OSError as error:
+            fail(f"The environment could not be made: {error}")

@@ -1,0 +1,299 @@
+"""The rules that every lesson keeps: each takes a notebook and its path, and yields what it complains about."""
+
+import ast
+import re
+from pathlib import Path
+
+import nbformat
+from notebooks import ROOT, faults, ignored, text
+from repository import address
+
+LARGEST = 1_500_000  # bytes: what GitHub still shows
+LONGEST_PARAGRAPH = 5 * 110  # characters: five lines of the page
+INSTALL = """\
+# Makes the notebook complete by itself: installs the course's package where it is missing, as in Colab.
+import importlib.util, os, subprocess, sys
+
+if importlib.util.find_spec("transformer_lab") is None:
+    source = "{source}"
+    pip = [sys.executable, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", source]
+    if subprocess.run(pip, env={{**os.environ, "GIT_TERMINAL_PROMPT": "0"}}).returncode:
+        raise SystemExit(f"The course's package could not be installed from {{source}}. Is this machine online?")"""
+
+
+# What a lesson is made of
+
+
+def _cells(notebook, kind):
+    return [(number, cell) for number, cell in enumerate(notebook.cells, 1) if cell.cell_type == kind]
+
+
+BLOCK = re.compile(r"(?ms)^ *(`{3,}|~{3,}).*?^ *\1`* *$")
+INLINE = re.compile(r"(\{[\w:.+-]+\})?(`+)(?!`)(.+?)(?<!`)\2(?!`)")  # code, behind the name of a role or not
+
+
+def _prose(source):
+    """The Markdown text without code blocks, inline code and formulas."""
+    source = INLINE.sub("`code`", BLOCK.sub("", source))
+    source = re.sub(r"(?s)\$\$.+?\$\$", "", source)
+    return re.sub(r"\$[^$\n]+\$", "x", source)
+
+
+def _printed(cell):
+    """The texts that a code cell puts out."""
+    for output in cell.outputs:
+        yield output.get("text", "")
+        yield output.get("data", {}).get("text/plain", "")
+
+
+def _pictures(cell):
+    return sum("image/png" in output.get("data", {}) for output in cell.outputs)
+
+
+# The file
+
+
+def is_valid(notebook, path):
+    for error in nbformat.validator.iter_validate(notebook):
+        yield f"not a valid notebook: {str(error).splitlines()[0]}"
+
+
+def is_canonical(notebook, path):
+    yield from faults(notebook)
+
+
+def has_run(notebook, path):
+    """nbval does not compare a cell that has no number."""
+    for count, (number, cell) in enumerate(_cells(notebook, "code"), 1):
+        if cell.execution_count != count:
+            yield f"cell {number}: must have run as number {count}, has {cell.execution_count}"
+        if re.search(r"^(print|tl\.show|display)\(", cell.source, re.MULTILINE) and not cell.outputs:
+            yield f"cell {number}: prints, and stores no output"
+
+
+def is_small(notebook, path):
+    size = len(text(notebook).encode())
+    if size > LARGEST:
+        yield f"must be at most {LARGEST} bytes, has {size}"
+
+
+# Where it is read and run
+
+
+def opens_in_colab(notebook, path):
+    link = address().colab(path.relative_to(ROOT).as_posix())
+    links = re.findall(r"\]\((https://colab\.research\.google\.com/[^)\s]*)\)", notebook.cells[0].source)
+    if links != [link]:
+        yield f"cell 1: must have one link to Colab, {link}, has {links}"
+
+
+def installs_the_package(notebook, path):
+    wanted = INSTALL.format(source=address().install)
+    number, cell = next(iter(_cells(notebook, "code")), (0, None))
+    if cell is None or cell.source != wanted:
+        yield f"cell {number}: the first code cell must be\n{wanted}"
+
+
+def has_no_absolute_paths(notebook, path):
+    place = re.compile(r"(?<![\w.:/])/(?:home|root|Users|tmp|work|usr|opt|mnt|var|content)/|\b[A-Z]:\\|ipykernel_\d")
+    for number, cell in enumerate(notebook.cells, 1):
+        texts = [cell.source, *(_printed(cell) if cell.cell_type == "code" else [])]
+        if found := next(filter(None, map(place.search, texts)), None):
+            yield f"cell {number}: names a place of one machine: {found[0]}"
+
+
+def links_lead_somewhere(notebook, path):
+    for number, cell in _cells(notebook, "markdown"):
+        for target in re.findall(r"\]\(([^)\s]+)", _prose(cell.source)):
+            file = target.split("#")[0]
+            if file and not re.match(r"\w+:", file) and not (path.parent / file).exists():
+                yield f"cell {number}: the link {target} leads nowhere"
+
+
+# What nbval compares
+
+
+def hides_only_times(notebook, path):
+    """An output that is not compared must be a time, and the cell must assert what it claims of it."""
+    timers = {"time", "perf_counter", "perf_counter_ns", "timeit", "repeat", "Timer", "blocked_autorange", "autorange"}
+    for _, cell in _cells(notebook, "code"):  # a helper of the lesson that takes a time is a timer as well
+        for node in _tree(cell):
+            if isinstance(node, ast.FunctionDef) and _calls(ast.walk(node)) & timers:
+                timers.add(node.name)
+    for number, cell in _cells(notebook, "code"):
+        tags = {tag.replace("-", "_").upper() for tag in cell.metadata.get("tags", [])}
+        told = tags | set(re.findall(r"#\s*(NBVAL_\w+|PYTEST_VALIDATE\w+)", cell.source))
+        for mark in sorted(told & {"NBVAL_SKIP", "NBVAL_RAISES_EXCEPTION", "RAISES_EXCEPTION"}):
+            yield f"cell {number}: {mark} hides the cell from the tests"
+        if any("VALIDATE" in mark for mark in told):
+            yield f"cell {number}: must say NBVAL_IGNORE_OUTPUT"
+        if ignored(cell):
+            nodes = list(_tree(cell))
+            if not _calls(nodes) & timers:
+                yield f"cell {number}: its output is not compared, although it takes no time"
+            if not any(isinstance(node, ast.Assert) for node in nodes):
+                yield f"cell {number}: its output is not compared, and it asserts nothing"
+
+
+def _tree(cell):
+    try:
+        return list(ast.walk(ast.parse(cell.source)))
+    except SyntaxError:  # IPython's own syntax
+        return []
+
+
+def _calls(nodes):
+    calls = (node.func for node in nodes if isinstance(node, ast.Call))
+    return {call.attr if isinstance(call, ast.Attribute) else getattr(call, "id", None) for call in calls}
+
+
+def ends_no_cell_in_a_semicolon(notebook, path):
+    """nbval runs cells without history, where IPython does not see the semicolon, and finds an output too many."""
+    for number, cell in _cells(notebook, "code"):
+        if re.search(r";\s*(#.*)?$", cell.source):
+            yield f"cell {number}: ends in a semicolon; assign the last value to _ instead"
+
+
+# What is read
+
+
+def has_plain_markdown(notebook, path):
+    """Nothing that only the book understands: Colab and GitHub show the same text."""
+    for number, cell in _cells(notebook, "markdown"):
+        if found := re.search(r"(?m)^\s*(`{3,}|~{3,})\s*\{.*", cell.source):
+            yield f"cell {number}: a directive, which only the book understands: {found[0].strip()}"
+        for role, _, inside in INLINE.findall(BLOCK.sub("", cell.source)):
+            if role:
+                yield f"cell {number}: a role, which only the book understands: {role}`{inside}`"
+        prose = _prose(cell.source)
+        for what, pattern in {
+            "a directive": r"(?m)^\s*:{3,}.*",
+            "a comment of MyST": r"(?m)^%.*",
+            "a target of MyST": r"(?m)^\([\w:.-]+\)=\s*$",
+            "a block break of MyST": r"(?m)^\+\+\+.*",
+        }.items():
+            if found := re.search(pattern, prose):
+                yield f"cell {number}: {what}, which only the book understands: {found[0]}"
+
+
+def has_little_html(notebook, path):
+    allowed = r"</?(?:details|summary|kbd|code|sub|sup)>|<br ?/?>"
+    for number, cell in _cells(notebook, "markdown"):
+        for tag in re.findall(r"<!--|</?[a-zA-Z][\w-]*(?:\s[^<>]*)?/?>", _prose(cell.source)):
+            picture = re.match(r"<img ", tag) and re.search(r'\balt="[^"]+"', tag) and "style" not in tag
+            if not picture and not re.fullmatch(allowed, tag):
+                yield f"cell {number}: raw HTML: {tag}"
+
+
+def calls_out_as_github_does(notebook, path):
+    for number, cell in _cells(notebook, "markdown"):
+        prose = _prose(cell.source)
+        for line in re.findall(r"(?m)^> ?(\[!.*)$", prose):
+            if not re.fullmatch(r"\[!(NOTE|TIP|IMPORTANT|WARNING|CAUTION)\]", line):
+                yield f"cell {number}: GitHub knows no callout {line}"
+        names = "Note|Tip|Hint|Important|Warning|Caution|Attention|Danger"
+        if found := re.search(rf"(?mi)^(?:> ?)?[*_]{{1,3}}(?:{names})\b[:.*_]", prose):
+            yield f"cell {number}: a callout must be a GitHub alert such as > [!NOTE], got {found[0]}"
+
+
+def describes_its_pictures(notebook, path):
+    for number, cell in _cells(notebook, "code"):
+        alt = cell.metadata.get("mystnb", {}).get("image", {}).get("alt", "")
+        if _pictures(cell) and len(alt) < 30:
+            yield f"cell {number}: its picture needs an alt text in mystnb.image.alt, has {alt!r}"
+        if _pictures(cell) > 1:
+            yield f"cell {number}: has {_pictures(cell)} pictures, and one alt text for all"
+    for number, cell in _cells(notebook, "markdown"):
+        if re.search(r"!\[\s*\]\(", _prose(cell.source)):
+            yield f"cell {number}: a picture without an alt text"
+
+
+def has_short_paragraphs(notebook, path):
+    for number, cell in _cells(notebook, "markdown"):
+        source = re.sub(r"(?s)\$\$.+?\$\$", "\n\n", BLOCK.sub("\n\n", cell.source))
+        for block in re.split(r"\n(?=\s*(?:[-*+]|\d+[.)]) |>\s*\n|> \[!)|\n\s*\n", source):
+            if re.match(r"\s*(\||#)", block):
+                continue
+            read = re.sub(r"\]\([^)]*\)|[*`$\[\]\\]|<[^>]*>|(?m:^> ?)", "", " ".join(block.split()))
+            if len(read) > LONGEST_PARAGRAPH:
+                yield f"cell {number}: a paragraph of {len(read)} characters, over five lines: {read[:60]}…"
+
+
+def does_not_belittle(notebook, path):
+    for number, cell in _cells(notebook, "markdown"):
+        for word in re.findall(r"(?i)\b(?:simply|just)\b", _prose(cell.source)):
+            yield f"cell {number}: says {word!r}, which tells a reader who is stuck that it is easy"
+
+
+def explains_every_option(notebook, path):
+    """A group of options A, B, … in a cell: one is right, and each says why."""
+    fold = re.compile(r"<details>(.*?)</details>", re.DOTALL)
+    for number, cell in _cells(notebook, "markdown"):
+        groups = []
+        for inside in fold.findall(cell.source):
+            parts = re.fullmatch(r"\s*<summary>(.+?)</summary>(.*)", inside, re.DOTALL)
+            if not parts:
+                yield f"cell {number}: a <details> needs a <summary> first: {inside.strip()[:40]!r}"
+                continue
+            summary, body = parts.groups()
+            if re.search(r"`|\*\*|\$", summary):
+                yield f"cell {number}: a summary is HTML, where Markdown is not read: {summary}"
+            if not body.startswith("\n\n") or not body.strip():
+                yield f"cell {number}: after </summary> comes an empty line, then text: {summary}"
+            if option := re.match(r"([A-Z])\. ", summary):
+                if option[1] == "A" or not groups:
+                    groups.append([])
+                groups[-1].append((option[1], summary, body.strip()))
+        for group in groups:
+            letters = "".join(letter for letter, _, _ in group)
+            if len(group) < 2 or not "ABCDEFGH".startswith(letters):
+                yield f"cell {number}: options must be A, B, …, got {letters}"
+            right = sum(body.startswith("**Right.**") for _, _, body in group)
+            if right != 1:
+                yield f"cell {number}: one option of {group[0][1]!r} must be right, got {right}"
+            for _, summary, body in group:
+                answer = re.match(r"\*\*(Right|No)\.\*\*", body)
+                if not answer:
+                    yield f"cell {number}: must begin with **Right.** or **No.**: {summary}"
+                elif len(body) - answer.end() < 40:
+                    yield f"cell {number}: an option without a reason: {summary}"
+
+
+def has_ordered_headings(notebook, path):
+    levels = []
+    for number, cell in _cells(notebook, "markdown"):
+        for marks, title in re.findall(r"(?m)^(#{1,6}) +(.+)$", _prose(cell.source)):
+            level = len(marks)
+            if levels and level > levels[-1] + 1:
+                yield f"cell {number}: a heading of level {level} after one of level {levels[-1]}: {title}"
+            levels.append(level)
+    if levels[:1] != [1] or levels.count(1) != 1 or not re.match("# ", notebook.cells[0].source):
+        yield f"must begin with its one heading of level 1, has {levels.count(1)}"
+
+
+RULES = [
+    is_valid,
+    is_canonical,
+    has_run,
+    is_small,
+    opens_in_colab,
+    installs_the_package,
+    has_no_absolute_paths,
+    links_lead_somewhere,
+    hides_only_times,
+    ends_no_cell_in_a_semicolon,
+    has_plain_markdown,
+    has_little_html,
+    calls_out_as_github_does,
+    describes_its_pictures,
+    has_short_paragraphs,
+    does_not_belittle,
+    explains_every_option,
+    has_ordered_headings,
+]
+
+
+def complaints(path):
+    """Return all that the lesson in the file ``path`` does against the rules."""
+    notebook = nbformat.read(path, 4)
+    return [f"{rule.__name__}: {complaint}" for rule in RULES for complaint in rule(notebook, Path(path).resolve())]

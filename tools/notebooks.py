@@ -1,0 +1,270 @@
+"""Runs notebooks in place and writes them in their one form; with --check, only says what is not in that form.
+
+    python tools/notebooks.py [--check] [notebook.ipynb …]       (default: all below chapters/)
+
+The form keeps what every run gives again, on every machine, and nothing else: no widget views or state, no times, no
+versions. Text, HTML and LaTeX outputs stay, since nbval compares them; pictures lose their comments. What cannot be
+brought into the form (an error, a warning on stderr, an object's address) is refused.
+"""
+
+import argparse
+import base64
+import binascii
+import hashlib
+import os
+import re
+import struct
+import sys
+import time
+from concurrent.futures import ThreadPoolExecutor
+from copy import deepcopy
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import nbformat
+from nbclient import NotebookClient
+
+ROOT = Path(__file__).resolve().parents[1]
+
+METADATA = {
+    "kernelspec": {"display_name": "Python 3", "language": "python", "name": "python3"},
+    "language_info": {"name": "python"},
+}
+CELL_METADATA = ("mystnb", "tags")
+MIMES = ("text/plain", "text/html", "text/latex", "text/markdown", "image/png")
+WIDGET = "application/vnd.jupyter.widget-view+json"
+ADDRESS = re.compile(r"\bat 0x[0-9a-fA-F]+|\b0x7[0-9a-fA-F]{9,}")
+MEASURED = re.compile(r"[\d.,]+(\s*(ns|µs|us|ms|s)\b)?")
+
+
+def chapters():
+    """Return the paths of all lessons."""
+    return sorted(path for path in ROOT.glob("chapters/**/*.ipynb") if ".ipynb_checkpoints" not in path.parts)
+
+
+# The one form
+
+
+def canonical(notebook):
+    """Return the notebook in its one form, as a copy."""
+    notebook = deepcopy(notebook)
+    notebook.metadata = deepcopy(METADATA)
+    notebook.nbformat, notebook.nbformat_minor = 4, 5
+    ids, count = set(), 0
+    for cell in notebook.cells:
+        cell.id = _new_id(cell, ids)
+        ids.add(cell.id)
+        cell.metadata = {key: cell.metadata[key] for key in CELL_METADATA if cell.metadata.get(key)}
+        if cell.cell_type == "code":
+            count += 1
+            cell.execution_count = count
+            cell.outputs = [_clean(output, count) for output in _merged(cell.outputs)]
+    return nbformat.from_dict(notebook)
+
+
+def _new_id(cell, taken):
+    """The cell's own id where it has one that no cell before it has; otherwise one made from its text."""
+    new, salt = cell.get("id"), 0
+    while not new or new in taken:
+        new = hashlib.sha256(f"{cell.cell_type}\n{cell.source}\n{salt}".encode()).hexdigest()[:8]
+        salt += 1
+    return new
+
+
+def _merged(outputs):
+    """Stream outputs that follow one another as one: how the kernel cuts them up is chance."""
+    merged = []
+    for output in outputs:
+        last = merged[-1] if merged else {}
+        if output.output_type == "stream" and last.get("name") == output.name:
+            last.text += output.text
+        else:
+            merged.append(output)
+    return merged
+
+
+def _clean(output, count):
+    if output.output_type == "execute_result":
+        output.execution_count = count
+    if "data" in output:
+        output.data.pop(WIDGET, None)
+        output.metadata = {key: value for key, value in output.metadata.items() if key in output.data}
+        if "image/png" in output.data:
+            output.data["image/png"] = _without_comments(output.data["image/png"])
+    return output
+
+
+def _without_comments(png):
+    """Keep only what is drawn: matplotlib notes its version in every picture."""
+    try:
+        data = base64.b64decode(png)
+        kept, at = [data[:8]], 8
+        while at < len(data):
+            (size,) = struct.unpack_from(">I", data, at)
+            if data[at + 4 : at + 8] not in (b"tEXt", b"zTXt", b"iTXt", b"tIME"):
+                kept.append(data[at : at + 12 + size])
+            at += 12 + size
+    except (binascii.Error, struct.error):
+        return png
+    return base64.b64encode(b"".join(kept)).decode()
+
+
+def text(notebook):
+    """Return the file's text of a notebook."""
+    return nbformat.writes(notebook, indent=1, ensure_ascii=False).rstrip("\n") + "\n"
+
+
+def faults(notebook):
+    """Yield what is not in the one form: cell by cell, in words."""
+    for number, cell in enumerate(notebook.cells, 1):
+        for output in cell.get("outputs", []):
+            if output.output_type == "error":
+                yield f"cell {number}: ends in {output.ename}: {output.evalue}"
+            if output.get("name") == "stderr":
+                yield f"cell {number}: prints to stderr: {output.text.strip()[:200]!r}"
+            for mime in set(output.get("data", {})) - {*MIMES, WIDGET}:
+                yield f"cell {number}: {mime} is not stored: give {', '.join(MIMES)}"
+            for words in (output.get("text"), output.get("data", {}).get("text/plain")):
+                if words and (found := ADDRESS.search(words)):
+                    yield f"cell {number}: an object's address, another one in every run: {found[0]}"
+        if cell.cell_type == "code" and not cell.source.strip():
+            yield f"cell {number}: is empty"
+    yield from _differences(notebook, canonical(notebook), [])
+
+
+def _differences(found, wanted, where):
+    if isinstance(wanted, dict):
+        for key in sorted({*found, *wanted}):
+            if key not in wanted:
+                yield f"{_place(where)}{key} must not be stored"
+            elif key not in found:
+                yield f"{_place(where)}{key} is missing"
+            else:
+                yield from _differences(found[key], wanted[key], [*where, key])
+    elif isinstance(wanted, list) and len(found) == len(wanted):
+        for number, pair in enumerate(zip(found, wanted), 1):
+            yield from _differences(*pair, [*where, number])
+    elif found != wanted:
+        yield f"{_place(where)}is {str(found)[:60]!r}, must be {str(wanted)[:60]!r}"
+
+
+def _place(where):
+    words = " ".join(str(part) for part in where)
+    return words.replace("cells ", "cell ").replace("outputs ", "output ") + ": " if words else ""
+
+
+def check(path):
+    """Return what is not in the one form in the file ``path``."""
+    written = path.read_text("utf-8")
+    try:
+        notebook = nbformat.reads(written, 4)
+        nbformat.validate(notebook)
+    except Exception as error:  # whatever a broken file makes nbformat raise
+        return [f"not a valid notebook: {str(error).splitlines()[0]}"]
+    found = list(faults(notebook))
+    if not found and written != text(notebook):
+        found = ["written otherwise: indentation 1, keys in order, Unicode as it is, one newline at the end"]
+    return found
+
+
+# Running
+
+
+def execute(notebook, folder, *, kernel="python3", env=os.environ):
+    """Run all cells in ``folder``, as a reader would, and keep the outputs in the notebook."""
+    with TemporaryDirectory() as settings:  # none of the user's own settings of IPython
+        client = NotebookClient(
+            notebook,
+            timeout=300,
+            kernel_name=kernel,
+            resources={"metadata": {"path": str(folder)}},
+            extra_arguments=["--IPKernelApp.log_level=ERROR"],
+            record_timing=False,
+            store_widget_state=False,
+        )
+        # Pictures of the CPU's numbers: their pixels are then the same everywhere. Texts are, on any device.
+        client.execute(env={"TRANSFORMER_LAB_DEVICE": "cpu", **env, "IPYTHONDIR": settings})
+    return notebook
+
+
+def ignored(cell):
+    """Whether nbval is told not to compare the cell's outputs."""
+    tags = cell.metadata.get("tags", [])
+    return "nbval-ignore-output" in tags or re.search(r"^\s*#\s*NBVAL_IGNORE_OUTPUT", cell.source, re.MULTILINE)
+
+
+def _keep_measurements(notebook, before):
+    """Where only measured times differ from the outputs stored before, keep those: they are as true as the new ones."""
+    stored = {cell.id: cell for cell in before.cells if cell.cell_type == "code"}
+    for cell in notebook.cells:
+        if cell.cell_type == "code" and ignored(cell) and cell.get("id") in stored:
+            old = stored[cell.id]
+            if _unmeasured(old.outputs) == _unmeasured(cell.outputs):
+                cell.outputs = old.outputs
+
+
+def _unmeasured(outputs):
+    """The outputs with every number masked, pictures by their kind alone."""
+    words = []
+    for output in outputs:
+        words += [output.get("text", ""), output.get("data", {}).get("text/plain", ""), *sorted(output.get("data", {}))]
+    return re.sub(r"\s+", " ", MEASURED.sub("#", "\n".join(words)))
+
+
+def run(path):
+    """Run the notebook ``path`` and write it in its one form. Return ``(what happened, faults)``."""
+    written = path.read_text("utf-8")
+    before = canonical(nbformat.reads(written, 4))
+    notebook = deepcopy(before)
+    try:
+        execute(notebook, path.parent)
+    except Exception as error:  # of the lesson or of its kernel: both are told, and the file stays as it was
+        return "failed", [_story(notebook, error)]
+    _keep_measurements(notebook, before)
+    notebook = canonical(notebook)
+    if found := list(faults(notebook)):
+        return "failed", found
+    if text(notebook) == written:
+        return "unchanged", []
+    path.write_text(text(notebook), "utf-8")
+    return "written", []
+
+
+def _story(notebook, error):
+    """The cell that failed, and the end of its error."""
+    for number, cell in enumerate(notebook.cells, 1):
+        for output in cell.get("outputs", []):
+            if output.output_type == "error":
+                trace = re.sub(r"\x1b\[[0-9;]*m", "", "\n".join(output.traceback)).splitlines()
+                return "\n".join([f"cell {number} failed:", "", cell.source, "", *trace[-8:]])
+    return f"{type(error).__name__}: {error}"
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--check", action="store_true", help="say what is not in the one form, run nothing")
+    parser.add_argument("notebooks", nargs="*", type=Path, help="default: all below chapters/")
+    arguments = parser.parse_args()
+    paths = arguments.notebooks or chapters()
+    if missing := [str(path) for path in paths if not path.is_file()]:
+        sys.exit(f"There is no notebook {missing[0]}.")
+
+    def work(path):
+        start = time.perf_counter()
+        if arguments.check:
+            happened, found = "checked", check(path)
+        else:
+            happened, found = run(path)
+            print(f"{path.resolve().name:40} {time.perf_counter() - start:5.1f} s  {happened}", flush=True)
+        return [f"{path}: {fault}" for fault in found]
+
+    with ThreadPoolExecutor(1 if arguments.check else 2) as pool:
+        found = [fault for faults in pool.map(work, paths) for fault in faults]
+    if found:
+        sys.exit("\n".join(found))
+    if arguments.check:
+        print(f"{len(paths)} notebooks are in their one form.")
+
+
+if __name__ == "__main__":
+    main()
