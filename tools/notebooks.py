@@ -8,6 +8,7 @@ brought into the form (an error, a warning on stderr, an object's address) is re
 """
 
 import argparse
+import asyncio
 import base64
 import binascii
 import hashlib
@@ -183,7 +184,8 @@ def execute(notebook, folder, *, kernel="python3", env=os.environ):
             store_widget_state=False,
         )
         # Pictures of the CPU's numbers: their pixels are then the same everywhere. Texts are, on any device.
-        client.execute(env={"TRANSFORMER_LAB_DEVICE": "cpu", **env, "IPYTHONDIR": settings})
+        env = {"TRANSFORMER_LAB_DEVICE": "cpu", **env, "IPYTHONDIR": settings}
+        asyncio.run(client.async_execute(env=env))  # with a loop that ends here, also in a thread
     return notebook
 
 
@@ -219,7 +221,7 @@ def run(path):
     try:
         execute(notebook, path.parent)
     except Exception as error:  # of the lesson or of its kernel: both are told, and the file stays as it was
-        return "failed", [_story(notebook, error)]
+        return "failed", [story(notebook, error)]
     _keep_measurements(notebook, before)
     notebook = canonical(notebook)
     if found := list(faults(notebook)):
@@ -230,7 +232,7 @@ def run(path):
     return "written", []
 
 
-def _story(notebook, error):
+def story(notebook, error):
     """The cell that failed, and the end of its error."""
     for number, cell in enumerate(notebook.cells, 1):
         for output in cell.get("outputs", []):

@@ -81,7 +81,7 @@ def moved(text, stood, new):
 
 def configured(text, new):
     """Return the text of ``_config.yml`` with the new branch; its addresses move like all others."""
-    return re.sub(r"(?m)^(repository:(?:\n(?:[ #].*)?)*?\n +branch: *)[^\s#]+", rf"\g<1>{new.branch}", text)
+    return re.sub(r"(?m)^(repository:.*(?:\n(?:[ #].*)?)*?\n +branch: *)[^\s#]+", rf"\g<1>{new.branch}", text)
 
 
 def files(root):
