@@ -185,7 +185,8 @@ def execute(notebook, folder, *, kernel="python3", env=os.environ):
         )
         # Pictures of the CPU's numbers: their pixels are then the same everywhere. Texts are, on any device.
         env = {"TRANSFORMER_LAB_DEVICE": "cpu", **env, "IPYTHONDIR": settings}
-        asyncio.run(client.async_execute(env=env))  # with a loop that ends here, also in a thread
+        with ThreadPoolExecutor(1) as thread:  # with a loop of its own: the caller may have one that is running
+            thread.submit(lambda: asyncio.run(client.async_execute(env=env))).result()
     return notebook
 
 

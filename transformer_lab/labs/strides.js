@@ -180,6 +180,7 @@ const WHOLE = /^-?\d{1,9}$/;
 
 // ".transpose(0, 1).view(6)" → [{text, name, args}], or {error}. The text is written anew, in the one way that Python reads too.
 function parseChain(text) {
+  if (text.length > 1000) return { error: "At most 1000 characters here." };
   const steps = [];
   let rest = text.trim().replace(/^x(?=[.[])/, "");
   while (rest) {

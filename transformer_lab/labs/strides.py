@@ -9,6 +9,7 @@ import traitlets
 from .lab import Lab, script, style
 
 MOST_ELEMENTS = 64
+LONGEST_CHAIN = 1000  # characters: longer ones overrun Python's own parser
 OPERATIONS = ("view", "reshape", "flatten", "transpose", "t", "permute", "contiguous", "squeeze", "unsqueeze", "expand")
 
 
@@ -77,6 +78,8 @@ def _parse(chain):
     """Read ``".view(2, 3)[0]"`` as ``[("view", (2, 3)), ("index", (0,))]``, without running any of it."""
     steps = []
     try:
+        if len(chain) > LONGEST_CHAIN:
+            raise ValueError
         node = ast.parse(f"x{chain.strip().removeprefix('x')}", mode="eval").body
         while not isinstance(node, ast.Name):
             if isinstance(node, ast.Subscript):
