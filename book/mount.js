@@ -54,23 +54,40 @@
     }
   }
 
-  const readStates = () => [...document.querySelectorAll(STATE)].map((script) => JSON.parse(script.textContent).state);
+  // What a script of data says; nothing while only its beginning has been read.
+  function parse(script) {
+    try { return JSON.parse(script.textContent); } catch { return null; }
+  }
 
-  function mountAll() {
-    const models = new Map();
-    const states = readStates();
-    for (const view of document.querySelectorAll(VIEW)) {
-      const id = JSON.parse(view.textContent).model_id;
-      const state = states.find((state) => id in state)?.[id].state;
-      if (!state?._esm) continue;
-      if (!models.has(id)) models.set(id, createModel(state));
-      mount(view, models.get(id), state._esm, state._css);
+  const states = new Map(), models = new Map(), seen = new WeakSet();
+  function* unseen(selector) {
+    for (const script of document.querySelectorAll(selector)) {
+      const data = !seen.has(script) && parse(script);
+      if (data) yield [script, data];
     }
   }
 
-  if (document.readyState !== "loading") return mountAll();
-  // The code is loaded while the page is still being read, and the labs are drawn as soon as it has been: before the deferred
-  // scripts run, and with them MathJax, which takes its time.
-  for (const { state } of readStates().flatMap(Object.values)) if (state._esm) importText(state._esm).catch(() => {});
-  document.addEventListener("readystatechange", mountAll, { once: true });
+  function mountWhatIsThere() {
+    for (const [script, data] of unseen(STATE)) {
+      seen.add(script);
+      for (const [id, { state }] of Object.entries(data.state)) {
+        if (!state._esm) continue;
+        states.set(id, state);
+        models.set(id, createModel(state));
+        importText(state._esm).catch(() => {}); // the reason is given where the lab should stand
+      }
+    }
+    for (const [view, { model_id: id }] of unseen(VIEW)) {
+      if (!models.has(id)) continue;
+      seen.add(view);
+      mount(view, models.get(id), states.get(id)._esm, states.get(id)._css);
+    }
+  }
+
+  // A lab is drawn as soon as the page has been read to where it stands. At DOMContentLoaded it would come after the deferred
+  // scripts, and with them MathJax, which takes its time.
+  mountWhatIsThere();
+  const reading = new MutationObserver(mountWhatIsThere);
+  reading.observe(document, { childList: true, subtree: true });
+  document.addEventListener("DOMContentLoaded", () => { mountWhatIsThere(); reading.disconnect(); });
 })();

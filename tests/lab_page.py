@@ -15,13 +15,13 @@ PAGE = """<!doctype html>
   :root[data-theme="dark"] {{ color-scheme: dark }}
   body {{ margin: 12px; font-family: sans-serif; background: light-dark(#fff, #121212) }}
 </style>
+<script type="application/vnd.jupyter.widget-state+json">{state}</script>
+<script>{mount}</script>
 <body>
 <main>
 <h1>Labs</h1>
 {views}
 </main>
-<script type="application/vnd.jupyter.widget-state+json">{state}</script>
-<script>{mount}</script>
 """
 
 

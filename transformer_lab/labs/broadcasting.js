@@ -62,7 +62,7 @@ function combine(mode, a, b) {
 function render({ model, el }) {
   const traits = ["a", "b", "mode", "index"];
   const modes = choice("Operation", [["elementwise", "a + b"], ["matmul", "a @ b"]], (mode) => commit(model, { mode, index: [] }));
-  const operand = (name) => field(`Shape of ${name}`, "sizes from 0, such as 3, 1", parseShape, (shape) => commit(model, { [name]: shape, index: [] }));
+  const operand = (name) => field(`Shape of ${name}`, "such as 3, 1", parseShape, (shape) => commit(model, { [name]: shape, index: [] }));
   const fields = { a: operand("a"), b: operand("b") };
   const table = h("table", { class: "tl-align" });
   const verdict = h("p", { class: "tl-verdict" });

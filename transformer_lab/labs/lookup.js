@@ -56,6 +56,7 @@ function handle(locate, name, read, write, shape) {
       node.focus();
       event.preventDefault();
     },
+    ontouchstart: (event) => event.preventDefault(),          // in a drawing, touch-action alone does not keep the page still
     onpointermove: (event) => { if (grip) write(locate(event).map((x, i) => within(x + grip[i]))); },
     onpointerup: () => { grip = null; },
     onpointercancel: () => { grip = null; },

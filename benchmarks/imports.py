@@ -1,0 +1,38 @@
+"""How much does ``import transformer_lab`` add to ``import torch``? Aim: under 15 %.
+
+    python benchmarks/imports.py [--pairs 9]
+
+Each time is that of a fresh interpreter's imports. The two are measured in turn, so that a busy moment of the machine
+meets both, and the median of the ratios within the pairs is printed.
+"""
+
+import argparse
+import statistics
+import subprocess
+import sys
+
+AIM = 1.15
+TORCH, COURSE = "import torch", "import torch; import transformer_lab"
+
+
+def seconds(imports):
+    code = f"import time; start = time.perf_counter(); {imports}; print(time.perf_counter() - start)"
+    return float(subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True).stdout)
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--pairs", type=int, default=9)
+    pairs = parser.parse_args().pairs
+    seconds(COURSE)  # what the first run reads from disk and compiles is not part of the question
+    times = [(seconds(TORCH), seconds(COURSE)) for _ in range(pairs)]
+    torch, course = (statistics.median(column) for column in zip(*times))
+    ratio = statistics.median(b / a for a, b in times)
+    print(f"{'fresh interpreter':<40}{'median of ' + str(pairs):>14}")
+    print(f"{TORCH:<40}{torch:>12.2f} s")
+    print(f"{COURSE:<40}{course:>12.2f} s")
+    print(f"{'ratio, median over pairs':<40}{ratio:>14.3f}   aim: under {AIM}: {'met' if ratio < AIM else 'missed'}")
+
+
+if __name__ == "__main__":
+    main()

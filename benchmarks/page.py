@@ -1,0 +1,275 @@
+"""What does a page of the book cost a reader, and how soon and how smoothly do its labs respond?
+
+    make book && python benchmarks/page.py [--repeats 5] [--pages 03_attention_lookup.html]
+
+Every page of the built book is opened in an installed Chromium: from disk, over HTTP, and over HTTP as the same page
+with the usual set-up for widgets, myst-nb's default scripts (require.js and @jupyter-widgets/html-manager) and
+anywidget's own loader, all served from this machine. The peers are fetched once with npm into _build/benchmark-peers;
+without npm those rows are left out. A lab responds when a key pressed on its main control has changed its sentence. A
+frame's work is given as time passed, and as time computed: on a busy machine the first is longer.
+"""
+
+import argparse
+import json
+import math
+import re
+import shutil
+import statistics
+import subprocess
+import sys
+import tarfile
+import threading
+import time
+from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
+from itertools import pairwise
+from pathlib import Path
+from urllib.parse import unquote, urlsplit
+
+import anywidget
+from playwright.sync_api import sync_playwright
+
+ROOT = Path(__file__).resolve().parents[1]
+HTML = ROOT / "_build" / "html"
+PEERS = ROOT / "_build" / "benchmark-peers"
+PACKAGES = {"requirejs": "2.3.4", "@jupyter-widgets/html-manager": "1.0.6"}  # those that myst-nb names
+USUAL = (
+    '<script src="/peers/requirejs@2.3.4/require.js"></script>'
+    '<script src="/peers/@jupyter-widgets/html-manager@1.0.6/dist/embed-amd.js"'
+    ' data-jupyter-widgets-cdn="/peers/"></script>'
+)
+MOUNT = re.compile(r'<script src="_static/mount\.js[^>]*></script>')
+STATE = re.compile(r'<script type="application/vnd.jupyter.widget-state\+json">(.*?)</script>', re.DOTALL)
+MAIN = '.tl-knob, [aria-label^="Query at"], input[type=range][aria-label^="Walk"]'
+MOVES = 60
+
+# Gives the keyboard to the first lab that has not answered yet, as soon as it is drawn, and notes when it answers.
+WATCH = """
+window.answers = [];
+let asked = null;
+function ask() {
+    const lab = document.querySelectorAll(".tl-lab")[window.answers.length];
+    if (!lab?.querySelector(".tl-status")?.textContent || lab === asked) return;
+    asked = lab;
+    lab.querySelector(MAIN).focus({ preventScroll: true });
+    const watch = new MutationObserver(() => { watch.disconnect(); window.answers.push(performance.now()); ask(); });
+    watch.observe(lab.querySelector(".tl-status"), { childList: true, characterData: true, subtree: true });
+}
+new MutationObserver(ask).observe(document, { childList: true, subtree: true });
+"""
+
+
+def fetch_peers():
+    """Return whether the peers' packages are there, fetching them where they are not."""
+    for name, version in PACKAGES.items():
+        folder = PEERS / f"{name}@{version}"
+        if not folder.exists():
+            if not shutil.which("npm"):
+                return False
+            PEERS.mkdir(parents=True, exist_ok=True)
+            pack = ["npm", "pack", "--silent", f"{name}@{version}"]
+            npm = subprocess.run(pack, cwd=PEERS, capture_output=True, text=True)
+            if npm.returncode:
+                return False
+            with tarfile.open(PEERS / npm.stdout.split()[-1]) as archive:
+                archive.extractall(PEERS / "unpacked", filter="data")
+            folder.parent.mkdir(parents=True, exist_ok=True)
+            (PEERS / "unpacked" / "package").rename(folder)
+    return True
+
+
+def anywidget_script():
+    """The loader that anywidget installs for notebooks: the same file that it publishes for pages."""
+    for folder in Path(anywidget.__file__).parents:
+        file = folder / "share" / "jupyter" / "nbextensions" / "anywidget" / "index.js"
+        if file.exists():
+            return file
+    raise SystemExit("anywidget's script for notebooks is not in this environment.")
+
+
+def find(path):
+    """The file behind an address of the local site: /ours/…, /usual/…, or /peers/…."""
+    kind, _, rest = unquote(path).lstrip("/").partition("/")
+    if kind != "peers":
+        return HTML / rest
+    return anywidget_script() if rest.startswith("anywidget@") else PEERS / rest
+
+
+class Site(SimpleHTTPRequestHandler):
+    protocol_version = "HTTP/1.1"
+
+    def do_GET(self):
+        path = urlsplit(self.path).path
+        file = find(path)
+        if not file.is_file():
+            return self.send_error(404)
+        body = file.read_bytes()
+        if path.startswith("/usual/") and file.suffix == ".html":
+            body = MOUNT.sub(USUAL, body.decode()).encode()
+        try:
+            self.send_response(200)
+            self.send_header("Content-Type", self.guess_type(str(file)))
+            self.send_header("Content-Length", str(len(body)))
+            self.end_headers()
+            self.wfile.write(body)
+        except ConnectionError:  # the page was closed before all of it had come
+            self.close_connection = True
+
+    def log_message(self, *_):
+        pass
+
+
+def lab_sources(html):
+    """The labs' scripts that the page carries, each once, and how many labs it shows."""
+    states = [json.loads(text)["state"] for text in STATE.findall(html)]
+    sources = {state["state"]["_esm"] for models in states for state in models.values() if "_esm" in state["state"]}
+    return sources, html.count('"application/vnd.jupyter.widget-view+json"')
+
+
+def open_page(browser, address, script=""):
+    page = browser.new_context(viewport={"width": 1280, "height": 900}).new_page()
+    page.set_default_timeout(20_000)
+    page.add_init_script(script)
+    page.goto(address, wait_until="commit")
+    return page
+
+
+def cost(browser, address):
+    """Requests, bytes, and requests to other hosts, until the page is quiet."""
+    page = browser.new_context().new_page()
+    asked, elsewhere = [], []
+
+    def note(request):
+        url = urlsplit(request.url)
+        if url.scheme in ("blob", "data"):
+            return
+        local = url.scheme == "file" or url.hostname == "127.0.0.1"
+        (asked if local else elsewhere).append(Path(unquote(url.path)) if url.scheme == "file" else find(url.path))
+
+    page.on("request", note)
+    page.goto(address, wait_until="networkidle")
+    page.wait_for_timeout(500)
+    page.context.close()
+    return len(asked), sum(file.stat().st_size for file in asked if file.is_file()), len(elsewhere)
+
+
+def response_time(browser, address, labs):
+    """Milliseconds from the start of navigation until every lab has answered a key on its main control."""
+    page = open_page(browser, address, WATCH.replace("MAIN", repr(MAIN)))
+    deadline = time.monotonic() + 20
+    while page.evaluate("window.answers.length") < labs:
+        if time.monotonic() > deadline:
+            sys.exit(f"A lab of {address} does not answer.")
+        page.keyboard.press("ArrowRight")
+    answer = page.evaluate("Math.max(...window.answers)")
+    page.context.close()
+    return answer
+
+
+def path(control):
+    """Where the pointer goes: along the slider, to and fro over a size's values, around the plane."""
+    box = control.bounding_box()
+    x, y = box["x"] + box["width"] / 2, box["y"] + box["height"] / 2
+    for i in range(MOVES + 1):
+        turn = 2 * math.pi * i / MOVES
+        if "tl-knob" in (control.get_attribute("class") or ""):
+            yield x + 90 * math.sin(turn), y
+        elif control.evaluate("node => node.tagName") == "INPUT":
+            yield box["x"] + 8 + (box["width"] - 16) * i / MOVES, y
+        else:
+            yield x - 100 * (1 - math.cos(turn)), y + 100 * math.sin(turn)
+
+
+def drag(browser, page, control):
+    """Drag once. Returns, in ms: the main thread's longest task, passed and computed, and the busiest move's work."""
+    points = list(path(control))
+    page.mouse.move(*points[0])
+    page.mouse.down()
+    browser.start_tracing(page=page, categories=["devtools.timeline", "disabled-by-default-devtools.timeline"])
+    for point in points[1:]:
+        page.mouse.move(*point)
+        time.sleep(0.016)
+    trace = json.loads(browser.stop_tracing())["traceEvents"]
+    page.mouse.up()
+
+    moves = [e for e in trace if e["name"] == "EventDispatch" and e["args"]["data"]["type"] == "pointermove"]
+    moves.sort(key=lambda event: event["ts"])
+    thread = (moves[0]["pid"], moves[0]["tid"])
+    starts = [move["ts"] for move in moves] + [moves[-1]["ts"] + 50_000]
+    tasks = [e for e in trace if e["name"] == "RunTask" and e.get("dur") and (e["pid"], e["tid"]) == thread]
+    tasks = [e for e in tasks if e["ts"] + e["dur"] > starts[0] and e["ts"] < starts[-1]]
+    # A task belongs to the last move that began before it ended: the one that it handles.
+    work = [sum(e["dur"] for e in tasks if a <= e["ts"] + e["dur"] < b) for a, b in pairwise(starts)]
+    longest = max(tasks, key=lambda event: event["dur"])
+    return longest["dur"] / 1000, max(e.get("tdur", 0) for e in tasks) / 1000, max(work) / 1000
+
+
+def smoothness(browser, address):
+    """For each lab the medians of three drags."""
+    page = open_page(browser, address)
+    page.wait_for_load_state("networkidle")
+    page.wait_for_timeout(1000)
+    for lab in page.locator(".tl-lab").all():
+        control = lab.locator(MAIN).first
+        control.evaluate("node => node.scrollIntoView({ block: 'center', behavior: 'instant' })")
+        yield [statistics.median(column) for column in zip(*(drag(browser, page, control) for _ in range(3)))]
+    page.context.close()
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--repeats", type=int, default=5)
+    parser.add_argument("--pages", nargs="*", help="file names, all where left out")
+    options = parser.parse_args()
+    pages = options.pages or sorted(file.name for file in HTML.glob("*.html"))
+    chromium = shutil.which("chromium") or shutil.which("google-chrome")
+    if not pages:
+        sys.exit("There is no book in _build/html: run `make book` first.")
+    if not chromium:
+        sys.exit("No Chromium is installed: on Debian, sudo apt install chromium.")
+    usual = fetch_peers()
+    if not usual:
+        print("The usual set-up is left out: its packages could not be fetched (npm and a network are needed, once).")
+
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Site)
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    site = f"http://127.0.0.1:{server.server_address[1]}"
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=chromium, args=["--no-sandbox"])
+        report(browser, site, pages, options.repeats, usual)
+        browser.close()
+
+
+def report(browser, site, pages, repeats, usual):
+    print(f"{'page':<30}{'opened':<8}{'requests':>9}{'kB':>8}{'to other hosts':>16}{'labs respond':>16}")
+    details = []
+    for name in pages:
+        sources, labs = lab_sources((HTML / name).read_text("utf-8"))
+        setups = {"disk": (HTML / name).as_uri(), "http": f"{site}/ours/{name}"}
+        if usual and labs:
+            setups["usual"] = f"{site}/usual/{name}"
+        times = {setup: [] for setup in setups}
+        for _ in range(repeats if labs else 0):
+            for setup, address in setups.items():
+                times[setup].append(response_time(browser, address, labs))
+        for setup, address in setups.items():
+            requests, size, elsewhere = cost(browser, address)
+            answer = f"{statistics.median(times[setup]):>13.0f} ms" if labs else f"{'no lab':>16}"
+            print(f"{name:<30}{setup:<8}{requests:>9}{size / 1000:>8.0f}{elsewhere:>16}{answer}", flush=True)
+        if labs:
+            script = sum(len(source.encode()) for source in sources) + (ROOT / "book" / "mount.js").stat().st_size
+            ratio = statistics.median(b / a for a, b in zip(times["http"], times["usual"])) if usual else None
+            answer = max(statistics.median(times[setup]) for setup in ("disk", "http"))
+            frames = list(smoothness(browser, setups["disk"]))
+            details.append((name, answer, ratio, script, [max(column) for column in zip(*frames)]))
+
+    heads = ("respond", "usual/ours", "lab script", "longest task", "computed", "busiest move")
+    print(f"\n{'page':<30}" + "".join(f"{head:>14}" for head in heads))
+    for name, answer, ratio, script, frame in details:
+        times = "not measured" if ratio is None else f"{ratio:.1f} ×"
+        cells = [f"{answer:.0f} ms", times, f"{script / 1000:.1f} kB", *(f"{time:.1f} ms" for time in frame)]
+        print(f"{name:<30}" + "".join(f"{cell:>14}" for cell in cells))
+    print(f"{'aims':<30}" + "".join(f"{aim:>14}" for aim in ("≤ 1000 ms", "≥ 3 ×", "≤ 60 kB", "≤ 16 ms")))
+
+
+if __name__ == "__main__":
+    main()
