@@ -20,6 +20,7 @@ import sys
 import tarfile
 import threading
 import time
+from contextlib import suppress
 from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from itertools import pairwise
 from pathlib import Path
@@ -105,14 +106,15 @@ class Site(SimpleHTTPRequestHandler):
         body = file.read_bytes()
         if path.startswith("/usual/") and file.suffix == ".html":
             body = MOUNT.sub(USUAL, body.decode()).encode()
-        try:
-            self.send_response(200)
-            self.send_header("Content-Type", self.guess_type(str(file)))
-            self.send_header("Content-Length", str(len(body)))
-            self.end_headers()
-            self.wfile.write(body)
-        except ConnectionError:  # the page was closed before all of it had come
-            self.close_connection = True
+        self.send_response(200)
+        self.send_header("Content-Type", self.guess_type(str(file)))
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
+    def handle(self):
+        with suppress(ConnectionError):  # a page may be closed before all of it has come
+            super().handle()
 
     def log_message(self, *_):
         pass
