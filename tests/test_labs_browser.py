@@ -203,7 +203,7 @@ def test_a_product_is_explained_with_torch_numbers(show):
 
 
 def test_arrow_keys_move_a_point(show):
-    page = show(LookupLab())
+    page = show(LookupLab(query=(0.9, 0.4)))
     query(page).focus()
     for key in ("ArrowLeft", "ArrowUp", "Shift+ArrowLeft"):
         page.keyboard.press(key)
@@ -264,7 +264,7 @@ def test_a_size_that_does_not_fit_says_so_and_keeps_the_operands(show):
 
 
 def test_the_query_follows_the_mouse(show):
-    page = show(LookupLab())
+    page = show(LookupLab(query=(0.9, 0.4)))
     plane = page.locator(".tl-plane").first.bounding_box()
     unit = plane["width"] / 5
     x, y = middle(query(page).locator(".tl-query"))
@@ -287,7 +287,7 @@ def test_the_query_follows_the_mouse(show):
 
 
 def test_labs_by_touch(show):
-    page = show(StridesLab(), BroadcastingLab(), LookupLab(), width=360, touch=True)
+    page = show(StridesLab(), BroadcastingLab(), LookupLab(query=(0.9, 0.4)), width=360, touch=True)
     cell = page.locator(".tl-grid .tl-cell").nth(7)
     cell.tap()
     assert status(page).startswith(walked(StridesLab().tensor, 7))
