@@ -220,8 +220,12 @@ def visit(browser):
             if urlsplit(request.url)[:2] != own:
                 faults.append(f"asked another host: {request.url}")
 
+        def failed(request):
+            if request.failure != "net::ERR_ABORTED":  # which is what leaving a page does to the requests under way
+                faults.append(f"failed: {request.url}: {request.failure}")
+
         page.on("request", check)
-        page.on("requestfailed", lambda request: faults.append(f"failed: {request.url}"))
+        page.on("requestfailed", failed)
         page.on("response", lambda got: got.status >= 400 and faults.append(f"{got.status}: {got.url}"))
         page.on("pageerror", lambda error: faults.append(f"error: {error}"))
         page.on("console", lambda said: said.type in ("error", "warning") and faults.append(f"console: {said.text}"))
