@@ -96,7 +96,8 @@ def problems(draw):
         shape = [draw(st.sampled_from((size, size, 1))) for size in shape]
         shape = shape[draw(st.integers(0, len(shape))) if draw(st.booleans()) else 0 :]
         mask = (normal(*shape, seed=seed + 3) > 0.2).detach()
-    return query, key, value, mask, draw(st.booleans()), draw(st.sampled_from((None, 0.3, -1, 0)))
+    is_causal = mask is None and draw(st.booleans())
+    return query, key, value, mask, is_causal, draw(st.sampled_from((None, 0.3, -1, 0)))
 
 
 # Agreement.
@@ -171,14 +172,11 @@ def test_attention_agrees_with_torch(dtype, form):
 def test_causal_is_the_lower_triangle(q_len, k_len, scale):
     query, key, value = (normal(2, n, 4, seed=seed) for seed, n in enumerate((q_len, k_len, k_len)))
     triangle = torch.ones(q_len, k_len, dtype=torch.bool, device=DEVICE).tril()
-    mask = (normal(2, q_len, k_len, seed=5) > 0).detach()
     attend = tl.scaled_dot_product_attention
     causal = attend(query, key, value, is_causal=True, scale=scale)
     agree(causal, attend(query, key, value, triangle, scale=scale))
     if scale is None or scale > 0:  # PyTorch gives NaN where the scale is not positive
         agree(causal, F.scaled_dot_product_attention(query, key, value, is_causal=True, scale=scale))
-    both = attend(query, key, value, mask, is_causal=True, scale=scale)
-    agree(both, attend(query, key, value, mask & triangle, scale=scale))
 
 
 @pytest.mark.parametrize("masked", [False, True])
@@ -283,7 +281,7 @@ def test_inputs_that_are_views_are_left_alone():
     before = packed.clone()
     query, key, value = packed.split(4, dim=-1)  # views of one tensor, none contiguous
     mask = torch.zeros(5, 5, dtype=torch.bool, device=DEVICE).fill_diagonal_(True).t()
-    output = tl.scaled_dot_product_attention(query, key, value, mask, is_causal=True)
+    output = tl.scaled_dot_product_attention(query, key, value, mask)
     agree(output, value)  # everyone sees itself alone
     assert torch.equal(packed, before) and packed._version == 0 and mask.sum() == 5
 
@@ -411,6 +409,9 @@ def test_single_head_in_half_precision_and_under_autocast(dtype):
 q, k, v = torch.zeros(2, 5, 4), torch.zeros(2, 7, 4), torch.zeros(2, 7, 6)
 seen = torch.ones(5, 7, dtype=torch.bool)
 MASK = "mask must broadcast to the scores (2, 5, 7), got shape {}: its axis {} must be 1 or {}, not {}"
+FLOAT = "mask must be bool, True where a query may attend, got torch.float32: use mask == 0 if it is 0 and -inf"
+INTEGER = "mask must be bool, True where a query may attend, got torch.int32: use mask.bool() if 1 is to mean that"
+BOTH = "mask and is_causal must not be given together, got both: mask & tl.causal_mask(q_len, k_len) is one mask"
 DIM = "dim must be an axis of x, from {} to {}, got {}"
 
 WRONG_FOR_BOTH = [
@@ -425,8 +426,8 @@ WRONG_FOR_BOTH = [
     ((q, torch.tensor(1.0), v), {}, ValueError, "key must have at least 2 axes (..., length, features), got shape ()"),
     ((q[..., :3], k, v), {}, ValueError, "query and key must share d_head, got 3 and 4"),
     ((q, k, v, seen.tolist()), {}, TypeError, "mask must be a tensor of bool, got list"),
-    ((q, k, v, seen.float()), {}, TypeError, "mask must be bool, True where a query may attend, got torch.float32"),
-    ((q, k, v, seen.int()), {}, TypeError, "mask must be bool, True where a query may attend, got torch.int32"),
+    ((q, k, v, seen.float()), {}, TypeError, FLOAT),
+    ((q, k, v, seen.int()), {}, TypeError, INTEGER),
     ((q, k, v, seen.to("meta")), {}, ValueError, "query and mask must lie on one device, got cpu and meta"),
     ((q, k, v, seen.t()), {}, ValueError, MASK.format((7, 5), "-1 (k_len)", 7, 5)),
     ((q, k, v, seen[:3]), {}, ValueError, MASK.format((3, 7), "-2 (q_len)", 5, 3)),
@@ -455,6 +456,7 @@ WRONG_FOR_ATTENTION = [
         ValueError,
         "query and key and value must have leading axes that broadcast, got (2,) and (2,) and (3, 4)",
     ),
+    ((q, k, v, seen), {"is_causal": True}, ValueError, BOTH),
     ((q, k, v), {"dropout_p": 1.5}, ValueError, "dropout_p must be a probability from 0 to 1, got 1.5"),
     ((q, k, v), {"dropout_p": -0.1}, ValueError, "dropout_p must be a probability from 0 to 1, got -0.1"),
     ((q, k, v), {"dropout_p": math.nan}, ValueError, "dropout_p must be a probability from 0 to 1, got nan"),

@@ -211,7 +211,8 @@ def test_the_one_form_is_reached_in_one_step_and_keeps_what_is_read():
     spoiled.metadata.widgets = {"application/vnd.jupyter.widget-state+json": {"state": {}}}
     for cell in spoiled.cells:
         cell.metadata.update(execution={"shell.execute_reply": "2026-01-01"}, collapsed=True)
-    spoiled.cells[TIMED].outputs = [new_output("stream", text="0."), new_output("stream", text="1\n")]
+    # Cut up, and with a line that was written over, as a progress bar does.
+    spoiled.cells[TIMED].outputs = [new_output("stream", text=text) for text in ("\r0.0", "\r0.", "1\n")]
     spoiled.cells[PRINTED].outputs.append(new_output("execute_result", WIDGET, execution_count=99))
     spoiled.cells[PRINTED].execution_count = 99
     notebook.cells[PRINTED].outputs.append(new_output("execute_result", {"text/plain": "Lab()"}, execution_count=2))

@@ -35,6 +35,7 @@ CELL_METADATA = ("mystnb", "tags")
 MIMES = ("text/plain", "text/html", "text/latex", "text/markdown", "image/png")
 WIDGET = "application/vnd.jupyter.widget-view+json"
 ADDRESS = re.compile(r"\bat 0x[0-9a-fA-F]+|\b0x7[0-9a-fA-F]{9,}")
+WRITTEN_OVER = re.compile(r"[^\n]*\r(?=[^\n])")
 MEASURED = re.compile(r"[\d.,]+(\s*(ns|µs|us|ms|s)\b)?")
 
 
@@ -73,7 +74,8 @@ def _new_id(cell, taken):
 
 
 def _merged(outputs):
-    """Stream outputs that follow one another as one: how the kernel cuts them up is chance."""
+    """Stream outputs that follow one another as one, since how the kernel cuts them up is chance; and of a line that was
+    written over, its last state, which is what a reader sees."""
     merged = []
     for output in outputs:
         last = merged[-1] if merged else {}
@@ -81,6 +83,9 @@ def _merged(outputs):
             last.text += output.text
         else:
             merged.append(output)
+    for output in merged:
+        if output.output_type == "stream":
+            output.text = WRITTEN_OVER.sub("", output.text)
     return merged
 
 

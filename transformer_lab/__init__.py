@@ -23,22 +23,70 @@ d_ff       features inside the feed-forward layer
 
 from importlib import import_module
 
-from .attention import SingleHeadAttention, attention_weights, scaled_dot_product_attention, softmax
+from .attention import (
+    MultiHeadAttention,
+    SingleHeadAttention,
+    attention_weights,
+    merge_heads,
+    scaled_dot_product_attention,
+    softmax,
+    split_heads,
+)
+from .cache import KeyValueCache
 from .device import device
+from .layers import DecoderLayer, EncoderLayer, FeedForward
+from .masks import additive_mask, causal_mask, padding_mask, prefix_mask, sliding_window_mask
+from .normalization import (
+    LayerNorm,
+    RMSNorm,
+    batch_norm,
+    group_norm,
+    instance_norm,
+    layer_norm,
+    rms_norm,
+    standardize,
+)
 from .positions import sinusoidal_positions
+from .progress import progress_bar
 from .tensors import layout, show
+from .transformer import Decoder, Encoder, TokenEmbedding, Transformer
 
 __all__ = [
+    "Decoder",
+    "DecoderLayer",
+    "Encoder",
+    "EncoderLayer",
+    "FeedForward",
+    "KeyValueCache",
+    "LayerNorm",
+    "MultiHeadAttention",
+    "RMSNorm",
     "SingleHeadAttention",
+    "TokenEmbedding",
+    "Transformer",
+    "additive_mask",
     "attention_weights",
+    "batch_norm",
+    "causal_mask",
     "device",
+    "group_norm",
+    "instance_norm",
     "labs",
+    "layer_norm",
     "layout",
+    "merge_heads",
+    "padding_mask",
     "plots",
+    "prefix_mask",
+    "progress_bar",
+    "rms_norm",
     "scaled_dot_product_attention",
     "show",
     "sinusoidal_positions",
+    "sliding_window_mask",
     "softmax",
+    "split_heads",
+    "standardize",
 ]
 
 __version__ = "0.1.0"

@@ -6,6 +6,16 @@ import torch
 from torch import nn
 from torch.nn import functional as F
 
+from .arguments import (
+    require_axis,
+    require_features,
+    require_floating,
+    require_mask,
+    require_probability,
+    require_sizes,
+)
+from .masks import causal_mask
+
 
 def softmax(x, dim=-1):
     """Turn scores into weights: positive, summing to one along ``dim``.
@@ -40,8 +50,8 @@ def softmax(x, dim=-1):
     >>> softmax(torch.tensor([0.0, math.log(3.0)]))
     tensor([0.2500, 0.7500])
     """
-    _require_floating(x=x)
-    _require_axis(x, dim)
+    require_floating(x=x)
+    require_axis(x, dim)
     if x.numel() == 0:
         return x.clone()
     wide = x.to(_compute_dtype(x))
@@ -117,7 +127,7 @@ def scaled_dot_product_attention(query, key, value, mask=None, *, is_causal=Fals
         ``True`` where the query may attend to the key.
     is_causal : bool, optional
         Query ``i`` may attend to keys ``0 … i`` only, also where ``q_len ≠ k_len``: counted from the first key, as
-        ``torch.nn.functional.scaled_dot_product_attention`` counts. Together with ``mask``, both must allow.
+        ``torch.nn.functional.scaled_dot_product_attention`` counts. Instead of a mask, and faster than one.
     dropout_p : float, optional
         Probability with which each weight is dropped. It applies whenever it is not 0: a function does not know
         about training and evaluation.
@@ -134,7 +144,8 @@ def scaled_dot_product_attention(query, key, value, mask=None, *, is_causal=Fals
     TypeError
         If an argument has the wrong type, or the tensors differ in dtype.
     ValueError
-        If shapes do not fit, the tensors lie on different devices, or ``dropout_p`` is not a probability.
+        If shapes do not fit, the tensors lie on different devices, ``dropout_p`` is not a probability, or both ``mask``
+        and ``is_causal`` are given.
 
     References
     ----------
@@ -150,30 +161,101 @@ def scaled_dot_product_attention(query, key, value, mask=None, *, is_causal=Fals
     """
     lead = _check_query_key_mask(query, key, mask, value)
     scale = _check_scale(scale, query)
-    if not isinstance(dropout_p, (int, float)) or not 0 <= dropout_p <= 1:
-        raise ValueError(f"dropout_p must be a probability from 0 to 1, got {dropout_p!r}")
+    require_probability(dropout_p=dropout_p)
+    if is_causal and mask is not None:
+        raise ValueError(
+            "mask and is_causal must not be given together, got both: mask & tl.causal_mask(q_len, k_len) is one mask"
+        )
     if scale <= 0:
         # PyTorch's kernels multiply the hidden scores, -inf, by the scale as well, which must therefore be positive.
         query, scale = query * scale, 1.0
-    q_len, k_len = query.shape[-2], key.shape[-2]
-    if is_causal and mask is not None:
-        mask = mask & torch.ones(q_len, k_len, dtype=torch.bool, device=query.device).tril()
-        is_causal = False
     sees_nothing = None
     if mask is not None:
         # A row that sees nothing would be 0/0 in some of PyTorch's kernels. It may see everything, and is zeroed after.
         sees_nothing = ~mask.any(dim=-1, keepdim=True)
-        mask = (mask | sees_nothing).expand(*lead, q_len, k_len)
-    # The fused kernels want exactly two leading axes.
+        mask = _with_two_leading_axes(mask | sees_nothing, lead)
     fused = F.scaled_dot_product_attention(
-        *(_with_two_leading_axes(x.expand(*lead, *x.shape[-2:])) for x in (query, key, value)),
-        attn_mask=None if mask is None else _with_two_leading_axes(mask),
+        *(_with_two_leading_axes(x.expand(*lead, *x.shape[-2:]), lead) for x in (query, key, value)),
+        attn_mask=mask,
         dropout_p=float(dropout_p),
         is_causal=bool(is_causal),
         scale=scale,
     )
-    output = fused.reshape(*lead, q_len, value.shape[-1])
+    output = fused.reshape(*lead, query.shape[-2], value.shape[-1])
     return output if sees_nothing is None else output.masked_fill(sees_nothing, 0.0)
+
+
+def split_heads(x, n_heads):
+    """Cut the features of every token into ``n_heads`` equal pieces, and make the heads an axis of their own.
+
+    Parameters
+    ----------
+    x : Tensor, shape (..., seq, d_model)
+    n_heads : int
+        A divisor of ``d_model``.
+
+    Returns
+    -------
+    Tensor, shape (..., heads, seq, d_head)
+        A view: it shares the storage of ``x``. Head ``h`` holds features ``h * d_head`` to ``(h + 1) * d_head - 1``.
+
+    Raises
+    ------
+    TypeError
+        If ``x`` is not a tensor or ``n_heads`` not an integer.
+    ValueError
+        If ``x`` has fewer than 2 axes, or ``n_heads`` does not divide ``d_model``.
+
+    References
+    ----------
+    Vaswani et al., "Attention Is All You Need", 2017, section 3.2.2.
+
+    Examples
+    --------
+    >>> split_heads(torch.tensor([[0, 1, 2, 3], [10, 11, 12, 13]]), 2)
+    tensor([[[ 0,  1],
+             [10, 11]],
+    <BLANKLINE>
+            [[ 2,  3],
+             [12, 13]]])
+    """
+    _require_axes(x, 2, "(..., seq, d_model)")
+    _require_divisible(x.shape[-1], n_heads)
+    # A view can cut an axis, and never reorders; so the new axis is cut where it lies, and then moved.
+    return x.view(*x.shape[:-1], n_heads, x.shape[-1] // n_heads).transpose(-3, -2)
+
+
+def merge_heads(x):
+    """Put the heads' features side by side again: the inverse of :func:`split_heads`.
+
+    Parameters
+    ----------
+    x : Tensor, shape (..., heads, seq, d_value)
+
+    Returns
+    -------
+    Tensor, shape (..., seq, heads * d_value)
+        A view where the storage allows one, otherwise a copy.
+
+    Raises
+    ------
+    TypeError
+        If ``x`` is not a tensor.
+    ValueError
+        If ``x`` has fewer than 3 axes.
+
+    References
+    ----------
+    Vaswani et al., "Attention Is All You Need", 2017, section 3.2.2.
+
+    Examples
+    --------
+    >>> merge_heads(torch.tensor([[[0, 1], [10, 11]], [[2, 3], [12, 13]]]))
+    tensor([[ 0,  1,  2,  3],
+            [10, 11, 12, 13]])
+    """
+    _require_axes(x, 3, "(..., heads, seq, d_value)")
+    return x.transpose(-3, -2).flatten(-2)  # reshape's rule: .contiguous().view(…) wherever a view does not exist
 
 
 class SingleHeadAttention(nn.Module):
@@ -201,11 +283,7 @@ class SingleHeadAttention(nn.Module):
     def __init__(self, d_model, d_head, d_value=None):
         super().__init__()
         d_value = d_head if d_value is None else d_value
-        for name, size in (("d_model", d_model), ("d_head", d_head), ("d_value", d_value)):
-            if isinstance(size, bool) or not isinstance(size, int):
-                raise TypeError(f"{name} must be an integer, got {size!r}")
-            if size < 1:
-                raise ValueError(f"{name} must be at least 1, got {size}")
+        require_sizes(d_model=d_model, d_head=d_head, d_value=d_value)
         self.q_proj = nn.Linear(d_model, d_head)
         self.k_proj = nn.Linear(d_model, d_head)
         self.v_proj = nn.Linear(d_model, d_value)
@@ -223,22 +301,162 @@ class SingleHeadAttention(nn.Module):
         -------
         Tensor, shape (..., seq, d_value)
         """
-        self._check(x)
+        require_features(self.q_proj.weight, x=x)
         return scaled_dot_product_attention(self.q_proj(x), self.k_proj(x), self.v_proj(x), mask, is_causal=is_causal)
 
     def weights(self, x, mask=None):
         """Return how much each token takes from each: Tensor, shape (..., seq, seq)."""
-        self._check(x)
+        require_features(self.q_proj.weight, x=x)
         return attention_weights(self.q_proj(x), self.k_proj(x), mask)
 
-    def _check(self, x):
-        d_model, dtype = self.q_proj.in_features, self.q_proj.weight.dtype
-        _require_floating(x=x)
-        # Under autocast PyTorch brings both to one dtype itself.
-        if x.dtype != dtype and not torch.is_autocast_enabled(x.device.type):
-            raise TypeError(f"x must have the dtype of the module's weights, {dtype}, got {x.dtype}")
-        if x.ndim < 2 or x.shape[-1] != d_model:
-            raise ValueError(f"x must have shape (..., seq, d_model) with d_model {d_model}, got {tuple(x.shape)}")
+
+class MultiHeadAttention(nn.Module):
+    """Several small attentions side by side, and a projection that mixes what they bring home.
+
+    Batch first, with any number of leading axes. The weights begin as those of ``torch.nn.MultiheadAttention`` do.
+
+    Parameters
+    ----------
+    d_model : int
+        Features of a query token that comes in, and of what comes out.
+    n_heads : int
+        A divisor of ``d_model``; every head works on ``d_model / n_heads`` features.
+    d_key_in, d_value_in : int, optional
+        Features of a key token and of a value token; ``d_model`` when left out.
+    bias : bool, optional
+        Whether the four projections add a bias.
+    dropout : float, optional
+        Probability with which each attention weight is dropped in training.
+
+    References
+    ----------
+    Vaswani et al., "Attention Is All You Need", 2017, section 3.2.2.
+
+    Examples
+    --------
+    >>> attention = MultiHeadAttention(d_model=6, n_heads=3)
+    >>> attention(torch.zeros(2, 5, 6)).shape
+    torch.Size([2, 5, 6])
+    >>> attention.weights(torch.zeros(2, 5, 6), torch.zeros(2, 7, 6)).shape
+    torch.Size([2, 3, 5, 7])
+    """
+
+    def __init__(self, d_model, n_heads, *, d_key_in=None, d_value_in=None, bias=True, dropout=0.0):
+        super().__init__()
+        d_key_in = d_model if d_key_in is None else d_key_in
+        d_value_in = d_model if d_value_in is None else d_value_in
+        require_sizes(d_model=d_model, d_key_in=d_key_in, d_value_in=d_value_in)
+        require_probability(dropout=dropout)
+        _require_divisible(d_model, n_heads)
+        self.n_heads = n_heads
+        self.dropout = dropout
+        self.q_proj = nn.Linear(d_model, d_model, bias=bias)
+        self.k_proj = nn.Linear(d_key_in, d_model, bias=bias)
+        self.v_proj = nn.Linear(d_value_in, d_model, bias=bias)
+        self.out_proj = nn.Linear(d_model, d_model, bias=bias)
+        # Where it can, PyTorch draws the three as one matrix, (3 * d_model, d_model), and Xavier's bound is √2 smaller.
+        gain = 2**-0.5 if d_key_in == d_value_in == d_model else 1.0
+        for projection in (self.q_proj, self.k_proj, self.v_proj):
+            nn.init.xavier_uniform_(projection.weight, gain)
+        for projection in self.children():
+            if bias:
+                nn.init.zeros_(projection.bias)
+
+    @classmethod
+    def from_torch(cls, module):
+        """Return the same attention as ``module``, a ``torch.nn.MultiheadAttention``, with copies of its weights.
+
+        The result is batch first, also where ``module`` is not. A ``module`` that makes up keys of its own
+        (``add_bias_kv``, ``add_zero_attn``) is refused with a ValueError.
+        """
+        if not isinstance(module, nn.MultiheadAttention):
+            raise TypeError(f"module must be a torch.nn.MultiheadAttention, got {type(module).__name__}")
+        if module.bias_k is not None:
+            raise ValueError("module must not have keys of its own, got add_bias_kv=True, which is not supported")
+        if module.add_zero_attn:
+            raise ValueError("module must not have keys of its own, got add_zero_attn=True, which is not supported")
+        if module.in_proj_weight is not None:
+            matrices = module.in_proj_weight.chunk(3)
+        else:
+            matrices = (module.q_proj_weight, module.k_proj_weight, module.v_proj_weight)
+        names = ("q_proj", "k_proj", "v_proj")
+        state = {f"{name}.weight": matrix for name, matrix in zip(names, matrices)}
+        if module.in_proj_bias is not None:
+            state |= {f"{name}.bias": bias for name, bias in zip(names, module.in_proj_bias.chunk(3))}
+        state |= {f"out_proj.{name}": x for name, x in module.out_proj.named_parameters()}
+        with torch.device("meta"):  # no weights are drawn that nobody wants
+            attention = cls(
+                module.embed_dim,
+                module.num_heads,
+                d_key_in=module.kdim,
+                d_value_in=module.vdim,
+                bias=module.in_proj_bias is not None,
+                dropout=module.dropout,
+            )
+        attention.load_state_dict({name: x.detach().clone() for name, x in state.items()}, assign=True)
+        return attention.train(module.training)
+
+    def forward(self, query, key=None, value=None, mask=None, *, is_causal=False):
+        """Return what each query token takes home.
+
+        Parameters
+        ----------
+        query : Tensor, shape (..., q_len, d_model)
+        key : Tensor, shape (..., k_len, d_key_in), optional
+            ``query`` when left out: self-attention.
+        value : Tensor, shape (..., k_len, d_value_in), optional
+            ``key`` when left out.
+        mask : Tensor of bool, broadcastable to (..., heads, q_len, k_len), optional
+            ``True`` where the query may attend to the key.
+        is_causal : bool, optional
+            Query ``i`` may attend to keys ``0 … i``; instead of a mask.
+
+        Returns
+        -------
+        Tensor, shape (..., q_len, d_model)
+            A query that may attend to nothing gets zeros from every head, and so the bias of ``out_proj``.
+        """
+        return self.attend(query, *self.project(query if key is None else key, value), mask, is_causal=is_causal)
+
+    def project(self, key, value=None):
+        """Return every head's keys, shape (..., heads, k_len, d_head), and values: what a cache keeps."""
+        value = key if value is None else value
+        require_features(self.k_proj.weight, key=key)
+        require_features(self.v_proj.weight, value=value)
+        return split_heads(self.k_proj(key), self.n_heads), split_heads(self.v_proj(value), self.n_heads)
+
+    def attend(self, query, key, value, mask=None, *, is_causal=False):
+        """Return what each query token takes home from keys and values that :meth:`project` has made."""
+        require_features(self.q_proj.weight, query=query)
+        dropout_p = self.dropout if self.training else 0.0
+        query = split_heads(self.q_proj(query), self.n_heads)
+        heads = scaled_dot_product_attention(query, key, value, mask, is_causal=is_causal, dropout_p=dropout_p)
+        return self.out_proj(merge_heads(heads))
+
+    def step(self, x, cache):
+        """Return what new tokens take home from themselves and all tokens in the cache, which keeps them as well.
+
+        Token for token this is causal self-attention over the whole sequence.
+        """
+        key, value = cache.append(*self.project(x))
+        q_len, k_len = x.shape[-2], key.shape[-2]
+        mask = None if q_len == 1 else causal_mask(q_len, k_len, device=x.device)
+        return self.attend(x, key, value, mask)
+
+    def weights(self, query, key=None, mask=None):
+        """Return how much each query token takes from each key token, in every head.
+
+        This forms the weights that the forward pass never stores. Dropout has no part in it.
+
+        Returns
+        -------
+        Tensor, shape (..., heads, q_len, k_len)
+        """
+        key = query if key is None else key
+        require_features(self.q_proj.weight, query=query)
+        require_features(self.k_proj.weight, key=key)
+        heads = (split_heads(projected, self.n_heads) for projected in (self.q_proj(query), self.k_proj(key)))
+        return attention_weights(*heads, mask)
 
 
 def _compute_dtype(x):
@@ -246,17 +464,17 @@ def _compute_dtype(x):
     return torch.promote_types(x.dtype, torch.float32)
 
 
-def _with_two_leading_axes(x):
-    """(..., a, b) as (n, m, a, b): a view, wherever one exists."""
-    if x.ndim > 4:
-        return x.flatten(0, -4)
+def _with_two_leading_axes(x, lead):
+    """(..., a, b) as (n, m, a, b), which is what the fused kernels want: a view, wherever one exists."""
+    if len(lead) > 2:
+        return x.expand(*lead, *x.shape[-2:]).flatten(0, -4)
     return x[(None,) * (4 - x.ndim)]
 
 
 def _check_query_key_mask(query, key, mask, value=None):
     """Raise if the arguments of an attention do not fit together; return their common leading axes."""
     tensors = {"query": query, "key": key} | ({} if value is None else {"value": value})
-    _require_floating(**tensors)
+    require_floating(**tensors)
     for name, x in tensors.items():
         if x.ndim < 2:
             raise ValueError(f"{name} must have at least 2 axes (..., length, features), got shape {tuple(x.shape)}")
@@ -274,29 +492,8 @@ def _check_query_key_mask(query, key, mask, value=None):
         found = " and ".join(str(tuple(x.shape[:-2])) for x in tensors.values())
         raise ValueError(f"{' and '.join(tensors)} must have leading axes that broadcast, got {found}") from None
     if mask is not None:
-        _check_mask(mask, (*lead, query.shape[-2], key.shape[-2]), query.device)
+        require_mask(mask, (*lead, query.shape[-2], key.shape[-2]), query.device)
     return lead
-
-
-def _check_mask(mask, scores_shape, device):
-    if not isinstance(mask, torch.Tensor):
-        raise TypeError(f"mask must be a tensor of bool, got {type(mask).__name__}")
-    if mask.dtype != torch.bool:
-        raise TypeError(f"mask must be bool, True where a query may attend, got {mask.dtype}")
-    if mask.device != device:
-        raise ValueError(f"query and mask must lie on one device, got {device} and {mask.device}")
-    names = ["leading axis"] * (len(scores_shape) - 2) + ["q_len", "k_len"]
-    if mask.ndim > len(scores_shape):
-        raise ValueError(
-            f"mask must have at most the {len(scores_shape)} axes of the scores {tuple(scores_shape)}, "
-            f"got shape {tuple(mask.shape)}"
-        )
-    for axis in range(-1, -mask.ndim - 1, -1):
-        if mask.shape[axis] not in (1, scores_shape[axis]):
-            raise ValueError(
-                f"mask must broadcast to the scores {tuple(scores_shape)}, got shape {tuple(mask.shape)}: "
-                f"its axis {axis} ({names[axis]}) must be 1 or {scores_shape[axis]}, not {mask.shape[axis]}"
-            )
 
 
 def _check_scale(scale, query):
@@ -308,17 +505,14 @@ def _check_scale(scale, query):
     return float(scale)
 
 
-def _require_floating(**tensors):
-    for name, x in tensors.items():
-        if not isinstance(x, torch.Tensor):
-            raise TypeError(f"{name} must be a tensor, got {type(x).__name__}")
-        if not x.is_floating_point():
-            raise TypeError(f"{name} must be floating point, got {x.dtype}")
+def _require_axes(x, least, shape):
+    if not isinstance(x, torch.Tensor):
+        raise TypeError(f"x must be a tensor, got {type(x).__name__}")
+    if x.ndim < least:
+        raise ValueError(f"x must have shape {shape}, got {tuple(x.shape)}")
 
 
-def _require_axis(x, dim):
-    if isinstance(dim, bool) or not isinstance(dim, int):
-        raise TypeError(f"dim must be an integer, got {dim!r}")
-    axes = max(x.ndim, 1)
-    if not -axes <= dim < axes:
-        raise IndexError(f"dim must be an axis of x, from {-axes} to {axes - 1}, got {dim}")
+def _require_divisible(d_model, n_heads):
+    require_sizes(n_heads=n_heads)
+    if d_model % n_heads:
+        raise ValueError(f"n_heads must divide d_model, got n_heads {n_heads} and d_model {d_model}")

@@ -2,6 +2,8 @@
 
 import torch
 
+from .arguments import require_sizes
+
 
 def sinusoidal_positions(seq, d_model, *, device=None):
     """Return the fixed position vectors of the original Transformer.
@@ -39,11 +41,8 @@ def sinusoidal_positions(seq, d_model, *, device=None):
     tensor([[0.0000, 1.0000, 0.0000, 1.0000],
             [0.8415, 0.5403, 0.0100, 0.9999]])
     """
-    for name, value, least in (("seq", seq, 0), ("d_model", d_model, 1)):
-        if isinstance(value, bool) or not isinstance(value, int):
-            raise TypeError(f"{name} must be an integer, got {value!r}")
-        if value < least:
-            raise ValueError(f"{name} must be at least {least}, got {value}")
+    require_sizes(least=0, seq=seq)
+    require_sizes(d_model=d_model)
     even = torch.arange(0, d_model, 2, dtype=torch.float64)
     angle = torch.arange(seq, dtype=torch.float64)[:, None] / 10000 ** (even / d_model)
     pairs = torch.stack((angle.sin(), angle.cos()), dim=-1)  # (seq, pairs, 2)

@@ -1,0 +1,81 @@
+"""What functions ask of their arguments, and the errors that say so: the argument, the rule, the value found."""
+
+import torch
+
+
+def require_floating(**tensors):
+    """Raise unless each is a floating-point tensor."""
+    for name, x in tensors.items():
+        if not isinstance(x, torch.Tensor):
+            raise TypeError(f"{name} must be a tensor, got {type(x).__name__}")
+        if not x.is_floating_point():
+            raise TypeError(f"{name} must be floating point, got {x.dtype}")
+
+
+AXES = {"x": "seq, d_model", "query": "q_len, d_model", "key": "k_len, d_key_in", "value": "k_len, d_value_in"}
+
+
+def require_features(weight, **tensors):
+    """Raise unless each can go into the linear map with this weight, (out, in): its dtype, its device, its features."""
+    require_floating(**tensors)
+    for name, x in tensors.items():
+        # Under autocast PyTorch brings both to one dtype itself.
+        if x.dtype != weight.dtype and not torch.is_autocast_enabled(x.device.type):
+            raise TypeError(f"{name} must have the dtype of the module's weights, {weight.dtype}, got {x.dtype}")
+        if x.device != weight.device:
+            raise ValueError(f"{name} must lie on the device of the module's weights, {weight.device}, got {x.device}")
+        if x.ndim < 2 or x.shape[-1] != weight.shape[-1]:
+            axes = AXES[name]
+            rule = f"(..., {axes}) with {axes.split()[-1]} {weight.shape[-1]}"
+            raise ValueError(f"{name} must have shape {rule}, got {tuple(x.shape)}")
+
+
+def require_sizes(least=1, **sizes):
+    """Raise unless each is an integer, ``least`` or more."""
+    for name, size in sizes.items():
+        if isinstance(size, bool) or not isinstance(size, int):
+            raise TypeError(f"{name} must be an integer, got {size!r}")
+        if size < least:
+            raise ValueError(f"{name} must be at least {least}, got {size}")
+
+
+def require_probability(**numbers):
+    """Raise unless each is a number from 0 to 1."""
+    for name, number in numbers.items():
+        if isinstance(number, bool) or not isinstance(number, (int, float)) or not 0 <= number <= 1:
+            raise ValueError(f"{name} must be a probability from 0 to 1, got {number!r}")
+
+
+def require_axis(x, dim):
+    """Raise unless ``dim`` is an axis of ``x``."""
+    if isinstance(dim, bool) or not isinstance(dim, int):
+        raise TypeError(f"dim must be an integer, got {dim!r}")
+    axes = max(x.ndim, 1)
+    if not -axes <= dim < axes:
+        raise IndexError(f"dim must be an axis of x, from {-axes} to {axes - 1}, got {dim}")
+
+
+def require_mask(mask, scores_shape, device, name="mask"):
+    """Raise unless the mask is bool, on the device, and broadcasts to the shape of the scores."""
+    if not isinstance(mask, torch.Tensor):
+        raise TypeError(f"{name} must be a tensor of bool, got {type(mask).__name__}")
+    if mask.dtype != torch.bool:
+        additive, zeros_and_ones = f"{name} == 0 if it is 0 and -inf", f"{name}.bool() if 1 is to mean that"
+        convert = additive if mask.is_floating_point() else zeros_and_ones
+        raise TypeError(f"{name} must be bool, True where a query may attend, got {mask.dtype}: use {convert}")
+    if mask.device != device:
+        raise ValueError(f"query and {name} must lie on one device, got {device} and {mask.device}")
+    axes = ["batch", "heads", "q_len", "k_len"]
+    if len(scores_shape) != 4:
+        axes = ["leading axis"] * (len(scores_shape) - 2) + ["q_len", "k_len"]
+    if mask.ndim > len(scores_shape):
+        raise ValueError(
+            f"{name} must have at most the {len(scores_shape)} axes of the scores {tuple(scores_shape)}, "
+            f"got shape {tuple(mask.shape)}"
+        )
+    for axis in range(-1, -mask.ndim - 1, -1):
+        if mask.shape[axis] not in (1, scores_shape[axis]):
+            raise ValueError(
+                f"{name} must broadcast to the scores {tuple(scores_shape)}, got shape {tuple(mask.shape)}: "
+                f"its axis {axis} ({axes[axis]}) must be 1 or {scores_shape[axis]}, not {mask.shape[axis]}"
+            )

@@ -1,0 +1,265 @@
+"""The layers of encoder and decoder: attention and feed-forward, each with a residual connection and a norm."""
+
+from copy import deepcopy
+
+import torch
+from torch import nn
+from torch.nn import functional as F
+
+from .arguments import require_features, require_probability, require_sizes
+from .attention import MultiHeadAttention
+from .normalization import LayerNorm
+
+ACTIVATIONS = {"relu": F.relu, "gelu": F.gelu}
+
+
+class FeedForward(nn.Module):
+    """Two linear maps with an activation between them, for every position on its own.
+
+    Parameters
+    ----------
+    d_model : int
+    d_ff : int, optional
+        Features between the two maps; ``4 * d_model`` when left out.
+    activation : {"relu", "gelu"}, optional
+    dropout : float, optional
+        Probability with which a feature between the two maps is dropped in training.
+    bias : bool, optional
+        Whether the two maps add a bias.
+
+    References
+    ----------
+    Vaswani et al., "Attention Is All You Need", 2017, section 3.3, equation 2.
+
+    Examples
+    --------
+    >>> FeedForward(d_model=4, d_ff=16)(torch.zeros(2, 5, 4)).shape
+    torch.Size([2, 5, 4])
+    """
+
+    def __init__(self, d_model, d_ff=None, activation="relu", dropout=0.0, bias=True):
+        super().__init__()
+        require_sizes(d_model=d_model)
+        d_ff = 4 * d_model if d_ff is None else d_ff
+        require_sizes(d_ff=d_ff)
+        require_probability(dropout=dropout)
+        if activation not in ACTIVATIONS:
+            raise ValueError(f"activation must be one of {', '.join(ACTIVATIONS)}, got {activation!r}")
+        self.activation = activation
+        self.linear1 = nn.Linear(d_model, d_ff, bias=bias)
+        self.linear2 = nn.Linear(d_ff, d_model, bias=bias)
+        self.dropout = nn.Dropout(dropout)
+
+    def forward(self, x):
+        """Return what each position makes of its own features: shape of ``x``, (..., seq, d_model)."""
+        require_features(self.linear1.weight, x=x)
+        return self.linear2(self.dropout(ACTIVATIONS[self.activation](self.linear1(x))))
+
+
+class EncoderLayer(nn.Module):
+    """Self-attention, then a feed-forward network; each is added to what came in, and normalized.
+
+    With a causal mask this is also the layer of a decoder-only model.
+
+    Parameters
+    ----------
+    d_model : int
+    n_heads : int
+    d_ff : int
+    dropout : float, optional
+        Probability in training, for attention weights, between the feed-forward maps, and for what each part adds.
+    norm_first : bool, optional
+        ``False`` normalizes sums, ``norm(x + part(x))``, as the paper does (post-norm). ``True`` normalizes what goes
+        into a part, ``x + part(norm(x))`` (pre-norm).
+    activation : {"relu", "gelu"}, optional
+    bias : bool, optional
+        Whether linear maps and norms add a bias.
+
+    References
+    ----------
+    Vaswani et al., "Attention Is All You Need", 2017, section 3.1. Xiong et al., "On Layer Normalization in the
+    Transformer Architecture", 2020, table 1, for pre-norm.
+
+    Examples
+    --------
+    >>> EncoderLayer(d_model=8, n_heads=2, d_ff=32)(torch.zeros(2, 5, 8)).shape
+    torch.Size([2, 5, 8])
+    """
+
+    def __init__(self, d_model, n_heads, d_ff, dropout=0.0, norm_first=False, activation="relu", bias=True):
+        super().__init__()
+        self.norm_first = norm_first
+        self.self_attention = MultiHeadAttention(d_model, n_heads, bias=bias, dropout=dropout)
+        self.feed_forward = FeedForward(d_model, d_ff, activation, dropout, bias)
+        self.norm1 = LayerNorm(d_model, bias=bias)
+        self.norm2 = LayerNorm(d_model, bias=bias)
+        self.dropout = nn.Dropout(dropout)
+
+    @classmethod
+    def from_torch(cls, module):
+        """Return the same layer as ``module``, a ``torch.nn.TransformerEncoderLayer``, with copies of its weights.
+
+        The result is batch first, also where ``module`` is not. What this layer cannot do is refused with a ValueError.
+        """
+        layer = _begin_from_torch(cls, module, nn.TransformerEncoderLayer)
+        layer.self_attention = MultiHeadAttention.from_torch(module.self_attn)
+        return layer.train(module.training)
+
+    def forward(self, x, mask=None, *, is_causal=False):
+        """Return the tokens, each with what it took from the others.
+
+        Parameters
+        ----------
+        x : Tensor, shape (..., seq, d_model)
+        mask : Tensor of bool, broadcastable to (..., heads, seq, seq), optional
+            ``True`` where a token may attend to another.
+        is_causal : bool, optional
+            Tokens attend to themselves and those before them; instead of a mask.
+
+        Returns
+        -------
+        Tensor, shape (..., seq, d_model)
+        """
+        return self._run(x, lambda x: self.self_attention(x, mask=mask, is_causal=is_causal))
+
+    def step(self, x, cache):
+        """Return the same as the causal layer over the whole sequence, for new tokens only.
+
+        ``cache`` is a :class:`KeyValueCache` with the tokens before them, and takes the new ones in.
+        """
+        return self._run(x, lambda x: self.self_attention.step(x, cache))
+
+    def _run(self, x, look_around):
+        x = _residual(self, x, look_around, self.norm1)
+        return _residual(self, x, self.feed_forward, self.norm2)
+
+
+class DecoderLayer(nn.Module):
+    """Self-attention, attention to the encoder's output, and a feed-forward network.
+
+    Each part is added to what came in, and normalized, as in :class:`EncoderLayer`.
+
+    Parameters
+    ----------
+    d_model : int
+    n_heads : int
+    d_ff : int
+    dropout : float, optional
+    norm_first : bool, optional
+    activation : {"relu", "gelu"}, optional
+    bias : bool, optional
+
+    References
+    ----------
+    Vaswani et al., "Attention Is All You Need", 2017, section 3.1.
+
+    Examples
+    --------
+    >>> layer = DecoderLayer(d_model=8, n_heads=2, d_ff=32)
+    >>> layer(torch.zeros(2, 5, 8), torch.zeros(2, 7, 8), is_causal=True).shape
+    torch.Size([2, 5, 8])
+    """
+
+    def __init__(self, d_model, n_heads, d_ff, dropout=0.0, norm_first=False, activation="relu", bias=True):
+        super().__init__()
+        self.norm_first = norm_first
+        self.self_attention = MultiHeadAttention(d_model, n_heads, bias=bias, dropout=dropout)
+        self.cross_attention = MultiHeadAttention(d_model, n_heads, bias=bias, dropout=dropout)
+        self.feed_forward = FeedForward(d_model, d_ff, activation, dropout, bias)
+        self.norm1 = LayerNorm(d_model, bias=bias)
+        self.norm2 = LayerNorm(d_model, bias=bias)
+        self.norm3 = LayerNorm(d_model, bias=bias)
+        self.dropout = nn.Dropout(dropout)
+
+    @classmethod
+    def from_torch(cls, module):
+        """Return the same layer as ``module``, a ``torch.nn.TransformerDecoderLayer``, with copies of its weights.
+
+        The result is batch first, also where ``module`` is not. What this layer cannot do is refused with a ValueError.
+        """
+        layer = _begin_from_torch(cls, module, nn.TransformerDecoderLayer)
+        layer.self_attention = MultiHeadAttention.from_torch(module.self_attn)
+        layer.cross_attention = MultiHeadAttention.from_torch(module.multihead_attn)
+        layer.norm3 = LayerNorm.from_torch(module.norm3)
+        return layer.train(module.training)
+
+    def forward(self, x, memory, mask=None, memory_mask=None, *, is_causal=False):
+        """Return the target's tokens, each with what it took from the others and from the source.
+
+        Parameters
+        ----------
+        x : Tensor, shape (..., q_len, d_model)
+            The target.
+        memory : Tensor, shape (..., k_len, d_model)
+            The source, as the encoder gives it.
+        mask : Tensor of bool, broadcastable to (..., heads, q_len, q_len), optional
+            ``True`` where a target token may attend to another.
+        memory_mask : Tensor of bool, broadcastable to (..., heads, q_len, k_len), optional
+            ``True`` where a target token may attend to a source token.
+        is_causal : bool, optional
+            Target tokens attend to themselves and those before them; instead of ``mask``.
+
+        Returns
+        -------
+        Tensor, shape (..., q_len, d_model)
+        """
+        return self._run(
+            x,
+            lambda x: self.self_attention(x, mask=mask, is_causal=is_causal),
+            lambda x: self.cross_attention(x, memory, mask=memory_mask),
+        )
+
+    def step(self, x, cache, memory, memory_mask=None):
+        """Return the same as the causal layer over the whole target, for new tokens only.
+
+        ``cache`` is a :class:`KeyValueCache` with the tokens before them, and takes the new ones in. ``memory`` is the
+        pair of keys and values that ``cross_attention.project`` has made of the encoder's output, once.
+        """
+        return self._run(
+            x,
+            lambda x: self.self_attention.step(x, cache),
+            lambda x: self.cross_attention.attend(x, *memory, memory_mask),
+        )
+
+    def _run(self, x, look_back, look_across):
+        x = _residual(self, x, look_back, self.norm1)
+        x = _residual(self, x, look_across, self.norm2)
+        return _residual(self, x, self.feed_forward, self.norm3)
+
+
+def _residual(layer, x, part, norm):
+    """What ``part`` makes of ``x``, added to ``x``, and normalized before or after."""
+    if layer.norm_first:
+        return x + layer.dropout(part(norm(x)))
+    return norm(x + layer.dropout(part(x)))
+
+
+def _begin_from_torch(cls, module, kind):
+    """A layer with copies of all that both of PyTorch's layers have: feed-forward, two norms, options."""
+    if not isinstance(module, kind):
+        raise TypeError(f"module must be a torch.nn.{kind.__name__}, got {type(module).__name__}")
+    dropouts = {part.p for part in module.modules() if isinstance(part, nn.Dropout)} | {module.self_attn.dropout}
+    if len(dropouts) > 1:
+        raise ValueError(f"module must have one dropout for all its parts, got {sorted(dropouts)}")
+    with torch.device("meta"):
+        layer = cls(
+            module.self_attn.embed_dim,
+            module.self_attn.num_heads,
+            module.linear1.out_features,
+            dropout=dropouts.pop(),
+            norm_first=module.norm_first,
+            activation=_activation_name(module.activation),
+        )
+    layer.feed_forward.linear1 = deepcopy(module.linear1)
+    layer.feed_forward.linear2 = deepcopy(module.linear2)
+    layer.norm1 = LayerNorm.from_torch(module.norm1)
+    layer.norm2 = LayerNorm.from_torch(module.norm2)
+    return layer
+
+
+def _activation_name(activation):
+    if activation is F.relu or isinstance(activation, nn.ReLU):
+        return "relu"
+    if activation is F.gelu or (isinstance(activation, nn.GELU) and activation.approximate == "none"):
+        return "gelu"
+    raise ValueError(f"module must have activation relu or gelu, got {activation}")

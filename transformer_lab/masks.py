@@ -1,0 +1,201 @@
+"""Masks: which query may attend to which key. ``True`` means *may attend*; masks combine with ``&`` and ``|``."""
+
+import torch
+
+from .arguments import require_sizes
+
+
+def causal_mask(q_len, k_len=None, *, device=None):
+    """Let each query attend to its own position and to those before it.
+
+    The last query stands at the last key. So with more keys than queries, as with a cache of earlier tokens, the first
+    query already sees ``k_len - q_len + 1`` keys. (PyTorch's ``is_causal`` counts from the first key instead.)
+
+    Parameters
+    ----------
+    q_len : int
+    k_len : int, optional
+        ``q_len`` when left out.
+    device : torch.device, optional
+
+    Returns
+    -------
+    Tensor of bool, shape (q_len, k_len)
+        With fewer keys than queries, the first ``q_len - k_len`` queries may attend to nothing.
+
+    Raises
+    ------
+    TypeError
+        If a length is not an integer.
+    ValueError
+        If a length is negative.
+
+    References
+    ----------
+    Vaswani et al., "Attention Is All You Need", 2017, section 3.2.3.
+
+    Examples
+    --------
+    >>> causal_mask(2, 3)
+    tensor([[ True,  True, False],
+            [ True,  True,  True]])
+    """
+    k_len = q_len if k_len is None else k_len
+    require_sizes(least=0, q_len=q_len, k_len=k_len)
+    return torch.ones(q_len, k_len, dtype=torch.bool, device=device).tril(k_len - q_len)
+
+
+def padding_mask(lengths, k_len, *, device=None):
+    """Let every query attend to the real tokens of its own sequence, and not to the padding behind them.
+
+    Parameters
+    ----------
+    lengths : Tensor or sequence of int, shape (batch,)
+        How many tokens each sequence really has, from 0 to ``k_len``.
+    k_len : int
+        Its length with padding.
+    device : torch.device, optional
+        That of ``lengths`` when left out.
+
+    Returns
+    -------
+    Tensor of bool, shape (batch, 1, 1, k_len)
+        The two axes of size 1 are heads and q_len: padding is hidden as a *key*, from every head and every query.
+
+    Raises
+    ------
+    TypeError
+        If ``lengths`` holds something other than integers, or ``k_len`` is not one.
+    ValueError
+        If ``lengths`` has not one axis, or a length is negative or above ``k_len``.
+
+    Examples
+    --------
+    >>> padding_mask([1, 3], 3)[:, 0, 0]
+    tensor([[ True, False, False],
+            [ True,  True,  True]])
+    """
+    require_sizes(least=0, k_len=k_len)
+    if not isinstance(lengths, torch.Tensor):
+        if not isinstance(lengths, (list, tuple)):
+            raise TypeError(f"lengths must be a tensor or a sequence of integers, got {type(lengths).__name__}")
+        require_sizes(least=0, **{f"lengths[{i}]": length for i, length in enumerate(lengths)})
+        lengths = torch.tensor(lengths, dtype=torch.long)
+    if lengths.dtype == torch.bool or lengths.is_floating_point() or lengths.is_complex():
+        raise TypeError(f"lengths must hold integers, got {lengths.dtype}")
+    if lengths.ndim != 1:
+        raise ValueError(f"lengths must have shape (batch,), got {tuple(lengths.shape)}")
+    if not lengths.is_meta and not bool(((lengths >= 0) & (lengths <= k_len)).all()):
+        raise ValueError(f"lengths must be from 0 to k_len, which is {k_len}, got {lengths.tolist()}")
+    device = lengths.device if device is None else device
+    return (torch.arange(k_len, device=device) < lengths.to(device)[:, None])[:, None, None, :]
+
+
+def sliding_window_mask(seq, window, *, device=None):
+    """Let each token attend to itself and to the ``window - 1`` tokens before it.
+
+    A window that looks both ways is ``mask | mask.mT``.
+
+    Parameters
+    ----------
+    seq : int
+    window : int
+        How many tokens a token sees at most, itself included: 1 or more.
+    device : torch.device, optional
+
+    Returns
+    -------
+    Tensor of bool, shape (seq, seq)
+
+    Raises
+    ------
+    TypeError
+        If ``seq`` or ``window`` is not an integer.
+    ValueError
+        If ``seq`` is negative or ``window`` below 1.
+
+    References
+    ----------
+    Jiang et al., "Mistral 7B", 2023, section 2. Beltagy et al., "Longformer", 2020, section 3.1, for both directions.
+
+    Examples
+    --------
+    >>> sliding_window_mask(3, 2)
+    tensor([[ True, False, False],
+            [ True,  True, False],
+            [False,  True,  True]])
+    """
+    require_sizes(least=1, window=window)
+    return causal_mask(seq, device=device).triu(1 - window)
+
+
+def prefix_mask(seq, prefix, *, device=None):
+    """Let every token attend to the first ``prefix`` tokens, and otherwise to itself and those before it.
+
+    Parameters
+    ----------
+    seq : int
+    prefix : int
+        How many tokens are given, and so visible to all; from 0 to ``seq``.
+    device : torch.device, optional
+
+    Returns
+    -------
+    Tensor of bool, shape (seq, seq)
+
+    Raises
+    ------
+    TypeError
+        If ``seq`` or ``prefix`` is not an integer.
+    ValueError
+        If one is negative, or ``prefix`` is above ``seq``.
+
+    References
+    ----------
+    Raffel et al., "Exploring the Limits of Transfer Learning" (T5), 2020, section 3.2.1.
+
+    Examples
+    --------
+    >>> prefix_mask(3, 2)
+    tensor([[ True,  True, False],
+            [ True,  True, False],
+            [ True,  True,  True]])
+    """
+    require_sizes(least=0, seq=seq, prefix=prefix)
+    if prefix > seq:
+        raise ValueError(f"prefix must be at most seq, which is {seq}, got {prefix}")
+    return causal_mask(seq, device=device) | (torch.arange(seq, device=device) < prefix)
+
+
+def additive_mask(mask, *, dtype=torch.float32, device=None):
+    """Turn a mask into what is added to the scores: 0 where a query may attend, ``-inf`` where not.
+
+    Parameters
+    ----------
+    mask : Tensor of bool, any shape
+    dtype : torch.dtype, optional
+        A floating-point type.
+    device : torch.device, optional
+        That of ``mask`` when left out.
+
+    Returns
+    -------
+    Tensor, shape of ``mask``
+
+    Raises
+    ------
+    TypeError
+        If ``mask`` is not a bool tensor, or ``dtype`` not floating point.
+
+    Examples
+    --------
+    >>> additive_mask(causal_mask(2))
+    tensor([[0., -inf],
+            [0., 0.]])
+    """
+    if not isinstance(mask, torch.Tensor) or mask.dtype != torch.bool:
+        raise TypeError(f"mask must be a tensor of bool, got {getattr(mask, 'dtype', type(mask).__name__)}")
+    if not isinstance(dtype, torch.dtype) or not dtype.is_floating_point:
+        raise TypeError(f"dtype must be a floating-point type, got {dtype}")
+    device = mask.device if device is None else device
+    return torch.zeros(mask.shape, dtype=dtype, device=device).masked_fill(~mask.to(device), -torch.inf)

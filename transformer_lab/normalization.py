@@ -1,0 +1,401 @@
+"""Normalization: one function, ``standardize``, and five layers that differ in the axes it works on."""
+
+import torch
+from torch import nn
+from torch.nn import functional as F
+
+from .arguments import require_floating, require_probability, require_sizes
+
+
+def standardize(x, dims, eps=1e-5):
+    """Shift and scale the entries that share a mean and a variance: to mean 0 and variance 1.
+
+    Parameters
+    ----------
+    x : Tensor, any shape, floating point
+    dims : int or sequence of int
+        The axes over which mean and variance are taken. Entries that differ only in these axes share both.
+    eps : float, optional
+        Added to the variance, inside the root, so that equal entries become 0 and not 0/0.
+
+    Returns
+    -------
+    Tensor, shape of ``x``
+        Empty where ``x`` is empty.
+
+    Raises
+    ------
+    TypeError
+        If ``x`` is not a floating-point tensor, or ``dims`` not integers.
+    ValueError
+        If ``dims`` is empty or names an axis twice, or ``eps`` is negative.
+    IndexError
+        If ``x`` has no such axis.
+
+    References
+    ----------
+    Ioffe and Szegedy, "Batch Normalization", 2015, algorithm 1. Wu and He, "Group Normalization", 2018, section 3.1:
+    all of them as one function.
+
+    Examples
+    --------
+    >>> standardize(torch.tensor([1.0, 2.0, 3.0, 4.0]), -1)
+    tensor([-1.3416, -0.4472,  0.4472,  1.3416])
+    """
+    dims = _check(x, dims, eps)
+    wide = _wide(x)
+    mean = wide.mean(dims, keepdim=True)
+    variance = (wide - mean).square().mean(dims, keepdim=True)
+    return ((wide - mean) / (variance + eps).sqrt()).to(x.dtype)
+
+
+def batch_norm(x, running_mean=None, running_var=None, weight=None, bias=None, training=False, momentum=0.1, eps=1e-5):
+    """Standardize every channel over the whole batch.
+
+    ``standardize(x, all axes but 1)`` in training; in evaluation the running statistics take the batch's place.
+
+    Parameters
+    ----------
+    x : Tensor, shape (batch, channels, ...)
+    running_mean, running_var : Tensor, shape (channels,), optional
+        Means of the batches' statistics. In training they are updated in place, as PyTorch does: the one argument in
+        this package that a function changes. ``running_var`` takes the *unbiased* variance.
+    weight, bias : Tensor, shape (channels,), optional
+        Multiplied and added at the end.
+    training : bool, optional
+        Whether to use the batch's statistics. Without running statistics they are used in any case.
+    momentum : float, optional
+        Share of the new batch in the running statistics.
+    eps : float, optional
+
+    Returns
+    -------
+    Tensor, shape of ``x``
+
+    Raises
+    ------
+    TypeError
+        If an argument has the wrong type.
+    ValueError
+        If a shape does not fit, only one of the running statistics is given, or a channel has one value only and so no
+        variance, in training.
+
+    References
+    ----------
+    Ioffe and Szegedy, "Batch Normalization", 2015, algorithms 1 and 2.
+
+    Examples
+    --------
+    >>> x = torch.tensor([[1.0, 10.0], [3.0, 30.0]])
+    >>> batch_norm(x, training=True, eps=0.0)
+    tensor([[-1., -1.],
+            [ 1.,  1.]])
+    """
+    _require_channels(x, 2)
+    dims = _check(x, (0, *range(2, x.ndim)), eps)
+    statistics = {"running_mean": running_mean, "running_var": running_var}
+    _require_parameters(x.shape[1:2], weight=weight, bias=bias, **statistics)
+    require_probability(momentum=momentum)
+    if (running_mean is None) != (running_var is None):
+        raise ValueError("running_mean and running_var must be given together, got one of them")
+    wide = _wide(x)
+    if not training and running_mean is not None:
+        mean, variance = (_along_channels(statistic, x) for statistic in (running_mean, running_var))
+        normalized = (wide - mean) / (variance + eps).sqrt()
+        return _scale_and_shift(normalized, weight, bias, x)
+    if training and x.numel() == x.shape[1]:
+        raise ValueError(f"x must have more than one value per channel in training, got shape {tuple(x.shape)}")
+    if training and running_mean is not None:
+        with torch.no_grad():
+            running_mean.lerp_(wide.mean(dims).to(running_mean.dtype), momentum)
+            running_var.lerp_(wide.var(dims, unbiased=True).to(running_var.dtype), momentum)
+    return _scale_and_shift(standardize(wide, dims, eps), weight, bias, x)
+
+
+def instance_norm(x, weight=None, bias=None, eps=1e-5):
+    """Standardize every channel of every example by itself: ``standardize(x, all axes but 0 and 1)``.
+
+    Parameters
+    ----------
+    x : Tensor, shape (batch, channels, ...)
+        With at least one axis behind the channels.
+    weight, bias : Tensor, shape (channels,), optional
+    eps : float, optional
+
+    Returns
+    -------
+    Tensor, shape of ``x``
+
+    Raises
+    ------
+    TypeError
+        If an argument has the wrong type.
+    ValueError
+        If a shape does not fit.
+
+    References
+    ----------
+    Ulyanov et al., "Instance Normalization", 2016, equation 2.
+
+    Examples
+    --------
+    >>> instance_norm(torch.tensor([[[1.0, 3.0], [10.0, 30.0]]]), eps=0.0)
+    tensor([[[-1.,  1.],
+             [-1.,  1.]]])
+    """
+    _require_channels(x, 3)
+    _require_parameters(x.shape[1:2], weight=weight, bias=bias)
+    return _scale_and_shift(standardize(_wide(x), tuple(range(2, x.ndim)), eps), weight, bias, x)
+
+
+def group_norm(x, n_groups, weight=None, bias=None, eps=1e-5):
+    """Standardize groups of neighbouring channels of every example by themselves.
+
+    One group is layer norm over everything but the batch; one channel per group is instance norm.
+
+    Parameters
+    ----------
+    x : Tensor, shape (batch, channels, ...)
+    n_groups : int
+        A divisor of ``channels``.
+    weight, bias : Tensor, shape (channels,), optional
+    eps : float, optional
+
+    Returns
+    -------
+    Tensor, shape of ``x``
+
+    Raises
+    ------
+    TypeError
+        If an argument has the wrong type.
+    ValueError
+        If a shape does not fit, or ``n_groups`` does not divide ``channels``.
+
+    References
+    ----------
+    Wu and He, "Group Normalization", 2018, equation 7.
+
+    Examples
+    --------
+    >>> group_norm(torch.tensor([[1.0, 3.0, 10.0, 30.0]]), n_groups=2, eps=0.0)
+    tensor([[-1.,  1., -1.,  1.]])
+    """
+    _require_channels(x, 2)
+    require_sizes(n_groups=n_groups)
+    if x.shape[1] % n_groups:
+        raise ValueError(f"n_groups must divide the channels, got n_groups {n_groups} and {x.shape[1]} channels")
+    _require_parameters(x.shape[1:2], weight=weight, bias=bias)
+    groups = _wide(x).unflatten(1, (n_groups, x.shape[1] // n_groups))  # (batch, groups, channels of a group, ...)
+    normalized = standardize(groups, tuple(range(2, groups.ndim)), eps).flatten(1, 2)
+    return _scale_and_shift(normalized, weight, bias, x)
+
+
+def layer_norm(x, weight=None, bias=None, eps=1e-5):
+    """Standardize every token over its own features: ``standardize(x, -1) * weight + bias``, in one fused pass.
+
+    Parameters
+    ----------
+    x : Tensor, shape (..., d_model)
+    weight, bias : Tensor, shape (d_model,), optional
+        With more axes, these are the axes that share their statistics, as ``normalized_shape`` in PyTorch.
+    eps : float, optional
+
+    Returns
+    -------
+    Tensor, shape of ``x``
+
+    Raises
+    ------
+    TypeError
+        If an argument has the wrong type.
+    ValueError
+        If a shape does not fit, or ``eps`` is negative.
+
+    References
+    ----------
+    Ba, Kiros and Hinton, "Layer Normalization", 2016, equation 3.
+
+    Examples
+    --------
+    >>> layer_norm(torch.tensor([[1.0, 3.0], [10.0, 30.0]]), eps=0.0)
+    tensor([[-1.,  1.],
+            [-1.,  1.]])
+    """
+    shape = _normalized_shape(x, weight, bias)
+    _check(x, tuple(range(-len(shape), 0)), eps)
+    return F.layer_norm(x, shape, weight, bias, eps)
+
+
+def rms_norm(x, weight=None, eps=1e-6):
+    """Divide every token by the root of its features' mean square: layer norm that leaves the mean where it is.
+
+    ``x / sqrt(mean(x²) + eps) * weight``, in one fused pass.
+
+    Parameters
+    ----------
+    x : Tensor, shape (..., d_model)
+    weight : Tensor, shape (d_model,), optional
+    eps : float, optional
+
+    Returns
+    -------
+    Tensor, shape of ``x``
+
+    Raises
+    ------
+    TypeError
+        If an argument has the wrong type.
+    ValueError
+        If a shape does not fit, or ``eps`` is negative.
+
+    References
+    ----------
+    Zhang and Sennrich, "Root Mean Square Layer Normalization", 2019, equation 4.
+
+    Examples
+    --------
+    >>> rms_norm(torch.tensor([[3.0, 4.0]]), eps=0.0) * 12.5**0.5
+    tensor([[3., 4.]])
+    """
+    shape = _normalized_shape(x, weight, None)
+    _check(x, tuple(range(-len(shape), 0)), eps)
+    return F.rms_norm(x, shape, weight, eps)
+
+
+class LayerNorm(nn.Module):
+    """Layer norm with a learned weight and bias for each feature.
+
+    Parameters
+    ----------
+    d_model : int
+    eps : float, optional
+    bias : bool, optional
+        Whether there is a bias; the weight is always there.
+
+    References
+    ----------
+    Ba, Kiros and Hinton, "Layer Normalization", 2016.
+
+    Examples
+    --------
+    >>> LayerNorm(2, eps=0.0)(torch.tensor([[1.0, 3.0]]))
+    tensor([[-1.,  1.]], grad_fn=<NativeLayerNormBackward0>)
+    """
+
+    def __init__(self, d_model, eps=1e-5, bias=True):
+        super().__init__()
+        require_sizes(d_model=d_model)
+        self.eps = eps
+        self.weight = nn.Parameter(torch.ones(d_model))
+        self.bias = nn.Parameter(torch.zeros(d_model)) if bias else None
+
+    @classmethod
+    def from_torch(cls, module):
+        """Return the same layer as ``module``, a ``torch.nn.LayerNorm`` of one axis, with copies of its weights."""
+        if not isinstance(module, nn.LayerNorm):
+            raise TypeError(f"module must be a torch.nn.LayerNorm, got {type(module).__name__}")
+        if len(module.normalized_shape) != 1:
+            raise ValueError(f"module must normalize one axis, got normalized_shape={tuple(module.normalized_shape)}")
+        if module.weight is None:
+            raise ValueError("module must have a weight, got elementwise_affine=False, which is not supported")
+        with torch.device("meta"):
+            norm = cls(*module.normalized_shape, eps=module.eps, bias=module.bias is not None)
+        state = {name: x.detach().clone() for name, x in module.named_parameters()}
+        norm.load_state_dict(state, assign=True)
+        return norm.train(module.training)
+
+    def forward(self, x):
+        """Return every token standardized over its features, scaled and shifted: shape of ``x``, (..., d_model)."""
+        return layer_norm(x, self.weight, self.bias, self.eps)
+
+
+class RMSNorm(nn.Module):
+    """RMS norm with a learned weight for each feature.
+
+    Parameters
+    ----------
+    d_model : int
+    eps : float, optional
+
+    References
+    ----------
+    Zhang and Sennrich, "Root Mean Square Layer Normalization", 2019.
+
+    Examples
+    --------
+    >>> RMSNorm(2)(torch.tensor([[1.0, 1.0]])).detach()
+    tensor([[1.0000, 1.0000]])
+    """
+
+    def __init__(self, d_model, eps=1e-6):
+        super().__init__()
+        require_sizes(d_model=d_model)
+        self.eps = eps
+        self.weight = nn.Parameter(torch.ones(d_model))
+
+    def forward(self, x):
+        """Return every token divided by the root of its mean square, and scaled: shape of ``x``, (..., d_model)."""
+        return rms_norm(x, self.weight, self.eps)
+
+
+def _wide(x):
+    """``x`` in float32 where it is half precision: sums of thousands of halves lose their digits."""
+    return x.to(torch.promote_types(x.dtype, torch.float32))
+
+
+def _scale_and_shift(normalized, weight, bias, x):
+    """Apply weight and bias of the channels, axis 1, and return to the dtype of ``x``."""
+    if weight is not None:
+        normalized = normalized * _along_channels(weight, x)
+    if bias is not None:
+        normalized = normalized + _along_channels(bias, x)
+    return normalized.to(x.dtype)
+
+
+def _along_channels(parameter, x):
+    return parameter.view(1, -1, *[1] * (x.ndim - 2))
+
+
+def _check(x, dims, eps):
+    """Raise unless these are a tensor, axes of it and an eps; return the axes as a tuple."""
+    require_floating(x=x)
+    if isinstance(eps, bool) or not isinstance(eps, (int, float)) or not eps >= 0:
+        raise ValueError(f"eps must be a number, 0 or more, got {eps!r}")
+    dims = (dims,) if isinstance(dims, int) else tuple(dims)
+    for dim in dims:
+        if isinstance(dim, bool) or not isinstance(dim, int):
+            raise TypeError(f"dims must be integers, got {dim!r}")
+        if not -x.ndim <= dim < x.ndim:
+            raise IndexError(f"dims must be axes of x, from {-x.ndim} to {x.ndim - 1}, got {dim}")
+    if not dims or len({dim % x.ndim for dim in dims}) < len(dims):
+        raise ValueError(f"dims must name one axis or more, each once, got {dims}")
+    return dims
+
+
+def _require_channels(x, least):
+    require_floating(x=x)
+    if x.ndim < least:
+        behind = ", ..." if least == 2 else ", length, ..."
+        raise ValueError(f"x must have shape (batch, channels{behind}), got {tuple(x.shape)}")
+
+
+def _require_parameters(shape, **parameters):
+    for name, parameter in parameters.items():
+        if parameter is None:
+            continue
+        require_floating(**{name: parameter})
+        if parameter.shape != shape:
+            raise ValueError(f"{name} must have shape {tuple(shape)}, got {tuple(parameter.shape)}")
+
+
+def _normalized_shape(x, weight, bias):
+    """The sizes of the last axes that share statistics: those of weight and bias, or the last one alone."""
+    require_floating(x=x)
+    if x.ndim < 1:
+        raise ValueError(f"x must have shape (..., d_model), got {tuple(x.shape)}")
+    given = next((parameter for parameter in (weight, bias) if parameter is not None), None)
+    axes = 1 if given is None or not isinstance(given, torch.Tensor) else max(given.ndim, 1)
+    shape = x.shape[-axes:]
+    _require_parameters(shape, weight=weight, bias=bias)
+    return shape

@@ -1,0 +1,33 @@
+"""A bar that shows how far a loop has come."""
+
+import sys
+
+from tqdm import tqdm
+
+
+def progress_bar(steps, label):
+    """Count to ``steps``, and show how far the count is.
+
+    It prints on standard output, and its last state is the same in every run: fit for a notebook whose outputs are
+    compared.
+
+    Parameters
+    ----------
+    steps : int
+    label : str
+        What is going on: "training".
+
+    Returns
+    -------
+    Iterable of int
+        0, 1, … ``steps - 1``.
+
+    Examples
+    --------
+    >>> sum(progress_bar(4, "counting"))  # doctest: +ELLIPSIS, +NORMALIZE_WHITESPACE
+    counting: ...|████████████████████████████████████████| 4 of 4
+    6
+    """
+    # No rate and no time left, which differ from run to run; and blocks that do not depend on the stream's encoding.
+    form = "{desc}: |{bar:40}| {n_fmt} of {total_fmt}"
+    return tqdm(range(steps), desc=label, file=sys.stdout, bar_format=form, ascii="░█")

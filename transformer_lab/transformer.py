@@ -1,0 +1,433 @@
+"""Stacks of layers, and the Transformer: encoder, decoder, and what leads from tokens to vectors and back."""
+
+import math
+from contextlib import contextmanager
+
+import torch
+from torch import nn
+
+from .arguments import require_probability, require_sizes
+from .cache import KeyValueCache
+from .layers import DecoderLayer, EncoderLayer
+from .masks import causal_mask
+from .normalization import LayerNorm
+from .positions import sinusoidal_positions
+
+
+class _Stack(nn.Module):
+    """What encoder and decoder share: layers, and perhaps a norm behind the last."""
+
+    Layer = TorchStack = None
+
+    def __init__(
+        self,
+        d_model,
+        n_heads,
+        n_layers,
+        d_ff,
+        dropout=0.0,
+        norm_first=False,
+        activation="relu",
+        bias=True,
+        *,
+        final_norm=None,
+    ):
+        super().__init__()
+        require_sizes(least=0, n_layers=n_layers)
+        final_norm = norm_first if final_norm is None else final_norm
+        options = (d_model, n_heads, d_ff, dropout, norm_first, activation, bias)
+        self.layers = nn.ModuleList(self.Layer(*options) for _ in range(n_layers))
+        self.norm = LayerNorm(d_model, bias=bias) if final_norm else None
+
+    @classmethod
+    def from_torch(cls, module):
+        """Return the same stack as PyTorch's, ``module``, with copies of its weights."""
+        if not isinstance(module, cls.TorchStack):
+            raise TypeError(f"module must be a torch.nn.{cls.TorchStack.__name__}, got {type(module).__name__}")
+        stack = cls.__new__(cls)
+        nn.Module.__init__(stack)
+        stack.layers = nn.ModuleList(cls.Layer.from_torch(layer) for layer in module.layers)
+        stack.norm = None if module.norm is None else LayerNorm.from_torch(module.norm)
+        return stack.train(module.training)
+
+
+class Encoder(_Stack):
+    """A stack of encoder layers.
+
+    With a causal mask this is also the body of a decoder-only model.
+
+    Parameters
+    ----------
+    d_model : int
+    n_heads : int
+    n_layers : int
+    d_ff : int
+    dropout : float, optional
+    norm_first : bool, optional
+    activation : {"relu", "gelu"}, optional
+    bias : bool, optional
+    final_norm : bool, optional
+        Whether the output of the last layer is normalized once more; ``norm_first`` when left out, since only then the
+        last sum has not been normalized yet.
+
+    References
+    ----------
+    Vaswani et al., "Attention Is All You Need", 2017, section 3.1.
+
+    Examples
+    --------
+    >>> Encoder(d_model=8, n_heads=2, n_layers=3, d_ff=32)(torch.zeros(2, 5, 8)).shape
+    torch.Size([2, 5, 8])
+    """
+
+    Layer, TorchStack = EncoderLayer, nn.TransformerEncoder
+
+    def forward(self, x, mask=None, *, is_causal=False):
+        """Return the tokens in their context.
+
+        Parameters
+        ----------
+        x : Tensor, shape (..., seq, d_model)
+        mask : Tensor of bool, broadcastable to (..., heads, seq, seq), optional
+        is_causal : bool, optional
+
+        Returns
+        -------
+        Tensor, shape (..., seq, d_model)
+        """
+        for layer in self.layers:
+            x = layer(x, mask, is_causal=is_causal)
+        return x if self.norm is None else self.norm(x)
+
+    def step(self, x, caches):
+        """Return the same as the causal stack over the whole sequence, for new tokens only.
+
+        ``caches`` holds one :class:`KeyValueCache` for each layer.
+        """
+        for layer, cache in zip(self.layers, caches, strict=True):
+            x = layer.step(x, cache)
+        return x if self.norm is None else self.norm(x)
+
+
+class Decoder(_Stack):
+    """A stack of decoder layers.
+
+    Parameters
+    ----------
+    d_model : int
+    n_heads : int
+    n_layers : int
+    d_ff : int
+    dropout : float, optional
+    norm_first : bool, optional
+    activation : {"relu", "gelu"}, optional
+    bias : bool, optional
+    final_norm : bool, optional
+        As in :class:`Encoder`.
+
+    References
+    ----------
+    Vaswani et al., "Attention Is All You Need", 2017, section 3.1.
+
+    Examples
+    --------
+    >>> decoder = Decoder(d_model=8, n_heads=2, n_layers=3, d_ff=32)
+    >>> decoder(torch.zeros(2, 5, 8), torch.zeros(2, 7, 8), is_causal=True).shape
+    torch.Size([2, 5, 8])
+    """
+
+    Layer, TorchStack = DecoderLayer, nn.TransformerDecoder
+
+    def forward(self, x, memory, mask=None, memory_mask=None, *, is_causal=False):
+        """Return the target's tokens in their context and that of the source.
+
+        Parameters
+        ----------
+        x : Tensor, shape (..., q_len, d_model)
+        memory : Tensor, shape (..., k_len, d_model)
+        mask : Tensor of bool, broadcastable to (..., heads, q_len, q_len), optional
+        memory_mask : Tensor of bool, broadcastable to (..., heads, q_len, k_len), optional
+        is_causal : bool, optional
+
+        Returns
+        -------
+        Tensor, shape (..., q_len, d_model)
+        """
+        for layer in self.layers:
+            x = layer(x, memory, mask, memory_mask, is_causal=is_causal)
+        return x if self.norm is None else self.norm(x)
+
+    def project_memory(self, memory):
+        """Return the keys and values that each layer makes of the encoder's output: what :meth:`step` asks for."""
+        return [layer.cross_attention.project(memory) for layer in self.layers]
+
+    def step(self, x, caches, memories, memory_mask=None):
+        """Return the same as the causal stack over the whole target, for new tokens only.
+
+        ``caches`` holds one :class:`KeyValueCache` for each layer, ``memories`` what :meth:`project_memory` returns.
+        """
+        for layer, cache, memory in zip(self.layers, caches, memories, strict=True):
+            x = layer.step(x, cache, memory, memory_mask)
+        return x if self.norm is None else self.norm(x)
+
+
+class TokenEmbedding(nn.Module):
+    """Token numbers to vectors: a learned row for each token, times ``√d_model``, plus the position.
+
+    Parameters
+    ----------
+    vocab_size : int
+    d_model : int
+    dropout : float, optional
+        Probability with which a feature of the sum is dropped in training.
+
+    References
+    ----------
+    Vaswani et al., "Attention Is All You Need", 2017, sections 3.4, 3.5 and 5.4.
+
+    Examples
+    --------
+    >>> TokenEmbedding(vocab_size=10, d_model=4)(torch.tensor([[3, 1, 4]])).shape
+    torch.Size([1, 3, 4])
+    """
+
+    def __init__(self, vocab_size, d_model, dropout=0.0):
+        super().__init__()
+        require_sizes(vocab_size=vocab_size, d_model=d_model)
+        require_probability(dropout=dropout)
+        self.weight = nn.Parameter(torch.empty(vocab_size, d_model))
+        # Times √d_model, the features then have variance 1, no more and no less than the positions have.
+        nn.init.normal_(self.weight, std=d_model**-0.5)
+        self.register_buffer("positions", sinusoidal_positions(128, d_model), persistent=False)
+        self.dropout = nn.Dropout(dropout)
+
+    def forward(self, tokens, start=0):
+        """Return the tokens as vectors.
+
+        Parameters
+        ----------
+        tokens : Tensor of integers, shape (..., seq)
+        start : int, optional
+            The position of the first of them.
+
+        Returns
+        -------
+        Tensor, shape (..., seq, d_model)
+        """
+        vocab_size, d_model = self.weight.shape
+        _require_tokens(tokens, vocab_size)
+        end = start + tokens.shape[-1]
+        if end > len(self.positions):
+            self.positions = sinusoidal_positions(2 * end, d_model).to(self.positions)
+        vectors = nn.functional.embedding(tokens, self.weight) * math.sqrt(d_model)
+        return self.dropout(vectors + self.positions[start:end])
+
+
+class Transformer(nn.Module):
+    """The model of the 2017 paper: from source tokens to scores of every next target token.
+
+    Parameters
+    ----------
+    src_vocab, tgt_vocab : int
+        Sizes of the two vocabularies.
+    d_model : int
+    n_heads : int
+    n_layers : int
+        Layers of the encoder, and of the decoder.
+    d_ff : int
+    dropout : float, optional
+    norm_first : bool, optional
+        ``False`` is the paper's post-norm, ``True`` pre-norm.
+    activation : {"relu", "gelu"}, optional
+    bias : bool, optional
+        Whether linear maps and norms add a bias. The output layer has none.
+    final_norm : bool, optional
+        As in :class:`Encoder`.
+    share_embeddings : bool, optional
+        Whether both embeddings and the output layer are one matrix, as in the paper. It needs one vocabulary for both.
+
+    References
+    ----------
+    Vaswani et al., "Attention Is All You Need", 2017, section 3 and figure 1; section 3.4 for the shared matrix.
+
+    Examples
+    --------
+    >>> model = Transformer(src_vocab=11, tgt_vocab=13, d_model=8, n_heads=2, n_layers=2, d_ff=32)
+    >>> src, tgt = torch.zeros(2, 5, dtype=torch.long), torch.zeros(2, 7, dtype=torch.long)
+    >>> model(src, tgt).shape
+    torch.Size([2, 7, 13])
+    >>> model.generate(src, bos=1, max_len=4).shape
+    torch.Size([2, 5])
+    """
+
+    def __init__(
+        self,
+        src_vocab,
+        tgt_vocab,
+        d_model,
+        n_heads,
+        n_layers,
+        d_ff,
+        dropout=0.0,
+        norm_first=False,
+        activation="relu",
+        bias=True,
+        *,
+        final_norm=None,
+        share_embeddings=False,
+    ):
+        super().__init__()
+        require_sizes(src_vocab=src_vocab, tgt_vocab=tgt_vocab)
+        if share_embeddings and src_vocab != tgt_vocab:
+            raise ValueError(
+                f"share_embeddings asks for one vocabulary, got src_vocab {src_vocab} and tgt_vocab {tgt_vocab}"
+            )
+        options = (d_model, n_heads, n_layers, d_ff, dropout, norm_first, activation, bias)
+        self.src_embedding = TokenEmbedding(src_vocab, d_model, dropout)
+        self.tgt_embedding = TokenEmbedding(tgt_vocab, d_model, dropout)
+        self.encoder = Encoder(*options, final_norm=final_norm)
+        self.decoder = Decoder(*options, final_norm=final_norm)
+        self.output = nn.Linear(d_model, tgt_vocab, bias=False)
+        if share_embeddings:
+            self.src_embedding.weight = self.output.weight = self.tgt_embedding.weight
+
+    @classmethod
+    def from_torch(cls, module):
+        """Return the same model as ``module``, a ``torch.nn.Transformer``, with copies of its weights.
+
+        ``torch.nn.Transformer`` has no embeddings and no output layer, and neither has the result: source and target go
+        in as vectors, (..., length, d_model), and come out as vectors.
+        """
+        if not isinstance(module, nn.Transformer):
+            raise TypeError(f"module must be a torch.nn.Transformer, got {type(module).__name__}")
+        model = cls.__new__(cls)
+        nn.Module.__init__(model)
+        model.src_embedding = model.tgt_embedding = model.output = None
+        model.encoder = Encoder.from_torch(module.encoder)
+        model.decoder = Decoder.from_torch(module.decoder)
+        return model.train(module.training)
+
+    def forward(self, src, tgt, src_mask=None, tgt_mask=None, *, is_causal=True):
+        """Return the scores of every next token, at every position of the target: teacher forcing.
+
+        Parameters
+        ----------
+        src : Tensor of integers, shape (batch, src_len)
+        tgt : Tensor of integers, shape (batch, tgt_len)
+            What the decoder is given: begin-of-sequence, then the target without its last token.
+        src_mask : Tensor of bool, broadcastable to (batch, heads, 1, src_len), optional
+            ``True`` at real tokens: :func:`padding_mask`. Both the encoder and the decoder's cross-attention use it.
+        tgt_mask : Tensor of bool, broadcastable to (batch, heads, tgt_len, tgt_len), optional
+            ``True`` where a target token may attend to another, in addition to causality.
+        is_causal : bool, optional
+            Whether target tokens see themselves and those before them only.
+
+        Returns
+        -------
+        Tensor, shape (batch, tgt_len, tgt_vocab)
+        """
+        return self.decode(tgt, self.encode(src, src_mask), tgt_mask, src_mask, is_causal=is_causal)
+
+    def encode(self, src, src_mask=None):
+        """Return the source tokens in their context: Tensor, shape (batch, src_len, d_model)."""
+        return self.encoder(src if self.src_embedding is None else self.src_embedding(src), src_mask)
+
+    def decode(self, tgt, memory, tgt_mask=None, memory_mask=None, *, is_causal=True):
+        """Return the scores of every next token, given the encoder's output: Tensor, (batch, tgt_len, tgt_vocab)."""
+        x = tgt if self.tgt_embedding is None else self.tgt_embedding(tgt)
+        if is_causal and tgt_mask is not None:
+            tgt_mask, is_causal = tgt_mask & causal_mask(x.shape[-2], device=x.device), False
+        x = self.decoder(x, memory, tgt_mask, memory_mask, is_causal=is_causal)
+        return x if self.output is None else self.output(x)
+
+    @torch.no_grad()
+    def generate(self, src, src_mask=None, *, bos, eos=None, max_len, use_cache=True, temperature=0.0, generator=None):
+        """Write a target for each source, one token at a time.
+
+        Dropout is off meanwhile, whatever mode the model is in.
+
+        Parameters
+        ----------
+        src : Tensor of integers, shape (batch, src_len)
+        src_mask : Tensor of bool, broadcastable to (batch, heads, 1, src_len), optional
+            ``True`` at real tokens.
+        bos : int
+            The token that every target begins with.
+        eos : int, optional
+            The token that ends a target. Behind its first one, a target is filled with it.
+        max_len : int
+            How many tokens are written at most.
+        use_cache : bool, optional
+            Keep keys and values of earlier tokens, instead of computing them anew for each. The tokens are the same.
+        temperature : float, optional
+            0 takes the token of the highest score; otherwise one is drawn from ``softmax(scores / temperature)``.
+        generator : torch.Generator, optional
+            Where the draws come from.
+
+        Returns
+        -------
+        Tensor of int64, shape (batch, at most 1 + max_len)
+            It ends early when all targets have ended.
+        """
+        if self.output is None:
+            raise ValueError(
+                "generate must have embeddings and an output layer, got a model of from_torch, without them"
+            )
+        require_sizes(least=0, bos=bos, max_len=max_len, **({} if eos is None else {"eos": eos}))
+        for name, token in (("bos", bos), ("eos", eos)):
+            if token is not None and token >= len(self.tgt_embedding.weight):
+                raise ValueError(f"{name} must be below tgt_vocab, {len(self.tgt_embedding.weight)}, got {token}")
+        if not temperature >= 0:
+            raise ValueError(f"temperature must be 0 or more, got {temperature}")
+        with _evaluating(self):
+            memory = self.encode(src, src_mask)
+            tokens = src.new_full((src.shape[0], 1), bos, dtype=torch.long)
+            ended = torch.zeros_like(tokens, dtype=torch.bool)
+            if use_cache:
+                caches = [KeyValueCache() for _ in self.decoder.layers]
+                memories = self.decoder.project_memory(memory)
+            for _ in range(max_len):
+                if use_cache:
+                    x = self.tgt_embedding(tokens[:, -1:], start=tokens.shape[1] - 1)
+                    scores = self.output(self.decoder.step(x, caches, memories, src_mask))[:, -1]
+                else:
+                    scores = self.decode(tokens, memory, memory_mask=src_mask)[:, -1]
+                token = _choose(scores, temperature, generator)
+                if eos is not None:
+                    token = token.masked_fill(ended, eos)
+                    ended = token == eos
+                tokens = torch.cat([tokens, token], dim=1)
+                if eos is not None and bool(ended.all()):
+                    break
+        return tokens
+
+
+def _choose(scores, temperature, generator):
+    """The next token of each sequence, (batch, 1), from its scores (batch, vocab)."""
+    if temperature == 0:
+        return scores.argmax(dim=-1, keepdim=True)
+    return torch.multinomial(torch.softmax(scores / temperature, dim=-1), 1, generator=generator)
+
+
+@contextmanager
+def _evaluating(model):
+    """Evaluation mode for a while; afterwards every part is in the mode in which it was."""
+    training = [part for part in model.modules() if part.training]
+    model.eval()
+    try:
+        yield
+    finally:
+        for part in training:
+            part.training = True
+
+
+def _require_tokens(tokens, vocab_size):
+    if not isinstance(tokens, torch.Tensor) or tokens.dtype not in (torch.int64, torch.int32):
+        found = getattr(tokens, "dtype", type(tokens).__name__)
+        raise TypeError(f"tokens must be a tensor of int64 or int32, got {found}")
+    if tokens.ndim < 1:
+        raise ValueError(f"tokens must have shape (..., seq), got {tuple(tokens.shape)}")
+    # On a GPU the check would make Python wait for the device; there the lookup itself raises.
+    if tokens.device.type == "cpu" and tokens.numel() and not 0 <= tokens.min() <= tokens.max() < vocab_size:
+        wrong = int(tokens[(tokens < 0) | (tokens >= vocab_size)].flatten()[0])
+        raise ValueError(f"tokens must be from 0 to vocab_size - 1, which is {vocab_size - 1}, got {wrong}")
