@@ -74,8 +74,8 @@ def _new_id(cell, taken):
 
 
 def _merged(outputs):
-    """Stream outputs that follow one another as one, since how the kernel cuts them up is chance; and of a line that was
-    written over, its last state, which is what a reader sees."""
+    """Stream outputs that follow one another as one: how the kernel cuts them up is chance. Of a line written over,
+    the last state stays, which is what a reader sees."""
     merged = []
     for output in outputs:
         last = merged[-1] if merged else {}

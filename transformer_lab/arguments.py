@@ -12,18 +12,29 @@ def require_floating(**tensors):
             raise TypeError(f"{name} must be floating point, got {x.dtype}")
 
 
-AXES = {"x": "seq, d_model", "query": "q_len, d_model", "key": "k_len, d_key_in", "value": "k_len, d_value_in"}
+AXES = {
+    "x": "seq, d_model",
+    "memory": "k_len, d_model",
+    "query": "q_len, d_model",
+    "key": "k_len, d_key_in",
+    "value": "k_len, d_value_in",
+}
+
+
+def is_autocast(x):
+    """Whether PyTorch brings tensors on the device of ``x`` to one dtype itself."""
+    kind = x.device.type
+    return torch.amp.is_autocast_available(kind) and torch.is_autocast_enabled(kind)
 
 
 def require_features(weight, **tensors):
     """Raise unless each can go into the linear map with this weight, (out, in): its dtype, its device, its features."""
     require_floating(**tensors)
     for name, x in tensors.items():
-        # Under autocast PyTorch brings both to one dtype itself.
-        if x.dtype != weight.dtype and not torch.is_autocast_enabled(x.device.type):
-            raise TypeError(f"{name} must have the dtype of the module's weights, {weight.dtype}, got {x.dtype}")
         if x.device != weight.device:
             raise ValueError(f"{name} must lie on the device of the module's weights, {weight.device}, got {x.device}")
+        if x.dtype != weight.dtype and not is_autocast(x):
+            raise TypeError(f"{name} must have the dtype of the module's weights, {weight.dtype}, got {x.dtype}")
         if x.ndim < 2 or x.shape[-1] != weight.shape[-1]:
             axes = AXES[name]
             rule = f"(..., {axes}) with {axes.split()[-1]} {weight.shape[-1]}"

@@ -416,6 +416,7 @@ class MultiHeadAttention(nn.Module):
         Tensor, shape (..., q_len, d_model)
             A query that may attend to nothing gets zeros from every head, and so the bias of ``out_proj``.
         """
+        require_features(self.q_proj.weight, query=query)
         return self.attend(query, *self.project(query if key is None else key, value), mask, is_causal=is_causal)
 
     def project(self, key, value=None):
@@ -452,8 +453,8 @@ class MultiHeadAttention(nn.Module):
         -------
         Tensor, shape (..., heads, q_len, k_len)
         """
-        key = query if key is None else key
         require_features(self.q_proj.weight, query=query)
+        key = query if key is None else key
         require_features(self.k_proj.weight, key=key)
         heads = (split_heads(projected, self.n_heads) for projected in (self.q_proj(query), self.k_proj(key)))
         return attention_weights(*heads, mask)

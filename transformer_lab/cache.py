@@ -1,5 +1,7 @@
 """The key–value cache: what generation keeps, so that no token is projected twice."""
 
+from .arguments import require_floating
+
 
 class KeyValueCache:
     """Every head's keys and values of the tokens so far, for one attention layer.
@@ -40,9 +42,15 @@ class KeyValueCache:
 
         Raises
         ------
+        TypeError
+            If dtype or device differs from the cache's.
         ValueError
             If a shape differs from the cache's in another axis than that of the tokens.
         """
+        require_floating(key=key, value=value)
+        if key.ndim < 2 or value.ndim < 2 or key.shape[-2] != value.shape[-2]:
+            found = f"{tuple(key.shape)} and {tuple(value.shape)}"
+            raise ValueError(f"key and value must have shapes (..., heads, new, features) with one new, got {found}")
         self._key = self._with_room(self._key, key.detach(), "key")
         self._value = self._with_room(self._value, value.detach(), "value")
         self.length += key.shape[-2]
@@ -54,6 +62,9 @@ class KeyValueCache:
         if kept is not None and (kept.shape[:-2], kept.shape[-1]) != (new.shape[:-2], new.shape[-1]):
             found = tuple(new.shape)
             raise ValueError(f"{name} must differ from the cache {tuple(kept.shape)} in its tokens only, got {found}")
+        if kept is not None and (kept.dtype, kept.device) != (new.dtype, new.device):
+            kind = f"{kept.dtype} on {kept.device}, got {new.dtype} on {new.device}"
+            raise TypeError(f"{name} must have the dtype and the device of the cache, {kind}")
         if kept is None or end > kept.shape[-2]:
             room = new.new_empty(*new.shape[:-2], 2 * end, new.shape[-1])
             if kept is not None:

@@ -43,7 +43,7 @@ class FeedForward(nn.Module):
         d_ff = 4 * d_model if d_ff is None else d_ff
         require_sizes(d_ff=d_ff)
         require_probability(dropout=dropout)
-        if activation not in ACTIVATIONS:
+        if activation not in tuple(ACTIVATIONS):
             raise ValueError(f"activation must be one of {', '.join(ACTIVATIONS)}, got {activation!r}")
         self.activation = activation
         self.linear1 = nn.Linear(d_model, d_ff, bias=bias)
@@ -130,6 +130,7 @@ class EncoderLayer(nn.Module):
         return self._run(x, lambda x: self.self_attention.step(x, cache))
 
     def _run(self, x, look_around):
+        require_features(self.norm1.weight, x=x)
         x = _residual(self, x, look_around, self.norm1)
         return _residual(self, x, self.feed_forward, self.norm2)
 
@@ -203,6 +204,7 @@ class DecoderLayer(nn.Module):
         -------
         Tensor, shape (..., q_len, d_model)
         """
+        require_features(self.cross_attention.k_proj.weight, memory=memory)
         return self._run(
             x,
             lambda x: self.self_attention(x, mask=mask, is_causal=is_causal),
@@ -222,6 +224,7 @@ class DecoderLayer(nn.Module):
         )
 
     def _run(self, x, look_back, look_across):
+        require_features(self.norm1.weight, x=x)
         x = _residual(self, x, look_back, self.norm1)
         x = _residual(self, x, look_across, self.norm2)
         return _residual(self, x, self.feed_forward, self.norm3)

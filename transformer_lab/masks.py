@@ -83,6 +83,7 @@ def padding_mask(lengths, k_len, *, device=None):
         lengths = torch.tensor(lengths, dtype=torch.long)
     if lengths.dtype == torch.bool or lengths.is_floating_point() or lengths.is_complex():
         raise TypeError(f"lengths must hold integers, got {lengths.dtype}")
+    lengths = lengths.long()  # an int8 could not be compared with k_len = 300
     if lengths.ndim != 1:
         raise ValueError(f"lengths must have shape (batch,), got {tuple(lengths.shape)}")
     if not lengths.is_meta and not bool(((lengths >= 0) & (lengths <= k_len)).all()):

@@ -4,7 +4,7 @@ import torch
 from torch import nn
 from torch.nn import functional as F
 
-from .arguments import require_floating, require_probability, require_sizes
+from .arguments import is_autocast, require_floating, require_probability, require_sizes
 
 
 def standardize(x, dims, eps=1e-5):
@@ -94,7 +94,7 @@ def batch_norm(x, running_mean=None, running_var=None, weight=None, bias=None, t
     _require_channels(x, 2)
     dims = _check(x, (0, *range(2, x.ndim)), eps)
     statistics = {"running_mean": running_mean, "running_var": running_var}
-    _require_parameters(x.shape[1:2], weight=weight, bias=bias, **statistics)
+    _require_parameters(x, x.shape[1:2], weight=weight, bias=bias, **statistics)
     require_probability(momentum=momentum)
     if (running_mean is None) != (running_var is None):
         raise ValueError("running_mean and running_var must be given together, got one of them")
@@ -103,9 +103,9 @@ def batch_norm(x, running_mean=None, running_var=None, weight=None, bias=None, t
         mean, variance = (_along_channels(statistic, x) for statistic in (running_mean, running_var))
         normalized = (wide - mean) / (variance + eps).sqrt()
         return _scale_and_shift(normalized, weight, bias, x)
-    if training and x.numel() == x.shape[1]:
+    if training and 0 < x.numel() == x.shape[1]:
         raise ValueError(f"x must have more than one value per channel in training, got shape {tuple(x.shape)}")
-    if training and running_mean is not None:
+    if training and running_mean is not None and x.numel():
         with torch.no_grad():
             running_mean.lerp_(wide.mean(dims).to(running_mean.dtype), momentum)
             running_var.lerp_(wide.var(dims, unbiased=True).to(running_var.dtype), momentum)
@@ -144,7 +144,7 @@ def instance_norm(x, weight=None, bias=None, eps=1e-5):
              [-1.,  1.]]])
     """
     _require_channels(x, 3)
-    _require_parameters(x.shape[1:2], weight=weight, bias=bias)
+    _require_parameters(x, x.shape[1:2], weight=weight, bias=bias)
     return _scale_and_shift(standardize(_wide(x), tuple(range(2, x.ndim)), eps), weight, bias, x)
 
 
@@ -185,7 +185,7 @@ def group_norm(x, n_groups, weight=None, bias=None, eps=1e-5):
     require_sizes(n_groups=n_groups)
     if x.shape[1] % n_groups:
         raise ValueError(f"n_groups must divide the channels, got n_groups {n_groups} and {x.shape[1]} channels")
-    _require_parameters(x.shape[1:2], weight=weight, bias=bias)
+    _require_parameters(x, x.shape[1:2], weight=weight, bias=bias)
     groups = _wide(x).unflatten(1, (n_groups, x.shape[1] // n_groups))  # (batch, groups, channels of a group, ...)
     normalized = standardize(groups, tuple(range(2, groups.ndim)), eps).flatten(1, 2)
     return _scale_and_shift(normalized, weight, bias, x)
@@ -341,7 +341,11 @@ class RMSNorm(nn.Module):
 
 def _wide(x):
     """``x`` in float32 where it is half precision: sums of thousands of halves lose their digits."""
-    return x.to(torch.promote_types(x.dtype, torch.float32))
+    return x.to(_wide_dtype(x))
+
+
+def _wide_dtype(x):
+    return torch.promote_types(x.dtype, torch.float32)
 
 
 def _scale_and_shift(normalized, weight, bias, x):
@@ -362,7 +366,7 @@ def _check(x, dims, eps):
     require_floating(x=x)
     if isinstance(eps, bool) or not isinstance(eps, (int, float)) or not eps >= 0:
         raise ValueError(f"eps must be a number, 0 or more, got {eps!r}")
-    dims = (dims,) if isinstance(dims, int) else tuple(dims)
+    dims = tuple(dims) if isinstance(dims, (list, tuple, range)) else (dims,)
     for dim in dims:
         if isinstance(dim, bool) or not isinstance(dim, int):
             raise TypeError(f"dims must be integers, got {dim!r}")
@@ -380,13 +384,15 @@ def _require_channels(x, least):
         raise ValueError(f"x must have shape (batch, channels{behind}), got {tuple(x.shape)}")
 
 
-def _require_parameters(shape, **parameters):
+def _require_parameters(x, shape, **parameters):
     for name, parameter in parameters.items():
         if parameter is None:
             continue
         require_floating(**{name: parameter})
         if parameter.shape != shape:
             raise ValueError(f"{name} must have shape {tuple(shape)}, got {tuple(parameter.shape)}")
+        if parameter.device != x.device:
+            raise ValueError(f"x and {name} must lie on one device, got {x.device} and {parameter.device}")
 
 
 def _normalized_shape(x, weight, bias):
@@ -397,5 +403,9 @@ def _normalized_shape(x, weight, bias):
     given = next((parameter for parameter in (weight, bias) if parameter is not None), None)
     axes = 1 if given is None or not isinstance(given, torch.Tensor) else max(given.ndim, 1)
     shape = x.shape[-axes:]
-    _require_parameters(shape, weight=weight, bias=bias)
+    _require_parameters(x, shape, weight=weight, bias=bias)
+    for name, parameter in (("weight", weight), ("bias", bias)):
+        # PyTorch's kernels take float32 parameters beside half precision, and otherwise one dtype.
+        if parameter is not None and parameter.dtype not in (x.dtype, _wide_dtype(x)) and not is_autocast(x):
+            raise TypeError(f"x and {name} must share a dtype, got {x.dtype} and {parameter.dtype}")
     return shape

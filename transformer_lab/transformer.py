@@ -6,7 +6,7 @@ from contextlib import contextmanager
 import torch
 from torch import nn
 
-from .arguments import require_probability, require_sizes
+from .arguments import require_mask, require_probability, require_sizes
 from .cache import KeyValueCache
 from .layers import DecoderLayer, EncoderLayer
 from .masks import causal_mask
@@ -215,7 +215,8 @@ class TokenEmbedding(nn.Module):
         Tensor, shape (..., seq, d_model)
         """
         vocab_size, d_model = self.weight.shape
-        _require_tokens(tokens, vocab_size)
+        _require_tokens(tokens, vocab_size, self.weight.device)
+        require_sizes(least=0, start=start)
         end = start + tokens.shape[-1]
         if end > len(self.positions):
             self.positions = sinusoidal_positions(2 * end, d_model).to(self.positions)
@@ -336,7 +337,9 @@ class Transformer(nn.Module):
         """Return the scores of every next token, given the encoder's output: Tensor, (batch, tgt_len, tgt_vocab)."""
         x = tgt if self.tgt_embedding is None else self.tgt_embedding(tgt)
         if is_causal and tgt_mask is not None:
-            tgt_mask, is_causal = tgt_mask & causal_mask(x.shape[-2], device=x.device), False
+            seq, n_heads = x.shape[-2], next((layer.self_attention.n_heads for layer in self.decoder.layers), 1)
+            require_mask(tgt_mask, (*x.shape[:-2], n_heads, seq, seq), x.device, "tgt_mask")
+            tgt_mask, is_causal = tgt_mask & causal_mask(seq, device=x.device), False
         x = self.decoder(x, memory, tgt_mask, memory_mask, is_causal=is_causal)
         return x if self.output is None else self.output(x)
 
@@ -377,10 +380,12 @@ class Transformer(nn.Module):
         for name, token in (("bos", bos), ("eos", eos)):
             if token is not None and token >= len(self.tgt_embedding.weight):
                 raise ValueError(f"{name} must be below tgt_vocab, {len(self.tgt_embedding.weight)}, got {token}")
-        if not temperature >= 0:
-            raise ValueError(f"temperature must be 0 or more, got {temperature}")
+        if isinstance(temperature, bool) or not isinstance(temperature, (int, float)) or not temperature >= 0:
+            raise ValueError(f"temperature must be a number, 0 or more, got {temperature!r}")
         with _evaluating(self):
             memory = self.encode(src, src_mask)
+            if src.ndim != 2:
+                raise ValueError(f"src must have shape (batch, src_len), got {tuple(src.shape)}")
             tokens = src.new_full((src.shape[0], 1), bos, dtype=torch.long)
             ended = torch.zeros_like(tokens, dtype=torch.bool)
             if use_cache:
@@ -406,7 +411,9 @@ def _choose(scores, temperature, generator):
     """The next token of each sequence, (batch, 1), from its scores (batch, vocab)."""
     if temperature == 0:
         return scores.argmax(dim=-1, keepdim=True)
-    return torch.multinomial(torch.softmax(scores / temperature, dim=-1), 1, generator=generator)
+    # The highest score is made 0 first: divided by a small temperature, a large one would be infinite.
+    scores = (scores - scores.amax(dim=-1, keepdim=True)).float() / temperature
+    return torch.multinomial(torch.softmax(scores, dim=-1), 1, generator=generator)
 
 
 @contextmanager
@@ -421,12 +428,14 @@ def _evaluating(model):
             part.training = True
 
 
-def _require_tokens(tokens, vocab_size):
+def _require_tokens(tokens, vocab_size, device):
     if not isinstance(tokens, torch.Tensor) or tokens.dtype not in (torch.int64, torch.int32):
         found = getattr(tokens, "dtype", type(tokens).__name__)
         raise TypeError(f"tokens must be a tensor of int64 or int32, got {found}")
     if tokens.ndim < 1:
         raise ValueError(f"tokens must have shape (..., seq), got {tuple(tokens.shape)}")
+    if tokens.device != device:
+        raise ValueError(f"tokens must lie on the device of the module's weights, {device}, got {tokens.device}")
     # On a GPU the check would make Python wait for the device; there the lookup itself raises.
     if tokens.device.type == "cpu" and tokens.numel() and not 0 <= tokens.min() <= tokens.max() < vocab_size:
         wrong = int(tokens[(tokens < 0) | (tokens >= vocab_size)].flatten()[0])

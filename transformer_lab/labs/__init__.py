@@ -1,7 +1,10 @@
 """Labs: live figures to play with, in a notebook and in the published page."""
 
 from .broadcasting import BroadcastingLab
+from .heads import HeadsLab
 from .lookup import LookupLab
+from .masks import MaskLab
+from .normalization import NormalizationLab
 from .strides import StridesLab
 
-__all__ = ["BroadcastingLab", "LookupLab", "StridesLab"]
+__all__ = ["BroadcastingLab", "HeadsLab", "LookupLab", "MaskLab", "NormalizationLab", "StridesLab"]

@@ -116,6 +116,7 @@ function choice(label, options, pick) {
 
 // A tensor as a picture: the last two axes are a block of cells, the axes before them tell the blocks apart.
 // `cell(index, flat)` gives {text, hue, ghost}. One element can be chosen: by pointing, touch, or the arrow keys.
+// `names.block(index)` and `names.row(index)` name blocks and rows; blocks bear their index where nothing is given.
 function tensorGrid(label, choose) {
   const node = h("div", { class: "tl-grid", tabindex: "0", role: "application", "aria-roledescription": "tensor", "aria-label": label });
   let shape = [], cells = [], chosen = null;
@@ -141,23 +142,25 @@ function tensorGrid(label, choose) {
     }
     event.preventDefault();
   });
-  const draw = (newShape, cell) => {
+  const draw = (newShape, cell, names = {}) => {
     shape = newShape;
     cells = [];
     const columns = shape.at(-1) ?? 1, rows = shape.at(-2) ?? 1, blocks = product(shape.slice(0, -2));
     const drawn = [];
     let longest = 1;
     for (let block = 0; block < blocks; block++) {
-      const body = h("div", { class: shape.length > 1 ? "tl-block" : "tl-strip", style: `--columns: ${Math.max(columns, 1)}` });
+      const body = h("div", { class: `${shape.length > 1 ? "tl-block" : "tl-strip"}${names.row ? " tl-named" : ""}`, style: `--columns: ${Math.max(columns, 1)}` });
       for (let i = 0; i < rows * columns; i++) {
         const flat = block * rows * columns + i;
-        const { text, hue, ghost } = cell(unravel(flat, shape), flat);
+        const index = unravel(flat, shape);
+        const { text, hue, ghost } = cell(index, flat);
+        if (names.row && i % columns === 0) body.append(h("span", { class: "tl-row-name" }, names.row(index)));
         const node = h("span", { class: `tl-cell${ghost ? " tl-ghost" : ""}`, "data-flat": flat, style: hue == null ? null : `--hue: ${hue}` }, text);
         longest = Math.max(longest, String(text).length);
         cells.push(node);
         body.append(node);
       }
-      const name = shape.length > 2 ? h("span", { class: "tl-block-name" }, `[${unravel(block, shape.slice(0, -2)).join(", ")}]`) : [];
+      const name = shape.length > 2 ? h("span", { class: "tl-block-name" }, names.block?.(unravel(block, shape.slice(0, -2))) ?? `[${unravel(block, shape.slice(0, -2)).join(", ")}]`) : [];
       drawn.push(h("div", {}, name, body));
     }
     node.style.setProperty("--longest", longest);
@@ -183,3 +186,18 @@ function tensorGrid(label, choose) {
 
 // The place of element i of n on a sweep of colours from blue to orange.
 const hueOf = (i, n) => Math.round(255 - 215 * (n > 1 ? i / (n - 1) : 0));
+
+// The course's two colour maps, as in its figures. Weights go from white (0) to dark blue (1); other numbers are white at
+// zero, blue below and red above.
+const BLUES = ["f7fbff", "deebf7", "c6dbef", "9dcae1", "6aaed6", "4191c6", "2070b4", "08509b", "08306b"];
+const SIGNED = ["053061", "2065ab", "4393c3", "90c4dd", "d1e5f0", "f7f6f6", "fddbc7", "f3a481", "d6604d", "b1182b", "67001f"];
+
+// The colours of a cell at place t, 0 to 1, of a map: the cell's own, and that of the text on it.
+function shade(map, t) {
+  const place = Math.min(Math.max(t, 0), 1) * (map.length - 1), below = Math.min(Math.floor(place), map.length - 2);
+  const channel = (hex, i) => parseInt(hex.slice(2 * i, 2 * i + 2), 16);
+  const rgb = [0, 1, 2].map((i) => Math.round(channel(map[below], i) * (1 - place + below) + channel(map[below + 1], i) * (place - below)));
+  const linear = rgb.map((c) => ((c / 255 + 0.055) / 1.055) ** 2.4);
+  const light = 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2] > 0.18;
+  return { background: `rgb(${rgb.join(" ")})`, color: light ? "#000" : "#fff" };
+}
