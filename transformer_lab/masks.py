@@ -126,7 +126,8 @@ def sliding_window_mask(seq, window, *, device=None):
             [ True,  True, False],
             [False,  True,  True]])
     """
-    require_sizes(least=1, window=window)
+    require_sizes(least=0, seq=seq)
+    require_sizes(window=window)
     return causal_mask(seq, device=device).triu(1 - window)
 
 

@@ -189,14 +189,14 @@ const hueOf = (i, n) => Math.round(255 - 215 * (n > 1 ? i / (n - 1) : 0));
 
 // The course's two colour maps, as in its figures. Weights go from white (0) to dark blue (1); other numbers are white at
 // zero, blue below and red above.
-const BLUES = ["f7fbff", "deebf7", "c6dbef", "9dcae1", "6aaed6", "4191c6", "2070b4", "08509b", "08306b"];
-const SIGNED = ["053061", "2065ab", "4393c3", "90c4dd", "d1e5f0", "f7f6f6", "fddbc7", "f3a481", "d6604d", "b1182b", "67001f"];
+const colours = (text) => text.split(" ").map((hex) => [0, 2, 4].map((at) => parseInt(hex.slice(at, at + 2), 16)));
+const BLUES = colours("f7fbff deebf7 c6dbef 9dcae1 6aaed6 4191c6 2070b4 08509b 08306b");
+const SIGNED = colours("053061 2065ab 4393c3 90c4dd d1e5f0 f7f6f6 fddbc7 f3a481 d6604d b1182b 67001f");
 
 // The colours of a cell at place t, 0 to 1, of a map: the cell's own, and that of the text on it.
 function shade(map, t) {
   const place = Math.min(Math.max(t, 0), 1) * (map.length - 1), below = Math.min(Math.floor(place), map.length - 2);
-  const channel = (hex, i) => parseInt(hex.slice(2 * i, 2 * i + 2), 16);
-  const rgb = [0, 1, 2].map((i) => Math.round(channel(map[below], i) * (1 - place + below) + channel(map[below + 1], i) * (place - below)));
+  const rgb = map[below].map((c, i) => Math.round(c * (1 - place + below) + map[below + 1][i] * (place - below)));
   const linear = rgb.map((c) => ((c / 255 + 0.055) / 1.055) ** 2.4);
   const light = 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2] > 0.18;
   return { background: `rgb(${rgb.join(" ")})`, color: light ? "#000" : "#fff" };

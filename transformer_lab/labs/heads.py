@@ -1,0 +1,176 @@
+"""The heads lab: the attention weights of every head of a model, and how a tensor is cut into heads."""
+
+import base64
+import math
+
+import numpy as np
+import torch
+import traitlets
+
+from .lab import Lab, script, style
+
+MOST_TOKENS, MOST_HEADS, MOST_LAYERS, MOST_WEIGHTS = 64, 64, 128, 2**21
+LEVELS = 65535  # a weight travels to the browser as a whole number from 0 to this
+STAGES = 10  # steps of the stage bar
+CELLS = 24  # numbers in its example: 4 tokens, 2 heads, d_head 3
+
+
+def _pack(weights, _):
+    """Weights as the browser reads them: two bytes each, lowest first, in base64."""
+    levels = (weights.double() * LEVELS).round().to(torch.int32).numpy().astype("<u2")
+    return {"shape": list(weights.shape), "data": base64.b64encode(levels.tobytes()).decode("ascii")}
+
+
+def _unpack(packed, _):
+    levels = np.frombuffer(base64.b64decode(packed["data"]), "<u2").astype(np.float32)
+    return torch.from_numpy(levels).view(packed["shape"]) / LEVELS
+
+
+class HeadsLab(Lab):
+    """Look through all heads of a layer, and see how a tensor becomes heads and comes back.
+
+    Parameters
+    ----------
+    weights : Tensor, shape (layers, heads, q_len, k_len)
+        Attention weights, from 0 to 1. One layer may come as ``(heads, q_len, k_len)``; a list of layers, each
+        ``(heads, q_len, k_len)`` or with a batch of one in front, is stacked. At most 128 layers, 64 heads, 64 tokens
+        on a side, and 2**21 weights. The browser shows them to within 1/131070.
+    tokens : str or sequence of str
+        The q_len tokens that look. A string is split at its spaces.
+    key_tokens : str or sequence of str, optional
+        The k_len tokens that are looked at; ``tokens`` when left out.
+    d_model : int, optional
+        A multiple of heads, for the numbers in the stage bar.
+    layer, head : int, optional
+        What is chosen, counted from 0.
+    query, key : int, optional
+        The token that looks, the last when left out, and the one whose weight is read, the one that it looks at most
+        when left out.
+
+    Attributes
+    ----------
+    layer, head, query, key : int
+        What the reader has chosen.
+    chosen : Tensor, shape (k_len,)
+        The weights of the chosen query in the chosen head.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If the weights are not numbers from 0 to 1 or too many, or the tokens are not as many as their axes.
+
+    Examples
+    --------
+    >>> lab = HeadsLab(torch.eye(3).expand(2, 4, 3, 3), "the cat sat", head=1)
+    >>> lab
+    HeadsLab(layer=0, head=1, query=2, key=2)
+    >>> lab.chosen
+    tensor([0., 0., 1.])
+    """
+
+    _esm = script("heads")
+    _css = style("heads")
+    shown = ("layer", "head", "query", "key")
+
+    weights = traitlets.Instance(torch.Tensor).tag(sync=True, to_json=_pack, from_json=_unpack)
+    tokens = traitlets.List(traitlets.Unicode()).tag(sync=True)
+    key_tokens = traitlets.List(traitlets.Unicode()).tag(sync=True)
+    d_model = traitlets.Int(None, allow_none=True).tag(sync=True)
+    layer = traitlets.Int().tag(sync=True)
+    head = traitlets.Int().tag(sync=True)
+    query = traitlets.Int().tag(sync=True)
+    key = traitlets.Int().tag(sync=True)
+    stage = traitlets.Int(3).tag(sync=True)
+    cell = traitlets.Int(9).tag(sync=True)
+    split_by_view = traitlets.Bool().tag(sync=True)
+    merge_by_view = traitlets.Bool().tag(sync=True)
+
+    def __init__(self, weights, tokens, key_tokens=None, *, d_model=None, layer=0, head=0, query=None, key=None):
+        weights = _layers(weights)
+        tokens = _words("tokens", tokens, "q_len", weights.shape[2])
+        key_tokens = tokens if key_tokens is None else _words("key_tokens", key_tokens, "k_len", weights.shape[3])
+        if len(key_tokens) != weights.shape[3]:
+            raise ValueError(
+                f"key_tokens must be given where q_len and k_len differ, got weights of shape {tuple(weights.shape)}"
+            )
+        if d_model is not None and (d_model < 1 or d_model % weights.shape[1]):
+            raise ValueError(f"d_model must be a multiple of the {weights.shape[1]} heads, got {d_model}")
+        self._shape = tuple(weights.shape)
+        places = {"layer": layer, "head": head, "query": self._shape[2] - 1 if query is None else query}
+        for name, place in places.items():
+            self._check_range(name, place)
+        if key is None:
+            key = int(weights[tuple(places.values())].argmax())
+        super().__init__(weights=weights, tokens=tokens, key_tokens=key_tokens, d_model=d_model, key=key, **places)
+
+    def _check_range(self, name, place):
+        size = self._shape[("layer", "head", "query", "key").index(name)]
+        if not 0 <= place < size:
+            raise ValueError(f"{name} must be from 0 to {size - 1}, got {place}")
+        return place
+
+    @traitlets.validate("layer", "head", "query", "key")
+    def _check_place(self, proposal):
+        return self._check_range(proposal.trait.name, proposal.value)
+
+    @traitlets.validate("weights")
+    def _check_weights(self, proposal):
+        weights = _layers(proposal.value)
+        if weights.shape != self._shape:
+            raise ValueError(f"weights must keep their shape {self._shape}, got {tuple(weights.shape)}")
+        return weights
+
+    @traitlets.validate("tokens", "key_tokens")
+    def _check_tokens(self, proposal):
+        name = proposal.trait.name
+        axis, size = ("q_len", self._shape[2]) if name == "tokens" else ("k_len", self._shape[3])
+        return _words(name, proposal.value, axis, size)
+
+    @traitlets.validate("stage", "cell")
+    def _check_picture(self, proposal):
+        name, most = proposal.trait.name, {"stage": STAGES, "cell": CELLS}[proposal.trait.name] - 1
+        if not 0 <= proposal.value <= most:
+            raise ValueError(f"{name} must be from 0 to {most}, got {proposal.value}")
+        return proposal.value
+
+    @property
+    def chosen(self):
+        return self.weights[self.layer, self.head, self.query]
+
+
+def _layers(weights):
+    """The weights as one float32 tensor (layers, heads, q_len, k_len) on the CPU, or an error that says what is wrong."""
+    try:
+        if isinstance(weights, (list, tuple)) and weights and all(isinstance(w, torch.Tensor) for w in weights):
+            layers = [w[0] if w.ndim == 4 and len(w) == 1 else w for w in weights]
+            if len({w.shape for w in layers}) > 1 or layers[0].ndim != 3:
+                shapes = ", ".join(str(tuple(w.shape)) for w in weights)
+                raise ValueError(f"weights of layers must all have one shape (heads, q_len, k_len), got {shapes}")
+            weights = torch.stack([w.detach().cpu() for w in layers])
+        weights = torch.as_tensor(weights).detach().to("cpu", torch.float32)
+    except (TypeError, RuntimeError):
+        raise TypeError(f"weights must be a tensor or a list of tensors, got {type(weights).__name__}") from None
+    if weights.ndim == 3:
+        weights = weights[None]
+    shape = tuple(weights.shape)
+    if weights.ndim != 4 or not weights.numel():
+        raise ValueError(f"weights must have shape (layers, heads, q_len, k_len) with no empty axis, got {shape}")
+    limits = (MOST_LAYERS, MOST_HEADS, MOST_TOKENS, MOST_TOKENS)
+    if any(size > most for size, most in zip(shape, limits)) or math.prod(shape) > MOST_WEIGHTS:
+        raise ValueError(
+            f"weights must be at most {limits} along (layers, heads, q_len, k_len) and {MOST_WEIGHTS} in all, got {shape}"
+        )
+    if not ((weights >= 0) & (weights <= 1.001)).all():  # also false for NaN; half precision may round past 1
+        low, high = weights.min().item(), weights.max().item()
+        raise ValueError(f"weights must be from 0 to 1, as after a softmax, got values from {low:g} to {high:g}")
+    return weights.clamp(max=1)
+
+
+def _words(name, tokens, axis, size):
+    """The tokens as a list of str, as many as the axis has places."""
+    tokens = tokens.split() if isinstance(tokens, str) else list(tokens)
+    if not all(isinstance(token, str) for token in tokens):
+        raise TypeError(f"{name} must be strings, got {tokens!r}")
+    if len(tokens) != size:
+        raise ValueError(f"{name} must be as many as {axis} of the weights, {size}, got {len(tokens)}")
+    return tokens

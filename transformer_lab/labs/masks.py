@@ -1,0 +1,350 @@
+"""The mask lab: which query sees which key, from scores to output, and what the classic mistakes do to it."""
+
+import math
+import re
+
+import torch
+import traitlets
+
+from ..attention import attention_weights
+from ..masks import causal_mask, sliding_window_mask
+from .lab import Lab, script, style
+
+PAD = "<pad>"
+SENTENCE = "the cat sat on the mat"
+SOURCE = "il gatto sedeva sul tappeto"
+MOST_TOKENS, LONGEST_TOKEN, MOST_FEATURES = 12, 16, 256
+D_HEAD, D_VALUE = 4, 2  # of the made-up vectors of typed words
+PRESETS = (
+    "everything",
+    "causal",
+    "padding",
+    "both",
+    "window",
+    "prefix",
+    "encoder",
+    "decoder self",
+    "decoder cross",
+)
+MISTAKES = ("none", "after softmax", "inverted", "times zero", "diagonal", "padded rows", "large negative")
+
+
+class MaskLab(Lab):
+    """Hide keys from queries, cell by cell or by a preset, and see scores, masked scores, weights and output follow.
+
+    Parameters
+    ----------
+    tokens : str or sequence of str, optional
+        The sentence, at most 12 tokens of at most 16 characters; ``<pad>`` is padding. Beside tensors: the names of the
+        queries.
+    preset : str, optional
+        ``"everything"`` (no mask), ``"causal"`` (when left out), ``"padding"``, ``"both"`` (causal and padding),
+        ``"window"``, ``"prefix"``, or a place in a Transformer: ``"encoder"`` (the source sees itself),
+        ``"decoder self"`` (the sentence sees itself), ``"decoder cross"`` (the sentence sees the source).
+    source : str or sequence of str, optional
+        The source sentence, for the encoder and cross-attention. Beside tensors: the names of the keys.
+    query : Tensor or sequence, shape (q_len, d_head), optional
+        Your own tensors, instead of made-up ones for the words: at most 12 rows and 256 features.
+    key : Tensor or sequence, shape (k_len, d_head), optional
+        ``query`` when left out.
+    value : Tensor or sequence, shape (k_len, d_value), optional
+        Without one there is no output.
+    mask : Tensor of bool, shape (q_len, k_len), optional
+        Where to begin: ``True`` where a query may attend.
+    window : int
+        How many tokens a token sees, with the preset ``"window"``: 1 to 12.
+    prefix : int
+        How many tokens all see, with the preset ``"prefix"``: 0 to 12.
+    mistake : str
+        ``"none"``, ``"after softmax"`` (the weights are masked), ``"inverted"``, ``"times zero"`` (scores are
+        multiplied by the mask), ``"diagonal"`` (hidden as well), ``"padded rows"`` (hidden as well), or
+        ``"large negative"`` (-1e9 instead of -inf).
+
+    Attributes
+    ----------
+    mask : Tensor of bool, shape (q_len, k_len)
+        What the reader has set, with no mistake in it. It may be set.
+    query, key, value : Tensor, float32
+        The words' made-up vectors, or your own. The same word has the same vectors.
+    scores : Tensor, shape (q_len, k_len)
+        ``query · keyᵀ / √d_head``, before the mask.
+    weights : Tensor, shape (q_len, k_len)
+        With the mistake that is switched on. A row that sees nothing is all zeros.
+    output : Tensor, shape (q_len, d_value)
+        ``weights · value``; ``None`` without a value.
+
+    Examples
+    --------
+    >>> lab = MaskLab("the cat sat", "causal")
+    >>> lab
+    MaskLab(tokens=('the', 'cat', 'sat'), preset='causal', mistake='none')
+    >>> lab.mask
+    tensor([[ True, False, False],
+            [ True,  True, False],
+            [ True,  True,  True]])
+    """
+
+    _esm = script("masks")
+    _css = style("masks")
+
+    tokens = traitlets.List(traitlets.Unicode()).tag(sync=True)
+    source = traitlets.List(traitlets.Unicode()).tag(sync=True)
+    preset = traitlets.Unicode().tag(sync=True)
+    window = traitlets.Int().tag(sync=True)
+    prefix = traitlets.Int().tag(sync=True)
+    flipped = traitlets.List(traitlets.List(traitlets.Int())).tag(sync=True)  # cells [query, key] unlike the preset's
+    mistake = traitlets.Unicode().tag(sync=True)
+    at = traitlets.List(traitlets.Int()).tag(sync=True)  # the cell that is picked: [query, key]
+    given = traitlets.Dict(allow_none=True, default_value=None).tag(sync=True)  # the reader's own tensors, as lists
+
+    def __init__(
+        self,
+        tokens=None,
+        preset=None,
+        *,
+        source=None,
+        query=None,
+        key=None,
+        value=None,
+        mask=None,
+        window=3,
+        prefix=2,
+        mistake="none",
+    ):
+        given = _given(query, key, value)
+        if given is None:
+            padding = f" {PAD} {PAD}"
+            if tokens is None:
+                tokens = SENTENCE + padding * (preset in ("padding", "both", "decoder self"))
+            if source is None:
+                source = SOURCE + padding * (preset in ("encoder", "decoder cross"))
+        else:
+            tokens = _names(len(given["query"]), "x" if key is None else "q") if tokens is None else tokens
+            if source is None:
+                source = tokens if key is None else _names(len(given["key"]), "k")
+        super().__init__(
+            tokens=_split(tokens),
+            source=_split(source),
+            preset=preset or "causal",
+            window=window,
+            prefix=prefix,
+            flipped=[],
+            mistake=mistake,
+            at=[2, 0],
+            given=given,
+        )
+        if mask is not None:
+            self._set_mask(mask, name_it=preset is None)
+
+    @property
+    def shown(self):
+        """The traits that the lab's text form names: the source where it is used, the cells where they differ."""
+        names = ["tokens"] * (self._sides != (self.source, self.source)) + ["source"] * (self.source in self._sides)
+        return (*names, "preset", *["flipped"] * bool(self.flipped), "mistake")
+
+    @property
+    def offered(self):
+        """The presets that this lab's tokens allow."""
+        if self.given is None:
+            return PRESETS
+        padding = ("padding", "both") if PAD in self.source else ()
+        return ("everything", "causal", *padding, "window", "prefix")
+
+    @property
+    def query(self):
+        return self._vectors("query", self._sides[0], D_HEAD)
+
+    @property
+    def key(self):
+        return self._vectors("key", self._sides[1], D_HEAD)
+
+    @property
+    def value(self):
+        return self._vectors("value", self._sides[1], D_VALUE)
+
+    @property
+    def mask(self):
+        mask = self._preset_mask()
+        for i, j in self.flipped:
+            if 0 <= i < mask.shape[0] and 0 <= j < mask.shape[1]:  # a sentence may have become shorter
+                mask[i, j] ^= True
+        return mask
+
+    @mask.setter
+    def mask(self, mask):
+        self._set_mask(mask)
+
+    @property
+    def scores(self):
+        return self.query @ self.key.T / math.sqrt(self.query.shape[1])
+
+    @property
+    def weights(self):
+        query, key, mask = self.query, self.key, self.mask
+        if self.mistake == "after softmax":
+            return attention_weights(query, key) * mask
+        if self.mistake == "inverted":
+            return attention_weights(query, key, ~mask)
+        if self.mistake == "times zero":
+            return torch.softmax(self.scores * mask, dim=-1)
+        if self.mistake == "large negative":
+            return torch.softmax(self.scores.masked_fill(~mask, -1e9), dim=-1)
+        if self.mistake == "diagonal":
+            q_len, k_len = mask.shape
+            mask = mask & ~torch.ones_like(mask).tril(k_len - q_len).triu(k_len - q_len)
+        if self.mistake == "padded rows":
+            mask = mask & _real(self._sides[0])[:, None]
+        return attention_weights(query, key, mask)
+
+    @property
+    def output(self):
+        return None if self.value is None else self.weights @ self.value
+
+    @property
+    def _sides(self):
+        """The names of the queries and of the keys."""
+        queries = self.source if self.preset == "encoder" else self.tokens
+        across = self.given is not None or self.preset in ("encoder", "decoder cross")
+        return queries, self.source if across else self.tokens
+
+    def _vectors(self, role, words, features):
+        if self.given is None:
+            return torch.tensor([made_up(word, role, features) for word in words])
+        rows = self.given[role]
+        return None if rows is None else torch.tensor(rows, dtype=torch.float32)
+
+    def _preset_mask(self):
+        queries, keys = self._sides
+        q_len, k_len = len(queries), len(keys)
+        if self.preset == "window":
+            return sliding_window_mask(max(q_len, k_len), self.window)[-q_len:, -k_len:].clone()
+        mask = torch.ones(q_len, k_len, dtype=torch.bool)
+        if self.preset in ("causal", "both", "prefix", "decoder self"):
+            mask = causal_mask(q_len, k_len)
+        if self.preset == "prefix":
+            mask = mask | (torch.arange(k_len) < self.prefix)
+        if self.preset in ("padding", "both", "encoder", "decoder self", "decoder cross"):
+            mask = mask & _real(keys)
+        return mask
+
+    def _set_mask(self, mask, name_it=False):
+        shape = tuple(len(side) for side in self._sides)
+        if not isinstance(mask, torch.Tensor):
+            raise TypeError(f"mask must be a tensor of bool, got {type(mask).__name__}")
+        if mask.dtype != torch.bool:
+            raise TypeError(f"mask must be bool, True where a query may attend, got {mask.dtype}")
+        if tuple(mask.shape) != shape:
+            raise ValueError(f"mask must have shape (q_len, k_len), here {shape}, got {tuple(mask.shape)}")
+        mask = mask.cpu()
+        if name_it:
+            patterns = [name for name in ("causal", *PRESETS[:6]) if name in self.offered]
+            for name in (*patterns, "everything"):
+                self.preset = name
+                if torch.equal(self._preset_mask(), mask):
+                    break
+        self.flipped = (mask ^ self._preset_mask()).nonzero().tolist()
+
+    @traitlets.validate("tokens", "source")
+    def _check_tokens(self, proposal):
+        name, tokens = proposal.trait.name, proposal.value
+        if not 1 <= len(tokens) <= MOST_TOKENS:
+            raise ValueError(f"{name} must have from 1 to {MOST_TOKENS} tokens, got {len(tokens)}")
+        for token in tokens:
+            if token.split() != [token] or len(token) > LONGEST_TOKEN:
+                raise ValueError(
+                    f"{name} must be words of 1 to {LONGEST_TOKEN} characters without spaces, got {token!r}"
+                )
+        role = "query" if name == "tokens" else "key"
+        if self.given is not None and len(tokens) != len(self.given[role]):
+            raise ValueError(
+                f"{name} must name the {len(self.given[role])} rows of {role}, got {len(tokens)}: {tuple(tokens)}"
+            )
+        return tokens
+
+    @traitlets.validate("preset")
+    def _check_preset(self, proposal):
+        return _one_of("preset", self.offered, proposal.value)
+
+    @traitlets.validate("mistake")
+    def _check_mistake(self, proposal):
+        return _one_of("mistake", MISTAKES, proposal.value)
+
+    @traitlets.validate("window", "prefix")
+    def _check_length(self, proposal):
+        name, least = proposal.trait.name, 1 if proposal.trait.name == "window" else 0
+        if not least <= proposal.value <= MOST_TOKENS:
+            raise ValueError(f"{name} must be from {least} to {MOST_TOKENS}, got {proposal.value}")
+        return proposal.value
+
+    @traitlets.validate("flipped", "at")
+    def _check_cells(self, proposal):
+        name, cells = proposal.trait.name, proposal.value
+        for cell in cells if name == "flipped" else [cells]:
+            if len(cell) != 2 or min(cell) < 0:
+                raise ValueError(f"{name} must hold [query, key] counted from 0, got {cell}")
+        return cells
+
+
+def made_up(word, role, features):
+    """Numbers from -2 to 2, to one decimal, that depend on the word and the role alone; as in the browser's script."""
+    code = 5728  # of several thousand, one that makes the first sentence lively
+    for letter in role[0] + word:
+        code = (code ^ ord(letter)) * 16777619 % 2**32  # as FNV-1a does
+    numbers = []
+    for _ in range(features):
+        code = (code + 2654435769) % 2**32
+        mixed = (code ^ code >> 16) * 2246822507 % 2**32  # the end of MurmurHash3
+        mixed = (mixed ^ mixed >> 13) * 3266489909 % 2**32
+        numbers.append(((mixed ^ mixed >> 16) % 41 - 20) / 10)
+    return numbers
+
+
+def _split(tokens):
+    """A sentence as tokens: words, and marks by themselves. What is split already stays."""
+    return re.findall(r'[^\s.,;:!?"“”()…]+|[.,;:!?"“”()…]', tokens) if isinstance(tokens, str) else list(tokens)
+
+
+def _names(count, letter):
+    return [f"{letter}{i}" for i in range(count)]
+
+
+def _real(tokens):
+    return torch.tensor([token != PAD for token in tokens])
+
+
+def _one_of(name, options, found):
+    if found not in options:
+        raise ValueError(f"{name} must be one of {', '.join(map(repr, options))}, got {found!r}")
+    return found
+
+
+def _given(query, key, value):
+    """The reader's own tensors as lists, or an error that says what is wrong with them; ``None`` without any."""
+    if query is None:
+        for name, x in (("key", key), ("value", value)):
+            if x is not None:
+                raise ValueError(f"{name} must come with a query, got {name} alone")
+        return None
+    query = _matrix("query", query, "(q_len, d_head)")
+    key = query if key is None else _matrix("key", key, "(k_len, d_head)")
+    if query.shape[1] != key.shape[1]:
+        raise ValueError(f"query and key must share d_head, got {query.shape[1]} and {key.shape[1]}")
+    if value is not None:
+        value = _matrix("value", value, "(k_len, d_value)")
+        if len(value) != len(key):
+            raise ValueError(f"key and value must share k_len, got {len(key)} and {len(value)}")
+        value = value.tolist()
+    return {"query": query.tolist(), "key": key.tolist(), "value": value}
+
+
+def _matrix(name, x, shape):
+    try:
+        x = torch.as_tensor(x, dtype=torch.float32).detach().cpu()
+    except (TypeError, ValueError, RuntimeError):
+        raise TypeError(f"{name} must be a tensor or a sequence of rows of numbers, got {x!r}") from None
+    if x.ndim != 2 or not 1 <= len(x) <= MOST_TOKENS or not 1 <= x.shape[1] <= MOST_FEATURES:
+        limits = f"from 1 to {MOST_TOKENS} rows and 1 to {MOST_FEATURES} features"
+        raise ValueError(f"{name} must have shape {shape}, {limits}, got {tuple(x.shape)}")
+    if not x.isfinite().all():
+        raise ValueError(f"{name} must be finite, got {x[~x.isfinite()][0].item()}")
+    return x

@@ -1,0 +1,219 @@
+"""The normalization lab: a cube of values, and which of them share a mean and a variance."""
+
+import math
+
+import torch
+import traitlets
+
+from ..normalization import standardize
+from .lab import Lab, script, style
+
+AXES = ("batch", "seq", "d_model")
+LARGEST = (4, 6, 6)
+REACH = 100
+MOVED = 0.001  # a change that shows
+NORMS = {"batch": (0, 1), "layer": (2,), "instance": (1,), "group": (1, 2), "rms": (2,)}
+X = (
+    ((1, 5, 3, 3), (2, 6, 2, 6), (0, 4, 4, 8), (3, 3, 1, 5)),
+    ((1, 7, 3, 5), (2, 4, 0, 6), (4, 8, 2, 2), (3, 3, 1, 5)),
+)
+
+
+def _cube():
+    """A trait that holds a float32 tensor, and travels as a list."""
+    return traitlets.Instance(torch.Tensor).tag(
+        sync=True,
+        to_json=lambda x, _: x.tolist(),
+        from_json=lambda x, _: torch.tensor(x, dtype=torch.float32),  # JavaScript writes 1.0 as 1
+    )
+
+
+def _values(name, x):
+    """The values as a float32 tensor of their own, or an error that says what is wrong with them."""
+    try:
+        x = torch.as_tensor(x, dtype=torch.float32).detach().cpu().clone()
+    except (TypeError, ValueError, RuntimeError):
+        raise TypeError(f"{name} must be a tensor or nested sequences of numbers, got {x!r}") from None
+    if x.ndim != 3 or any(not 1 <= size <= most for size, most in zip(x.shape, LARGEST)):
+        raise ValueError(f"{name} must have shape (batch, seq, d_model), at most {LARGEST}, got {tuple(x.shape)}")
+    if not (x.abs() <= REACH).all():  # also false for NaN
+        worst = x.flatten()[x.abs().argmax()].item()
+        raise ValueError(f"{name} must have values from -{REACH} to {REACH}, got {worst:g}")
+    return x
+
+
+class NormalizationLab(Lab):
+    """Choose the axes that share a mean and a variance, disturb one entry, and see which others move.
+
+    Parameters
+    ----------
+    x : Tensor or nested sequences, shape (batch, seq, d_model)
+        At most (4, 6, 6), with values from -100 to 100; small round numbers when left out.
+    norm : {"batch", "layer", "instance", "group", "rms"}
+        Batch norm shares over batch and seq, layer norm over d_model, instance norm over seq, group norm over seq and a
+        group of the features; RMSNorm shares as layer norm does, and leaves the mean where it is.
+    dims : sequence of int, optional
+        Other axes to share than those of ``norm``, of 0 (batch), 1 (seq) and 2 (d_model).
+    n_groups : int, optional
+        Groups of the features, each with its own statistics; must divide d_model. When left out, the fewest that are
+        more than one for group norm, and otherwise one.
+    eps : float
+        Added to the variance before the root.
+    lengths : sequence of int, optional
+        How many tokens of each sentence are real; those behind them are padding, zeros. All when left out.
+    index : sequence of int, optional
+        The entry that is chosen; the first when left out.
+
+    Attributes
+    ----------
+    x, lengths
+        What the reader has made of them.
+    original : Tensor, shape of ``x``
+        The values that the lab began with, without padding: what entries move away from.
+    norm : str or None
+        The norm that the present axes, groups and centring make, if they make one. It can be set.
+    dims, n_groups, center
+        The axes that share, the groups of features, and whether the mean is subtracted.
+    padded : Tensor, shape of ``x``
+        ``x`` with zeros where padding is: what is normalized.
+    normalized : Tensor, shape of ``x``
+    moved : Tensor of bool, shape of ``x``
+        The entries that have moved by 0.001 or more although the reader has changed nothing in their own token.
+
+    Examples
+    --------
+    >>> lab = NormalizationLab(norm="layer")
+    >>> lab
+    NormalizationLab(shape=(2, 4, 4), norm='layer', dims=(2,), n_groups=1)
+    >>> lab.normalized[0, 1]
+    tensor([-1.0000,  1.0000, -1.0000,  1.0000])
+
+    Padding at the end of one sentence moves the numbers of the other, where the norm shares over the batch:
+
+    >>> lab.lengths = [4, 2]
+    >>> lab.moved[0].any(), NormalizationLab(norm="batch", lengths=[4, 2]).moved[0].all()
+    (tensor(False), tensor(True))
+    """
+
+    _esm = script("normalization")
+    _css = style("normalization")
+    shown = ("shape", "norm", "dims", "n_groups")
+
+    x = _cube()
+    original = _cube()
+    lengths = traitlets.List(traitlets.Int()).tag(sync=True)
+    index = traitlets.List(traitlets.Int()).tag(sync=True)
+    dims = traitlets.List(traitlets.Int()).tag(sync=True)
+    n_groups = traitlets.Int().tag(sync=True)
+    center = traitlets.Bool().tag(sync=True)
+    eps = traitlets.Float().tag(sync=True)
+
+    def __init__(self, x=X, norm="layer", *, dims=None, n_groups=None, eps=1e-5, lengths=None, index=None):
+        x = _values("x", x)
+        own = _settings(norm, x.shape[2])
+        super().__init__(
+            original=x,
+            x=x,
+            dims=own["dims"] if dims is None else dims,
+            n_groups=own["n_groups"] if n_groups is None else n_groups,
+            center=own["center"],
+            eps=eps,
+            lengths=[x.shape[1]] * x.shape[0] if lengths is None else lengths,
+            index=[0, min(1, x.shape[1] - 1), min(1, x.shape[2] - 1)] if index is None else index,
+        )
+
+    @traitlets.validate("x", "original")
+    def _check_values(self, proposal):
+        name = proposal.trait.name
+        x = _values(name, proposal.value)
+        if x.shape != self.x.shape or x.shape != self.original.shape:
+            raise ValueError(f"{name} must keep the shape that the lab began with, got {tuple(x.shape)}")
+        return x
+
+    @traitlets.validate("lengths")
+    def _check_lengths(self, proposal):
+        batch, seq, _ = self.shape
+        lengths = proposal.value
+        if len(lengths) != batch or any(not 1 <= length <= seq for length in lengths):
+            raise ValueError(f"lengths must be {batch} numbers from 1 to {seq}, got {tuple(lengths)}")
+        return lengths
+
+    @traitlets.validate("index")
+    def _check_index(self, proposal):
+        index = proposal.value
+        if len(index) != 3 or any(not 0 <= i < size for i, size in zip(index, self.shape)):
+            raise ValueError(f"index must name an entry of shape {self.shape}, got {tuple(index)}")
+        return index
+
+    @traitlets.validate("dims")
+    def _check_dims(self, proposal):
+        dims = sorted(dim % 3 for dim in proposal.value)
+        if any(not -3 <= dim < 3 for dim in proposal.value) or len(set(dims)) != len(dims):
+            raise ValueError(f"dims must be axes of x from -3 to 2, each once, got {tuple(proposal.value)}")
+        return dims
+
+    @traitlets.validate("n_groups")
+    def _check_groups(self, proposal):
+        d_model, n_groups = self.shape[2], proposal.value
+        if n_groups < 1 or d_model % n_groups:
+            raise ValueError(f"n_groups must divide d_model, got {n_groups} and {d_model}")
+        return n_groups
+
+    @traitlets.validate("eps")
+    def _check_eps(self, proposal):
+        if not 0 < proposal.value < math.inf:  # also false for NaN
+            raise ValueError(f"eps must be positive, got {proposal.value}")
+        return proposal.value
+
+    @property
+    def shape(self):
+        return tuple(self.original.shape)
+
+    @property
+    def norm(self):
+        for name, dims in NORMS.items():
+            grouped = 2 in dims and self.n_groups > 1
+            if self.dims == list(dims) and self.center == (name != "rms") and (name == "group" or not grouped):
+                return name
+        return None
+
+    @norm.setter
+    def norm(self, norm):
+        with self.hold_trait_notifications():
+            for name, value in _settings(norm, self.shape[2]).items():
+                setattr(self, name, value)
+
+    @property
+    def padded(self):
+        return self.x.masked_fill(~self._real, 0.0)
+
+    @property
+    def normalized(self):
+        return self._normalize(self.padded)
+
+    @property
+    def moved(self):
+        changed = (self.x != self.original).any(-1, keepdim=True) | ~self._real
+        now, before = (self._normalize(x.double()) for x in (self.padded, self.original))
+        return ~changed & ((now - before).abs() >= MOVED)
+
+    @property
+    def _real(self):
+        """Which tokens are not padding: (batch, seq, 1)."""
+        return (torch.arange(self.shape[1]) < torch.tensor(self.lengths)[:, None])[..., None]
+
+    def _normalize(self, x):
+        # An axis of its own for the groups; and one of size 1, over which everything may be taken.
+        grouped = x.unflatten(2, (self.n_groups, -1))[..., None]
+        dims = (4, *({0: 0, 1: 1, 2: 3}[dim] for dim in self.dims))
+        if self.center:
+            return standardize(grouped, dims, self.eps).view_as(x)
+        return (grouped / (grouped.square().mean(dims, keepdim=True) + self.eps).sqrt()).view_as(x)
+
+
+def _settings(norm, d_model):
+    """The traits that make ``norm``, or an error that names the norms that there are."""
+    if not isinstance(norm, str) or norm not in NORMS:
+        raise ValueError(f"norm must be one of {', '.join(map(repr, NORMS))}, got {norm!r}")
+    fewest = next((n for n in range(2, d_model + 1) if d_model % n == 0), 1)
+    return {"dims": list(NORMS[norm]), "center": norm != "rms", "n_groups": fewest if norm == "group" else 1}
