@@ -236,7 +236,7 @@ function render({ model, el }) {
   const traits = ["weights", "layer", "head", "query", "key"], pictured = ["stage", "cell", "split_by_view", "merge_by_view"];
   const tokens = model.get("tokens"), keyTokens = model.get("key_tokens");
   const { layers, heads, queries, keys } = unpack(model.get("weights"));
-  const own = `${tokens}` === `${keyTokens}`;   // self-attention: those who look are those who are looked at
+  const own = JSON.stringify(tokens) === JSON.stringify(keyTokens);   // self-attention: those who look are those who are looked at
   const pick = (changes) => commit(model, changes);
 
   // The heads of a layer, small.

@@ -51,6 +51,8 @@ class HeadsLab(Lab):
     ----------
     layer, head, query, key : int
         What the reader has chosen.
+    weights : Tensor, float32
+        May be set anew, in the same shape: the lab follows a model while it learns.
     chosen : Tensor, shape (k_len,)
         The weights of the chosen query in the chosen head.
 
@@ -101,7 +103,9 @@ class HeadsLab(Lab):
             self._check_range(name, place)
         if key is None:
             key = int(weights[tuple(places.values())].argmax())
+        self._drawn = False
         super().__init__(weights=weights, tokens=tokens, key_tokens=key_tokens, d_model=d_model, key=key, **places)
+        self._drawn = True
 
     def _check_range(self, name, place):
         size = self._shape[("layer", "head", "query", "key").index(name)]
@@ -120,11 +124,11 @@ class HeadsLab(Lab):
             raise ValueError(f"weights must keep their shape {self._shape}, got {tuple(weights.shape)}")
         return weights
 
-    @traitlets.validate("tokens", "key_tokens")
-    def _check_tokens(self, proposal):
-        name = proposal.trait.name
-        axis, size = ("q_len", self._shape[2]) if name == "tokens" else ("k_len", self._shape[3])
-        return _words(name, proposal.value, axis, size)
+    @traitlets.validate("tokens", "key_tokens", "d_model")
+    def _check_fixed(self, proposal):
+        if self._drawn and proposal.value != getattr(self, proposal.trait.name):
+            raise ValueError(f"{proposal.trait.name} cannot change, got {proposal.value!r}: make a new lab")
+        return proposal.value
 
     @traitlets.validate("stage", "cell")
     def _check_picture(self, proposal):

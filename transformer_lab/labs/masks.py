@@ -122,9 +122,13 @@ class MaskLab(Lab):
             tokens = _names(len(given["query"]), "x" if key is None else "q") if tokens is None else tokens
             if source is None:
                 source = tokens if key is None else _names(len(given["key"]), "k")
+        tokens, source = _split(tokens), _split(source)
+        if given is not None:
+            _check_names("tokens", tokens, "query", given)
+            _check_names("source", source, "key", given)
         super().__init__(
-            tokens=_split(tokens),
-            source=_split(source),
+            tokens=tokens,
+            source=source,
             preset=preset or "causal",
             window=window,
             prefix=prefix,
@@ -254,11 +258,8 @@ class MaskLab(Lab):
                 raise ValueError(
                     f"{name} must be words of 1 to {LONGEST_TOKEN} characters without spaces, got {token!r}"
                 )
-        role = "query" if name == "tokens" else "key"
-        if self.given is not None and len(tokens) != len(self.given[role]):
-            raise ValueError(
-                f"{name} must name the {len(self.given[role])} rows of {role}, got {len(tokens)}: {tuple(tokens)}"
-            )
+        if self.given is not None:
+            _check_names(name, tokens, "query" if name == "tokens" else "key", self.given)
         return tokens
 
     @traitlets.validate("preset")
@@ -306,6 +307,11 @@ def _split(tokens):
 
 def _names(count, letter):
     return [f"{letter}{i}" for i in range(count)]
+
+
+def _check_names(name, tokens, role, given):
+    if len(tokens) != len(given[role]):
+        raise ValueError(f"{name} must name the {len(given[role])} rows of {role}, got {len(tokens)}: {tuple(tokens)}")
 
 
 def _real(tokens):

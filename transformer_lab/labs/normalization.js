@@ -262,7 +262,7 @@ function render({ model, el }) {
 
     const count = near.moved + far.moved, all = near.all + far.all;
     say(question, anything ? "entries of other tokens that moved" : "drag a slider: which norms move other tokens?");
-    say(verdict, anything ? `: ${count} of ${all} entries of other tokens moved` : "");
+    say(verdict, anything ? `: ${count} of ${all} moved in other tokens` : "");
     const entry = `x[${shown.join(", ")}] = ${plain(x[flat])}`;
     const shares = center ? `its mean ${places(mean[flat], 2)} and standard deviation ${places(Math.sqrt(square[flat]), 2)}` : `its root mean square ${places(Math.sqrt(square[flat]), 2)}`;
     say(status, `${entry} shares ${shares} with ${sharers.length ? `${sharers.length} other${sharers.length > 1 ? "s" : ""}: ${others(dims, groups)}` : "no other entry"}. ` +

@@ -62,7 +62,7 @@ class NormalizationLab(Lab):
     lengths : sequence of int, optional
         How many tokens of each sentence are real; those behind them are padding, zeros. All when left out.
     index : sequence of int, optional
-        The entry that is chosen; the first when left out.
+        The entry that is chosen; ``[0, 1, 1]``, where there is one, when left out.
 
     Attributes
     ----------
