@@ -40,7 +40,10 @@ USUAL = (
 )
 MOUNT = re.compile(r'<script src="_static/mount\.js[^>]*></script>')
 STATE = re.compile(r'<script type="application/vnd.jupyter.widget-state\+json">(.*?)</script>', re.DOTALL)
-MAIN = '.tl-knob, [aria-label^="Query at"], input[type=range][aria-label^="Walk"]'
+MAIN = (
+    '.tl-knob, [aria-label^="Query at"], input[type=range][aria-label^="Walk"], '
+    '.tl-matrix[tabindex="0"], .tl-sheet, input[type=range][aria-label^="Value of"]'
+)
 MOVES = 60
 
 # Gives the keyboard to the first lab that has not answered yet, as soon as it is drawn, and notes when it answers.
@@ -162,13 +165,14 @@ def response_time(browser, address, labs):
         if time.monotonic() > deadline:
             sys.exit(f"A lab of {address} does not answer.")
         page.keyboard.press("ArrowRight")
+        page.keyboard.press("ArrowDown")
     answer = page.evaluate("Math.max(...window.answers)")
     page.context.close()
     return answer
 
 
 def path(control):
-    """Where the pointer goes: along the slider, to and fro over a size's values, around the plane."""
+    """Where the pointer goes: along the slider, to and fro over a size's values, over the cells, around the plane."""
     box = control.bounding_box()
     x, y = box["x"] + box["width"] / 2, box["y"] + box["height"] / 2
     for i in range(MOVES + 1):
@@ -177,6 +181,8 @@ def path(control):
             yield x + 90 * math.sin(turn), y
         elif control.evaluate("node => node.tagName") == "INPUT":
             yield box["x"] + 8 + (box["width"] - 16) * i / MOVES, y
+        elif re.search("tl-(matrix|sheet)", control.get_attribute("class") or ""):
+            yield x + (box["width"] / 2 - 8) * math.sin(3 * turn), y + (box["height"] / 2 - 8) * math.cos(turn)
         else:
             yield x - 100 * (1 - math.cos(turn)), y + 100 * math.sin(turn)
 

@@ -194,7 +194,7 @@ let grids = 0;
 function stage(name, title) {
   const formula = h("span", { class: "tl-note" });
   const matrix = h("div", { class: "tl-matrix", role: "grid" });
-  const node = h("div", { class: "tl-stage", "data-stage": name }, h("p", { class: "tl-stage-head" }, h("strong", {}, title), " ", formula), matrix);
+  const node = h("div", { class: "tl-step", "data-stage": name }, h("p", { class: "tl-step-head" }, h("strong", {}, title), " ", formula), matrix);
   const id = `tl-cells-${Date.now().toString(36)}-${grids++}`;
   let rows = [], columns = [], cells = [], looks = [], sums = [], empties = [], rowNames = [], columnNames = [], made = null;
   const place = (row, column) => `grid-area: ${row} / ${column}`;
@@ -293,7 +293,7 @@ function render({ model, el }) {
   let front = "weights";                      // on a narrow page one stage is shown at a time
   const tabs = choice("Stage", names.map((name) => [name, { masked: "masked" }[name] ?? name]), (name) => { front = name; draw(); });
   tabs.node.classList.add("tl-tabs");
-  const stageBox = h("div", { class: "tl-stages" }, tabs.node, names.map((name) => stages[name].node));
+  const stageBox = h("div", { class: "tl-flow" }, tabs.node, names.map((name) => stages[name].node));
 
   const bars = ["right", "wrong"].map((kind) => {
     const strip = h("div", { class: "tl-blend" }), result = h("span", { class: "tl-code" }), label = h("span", { class: "tl-note" });
@@ -305,7 +305,7 @@ function render({ model, el }) {
     h("div", { class: "tl-row", hidden: Boolean(given) }, typed.tokens.node, typed.source.node, padding.node),
     h("div", { class: "tl-row tl-presets" }, h("span", { class: "tl-note" }, "mask"), patterns.node),
     h("div", { class: "tl-row tl-presets", hidden: kinds.length < 7 }, h("span", { class: "tl-note" }, "in a Transformer"), places.node),
-    h("div", { class: "tl-row tl-about" }, about, lengths.window.node, lengths.prefix.node), h("div", { class: "tl-stage-box" }, stageBox),
+    h("div", { class: "tl-row tl-about" }, about, lengths.window.node, lengths.prefix.node), h("div", { class: "tl-flow-box" }, stageBox),
     h("p", { class: "tl-note tl-hint" }, "Click a cell, or drag over several, to hide a key from a query or show it. Arrow keys move, Space switches."), bars[0].node);
   lab.classList.add("tl-masks");
   // What grows with a mistake comes last: no button moves while it is pressed.
@@ -429,7 +429,7 @@ function render({ model, el }) {
     const longest = Math.max(...[...queries, ...keys].map((token) => [...token].length));
     const properties = { "--n": keys.length, "--total": 3 * keys.length + 1 + (output ? Math.min(output[0].length, MOST_OUTPUT) : 0), "--letters": Math.min(Math.max(longest, 3), keys.length > 9 ? 6 : 8) };
     for (const [name, value] of Object.entries(properties)) stageBox.style.setProperty(name, value);
-    stageBox.className = `tl-stages ${keys.length <= 6 ? "tl-six" : keys.length <= 9 ? "tl-nine" : "tl-many"}`;
+    stageBox.className = `tl-flow ${keys.length <= 6 ? "tl-six" : keys.length <= 9 ? "tl-nine" : "tl-many"}`;
     for (const name of names) stages[name].node.classList.toggle("tl-front", name === front);
     // One of the tables takes the keyboard: the one in front.
     for (const [name, { matrix, idOf }] of Object.entries(stages)) {
@@ -469,7 +469,7 @@ function render({ model, el }) {
     say(told, TOLD[mistake][2]);
     say(leak, mistake === "none" ? "" : leakInWords(state, now, i, mistake));
     say(damage, damageInWords(state, now, mistake));
-    verdict.classList.toggle("tl-wrong", mistake !== "none");
+    verdict.classList.toggle("tl-broken", mistake !== "none");
   }
 
   function draw() {

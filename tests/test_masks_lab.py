@@ -1,0 +1,917 @@
+"""The mask lab: its arithmetic against PyTorch and the package, the state kept in Python, and the lab in a browser."""
+
+import itertools
+import json
+import math
+import random
+
+import ipywidgets
+import pytest
+import torch
+import traitlets
+from axe_playwright_python.sync_playwright import Axe
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+from javascript import Engine
+from lab_page import lab_page
+
+import transformer_lab as tl
+from transformer_lab.labs import MaskLab
+from transformer_lab.labs.lab import script, style
+from transformer_lab.labs.masks import MISTAKES, PAD, PRESETS, made_up
+
+LONGEST = "attention is all you need when the words have their own places"
+
+
+@pytest.fixture(scope="module")
+def masks():
+    return Engine("masks")
+
+
+def state_of(lab):
+    """The lab's own traits, as the browser gets them."""
+    names = ("tokens", "source", "preset", "window", "prefix", "flipped", "mistake", "at", "given")
+    return json.loads(json.dumps({name: lab.get_state()[name] for name in names}))
+
+
+def agree(found, expected, atol=1e-6):
+    torch.testing.assert_close(torch.tensor(found, dtype=torch.float64), expected.double(), rtol=1e-6, atol=atol)
+
+
+def flips(draw, lab, count):
+    q_len, k_len = lab.mask.shape
+    cells = list(itertools.product(range(q_len), range(k_len)))
+    return [list(cell) for cell in draw.sample(cells, min(count, len(cells)))]
+
+
+# The arithmetic.
+
+
+@settings(max_examples=150, deadline=None, derandomize=True)
+@given(word=st.text(min_size=1, max_size=16), role=st.sampled_from(("query", "key", "value")))
+@example(word="the", role="query")
+@example(word="😀é", role="value")
+def test_made_up_numbers_are_the_same_on_both_sides(word, role, masks):
+    numbers = made_up(word, role, 4)
+    assert masks("madeUp", word, role, 4) == numbers
+    assert all(-2 <= x <= 2 and round(x, 1) == x for x in numbers)
+
+
+def test_made_up_scores_are_lively():
+    for lab in (MaskLab(preset="everything"), MaskLab(preset="encoder"), MaskLab(preset="decoder cross")):
+        assert 0.2 < lab.weights.amax(dim=-1).mean() < 0.7 and 0.5 < lab.scores.std() < 2
+    lab = MaskLab("the cat and the dog", preset="everything")
+    torch.testing.assert_close(lab.weights[0], lab.weights[3])  # the same word, the same query
+    torch.testing.assert_close(lab.weights[:, 0], lab.weights[:, 3])
+    assert not torch.equal(lab.query, lab.key)
+
+
+def test_presets_are_the_masks_of_the_package(masks):
+    for seq in range(1, 13):
+        sentence = " ".join(LONGEST.split()[:seq])
+        for lengths in range(1, 13):
+            for preset, expected in (
+                ("everything", torch.ones(seq, seq, dtype=torch.bool)),
+                ("causal", tl.causal_mask(seq)),
+                ("window", tl.sliding_window_mask(seq, lengths)),
+                ("prefix", tl.prefix_mask(seq, min(lengths, seq))),
+            ):
+                lab = MaskLab(sentence, preset, window=lengths, prefix=lengths)
+                assert torch.equal(lab.mask, expected)
+                assert masks("compute", state_of(lab))["mask"] == expected.tolist()
+
+
+def test_presets_with_padding_are_those_of_the_package(masks):
+    words = LONGEST.split()
+    for real, padding, queries in ((1, 0, 3), (3, 2, 1), (4, 3, 12), (12, 0, 5), (1, 11, 2)):
+        k_len = real + padding
+        padded, other = words[:real] + [PAD] * padding, words[:queries]
+        hides = tl.padding_mask([real], k_len)[0, 0]
+        for preset, tokens, source, expected in (
+            ("padding", padded, other, hides.expand(k_len, k_len)),
+            ("both", padded, other, tl.causal_mask(k_len) & hides),
+            ("encoder", other, padded, hides.expand(k_len, k_len)),
+            ("decoder self", padded, other, tl.causal_mask(k_len) & hides),
+            ("decoder cross", other, padded, hides.expand(queries, k_len)),
+        ):
+            lab = MaskLab(tokens, preset, source=source)
+            assert torch.equal(lab.mask, expected)
+            assert masks("compute", state_of(lab))["mask"] == expected.tolist()
+
+
+def test_tensors_of_unequal_lengths_stand_at_the_end(masks):
+    for q_len, k_len in itertools.product((1, 3, 7), repeat=2):
+        for preset, more in (("causal", {}), ("window", {"window": 2}), ("prefix", {"prefix": 2})):
+            lab = MaskLab(query=torch.ones(q_len, 2), key=torch.ones(k_len, 2), preset=preset, **more)
+            i, j = torch.arange(q_len)[:, None] + k_len - q_len, torch.arange(k_len)
+            expected = {"causal": j <= i, "window": (j <= i) & (j > i - 2), "prefix": (j <= i) | (j < 2)}[preset]
+            assert torch.equal(lab.mask, expected)
+            assert masks("compute", state_of(lab))["mask"] == expected.tolist()
+            assert preset != "causal" or torch.equal(expected, tl.causal_mask(q_len, k_len))
+
+
+def mistaken(mistake, scores, mask, real_queries):
+    """What each mistake does, once more and in other words: additive masks, float64."""
+    hidden = tl.additive_mask(mask, dtype=torch.float64)
+    q_len, k_len = mask.shape
+    if mistake == "after softmax":
+        return scores.softmax(-1) * mask
+    if mistake == "inverted":
+        return (scores + tl.additive_mask(~mask, dtype=torch.float64)).softmax(-1).nan_to_num(0.0)
+    if mistake == "times zero":
+        return (scores * mask.double()).softmax(-1)
+    if mistake == "large negative":
+        return torch.where(mask, scores, torch.full_like(scores, -1e9)).softmax(-1)
+    if mistake == "diagonal":
+        for i in range(q_len):
+            if 0 <= i + k_len - q_len < k_len:
+                hidden[i, i + k_len - q_len] = -math.inf
+    if mistake == "padded rows":
+        hidden[~real_queries] = -math.inf
+    return (scores + hidden).softmax(-1).nan_to_num(0.0)
+
+
+@pytest.mark.parametrize("mistake", MISTAKES)
+def test_every_stage_agrees_with_the_package(masks, mistake):
+    draw, generator = random.Random(2), torch.Generator().manual_seed(2)
+    labs = [MaskLab(preset=preset, mistake=mistake) for preset in PRESETS]
+    labs += [MaskLab(f"{PAD} {PAD} a b {PAD}", preset, mistake=mistake) for preset in ("causal", "both", "window")]
+    for q_len, k_len, d_head, d_value in ((1, 1, 1, 1), (3, 7, 5, 2), (12, 4, 64, 9), (6, 6, 3, 6)):
+        query, key, value = (
+            torch.randn(*shape, generator=generator) * 3
+            for shape in ((q_len, d_head), (k_len, d_head), (k_len, d_value))
+        )
+        labs.append(MaskLab(query=query, key=key, value=value, mistake=mistake))
+    for lab, count in itertools.product(labs, (0, 5, 144)):
+        lab.flipped = flips(draw, lab, count)
+        found = masks("compute", state_of(lab))
+        mask, query, key, value = lab.mask, lab.query.double(), lab.key.double(), lab.value.double()
+        scores = query @ key.T / query.shape[1] ** 0.5
+        names = lab.source if lab.preset == "encoder" else lab.tokens
+        weights = mistaken(mistake, scores, mask, torch.tensor([name != PAD for name in names]))
+        assert found["mask"] == mask.tolist()
+        agree(found["scores"], scores)
+        agree(found["weights"], weights)
+        agree(found["sums"], weights.sum(-1))
+        agree(found["output"], weights @ value)
+        agree(found["right"]["weights"], tl.attention_weights(query, key, mask))
+        agree(found["right"]["output"], tl.scaled_dot_product_attention(query, key, value, mask))
+        # Python's side computes in float32.
+        agree(found["scores"], lab.scores, atol=1e-5)
+        agree(found["weights"], lab.weights, atol=1e-5)
+        agree(found["output"], lab.output, atol=1e-4)
+        # What is shown as masked scores gives the weights that are shown.
+        masked = torch.tensor([[-math.inf if x is None else x for x in row] for row in found["masked"]])
+        if mistake != "after softmax":
+            agree(found["weights"], masked.double().softmax(-1).nan_to_num(0.0))
+        assert torch.equal(masked == -math.inf, ~torch.tensor(found["sees"]))
+
+
+def test_a_mistake_shows_somewhere():
+    for mistake in MISTAKES[1:]:
+        lab = MaskLab(f"{PAD} the cat {PAD}", "both", mistake=mistake)
+        assert not torch.allclose(lab.weights, MaskLab(lab.tokens, "both").weights)
+
+
+def test_the_words_tell_the_numbers(masks):
+    lab = MaskLab(mistake="after softmax")
+    sides, found = masks("sides", state_of(lab)), masks("compute", state_of(lab))
+    row = lab.weights[2]
+    sees = masks("rowInWords", sides, found, 2, lab.mistake)
+    assert sees == told(lab, 2)
+    without = tl.attention_weights(lab.query, lab.key, torch.arange(6) != 4)
+    assert masks("leakInWords", sides, found, 2, lab.mistake) == (
+        f"“sat” lost {1 - row.sum():.2f} to hidden keys. Without “the” at position 4, which it must not see, "
+        f"it would give {without[2, 2]:.2f} to “sat”, not {row[2]:.2f}. "
+    )
+    assert masks("damageInWords", sides, found, lab.mistake) == "Here 5 rows do not sum to one."
+
+
+def told(lab, i):
+    """The lab's sentence about row ``i``."""
+    names = lab.source if lab.preset == "encoder" else lab.tokens
+    keys = lab.source if lab.preset in ("encoder", "decoder cross") or lab.given else lab.tokens
+    seen, weights = lab.mask[i].nonzero().flatten().tolist(), lab.weights[i]
+    words = [f"“{keys[j]}”" for j in seen]
+    total = f"sum {weights.sum():.2f}."
+    if not seen:
+        rule = "weights 0 and output 0 here, by the course’s rule. A plain softmax gives NaN."
+        return f"“{names[i]}” sees nothing: {rule}"
+    if len(seen) > 6:
+        count = "all" if len(seen) == len(keys) else f"{len(seen)} of"
+        best = max(seen, key=lambda j: weights[j])
+        return f"“{names[i]}” sees {count} {len(keys)} keys, “{keys[best]}” most: weight {weights[best]:.2f}, {total}"
+    listed = " and ".join(filter(None, (", ".join(words[:-1]), words[-1])))
+    verb, noun = "sees" if lab.mistake == "none" else "may see", "weights" if len(seen) > 1 else "weight"
+    return f"“{names[i]}” {verb} {listed}; {noun} {', '.join(f'{weights[j]:.2f}' for j in seen)}, {total}"
+
+
+# What is typed.
+
+
+@settings(max_examples=300, deadline=None, derandomize=True)
+@given(text=st.text(max_size=40) | st.text("ab .,!<pad>\n\t'“”…", max_size=40))
+@example(text="The cat sat. “Why?”")
+@example(text=f"a {PAD} {PAD}")
+@example(text="\ufeff \x85 \x1f")
+def test_a_typed_sentence_is_read_alike_on_both_sides(text, masks):
+    found = masks("parseTokens", text)
+    if "error" in found:
+        assert found.keys() == {"error"} and len(found["error"]) > 10
+        return
+    assert masks("parseTokens", found["text"]) == found
+    lab = MaskLab(found["value"])
+    assert lab.tokens == found["value"] == MaskLab(found["text"]).tokens
+    assert masks("compute", state_of(lab))["mask"] == lab.mask.tolist()
+
+
+@pytest.mark.parametrize(
+    ("text", "error"),
+    [
+        ("", "Type a word or more."),
+        (" \n", "Type a word or more."),
+        ("a " * 14, "At most 12 tokens here; this has 14."),
+        ("x" * 17, f"A token has at most 16 characters here; “{'x' * 16}…” has 17."),
+    ],
+)
+def test_a_sentence_that_does_not_fit_is_answered(masks, text, error):
+    assert masks("parseTokens", text) == {"error": error}
+
+
+# The state in Python.
+
+
+def test_the_mask_is_a_bool_tensor_and_can_be_set():
+    lab = MaskLab()
+    assert lab.mask.dtype == torch.bool and torch.equal(lab.mask, tl.causal_mask(6))
+    lab.set_state({"flipped": [[0, 5], [5, 0]], "at": [0, 5]})  # as the browser does
+    expected = tl.causal_mask(6)
+    expected[0, 5], expected[5, 0] = True, False
+    assert torch.equal(lab.mask, expected)
+    torch.testing.assert_close(lab.weights, tl.attention_weights(lab.query, lab.key, expected))
+    lab.set_state({"tokens": ["the", "cat"]})
+    assert torch.equal(lab.mask, tl.causal_mask(2)), "cells of words that are gone are gone"
+    lab.mask = torch.tensor([[True, True], [False, False]])
+    assert lab.mask.tolist() == [[True, True], [False, False]] and lab.weights[1].tolist() == [0, 0]
+    assert tl.scaled_dot_product_attention(lab.query, lab.key, lab.value, lab.mask).shape == (2, 2)
+    lab.mask[0, 0] = False
+    assert lab.mask[0, 0], "what is read is a copy"
+
+
+def test_a_mask_of_a_preset_gets_its_name():
+    assert MaskLab("a b c", mask=tl.causal_mask(3)).preset == "causal"
+    assert MaskLab("a b c", mask=tl.sliding_window_mask(3, 2), window=2).preset == "window"
+    assert MaskLab(f"a b {PAD}", mask=torch.tensor([[True, True, False]] * 3)).preset == "padding"
+    lab = MaskLab("a b c", mask=torch.eye(3, dtype=torch.bool))
+    assert lab.preset == "everything" and len(lab.flipped) == 6
+    lab = MaskLab("a b c", "causal", mask=torch.eye(3, dtype=torch.bool))
+    assert lab.preset == "causal" and len(lab.flipped) == 3
+
+
+def test_own_tensors_are_used_and_left_alone():
+    query = torch.randn(3, 5, dtype=torch.float64, requires_grad=True)
+    key, value = torch.randn(4, 5), torch.randn(4, 2)
+    before = query.detach().clone()
+    lab = MaskLab(query=query, key=key, value=value)
+    assert query.dtype == torch.float64 and torch.equal(query, before)
+    assert lab.query.dtype == torch.float32 and torch.equal(lab.key, key) and torch.equal(lab.value, value)
+    assert lab.tokens == ["q0", "q1", "q2"] and lab.source == ["k0", "k1", "k2", "k3"]
+    expected = tl.scaled_dot_product_attention(lab.query, key, value, tl.causal_mask(3, 4))
+    torch.testing.assert_close(lab.output, expected)
+    lab = MaskLab(query=[[1, 2], [3, 4]])
+    assert torch.equal(lab.key, lab.query) and lab.value is None and lab.output is None
+    assert lab.tokens == lab.source == ["x0", "x1"]
+    lab = MaskLab(f"I am {PAD}", "both", query=torch.zeros(3, 1))
+    assert lab.mask.tolist() == [[True, False, False], [True, True, False], [True, True, False]]
+
+
+def test_padding_comes_where_a_preset_needs_it():
+    assert PAD in MaskLab(preset="padding").tokens and PAD not in MaskLab().tokens
+    assert PAD in MaskLab(preset="decoder cross").source and PAD not in MaskLab(preset="decoder cross").tokens
+    assert MaskLab("a b", "padding").tokens == ["a", "b"], "a sentence that is given stays"
+
+
+@pytest.mark.parametrize(
+    ("make", "text"),
+    [
+        (lambda: MaskLab("a b."), "MaskLab(tokens=('a', 'b', '.'), preset='causal', mistake='none')"),
+        (
+            lambda: MaskLab(["a", "b"], mask=torch.zeros(2, 2, dtype=torch.bool), mistake="inverted"),
+            "MaskLab(tokens=('a', 'b'), preset='everything', flipped=((0, 0), (0, 1), (1, 0), (1, 1)), "
+            "mistake='inverted')",
+        ),
+        (
+            lambda: MaskLab("a", "decoder cross", source="b c"),
+            "MaskLab(tokens=('a',), source=('b', 'c'), preset='decoder cross', mistake='none')",
+        ),
+        (lambda: MaskLab("a", "encoder", source="b"), "MaskLab(source=('b',), preset='encoder', mistake='none')"),
+    ],
+)
+def test_the_text_form_is_stable(make, text):
+    assert repr(make()) == repr(make()) == text
+
+
+def test_the_state_survives_the_way_to_the_browser_and_back():
+    for make in (MaskLab, lambda: MaskLab(query=torch.ones(2, 3), key=torch.zeros(4, 3))):
+        lab, state = make(), state_of(make())
+        lab.set_state({"preset": "window", "window": 1, "flipped": [[0, 1]], "mistake": "times zero", "at": [1, 1]})
+        assert repr(lab) != repr(make())
+        lab.set_state(state)
+        assert repr(lab) == repr(make()) and torch.equal(lab.weights, make().weights)
+
+
+SHAPE = "query must have shape (q_len, d_head), from 1 to 12 rows and 1 to 256 features, got {}"
+
+
+@pytest.mark.parametrize(
+    ("make", "error", "text"),
+    [
+        (lambda: MaskLab(""), ValueError, "tokens must have from 1 to 12 tokens, got 0"),
+        (lambda: MaskLab("a " * 13), ValueError, "tokens must have from 1 to 12 tokens, got 13"),
+        (lambda: MaskLab(source=[]), ValueError, "source must have from 1 to 12 tokens, got 0"),
+        (
+            lambda: MaskLab(["a b"]),
+            ValueError,
+            "tokens must be words of 1 to 16 characters without spaces, got 'a b'",
+        ),
+        (
+            lambda: MaskLab("x" * 17),
+            ValueError,
+            f"tokens must be words of 1 to 16 characters without spaces, got '{'x' * 17}'",
+        ),
+        (
+            lambda: MaskLab([1, 2]),
+            traitlets.TraitError,
+            "The 'tokens' trait of a MaskLab instance contains an Unicode of a List which expected a unicode string, "
+            "not the int 1.",
+        ),
+        (
+            lambda: MaskLab(preset="strided"),
+            ValueError,
+            f"preset must be one of {', '.join(map(repr, PRESETS))}, got 'strided'",
+        ),
+        (
+            lambda: MaskLab(preset="encoder", query=[[1.0]]),
+            ValueError,
+            "preset must be one of 'everything', 'causal', 'window', 'prefix', got 'encoder'",
+        ),
+        (
+            lambda: MaskLab(mistake="typo"),
+            ValueError,
+            f"mistake must be one of {', '.join(map(repr, MISTAKES))}, got 'typo'",
+        ),
+        (lambda: MaskLab(window=0), ValueError, "window must be from 1 to 12, got 0"),
+        (lambda: MaskLab(prefix=13), ValueError, "prefix must be from 0 to 12, got 13"),
+        (lambda: MaskLab(query="up"), TypeError, "query must be a tensor or a sequence of rows of numbers, got 'up'"),
+        (lambda: MaskLab(query=[1.0]), ValueError, SHAPE.format((1,))),
+        (lambda: MaskLab(query=torch.zeros(13, 1)), ValueError, SHAPE.format((13, 1))),
+        (lambda: MaskLab(query=torch.zeros(1, 0)), ValueError, SHAPE.format((1, 0))),
+        (lambda: MaskLab(query=[[math.nan]]), ValueError, "query must be finite, got nan"),
+        (lambda: MaskLab(query=[[1.0, 2.0]], key=[[1.0]]), ValueError, "query and key must share d_head, got 2 and 1"),
+        (
+            lambda: MaskLab(query=[[1.0]], key=[[1.0], [2.0]], value=[[1.0]]),
+            ValueError,
+            "key and value must share k_len, got 2 and 1",
+        ),
+        (lambda: MaskLab(key=[[1.0]]), ValueError, "key must come with a query, got key alone"),
+        (lambda: MaskLab(value=[[1.0]]), ValueError, "value must come with a query, got value alone"),
+        (
+            lambda: MaskLab("a b", query=[[1.0]]),
+            ValueError,
+            "tokens must name the 1 rows of query, got 2: ('a', 'b')",
+        ),
+        (lambda: MaskLab("a b", mask=[[True]]), TypeError, "mask must be a tensor of bool, got list"),
+        (
+            lambda: MaskLab("a b", mask=torch.ones(2, 2)),
+            TypeError,
+            "mask must be bool, True where a query may attend, got torch.float32",
+        ),
+        (
+            lambda: MaskLab("a b", mask=tl.causal_mask(3)),
+            ValueError,
+            "mask must have shape (q_len, k_len), here (2, 2), got (3, 3)",
+        ),
+    ],
+)
+def test_bad_arguments_are_named(make, error, text):
+    with pytest.raises(error) as raised:
+        make()
+    assert type(raised.value) is error and str(raised.value) == text
+
+
+def test_a_refused_setting_changes_nothing():
+    lab = MaskLab()
+    before = repr(lab)
+    for name, value in (
+        ("tokens", []),
+        ("preset", "?"),
+        ("mistake", ""),
+        ("window", 13),
+        ("flipped", [[1]]),
+        ("at", [-1, 0]),
+        ("mask", torch.ones(1, 1, dtype=torch.bool)),
+    ):
+        with pytest.raises(ValueError):
+            setattr(lab, name, value)
+    assert repr(lab) == before
+
+
+def test_the_script_is_small_and_needs_nothing_else():
+    assert len(script("masks").encode()) <= 60_000 and len(style("masks").encode()) <= 60_000
+    assert script("masks").rstrip().endswith("export default { render };") and script("masks").count("export ") == 1
+    for text in (script("masks").replace("http://www.w3.org/2000/svg", ""), style("masks")):
+        assert not any(word in text for word in ("import ", "require(", "//cdn", "http:", "https:", "@import", "url("))
+
+
+def test_the_lab_composes_like_any_widget():
+    lab, other = MaskLab(), ipywidgets.Text()
+    assert ipywidgets.HBox([lab]).children == (lab,)
+    assert ipywidgets.jslink((lab, "mistake"), (other, "value")).source == (lab, "mistake")
+    ipywidgets.link((lab, "preset"), (other, "value"))
+    other.value = "window"
+    assert torch.equal(lab.mask, tl.sliding_window_mask(6, 3))
+
+
+# In a browser.
+
+
+@pytest.fixture(scope="module")
+def windows(browser):
+    """A window with a mouse and one like a phone's, both with the network off, and what goes wrong in them."""
+    troubles, opened = [], {}
+    for touch in (False, True):
+        page = browser.new_context(offline=True, has_touch=touch, is_mobile=touch).new_page()
+        page.set_default_timeout(5000)
+        page.on("pageerror", lambda error: troubles.append(str(error)))
+        page.on("console", lambda message: troubles.append(message.text) if message.type == "error" else None)
+        opened[touch] = page
+    yield opened, troubles
+    for page in opened.values():
+        page.context.close()
+
+
+@pytest.fixture
+def show(windows, tmp_path):
+    """Opens a page of labs from disk; at the end, nothing may have gone wrong in it."""
+    opened, troubles = windows
+
+    def show(*labs, width=760, theme="light", touch=False):
+        page = opened[touch]
+        page.set_viewport_size({"width": width, "height": 800})
+        file = tmp_path / "labs.html"
+        file.write_text(lab_page(*labs), "utf-8")
+        page.goto(file.as_uri())
+        page.evaluate("theme => { document.documentElement.dataset.theme = theme; }", theme)
+        page.wait_for_function("count => document.querySelectorAll('[data-lab=ready]').length === count", arg=len(labs))
+        return page
+
+    yield show
+    found = list(troubles)
+    troubles.clear()
+    assert not found
+
+
+def button(page, name):
+    return page.get_by_role("button", name=name, exact=True)
+
+
+def status(page, view=0):
+    return page.get_by_role("status").nth(view).inner_text()
+
+
+def square(page, i, j, stage="weights"):
+    return page.locator(f"[data-stage={stage}]:visible .tl-square[data-at='{i} {j}']").first
+
+
+def drawn(page, stage="weights"):
+    """The mask that is drawn: hidden cells are hatched."""
+    rows = page.locator(f"[data-stage={stage}]").first.evaluate("""node => [...node.querySelectorAll('[role=row]')]
+        .map((row) => [...row.querySelectorAll('.tl-square')].map((cell) => !cell.classList.contains('tl-hidden')))""")
+    return torch.tensor(rows)
+
+
+def numbers(page, stage="weights"):
+    rows = page.locator(f"[data-stage={stage}]").first.evaluate("""node => [...node.querySelectorAll('[role=row]')]
+        .map((row) => [...row.querySelectorAll('.tl-square')].map((cell) => cell.textContent.replace('−', '-')))""")
+    return torch.tensor([[float(text.replace("∞", "inf")) if text else 0.0 for text in row] for row in rows])
+
+
+def shows(page, lab):
+    """Whether mask, weights, sums and output on the page are those of ``lab``, to the digits that it shows."""
+    assert torch.equal(drawn(page), lab.mask)
+    assert torch.equal(drawn(page, "masked"), lab.mask)
+    torch.testing.assert_close(numbers(page), lab.weights, rtol=0, atol=0.0051)
+    torch.testing.assert_close(numbers(page, "scores"), lab.scores, rtol=0, atol=0.051)
+    torch.testing.assert_close(numbers(page, "output"), lab.output, rtol=0, atol=0.051)
+    sums = [float(text) for text in page.locator("[data-stage=weights] .tl-sum").all_text_contents()]
+    torch.testing.assert_close(torch.tensor(sums), lab.weights.sum(-1), rtol=0, atol=0.0051)
+
+
+def centre(locator):
+    box = locator.bounding_box()
+    return box["x"] + box["width"] / 2, box["y"] + box["height"] / 2
+
+
+def drag(page, start, end, steps=6):
+    start.scroll_into_view_if_needed()
+    page.mouse.move(*centre(start))
+    page.mouse.down()
+    page.mouse.move(*centre(end), steps=steps)
+    page.mouse.up()
+
+
+def swipe(page, start, end, steps=8):
+    """Drag with one finger."""
+    touch = page.context.new_cdp_session(page)
+    for step in range(steps + 1):
+        x, y = (a + (b - a) * step / steps for a, b in zip(start, end))
+        kind = "touchMove" if step else "touchStart"
+        touch.send("Input.dispatchTouchEvent", {"type": kind, "touchPoints": [{"x": x, "y": y}]})
+    touch.send("Input.dispatchTouchEvent", {"type": "touchEnd", "touchPoints": []})
+    touch.detach()
+
+
+def test_the_first_view_is_right(show):
+    page = show(MaskLab())
+    shows(page, MaskLab())
+    assert status(page) == told(MaskLab(), 2)
+    assert button(page, "causal").get_attribute("aria-pressed") == "true"
+
+
+@pytest.mark.parametrize("preset", PRESETS)
+def test_a_preset_by_its_button(show, preset):
+    page = show(MaskLab())
+    name = {"both": "causal + padding", "decoder self": "decoder: self", "decoder cross": "decoder: cross"}
+    button(page, name.get(preset, preset)).press("Enter")
+    lab = MaskLab(preset=preset)  # the button adds the padding that Python's default has
+    shows(page, lab)
+    assert page.locator("[aria-pressed=true]").first.inner_text() == name.get(preset, preset)
+    fields = page.locator(".tl-field:visible label").all_text_contents()
+    assert fields == {
+        "encoder": ["Source sentence"],
+        "decoder self": ["Target sentence"],
+        "decoder cross": ["Target sentence (the queries)", "Source sentence (the keys)"],
+    }.get(preset, ["Sentence"])
+
+
+def test_window_and_prefix_have_a_length(show):
+    page = show(MaskLab(preset="window"))
+    assert not page.get_by_role("group", name="prefix").is_visible()
+    button(page, "Less window").click()
+    shows(page, MaskLab(preset="window", window=2))
+    button(page, "prefix").click()
+    for _ in range(3):
+        button(page, "More prefix").click()
+    shows(page, MaskLab(preset="prefix", prefix=5))
+    assert "the first 5 tokens" in page.locator(".tl-about").inner_text()
+
+
+@pytest.mark.parametrize("stage", ["scores", "masked", "weights"])
+def test_a_click_switches_a_cell(show, stage):
+    page, lab = show(MaskLab()), MaskLab()
+    square(page, 1, 4, stage).click()
+    lab.flipped = [[1, 4]]
+    shows(page, lab)
+    assert status(page) == told(lab, 1)
+    assert page.locator(".tl-about").inner_text() == "Your own mask: 1 cell is not as in “causal”."
+    assert page.get_by_role("group", name="Mask", exact=True).locator("[aria-pressed=true]").count() == 0
+    square(page, 1, 4, stage).click()
+    shows(page, MaskLab())
+    assert button(page, "causal").get_attribute("aria-pressed") == "true", "the name comes back with the mask"
+    square(page, 1, 4, stage).click()
+    button(page, "causal").click()
+    shows(page, MaskLab())
+
+
+@pytest.mark.parametrize("steps", [1, 2, 12])
+def test_a_drag_paints_all_on_its_way(show, steps):
+    page, lab = show(MaskLab(preset="everything")), MaskLab(preset="everything")
+    drag(page, square(page, 1, 0), square(page, 1, 5), steps)
+    drag(page, square(page, 0, 3, "masked"), square(page, 5, 3, "masked"), steps)
+    lab.flipped = [[0, 3], *([1, j] for j in range(6)), *([i, 3] for i in range(2, 6))]
+    shows(page, lab)
+    drag(page, square(page, 1, 1), square(page, 1, 2), steps)  # from a hidden cell, a drag shows
+    lab.flipped = [cell for cell in lab.flipped if cell not in ([1, 1], [1, 2])]
+    square(page, 5, 5).hover()  # the button is up: nothing is painted any more
+    shows(page, lab)
+
+
+def test_pointing_picks_a_row_and_changes_nothing(show):
+    page, lab = show(MaskLab()), MaskLab()
+    for i, stage in ((4, "scores"), (1, "output"), (5, "weights")):
+        square(page, i, 1, stage).hover()
+        assert status(page) == told(lab, i)
+    shows(page, lab)
+
+
+def test_the_keyboard_moves_and_switches(show):
+    page, lab = show(MaskLab()), MaskLab()
+    grid = page.locator("[role=grid][tabindex='0']")
+    assert grid.count() == 1, "the tables are one stop for Tab"
+    grid.focus()
+    for key in (
+        "ArrowDown",
+        "ArrowRight",
+        "ArrowRight",
+        "Space",
+        "End",
+        "Enter",
+        "ArrowDown",
+        "ArrowDown",
+        "ArrowDown",
+    ):
+        page.keyboard.press(key)
+    lab.flipped = [[3, 2], [3, 5]]
+    shows(page, lab)
+    assert status(page) == told(lab, 5)
+    active = page.locator(f"#{grid.get_attribute('aria-activedescendant')}")
+    assert active.get_attribute("aria-label") == f"mat, mat: {lab.weights[5, 5]:.2f}"
+    page.keyboard.press("Home")
+    page.keyboard.press("Space")
+    assert active.get_attribute("aria-label") != square(page, 5, 0).get_attribute("aria-label") == "mat, the: hidden, 0"
+
+
+def test_tab_reaches_every_control_and_shows_where_it_is(show):
+    page = show(MaskLab(preset="window"))
+    controls = page.locator(".tl-lab :is(button, input, [tabindex='0']):not(:disabled):visible").evaluate_all(
+        "nodes => nodes.map((node, i) => { node.dataset.control = i; return String(i); })"
+    )
+    reached = []
+    for _ in controls:
+        page.keyboard.press("Tab")
+        reached.append(page.evaluate("document.activeElement.dataset.control"))
+        style = "(({ outlineStyle, outlineWidth }) => [outlineStyle, parseFloat(outlineWidth)])"
+        line, width = page.evaluate(f"{style}(getComputedStyle(document.activeElement))")
+        assert line != "none" and width >= 2
+    assert reached == controls
+
+
+def test_a_row_that_sees_nothing_is_called_out(show):
+    page, lab = show(MaskLab("the cat sat")), MaskLab("the cat sat")
+    square(page, 0, 0).click()
+    lab.flipped = [[0, 0]]
+    shows(page, lab)
+    assert status(page) == told(lab, 0)
+    assert page.locator(".tl-empty:visible").all_text_contents() == ["sees nothing"]
+    assert (
+        "The row of “the” sees nothing. No weights sum to one there: the course gives zeros, a plain softmax NaN."
+        in (page.locator(".tl-verdict-box").inner_text())
+    )
+    assert math.isnan(lab.scores[0].masked_fill(~lab.mask[0], -math.inf).softmax(-1)[0])
+    assert page.locator(".tl-blend").first.inner_text() == "nothing"
+
+
+MISTAKEN = {
+    "after softmax": ("after the softmax", "softmax, then × mask", "Here 5 rows do not sum to one."),
+    "inverted": ("inverted", "seen → −∞", "1 row is all −∞."),
+    "times zero": ("scores × 0", "hidden → 0", "hidden cells get weight, up to 0."),
+    "diagonal": ("diagonal too", "hidden, itself → −∞", "Here 1 row is all −∞."),
+    "padded rows": ("padded rows too", "hidden, padded rows → −∞", "no query is padding. Add some."),
+    "large negative": ("−10⁹, not −∞", "hidden → −10⁹", "no row is empty. Hide a whole row."),
+}
+
+
+@pytest.mark.parametrize("mistake", MISTAKEN)
+def test_a_mistake_shows_what_it_breaks(show, mistake):
+    page, lab = show(MaskLab()), MaskLab(mistake=mistake)
+    name, formula, damage = MISTAKEN[mistake]
+    place = button(page, name).bounding_box()
+    button(page, name).click()
+    assert button(page, name).bounding_box() == place, "a button stays where it is when it is pressed"
+    shows(page, lab)
+    assert formula in page.locator(".tl-flow").inner_text()
+    box = page.locator(".tl-verdict-box").inner_text()
+    assert damage in box and status(page) == told(lab, 2)
+    hidden = lab.weights[2] * ~lab.mask[2]
+    if hidden.any():
+        word = lab.tokens[int(hidden.argmax())]
+        assert f"“sat” gives {hidden.max():.2f} to “{word}”" in box and "which it must not see" in box
+    wrong = page.locator("[data-stage=weights] .tl-hidden.tl-leak").count()
+    assert wrong == int(((lab.weights * ~lab.mask) >= 0.005).sum())
+    off = page.locator("[data-stage=weights] .tl-sum.tl-alarm").count()
+    assert off == int(((lab.weights.sum(-1) - 1).abs() >= 0.005).sum())
+    assert page.locator(".tl-blend:visible").count() == 2
+    button(page, "none").click()
+    assert page.locator(".tl-blend:visible").count() == 1
+    shows(page, MaskLab())
+
+
+def test_mistakes_that_need_padding_or_an_empty_row_show_there(show):
+    lab = MaskLab(preset="padding", mistake="padded rows")
+    page = show(lab)
+    shows(page, lab)
+    assert "Here 2 rows are all −∞." in page.locator(".tl-verdict-box").inner_text()
+    square(page, 6, 0).hover()
+    assert status(page).startswith("“<pad>” should see 6 keys, but all its scores are −∞")
+    lab = MaskLab("a b c", mask=torch.zeros(3, 3, dtype=torch.bool), mistake="large negative")
+    shows(show(lab), lab)
+    assert numbers(page).unique().tolist() == pytest.approx([0.33])
+    assert "“c” gives 0.33 to “a”, which it must not see." in page.locator(".tl-verdict-box").inner_text()
+
+
+def test_a_sentence_is_typed(show):
+    page = show(MaskLab())
+    field = page.get_by_label("Sentence", exact=True)
+    field.fill("Dogs bite, men do not!")
+    shows(page, MaskLab("Dogs bite , men do not !"))
+    assert field.input_value() == "Dogs bite, men do not!", "what is typed stays as it is typed"
+    square(page, 0, 2).click()
+    field.fill("Dogs bite, men")
+    lab = MaskLab("Dogs bite , men")
+    lab.flipped = [[0, 2]]
+    shows(page, lab)
+    field.fill(f"Dogs {PAD} bite")
+    button(page, "padding").click()
+    shows(page, MaskLab(f"Dogs {PAD} bite", "padding"))
+
+
+@pytest.mark.parametrize(
+    ("typed", "message"),
+    [
+        (" ", "Type a word or more."),
+        (LONGEST + " and more", "At most 12 tokens here; this has 14."),
+        ("antidisestablishmentarianism", "A token has at most 16 characters here"),
+    ],
+)
+def test_nonsense_is_answered_beside_the_field_and_nothing_is_lost(show, typed, message):
+    page = show(MaskLab(mistake="times zero"))
+    shown = page.locator(".tl-lab > :not(.tl-row)").evaluate_all("nodes => nodes.map((node) => node.outerHTML)")
+    field = page.get_by_label("Sentence", exact=True)
+    field.fill(typed)
+    complaint = page.locator(f"#{field.get_attribute('aria-describedby').split()[0]}")
+    assert complaint.is_visible() and complaint.inner_text().startswith(message)
+    assert field.get_attribute("aria-invalid") == "true"
+    assert page.locator(".tl-lab > :not(.tl-row)").evaluate_all("nodes => nodes.map((node) => node.outerHTML)") == shown
+    button(page, "Reset").click()
+    assert field.input_value() == "the cat sat on the mat" and complaint.inner_text() == ""
+
+
+def test_what_is_typed_is_text_and_never_markup(show):
+    page = show(MaskLab())
+    page.get_by_label("Sentence", exact=True).fill("<b>x</b> <img/src=x>")
+    assert page.locator(".tl-lab :is(b, img)").count() == 0
+    assert "<img/src=x>" in page.locator(".tl-lab").inner_text()
+
+
+def test_padding_is_added_and_taken_away(show):
+    page = show(MaskLab("a b", "both"))
+    more, less = button(page, "More padding"), button(page, "Less padding")
+    assert less.is_disabled()
+    for _ in range(10):
+        more.click()
+    assert more.is_disabled()
+    shows(page, MaskLab(["a", "b"] + [PAD] * 10, "both"))
+    less.click()
+    assert page.get_by_label("Sentence", exact=True).input_value() == f"a b{f' {PAD}' * 9}"
+    page.get_by_label("Sentence", exact=True).fill(PAD)
+    assert less.is_disabled(), "one token stays"
+    shows(page, MaskLab(PAD, "both"))
+    button(page, "decoder: cross").click()
+    more.click()
+    source = page.get_by_label("Source sentence (the keys)", exact=True)
+    assert source.input_value() == f"il gatto sedeva sul tappeto {PAD} {PAD} {PAD}", "in cross-attention, of the keys"
+
+
+def test_own_tensors_in_the_page(show):
+    generator = torch.Generator().manual_seed(0)
+    query, key, value = (torch.randn(*shape, generator=generator) for shape in ((3, 8), (5, 8), (5, 3)))
+    lab = MaskLab(query=query, key=key, value=value)
+    page = show(lab)
+    shows(page, lab)
+    assert status(page) == told(lab, 2) and not page.locator(".tl-field").first.is_visible()
+    assert "query (3, 8), key (5, 8), value (5, 3)" in page.locator(".tl-lab").inner_text()
+    offered = page.locator(".tl-choice[aria-label=Mask] button").all_text_contents()
+    assert tuple(offered) == lab.offered
+    assert not page.get_by_role("group", name="Place in a Transformer").is_visible()
+    page = show(MaskLab(query=query))
+    assert page.locator("[data-stage=output]").count() == 0 and ", no value." in page.locator(".tl-lab").inner_text()
+    wide = MaskLab(query=query, value=torch.ones(3, 16))
+    page = show(wide)
+    assert page.locator("[data-stage=output] .tl-square").count() == 3 * 4
+    assert "(1.00, 1.00, 1.00, 1.00, …)" in page.locator(".tl-lab").inner_text()
+
+
+def test_reset_puts_everything_back(show):
+    page = show(MaskLab())
+    shown = page.locator(".tl-lab").inner_html()
+    button(page, "decoder: cross").click()
+    drag(page, square(page, 0, 0), square(page, 2, 2))
+    button(page, "scores × 0").click()
+    page.get_by_label("Source sentence (the keys)", exact=True).fill("uno due")
+    button(page, "window").click()
+    button(page, "More window").click()
+    page.get_by_label("Sentence", exact=True).fill("one two three")
+    assert page.locator(".tl-lab").inner_html() != shown
+    button(page, "Reset").click()
+    shows(page, MaskLab())
+    assert page.locator(".tl-lab").inner_html() == shown
+
+
+def test_two_views_of_one_lab_stay_in_step(show):
+    lab = MaskLab()
+    page = show(lab, lab)
+    square(page, 3, 5).click()
+    lab.flipped = [[3, 5]]
+    assert status(page) == status(page, 1) == told(lab, 3)
+
+
+# By finger, and where it is narrow.
+
+
+def test_a_phone_shows_one_stage_at_a_time_and_a_finger_paints(show):
+    page, lab = show(MaskLab(preset="everything"), width=360, touch=True), MaskLab(preset="everything")
+    assert page.locator(".tl-step:visible").count() == 1
+    for stage in ("masked", "weights"):
+        button(page, stage).tap()
+        assert page.locator(".tl-step:visible").get_attribute("data-stage") == stage
+        assert page.locator("[role=grid][tabindex='0']:visible").count() == 1
+    square(page, 0, 1).scroll_into_view_if_needed()
+    top = page.evaluate("scrollY")
+    swipe(page, centre(square(page, 0, 1)), centre(square(page, 4, 5)), steps=4)
+    lab.flipped = [[i, i + 1] for i in range(5)]
+    assert torch.equal(drawn(page), lab.mask) and page.evaluate("scrollY") == top, "painting does not scroll"
+    square(page, 5, 0).tap()
+    lab.flipped = [*lab.flipped, [5, 0]]
+    assert torch.equal(drawn(page), lab.mask) and status(page) == told(lab, 5)
+
+
+@pytest.mark.parametrize("place", [".tl-hint", ".tl-key-name", ".tl-query-name", ".tl-sum", ".tl-blend", ".tl-status"])
+def test_a_finger_beside_the_cells_scrolls_the_page(show, place):
+    page = show(MaskLab(), MaskLab(), width=360, touch=True)
+    target = page.locator(f"{place}:visible").first
+    target.scroll_into_view_if_needed()
+    top = page.evaluate("scrollY")
+    x, y = centre(target)
+    swipe(page, (x, y), (x, y + (120 if y < 400 and top > 120 else -120)))
+    page.wait_for_function("top => Math.abs(scrollY - top) > 60", arg=top)
+
+
+STATES = [
+    lambda: MaskLab(LONGEST, "window", window=4),
+    lambda: MaskLab("w" * 16 + " " + "x" * 16 + f" {PAD}" * 10, "decoder self", mistake="inverted"),
+    lambda: MaskLab(f"{PAD} {PAD} the cat sat", "both", mistake="times zero"),
+    lambda: MaskLab("a b", mask=torch.zeros(2, 2, dtype=torch.bool), mistake="large negative"),
+    lambda: MaskLab(preset="decoder cross", mistake="after softmax"),
+    lambda: MaskLab("a", query=torch.ones(1, 256) * 1e6, key=torch.ones(12, 256), value=torch.ones(12, 40) * -1e4),
+]
+
+
+@pytest.mark.parametrize("width", [320, 360, 480, 620, 700, 760, 1000])
+def test_the_lab_fits_where_it_stands(show, width):
+    page = show(MaskLab(), *(state() for state in STATES), width=width)
+    assert page.evaluate("document.documentElement.scrollWidth") == width
+    wide = page.locator(".tl-lab *").evaluate_all(
+        """(nodes, edge) => nodes
+        .filter((node) => node.getBoundingClientRect().right > edge && !node.closest('.tl-matrix, .tl-blend'))
+        .map((node) => node.outerHTML.slice(0, 90))""",
+        width - 12,
+    )
+    assert not wide
+    if width >= 360:
+        scrolled = page.locator(".tl-matrix:visible").evaluate_all(
+            "nodes => nodes.filter((node) => node.scrollWidth > node.clientWidth + 1).length"
+        )
+        assert scrolled == 0, "up to 12 tokens are seen at once"
+    moving = page.locator(".tl-lab, .tl-lab *").evaluate_all("""nodes => nodes
+        .flatMap((node) => [null, '::before', '::after'].map((part) => getComputedStyle(node, part)))
+        .filter((style) => style.animationName !== 'none' || parseFloat(style.transitionDuration) > 0).length""")
+    assert moving == 0
+
+
+def test_rows_of_all_stages_are_level(show):
+    page = show(MaskLab())
+    tops = {stage: square(page, 3, 0, stage).bounding_box()["y"] for stage in ("scores", "masked", "weights", "output")}
+    assert len(set(tops.values())) == 1, tops
+
+
+@pytest.mark.parametrize("theme", ["light", "dark"])
+@pytest.mark.parametrize("width", [360, 760])
+def test_axe_finds_nothing(show, theme, width):
+    page = show(MaskLab(), *(state() for state in STATES), theme=theme, width=width)
+    page.locator(".tl-input").first.fill("")
+    button(page, "inverted").first.click()
+    found = Axe().run(page).response["violations"]
+    assert not [(rule["id"], node["html"][:120], node["failureSummary"]) for rule in found for node in rule["nodes"]]
+
+
+def test_a_drag_follows_within_a_frame(show):
+    page = show(MaskLab(LONGEST, "everything", mistake="times zero"))
+    page.locator("[data-stage=weights]").scroll_into_view_if_needed()
+    middles = [centre(cell) for cell in page.locator("[data-stage=weights] .tl-square").all()]
+    session = page.context.new_cdp_session(page)
+    session.send("Performance.enable", {"timeDomain": "threadTicks"})  # what the page works, whatever else runs here
+
+    def worked():
+        found = {metric["name"]: metric["value"] for metric in session.send("Performance.getMetrics")["metrics"]}
+        return sum(found[name] for name in ("ScriptDuration", "RecalcStyleDuration", "LayoutDuration"))
+
+    page.mouse.move(*middles[0])
+    page.mouse.down()
+    before = worked()
+    for middle in middles[1:]:
+        page.mouse.move(*middle)
+    each = (worked() - before) / len(middles[1:])
+    page.mouse.up()
+    session.detach()
+    assert drawn(page).sum() == 0, "the drag went over every cell"
+    assert 0 < each < 0.016
