@@ -1,4 +1,4 @@
-"""What several test files share: the scripts of tools/, and an installed browser."""
+"""What several test files share: the scripts of tools/, an installed browser, and pages of labs in it."""
 
 import os
 import shutil
@@ -6,6 +6,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from lab_page import lab_page
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tools"))
 
@@ -30,3 +31,41 @@ def browser():
         )
         yield browser
         browser.close()
+
+
+@pytest.fixture(scope="module")
+def windows(browser):
+    """A browser's window with a mouse, one like a phone's, both with the network off, and what goes wrong in them."""
+    troubles, opened = [], {}
+    for touch in (False, True):
+        page = browser.new_context(offline=True, has_touch=touch, is_mobile=touch).new_page()
+        page.set_default_timeout(5000)
+        page.on("pageerror", lambda error: troubles.append(str(error)))
+        page.on("console", lambda message: troubles.append(message.text) if message.type == "error" else None)
+        page.on("request", lambda r: None if r.url.startswith(("file:", "blob:", "data:")) else troubles.append(r.url))
+        opened[touch] = page
+    yield opened, troubles
+    for page in opened.values():
+        page.context.close()
+
+
+@pytest.fixture
+def show(windows, tmp_path):
+    """Opens a page of labs from disk; at the end, nothing may have gone wrong in it."""
+    opened, troubles = windows
+
+    def show(*labs, width=760, theme="light", touch=False, change=lambda html: html):
+        page = opened[touch]
+        page.set_viewport_size({"width": width, "height": 800})
+        page.emulate_media(color_scheme="light")
+        file = tmp_path / "labs.html"
+        file.write_text(change(lab_page(*labs)), "utf-8")
+        page.goto(file.as_uri())
+        page.evaluate("theme => { document.documentElement.dataset.theme = theme; }", theme)
+        page.wait_for_function("count => document.querySelectorAll('[data-lab]').length === count", arg=len(labs))
+        return page
+
+    yield show
+    found = list(troubles)
+    troubles.clear()
+    assert not found

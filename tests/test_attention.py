@@ -4,33 +4,12 @@ import math
 
 import pytest
 import torch
-from hypothesis import given, settings
+from agreement import DEVICE, DTYPES, agree, agree_in_gradient, gradients, normal, quick, says
+from hypothesis import given
 from hypothesis import strategies as st
 from torch.nn import functional as F
 
 import transformer_lab as tl
-
-DEVICE = tl.device()
-# Largest difference that rounding explains, as a share of the largest number.
-TOLERANCE = {torch.float64: 1e-12, torch.float32: 1e-5, torch.float16: 5e-3, torch.bfloat16: 4e-2}
-DTYPES = list(TOLERANCE)
-quick = settings(max_examples=150, deadline=None, derandomize=True)
-
-
-def agree(found, expected):
-    """Demand equality up to the rounding of ``found``'s dtype."""
-    assert found.shape == expected.shape
-    expected = expected.to("cpu", torch.float64)
-    if found.numel():
-        atol = TOLERANCE[found.dtype] * max(1.0, expected.abs().max().item())
-        torch.testing.assert_close(found.to("cpu", torch.float64), expected, rtol=0, atol=atol)
-
-
-def normal(*shape, seed, dtype=torch.float32, contiguous=True):
-    """Random numbers drawn on the CPU, so that every device gets the same ones."""
-    generator = torch.Generator().manual_seed(seed)
-    x = torch.randn(*shape, 2, generator=generator, dtype=torch.float64).to(DEVICE, dtype)[..., 0]
-    return (x.contiguous() if contiguous else x).requires_grad_()
 
 
 def loop(query, key, value, mask=None, is_causal=False, scale=None):
@@ -58,18 +37,6 @@ def loop(query, key, value, mask=None, is_causal=False, scale=None):
 def loop_weights(query, key, mask=None, scale=None):
     """The weights by the same loop: attention to values that are the rows of the identity."""
     return loop(query, key, torch.eye(key.shape[-2]), mask, scale=scale)
-
-
-def gradients(output, inputs):
-    weights = normal(*output.shape, seed=99, dtype=torch.float64).detach()
-    return torch.autograd.grad(
-        output, inputs, weights.to(output.device, output.dtype), retain_graph=True, allow_unused=True
-    )
-
-
-def agree_in_gradient(found, expected, inputs):
-    for one, other, x in zip(gradients(found, inputs), gradients(expected, inputs), inputs):
-        agree(torch.zeros_like(x) if one is None else one, torch.zeros_like(x) if other is None else other)
 
 
 @st.composite
@@ -514,9 +481,3 @@ def test_weights_name_what_is_wrong(arguments, options, error, text):
 @pytest.mark.parametrize(("call", "error", "text"), WRONG_ELSEWHERE)
 def test_the_rest_names_what_is_wrong(call, error, text):
     says(call, error, text)
-
-
-def says(call, error, text):
-    with pytest.raises(error) as raised:
-        call()
-    assert type(raised.value) is error and str(raised.value) == text

@@ -5,7 +5,6 @@ import re
 import pytest
 import torch
 from axe_playwright_python.sync_playwright import Axe
-from lab_page import lab_page
 
 from transformer_lab.labs import BroadcastingLab, LookupLab, StridesLab
 
@@ -23,44 +22,6 @@ STATES = [
     lambda: BroadcastingLab((2, 1, 3, 4, 1, 2, 3, 1), (10**9,)),
     lambda: LookupLab((2, -2), [(2, -2), (-2, 2)], [(-2, -2), (2, -2)], labels=["a long name", "b"], temperature=100),
 ]
-
-
-@pytest.fixture(scope="module")
-def windows(browser):
-    """A browser's window with a mouse, one like a phone's, both with the network off, and what goes wrong in them."""
-    troubles, opened = [], {}
-    for touch in (False, True):
-        page = browser.new_context(offline=True, has_touch=touch, is_mobile=touch).new_page()
-        page.set_default_timeout(5000)
-        page.on("pageerror", lambda error: troubles.append(str(error)))
-        page.on("console", lambda message: troubles.append(message.text) if message.type == "error" else None)
-        page.on("request", lambda r: None if r.url.startswith(("file:", "blob:", "data:")) else troubles.append(r.url))
-        opened[touch] = page
-    yield opened, troubles
-    for page in opened.values():
-        page.context.close()
-
-
-@pytest.fixture
-def show(windows, tmp_path):
-    """Opens a page of labs from disk; at the end, nothing may have gone wrong in it."""
-    opened, troubles = windows
-
-    def show(*labs, width=760, theme="light", touch=False, change=lambda html: html):
-        page = opened[touch]
-        page.set_viewport_size({"width": width, "height": 800})
-        page.emulate_media(color_scheme="light")
-        file = tmp_path / "labs.html"
-        file.write_text(change(lab_page(*labs)), "utf-8")
-        page.goto(file.as_uri())
-        page.evaluate("theme => { document.documentElement.dataset.theme = theme; }", theme)
-        page.wait_for_function("count => document.querySelectorAll('[data-lab]').length === count", arg=len(labs))
-        return page
-
-    yield show
-    found = list(troubles)
-    troubles.clear()
-    assert not found
 
 
 def status(page, view=0):

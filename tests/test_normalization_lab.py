@@ -9,7 +9,6 @@ import pytest
 import torch
 from axe_playwright_python.sync_playwright import Axe
 from javascript import Engine
-from lab_page import lab_page
 from torch.nn import functional as F
 
 import transformer_lab as tl
@@ -301,42 +300,6 @@ def test_the_shape_stays():
 
 
 # In a browser.
-
-
-@pytest.fixture(scope="module")
-def windows(browser):
-    troubles, opened = [], {}
-    for touch in (False, True):
-        page = browser.new_context(offline=True, has_touch=touch, is_mobile=touch).new_page()
-        page.set_default_timeout(5000)
-        page.on("pageerror", lambda error: troubles.append(str(error)))
-        page.on("console", lambda message: troubles.append(message.text) if message.type == "error" else None)
-        page.on("request", lambda r: None if r.url.startswith(("file:", "blob:", "data:")) else troubles.append(r.url))
-        opened[touch] = page
-    yield opened, troubles
-    for page in opened.values():
-        page.context.close()
-
-
-@pytest.fixture
-def show(windows, tmp_path):
-    """Opens a page of labs from disk; at the end, nothing may have gone wrong in it."""
-    opened, troubles = windows
-
-    def show(*labs, width=760, theme="light", touch=False):
-        page = opened[touch]
-        page.set_viewport_size({"width": width, "height": 800})
-        file = tmp_path / "labs.html"
-        file.write_text(lab_page(*labs), "utf-8")
-        page.goto(file.as_uri())
-        page.evaluate("theme => { document.documentElement.dataset.theme = theme; }", theme)
-        page.wait_for_function("count => document.querySelectorAll('[data-lab=ready]').length === count", arg=len(labs))
-        return page
-
-    yield show
-    found = list(troubles)
-    troubles.clear()
-    assert not found
 
 
 OUTLIER, PADDING = "Value of the chosen entry", "Padding at the end of the sentence"

@@ -241,7 +241,8 @@ def _begin_from_torch(cls, module, kind):
     """A layer with copies of all that both of PyTorch's layers have: feed-forward, two norms, options."""
     if not isinstance(module, kind):
         raise TypeError(f"module must be a torch.nn.{kind.__name__}, got {type(module).__name__}")
-    dropouts = {part.p for part in module.modules() if isinstance(part, nn.Dropout)} | {module.self_attn.dropout}
+    dropouts = {part.p for part in module.modules() if isinstance(part, nn.Dropout)}
+    dropouts |= {part.dropout for part in module.modules() if isinstance(part, nn.MultiheadAttention)}
     if len(dropouts) > 1:
         raise ValueError(f"module must have one dropout for all its parts, got {sorted(dropouts)}")
     with torch.device("meta"):

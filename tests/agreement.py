@@ -1,0 +1,96 @@
+"""What tests of the mathematics share: numbers that are the same on every device, and what agreement means."""
+
+import pytest
+import torch
+from hypothesis import settings
+
+import transformer_lab as tl
+
+DEVICE = tl.device()
+# Largest difference that rounding explains, as a share of the largest number.
+TOLERANCE = {torch.float64: 1e-12, torch.float32: 1e-5, torch.float16: 5e-3, torch.bfloat16: 4e-2}
+DTYPES = list(TOLERANCE)
+quick = settings(max_examples=150, deadline=None, derandomize=True)
+
+
+def agree(found, expected):
+    """Demand equality up to the rounding of ``found``'s dtype."""
+    assert found.shape == expected.shape, f"{tuple(found.shape)} is not {tuple(expected.shape)}"
+    expected = expected.to("cpu", torch.float64)
+    if found.numel():
+        atol = TOLERANCE[found.dtype] * max(1.0, expected.abs().max().item())
+        torch.testing.assert_close(found.to("cpu", torch.float64), expected, rtol=0, atol=atol)
+
+
+def normal(*shape, seed, dtype=torch.float32, contiguous=True):
+    """Random numbers drawn on the CPU, so that every device gets the same ones."""
+    generator = torch.Generator().manual_seed(seed)
+    x = torch.randn(*shape, 2, generator=generator, dtype=torch.float64).to(DEVICE, dtype)[..., 0]
+    return (x.contiguous() if contiguous else x).requires_grad_()
+
+
+def gradients(output, inputs):
+    weights = normal(*output.shape, seed=99, dtype=torch.float64).detach()
+    return torch.autograd.grad(
+        output, inputs, weights.to(output.device, output.dtype), retain_graph=True, allow_unused=True
+    )
+
+
+def agree_in_gradient(found, expected, inputs):
+    for one, other, x in zip(gradients(found, inputs), gradients(expected, inputs), inputs):
+        agree(torch.zeros_like(x) if one is None else one, torch.zeros_like(x) if other is None else other)
+
+
+def ready(module, dtype=torch.float32, seed=0):
+    """The module on the device, with every parameter of one axis random: biases that are all 0 would hide mistakes."""
+    module = module.to(DEVICE, dtype)
+    with torch.no_grad():
+        for i, parameter in enumerate(module.parameters()):
+            if parameter.ndim == 1:
+                parameter.copy_(normal(*parameter.shape, seed=1000 * seed + i) * 0.5 + 0.5)
+    return module
+
+
+def as_ours(module, tensors):
+    """One tensor for each parameter of PyTorch's module (its gradient, say), under the names that ours have."""
+    ours = {}
+    for (name, _), x in zip(module.named_parameters(), tensors, strict=True):
+        for theirs, new in (("self_attn.", "self_attention."), ("multihead_attn.", "cross_attention.")):
+            name = name.replace(theirs, new)
+        name = name.replace("linear", "feed_forward.linear").replace("_proj_weight", "_proj.weight")
+        if "in_proj" in name:
+            packed = name.replace("in_proj_bias", "in_proj.bias")
+            ours |= {packed.replace("in_proj", f"{letter}_proj"): part for letter, part in zip("qkv", x.chunk(3))}
+        else:
+            ours[name] = x
+    return ours
+
+
+def agree_in_parameters(found, ours, expected, theirs):
+    """Demand that both modules have the same parameters, with the same gradients."""
+    parameters = dict(ours.named_parameters())
+    values = as_ours(theirs, theirs.parameters())
+    assert parameters.keys() == values.keys()
+    grads = dict(zip(parameters, gradients(found, list(parameters.values()))))
+    others = as_ours(theirs, gradients(expected, list(theirs.parameters())))
+    for name, parameter in parameters.items():
+        assert torch.equal(parameter, values[name]), name
+        agree(grads[name], others[name])
+
+
+def same_numbers_elsewhere(ours, theirs):
+    """Demand parameters that share no memory with PyTorch's, and no trace of the copying."""
+    storages = {parameter.untyped_storage().data_ptr() for parameter in theirs.parameters()}
+    parameters = list(ours.parameters())
+    assert all(parameter.untyped_storage().data_ptr() not in storages for parameter in parameters)
+    assert len({parameter.untyped_storage().data_ptr() for parameter in parameters}) == len(parameters)
+    assert all(p.requires_grad and p.is_leaf and p.is_contiguous() and p.grad is None for p in parameters)
+    assert sum(p.numel() for p in parameters) == sum(p.numel() for p in theirs.parameters())
+
+
+def says(call, error, text):
+    """Demand this error, and no subclass of it, word for word."""
+    with pytest.raises(error) as raised:
+        call()
+    assert type(raised.value) is error, f"{type(raised.value).__name__}, not {error.__name__}: {raised.value}"
+    assert str(raised.value) == text, f"\n{raised.value}\n{text}"

@@ -1,0 +1,139 @@
+"""The cache: tokens one by one, or any number at once, are the tokens all together."""
+
+import pytest
+import torch
+from agreement import DEVICE, TOLERANCE, agree, normal, quick, ready, says
+from hypothesis import given
+from hypothesis import strategies as st
+
+import transformer_lab as tl
+
+CHUNKS = [[1] * 7, [3, 2, 2], [7], [1, 6], [6, 1], [0, 4, 0, 3]]
+
+
+@quick
+@given(chunks=st.lists(st.integers(0, 5), min_size=1, max_size=8), lead=st.sampled_from([(), (2,), (2, 1)]))
+def test_what_went_in_comes_out_in_its_order(chunks, lead):
+    keys = normal(*lead, 3, sum(chunks), 4, seed=1).detach()
+    values = normal(*lead, 3, sum(chunks), 2, seed=2).detach()
+    cache, end = tl.KeyValueCache(), 0
+    assert cache.length == 0
+    for new in chunks:
+        now = slice(end, end + new)
+        found = cache.append(keys[..., now, :], values[..., now, :])
+        end += new
+        assert cache.length == end
+        for kept, expected in zip(found, (keys, values)):
+            assert torch.equal(kept, expected[..., :end, :])
+
+
+def test_room_grows_by_doubling_and_what_was_handed_out_stays():
+    cache, rooms, handed_out = tl.KeyValueCache(), set(), []
+    for token in range(100):
+        new = torch.full((1, 2, 1, 3), float(token), device=DEVICE)
+        key, value = cache.append(new, -new)
+        rooms.add(key.untyped_storage().data_ptr())
+        handed_out.append((key, value))
+        assert key.untyped_storage().nbytes() <= 2 * max(key.nbytes, 1)
+    assert len(rooms) <= 8  # not one for each token
+    expected = torch.arange(100.0, device=DEVICE)[:, None].expand(100, 3)
+    for n, (key, value) in enumerate(handed_out, 1):
+        assert torch.equal(key[0, 1], expected[:n]) and torch.equal(value[0, 0], -expected[:n])
+
+
+def test_the_cache_holds_copies_without_gradients():
+    new = normal(1, 2, 1, 3, seed=0)
+    key, value = tl.KeyValueCache().append(new, new)
+    assert not key.requires_grad and not value.requires_grad
+    with torch.no_grad():
+        new += 1
+    assert not torch.equal(key, new)
+
+
+@pytest.mark.parametrize("dtype", list(TOLERANCE))
+@pytest.mark.parametrize("chunks", CHUNKS)
+@pytest.mark.parametrize("lead", [(), (2,)])
+def test_steps_are_causal_attention_over_all(chunks, lead, dtype):
+    torch.manual_seed(0)
+    attention = ready(tl.MultiHeadAttention(12, 3), dtype).eval()
+    x = normal(*lead, 7, 12, seed=1, dtype=dtype)
+    cache = tl.KeyValueCache()
+    steps = torch.cat([attention.step(new, cache) for new in x.split(chunks, dim=-2)], dim=-2)
+    agree(steps, attention(x, is_causal=True))
+    assert cache.length == 7
+
+
+@pytest.mark.parametrize("norm_first", [False, True])
+@pytest.mark.parametrize("chunks", CHUNKS)
+def test_steps_of_an_encoder_are_the_causal_encoder(chunks, norm_first):
+    torch.manual_seed(0)
+    encoder = ready(tl.Encoder(12, 3, 2, 24, norm_first=norm_first))
+    x = normal(2, 7, 12, seed=1)
+    caches = [tl.KeyValueCache() for _ in encoder.layers]
+    steps = torch.cat([encoder.step(new, caches) for new in x.split(chunks, dim=-2)], dim=-2)
+    agree(steps, encoder(x, is_causal=True))
+    layer, cache = encoder.layers[0], tl.KeyValueCache()
+    steps = torch.cat([layer.step(new, cache) for new in x.split(chunks, dim=-2)], dim=-2)
+    agree(steps, layer(x, is_causal=True))
+
+
+@pytest.mark.parametrize("norm_first", [False, True])
+@pytest.mark.parametrize("chunks", CHUNKS)
+def test_steps_of_a_decoder_are_the_causal_decoder(chunks, norm_first):
+    torch.manual_seed(0)
+    decoder = ready(tl.Decoder(12, 3, 2, 24, norm_first=norm_first))
+    x, memory = normal(2, 7, 12, seed=1), normal(2, 5, 12, seed=2)
+    mask = tl.padding_mask([5, 2], 5, device=DEVICE)
+    caches, memories = [tl.KeyValueCache() for _ in decoder.layers], decoder.project_memory(memory)
+    steps = torch.cat([decoder.step(new, caches, memories, mask) for new in x.split(chunks, dim=-2)], dim=-2)
+    agree(steps, decoder(x, memory, memory_mask=mask, is_causal=True))
+    assert not torch.allclose(steps, decoder(x, memory, is_causal=True), atol=1e-3)
+    layer, cache, memories = decoder.layers[0], tl.KeyValueCache(), decoder.layers[0].cross_attention.project(memory)
+    steps = torch.cat([layer.step(new, cache, memories, mask) for new in x.split(chunks, dim=-2)], dim=-2)
+    agree(steps, layer(x, memory, memory_mask=mask, is_causal=True))
+
+
+# Every error, word for word.
+
+
+def filled():
+    cache = tl.KeyValueCache()
+    cache.append(torch.zeros(2, 3, 1, 4), torch.zeros(2, 3, 1, 5))
+    return cache
+
+
+SHAPES = "key and value must have shapes (..., heads, new, features) with one new, got {} and {}"
+KIND = "{} must have the dtype and the device of the cache, torch.float32 on cpu, got {}"
+WRONG = [
+    ((torch.zeros(1, 3, 1, 4), torch.zeros(2, 3, 1, 5)), ValueError, "key", (2, 3, 2, 4), (1, 3, 1, 4)),
+    ((torch.zeros(2, 2, 1, 4), torch.zeros(2, 3, 1, 5)), ValueError, "key", (2, 3, 2, 4), (2, 2, 1, 4)),
+    ((torch.zeros(2, 3, 1, 5), torch.zeros(2, 3, 1, 5)), ValueError, "key", (2, 3, 2, 4), (2, 3, 1, 5)),
+    ((torch.zeros(2, 3, 1, 4), torch.zeros(2, 3, 1, 4)), ValueError, "value", (2, 3, 2, 5), (2, 3, 1, 4)),
+    ((torch.zeros(3, 1, 4), torch.zeros(2, 3, 1, 5)), ValueError, "key", (2, 3, 2, 4), (3, 1, 4)),
+]
+
+
+@pytest.mark.parametrize(("new", "error", "name", "kept", "found"), WRONG)
+def test_other_shapes_are_refused(new, error, name, kept, found):
+    cache = filled()
+    says(
+        lambda: cache.append(*new),
+        error,
+        f"{name} must differ from the cache {kept} in its tokens only, got {found}",
+    )
+    assert cache.length == 1
+    key, value = cache.append(torch.ones(2, 3, 1, 4), torch.ones(2, 3, 1, 5))  # a refusal changes nothing
+    assert key[0, 0, :, 0].tolist() == value[0, 0, :, 0].tolist() == [0, 1]
+
+
+def test_other_errors():
+    key, value = torch.zeros(2, 3, 1, 4), torch.zeros(2, 3, 1, 5)
+    says(lambda: filled().append(key, value[:, :, :0]), ValueError, SHAPES.format((2, 3, 1, 4), (2, 3, 0, 5)))
+    says(lambda: filled().append(key[0, 0, 0], value), ValueError, SHAPES.format((4,), (2, 3, 1, 5)))
+    says(lambda: filled().append([1.0], value), TypeError, "key must be a tensor, got list")
+    says(lambda: filled().append(key, value.long()), TypeError, "value must be floating point, got torch.int64")
+    says(lambda: filled().append(key.double(), value), TypeError, KIND.format("key", "torch.float64 on cpu"))
+    says(lambda: filled().append(key, value.to("meta")), TypeError, KIND.format("value", "torch.float32 on meta"))
+    encoder = tl.Encoder(12, 3, 2, 24)
+    with pytest.raises(ValueError, match="argument 2 is shorter"):
+        encoder.step(torch.zeros(1, 1, 12), [tl.KeyValueCache()])

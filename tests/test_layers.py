@@ -1,0 +1,408 @@
+"""Layers against PyTorch's own with the same weights, and against what must hold for any weights."""
+
+import math
+
+import pytest
+import torch
+from agreement import (
+    DEVICE,
+    DTYPES,
+    agree,
+    agree_in_gradient,
+    agree_in_parameters,
+    gradients,
+    normal,
+    ready,
+    same_numbers_elsewhere,
+    says,
+)
+from torch import nn
+from torch.nn import functional as F
+
+import transformer_lab as tl
+
+EXACT = [torch.float32, torch.float64]
+D_MODEL, N_HEADS, D_FF = 12, 3, 20
+ACTIVATIONS = {"relu": "relu", "gelu": "gelu", "F.gelu": F.gelu, "nn.GELU": nn.GELU(), "nn.ReLU": nn.ReLU()}
+
+
+def theirs(kind, dtype=torch.float32, **options):
+    torch.manual_seed(0)
+    return ready(kind(D_MODEL, N_HEADS, D_FF, **{"dropout": 0.0, "batch_first": True} | options), dtype)
+
+
+def vectors(length, seed=1, batch=2, dtype=torch.float32):
+    return normal(batch, length, D_MODEL, seed=seed, dtype=dtype)
+
+
+def call(module, batch_first, *given, **masks):
+    """PyTorch's module on tensors that are batch first."""
+    if batch_first:
+        return module(*given, **masks)
+    return module(*(x.transpose(0, 1) for x in given), **masks).transpose(0, 1)
+
+
+def encoder_masks():
+    some = (normal(5, 5, seed=11) > 0).detach() | torch.eye(5, dtype=torch.bool, device=DEVICE)
+    padding, causal = tl.padding_mask([3, 5], 5, device=DEVICE), tl.causal_mask(5, device=DEVICE)
+    hidden = ~padding[:, 0, 0]
+    return {
+        "none": ({}, {}),
+        "some": ({"mask": some}, {"src_mask": ~some}),
+        "causal": ({"is_causal": True}, {"src_mask": ~causal, "is_causal": True}),
+        "padding": ({"mask": padding}, {"src_key_padding_mask": hidden}),
+        "both": ({"mask": padding & causal}, {"src_mask": ~causal, "src_key_padding_mask": hidden}),
+    }
+
+
+def decoder_masks():
+    some = (normal(5, 6, seed=11) > 0).detach()
+    some[:, 0] = True
+    padding, causal = tl.padding_mask([3, 5], 5, device=DEVICE), tl.causal_mask(5, device=DEVICE)
+    memory = tl.padding_mask([6, 2], 6, device=DEVICE)
+    hidden, memory_hidden = ~padding[:, 0, 0], ~memory[:, 0, 0]
+    return {
+        "none": ({}, {}),
+        "causal": ({"is_causal": True}, {"tgt_mask": ~causal, "tgt_is_causal": True}),
+        "memory": ({"memory_mask": some}, {"memory_mask": ~some}),
+        "all": (
+            {"mask": padding & causal, "memory_mask": memory & some},
+            {
+                "tgt_mask": ~causal,
+                "tgt_key_padding_mask": hidden,
+                "memory_mask": ~some,
+                "memory_key_padding_mask": memory_hidden,
+            },
+        ),
+    }
+
+
+# PyTorch's layers, with their weights.
+
+OPTIONS = [
+    {"norm_first": norm_first, "bias": bias, "batch_first": batch_first, "activation": activation}
+    for (norm_first, bias, batch_first), activation in zip(
+        [(f, b, s) for f in (False, True) for b in (True, False) for s in (True, False)],
+        ["relu", "gelu", "F.gelu", "nn.ReLU", "nn.GELU", "relu", "gelu", "nn.ReLU"],
+    )
+]
+
+
+def check(kind, mine, options, dtype, given, masks):
+    options = options | {"activation": ACTIVATIONS[options["activation"]], "layer_norm_eps": 0.01}
+    module = theirs(kind, dtype, **options)
+    state = torch.get_rng_state()
+    ours = mine.from_torch(module)
+    assert torch.equal(torch.get_rng_state(), state)  # nothing was drawn
+    same_numbers_elsewhere(ours, module)
+    assert ours.norm_first == options["norm_first"] and ours.norm1.eps == ours.norm2.eps == 0.01
+    for our_masks, their_masks in masks.values():
+        found = ours(*given, **our_masks)
+        expected = call(module, options["batch_first"], *given, **their_masks)
+        agree(found, expected)
+        agree_in_gradient(found, expected, given)
+        agree_in_parameters(found, ours, expected, module)
+
+
+@pytest.mark.parametrize("dtype", EXACT)
+@pytest.mark.parametrize("options", OPTIONS)
+def test_encoder_layer_gives_pytorchs_numbers(options, dtype):
+    given = [vectors(5, dtype=dtype)]
+    check(nn.TransformerEncoderLayer, tl.EncoderLayer, options, dtype, given, encoder_masks())
+
+
+@pytest.mark.parametrize("dtype", EXACT)
+@pytest.mark.parametrize("options", OPTIONS)
+def test_decoder_layer_gives_pytorchs_numbers(options, dtype):
+    given = [vectors(5, dtype=dtype), vectors(6, seed=2, dtype=dtype)]
+    check(nn.TransformerDecoderLayer, tl.DecoderLayer, options, dtype, given, decoder_masks())
+
+
+@pytest.mark.parametrize("norm_first", [False, True])
+def test_evaluation_without_gradients_is_pytorchs_fast_path(norm_first):
+    module = theirs(nn.TransformerEncoderLayer, norm_first=norm_first, activation="gelu").eval()
+    ours, x = tl.EncoderLayer.from_torch(module), vectors(5)
+    assert not any(part.training for part in ours.modules())
+    with torch.no_grad():
+        agree(ours(x), module(x))
+        padding = tl.padding_mask([3, 5], 5, device=DEVICE)
+        expected = module(x, src_key_padding_mask=~padding[:, 0, 0])
+        agree(ours(x, padding)[1], expected[1])
+        agree(ours(x, padding)[0, :3], expected[0, :3])
+
+
+@pytest.mark.parametrize("norm_first", [False, True])
+def test_dropout_falls_where_pytorchs_does(norm_first):
+    """With one seed the same entries fall, in the same places: attention, feed-forward, and every sum."""
+    x, memory = vectors(5, batch=1), vectors(6, seed=2, batch=1)  # in larger batches PyTorch draws in another order
+    for kind, mine, given in (
+        (nn.TransformerEncoderLayer, tl.EncoderLayer, (x,)),
+        (nn.TransformerDecoderLayer, tl.DecoderLayer, (x, memory)),
+    ):
+        module = theirs(kind, norm_first=norm_first, dropout=0.3)
+        ours = mine.from_torch(module)
+        found = []
+        for layer in (ours, module):
+            torch.manual_seed(1)
+            found.append(layer(*given))
+        agree(*found)
+        assert not torch.equal(ours(*given), ours(*given))
+        ours.eval()
+        assert torch.equal(ours(*given), ours(*given))
+        agree(ours(*given), module.eval()(*given))
+        assert {part.p for part in ours.modules() if isinstance(part, nn.Dropout)} == {0.3}
+        assert ours.self_attention.dropout == 0.3
+        if mine is tl.DecoderLayer:
+            assert ours.cross_attention.dropout == 0.3
+
+
+def test_dropout_of_everything_leaves_the_residual():
+    x, memory = vectors(5), vectors(6, seed=2)
+    pre = tl.EncoderLayer(D_MODEL, N_HEADS, D_FF, dropout=1.0, norm_first=True).to(DEVICE)
+    agree(pre(x), x)
+    post = tl.DecoderLayer(D_MODEL, N_HEADS, D_FF, dropout=1.0).to(DEVICE)
+    agree(post(x, memory), tl.layer_norm(tl.layer_norm(tl.layer_norm(x))))
+    feed_forward = ready(tl.FeedForward(D_MODEL, D_FF, dropout=1.0))
+    agree(feed_forward(x), feed_forward.linear2.bias.expand(x.shape))
+
+
+def test_refused_options_of_pytorchs_layers():
+    def encoder_layer(**options):
+        return tl.EncoderLayer.from_torch(nn.TransformerEncoderLayer(8, 2, 16, **options))
+
+    tanh = nn.GELU(approximate="tanh")
+    text = "module must have activation relu or gelu, got {}"
+    says(lambda: encoder_layer(activation=tanh), ValueError, text.format("GELU(approximate='tanh')"))
+    says(lambda: encoder_layer(activation=F.silu), ValueError, text.format(F.silu))
+    says(lambda: encoder_layer(activation=nn.SiLU()), ValueError, text.format("SiLU()"))
+    for part, value in (("dropout", nn.Dropout(0.2)), ("dropout2", nn.Dropout(0.2))):
+        module = nn.TransformerEncoderLayer(8, 2, 16)
+        setattr(module, part, value)
+        text = "module must have one dropout for all its parts, got [0.1, 0.2]"
+        says(lambda module=module: tl.EncoderLayer.from_torch(module), ValueError, text)
+    module = nn.TransformerDecoderLayer(8, 2, 16)
+    module.self_attn.dropout = 0.5
+    text = "module must have one dropout for all its parts, got [0.1, 0.5]"
+    says(lambda: tl.DecoderLayer.from_torch(module), ValueError, text)
+    module = nn.TransformerDecoderLayer(8, 2, 16)
+    module.multihead_attn.dropout = 0.5
+    says(lambda: tl.DecoderLayer.from_torch(module), ValueError, text)
+    for kind, mine, names in (
+        (nn.TransformerEncoderLayer, tl.EncoderLayer, ("norm1", "norm2")),
+        (nn.TransformerDecoderLayer, tl.DecoderLayer, ("norm1", "norm2", "norm3")),
+    ):
+        for name in names:
+            module = kind(8, 2, 16)
+            setattr(module, name, nn.Identity())
+            text = "module must be a torch.nn.LayerNorm, got Identity"
+            says(lambda module=module, mine=mine: mine.from_torch(module), TypeError, text)
+        text = f"module must be a torch.nn.{kind.__name__}, got Linear"
+        says(lambda mine=mine: mine.from_torch(nn.Linear(8, 8)), TypeError, text)
+    module = nn.TransformerEncoderLayer(8, 2, 16)
+    module.self_attn = nn.MultiheadAttention(8, 2, add_zero_attn=True, dropout=0.1)
+    text = "module must not have keys of its own, got add_zero_attn=True, which is not supported"
+    says(lambda: tl.EncoderLayer.from_torch(module), ValueError, text)
+
+
+# What holds for any weights.
+
+
+def layers(**options):
+    torch.manual_seed(0)
+    encoder = ready(tl.EncoderLayer(D_MODEL, N_HEADS, D_FF, **options))
+    return encoder, ready(tl.DecoderLayer(D_MODEL, N_HEADS, D_FF, **options), seed=1)
+
+
+def norm(module, x):
+    return tl.standardize(x, -1) * module.weight + module.bias
+
+
+@pytest.mark.parametrize("norm_first", [False, True])
+def test_layers_are_their_parts(norm_first):
+    encoder, decoder = layers(norm_first=norm_first)
+    x, memory = vectors(5), vectors(6, seed=2)
+
+    def add(x, part, module):
+        return x + part(norm(module, x)) if norm_first else norm(module, x + part(x))
+
+    def feed_forward(layer):
+        one, two = layer.feed_forward.linear1, layer.feed_forward.linear2
+        return lambda x: torch.relu(x @ one.weight.T + one.bias) @ two.weight.T + two.bias
+
+    expected = add(add(x, encoder.self_attention, encoder.norm1), feed_forward(encoder), encoder.norm2)
+    agree(encoder(x), expected)
+    expected = add(x, lambda x: decoder.self_attention(x, is_causal=True), decoder.norm1)
+    expected = add(expected, lambda x: decoder.cross_attention(x, memory), decoder.norm2)
+    agree(decoder(x, memory, is_causal=True), add(expected, feed_forward(decoder), decoder.norm3))
+
+
+@pytest.mark.parametrize("activation", ["relu", "gelu"])
+@pytest.mark.parametrize("lead", [(), (2,), (2, 1, 3), (0,)])
+def test_the_feed_forward_network_takes_each_position_alone(activation, lead):
+    module = ready(tl.FeedForward(D_MODEL, D_FF, activation))
+    x = normal(*lead, 4, D_MODEL, seed=1)
+    found = module(x)
+    assert found.shape == x.shape
+    for position in range(4):
+        agree(module(x[..., position : position + 1, :]), found[..., position : position + 1, :])
+    hidden = x @ module.linear1.weight.T + module.linear1.bias
+    hidden = hidden.clamp(min=0) if activation == "relu" else hidden * 0.5 * (1 + torch.erf(hidden / math.sqrt(2)))
+    agree(found, hidden @ module.linear2.weight.T + module.linear2.bias)
+
+
+def test_the_feed_forward_network_is_four_times_as_wide_when_nothing_is_said():
+    module = tl.FeedForward(D_MODEL)
+    assert module.linear1.weight.shape == (4 * D_MODEL, D_MODEL)
+    assert [name for name, _ in tl.FeedForward(D_MODEL, bias=False).named_parameters()] == [
+        "linear1.weight",
+        "linear2.weight",
+    ]
+
+
+@pytest.mark.parametrize("norm_first", [False, True])
+def test_without_positions_order_carries_over(norm_first):
+    encoder, decoder = layers(norm_first=norm_first)
+    x, memory, order = vectors(5), vectors(6, seed=2), torch.tensor([3, 0, 4, 2, 1])
+    agree(encoder(x[:, order]), encoder(x)[:, order])
+    agree(decoder(x[:, order], memory), decoder(x, memory)[:, order])
+    agree(decoder(x, memory[:, [5, 3, 0, 1, 2, 4]]), decoder(x, memory))
+    assert not torch.allclose(encoder(x[:, order], is_causal=True), encoder(x, is_causal=True)[:, order], atol=1e-3)
+
+
+@pytest.mark.parametrize("lead", [(), (2, 3)])
+def test_leading_axes_are_independent(lead):
+    encoder, decoder = layers()
+    x, memory = normal(*lead, 5, D_MODEL, seed=1), normal(*lead, 6, D_MODEL, seed=2)
+    found, decoded = encoder(x, is_causal=True), decoder(x, memory)
+    assert found.shape == decoded.shape == x.shape
+    for one in [()] if not lead else [(0, 0), (1, 2)]:
+        agree(found[one], encoder(x[one], is_causal=True))
+        agree(decoded[one], decoder(x[one], memory[one]))
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("norm_first", [False, True])
+def test_tokens_that_see_nothing_stay_finite(norm_first, dtype):
+    encoder, decoder = (layer.to(dtype) for layer in layers(norm_first=norm_first))
+    x, memory = vectors(5, dtype=dtype), vectors(6, seed=2, dtype=dtype)
+    nothing = torch.zeros(5, 5, dtype=torch.bool, device=DEVICE)
+    for output, layer in (
+        (encoder(x, nothing), encoder),
+        (decoder(x, memory, nothing, tl.padding_mask([0, 3], 6, device=DEVICE)), decoder),
+    ):
+        assert output.isfinite().all()
+        inputs = [x, *layer.parameters()]
+        assert all(grad is None or grad.isfinite().all() for grad in gradients(output, inputs))
+
+
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16])
+def test_half_precision_and_autocast(dtype):
+    for norm_first in (False, True):
+        encoder, decoder = layers(norm_first=norm_first, activation="gelu")
+        x, memory = vectors(5), vectors(6, seed=2)
+        expected = encoder(x).detach(), decoder(x, memory).detach()
+        with torch.autocast(DEVICE.type, dtype=dtype):
+            agree(encoder(x).to(dtype), expected[0])
+            agree(decoder(x, memory).to(dtype), expected[1])
+        agree(encoder.to(dtype)(x.to(dtype)), expected[0])
+        agree(decoder.to(dtype)(x.to(dtype), memory.to(dtype)), expected[1])
+
+
+@pytest.mark.parametrize(("batch", "q_len", "k_len"), [(0, 3, 4), (2, 0, 4), (2, 3, 0), (2, 1, 1)])
+def test_empty_and_single(batch, q_len, k_len):
+    encoder, decoder = layers()
+    x, memory = vectors(q_len, batch=batch), vectors(k_len, seed=2, batch=batch)
+    for output in (encoder(x), encoder(x, is_causal=True), decoder(x, memory), decoder(x, memory, is_causal=True)):
+        assert output.shape == x.shape and output.isfinite().all()
+
+
+@pytest.mark.parametrize("bias", [True, False])
+def test_parameters(bias):
+    encoder = tl.EncoderLayer(D_MODEL, N_HEADS, D_FF, bias=bias)
+    decoder = tl.DecoderLayer(D_MODEL, N_HEADS, D_FF, bias=bias)
+    attention = 4 * D_MODEL**2 + bias * 4 * D_MODEL
+    feed_forward = 2 * D_MODEL * D_FF + bias * (D_MODEL + D_FF)
+    norms = (1 + bias) * D_MODEL
+    assert sum(p.numel() for p in encoder.parameters()) == attention + feed_forward + 2 * norms
+    assert sum(p.numel() for p in decoder.parameters()) == 2 * attention + feed_forward + 3 * norms
+    assert any("bias" in name for name, _ in decoder.named_parameters()) == bias
+
+
+# Every error, word for word.
+
+encoder = {norm_first: tl.EncoderLayer(8, 2, 16, norm_first=norm_first) for norm_first in (False, True)}
+decoder = {norm_first: tl.DecoderLayer(8, 2, 16, norm_first=norm_first) for norm_first in (False, True)}
+x, y = torch.zeros(3, 4, 8), torch.zeros(3, 6, 8)
+seen = torch.ones(4, 6, dtype=torch.bool)
+DTYPE = "{} must have the dtype of the module's weights, torch.float32, got torch.{}"
+SCORES = "mask must broadcast to the scores (3, 2, 4, {}), got shape {}: its axis {} must be 1 or {}, not {}"
+WRONG = [
+    (lambda: tl.FeedForward(0), ValueError, "d_model must be at least 1, got 0"),
+    (lambda: tl.FeedForward(8, 0), ValueError, "d_ff must be at least 1, got 0"),
+    (lambda: tl.FeedForward(8, 1.5), TypeError, "d_ff must be an integer, got 1.5"),
+    (lambda: tl.FeedForward(8, 8, "tanh"), ValueError, "activation must be one of relu, gelu, got 'tanh'"),
+    (lambda: tl.FeedForward(8, 8, ["relu"]), ValueError, "activation must be one of relu, gelu, got ['relu']"),
+    (lambda: tl.FeedForward(8, dropout=-1), ValueError, "dropout must be a probability from 0 to 1, got -1"),
+    (
+        lambda: tl.FeedForward(8)(x[..., :6]),
+        ValueError,
+        "x must have shape (..., seq, d_model) with d_model 8, got (3, 4, 6)",
+    ),
+    (lambda: tl.FeedForward(8)(x.long()), TypeError, "x must be floating point, got torch.int64"),
+    (
+        lambda: tl.EncoderLayer(8, 3, 16),
+        ValueError,
+        "n_heads must divide d_model, got n_heads 3 and d_model 8",
+    ),
+    (
+        lambda: tl.EncoderLayer(8, 2, 16, dropout="0.1"),
+        ValueError,
+        "dropout must be a probability from 0 to 1, got '0.1'",
+    ),
+    (lambda: tl.DecoderLayer(8, 2, True), TypeError, "d_ff must be an integer, got True"),
+    (lambda: tl.DecoderLayer(-8, 2, 16), ValueError, "d_model must be at least 1, got -8"),
+]
+for norm_first in (False, True):
+    e, d = encoder[norm_first], decoder[norm_first]
+    WRONG += [
+        (lambda e=e: e([1.0]), TypeError, "x must be a tensor, got list"),
+        (lambda e=e: e(x.double()), TypeError, DTYPE.format("x", "float64")),
+        (lambda e=e: e(x.bool()), TypeError, "x must be floating point, got torch.bool"),
+        (
+            lambda e=e: e(x[..., :6]),
+            ValueError,
+            "x must have shape (..., seq, d_model) with d_model 8, got (3, 4, 6)",
+        ),
+        (lambda e=e: e(x[0, 0]), ValueError, "x must have shape (..., seq, d_model) with d_model 8, got (8,)"),
+        (
+            lambda e=e: e(x.to("meta")),
+            ValueError,
+            "x must lie on the device of the module's weights, cpu, got meta",
+        ),
+        (lambda e=e: e(x, seen), ValueError, SCORES.format(4, (4, 6), "-1 (k_len)", 4, 6)),
+        (
+            lambda e=e: e(x, seen[:, :4], is_causal=True),
+            ValueError,
+            "mask and is_causal must not be given together, got both: mask & tl.causal_mask(q_len, k_len) is one mask",
+        ),
+        (lambda d=d: d(x.half(), y), TypeError, DTYPE.format("x", "float16")),
+        (lambda d=d: d(x, None), TypeError, "memory must be a tensor, got NoneType"),
+        (lambda d=d: d(x, y.double()), TypeError, DTYPE.format("memory", "float64")),
+        (
+            lambda d=d: d(x, y[..., :6]),
+            ValueError,
+            "memory must have shape (..., k_len, d_model) with d_model 8, got (3, 6, 6)",
+        ),
+        (lambda d=d: d(x, y, memory_mask=seen.mT), ValueError, SCORES.format(6, (6, 4), "-1 (k_len)", 6, 4)),
+        (lambda d=d: d(x, y, seen), ValueError, SCORES.format(4, (4, 6), "-1 (k_len)", 4, 6)),
+        (
+            lambda d=d: d(x, y, memory_mask=seen.float()),
+            TypeError,
+            "mask must be bool, True where a query may attend, got torch.float32: use mask == 0 if it is 0 and -inf",
+        ),
+    ]
+
+
+@pytest.mark.parametrize(("call", "error", "text"), WRONG)
+def test_layers_name_what_is_wrong(call, error, text):
+    says(call, error, text)

@@ -1,0 +1,232 @@
+"""Masks against loops that say what each means, and against PyTorch's own."""
+
+import itertools
+import math
+
+import pytest
+import torch
+from agreement import DEVICE, DTYPES, agree, agree_in_gradient, normal, says
+from torch.nn import functional as F
+
+import transformer_lab as tl
+
+SIZES = range(6)
+
+
+def table(rows, columns, rule):
+    """A mask from a rule for one query and one key."""
+    numbers = [[rule(i, j) for j in range(columns)] for i in range(rows)]
+    return torch.tensor(numbers, dtype=torch.bool, device=DEVICE).reshape(rows, columns)
+
+
+def same(mask, expected):
+    assert mask.dtype == torch.bool and mask.device == expected.device and mask.is_contiguous()
+    assert mask.shape == expected.shape and torch.equal(mask, expected)
+
+
+# What each mask means.
+
+
+@pytest.mark.parametrize(("q_len", "k_len"), list(itertools.product(SIZES, SIZES)))
+def test_causal_hides_what_comes_later_counted_from_the_end(q_len, k_len):
+    mask = tl.causal_mask(q_len, k_len, device=DEVICE)
+    same(mask, table(q_len, k_len, lambda i, j: q_len - 1 - i <= k_len - 1 - j))
+    if q_len == k_len:
+        same(tl.causal_mask(q_len, device=DEVICE), table(q_len, q_len, lambda i, j: j <= i))
+    if q_len and k_len:
+        assert mask[-1].all()
+        assert (~mask.any(-1)).sum() == max(q_len - k_len, 0)  # these queries stand before the first key
+
+
+def test_causal_is_pytorchs_lower_right_mask_and_not_its_upper_left_one():
+    from torch.nn.attention.bias import causal_lower_right, causal_upper_left
+
+    for q_len, k_len in ((1, 1), (4, 4), (3, 7)):  # PyTorch warns where q_len > k_len
+        # Both are subclasses of Tensor that hold no numbers until they are asked for.
+        assert torch.equal(tl.causal_mask(q_len, k_len), causal_lower_right(q_len, k_len)._materialize())
+        upper_left = causal_upper_left(q_len, k_len)._materialize()
+        assert torch.equal(tl.causal_mask(q_len, k_len), upper_left) == (q_len == k_len)
+
+
+@pytest.mark.parametrize(("seq", "window"), list(itertools.product(SIZES, (1, 2, 3, 9, 10**6))))
+def test_a_sliding_window_is_the_token_and_those_before_it(seq, window):
+    mask = tl.sliding_window_mask(seq, window, device=DEVICE)
+    same(mask, table(seq, seq, lambda i, j: i - window < j <= i))
+    both_ways = mask | mask.mT
+    assert torch.equal(both_ways, table(seq, seq, lambda i, j: abs(i - j) < window))
+
+
+@pytest.mark.parametrize(("seq", "prefix"), [(seq, prefix) for seq in SIZES for prefix in range(seq + 1)])
+def test_a_prefix_is_visible_to_all(seq, prefix):
+    same(tl.prefix_mask(seq, prefix, device=DEVICE), table(seq, seq, lambda i, j: j < prefix or j <= i))
+
+
+@pytest.mark.parametrize("k_len", [0, 1, 3, 300])
+@pytest.mark.parametrize("kind", [list, tuple, torch.int64, torch.int32, torch.int16, torch.int8, torch.uint8])
+def test_padding_is_hidden_as_a_key(k_len, kind):
+    lengths = sorted({0, min(1, k_len), min(100, k_len)})
+    expected = table(len(lengths), k_len, lambda i, j: j < lengths[i])[:, None, None]
+    given = kind(lengths) if kind in (list, tuple) else torch.tensor(lengths, dtype=kind, device=DEVICE)
+    same(tl.padding_mask(given, k_len, device=DEVICE), expected)
+    if isinstance(given, torch.Tensor):
+        same(tl.padding_mask(given, k_len), expected)  # on the device of the lengths
+        assert given.tolist() == lengths and given._version == 0
+
+
+def test_no_sequences_and_full_ones():
+    assert tl.padding_mask([], 3).shape == (0, 1, 1, 3)
+    assert tl.padding_mask(torch.zeros(0, dtype=torch.long), 0).shape == (0, 1, 1, 0)
+    assert tl.padding_mask([3, 3], 3).all()
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("shape", [(), (0,), (3, 4), (2, 1, 3, 4)])
+def test_additive_is_zero_where_a_query_may_attend(dtype, shape):
+    mask = (normal(*shape, seed=1) > 0).detach()
+    found = tl.additive_mask(mask, dtype=dtype)
+    assert found.dtype == dtype and found.device == mask.device and found.shape == mask.shape
+    assert (found[mask] == 0).all() and (found[~mask] == -math.inf).all()
+    assert tl.additive_mask(mask).dtype == torch.float32
+    assert mask._version == 0
+
+
+def test_masks_are_made_where_they_are_asked_for():
+    meta = torch.device("meta")
+    for device in ("meta", meta):
+        assert tl.causal_mask(2, 3, device=device).device == meta
+        assert tl.sliding_window_mask(3, 2, device=device).device == meta
+        assert tl.prefix_mask(3, 2, device=device).device == meta
+        assert tl.padding_mask([1, 2], 3, device=device).device == meta
+        assert tl.additive_mask(tl.causal_mask(2), device=device).device == meta
+    assert tl.padding_mask(torch.tensor([1, 2], device="meta"), 3).device == meta
+    assert tl.additive_mask(tl.causal_mask(2, device="meta")).device == meta
+    with torch.device("meta"):  # PyTorch's own default is kept
+        assert tl.causal_mask(2).device == meta and tl.prefix_mask(3, 2).device == meta
+    assert tl.causal_mask(2).device.type == "cpu"
+
+
+# What they do in attention.
+
+
+def heads(seq, *, dtype=torch.float32):
+    return (normal(2, 3, seq, 4, seed=seed, dtype=dtype) for seed in range(3))
+
+
+def test_masks_combine():
+    causal, padding = tl.causal_mask(4, device=DEVICE), tl.padding_mask([4, 2], 4, device=DEVICE)
+    both = causal & padding
+    assert both.shape == (2, 1, 4, 4)
+    same(both[0, 0], causal)
+    same(both[1, 0], table(4, 4, lambda i, j: j <= i and j < 2))
+    window, prefix = tl.sliding_window_mask(5, 2, device=DEVICE), tl.prefix_mask(5, 2, device=DEVICE)
+    same(
+        window | (prefix & ~tl.prefix_mask(5, 0, device=DEVICE)), table(5, 5, lambda i, j: i - j in (0, 1) or i < j < 2)
+    )
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+def test_the_causal_mask_is_is_causal_for_a_sequence(dtype):
+    query, key, value = heads(5, dtype=dtype)
+    masked = tl.scaled_dot_product_attention(query, key, value, tl.causal_mask(5, device=DEVICE))
+    causal = tl.scaled_dot_product_attention(query, key, value, is_causal=True)
+    agree(masked, causal)
+    agree_in_gradient(masked, causal, (query, key, value))
+
+
+def test_with_earlier_keys_is_causal_counts_from_the_other_end():
+    query, key, value = heads(5)
+    whole = tl.scaled_dot_product_attention(query, key, value, is_causal=True)
+    last = query[:, :, -2:]  # two new tokens, three in the cache
+    agree(tl.scaled_dot_product_attention(last, key, value, tl.causal_mask(2, 5, device=DEVICE)), whole[:, :, -2:])
+    wrong = tl.scaled_dot_product_attention(last, key, value, is_causal=True)
+    assert (wrong - whole[:, :, -2:]).abs().max() > 0.1
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+def test_pytorch_takes_both_forms_of_a_mask(dtype):
+    query, key, value = heads(5, dtype=dtype)
+    mask = tl.causal_mask(5, device=DEVICE) & tl.padding_mask([5, 3], 5, device=DEVICE)
+    ours = tl.scaled_dot_product_attention(query, key, value, mask)
+    for form in (mask, tl.additive_mask(mask, dtype=dtype)):
+        theirs = F.scaled_dot_product_attention(query, key, value, attn_mask=form)
+        agree(ours, theirs)
+        agree_in_gradient(ours, theirs, (query, key, value))
+
+
+def test_tokens_outside_a_window_change_nothing():
+    query, key, value = (x.detach() for x in heads(6))
+    mask = tl.sliding_window_mask(6, 2, device=DEVICE)
+    before = tl.scaled_dot_product_attention(query, key, value, mask)
+    key[:, :, 2], value[:, :, 2] = 9.0, -9.0
+    after = tl.scaled_dot_product_attention(query, key, value, mask)
+    changed = (after != before).any(-1).any(0).any(0)
+    assert changed.tolist() == [False, False, True, True, False, False]
+
+
+# Every error, word for word.
+
+WRONG = [
+    (lambda: tl.causal_mask(2.0), TypeError, "q_len must be an integer, got 2.0"),
+    (lambda: tl.causal_mask(True), TypeError, "q_len must be an integer, got True"),
+    (lambda: tl.causal_mask(torch.ones(2)), TypeError, "q_len must be an integer, got tensor([1., 1.])"),
+    (lambda: tl.causal_mask(-1), ValueError, "q_len must be at least 0, got -1"),
+    (lambda: tl.causal_mask(2, -3), ValueError, "k_len must be at least 0, got -3"),
+    (lambda: tl.causal_mask(2, "3"), TypeError, "k_len must be an integer, got '3'"),
+    (lambda: tl.sliding_window_mask(3, 0), ValueError, "window must be at least 1, got 0"),
+    (lambda: tl.sliding_window_mask(3, 1.5), TypeError, "window must be an integer, got 1.5"),
+    (lambda: tl.sliding_window_mask(-3, 1), ValueError, "seq must be at least 0, got -3"),
+    (lambda: tl.sliding_window_mask("3", 1), TypeError, "seq must be an integer, got '3'"),
+    (lambda: tl.prefix_mask(3, 4), ValueError, "prefix must be at most seq, which is 3, got 4"),
+    (lambda: tl.prefix_mask(3, -1), ValueError, "prefix must be at least 0, got -1"),
+    (lambda: tl.prefix_mask(-3, 1), ValueError, "seq must be at least 0, got -3"),
+    (lambda: tl.prefix_mask(3, None), TypeError, "prefix must be an integer, got None"),
+    (
+        lambda: tl.padding_mask(torch.tensor([1, 4]), 3),
+        ValueError,
+        "lengths must be from 0 to k_len, which is 3, got [1, 4]",
+    ),
+    (
+        lambda: tl.padding_mask(torch.tensor([1, -1]), 3),
+        ValueError,
+        "lengths must be from 0 to k_len, which is 3, got [1, -1]",
+    ),
+    (lambda: tl.padding_mask([1, 4], 3), ValueError, "lengths must be from 0 to k_len, which is 3, got [1, 4]"),
+    (lambda: tl.padding_mask([1, -1], 3), ValueError, "lengths[1] must be at least 0, got -1"),
+    (lambda: tl.padding_mask([1, 2.0], 3), TypeError, "lengths[1] must be an integer, got 2.0"),
+    (lambda: tl.padding_mask([True], 3), TypeError, "lengths[0] must be an integer, got True"),
+    (lambda: tl.padding_mask([[1], [2]], 3), TypeError, "lengths[0] must be an integer, got [1]"),
+    (lambda: tl.padding_mask(3, 3), TypeError, "lengths must be a tensor or a sequence of integers, got int"),
+    (lambda: tl.padding_mask(torch.ones(2), 3), TypeError, "lengths must hold integers, got torch.float32"),
+    (lambda: tl.padding_mask(torch.ones(2) > 0, 3), TypeError, "lengths must hold integers, got torch.bool"),
+    (lambda: tl.padding_mask(torch.ones(2) * 1j, 3), TypeError, "lengths must hold integers, got torch.complex64"),
+    (lambda: tl.padding_mask(torch.tensor(2), 3), ValueError, "lengths must have shape (batch,), got ()"),
+    (
+        lambda: tl.padding_mask(torch.ones(2, 1, dtype=torch.long), 3),
+        ValueError,
+        "lengths must have shape (batch,), got (2, 1)",
+    ),
+    (lambda: tl.padding_mask([1], -1), ValueError, "k_len must be at least 0, got -1"),
+    (lambda: tl.padding_mask([1], torch.tensor(3)), TypeError, "k_len must be an integer, got tensor(3)"),
+    (lambda: tl.additive_mask([True]), TypeError, "mask must be a tensor of bool, got list"),
+    (lambda: tl.additive_mask(torch.ones(2)), TypeError, "mask must be a tensor of bool, got torch.float32"),
+    (
+        lambda: tl.additive_mask(torch.ones(2, dtype=torch.uint8)),
+        TypeError,
+        "mask must be a tensor of bool, got torch.uint8",
+    ),
+    (
+        lambda: tl.additive_mask(tl.causal_mask(2), dtype=torch.int64),
+        TypeError,
+        "dtype must be a floating-point type, got torch.int64",
+    ),
+    (
+        lambda: tl.additive_mask(tl.causal_mask(2), dtype=float),
+        TypeError,
+        "dtype must be a floating-point type, got <class 'float'>",
+    ),
+]
+
+
+@pytest.mark.parametrize(("call", "error", "text"), WRONG)
+def test_masks_name_what_is_wrong(call, error, text):
+    says(call, error, text)

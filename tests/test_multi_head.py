@@ -1,0 +1,528 @@
+"""Multi-head attention against PyTorch's own module, and against products that name every axis."""
+
+import math
+
+import pytest
+import torch
+from agreement import (
+    DEVICE,
+    DTYPES,
+    agree,
+    agree_in_gradient,
+    agree_in_parameters,
+    gradients,
+    normal,
+    quick,
+    ready,
+    same_numbers_elsewhere,
+    says,
+)
+from hypothesis import given
+from hypothesis import strategies as st
+from torch import nn
+from torch.nn import functional as F
+
+import transformer_lab as tl
+
+EXACT = [torch.float32, torch.float64]
+D_MODEL, N_HEADS = 12, 3
+
+
+def attention(dtype=torch.float32, **options):
+    torch.manual_seed(0)
+    return ready(tl.MultiHeadAttention(D_MODEL, N_HEADS, **options), dtype)
+
+
+def tokens(*shape, seed=1, dtype=torch.float32):
+    return normal(*shape, seed=seed, dtype=dtype)
+
+
+# Split and merge.
+
+
+@quick
+@given(
+    lead=st.lists(st.integers(0, 3), max_size=3),
+    n_heads=st.integers(1, 4),
+    d_head=st.integers(0, 3),
+    seq=st.integers(0, 4),
+    contiguous=st.booleans(),
+)
+def test_split_cuts_the_features_and_merge_undoes_it(lead, n_heads, d_head, seq, contiguous):
+    x = normal(*lead, seq, n_heads * d_head, seed=1, contiguous=contiguous)
+    split = tl.split_heads(x, n_heads)
+    assert split.shape == (*lead, n_heads, seq, d_head)
+    for head in range(n_heads):
+        assert torch.equal(split[..., head, :, :], x[..., head * d_head : (head + 1) * d_head])
+    assert split.data_ptr() == x.data_ptr() and split._is_view()
+    assert torch.equal(tl.merge_heads(split), x)
+    # The other way round, from heads that lie in memory as attention returns them.
+    heads = normal(*lead, n_heads, seq, d_head, seed=2, contiguous=contiguous)
+    merged = tl.merge_heads(heads)
+    assert merged.shape == (*lead, seq, n_heads * d_head)
+    assert torch.equal(merged, torch.cat(heads.unbind(-3), dim=-1))
+    assert torch.equal(tl.split_heads(merged, n_heads), heads)
+    assert x._version == heads._version == 0
+    if x.numel():
+        agree_in_gradient(tl.merge_heads(split * 2), x * 2, (x,))
+
+
+@pytest.mark.parametrize("dtype", [torch.int64, torch.bool, torch.float16])
+def test_split_takes_any_kind_of_number_and_any_strides(dtype):
+    x = torch.arange(24, device=DEVICE).reshape(4, 6).to(dtype)
+    for view in (x, x.mT, x[::2], x[:, :4], x[:1].expand(5, 6)):
+        split = tl.split_heads(view, 2)
+        assert split.dtype == dtype and split.data_ptr() == view.data_ptr()
+        assert torch.equal(tl.merge_heads(split), view)
+
+
+def test_a_view_alone_scrambles():
+    x = torch.arange(12).reshape(1, 4, 3 * 1)
+    assert tl.split_heads(x, 3)[0, 0].flatten().tolist() == [0, 3, 6, 9]  # feature 0 of every token
+    assert x.view(1, 3, 4, 1)[0, 0].flatten().tolist() == [0, 1, 2, 3]  # four numbers as they lie
+    heads = normal(2, 3, 5, 4, seed=0)
+    assert not torch.equal(tl.merge_heads(heads), heads.reshape(2, 5, 12))
+    with pytest.raises(RuntimeError, match="view size is not compatible"):
+        heads.transpose(1, 2).view(2, 5, 12)
+
+
+# The module.
+
+
+def by_axes(module, query, key=None, value=None, allowed=None):
+    """Every head by products that name their axes, in float64: its weights, and what the module returns."""
+    key = query if key is None else key
+    value = key if value is None else value
+
+    def project(x, linear):
+        weight = linear.weight.double().unflatten(0, (module.n_heads, -1))  # (heads, d_head, features)
+        bias = 0 if linear.bias is None else linear.bias.double().unflatten(0, (module.n_heads, 1, -1))
+        return torch.einsum("...sf,hdf->...hsd", x.double(), weight) + bias
+
+    q, k, v = project(query, module.q_proj), project(key, module.k_proj), project(value, module.v_proj)
+    scores = torch.einsum("...qd,...kd->...qk", q, k) / math.sqrt(q.shape[-1])
+    if allowed is not None:
+        scores = scores.masked_fill(~allowed, -math.inf)
+    weights = torch.softmax(scores, -1)
+    heads = torch.einsum("...qk,...kd->...qd", weights, v)
+    mixed = torch.einsum("...hsd,nhd->...sn", heads, module.out_proj.weight.double().unflatten(1, (module.n_heads, -1)))
+    return weights, mixed if module.out_proj.bias is None else mixed + module.out_proj.bias.double()
+
+
+@pytest.mark.parametrize("lead", [(), (2,), (2, 1, 3)])
+@pytest.mark.parametrize("bias", [True, False])
+def test_attention_is_what_every_axis_says(lead, bias):
+    module = attention(bias=bias)
+    x, y, z = (tokens(*lead, n, D_MODEL, seed=n) for n in (5, 7, 8))
+    z = z[..., :7, :]
+    for given_ in ((x,), (x, y), (x, y, z)):
+        weights, output = by_axes(module, *given_)
+        agree(module(*given_), output)
+        agree(module.weights(*given_[:2]), weights)
+    agree_in_gradient(module(x, y, z), by_axes(module, x, y, z)[1], (x, y, z, *module.parameters()))
+    mask = (normal(*lead, N_HEADS, 5, 7, seed=3) > -0.5).detach()
+    mask[..., 0] = True
+    weights, output = by_axes(module, x, y, z, mask)
+    agree(module(x, y, z, mask), output)
+    agree(module(x, y, z, mask=mask), output)
+    agree(module.weights(x, y, mask), weights)
+    triangle = torch.ones(5, 5, dtype=torch.bool, device=DEVICE).tril()
+    agree(module(x, is_causal=True), by_axes(module, x, allowed=triangle)[1])
+
+
+def test_one_packed_matrix_is_three_projections():
+    module, x = attention(), tokens(2, 5, D_MODEL)
+    packed = torch.cat([module.q_proj.weight, module.k_proj.weight, module.v_proj.weight])
+    bias = torch.cat([module.q_proj.bias, module.k_proj.bias, module.v_proj.bias])
+    assert packed.shape == (3 * D_MODEL, D_MODEL)
+    q, k, v = (tl.split_heads(part, N_HEADS) for part in F.linear(x, packed, bias).chunk(3, dim=-1))
+    agree(module.out_proj(tl.merge_heads(tl.scaled_dot_product_attention(q, k, v))), module(x))
+
+
+def test_heads_are_small_attentions_of_their_own():
+    module, x = attention(), tokens(2, 5, D_MODEL)
+    outputs = []
+    for rows in torch.arange(D_MODEL).chunk(N_HEADS):
+        head = tl.SingleHeadAttention(D_MODEL, 4).to(DEVICE)
+        for name in ("q_proj", "k_proj", "v_proj"):
+            large = getattr(module, name)
+            getattr(head, name).load_state_dict({"weight": large.weight[rows], "bias": large.bias[rows]})
+        outputs.append(head(x))
+    agree(module.out_proj(torch.cat(outputs, dim=-1)), module(x))
+
+
+def test_the_order_of_heads_does_not_matter():
+    module, x = attention(), tokens(2, 5, D_MODEL)
+    order = torch.tensor([2, 0, 1])
+    features = torch.arange(D_MODEL).unflatten(0, (N_HEADS, -1))[order].flatten()
+    other = attention()
+    with torch.no_grad():
+        for name in ("q_proj", "k_proj", "v_proj"):
+            for mine, new in zip(getattr(module, name).parameters(), getattr(other, name).parameters()):
+                new.copy_(mine[features])
+        other.out_proj.weight.copy_(module.out_proj.weight[:, features])
+        other.out_proj.bias.copy_(module.out_proj.bias)
+    agree(other(x), module(x))
+    agree(other.weights(x), module.weights(x)[:, order])
+
+
+def test_project_and_attend_are_the_two_halves_of_forward():
+    module = attention(d_key_in=5, d_value_in=7)
+    query, key, value = tokens(2, 4, D_MODEL), tokens(2, 6, 5, seed=2), tokens(2, 6, 7, seed=3)
+    keys, values = module.project(key, value)
+    assert keys.shape == values.shape == (2, N_HEADS, 6, 4)
+    mask = (normal(4, 6, seed=4) > -1).detach()
+    agree(module.attend(query, keys, values, mask), module(query, key, value, mask))
+    agree(module.attend(query, keys, values, is_causal=True), module(query, key, value, is_causal=True))
+
+
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16])
+def test_half_precision_and_autocast(dtype):
+    module, x = attention(), tokens(2, 5, D_MODEL)
+    expected, weights = module(x).detach(), module.weights(x).detach()
+    with torch.autocast(DEVICE.type, dtype=dtype):
+        agree(module(x), expected)
+        agree(module(x.to(dtype)), expected)
+        agree(module.weights(x), weights)
+    module.to(dtype)
+    agree(module(x.to(dtype)), expected)
+    agree(module.weights(x.to(dtype)), weights)
+
+
+@pytest.mark.parametrize(
+    "shapes", [((0, 5), (0, 7)), ((2, 0), (2, 7)), ((0,), (3,)), ((2, 1), (2, 1)), ((2, 5), (2, 0))]
+)
+def test_empty_and_single(shapes):
+    module = attention()
+    query, key = (tokens(*shape, D_MODEL) for shape in shapes)
+    output = module(query, key)
+    assert output.shape == query.shape
+    assert module.weights(query, key).shape == (*shapes[0][:-1], N_HEADS, shapes[0][-1], shapes[1][-1])
+    if shapes[1][-1] == 0:  # no keys: nothing to take home
+        agree(output, module.out_proj.bias.expand(output.shape))
+    if shapes[1][-1] == 1:  # one key: all of it
+        agree(output, module.out_proj(module.v_proj(key)).expand(output.shape))
+    output.sum().backward()
+    assert all(p.grad is None or p.grad.isfinite().all() for p in module.parameters())
+
+
+# Rows with nothing to attend to.
+
+BLIND_MASKS = {
+    "one row": lambda: torch.arange(5, device=DEVICE)[:, None].expand(5, 3) != 2,
+    "causal, more queries than keys": lambda: tl.causal_mask(5, 3, device=DEVICE),
+    "everything": lambda: torch.zeros(5, 3, dtype=torch.bool, device=DEVICE),
+    "one head": lambda: torch.arange(N_HEADS, device=DEVICE)[:, None, None].expand(N_HEADS, 5, 3) != 1,
+}
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("lead", [(), (2,), (2, 1)])
+@pytest.mark.parametrize("kind", BLIND_MASKS)
+def test_queries_that_see_nothing_get_the_bias_of_the_output(kind, lead, dtype):
+    module, mask = attention(dtype), BLIND_MASKS[kind]()
+    x, y = tokens(*lead, 5, D_MODEL, dtype=dtype), tokens(*lead, 3, D_MODEL, seed=2, dtype=dtype)
+    output, weights = module(x, y, mask=mask), module.weights(x, y, mask)
+    blind = ~mask.expand(*lead, N_HEADS, 5, 3).any(-1)
+    assert (weights[blind] == 0).all()
+    agree(weights[~blind].sum(-1), torch.ones((~blind).sum()))
+    rows = blind.all(-2)  # in no head
+    agree(output[rows], module.out_proj.bias.expand(output[rows].shape))
+    for grad in (*gradients(output, (x, y, *module.parameters())), *gradients(weights, (x, y))):
+        assert grad.isfinite().all()
+    assert (gradients(output, (x,))[0][rows] == 0).all()
+
+
+@pytest.mark.parametrize("train", [True, False])
+def test_pytorchs_own_module_gives_nan_on_one_path(train):
+    theirs = ready(nn.MultiheadAttention(D_MODEL, N_HEADS, batch_first=True)).train(train)
+    ours, x = tl.MultiHeadAttention.from_torch(theirs), tokens(2, 5, D_MODEL)
+    mask = torch.ones(5, 5, dtype=torch.bool, device=DEVICE)
+    mask[2] = False
+    with_weights, weights = theirs(x, x, x, attn_mask=~mask)
+    assert with_weights[:, 2].isnan().all() and weights[:, 2].isnan().all()
+    assert with_weights[:, [0, 1, 3, 4]].isfinite().all()
+    without, _ = theirs(x, x, x, attn_mask=~mask, need_weights=False)
+    if torch.__version__ >= "2.5":  # before that it was NaN on both
+        agree(without[:, 2], theirs.out_proj.bias.expand(2, -1))
+        agree(ours(x, mask=mask), without)
+    agree(ours(x, mask=mask)[:, 2], theirs.out_proj.bias.expand(2, -1))
+
+
+# Dropout.
+
+
+def test_dropout_is_for_training_and_for_weights():
+    module, x = attention(dropout=0.5), tokens(1, 5, D_MODEL)
+    assert not torch.equal(module(x), module(x))
+    agree(module.weights(x), by_axes(module, x)[0])  # what is looked at has no holes
+    assert torch.equal(module.eval()(x), module(x))
+    agree(module(x), by_axes(module, x)[1])
+    everything = attention(dropout=1.0)
+    agree(everything(x), everything.out_proj.bias.expand(1, 5, -1))
+
+
+@pytest.mark.parametrize("batch_first", [True, False])
+def test_dropout_falls_as_pytorchs_does(batch_first):
+    theirs = ready(nn.MultiheadAttention(D_MODEL, N_HEADS, dropout=0.4, batch_first=batch_first))
+    ours, x = tl.MultiHeadAttention.from_torch(theirs), tokens(2, 5, D_MODEL)
+    assert ours.dropout == 0.4 and ours.training
+    y = x if batch_first else x.transpose(0, 1)
+    torch.manual_seed(0)
+    expected, _ = theirs(y, y, y, need_weights=False)
+    torch.manual_seed(0)
+    agree(ours(x), expected if batch_first else expected.transpose(0, 1))
+    assert not tl.MultiHeadAttention.from_torch(theirs.eval()).training
+
+
+# PyTorch's module, with its weights.
+
+
+def masks(batch, q_len, k_len):
+    """Our mask, and PyTorch's arguments for the same, which say what is hidden."""
+    some = (normal(q_len, k_len, seed=11) > 0).detach()
+    per_head = (normal(batch, N_HEADS, q_len, k_len, seed=12) > 0).detach()
+    some[..., 0] = per_head[..., 0] = True  # where a row is empty, PyTorch's result depends on the path
+    causal = torch.ones(q_len, k_len, dtype=torch.bool, device=DEVICE).tril()
+    padding = tl.padding_mask([k_len - 2, k_len, 1][:batch], k_len, device=DEVICE)
+    hidden = ~padding[:, 0, 0]
+    return {
+        "none": ({}, {}),
+        "some": ({"mask": some}, {"attn_mask": ~some}),
+        "additive": ({"mask": some}, {"attn_mask": tl.additive_mask(some)}),
+        "causal": ({"is_causal": True}, {"attn_mask": ~causal}),
+        "causal, given": ({"is_causal": True}, {"attn_mask": ~causal, "is_causal": True}),
+        "padding": ({"mask": padding}, {"key_padding_mask": hidden}),
+        "padding and causal": ({"mask": padding & causal}, {"key_padding_mask": hidden, "attn_mask": ~causal}),
+        "per head": ({"mask": per_head}, {"attn_mask": ~per_head.flatten(0, 1)}),  # (batch * heads, q_len, k_len)
+        "per head and padding": (
+            {"mask": per_head & padding | causal[:, :1]},
+            {"attn_mask": ~(per_head & padding | causal[:, :1]).flatten(0, 1)},
+        ),
+    }
+
+
+KINDS = list(masks(1, 5, 5))
+
+
+@pytest.mark.parametrize("dtype", EXACT)
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize(
+    ("kdim", "vdim", "bias", "batch_first"),
+    [
+        (None, None, True, True),
+        (None, None, True, False),
+        (None, None, False, True),
+        (5, 7, True, False),
+        (5, None, False, True),
+        (None, 7, True, True),
+        (D_MODEL, D_MODEL, False, False),
+    ],
+)
+def test_from_torch_gives_the_same_numbers(dtype, kind, kdim, vdim, bias, batch_first):
+    torch.manual_seed(0)
+    options = {"kdim": kdim, "vdim": vdim, "bias": bias, "batch_first": batch_first}
+    theirs = ready(nn.MultiheadAttention(D_MODEL, N_HEADS, **options), dtype)
+    state = torch.get_rng_state()
+    ours = tl.MultiHeadAttention.from_torch(theirs)
+    assert torch.equal(torch.get_rng_state(), state)  # nothing was drawn
+    same_numbers_elsewhere(ours, theirs)
+    assert (ours.n_heads, ours.dropout) == (N_HEADS, 0.0)
+
+    x = tokens(2, 5, D_MODEL, dtype=dtype)
+    cross = (x, tokens(2, 6, kdim or D_MODEL, seed=2, dtype=dtype), tokens(2, 6, vdim or D_MODEL, seed=3, dtype=dtype))
+    keys_are_values = (x, cross[1]) if (kdim or D_MODEL) == (vdim or D_MODEL) else cross
+    for given_ in (cross, keys_are_values, *([(x,)] if {kdim, vdim} <= {None, D_MODEL} else [])):
+        query, key, value = (*given_, *given_[-1:] * 2)[:3]
+        mask, theirs_mask = masks(2, 5, key.shape[-2])[kind]
+        if kind == "additive":
+            theirs_mask = {"attn_mask": theirs_mask["attn_mask"].to(dtype)}
+        found = ours(*given_, **mask)
+        inputs = list({id(t): t for t in (query, key, value)}.values())
+        for need_weights in (True, False):
+            if theirs_mask.get("is_causal") and need_weights:
+                continue
+            placed = (t if batch_first else t.transpose(0, 1) for t in (query, key, value))
+            expected, weights = theirs(*placed, **theirs_mask, need_weights=need_weights, average_attn_weights=False)
+            expected = expected if batch_first else expected.transpose(0, 1)
+            agree(found, expected)
+            agree_in_gradient(found, expected, inputs)
+            agree_in_parameters(found, ours, expected, theirs)
+            if need_weights and "is_causal" not in mask:
+                agree(ours.weights(*given_[:2], **mask), weights)
+
+
+@pytest.mark.parametrize("kind", ["none", "padding", "some"])
+def test_evaluation_without_gradients_is_pytorchs_fast_path(kind):
+    theirs = ready(nn.MultiheadAttention(D_MODEL, N_HEADS, batch_first=True)).eval()
+    ours, x = tl.MultiHeadAttention.from_torch(theirs), tokens(2, 5, D_MODEL)
+    mask, theirs_mask = masks(2, 5, 5)[kind]
+    with torch.no_grad():
+        expected, weights = theirs(x, x, x, **theirs_mask, average_attn_weights=False)
+        agree(ours(x, **mask), expected)
+        agree(ours.weights(x, **mask), weights)
+
+
+def test_from_torch_takes_one_sequence_and_a_module_that_is_not_to_learn():
+    theirs = ready(nn.MultiheadAttention(D_MODEL, N_HEADS)).requires_grad_(False)
+    ours, x = tl.MultiHeadAttention.from_torch(theirs), tokens(5, D_MODEL)
+    agree(ours(x), theirs(x, x, x)[0])
+    with torch.no_grad():
+        ours.q_proj.weight += 1
+    assert not torch.equal(ours.q_proj.weight, theirs.in_proj_weight[:D_MODEL])
+
+
+# How it begins.
+
+
+@pytest.mark.parametrize("options", [{}, {"d_key_in": 96, "d_value_in": 80}, {"d_key_in": 96, "d_value_in": 96}])
+@pytest.mark.parametrize("bias", [True, False])
+def test_weights_begin_as_pytorchs_do(options, bias):
+    torch.manual_seed(0)
+    ours = tl.MultiHeadAttention(128, 4, bias=bias, **options)
+    theirs = nn.MultiheadAttention(128, 4, bias=bias, kdim=options.get("d_key_in"), vdim=options.get("d_value_in"))
+    theirs = tl.MultiHeadAttention.from_torch(theirs)
+    for (name, mine), (other, yours) in zip(ours.named_parameters(), theirs.named_parameters(), strict=True):
+        assert name == other and mine.shape == yours.shape
+        if name.endswith("bias"):
+            assert (mine == 0).all() and (yours == 0).all()
+        else:  # both uniform: so the largest of 10,000 numbers is the bound, to a thousandth
+            assert abs(mine.abs().max() / yours.abs().max() - 1) < 2e-3
+            assert abs(mine.std() / yours.std() - 1) < 0.02
+            assert abs(mine.mean()) < 2e-3
+    bounds = [getattr(ours, name).weight.abs().max().item() for name in ("q_proj", "out_proj")]
+    assert bounds == pytest.approx(
+        [math.sqrt(6 / (256 if options.get("d_key_in") == 96 else 512)), 128**-0.5], rel=2e-3
+    )
+
+
+def test_parameters_have_the_names_that_their_work_has():
+    shapes = {
+        name: tuple(p.shape) for name, p in tl.MultiHeadAttention(6, 3, d_key_in=4, d_value_in=5).named_parameters()
+    }
+    features = {"q_proj": 6, "k_proj": 4, "v_proj": 5, "out_proj": 6}
+    assert shapes == {
+        f"{name}.{kind}": (6, n) if kind == "weight" else (6,)
+        for name, n in features.items()
+        for kind in ("weight", "bias")
+    }
+    assert not [name for name, _ in tl.MultiHeadAttention(6, 3, bias=False).named_parameters() if "bias" in name]
+
+
+# Every error, word for word.
+
+module = tl.MultiHeadAttention(8, 2)
+wide = tl.MultiHeadAttention(8, 2, d_key_in=5, d_value_in=7)
+x, y, z, w = torch.zeros(3, 4, 8), torch.zeros(3, 6, 8), torch.zeros(3, 6, 5), torch.zeros(3, 6, 7)
+seen = torch.ones(4, 6, dtype=torch.bool)
+SCORES = "mask must broadcast to the scores (3, 2, 4, 6), got shape {}: its axis {} must be 1 or {}, not {}"
+CONVERT = "mask must be bool, True where a query may attend, got torch.{}: use {}"
+WEIGHTS = "{} must have the dtype of the module's weights, torch.float32, got torch.{}"
+
+WRONG = [
+    (lambda: tl.split_heads([[1.0]], 1), TypeError, "x must be a tensor, got list"),
+    (lambda: tl.split_heads(x[0, 0], 2), ValueError, "x must have shape (..., seq, d_model), got (8,)"),
+    (lambda: tl.split_heads(x, 3), ValueError, "n_heads must divide d_model, got n_heads 3 and d_model 8"),
+    (lambda: tl.split_heads(x, 0), ValueError, "n_heads must be at least 1, got 0"),
+    (lambda: tl.split_heads(x, -2), ValueError, "n_heads must be at least 1, got -2"),
+    (lambda: tl.split_heads(x, 2.0), TypeError, "n_heads must be an integer, got 2.0"),
+    (lambda: tl.split_heads(x, True), TypeError, "n_heads must be an integer, got True"),
+    (lambda: tl.merge_heads(None), TypeError, "x must be a tensor, got NoneType"),
+    (lambda: tl.merge_heads(x[0]), ValueError, "x must have shape (..., heads, seq, d_value), got (4, 8)"),
+    (lambda: tl.MultiHeadAttention(8, 3), ValueError, "n_heads must divide d_model, got n_heads 3 and d_model 8"),
+    (lambda: tl.MultiHeadAttention(8, 16), ValueError, "n_heads must divide d_model, got n_heads 16 and d_model 8"),
+    (lambda: tl.MultiHeadAttention(8, 0), ValueError, "n_heads must be at least 1, got 0"),
+    (lambda: tl.MultiHeadAttention(8, "2"), TypeError, "n_heads must be an integer, got '2'"),
+    (lambda: tl.MultiHeadAttention(0, 2), ValueError, "d_model must be at least 1, got 0"),
+    (lambda: tl.MultiHeadAttention(8.0, 2), TypeError, "d_model must be an integer, got 8.0"),
+    (lambda: tl.MultiHeadAttention(True, 1), TypeError, "d_model must be an integer, got True"),
+    (lambda: tl.MultiHeadAttention(8, 2, d_key_in=-1), ValueError, "d_key_in must be at least 1, got -1"),
+    (lambda: tl.MultiHeadAttention(8, 2, d_value_in=0), ValueError, "d_value_in must be at least 1, got 0"),
+    (lambda: tl.MultiHeadAttention(8, 2, dropout=2), ValueError, "dropout must be a probability from 0 to 1, got 2"),
+    (lambda: module([x]), TypeError, "query must be a tensor, got list"),
+    (lambda: module(x.long()), TypeError, "query must be floating point, got torch.int64"),
+    (lambda: module(x.double()), TypeError, WEIGHTS.format("query", "float64")),
+    (lambda: module(x, x.half()), TypeError, WEIGHTS.format("key", "float16")),
+    (lambda: module(x, x, x.bfloat16()), TypeError, WEIGHTS.format("value", "bfloat16")),
+    (lambda: module(x, seen), TypeError, "key must be floating point, got torch.bool"),  # a mask in the key's place
+    (
+        lambda: module(x.to("meta")),
+        ValueError,
+        "query must lie on the device of the module's weights, cpu, got meta",
+    ),
+    (
+        lambda: module(x, x.double().to("meta")),
+        ValueError,
+        "key must lie on the device of the module's weights, cpu, got meta",
+    ),
+    (
+        lambda: tl.MultiHeadAttention(8, 2).to("meta")(x.double().to("meta")),
+        TypeError,
+        WEIGHTS.format("query", "float64"),
+    ),
+    (lambda: module(z), ValueError, "query must have shape (..., q_len, d_model) with d_model 8, got (3, 6, 5)"),
+    (lambda: module(x[0, 0]), ValueError, "query must have shape (..., q_len, d_model) with d_model 8, got (8,)"),
+    (lambda: module(x, z), ValueError, "key must have shape (..., k_len, d_key_in) with d_key_in 8, got (3, 6, 5)"),
+    (lambda: wide(x), ValueError, "key must have shape (..., k_len, d_key_in) with d_key_in 5, got (3, 4, 8)"),
+    (lambda: wide(x, z), ValueError, "value must have shape (..., k_len, d_value_in) with d_value_in 7, got (3, 6, 5)"),
+    (lambda: wide(x, z, w[:, :5]), ValueError, "key and value must share k_len, got 6 and 5"),
+    (
+        lambda: module(x, y[:2]),
+        ValueError,
+        "query and key and value must have leading axes that broadcast, got (3, 2) and (2, 2) and (2, 2)",
+    ),
+    (
+        lambda: module.weights(z),
+        ValueError,
+        "query must have shape (..., q_len, d_model) with d_model 8, got (3, 6, 5)",
+    ),
+    (
+        lambda: wide.weights(x, y),
+        ValueError,
+        "key must have shape (..., k_len, d_key_in) with d_key_in 5, got (3, 6, 8)",
+    ),
+    (lambda: module(x, y, mask=[True]), TypeError, "mask must be a tensor of bool, got list"),
+    (lambda: module(x, y, mask=seen.float()), TypeError, CONVERT.format("float32", "mask == 0 if it is 0 and -inf")),
+    (lambda: module(x, y, mask=seen.byte()), TypeError, CONVERT.format("uint8", "mask.bool() if 1 is to mean that")),
+    (lambda: module(x, y, mask=seen.to("meta")), ValueError, "query and mask must lie on one device, got cpu and meta"),
+    (lambda: module(x, y, mask=seen.mT), ValueError, SCORES.format((6, 4), "-1 (k_len)", 6, 4)),
+    (lambda: module(x, y, mask=seen[:3]), ValueError, SCORES.format((3, 6), "-2 (q_len)", 4, 3)),
+    (lambda: module(x, y, mask=seen.expand(3, 4, 6)), ValueError, SCORES.format((3, 4, 6), "-3 (heads)", 2, 3)),
+    (lambda: module(x, y, mask=seen.expand(6, 1, 4, 6)), ValueError, SCORES.format((6, 1, 4, 6), "-4 (batch)", 3, 6)),
+    (
+        lambda: module(x, y, mask=seen.expand(1, 1, 1, 4, 6)),
+        ValueError,
+        "mask must have at most the 4 axes of the scores (3, 2, 4, 6), got shape (1, 1, 1, 4, 6)",
+    ),
+    (lambda: module.weights(x, y, seen.mT), ValueError, SCORES.format((6, 4), "-1 (k_len)", 6, 4)),
+    (
+        lambda: module(x, y, mask=seen, is_causal=True),
+        ValueError,
+        "mask and is_causal must not be given together, got both: mask & tl.causal_mask(q_len, k_len) is one mask",
+    ),
+    (
+        lambda: tl.MultiHeadAttention.from_torch(nn.Linear(8, 8)),
+        TypeError,
+        "module must be a torch.nn.MultiheadAttention, got Linear",
+    ),
+    (
+        lambda: tl.MultiHeadAttention.from_torch(module),
+        TypeError,
+        "module must be a torch.nn.MultiheadAttention, got MultiHeadAttention",
+    ),
+    (
+        lambda: tl.MultiHeadAttention.from_torch(nn.MultiheadAttention(8, 2, add_bias_kv=True)),
+        ValueError,
+        "module must not have keys of its own, got add_bias_kv=True, which is not supported",
+    ),
+    (
+        lambda: tl.MultiHeadAttention.from_torch(nn.MultiheadAttention(8, 2, add_zero_attn=True)),
+        ValueError,
+        "module must not have keys of its own, got add_zero_attn=True, which is not supported",
+    ),
+]
+
+
+@pytest.mark.parametrize(("call", "error", "text"), WRONG)
+def test_multi_head_names_what_is_wrong(call, error, text):
+    says(call, error, text)

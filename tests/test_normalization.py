@@ -1,0 +1,414 @@
+"""Normalization against PyTorch's functions, and against float64 loops over every group that shares its statistics."""
+
+import math
+from itertools import product
+
+import pytest
+import torch
+from agreement import DEVICE, DTYPES, agree, agree_in_gradient, normal, quick, says
+from hypothesis import given
+from hypothesis import strategies as st
+from torch import nn
+from torch.nn import functional as F
+
+import transformer_lab as tl
+
+EXACT = [torch.float32, torch.float64]
+SHAPES = [(4, 6), (4, 6, 5), (4, 6, 3, 2), (2, 6, 3, 1, 2)]
+
+
+def loop(x, dims, eps):
+    """Standardize every group of entries that differ in ``dims`` only, one group at a time, in float64."""
+    x = x.to("cpu", torch.float64)
+    dims = sorted(dim % x.ndim for dim in dims)
+    kept = [dim for dim in range(x.ndim) if dim not in dims]
+    groups = x.permute(*kept, *dims).reshape(math.prod(x.shape[dim] for dim in kept), -1)
+    result = torch.empty_like(groups)
+    for n, group in enumerate(groups.tolist()):
+        mean = math.fsum(group) / len(group)
+        variance = math.fsum((entry - mean) ** 2 for entry in group) / len(group)
+        for i, entry in enumerate(group):
+            result[n, i] = (entry - mean) / math.sqrt(variance + eps)
+    result = result.reshape([x.shape[dim] for dim in (*kept, *dims)])
+    return result.permute([(*kept, *dims).index(dim) for dim in range(x.ndim)])
+
+
+@st.composite
+def problems(draw):
+    shape = draw(st.lists(st.integers(0, 4), min_size=1, max_size=4))
+    dims = draw(st.lists(st.integers(0, len(shape) - 1), min_size=1, max_size=len(shape), unique=True))
+    dims = [dim - draw(st.sampled_from((0, len(shape)))) for dim in dims]
+    return shape, dims, draw(st.sampled_from(DTYPES)), draw(st.booleans()), draw(st.sampled_from((1e-5, 1e-3, 1)))
+
+
+@quick
+@given(problem=problems())
+def test_standardize_is_the_loop_over_any_axes(problem):
+    shape, dims, dtype, contiguous, eps = problem
+    x = normal(*shape, seed=len(shape), dtype=dtype, contiguous=contiguous)
+    before = x.detach().clone()
+    found = tl.standardize(x, dims, eps)
+    assert found.dtype == dtype and found.shape == x.shape and found.device == x.device
+    assert torch.equal(x, before) and x._version == 0
+    if x.numel():
+        agree(found, loop(x, dims, eps))
+        assert torch.equal(found, tl.standardize(x, tuple(dims), eps))
+        if len(dims) == 1:
+            assert torch.equal(found, tl.standardize(x, dims[0], eps))
+
+
+def test_standardize_has_mean_0_and_variance_1():
+    x = normal(3, 4, 5, seed=0, dtype=torch.float64) * 7 + 3
+    found = tl.standardize(x, (0, 2), eps=0)
+    agree(found.mean((0, 2)), torch.zeros(4))
+    agree(found.var((0, 2), unbiased=False), torch.ones(4))
+    # Shifting and scaling a group changes nothing.
+    agree(tl.standardize(x * 5 - 2, (0, 2), eps=0), found)
+
+
+@pytest.mark.parametrize("dims", [-1, 0, (0, 1)])
+def test_gradcheck(dims):
+    x = normal(3, 4, seed=0, dtype=torch.float64)
+    assert torch.autograd.gradcheck(lambda x: tl.standardize(x, dims), (x,))
+
+
+def test_equal_entries_become_zero_and_without_eps_nothing():
+    x = torch.full((2, 3), 5.0, device=DEVICE, requires_grad=True)
+    for found in (tl.standardize(x, -1), tl.layer_norm(x)):
+        assert (found == 0).all()
+        (grad,) = torch.autograd.grad(found.sum(), x)
+        assert grad.isfinite().all()
+    assert tl.standardize(x, -1, eps=0).isnan().all()
+    assert (tl.standardize(torch.ones(3, 1, device=DEVICE), -1) == 0).all()  # a mean of one
+
+
+@pytest.mark.parametrize("function", [lambda x: tl.standardize(x, -1), tl.layer_norm])
+def test_large_means_cost_no_more_than_their_own_rounding(function):
+    """``E[x²] − E[x]²`` would lose all digits of a variance of 1 beside a mean of 10,000."""
+    for mean in (1e3, 1e4, 1e5):
+        x = normal(20, 512, seed=0).detach() + mean
+        error = (function(x).cpu().double() - loop(x, [-1], 1e-5)).abs().max()
+        assert error < 2 * torch.finfo(torch.float32).eps * mean
+    naive = (x - x.mean(-1, keepdim=True)) / (x.square().mean(-1) - x.mean(-1).square()).abs().sqrt()[:, None]
+    assert not (naive.cpu().double() - loop(x, [-1], 1e-5)).abs().max() < 0.5
+
+
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16])
+def test_half_precision_is_rounded_once(dtype):
+    """Statistics are not taken in half precision, whose sums lose digits and overflow."""
+    x = (normal(4, 6, 50, seed=0) * 3 + 20).to(dtype).detach()
+    large = (normal(4, 6, 50, seed=1) * 1000).to(dtype).detach()  # a square is more than float16 can hold
+    half_a_step, smallest = torch.finfo(dtype).eps / 2, torch.finfo(dtype).smallest_normal * torch.finfo(dtype).eps
+    for given_ in (x, large):
+        wide = given_.cpu().double()
+        rms = wide / (wide.square().mean(-1, keepdim=True) + 1e-6).sqrt()
+        # PyTorch's first versions of rms_norm take the mean in half precision.
+        rms_norm = [(tl.rms_norm(given_), rms)] if torch.__version__ >= "2.6" else []
+        for found, exact in (
+            *rms_norm,
+            (tl.standardize(given_, -1), loop(given_, [-1], 1e-5)),
+            (tl.layer_norm(given_), loop(given_, [-1], 1e-5)),
+            (tl.batch_norm(given_, training=True), loop(given_, [0, 2], 1e-5)),
+            (tl.instance_norm(given_), loop(given_, [2], 1e-5)),
+            (tl.group_norm(given_, 1), loop(given_, [1, 2], 1e-5)),
+        ):
+            assert found.dtype == dtype
+            # The float32 in between is rounded as well, which is next to nothing; near 0 it is seen.
+            torch.testing.assert_close(found.cpu().double(), exact, rtol=1.05 * half_a_step, atol=smallest + 3e-6)
+
+
+# Against PyTorch's functions.
+
+
+def parameters(channels, dtype, which):
+    """Weight and bias, or one of them, or none."""
+    weight, bias = normal(channels, seed=50, dtype=dtype), normal(channels, seed=51, dtype=dtype)
+    return {"both": (weight, bias), "weight": (weight, None), "bias": (None, bias), "none": (None, None)}[which]
+
+
+def agree_in_all(found, expected, *inputs):
+    assert found.dtype == expected.dtype
+    agree(found, expected)
+    agree_in_gradient(found, expected, [x for x in inputs if x is not None])
+
+
+WHICH = ["both", "weight", "bias", "none"]
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("which", WHICH)
+@pytest.mark.parametrize("shape", SHAPES)
+def test_norms_agree_with_pytorchs(shape, which, dtype):
+    x = normal(*shape, seed=1, dtype=dtype, contiguous=which != "bias")
+    channels = parameters(6, dtype, which)
+    features = parameters(shape[-1], dtype, which)
+    for eps in (1e-5, 0.1):
+        agree_in_all(tl.layer_norm(x, *features, eps), F.layer_norm(x, shape[-1:], *features, eps), x, *features)
+        if which in ("weight", "none"):
+            weight = features[0]
+            agree_in_all(tl.rms_norm(x, weight, eps), F.rms_norm(x, shape[-1:], weight, eps), x, weight)
+        for n_groups in (1, 2, 6)[: len(shape)]:  # groups of one entry are 0, which PyTorch misses by rounding
+            found = tl.group_norm(x, n_groups, *channels, eps)
+            # PyTorch's has no gradient where there is a bias and no weight.
+            weight = x.new_ones(6) if which == "bias" else channels[0]
+            agree_in_all(found, F.group_norm(x, n_groups, weight, channels[1], eps), x, *channels)
+        if len(shape) > 2:
+            expected = F.instance_norm(x, weight=channels[0], bias=channels[1], eps=eps)
+            agree_in_all(tl.instance_norm(x, *channels, eps), expected, x, *channels)
+        for training in (True, False):
+            running, theirs = ([normal(6, seed=60).detach(), normal(6, seed=61).detach() ** 2] for _ in range(2))
+            running, theirs = ([r.to(dtype) for r in pair] for pair in (running, theirs))
+            before = [r.clone() for r in running]
+            found = tl.batch_norm(x, *running, *channels, training=training, eps=eps)
+            expected = F.batch_norm(x, *theirs, *channels, training=training, eps=eps)
+            agree_in_all(found, expected, x, *channels)
+            for mine, other, old in zip(running, theirs, before):
+                agree(mine, other)
+                assert torch.equal(mine, old) != training
+        agree_in_all(
+            tl.batch_norm(x, None, None, *channels, training=True, eps=eps),
+            F.batch_norm(x, None, None, *channels, training=True, eps=eps),
+            x,
+            *channels,
+        )
+    assert x._version == 0
+
+
+@pytest.mark.parametrize("momentum", [0, 0.1, 0.5, 1.0])
+def test_running_statistics_follow_many_batches(momentum):
+    ours, theirs = ([torch.zeros(3, device=DEVICE), torch.ones(3, device=DEVICE)] for _ in range(2))
+    for batch in range(5):
+        x = normal(4, 3, 2, seed=batch).detach() * (batch + 1) + batch
+        tl.batch_norm(x, *ours, training=True, momentum=momentum)
+        F.batch_norm(x, *theirs, training=True, momentum=momentum)
+        if momentum == 1:
+            agree(ours[0], x.mean((0, 2)))
+            agree(ours[1], x.var((0, 2), unbiased=True))
+    for mine, other in zip(ours, theirs):
+        agree(mine, other)
+    agree(tl.batch_norm(x, *ours), F.batch_norm(x, *theirs))
+    assert not ours[0].requires_grad
+
+
+def test_running_statistics_may_be_wider_than_the_batch():
+    x = normal(4, 3, 2, seed=0).detach().half()
+    mean, variance = torch.zeros(3, device=DEVICE), torch.ones(3, device=DEVICE)
+    assert tl.batch_norm(x, mean, variance, training=True).dtype == torch.float16
+    agree(mean, 0.1 * x.double().mean((0, 2)))
+    agree(variance, 0.9 + 0.1 * x.double().var((0, 2)))
+
+
+def test_axes_tell_the_norms_apart():
+    x = normal(4, 6, 5, seed=1)
+    agree(tl.batch_norm(x), tl.standardize(x, (0, 2)))
+    agree(tl.batch_norm(x, training=True), tl.standardize(x, (0, 2)))
+    agree(tl.layer_norm(x), tl.standardize(x, -1))
+    agree(tl.instance_norm(x), tl.standardize(x, 2))
+    agree(tl.group_norm(x, 1), tl.standardize(x, (1, 2)))
+    agree(tl.group_norm(x, 6), tl.instance_norm(x))
+    weight = normal(6, 5, seed=2)
+    agree(tl.layer_norm(x, weight), tl.standardize(x, (1, 2)) * weight)  # a weight of two axes
+    agree(tl.layer_norm(x, weight), F.layer_norm(x, (6, 5), weight))
+    agree(tl.rms_norm(x, weight), F.rms_norm(x, (6, 5), weight, 1e-6))
+
+
+@pytest.mark.parametrize("dtype", EXACT)
+@pytest.mark.parametrize("lead", [(), (3,), (2, 3), (2, 1, 3)])
+def test_layer_norm_is_its_plain_form_for_every_token(lead, dtype):
+    x, weight, bias = normal(*lead, 8, seed=1, dtype=dtype), *parameters(8, dtype, "both")
+    agree_in_all(tl.layer_norm(x, weight, bias), tl.standardize(x, -1) * weight + bias, x, weight, bias)
+    rms = x / (x.square().mean(-1, keepdim=True) + 1e-6).sqrt() * weight
+    agree_in_all(tl.rms_norm(x, weight), rms, x, weight)
+    assert (tl.layer_norm(x, weight, bias).mean() - tl.rms_norm(x, weight).mean()).abs() > 1e-3
+
+
+def test_other_tokens_move_batch_norm_and_not_layer_norm():
+    x = normal(4, 6, 5, seed=1).detach()
+    changed = x.clone()
+    changed[0] = 100.0
+    moved = {
+        "batch": not torch.allclose(tl.batch_norm(changed)[1:], tl.batch_norm(x)[1:]),
+        "layer": not torch.allclose(tl.layer_norm(changed)[1:], tl.layer_norm(x)[1:]),
+        "instance": not torch.allclose(tl.instance_norm(changed)[1:], tl.instance_norm(x)[1:]),
+        "group": not torch.allclose(tl.group_norm(changed, 2)[1:], tl.group_norm(x, 2)[1:]),
+    }
+    assert moved == {"batch": True, "layer": False, "instance": False, "group": False}
+
+
+@pytest.mark.parametrize("shape", [(0, 4), (0, 4, 3), (2, 4, 0), (2, 0), (2, 0, 3)])
+def test_empty(shape):
+    x = torch.zeros(shape, device=DEVICE, requires_grad=True)
+    mean, variance = torch.ones(shape[1], device=DEVICE), torch.full((shape[1],), 2.0, device=DEVICE)
+    weight = torch.ones(shape[1], device=DEVICE)
+    outputs = [
+        tl.standardize(x, -1),
+        tl.layer_norm(x),
+        tl.rms_norm(x),
+        tl.group_norm(x, 2, weight),
+        tl.batch_norm(x, mean, variance, weight, training=True),
+        tl.batch_norm(x, mean, variance),
+        tl.batch_norm(x, training=True),
+    ]
+    outputs += [tl.instance_norm(x, weight)] if len(shape) > 2 else []
+    for output in outputs:
+        assert output.shape == shape
+        output.sum().backward()
+    assert (mean == 1).all() and (variance == 2).all()  # no batch, no change
+
+
+def test_single_entries():
+    x = normal(1, 4, 1, seed=0)
+    assert (tl.instance_norm(x) == 0).all() and (tl.group_norm(x, 4) == 0).all() and (tl.layer_norm(x) == 0).all()
+    agree(tl.batch_norm(x, torch.zeros(4, device=DEVICE), torch.ones(4, device=DEVICE), eps=0), x)
+    agree(tl.rms_norm(x, eps=0), x.sign())
+
+
+# Modules.
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("bias", [True, False])
+def test_layer_norm_module_is_pytorchs(dtype, bias):
+    theirs = nn.LayerNorm(6, eps=1e-3, bias=bias).to(DEVICE, dtype)
+    with torch.no_grad():
+        for parameter in theirs.parameters():
+            parameter.copy_(normal(6, seed=3))
+    state = torch.get_rng_state()
+    ours = tl.LayerNorm.from_torch(theirs)
+    assert torch.equal(torch.get_rng_state(), state)
+    assert ours.eps == 1e-3 and (ours.bias is None) != bias
+    x = normal(2, 3, 6, seed=4, dtype=dtype)
+    agree_in_all(ours(x), theirs(x), x)
+    for mine, other in zip(ours.parameters(), theirs.parameters(), strict=True):
+        assert mine.data_ptr() != other.data_ptr() and mine.requires_grad
+    assert not tl.LayerNorm.from_torch(theirs.eval()).training
+
+
+def test_modules_begin_as_pytorchs_do():
+    for ours, theirs in (
+        (tl.LayerNorm(6), nn.LayerNorm(6)),
+        (tl.LayerNorm(6, 0.1, bias=False), nn.LayerNorm(6, 0.1, bias=False)),
+        (tl.RMSNorm(6), nn.RMSNorm(6, eps=1e-6)),
+        (tl.RMSNorm(6, 0.1), nn.RMSNorm(6, eps=0.1)),
+    ):
+        state, other = ours.state_dict(), theirs.state_dict()
+        assert state.keys() == other.keys()
+        assert all(torch.equal(state[name], other[name]) for name in state)
+        x = normal(2, 3, 6, seed=4).cpu()
+        agree_in_all(ours(x), theirs(x), x)
+
+
+def test_rms_norm_module_scales_by_its_weight():
+    norm = tl.RMSNorm(6, eps=0.1).to(DEVICE)
+    with torch.no_grad():
+        norm.weight.copy_(normal(6, seed=5))
+    x = normal(2, 6, seed=4)
+    agree_in_all(norm(x), F.rms_norm(x, (6,), norm.weight, 0.1), x, norm.weight)
+
+
+# Every error, word for word.
+
+x, ones = torch.zeros(2, 6, 5), torch.ones(6)
+EPS = "eps must be a number, 0 or more, got {}"
+WEIGHT = "{} must have shape ({},), got {}"
+
+WRONG = [
+    (lambda: tl.standardize([1.0], -1), TypeError, "x must be a tensor, got list"),
+    (lambda: tl.standardize(x.long(), -1), TypeError, "x must be floating point, got torch.int64"),
+    (lambda: tl.standardize(x, 3), IndexError, "dims must be axes of x, from -3 to 2, got 3"),
+    (lambda: tl.standardize(x, (0, -4)), IndexError, "dims must be axes of x, from -3 to 2, got -4"),
+    (lambda: tl.standardize(x, ()), ValueError, "dims must name one axis or more, each once, got ()"),
+    (lambda: tl.standardize(x, (1, -2)), ValueError, "dims must name one axis or more, each once, got (1, -2)"),
+    (lambda: tl.standardize(x, 1.0), TypeError, "dims must be integers, got 1.0"),
+    (lambda: tl.standardize(x, None), TypeError, "dims must be integers, got None"),
+    (lambda: tl.standardize(x, True), TypeError, "dims must be integers, got True"),
+    (lambda: tl.standardize(x, [0, "seq"]), TypeError, "dims must be integers, got 'seq'"),
+    *[
+        (lambda f=f, eps=eps: f(eps), ValueError, EPS.format(repr(eps)))
+        for f, eps in product(
+            (
+                lambda eps: tl.standardize(x, -1, eps),
+                lambda eps: tl.layer_norm(x, eps=eps),
+                lambda eps: tl.rms_norm(x, eps=eps),
+                lambda eps: tl.batch_norm(x, eps=eps),
+                lambda eps: tl.instance_norm(x, eps=eps),
+                lambda eps: tl.group_norm(x, 2, eps=eps),
+            ),
+            (-1e-5, math.nan, "small", None, True),
+        )
+    ],
+    (lambda: tl.batch_norm(x[0, 0]), ValueError, "x must have shape (batch, channels, ...), got (5,)"),
+    (lambda: tl.batch_norm(x.int()), TypeError, "x must be floating point, got torch.int32"),
+    (lambda: tl.batch_norm(x, weight=ones[:5]), ValueError, WEIGHT.format("weight", 6, "(5,)")),
+    (lambda: tl.batch_norm(x, bias=ones[:, None]), ValueError, WEIGHT.format("bias", 6, "(6, 1)")),
+    (lambda: tl.batch_norm(x, ones[:1], ones), ValueError, WEIGHT.format("running_mean", 6, "(1,)")),
+    (lambda: tl.batch_norm(x, ones, 1.0), TypeError, "running_var must be a tensor, got float"),
+    (lambda: tl.batch_norm(x, ones, ones.long()), TypeError, "running_var must be floating point, got torch.int64"),
+    (
+        lambda: tl.batch_norm(x, ones),
+        ValueError,
+        "running_mean and running_var must be given together, got one of them",
+    ),
+    (lambda: tl.batch_norm(x, momentum=2), ValueError, "momentum must be a probability from 0 to 1, got 2"),
+    (
+        lambda: tl.batch_norm(x[:1, :, :1], training=True),
+        ValueError,
+        "x must have more than one value per channel in training, got shape (1, 6, 1)",
+    ),
+    (
+        lambda: tl.batch_norm(x, weight=ones.to("meta")),
+        ValueError,
+        "x and weight must lie on one device, got cpu and meta",
+    ),
+    (lambda: tl.instance_norm(x[0]), ValueError, "x must have shape (batch, channels, length, ...), got (6, 5)"),
+    (lambda: tl.instance_norm(x, ones[:5]), ValueError, WEIGHT.format("weight", 6, "(5,)")),
+    (lambda: tl.group_norm(x, 4), ValueError, "n_groups must divide the channels, got n_groups 4 and 6 channels"),
+    (lambda: tl.group_norm(x, 0), ValueError, "n_groups must be at least 1, got 0"),
+    (lambda: tl.group_norm(x, 2.0), TypeError, "n_groups must be an integer, got 2.0"),
+    (lambda: tl.group_norm(x, 2, bias=ones[:2]), ValueError, WEIGHT.format("bias", 6, "(2,)")),
+    (lambda: tl.layer_norm(torch.tensor(1.0)), ValueError, "x must have shape (..., d_model), got ()"),
+    (lambda: tl.layer_norm(x.bool()), TypeError, "x must be floating point, got torch.bool"),
+    (lambda: tl.layer_norm(x, ones), ValueError, WEIGHT.format("weight", 5, "(6,)")),
+    (lambda: tl.layer_norm(x, bias=ones), ValueError, WEIGHT.format("bias", 5, "(6,)")),
+    (lambda: tl.layer_norm(x, [1.0]), TypeError, "weight must be a tensor, got list"),
+    (
+        lambda: tl.layer_norm(x, ones[:5].double()),
+        TypeError,
+        "x and weight must share a dtype, got torch.float32 and torch.float64",
+    ),
+    (
+        lambda: tl.layer_norm(x, bias=ones[:5].half()),
+        TypeError,
+        "x and bias must share a dtype, got torch.float32 and torch.float16",
+    ),
+    (lambda: tl.rms_norm(x, ones), ValueError, WEIGHT.format("weight", 5, "(6,)")),
+    (
+        lambda: tl.rms_norm(x, ones[:5].to("meta")),
+        ValueError,
+        "x and weight must lie on one device, got cpu and meta",
+    ),
+    (lambda: tl.LayerNorm(0), ValueError, "d_model must be at least 1, got 0"),
+    (lambda: tl.LayerNorm((6,)), TypeError, "d_model must be an integer, got (6,)"),
+    (lambda: tl.RMSNorm(-1), ValueError, "d_model must be at least 1, got -1"),
+    (lambda: tl.LayerNorm(6)(x), ValueError, WEIGHT.format("weight", 5, "(6,)")),
+    (
+        lambda: tl.LayerNorm.from_torch(nn.BatchNorm1d(6)),
+        TypeError,
+        "module must be a torch.nn.LayerNorm, got BatchNorm1d",
+    ),
+    (
+        lambda: tl.LayerNorm.from_torch(nn.LayerNorm((6, 5))),
+        ValueError,
+        "module must normalize one axis, got normalized_shape=(6, 5)",
+    ),
+    (
+        lambda: tl.LayerNorm.from_torch(nn.LayerNorm(6, elementwise_affine=False)),
+        ValueError,
+        "module must have a weight, got elementwise_affine=False, which is not supported",
+    ),
+]
+
+
+@pytest.mark.parametrize(("call", "error", "text"), WRONG)
+def test_norms_name_what_is_wrong(call, error, text):
+    says(call, error, text)

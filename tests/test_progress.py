@@ -1,0 +1,21 @@
+"""The progress bar ends the same in every run, and counts what it says."""
+
+import pytest
+
+import transformer_lab as tl
+
+
+@pytest.mark.parametrize("steps", [1, 7, 300])
+def test_it_counts_and_ends_full(steps, capsys):
+    assert list(tl.progress_bar(steps, "training")) == list(range(steps))
+    printed, errors = capsys.readouterr()
+    assert errors == ""
+    assert printed.split("\r")[-1] == f"training: |{'█' * 40}| {steps} of {steps}\n"
+    assert printed.count("\n") == 1  # one line, written over
+
+
+def test_stopping_early_is_seen(capsys):
+    for step in tl.progress_bar(10, "training"):
+        if step == 3:
+            break
+    assert "10 of 10" not in capsys.readouterr().out

@@ -1,0 +1,638 @@
+"""Stacks and the whole Transformer: against PyTorch's, and training against generation."""
+
+import copy
+import io
+import math
+
+import pytest
+import torch
+from agreement import (
+    DEVICE,
+    agree,
+    agree_in_gradient,
+    agree_in_parameters,
+    normal,
+    ready,
+    same_numbers_elsewhere,
+    says,
+)
+from torch import nn
+from torch.nn import functional as F
+
+import transformer_lab as tl
+
+EXACT = [torch.float32, torch.float64]
+D_MODEL, N_HEADS, D_FF = 12, 3, 20
+SRC_VOCAB, TGT_VOCAB, BOS, EOS = 11, 13, 1, 2
+BOTH_WAYS = pytest.mark.parametrize("norm_first", [False, True])
+
+
+def transformer(seed=0, dtype=torch.float32, **options):
+    torch.manual_seed(seed)
+    options = {"n_layers": 2} | options
+    model = tl.Transformer(SRC_VOCAB, TGT_VOCAB, D_MODEL, N_HEADS, d_ff=D_FF, **options).to(DEVICE)
+    with torch.no_grad():
+        for i, parameter in enumerate(model.parameters()):
+            if parameter.ndim == 1:
+                parameter += 0.1 * normal(*parameter.shape, seed=1000 * seed + i)
+    return model.to(dtype).eval()
+
+
+def tokens(*shape, vocab=SRC_VOCAB, seed=1):
+    return torch.randint(vocab, shape, generator=torch.Generator().manual_seed(seed)).to(DEVICE)
+
+
+def vectors(length, seed=1, dtype=torch.float32):
+    return normal(2, length, D_MODEL, seed=seed, dtype=dtype)
+
+
+# PyTorch's stacks, with their weights.
+
+
+def stacks(batch_first, norm_first, final_norm, dtype):
+    torch.manual_seed(0)
+    options = {"dropout": 0.0, "batch_first": batch_first, "norm_first": norm_first, "activation": "gelu"}
+    sizes = (D_MODEL, N_HEADS, D_FF)
+    encoder = nn.TransformerEncoder(
+        nn.TransformerEncoderLayer(*sizes, **options),
+        3,
+        nn.LayerNorm(D_MODEL, eps=0.01) if final_norm else None,
+        enable_nested_tensor=False,
+    )
+    decoder = nn.TransformerDecoder(
+        nn.TransformerDecoderLayer(*sizes, **options), 3, nn.LayerNorm(D_MODEL) if final_norm else None
+    )
+    for stack in (encoder, decoder):  # PyTorch's layers begin as copies of one another
+        for parameter in stack.parameters():
+            if parameter.ndim > 1:
+                nn.init.xavier_uniform_(parameter)
+    return ready(encoder, dtype), ready(decoder, dtype, seed=1)
+
+
+@pytest.mark.parametrize("dtype", EXACT)
+@pytest.mark.parametrize("batch_first", [True, False])
+@pytest.mark.parametrize("final_norm", [True, False])
+@BOTH_WAYS
+def test_stacks_give_pytorchs_numbers(norm_first, final_norm, batch_first, dtype):
+    theirs = stacks(batch_first, norm_first, final_norm, dtype)
+    state = torch.get_rng_state()
+    encoder, decoder = tl.Encoder.from_torch(theirs[0]), tl.Decoder.from_torch(theirs[1])
+    assert torch.equal(torch.get_rng_state(), state)
+    assert (encoder.norm is None) == (decoder.norm is None) != final_norm
+    assert len(encoder.layers) == len(decoder.layers) == 3
+    x, y = vectors(5, dtype=dtype), vectors(6, seed=2, dtype=dtype)
+    causal, padding = tl.causal_mask(5, device=DEVICE), tl.padding_mask([6, 2], 6, device=DEVICE)
+    hidden = ~padding[:, 0, 0]
+
+    def turned(t):
+        return t if batch_first else t.transpose(0, 1)
+
+    expected = turned(theirs[0](turned(y), src_key_padding_mask=hidden))
+    found = encoder(y, padding)
+    agree(found, expected)
+    agree_in_gradient(found, expected, [y])
+    agree_in_parameters(found, encoder, expected, theirs[0])
+    agree(encoder(x, is_causal=True), turned(theirs[0](turned(x), mask=~causal)))
+    agree(encoder(x, causal), encoder(x, is_causal=True))
+    expected = turned(theirs[1](turned(x), turned(y), tgt_mask=~causal, memory_key_padding_mask=hidden))
+    for found in (decoder(x, y, causal, padding), decoder(x, y, memory_mask=padding, is_causal=True)):
+        agree(found, expected)
+        agree_in_gradient(found, expected, [x, y])
+        agree_in_parameters(found, decoder, expected, theirs[1])
+    same_numbers_elsewhere(encoder, theirs[0])
+    same_numbers_elsewhere(decoder, theirs[1])
+
+
+@pytest.mark.filterwarnings("ignore:enable_nested_tensor")  # PyTorch on an option that it sets itself
+@pytest.mark.parametrize("dtype", EXACT)
+@BOTH_WAYS
+def test_the_whole_model_gives_pytorchs_numbers(norm_first, dtype):
+    torch.manual_seed(0)
+    theirs = nn.Transformer(
+        D_MODEL, N_HEADS, 2, 3, D_FF, dropout=0.0, norm_first=norm_first, batch_first=not norm_first
+    )
+    theirs = ready(theirs, dtype)
+    state = torch.get_rng_state()
+    ours = tl.Transformer.from_torch(theirs)
+    assert torch.equal(torch.get_rng_state(), state)
+    same_numbers_elsewhere(ours, theirs)
+    assert (len(ours.encoder.layers), len(ours.decoder.layers)) == (2, 3)
+    src, tgt = vectors(6, dtype=dtype), vectors(5, seed=2, dtype=dtype)
+    padding, hidden = tl.padding_mask([6, 2], 6, device=DEVICE), tl.padding_mask([3, 5], 5, device=DEVICE)
+    causal = ~tl.causal_mask(5, device=DEVICE)
+
+    def turned(t):
+        return t.transpose(0, 1) if norm_first else t
+
+    expected = turned(
+        theirs(
+            turned(src),
+            turned(tgt),
+            tgt_mask=causal,
+            src_key_padding_mask=~padding[:, 0, 0],
+            tgt_key_padding_mask=~hidden[:, 0, 0],
+            memory_key_padding_mask=~padding[:, 0, 0],
+        )
+    )
+    found = ours(src, tgt, padding, hidden)
+    agree(found, expected)
+    agree_in_gradient(found, expected, [src, tgt])
+    agree_in_parameters(found, ours, expected, theirs)
+    agree(ours(src, tgt), turned(theirs(turned(src), turned(tgt), tgt_mask=causal)))
+    agree(ours(src, tgt, is_causal=False), turned(theirs(turned(src), turned(tgt))))
+    text = "generate must have embeddings and an output layer, got a model of from_torch, without them"
+    says(lambda: ours.generate(src, bos=1, max_len=2), ValueError, text)
+
+
+def test_modes_are_kept():
+    theirs = nn.Transformer(8, 2, 1, 1, 16, dropout=0.25, batch_first=True)
+    assert all(part.training for part in tl.Transformer.from_torch(theirs).modules())
+    ours = tl.Transformer.from_torch(theirs.eval())
+    assert not any(part.training for part in ours.modules())
+    assert {part.p for part in ours.modules() if isinstance(part, nn.Dropout)} == {0.25}
+
+
+# Stacks of ours.
+
+
+@BOTH_WAYS
+@pytest.mark.parametrize("final_norm", [None, True, False])
+def test_a_stack_is_its_layers_and_perhaps_a_norm(norm_first, final_norm):
+    torch.manual_seed(0)
+    encoder = ready(tl.Encoder(D_MODEL, N_HEADS, 3, D_FF, norm_first=norm_first, final_norm=final_norm))
+    decoder = ready(tl.Decoder(D_MODEL, N_HEADS, 3, D_FF, norm_first=norm_first, final_norm=final_norm))
+    assert (encoder.norm is not None) == (norm_first if final_norm is None else final_norm)
+    assert len({id(layer) for layer in encoder.layers}) == 3
+    assert not torch.equal(*(layer.feed_forward.linear1.weight for layer in encoder.layers[:2]))  # each begins its own
+    x = memory = vectors(5)
+    for layer in encoder.layers:
+        memory = layer(memory)
+    memory = memory if encoder.norm is None else encoder.norm(memory)
+    agree(encoder(x), memory)
+    y = x
+    for layer in decoder.layers:
+        y = layer(y, memory, is_causal=True)
+    agree(decoder(x, memory, is_causal=True), y if decoder.norm is None else decoder.norm(y))
+
+
+def test_a_stack_without_layers_returns_what_comes_in():
+    x = vectors(5)
+    assert torch.equal(tl.Encoder(D_MODEL, N_HEADS, 0, D_FF)(x), x)
+    model = transformer(n_layers=0)
+    src, tgt = tokens(2, 4), tokens(2, 5)
+    mask = torch.ones(2, 1, 1, 5, dtype=torch.bool, device=DEVICE)
+    agree(model(src, tgt, tgt_mask=mask), model.output(model.tgt_embedding(tgt)))
+
+
+@BOTH_WAYS
+def test_without_positions_order_carries_over(norm_first):
+    torch.manual_seed(0)
+    encoder = ready(tl.Encoder(D_MODEL, N_HEADS, 2, D_FF, norm_first=norm_first))
+    x, order = vectors(5), torch.tensor([3, 0, 4, 2, 1])
+    agree(encoder(x[:, order]), encoder(x)[:, order])
+    model = transformer(norm_first=norm_first)  # and with positions it does not
+    src = tokens(2, 5)
+    assert not torch.allclose(model.encode(src[:, order]), model.encode(src)[:, order], atol=1e-3)
+
+
+# The embedding.
+
+
+@pytest.mark.parametrize("dtype", [torch.int64, torch.int32])
+def test_embedding_is_row_times_root_plus_position(dtype):
+    embedding = tl.TokenEmbedding(SRC_VOCAB, D_MODEL).to(DEVICE)
+    given = tokens(2, 3, 5).to(dtype)
+    for start in (0, 1, 7):
+        found = embedding(given, start=start)
+        positions = tl.sinusoidal_positions(5 + start, D_MODEL, device=DEVICE)[start:]
+        agree(found, embedding.weight[given.long()] * math.sqrt(D_MODEL) + positions)
+    assert found.shape == (2, 3, 5, D_MODEL)
+
+
+@pytest.mark.parametrize("dtype", [*EXACT, torch.bfloat16])
+def test_positions_grow_when_they_are_asked_for(dtype):
+    embedding = tl.TokenEmbedding(SRC_VOCAB, D_MODEL).to(DEVICE, dtype)
+    given = tokens(1, 300)
+    positions = tl.sinusoidal_positions(900, D_MODEL, device=DEVICE)
+    rows = (embedding.weight[given] * math.sqrt(D_MODEL)).detach()
+    for end in (127, 128, 129, 300):
+        found = embedding(given[:, :end])
+        agree(found, rows[:, :end] + positions[:end])
+        assert found.dtype == dtype
+    agree(embedding(given, start=600), rows + positions[600:])
+    agree(embedding(given[:, :1], start=0), rows[:, :1] + positions[:1])
+    assert list(embedding.state_dict()) == ["weight"]
+    assert embedding.positions.dtype == dtype and embedding.positions.device == embedding.weight.device
+
+
+def test_embedding_begins_with_features_of_variance_1():
+    torch.manual_seed(0)
+    embedding = tl.TokenEmbedding(2000, 64)
+    assert abs((embedding.weight * 8).std() - 1) < 0.01 and abs(embedding.weight.mean()) < 0.001
+
+
+def test_embedding_drops_features_in_training():
+    embedding = tl.TokenEmbedding(SRC_VOCAB, D_MODEL, dropout=1.0).to(DEVICE)
+    assert (embedding(tokens(2, 5)) == 0).all() and (embedding.eval()(tokens(2, 5)) != 0).any()
+    model = transformer(dropout=0.5)
+    assert {part.p for part in model.modules() if isinstance(part, nn.Dropout)} == {0.5}
+
+
+# The Transformer.
+
+
+def test_scores_are_those_of_the_parts():
+    model = transformer()
+    src, tgt = tokens(2, 6), tokens(2, 5, vocab=TGT_VOCAB)
+    mask = tl.padding_mask([6, 3], 6, device=DEVICE)
+    memory = model.encoder(model.src_embedding(src), mask)
+    x = model.decoder(model.tgt_embedding(tgt), memory, memory_mask=mask, is_causal=True)
+    expected = F.linear(x, model.output.weight)
+    assert expected.shape == (2, 5, TGT_VOCAB)
+    agree(model(src, tgt, mask), expected)
+    agree(model.decode(tgt, model.encode(src, mask), memory_mask=mask), expected)
+    tgt_mask = tl.padding_mask([2, 5], 5, device=DEVICE)
+    found = model(src, tgt, mask, tgt_mask)
+    agree(found, model(src, tgt, mask, tgt_mask & tl.causal_mask(5, device=DEVICE), is_causal=False))
+    agree(found[1], expected[1])
+    agree(found[0, :2], expected[0, :2])
+    assert not torch.allclose(found[0, 2:], expected[0, 2:], atol=1e-3)
+
+
+@BOTH_WAYS
+def test_later_tokens_change_nothing_before(norm_first):
+    model = transformer(norm_first=norm_first)
+    src, tgt = tokens(2, 6), tokens(2, 5, vocab=TGT_VOCAB)
+    before, changed = model(src, tgt), tgt.clone()
+    changed[:, 3:] = (changed[:, 3:] + 1) % TGT_VOCAB
+    for mask in (None, torch.ones(2, 1, 1, 5, dtype=torch.bool, device=DEVICE)):
+        after = model(src, changed, tgt_mask=mask)
+        agree(after[:, :3], before[:, :3])
+        assert (after[:, 3:] - before[:, 3:]).abs().amax(-1).min() > 1e-3
+    free = model(src, tgt, is_causal=False)
+    assert not torch.allclose(free[:, :3], before[:, :3], atol=1e-3)
+
+
+@BOTH_WAYS
+def test_hidden_source_tokens_change_nothing(norm_first):
+    model = transformer(norm_first=norm_first)
+    src, tgt = tokens(2, 6), tokens(2, 5, vocab=TGT_VOCAB)
+    mask = tl.padding_mask([4, 6], 6, device=DEVICE)
+    changed = src.clone()
+    changed[0, 4:] = (changed[0, 4:] + 1) % SRC_VOCAB
+    before, after = model(src, tgt, mask), model(changed, tgt, mask)
+    agree(after, before)
+    assert not torch.allclose(model(changed, tgt)[0], model(src, tgt)[0], atol=1e-3)
+    # More padding changes nothing either, and neither does no padding at all.
+    longer = torch.cat([src, tokens(2, 3, seed=5)], dim=1)
+    agree(model(longer, tgt, tl.padding_mask([4, 6], 9, device=DEVICE)), before)
+    agree(model(src[:1, :4], tgt[:1]), before[:1])
+    options = {"bos": BOS, "max_len": 6}
+    written = model.generate(src, mask, **options)
+    assert torch.equal(model.generate(longer, tl.padding_mask([4, 6], 9, device=DEVICE), **options), written)
+    assert torch.equal(model.generate(src[:1, :4], **options), written[:1])
+
+
+def test_a_source_of_padding_alone_is_finite():
+    model = transformer()
+    src, tgt = tokens(2, 6), tokens(2, 5, vocab=TGT_VOCAB)
+    mask = tl.padding_mask([0, 6], 6, device=DEVICE)
+    scores = model(src, tgt, mask)
+    scores.sum().backward()
+    assert scores.isfinite().all() and all(p.grad.isfinite().all() for p in model.parameters())
+
+
+# Generation.
+
+
+@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize("use_cache", [True, False])
+@BOTH_WAYS
+def test_generation_is_teacher_forcing_step_by_step(norm_first, use_cache, seed):
+    model = transformer(seed, norm_first=norm_first, activation=("relu", "gelu")[seed % 2], final_norm=seed % 3 == 0)
+    src, mask = tokens(3, 6, seed=seed), tl.padding_mask([6, 2, 5], 6, device=DEVICE) if seed % 2 else None
+    written = model.generate(src, mask, bos=BOS, max_len=9, use_cache=use_cache)
+    assert written.shape == (3, 10) and written.dtype == torch.int64 and (written[:, 0] == BOS).all()
+    scores = model(src, written[:, :-1], mask)
+    assert torch.equal(scores.argmax(-1), written[:, 1:])
+    assert len(written[:, 1:].unique()) > 1
+
+
+@pytest.mark.parametrize("norm_first", [False, True])
+def test_scores_with_the_cache_are_those_without(norm_first):
+    model = transformer(norm_first=norm_first)
+    src, tgt = tokens(2, 6), tokens(2, 8, vocab=TGT_VOCAB)
+    mask = tl.padding_mask([6, 3], 6, device=DEVICE)
+    expected, memory = model(src, tgt, mask), model.encode(src, mask)
+    caches, memories = [tl.KeyValueCache() for _ in model.decoder.layers], model.decoder.project_memory(memory)
+    for i in range(8):
+        x = model.tgt_embedding(tgt[:, i : i + 1], start=i)
+        found = model.output(model.decoder.step(x, caches, memories, mask))
+        agree(found[:, 0], expected[:, i])
+
+
+@pytest.mark.parametrize("use_cache", [True, False])
+def test_generation_goes_on_where_positions_must_grow(use_cache):
+    model = transformer(n_layers=1)
+    written = model.generate(tokens(1, 3), bos=BOS, max_len=140, use_cache=use_cache)
+    fresh = transformer(n_layers=1)
+    assert torch.equal(fresh(tokens(1, 3), written[:, :-1]).argmax(-1), written[:, 1:])
+
+
+def prefer(model, *favourites):
+    """Make the model write these tokens, one after the other, whatever the source: by its positions."""
+    with torch.no_grad():
+        for parameter in model.decoder.parameters():
+            parameter.zero_()
+        for layer in model.decoder.layers:  # post-norm with a bias of zero keeps the direction
+            for name in ("norm1", "norm2", "norm3"):
+                getattr(layer, name).weight.fill_(1)
+        model.tgt_embedding.weight.zero_()
+        positions = tl.layer_norm(tl.sinusoidal_positions(len(favourites), D_MODEL, device=DEVICE))
+        solution = torch.linalg.pinv(positions.cpu()) @ F.one_hot(torch.tensor(favourites), TGT_VOCAB).float()
+        model.output.weight.copy_(solution.T)
+    return model
+
+
+@pytest.mark.parametrize("use_cache", [True, False])
+def test_eos_ends_a_target_and_fills_it(use_cache):
+    model = prefer(transformer(), 5, 7, EOS, 8, 9)
+    options = {"bos": BOS, "max_len": 5, "use_cache": use_cache}
+    assert model.generate(tokens(2, 4), **options).tolist() == [[BOS, 5, 7, EOS, 8, 9]] * 2
+    assert model.generate(tokens(2, 4), eos=EOS, **options).tolist() == [[BOS, 5, 7, EOS]] * 2
+    assert model.generate(tokens(2, 4), eos=8, **options | {"max_len": 3}).tolist() == [[BOS, 5, 7, EOS]] * 2
+
+
+@pytest.mark.parametrize("use_cache", [True, False])
+def test_a_target_that_has_ended_waits_for_the_others(use_cache):
+    model, src = transformer(3), tokens(6, 5, seed=7)
+    options = {"bos": BOS, "max_len": 12, "use_cache": use_cache, "temperature": 1.5}
+    seen = 0
+    for seed in range(5):
+        generator = torch.Generator(DEVICE).manual_seed(seed)
+        written = model.generate(src, eos=EOS, generator=generator, **options).tolist()
+        for row in written:
+            if EOS in row:
+                end = row.index(EOS)
+                assert row[end:] == [EOS] * (len(row) - end)
+                seen += len(row) - end > 1
+        if len(written[0]) < 13:
+            assert all(row[-1] == EOS for row in written) and any(row[-2] != EOS for row in written)
+    assert seen > 3
+
+
+def test_temperature():
+    model, src = transformer(), tokens(400, 1, seed=3) * 0
+    scores = model(src[:1], torch.tensor([[BOS]], device=DEVICE))[0, -1]
+
+    def draw(temperature, seed=0):
+        generator = torch.Generator(DEVICE).manual_seed(seed)
+        return model.generate(src, bos=BOS, max_len=1, temperature=temperature, generator=generator)[:, 1]
+
+    for temperature in (0.5, 1.0, 3.0):
+        share = torch.bincount(draw(temperature), minlength=TGT_VOCAB) / 400
+        expected = torch.softmax(scores / temperature, -1)
+        assert (share - expected).abs().max() < 4 * math.sqrt(0.25 / 400)
+        assert torch.equal(draw(temperature), draw(temperature)) and not torch.equal(draw(temperature), draw(1.0, 1))
+    for temperature in (0, 0.0, 1e-6, 1e-40):
+        assert (draw(temperature) == scores.argmax()).all()
+    assert len(draw(1e6).unique()) == len(draw(math.inf).unique()) == TGT_VOCAB
+    state = torch.get_rng_state()
+    draw(0)
+    draw(1.0)
+    assert torch.equal(torch.get_rng_state(), state)
+
+
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16, torch.float64])
+def test_generation_in_other_dtypes(dtype):
+    model, src = transformer(dtype=dtype), tokens(2, 5)
+    for temperature in (0.0, 1e-4, 1.0):
+        written = model.generate(src, bos=BOS, max_len=4, temperature=temperature)
+        assert written.shape == (2, 5) and ((written >= 0) & (written < TGT_VOCAB)).all()
+    assert model(src, written).dtype == dtype
+    agree(model(src, written), copy.deepcopy(model).double()(src, written))
+
+
+def test_dropout_is_off_while_generating_and_modes_come_back():
+    model = transformer(dropout=0.5).train()
+    model.encoder.layers[1].eval()
+    before = [part.training for part in model.modules()]
+    options = {"bos": BOS, "max_len": 6}
+    written = model.generate(tokens(2, 5), **options)
+    assert [part.training for part in model.modules()] == before
+    assert torch.equal(written, copy.deepcopy(model).eval().generate(tokens(2, 5), **options))
+    assert torch.equal(written, model.generate(tokens(2, 5), **options))
+    with pytest.raises(ValueError, match="tokens must be from 0"):
+        model.generate(tokens(2, 5) + SRC_VOCAB, **options)
+    assert [part.training for part in model.modules()] == before
+    assert not torch.equal(model(tokens(2, 5), written), model(tokens(2, 5), written))
+
+
+def test_generation_leaves_no_gradients_and_its_inputs_alone():
+    model, src = transformer(), tokens(2, 5).int()
+    before, recorded = src.clone(), []
+    hook = model.output.register_forward_hook(lambda *_: recorded.append(torch.is_grad_enabled()))
+    written = model.generate(src, bos=BOS, max_len=3)
+    hook.remove()
+    assert recorded == [False] * 3
+    assert torch.is_grad_enabled() and written.dtype == torch.int64
+    assert torch.equal(src, before) and src._version == 0
+    with torch.inference_mode():
+        assert torch.equal(model.generate(src, bos=BOS, max_len=3), written)
+    model(src, written).sum().backward()  # training goes on
+
+
+@pytest.mark.parametrize("use_cache", [True, False])
+def test_empty_generation(use_cache):
+    model, options = transformer(), {"bos": BOS, "use_cache": use_cache}
+    assert model.generate(tokens(2, 5), max_len=0, **options).tolist() == [[BOS], [BOS]]
+    assert model.generate(tokens(0, 5), max_len=3, **options).shape == (0, 4)
+    assert model.generate(tokens(0, 5), max_len=3, temperature=1.0, **options).shape == (0, 4)
+    assert model.generate(tokens(2, 0), max_len=3, **options).shape == (2, 4)
+    assert model.generate(tokens(2, 1), max_len=1, **options).shape == (2, 2)
+    assert model(tokens(2, 5), tokens(2, 0)).shape == (2, 0, TGT_VOCAB)
+    assert model(tokens(2, 0), tokens(2, 3)).isfinite().all()
+
+
+# Parameters and copies.
+
+
+def count(module):
+    return sum(parameter.numel() for parameter in module.parameters())
+
+
+@pytest.mark.parametrize("bias", [True, False])
+def test_parameters_are_counted_once(bias):
+    options = {"d_model": D_MODEL, "n_heads": N_HEADS, "n_layers": 2, "d_ff": D_FF, "bias": bias}
+    separate = tl.Transformer(SRC_VOCAB, SRC_VOCAB, **options)
+    shared = tl.Transformer(SRC_VOCAB, SRC_VOCAB, share_embeddings=True, **options)
+    norm = (1 + bias) * D_MODEL
+    attention = 4 * (D_MODEL**2 + bias * D_MODEL)
+    feed_forward = 2 * D_MODEL * D_FF + bias * (D_MODEL + D_FF)
+    body = 2 * (attention + feed_forward + 2 * norm) + 2 * (2 * attention + feed_forward + 3 * norm)
+    assert count(separate) == body + 3 * SRC_VOCAB * D_MODEL
+    assert count(shared) == body + SRC_VOCAB * D_MODEL
+    pre = tl.Transformer(SRC_VOCAB, SRC_VOCAB, norm_first=True, **options)
+    assert count(pre) == count(separate) + 2 * norm
+
+
+def test_shared_embeddings_are_one_parameter():
+    torch.manual_seed(0)
+    model = tl.Transformer(11, 11, D_MODEL, N_HEADS, 1, D_FF, share_embeddings=True).to(DEVICE)
+    copies = [model, copy.deepcopy(model), copy.deepcopy(model).double()]
+    for one in copies:
+        assert one.src_embedding.weight is one.tgt_embedding.weight is one.output.weight
+    with torch.no_grad():
+        model.output.weight.fill_(0.5)
+    assert (model.src_embedding.weight == 0.5).all() and not (copies[1].output.weight == 0.5).any()
+    model(tokens(2, 5), tokens(2, 5)).sum().backward()
+    assert model.src_embedding.weight.grad is model.output.weight.grad
+
+
+def test_copies_write_the_same():
+    model, src = transformer(), tokens(2, 5)
+    written = model.generate(src, bos=BOS, max_len=5)
+    model.tgt_embedding(tokens(1, 200))  # longer positions travel, or are made anew
+    file = io.BytesIO()
+    torch.save(model.state_dict(), file)
+    file.seek(0)
+    loaded = transformer(seed=5)
+    assert not torch.equal(loaded(src, written), model(src, written))
+    loaded.load_state_dict(torch.load(file, weights_only=True))
+    assert not [name for name in model.state_dict() if "position" in name]
+    for one in (loaded, copy.deepcopy(model), copy.deepcopy(model).double()):
+        assert torch.equal(one.generate(src, bos=BOS, max_len=5), written)
+    agree(copy.deepcopy(model).double()(src, written).float(), model(src, written))
+
+
+def test_a_model_learns_to_copy():
+    torch.manual_seed(0)
+    model = tl.Transformer(6, 6, 16, 2, 1, 32, norm_first=True, share_embeddings=True).to(DEVICE)
+    optimizer = torch.optim.Adam(model.parameters(), lr=0.02)
+    generator = torch.Generator().manual_seed(0)
+    for _ in range(120):
+        src = torch.randint(2, 6, (64, 3), generator=generator).to(DEVICE)
+        tgt = torch.cat([torch.full_like(src[:, :1], BOS), src], dim=1)
+        loss = F.cross_entropy(model(src, tgt[:, :-1]).flatten(0, 1), tgt[:, 1:].flatten())
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+    assert loss < math.log(4) / 2  # knowing nothing costs log(4)
+    copied = model.generate(src, bos=BOS, max_len=3)[:, 1:] == src
+    assert copied.float().mean() > 0.75
+
+
+# Every error, word for word.
+
+small = tl.Transformer(11, 13, 8, 2, 1, 16)
+src, tgt = torch.zeros(2, 5, dtype=torch.long), torch.zeros(2, 4, dtype=torch.long)
+seen = torch.ones(2, 1, 1, 5, dtype=torch.bool)
+TOKENS = "tokens must be a tensor of int64 or int32, got {}"
+CONVERT = "must be bool, True where a query may attend, got torch.{}: use {}"
+SCORES = "{} must broadcast to the scores (2, 2, {}), got shape {}: its axis {} must be 1 or {}, not {}"
+
+
+def generate(given=src, **options):
+    return small.generate(given, **{"bos": 1, "max_len": 2} | options)
+
+
+WRONG = [
+    (lambda: tl.Encoder(8, 2, -1, 16), ValueError, "n_layers must be at least 0, got -1"),
+    (lambda: tl.Encoder(8, 2, 1.0, 16), TypeError, "n_layers must be an integer, got 1.0"),
+    (lambda: tl.Decoder(8, 3, 1, 16), ValueError, "n_heads must divide d_model, got n_heads 3 and d_model 8"),
+    (lambda: tl.Decoder(8, 2, 1, 16, 1.5), ValueError, "dropout must be a probability from 0 to 1, got 1.5"),
+    (
+        lambda: tl.Encoder.from_torch(nn.Linear(2, 2)),
+        TypeError,
+        "module must be a torch.nn.TransformerEncoder, got Linear",
+    ),
+    (
+        lambda: tl.Decoder.from_torch(nn.TransformerDecoderLayer(8, 2)),
+        TypeError,
+        "module must be a torch.nn.TransformerDecoder, got TransformerDecoderLayer",
+    ),
+    (
+        lambda: tl.Encoder.from_torch(
+            nn.TransformerEncoder(nn.TransformerEncoderLayer(8, 2, 16), 1, nn.RMSNorm(8), enable_nested_tensor=False)
+        ),
+        TypeError,
+        "module must be a torch.nn.LayerNorm, got RMSNorm",
+    ),
+    (
+        lambda: tl.Transformer.from_torch(small),
+        TypeError,
+        "module must be a torch.nn.Transformer, got Transformer",
+    ),
+    (lambda: tl.TokenEmbedding(0, 8), ValueError, "vocab_size must be at least 1, got 0"),
+    (lambda: tl.TokenEmbedding(11, 8.0), TypeError, "d_model must be an integer, got 8.0"),
+    (lambda: tl.TokenEmbedding(11, 8, 3), ValueError, "dropout must be a probability from 0 to 1, got 3"),
+    (lambda: small.src_embedding(src, start=-1), ValueError, "start must be at least 0, got -1"),
+    (lambda: small.src_embedding(src, start=0.5), TypeError, "start must be an integer, got 0.5"),
+    (lambda: small.src_embedding(src[0, 0]), ValueError, "tokens must have shape (..., seq), got ()"),
+    (lambda: tl.Transformer(0, 13, 8, 2, 1, 16), ValueError, "src_vocab must be at least 1, got 0"),
+    (lambda: tl.Transformer(11, True, 8, 2, 1, 16), TypeError, "tgt_vocab must be an integer, got True"),
+    (
+        lambda: tl.Transformer(11, 13, 8, 2, 1, 16, share_embeddings=True),
+        ValueError,
+        "share_embeddings asks for one vocabulary, got src_vocab 11 and tgt_vocab 13",
+    ),
+    (lambda: small([[1]], tgt), TypeError, TOKENS.format("list")),
+    (lambda: small(src.float(), tgt), TypeError, TOKENS.format("torch.float32")),
+    (lambda: small(src, tgt.bool()), TypeError, TOKENS.format("torch.bool")),
+    (lambda: small(src + 11, tgt), ValueError, "tokens must be from 0 to vocab_size - 1, which is 10, got 11"),
+    (lambda: small(src, tgt - 1), ValueError, "tokens must be from 0 to vocab_size - 1, which is 12, got -1"),
+    (lambda: small(src, tgt + 13), ValueError, "tokens must be from 0 to vocab_size - 1, which is 12, got 13"),
+    (
+        lambda: small(src.to("meta"), tgt),
+        ValueError,
+        "tokens must lie on the device of the module's weights, cpu, got meta",
+    ),
+    (
+        lambda: small(src, tgt, seen[..., :4]),
+        ValueError,
+        SCORES.format("mask", "5, 5", (2, 1, 1, 4), "-1 (k_len)", 5, 4),
+    ),
+    (lambda: small(src, tgt, seen[:, 0, 0]), ValueError, SCORES.format("mask", "5, 5", (2, 5), "-2 (q_len)", 5, 2)),
+    (
+        lambda: small(src, tgt, None, seen),
+        ValueError,
+        SCORES.format("tgt_mask", "4, 4", (2, 1, 1, 5), "-1 (k_len)", 4, 5),
+    ),
+    (lambda: small(src, tgt, None, [True]), TypeError, "tgt_mask must be a tensor of bool, got list"),
+    (
+        lambda: small(src, tgt, None, seen[..., :4].float()),
+        TypeError,
+        f"tgt_mask {CONVERT.format('float32', 'tgt_mask == 0 if it is 0 and -inf')}",
+    ),
+    (
+        lambda: small(src, tgt, None, seen[..., :4].byte()),
+        TypeError,
+        f"tgt_mask {CONVERT.format('uint8', 'tgt_mask.bool() if 1 is to mean that')}",
+    ),
+    (
+        lambda: small(src, tgt, seen.float()),
+        TypeError,
+        f"mask {CONVERT.format('float32', 'mask == 0 if it is 0 and -inf')}",
+    ),
+    (
+        lambda: small(src, tgt[:1].expand(3, 4)),
+        ValueError,
+        "query and key and value must have leading axes that broadcast, got (3, 2) and (2, 2) and (2, 2)",
+    ),
+    (lambda: generate(src[0]), ValueError, "src must have shape (batch, src_len), got (5,)"),
+    (lambda: generate(bos=True), TypeError, "bos must be an integer, got True"),
+    (lambda: generate(bos=-1), ValueError, "bos must be at least 0, got -1"),
+    (lambda: generate(bos=13), ValueError, "bos must be below tgt_vocab, 13, got 13"),
+    (lambda: generate(eos=20), ValueError, "eos must be below tgt_vocab, 13, got 20"),
+    (lambda: generate(eos=2.0), TypeError, "eos must be an integer, got 2.0"),
+    (lambda: generate(max_len=-1), ValueError, "max_len must be at least 0, got -1"),
+    (lambda: generate(temperature=-0.5), ValueError, "temperature must be a number, 0 or more, got -0.5"),
+    (lambda: generate(temperature=math.nan), ValueError, "temperature must be a number, 0 or more, got nan"),
+    (lambda: generate(temperature="1"), ValueError, "temperature must be a number, 0 or more, got '1'"),
+    (lambda: generate(src + 11), ValueError, "tokens must be from 0 to vocab_size - 1, which is 10, got 11"),
+]
+
+
+@pytest.mark.parametrize(("call", "error", "text"), WRONG)
+def test_the_transformer_names_what_is_wrong(call, error, text):
+    says(call, error, text)
