@@ -174,14 +174,15 @@ def scaled_dot_product_attention(query, key, value, mask=None, *, is_causal=Fals
         # A row that sees nothing would be 0/0 in some of PyTorch's kernels. It may see everything, and is zeroed after.
         sees_nothing = ~mask.any(dim=-1, keepdim=True)
         mask = _with_two_leading_axes(mask | sees_nothing, lead)
+    tensors = (x if x.shape[:-2] == lead else x.expand(*lead, *x.shape[-2:]) for x in (query, key, value))
     fused = F.scaled_dot_product_attention(
-        *(_with_two_leading_axes(x.expand(*lead, *x.shape[-2:]), lead) for x in (query, key, value)),
+        *(_with_two_leading_axes(x, lead) for x in tensors),
         attn_mask=mask,
         dropout_p=float(dropout_p),
         is_causal=bool(is_causal),
         scale=scale,
     )
-    output = fused.reshape(*lead, query.shape[-2], value.shape[-1])
+    output = fused if len(lead) == 2 else fused.reshape(*lead, query.shape[-2], value.shape[-1])
     return output if sees_nothing is None else output.masked_fill(sees_nothing, 0.0)
 
 
@@ -222,7 +223,8 @@ def split_heads(x, n_heads):
     _require_axes(x, 2, "(..., seq, d_model)")
     _require_divisible(x.shape[-1], n_heads)
     # A view can cut an axis, and never reorders; so the new axis is cut where it lies, and then moved.
-    return x.view(*x.shape[:-1], n_heads, x.shape[-1] // n_heads).transpose(-3, -2)
+    *lead, d_model = x.shape
+    return x.view(*lead, n_heads, d_model // n_heads).transpose(-3, -2)
 
 
 def merge_heads(x):
@@ -469,7 +471,7 @@ def _with_two_leading_axes(x, lead):
     """(..., a, b) as (n, m, a, b), which is what the fused kernels want: a view, wherever one exists."""
     if len(lead) > 2:
         return x.expand(*lead, *x.shape[-2:]).flatten(0, -4)
-    return x[(None,) * (4 - x.ndim)]
+    return x if x.ndim == 4 else x[(None,) * (4 - x.ndim)]
 
 
 def _check_query_key_mask(query, key, mask, value=None):
@@ -487,11 +489,13 @@ def _check_query_key_mask(query, key, mask, value=None):
         raise ValueError(f"query and key must share d_head, got {query.shape[-1]} and {key.shape[-1]}")
     if value is not None and value.shape[-2] != key.shape[-2]:
         raise ValueError(f"key and value must share k_len, got {key.shape[-2]} and {value.shape[-2]}")
-    try:
-        lead = torch.broadcast_shapes(*(x.shape[:-2] for x in tensors.values()))
-    except RuntimeError:
-        found = " and ".join(str(tuple(x.shape[:-2])) for x in tensors.values())
-        raise ValueError(f"{' and '.join(tensors)} must have leading axes that broadcast, got {found}") from None
+    lead = query.shape[:-2]
+    if any(x.shape[:-2] != lead for x in tensors.values()):  # broadcast_shapes is slow, and slower still the first time
+        try:
+            lead = torch.broadcast_shapes(*(x.shape[:-2] for x in tensors.values()))
+        except RuntimeError:
+            found = " and ".join(str(tuple(x.shape[:-2])) for x in tensors.values())
+            raise ValueError(f"{' and '.join(tensors)} must have leading axes that broadcast, got {found}") from None
     if mask is not None:
         require_mask(mask, (*lead, query.shape[-2], key.shape[-2]), query.device)
     return lead

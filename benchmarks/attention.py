@@ -1,0 +1,329 @@
+"""Is tl.MultiHeadAttention as fast, and as small in memory, as PyTorch's own and as the leanest way to write it?
+
+    python benchmarks/attention.py [--quick]
+
+Side by side in one run, self-attention with equal weights, checked to agree before anything is timed:
+
+    ours      tl.MultiHeadAttention
+    torch     torch.nn.MultiheadAttention in training mode, need_weights=False
+    infer     the same in evaluation: PyTorch's inference fast path, which exists without gradients only
+    lean      one packed projection, F.scaled_dot_product_attention, one projection out, no checks: the usual GPT code
+    x-tr      x_transformers.Attention(flash=True)
+    plain     the lean one with softmax(q kᵀ + mask) v written out
+
+Time. On a CPU that of the processor, for one thread: waiting for a core that others use does not count. All take turns
+in shuffled order, each turn lasts about 10 ms or one call; what is printed is the median of other/ours within the
+rounds, ± half the distance between the quartiles. Whoever is many times slower than ours takes part in every second to
+fourth round. "forward" runs under no_grad; "+backward" asks for the gradients of the input and of all weights.
+
+Memory. What a call holds at its peak, on top of what was there before: its output (and gradients) included. On a CPU it
+is summed from the allocations that torch.profiler records, in this process: exact, equal in every run, and valid for
+small calls as well, where the resident size of a process moves by more than the call needs. It leaves out what math
+libraries keep for themselves. On CUDA it is torch.cuda.max_memory_allocated.
+"""
+
+import argparse
+import copy
+import os
+import platform
+import random
+import statistics
+import time
+from dataclasses import dataclass
+
+os.environ.setdefault("KINETO_LOG_LEVEL", "99")  # the profiler says on stderr whenever it starts and stops
+
+import torch
+from torch import nn
+from torch.nn import functional as F
+
+import transformer_lab as tl
+
+try:
+    from x_transformers.x_transformers import Attention as XAttention
+except ImportError:
+    XAttention = None
+
+SHAPES = [(1, 128, 256, 4), (8, 512, 512, 8), (1, 4096, 512, 8)]  # batch, seq, d_model, heads
+QUICK = [(1, 128, 256, 4), (1, 512, 512, 8)]
+PEERS = ["torch", "infer", "lean", "x-tr", "plain"]
+TURN = 0.01  # seconds
+DEVICE = tl.device()
+
+
+class Lean(nn.Module):
+    """The least that causal self-attention can be written with."""
+
+    def __init__(self, reference, is_causal):
+        super().__init__()
+        d_model = reference.embed_dim
+        self.n_heads, self.is_causal = reference.num_heads, is_causal
+        self.packed, self.out = nn.Linear(d_model, 3 * d_model), nn.Linear(d_model, d_model)
+        self.packed.weight, self.packed.bias = reference.in_proj_weight, reference.in_proj_bias
+        self.out.weight, self.out.bias = reference.out_proj.weight, reference.out_proj.bias
+
+    def forward(self, x):
+        batch, seq, d_model = x.shape
+        pieces = self.packed(x).split(d_model, dim=2)
+        heads = (piece.view(batch, seq, self.n_heads, d_model // self.n_heads).transpose(1, 2) for piece in pieces)
+        return self.out(self.attend(*heads).transpose(1, 2).contiguous().view(batch, seq, d_model))
+
+    def attend(self, query, key, value):
+        return F.scaled_dot_product_attention(query, key, value, is_causal=self.is_causal)
+
+
+class Plain(Lean):
+    """The same with the weights in memory. The mask is made once, beforehand."""
+
+    def __init__(self, reference, is_causal, seq):
+        super().__init__(reference, is_causal)
+        self.hidden = torch.ones(seq, seq, dtype=torch.bool, device=DEVICE).triu(1) if is_causal else None
+
+    def attend(self, query, key, value):
+        scores = query @ key.transpose(-2, -1) * query.shape[-1] ** -0.5
+        if self.is_causal:
+            scores = scores.masked_fill(self.hidden, -torch.inf)
+        return scores.softmax(-1) @ value
+
+
+def contestants(shape, is_causal):
+    """Functions of x that agree, by name, and the parameters that each of them uses."""
+    _, seq, d_model, n_heads = shape
+    reference = nn.MultiheadAttention(d_model, n_heads, batch_first=True, device=DEVICE)  # biases begin as zeros
+    ours = tl.MultiHeadAttention.from_torch(reference)
+    hidden = torch.ones(seq, seq, dtype=torch.bool, device=DEVICE).triu(1) if is_causal else None
+
+    def torch_own(module):
+        # With is_causal PyTorch wants the mask as well; where the fused kernel runs, it is not looked at.
+        return lambda x: module(x, x, x, attn_mask=hidden, is_causal=is_causal, need_weights=False)[0]
+
+    evaluated = copy.deepcopy(reference).eval().requires_grad_(False)
+    lean, plain = Lean(reference, is_causal), Plain(reference, is_causal, seq)
+    functions = {
+        "ours": lambda x: ours(x, is_causal=is_causal),
+        "torch": torch_own(reference),
+        "infer": torch_own(evaluated),
+        "lean": lean,
+        "plain": plain,
+    }
+    modules = {"ours": ours, "torch": reference, "infer": evaluated, "lean": lean, "plain": plain}
+    if XAttention:
+        other = XAttention(d_model, d_model // n_heads, heads=n_heads, causal=is_causal, flash=True).to(DEVICE)
+        weights = {"to_out.weight": ours.out_proj.weight}
+        weights |= {f"to_{name}.weight": ours.get_parameter(f"{name}_proj.weight") for name in "qkv"}
+        other.load_state_dict(weights)  # it has no biases; all others' are zero
+        functions["x-tr"] = modules["x-tr"] = other
+    return functions, {name: list(module.parameters()) for name, module in modules.items()}
+
+
+def passes(functions, parameters, shape, backward):
+    """Each function as a call without arguments. It returns the output, and with ``backward`` the gradients."""
+    batch, seq, d_model, _ = shape
+    x, upstream = (torch.randn(batch, seq, d_model).to(DEVICE) for _ in range(2))
+    x.requires_grad_(backward)
+
+    def call(name):
+        function = functions[name]
+
+        def forward():
+            with torch.no_grad():
+                return (function(x),)
+
+        def both():
+            output = function(x)
+            return output, *torch.autograd.grad(output, [x, *parameters[name]], upstream)
+
+        return both if backward else forward
+
+    return {name: call(name) for name in functions if not (backward and name == "infer")}
+
+
+def check_agreement(calls):
+    """All give the same output and the same gradient of the input, or the program ends."""
+    expected = calls["ours"]()[:2]
+    for name, call in calls.items():
+        for ours, theirs in zip(expected, call()):
+            torch.testing.assert_close(theirs, ours, rtol=1e-3, atol=1e-4, msg=lambda text, n=name: f"{n}: {text}")
+
+
+def synchronize():
+    if DEVICE.type != "cpu":
+        getattr(torch, DEVICE.type).synchronize()
+
+
+def seconds_of(call, times):
+    clock = time.process_time if DEVICE.type == "cpu" else time.perf_counter
+    synchronize()
+    start = clock()
+    for _ in range(times):
+        call()
+    synchronize()
+    return (clock() - start) / times
+
+
+@dataclass
+class Timing:
+    seconds: float
+    ratios: dict  # name -> other / ours, one for each round
+
+    def median(self, name):
+        return statistics.median(self.ratios[name])
+
+    def spread(self, name):
+        low, _, high = statistics.quantiles(self.ratios[name], n=4)
+        return (high - low) / 2
+
+
+def compare(calls, budget):
+    """Time all calls in turn, for about ``budget`` seconds; the first is ours."""
+    ours = next(iter(calls))
+    once = {name: seconds_of(call, 1) for name, call in calls.items()}
+    times = {name: max(1, round(TURN / once[name])) for name in calls}
+    every = {name: min(4, max(1, int(once[name] / once[ours] / 2))) for name in calls}
+    measured, ratios = [], {name: [] for name in calls if name != ours}
+    end, i = time.perf_counter() + budget, 0
+    while time.perf_counter() < end or min(map(len, ratios.values())) < 3:
+        turns = [name for name in calls if i % every[name] == 0]
+        random.shuffle(turns)
+        seconds = {name: seconds_of(calls[name], times[name]) for name in turns}
+        measured.append(seconds[ours])
+        for name in turns:
+            if name != ours:
+                ratios[name].append(seconds[name] / seconds[ours])
+        i += 1
+    return Timing(statistics.median(measured), ratios)
+
+
+def peak_memory(call):
+    """Bytes that the call holds at its peak, on top of those held before; None where the device cannot tell."""
+    if DEVICE.type == "cuda":
+        synchronize()
+        before = torch.cuda.memory_allocated()
+        torch.cuda.reset_peak_memory_stats()
+        call()
+        synchronize()
+        return torch.cuda.max_memory_allocated() - before
+    if DEVICE.type != "cpu":
+        return None
+    with torch.profiler.profile(activities=[torch.profiler.ProfilerActivity.CPU], profile_memory=True) as profile:
+        result = call()
+    del result
+    events = (event for event in profile.profiler.kineto_results.events() if event.name() == "[memory]")
+    held = peak = 0
+    for event in sorted(events, key=lambda event: event.start_ns()):
+        held += event.nbytes()  # negative where memory is given back
+        peak = max(peak, held)
+    return peak
+
+
+def print_row(labels, kind, own, cells):
+    print(f"{labels:<28}{kind:<8}{own:>10} " + "".join(f"{cell:>14}" for cell in cells).rstrip(), flush=True)
+
+
+def attention_row(shape, is_causal, backward, budget):
+    functions, parameters = contestants(shape, is_causal)
+    calls = passes(functions, parameters, shape, backward)
+    check_agreement(calls)
+    memory = {name: peak_memory(call) for name, call in calls.items()}
+    timing = compare(calls, budget)
+    mask, run = "causal" if is_causal else "no mask", "+backward" if backward else "forward"
+    cells = [f"{timing.median(name):.2f} ±{timing.spread(name):.2f}" if name in calls else "–" for name in PEERS]
+    label = "(" + ",".join(map(str, shape)) + ")"
+    print_row(f"{label:<17}{mask}", "time", f"{timing.seconds * 1e3:.2f} ms", cells)
+    if memory["ours"] is None:
+        return timing, None
+    shares = {name: size / memory["ours"] for name, size in memory.items()}
+    cells = [f"{shares[name]:.2f}      " if name in calls else "–" for name in PEERS]
+    print_row(f"{'':<17}{run}", "memory", f"{memory['ours'] / 1e6:.2f} MB", cells)
+    return timing, shares
+
+
+def extra_row(label, calls, budget):
+    names = list(calls)
+    with torch.no_grad():
+        for call in calls.values():
+            torch.testing.assert_close(call(), calls[names[0]](), rtol=1e-3, atol=1e-4)
+        timing = compare(calls, budget)
+    for name in names[1:]:
+        ratio = f"{timing.median(name):.2f} ±{timing.spread(name):.2f}"
+        print(f"{label:<36}{name + ' / ' + names[0]:<58}{ratio:>14}", flush=True)
+    return timing
+
+
+def extras(quick, budget):
+    """Known traps, each as other / ours."""
+    seq = 1024 if quick else 4096
+    query, key, value = (torch.randn(1, 8, seq, 64).to(DEVICE) for _ in range(3))
+    triangle = tl.causal_mask(seq, device=DEVICE)
+    calls = {
+        "tl is_causal": lambda: tl.scaled_dot_product_attention(query, key, value, is_causal=True),
+        "F is_causal": lambda: F.scaled_dot_product_attention(query, key, value, is_causal=True),
+        "F, a boolean triangle": lambda: F.scaled_dot_product_attention(query, key, value, triangle),
+        "tl, a boolean triangle": lambda: tl.scaled_dot_product_attention(query, key, value, triangle),
+    }
+    extra_row(f"(1, 8, {seq}, 64), causal, forward", calls, budget)
+
+    rows = 512 if quick else 4096
+    x, weight, bias = (torch.randn(*size, 512).to(DEVICE) for size in ((rows,), (), ()))
+    calls = {
+        "tl.layer_norm": lambda: tl.layer_norm(x, weight, bias),
+        "F.layer_norm": lambda: F.layer_norm(x, (512,), weight, bias),
+        "tl.standardize(x, -1) * weight + bias": lambda: tl.standardize(x, -1) * weight + bias,
+    }
+    extra_row(f"({rows}, 512), forward", calls, budget)
+
+    max_len = 16 if quick else 64
+    model = tl.Transformer(100, 100, d_model=256, n_heads=4, n_layers=2, d_ff=1024).to(DEVICE).eval()
+    source = torch.randint(100, (4, 16)).to(DEVICE)
+    calls = {
+        "generate with cache": lambda: model.generate(source, bos=0, max_len=max_len),
+        "without": lambda: model.generate(source, bos=0, max_len=max_len, use_cache=False),
+    }
+    extra_row(f"{max_len} tokens, 2 layers, d_model 256", calls, budget)
+
+
+def aim(text, found, met):
+    print(f"{text:<74}{found:>30}   {'met' if met else 'missed'}")
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--quick", action="store_true", help="small shapes and few rounds: shows that it runs")
+    quick = parser.parse_args().quick
+    budget = 0.3 if quick else 12
+    torch.set_num_threads(1)
+    torch.manual_seed(0)
+    random.seed(0)
+    start = time.perf_counter()
+    where = torch.cuda.get_device_name() if DEVICE.type == "cuda" else f"{DEVICE.type}, {platform.machine()}, 1 thread"
+    load = f", load average {os.getloadavg()[0]:.1f} of {os.cpu_count()} cores" if hasattr(os, "getloadavg") else ""
+    print(f"torch {torch.__version__}, float32, {where}{load}")
+    if not XAttention:
+        print("x-tr is left out: pip install -e .[bench] brings it.")
+    print_row("(batch,seq,d_model,heads)", "", "ours", [f"{name}/ours" for name in PEERS])
+
+    rows = {}
+    for shape in QUICK if quick else SHAPES:
+        for is_causal in (False, True):
+            for backward in (False, True):
+                rows[shape, is_causal, backward] = attention_row(shape, is_causal, backward, budget)
+    print()
+    extras(quick, budget / 2)
+
+    if quick:
+        return
+    print()
+    torch_ratio = min(timing.median("torch") for timing, _ in rows.values())
+    lean_ratio = min(timing.median("lean") for (_, is_causal, _), (timing, _) in rows.items() if is_causal)
+    timing, shares = rows[SHAPES[-1], True, False]
+    aim("no slower than torch.nn.MultiheadAttention in training mode", f"worst row {torch_ratio:.2f}", torch_ratio >= 1)
+    aim("causal: within 5% of the lean version", f"worst row {lean_ratio:.2f}", lean_ratio >= 1 / 1.05)
+    aim("seq 4096, causal: 4 times faster than plain", f"{timing.median('plain'):.1f}", timing.median("plain") >= 4)
+    if shares:
+        aim("seq 4096, causal: a twentieth of plain's memory", f"1/{shares['plain']:.0f}", shares["plain"] >= 20)
+    load = f", load average now {os.getloadavg()[0]:.1f}" if hasattr(os, "getloadavg") else ""
+    print(f"{time.perf_counter() - start:.0f} s{load}")
+
+
+if __name__ == "__main__":
+    main()
