@@ -18,9 +18,9 @@ function unpack(packed) {
   return unpacked.get(packed);
 }
 
-// 256 steps of the course's colours of weights: for a cell of a page, and as the three bytes of a pixel.
+// 256 steps of the course's colours of weights: for a cell of a page, and as the four bytes of a pixel.
 const TINTS = Array.from({ length: 256 }, (_, level) => shade(BLUES, level / 255));
-const PIXELS = TINTS.map(({ background }) => background.match(/\d+/g).map(Number));
+const PIXELS = TINTS.map(({ background }) => Uint8Array.of(...background.match(/\d+/g), 255)).map((bytes) => new Uint32Array(bytes.buffer)[0]);
 const levelOf = (weight) => Math.round(Math.min(Math.max(weight, 0), 1) * 255);
 
 // How well a head fits each of four patterns, from 0 to 1; null where the tokens give no occasion.
@@ -164,17 +164,9 @@ function heatmap(queries, keys) {
   const node = h("canvas", { width: keys, height: queries, "aria-hidden": "true" });
   const context = node.getContext("2d", { alpha: false });
   const image = context.createImageData(keys, queries);
-  image.data.fill(255);
+  const pixels = new Uint32Array(image.data.buffer);
   const draw = (rows) => {
-    let at = 0;
-    for (const row of rows) {
-      for (let j = 0; j < keys; j++, at += 4) {
-        const colour = PIXELS[levelOf(row[j])];
-        image.data[at] = colour[0];
-        image.data[at + 1] = colour[1];
-        image.data[at + 2] = colour[2];
-      }
-    }
+    rows.forEach((row, i) => { for (let j = 0; j < keys; j++) pixels[i * keys + j] = PIXELS[levelOf(row[j])]; });
     context.putImageData(image, 0, 0);
   };
   return { node, draw };
@@ -205,11 +197,9 @@ function sheet(queries, keys, names, choose) {
   const label = (token) => h("span", {}, h("span", {}, legible(token)));
   const rows = names[0].map(label), columns = names[1].map(label);
   const show = (i, j) => {
-    rows[at[0]].classList.remove("tl-on");
-    columns[at[1]].classList.remove("tl-on");
+    for (const label of [rows[at[0]], columns[at[1]]]) set(label, { class: false });
     at = [i, j];
-    rows[i].classList.add("tl-on");
-    columns[j].classList.add("tl-on");
+    for (const label of [rows[i], columns[j]]) set(label, { class: "tl-on" });
     band.style.transform = rowsDown(i);
     spot.style.transform = `translate(${100 * j}%, ${100 * i}%)`;
   };
@@ -245,10 +235,10 @@ function render({ model, el }) {
   const layerButtons = layers > 12 ? null : choice("Layer", list.map((i) => [i, String(i)]), (layer) => pick({ layer }));
   const layerName = h("span", { class: "tl-code" });
   const minis = Array.from({ length: heads }, (_, i) => {
-    const map = heatmap(queries, keys), looks = h("span", {}), most = h("span", {}), badge = h("span", { class: "tl-badge" }), band = h("span", { class: "tl-band" });
+    const map = heatmap(queries, keys), looks = h("span", { class: "tl-looks" }), badge = h("span", { class: "tl-badge" }), band = h("span", { class: "tl-band" });
     const node = h("button", { class: "tl-mini" }, h("span", { class: "tl-frame" }, map.node, band),
-      h("span", { class: "tl-caption" }, `head ${i}`), badge, h("span", { class: "tl-looks" }, looks, " ", most));
-    return { node, map, band, looks, most, badge };
+      h("span", { class: "tl-caption" }, `head ${i}`), badge, looks);
+    return { node, map, band, looks, badge };
   });
   const miniGroup = radios("Head", { class: "tl-minis", style: `--ratio: ${Math.min(Math.max(keys / queries, 0.5), 4)}; --high: ${100 / queries}%` }, minis.map((mini) => mini.node), (head) => pick({ head }));
 
@@ -280,8 +270,8 @@ function render({ model, el }) {
   const grids = ["Before this step", "After this step"].map((text) => {
     const grid = tensorGrid(`${text}. Arrow keys follow a number.`, (index) => {
       const id = grid.step.ids[ravel(index, grid.step.shape)];
-      column = index[2] ?? column;
-      pick({ cell: Array.isArray(id) ? id[0] : id });
+      if (Array.isArray(id)) column = index[2];
+      pick({ cell: [id].flat()[0] });
     });
     grid.name = h("span", {});
     grid.shape = h("span", { class: "tl-code" });
@@ -336,11 +326,10 @@ function render({ model, el }) {
       }
     }
     if (newLayer || drawn.query !== query) {
-      minis.forEach(({ band, looks, most }, i) => {
+      minis.forEach(({ band, looks }, i) => {
         band.style.transform = rowsDown(query);
         const row = now.layer[i][query], best = row.indexOf(row.reduce((a, b) => Math.max(a, b)));
-        say(looks, legible(keyTokens[best]));
-        say(most, row[best].toFixed(2));
+        say(looks, `${row[best].toFixed(2)} ${legible(keyTokens[best])}`);
       });
     }
     if (newLayer || drawn.head !== head || drawn.query !== query) {

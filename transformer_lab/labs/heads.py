@@ -9,7 +9,7 @@ import traitlets
 
 from .lab import Lab, script, style
 
-MOST_TOKENS, MOST_HEADS, MOST_LAYERS, MOST_WEIGHTS = 64, 64, 128, 2**21
+MOST_TOKENS, MOST_HEADS, MOST_LAYERS, MOST_WEIGHTS = 64, 32, 128, 2**21
 LEVELS = 65535  # a weight travels to the browser as a whole number from 0 to this
 STAGES = 10  # steps of the stage bar
 CELLS = 24  # numbers in its example: 4 tokens, 2 heads, d_head 3
@@ -33,7 +33,7 @@ class HeadsLab(Lab):
     ----------
     weights : Tensor, shape (layers, heads, q_len, k_len)
         Attention weights, from 0 to 1. One layer may come as ``(heads, q_len, k_len)``; a list of layers, each
-        ``(heads, q_len, k_len)`` or with a batch of one in front, is stacked. At most 128 layers, 64 heads, 64 tokens
+        ``(heads, q_len, k_len)`` or with a batch of one in front, is stacked. At most 128 layers, 32 heads, 64 tokens
         on a side, and 2**21 weights. The browser shows them to within 1/131070.
     tokens : str or sequence of str
         The q_len tokens that look. A string is split at its spaces.
@@ -143,7 +143,7 @@ class HeadsLab(Lab):
 
 
 def _layers(weights):
-    """The weights as one float32 tensor (layers, heads, q_len, k_len) on the CPU, or an error that says what is wrong."""
+    """The weights as one float32 tensor (layers, heads, q_len, k_len), or an error that says what is wrong."""
     try:
         if isinstance(weights, (list, tuple)) and weights and all(isinstance(w, torch.Tensor) for w in weights):
             layers = [w[0] if w.ndim == 4 and len(w) == 1 else w for w in weights]
@@ -162,7 +162,7 @@ def _layers(weights):
     limits = (MOST_LAYERS, MOST_HEADS, MOST_TOKENS, MOST_TOKENS)
     if any(size > most for size, most in zip(shape, limits)) or math.prod(shape) > MOST_WEIGHTS:
         raise ValueError(
-            f"weights must be at most {limits} along (layers, heads, q_len, k_len) and {MOST_WEIGHTS} in all, got {shape}"
+            f"weights must be at most {limits} along (layers, heads, q_len, k_len), {MOST_WEIGHTS} in all, got {shape}"
         )
     if not ((weights >= 0) & (weights <= 1.001)).all():  # also false for NaN; half precision may round past 1
         low, high = weights.min().item(), weights.max().item()
