@@ -4,6 +4,8 @@
 PYTHON ?= $(shell test -x .venv/bin/python && echo .venv/bin/python || echo python3)
 HERE = .venv/bin/python
 STEP = @tools/step.sh
+# Small models gain nothing from a second thread, and two processes whose threads wait for one another take ten times as long.
+export OMP_NUM_THREADS ?= 1
 
 .PHONY: environment book test lint units outputs pages notebooks serve bench colab lock repository
 
