@@ -196,7 +196,7 @@ class TokenEmbedding(nn.Module):
         require_sizes(vocab_size=vocab_size, d_model=d_model)
         require_probability(dropout=dropout)
         self.weight = nn.Parameter(torch.empty(vocab_size, d_model))
-        # Times √d_model, the features then have variance 1, no more and no less than the positions have.
+        # Times √d_model, the features then have variance 1, and the positions (mean square ½) are of the same size.
         nn.init.normal_(self.weight, std=d_model**-0.5)
         self.register_buffer("positions", sinusoidal_positions(128, d_model), persistent=False)
         self.dropout = nn.Dropout(dropout)
