@@ -1,6 +1,6 @@
 """Is tl.MultiHeadAttention as fast, and as small in memory, as PyTorch's own and as the leanest way to write it?
 
-    python benchmarks/attention.py [--quick]
+    python benchmarks/attention.py [--quick] [--masks none causal padding]
 
 Side by side in one run, self-attention with equal weights, checked to agree before anything is timed:
 
@@ -46,18 +46,19 @@ except ImportError:
 
 SHAPES = [(1, 128, 256, 4), (8, 512, 512, 8), (1, 4096, 512, 8)]  # batch, seq, d_model, heads
 QUICK = [(1, 128, 256, 4), (1, 512, 512, 8)]
+MASKS = ["none", "causal", "padding"]
 PEERS = ["torch", "infer", "lean", "x-tr", "plain"]
 TURN = 0.01  # seconds
 DEVICE = tl.device()
 
 
 class Lean(nn.Module):
-    """The least that causal self-attention can be written with."""
+    """The least that self-attention can be written with."""
 
-    def __init__(self, reference, is_causal):
+    def __init__(self, reference, is_causal, real=None):
         super().__init__()
         d_model = reference.embed_dim
-        self.n_heads, self.is_causal = reference.num_heads, is_causal
+        self.n_heads, self.is_causal, self.real = reference.num_heads, is_causal, real
         self.packed, self.out = nn.Linear(d_model, 3 * d_model), nn.Linear(d_model, d_model)
         self.packed.weight, self.packed.bias = reference.in_proj_weight, reference.in_proj_bias
         self.out.weight, self.out.bias = reference.out_proj.weight, reference.out_proj.bias
@@ -69,38 +70,51 @@ class Lean(nn.Module):
         return self.out(self.attend(*heads).transpose(1, 2).contiguous().view(batch, seq, d_model))
 
     def attend(self, query, key, value):
-        return F.scaled_dot_product_attention(query, key, value, is_causal=self.is_causal)
+        return F.scaled_dot_product_attention(query, key, value, self.real, is_causal=self.is_causal)
 
 
 class Plain(Lean):
     """The same with the weights in memory. The mask is made once, beforehand."""
 
-    def __init__(self, reference, is_causal, seq):
+    def __init__(self, reference, is_causal, real, seq):
         super().__init__(reference, is_causal)
-        self.hidden = torch.ones(seq, seq, dtype=torch.bool, device=DEVICE).triu(1) if is_causal else None
+        self.hidden = None if real is None else ~real
+        if is_causal:
+            self.hidden = torch.ones(seq, seq, dtype=torch.bool, device=DEVICE).triu(1)
 
     def attend(self, query, key, value):
         scores = query @ key.transpose(-2, -1) * query.shape[-1] ** -0.5
-        if self.is_causal:
+        if self.hidden is not None:
             scores = scores.masked_fill(self.hidden, -torch.inf)
         return scores.softmax(-1) @ value
 
 
-def contestants(shape, is_causal):
+def padding(shape):
+    """The real tokens, (batch, 1, 1, seq): sentences of half to three quarters of the length."""
+    batch, seq, _, _ = shape
+    lengths = torch.linspace(3 * seq // 4, seq // 2, batch, device=DEVICE).long()
+    return tl.padding_mask(lengths, seq)
+
+
+def contestants(shape, mask):
     """Functions of x that agree, by name, and the parameters that each of them uses."""
     _, seq, d_model, n_heads = shape
+    is_causal, real = mask == "causal", padding(shape) if mask == "padding" else None
     reference = nn.MultiheadAttention(d_model, n_heads, batch_first=True, device=DEVICE)  # biases begin as zeros
     ours = tl.MultiHeadAttention.from_torch(reference)
     hidden = torch.ones(seq, seq, dtype=torch.bool, device=DEVICE).triu(1) if is_causal else None
 
+    ignored = None if real is None else ~real[:, 0, 0]
+
     def torch_own(module):
         # With is_causal PyTorch wants the mask as well; where the fused kernel runs, it is not looked at.
-        return lambda x: module(x, x, x, attn_mask=hidden, is_causal=is_causal, need_weights=False)[0]
+        options = {"attn_mask": hidden, "is_causal": is_causal, "key_padding_mask": ignored, "need_weights": False}
+        return lambda x: module(x, x, x, **options)[0]
 
     evaluated = copy.deepcopy(reference).eval().requires_grad_(False)
-    lean, plain = Lean(reference, is_causal), Plain(reference, is_causal, seq)
+    lean, plain = Lean(reference, is_causal, real), Plain(reference, is_causal, real, seq)
     functions = {
-        "ours": lambda x: ours(x, is_causal=is_causal),
+        "ours": lambda x: ours(x, mask=real, is_causal=is_causal),
         "torch": torch_own(reference),
         "infer": torch_own(evaluated),
         "lean": lean,
@@ -112,15 +126,18 @@ def contestants(shape, is_causal):
         weights = {"to_out.weight": ours.out_proj.weight}
         weights |= {f"to_{name}.weight": ours.get_parameter(f"{name}_proj.weight") for name in "qkv"}
         other.load_state_dict(weights)  # it has no biases; all others' are zero
-        functions["x-tr"] = modules["x-tr"] = other
+        modules["x-tr"] = other
+        functions["x-tr"] = other if real is None else lambda x: other(x, mask=~ignored)
     return functions, {name: list(module.parameters()) for name, module in modules.items()}
 
 
-def passes(functions, parameters, shape, backward):
+def passes(functions, parameters, shape, backward, mask):
     """Each function as a call without arguments. It returns the output, and with ``backward`` the gradients."""
     batch, seq, d_model, _ = shape
     x, upstream = (torch.randn(batch, seq, d_model).to(DEVICE) for _ in range(2))
     x.requires_grad_(backward)
+    if mask == "padding":  # what padding itself gets is nobody's concern, and not the same in all
+        upstream *= padding(shape)[:, 0, 0, :, None]
 
     def call(name):
         function = functions[name]
@@ -138,11 +155,12 @@ def passes(functions, parameters, shape, backward):
     return {name: call(name) for name in functions if not (backward and name == "infer")}
 
 
-def check_agreement(calls):
-    """All give the same output and the same gradient of the input, or the program ends."""
-    expected = calls["ours"]()[:2]
+def check_agreement(calls, shape, mask):
+    """All give the same output and the same gradient of the input at real tokens, or the program ends."""
+    real = padding(shape)[:, 0, 0, :, None] if mask == "padding" else torch.ones((), dtype=torch.bool, device=DEVICE)
+    expected = [x * real for x in calls["ours"]()[:2]]
     for name, call in calls.items():
-        for ours, theirs in zip(expected, call()):
+        for ours, theirs in zip(expected, (x * real for x in call()[:2])):
             torch.testing.assert_close(theirs, ours, rtol=1e-3, atol=1e-4, msg=lambda text, n=name: f"{n}: {text}")
 
 
@@ -220,13 +238,13 @@ def print_row(labels, kind, own, cells):
     print(f"{labels:<28}{kind:<8}{own:>10} " + "".join(f"{cell:>14}" for cell in cells).rstrip(), flush=True)
 
 
-def attention_row(shape, is_causal, backward, budget):
-    functions, parameters = contestants(shape, is_causal)
-    calls = passes(functions, parameters, shape, backward)
-    check_agreement(calls)
+def attention_row(shape, mask, backward, budget):
+    functions, parameters = contestants(shape, mask)
+    calls = passes(functions, parameters, shape, backward, mask)
+    check_agreement(calls, shape, mask)
     memory = {name: peak_memory(call) for name, call in calls.items()}
     timing = compare(calls, budget)
-    mask, run = "causal" if is_causal else "no mask", "+backward" if backward else "forward"
+    run = "+backward" if backward else "forward"
     cells = [f"{timing.median(name):.2f} ±{timing.spread(name):.2f}" if name in calls else "–" for name in PEERS]
     label = "(" + ",".join(map(str, shape)) + ")"
     print_row(f"{label:<17}{mask}", "time", f"{timing.seconds * 1e3:.2f} ms", cells)
@@ -289,7 +307,9 @@ def aim(text, found, met):
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--quick", action="store_true", help="small shapes and few rounds: shows that it runs")
-    quick = parser.parse_args().quick
+    parser.add_argument("--masks", nargs="+", choices=MASKS, default=MASKS)
+    options = parser.parse_args()
+    quick = options.quick
     budget = 0.3 if quick else 12
     torch.set_num_threads(1)
     torch.manual_seed(0)
@@ -304,18 +324,18 @@ def main():
 
     rows = {}
     for shape in QUICK if quick else SHAPES:
-        for is_causal in (False, True):
+        for mask in options.masks:
             for backward in (False, True):
-                rows[shape, is_causal, backward] = attention_row(shape, is_causal, backward, budget)
-    print()
-    extras(quick, budget / 2)
-
-    if quick:
+                rows[shape, mask, backward] = attention_row(shape, mask, backward, budget)
+    if quick or options.masks == MASKS:
+        print()
+        extras(quick, budget / 2)
+    if quick or options.masks != MASKS:
         return
     print()
     torch_ratio = min(timing.median("torch") for timing, _ in rows.values())
-    lean_ratio = min(timing.median("lean") for (_, is_causal, _), (timing, _) in rows.items() if is_causal)
-    timing, shares = rows[SHAPES[-1], True, False]
+    lean_ratio = min(timing.median("lean") for (_, mask, _), (timing, _) in rows.items() if mask == "causal")
+    timing, shares = rows[SHAPES[-1], "causal", False]
     aim("no slower than torch.nn.MultiheadAttention in training mode", f"worst row {torch_ratio:.2f}", torch_ratio >= 1)
     aim("causal: within 5% of the lean version", f"worst row {lean_ratio:.2f}", lean_ratio >= 1 / 1.05)
     aim("seq 4096, causal: 4 times faster than plain", f"{timing.median('plain'):.1f}", timing.median("plain") >= 4)
