@@ -1,0 +1,56 @@
+"""How long is the browser's main thread busy at a stretch while a lab is dragged, at the largest sizes it takes?
+
+    python benchmarks/labs.py
+
+Each lab stands alone on a page, and its main control is dragged three times as in page.py; what is printed are medians
+of three, in ms. A frame has 16 ms.
+"""
+
+import shutil
+import statistics
+import sys
+import tempfile
+from pathlib import Path
+
+import page
+import torch
+from playwright.sync_api import sync_playwright
+
+import transformer_lab as tl
+
+sys.path.insert(0, str(page.ROOT / "tests"))
+from lab_page import lab_page
+
+weights = torch.rand(12, 12, 64, 64, generator=torch.Generator().manual_seed(0)).softmax(-1)
+LABS = {
+    "heads, 12 layers × 12 heads × 64 tokens": tl.labs.HeadsLab(weights, [f"t{i}" for i in range(64)]),
+    "masks, 6 tokens": tl.labs.MaskLab(),
+    "masks, 12 tokens": tl.labs.MaskLab("a b c d e f g h i j k l"),
+    "normalization": tl.labs.NormalizationLab(),
+}
+
+
+def main():
+    chromium = shutil.which("chromium") or shutil.which("google-chrome")
+    if not chromium:
+        sys.exit("No Chromium is installed: on Debian, sudo apt install chromium.")
+    print(f"{'':42}{'longest task':>14}{'computed':>10}{'busiest move':>14}")
+    with sync_playwright() as playwright, tempfile.TemporaryDirectory() as folder:
+        browser = playwright.chromium.launch(executable_path=chromium, args=["--no-sandbox"])
+        for name, lab in LABS.items():
+            file = Path(folder, "lab.html")
+            file.write_text(lab_page(lab), "utf-8")
+            opened = browser.new_page(viewport={"width": 1000, "height": 900})
+            opened.goto(file.as_uri())
+            opened.wait_for_timeout(1000)
+            control = opened.locator(page.MAIN).first
+            control.scroll_into_view_if_needed()
+            drags = [page.drag(browser, opened, control) for _ in range(3)]
+            longest, computed, move = (statistics.median(column) for column in zip(*drags))
+            print(f"{name:42}{longest:14.1f}{computed:10.1f}{move:14.1f}", flush=True)
+            opened.close()
+        browser.close()
+
+
+if __name__ == "__main__":
+    main()
