@@ -393,12 +393,17 @@ for norm_first in (False, True):
             ValueError,
             "memory must have shape (..., k_len, d_model) with d_model 8, got (3, 6, 6)",
         ),
-        (lambda d=d: d(x, y, memory_mask=seen.mT), ValueError, SCORES.format(6, (6, 4), "-1 (k_len)", 6, 4)),
+        (
+            lambda d=d: d(x, y, memory_mask=seen.mT),
+            ValueError,
+            "memory_" + SCORES.format(6, (6, 4), "-1 (k_len)", 6, 4),
+        ),
         (lambda d=d: d(x, y, seen), ValueError, SCORES.format(4, (4, 6), "-1 (k_len)", 4, 6)),
         (
             lambda d=d: d(x, y, memory_mask=seen.float()),
             TypeError,
-            "mask must be bool, True where a query may attend, got torch.float32: use mask == 0 if it is 0 and -inf",
+            "memory_mask must be bool, True where a query may attend, got torch.float32: "
+            "use memory_mask == 0 if it is 0 and -inf",
         ),
     ]
 

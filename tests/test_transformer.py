@@ -590,9 +590,9 @@ WRONG = [
     (
         lambda: small(src, tgt, seen[..., :4]),
         ValueError,
-        SCORES.format("mask", "5, 5", (2, 1, 1, 4), "-1 (k_len)", 5, 4),
+        SCORES.format("src_mask", "5, 5", (2, 1, 1, 4), "-1 (k_len)", 5, 4),
     ),
-    (lambda: small(src, tgt, seen[:, 0, 0]), ValueError, SCORES.format("mask", "5, 5", (2, 5), "-2 (q_len)", 5, 2)),
+    (lambda: small(src, tgt, seen[:, 0, 0]), ValueError, SCORES.format("src_mask", "5, 5", (2, 5), "-2 (q_len)", 5, 2)),
     (
         lambda: small(src, tgt, None, seen),
         ValueError,

@@ -174,16 +174,23 @@ def scaled_dot_product_attention(query, key, value, mask=None, *, is_causal=Fals
         # A row that sees nothing would be 0/0 in some of PyTorch's kernels. It may see everything, and is zeroed after.
         sees_nothing = ~mask.any(dim=-1, keepdim=True)
         mask = _with_two_leading_axes(mask | sees_nothing, lead)
-    tensors = (x if x.shape[:-2] == lead else x.expand(*lead, *x.shape[-2:]) for x in (query, key, value))
+    if len(lead) != 2 or not query.shape[:-2] == key.shape[:-2] == value.shape[:-2]:
+        tensors = (x.expand(*lead, *x.shape[-2:]) for x in (query, key, value))
+        query, key, value = (_with_two_leading_axes(x, lead) for x in tensors)
     fused = F.scaled_dot_product_attention(
-        *(_with_two_leading_axes(x, lead) for x in tensors),
+        query,
+        key,
+        value,
         attn_mask=mask,
         dropout_p=float(dropout_p),
         is_causal=bool(is_causal),
         scale=scale,
     )
-    output = fused if len(lead) == 2 else fused.reshape(*lead, query.shape[-2], value.shape[-1])
-    return output if sees_nothing is None else output.masked_fill(sees_nothing, 0.0)
+    output = fused if len(lead) == 2 else fused.reshape(*lead, *fused.shape[-2:])
+    if sees_nothing is None:
+        return output
+    # In place, unless the kernel's own output is needed for its gradient.
+    return output.masked_fill(sees_nothing, 0.0) if output.requires_grad else output.masked_fill_(sees_nothing, 0.0)
 
 
 def split_heads(x, n_heads):
@@ -221,9 +228,9 @@ def split_heads(x, n_heads):
              [12, 13]]])
     """
     _require_axes(x, 2, "(..., seq, d_model)")
-    _require_divisible(x.shape[-1], n_heads)
-    # A view can cut an axis, and never reorders; so the new axis is cut where it lies, and then moved.
     *lead, d_model = x.shape
+    _require_divisible(d_model, n_heads)
+    # A view can cut an axis, and never reorders; so the new axis is cut where it lies, and then moved.
     return x.view(*lead, n_heads, d_model // n_heads).transpose(-3, -2)
 
 
@@ -418,21 +425,28 @@ class MultiHeadAttention(nn.Module):
         Tensor, shape (..., q_len, d_model)
             A query that may attend to nothing gets zeros from every head, and so the bias of ``out_proj``.
         """
-        require_features(self.q_proj.weight, query=query)
-        return self.attend(query, *self.project(query if key is None else key, value), mask, is_causal=is_causal)
+        key = query if key is None else key
+        return self._attend(self._heads(self.q_proj, query=query), *self.project(key, value), mask, is_causal)
 
     def project(self, key, value=None):
         """Return every head's keys, shape (..., heads, k_len, d_head), and values: what a cache keeps."""
         value = key if value is None else value
-        require_features(self.k_proj.weight, key=key)
-        require_features(self.v_proj.weight, value=value)
-        return split_heads(self.k_proj(key), self.n_heads), split_heads(self.v_proj(value), self.n_heads)
+        return self._heads(self.k_proj, key=key), self._heads(self.v_proj, value=value)
 
     def attend(self, query, key, value, mask=None, *, is_causal=False):
         """Return what each query token takes home from keys and values that :meth:`project` has made."""
-        require_features(self.q_proj.weight, query=query)
+        return self._attend(self._heads(self.q_proj, query=query), key, value, mask, is_causal)
+
+    def extra_repr(self):
+        return f"n_heads={self.n_heads}, dropout={self.dropout}"
+
+    def _heads(self, projection, **named):
+        require_features(projection.weight, **named)
+        (x,) = named.values()
+        return split_heads(projection(x), self.n_heads)
+
+    def _attend(self, query, key, value, mask, is_causal):
         dropout_p = self.dropout if self.training else 0.0
-        query = split_heads(self.q_proj(query), self.n_heads)
         heads = scaled_dot_product_attention(query, key, value, mask, is_causal=is_causal, dropout_p=dropout_p)
         return self.out_proj(merge_heads(heads))
 
@@ -455,11 +469,8 @@ class MultiHeadAttention(nn.Module):
         -------
         Tensor, shape (..., heads, q_len, k_len)
         """
-        require_features(self.q_proj.weight, query=query)
         key = query if key is None else key
-        require_features(self.k_proj.weight, key=key)
-        heads = (split_heads(projected, self.n_heads) for projected in (self.q_proj(query), self.k_proj(key)))
-        return attention_weights(*heads, mask)
+        return attention_weights(self._heads(self.q_proj, query=query), self._heads(self.k_proj, key=key), mask)
 
 
 def _compute_dtype(x):
@@ -476,20 +487,22 @@ def _with_two_leading_axes(x, lead):
 
 def _check_query_key_mask(query, key, mask, value=None):
     """Raise if the arguments of an attention do not fit together; return their common leading axes."""
-    tensors = {"query": query, "key": key} | ({} if value is None else {"value": value})
+    tensors = {"query": query, "key": key}
+    if value is not None:
+        tensors["value"] = value
     require_floating(**tensors)
+    dtype, device, lead = query.dtype, query.device, query.shape[:-2]
     for name, x in tensors.items():
         if x.ndim < 2:
             raise ValueError(f"{name} must have at least 2 axes (..., length, features), got shape {tuple(x.shape)}")
-        if x.dtype != query.dtype:
-            raise TypeError(f"query and {name} must share a dtype, got {query.dtype} and {x.dtype}")
-        if x.device != query.device:
-            raise ValueError(f"query and {name} must lie on one device, got {query.device} and {x.device}")
+        if x.dtype != dtype:
+            raise TypeError(f"query and {name} must share a dtype, got {dtype} and {x.dtype}")
+        if x.device != device:
+            raise ValueError(f"query and {name} must lie on one device, got {device} and {x.device}")
     if query.shape[-1] != key.shape[-1]:
         raise ValueError(f"query and key must share d_head, got {query.shape[-1]} and {key.shape[-1]}")
     if value is not None and value.shape[-2] != key.shape[-2]:
         raise ValueError(f"key and value must share k_len, got {key.shape[-2]} and {value.shape[-2]}")
-    lead = query.shape[:-2]
     if any(x.shape[:-2] != lead for x in tensors.values()):  # broadcast_shapes is slow, and slower still the first time
         try:
             lead = torch.broadcast_shapes(*(x.shape[:-2] for x in tensors.values()))

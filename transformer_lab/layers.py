@@ -6,7 +6,7 @@ import torch
 from torch import nn
 from torch.nn import functional as F
 
-from .arguments import require_features, require_probability, require_sizes
+from .arguments import require_features, require_mask, require_probability, require_sizes
 from .attention import MultiHeadAttention
 from .normalization import LayerNorm
 
@@ -205,6 +205,10 @@ class DecoderLayer(nn.Module):
         Tensor, shape (..., q_len, d_model)
         """
         require_features(self.cross_attention.k_proj.weight, memory=memory)
+        if memory_mask is not None:
+            require_features(self.norm1.weight, x=x)
+            scores = (*x.shape[:-2], self.cross_attention.n_heads, x.shape[-2], memory.shape[-2])
+            require_mask(memory_mask, scores, x.device, "memory_mask")
         return self._run(
             x,
             lambda x: self.self_attention(x, mask=mask, is_causal=is_causal),

@@ -309,6 +309,9 @@ class LayerNorm(nn.Module):
         """Return every token standardized over its features, scaled and shifted: shape of ``x``, (..., d_model)."""
         return layer_norm(x, self.weight, self.bias, self.eps)
 
+    def extra_repr(self):
+        return f"{len(self.weight)}, eps={self.eps}, bias={self.bias is not None}"
+
 
 class RMSNorm(nn.Module):
     """RMS norm with a learned weight for each feature.
@@ -337,6 +340,9 @@ class RMSNorm(nn.Module):
     def forward(self, x):
         """Return every token divided by the root of its mean square, and scaled: shape of ``x``, (..., d_model)."""
         return rms_norm(x, self.weight, self.eps)
+
+    def extra_repr(self):
+        return f"{len(self.weight)}, eps={self.eps}"
 
 
 def _wide(x):

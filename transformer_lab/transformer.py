@@ -331,15 +331,17 @@ class Transformer(nn.Module):
 
     def encode(self, src, src_mask=None):
         """Return the source tokens in their context: Tensor, shape (batch, src_len, d_model)."""
-        return self.encoder(src if self.src_embedding is None else self.src_embedding(src), src_mask)
+        x = src if self.src_embedding is None else self.src_embedding(src)
+        if src_mask is not None:
+            _require_mask_for(self.encoder, x, src_mask, "src_mask")
+        return self.encoder(x, src_mask)
 
     def decode(self, tgt, memory, tgt_mask=None, memory_mask=None, *, is_causal=True):
         """Return the scores of every next token, given the encoder's output: Tensor, (batch, tgt_len, tgt_vocab)."""
         x = tgt if self.tgt_embedding is None else self.tgt_embedding(tgt)
         if is_causal and tgt_mask is not None:
-            seq, n_heads = x.shape[-2], next((layer.self_attention.n_heads for layer in self.decoder.layers), 1)
-            require_mask(tgt_mask, (*x.shape[:-2], n_heads, seq, seq), x.device, "tgt_mask")
-            tgt_mask, is_causal = tgt_mask & causal_mask(seq, device=x.device), False
+            _require_mask_for(self.decoder, x, tgt_mask, "tgt_mask")
+            tgt_mask, is_causal = tgt_mask & causal_mask(x.shape[-2], device=x.device), False
         x = self.decoder(x, memory, tgt_mask, memory_mask, is_causal=is_causal)
         return x if self.output is None else self.output(x)
 
@@ -426,6 +428,12 @@ def _evaluating(model):
     finally:
         for part in training:
             part.training = True
+
+
+def _require_mask_for(stack, x, mask, name):
+    """Raise, by the name that the caller knows, unless the mask fits self-attention of ``x`` in this stack."""
+    n_heads = next((layer.self_attention.n_heads for layer in stack.layers), 1)
+    require_mask(mask, (*x.shape[:-2], n_heads, x.shape[-2], x.shape[-2]), x.device, name)
 
 
 def _require_tokens(tokens, vocab_size, device):
