@@ -612,7 +612,7 @@ WRONG = [
     (
         lambda: small(src, tgt, seen.float()),
         TypeError,
-        f"mask {CONVERT.format('float32', 'mask == 0 if it is 0 and -inf')}",
+        f"src_mask {CONVERT.format('float32', 'src_mask == 0 if it is 0 and -inf')}",
     ),
     (
         lambda: small(src, tgt[:1].expand(3, 4)),

@@ -31,9 +31,9 @@ def require_features(weight, **tensors):
     """Raise unless each can go into the linear map with this weight, (out, in): its dtype, its device, its features."""
     for name, x in tensors.items():
         # This runs in every forward pass of every module: what fits is let through at once.
-        if isinstance(x, torch.Tensor) and x.dtype == weight.dtype and x.device == weight.device:
-            if x.ndim >= 2 and x.shape[-1] == weight.shape[-1]:
-                continue
+        same = isinstance(x, torch.Tensor) and x.dtype == weight.dtype and x.device == weight.device
+        if same and x.ndim >= 2 and x.shape[-1] == weight.shape[-1]:
+            continue
         require_floating(**{name: x})
         if x.device != weight.device:
             raise ValueError(f"{name} must lie on the device of the module's weights, {weight.device}, got {x.device}")
