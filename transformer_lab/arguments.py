@@ -21,6 +21,11 @@ AXES = {
 }
 
 
+def wide_dtype(x):
+    """float32 for half precision, whose own sums lose digits; otherwise the tensor's own."""
+    return torch.promote_types(x.dtype, torch.float32)
+
+
 def is_autocast(x):
     """Whether PyTorch brings tensors on the device of ``x`` to one dtype itself."""
     kind = x.device.type
@@ -96,3 +101,32 @@ def require_mask(mask, scores_shape, device, name="mask"):
                 f"{name} must broadcast to the scores {tuple(scores_shape)}, got shape {tuple(mask.shape)}: "
                 f"its axis {axis} ({axes[axis]}) must be 1 or {scores_shape[axis]}, not {mask.shape[axis]}"
             )
+
+
+def require_attention(query, key, mask, value=None):
+    """Raise unless the arguments of an attention fit together; return their common leading axes."""
+    tensors = {"query": query, "key": key}
+    if value is not None:
+        tensors["value"] = value
+    require_floating(**tensors)
+    dtype, device, lead = query.dtype, query.device, query.shape[:-2]
+    for name, x in tensors.items():
+        if x.ndim < 2:
+            raise ValueError(f"{name} must have at least 2 axes (..., length, features), got shape {tuple(x.shape)}")
+        if x.dtype != dtype:
+            raise TypeError(f"query and {name} must share a dtype, got {dtype} and {x.dtype}")
+        if x.device != device:
+            raise ValueError(f"query and {name} must lie on one device, got {device} and {x.device}")
+    if query.shape[-1] != key.shape[-1]:
+        raise ValueError(f"query and key must share d_head, got {query.shape[-1]} and {key.shape[-1]}")
+    if value is not None and value.shape[-2] != key.shape[-2]:
+        raise ValueError(f"key and value must share k_len, got {key.shape[-2]} and {value.shape[-2]}")
+    if any(x.shape[:-2] != lead for x in tensors.values()):  # broadcast_shapes is slow, and slower still the first time
+        try:
+            lead = torch.broadcast_shapes(*(x.shape[:-2] for x in tensors.values()))
+        except RuntimeError:
+            found = " and ".join(str(tuple(x.shape[:-2])) for x in tensors.values())
+            raise ValueError(f"{' and '.join(tensors)} must have leading axes that broadcast, got {found}") from None
+    if mask is not None:
+        require_mask(mask, (*lead, query.shape[-2], key.shape[-2]), query.device)
+    return lead

@@ -7,13 +7,15 @@ from torch import nn
 from torch.nn import functional as F
 
 from .arguments import (
+    require_attention,
     require_axis,
     require_features,
     require_floating,
-    require_mask,
     require_probability,
     require_sizes,
+    wide_dtype,
 )
+from .cache import KeyValueCache
 from .masks import causal_mask
 
 
@@ -54,7 +56,7 @@ def softmax(x, dim=-1):
     require_axis(x, dim)
     if x.numel() == 0:
         return x.clone()
-    wide = x.to(_compute_dtype(x))
+    wide = x.to(wide_dtype(x))
     # Subtracting the maximum changes nothing on paper, and keeps exp from overflowing in a computer.
     exp = (wide - wide.detach().amax(dim, keepdim=True)).exp()
     return (exp / exp.sum(dim, keepdim=True)).to(x.dtype)
@@ -98,9 +100,9 @@ def attention_weights(query, key, mask=None, *, scale=None):
     >>> attention_weights(query, key)
     tensor([[0.8044, 0.1956]])
     """
-    lead = _check_query_key_mask(query, key, mask)
+    lead = require_attention(query, key, mask)
     scale = _check_scale(scale, query)
-    wide = _compute_dtype(query)
+    wide = wide_dtype(query)
     # Scaling the query touches d_head numbers a row; scaling the scores would touch k_len.
     scores = (query.to(wide) * scale) @ key.to(wide).transpose(-2, -1)
     if mask is None:
@@ -159,7 +161,7 @@ def scaled_dot_product_attention(query, key, value, mask=None, *, is_causal=Fals
     >>> scaled_dot_product_attention(query, key, value)
     tensor([[11.9557]])
     """
-    lead = _check_query_key_mask(query, key, mask, value)
+    lead = require_attention(query, key, mask, value)
     scale = _check_scale(scale, query)
     require_probability(dropout_p=dropout_p)
     if is_causal and mask is not None:
@@ -450,6 +452,10 @@ class MultiHeadAttention(nn.Module):
         heads = scaled_dot_product_attention(query, key, value, mask, is_causal=is_causal, dropout_p=dropout_p)
         return self.out_proj(merge_heads(heads))
 
+    def new_cache(self):
+        """Return an empty :class:`KeyValueCache`: what :meth:`step` asks for."""
+        return KeyValueCache()
+
     def step(self, x, cache):
         """Return what new tokens take home from themselves and all tokens in the cache, which keeps them as well.
 
@@ -473,45 +479,11 @@ class MultiHeadAttention(nn.Module):
         return attention_weights(self._heads(self.q_proj, query=query), self._heads(self.k_proj, key=key), mask)
 
 
-def _compute_dtype(x):
-    """float32 for half precision, whose own sums lose digits; otherwise the tensor's own."""
-    return torch.promote_types(x.dtype, torch.float32)
-
-
 def _with_two_leading_axes(x, lead):
     """(..., a, b) as (n, m, a, b), which is what the fused kernels want: a view, wherever one exists."""
     if len(lead) > 2:
         return x.expand(*lead, *x.shape[-2:]).flatten(0, -4)
     return x if x.ndim == 4 else x[(None,) * (4 - x.ndim)]
-
-
-def _check_query_key_mask(query, key, mask, value=None):
-    """Raise if the arguments of an attention do not fit together; return their common leading axes."""
-    tensors = {"query": query, "key": key}
-    if value is not None:
-        tensors["value"] = value
-    require_floating(**tensors)
-    dtype, device, lead = query.dtype, query.device, query.shape[:-2]
-    for name, x in tensors.items():
-        if x.ndim < 2:
-            raise ValueError(f"{name} must have at least 2 axes (..., length, features), got shape {tuple(x.shape)}")
-        if x.dtype != dtype:
-            raise TypeError(f"query and {name} must share a dtype, got {dtype} and {x.dtype}")
-        if x.device != device:
-            raise ValueError(f"query and {name} must lie on one device, got {device} and {x.device}")
-    if query.shape[-1] != key.shape[-1]:
-        raise ValueError(f"query and key must share d_head, got {query.shape[-1]} and {key.shape[-1]}")
-    if value is not None and value.shape[-2] != key.shape[-2]:
-        raise ValueError(f"key and value must share k_len, got {key.shape[-2]} and {value.shape[-2]}")
-    if any(x.shape[:-2] != lead for x in tensors.values()):  # broadcast_shapes is slow, and slower still the first time
-        try:
-            lead = torch.broadcast_shapes(*(x.shape[:-2] for x in tensors.values()))
-        except RuntimeError:
-            found = " and ".join(str(tuple(x.shape[:-2])) for x in tensors.values())
-            raise ValueError(f"{' and '.join(tensors)} must have leading axes that broadcast, got {found}") from None
-    if mask is not None:
-        require_mask(mask, (*lead, query.shape[-2], key.shape[-2]), query.device)
-    return lead
 
 
 def _check_scale(scale, query):

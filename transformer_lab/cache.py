@@ -1,4 +1,4 @@
-"""The key–value cache: what generation keeps, so that no token is projected twice."""
+"""The caches: what generation keeps of the tokens so far, so that none is projected twice."""
 
 from .arguments import require_floating
 
@@ -72,3 +72,26 @@ class KeyValueCache:
             kept = room
         kept[..., self.length : end, :] = new
         return kept
+
+
+class StateCache:
+    """What linear attention keeps of the tokens so far, for one layer: a state of one size, however many they are.
+
+    For generation, not for training: what is kept carries no gradient.
+
+    Attributes
+    ----------
+    length : int
+        How many tokens went in.
+    state : (Tensor, Tensor) or None
+        As :func:`linear_attention_step` takes it; ``None`` before the first token.
+    """
+
+    def __init__(self):
+        self.length = 0
+        self.state = None
+
+    def keep(self, state, new):
+        """Keep the state after ``new`` more tokens."""
+        self.state = tuple(x.detach() for x in state)
+        self.length += new

@@ -125,7 +125,7 @@ class EncoderLayer(nn.Module):
     def step(self, x, cache):
         """Return the same as the causal layer over the whole sequence, for new tokens only.
 
-        ``cache`` is a :class:`KeyValueCache` with the tokens before them, and takes the new ones in.
+        ``cache`` (``self_attention.new_cache()``) holds the tokens before them, and takes the new ones in.
         """
         return self._run(x, lambda x: self.self_attention.step(x, cache))
 
@@ -218,8 +218,8 @@ class DecoderLayer(nn.Module):
     def step(self, x, cache, memory, memory_mask=None):
         """Return the same as the causal layer over the whole target, for new tokens only.
 
-        ``cache`` is a :class:`KeyValueCache` with the tokens before them, and takes the new ones in. ``memory`` is the
-        pair of keys and values that ``cross_attention.project`` has made of the encoder's output, once.
+        ``cache`` (``self_attention.new_cache()``) holds the tokens before them, and takes the new ones in. ``memory``
+        is the pair of keys and values that ``cross_attention.project`` has made of the encoder's output, once.
         """
         return self._run(
             x,

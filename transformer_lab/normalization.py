@@ -4,7 +4,7 @@ import torch
 from torch import nn
 from torch.nn import functional as F
 
-from .arguments import is_autocast, require_floating, require_probability, require_sizes
+from .arguments import is_autocast, require_floating, require_probability, require_sizes, wide_dtype
 
 
 def standardize(x, dims, eps=1e-5):
@@ -347,11 +347,7 @@ class RMSNorm(nn.Module):
 
 def _wide(x):
     """``x`` in float32 where it is half precision: sums of thousands of halves lose their digits."""
-    return x.to(_wide_dtype(x))
-
-
-def _wide_dtype(x):
-    return torch.promote_types(x.dtype, torch.float32)
+    return x.to(wide_dtype(x))
 
 
 def _scale_and_shift(normalized, weight, bias, x):
@@ -412,6 +408,6 @@ def _normalized_shape(x, weight, bias):
     _require_parameters(x, shape, weight=weight, bias=bias)
     for name, parameter in (("weight", weight), ("bias", bias)):
         # PyTorch's kernels take float32 parameters beside half precision, and otherwise one dtype.
-        if parameter is not None and parameter.dtype not in (x.dtype, _wide_dtype(x)) and not is_autocast(x):
+        if parameter is not None and parameter.dtype not in (x.dtype, wide_dtype(x)) and not is_autocast(x):
             raise TypeError(f"x and {name} must share a dtype, got {x.dtype} and {parameter.dtype}")
     return shape

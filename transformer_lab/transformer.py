@@ -7,7 +7,6 @@ import torch
 from torch import nn
 
 from .arguments import require_mask, require_probability, require_sizes
-from .cache import KeyValueCache
 from .layers import DecoderLayer, EncoderLayer
 from .masks import causal_mask
 from .normalization import LayerNorm
@@ -102,7 +101,7 @@ class Encoder(_Stack):
     def step(self, x, caches):
         """Return the same as the causal stack over the whole sequence, for new tokens only.
 
-        ``caches`` holds one :class:`KeyValueCache` for each layer.
+        ``caches`` holds one ``self_attention.new_cache()`` for each layer.
         """
         for layer, cache in zip(self.layers, caches, strict=True):
             x = layer.step(x, cache)
@@ -164,7 +163,8 @@ class Decoder(_Stack):
     def step(self, x, caches, memories, memory_mask=None):
         """Return the same as the causal stack over the whole target, for new tokens only.
 
-        ``caches`` holds one :class:`KeyValueCache` for each layer, ``memories`` what :meth:`project_memory` returns.
+        ``caches`` holds one ``self_attention.new_cache()`` for each layer, ``memories`` is what :meth:`project_memory`
+        returns.
         """
         for layer, cache, memory in zip(self.layers, caches, memories, strict=True):
             x = layer.step(x, cache, memory, memory_mask)
@@ -391,7 +391,7 @@ class Transformer(nn.Module):
             tokens = src.new_full((src.shape[0], 1), bos, dtype=torch.long)
             ended = torch.zeros_like(tokens, dtype=torch.bool)
             if use_cache:
-                caches = [KeyValueCache() for _ in self.decoder.layers]
+                caches = [layer.self_attention.new_cache() for layer in self.decoder.layers]
                 memories = self.decoder.project_memory(memory)
             for _ in range(max_len):
                 if use_cache:

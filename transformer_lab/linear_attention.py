@@ -1,0 +1,443 @@
+"""Linear attention: a similarity that factors, so that queries read sums of the keys and never meet a single one."""
+
+import torch
+
+from .arguments import require_attention, require_floating, require_mask, require_sizes, wide_dtype
+from .attention import MultiHeadAttention, merge_heads
+from .cache import StateCache
+
+
+def elu_feature_map(x):
+    """Return ``elu(x) + 1``: positive features, ``exp(x)`` below zero and ``x + 1`` above.
+
+    Parameters
+    ----------
+    x : Tensor, any shape, floating point
+
+    Returns
+    -------
+    Tensor, shape of ``x``
+
+    Raises
+    ------
+    TypeError
+        If ``x`` is not a floating-point tensor.
+
+    References
+    ----------
+    Katharopoulos et al., "Transformers are RNNs", 2020, equation 7.
+
+    Examples
+    --------
+    >>> elu_feature_map(torch.tensor([-1.0, 0.0, 2.0]))
+    tensor([0.3679, 1.0000, 3.0000])
+    """
+    require_floating(x=x)
+    # On either side of zero one of the two is constant. F.elu(x) + 1 is zero below -17, where exp(x) - 1 rounds to -1.
+    return x.clamp(max=0).exp() + x.relu()
+
+
+def bidirectional_linear_attention(query, key, value, *, key_mask=None, feature_map=elu_feature_map):
+    """Return, for each query, the mean of the values, weighted by ``φ(query) · φ(key)``.
+
+    ``φ(Q) (φ(K)ᵀ V)``, normalized: keys and values are summed once, into ``d_head * d_value`` numbers at any length;
+    every query reads these sums.
+
+    Parameters
+    ----------
+    query : Tensor, shape (..., q_len, d_head), floating point
+    key : Tensor, shape (..., k_len, d_head)
+    value : Tensor, shape (..., k_len, d_value)
+        The leading axes of all three are equal or broadcast.
+    key_mask : Tensor of bool, broadcastable to (..., 1, k_len), optional
+        ``True`` where queries may attend to the key, as :func:`padding_mask` makes it. A single pair of query and key
+        cannot be hidden: there is no table of weights to hide it in.
+    feature_map : function, optional
+        ``φ``: (..., d_head) → (..., any number of features), for every token on its own, nowhere negative.
+
+    Returns
+    -------
+    Tensor, shape (..., q_len, d_value)
+        Zeros for a query that matches no key at all. Half precision is summed in float32.
+
+    Raises
+    ------
+    TypeError
+        If an argument has the wrong type, or the tensors differ in dtype.
+    ValueError
+        If shapes do not fit, the tensors lie on different devices, or ``feature_map`` returns another shape, negative
+        values, or zeros alone.
+
+    References
+    ----------
+    Katharopoulos et al., "Transformers are RNNs", 2020, section 3.2, equations 4 to 6.
+
+    Examples
+    --------
+    >>> query = torch.tensor([[0.0, 1.0]])                # φ: 1, 2
+    >>> key = torch.tensor([[1.0, 0.0], [0.0, 2.0]])      # φ: 2, 1 and 1, 3; similarities 4 and 7
+    >>> value = torch.tensor([[4.0], [15.0]])             # (4 · 4 + 7 · 15) / 11
+    >>> bidirectional_linear_attention(query, key, value)
+    tensor([[11.]])
+    """
+    _require_linear(query, key, value, key_mask, feature_map)
+    wide = wide_dtype(query)
+    features = _key_features(feature_map, key.to(wide), _column(key_mask, key))
+    state = features.mT @ value.to(wide), features.sum(-2)
+    return _read(state, feature_map(query.to(wide))).to(query.dtype)
+
+
+def causal_linear_attention(query, key, value, *, key_mask=None, feature_map=elu_feature_map, chunk_size=128):
+    """Return, for each query, the mean of the values up to its own place, weighted by ``φ(query) · φ(key)``.
+
+    The sequence is read in chunks. What lies before a chunk is one state, as in :func:`linear_attention_step`; only
+    inside a chunk are the weights formed, ``chunk_size * chunk_size`` of them. Time and memory grow with the length,
+    not with its square.
+
+    Parameters
+    ----------
+    query : Tensor, shape (..., seq, d_head), floating point
+    key : Tensor, shape (..., seq, d_head)
+    value : Tensor, shape (..., seq, d_value)
+    key_mask : Tensor of bool, broadcastable to (..., 1, seq), optional
+        ``True`` where queries may attend to the key.
+    feature_map : function, optional
+        As in :func:`bidirectional_linear_attention`.
+    chunk_size : int, optional
+        Tokens in a chunk; it changes the speed, and the result by rounding only.
+
+    Returns
+    -------
+    Tensor, shape (..., seq, d_value)
+        Zeros for a query that matches no key at all. Half precision is summed in float32.
+
+    Raises
+    ------
+    TypeError, ValueError
+        As :func:`bidirectional_linear_attention`; and if there is not one key for every query, or ``chunk_size`` is
+        less than 1.
+
+    References
+    ----------
+    Katharopoulos et al., "Transformers are RNNs", 2020, section 3.3, equations 8 and 9. Hua et al., "Transformer
+    Quality in Linear Time", 2022, section 3.2, for the chunks.
+
+    Examples
+    --------
+    >>> x = torch.zeros(3, 2)                             # equal keys: a running mean of the values
+    >>> causal_linear_attention(x, x, torch.tensor([[3.0], [5.0], [10.0]]))
+    tensor([[3.],
+            [4.],
+            [6.]])
+    """
+    require_sizes(chunk_size=chunk_size)
+    _require_linear(query, key, value, key_mask, feature_map, causal=True)
+    return _scan(None, query, key, value, key_mask, feature_map, chunk_size)[1]
+
+
+def initial_state(batch, heads, d_head, d_value, *, dtype=torch.float32, device=None):
+    """Return the state of :func:`linear_attention_step` before the first token: zeros.
+
+    Parameters
+    ----------
+    batch, heads, d_head, d_value : int
+        ``d_head`` counts the features that the feature map returns.
+    dtype : torch.dtype, optional
+        That of query, key and value; the state of half precision is float32.
+    device : torch.device, optional
+
+    Returns
+    -------
+    (Tensor, Tensor), shapes (batch, heads, d_head, d_value) and (batch, heads, d_head)
+        ``S``, the sum of ``φ(key) valueᵀ``, and ``z``, the sum of ``φ(key)``.
+
+    Examples
+    --------
+    >>> S, z = initial_state(batch=1, heads=2, d_head=3, d_value=4)
+    >>> S.shape, z.shape
+    (torch.Size([1, 2, 3, 4]), torch.Size([1, 2, 3]))
+    """
+    require_sizes(batch=batch, heads=heads, d_head=d_head, d_value=d_value)
+    dtype = torch.promote_types(dtype, torch.float32)
+    shape = (batch, heads, d_head)
+    return torch.zeros(*shape, d_value, dtype=dtype, device=device), torch.zeros(shape, dtype=dtype, device=device)
+
+
+def linear_attention_step(state, query, key, value, *, feature_map=elu_feature_map):
+    """Take one token in, and return what it takes home: causal linear attention as a recurrent network.
+
+    ``S ← S + φ(key) valueᵀ``, ``z ← z + φ(key)``; the output is ``φ(query)ᵀ S / φ(query)ᵀ z``. A token costs the same
+    at any place in the sequence, and the state never grows.
+
+    Parameters
+    ----------
+    state : (Tensor, Tensor), shapes (..., features, d_value) and (..., features)
+        ``S`` and ``z``: of :func:`initial_state`, or of the step before. It is not changed.
+    query, key : Tensor, shape (..., d_head), floating point
+    value : Tensor, shape (..., d_value)
+    feature_map : function, optional
+        As in :func:`bidirectional_linear_attention`.
+
+    Returns
+    -------
+    ((Tensor, Tensor), Tensor)
+        The new state, and the output, shape (..., d_value).
+
+    Raises
+    ------
+    TypeError, ValueError
+        As :func:`bidirectional_linear_attention`; and if the state does not fit.
+
+    References
+    ----------
+    Katharopoulos et al., "Transformers are RNNs", 2020, section 3.4, equations 16 to 20.
+
+    Examples
+    --------
+    >>> state = initial_state(batch=1, heads=1, d_head=2, d_value=1)
+    >>> for number in (3.0, 5.0, 10.0):
+    ...     x, value = torch.zeros(1, 1, 2), torch.full((1, 1, 1), number)
+    ...     state, output = linear_attention_step(state, x, x, value)
+    ...     print(output.item())
+    3.0
+    4.0
+    6.0
+    """
+    require_floating(query=query, key=key, value=value)
+    for name, x in {"query": query, "key": key, "value": value}.items():
+        if x.ndim < 1:
+            raise ValueError(f"{name} must have shape (..., features), one token of each sequence, got shape ()")
+    _require_linear(query.unsqueeze(-2), key.unsqueeze(-2), value.unsqueeze(-2), None, feature_map)
+    wide = wide_dtype(query)
+    features = feature_map(key.to(wide))
+    S, z = _require_state(state, features, value)
+    S = S + features.unsqueeze(-1) * value.to(wide).unsqueeze(-2)
+    z = z + features
+    output = _read((S, z), feature_map(query.to(wide)).unsqueeze(-2)).squeeze(-2)
+    return (S, z), output.to(query.dtype)
+
+
+class LinearAttention(MultiHeadAttention):
+    """Multi-head attention with linear attention in every head; for the rest, projections included, the same.
+
+    It stands where a :class:`MultiHeadAttention` stands: ``layer.self_attention = LinearAttention(d_model, n_heads)``.
+
+    Parameters
+    ----------
+    d_model : int
+        Features of a query token that comes in, and of what comes out.
+    n_heads : int
+        A divisor of ``d_model``; every head works on ``d_model / n_heads`` features.
+    d_key_in, d_value_in : int, optional
+        Features of a key token and of a value token; ``d_model`` when left out.
+    bias : bool, optional
+        Whether the four projections add a bias.
+    dropout : float, optional
+        0. There are no weights that could be dropped.
+    feature_map : function, optional
+        As in :func:`bidirectional_linear_attention`.
+    chunk_size : int, optional
+        Tokens in a chunk, where attention is causal.
+
+    References
+    ----------
+    Katharopoulos et al., "Transformers are RNNs", 2020.
+
+    Examples
+    --------
+    >>> attention = LinearAttention(d_model=6, n_heads=3)
+    >>> attention(torch.zeros(2, 5, 6), is_causal=True).shape
+    torch.Size([2, 5, 6])
+    """
+
+    def __init__(
+        self,
+        d_model,
+        n_heads,
+        *,
+        d_key_in=None,
+        d_value_in=None,
+        bias=True,
+        dropout=0.0,
+        feature_map=elu_feature_map,
+        chunk_size=128,
+    ):
+        super().__init__(d_model, n_heads, d_key_in=d_key_in, d_value_in=d_value_in, bias=bias, dropout=dropout)
+        if dropout:
+            raise ValueError(f"dropout must be 0: linear attention has no weights to drop, got {dropout}")
+        require_sizes(chunk_size=chunk_size)
+        self.feature_map = feature_map
+        self.chunk_size = chunk_size
+
+    def forward(self, query, key=None, value=None, mask=None, *, is_causal=False):
+        """Return what each query token takes home.
+
+        Parameters
+        ----------
+        query : Tensor, shape (..., q_len, d_model)
+        key : Tensor, shape (..., k_len, d_key_in), optional
+            ``query`` when left out: self-attention.
+        value : Tensor, shape (..., k_len, d_value_in), optional
+            ``key`` when left out.
+        mask : Tensor of bool, broadcastable to (..., heads, 1, k_len), optional
+            ``True`` where queries may attend to the key, as :func:`padding_mask` makes it.
+        is_causal : bool, optional
+            Query ``i`` may attend to keys ``0 … i``; with a mask as well, unlike in :class:`MultiHeadAttention`, since
+            no mask of linear attention can say it.
+
+        Returns
+        -------
+        Tensor, shape (..., q_len, d_model)
+        """
+        return super().forward(query, key, value, mask, is_causal=is_causal)
+
+    def _attend(self, query, key, value, mask, is_causal):
+        if mask is not None:
+            _require_key_mask(mask, require_attention(query, key, None, value), key, "mask")
+        options = {"key_mask": mask, "feature_map": self.feature_map}
+        if is_causal:
+            heads = causal_linear_attention(query, key, value, chunk_size=self.chunk_size, **options)
+        else:
+            heads = bidirectional_linear_attention(query, key, value, **options)
+        return self.out_proj(merge_heads(heads))
+
+    def new_cache(self):
+        """Return an empty :class:`StateCache`: what :meth:`step` asks for."""
+        return StateCache()
+
+    def step(self, x, cache):
+        """Return what new tokens take home from themselves and all tokens before them, whose state the cache keeps.
+
+        Token for token this is causal self-attention over the whole sequence.
+        """
+        tokens = self._heads(self.q_proj, query=x), *self.project(x)
+        if cache.state is not None and x.shape[-2] == 1:
+            state, heads = linear_attention_step(
+                cache.state, *(token.squeeze(-2) for token in tokens), feature_map=self.feature_map
+            )
+            heads = heads.unsqueeze(-2)
+        else:
+            _require_linear(*tokens, None, self.feature_map, causal=True)
+            state, heads = _scan(cache.state, *tokens, None, self.feature_map, self.chunk_size)
+        cache.keep(state, x.shape[-2])
+        return self.out_proj(merge_heads(heads))
+
+    def weights(self, query, key=None, mask=None):
+        """Return how much each query token takes from each key token, in every head: what is never formed elsewhere.
+
+        Returns
+        -------
+        Tensor, shape (..., heads, q_len, k_len)
+        """
+        key = query if key is None else key
+        query, key = self._heads(self.q_proj, query=query), self._heads(self.k_proj, key=key)
+        lead = require_attention(query, key, mask)
+        _require_feature_map(self.feature_map, query, key)
+        similarity = self.feature_map(query) @ self.feature_map(key).mT
+        if mask is not None:
+            similarity = similarity.expand(*lead, *similarity.shape[-2:]).masked_fill(~mask, 0.0)
+        return _divided(similarity, similarity.sum(-1, keepdim=True))
+
+
+def _scan(state, query, key, value, key_mask, feature_map, chunk_size):
+    """Read a sequence chunk by chunk; return the state after it, and the outputs."""
+    wide, outputs = wide_dtype(query), []
+    # split, not slices: the gradient of a slice is as long as the sequence, and there would be one for each chunk.
+    pieces = [x.split(chunk_size, -2) for x in (query, key, value)]
+    columns = [None] * len(pieces[0]) if key_mask is None else _column(key_mask, key).split(chunk_size, -2)
+    for query_chunk, key_chunk, value_chunk, column in zip(*pieces, columns):
+        q, v = feature_map(query_chunk.to(wide)), value_chunk.to(wide)
+        k = _key_features(feature_map, key_chunk.to(wide), column)
+        weights = (q @ k.mT).tril()
+        numerator, normalizer = weights @ v, weights.sum(-1, keepdim=True)
+        if state is None:
+            state = k.mT @ v, k.sum(-2)
+        else:
+            # The state holds what lies before the chunk, and nothing else. The sum up to its end less the chunk itself is
+            # the same on paper; in float32 one large key would drown all that came before it.
+            S, z = state
+            numerator, normalizer = numerator + q @ S, normalizer + q @ z.unsqueeze(-1)
+            state = S + k.mT @ v, z + k.sum(-2)
+        outputs.append(_divided(numerator, normalizer).to(query.dtype))
+    return state, torch.cat(outputs, -2)
+
+
+def _read(state, features):
+    S, z = state
+    return _divided(features @ S, features @ z.unsqueeze(-1))
+
+
+def _divided(numerator, normalizer):
+    """The quotient; zero where nothing matches, where both are zero."""
+    return numerator / normalizer.masked_fill(normalizer == 0, 1.0)
+
+
+def _key_features(feature_map, key, column):
+    features = feature_map(key)
+    return features if column is None else torch.where(column, features, 0.0)
+
+
+def _column(key_mask, key):
+    """The mask of keys, (..., 1, k_len), as it stands beside them: (..., k_len, 1)."""
+    if key_mask is None:
+        return None
+    return key_mask.expand(torch.broadcast_shapes(key_mask.shape, (1, key.shape[-2]))).mT
+
+
+def _require_linear(query, key, value, key_mask, feature_map, causal=False):
+    lead = require_attention(query, key, None, value)
+    if causal and query.shape[-2] != key.shape[-2]:
+        raise ValueError(f"query and key must share seq, got {query.shape[-2]} and {key.shape[-2]}")
+    if key_mask is not None:
+        _require_key_mask(key_mask, lead, key, "key_mask")
+    _require_feature_map(feature_map, query, key)
+
+
+def _require_key_mask(mask, lead, key, name):
+    if isinstance(mask, torch.Tensor) and mask.ndim > 1 and mask.shape[-2] != 1:
+        raise ValueError(
+            f"{name} must hide whole keys, in shape (..., 1, k_len), got {tuple(mask.shape)}: linear attention forms no "
+            f"weights of single pairs to hide; what comes later is hidden by its causal form"
+        )
+    require_mask(mask, (*lead, 1, key.shape[-2]), key.device, name)
+
+
+def _require_feature_map(feature_map, query, key):
+    """Raise unless the map can be one; that costs a pass over its values, which our own is spared."""
+    if feature_map is elu_feature_map:
+        return
+    if not callable(feature_map):
+        raise TypeError(f"feature_map must be a function of a tensor, got {type(feature_map).__name__}")
+    label, sizes = getattr(feature_map, "__name__", type(feature_map).__name__), []
+    for name, x in (("query", query), ("key", key)):
+        with torch.no_grad():
+            features = feature_map(x)
+        if not isinstance(features, torch.Tensor) or features.shape[:-1] != x.shape[:-1]:
+            found = tuple(features.shape) if isinstance(features, torch.Tensor) else type(features).__name__
+            raise ValueError(
+                f"feature_map {label} must keep all axes of {name} {tuple(x.shape)} but the last, got {found}"
+            )
+        sizes.append(features.shape[-1])
+        if features.numel() and features.min() < 0:
+            raise ValueError(
+                f"feature_map {label} must not return negative values, got {features.min():.4g} for {name}"
+            )
+        if features.numel() and not features.any():
+            raise ValueError(f"feature_map {label} must not return zeros alone, got nothing else for {name}")
+    if sizes[0] != sizes[1]:
+        raise ValueError(f"feature_map {label} must return one number of features, got {sizes[0]} and {sizes[1]}")
+
+
+def _require_state(state, features, value):
+    if not isinstance(state, tuple) or len(state) != 2 or not all(isinstance(x, torch.Tensor) for x in state):
+        raise TypeError(f"state must be a pair of tensors (S, z), got {type(state).__name__}")
+    lead = torch.broadcast_shapes(features.shape[:-1], value.shape[:-1])
+    shapes = (*lead, features.shape[-1], value.shape[-1]), (*features.shape[:-1], features.shape[-1])
+    for name, x, shape in zip(("S", "z"), state, shapes):
+        if x.shape != shape:
+            raise ValueError(f"state's {name} must have shape {tuple(shape)}, got {tuple(x.shape)}")
+        if x.dtype != features.dtype:
+            raise TypeError(f"state's {name} must be {features.dtype}, got {x.dtype}")
+        if x.device != features.device:
+            raise ValueError(f"state's {name} must lie on the device of key, {features.device}, got {x.device}")
+    return state
