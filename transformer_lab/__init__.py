@@ -32,9 +32,29 @@ from .attention import (
     softmax,
     split_heads,
 )
-from .cache import KeyValueCache
+from .cache import KeyValueCache, StateCache
+from .compute import (
+    activation_bytes,
+    attention_flops,
+    flops_breakdown,
+    forward_flops,
+    kv_cache_bytes,
+    linear_attention_flops,
+    memory_breakdown,
+    optimizer_bytes,
+    training_flops,
+    weight_bytes,
+)
 from .device import device
 from .layers import DecoderLayer, EncoderLayer, FeedForward
+from .linear_attention import (
+    LinearAttention,
+    bidirectional_linear_attention,
+    causal_linear_attention,
+    elu_feature_map,
+    initial_state,
+    linear_attention_step,
+)
 from .masks import additive_mask, causal_mask, padding_mask, prefix_mask, sliding_window_mask
 from .normalization import (
     LayerNorm,
@@ -46,12 +66,29 @@ from .normalization import (
     rms_norm,
     standardize,
 )
+from .parameters import (
+    BERT_BASE,
+    BERT_LARGE,
+    GPT2,
+    GPT2_LARGE,
+    GPT2_MEDIUM,
+    GPT2_XL,
+    ModelShape,
+    count_parameters,
+    parameter_breakdown,
+)
 from .positions import sinusoidal_positions
 from .progress import progress_bar
 from .tensors import layout, show
 from .transformer import Decoder, Encoder, TokenEmbedding, Transformer
 
 __all__ = [
+    "BERT_BASE",
+    "BERT_LARGE",
+    "GPT2",
+    "GPT2_LARGE",
+    "GPT2_MEDIUM",
+    "GPT2_XL",
     "Decoder",
     "DecoderLayer",
     "Encoder",
@@ -59,23 +96,41 @@ __all__ = [
     "FeedForward",
     "KeyValueCache",
     "LayerNorm",
+    "LinearAttention",
+    "ModelShape",
     "MultiHeadAttention",
     "RMSNorm",
     "SingleHeadAttention",
+    "StateCache",
     "TokenEmbedding",
     "Transformer",
+    "activation_bytes",
     "additive_mask",
+    "attention_flops",
     "attention_weights",
     "batch_norm",
+    "bidirectional_linear_attention",
+    "causal_linear_attention",
     "causal_mask",
+    "count_parameters",
     "device",
+    "elu_feature_map",
+    "flops_breakdown",
+    "forward_flops",
     "group_norm",
+    "initial_state",
     "instance_norm",
+    "kv_cache_bytes",
     "labs",
     "layer_norm",
     "layout",
+    "linear_attention_flops",
+    "linear_attention_step",
+    "memory_breakdown",
     "merge_heads",
+    "optimizer_bytes",
     "padding_mask",
+    "parameter_breakdown",
     "plots",
     "prefix_mask",
     "progress_bar",
@@ -87,6 +142,8 @@ __all__ = [
     "softmax",
     "split_heads",
     "standardize",
+    "training_flops",
+    "weight_bytes",
 ]
 
 __version__ = "0.1.0"

@@ -353,8 +353,8 @@ def _scan(state, query, key, value, key_mask, feature_map, chunk_size):
         if state is None:
             state = k.mT @ v, k.sum(-2)
         else:
-            # The state holds what lies before the chunk, and nothing else. The sum up to its end less the chunk itself is
-            # the same on paper; in float32 one large key would drown all that came before it.
+            # The state holds what lies before the chunk, and nothing else. The sum up to its end less the chunk itself
+            # is the same on paper; in float32 one large key would drown all that came before it.
             S, z = state
             numerator, normalizer = numerator + q @ S, normalizer + q @ z.unsqueeze(-1)
             state = S + k.mT @ v, z + k.sum(-2)
@@ -396,8 +396,8 @@ def _require_linear(query, key, value, key_mask, feature_map, causal=False):
 def _require_key_mask(mask, lead, key, name):
     if isinstance(mask, torch.Tensor) and mask.ndim > 1 and mask.shape[-2] != 1:
         raise ValueError(
-            f"{name} must hide whole keys, in shape (..., 1, k_len), got {tuple(mask.shape)}: linear attention forms no "
-            f"weights of single pairs to hide; what comes later is hidden by its causal form"
+            f"{name} must hide whole keys, in shape (..., 1, k_len), got {tuple(mask.shape)}: linear attention forms "
+            f"no weights of single pairs to hide; what comes later is hidden by its causal form"
         )
     require_mask(mask, (*lead, 1, key.shape[-2]), key.device, name)
 

@@ -5,6 +5,7 @@ from .heads import HeadsLab
 from .lookup import LookupLab
 from .masks import MaskLab
 from .normalization import NormalizationLab
+from .order import OrderLab
 from .strides import StridesLab
 
-__all__ = ["BroadcastingLab", "HeadsLab", "LookupLab", "MaskLab", "NormalizationLab", "StridesLab"]
+__all__ = ["BroadcastingLab", "HeadsLab", "LookupLab", "MaskLab", "NormalizationLab", "OrderLab", "StridesLab"]
