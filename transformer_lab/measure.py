@@ -1,0 +1,145 @@
+"""Time and memory of functions, side by side: a machine is noisy, so what is told is a ratio within one run."""
+
+import os
+import random
+import statistics
+import time
+from dataclasses import dataclass
+
+import torch
+
+from .arguments import require_sizes
+from .device import device
+
+os.environ.setdefault("KINETO_LOG_LEVEL", "99")  # or the profiler says on stderr whenever it starts and stops
+
+TURN = 0.01  # seconds that one turn lasts, unless a single call is longer
+
+
+@dataclass
+class Comparison:
+    """What :func:`compare` found.
+
+    Attributes
+    ----------
+    seconds : float
+        Of one call of the first function, the median over all rounds.
+    ratios : dict of str to list of float
+        For each of the others its time over that of the first, one number for each round.
+    """
+
+    seconds: float
+    ratios: dict
+
+    def median(self, name):
+        """Return the median ratio: how many times as long as the first this function took."""
+        return statistics.median(self.ratios[name])
+
+    def spread(self, name):
+        """Return half the distance between the quartiles of the ratios."""
+        low, _, high = statistics.quantiles(self.ratios[name], n=4)
+        return (high - low) / 2
+
+
+def compare(calls, budget=1.0):
+    """Time functions in turn.
+
+    Every round gives each function a turn, in shuffled order; ratios are taken within rounds, so that whatever slows
+    the machine for a while slows all alike. A function many times slower than the first takes part in fewer rounds.
+
+    Parameters
+    ----------
+    calls : dict of str to function
+        Functions without arguments. The first is what the others are compared with.
+    budget : float, optional
+        Seconds for all rounds together; three rounds run in any case.
+
+    Returns
+    -------
+    Comparison
+    """
+    first = next(iter(calls))
+    once = {name: seconds(call) for name, call in calls.items()}
+    times = {name: max(1, round(TURN / once[name])) for name in calls}
+    every = {name: min(4, max(1, int(once[name] / once[first] / 2))) for name in calls}
+    measured, ratios = [], {name: [] for name in calls if name != first}
+    end, i = time.perf_counter() + budget, 0
+    while time.perf_counter() < end or min(map(len, (measured, *ratios.values()))) < 3:
+        turns = [name for name in calls if i % every[name] == 0]
+        random.shuffle(turns)
+        took = {name: seconds(calls[name], times[name]) for name in turns}
+        measured.append(took[first])
+        for name in turns:
+            if name != first:
+                ratios[name].append(took[name] / took[first])
+        i += 1
+    return Comparison(statistics.median(measured), ratios)
+
+
+def seconds(call, times=1):
+    """Return how long one of ``times`` calls in a row takes, in seconds.
+
+    On a CPU that is the processor's time for all threads of this process: waiting for a core that others use does not
+    count. Elsewhere it is the time until the device has finished.
+    """
+    require_sizes(times=times)
+    clock = time.process_time if device().type == "cpu" else time.perf_counter
+    _synchronize()
+    start = clock()
+    for _ in range(times):
+        call()
+    _synchronize()
+    # A clock may stand still for a moment; a call that took no time at all would make every ratio infinite.
+    return max(clock() - start, 1e-9) / times
+
+
+def peak_bytes(call):
+    """Return what a call holds at its peak on top of what was there before, what it returns included.
+
+    On a CPU it is summed from the allocations that ``torch.profiler`` records: exact, and equal in every run, though
+    what math libraries keep for themselves is not in it. On CUDA it is ``torch.cuda.max_memory_allocated``.
+
+    Returns
+    -------
+    int or None
+        ``None`` on a device that cannot tell.
+    """
+    kind = device().type
+    if kind == "cuda":
+        _synchronize()
+        before = torch.cuda.memory_allocated()
+        torch.cuda.reset_peak_memory_stats()
+        result = call()
+        _synchronize()
+        del result
+        return torch.cuda.max_memory_allocated() - before
+    if kind != "cpu":
+        return None
+    with torch.profiler.profile(activities=[torch.profiler.ProfilerActivity.CPU], profile_memory=True) as profile:
+        result = call()
+    del result
+    events = (event for event in profile.profiler.kineto_results.events() if event.name() == "[memory]")
+    held = peak = 0
+    for event in sorted(events, key=lambda event: event.start_ns()):
+        held += event.nbytes()  # negative where memory is given back
+        peak = max(peak, held)
+    return peak
+
+
+def slope(sizes, values):
+    """Return the exponent ``p`` in ``values ≈ c · sizesᵖ``: the slope of the line that fits the logarithms best.
+
+    Examples
+    --------
+    >>> round(slope([1, 10, 100], [3, 300, 30000]), 6)
+    2.0
+    """
+    x, y = (torch.tensor(numbers, dtype=torch.float64).log() for numbers in (sizes, values))
+    x, y = x - x.mean(), y - y.mean()
+    return float((x * y).sum() / (x * x).sum())
+
+
+def _synchronize():
+    kind = device().type
+    if kind != "cpu":
+        getattr(torch, kind).synchronize()
