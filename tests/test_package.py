@@ -20,7 +20,7 @@ HEAVY = ["matplotlib", "anywidget", "ipywidgets", "traitlets", "IPython"]
 
 def public():
     """Every public function and class, named as it is called."""
-    things = {name: getattr(tl, name) for name in tl.__all__ if name not in DRAWING}
+    things = {name: getattr(tl, name) for name in tl.__all__ if name not in DRAWING and not name.isupper()}
     things |= {f"labs.{name}": getattr(tl.labs, name) for name in tl.labs.__all__}
     things |= {f"plots.{name}": function for name, function in vars(tl.plots).items() if _is_own(function, tl.plots)}
     return [pytest.param(thing, id=name) for name, thing in things.items()]

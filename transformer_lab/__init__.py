@@ -126,6 +126,7 @@ __all__ = [
     "layout",
     "linear_attention_flops",
     "linear_attention_step",
+    "measure",
     "memory_breakdown",
     "merge_heads",
     "optimizer_bytes",
@@ -150,8 +151,8 @@ __version__ = "0.1.0"
 
 
 def __getattr__(name):
-    # matplotlib and the widgets load when first used, so that the import adds little to torch's own.
-    if name in ("labs", "plots"):
+    # Figures, widgets and measurements load when first used, so that the import adds little to torch's own.
+    if name in ("labs", "measure", "plots"):
         return import_module(f".{name}", __name__)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 

@@ -1,0 +1,376 @@
+"""Compute and memory, against what PyTorch counts, keeps and allocates."""
+
+from dataclasses import replace
+
+import pytest
+import torch
+from agreement import quick, says
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from torch import nn
+from torch.nn import functional as F
+from torch.nn.attention import SDPBackend, sdpa_kernel
+from torch.utils.flop_counter import FlopCounterMode, sdpa_backward_flop_count, sdpa_flop_count
+
+import transformer_lab as tl
+
+few = settings(quick, max_examples=20)
+aten = torch.ops.aten
+
+
+class Gpt2(nn.Module):
+    """A decoder alone, of this package's layers."""
+
+    def __init__(self, shape, norm_first=True):
+        super().__init__()
+        self.token = nn.Embedding(shape.vocab_size, shape.d_model)
+        self.position = nn.Embedding(shape.n_positions, shape.d_model)
+        options = {"norm_first": norm_first, "activation": "gelu", "bias": shape.bias}
+        sizes = (shape.d_model, shape.n_heads, shape.n_layers, shape.d_ff)
+        self.blocks = tl.Encoder(*sizes, **options, final_norm=shape.final_norm is not False)
+        self.head = nn.Linear(shape.d_model, shape.vocab_size, bias=False)
+        if shape.tied:
+            self.head.weight = self.token.weight
+
+    def forward(self, tokens):
+        places = torch.arange(tokens.shape[1], device=tokens.device)
+        x = self.token(tokens) + self.position(places)
+        return self.head(self.blocks(x, is_causal=True))
+
+
+class Bert(nn.Module):
+    """An encoder alone, of this package's layers."""
+
+    def __init__(self, shape):
+        super().__init__()
+        self.token = nn.Embedding(shape.vocab_size, shape.d_model)
+        self.position = nn.Embedding(shape.n_positions, shape.d_model)
+        self.segment = nn.Embedding(shape.n_segments, shape.d_model)
+        self.norm = tl.LayerNorm(shape.d_model)
+        self.blocks = tl.Encoder(shape.d_model, shape.n_heads, shape.n_layers, shape.d_ff, activation="gelu")
+        self.pooler = nn.Linear(shape.d_model, shape.d_model) if shape.pooler else None
+
+    def forward(self, tokens):
+        places = torch.arange(tokens.shape[1], device=tokens.device)
+        x = self.token(tokens) + self.position(places) + self.segment(torch.zeros_like(tokens))
+        x = self.blocks(self.norm(x))
+        return x if self.pooler is None else self.pooler(x[:, 0]).tanh()
+
+
+def our_transformer(shape, norm_first=False):
+    tgt_vocab = shape.vocab_size if shape.tgt_vocab_size is None else shape.tgt_vocab_size
+    sizes = (shape.vocab_size, tgt_vocab, shape.d_model, shape.n_heads, shape.n_layers, shape.d_ff)
+    options = {"final_norm": bool(shape.final_norm), "share_embeddings": shape.tied, "bias": shape.bias}
+    return tl.Transformer(*sizes, norm_first=norm_first, **options)
+
+
+def model_of(shape):
+    return {"gpt2": Gpt2, "bert": Bert, "transformer": our_transformer}[shape.family](shape)
+
+
+def tokens_for(shape, seq, batch, tgt_len=None, device=None):
+    """Token numbers that go into a model of this shape."""
+    lengths = [seq] if shape.family != "transformer" else [seq, seq if tgt_len is None else tgt_len]
+    return [torch.zeros(batch, length, dtype=torch.long, device=device) for length in lengths]
+
+
+def counted(call, custom=None):
+    counter = FlopCounterMode(display=False, custom_mapping=custom)
+    with counter:
+        call()
+    return counter.get_total_flops()
+
+
+@st.composite
+def runs(draw):
+    """A small shape, and the lengths of a batch for it."""
+    size = st.integers(1, 7)
+    family = draw(st.sampled_from(["bert", "gpt2", "transformer"]))
+    n_heads, bias, lengths = draw(st.integers(1, 3)), True, {"seq": draw(size), "batch": draw(st.integers(1, 3))}
+    options = {"vocab_size": draw(size), "n_positions": 7}
+    if family == "bert":
+        options["pooler"] = draw(st.booleans())
+    else:
+        options |= {"tied": draw(st.booleans()), "final_norm": draw(st.sampled_from([None, False, True]))}
+        bias = draw(st.booleans())
+    if family == "transformer":
+        lengths["tgt_len"] = draw(st.none() | size)
+        if not options["tied"]:
+            options["tgt_vocab_size"] = draw(st.none() | size)
+    shape = tl.ModelShape(
+        family, draw(st.integers(0, 2)), n_heads * draw(size), n_heads, draw(size), **options, bias=bias
+    )
+    return shape, lengths
+
+
+FIXED = [
+    (replace(tl.GPT2, n_layers=2), {"seq": 1024, "batch": 2}),
+    (replace(tl.BERT_BASE, n_layers=2), {"seq": 512, "batch": 3}),
+    (
+        tl.ModelShape("transformer", 2, 512, 8, vocab_size=370, tgt_vocab_size=410, tied=False),
+        {"seq": 70, "batch": 2, "tgt_len": 50},
+    ),
+]
+
+
+def agree_with_the_counter(shape, lengths, device):
+    with torch.device(device):
+        model = model_of(shape)
+    inputs = tokens_for(shape, **lengths, device=device)
+    assert counted(lambda: model(*inputs)) == tl.forward_flops(shape, **lengths)
+    if shape.family == "bert" and not shape.pooler and not shape.n_layers:
+        return
+    assert counted(lambda: model(*inputs).sum().backward()) == tl.training_flops(shape, **lengths)
+
+
+@few
+@given(runs())
+def test_flops_are_those_of_the_counter_for_any_shape(run):
+    with sdpa_kernel(SDPBackend.MATH):
+        agree_with_the_counter(*run, "cpu")
+    agree_with_the_counter(*run, "meta")
+
+
+@pytest.mark.parametrize(("shape", "lengths"), FIXED, ids=lambda case: getattr(case, "family", ""))
+def test_flops_are_those_of_the_counter_at_real_sizes(shape, lengths):
+    agree_with_the_counter(shape, lengths, "meta")
+
+
+@pytest.mark.parametrize(("shape", "lengths"), FIXED, ids=lambda case: getattr(case, "family", ""))
+def test_what_the_counter_makes_of_a_fused_kernel(shape, lengths):
+    shape = replace(shape, d_model=24, n_heads=3, d_ff=40, vocab_size=17, tgt_vocab_size=None)
+    pairs = tl.flops_breakdown(shape, **lengths)["scores and blend"]
+    model, inputs = model_of(shape), tokens_for(shape, **lengths)
+    # As it comes, the counter knows no formula for the CPU's kernel.
+    forward, training = tl.forward_flops(shape, **lengths), tl.training_flops(shape, **lengths)
+    assert counted(lambda: model(*inputs)) == forward - pairs
+    assert counted(lambda: model(*inputs).sum().backward()) == training - 3 * pairs
+    # With those that it has for a GPU's: on its way back the kernel forms the scores again, one product of two more.
+    custom = {
+        aten._scaled_dot_product_flash_attention_for_cpu: lambda q, k, v, *_, **__: sdpa_flop_count(q, k, v),
+        aten._scaled_dot_product_flash_attention_for_cpu_backward: (
+            lambda grad, q, k, v, *_, **__: sdpa_backward_flop_count(grad, q, k, v)
+        ),
+    }
+    assert counted(lambda: model(*inputs), custom) == forward
+    assert counted(lambda: model(*inputs).sum().backward(), custom) == training + pairs // 2
+
+
+def test_components_of_gpt2():
+    # Written out: 1,024 tokens through 12 layers.
+    assert tl.flops_breakdown(tl.GPT2, 1024) == {
+        "attention projections": 12 * 4 * 2 * 1024 * 768 * 768,
+        "scores and blend": 12 * 2 * 2 * 1024 * 1024 * 768,
+        "feed-forward": 12 * 2 * 2 * 1024 * 768 * 3072,
+        "output head": 2 * 1024 * 768 * 50257,
+    }
+    assert tl.flops_breakdown(tl.BERT_BASE, 512, batch=3)["pooler"] == 3 * 2 * 768**2
+    assert "output head" not in tl.flops_breakdown(tl.BERT_BASE, 512)
+
+
+@pytest.mark.parametrize("shape", [tl.GPT2, tl.GPT2_XL])
+def test_two_flops_for_each_weight_and_token(shape):
+    found = tl.parameter_breakdown(shape)
+    matrices = sum(found[name] for name in ("token embedding", "attention weights", "feed-forward weights"))
+    pairs = shape.n_layers * 4 * 100**2 * shape.d_model
+    assert tl.forward_flops(shape, 100) == 2 * matrices * 100 + pairs
+    assert tl.training_flops(shape, 100, batch=5) == 5 * 3 * (2 * matrices * 100 + pairs)
+
+
+@pytest.mark.parametrize("shape", [tl.GPT2, replace(tl.BERT_BASE, d_ff=5000)])
+def test_where_attention_overtakes_the_rest(shape):
+    d_model, d_ff = shape.d_model, shape.d_ff
+
+    def at(seq):
+        return tl.flops_breakdown(shape, seq)
+
+    assert at(d_ff)["scores and blend"] == at(d_ff)["feed-forward"]
+    equal = at(d_ff - 2 * d_model)
+    assert equal["scores and blend"] + equal["attention projections"] == equal["feed-forward"]
+    equal = at(d_ff + 2 * d_model)
+    assert equal["scores and blend"] == equal["feed-forward"] + equal["attention projections"]
+    assert at(d_ff - 1)["scores and blend"] < at(d_ff - 1)["feed-forward"]
+
+
+def test_attention_flops_are_those_of_its_products():
+    query, key, value = (torch.zeros(3, length, 5) for length in (7, 11, 11))  # 3 heads of 5 features
+    assert counted(lambda: query @ key.mT @ value) == tl.attention_flops(7, 15, 11)
+    assert tl.attention_flops(7, 15) == tl.attention_flops(7, 15, 7)
+    assert tl.attention_flops(7, 15, 0) == 0
+
+
+def test_linear_attention_flops_are_those_of_its_products():
+    query, key, value = (torch.zeros(3, 7, 5) for _ in range(3))
+    assert counted(lambda: query @ (key.mT @ value)) == tl.linear_attention_flops(7, 15, 3)
+    # Where a sequence is as long as a head is wide, the order of the products does not matter.
+    assert tl.linear_attention_flops(5, 15, 3) == tl.attention_flops(5, 15)
+
+
+def storage_bytes(tensors):
+    storages = {x.untyped_storage().data_ptr(): x.untyped_storage().nbytes() for x in tensors}
+    return sum(storages.values())
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64, torch.bfloat16])
+def test_weights_gradients_and_optimizer_state_are_what_torch_allocates(dtype):
+    shape = tl.ModelShape("gpt2", 2, 12, 3, vocab_size=17, n_positions=9)
+    model, size = Gpt2(shape).to(dtype), dtype.itemsize
+    optimizer = torch.optim.AdamW(model.parameters())
+    model(*tokens_for(shape, 9, 2)).sum().backward()
+    optimizer.step()
+    state = [(name, x) for of_one in optimizer.state.values() for name, x in of_one.items()]
+    for counts_of in (shape, model):
+        assert storage_bytes(model.parameters()) == tl.weight_bytes(counts_of, size)
+        assert storage_bytes(p.grad for p in model.parameters()) == tl.weight_bytes(counts_of, size)
+        assert storage_bytes(x for name, x in state if name != "step") == tl.optimizer_bytes(counts_of, size)
+    steps = [x for name, x in state if name == "step"]
+    assert len(steps) == len(list(model.parameters()))
+    assert {x.untyped_storage().nbytes() for x in steps} == {4}
+
+
+def kept_for_the_backward_pass(model, call):
+    """Bytes that autograd saves, besides parameters and integers."""
+    kept = {}
+    known = {p.untyped_storage().data_ptr() for p in model.parameters()}
+
+    def pack(x):
+        if x.is_floating_point() and x.untyped_storage().data_ptr() not in known:
+            kept[x.untyped_storage().data_ptr()] = x  # held, so that its address is not used again
+        return x
+
+    with torch.autograd.graph.saved_tensors_hooks(pack, lambda x: x):
+        output = call()
+    return storage_bytes(kept.values()), output
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64, torch.bfloat16])
+@few
+@given(runs())
+def test_activations_are_what_autograd_keeps(dtype, run):
+    shape, lengths = run
+    model = model_of(shape).to(dtype)
+    kept, _ = kept_for_the_backward_pass(model, lambda: model(*tokens_for(shape, **lengths)))
+    assert kept == tl.activation_bytes(shape, **lengths, bytes_per_value=dtype.itemsize)
+
+
+@pytest.mark.parametrize("seq", [64, 200])
+@pytest.mark.parametrize("norm_first", [False, True])
+def test_activations_at_larger_sizes_and_both_norms(seq, norm_first):
+    shape = tl.ModelShape("gpt2", 3, 64, 4, vocab_size=50, n_positions=200)
+    model = Gpt2(shape, norm_first)
+    kept, _ = kept_for_the_backward_pass(model, lambda: model(*tokens_for(shape, seq, 2)))
+    assert kept == tl.activation_bytes(shape, seq, 2)
+    shape = tl.ModelShape("transformer", 2, 64, 4, vocab_size=50, final_norm=True)
+    model = our_transformer(shape, norm_first)
+    kept, _ = kept_for_the_backward_pass(model, lambda: model(*tokens_for(shape, seq, 2, 30)))
+    assert kept == tl.activation_bytes(shape, seq, 2, tgt_len=30)
+
+
+def test_activations_grow_with_the_length_and_those_of_plain_attention_with_its_square():
+    shape = tl.ModelShape("gpt2", 2, 24, 3, vocab_size=17, n_positions=128)
+    assert tl.activation_bytes(shape, 128) == 2 * tl.activation_bytes(shape, 64)
+    model = Gpt2(shape)
+    with sdpa_kernel(SDPBackend.MATH):
+        kept, _ = kept_for_the_backward_pass(model, lambda: model(*tokens_for(shape, 128, 1)))
+    assert kept >= tl.activation_bytes(shape, 128) + 2 * 3 * 128 * 127 * 4
+
+
+def test_activations_of_a_layer_are_those_of_the_literature():
+    # 34·D bytes in half precision, of which 2·D are dropout's masks; and what norms and the softmax keep besides.
+    layers = [tl.activation_bytes(replace(tl.GPT2, n_layers=n), 1, bytes_per_value=2) for n in (1, 2)]
+    assert layers[1] - layers[0] == (34 - 2) * 768 + 4 * 2 + 12 * 4
+
+
+@pytest.mark.parametrize("family", ["gpt2", "transformer"])
+def test_log_probabilities_are_what_the_loss_keeps(family):
+    shape = tl.ModelShape(family, 1, 12, 3, vocab_size=300, n_positions=9)
+    model, inputs = model_of(shape), tokens_for(shape, 9, 2)
+    kept, _ = kept_for_the_backward_pass(
+        model, lambda: F.cross_entropy(model(*inputs).flatten(0, 1), inputs[-1].flatten())
+    )
+    memory = tl.memory_breakdown(shape, 9, 2)
+    assert kept - 4 == memory["activations"] + memory["log-probabilities"]  # 4: the loss keeps its weight, one number
+    assert memory["activations"] == tl.activation_bytes(shape, 9, 2)
+
+
+def test_memory_of_a_step():
+    memory = tl.memory_breakdown(tl.GPT2, 1024, batch=2, bytes_per_value=2)
+    assert list(memory) == ["weights", "gradients", "optimizer state", "activations", "log-probabilities"]
+    assert memory["weights"] == memory["gradients"] == 2 * 124_439_808
+    assert memory["optimizer state"] == 4 * 124_439_808
+    assert memory["log-probabilities"] == 2 * 2 * 1024 * 50257
+    assert "log-probabilities" not in tl.memory_breakdown(tl.BERT_BASE, 512)
+
+
+def test_the_cache_is_what_generation_keeps(monkeypatch):
+    latest, append = {}, tl.KeyValueCache.append
+
+    def watched(cache, key, value):
+        latest[cache] = append(cache, key, value)
+        return latest[cache]
+
+    monkeypatch.setattr(tl.KeyValueCache, "append", watched)
+    shape = tl.ModelShape("transformer", 3, 20, 4, vocab_size=17)
+    model = our_transformer(shape)
+    for steps in (1, 7, 13):
+        latest.clear()
+        model.generate(torch.zeros(2, 5, dtype=torch.long), bos=1, max_len=steps)
+        views = [x for pair in latest.values() for x in pair]
+        assert len(views) == 6
+        expected = tl.kv_cache_bytes(shape, steps, batch=2)
+        assert sum(x.numel() * x.element_size() for x in views) == expected
+        assert expected <= storage_bytes(views) <= 2 * expected
+
+
+def test_cache_of_published_models():
+    # One token of GPT-2 XL: 48 layers, two vectors of 1,600 half-precision numbers.
+    assert tl.kv_cache_bytes(tl.GPT2_XL, 1, bytes_per_value=2) == 48 * 2 * 1600 * 2
+    assert tl.kv_cache_bytes(replace(tl.GPT2, n_heads=1), 9) == tl.kv_cache_bytes(tl.GPT2, 9)
+    assert tl.kv_cache_bytes(tl.BERT_BASE, 512) == 0
+
+
+WITH_A_SHAPE = [
+    tl.forward_flops,
+    tl.training_flops,
+    tl.flops_breakdown,
+    tl.activation_bytes,
+    tl.kv_cache_bytes,
+    tl.memory_breakdown,
+]
+
+
+@pytest.mark.parametrize("function", WITH_A_SHAPE)
+def test_wrong_arguments_are_named(function):
+    says(lambda: function("gpt2", 8), TypeError, "shape must be a ModelShape, got str")
+    says(lambda: function(tl.GPT2, -8), ValueError, "seq must be at least 0, got -8")
+    says(lambda: function(tl.GPT2, 8.0), TypeError, "seq must be an integer, got 8.0")
+    says(lambda: function(tl.GPT2, True), TypeError, "seq must be an integer, got True")
+    says(lambda: function(tl.GPT2, 8, 0), ValueError, "batch must be at least 1, got 0")
+    if "bytes" in function.__name__ or "memory" in function.__name__:
+        says(lambda: function(tl.GPT2, 8, 1, 0), ValueError, "bytes_per_value must be at least 1, got 0")
+        says(lambda: function(tl.GPT2, 8, 1, 0.5), TypeError, "bytes_per_value must be an integer, got 0.5")
+    if function is not tl.kv_cache_bytes:
+        text = "tgt_len asks for family 'transformer', got it with 'gpt2'"
+        says(lambda: function(tl.GPT2, 8, tgt_len=3), ValueError, text)
+        shape = tl.ModelShape("transformer", 1, 4, 2, vocab_size=5)
+        says(lambda: function(shape, 8, tgt_len=-3), ValueError, "tgt_len must be at least 0, got -3")
+
+
+def test_wrong_sizes_are_named():
+    says(lambda: tl.attention_flops(-1, 8), ValueError, "seq must be at least 0, got -1")
+    says(lambda: tl.attention_flops(1, 8, 2.0), TypeError, "k_len must be an integer, got 2.0")
+    says(lambda: tl.attention_flops(1, 0), ValueError, "d_model must be at least 1, got 0")
+    says(
+        lambda: tl.linear_attention_flops(1, 8, 3),
+        ValueError,
+        "n_heads must divide d_model, got n_heads 3 and d_model 8",
+    )
+    says(lambda: tl.linear_attention_flops(1, 8, 0), ValueError, "n_heads must be at least 1, got 0")
+    for function in (tl.weight_bytes, tl.optimizer_bytes):
+        says(lambda f=function: f(tl.GPT2, -2), ValueError, "bytes_per_value must be at least 1, got -2")
+        says(lambda f=function: f(3), TypeError, "shape_or_module must be a ModelShape or a torch.nn.Module, got int")
+
+
+def test_nothing_costs_nothing():
+    assert tl.forward_flops(tl.GPT2, 0) == tl.activation_bytes(tl.GPT2, 0) == tl.kv_cache_bytes(tl.GPT2, 0) == 0
+    assert tl.forward_flops(tl.BERT_BASE, 0) == 0

@@ -1,0 +1,268 @@
+"""Parameter counts, against published numbers and against models built from PyTorch's own layers."""
+
+from dataclasses import FrozenInstanceError, replace
+
+import pytest
+import torch
+from agreement import quick, says
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from torch import nn
+
+import transformer_lab as tl
+from transformer_lab.parameters import COMPONENTS
+
+# What the weights that were published hold, with the pooler of BERT.
+PUBLISHED = {
+    "BERT-base": (tl.BERT_BASE, 109_482_240),
+    "BERT-large": (tl.BERT_LARGE, 335_141_888),
+    "GPT-2": (tl.GPT2, 124_439_808),
+    "GPT-2 medium": (tl.GPT2_MEDIUM, 354_823_168),
+    "GPT-2 large": (tl.GPT2_LARGE, 774_030_080),
+    "GPT-2 XL": (tl.GPT2_XL, 1_557_611_200),
+    "RoBERTa-base": (tl.ModelShape("bert", 12, 768, 12, 3072, 50265, 514, n_segments=1), 124_645_632),
+    "DistilBERT": (tl.ModelShape("bert", 6, 768, 12, 3072, 30522, 512, n_segments=0, pooler=False), 66_362_880),
+    "GPT": (tl.ModelShape("gpt2", 12, 768, 12, 3072, 40478, 512, final_norm=False), 116_534_784),
+}
+SHAPES = [pytest.param(shape, id=name) for name, (shape, _) in PUBLISHED.items()]
+
+
+class TorchBert(nn.Module):
+    def __init__(self, shape):
+        super().__init__()
+        d_model = shape.d_model
+        self.word_embeddings = nn.Embedding(shape.vocab_size, d_model)
+        self.position_embeddings = nn.Embedding(shape.n_positions, d_model)
+        self.segment_embeddings = nn.Embedding(shape.n_segments, d_model)
+        self.embedding_norm = nn.LayerNorm(d_model, bias=shape.bias)
+        layer = nn.TransformerEncoderLayer(d_model, shape.n_heads, shape.d_ff, activation="gelu", bias=shape.bias)
+        self.encoder = nn.TransformerEncoder(layer, shape.n_layers, enable_nested_tensor=False)
+        self.pooler = nn.Linear(d_model, d_model, bias=shape.bias) if shape.pooler else None
+
+
+class TorchGpt2(nn.Module):
+    def __init__(self, shape):
+        super().__init__()
+        d_model, norm = shape.d_model, None
+        # The head stands first, so that a tied matrix is met in it before it is met in the embedding.
+        self.lm_head = nn.Linear(d_model, shape.vocab_size, bias=False)
+        self.wte = nn.Embedding(shape.vocab_size, d_model)
+        self.wpe = nn.Embedding(shape.n_positions, d_model)
+        if shape.final_norm is not False:
+            norm = nn.LayerNorm(d_model, bias=shape.bias)
+        layer = nn.TransformerEncoderLayer(d_model, shape.n_heads, shape.d_ff, norm_first=True, bias=shape.bias)
+        self.h = nn.TransformerEncoder(layer, shape.n_layers, norm, enable_nested_tensor=False)
+        if shape.tied:
+            self.lm_head.weight = self.wte.weight
+
+
+def on_meta(make, *arguments, **options):
+    with torch.device("meta"):
+        return make(*arguments, **options)
+
+
+def torch_model(shape):
+    return on_meta({"bert": TorchBert, "gpt2": TorchGpt2}[shape.family], shape)
+
+
+@st.composite
+def shapes(draw, family):
+    size = st.integers(1, 9)
+    n_heads = draw(st.integers(1, 4))
+    sizes = {"vocab_size": draw(size), "n_positions": draw(size), "bias": draw(st.booleans())}
+    if family == "bert":
+        sizes |= {"n_segments": draw(size), "pooler": draw(st.booleans())}
+    else:
+        sizes |= {"tied": draw(st.booleans()), "final_norm": draw(st.sampled_from([None, False, True]))}
+    if family == "transformer" and not sizes["tied"]:
+        sizes["tgt_vocab_size"] = draw(st.none() | size)
+    d_ff = draw(st.none() | size)
+    return tl.ModelShape(family, draw(st.integers(1, 3)), n_heads * draw(size), n_heads, d_ff, **sizes)
+
+
+def adds_up(model):
+    """Demand that the components are all of the parameters; return them."""
+    found = tl.parameter_breakdown(model)
+    assert list(found) == [component for component in COMPONENTS if component in found]
+    total = sum(p.numel() for p in model.parameters())
+    assert sum(found.values()) == tl.count_parameters(model) == total
+    return found
+
+
+@pytest.mark.parametrize(("shape", "published"), PUBLISHED.values(), ids=PUBLISHED)
+def test_published_counts(shape, published):
+    assert tl.count_parameters(shape) == published
+    assert sum(tl.parameter_breakdown(shape).values()) == published
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+def test_components_are_those_of_a_model_of_torch_layers(shape):
+    if not (shape.family == "bert" and shape.n_segments == 0):
+        assert adds_up(torch_model(shape)) == tl.parameter_breakdown(shape)
+
+
+@quick
+@given(shapes("bert") | shapes("gpt2"))
+def test_any_shape_counts_what_torch_layers_hold(shape):
+    assert adds_up(torch_model(shape)) == tl.parameter_breakdown(shape)
+
+
+@settings(quick, max_examples=40)
+@given(shapes("transformer"), st.booleans())
+def test_any_shape_counts_what_our_transformer_holds(shape, norm_first):
+    model = on_meta(
+        tl.Transformer,
+        shape.vocab_size,
+        shape.vocab_size if shape.tgt_vocab_size is None else shape.tgt_vocab_size,
+        shape.d_model,
+        shape.n_heads,
+        shape.n_layers,
+        shape.d_ff,
+        norm_first=norm_first,
+        bias=shape.bias,
+        final_norm=bool(shape.final_norm),
+        share_embeddings=shape.tied,
+    )
+    assert adds_up(model) == tl.parameter_breakdown(shape)
+
+
+def test_the_paper_transformer():
+    # Two stacks of six layers, and one matrix of 37,000 rows; the paper's table rounds to 65 million.
+    layers = 6 * (4 * 512 * 513 + 2 * 512 * 2048 + 2048 + 512 + 4 * 512)
+    layers += 6 * (8 * 512 * 513 + 2 * 512 * 2048 + 2048 + 512 + 6 * 512)
+    shape = tl.ModelShape("transformer", 6, 512, 8, vocab_size=37000)
+    assert tl.count_parameters(shape) == layers + 37000 * 512 == 63_082_496
+
+
+def test_a_model_with_values_counts_like_one_without():
+    sizes = {"src_vocab": 11, "tgt_vocab": 13, "d_model": 6, "n_heads": 3, "n_layers": 2, "d_ff": 10}
+    assert adds_up(tl.Transformer(**sizes)) == adds_up(on_meta(tl.Transformer, **sizes))
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+def test_the_rule_of_thumb_is_three_of_the_rows(shape):
+    found = tl.parameter_breakdown(shape)
+    three = sum(found[name] for name in ("token embedding", "attention weights", "feed-forward weights"))
+    assert three == 12 * shape.n_layers * shape.d_model**2 + shape.vocab_size * shape.d_model
+
+
+def test_heads_cost_no_parameters():
+    one = replace(tl.GPT2, n_heads=1)
+    assert tl.parameter_breakdown(one) == tl.parameter_breakdown(tl.GPT2)
+
+
+def test_a_tied_head_counts_once_and_an_untied_one_apart():
+    untied = replace(tl.GPT2, tied=False)
+    assert "output head" not in tl.parameter_breakdown(tl.GPT2)
+    assert tl.parameter_breakdown(untied) == {**tl.parameter_breakdown(tl.GPT2), "output head": 50257 * 768}
+
+
+def test_modules_of_torch():
+    sizes = {"num_encoder_layers": 3, "num_decoder_layers": 4, "dim_feedforward": 20, "batch_first": True}
+    transformer = on_meta(nn.Transformer, d_model=8, nhead=2, **sizes)
+    assert adds_up(transformer) == {
+        "attention weights": 11 * 4 * 64,
+        "attention biases": 11 * 4 * 8,
+        "feed-forward weights": 7 * 2 * 8 * 20,
+        "feed-forward biases": 7 * 28,
+        "norms": (3 * 2 + 4 * 3 + 2) * 16,
+    }
+    attention = on_meta(nn.MultiheadAttention, 8, 2, kdim=5, vdim=3)
+    assert adds_up(attention) == {"attention weights": 8 * (8 + 5 + 3 + 8), "attention biases": 32}
+
+
+def test_modules_of_ours():
+    assert adds_up(tl.SingleHeadAttention(8, 4, 6)) == {"attention weights": 8 * 14, "attention biases": 14}
+    assert adds_up(tl.MultiHeadAttention(8, 2, d_key_in=5, bias=False)) == {"attention weights": 8 * (8 + 5 + 8 + 8)}
+    assert adds_up(tl.FeedForward(8, 20)) == {"feed-forward weights": 320, "feed-forward biases": 28}
+    assert adds_up(tl.LayerNorm(8)) == {"norms": 16}
+    assert adds_up(nn.Sequential(tl.RMSNorm(8), nn.RMSNorm(8), nn.BatchNorm1d(8))) == {"norms": 32}
+    assert adds_up(tl.TokenEmbedding(11, 8)) == {"token embedding": 88}
+    model = tl.Transformer.from_torch(on_meta(nn.Transformer, 8, 2, 1, 1, 20, batch_first=True))
+    assert adds_up(model) == {
+        "attention weights": 768,
+        "attention biases": 96,
+        "feed-forward weights": 640,
+        "feed-forward biases": 56,
+        "norms": 5 * 16 + 2 * 16,
+    }
+
+
+def test_what_has_no_name_of_its_own_is_other():
+    class Odd(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.scale = nn.Parameter(torch.ones(3))
+            self.convolution = nn.Conv1d(2, 3, 5)
+            self.norm = nn.LayerNorm(4)
+
+    assert adds_up(Odd()) == {"norms": 8, "other": 3 + 33}
+    assert tl.parameter_breakdown(nn.Identity()) == {}
+    assert tl.count_parameters(nn.Identity()) == 0
+
+
+def test_each_parameter_counts_once_frozen_or_not_and_buffers_do_not():
+    layer = nn.Linear(3, 4)
+    model = nn.Sequential(layer, nn.ReLU(), layer, nn.BatchNorm1d(4)).requires_grad_(False)
+    assert adds_up(model) == {"norms": 8, "other": 16}
+
+
+def test_a_shape_can_be_changed_compared_and_kept():
+    deeper = replace(tl.GPT2, n_layers=24)
+    assert (deeper.n_layers, deeper.d_ff, tl.GPT2.n_layers) == (24, 3072, 12)
+    assert replace(tl.GPT2, d_model=1536).d_ff == 3072
+    assert replace(tl.GPT2, d_model=1536, d_ff=None).d_ff == 6144
+    assert tl.ModelShape("gpt2", 12, 768, 12, 3072, 50257, 1024) == tl.GPT2
+    assert {tl.GPT2: "kept"}[replace(tl.GPT2)] == "kept"
+    assert replace(tl.BERT_BASE, family="gpt2") == tl.ModelShape("gpt2", 12, 768, 12, None, 30522, 512)
+    with pytest.raises(FrozenInstanceError):
+        tl.GPT2.n_layers = 3
+
+
+def gpt2_with(**changes):
+    return lambda: replace(tl.GPT2, **changes)
+
+
+def test_wrong_arguments_are_named():
+    says(gpt2_with(family="llama"), ValueError, "family must be one of bert, gpt2, transformer, got 'llama'")
+    says(gpt2_with(family=["gpt2"]), ValueError, "family must be one of bert, gpt2, transformer, got ['gpt2']")
+    says(gpt2_with(n_layers=-1), ValueError, "n_layers must be at least 0, got -1")
+    for name in ("d_model", "n_heads", "d_ff", "vocab_size", "n_positions"):
+        says(gpt2_with(**{name: 0}), ValueError, f"{name} must be at least 1, got 0")
+    for name in ("n_layers", "d_model", "n_heads", "d_ff", "vocab_size", "n_positions"):
+        says(gpt2_with(**{name: 2.5}), TypeError, f"{name} must be an integer, got 2.5")
+        says(gpt2_with(**{name: True}), TypeError, f"{name} must be an integer, got True")
+    for name in ("vocab_size", "n_positions"):
+        says(gpt2_with(**{name: None}), TypeError, f"{name} must be an integer, got None")
+    says(gpt2_with(n_heads=7), ValueError, "n_heads must divide d_model, got n_heads 7 and d_model 768")
+    says(gpt2_with(bias=1), TypeError, "bias must be True or False, got 1")
+    says(gpt2_with(final_norm="no"), TypeError, "final_norm must be True or False, got 'no'")
+    says(gpt2_with(tied=None), TypeError, "tied must be True or False, got None")
+    says(gpt2_with(pooler=False), ValueError, "pooler is an option of family 'bert', got it with 'gpt2'")
+    says(gpt2_with(n_segments=-1), ValueError, "n_segments must be at least 0, got -1")
+    says(
+        gpt2_with(tgt_vocab_size=3),
+        ValueError,
+        "tgt_vocab_size is an option of family 'transformer', got it with 'gpt2'",
+    )
+    says(
+        lambda: replace(tl.BERT_BASE, tied=False),
+        ValueError,
+        "tied is an option of family 'gpt2' or 'transformer', got it with 'bert'",
+    )
+    says(
+        lambda: tl.ModelShape("transformer", 2, 8, 2, vocab_size=5, tgt_vocab_size=7),
+        ValueError,
+        "tied asks for one vocabulary, got vocab_size 5 and tgt_vocab_size 7",
+    )
+    says(
+        lambda: tl.ModelShape("transformer", 2, 8, 2, vocab_size=5, tgt_vocab_size=0),
+        ValueError,
+        "tgt_vocab_size must be at least 1, got 0",
+    )
+    for function in (tl.count_parameters, tl.parameter_breakdown):
+        says(
+            lambda function=function: function(12),
+            TypeError,
+            "shape_or_module must be a ModelShape or a torch.nn.Module, got int",
+        )

@@ -1,0 +1,513 @@
+"""Compute and memory: what a model of a given shape asks of a machine.
+
+One FLOP is one addition or one multiplication, so that a multiply-add is two. Matrix products are counted, as is usual;
+what is done number by number (softmax, norms, activations, sums) takes few FLOPs beside them, though not little time.
+"""
+
+from .arguments import require_sizes
+from .parameters import ModelShape, count_parameters, has_final_norm
+
+
+def attention_flops(seq, d_model, k_len=None):
+    """Return the work of softmax attention between its projections: scores, and the blend of values.
+
+    ``QKᵀ`` and its product with ``V`` take ``2 * q_len * k_len * d_model`` FLOPs each, in however many heads. A causal
+    mask does not lower the number, although a kernel may skip what the mask hides, nearly half.
+
+    Parameters
+    ----------
+    seq : int
+        Queries.
+    d_model : int
+        Features of all heads together.
+    k_len : int, optional
+        Keys; ``seq`` when left out.
+
+    Returns
+    -------
+    int
+        ``4 * seq * k_len * d_model``.
+
+    Raises
+    ------
+    TypeError
+        If a size is not an integer.
+    ValueError
+        If a size is too small.
+
+    References
+    ----------
+    Vaswani et al., "Attention Is All You Need", 2017, table 1. Hoffmann et al., "Training Compute-Optimal Large
+    Language Models", 2022, appendix F.
+
+    Examples
+    --------
+    >>> attention_flops(1024, 768)
+    3221225472
+    >>> attention_flops(2048, 768) // attention_flops(1024, 768)
+    4
+    """
+    k_len = seq if k_len is None else k_len
+    require_sizes(least=0, seq=seq, k_len=k_len)
+    require_sizes(d_model=d_model)
+    return 4 * seq * k_len * d_model
+
+
+def linear_attention_flops(seq, d_model, n_heads):
+    """Return the work of linear attention between its projections: the sum of ``φ(k)vᵀ``, and what queries read of it.
+
+    Both take ``2 * seq * d_head²`` FLOPs in each head. The normalizer, one row of ``d_head`` numbers more, is left out.
+
+    Parameters
+    ----------
+    seq : int
+    d_model : int
+    n_heads : int
+        A divisor of ``d_model``. More heads are less work: their states are smaller.
+
+    Returns
+    -------
+    int
+        ``4 * seq * d_model * d_head``.
+
+    Raises
+    ------
+    TypeError
+        If a size is not an integer.
+    ValueError
+        If a size is too small, or ``n_heads`` does not divide ``d_model``.
+
+    References
+    ----------
+    Katharopoulos et al., "Transformers are RNNs", 2020, section 3.2.
+
+    Examples
+    --------
+    >>> attention_flops(1024, 768) / linear_attention_flops(1024, 768, n_heads=12)
+    16.0
+    """
+    require_sizes(least=0, seq=seq)
+    require_sizes(d_model=d_model, n_heads=n_heads)
+    if d_model % n_heads:
+        raise ValueError(f"n_heads must divide d_model, got n_heads {n_heads} and d_model {d_model}")
+    return 4 * seq * d_model * (d_model // n_heads)
+
+
+def flops_breakdown(shape, seq, batch=1, *, tgt_len=None):
+    """Return the work of one forward pass, component by component.
+
+    With ``N = seq``, ``D = d_model``, ``F = d_ff``, ``L = n_layers`` and ``V = vocab_size``, for one sequence:
+
+    ======================  ===================  ==================================================
+    component               ``"bert", "gpt2"``   ``"transformer"`` with ``T`` tokens in the target
+    ======================  ===================  ==================================================
+    attention projections   L·8·N·D²             L·12·(N + T)·D²
+    scores and blend        L·4·N²·D             L·4·(N² + T² + T·N)·D
+    feed-forward            L·4·N·D·F            L·4·(N + T)·D·F
+    pooler                  2·D², ``"bert"``
+    output head             2·N·D·V, ``"gpt2"``  2·T·D·V_target
+    ======================  ===================  ==================================================
+
+    Scores and blend are the part that grows with ``N²``. They overtake the feed-forward layer at ``N = d_ff``, which
+    is ``4·D`` as usual; attention with its projections does so at ``N = d_ff − 2·D``, and scores and blend exceed all
+    the rest of the layer from ``N = d_ff + 2·D`` on. Looking embeddings up costs nothing.
+
+    Parameters
+    ----------
+    shape : ModelShape
+    seq : int
+        Tokens of each sequence, of the source in ``"transformer"``. It may exceed ``n_positions``, to ask what a longer
+        context would cost.
+    batch : int, optional
+    tgt_len : int, optional
+        ``"transformer"``: tokens of each target; ``seq`` when left out.
+
+    Returns
+    -------
+    dict of str to int
+        In the order of the table, without what the family does not have.
+
+    Raises
+    ------
+    TypeError
+        If ``shape`` is not a ModelShape, or a size not an integer.
+    ValueError
+        If a size is too small, or ``tgt_len`` is given for a family without a target.
+
+    References
+    ----------
+    Kaplan et al., "Scaling Laws for Neural Language Models", 2020, table 1, with half of our scores and blend. Hoffmann
+    et al., "Training Compute-Optimal Large Language Models", 2022, appendix F, where softmax and embeddings count too.
+
+    Examples
+    --------
+    >>> from transformer_lab import GPT2
+    >>> for component, flops in flops_breakdown(GPT2, seq=1024).items():
+    ...     print(f"{component:22}{flops / 1e9:6.1f} GFLOP")
+    attention projections   58.0 GFLOP
+    scores and blend        38.7 GFLOP
+    feed-forward           116.0 GFLOP
+    output head             79.0 GFLOP
+    >>> at = flops_breakdown(GPT2, seq=GPT2.d_ff)
+    >>> at["scores and blend"] == at["feed-forward"]
+    True
+    """
+    src, tgt = _lengths(shape, seq, batch, tgt_len)
+    layers, d_model = shape.n_layers, shape.d_model
+    if shape.family == "transformer":
+        tokens, projected = src + tgt, 12 * (src + tgt)
+        pairs = attention_flops(src, d_model) + attention_flops(tgt, d_model) + attention_flops(tgt, d_model, src)
+    else:
+        tokens, projected = src, 8 * src
+        pairs = attention_flops(src, d_model)
+    flops = {
+        "attention projections": layers * projected * d_model**2,
+        "scores and blend": layers * pairs,
+        "feed-forward": layers * 4 * tokens * d_model * shape.d_ff,
+    }
+    if shape.family != "bert":
+        flops["output head"] = 2 * tgt * d_model * _target_vocabulary(shape)
+    elif shape.pooler:
+        flops["pooler"] = 2 * d_model**2 * (src > 0)
+    return {component: batch * number for component, number in flops.items()}
+
+
+def forward_flops(shape, seq, batch=1, *, tgt_len=None):
+    """Return the work of one forward pass: the sum of :func:`flops_breakdown`.
+
+    For each token that is 2 FLOPs for every weight of a matrix, biases, norms and embeddings aside (a tied head is one
+    of the matrices), and ``4 * seq * d_model`` in each layer for scores and blend.
+
+    ``torch.utils.flop_counter.FlopCounterMode`` counts the same where attention runs as plain products: on the ``meta``
+    device, and with ``sdpa_kernel(SDPBackend.MATH)``. PyTorch's fused kernel for the CPU it does not know, and leaves
+    its part out.
+
+    Parameters
+    ----------
+    shape : ModelShape
+    seq : int
+    batch : int, optional
+    tgt_len : int, optional
+        As in :func:`flops_breakdown`, all of them.
+
+    Returns
+    -------
+    int
+
+    Raises
+    ------
+    TypeError
+        If ``shape`` is not a ModelShape, or a size not an integer.
+    ValueError
+        If a size is too small, or ``tgt_len`` is given for a family without a target.
+
+    References
+    ----------
+    Kaplan et al., "Scaling Laws for Neural Language Models", 2020, equation 2.2.
+
+    Examples
+    --------
+    >>> from transformer_lab import GPT2
+    >>> f"{forward_flops(GPT2, seq=1024) / 1e9:.1f} GFLOP"
+    '291.6 GFLOP'
+    """
+    return sum(flops_breakdown(shape, seq, batch, tgt_len=tgt_len).values())
+
+
+def training_flops(shape, seq, batch=1, *, tgt_len=None):
+    """Return the work of a forward and a backward pass, three times that of the forward pass alone.
+
+    Backwards, every product becomes two: the gradient of each of its factors. Hence the rule of 6 FLOPs for each
+    parameter and token.
+
+    ``FlopCounterMode`` counts the same, where it counts the same forward. A fused kernel forms the scores a second time
+    on its way back, rather than keep them, and the counter adds that for those of a GPU: half of the forward pass's
+    scores and blend more. This function counts what the model asks for, not what a kernel does, as the field does.
+
+    Parameters
+    ----------
+    shape : ModelShape
+    seq : int
+    batch : int, optional
+    tgt_len : int, optional
+        As in :func:`flops_breakdown`, all of them.
+
+    Returns
+    -------
+    int
+
+    Raises
+    ------
+    TypeError
+        If ``shape`` is not a ModelShape, or a size not an integer.
+    ValueError
+        If a size is too small, or ``tgt_len`` is given for a family without a target.
+
+    References
+    ----------
+    Kaplan et al., "Scaling Laws for Neural Language Models", 2020, section 2.1. Hoffmann et al., "Training
+    Compute-Optimal Large Language Models", 2022, appendix F. Chowdhery et al., "PaLM", 2022, appendix B, for what is
+    not counted.
+
+    Examples
+    --------
+    >>> from transformer_lab import GPT2, count_parameters
+    >>> seq = 1024
+    >>> round(training_flops(GPT2, seq) / (6 * count_parameters(GPT2) * seq), 3)
+    1.144
+    """
+    return 3 * forward_flops(shape, seq, batch, tgt_len=tgt_len)
+
+
+def weight_bytes(shape_or_module, bytes_per_value=4):
+    """Return the memory of a model's parameters. Their gradients take as much again.
+
+    Parameters
+    ----------
+    shape_or_module : ModelShape or torch.nn.Module
+    bytes_per_value : int, optional
+        4 for float32, 2 for half precision. Bytes are eight bits.
+
+    Returns
+    -------
+    int
+
+    Raises
+    ------
+    TypeError
+        If the first argument is neither a shape nor a module, or ``bytes_per_value`` is not an integer.
+    ValueError
+        If ``bytes_per_value`` is below 1.
+
+    References
+    ----------
+    Rajbhandari et al., "ZeRO", 2020, section 3.1.
+
+    Examples
+    --------
+    >>> from transformer_lab import GPT2_XL
+    >>> f"{weight_bytes(GPT2_XL) / 1e9:.2f} GB"
+    '6.23 GB'
+    """
+    require_sizes(bytes_per_value=bytes_per_value)
+    return count_parameters(shape_or_module) * bytes_per_value
+
+
+def optimizer_bytes(shape_or_module, bytes_per_value=4):
+    """Return the memory of Adam's state: two moments for every parameter.
+
+    Parameters
+    ----------
+    shape_or_module : ModelShape or torch.nn.Module
+    bytes_per_value : int, optional
+
+    Returns
+    -------
+    int
+        ``2 * weight_bytes``. PyTorch keeps a step count of 4 bytes besides, for each tensor of parameters.
+
+    Raises
+    ------
+    TypeError
+        If the first argument is neither a shape nor a module, or ``bytes_per_value`` is not an integer.
+    ValueError
+        If ``bytes_per_value`` is below 1.
+
+    References
+    ----------
+    Kingma and Ba, "Adam", 2015, algorithm 1. Rajbhandari et al., "ZeRO", 2020, section 3.1.
+
+    Examples
+    --------
+    >>> from transformer_lab import GPT2_XL
+    >>> f"{optimizer_bytes(GPT2_XL) / 1e9:.2f} GB"
+    '12.46 GB'
+    """
+    return 2 * weight_bytes(shape_or_module, bytes_per_value)
+
+
+def activation_bytes(shape, seq, batch=1, bytes_per_value=4, *, tgt_len=None):
+    """Return the memory of what a forward pass keeps for the backward pass.
+
+    This is what autograd saves in a model of this package's layers, without dropout and without masks, up to the output
+    of the model. For each token a layer of the encoder keeps, with ``D = d_model`` and ``F = d_ff``:
+
+    ================================  =============================================================
+    values                            kept as
+    ================================  =============================================================
+    D                                 input of the projections of queries, keys and values
+    3·D                               queries, keys, values
+    D                                 what the heads take home, input of the output projection
+    n_heads                           logarithm of each row's sum, at least 4 bytes each
+    D, and F, with GELU 2·F           input of the feed-forward layer; its features (and before GELU)
+    2·(D + 2)                         input of each norm, with its mean and deviation
+    ================================  =============================================================
+
+    With GELU, as in ``"bert"`` and ``"gpt2"``, and ``F = 4·D`` this is ``16·D + n_heads + 4``; ``"transformer"`` has
+    ReLU, which can be undone from what the next map keeps. Nothing grows with ``seq²``: the fused kernel keeps no
+    weights. Plain attention keeps at least those, ``n_heads * seq`` values more for each token.
+
+    Parameters
+    ----------
+    shape : ModelShape
+    seq : int
+    batch : int, optional
+    bytes_per_value : int, optional
+    tgt_len : int, optional
+        ``"transformer"``: tokens of each target; ``seq`` when left out.
+
+    Returns
+    -------
+    int
+        Exactly what PyTorch keeps on a CPU; on a GPU, half precision keeps 4 bytes for mean and deviation as well. The
+        token numbers themselves, 8 bytes each, are not in it, nor is what the loss keeps: :func:`memory_breakdown`.
+
+    Raises
+    ------
+    TypeError
+        If ``shape`` is not a ModelShape, or a size not an integer.
+    ValueError
+        If a size is too small, or ``tgt_len`` is given for a family without a target.
+
+    References
+    ----------
+    Korthikanti et al., "Reducing Activation Recomputation in Large Transformer Models", 2022, equation 1: in half
+    precision ``34·D + 5·n_heads·seq`` bytes, of which 2·D are masks of dropout and the last term is what the fused
+    kernel does not keep. The remaining ``32·D`` bytes are our ``16·D`` values.
+
+    Examples
+    --------
+    >>> from transformer_lab import GPT2
+    >>> f"{activation_bytes(GPT2, seq=1024) / 1e6:.0f} MB"
+    '611 MB'
+    """
+    require_sizes(bytes_per_value=bytes_per_value)
+    src, tgt = _lengths(shape, seq, batch, tgt_len)
+    layers, d_model, norm = shape.n_layers, shape.d_model, shape.d_model + 2
+    features = shape.d_ff if shape.family == "transformer" else 2 * shape.d_ff
+    layer = 5 * d_model + norm + d_model + features + norm  # for each token
+    if shape.family == "transformer":
+        # Cross-attention: of the target input, queries, result and a norm; of the source keys and values.
+        values = layers * ((src + tgt) * layer + tgt * (3 * d_model + norm) + src * 2 * d_model)
+        values += has_final_norm(shape) * (src + tgt) * norm
+        values += (layers > 0) * src * d_model + tgt * d_model  # what the decoder and the head read
+        sums = layers * (src + 2 * tgt) * shape.n_heads
+    else:
+        values = layers * src * layer
+        sums = layers * src * shape.n_heads
+        if shape.family == "bert":
+            values += src * norm + shape.pooler * (src + 1) * d_model  # the pooler's input is a view of all tokens
+        else:
+            values += has_final_norm(shape) * src * norm + src * d_model
+    return batch * (values * bytes_per_value + sums * max(4, bytes_per_value))
+
+
+def kv_cache_bytes(shape, seq, batch=1, bytes_per_value=4):
+    """Return the memory of the keys and values that generation keeps: two vectors for each token and layer.
+
+    Parameters
+    ----------
+    shape : ModelShape
+    seq : int
+        Tokens in the cache.
+    batch : int, optional
+    bytes_per_value : int, optional
+
+    Returns
+    -------
+    int
+        ``2 * n_layers * seq * d_model * batch * bytes_per_value``, in however many heads; 0 for ``"bert"``, which does
+        not generate. In ``"transformer"`` these are the decoder's own tokens; cross-attention keeps as much for every
+        token of the source. :class:`KeyValueCache` sets room aside for tokens to come, up to as much again.
+
+    Raises
+    ------
+    TypeError
+        If ``shape`` is not a ModelShape, or a size not an integer.
+    ValueError
+        If a size is too small.
+
+    References
+    ----------
+    Shazeer, "Fast Transformer Decoding", 2019, section 2.4.
+
+    Examples
+    --------
+    >>> from transformer_lab import GPT2
+    >>> f"{kv_cache_bytes(GPT2, seq=1024) / 1e6:.1f} MB"
+    '75.5 MB'
+    """
+    require_sizes(bytes_per_value=bytes_per_value)
+    _lengths(shape, seq, batch, None)
+    if shape.family == "bert":
+        return 0
+    return 2 * shape.n_layers * seq * shape.d_model * batch * bytes_per_value
+
+
+def memory_breakdown(shape, seq, batch=1, bytes_per_value=4, *, tgt_len=None):
+    """Return the memory of one step of training with Adam, component by component.
+
+    Parameters
+    ----------
+    shape : ModelShape
+    seq : int
+    batch : int, optional
+    bytes_per_value : int, optional
+        One for all.
+    tgt_len : int, optional
+        ``"transformer"``: tokens of each target; ``seq`` when left out.
+
+    Returns
+    -------
+    dict of str to int
+        ``"weights"``, ``"gradients"``, ``"optimizer state"``, ``"activations"``, and with a head
+        ``"log-probabilities"``: what the cross-entropy keeps, one value for each token and word of the vocabulary.
+
+    Raises
+    ------
+    TypeError
+        If ``shape`` is not a ModelShape, or a size not an integer.
+    ValueError
+        If a size is too small, or ``tgt_len`` is given for a family without a target.
+
+    References
+    ----------
+    Rajbhandari et al., "ZeRO", 2020, section 3.
+
+    Examples
+    --------
+    >>> from transformer_lab import GPT2
+    >>> for component, number in memory_breakdown(GPT2, seq=1024).items():
+    ...     print(f"{component:18}{number / 1e6:5.0f} MB")
+    weights             498 MB
+    gradients           498 MB
+    optimizer state     996 MB
+    activations         611 MB
+    log-probabilities   206 MB
+    """
+    _, tgt = _lengths(shape, seq, batch, tgt_len)
+    memory = {
+        "weights": weight_bytes(shape, bytes_per_value),
+        "gradients": weight_bytes(shape, bytes_per_value),
+        "optimizer state": optimizer_bytes(shape, bytes_per_value),
+        "activations": activation_bytes(shape, seq, batch, bytes_per_value, tgt_len=tgt_len),
+    }
+    if shape.family != "bert":
+        memory["log-probabilities"] = batch * tgt * _target_vocabulary(shape) * bytes_per_value
+    return memory
+
+
+def _lengths(shape, seq, batch, tgt_len):
+    """Check the arguments; return the tokens of each source and of each target, which are the same in one stack."""
+    if not isinstance(shape, ModelShape):
+        raise TypeError(f"shape must be a ModelShape, got {type(shape).__name__}")
+    if tgt_len is not None and shape.family != "transformer":
+        raise ValueError(f"tgt_len asks for family 'transformer', got it with {shape.family!r}")
+    tgt_len = seq if tgt_len is None else tgt_len
+    require_sizes(least=0, seq=seq, tgt_len=tgt_len)
+    require_sizes(batch=batch)
+    return seq, tgt_len
+
+
+def _target_vocabulary(shape):
+    return shape.vocab_size if shape.tgt_vocab_size is None else shape.tgt_vocab_size

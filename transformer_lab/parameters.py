@@ -1,0 +1,309 @@
+"""Parameters: how many numbers a model learns, component by component, from its shape alone or from its modules."""
+
+from dataclasses import dataclass
+
+from torch import nn
+
+from .arguments import require_sizes
+
+# The options that each family has beside its sizes.
+FAMILIES = {
+    "bert": {"n_segments", "pooler"},
+    "gpt2": {"final_norm", "tied"},
+    "transformer": {"tgt_vocab_size", "final_norm", "tied"},
+}
+# In this order, which is the way of a token through the model. A tied matrix counts where it comes first.
+COMPONENTS = (
+    "token embedding",
+    "position embedding",
+    "segment embedding",
+    "attention weights",
+    "attention biases",
+    "feed-forward weights",
+    "feed-forward biases",
+    "norms",
+    "pooler",
+    "output head",
+    "other",
+)
+
+
+@dataclass(frozen=True)
+class ModelShape:
+    """The sizes of a model: all that it takes to count its parameters, its work and its memory.
+
+    ``dataclasses.replace(shape, n_layers=24)`` is the same shape with another depth. With another ``d_model``, add
+    ``d_ff=None`` to let ``d_ff`` follow.
+
+    Parameters
+    ----------
+    family : {"bert", "gpt2", "transformer"}
+        ``"bert"`` is an encoder without a head; ``"gpt2"`` a decoder alone; ``"transformer"`` encoder and decoder, with
+        sinusoidal positions: :class:`Transformer`.
+    n_layers : int
+        Layers of each stack; ``"transformer"`` has two.
+    d_model : int
+    n_heads : int
+        A divisor of ``d_model``.
+    d_ff : int, optional
+        ``4 * d_model`` when left out.
+    vocab_size : int
+        Different tokens: those of the source in ``"transformer"``.
+    n_positions : int
+        The longest sequence. ``"transformer"`` learns no positions, and may leave it out.
+    n_segments : int, optional
+        ``"bert"``: rows of the embedding that tells a first sentence from a second.
+    pooler : bool, optional
+        ``"bert"``: whether a last linear map reads the first token.
+    tgt_vocab_size : int, optional
+        ``"transformer"``: different tokens of the target; ``vocab_size`` when left out.
+    tied : bool, optional
+        ``"gpt2"``, ``"transformer"``: whether embeddings and output head are one matrix, as published.
+    final_norm : bool, optional
+        ``"gpt2"``, ``"transformer"``: whether a norm follows each stack. When left out, as published: in ``"gpt2"``.
+    bias : bool, optional
+        Whether linear maps and norms add a bias. The output head has none.
+
+    Raises
+    ------
+    TypeError
+        If a size is not an integer, or an option not a bool.
+    ValueError
+        If the family is unknown or has no such option, a size is too small, ``n_heads`` does not divide ``d_model``, or
+        two vocabularies are to be tied.
+
+    References
+    ----------
+    Vaswani et al., "Attention Is All You Need", 2017, table 3. Devlin et al., "BERT", 2019, section 3. Radford et al.,
+    "Language Models are Unsupervised Multitask Learners", 2019, table 2.
+
+    Examples
+    --------
+    >>> ModelShape("bert", 12, 768, 12, vocab_size=30522, n_positions=512) == BERT_BASE
+    True
+    >>> BERT_BASE.d_ff
+    3072
+    """
+
+    family: str
+    n_layers: int
+    d_model: int
+    n_heads: int
+    d_ff: int | None = None
+    vocab_size: int | None = None
+    n_positions: int | None = None
+    n_segments: int = 2
+    pooler: bool = True
+    tgt_vocab_size: int | None = None
+    tied: bool = True
+    final_norm: bool | None = None
+    bias: bool = True
+
+    def __post_init__(self):
+        if self.family not in tuple(FAMILIES):
+            raise ValueError(f"family must be one of {', '.join(FAMILIES)}, got {self.family!r}")
+        require_sizes(least=0, n_layers=self.n_layers, n_segments=self.n_segments)
+        require_sizes(d_model=self.d_model, n_heads=self.n_heads)
+        if self.d_model % self.n_heads:
+            raise ValueError(f"n_heads must divide d_model, got n_heads {self.n_heads} and d_model {self.d_model}")
+        if self.d_ff is None:
+            object.__setattr__(self, "d_ff", 4 * self.d_model)
+        require_sizes(d_ff=self.d_ff, vocab_size=self.vocab_size)
+        if self.family != "transformer" or self.n_positions is not None:
+            require_sizes(n_positions=self.n_positions)
+        if self.tgt_vocab_size is not None:
+            require_sizes(tgt_vocab_size=self.tgt_vocab_size)
+        for name in ("pooler", "tied", "bias", "final_norm"):
+            flag = getattr(self, name)
+            if not isinstance(flag, bool) and not (name == "final_norm" and flag is None):
+                raise TypeError(f"{name} must be True or False, got {flag!r}")
+        for name in sorted(set().union(*FAMILIES.values()) - FAMILIES[self.family]):
+            if getattr(self, name) != getattr(type(self), name):
+                families = " or ".join(repr(family) for family in FAMILIES if name in FAMILIES[family])
+                raise ValueError(f"{name} is an option of family {families}, got it with {self.family!r}")
+        if self.tied and self.tgt_vocab_size not in (None, self.vocab_size):
+            raise ValueError(
+                f"tied asks for one vocabulary, got vocab_size {self.vocab_size} and "
+                f"tgt_vocab_size {self.tgt_vocab_size}"
+            )
+
+
+BERT_BASE = ModelShape("bert", 12, 768, 12, vocab_size=30522, n_positions=512)
+BERT_LARGE = ModelShape("bert", 24, 1024, 16, vocab_size=30522, n_positions=512)
+GPT2 = ModelShape("gpt2", 12, 768, 12, vocab_size=50257, n_positions=1024)
+GPT2_MEDIUM = ModelShape("gpt2", 24, 1024, 16, vocab_size=50257, n_positions=1024)
+GPT2_LARGE = ModelShape("gpt2", 36, 1280, 20, vocab_size=50257, n_positions=1024)
+GPT2_XL = ModelShape("gpt2", 48, 1600, 25, vocab_size=50257, n_positions=1024)
+
+
+def count_parameters(shape_or_module):
+    """Return how many parameters a model has.
+
+    Parameters
+    ----------
+    shape_or_module : ModelShape or torch.nn.Module
+        A module may lie on any device, ``meta`` included.
+
+    Returns
+    -------
+    int
+        Of a module, every parameter counts once, however often it is used, and also where it is frozen; buffers do
+        not count.
+
+    Raises
+    ------
+    TypeError
+        If the argument is neither.
+
+    References
+    ----------
+    Devlin et al., "BERT", 2019, section 3, for the rounded numbers. Radford et al., "Language Models are Unsupervised
+    Multitask Learners", 2019, table 2, whose numbers are not those of the published weights.
+
+    Examples
+    --------
+    >>> count_parameters(BERT_BASE), count_parameters(GPT2)
+    (109482240, 124439808)
+    >>> count_parameters(nn.Linear(3, 4))
+    16
+    """
+    return sum(parameter_breakdown(shape_or_module).values())
+
+
+def parameter_breakdown(shape_or_module):
+    """Return how many parameters each component of a model has.
+
+    From a shape, with ``V = vocab_size``, ``P = n_positions``, ``D = d_model``, ``F = d_ff`` and ``L = n_layers``:
+
+    ====================  ==============  ===============  =========================================
+    component             ``"bert"``      ``"gpt2"``       ``"transformer"``
+    ====================  ==============  ===============  =========================================
+    token embedding       V·D             V·D              V·D if tied, else V·D + V_target·D
+    position embedding    P·D             P·D
+    segment embedding     n_segments·D
+    attention weights     L·4·D²          L·4·D²           3·L·4·D²
+    attention biases      L·4·D           L·4·D            3·L·4·D
+    feed-forward weights  L·2·D·F         L·2·D·F          2·L·2·D·F
+    feed-forward biases   L·(F + D)       L·(F + D)        2·L·(F + D)
+    norms                 (2·L + 1)·2·D   (2·L + 1)·2·D    5·L·2·D; with ``final_norm`` 2·2·D more
+    pooler                D² + D
+    output head                           0; untied V·D    0; untied V_target·D
+    ====================  ==============  ===============  =========================================
+
+    The rule of thumb ``12·L·D² + V·D`` is three of the rows: token embedding, attention weights, feed-forward weights.
+    The number of heads is in none of them.
+
+    Parameters
+    ----------
+    shape_or_module : ModelShape or torch.nn.Module
+        The parameters of a module are sorted by the classes and the names of the modules that hold them.
+
+    Returns
+    -------
+    dict of str to int
+        In the order of the table. The components add up to :func:`count_parameters`; one of which the model has nothing
+        is left out. What a module has besides is ``"other"``.
+
+    Raises
+    ------
+    TypeError
+        If the argument is neither a shape nor a module.
+
+    References
+    ----------
+    Vaswani et al., "Attention Is All You Need", 2017, section 3. Kaplan et al., "Scaling Laws for Neural Language
+    Models", 2020, table 1, which leaves out embeddings, biases and norms.
+
+    Examples
+    --------
+    >>> parameter_breakdown(nn.MultiheadAttention(embed_dim=8, num_heads=2))
+    {'attention weights': 256, 'attention biases': 32}
+    >>> parameter_breakdown(GPT2)["position embedding"]
+    786432
+    """
+    if isinstance(shape_or_module, ModelShape):
+        found = _of_shape(shape_or_module)
+    elif isinstance(shape_or_module, nn.Module):
+        found = _of_module(shape_or_module)
+    else:
+        raise TypeError(
+            f"shape_or_module must be a ModelShape or a torch.nn.Module, got {type(shape_or_module).__name__}"
+        )
+    return {component: found[component] for component in COMPONENTS if found.get(component)}
+
+
+def has_final_norm(shape):
+    """Whether a norm follows each stack, which the family decides where the shape does not."""
+    return shape.family == "gpt2" if shape.final_norm is None else shape.final_norm
+
+
+def _of_shape(shape):
+    """The table of :func:`parameter_breakdown`."""
+    layers, d_model, d_ff, bias = shape.n_layers, shape.d_model, shape.d_ff, int(shape.bias)
+    embeddings = {"token embedding": shape.vocab_size * d_model}
+    head = {}
+    attentions, feed_forwards, norms = layers, layers, 2 * layers
+    if shape.family == "bert":
+        embeddings["position embedding"] = shape.n_positions * d_model
+        embeddings["segment embedding"] = shape.n_segments * d_model
+        norms += 1  # that of the embeddings
+        head["pooler"] = shape.pooler * (d_model**2 + bias * d_model)
+    elif shape.family == "gpt2":
+        embeddings["position embedding"] = shape.n_positions * d_model
+        norms += has_final_norm(shape)
+        head["output head"] = (not shape.tied) * shape.vocab_size * d_model
+    else:
+        attentions, feed_forwards, norms = 3 * layers, 2 * layers, 5 * layers + 2 * has_final_norm(shape)
+        target = (not shape.tied) * (shape.tgt_vocab_size or shape.vocab_size) * d_model
+        embeddings["token embedding"] += target
+        head["output head"] = target
+    return {
+        **embeddings,
+        "attention weights": attentions * 4 * d_model**2,
+        "attention biases": attentions * 4 * d_model * bias,
+        "feed-forward weights": feed_forwards * 2 * d_model * d_ff,
+        "feed-forward biases": feed_forwards * (d_ff + d_model) * bias,
+        "norms": norms * (1 + bias) * d_model,
+        **head,
+    }
+
+
+def _of_module(module):
+    """The component of every parameter, by where it is held, first come first served in the order of COMPONENTS."""
+    holders = {}  # parameter → the components that use it
+    _visit(module, "", None, holders)
+    found = dict.fromkeys(COMPONENTS, 0)
+    for parameter in module.parameters():  # each once, also where it is tied
+        found[min(holders[parameter], key=COMPONENTS.index)] += parameter.numel()
+    return found
+
+
+def _visit(module, name, part, holders):
+    part = _part(module, name, part)
+    for parameter_name, parameter in module.named_parameters(recurse=False):
+        component = part or "other"
+        if part in ("attention", "feed-forward"):
+            component = f"{part} biases" if parameter_name.endswith("bias") else f"{part} weights"
+        holders.setdefault(parameter, set()).add(component)
+    for child_name, child in module.named_children():
+        _visit(child, child_name, part, holders)
+
+
+def _part(module, name, part):
+    """What a module is, by its class and its name; where these do not tell, ``part``: what it stands in."""
+    kind = type(module).__name__
+    if "Norm" in kind:
+        return "norms"
+    if "Attention" in kind:
+        return "attention"
+    if "FeedForward" in kind or "MLP" in kind or name in ("linear1", "linear2"):
+        return "feed-forward"
+    if part is None and "Embedding" in kind:
+        if "pos" in name or name == "wpe":
+            return "position embedding"
+        return "segment embedding" if "segment" in name or "token_type" in name else "token embedding"
+    if part is None and name == "pooler":
+        return "pooler"
+    if part is None and isinstance(module, nn.Linear) and name in ("output", "head", "lm_head"):
+        return "output head"
+    return part
