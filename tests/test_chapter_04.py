@@ -1,38 +1,17 @@
 """Chapter 4 says of its small model that ten seeds give ten models whose heads have jobs: trained with its cells."""
 
-import ast
-
-import nbformat
-import notebooks
 import pytest
 import torch
+from chapter_code import chapter_code
 
 CONSTANTS = {"n_letters", "n_digits", "half", "d_model", "n_heads", "d_head", "test"}
 
 
-def definitions(source):
-    """What a cell defines: imports, functions, classes, and the constants of the model."""
-    for node in ast.parse(source).body:
-        names = {name.id for name in ast.walk(node) if isinstance(name, ast.Name) and isinstance(name.ctx, ast.Store)}
-        constant = isinstance(node, ast.Assign) and names <= CONSTANTS
-        if constant or isinstance(node, ast.Import | ast.ImportFrom | ast.FunctionDef | ast.ClassDef):
-            yield node
-
-
 @pytest.fixture(scope="module")
 def chapter():
-    """The names that sections 4.9 and 4.10 define."""
-    cells = nbformat.read(notebooks.ROOT / "chapters" / "04_multi_head.ipynb", 4).cells
-    heading = {cell.source.split(" ")[1]: at for at, cell in enumerate(cells) if cell.source.startswith("## 4.")}
-    setup = next(cell for cell in cells if cell.source.startswith("import math"))
-    cells = [cell for cell in cells[heading["4.9"] : heading["4.11"]] if cell.cell_type == "code"]
-    names = {}
     threads = torch.get_num_threads()
     torch.set_num_threads(1)  # as the chapter does: tensors this small are done sooner by one
-    exec(setup.source, names)
-    for cell in cells:
-        exec(compile(ast.Module(list(definitions(cell.source)), []), "chapter 4", "exec"), names)
-    yield names
+    yield chapter_code("04_multi_head", CONSTANTS, sections=("4.9", "4.10"))
     torch.set_num_threads(threads)
 
 

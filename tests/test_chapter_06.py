@@ -1,37 +1,13 @@
 """Chapter 6 ends in a model that learns its task: from any seed, by the chapter's own cells."""
 
-import ast
-
-import nbformat
-import notebooks
 import pytest
 import torch
-
-CHAPTER = notebooks.ROOT / "chapters" / "06_normalization.ipynb"
-
-
-def definitions(source):
-    """Imports, functions, classes and constants of a cell: what it brings along, without what it does."""
-    kept = []
-    for node in ast.parse(source).body:
-        if isinstance(node, ast.Assign):
-            names = {name.id for target in node.targets for name in ast.walk(target) if isinstance(name, ast.Name)}
-            brings = all(name.isupper() or name in ("device", "generator") for name in names)
-        else:
-            brings = isinstance(node, (ast.Import, ast.ImportFrom, ast.FunctionDef, ast.ClassDef))
-        if brings:
-            kept.append(ast.get_source_segment(source, node))
-    return "\n".join(kept)
+from chapter_code import chapter_code
 
 
 @pytest.fixture(scope="module")
 def chapter():
-    """The names that the chapter's cells define."""
-    names = {}
-    for cell in nbformat.read(CHAPTER, 4).cells:
-        if cell.cell_type == "code":
-            exec(compile(definitions(cell.source), CHAPTER.name, "exec"), names)
-    return names
+    return chapter_code("06_normalization")
 
 
 @pytest.mark.parametrize("seed", [1, 2])

@@ -1,6 +1,7 @@
 """Labs: live figures to play with, in a notebook and in the published page."""
 
 from .broadcasting import BroadcastingLab
+from .budget import BudgetLab
 from .heads import HeadsLab
 from .lookup import LookupLab
 from .masks import MaskLab
@@ -8,4 +9,13 @@ from .normalization import NormalizationLab
 from .order import OrderLab
 from .strides import StridesLab
 
-__all__ = ["BroadcastingLab", "HeadsLab", "LookupLab", "MaskLab", "NormalizationLab", "OrderLab", "StridesLab"]
+__all__ = [
+    "BroadcastingLab",
+    "BudgetLab",
+    "HeadsLab",
+    "LookupLab",
+    "MaskLab",
+    "NormalizationLab",
+    "OrderLab",
+    "StridesLab",
+]

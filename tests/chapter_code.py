@@ -1,0 +1,29 @@
+"""What a chapter's cells define, without what they do: so that a test can train its models from other seeds."""
+
+import ast
+import re
+
+import nbformat
+import notebooks
+
+
+def definitions(source, constants):
+    """The imports, functions and classes of a cell, and its assignments to capitals or to one of ``constants``."""
+    for node in ast.parse(source).body:
+        names = {name.id for name in ast.walk(node) if isinstance(name, ast.Name) and isinstance(name.ctx, ast.Store)}
+        constant = isinstance(node, ast.Assign) and names and all(name.isupper() or name in constants for name in names)
+        if constant or isinstance(node, ast.Import | ast.ImportFrom | ast.FunctionDef | ast.ClassDef):
+            yield node
+
+
+def chapter_code(stem, constants=(), sections=None):
+    """The names that the code cells of a chapter define: all of them, or its set-up and the given sections."""
+    names, section = {}, None
+    for cell in nbformat.read(notebooks.ROOT / "chapters" / f"{stem}.ipynb", 4).cells:
+        if cell.cell_type == "markdown":
+            headings = re.findall(r"(?m)^## (\d+\.\d+) ", cell.source)
+            section = headings[-1] if headings else section
+        elif section is None or sections is None or section in sections:
+            nodes = list(definitions(cell.source, {"device", "generator", *constants}))
+            exec(compile(ast.Module(nodes, []), stem, "exec"), names)
+    return names

@@ -1,0 +1,840 @@
+"""The order lab: its arithmetic against the package, its state in Python, and its behaviour in a browser."""
+
+import itertools
+import math
+import random
+
+import pytest
+import torch
+from axe_playwright_python.sync_playwright import Axe
+from javascript import Engine
+from torch.nn import functional as F
+
+import transformer_lab as tl
+from transformer_lab.labs import OrderLab
+from transformer_lab.labs.lab import script, style
+from transformer_lab.labs.order import BETWEEN, MODES
+
+THIN = 2
+
+
+def some_sizes(count, seed=0):
+    """Sizes from all over the range, the corners among them."""
+    draw = random.Random(seed)
+    corners = list(itertools.product((16, 65_536), (1, 256), (1, 256)))
+    inner = [(round(2 ** draw.uniform(4, 16)), draw.randint(1, 256), draw.randint(1, 256)) for _ in range(count)]
+    return [dict(zip("ndm", sizes)) for sizes in corners + inner]
+
+
+def some_sequences(count, seed=0):
+    """Queries, keys and values of all the sizes that the lab takes."""
+    draw, generator = random.Random(seed), torch.Generator().manual_seed(seed)
+    for _ in range(count):
+        seq, d, m = draw.randint(1, 12), draw.randint(1, 6), draw.randint(1, 6)
+        far = draw.choice((0.5, 2, 5))
+        query, key, value = (torch.randn(seq, size, generator=generator) * far for size in (d, d, m))
+        yield query.clamp(-10, 10), key.clamp(-10, 10), value.clamp(-10, 10)
+
+
+def by_definition(query, key, value):
+    """Weighted means over the tokens so far, with φ = elu + 1, in float64 and in no particular order of products."""
+    query, key, value = (x.double() for x in (query, key, value))
+    scores = torch.einsum("id,jd->ij", F.elu(query) + 1, F.elu(key) + 1).tril()
+    return scores, torch.einsum("ij,jm->im", scores / scores.sum(-1, keepdim=True), value)
+
+
+def agree(found, expected, tolerance=1e-6):
+    found = torch.as_tensor(found, dtype=torch.float64).view(expected.shape)
+    torch.testing.assert_close(found, expected.double(), rtol=tolerance, atol=tolerance)
+
+
+# The arithmetic.
+
+
+@pytest.fixture(scope="module")
+def engine():
+    return Engine("order")
+
+
+def test_the_feature_map_is_the_packages(engine):
+    x = torch.linspace(-10, 10, 81, dtype=torch.float64)
+    found = [engine("phi", value) for value in x.tolist()]
+    agree(found, F.elu(x) + 1)
+    agree(found, tl.elu_feature_map(x))
+    assert min(found) > 0
+
+
+def test_the_recurrent_form_is_the_packages_at_every_token(engine):
+    for query, key, value in some_sequences(40):
+        found = engine("recurrent", query.tolist(), key.tolist(), value.tolist())
+        q, k, v = (x.double()[None, None] for x in (query, key, value))
+        state = tl.initial_state(1, 1, q.shape[-1], v.shape[-1], dtype=torch.float64)
+        for t, step in enumerate(found):
+            agree(step["before"]["S"], state[0][0, 0])
+            agree(step["before"]["z"], state[1][0, 0])
+            state, output = tl.linear_attention_step(state, q[:, :, t], k[:, :, t], v[:, :, t])
+            agree(step["S"], state[0][0, 0])
+            agree(step["z"], state[1][0, 0])
+            agree(step["output"], output[0, 0])
+            agree(step["added"], torch.outer(F.elu(k[0, 0, t]) + 1, v[0, 0, t]))
+            agree([x / step["denominator"] for x in step["numerator"]], output[0, 0])
+        outputs = [step["output"] for step in found]
+        agree(outputs, tl.causal_linear_attention(q, k, v)[0, 0])
+        agree(outputs, by_definition(query, key, value)[1])
+
+
+def test_the_parallel_form_gives_the_same_numbers(engine):
+    for query, key, value in some_sequences(40, seed=1):
+        scores, outputs = by_definition(query, key, value)
+        for t in range(len(key)):
+            found = engine("parallel", query.tolist(), key.tolist(), value.tolist(), t)
+            assert len(found["scores"]) == len(found["weights"]) == t + 1
+            agree(found["scores"], scores[t, : t + 1])
+            agree(found["weights"], scores[t, : t + 1] / scores[t].sum())
+            agree(found["sum"], scores[t].sum())
+            agree(found["output"], outputs[t])
+
+
+def test_what_the_lab_counts_is_what_matmul_does(engine):
+    for sizes in some_sizes(300):
+        n, d, m = sizes.values()
+        found, lab = engine("counts", sizes), OrderLab(**sizes)
+        # A product (a, b) @ (b, c) takes a·b·c multiply–adds.
+        assert found["first"] == [n * d * n, n * n * m] and found["second"] == [d * n * m, n * d * m]
+        assert (sum(found["first"]), sum(found["second"])) == lab.multiply_adds
+        assert tuple(found["held"]) == lab.held == (n * n, d * m)
+        equal = found["equal"]
+        assert equal**2 * (d + m) == pytest.approx(2 * equal * d * m)
+        cheaper = lab.multiply_adds[0] - lab.multiply_adds[1]
+        assert cheaper == 0 or (cheaper > 0) == (n > equal)
+
+
+def test_the_counts_are_the_packages_flops():
+    for sizes in some_sizes(50, seed=1):
+        n, d = sizes["n"], sizes["d"]
+        first, second = OrderLab(n, d, d).multiply_adds
+        assert 2 * first == tl.attention_flops(n, d)
+        assert 2 * second == tl.linear_attention_flops(n, d, n_heads=1)
+        assert (first == second) == (n == d)
+
+
+def test_a_product_stands_in_the_corner_of_its_factors_and_all_sides_are_to_scale(engine):
+    for sizes in some_sizes(200, seed=2):
+        scale = engine("fit", sizes)
+        pictures = engine("place", sizes, scale)
+        side = {name: max(size * scale, THIN) for name, size in sizes.items()}
+        shapes = {"q": "nd", "k": "dn", "v": "nm", "out": "nm"}
+        for name, mid in (("first", "nn"), ("second", "dm")):
+            rects = pictures[name]["rects"]
+            for rect, (rows, columns) in (shapes | {"mid": mid}).items():
+                assert rects[rect]["h"] == pytest.approx(side[rows]) and rects[rect]["w"] == pytest.approx(
+                    side[columns]
+                )
+            left, above = (rects[x] for x in {"first": "qk", "second": "kv"}[name])
+            product = rects["mid"]
+            assert (product["y"], product["h"]) == (left["y"], left["h"]) and left["x"] + left["w"] < product["x"]
+            assert (product["x"], product["w"]) == (above["x"], above["w"]) and above["y"] + above["h"] < product["y"]
+            for one, other in itertools.combinations(rects.values(), 2):
+                apart_x = one["x"] + one["w"] <= other["x"] or other["x"] + other["w"] <= one["x"]
+                apart_y = one["y"] + one["h"] <= other["y"] or other["y"] + other["h"] <= one["y"]
+                assert apart_x or apart_y
+        # No more would fit.
+        larger = engine("place", sizes, scale * 1.001)
+        sides = [(picture["width"], picture["high"]) for picture in pictures.values()]
+        assert max(x for x, _ in sides) <= 340 and max(y for _, y in sides) <= 176
+        assert any(picture["width"] > 340 or picture["high"] > 176 for picture in larger.values()) or scale > 31
+
+
+def test_the_scale_is_a_round_length_that_fits(engine):
+    for sizes in some_sizes(100, seed=3):
+        scale = engine("fit", sizes)
+        ruler = engine("rulerOf", scale)
+        assert 45 < ruler * scale <= 90 and math.log2(ruler).is_integer()
+
+
+def test_the_slider_of_n_stops_at_round_numbers(engine):
+    stops = [engine("tokensOf", i) for i in range(97)]
+    assert stops == sorted(set(stops)) and stops[0] == 16 and stops[-1] == 65_536
+    assert all(isinstance(n, int) for n in stops) and {2**i for i in range(4, 17)} <= set(stops)
+    assert [engine("sliderOf", n) for n in stops] == pytest.approx(list(range(97)))
+    between = [engine("sliderOf", n) for n in range(16, 5000, 13)]
+    assert between == sorted(set(between))
+
+
+def test_what_is_typed_is_read_or_refused(engine):
+    for text, value in [("16", 16), (" 65,536 ", 65_536), ("4096", 4096), ("4 096", 4096), ("50_257", 50_257)]:
+        assert engine("parseSize", "n", text) == {"value": value, "text": f"{value:,}"}
+    for text in ("", "x", "-3", "1.5", "1e3", "4,09", "16 17"):
+        assert engine("parseSize", "n", text) == {"error": "N is a whole number from 16 to 65,536."}
+    assert engine("parseSize", "n", "15") == {"error": "N goes from 16 to 65,536; 15 does not fit."}
+    assert engine("parseSize", "d", "1,000") == {"error": "D goes from 1 to 256; 1,000 does not fit."}
+    assert engine("parseSize", "m", "0") == {"error": "M goes from 1 to 256; 0 does not fit."}
+
+
+def test_numbers_are_written_for_readers(engine):
+    assert [engine("short", x) for x in (3, 2.5, -0.333, 0.004, -1e-9, 0, 12345.6)] == [
+        "3", "2.5", "−0.33", "≈0", "≈0", "0", "12346",
+    ]  # fmt: skip
+    assert [engine("positive", x) for x in (3, 0.004, 0.0000454, 2e-9)] == ["3", "0.004", "0.00005", "2e−9"]
+    assert [engine("narrow", x) for x in (9.25, -10.25, 99.96, -1320.4)] == ["9.25", "−10.3", "100", "−1320"]
+    assert [engine("times", x) for x in (16, 1152.4, 6.4, 1.5, 1.0156)] == ["16", "1,152", "6.4", "1.5", "1.016"]
+    assert [engine("grouped", x) for x in (1, 1024, 2199023255552)] == ["1", "1,024", "2,199,023,255,552"]
+    assert engine("sumText", [2, 0.5], [3, -1]) == "2·3 + 0.5·(−1)"
+    assert [engine("tuple", x) for x in ([1, -2], [3])] == ["(1, −2)", "3"]
+
+
+def test_the_script_is_small_and_needs_nothing_else():
+    assert OrderLab._esm == script("order") and OrderLab._css == style("order")
+    assert len(script("order").encode()) <= 60_000
+    assert script("order").rstrip().endswith("export default { render };") and script("order").count("export ") == 1
+    for text in (script("order").replace("http://www.w3.org/2000/svg", ""), style("order")):
+        assert not any(word in text for word in ("import ", "require(", "//cdn", "http:", "https:", "@import", "url("))
+
+
+# The state in Python.
+
+
+def test_the_state_is_a_sum_and_the_output_a_mean():
+    lab = OrderLab()
+    # The lab's own sequence, by hand: φ(k) is (2, 1, ½), (1, 3, 1), (½, 2, 2), …; φ(q) of the third token is (½, 3, 1).
+    for token, S, z in [
+        (1, [[4, 0], [2, 0], [1, 0]], [2, 1, 0.5]),
+        (2, [[4, 3], [2, 9], [1, 3]], [3, 4, 1.5]),
+        (3, [[3.5, 3.5], [0, 11], [-1, 5]], [3.5, 6, 3.5]),
+    ]:
+        lab.token = token
+        agree(lab.state[0], torch.tensor(S, dtype=torch.float64))
+        agree(lab.state[1], torch.tensor(z, dtype=torch.float64))
+    agree(lab.output, torch.tensor([0.75, 39.75], dtype=torch.float64) / 23.25)
+    lab.token = 1
+    assert lab.output.tolist() == lab.value[0].tolist(), "the first token sees itself alone"
+
+
+def test_state_and_output_belong_together_at_every_token():
+    for query, key, value in some_sequences(30, seed=4):
+        _, outputs = by_definition(query, key, value)
+        lab = OrderLab(query=query, key=key, value=value)
+        for token in range(1, len(key) + 1):
+            lab.token = token
+            S, z = lab.state
+            assert (S.shape, z.shape) == ((key.shape[1], value.shape[1]), (key.shape[1],))
+            features = F.elu(query[token - 1]) + 1
+            agree(lab.output, outputs[token - 1], 1e-4)
+            agree(features @ S / (features @ z), outputs[token - 1], 1e-4)
+
+
+def test_its_text_is_stable_and_what_the_browser_sends_is_kept():
+    lab = OrderLab()
+    assert repr(lab) == "OrderLab(mode='order', n=1024, d=64, m=64, between='nothing', token=1)"
+    lab.set_state({"n": 4096, "d": 32, "m": 16, "between": "causal", "mode": "steps", "token": 6})
+    assert repr(lab) == "OrderLab(mode='steps', n=4096, d=32, m=16, between='causal', token=6)"
+    assert lab.multiply_adds == (4096**2 * 48, 2 * 4096 * 32 * 16) and type(lab.n) is int
+    state = lab.get_state()
+    lab.set_state({name: state[name] for name in ("query", "key", "value")})
+    assert lab.key.dtype == torch.float32 and torch.equal(lab.key, OrderLab().key)
+
+
+def test_inputs_are_copied_and_tensors_open_the_steps():
+    x = torch.ones(2, 3)
+    lab = OrderLab(query=x, key=x, value=x)
+    x.zero_()
+    assert lab.query.eq(1).all() and lab.key.eq(1).all() and lab.value.eq(1).all()
+    assert (lab.mode, lab.token) == ("steps", 1) and OrderLab(mode="steps").mode == "steps"
+    assert OrderLab(query=x, key=x, value=x, mode="order").mode == "order"
+    assert OrderLab(query=[[1]], key=[[2]], value=[[3, 4]]).output.tolist() == [3, 4]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "error", "message"),
+    [
+        ({"n": 15}, ValueError, "n must be from 16 to 65536, got 15"),
+        ({"n": 65_537}, ValueError, "n must be from 16 to 65536, got 65537"),
+        ({"n": 64.0}, TypeError, "n must be an integer, got 64.0"),
+        ({"d": 0}, ValueError, "d must be from 1 to 256, got 0"),
+        ({"m": 257}, ValueError, "m must be from 1 to 256, got 257"),
+        ({"m": "8"}, TypeError, "m must be an integer, got '8'"),
+        ({"d": True}, TypeError, "d must be an integer, got True"),
+        ({"token": 0}, ValueError, "token must be from 1 to 6, got 0"),
+        ({"token": 7}, ValueError, "token must be from 1 to 6, got 7"),
+        ({"token": None}, TypeError, "token must be an integer, got None"),
+        ({"mode": "recurrent"}, ValueError, "mode must be one of 'order', 'steps', got 'recurrent'"),
+        (
+            {"between": ["softmax"]},
+            ValueError,
+            "between must be one of 'nothing', 'softmax', 'causal', got ['softmax']",
+        ),
+        ({"key": [[1]]}, ValueError, "query, key and value must be given together, got key without query and value"),
+        (
+            {"query": [[1]], "key": [[1]]},
+            ValueError,
+            "query, key and value must be given together, got query and key without value",
+        ),
+        (
+            {"query": "one", "key": [[1]], "value": [[1]]},
+            TypeError,
+            "query must be a tensor or sequences of numbers, got 'one'",
+        ),
+        (
+            {"query": [[1]], "key": [1, 2], "value": [[1]]},
+            ValueError,
+            "key must have shape (seq, d_head), at most (12, 6), got (2,)",
+        ),
+        (
+            {"query": [[1]], "key": [[1]], "value": torch.zeros(13, 2)},
+            ValueError,
+            "value must have shape (seq, d_value), at most (12, 6), got (13, 2)",
+        ),
+        (
+            {"query": torch.zeros(2, 7), "key": [[1]], "value": [[1]]},
+            ValueError,
+            "query must have shape (seq, d_head), at most (12, 6), got (2, 7)",
+        ),
+        (
+            {"query": torch.zeros(0, 2), "key": [[1]], "value": [[1]]},
+            ValueError,
+            "query must have shape (seq, d_head), at most (12, 6), got (0, 2)",
+        ),
+        (
+            {"query": [[1, math.nan]], "key": [[1, 2]], "value": [[1]]},
+            ValueError,
+            "query must have values from -10 to 10, got nan",
+        ),
+        (
+            {"query": [[1]], "key": [[1]], "value": [[-10.5]]},
+            ValueError,
+            "value must have values from -10 to 10, got -10.5",
+        ),
+        (
+            {"query": torch.zeros(3, 2), "key": torch.zeros(2, 2), "value": torch.zeros(2, 1)},
+            ValueError,
+            "query and key must share seq, got 3 and 2",
+        ),
+        (
+            {"query": torch.zeros(2, 2), "key": torch.zeros(2, 2), "value": torch.zeros(3, 1)},
+            ValueError,
+            "value and key must share seq, got 3 and 2",
+        ),
+        (
+            {"query": torch.zeros(2, 3), "key": torch.zeros(2, 2), "value": torch.zeros(2, 1)},
+            ValueError,
+            "query and key must share d_head, got 3 and 2",
+        ),
+    ],
+)
+def test_what_is_wrong_is_named(arguments, error, message):
+    with pytest.raises(error) as raised:
+        OrderLab(**arguments)
+    assert type(raised.value) is error and str(raised.value) == message
+
+
+def test_later_settings_are_checked_as_well():
+    lab = OrderLab()
+    for name, value in [
+        ("n", 2),
+        ("token", 9),
+        ("mode", "x"),
+        ("key", torch.zeros(2, 3)),
+        ("value", torch.full((6, 2), 11.0)),
+    ]:
+        with pytest.raises((TypeError, ValueError), match=f"^{name} must"):
+            setattr(lab, name, value)
+    assert repr(lab) == repr(OrderLab()) and lab.key.shape == (6, 3)
+
+
+# In a browser.
+
+
+NAMES = {"order": "order of multiplication", "steps": "step by step"}
+MIDDLE = {"nothing": "nothing", "softmax": "softmax", "causal": "causal mask"}
+FIELDS = {"n": "N, tokens", "d": "D, key features", "m": "M, value features"}
+
+
+def status(page, view=0):
+    return page.get_by_role("status").nth(view).inner_text()
+
+
+def press(page, name):
+    page.get_by_role("button", name=name, exact=True).click()
+
+
+def slider(page, name):
+    return page.get_by_label(f"Slider of {FIELDS[name]}")
+
+
+def typed(page, name):
+    return page.get_by_role("textbox", name=FIELDS[name])
+
+
+def written(number):
+    """A number with at most two places, as the lab writes it."""
+    if number and abs(number) < 0.005:
+        return "≈0"
+    return f"{round(number, 2):g}".replace("-", "−")
+
+
+def listed(numbers):
+    numbers = [written(x) for x in numbers]
+    return f"({', '.join(numbers)})" if len(numbers) > 1 else numbers[0]
+
+
+def bill(page, column):
+    return page.locator(".tl-bill").nth(column).locator("td").all_inner_texts()
+
+
+def sides(page, picture):
+    """Width and height of a picture's rectangles, in its own units."""
+    return (
+        page.locator(".tl-picture")
+        .nth(picture)
+        .evaluate("""picture => {
+        const side = (name, which) => Number(picture.querySelector(`rect.tl-${name}`).getAttribute(which));
+        const names = ['q', 'k', 'v', 'mid', 'out'];
+        return Object.fromEntries(names.map((name) => [name, [side(name, 'width'), side(name, 'height')]]));
+    }""")
+    )
+
+
+@pytest.mark.parametrize(("n", "d", "m"), [(1024, 64, 64), (16, 256, 64), (65_536, 256, 32), (64, 64, 64), (100, 7, 3)])
+def test_counts_and_words_follow_what_is_typed(show, n, d, m):
+    page, lab = show(OrderLab(d=8)), OrderLab(n, d, m)
+    for name, value in {"n": n, "d": d, "m": m}.items():
+        typed(page, name).fill(str(value))
+    first, second = lab.multiply_adds
+    assert bill(page, 0) == [f"{x:,}" for x in (n * n * d, n * n * m, first, n * n)]
+    assert bill(page, 1) == [f"{x:,}" for x in (n * d * m, n * d * m, second, d * m)]
+    assert f"N²(D + M) = {n:,}² × {d + m}" in page.locator(".tl-bill").nth(0).inner_text()
+    assert f"2NDM = 2 × {n:,} × {d} × {m}" in page.locator(".tl-bill").nth(1).inner_text()
+    text = status(page)
+    assert text.endswith(f"Held in between: {n * n:,} numbers or {d * m:,}.")
+    if first == second:
+        assert text.startswith(f"Both orders take {first:,} multiply–adds: N is 2DM/(D + M). ")
+        return
+    less, more = sorted((first, second))
+    who = "Keys with values first" if second < first else "Queries with keys first"
+    ratio = f"{round(more / less):,}" if more / less >= 10 else f"{more / less:.2f}".rstrip("0").rstrip(".")
+    assert text.startswith(f"{who} takes {ratio} times fewer multiply–adds: {less:,} against {more:,}. ")
+    equal = 2 * d * m / (d + m)
+    assert f"They are equal at N = 2DM/(D + M) = {equal:g}. " in text or f" = {equal:.1f}. " in text
+    bars = page.locator(".tl-orders .tl-track").evaluate_all(
+        "tracks => tracks.map((track) => [...track.children].map((part) => part.offsetWidth / track.offsetWidth))"
+    )
+    for found, parts in zip(bars, ((n * n * d, n * n * m), (n * d * m, n * d * m))):
+        assert found == pytest.approx([part / more for part in parts], abs=0.01)
+
+
+def test_one_scale_for_both_pictures_and_thin_sides_are_widened_and_named(show):
+    page = show(OrderLab(256, 64, 128))
+    note = page.locator(".tl-widened")
+    first, second = sides(page, 0), sides(page, 1)
+    scale = first["mid"][0] / 256
+    for picture, mid in ((first, (256, 256)), (second, (128, 64))):
+        expected = {"q": (64, 256), "k": (256, 64), "v": (128, 256), "mid": mid, "out": (128, 256)}
+        assert picture == {name: pytest.approx([x * scale for x in size]) for name, size in expected.items()}
+    ruler = page.locator(".tl-ruler").first.evaluate("path => path.getBBox().width")
+    words = page.locator(".tl-picture").first.locator("text").last.text_content()
+    assert ruler == pytest.approx(int(words.split()[0]) * scale, abs=0.5) and words.endswith("rows or columns")
+    assert note.inner_text() == "Nothing is widened: all sides are to scale."
+    typed(page, "n").fill("65,536")
+    second, scale = sides(page, 1), sides(page, 0)["mid"][0] / 65_536
+    assert second["mid"] == [2, 2] and second["q"] == [2, pytest.approx(65_536 * scale)]
+    assert note.inner_text().startswith(f"At this scale D = 64 and M = 128 would be {128 * scale:.2f} pixels or less: ")
+    typed(page, "d").fill("256")
+    typed(page, "m").fill("1")
+    typed(page, "n").fill("16")
+    width = sides(page, 0)["q"][0] / 256
+    assert f"M = 1 would be {width:.2f} pixels: drawn 2 pixels wide, so that you see it." in note.inner_text()
+
+
+def test_softmax_leaves_one_order_and_a_mask_makes_the_sum_grow(show):
+    page = show(OrderLab())
+    crosses = page.locator(".tl-cross")
+    states = {}
+    for between, name in MIDDLE.items():
+        press(page, name)
+        pressed = page.get_by_role("group", name="Between the two products").locator("[aria-pressed=true]")
+        assert pressed.all_inner_texts() == [name]
+        states[between] = status(page)
+        softmax, causal = between == "softmax", between == "causal"
+        assert not crosses.nth(0).is_visible() and crosses.nth(1).is_visible() == softmax
+        assert page.locator(".tl-bill").nth(1).is_visible() != softmax
+        refusal = page.locator(".tl-refusal").nth(1).inner_text()
+        assert refusal.startswith("Not possible: exp(q·k) is no product") if softmax else refusal == ""
+        assert page.get_by_role("button", name="Set N to 64").count() == (0 if softmax else 1)
+        assert page.locator(".tl-masked").nth(0).is_visible() == causal
+        assert ("softmax(QKᵀ)" in page.locator(".tl-picture").nth(0).text_content()) == softmax
+        assert ("S so far" in page.locator(".tl-picture").nth(1).text_content()) == causal
+        assert {"nothing": "associative", "softmax": "All N × N scores", "causal": "hold the future"}[
+            between
+        ] in page.locator(".tl-why").inner_text()
+    assert states["softmax"].startswith("With softmax between, only one order is left: 134,217,728 multiply–adds")
+    assert states["nothing"] == states["causal"], "a mask changes no count"
+
+
+def test_the_mark_goes_to_where_both_cost_the_same(show):
+    page = show(OrderLab(n=8192, d=64, m=64))
+    mark = page.locator(".tl-mark")
+    mark.click()
+    assert typed(page, "n").input_value() == "64" and status(page).startswith("Both orders take 524,288 multiply–adds")
+    assert mark.get_attribute("aria-pressed") == "true"
+    track, place = slider(page, "n").bounding_box(), mark.bounding_box()
+    thumb = track["x"] + 8 + (track["width"] - 16) * 2 / 12  # two of twelve doublings from 16
+    assert place["x"] + place["width"] / 2 == pytest.approx(thumb, abs=2)
+    typed(page, "m").fill("32")
+    assert mark.inner_text() == "equal: 42.7" and mark.get_attribute("aria-pressed") == "false"
+    mark.click()
+    assert typed(page, "n").input_value() == "43" and "takes 1.008 times fewer" in status(page)
+    typed(page, "d").fill("5")
+    assert not mark.is_visible(), "N does not go down to where the orders meet"
+
+
+def test_keys_move_every_slider(show):
+    page = show(OrderLab())
+    for key, n in {"ArrowRight": 1152, "ArrowLeft": 1024, "End": 65_536, "Home": 16}.items():
+        slider(page, "n").press(key)
+        assert typed(page, "n").input_value() == f"{n:,}"
+        assert slider(page, "n").get_attribute("aria-valuetext") == f"{n:,} tokens"
+    for name in "dm":
+        slider(page, name).press("ArrowRight")
+        assert typed(page, name).input_value() == "65"
+    press(page, "step by step")
+    token = page.get_by_label("Token", exact=True)
+    for key, now in {"ArrowRight": 2, "End": 6, "ArrowLeft": 5, "Home": 1}.items():
+        token.press(key)
+        assert status(page).startswith(f"Token {now} of 6: ")
+
+
+def test_what_is_wrong_is_said_beside_the_field(show):
+    page = show(OrderLab())
+    shown = status(page)
+    for name, text, error in [
+        ("n", "many", "N is a whole number from 16 to 65,536."),
+        ("n", "8", "N goes from 16 to 65,536; 8 does not fit."),
+        ("d", "1.5", "D is a whole number from 1 to 256."),
+        ("m", "257", "M goes from 1 to 256; 257 does not fit."),
+    ]:
+        typed(page, name).fill(text)
+        assert page.get_by_role("alert").filter(has_text=error).is_visible()
+        assert typed(page, name).get_attribute("aria-invalid") == "true" and status(page) == shown
+    page.get_by_role("button", name="Reset").click()
+    assert page.locator("[aria-invalid]").count() == 0 and typed(page, "m").input_value() == "64"
+
+
+@pytest.mark.parametrize("width", [760, 360])
+def test_nothing_moves_while_a_slider_is_dragged(show, width):
+    page = show(OrderLab(), width=width)
+    lab = page.locator(".tl-lab")
+
+    def drag(control):
+        control.scroll_into_view_if_needed()
+        box, seen, heights = control.bounding_box(), set(), set()
+        page.mouse.move(box["x"] + box["width"] / 2, box["y"] + box["height"] / 2)
+        page.mouse.down()
+        for step in range(21):
+            page.mouse.move(box["x"] + 8 + (box["width"] - 16) * step / 20, box["y"] + box["height"] / 2)
+            seen.add(status(page))
+            heights.add(lab.bounding_box()["height"])
+        page.mouse.up()
+        assert len(heights) == 1, "the lab changes its size under the finger"
+        return len(seen), heights.pop()
+
+    heights = set()
+    for name in "ndm":
+        seen, height = drag(slider(page, name))
+        heights.add(height)
+        assert seen > 15
+    for name in MIDDLE.values():
+        press(page, name)
+        heights.add(lab.bounding_box()["height"])
+    assert len(heights) == 1
+    press(page, "step by step")
+    assert drag(page.get_by_label("Token", exact=True))[0] == 6
+
+
+def sequences():
+    generator = torch.Generator().manual_seed(6)
+    for seq, d, m in [(12, 6, 6), (4, 2, 5)]:
+        draws = [torch.randn(seq, size, generator=generator) * 2 for size in (d, d, m)]
+        yield dict(zip(("query", "key", "value"), (x.clamp(-10, 10) for x in draws)))
+
+
+@pytest.mark.parametrize("tensors", [{}, *sequences()], ids=["own", "largest", "broad"])
+def test_every_step_shows_the_packages_numbers(show, tensors):
+    lab = OrderLab(mode="steps", **tensors)
+    page = show(lab)
+    (seq, d), m = lab.key.shape, lab.value.shape[1]
+    scores, outputs = by_definition(lab.query, lab.key, lab.value)
+    blocks = page.locator(".tl-matrix")
+    before = None
+    for token in range(1, seq + 1):
+        if token > 1:
+            press(page, "Next token")
+        lab.token = token
+        S, z = lab.state
+        state = torch.cat((S, z[:, None]), 1)
+        found = blocks.evaluate_all(
+            "blocks => blocks.map((block) => [...block.querySelectorAll('.tl-number')].map((cell) => cell.textContent))"
+        )
+        numbers = [[float(x.replace("−", "-").replace("≈0", "0")) for x in cells] for cells in found]
+        now = torch.tensor(numbers[2], dtype=torch.float64).view(d, m + 1)
+        torch.testing.assert_close(now, state.double(), rtol=6e-3, atol=6e-3)
+        added = torch.tensor(numbers[1], dtype=torch.float64).view(d, m + 1)
+        v = torch.cat((lab.value[token - 1], torch.ones(1)))
+        product = torch.outer(F.elu(lab.key[token - 1]) + 1, v).double()
+        torch.testing.assert_close(added, product, rtol=6e-3, atol=6e-3)
+        assert found[0] == (before or ["0"] * (d * (m + 1))), "what was after a token is before the next one"
+        before = found[2]
+        grown = (
+            blocks.nth(2)
+            .locator(".tl-number")
+            .evaluate_all("cells => cells.map((cell) => cell.classList.contains('tl-grown'))")
+        )
+        assert grown == [x != 0 for x in product.flatten().tolist()]
+        output = listed(outputs[token - 1].tolist())
+        assert page.locator(".tl-output-line").inner_text().endswith(f"= {output}")
+        assert page.locator(".tl-products > :nth-child(2n)").count() == m + 1
+        rows = page.locator(".tl-keys tbody tr").evaluate_all(
+            "rows => rows.map((row) => [...row.children].map((cell) => cell.textContent))"
+        )
+        for j, (_, score, weight, value) in enumerate(rows):
+            assert value == listed(lab.value[j].tolist())
+            if j >= token:
+                assert (score, weight) == ("masked", "0")
+            else:
+                assert float(score) == pytest.approx(scores[token - 1, j].item(), abs=6e-3, rel=0.2)
+                assert float(weight) == pytest.approx((scores[token - 1, j] / scores[token - 1].sum()).item(), abs=6e-3)
+        assert page.locator(".tl-keys tfoot td").last.inner_text() == output
+        assert page.locator(".tl-same").inner_text() == "The weights times the values give the same output."
+        text = page.locator(".tl-forms").inner_text()
+        assert f"state: D×M + D = {d}×{m} + {d} = {d * m + d}, after every token" in text
+        assert f"t × (D + M) = {token} × {d + m} = {token * (d + m)}, and growing" in text
+        assert status(page) == (
+            f"Token {token} of {seq}: φ(k)vᵀ and φ(k) are added to the state, which stays {d * m + d} numbers. "
+            f"φ(q) reads the output {output}, the same as in parallel. "
+            f"A key–value cache would hold {token * (d + m)} numbers by now."
+        )
+
+
+def test_the_written_sums_can_be_checked_by_hand(show):
+    page = show(OrderLab(mode="steps", token=3))
+    text = page.locator(".tl-recurrent").inner_text()
+    for line in (
+        "k = (−0.69, 1, 1)",
+        "φ(k) = elu(k) + 1 = (0.5, 2, 2)",
+        "v = (−1, 1)",
+        "φ(q) = (0.5, 3, 1)",
+        "0.5·3.5 + 3·0 + 1·(−1) = 0.75",
+        "0.5·3.5 + 3·11 + 1·5 = 39.75",
+        "0.5·3.5 + 3·6 + 1·3.5 = 23.25",
+        "= (0.75, 39.75) / 23.25 = (0.03, 1.71)",
+    ):
+        assert line in text
+    label = page.locator(".tl-matrix").nth(2).get_attribute("aria-label")
+    assert label == "after token 3. S: rows 3.5 3.5; 0 11; −1 5. z: 3.5 6 3.5."
+
+
+def test_forward_and_back_and_the_focus_is_never_lost(show):
+    page = show(OrderLab(mode="steps"))
+    back, on = (page.get_by_role("button", name=name, exact=True) for name in ("Back", "Next token"))
+    assert back.is_disabled() and on.is_enabled()
+    on.focus()
+    for _ in range(5):
+        page.keyboard.press("Enter")
+    assert status(page).startswith("Token 6 of 6") and on.is_disabled()
+    assert back.evaluate("button => button === document.activeElement")
+    for _ in range(5):
+        page.keyboard.press("Enter")
+    assert status(page).startswith("Token 1 of 6") and on.evaluate("button => button === document.activeElement")
+
+
+def test_a_sequence_of_one_token(show):
+    page = show(OrderLab(query=[[1]], key=[[-1]], value=[[2]]))
+    assert "φ(q) reads the output 2, the same" in status(page)
+    assert page.get_by_label("Token", exact=True).is_disabled()
+    assert all(page.get_by_role("button", name=name).is_disabled() for name in ("Back", "Next token"))
+
+
+FRAME = """async (slider) => {
+    const times = [];
+    for (let i = 0; i < 40; i++) {
+        const start = performance.now();
+        slider.value = Number(slider.min) + (Number(slider.max) - Number(slider.min)) * i / 39;
+        slider.dispatchEvent(new Event('input'));
+        await null; await null;
+        slider.closest('.tl-lab').offsetHeight;
+        times.push(performance.now() - start);
+    }
+    return times.sort((a, b) => a - b);
+}"""
+
+
+def test_the_largest_figures_follow_within_a_frame(show):
+    largest = dict(zip(("query", "key", "value"), torch.ones(3, 12, 6)))
+    page = show(OrderLab(mode="order", **largest))
+    # The fastest of many: the others are for a machine that does other things as well.
+    assert slider(page, "n").evaluate(FRAME)[0] < 16
+    press(page, "step by step")
+    assert page.get_by_label("Token", exact=True).evaluate(FRAME)[0] < 16
+
+
+def test_by_touch(show):
+    page = show(OrderLab(), width=360, touch=True)
+    page.locator(".tl-mark").tap()
+    assert status(page).startswith("Both orders take")
+    page.get_by_role("button", name="softmax").tap()
+    assert status(page).startswith("With softmax between")
+    page.get_by_role("button", name="step by step").tap()
+    page.get_by_role("button", name="Next token").tap()
+    assert status(page).startswith("Token 2 of 6")
+    for place in (".tl-matrix", "input[aria-label='Token']"):
+        page.locator(place).first.scroll_into_view_if_needed()
+        top, box = page.evaluate("scrollY"), page.locator(place).first.bounding_box()
+        down = box["y"] < 400 and top > 120
+        touch = page.context.new_cdp_session(page)
+        for step in range(9):
+            point = {"x": box["x"] + 40, "y": box["y"] + 12 + (120 if down else -120) * step / 8}
+            kind = "touchMove" if step else "touchStart"
+            touch.send("Input.dispatchTouchEvent", {"type": kind, "touchPoints": [point]})
+        touch.send("Input.dispatchTouchEvent", {"type": "touchEnd", "touchPoints": []})
+        touch.detach()
+        page.wait_for_function("top => Math.abs(scrollY - top) > 60", arg=top)
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_tab_reaches_every_control_and_shows_where_it_is(show, mode):
+    page = show(OrderLab(mode=mode, token=3))
+    controls = page.locator(".tl-lab :is(button, input, [tabindex='0']):not(:disabled)").evaluate_all("""nodes => nodes
+        .filter((node) => node.offsetParent)
+        .map((node, i) => { node.dataset.control = i; return String(i); })""")
+    reached = []
+    for _ in controls:
+        page.keyboard.press("Tab")
+        reached.append(page.evaluate("document.activeElement.dataset.control"))
+        assert page.evaluate("""() => {
+            const style = getComputedStyle(document.activeElement);
+            return style.outlineStyle !== 'none' && parseFloat(style.outlineWidth) >= 2;
+        }""")
+    assert reached == controls and len(controls) == {"order": 13, "steps": 6}[mode]
+
+
+def test_reset_puts_everything_back(show):
+    page = show(OrderLab(n=2048, d=32, m=16, between="causal", token=2))
+    shown = page.locator(".tl-lab").inner_html()
+    typed(page, "n").fill("300")
+    slider(page, "d").fill("200")
+    typed(page, "m").fill("nothing")
+    press(page, "softmax")
+    press(page, "step by step")
+    press(page, "Next token")
+    page.get_by_role("button", name="Reset").click()
+    assert typed(page, "n").input_value() == "2,048" and slider(page, "d").input_value() == "32"
+    assert status(page).startswith("Keys with values first takes 96 times fewer")
+    press(page, "step by step")
+    assert status(page).startswith("Token 2 of 6")
+    page.get_by_role("button", name="Reset").click()
+    without = page.locator(".tl-lab").inner_html().split("tl-walk")[0]
+    assert without == shown.split("tl-walk")[0]
+
+
+def test_two_views_of_one_lab_stay_in_step(show):
+    lab = OrderLab()
+    page = show(lab, lab)
+    typed(page, "n").first.fill("512")
+    assert status(page) == status(page, 1) and "takes 8 times fewer" in status(page)
+    page.get_by_role("button", name="step by step").last.click()
+    assert status(page) == status(page, 1) and status(page).startswith("Token 1 of 6")
+
+
+STATES = [
+    lambda: OrderLab(),
+    lambda: OrderLab(65_536, 256, 256, between="causal"),
+    lambda: OrderLab(16, 256, 1, between="softmax"),
+    lambda: OrderLab(mode="steps", token=4),
+    lambda: OrderLab(**dict(zip(("query", "key", "value"), torch.linspace(-10, 10, 216).view(3, 12, 6))), token=8),
+    lambda: OrderLab(query=[[-10, 10]], key=[[-10, -10]], value=[[0]]),
+]
+
+
+@pytest.mark.parametrize("theme", ["light", "dark"])
+def test_axe_finds_nothing(show, theme):
+    page = show(*(state() for state in STATES), theme=theme)
+    typed(page, "n").first.fill("wrong")
+    found = Axe().run(page).response["violations"]
+    assert not [(rule["id"], node["html"][:120], node["failureSummary"]) for rule in found for node in rule["nodes"]]
+
+
+CONTRASTS = """() => {
+    const canvas = document.createElement('canvas').getContext('2d', { willReadFrequently: true });
+    const light = (colour) => {
+        canvas.fillStyle = colour;
+        canvas.fillRect(0, 0, 1, 1);
+        const rgb = [...canvas.getImageData(0, 0, 1, 1).data].slice(0, 3).map((c) => c / 255);
+        const [r, g, b] = rgb.map((c) => (c <= 0.04045 ? c / 12.92 : ((c + 0.055) / 1.055) ** 2.4));
+        return 0.2126 * r + 0.7152 * g + 0.0722 * b;
+    };
+    const found = {};
+    const compare = (kind, node, colour, ground) => {
+        const [dark, bright] = [light(colour), light(ground)].sort((a, b) => a - b);
+        found[`${kind} ${node.getAttribute('class')}`] = (bright + 0.05) / (dark + 0.05);
+    };
+    const all = (selector) => [...document.querySelectorAll(selector)].map((node) => [node, getComputedStyle(node)]);
+    const [[, { backgroundColor: ground }]] = all('.tl-lab'), [[, { fill: middle }]] = all('.tl-mid');
+    for (const [node, style] of all('.tl-picture rect')) compare('shape', node, style.fill, ground);
+    for (const [node, style] of all('.tl-cross, .tl-ruler')) compare('shape', node, style.stroke, ground);
+    for (const [node, style] of all('.tl-part')) {
+        compare('shape', node, style.backgroundColor, getComputedStyle(node.parentNode).backgroundColor);
+    }
+    for (const [node, style] of all('.tl-picture text')) {
+        compare('text', node, style.fill, node.matches('.tl-inside') ? middle : ground);
+    }
+    return found;
+}"""
+
+
+@pytest.mark.parametrize("theme", ["light", "dark"])
+def test_what_the_pictures_are_made_of_stands_out(show, theme):
+    page = show(OrderLab(between="softmax"), OrderLab(mode="steps"), theme=theme)
+    contrasts = page.evaluate(CONTRASTS)
+    assert len(contrasts) == 15
+    for kind, contrast in contrasts.items():
+        assert contrast >= (4.5 if kind.startswith("text") else 3), kind
+
+
+CLASHES = """pictures => pictures.flatMap((picture) => {
+    const view = picture.viewBox.baseVal, texts = [...picture.querySelectorAll('text')];
+    const shown = texts.filter((text) => text.textContent && getComputedStyle(text).visibility === 'visible');
+    const boxes = shown.map((text) => ({ text: text.textContent, box: text.getBBox() }));
+    const beyond = ({ box: { x, y, width, height } }) =>
+        x < -1 || y < -1 || x + width > view.width + 1 || y + height > view.height + 1;
+    // The letters of a line are lower than its box: of two lines, one under the other, the boxes may share a little.
+    const apart = ({ box: a }, { box: b }) => a.x + a.width + 1 <= b.x || b.x + b.width + 1 <= a.x
+        || a.y + a.height - 3 <= b.y || b.y + b.height - 3 <= a.y;
+    const clashes = boxes.flatMap((one, i) => boxes.slice(i + 1).filter((other) => !apart(one, other))
+        .map((other) => `${one.text} on ${other.text}`));
+    return [...boxes.filter(beyond).map(({ text }) => `${text} outside`), ...clashes];
+})"""
+
+
+@pytest.mark.parametrize("width", [760, 360])
+def test_names_in_the_pictures_do_not_touch(show, width):
+    page = show(OrderLab(), width=width)
+    for sizes, between in itertools.product(some_sizes(5, seed=5), BETWEEN):
+        for name, value in sizes.items():
+            typed(page, name).fill(str(value))
+        press(page, MIDDLE[between])
+        assert not page.locator(".tl-picture").evaluate_all(CLASHES), (sizes, between)
+
+
+def test_it_fits_a_phone_and_nothing_moves_by_itself(show):
+    page = show(*(state() for state in STATES), width=360)
+    assert page.evaluate("document.documentElement.scrollWidth") == 360
+    wide = page.locator(".tl-lab *").evaluate_all("""nodes => nodes
+        .filter((node) => node.getBoundingClientRect().right > 349)
+        .map((node) => node.outerHTML.slice(0, 90))""")
+    assert not wide
+    cut = page.locator(":is(.tl-number, .tl-edge, td, th)").evaluate_all("""nodes => nodes
+        .filter((node) => node.scrollWidth > node.clientWidth + 1).map((node) => node.outerHTML)""")
+    assert not cut
+    moving = page.locator(".tl-lab, .tl-lab *").evaluate_all("""nodes => nodes
+        .flatMap((node) => [null, '::before', '::after'].map((part) => getComputedStyle(node, part)))
+        .filter((style) => style.animationName !== 'none' || parseFloat(style.transitionDuration) > 0).length""")
+    assert moving == 0

@@ -1,0 +1,367 @@
+// The order lab: (φ(Q)φ(K)ᵀ)V or φ(Q)(φ(K)ᵀV), as rectangles and as counts; and the second one as a state that is carried from
+// token to token.
+
+const MOST = { n: 65536, d: 256, m: 256 }, LEAST = { n: 16, d: 1, m: 1 };
+const FINE = 8;                               // steps of N's slider from one power of two to the next
+
+// The feature map, elu(x) + 1.
+const phi = (x) => (x > 0 ? x + 1 : Math.exp(x));
+
+// What the two orders cost in multiply–adds, product by product, and how many numbers stand between their products.
+// They cost the same where N = equal.
+function counts({ n, d, m }) {
+  return { first: [n * n * d, n * n * m], second: [n * d * m, n * d * m], held: [n * n, d * m], equal: (2 * d * m) / (d + m) };
+}
+
+// The recurrent form, token by token: φ(k)vᵀ and φ(k) are added to the state (S, z), and then φ(q) reads it.
+function recurrent(query, key, value) {
+  let S = key[0].map(() => value[0].map(() => 0)), z = key[0].map(() => 0);
+  return key.map((k, t) => {
+    const before = { S, z }, keys = k.map(phi), queries = query[t].map(phi);
+    const added = keys.map((x) => value[t].map((v) => x * v));
+    S = S.map((row, i) => row.map((x, j) => x + added[i][j]));
+    z = z.map((x, i) => x + keys[i]);
+    const numerator = value[t].map((_, j) => dot(queries, S.map((row) => row[j]))), denominator = dot(queries, z);
+    return { before, keys, queries, added, S, z, numerator, denominator, output: numerator.map((x) => x / denominator) };
+  });
+}
+
+// Row t of the parallel form: φ(q)·φ(k) for the keys up to t, divided by their sum, times the values.
+function parallel(query, key, value, t) {
+  const queries = query[t].map(phi);
+  const scores = key.slice(0, t + 1).map((k) => dot(queries, k.map(phi)));
+  const sum = scores.reduce((a, b) => a + b, 0);
+  const weights = scores.map((score) => score / sum);
+  return { scores, sum, weights, output: blend(weights, value.slice(0, t + 1)) };
+}
+
+// Numbers as text.
+const grouped = (x) => String(x).replace(/\B(?=(\d{3})+$)/g, ",");
+const minus = (text) => text.replace("-", "−");
+const short = (x) => {
+  if (x !== 0 && Math.abs(x) < 0.005) return "≈0";
+  return minus(Math.abs(x) >= 1000 ? x.toFixed(0) : String(Number(x.toFixed(2))));
+};
+const positive = (x) => (x > 0 && x < 0.005 ? minus(String(Number(x.toPrecision(1)))) : short(x));  // so that ≈0 / ≈0 is never on show
+const narrow = (x) => (Math.abs(x) < 10 ? short(x) : minus(String(Number(x.toFixed(Math.abs(x) < 100 ? 1 : 0)))));  // what fits a cell
+const factor = (x, write = short) => (x < 0 ? `(${write(x)})` : write(x));
+const tuple = (numbers, write = short) => (numbers.length > 1 ? `(${numbers.map(write).join(", ")})` : write(numbers[0]));
+const sumText = (a, b, write = short) => a.map((x, i) => `${positive(x)}·${factor(b[i], write)}`).join(" + ");
+const times = (ratio) => (ratio >= 10 ? grouped(Math.round(ratio)) : String(Number(ratio.toFixed(ratio < 1.1 ? 3 : 2))));
+const sizeText = (x) => (Number.isInteger(x) ? grouped(x) : x.toFixed(1));
+
+// N's slider: even steps between the powers of two, so that every stop is a round number.
+const sliderOf = (n) => {
+  const octave = Math.floor(Math.log2(n) + 1e-12);
+  return FINE * (octave - 4 + n / 2 ** octave - 1);
+};
+const tokensOf = (slider) => (FINE + (slider % FINE)) * 2 ** (Math.floor(slider / FINE) + 1);
+
+function parseSize(name, text) {
+  const digits = text.trim().replace(/(\d)[,_ ](?=\d{3}(\D|$))/g, "$1");
+  const [least, most] = [LEAST[name], MOST[name]];
+  if (!/^\d+$/.test(digits)) return { error: `${name.toUpperCase()} is a whole number from ${grouped(least)} to ${grouped(most)}.` };
+  if (+digits < least || +digits > most) return { error: `${name.toUpperCase()} goes from ${grouped(least)} to ${grouped(most)}; ${grouped(+digits)} does not fit.` };
+  return { value: +digits, text: grouped(+digits) };
+}
+
+// The pictures. A row or a column is `scale` wide; what would be thinner than THIN is drawn THIN, and the lab says so.
+const WIDE = 340, HIGH = 176, THIN = 2, TOP = 30, JOINT = 5;
+const SLOT = { q: 42, k: 44, v: 42, a: 84, s: 50, out: 44 };   // room for the names
+
+// Where the rectangles of both orders stand. A product stands in the corner between its two factors.
+function place({ n, d, m }, scale) {
+  const px = (size) => Math.max(size * scale, THIN);
+  const [N, D, M] = [px(n), px(d), px(m)];
+  const slots = { q: Math.max(D, SLOT.q), k: Math.max(N, SLOT.k), v: Math.max(M, SLOT.v), a: Math.max(N, SLOT.a), s: Math.max(M, SLOT.s), out: Math.max(M, SLOT.out) };
+  const high = D + JOINT + N;
+  const a = slots.q + JOINT, v = a + slots.a + 16, out = v + slots.v + 16, below = D + JOINT;
+  const s = slots.k + JOINT, q = s + slots.s + 4, out2 = q + slots.q + 38;
+  return {
+    first: { width: out + slots.out, high, signs: [["×", v - 8, below + N / 2], ["=", out - 8, below + N / 2]], rects: {
+      q: { x: slots.q - D, y: below, w: D, h: N, at: "end" }, k: { x: a, y: 0, w: N, h: D, at: "start", above: true }, mid: { x: a, y: below, w: N, h: N, at: "start", slot: SLOT.a },
+      v: { x: v + (slots.v - M) / 2, y: below, w: M, h: N, at: "middle" }, out: { x: out + (slots.out - M) / 2, y: below, w: M, h: N, at: "middle" } } },
+    second: { width: out2 + slots.out, high, signs: [["× S =", out2 - 19, N / 2]], rects: {
+      k: { x: slots.k - N, y: N + JOINT, w: N, h: D, at: "end" }, v: { x: s, y: 0, w: M, h: N, at: "start", above: true }, mid: { x: s, y: N + JOINT, w: M, h: D, at: "start", slot: SLOT.s },
+      q: { x: q + (slots.q - D) / 2, y: 0, w: D, h: N, at: "middle" }, out: { x: out2 + (slots.out - M) / 2, y: 0, w: M, h: N, at: "middle" } } },
+  };
+}
+
+// The largest scale at which both pictures fit.
+function fit(sizes) {
+  let [small, large] = [0, 32];
+  for (let i = 0; i < 40; i++) {
+    const scale = (small + large) / 2, { first, second } = place(sizes, scale);
+    if (Math.max(first.width, second.width) <= WIDE && first.high <= HIGH) small = scale;
+    else large = scale;
+  }
+  return small;
+}
+
+const rulerOf = (scale) => 2 ** Math.floor(Math.log2(90 / scale));    // rows or columns: a power of two, at most 90 pixels
+
+function draughtsman(label) {
+  const parts = Object.fromEntries(["q", "k", "v", "mid", "out"].map((name) => [name, { rect: h("rect", { class: `tl-${name}` }), name: h("text", { class: "tl-name" }), size: h("text", { class: "tl-size" }) }]));
+  const signs = [h("text", { class: "tl-sign" }), h("text", { class: "tl-sign" })];
+  const masked = h("path", { class: "tl-masked" }), inside = h("text", { class: "tl-inside" });
+  const cross = h("path", { class: "tl-cross" });
+  const ruler = h("path", { class: "tl-ruler" }), length = h("text", { class: "tl-size" });
+  const rects = h("g", {}, Object.values(parts).map((part) => part.rect), masked);
+  const node = h("svg", { class: "tl-picture", role: "img", viewBox: `0 0 ${WIDE} ${TOP + HIGH + 62}` },
+    rects, Object.values(parts).flatMap((part) => [part.name, part.size]), inside, signs, cross, ruler, length);
+  const draw = ({ rects: places, signs: texts, width, high: tall }, sizes, names, scale, { causal, crossed }) => {
+    const left = (WIDE - width) / 2;
+    for (const [name, part] of Object.entries(parts)) {
+      const { x, y, w, h: high, at, above, slot } = places[name];
+      set(part.rect, { x: left + x, y: TOP + y, width: w, height: high });
+      const anchor = slot && w > slot ? "middle" : !slot && (w > 60) ? "middle" : at;
+      const tx = left + x + (anchor === "middle" ? w / 2 : anchor === "end" ? w - 2 : 2), ty = TOP + (above ? y - 18 : y + high + 14);
+      set(part.name, { x: tx, y: ty, "text-anchor": anchor });
+      set(part.size, { x: tx, y: ty + 13, "text-anchor": anchor });
+      say(part.name, names[name]);
+      say(part.size, sizes[name]);
+    }
+    signs.forEach((sign, i) => {
+      const [text, x, y] = texts[i] ?? ["", 0, 0];
+      set(sign, { x: left + x, y: TOP + y + 5 });
+      say(sign, text);
+    });
+    const { x, y, w, h: high } = places.mid;
+    set(masked, { d: `M${left + x} ${TOP + y} h${w} v${high} Z`, visibility: causal ? "visible" : "hidden" });
+    // The number stands in the lower half, where a mask leaves only that.
+    const [across, down] = causal ? [0.36, 0.75] : [0.5, 0.5];
+    set(inside, { x: left + x + w * across, y: TOP + y + high * down + 5, visibility: w > (causal ? 150 : 95) && high > 24 ? "visible" : "hidden" });
+    say(inside, sizes.held);
+    const [dx, dy] = [0.8 * width, 0.8 * tall];
+    set(cross, { d: `M${left + 0.1 * width} ${TOP + 0.1 * tall} l${dx} ${dy} m${-dx} 0 l${dx} ${-dy}`, visibility: crossed ? "visible" : "hidden" });
+    const rows = rulerOf(scale), foot = TOP + HIGH + 52;
+    set(ruler, { d: `M1 ${foot - 4} v8 m0 -4 h${rows * scale} m0 -4 v8` });
+    set(length, { x: rows * scale + 8, y: foot + 4 });
+    say(length, `${grouped(rows)} rows or columns`);
+    set(node, { "aria-label": `${label}, to scale: ${["q", "k", "v", "mid", "out"].map((name) => `${names[name]} ${sizes[name].replace("×", "by")}`).join(", ")}` });
+  };
+  return { node, draw };
+}
+
+// Two bars' worth of numbers: what each product costs, what they cost together, and what is held between them.
+function bill() {
+  const row = (kind) => {
+    const cells = { name: h("span"), formula: h("span", { class: "tl-formula" }), number: h("td") };
+    return { ...cells, node: h("tr", { class: kind }, h("th", { scope: "row" }, cells.name, cells.formula), cells.number) };
+  };
+  const rows = [row("tl-step"), row("tl-step"), row("tl-sum"), row("tl-held")];
+  const bars = [h("span", { class: "tl-part" }), h("span", { class: "tl-part tl-later" })];
+  const table = h("table", { class: "tl-bill" }, h("tbody", {}, rows.map((each) => each.node)));
+  const bar = h("div", { class: "tl-track", "aria-hidden": "true" }, bars);
+  const draw = (lines, parts, most) => {
+    lines.forEach(([name, formula, number], i) => {
+      say(rows[i].name, name);
+      say(rows[i].formula, formula);
+      say(rows[i].number, grouped(number));
+    });
+    bars.forEach((each, i) => each.style.setProperty("--size", parts[i] / most));
+  };
+  return { node: h("div", {}, table, bar), draw };
+}
+
+// The panel of the two orders.
+function orders(model) {
+  const mark = h("button", { type: "button", class: "tl-mark", onclick: () => commit(model, { n: Math.max(Math.round(counts(sizes()).equal), LEAST.n) }) });
+  const sizes = () => ({ n: model.get("n"), d: model.get("d"), m: model.get("m") });
+  const size = (name, words) => {
+    const slider = h("input", { type: "range", min: name === "n" ? 0 : 1, max: name === "n" ? sliderOf(MOST.n) : MOST[name], step: 1, "aria-label": `Slider of ${name.toUpperCase()}, ${words}`,
+      oninput: () => commit(model, { [name]: name === "n" ? tokensOf(+slider.value) : +slider.value }) });
+    const typed = field(`${name.toUpperCase()}, ${words}`, `${LEAST[name]} to ${grouped(MOST[name])}`, (text) => parseSize(name, text), (value) => commit(model, { [name]: value }), { inputmode: "numeric" });
+    const show = (value) => {
+      typed.show(grouped(value));
+      slider.value = name === "n" ? Math.round(sliderOf(value)) : value;
+      set(slider, { "aria-valuetext": `${grouped(value)} ${words}` });
+    };
+    return { node: h("div", { class: `tl-dial tl-dial-${name}` }, typed.node, h("div", { class: "tl-slide" }, slider, name === "n" ? mark : [])), show };
+  };
+  const dials = { n: size("n", "tokens"), d: size("d", "key features"), m: size("m", "value features") };
+  const between = choice("Between the two products", [["nothing", "nothing"], ["softmax", "softmax"], ["causal", "causal mask"]], (value) => commit(model, { between: value }));
+  const why = h("p", { class: "tl-why" });
+  const column = (label) => {
+    const heading = h("p", { class: "tl-order-name" }), picture = draughtsman(label), sums = bill(), refusal = h("p", { class: "tl-refusal" });
+    return { heading, picture, sums, refusal, node: h("div", {}, heading, h("p", { class: "tl-label" }, label), picture.node, h("div", { class: "tl-price" }, sums.node, refusal)) };
+  };
+  const first = column("queries with keys first"), second = column("keys with values first");
+  const widened = h("p", { class: "tl-note tl-widened" });
+  const node = h("div", {},
+    h("div", { class: "tl-dials" }, dials.n.node, dials.d.node, dials.m.node),
+    h("div", { class: "tl-row" }, h("div", {}, h("p", { class: "tl-note" }, "between the two products"), between.node), why),
+    h("div", { class: "tl-orders" }, first.node, second.node),
+    h("p", { class: "tl-note" }, "Both pictures and both bars have one scale. Counted are the two products alone, without φ, softmax and the division; a multiply–add is 2 FLOPs."), widened);
+
+  function draw(status) {
+    const now = sizes(), { n, d, m } = now, kind = model.get("between"), softmax = kind === "softmax";
+    const cost = counts(now), total = [cost.first[0] + cost.first[1], cost.second[0] + cost.second[1]];
+    const most = softmax ? total[0] : Math.max(...total);
+    for (const name of ["n", "d", "m"]) dials[name].show(now[name]);
+    between.show(kind);
+    const inside = cost.equal >= LEAST.n;
+    set(mark, { style: `--at: ${Math.max(sliderOf(Math.max(cost.equal, LEAST.n)) / sliderOf(MOST.n), 0)}`, hidden: !inside || softmax, "aria-pressed": String(inside && n === Math.round(cost.equal)),
+      "aria-label": `Set N to ${sizeText(cost.equal)}, where both orders cost the same` });
+    say(mark, `equal: ${sizeText(cost.equal)}`);
+
+    const [Q, K] = softmax ? ["Q", "Kᵀ"] : ["φ(Q)", "φ(K)ᵀ"];
+    const names = { q: Q, k: K, v: "V", out: "output" };
+    const by = (a, b) => `${grouped(a)} × ${grouped(b)}`;
+    const scale = fit(now), places = place(now, scale);
+    first.picture.draw(places.first, { q: "N × D", k: "D × N", v: "N × M", out: "N × M", mid: "N × N", held: grouped(n * n) },
+      { ...names, mid: softmax ? "softmax(QKᵀ)" : `${Q}${K}` }, scale, { causal: kind === "causal", crossed: false });
+    second.picture.draw(places.second, { q: "N × D", k: "D × N", v: "N × M", out: "N × M", mid: "D × M", held: grouped(d * m) },
+      { ...names, mid: softmax ? "KᵀV" : kind === "causal" ? "S so far" : "S" }, scale, { causal: false, crossed: softmax });
+    say(first.heading, softmax ? "softmax(Q Kᵀ) V" : kind === "causal" ? "(mask ∘ φ(Q) φ(K)ᵀ) V" : "(φ(Q) φ(K)ᵀ) V");
+    say(second.heading, softmax ? "Q (Kᵀ V)" : "φ(Q) (φ(K)ᵀ V)");
+    first.sums.draw([[`${Q} ${K}`, `N²D = ${grouped(n)}² × ${d}`, cost.first[0]], ["(…) V", `N²M = ${grouped(n)}² × ${m}`, cost.first[1]],
+      ["multiply–adds", `N²(D + M) = ${grouped(n)}² × ${d + m}`, total[0]], ["held in between", `N² = ${grouped(n)}² numbers`, cost.held[0]]], cost.first, most);
+    second.sums.draw([[softmax ? "" : `S = ${K} V`, `NDM = ${grouped(n)} × ${d} × ${m}`, cost.second[0]], [`${Q} S`, `NDM = ${grouped(n)} × ${d} × ${m}`, cost.second[1]],
+      ["multiply–adds", `2NDM = 2 × ${grouped(n)} × ${d} × ${m}`, total[1]], ["held in between", `DM = ${d} × ${m} numbers`, cost.held[1]]], cost.second, most);
+    set(second.sums.node, { class: softmax ? "tl-unseen" : null });
+    say(second.refusal, softmax ? "Not possible: exp(q·k) is no product of one factor from q and one from k, nor a sum of finitely many such products, so there is nothing to pull out of the sum over the keys." : "");
+    say(why, {
+      nothing: "Matrix products are associative: both orders give the same numbers.",
+      softmax: "Softmax takes exp of every score and divides by the sum of its row. All N × N scores must be there before V.",
+      causal: "One φ(K)ᵀV would hold the future too. So it is built up: each token adds to S, then reads it. The counts stay.",
+    }[kind]);
+    const thin = [["D", d], ["M", m]].filter(([, x]) => x * scale < THIN);
+    say(widened, thin.length ? `At this scale ${thin.map(([name, x]) => `${name} = ${x}`).join(" and ")} would be ${Math.max(...thin.map(([, x]) => x * scale)).toFixed(2)} pixels${thin.length > 1 ? " or less" : ""}: drawn ${THIN} pixels wide, so that you see ${thin.length > 1 ? "them" : "it"}.`
+      : n * scale < THIN ? `At this scale N would be thinner than ${THIN} pixels: it is widened.` : "Nothing is widened: all sides are to scale.");
+
+    const ratio = total[0] / total[1], less = ratio > 1 ? 1 : 0;
+    const who = ["Queries with keys first", "Keys with values first"];
+    if (softmax) say(status, `With softmax between, only one order is left: ${grouped(total[0])} multiply–adds and ${grouped(cost.held[0])} numbers held in between. Twice as many tokens take four times as much.`);
+    else say(status, (ratio === 1 ? `Both orders take ${grouped(total[0])} multiply–adds: N is 2DM/(D + M). `
+      : `${who[less]} takes ${times(less ? ratio : 1 / ratio)} times fewer multiply–adds: ${grouped(total[less])} against ${grouped(total[1 - less])}. They are equal at N = 2DM/(D + M) = ${sizeText(cost.equal)}. `) +
+      `Held in between: ${grouped(cost.held[0])} numbers or ${grouped(cost.held[1])}.`);
+  }
+  return { node, draw };
+}
+
+// A block of the state: S and, apart, z; above it a row of names or numbers, to its left a column where there is one.
+function block(rows, columns, sign = null, left = false) {
+  const name = h("p", { class: "tl-caption", "data-sign": sign });
+  const cells = Array.from({ length: rows }, () => Array.from({ length: columns + 1 }, (_, j) => h("span", { class: `tl-number${j === columns ? " tl-z" : ""}` })));
+  const top = left ? Array.from({ length: columns + 1 }, (_, j) => h("span", { class: `tl-edge${j === columns ? " tl-z" : ""}` }))
+    : [h("span", { class: "tl-edge", style: `grid-column: span ${columns}` }, "S"), h("span", { class: "tl-edge tl-z" }, "z")];
+  const side = left ? cells.map(() => h("span", { class: "tl-edge" })) : [];
+  const body = h("div", { class: "tl-matrix", role: "img", style: `grid-template-columns: repeat(${columns + 1 + side.length / rows}, auto)` },
+    left ? h("span") : [], top, cells.flatMap((row, i) => [...(left ? [side[i]] : []), ...row]));
+  const draw = (caption, { S, z, most, v, keys, changed }) => {
+    say(name, caption);
+    cells.forEach((row, i) => row.forEach((cell, j) => {
+      const value = j < columns ? S[i][j] : z[i], limit = j < columns ? most.S : most.z;
+      say(cell, (value < 0.005 && j === columns ? positive : narrow)(value));
+      set(cell, { style: `--hue: ${value < 0 ? 255 : 45}; --much: ${Math.min(Math.abs(value) / (limit || 1), 1).toFixed(2)}` });
+      cell.classList.toggle("tl-grown", Boolean(changed?.(i, j)));
+    }));
+    if (left) {
+      [...v, 1].forEach((x, j) => say(top[j], narrow(x)));
+      keys.forEach((x, i) => say(side[i], positive(x)));
+    }
+    set(body, { "aria-label": `${caption}. S: rows ${S.map((row) => row.map(short).join(" ")).join("; ")}. z: ${z.map(positive).join(" ")}.` });
+  };
+  return { node: h("div", {}, name, body), draw };
+}
+
+// The panel of the recurrent form.
+function tokens(model) {
+  const seq = model.get("key").length, D = model.get("key")[0].length, M = model.get("value")[0].length;
+  const slider = h("input", { type: "range", min: 1, max: seq, step: 1, "aria-label": "Token", disabled: seq < 2, oninput: () => commit(model, { token: +slider.value }) });
+  const walk = (by) => () => commit(model, { token: Math.min(Math.max(model.get("token") + by, 1), seq) });
+  const back = h("button", { type: "button", onclick: walk(-1) }, "Back"), on = h("button", { type: "button", onclick: walk(1) }, "Next token");
+  const reading = h("p", { class: "tl-reading" });
+  const line = () => h("p", { class: "tl-given" });
+  const given = [line(), line(), line()], asked = [line(), line()];
+  const before = block(D, M), added = block(D, M, "+", true), after = block(D, M, "=");
+  const products = Array.from({ length: M + 1 }, (_, j) => {
+    const expression = h("span");
+    return { expression, nodes: [h("span", { class: "tl-note" }, j < M ? (M > 1 ? `S, column ${j + 1}` : "S") : "z"), expression] };
+  });
+  const output = h("p", { class: "tl-output-line" });
+  const rows = Array.from({ length: seq }, (_, j) => {
+    const cells = [h("td"), h("td"), h("td")];
+    return { cells, node: h("tr", {}, h("th", { scope: "row" }, `${j + 1}`), cells) };
+  });
+  const sums = [h("td"), h("td"), h("td")];
+  const table = h("table", { class: "tl-keys" }, h("thead", {}, h("tr", {}, ["key", "φ(q)·φ(k)", "÷ sum", "value"].map((text) => h("th", { scope: "col" }, text)))),
+    h("tbody", {}, rows.map((row) => row.node)), h("tfoot", {}, h("tr", {}, h("th", { scope: "row" }, "sum"), sums)));
+  const tableName = h("p", { class: "tl-heading" }), same = h("p", { class: "tl-same" });
+  const memory = ["state", "cache"].map((kind) => {
+    const text = h("p", { class: "tl-note" }), bar = h("span", { class: `tl-part tl-${kind}` });
+    return { text, bar, node: h("div", {}, text, h("div", { class: "tl-track", "aria-hidden": "true" }, bar)) };
+  });
+  const node = h("div", {},
+    h("div", { class: "tl-walk" }, back, on, reading), slider,
+    h("div", { class: `tl-forms${M > 3 || D > 4 ? " tl-broad" : ""}` },
+      h("div", { class: "tl-recurrent" }, h("p", { class: "tl-heading" }, "1. Write: add this token to the state"), given,
+        h("div", { class: "tl-sum-of" }, before.node, h("div", { class: "tl-term" }, h("span", { class: "tl-plus" }, "+"), added.node), h("div", { class: "tl-term" }, h("span", { class: "tl-plus" }, "="), after.node)),
+        h("p", { class: "tl-heading" }, "2. Read: ask the state"), asked, h("div", { class: "tl-products" }, products.flatMap((each) => each.nodes)), h("p", { class: "tl-output-rule" }, "output = φ(q)ᵀS / φ(q)ᵀz"), output),
+      h("div", {}, tableName, table, same, h("p", { class: "tl-heading" }, "Numbers to keep for the next token"), memory.map((each) => each.node))));
+
+  function draw(status) {
+    const [query, key, value] = ["query", "key", "value"].map((name) => model.get(name));
+    const token = model.get("token"), t = token - 1, all = recurrent(query, key, value), now = all[t];
+    const row = parallel(query, key, value, t);
+    const most = { S: Math.max(...all.flatMap(({ S }) => S.flat().map(Math.abs))), z: Math.max(...all.at(-1).z) };
+    slider.value = token;
+    set(slider, { "aria-valuetext": `token ${token} of ${seq}` });
+    // A button at the end of its way hands the focus on, before it is switched off.
+    for (const [button, off, other] of [[back, token === 1, on], [on, token === seq, back]]) {
+      if (off && seq > 1 && document.activeElement === button) { set(other, { disabled: null }); other.focus(); }
+      set(button, { disabled: off });
+    }
+    say(reading, `token ${token} of ${seq}`);
+    say(given[0], `k = ${tuple(key[t])}`);
+    say(given[1], `φ(k) = elu(k) + 1 = ${tuple(now.keys, positive)}`);
+    say(given[2], `v = ${tuple(value[t])}`);
+    before.draw(t ? `after token ${t}` : "at the beginning", { ...now.before, most });
+    added.draw("φ(k) times v, and times 1", { S: now.added, z: now.keys, most, v: value[t], keys: now.keys });
+    after.draw(`after token ${token}`, { S: now.S, z: now.z, most, changed: (i, j) => j === M || now.added[i][j] !== 0 });
+    say(asked[0], `q = ${tuple(query[t])}`);
+    say(asked[1], `φ(q) = ${tuple(now.queries, positive)}, times each column of S and times z:`);
+    products.forEach(({ expression }, j) => say(expression, j < M
+      ? `${sumText(now.queries, now.S.map((each) => each[j]))} = ${short(now.numerator[j])}`
+      : `${sumText(now.queries, now.z, positive)} = ${positive(now.denominator)}`));
+    say(output, `= ${tuple(now.numerator)} / ${positive(now.denominator)} = ${tuple(now.output)}`);
+
+    say(tableName, `The same in parallel: row ${token} of the masked φ(Q)φ(K)ᵀ`);
+    rows.forEach(({ cells, node: tr }, j) => {
+      const seen = j <= t;
+      set(tr, { class: seen ? null : "tl-unseen" });
+      [seen ? positive(row.scores[j]) : "masked", seen ? positive(row.weights[j]) : "0", tuple(value[j])].forEach((text, i) => say(cells[i], text));
+    });
+    say(sums[0], positive(row.sum));
+    say(sums[1], "1");
+    say(sums[2], tuple(row.output));
+    const apart = Math.max(...row.output.map((x, j) => Math.abs(x - now.output[j]) / Math.max(1, Math.abs(x))));
+    const equal = apart < 1e-9;
+    say(same, equal ? "The weights times the values give the same output." : "The two outputs differ: this should not happen.");
+    const state = D * M + D, cache = token * (D + M), longest = Math.max(state, seq * (D + M));
+    say(memory[0].text, `state: D×M + D = ${D}×${M} + ${D} = ${state}, after every token`);
+    say(memory[1].text, `key–value cache: t × (D + M) = ${token} × ${D + M} = ${cache}, and growing`);
+    memory[0].bar.style.setProperty("--size", state / longest);
+    memory[1].bar.style.setProperty("--size", cache / longest);
+    say(status, `Token ${token} of ${seq}: φ(k)vᵀ and φ(k) are added to the state, which stays ${state} numbers. φ(q) reads the output ${tuple(now.output)}` +
+      `${equal ? ", the same as in parallel" : ""}. A key–value cache would hold ${cache} numbers by now.`);
+  }
+  return { node, draw };
+}
+
+function render({ model, el }) {
+  const traits = ["mode", "n", "d", "m", "between", "token"];
+  const modes = choice("Mode", [["order", "order of multiplication"], ["steps", "step by step"]], (mode) => commit(model, { mode }));
+  const panels = { order: orders(model), steps: tokens(model) };
+  const { lab, status } = frame({ model, el }, "Which product first?", traits, h("div", { class: "tl-row" }, modes.node), panels.order.node, panels.steps.node);
+  lab.classList.add("tl-order");
+  return follow(model, [...traits, "query", "key", "value"], () => {
+    const mode = model.get("mode");
+    modes.show(mode);
+    for (const [name, panel] of Object.entries(panels)) set(panel.node, { hidden: name !== mode });
+    panels[mode].draw(status);
+  });
+}
+
+export default { render };

@@ -1,0 +1,181 @@
+"""The order lab: two orders of one product, and the second one as a state that is carried from token to token."""
+
+import math
+import operator
+
+import torch
+import traitlets
+
+from ..linear_attention import causal_linear_attention, initial_state, linear_attention_step
+from .lab import Lab, script, style
+
+SIZES = {"n": (16, 65_536), "d": (1, 256), "m": (1, 256)}
+MODES = ("order", "steps")
+BETWEEN = ("nothing", "softmax", "causal")
+LONGEST, WIDEST = 12, 6  # tokens and features of the reader's own tensors
+REACH = 10
+HALF = -math.log(2)  # elu(x) + 1 is 1/2 here: with it, all numbers of the lab's own sequence are short
+QUERY = ((0, 1, 0), (1, HALF, 0), (HALF, 2, 0), (2, 0, HALF), (0, 1, 1), (1, 0, 2))
+KEY = ((1, 0, HALF), (0, 2, 0), (HALF, 1, 1), (2, HALF, 0), (0, 0, 1), (1, 1, 0))
+VALUE = ((2, 0), (0, 3), (-1, 1), (4, 0), (1, -2), (0, 2))
+
+
+def _rows():
+    """A trait that holds one row of features per token as a float32 tensor, and travels as a list."""
+    return traitlets.Instance(torch.Tensor).tag(
+        sync=True,
+        to_json=lambda x, _: x.tolist(),
+        from_json=lambda x, _: torch.tensor(x, dtype=torch.float32),  # JavaScript writes 1.0 as 1
+    )
+
+
+def _features(name, x):
+    """The rows as a float32 tensor of their own, or an error that says what is wrong with them."""
+    try:
+        x = torch.as_tensor(x, dtype=torch.float32).detach().cpu().clone()
+    except (TypeError, ValueError, RuntimeError):
+        raise TypeError(f"{name} must be a tensor or sequences of numbers, got {x!r}") from None
+    if x.ndim != 2 or not (1 <= x.shape[0] <= LONGEST and 1 <= x.shape[1] <= WIDEST):
+        axes = "(seq, d_value)" if name == "value" else "(seq, d_head)"
+        raise ValueError(f"{name} must have shape {axes}, at most ({LONGEST}, {WIDEST}), got {tuple(x.shape)}")
+    if not (x.abs() <= REACH).all():  # also false for NaN
+        worst = x.flatten()[x.abs().argmax()].item()
+        raise ValueError(f"{name} must have values from -{REACH} to {REACH}, got {worst:g}")
+    return x
+
+
+def _sequence(query, key, value):
+    """The three tensors of one sequence; the lab's own where none is given."""
+    given = {"query": query, "key": key, "value": value}
+    missing = [name for name, x in given.items() if x is None]
+    if len(missing) == 3:
+        given = {"query": QUERY, "key": KEY, "value": VALUE}
+    elif missing:
+        present = " and ".join(name for name in given if name not in missing)
+        raise ValueError(f"query, key and value must be given together, got {present} without {' and '.join(missing)}")
+    query, key, value = (_features(name, x) for name, x in given.items())
+    for other, x in (("query", query), ("value", value)):
+        if len(x) != len(key):
+            raise ValueError(f"{other} and key must share seq, got {len(x)} and {len(key)}")
+    if query.shape != key.shape:
+        raise ValueError(f"query and key must share d_head, got {query.shape[1]} and {key.shape[1]}")
+    return query, key, value
+
+
+def _whole(name, x, least, most):
+    try:
+        number = operator.index(x)
+    except TypeError:
+        number = None
+    if number is None or isinstance(x, bool):
+        raise TypeError(f"{name} must be an integer, got {x!r}")
+    if not least <= number <= most:
+        raise ValueError(f"{name} must be from {least} to {most}, got {number}")
+    return number
+
+
+class OrderLab(Lab):
+    """Multiply queries with keys first, or keys with values first; then carry the second product from token to token.
+
+    Parameters
+    ----------
+    n, d, m : int
+        Tokens (16 to 65,536), features of a query and a key, features of a value (1 to 256 each): the sizes of the
+        rectangles of ``mode="order"``.
+    between : {"nothing", "softmax", "causal"}
+        What stands between the two products: with softmax, only one order is left.
+    mode : {"order", "steps"}, optional
+        The rectangles, or one token after another; ``"steps"`` when tensors are given, and otherwise ``"order"``.
+    query, key : Tensor or sequences, shape (seq, d_head)
+    value : Tensor or sequences, shape (seq, d_value)
+        The sequence of ``mode="steps"``: at most 12 tokens and 6 features, values from -10 to 10. Six tokens with
+        numbers to check by hand when left out.
+    token : int
+        How many tokens have been read, from 1 on.
+
+    Attributes
+    ----------
+    n, d, m, between, mode, token
+        What the reader has set.
+    multiply_adds : tuple of int
+        What the two products cost: queries with keys first, keys with values first.
+    held : tuple of int
+        How many numbers stand between the two products, in the same order.
+    state : tuple of Tensor, shapes (d_head, d_value) and (d_head,)
+        ``S`` and ``z`` after the tokens that have been read.
+    output : Tensor, shape (d_value,)
+        What the last of them takes home.
+
+    Examples
+    --------
+    >>> lab = OrderLab(n=1024, d=64, m=64)
+    >>> lab.multiply_adds
+    (134217728, 8388608)
+    >>> lab = OrderLab(query=[[0], [1]], key=[[0], [1]], value=[[3], [6]], token=2)
+    >>> lab
+    OrderLab(mode='steps', n=1024, d=64, m=64, between='nothing', token=2)
+    >>> lab.state, lab.output  # the features are 1 and 2: S = 1·3 + 2·6, z = 1 + 2
+    ((tensor([[15.]]), tensor([3.])), tensor([5.]))
+    """
+
+    _esm = script("order")
+    _css = style("order")
+    shown = ("mode", "n", "d", "m", "between", "token")
+
+    query = _rows()
+    key = _rows()
+    value = _rows()
+    n = traitlets.Any().tag(sync=True)  # the checks below say what is wrong in the package's own words
+    d = traitlets.Any().tag(sync=True)
+    m = traitlets.Any().tag(sync=True)
+    between = traitlets.Any().tag(sync=True)
+    mode = traitlets.Any().tag(sync=True)
+    token = traitlets.Any().tag(sync=True)
+
+    def __init__(self, n=1024, d=64, m=64, *, between="nothing", mode=None, query=None, key=None, value=None, token=1):
+        if mode is None:
+            mode = "order" if query is key is value is None else "steps"
+        query, key, value = _sequence(query, key, value)
+        super().__init__(query=query, key=key, value=value, n=n, d=d, m=m, between=between, mode=mode, token=token)
+
+    @traitlets.validate("n", "d", "m")
+    def _check_size(self, proposal):
+        return _whole(proposal.trait.name, proposal.value, *SIZES[proposal.trait.name])
+
+    @traitlets.validate("token")
+    def _check_token(self, proposal):
+        return _whole("token", proposal.value, 1, len(self.key))
+
+    @traitlets.validate("mode", "between")
+    def _check_word(self, proposal):
+        name, words = proposal.trait.name, MODES if proposal.trait.name == "mode" else BETWEEN
+        if not isinstance(proposal.value, str) or proposal.value not in words:
+            raise ValueError(f"{name} must be one of {', '.join(map(repr, words))}, got {proposal.value!r}")
+        return proposal.value
+
+    @traitlets.validate("query", "key", "value")
+    def _check_features(self, proposal):
+        name = proposal.trait.name
+        x = _features(name, proposal.value)
+        if x.shape != getattr(self, name).shape:
+            raise ValueError(f"{name} must keep the shape that the lab began with, got {tuple(x.shape)}")
+        return x
+
+    @property
+    def multiply_adds(self):
+        return self.n**2 * (self.d + self.m), 2 * self.n * self.d * self.m
+
+    @property
+    def held(self):
+        return self.n**2, self.d * self.m
+
+    @property
+    def state(self):
+        state = initial_state(1, 1, self.key.shape[1], self.value.shape[1])
+        for token in zip(self.query[: self.token], self.key, self.value):
+            state, _ = linear_attention_step(state, *(x[None, None] for x in token))
+        return tuple(x[0, 0] for x in state)
+
+    @property
+    def output(self):
+        return causal_linear_attention(self.query, self.key, self.value)[self.token - 1]
