@@ -663,7 +663,7 @@ def test_many_layers_are_a_slider(show):
 
 def test_tokens_are_text_and_nothing_else(show):
     page = show(HeadsLab(four, ["<b>x</b>", " cat", "\n", ""]))
-    assert page.locator(".tl-chip > span").all_inner_texts() == ["<b>x</b>", "␣cat", "↵", "∅"]
+    assert page.locator(".tl-token").all_inner_texts() == ["<b>x</b>", "␣cat", "↵", "∅"]
 
 
 @pytest.mark.parametrize("theme", ["light", "dark"])

@@ -210,16 +210,19 @@ function sheet(queries, keys, names, choose) {
   return { node: whole, draw: map.draw, show };
 }
 
-// A token with the weight it gets.
+// A token with the weight it gets. The shade lies inside: a browser restyles a span in a third of the time of a button.
 function chip(tag, token) {
-  const weight = h("small", {});
-  const node = h(tag, { class: "tl-chip" }, h("span", {}, legible(token)), weight);
-  let level = null;
+  const weight = new Text(), text = legible(token);
+  const shade = h("span", { class: "tl-shade" }, h("span", { class: text.length > 6 ? "tl-token tl-long" : "tl-token" }, text), h("small", {}, weight));
+  let shown = {};
   const show = (value) => {
-    if (levelOf(value) !== level) Object.assign(node.style, TINTS[level = levelOf(value)]);
-    say(weight, value >= 0.005 ? value.toFixed(2) : " ");
+    const next = { ...TINTS[levelOf(value)], data: value >= 0.005 ? value.toFixed(2) : " " };
+    if (next.background !== shown.background) shade.style.backgroundColor = next.background;
+    if (next.color !== shown.color) shade.style.color = next.color;
+    if (next.data !== shown.data) weight.data = next.data;
+    shown = next;
   };
-  return { node, show };
+  return { node: h(tag, { class: "tl-chip" }, shade), show };
 }
 
 function render({ model, el }) {
