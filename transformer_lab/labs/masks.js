@@ -78,8 +78,8 @@ function compute(state) {
   const vectors = state.given ?? { query: made(queries, "query", D_HEAD), key: made(keys, "key", D_HEAD), value: made(keys, "value", D_VALUE) };
   const named = { ...state, queries, keys }, mask = maskOf(named);
   const all = { ...vectors, mask, realQueries: queries.map((token) => token !== PAD) };
-  const right = attend({ ...all, mistake: "none" });
-  return { ...attend({ ...all, mistake: state.mistake }), mask, base: presetMask(named), right };
+  const right = attend({ ...all, mistake: "none" }), shown = state.mistake === "none" ? right : attend({ ...all, mistake: state.mistake });
+  return { ...shown, mask, base: presetMask(named), right };
 }
 
 const quoted = (token) => `“${token}”`;
@@ -190,38 +190,35 @@ function damageInWords({ queries, given }, { mask, weights, sums, sees }, mistak
 let grids = 0;
 
 // One stage as a table: a row for each query, a column for each key or feature. Elements are made when the names change, and
-// changed in place otherwise.
+// changed in place otherwise. A row is a grid of its own: a cell that changes lays out its row, and not the table.
 function stage(name, title) {
   const formula = h("span", { class: "tl-note" });
   const matrix = h("div", { class: "tl-matrix", role: "grid" });
   const node = h("div", { class: "tl-step", "data-stage": name }, h("p", { class: "tl-step-head" }, h("strong", {}, title), " ", formula), matrix);
   const id = `tl-cells-${Date.now().toString(36)}-${grids++}`;
-  let rows = [], columns = [], cells = [], looks = [], sums = [], empties = [], rowNames = [], columnNames = [], made = null;
-  const place = (row, column) => `grid-area: ${row} / ${column}`;
-  const bar = h("div", { class: "tl-row-mark", "aria-hidden": "true" });
+  let rows = [], columns = [], cells = [], looks = [], sums = [], lines = [], columnNames = [], made = null;
+  const place = (column) => `grid-column: ${column + 2}`;
 
   function make(newRows, newColumns, summed) {
     const key = JSON.stringify([newRows, newColumns, summed]);
     if (key === made) return;
     made = key;
     [rows, columns] = [newRows, newColumns];
-    columnNames = columns.map((text, j) => h("span", { class: "tl-key-name", "aria-hidden": "true", style: place(1, j + 2) }, h("span", {}, text)));
-    rowNames = rows.map((text, i) => h("span", { class: "tl-query-name", role: "rowheader", style: place(i + 2, 1), title: text }, text));
-    cells = rows.map((_, i) => columns.map((_, j) => h("span", { class: "tl-square", role: "gridcell", id: `${id}-${i}-${j}`, style: place(i + 2, j + 2), "data-at": `${i} ${j}` })));
+    columnNames = [...columns, ...(summed ? ["sum"] : [])].map((text, j) => h("span", { class: "tl-key-name", style: place(j) }, h("span", {}, text)));
+    cells = rows.map((_, i) => columns.map((_, j) => h("span", { class: "tl-square", role: "gridcell", id: `${id}-${i}-${j}`, style: place(j), "data-at": `${i} ${j}` })));
     looks = rows.map(() => []);
-    sums = summed ? rows.map((_, i) => h("span", { class: "tl-sum", role: "gridcell", style: place(i + 2, columns.length + 2) })) : [];
-    empties = summed ? rows.map((_, i) => h("span", { class: "tl-empty", "aria-hidden": "true", style: `grid-area: ${i + 2} / 2 / auto / span ${columns.length}` }, columns.length > 2 ? "sees nothing" : "none")) : [];
-    const head = summed ? [h("span", { class: "tl-key-name", "aria-hidden": "true", style: place(1, columns.length + 2) }, h("span", {}, "sum"))] : [];
-    matrix.style.setProperty("--columns", columns.length + (summed ? 1 : 0));
-    matrix.replaceChildren(...columnNames, ...head,
-      ...rows.map((_, i) => h("div", { class: "tl-matrix-row", role: "row" }, rowNames[i], ...cells[i], ...(summed ? [sums[i], empties[i]] : []))), bar);
+    sums = summed ? rows.map(() => h("span", { class: "tl-sum", role: "gridcell", style: place(columns.length) })) : [];
+    const nothing = () => h("span", { class: "tl-empty", "aria-hidden": "true" }, columns.length > 2 ? "sees nothing" : "none");
+    lines = rows.map((text, i) => h("div", { class: "tl-matrix-row", role: "row" }, h("span", { class: "tl-query-name", role: "rowheader", title: text }, text),
+      ...cells[i], ...(summed ? [sums[i], nothing()] : [])));
+    matrix.style.setProperty("--columns", columnNames.length);
+    matrix.replaceChildren(h("div", { class: "tl-matrix-row tl-matrix-head", "aria-hidden": "true" }, columnNames), ...lines);
   }
 
   // `cell(i, j)` gives {text, shade, hidden, alarm}.
   function draw(cell, picked, sumOf = null, emptyAt = () => false) {
     rows.forEach((_, i) => {
-      rowNames[i].classList.toggle("tl-picked", i === picked[0]);
-      rowNames[i].classList.toggle("tl-alarm", emptyAt(i));
+      set(lines[i], { class: `tl-matrix-row${i === picked[0] ? " tl-picked" : ""}${emptyAt(i) ? " tl-blind" : ""}` });
       columns.forEach((_, j) => {
         const { text, shade: colours, hidden, alarm } = cell(i, j);
         const wear = `tl-square${hidden ? " tl-hidden" : ""}${alarm ? " tl-leak" : ""}${i === picked[0] && j === picked[1] ? " tl-picked" : ""}`;
@@ -230,18 +227,15 @@ function stage(name, title) {
         if (looks[i][j] === look) return;
         looks[i][j] = look;
         say(square, text);
-        square.className = wear;
-        square.style.cssText = `${place(i + 2, j + 2)}; --shade: ${colours?.background ?? "transparent"}${colours ? `; color: ${colours.color}` : ""}`;
-        set(square, { "aria-label": `${rows[i]}, ${columns[j]}: ${hidden ? "hidden, " : ""}${text || "0"}` });
+        set(square, { class: wear, style: `${place(j)}${colours ? `; background-color: ${colours.background}; color: ${colours.color}` : ""}`,
+          "aria-label": `${rows[i]}, ${columns[j]}: ${hidden ? "hidden, " : ""}${text || "0"}` });
       });
       if (sumOf) {
         say(sums[i], twoPlaces(sumOf(i)));
         sums[i].classList.toggle("tl-alarm", Math.abs(sumOf(i) - 1) >= LEAST);
-        empties[i].hidden = !emptyAt(i);
       }
     });
     columnNames.forEach((column, j) => column.classList.toggle("tl-picked", j === picked[1]));
-    bar.style.gridArea = `${picked[0] + 2} / 1 / auto / -1`;
   }
   return { node, matrix, make, draw, formula, idOf: (i, j) => `${id}-${i}-${j}` };
 }
@@ -450,17 +444,12 @@ function render({ model, el }) {
         bar.strip.replaceChildren(...bar.segments);
       }
       keys.forEach((key, j) => {
-        const segment = bar.segments[j], weight = weights[i][j], { background, color } = shade(BLUES, weight);
-        const wear = `tl-portion${now.mask[i][j] ? "" : " tl-leak"}`;
-        if (segment.className !== wear) segment.className = wear;
-        segment.hidden = weight < 0.001;
-        say(segment, weight > 0.085 ? key : "");
-        Object.assign(segment.style, { flexGrow: weight, background, color });
+        const weight = weights[i][j], { background, color } = shade(BLUES, weight);
+        set(bar.segments[j], { class: `tl-portion${now.mask[i][j] ? "" : " tl-leak"}`, hidden: weight < 0.001, style: `flex-grow: ${weight}; background: ${background}; color: ${color}` });
+        say(bar.segments[j], weight > 0.085 ? key : "");
       });
       const rest = bar.segments.at(-1), lost = 1 - sums[i];
-      rest.className = "tl-portion tl-lost";
-      rest.hidden = lost < LEAST;
-      rest.style.flexGrow = lost;
+      set(rest, { class: "tl-portion tl-lost", hidden: lost < LEAST, style: `flex-grow: ${lost}` });
       say(rest, lost > 0.999 ? "nothing" : lost > 0.12 ? `${twoPlaces(lost)} lost` : "");
       const more = output && output[i].length > MOST_OUTPUT ? ", …" : "";
       say(bar.result, output ? `= (${output[i].slice(0, MOST_OUTPUT).map(twoPlaces).join(", ")}${more})` : "");
