@@ -340,7 +340,7 @@ def activation_bytes(shape, seq, batch=1, bytes_per_value=4, *, tgt_len=None):
     D                                 what the heads take home, input of the output projection
     n_heads                           logarithm of each row's sum, at least 4 bytes each
     D, and F, with GELU 2·F           input of the feed-forward layer; its features (and before GELU)
-    2·(D + 2)                         input of each norm, with its mean and deviation
+    2·(D + 2)                         input of each norm, its mean, one over its deviation
     ================================  =============================================================
 
     With GELU, as in ``"bert"`` and ``"gpt2"``, and ``F = 4·D`` this is ``16·D + n_heads + 4``; ``"transformer"`` has
@@ -359,7 +359,7 @@ def activation_bytes(shape, seq, batch=1, bytes_per_value=4, *, tgt_len=None):
     Returns
     -------
     int
-        Exactly what PyTorch keeps on a CPU; on a GPU, half precision keeps 4 bytes for mean and deviation as well. The
+        Exactly what PyTorch keeps on a CPU; on a GPU, half precision keeps 4 bytes for the norms' two numbers as well. The
         token numbers themselves, 8 bytes each, are not in it, nor is what the loss keeps: :func:`memory_breakdown`.
 
     Raises
@@ -461,7 +461,7 @@ def memory_breakdown(shape, seq, batch=1, bytes_per_value=4, *, tgt_len=None):
     -------
     dict of str to int
         ``"weights"``, ``"gradients"``, ``"optimizer state"``, ``"activations"``, and with a head
-        ``"log-probabilities"``: what the cross-entropy keeps, one value for each token and word of the vocabulary.
+        ``"log-probabilities"``: what the cross-entropy keeps, one value for each place and token of the vocabulary.
 
     Raises
     ------
