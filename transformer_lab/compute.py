@@ -359,8 +359,8 @@ def activation_bytes(shape, seq, batch=1, bytes_per_value=4, *, tgt_len=None):
     Returns
     -------
     int
-        Exactly what PyTorch keeps on a CPU; on a GPU, half precision keeps 4 bytes for the norms' two numbers as well. The
-        token numbers themselves, 8 bytes each, are not in it, nor is what the loss keeps: :func:`memory_breakdown`.
+        Exactly what PyTorch keeps on a CPU; on a GPU, half precision keeps 4 bytes for the norms' two numbers as well.
+        The token numbers themselves, 8 bytes each, are not in it, nor is what the loss keeps: :func:`memory_breakdown`.
 
     Raises
     ------
