@@ -14,20 +14,23 @@ import pytest
 import transformer_lab as tl
 
 FOLDER = Path(tl.__file__).parent
-DRAWING = {"labs", "plots"}
+MODULES = {"labs", "measure", "plots"}  # public as modules, and loaded when first used
 HEAVY = ["matplotlib", "anywidget", "ipywidgets", "traitlets", "IPython"]
 
 
 def public():
     """Every public function and class, named as it is called."""
-    things = {name: getattr(tl, name) for name in tl.__all__ if name not in DRAWING and not name.isupper()}
+    things = {name: getattr(tl, name) for name in tl.__all__ if name not in MODULES and not name.isupper()}
     things |= {f"labs.{name}": getattr(tl.labs, name) for name in tl.labs.__all__}
-    things |= {f"plots.{name}": function for name, function in vars(tl.plots).items() if _is_own(function, tl.plots)}
+    for module in (tl.measure, tl.plots):
+        label = module.__name__.split(".")[-1]
+        things |= {f"{label}.{name}": thing for name, thing in vars(module).items() if _is_own(thing, module)}
     return [pytest.param(thing, id=name) for name, thing in things.items()]
 
 
 def _is_own(thing, module):
-    return inspect.isfunction(thing) and thing.__module__ == module.__name__ and not thing.__name__.startswith("_")
+    own = getattr(thing, "__module__", "") == module.__name__ and callable(thing)
+    return own and not thing.__name__.startswith("_")
 
 
 def run_python(code):
@@ -42,7 +45,7 @@ def test_the_import_loads_neither_matplotlib_nor_widgets():
 def test_labs_and_plots_load_when_they_are_used():
     code = "import transformer_lab as tl; print(tl.labs.StridesLab.__name__, 'matplotlib' in __import__('sys').modules)"
     assert run_python(code) == "StridesLab False\n"
-    assert tl.plots.__name__ == "transformer_lab.plots"
+    assert tl.plots.__name__ == "transformer_lab.plots" and tl.measure.__name__ == "transformer_lab.measure"
     with pytest.raises(AttributeError, match=r"^module 'transformer_lab' has no attribute 'nonsense'$"):
         _ = tl.nonsense
 
@@ -53,7 +56,7 @@ def test_all_holds_every_public_name_in_order():
         for name, thing in vars(tl).items()
         if not name.startswith("_") and getattr(thing, "__module__", "").startswith(tl.__name__)
     }
-    assert set(tl.__all__) == defined | DRAWING == set(dir(tl))
+    assert set(tl.__all__) == defined | MODULES == set(dir(tl))
     for module in (tl, tl.labs):
         # Constants, then classes, then functions, as ruff orders them.
         assert list(module.__all__) == sorted(
@@ -65,7 +68,7 @@ def test_all_holds_every_public_name_in_order():
 def test_no_name_hides_a_module():
     modules = {module.name for module in pkgutil.iter_modules(tl.__path__)}
     # ``device`` is the one exception, and wanted: ``tl.device()`` reads right, and its module holds nothing else.
-    assert modules & set(tl.__all__) - DRAWING == {"device"}
+    assert modules & set(tl.__all__) - MODULES == {"device"}
     names = {name for name, thing in vars(sys.modules["transformer_lab.device"]).items() if inspect.isfunction(thing)}
     assert names == {"device"}
 
@@ -92,7 +95,7 @@ def test_docstrings_say_everything(thing):
 @pytest.mark.parametrize("file", sorted(FOLDER.rglob("*.py")), ids=lambda file: str(file.relative_to(FOLDER)))
 def test_drawing_imports_the_maths_and_never_the_other_way_round(file):
     folder = file.relative_to(FOLDER).parts
-    if folder[0] in DRAWING or folder[0].removesuffix(".py") in DRAWING:
+    if folder[0] in MODULES or folder[0].removesuffix(".py") in MODULES:
         return
     for node in ast.walk(ast.parse(file.read_text("utf-8"))):
         names = []
@@ -101,7 +104,7 @@ def test_drawing_imports_the_maths_and_never_the_other_way_round(file):
         elif isinstance(node, ast.ImportFrom):
             names = [node.module or "", *(alias.name for alias in node.names)]
         loaded = {part for name in names for part in name.split(".")}
-        assert not loaded & {*DRAWING, *HEAVY}, f"{file.name}, line {node.lineno}"
+        assert not loaded & {*MODULES, *HEAVY}, f"{file.name}, line {node.lineno}"
 
 
 def test_no_module_imports_a_chapter():

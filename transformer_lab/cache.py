@@ -85,6 +85,17 @@ class StateCache:
         How many tokens went in.
     state : (Tensor, Tensor) or None
         As :func:`linear_attention_step` takes it; ``None`` before the first token.
+
+    Examples
+    --------
+    >>> import torch
+    >>> from transformer_lab import LinearAttention
+    >>> attention = LinearAttention(d_model=6, n_heads=3)
+    >>> cache = attention.new_cache()
+    >>> for token in range(3):
+    ...     output = attention.step(torch.zeros(1, 1, 6), cache)
+    >>> [x.shape for x in cache.state], cache.length
+    ([torch.Size([1, 3, 2, 2]), torch.Size([1, 3, 2])], 3)
     """
 
     def __init__(self):

@@ -185,8 +185,10 @@ def linear_attention_step(state, query, key, value, *, feature_map=elu_feature_m
 
     Raises
     ------
-    TypeError, ValueError
-        As :func:`bidirectional_linear_attention`; and if the state does not fit.
+    TypeError
+        As :func:`bidirectional_linear_attention`; and if the state is not a pair of tensors of the right dtype.
+    ValueError
+        As :func:`bidirectional_linear_attention`; and if the state has another shape, or lies on another device.
 
     References
     ----------
