@@ -17,27 +17,20 @@ rounds, ± half the distance between the quartiles. Whoever is many times slower
 fourth round. "forward" runs under no_grad; "+backward" asks for the gradients of the input and of all weights.
 
 Memory. What a call holds at its peak, on top of what was there before: its output (and gradients) included. On a CPU it
-is summed from the allocations that torch.profiler records, in this process: exact, equal in every run, and valid for
-small calls as well, where the resident size of a process moves by more than the call needs. It leaves out what math
-libraries keep for themselves. On CUDA it is torch.cuda.max_memory_allocated.
+is summed from the allocations that torch.profiler records: exact, and valid for small calls as well, where the resident
+size of a process moves by more than the call needs. On CUDA it is torch.cuda.max_memory_allocated.
 """
 
 import argparse
 import copy
-import os
-import platform
-import random
-import statistics
-import time
-from dataclasses import dataclass
-
-os.environ.setdefault("KINETO_LOG_LEVEL", "99")  # the profiler says on stderr whenever it starts and stops
 
 import torch
+from table import DEVICE, aim, begin, end, print_row, ratio
 from torch import nn
 from torch.nn import functional as F
 
 import transformer_lab as tl
+from transformer_lab.measure import compare, peak_bytes
 
 try:
     from x_transformers.x_transformers import Attention as XAttention
@@ -48,8 +41,6 @@ SHAPES = [(1, 128, 256, 4), (8, 512, 512, 8), (1, 4096, 512, 8)]  # batch, seq, 
 QUICK = [(1, 128, 256, 4), (1, 512, 512, 8)]
 MASKS = ["none", "causal", "padding"]
 PEERS = ["torch", "infer", "lean", "x-tr", "plain"]
-TURN = 0.01  # seconds
-DEVICE = tl.device()
 
 
 class Lean(nn.Module):
@@ -164,88 +155,14 @@ def check_agreement(calls, shape, mask):
             torch.testing.assert_close(theirs, ours, rtol=1e-3, atol=1e-4, msg=lambda text, n=name: f"{n}: {text}")
 
 
-def synchronize():
-    if DEVICE.type != "cpu":
-        getattr(torch, DEVICE.type).synchronize()
-
-
-def seconds_of(call, times):
-    clock = time.process_time if DEVICE.type == "cpu" else time.perf_counter
-    synchronize()
-    start = clock()
-    for _ in range(times):
-        call()
-    synchronize()
-    return (clock() - start) / times
-
-
-@dataclass
-class Timing:
-    seconds: float
-    ratios: dict  # name -> other / ours, one for each round
-
-    def median(self, name):
-        return statistics.median(self.ratios[name])
-
-    def spread(self, name):
-        low, _, high = statistics.quantiles(self.ratios[name], n=4)
-        return (high - low) / 2
-
-
-def compare(calls, budget):
-    """Time all calls in turn, for about ``budget`` seconds; the first is ours."""
-    ours = next(iter(calls))
-    once = {name: seconds_of(call, 1) for name, call in calls.items()}
-    times = {name: max(1, round(TURN / once[name])) for name in calls}
-    every = {name: min(4, max(1, int(once[name] / once[ours] / 2))) for name in calls}
-    measured, ratios = [], {name: [] for name in calls if name != ours}
-    end, i = time.perf_counter() + budget, 0
-    while time.perf_counter() < end or min(map(len, ratios.values())) < 3:
-        turns = [name for name in calls if i % every[name] == 0]
-        random.shuffle(turns)
-        seconds = {name: seconds_of(calls[name], times[name]) for name in turns}
-        measured.append(seconds[ours])
-        for name in turns:
-            if name != ours:
-                ratios[name].append(seconds[name] / seconds[ours])
-        i += 1
-    return Timing(statistics.median(measured), ratios)
-
-
-def peak_memory(call):
-    """Bytes that the call holds at its peak, on top of those held before; None where the device cannot tell."""
-    if DEVICE.type == "cuda":
-        synchronize()
-        before = torch.cuda.memory_allocated()
-        torch.cuda.reset_peak_memory_stats()
-        call()
-        synchronize()
-        return torch.cuda.max_memory_allocated() - before
-    if DEVICE.type != "cpu":
-        return None
-    with torch.profiler.profile(activities=[torch.profiler.ProfilerActivity.CPU], profile_memory=True) as profile:
-        result = call()
-    del result
-    events = (event for event in profile.profiler.kineto_results.events() if event.name() == "[memory]")
-    held = peak = 0
-    for event in sorted(events, key=lambda event: event.start_ns()):
-        held += event.nbytes()  # negative where memory is given back
-        peak = max(peak, held)
-    return peak
-
-
-def print_row(labels, kind, own, cells):
-    print(f"{labels:<28}{kind:<8}{own:>10} " + "".join(f"{cell:>14}" for cell in cells).rstrip(), flush=True)
-
-
 def attention_row(shape, mask, backward, budget):
     functions, parameters = contestants(shape, mask)
     calls = passes(functions, parameters, shape, backward, mask)
     check_agreement(calls, shape, mask)
-    memory = {name: peak_memory(call) for name, call in calls.items()}
+    memory = {name: peak_bytes(call) for name, call in calls.items()}
     timing = compare(calls, budget)
     run = "+backward" if backward else "forward"
-    cells = [f"{timing.median(name):.2f} ±{timing.spread(name):.2f}" if name in calls else "–" for name in PEERS]
+    cells = [ratio(timing, name) for name in PEERS]
     label = "(" + ",".join(map(str, shape)) + ")"
     print_row(f"{label:<17}{mask}", "time", f"{timing.seconds * 1e3:.2f} ms", cells)
     if memory["ours"] is None:
@@ -263,8 +180,7 @@ def extra_row(label, calls, budget):
             torch.testing.assert_close(call(), calls[names[0]](), rtol=1e-3, atol=1e-4)
         timing = compare(calls, budget)
     for name in names[1:]:
-        ratio = f"{timing.median(name):.2f} ±{timing.spread(name):.2f}"
-        print(f"{label:<36}{name + ' / ' + names[0]:<58}{ratio:>14}", flush=True)
+        print(f"{label:<36}{name + ' / ' + names[0]:<58}{ratio(timing, name):>14}", flush=True)
     return timing
 
 
@@ -300,10 +216,6 @@ def extras(quick, budget):
     extra_row(f"{max_len} tokens, 2 layers, d_model 256", calls, budget)
 
 
-def aim(text, found, met):
-    print(f"{text:<74}{found:>30}   {'met' if met else 'missed'}")
-
-
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--quick", action="store_true", help="small shapes and few rounds: shows that it runs")
@@ -311,13 +223,7 @@ def main():
     options = parser.parse_args()
     quick = options.quick
     budget = 0.3 if quick else 12
-    torch.set_num_threads(1)
-    torch.manual_seed(0)
-    random.seed(0)
-    start = time.perf_counter()
-    where = torch.cuda.get_device_name() if DEVICE.type == "cuda" else f"{DEVICE.type}, {platform.machine()}, 1 thread"
-    load = f", load average {os.getloadavg()[0]:.1f} of {os.cpu_count()} cores" if hasattr(os, "getloadavg") else ""
-    print(f"torch {torch.__version__}, float32, {where}{load}")
+    start = begin()
     if not XAttention:
         print("x-tr is left out: pip install -e .[bench] brings it.")
     print_row("(batch,seq,d_model,heads)", "", "ours", [f"{name}/ours" for name in PEERS])
@@ -341,8 +247,7 @@ def main():
     aim("seq 4096, causal: 4 times faster than plain", f"{timing.median('plain'):.1f}", timing.median("plain") >= 4)
     if shares:
         aim("seq 4096, causal: a twentieth of plain's memory", f"1/{shares['plain']:.0f}", shares["plain"] >= 20)
-    load = f", load average now {os.getloadavg()[0]:.1f}" if hasattr(os, "getloadavg") else ""
-    print(f"{time.perf_counter() - start:.0f} s{load}")
+    end(start)
 
 
 if __name__ == "__main__":

@@ -93,6 +93,81 @@ def test_steps_of_a_decoder_are_the_causal_decoder(chunks, norm_first):
     agree(steps, layer(x, memory, memory_mask=mask, is_causal=True))
 
 
+# The state of linear attention.
+
+
+def linear(dtype=torch.float32, **options):
+    torch.manual_seed(0)
+    return ready(tl.LinearAttention(12, 3, **options), dtype).eval()
+
+
+@pytest.mark.parametrize("dtype", list(TOLERANCE))
+@pytest.mark.parametrize("chunks", CHUNKS)
+@pytest.mark.parametrize("lead", [(), (2,), (2, 1)])
+def test_steps_are_causal_linear_attention_over_all(chunks, lead, dtype):
+    attention = linear(dtype, chunk_size=2)
+    x = normal(*lead, 7, 12, seed=1, dtype=dtype)
+    cache = attention.new_cache()
+    assert type(cache) is tl.StateCache and cache.length == 0 and cache.state is None
+    steps = torch.cat([attention.step(new, cache) for new in x.split(chunks, dim=-2)], dim=-2)
+    agree(steps, attention(x, is_causal=True))
+    assert cache.length == 7
+    assert [x.shape for x in cache.state] == [(*lead, 3, 4, 4), (*lead, 3, 4)]
+
+
+@pytest.mark.parametrize("chunks", CHUNKS)
+def test_steps_take_any_feature_map(chunks):
+    attention = linear(feature_map=lambda x: torch.cat((x.relu(), (-x).relu()), -1), chunk_size=3)
+    x, cache = normal(2, 7, 12, seed=1), attention.new_cache()
+    steps = torch.cat([attention.step(new, cache) for new in x.split(chunks, dim=-2)], dim=-2)
+    agree(steps, attention(x, is_causal=True))
+    assert [x.shape for x in cache.state] == [(2, 3, 8, 4), (2, 3, 8)]
+
+
+@pytest.mark.parametrize("chunks", CHUNKS)
+def test_steps_of_an_encoder_with_both_kinds_of_attention(chunks):
+    torch.manual_seed(0)
+    encoder = ready(tl.Encoder(12, 3, 2, 24))
+    encoder.layers[1].self_attention = linear()
+    x = normal(2, 7, 12, seed=1)
+    caches = [layer.self_attention.new_cache() for layer in encoder.layers]
+    assert [type(cache) for cache in caches] == [tl.KeyValueCache, tl.StateCache]
+    steps = torch.cat([encoder.step(new, caches) for new in x.split(chunks, dim=-2)], dim=-2)
+    agree(steps, encoder(x, is_causal=True))
+
+
+def test_the_state_never_grows_and_what_was_kept_stays():
+    attention, cache, kept = linear(), tl.StateCache(), []
+    x = normal(2, 30, 12, seed=1).detach()
+    for token in x.split(1, dim=-2):
+        attention.step(token, cache)
+        kept.append((cache.state, [number.clone() for number in cache.state]))
+    assert cache.length == 30
+    for state, copies in kept:  # the states before are as they were
+        assert all(torch.equal(*pair) for pair in zip(state, copies))
+        assert all(number.untyped_storage().nbytes() == number.nbytes for number in state)
+
+
+def test_the_state_carries_no_gradient():
+    attention, cache = linear(), tl.StateCache()
+    for new in normal(2, 5, 12, seed=1).split([3, 1, 1], dim=-2):
+        assert attention.step(new, cache).requires_grad
+        assert not any(number.requires_grad for number in cache.state)
+
+
+@pytest.mark.parametrize("new", [1, 2])
+def test_a_state_of_other_sequences_is_refused(new):
+    attention, cache = tl.LinearAttention(12, 3), tl.StateCache()
+    double = tl.LinearAttention(12, 3).double()
+    attention.step(torch.zeros(2, 2, 12), cache)
+    text = "state's S must have shape ({}, 3, 4, 4), got (2, 3, 4, 4)"
+    says(lambda: attention.step(torch.zeros(1, new, 12), cache), ValueError, text.format(1))
+    says(lambda: attention.step(torch.zeros(3, new, 12), cache), ValueError, text.format(3))
+    text = "state's S must be torch.float64, got torch.float32"
+    says(lambda: double.step(torch.zeros(2, new, 12).double(), cache), TypeError, text)
+    assert cache.length == 2  # a refusal changes nothing
+
+
 # Every error, word for word.
 
 

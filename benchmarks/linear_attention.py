@@ -1,0 +1,286 @@
+"""Does linear attention take linear time and memory, and is ours as fast as it can be written in PyTorch?
+
+    python benchmarks/linear_attention.py [--quick]
+
+Side by side in one run: batch 1, 8 heads of 64 features, lengths from 256 to 65,536. Causal:
+
+    ours      tl.causal_linear_attention
+    fused     F.scaled_dot_product_attention(is_causal=True)
+    plain     softmax(q kᵀ with the later keys at -∞) v written out
+    cumsum    linear attention by its definition: the prefix sums of all tokens as one tensor, (length, 64, 64) a head
+    steps     tl.linear_attention_step for every token
+    fla       flash-linear-attention's reference in plain PyTorch: chunks of 64, all states at once, normalized
+    kernel    flash-linear-attention's Triton kernel, on a GPU, where it imports
+
+And without causality tl.bidirectional_linear_attention beside fused and plain. All linear ones use the same features,
+elu(x) + 1, and are checked to agree before anything is timed, and so are the two of softmax.
+
+Time. On a CPU that of the processor, for one thread: waiting for a core that others use does not count. All take turns
+in shuffled order, each turn lasts about 10 ms or one call; what is printed is the median of other/ours within the
+rounds, ± half the distance between the quartiles. Whoever is many times slower than ours takes part in every second to
+fourth round. "forward" runs under no_grad; "+backward" asks for the gradients of query, key and value.
+
+Memory. What a call holds at its peak, on top of what was there before: its output (and gradients) included. On a CPU it
+is summed from the allocations that torch.profiler records: exact, and valid for small calls as well, where the resident
+size of a process moves by more than the call needs. On CUDA it is torch.cuda.max_memory_allocated.
+A dash: too slow, or too large, to wait for.
+"""
+
+import argparse
+import importlib.util
+import math
+from pathlib import Path
+
+import torch
+from table import DEVICE, aim, begin, end, print_row, ratio
+from torch.nn import functional as F
+
+import transformer_lab as tl
+from transformer_lab.measure import compare, peak_bytes, slope
+
+LENGTHS = [256, 1024, 2048, 4096, 16384, 65536]
+QUICK = [256, 512]
+HEADS, D_HEAD = 8, 64
+# The longest sequence that each is asked for, forward and with backward.
+LIMITS = {
+    "fused": (16384, 4096),
+    "plain": (4096, 2048),
+    "cumsum": (2048, 1024),
+    "steps": (4096, 1024),
+}
+WIDTH = 12
+
+
+def reference():
+    """The reference of flash-linear-attention, from its file: the package around it needs Triton."""
+    package = importlib.util.find_spec("fla")
+    if package is None:
+        return None
+    (folder, *_) = package.submodule_search_locations
+    file = Path(folder, "ops", "linear_attn", "naive.py")
+    spec = importlib.util.spec_from_file_location("fla_naive", file)
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module.naive_chunk_linear_attn
+
+
+def kernel():
+    """The kernel of flash-linear-attention, where there is a GPU for it."""
+    if DEVICE.type != "cuda":
+        return None
+    try:
+        from fla.ops.linear_attn import chunk_linear_attn
+    except ImportError:
+        return None
+    return chunk_linear_attn
+
+
+FLA, KERNEL = reference(), kernel()
+# They have the tokens before the heads, and get their tensors so.
+TOKENS_FIRST = {"fla", "kernel"}
+SOFTMAX = {"fused", "plain"}
+# Whoever fills and frees much memory slows the next turn; they take turns among themselves, and with ours.
+HEAVY = {"plain", "cumsum", "steps"}
+PEERS = ["fused", "plain", "cumsum", "steps", *(["fla"] if FLA else []), *(["kernel"] if KERNEL else [])]
+
+
+def plain(query, key, value, hidden=None):
+    scores = query @ key.mT * query.shape[-1] ** -0.5
+    if hidden is not None:
+        scores = scores.masked_fill(hidden, -torch.inf)
+    return scores.softmax(-1) @ value
+
+
+def cumsum(query, key, value):
+    q, k = tl.elu_feature_map(query), tl.elu_feature_map(key)
+    S = (k.unsqueeze(-1) * value.unsqueeze(-2)).cumsum(-3)
+    return (q.unsqueeze(-2) @ S).squeeze(-2) / (q * k.cumsum(-2)).sum(-1, keepdim=True)
+
+
+def steps(query, key, value):
+    state = tl.initial_state(1, HEADS, D_HEAD, D_HEAD, device=DEVICE)
+    outputs = []
+    for tokens in zip(*(x.unbind(-2) for x in (query, key, value))):
+        state, output = tl.linear_attention_step(state, *tokens)
+        outputs.append(output)
+    return torch.stack(outputs, -2)
+
+
+def features_first(function, **options):
+    """``function`` of queries and keys that went through the feature map."""
+    return lambda q, k, v: function(tl.elu_feature_map(q), tl.elu_feature_map(k), v, **options)
+
+
+def forms(length, is_causal):
+    """Functions of query, key and value, by name; ours is the first."""
+    if not is_causal:
+        return {
+            "ours": tl.bidirectional_linear_attention,
+            "fused": F.scaled_dot_product_attention,
+            "plain": plain,
+        }
+    functions = {
+        "ours": tl.causal_linear_attention,
+        "fused": lambda *x: F.scaled_dot_product_attention(*x, is_causal=True),
+        "cumsum": cumsum,
+        "steps": steps,
+    }
+    if length <= max(LIMITS["plain"]):
+        hidden = torch.ones(length, length, dtype=torch.bool, device=DEVICE).triu(1)
+        functions["plain"] = lambda *x: plain(*x, hidden)
+    if FLA:
+        functions["fla"] = features_first(FLA, normalize=True)
+    if KERNEL:
+        call = features_first(KERNEL, normalize=True)
+        functions["kernel"] = lambda *x: call(*x)[0]
+    return functions
+
+
+def passes(length, is_causal, backward):
+    """Every form as a call without arguments. It returns the output, and with ``backward`` the gradients."""
+    query, key, value, upstream = (torch.randn(1, HEADS, length, D_HEAD).to(DEVICE) for _ in range(4))
+
+    def call(name, function):
+        tensors = [query, key, value, upstream]
+        if name in TOKENS_FIRST:
+            tensors = [x.transpose(1, 2).contiguous() for x in tensors]
+        *inputs, weights = (x.detach().clone() for x in tensors)
+        for x in inputs:
+            x.requires_grad_(backward)
+
+        def forward():
+            with torch.no_grad():
+                return (function(*inputs),)
+
+        def both():
+            output = function(*inputs)
+            return output, *torch.autograd.grad(output, inputs, weights)
+
+        return both if backward else forward
+
+    everyone = forms(length, is_causal).items()
+    most = {name: limits[backward] for name, limits in LIMITS.items()}
+    return {name: call(name, function) for name, function in everyone if length <= most.get(name, math.inf)}
+
+
+def check_agreement(calls):
+    """All linear forms give the same outputs and gradients, and all of softmax, or the program ends."""
+    results = {name: call() for name, call in calls.items()}
+    for name, found in results.items():
+        expected = results["fused" if name in SOFTMAX else "ours"]
+        tolerance = 1e-2 if name == "kernel" else 1e-4  # it multiplies in fewer digits
+        for theirs, ours in zip(found, expected):
+            theirs = theirs.transpose(1, 2) if name in TOKENS_FIRST else theirs
+            torch.testing.assert_close(
+                theirs, ours, rtol=tolerance, atol=tolerance, msg=lambda text, n=name: f"{n}: {text}"
+            )
+
+
+def row(length, is_causal, backward, budget):
+    """Measure and print one length; return the seconds and the bytes of each form, and what was compared."""
+    calls = passes(length, is_causal, backward)
+    if length <= 1024:
+        check_agreement(calls)
+    memory = {name: peak_bytes(call) for name, call in calls.items()}
+    timing = compare({name: call for name, call in calls.items() if name not in HEAVY}, budget)
+    if HEAVY & calls.keys():
+        others = compare({name: call for name, call in calls.items() if name in {"ours", *HEAVY}}, budget / 2)
+        timing.ratios |= others.ratios
+    seconds = {"ours": timing.seconds} | {name: timing.seconds * timing.median(name) for name in timing.ratios}
+    label = f"{length:>6} {'causal' if is_causal else 'both ways'}"
+    peers = [name if name in calls else "" for name in PEERS]
+    print_row(label, "time", f"{timing.seconds * 1e3:.2f} ms", [ratio(timing, name) for name in peers], WIDTH)
+    if memory["ours"] is not None:
+        cells = [f"{memory[name] / memory['ours']:.2f}      " if name in memory else "–" for name in peers]
+        run = "+backward" if backward else "forward"
+        print_row(f"{'':<7}{run}", "memory", f"{memory['ours'] / 1e6:.2f} MB", cells, WIDTH)
+    return seconds, memory, timing
+
+
+def per_token(lengths, is_causal, backward, budget):
+    """Our time per token at each length, over that at the first: all lengths in turn."""
+    calls = {length: passes(length, is_causal, backward)["ours"] for length in lengths}
+    timing = compare(calls, budget)
+    return {length: timing.median(length) * lengths[0] / length for length in lengths[1:]}
+
+
+def print_slopes(rows, backward):
+    """The slopes of time and memory from 1024 tokens on, of everyone who was measured three times or more."""
+    run = "+backward" if backward else "forward"
+    for is_causal in (True, False):
+        for kind, which in (("time", 0), ("memory", 1)):
+            cells = []
+            for name in ("ours", *PEERS):
+                numbers = {
+                    length: row[which][name]
+                    for (length, *how), row in rows.items()
+                    if how == [is_causal, backward] and length >= 1024 and row[which].get(name)
+                }
+                cells.append(f"{slope(list(numbers), list(numbers.values())):.2f}      " if len(numbers) > 2 else "–")
+            label = f"{run}, {'causal' if is_causal else 'both ways'}"
+            print_row(label, kind, cells[0].strip(), cells[1:], WIDTH)
+
+
+def aims(rows, flat):
+    def faster(length, is_causal):
+        return rows[length, is_causal, False][2].median("fused")
+
+    found = 1 / faster(256, True)
+    aim("causal, 256 tokens: at most 1.8 times as long as fused softmax", f"{found:.2f}", found <= 1.8)
+    for length, is_causal, least in ((2048, True, 2), (16384, True, 12), (4096, False, 10)):
+        found, kind = faster(length, is_causal), "causal" if is_causal else "both ways"
+        aim(f"{kind}, {length} tokens: {least} times faster than fused softmax", f"{found:.1f}", found >= least)
+    worst = max(flat.values(), key=lambda share: abs(share - 1))
+    aim("causal, forward: time per token within 10 % from 1024 tokens to 65536", f"{worst:.2f}", abs(worst - 1) <= 0.1)
+    causal = {how: row for how, row in rows.items() if how[0] >= 1024 and how[1]}
+    least, name, length, backward = min(
+        (timing.median(name), name, length, backward)
+        for (length, _, backward), (_, _, timing) in causal.items()
+        for name in timing.ratios.keys() - {*SOFTMAX, "kernel"}
+    )
+    found = f"{least:.2f} ({name}, {length}{', +backward' if backward else ''})"
+    aim("causal: no slower than others in PyTorch from 1024 tokens on", found, least >= 1)
+    if all(memory["ours"] for _, memory, _ in causal.values()):
+        tensors = max(
+            memory["ours"] / (4 * length * HEADS * D_HEAD)
+            for (length, _, backward), (_, memory, _) in causal.items()
+            if not backward
+        )
+        aim("causal, forward: at most 2.5 tensors of (length, heads * 64)", f"{tensors:.2f}", tensors <= 2.5)
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--quick", action="store_true", help="short sequences and few rounds: shows that it runs")
+    quick = parser.parse_args().quick
+    lengths, budget = (QUICK, 0.1) if quick else (LENGTHS, 3)
+    start = begin()
+    if not FLA:
+        print("fla is left out: pip install -e .[bench] brings it.")
+    print_row(f"length, {HEADS} heads of {D_HEAD}", "", "ours", [f"{name}/ours  " for name in PEERS], WIDTH)
+
+    rows = {}
+    for backward in (False, True):
+        for is_causal in (True, False):
+            for length in lengths:
+                rows[length, is_causal, backward] = row(length, is_causal, backward, budget)
+    if quick:
+        end(start)
+        return
+    print()
+    print_row("slope from 1024 tokens on", "", "ours", [f"{name}  " for name in PEERS], WIDTH)
+    for backward in (False, True):
+        print_slopes(rows, backward)
+    print()
+    flat = {}
+    for backward in (False, True):
+        flat[backward] = per_token([1024, 4096, 16384, 65536], True, backward, 4 * budget)
+        found = "   ".join(f"{length}: {share:.2f}" for length, share in flat[backward].items())
+        print(f"time per token, {'+backward' if backward else 'forward'}, causal, as a share of that at 1024   {found}")
+    print()
+    aims(rows, flat[False])
+    end(start)
+
+
+if __name__ == "__main__":
+    main()

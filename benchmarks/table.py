@@ -1,0 +1,47 @@
+"""How the benchmarks of attention print. This one measures nothing: transformer_lab/measure.py does."""
+
+import os
+import platform
+import random
+import time
+
+import torch
+
+import transformer_lab as tl
+
+DEVICE = tl.device()
+
+
+def begin():
+    """One thread, the same numbers and turns in every run; say what is measured, and where."""
+    torch.set_num_threads(1)
+    torch.manual_seed(0)
+    random.seed(0)
+    where = torch.cuda.get_device_name() if DEVICE.type == "cuda" else f"{DEVICE.type}, {platform.machine()}, 1 thread"
+    print(f"torch {torch.__version__}, float32, {where}{_load()}")
+    return time.perf_counter()
+
+
+def end(start):
+    print(f"{time.perf_counter() - start:.0f} s{_load()}")
+
+
+def ratio(comparison, name):
+    """How many times as long as ours, ± half the distance between the quartiles; a dash for whoever took no part."""
+    if name not in comparison.ratios:
+        return "–"
+    median = comparison.median(name)
+    digits = 2 if median < 10 else 1 if median < 100 else 0
+    return f"{median:.{digits}f} ±{comparison.spread(name):.{digits}f}"
+
+
+def print_row(labels, kind, own, cells, width=14):
+    print(f"{labels:<28}{kind:<8}{own:>10} " + "".join(f"{cell:>{width}}" for cell in cells).rstrip(), flush=True)
+
+
+def aim(text, found, met):
+    print(f"{text:<74}{found:>30}   {'met' if met else 'missed'}", flush=True)
+
+
+def _load():
+    return f", load average {os.getloadavg()[0]:.1f} of {os.cpu_count()} cores" if hasattr(os, "getloadavg") else ""

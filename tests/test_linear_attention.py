@@ -1,0 +1,1052 @@
+"""Linear attention against its definition, written with the weights in float64, and against itself in other forms."""
+
+import copy
+import math
+
+import pytest
+import torch
+from agreement import (
+    DEVICE,
+    DTYPES,
+    agree,
+    agree_in_gradient,
+    gradients,
+    normal,
+    quick,
+    ready,
+    says,
+)
+from hypothesis import given
+from hypothesis import strategies as st
+from torch import nn
+from torch.nn import functional as F
+
+import transformer_lab as tl
+
+D_MODEL, N_HEADS = 12, 3
+
+
+def elu_plus_one(x):
+    return F.elu(x) + 1
+
+
+def squared_relu(x):
+    return x.relu().square()
+
+
+def doubled(x):
+    return torch.cat((x.relu(), (-x).relu()), dim=-1)
+
+
+# Ours, and the same in the words of others; the exponential of float16 would overflow its own range at 11.
+MAPS = [(tl.elu_feature_map, elu_plus_one), (torch.exp, torch.exp), (doubled, doubled)]
+
+
+def loop(query, key, value, key_mask=None, is_causal=False, feature_map=elu_plus_one):
+    """Every query by itself: its similarity to each key that it may see, and their weighted mean; differentiable."""
+    lead = torch.broadcast_shapes(query.shape[:-2], key.shape[:-2], value.shape[:-2])
+    query, key, value = (x.to("cpu", torch.float64).expand(*lead, *x.shape[-2:]) for x in (query, key, value))
+    q_len, k_len = query.shape[-2], key.shape[-2]
+    seen = torch.ones(*lead, 1, k_len, dtype=torch.bool)
+    if key_mask is not None:
+        seen = seen & key_mask.cpu()
+    rows = []
+    for *n, i in (
+        torch.cartesian_prod(*(torch.arange(size) for size in (*lead, q_len))).reshape(-1, len(lead) + 1).tolist()
+    ):
+        visible = [j for j in range(k_len) if seen[(*n, 0, j)] and (j <= i or not is_causal)]
+        keys, values = key[tuple(n)][visible], value[tuple(n)][visible]
+        similarity = (feature_map(keys) * feature_map(query[(*n, i)])).sum(-1)
+        total = similarity.sum()
+        rows.append((similarity[:, None] * values).sum(0) / (total if total > 0 else 1))
+    rows = torch.stack(rows) if rows else value.new_zeros(0)
+    return rows.reshape(*lead, q_len, value.shape[-1])
+
+
+def with_weights(query, key, value, is_causal=False, feature_map=elu_plus_one):
+    """The definition once more, for longer sequences: all weights at once, in float64."""
+    query, key, value = (x.double() for x in (query, key, value))
+    similarity = feature_map(query) @ feature_map(key).mT
+    if is_causal:
+        similarity = similarity.tril()
+    return similarity @ value / similarity.sum(-1, keepdim=True)
+
+
+def recurrent(query, key, value, feature_map=tl.elu_feature_map):
+    """Token by token, from the initial state; (batch, heads, seq, features)."""
+    batch, heads, seq, _ = query.shape
+    d_value = value.shape[-1]
+    features = feature_map(query[..., :1, :]).shape[-1]
+    state = tl.initial_state(batch, heads, features, d_value, dtype=query.dtype, device=query.device)
+    outputs = []
+    for i in range(seq):
+        token = query[..., i, :], key[..., i, :], value[..., i, :]
+        state, output = tl.linear_attention_step(state, *token, feature_map=feature_map)
+        outputs.append(output)
+    return torch.stack(outputs, -2) if outputs else value
+
+
+def heads(*lengths, d_head=4, d_value=6, lead=(2, 3), dtype=torch.float32, **options):
+    """Query, key and value, with as many tokens as told."""
+    q_len, k_len = lengths * 2 if len(lengths) == 1 else lengths
+    sizes = (q_len, d_head), (k_len, d_head), (k_len, d_value)
+    return [normal(*lead, *size, seed=seed, dtype=dtype, **options) for seed, size in enumerate(sizes)]
+
+
+@st.composite
+def problems(draw):
+    """Arguments of both forms: any leading axes, sizes from 0, masks that broadcast, every dtype."""
+    lead = draw(st.lists(st.integers(0, 3), max_size=4))
+    is_causal = draw(st.booleans())
+    q_len, k_len, d_head, d_value = (draw(st.integers(0, most)) for most in (5, 7, 4, 3))
+    q_len = k_len if is_causal else q_len
+    dtype = draw(st.sampled_from(DTYPES))
+    contiguous = draw(st.booleans())
+    seed = draw(st.integers(0, 10**6))
+
+    def worn(shape):
+        shape = [draw(st.sampled_from((size, size, 1))) for size in shape]
+        return shape[draw(st.integers(0, len(shape))) if draw(st.booleans()) else 0 :]
+
+    tensors = [
+        normal(*worn(lead), length, features, seed=seed + i, dtype=dtype, contiguous=contiguous)
+        for i, (length, features) in enumerate(((q_len, d_head), (k_len, d_head), (k_len, d_value)))
+    ]
+    key_mask = None
+    if draw(st.booleans()):
+        # A mask must not stretch the leading axes that the tensors have together.
+        shape = [*torch.broadcast_shapes(*(x.shape[:-2] for x in tensors)), 1, k_len]
+        key_mask = (normal(*worn(shape), seed=seed + 3) > -0.2).detach()
+    return *tensors, key_mask, is_causal, draw(st.integers(1, 9)), draw(st.sampled_from(MAPS))
+
+
+# Agreement.
+
+
+@quick
+@given(problem=problems())
+def test_linear_attention_agrees_with_the_definition(problem):
+    query, key, value, key_mask, is_causal, chunk_size, (feature_map, theirs) = problem
+    given_before = [x.detach().clone() for x in (query, key, value)]
+    options = {"key_mask": key_mask, "feature_map": feature_map}
+    if is_causal:
+        output = tl.causal_linear_attention(query, key, value, chunk_size=chunk_size, **options)
+    else:
+        output = tl.bidirectional_linear_attention(query, key, value, **options)
+    assert output.dtype == query.dtype and output.device == query.device
+    expected = loop(query, key, value, key_mask, is_causal, theirs)
+    agree(output, expected)
+    if expected.requires_grad:
+        agree_in_gradient(output, expected, (query, key, value))
+    for x, before in zip((query, key, value), given_before):
+        assert torch.equal(x, before) and x._version == 0  # the inputs are as they were
+    assert key_mask is None or key_mask._version == 0
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("feature_map", [one for one, _ in MAPS] + [squared_relu], ids=lambda f: f.__name__)
+@pytest.mark.parametrize("chunk_size", [1, 5, 8, 37, 64])
+def test_the_forms_are_one_function(chunk_size, feature_map, dtype):
+    tensors = heads(37, dtype=dtype)
+    causal = tl.causal_linear_attention(*tensors, feature_map=feature_map, chunk_size=chunk_size)
+    steps = recurrent(*tensors, feature_map=feature_map)
+    agree(causal, steps)
+    agree_in_gradient(causal, steps, tensors)
+    # The last query sees every key in both forms; so does every query, of the keys up to its own.
+    prefixes = [
+        tl.bidirectional_linear_attention(query, key, value, feature_map=feature_map)
+        for n in range(1, 38)
+        for query, key, value in [(tensors[0][..., n - 1 : n, :], tensors[1][..., :n, :], tensors[2][..., :n, :])]
+    ]
+    prefixes = torch.cat(prefixes, -2)
+    agree(causal, prefixes)
+    agree_in_gradient(causal, prefixes, tensors)
+
+
+@pytest.mark.parametrize("is_causal", [False, True])
+def test_gradcheck(is_causal):
+    tensors = heads(5, d_head=3, d_value=2, lead=(2,), dtype=torch.float64)
+    mask = torch.tensor([[True, True, False, True, True], [False] * 5], device=DEVICE)[:, None]
+
+    def attend(query, key, value, key_mask):
+        if is_causal:
+            return tl.causal_linear_attention(query, key, value, key_mask=key_mask, chunk_size=2)
+        return tl.bidirectional_linear_attention(query, key, value, key_mask=key_mask)
+
+    for key_mask in (None, mask):
+        assert torch.autograd.gradcheck(lambda q, k, v, m=key_mask: attend(q, k, v, m), tensors)
+
+
+def test_gradcheck_of_a_step():
+    query, key, value, S, z = (
+        normal(2, 3, *size, seed=i, dtype=torch.float64) for i, size in enumerate([(4,), (4,), (2,), (4, 2), (4,)])
+    )
+    S, z = (x.detach().exp().requires_grad_() for x in (S, z))
+
+    def step(S, z, query, key, value):
+        state, output = tl.linear_attention_step((S, z), query, key, value)
+        return *state, output
+
+    assert torch.autograd.gradcheck(step, (S, z, query, key, value))
+
+
+def test_gradients_of_gradients_exist():
+    tensors = heads(5, d_head=2, d_value=2, lead=(1,), dtype=torch.float64)
+    assert torch.autograd.gradgradcheck(lambda *x: tl.causal_linear_attention(*x, chunk_size=2), tensors)
+
+
+# The feature map.
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_elu_feature_map_is_elu_plus_one(dtype):
+    x = torch.tensor([-3.0, -1.0, -0.0, 0.0, 1e-3, 0.5, 7.0, 100.0], dtype=dtype, device=DEVICE, requires_grad=True)
+    expected = F.elu(x.double()) + 1
+    agree(tl.elu_feature_map(x), expected)
+    agree_in_gradient(tl.elu_feature_map(x), expected, (x,))
+    (grad,) = torch.autograd.grad(tl.elu_feature_map(x).sum(), x)
+    (theirs,) = torch.autograd.grad((F.elu(x) + 1).sum(), x)
+    agree(grad, theirs)
+    assert grad[2] == grad[3] == 1  # at the joint both sides have slope 1, and it counts once
+    assert tl.elu_feature_map(x).dtype == dtype and x._version == 0
+
+
+def test_elu_feature_map_is_exact_far_below_zero():
+    x = torch.tensor([-17.0, -18.0, -30.0, -80.0], device=DEVICE, requires_grad=True)
+    assert (F.elu(x) + 1)[1:].tolist() == [0, 0, 0]  # why it is not written so
+    found = tl.elu_feature_map(x)
+    torch.testing.assert_close(found.double(), x.double().exp(), rtol=1e-6, atol=0)
+    (grad,) = torch.autograd.grad(found.sum(), x)
+    torch.testing.assert_close(grad.double(), x.double().exp(), rtol=1e-6, atol=0)
+    # Queries and keys down there still have weights that sum to one.
+    query, key = (torch.full((2, n, 4), -30.0, device=DEVICE) for n in (3, 5))
+    value = normal(2, 5, 4, seed=0)
+    agree(tl.bidirectional_linear_attention(query, key, value), value.mean(-2, keepdim=True).expand(2, 3, 4))
+
+
+def test_any_number_of_features():
+    query, key, value = heads(9)
+    project = normal(4, 7, seed=5).detach()
+
+    def random_features(x):
+        return (x @ project).exp()
+
+    def on_device(feature_map, x):
+        return feature_map(x.to(DEVICE, torch.float32)).cpu().double()
+
+    for feature_map, features in ((squared_relu, 4), (torch.exp, 4), (doubled, 8), (random_features, 7)):
+        output = tl.causal_linear_attention(query, key, value, feature_map=feature_map, chunk_size=4)
+        agree(output, loop(query, key, value, is_causal=True, feature_map=lambda x, f=feature_map: on_device(f, x)))
+        state = tl.initial_state(2, 3, features, 6, device=DEVICE)
+        token = (x[..., 0, :] for x in (query, key, value))
+        (S, z), _ = tl.linear_attention_step(state, *token, feature_map=feature_map)
+        assert S.shape == (2, 3, features, 6) and z.shape == (2, 3, features)
+
+
+def test_a_feature_map_may_be_a_module_that_learns():
+    query, key, value = heads(9)
+    torch.manual_seed(0)
+    learned = nn.Sequential(nn.Linear(4, 5), nn.Softplus()).to(DEVICE)
+    output = tl.causal_linear_attention(query, key, value, feature_map=learned, chunk_size=4)
+    grads = gradients(output, list(learned.parameters()))
+    similarity = (learned(query) @ learned(key).mT).tril()
+    expected = gradients(similarity @ value / similarity.sum(-1, keepdim=True), list(learned.parameters()))
+    for grad, other in zip(grads, expected):
+        agree(grad, other)
+
+
+# Properties.
+
+
+@pytest.mark.parametrize("chunk_size", [1, 3, 4, 100])
+def test_later_tokens_change_nothing_under_causality(chunk_size):
+    tensors = [x.detach() for x in heads(12)]
+    before = tl.causal_linear_attention(*tensors, chunk_size=chunk_size)
+    for n in range(12):
+        changed = [x.clone() for x in tensors]
+        for x in changed:
+            x[..., n:, :] += 3.0
+        after = tl.causal_linear_attention(*changed, chunk_size=chunk_size)
+        assert torch.equal(after[..., :n, :], before[..., :n, :])
+        assert not torch.isclose(after[..., n, :], before[..., n, :]).any()
+
+
+@pytest.mark.parametrize("chunk_size", [1, 4, 100])
+def test_gradients_do_not_come_from_the_past(chunk_size):
+    query, key, value = heads(12)
+    output = tl.causal_linear_attention(query, key, value, chunk_size=chunk_size)
+    for grad in torch.autograd.grad(output[..., :5, :].square().sum(), (query, key, value)):
+        assert (grad[..., 5:, :] == 0).all() and (grad[..., :5, :] != 0).any()
+
+
+@pytest.mark.parametrize("is_causal", [False, True])
+@pytest.mark.parametrize("hidden", [[5, 6], [0, 1], [0, 3, 4, 6]])
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_padding_is_left_out_of_both_sums(dtype, hidden, is_causal):
+    tensors = heads(7, dtype=dtype)
+    real = torch.ones(7, dtype=torch.bool, device=DEVICE)
+    real[hidden] = False
+
+    def attend(query, key, value, **options):
+        if is_causal:
+            return tl.causal_linear_attention(query, key, value, chunk_size=3, **options)
+        return tl.bidirectional_linear_attention(query, key, value, **options)
+
+    output = attend(*tensors, key_mask=real)
+    # What stands in the padding changes nothing.
+    changed = [x.detach().clone() for x in tensors]
+    for x in changed[1:]:
+        x[..., hidden, :] = 50.0
+    assert torch.equal(attend(*changed, key_mask=real), output)
+    # The real tokens get what they get where there is no padding, and so do the gradients.
+    agree(output[..., real, :], attend(*(x[..., real, :] for x in tensors)))
+    for grad in gradients(output, tensors[1:]):
+        assert (grad[..., hidden, :] == 0).all() and (grad[..., real, :] != 0).any()
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("is_causal", [False, True])
+def test_a_query_that_sees_nothing_gets_zeros_and_finite_gradients(is_causal, dtype):
+    tensors = heads(7, dtype=dtype)
+    lengths = [0, 4]
+    mask = tl.padding_mask(lengths, 7, device=DEVICE)
+    if is_causal:
+        mask = mask.flip(-1)  # padding in front: the first queries see padding alone
+        output = tl.causal_linear_attention(*tensors, key_mask=mask, chunk_size=2)
+        assert (output[1, :, :3] == 0).all() and (output[1, :, 3:] != 0).all()
+    else:
+        output = tl.bidirectional_linear_attention(*tensors, key_mask=mask)
+        assert (output[1] != 0).all()
+    assert (output[0] == 0).all()
+    for grad in gradients(output, tensors):
+        assert grad.isfinite().all() and (grad[0] == 0).all()
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_features_that_are_zero_match_nothing(dtype):
+    query, key, value = (x.detach() for x in heads(7, dtype=dtype))
+    query[..., 3, :] = -1.0  # no feature of its own
+    key[..., :2, :] = -1.0  # nothing to match for the first two
+    tensors = [x.requires_grad_() for x in (query, key, value)]
+    output = tl.causal_linear_attention(*tensors, feature_map=squared_relu, chunk_size=3)
+    assert (output[..., [0, 1, 3], :] == 0).all()
+    agree(output, loop(*tensors, is_causal=True, feature_map=squared_relu))
+    agree_in_gradient(output, loop(*tensors, is_causal=True, feature_map=squared_relu), tensors)
+    assert all(grad.isfinite().all() for grad in gradients(output, tensors))
+
+
+def test_one_token_may_match_nothing():
+    """A map that is zero somewhere is zero for a single token now and then: no reason to end a generation."""
+    token = torch.full((1, 1, 1, 2), -1.0, device=DEVICE)
+    for form in (tl.bidirectional_linear_attention, tl.causal_linear_attention):
+        assert (form(token, token, token, feature_map=squared_relu) == 0).all()
+    state = tl.initial_state(1, 1, 2, 2, device=DEVICE)
+    state, output = tl.linear_attention_step(state, *[token[..., 0, :]] * 3, feature_map=squared_relu)
+    assert (output == 0).all() and all((x == 0).all() for x in state)
+
+
+def test_a_row_stays_within_its_values():
+    query, key, value = (x.detach() * 5 for x in heads(40))
+    for output in (
+        tl.bidirectional_linear_attention(query, key, value),
+        tl.causal_linear_attention(query, key, value, chunk_size=7),
+    ):
+        assert (output <= value.amax(-2, keepdim=True) + 1e-4).all()
+        assert (output >= value.amin(-2, keepdim=True) - 1e-4).all()
+
+
+def test_order_of_keys_does_not_matter_without_causality():
+    query, key, value = heads(6, 8)
+    order = torch.tensor([3, 0, 7, 4, 1, 6, 2, 5])
+    output = tl.bidirectional_linear_attention(query, key, value)
+    agree(tl.bidirectional_linear_attention(query, key[..., order, :], value[..., order, :]), output)
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("i", range(3))
+def test_nan_stays_visible_and_where_it_belongs(i, dtype):
+    tensors = [x.detach() for x in heads(8, dtype=dtype)]
+    tensors[i][0, 0, 4, 1] = math.nan
+    output = tl.causal_linear_attention(*tensors, chunk_size=3)
+    hit = torch.zeros(2, 3, 8, 6, dtype=torch.bool, device=DEVICE)
+    if i == 0:
+        hit[0, 0, 4] = True  # a query is its own affair
+    else:
+        hit[0, 0, 4:, slice(1, 2) if i == 2 else slice(None)] = True
+    found = output.isnan()
+    assert not found[..., :3, :].any(), "an earlier chunk"
+    assert (found | ~hit).all() and not found[1].any() and not found[0, 1:].any()
+
+
+# One large key, and long sequences: what float32 has to stand.
+
+
+def own_subtracted(query, key, value, chunk_size, feature_map):
+    """The trap: what lies before a chunk, taken as the sum up to its end, less the chunk itself."""
+    q, k, v = (x.unflatten(-2, (-1, chunk_size)) for x in (feature_map(query), feature_map(key), value))
+    own_S, own_z = k.mT @ v, k.sum(-2)
+    S, z = own_S.cumsum(-3) - own_S, own_z.cumsum(-2) - own_z
+    weights = (q @ k.mT).tril()
+    numerator = q @ S + weights @ v
+    return (numerator / (q @ z.unsqueeze(-1) + weights.sum(-1, keepdim=True))).flatten(-3, -2)
+
+
+def summed_and_taken_back(query, key, value, chunk_size, feature_map):
+    """The trap once more: all keys first, and what lies behind a query taken away."""
+    q, k = feature_map(query), feature_map(key)
+    outer = k.unsqueeze(-1) * value.unsqueeze(-2)
+    S = outer.sum(-3, keepdim=True) - (outer.flip(-3).cumsum(-3).flip(-3) - outer)
+    z = k.sum(-2, keepdim=True) - (k.flip(-2).cumsum(-2).flip(-2) - k)
+    return (q.unsqueeze(-2) @ S).squeeze(-2) / (q * z).sum(-1, keepdim=True)
+
+
+def ours(query, key, value, chunk_size, feature_map):
+    return tl.causal_linear_attention(query, key, value, chunk_size=chunk_size, feature_map=feature_map)
+
+
+def by_steps(query, key, value, chunk_size, feature_map):
+    return recurrent(query, key, value, feature_map)
+
+
+def one_huge_key(place, seq=64):
+    query, key, value = (x.detach() for x in heads(seq, lead=(1, 2)))
+    key[..., place, :] = 25.0  # its exponential is 7e10, beside which float32 keeps nothing below 4096
+    return query, key, value
+
+
+@pytest.mark.parametrize("form", [ours, by_steps])
+@pytest.mark.parametrize("place", [63, 57, 50, 8, 7, 0])
+@pytest.mark.parametrize("chunk_size", [1, 8, 48, 64])
+def test_one_huge_key_does_not_reach_those_before_it(chunk_size, place, form):
+    tensors = one_huge_key(place)
+    expected = with_weights(*tensors, is_causal=True, feature_map=torch.exp)
+    found = form(*tensors, chunk_size, torch.exp)
+    assert (found - expected).abs().max() < 5e-6 * expected.abs().max()
+    # Not in the least: what comes before is as it is without the key.
+    cut = form(*(x[..., :place, :] for x in tensors), chunk_size, torch.exp) if place else found[..., :0, :]
+    torch.testing.assert_close(found[..., :place, :], cut, rtol=1e-6, atol=1e-6)
+
+
+@pytest.mark.parametrize("place", [63, 57])
+def test_one_huge_key_does_not_reach_the_gradients_before_it(place):
+    tensors = [x.requires_grad_() for x in one_huge_key(place)]
+    output = tl.causal_linear_attention(*tensors, feature_map=torch.exp, chunk_size=8)
+    expected = with_weights(*tensors, is_causal=True, feature_map=torch.exp)
+    upstream = normal(*output.shape, seed=9).detach()
+    for grad, other in zip(
+        torch.autograd.grad(output, tensors, upstream), torch.autograd.grad(expected, tensors, upstream.double())
+    ):
+        before = (..., slice(0, place), slice(None))
+        assert (grad[before] - other[before]).abs().max() < 1e-5 * other[before].abs().max()
+
+
+@pytest.mark.parametrize("form", [own_subtracted, summed_and_taken_back])
+def test_a_difference_of_sums_lets_the_huge_key_through(form):
+    """The two that the tests above are there for fail them."""
+    harmless = [x.detach() for x in heads(64, lead=(1, 2))]
+    expected = with_weights(*harmless, is_causal=True, feature_map=torch.exp)
+    agree(form(*harmless, 8, torch.exp), expected)
+    tensors = one_huge_key(57)
+    expected = with_weights(*tensors, is_causal=True, feature_map=torch.exp)
+    found = form(*tensors, 8, torch.exp)
+    assert not (found - expected)[..., :57, :].abs().max() < 0.5
+
+
+LONG = 65536
+
+
+def prefixes(query, key, value):
+    """Every prefix of both sums in float64, one column of values after the other."""
+    q, k = elu_plus_one(query.double()), elu_plus_one(key.double())
+    columns = [(q * (k * column.unsqueeze(-1)).cumsum(-2)).sum(-1) for column in value.double().unbind(-1)]
+    return torch.stack(columns, -1) / (q * k.cumsum(-2)).sum(-1, keepdim=True)
+
+
+def sums(query, key, value):
+    """The whole of both sums in float64."""
+    q, k = elu_plus_one(query.double()), elu_plus_one(key.double())
+    return q @ (k.mT @ value.double()) / (q @ k.sum(-2, keepdim=True).mT)
+
+
+def test_float32_is_accurate_at_length_65536():
+    """Values of mean 1: sums of values around zero would hardly grow. Every output is then near 1."""
+    query, key, value = (x.detach() for x in heads(LONG, lead=(1, 1), d_head=16, d_value=8))
+    value = value + 1
+    expected = sums(query, key, value)
+    found = tl.bidirectional_linear_attention(query, key, value)
+    assert (found - expected).abs().max() < 2e-5
+    expected = prefixes(query, key, value)
+    for chunk_size in (64, 128, 1000):
+        found = tl.causal_linear_attention(query, key, value, chunk_size=chunk_size)
+        assert (found - expected).abs().max() < 2e-5, chunk_size
+    # The steps add one token after the other, as cumsum does; the last 1024 of them are taken.
+    tokens = [x[0, :, -1024:] for x in (query, key, value)]
+    k, v = elu_plus_one(key[0, :, :-1024]), value[0, :, :-1024]
+    S = torch.stack([(k * column.unsqueeze(-1)).cumsum(-2)[:, -1] for column in v.unbind(-1)], -1)
+    state, outputs = (S[None], k.cumsum(-2)[None, :, -1]), []
+    for token in zip(*(x.unbind(-2) for x in tokens)):
+        state, output = tl.linear_attention_step(state, *(x[None] for x in token))
+        outputs.append(output)
+    assert (torch.stack(outputs, -2) - expected[..., -1024:, :]).abs().max() < 1e-4
+
+
+def test_gradients_in_float32_are_accurate_at_length_16384():
+    tensors = heads(16384, lead=(1, 1), d_head=8, d_value=4)
+    exact = [x.detach().double().requires_grad_() for x in tensors]
+    upstream = normal(1, 1, 16384, 4, seed=7).detach()
+    found = torch.autograd.grad(tl.causal_linear_attention(*tensors), tensors, upstream)
+    for grad, other in zip(found, torch.autograd.grad(prefixes(*exact), exact, upstream.double())):
+        assert (grad - other).abs().max() < 1e-5 * other.abs().max()
+
+
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16])
+@pytest.mark.parametrize("autocast", [False, True])
+def test_half_precision_is_summed_in_float32(dtype, autocast):
+    """Sums of 65,536 keys are larger than float16 goes, and than bfloat16 can count."""
+    query, key, value = ((x.detach() + 1).to(dtype) for x in heads(LONG, lead=(1, 1), d_head=16, d_value=4))
+    with torch.autocast(DEVICE.type, dtype=dtype, enabled=autocast):
+        both_ways = tl.bidirectional_linear_attention(query, key, value)
+        causal = tl.causal_linear_attention(query, key, value)
+        features, v = elu_plus_one(key.float()[..., :-1, :]), value.float()[..., :-1, :]
+        state = (features.unsqueeze(-1) * v.unsqueeze(-2)).sum(-3), features.sum(-2)
+        state, last = tl.linear_attention_step(state, *(x[..., -1, :] for x in (query, key, value)))
+    assert state[0].dtype == state[1].dtype == torch.float32
+    for found, exact in (
+        (both_ways, sums(query, key, value)),
+        (causal, prefixes(query, key, value)),
+        (last, sums(query, key, value)[..., -1, :]),
+    ):
+        assert found.dtype == dtype
+        torch.testing.assert_close(found.double(), exact, rtol=0.6 * torch.finfo(dtype).eps, atol=1e-4)
+
+
+# Memory.
+
+
+def memory_of(seq, backward, **options):
+    """The peak of one call, in tensors of (seq, heads * d_head)."""
+    tensors = [torch.randn(1, 2, seq, 32, device=DEVICE, requires_grad=backward) for _ in range(3)]
+    upstream = torch.randn(1, 2, seq, 32, device=DEVICE)
+
+    def call():
+        output = tl.causal_linear_attention(*tensors, **options)
+        return torch.autograd.grad(output, tensors, upstream) if backward else output
+
+    call()
+    peak = tl.measure.peak_bytes(call)
+    if peak is None:
+        pytest.skip(f"{DEVICE.type} does not tell how much memory it uses")
+    return peak / (4 * seq * 2 * 32)
+
+
+@pytest.mark.parametrize("backward", [False, True])
+def test_memory_grows_with_the_length_alone(backward):
+    short, long = memory_of(2048, backward), memory_of(8192, backward)
+    assert long < 1.1 * short  # per token, at four times the length
+    # All prefixes of S would be 32 such tensors, and their gradients as many; all weights would be 8192 / 32.
+    assert long < (30 if backward else 2.5)
+
+
+def test_memory_of_both_directions_is_its_features_and_its_output():
+    query, key, value = (torch.randn(1, 2, 8192, 32, device=DEVICE) for _ in range(3))
+    peak = tl.measure.peak_bytes(lambda: tl.bidirectional_linear_attention(query, key, value))
+    if peak is not None:
+        assert peak / (4 * 8192 * 2 * 32) < 4.5
+
+
+# States.
+
+
+def test_the_state_is_what_the_first_tokens_leave_and_is_not_changed():
+    query, key, value = heads(9)
+    state = tl.initial_state(2, 3, 4, 6, device=DEVICE)
+    assert [x.shape for x in state] == [(2, 3, 4, 6), (2, 3, 4)]
+    assert all((x == 0).all() and x.dtype == torch.float32 for x in state)
+    for i in range(9):
+        before, token = [x.detach().clone() for x in state], [x[..., i, :] for x in (query, key, value)]
+        new, _ = tl.linear_attention_step(state, *token)
+        assert all(torch.equal(x, y) and x._version == 0 for x, y in zip(state, before))
+        assert all(x._version == 0 for x in (query, key, value))
+        again, _ = tl.linear_attention_step(state, *token)
+        assert all(torch.equal(x, y) for x, y in zip(new, again))
+        state = new
+    k = elu_plus_one(key.double())
+    agree(state[0], k.mT @ value.double())
+    agree(state[1], k.sum(-2))
+
+
+@pytest.mark.parametrize(("dtype", "kept"), list(zip(DTYPES, [torch.float64] + [torch.float32] * 3)))
+def test_the_state_of_half_precision_is_float32(dtype, kept):
+    state = tl.initial_state(1, 1, 2, 3, dtype=dtype, device=DEVICE)
+    query, key, value = (x[..., 0, :] for x in heads(1, lead=(1, 1), d_head=2, d_value=3, dtype=dtype))
+    state, output = tl.linear_attention_step(state, query, key, value)
+    assert [x.dtype for x in state] == [kept, kept] and output.dtype == dtype
+    agree(output, value)  # it sees itself alone
+
+
+def test_the_state_never_grows():
+    state = tl.initial_state(1, 2, 4, 3, device=DEVICE)
+    token = [torch.zeros(1, 2, features, device=DEVICE) for features in (4, 4, 3)]
+    for _ in range(50):
+        state, _ = tl.linear_attention_step(state, *token)
+    assert [x.numel() for x in state] == [2 * 4 * 3, 2 * 4]
+    assert all(x.untyped_storage().nbytes() == 4 * x.numel() for x in state)
+
+
+@pytest.mark.parametrize("lead", [(), (2,), (2, 1, 3)])
+def test_a_step_takes_any_leading_axes(lead):
+    query, key, value = heads(1, lead=lead)
+    state = torch.zeros(*lead, 4, 6, device=DEVICE), torch.zeros(*lead, 4, device=DEVICE)
+    _, output = tl.linear_attention_step(state, *(x[..., 0, :] for x in (query, key, value)))
+    agree(output, value[..., 0, :])
+
+
+# The module.
+
+
+def attention(dtype=torch.float32, **options):
+    torch.manual_seed(0)
+    return ready(tl.LinearAttention(D_MODEL, N_HEADS, **options), dtype)
+
+
+def by_hand(module, query, key=None, value=None, mask=None, is_causal=False):
+    """Projections by their matrices, heads by the definition, and the projection out, in float64."""
+    key = query if key is None else key
+    value = key if value is None else value
+    state = {name: x.detach().cpu().double() for name, x in module.state_dict().items()}
+
+    def project(x, name):
+        return x.cpu().double() @ state[f"{name}.weight"].T + state.get(f"{name}.bias", 0)
+
+    split = [
+        torch.stack(project(x, f"{letter}_proj").chunk(module.n_heads, -1), -3)
+        for x, letter in zip((query, key, value), "qkv")
+    ]
+    found = loop(*split, mask, is_causal)
+    return project(torch.cat(found.unbind(-3), -1), "out_proj")
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("bias", [True, False])
+@pytest.mark.parametrize("lead", [(), (2,), (2, 0), (2, 1, 3)])
+def test_the_module_is_projections_around_linear_attention(lead, bias, dtype):
+    module = attention(dtype, bias=bias, chunk_size=2)
+    x, y = (normal(*lead, n, D_MODEL, seed=n, dtype=dtype) for n in (5, 7))
+    agree(module(x), by_hand(module, x))
+    agree(module(x, y), by_hand(module, x, y))
+    agree(module(x, y, y * 2), by_hand(module, x, y, y * 2))
+    agree(module(x, is_causal=True), by_hand(module, x, is_causal=True))
+    mask = torch.tensor([True, False, True, True, False], device=DEVICE)
+    agree(module(x, mask=mask), by_hand(module, x, mask=mask))
+    agree(module(x, mask=mask, is_causal=True), by_hand(module, x, mask=mask, is_causal=True))
+    if x.numel():
+        module(x, is_causal=True).sum().backward()
+        assert all(parameter.grad is not None for parameter in module.parameters())
+
+
+def test_keys_and_values_may_have_features_of_their_own():
+    module = attention(d_key_in=5, d_value_in=7)
+    x, y, z = normal(2, 4, D_MODEL, seed=1), normal(2, 6, 5, seed=2), normal(2, 6, 7, seed=3)
+    agree(module(x, y, z), by_hand(module, x, y, z))
+
+
+@pytest.mark.parametrize("masked", [False, True])
+def test_padding_masks_of_a_batch(masked):
+    module = attention()
+    x = normal(2, 6, D_MODEL, seed=1)
+    mask = tl.padding_mask([6, 3], 6, device=DEVICE)
+    output = module(x, mask=mask)
+    agree(output[1, :3], module(x[1, :3]))
+    causal = module(x, mask=mask, is_causal=True)
+    agree(causal[1, :3], module(x[1, :3], is_causal=True))
+    agree(causal[0], module(x[0], is_causal=True))
+
+
+def test_weights_are_what_forward_uses():
+    module = attention()
+    x, y = normal(2, 5, D_MODEL, seed=1), normal(2, 7, D_MODEL, seed=2)
+    causal = tl.causal_mask(5, device=DEVICE)
+    padding = tl.padding_mask([7, 4], 7, device=DEVICE)
+    for weights, tokens, output in (
+        (module.weights(x), x, module(x)),
+        (module.weights(x, mask=causal), x, module(x, is_causal=True)),
+        (module.weights(x, y), y, module(x, y)),
+        (module.weights(x, y, padding), y, module(x, y, mask=padding)),
+    ):
+        assert weights.shape == (2, N_HEADS, 5, tokens.shape[-2]) and (weights >= 0).all()
+        agree(weights.sum(-1), torch.ones(2, N_HEADS, 5))
+        values = tl.split_heads(module.v_proj(tokens), N_HEADS)
+        agree(module.out_proj(tl.merge_heads(weights @ values)), output)
+    nothing = torch.zeros(5, dtype=torch.bool, device=DEVICE)
+    assert (module.weights(x, mask=nothing) == 0).all()
+
+
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16])
+def test_weights_of_many_keys_sum_to_one_in_half_precision(dtype):
+    module = attention(dtype)
+    x = normal(1, 3000, D_MODEL, seed=1, dtype=dtype).detach() * 8
+    agree(module.weights(x[:, :4], x).double().sum(-1).to(dtype), torch.ones(1, N_HEADS, 4))
+
+
+def test_from_torch_takes_its_projections():
+    torch.manual_seed(0)
+    theirs = ready(nn.MultiheadAttention(D_MODEL, N_HEADS, batch_first=True))
+    module = tl.LinearAttention.from_torch(theirs)
+    assert type(module) is tl.LinearAttention and module.feature_map is tl.elu_feature_map
+    state, softmax = module.state_dict(), tl.MultiHeadAttention.from_torch(theirs).state_dict()
+    assert state.keys() == softmax.keys() and all(torch.equal(state[name], softmax[name]) for name in state)
+    x = normal(2, 5, D_MODEL, seed=1)
+    agree(module(x), by_hand(module, x))
+    says(
+        lambda: tl.LinearAttention.from_torch(nn.MultiheadAttention(12, 3, dropout=0.5)),
+        ValueError,
+        "dropout must be 0: linear attention has no weights to drop, got 0.5",
+    )
+
+
+def test_the_module_loads_what_softmax_attention_learned():
+    softmax, module = tl.MultiHeadAttention(D_MODEL, N_HEADS), tl.LinearAttention(D_MODEL, N_HEADS)
+    module.load_state_dict(softmax.state_dict())
+    torch.manual_seed(3)
+    first = tl.MultiHeadAttention(D_MODEL, N_HEADS).state_dict()
+    torch.manual_seed(3)
+    second = tl.LinearAttention(D_MODEL, N_HEADS).state_dict()
+    assert all(torch.equal(first[name], second[name]) for name in first)
+
+
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16])
+def test_the_module_under_autocast(dtype):
+    module = attention(chunk_size=4)
+    x = normal(2, 10, D_MODEL, seed=1).detach()
+    for options in ({}, {"is_causal": True}):
+        expected = module(x, **options)
+        with torch.autocast(DEVICE.type, dtype=dtype):
+            agree(module(x, **options), expected)
+        with torch.autocast(DEVICE.type, dtype=dtype):
+            cache = module.new_cache()
+            steps = torch.cat([module.step(new, cache) for new in x.split([3, 1, 6], -2)], -2)
+        agree(steps, module(x, is_causal=True).to(dtype))
+
+
+def in_linear(model):
+    """The model with linear attention in every place, and the weights it had."""
+    model = copy.deepcopy(model)
+    for layer in model.modules():
+        for name, child in list(layer.named_children()):
+            if type(child) is tl.MultiHeadAttention:
+                linear = tl.LinearAttention(child.q_proj.in_features, child.n_heads).to(DEVICE)
+                linear.load_state_dict(child.state_dict())
+                setattr(layer, name, linear)
+    return model
+
+
+@pytest.mark.parametrize("norm_first", [False, True])
+def test_linear_attention_in_an_encoder_layer(norm_first):
+    torch.manual_seed(0)
+    layer = in_linear(ready(tl.EncoderLayer(D_MODEL, N_HEADS, 24, norm_first=norm_first)))
+    x, mask = normal(2, 7, D_MODEL, seed=1), tl.padding_mask([7, 4], 7, device=DEVICE)
+    for options in ({}, {"is_causal": True}, {"mask": mask}, {"mask": mask, "is_causal": True}):
+
+        def part(x, options=options):
+            return by_hand(layer.self_attention, x, **options).float().to(DEVICE)
+
+        if norm_first:
+            expected = x + part(layer.norm1(x))
+            expected = expected + layer.feed_forward(layer.norm2(expected))
+        else:
+            expected = layer.norm1(x + part(x))
+            expected = layer.norm2(expected + layer.feed_forward(expected))
+        agree(layer(x, **options), expected)
+    cache = layer.self_attention.new_cache()
+    steps = torch.cat([layer.step(new, cache) for new in x.split([3, 1, 1, 2], -2)], -2)
+    agree(steps, layer(x, is_causal=True))
+
+
+def test_linear_attention_in_a_decoder_layer():
+    torch.manual_seed(0)
+    layer = in_linear(ready(tl.DecoderLayer(D_MODEL, N_HEADS, 24)))
+    x, memory = normal(2, 7, D_MODEL, seed=1), normal(2, 5, D_MODEL, seed=2)
+    mask = tl.padding_mask([5, 2], 5, device=DEVICE)
+    output = layer(x, memory, memory_mask=mask, is_causal=True)
+
+    def part(attention, *given_, **options):
+        return by_hand(attention, *given_, **options).float().to(DEVICE)
+
+    expected = layer.norm1(x + part(layer.self_attention, x, is_causal=True))
+    expected = layer.norm2(expected + part(layer.cross_attention, expected, memory, mask=mask))
+    agree(output, layer.norm3(expected + layer.feed_forward(expected)))
+    alone = layer(x[1:], memory[1:, :2], is_causal=True)
+    agree(output[1:], alone)
+    cache, projected = layer.self_attention.new_cache(), layer.cross_attention.project(memory)
+    steps = torch.cat([layer.step(new, cache, projected, mask) for new in x.split([2, 1, 4], -2)], -2)
+    agree(steps, output)
+
+
+@pytest.mark.parametrize("norm_first", [False, True])
+def test_a_transformer_of_linear_attention_generates_the_same_with_its_states(norm_first):
+    torch.manual_seed(0)
+    model = in_linear(ready(tl.Transformer(20, 20, 24, 2, 2, 48, norm_first=norm_first)).eval())
+    source = torch.randint(20, (3, 6), generator=torch.Generator().manual_seed(1)).to(DEVICE)
+    mask = tl.padding_mask([6, 4, 1], 6, device=DEVICE)
+    with_states = model.generate(source, mask, bos=0, max_len=20)
+    assert torch.equal(with_states, model.generate(source, mask, bos=0, max_len=20, use_cache=False))
+    assert with_states.shape == (3, 21) and len(with_states[:, 1:].unique()) > 1
+    scores = model(source, with_states[:, :-1], mask)
+    assert torch.equal(scores.argmax(-1), with_states[:, 1:])
+
+
+def test_linear_attention_learns():
+    torch.manual_seed(0)
+    layer = in_linear(tl.EncoderLayer(D_MODEL, N_HEADS, 24)).to(DEVICE)
+    x, goal = normal(4, 9, D_MODEL, seed=1).detach(), normal(4, 9, D_MODEL, seed=2).detach()
+    optimizer, losses = torch.optim.Adam(layer.parameters(), lr=0.01), []
+    for _ in range(60):
+        loss = (layer(x, is_causal=True) - goal).square().mean()
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+        losses.append(loss.item())
+    assert losses[-1] < 0.6 * losses[0]
+
+
+def test_the_module_can_be_copied_and_saved(tmp_path):
+    module = attention(chunk_size=3)
+    x = normal(2, 5, D_MODEL, seed=1)
+    torch.save(module, tmp_path / "module.pt")
+    loaded = torch.load(tmp_path / "module.pt", weights_only=False)
+    for other in (copy.deepcopy(module), loaded):
+        assert torch.equal(other(x, is_causal=True), module(x, is_causal=True))
+        assert other.chunk_size == 3
+    assert module.extra_repr().startswith("n_heads=3")
+
+
+# Every error, word for word.
+
+q, k, v = torch.zeros(2, 5, 4), torch.zeros(2, 7, 4), torch.zeros(2, 7, 6)
+seen = torch.ones(7, dtype=torch.bool)
+PAIRS = (
+    "{} must hide whole keys, in shape (..., 1, k_len), got {}: linear attention forms no weights of single pairs to "
+    "hide; what comes later is hidden by its causal form"
+)
+MASK = "{} must broadcast to the scores (2, 1, 7), got shape {}: its axis {} must be 1 or {}, not {}"
+FLOAT = "key_mask must be bool, True where a query may attend, got torch.float32: use key_mask == 0 if it is 0 and -inf"
+
+
+def cosine(x):
+    return x.cos() - 1.5
+
+
+def nothing(x):
+    return torch.zeros_like(x)
+
+
+def one_number(x):
+    return x.square().sum()
+
+
+def transposed(x):
+    return x.mT
+
+
+def shape_of(x):
+    return x.shape
+
+
+def by_length(x):
+    return torch.ones(*x.shape[:-1], x.shape[-2])
+
+
+WRONG = [
+    (([[1.0]], k, v), {}, TypeError, "query must be a tensor, got list"),
+    ((q, None, v), {}, TypeError, "key must be a tensor, got NoneType"),
+    ((q, k, 3.0), {}, TypeError, "value must be a tensor, got float"),
+    ((q.long(), k, v), {}, TypeError, "query must be floating point, got torch.int64"),
+    ((q, k.double(), v), {}, TypeError, "query and key must share a dtype, got torch.float32 and torch.float64"),
+    ((q, k, v.half()), {}, TypeError, "query and value must share a dtype, got torch.float32 and torch.float16"),
+    ((q, k, v.to("meta")), {}, ValueError, "query and value must lie on one device, got cpu and meta"),
+    ((q[0, 0], k, v), {}, ValueError, "query must have at least 2 axes (..., length, features), got shape (4,)"),
+    ((q[..., :3], k, v), {}, ValueError, "query and key must share d_head, got 3 and 4"),
+    ((q, k, v[:, :6]), {}, ValueError, "key and value must share k_len, got 7 and 6"),
+    (
+        (q, k, torch.zeros(3, 7, 6)),
+        {},
+        ValueError,
+        "query and key and value must have leading axes that broadcast, got (2,) and (2,) and (3,)",
+    ),
+    ((q, k, v), {"key_mask": seen.tolist()}, TypeError, "key_mask must be a tensor of bool, got list"),
+    ((q, k, v), {"key_mask": seen.float()}, TypeError, FLOAT),
+    (
+        (q, k, v),
+        {"key_mask": seen.to("meta")},
+        ValueError,
+        "query and key_mask must lie on one device, got cpu and meta",
+    ),
+    ((q, k, v), {"key_mask": seen[:6]}, ValueError, MASK.format("key_mask", (6,), "-1 (k_len)", 7, 6)),
+    ((q, k, v), {"key_mask": seen.expand(5, 7)}, ValueError, PAIRS.format("key_mask", (5, 7))),
+    ((q, k, v), {"key_mask": seen.expand(2, 5, 7)}, ValueError, PAIRS.format("key_mask", (2, 5, 7))),
+    (
+        (q, k, v),
+        {"key_mask": seen.expand(3, 1, 7)},
+        ValueError,
+        MASK.format("key_mask", (3, 1, 7), "-3 (leading axis)", 2, 3),
+    ),
+    ((q, k, v), {"feature_map": 3}, TypeError, "feature_map must be a function of a tensor, got int"),
+    ((q, k, v), {"feature_map": "elu"}, TypeError, "feature_map must be a function of a tensor, got str"),
+    ((q, k, v), {"feature_map": None}, TypeError, "feature_map must be a function of a tensor, got NoneType"),
+    (
+        (q, k, v),
+        {"feature_map": cosine},
+        ValueError,
+        "feature_map cosine must not return negative values, got -0.5 for query",
+    ),
+    (
+        (q, k - 1, v),
+        {"feature_map": nn.Identity()},
+        ValueError,
+        "feature_map Identity must not return zeros alone, got nothing else for query",
+    ),
+    (
+        (q + 1, k - 1, v),
+        {"feature_map": nn.Identity()},
+        ValueError,
+        "feature_map Identity must not return negative values, got -1 for key",
+    ),
+    (
+        (q, k, v),
+        {"feature_map": nothing},
+        ValueError,
+        "feature_map nothing must not return zeros alone, got nothing else for query",
+    ),
+    (
+        (q, k, v),
+        {"feature_map": one_number},
+        ValueError,
+        "feature_map one_number must keep all axes of query (2, 5, 4) but the last, got ()",
+    ),
+    (
+        (q, k, v),
+        {"feature_map": transposed},
+        ValueError,
+        "feature_map transposed must keep all axes of query (2, 5, 4) but the last, got (2, 4, 5)",
+    ),
+    (
+        (q, k, v),
+        {"feature_map": shape_of},
+        ValueError,
+        "feature_map shape_of must keep all axes of query (2, 5, 4) but the last, got Size",
+    ),
+    (
+        (q, k, v),
+        {"feature_map": by_length},
+        ValueError,
+        "feature_map by_length must return one number of features, got 5 and 7",
+    ),
+]
+WRONG_FOR_CAUSAL = [
+    ((q, k, v), {}, ValueError, "query and key must share seq, got 5 and 7"),
+    ((k, k, v), {"chunk_size": 0}, ValueError, "chunk_size must be at least 1, got 0"),
+    ((k, k, v), {"chunk_size": -3}, ValueError, "chunk_size must be at least 1, got -3"),
+    ((k, k, v), {"chunk_size": 2.0}, TypeError, "chunk_size must be an integer, got 2.0"),
+    ((k, k, v), {"chunk_size": True}, TypeError, "chunk_size must be an integer, got True"),
+    ((k, k, v), {"key_mask": seen[:1].expand(7, 7)}, ValueError, PAIRS.format("key_mask", (7, 7))),
+    ((k, k, v), {"feature_map": nothing}, ValueError, WRONG[-5][3]),
+]
+
+S, z = torch.zeros(2, 3, 4, 6), torch.zeros(2, 3, 4)
+token = torch.zeros(2, 3, 4), torch.zeros(2, 3, 4), torch.zeros(2, 3, 6)
+WRONG_STEPS = [
+    ((S, z), (token[0], token[1], [1.0]), TypeError, "value must be a tensor, got list"),
+    (
+        (S, z),
+        (token[0], torch.tensor(1.0), token[2]),
+        ValueError,
+        "key must have shape (..., features), one token of each sequence, got shape ()",
+    ),
+    ((S, z), (token[0][..., :3], *token[1:]), ValueError, "query and key must share d_head, got 3 and 4"),
+    (
+        (S, z),
+        (token[0].double(), *token[1:]),
+        TypeError,
+        "query and key must share a dtype, got torch.float64 and torch.float32",
+    ),
+    (None, token, TypeError, "state must be a pair of tensors (S, z), got NoneType"),
+    (S, token, TypeError, "state must be a pair of tensors (S, z), got Tensor"),
+    ((S,), token, TypeError, "state must be a pair of tensors (S, z), got tuple"),
+    ((S, None), token, TypeError, "state must be a pair of tensors (S, z), got tuple"),
+    ((S[..., :5], z), token, ValueError, "state's S must have shape (2, 3, 4, 6), got (2, 3, 4, 5)"),
+    ((S.mT, z), token, ValueError, "state's S must have shape (2, 3, 4, 6), got (2, 3, 6, 4)"),
+    ((S[:1], z), token, ValueError, "state's S must have shape (2, 3, 4, 6), got (1, 3, 4, 6)"),
+    ((S, z[..., None]), token, ValueError, "state's z must have shape (2, 3, 4), got (2, 3, 4, 1)"),
+    ((S, z[:, :2]), token, ValueError, "state's z must have shape (2, 3, 4), got (2, 2, 4)"),
+    ((S.double(), z), token, TypeError, "state's S must be torch.float32, got torch.float64"),
+    ((S, z.half()), token, TypeError, "state's z must be torch.float32, got torch.float16"),
+    ((S, z.to("meta")), token, ValueError, "state's z must lie on the device of key, cpu, got meta"),
+]
+
+layer, x = tl.LinearAttention(4, 2), torch.zeros(2, 5, 4)
+WRONG_ELSEWHERE = [
+    (lambda: tl.elu_feature_map([0.0]), TypeError, "x must be a tensor, got list"),
+    (lambda: tl.elu_feature_map(torch.arange(3)), TypeError, "x must be floating point, got torch.int64"),
+    (lambda: tl.initial_state(0, 1, 1, 1), ValueError, "batch must be at least 1, got 0"),
+    (lambda: tl.initial_state(1, -1, 1, 1), ValueError, "heads must be at least 1, got -1"),
+    (lambda: tl.initial_state(1, 1, 1.5, 1), TypeError, "d_head must be an integer, got 1.5"),
+    (lambda: tl.initial_state(1, 1, 1, "4"), TypeError, "d_value must be an integer, got '4'"),
+    (lambda: tl.LinearAttention(4, 3), ValueError, "n_heads must divide d_model, got n_heads 3 and d_model 4"),
+    (lambda: tl.LinearAttention(4, 2, chunk_size=0), ValueError, "chunk_size must be at least 1, got 0"),
+    (
+        lambda: tl.LinearAttention(4, 2, dropout=0.1),
+        ValueError,
+        "dropout must be 0: linear attention has no weights to drop, got 0.1",
+    ),
+    (
+        lambda: tl.LinearAttention(4, 2, dropout=2),
+        ValueError,
+        "dropout must be a probability from 0 to 1, got 2",
+    ),
+    (
+        lambda: layer(x[..., :3]),
+        ValueError,
+        "query must have shape (..., q_len, d_model) with d_model 4, got (2, 5, 3)",
+    ),
+    (lambda: layer(x, x[:, :3], is_causal=True), ValueError, "query and key must share seq, got 5 and 3"),
+    (lambda: layer(x, mask=tl.causal_mask(5)), ValueError, PAIRS.format("mask", (5, 5))),
+    (lambda: layer(x, mask=tl.causal_mask(5), is_causal=True), ValueError, PAIRS.format("mask", (5, 5))),
+    (
+        lambda: layer(x, mask=tl.padding_mask([3, 4, 5], 5)),
+        ValueError,
+        "mask must broadcast to the scores (2, 2, 1, 5), got shape (3, 1, 1, 5): its axis -4 (batch) must be 1 or 2, "
+        "not 3",
+    ),
+    (
+        lambda: tl.LinearAttention(4, 2, feature_map=cosine)(x),
+        ValueError,
+        "feature_map cosine must not return negative values, got -0.5 for query",
+    ),
+    (
+        lambda: tl.LinearAttention(4, 2, feature_map=cosine).weights(x),
+        ValueError,
+        "feature_map cosine must not return negative values, got -0.5 for query",
+    ),
+]
+
+
+@pytest.mark.parametrize(("arguments", "options", "error", "text"), WRONG)
+def test_bidirectional_names_what_is_wrong(arguments, options, error, text):
+    says(lambda: tl.bidirectional_linear_attention(*arguments, **options), error, text)
+
+
+@pytest.mark.parametrize(("arguments", "options", "error", "text"), WRONG_FOR_CAUSAL)
+def test_causal_names_what_is_wrong(arguments, options, error, text):
+    if options.get("feature_map") is nothing:
+        text = text.replace("(2, 5, 4)", "(2, 7, 4)")
+    says(lambda: tl.causal_linear_attention(*arguments, **options), error, text)
+
+
+@pytest.mark.parametrize(("state", "token", "error", "text"), WRONG_STEPS)
+def test_a_step_names_what_is_wrong(state, token, error, text):
+    says(lambda: tl.linear_attention_step(state, *token), error, text)
+
+
+@pytest.mark.parametrize(("call", "error", "text"), WRONG_ELSEWHERE)
+def test_the_rest_names_what_is_wrong(call, error, text):
+    says(call, error, text)

@@ -1,0 +1,175 @@
+"""The budget lab: what a model of a given shape costs, in parameters, FLOPs and memory."""
+
+from dataclasses import asdict
+
+import traitlets
+
+from ..compute import flops_breakdown, kv_cache_bytes, memory_breakdown, weight_bytes
+from ..parameters import BERT_BASE, BERT_LARGE, GPT2, GPT2_LARGE, GPT2_MEDIUM, GPT2_XL, ModelShape, parameter_breakdown
+from .lab import Lab, script, style
+
+# From the least to the most that the lab takes; the script has the same numbers.
+RANGES = {
+    "n_layers": (1, 96),
+    "d_model": (1, 12_288),
+    "n_heads": (1, 12_288),
+    "d_ff": (1, 98_304),
+    "vocab_size": (1, 262_144),
+    "n_positions": (1, 131_072),
+    "n_segments": (0, 64),
+    "seq": (1, 131_072),
+    "batch": (1, 1024),
+}
+BYTES = (4, 2)
+QUANTITIES = ("parameters", "flops", "training", "generation")
+# A key for addresses, a name for readers, the package's name, how many parameters the published weights hold, and how
+# many the paper names: BERT in section 3, GPT-2 in table 2.
+PRESETS = (
+    ("bert-base", "BERT-base", "BERT_BASE", BERT_BASE, 109_482_240, "110 M"),
+    ("bert-large", "BERT-large", "BERT_LARGE", BERT_LARGE, 335_141_888, "340 M"),
+    ("gpt2", "GPT-2 small", "GPT2", GPT2, 124_439_808, "117 M"),
+    ("gpt2-medium", "GPT-2 medium", "GPT2_MEDIUM", GPT2_MEDIUM, 354_823_168, "345 M"),
+    ("gpt2-large", "GPT-2 large", "GPT2_LARGE", GPT2_LARGE, 774_030_080, "762 M"),
+    ("gpt2-xl", "GPT-2 XL", "GPT2_XL", GPT2_XL, 1_557_611_200, "1542 M"),
+)
+CODE = {shape: code for _, _, code, shape, _, _ in PRESETS}
+
+
+def _setting(shape, seq, batch, bytes_per_value):
+    return {"shape": asdict(shape), "seq": seq, "batch": batch, "bytes_per_value": bytes_per_value}
+
+
+def _presets():
+    """What the browser learns of the presets: each with its whole context, one sequence, float32."""
+    fields = ("key", "name", "code", "setting", "published", "paper")
+    return [
+        dict(zip(fields, (key, name, code, _setting(shape, shape.n_positions, 1, 4), published, paper)))
+        for key, name, code, shape, published, paper in PRESETS
+    ]
+
+
+def _supported(shape):
+    """The shape, or an error that says why the lab cannot take it."""
+    if not isinstance(shape, ModelShape):
+        raise TypeError(f"shape must be a ModelShape, got {type(shape).__name__}")
+    if shape.family not in ("bert", "gpt2"):
+        raise ValueError(f"shape must be of family 'bert' or 'gpt2', got {shape.family!r}")
+    for name, (least, most) in RANGES.items():
+        if not least <= getattr(shape, name, least) <= most:
+            raise ValueError(f"shape must have {name} from {least} to {most}, got {getattr(shape, name)}")
+    return shape
+
+
+class BudgetLab(Lab):
+    """Change the shape of a model, and see what it costs: parameters, FLOPs, memory, each component to the last digit.
+
+    Parameters
+    ----------
+    shape : ModelShape
+        Of family ``"bert"`` or ``"gpt2"``; at most 96 layers, ``d_model`` 12,288, ``d_ff`` 98,304, 262,144 different
+        tokens, 131,072 positions.
+    seq : int, optional
+        Tokens of a sequence, up to 131,072; ``n_positions`` when left out.
+    batch : int, optional
+        Sequences, up to 1024.
+    bytes_per_value : {4, 2}, optional
+    base : str, optional
+        What changes are shown against: ``"bert-base"``, ``"bert-large"``, ``"gpt2"``, ``"gpt2-medium"``,
+        ``"gpt2-large"``, ``"gpt2-xl"``, each with its whole context, one sequence and 4 bytes; when left out, what the
+        lab begins with, ``"start"``.
+    quantity : {"parameters", "flops", "training", "generation"}, optional
+        What the table lists.
+
+    Attributes
+    ----------
+    shape, seq, batch, bytes_per_value, base, quantity
+        What the reader has set.
+    parameters, flops, training_memory, generation_memory : dict of str to int
+        What it costs, component by component: parameters; FLOPs of a forward pass; bytes of a step of training with
+        Adam; bytes of weights and key–value cache.
+
+    Examples
+    --------
+    >>> from transformer_lab import GPT2
+    >>> lab = BudgetLab(GPT2, seq=512)
+    >>> lab
+    BudgetLab(GPT2, seq=512, batch=1, bytes_per_value=4)
+    >>> lab.parameters["position embedding"], lab.flops["scores and blend"]
+    (786432, 9663676416)
+    """
+
+    _esm = script("budget")
+    _css = style("budget")
+
+    shape = traitlets.Any().tag(  # the checks below say what is wrong in the package's own words
+        sync=True, to_json=lambda shape, _: shape and asdict(shape), from_json=lambda fields, _: ModelShape(**fields)
+    )
+    seq = traitlets.Any().tag(sync=True)
+    batch = traitlets.Any().tag(sync=True)
+    bytes_per_value = traitlets.Any().tag(sync=True)
+    base = traitlets.Any().tag(sync=True)
+    quantity = traitlets.Any().tag(sync=True)
+    presets = traitlets.List(_presets()).tag(sync=True)
+    start = traitlets.Dict().tag(sync=True)  # what the lab begins with
+
+    def __init__(self, shape=GPT2, seq=None, batch=1, *, bytes_per_value=4, base=None, quantity="parameters"):
+        shape = _supported(shape)
+        seq = shape.n_positions if seq is None else seq
+        super().__init__(
+            shape=shape,
+            seq=seq,
+            batch=batch,
+            bytes_per_value=bytes_per_value,
+            base="start" if base is None else base,
+            quantity=quantity,
+        )
+        setting = _setting(shape, seq, batch, bytes_per_value)
+        if base is None:
+            self.base = next((preset["key"] for preset in self.presets if preset["setting"] == setting), "start")
+        self.start = {**setting, "base": self.base, "quantity": quantity}
+
+    @traitlets.validate("shape")
+    def _check_shape(self, proposal):
+        return _supported(proposal.value)
+
+    @traitlets.validate("seq", "batch")
+    def _check_size(self, proposal):
+        name, size = proposal.trait.name, proposal.value
+        least, most = RANGES[name]
+        if isinstance(size, bool) or not isinstance(size, int):
+            raise TypeError(f"{name} must be an integer, got {size!r}")
+        if not least <= size <= most:
+            raise ValueError(f"{name} must be from {least} to {most}, got {size}")
+        return size
+
+    @traitlets.validate("bytes_per_value", "base", "quantity")
+    def _check_choice(self, proposal):
+        name, value = proposal.trait.name, proposal.value
+        keys = (*(key for key, *_ in PRESETS), "start")
+        choices = {"bytes_per_value": BYTES, "base": keys, "quantity": QUANTITIES}[name]
+        if value not in choices or isinstance(value, (bool, float)):
+            raise ValueError(f"{name} must be one of {', '.join(map(repr, choices))}, got {value!r}")
+        return value
+
+    @property
+    def parameters(self):
+        return parameter_breakdown(self.shape)
+
+    @property
+    def flops(self):
+        return flops_breakdown(self.shape, self.seq, self.batch)
+
+    @property
+    def training_memory(self):
+        return memory_breakdown(self.shape, self.seq, self.batch, self.bytes_per_value)
+
+    @property
+    def generation_memory(self):
+        memory = {"weights": weight_bytes(self.shape, self.bytes_per_value)}
+        if self.shape.family != "bert":
+            memory["key–value cache"] = kv_cache_bytes(self.shape, self.seq, self.batch, self.bytes_per_value)
+        return memory
+
+    def __repr__(self):
+        given = ", ".join(f"{name}={getattr(self, name)}" for name in ("seq", "batch", "bytes_per_value"))
+        return f"BudgetLab({CODE.get(self.shape, self.shape)}, {given})"
