@@ -1,8 +1,10 @@
 """Linear attention: a similarity that factors, so that queries read sums of the keys and never meet a single one."""
 
+from contextlib import nullcontext
+
 import torch
 
-from .arguments import require_attention, require_floating, require_mask, require_sizes, wide_dtype
+from .arguments import is_autocast, require_attention, require_floating, require_mask, require_sizes, wide_dtype
 from .attention import MultiHeadAttention, merge_heads
 from .cache import StateCache
 
@@ -82,9 +84,10 @@ def bidirectional_linear_attention(query, key, value, *, key_mask=None, feature_
     """
     _require_linear(query, key, value, key_mask, feature_map)
     wide = wide_dtype(query)
-    features = _key_features(feature_map, key.to(wide), _column(key_mask, key))
-    state = features.mT @ value.to(wide), features.sum(-2)
-    return _read(state, feature_map(query.to(wide))).to(query.dtype)
+    with _without_autocast(query):
+        features = _key_features(feature_map, key.to(wide), _column(key_mask, key))
+        state = features.mT @ value.to(wide), features.sum(-2)
+        return _read(state, feature_map(query.to(wide))).to(query.dtype)
 
 
 def causal_linear_attention(query, key, value, *, key_mask=None, feature_map=elu_feature_map, chunk_size=128):
@@ -211,12 +214,13 @@ def linear_attention_step(state, query, key, value, *, feature_map=elu_feature_m
             raise ValueError(f"{name} must have shape (..., features), one token of each sequence, got shape ()")
     _require_linear(query.unsqueeze(-2), key.unsqueeze(-2), value.unsqueeze(-2), None, feature_map)
     wide = wide_dtype(query)
-    features = feature_map(key.to(wide))
-    S, z = _require_state(state, features, value)
-    S = S + features.unsqueeze(-1) * value.to(wide).unsqueeze(-2)
-    z = z + features
-    output = _read((S, z), feature_map(query.to(wide)).unsqueeze(-2)).squeeze(-2)
-    return (S, z), output.to(query.dtype)
+    with _without_autocast(query):
+        features = feature_map(key.to(wide))
+        S, z = _require_state(state, features.unsqueeze(-2), value.unsqueeze(-2))
+        S = S + features.unsqueeze(-1) * value.to(wide).unsqueeze(-2)
+        z = z + features
+        output = _read((S, z), feature_map(query.to(wide)).unsqueeze(-2)).squeeze(-2)
+        return (S, z), output.to(query.dtype)
 
 
 class LinearAttention(MultiHeadAttention):
@@ -335,10 +339,12 @@ class LinearAttention(MultiHeadAttention):
         query, key = self._heads(self.q_proj, query=query), self._heads(self.k_proj, key=key)
         lead = require_attention(query, key, mask)
         _require_feature_map(self.feature_map, query, key)
-        similarity = self.feature_map(query) @ self.feature_map(key).mT
-        if mask is not None:
-            similarity = similarity.expand(*lead, *similarity.shape[-2:]).masked_fill(~mask, 0.0)
-        return _divided(similarity, similarity.sum(-1, keepdim=True))
+        wide = wide_dtype(query)
+        with _without_autocast(query):
+            similarity = self.feature_map(query.to(wide)) @ self.feature_map(key.to(wide)).mT
+            if mask is not None:
+                similarity = similarity.expand(*lead, *similarity.shape[-2:]).masked_fill(~mask, 0.0)
+            return _divided(similarity, similarity.sum(-1, keepdim=True)).to(query.dtype)
 
 
 def _scan(state, query, key, value, key_mask, feature_map, chunk_size):
@@ -347,21 +353,29 @@ def _scan(state, query, key, value, key_mask, feature_map, chunk_size):
     # split, not slices: the gradient of a slice is as long as the sequence, and there would be one for each chunk.
     pieces = [x.split(chunk_size, -2) for x in (query, key, value)]
     columns = [None] * len(pieces[0]) if key_mask is None else _column(key_mask, key).split(chunk_size, -2)
-    for query_chunk, key_chunk, value_chunk, column in zip(*pieces, columns):
-        q, v = feature_map(query_chunk.to(wide)), value_chunk.to(wide)
-        k = _key_features(feature_map, key_chunk.to(wide), column)
-        weights = (q @ k.mT).tril()
-        numerator, normalizer = weights @ v, weights.sum(-1, keepdim=True)
-        if state is None:
-            state = k.mT @ v, k.sum(-2)
-        else:
-            # The state holds what lies before the chunk, and nothing else. The sum up to its end less the chunk itself
-            # is the same on paper; in float32 one large key would drown all that came before it.
-            S, z = state
-            numerator, normalizer = numerator + q @ S, normalizer + q @ z.unsqueeze(-1)
-            state = S + k.mT @ v, z + k.sum(-2)
-        outputs.append(_divided(numerator, normalizer).to(query.dtype))
+    with _without_autocast(query):
+        for query_chunk, key_chunk, value_chunk, column in zip(*pieces, columns):
+            q, v = feature_map(query_chunk.to(wide)), value_chunk.to(wide)
+            k = _key_features(feature_map, key_chunk.to(wide), column)
+            if state is not None and not outputs:
+                _require_state(state, k, v)
+            weights = (q @ k.mT).tril()
+            numerator, normalizer = weights @ v, weights.sum(-1, keepdim=True)
+            if state is None:
+                state = k.mT @ v, k.sum(-2)
+            else:
+                # The state holds what lies before the chunk, and nothing else. The sum up to its end less the chunk
+                # itself is the same on paper; in float32 one large key would drown all that came before it.
+                S, z = state
+                numerator, normalizer = numerator + q @ S, normalizer + q @ z.unsqueeze(-1)
+                state = S + k.mT @ v, z + k.sum(-2)
+            outputs.append(_divided(numerator, normalizer).to(query.dtype))
     return state, torch.cat(outputs, -2)
+
+
+def _without_autocast(x):
+    """A region in which products keep the dtype of their factors: sums over a long sequence need its digits."""
+    return torch.autocast(x.device.type, enabled=False) if is_autocast(x) else nullcontext()
 
 
 def _read(state, features):
@@ -424,7 +438,8 @@ def _require_feature_map(feature_map, query, key):
             raise ValueError(
                 f"feature_map {label} must not return negative values, got {features.min():.4g} for {name}"
             )
-        if features.numel() and not features.any():
+        # A single token may be without features, where the map is zero somewhere; not all of them.
+        if features[..., :1].numel() > 1 and not features.any():
             raise ValueError(f"feature_map {label} must not return zeros alone, got nothing else for {name}")
     if sizes[0] != sizes[1]:
         raise ValueError(f"feature_map {label} must return one number of features, got {sizes[0]} and {sizes[1]}")
@@ -433,8 +448,8 @@ def _require_feature_map(feature_map, query, key):
 def _require_state(state, features, value):
     if not isinstance(state, tuple) or len(state) != 2 or not all(isinstance(x, torch.Tensor) for x in state):
         raise TypeError(f"state must be a pair of tensors (S, z), got {type(state).__name__}")
-    lead = torch.broadcast_shapes(features.shape[:-1], value.shape[:-1])
-    shapes = (*lead, features.shape[-1], value.shape[-1]), (*features.shape[:-1], features.shape[-1])
+    lead = torch.broadcast_shapes(features.shape[:-2], value.shape[:-2])
+    shapes = (*lead, features.shape[-1], value.shape[-1]), (*features.shape[:-2], features.shape[-1])
     for name, x, shape in zip(("S", "z"), state, shapes):
         if x.shape != shape:
             raise ValueError(f"state's {name} must have shape {tuple(shape)}, got {tuple(x.shape)}")
