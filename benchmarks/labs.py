@@ -27,6 +27,8 @@ LABS = {
     "masks, 6 tokens": tl.labs.MaskLab(),
     "masks, 12 tokens": tl.labs.MaskLab("a b c d e f g h i j k l"),
     "normalization": tl.labs.NormalizationLab(),
+    "budget": tl.labs.BudgetLab(),
+    "order of multiplication": tl.labs.OrderLab(),
 }
 
 

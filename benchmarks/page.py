@@ -42,7 +42,8 @@ MOUNT = re.compile(r'<script src="_static/mount\.js[^>]*></script>')
 STATE = re.compile(r'<script type="application/vnd.jupyter.widget-state\+json">(.*?)</script>', re.DOTALL)
 MAIN = (
     '.tl-knob, [aria-label^="Query at"], input[type=range][aria-label^="Walk"], '
-    '.tl-matrix[tabindex="0"], .tl-sheet, input[type=range][aria-label^="Value of"]'
+    '.tl-matrix[tabindex="0"], .tl-sheet, input[type=range][aria-label^="Value of"], '
+    'input[type=range][aria-label^="Slider of N"], input[type=range][aria-label="layers"]'
 )
 MOVES = 60
 
