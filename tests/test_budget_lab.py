@@ -343,7 +343,7 @@ def test_a_change_is_told_in_the_packages_numbers(engine):
         other = changed(shape, d_model=2 * shape.d_model, n_heads=2 * shape.n_heads, d_ff=2 * shape.d_ff)
         text = told(engine, one, other)
         assert "grow with its square, 4 ×; the embeddings only with itself, 2 ×." in text
-        assert f"The heads keep their 64 features: there are {2 * shape.n_heads}." in text
+        assert f"Heads keep their width, 64 features: now {2 * shape.n_heads} heads." in text
         text = told(engine, one, changed(shape, batch=8))
         memory = [sum(tl.memory_breakdown(shape, one.seq, batch).values()) for batch in (1, 8)]
         assert "go with the batch, 8 ×" in text and text.endswith(
@@ -525,6 +525,16 @@ def demand(page, lab, base):
     page.get_by_role("button", name="parameters", exact=True).click()
 
 
+def picture(page):
+    """All that a reader can see, and what a screen reader can hear."""
+    return page.locator(".tl-lab").evaluate("""lab => {
+        const copy = lab.cloneNode(true);
+        for (const table of copy.querySelectorAll('table[hidden]')) table.remove();
+        const inputs = [...lab.querySelectorAll('input, select')].map((input) => input.value);
+        return `${copy.innerHTML} ${inputs}`;
+    }""")
+
+
 def query(page):
     return {name: values[0] for name, values in parse_qs(urlsplit(page.url).query).items()}
 
@@ -626,7 +636,7 @@ def test_heads_change_no_parameter_and_only_divisors_are_offered(show):
         seen.append(heads)
         slider(page, "n_heads").press("ArrowRight")
     assert seen == [n for n in range(1, 769) if 768 % n == 0]
-    assert status(page).startswith("768 heads instead of 384, 1 features in each instead of 2: not one parameter")
+    assert status(page).startswith("768 heads instead of 384, 1 feature in each instead of 2: not one parameter")
 
 
 def test_by_keyboard(show):
@@ -691,7 +701,7 @@ def test_a_context_beyond_the_positions_is_warned_of(show):
 
 def test_the_address_brings_the_state_back(show):
     page = show(BudgetLab())
-    first = page.locator(".tl-lab").inner_html()
+    first = picture(page)
     move(page, "n_layers", 24)
     move(page, "seq", 4096)
     page.get_by_role("button", name="2: half").click()
@@ -704,7 +714,7 @@ def test_the_address_brings_the_state_back(show):
         assert [table(page), page.locator(".tl-turns").inner_html(), page.locator(".tl-costs").inner_html()] == shown
         assert status(page).startswith("Against GPT-2 small: +85,054,464 parameters, 1.68 × as many.")
     page.get_by_role("button", name="Reset").click()
-    assert page.locator(".tl-lab").inner_html() == first, "back to what the lab began with, not to the address"
+    assert picture(page) == first, "back to what the lab began with, not to the address"
     address(page, None)
     assert page.url.endswith("labs.html")
 
@@ -880,15 +890,15 @@ def test_two_views_of_one_lab_stay_in_step(show):
 
 def test_reset_puts_everything_back(show):
     page = show(BudgetLab(tl.GPT2_MEDIUM, 100, base="bert-base"))
-    shown = page.locator(".tl-lab").inner_html()
+    shown = picture(page)
     for name in SLIDERS:
         slider(page, name).press("PageUp")
     page.get_by_role("button", name="2: half").click()
     page.get_by_role("button", name="training").click()
     page.get_by_label("Changes are shown against").select_option("GPT-2 XL")
-    assert page.locator(".tl-lab").inner_html() != shown
+    assert picture(page) != shown
     page.get_by_role("button", name="Reset").click()
-    assert page.locator(".tl-lab").inner_html() == shown
+    assert picture(page) == shown
     assert slider(page, "n_layers").get_attribute("aria-valuetext") == "24; BERT-base: 12"
 
 

@@ -107,7 +107,10 @@ const write = (setting, name, value) => (OF_SHAPE.includes(name) ? { ...setting,
 const sameShape = (a, b) => Object.keys(a).every((name) => a[name] === b[name]);
 const same = (a, b) => sameShape(a.shape, b.shape) && OF_TEXT.every((name) => a[name] === b[name]);
 const numbers = (count, first = 1, step = 1) => Array.from({ length: count }, (_, i) => first + i * step);
-const divisors = (n) => numbers(n).filter((i) => n % i === 0);
+const divisors = (n) => {
+  const small = numbers(Math.floor(Math.sqrt(n))).filter((i) => n % i === 0);
+  return [...new Set([...small, ...small.map((i) => n / i).reverse()])];
+};
 
 // Round numbers, `parts` to each doubling.
 function doublings(least, most, parts) {
@@ -211,6 +214,7 @@ function pythonCode(state, all) {
 // Numbers as text.
 
 const grouped = (n) => String(n).replace(/\B(?=(\d{3})+$)/g, ",");
+const several = (n, noun) => `${grouped(n)} ${noun}${n === 1 ? "" : "s"}`;
 const signed = (n) => (n < 0n ? `−${grouped(-n)}` : `+${grouped(n)}`);
 
 // Four digits and a prefix: 124.4 M. Parameters are counted in B, everything else in G.
@@ -266,7 +270,7 @@ function describe(from, to) {
 
   if (changed[0] === "d_model" && changed.every((name) => ["d_model", "n_heads", "d_ff"].includes(name))) {
     const width = b.d_model / b.n_heads, kept = width === a.d_model / a.n_heads;
-    const heads = kept ? `The heads keep their ${width} features: there are ${b.n_heads}.` : `There are ${b.n_heads} heads of ${width} features.`;
+    const heads = kept ? `Heads keep their width, ${several(width, "feature")}: now ${several(b.n_heads, "head")}.` : `Now ${several(b.n_heads, "head")} of ${several(width, "feature")}.`;
     return `d_model ${instead("d_model", "")}: ${count}. The attention matrices grow with its square, ${times(after.parameters["attention weights"], before.parameters["attention weights"])}; the embeddings only with itself, ${of("d_model")}. ${heads} ${work}${grows}.`;
   }
   if (changed.length === 1) {
@@ -276,7 +280,7 @@ function describe(from, to) {
         return `${instead("n_layers", b.n_layers > 1 ? " layers" : " layer")}: ${count}. Each layer has ${grouped(each)}; the embeddings stay as they are. ${work}${grows}.`;
       }
       case "n_heads":
-        return `${instead("n_heads", b.n_heads > 1 ? " heads" : " head")}, ${grouped(b.d_model / b.n_heads)} features in each instead of ${grouped(a.d_model / a.n_heads)}: ${count}, and not one FLOP. Heads share d_model among themselves.`;
+        return `${instead("n_heads", b.n_heads > 1 ? " heads" : " head")}, ${several(b.d_model / b.n_heads, "feature")} in each instead of ${grouped(a.d_model / a.n_heads)}: ${count}, and not one FLOP. Heads share d_model among themselves.`;
       case "d_ff":
         return `d_ff ${instead("d_ff", "")}: ${count}, all in the feed-forward layers. ${work}.${crossing}`;
       case "vocab_size": {
@@ -372,9 +376,9 @@ function render({ model, el }) {
       const text = name === "n_heads" ? `${grouped(at)} × ${grouped(d_model / n_heads)}` : name === "d_ff" ? `${grouped(at)} (${Number((at / d_model).toFixed(2))} ×)` : grouped(at);
       const last = Math.max(offered.length - 1, 1);
       set(input, { max: last, disabled: offered.length < 2 });
-      input.value = offered.indexOf(at);
+      if (+input.value !== offered.indexOf(at)) input.value = offered.indexOf(at);
       say(value, text);
-      set(input, { "aria-valuetext": `${grouped(at)}${name === "n_heads" ? ` heads of ${grouped(d_model / n_heads)} features` : ""}${at === before ? "" : `; ${base.name}: ${grouped(before)}`}` });
+      set(input, { "aria-valuetext": `${grouped(at)}${name === "n_heads" ? ` heads of ${several(d_model / n_heads, "feature")}` : ""}${at === before ? "" : `; ${base.name}: ${grouped(before)}`}` });
       // Where the preset stands, between the values on its two sides.
       const above = offered.findIndex((each) => each >= before), low = offered[above - 1];
       const place = above < 0 ? last : above === 0 ? 0 : above - (offered[above] - before) / (offered[above] - low);
@@ -456,7 +460,7 @@ function render({ model, el }) {
 
   // A share of what stands around it.
   function widen(node, part, whole) {
-    const width = `${(100 * Number(part)) / Number(whole)}%`;
+    const width = `${Number(((100 * Number(part)) / Number(whole)).toFixed(2))}%`;
     if (node.style.width !== width) node.style.width = width;
   }
 
@@ -499,6 +503,7 @@ function render({ model, el }) {
     quantities.show(now.quantity);
     for (const { quantity, rows, node } of tables) {
       set(node, { hidden: quantity !== now.quantity });
+      if (quantity !== now.quantity) continue;
       const [mine, theirs] = [cost[quantity], before[quantity]], whole = total(mine);
       for (const { name, node: line, number, by, part, ratio: relation } of rows) {
         const [count, ghost] = name === "total" ? [whole, total(theirs)] : [mine[name] ?? 0n, theirs[name] ?? 0n];
