@@ -349,28 +349,32 @@ class LinearAttention(MultiHeadAttention):
 
 def _scan(state, query, key, value, key_mask, feature_map, chunk_size):
     """Read a sequence chunk by chunk; return the state after it, and the outputs."""
-    wide, outputs = wide_dtype(query), []
     # split, not slices: the gradient of a slice is as long as the sequence, and there would be one for each chunk.
     pieces = [x.split(chunk_size, -2) for x in (query, key, value)]
     columns = [None] * len(pieces[0]) if key_mask is None else _column(key_mask, key).split(chunk_size, -2)
+    outputs = []
     with _without_autocast(query):
-        for query_chunk, key_chunk, value_chunk, column in zip(*pieces, columns):
-            q, v = feature_map(query_chunk.to(wide)), value_chunk.to(wide)
-            k = _key_features(feature_map, key_chunk.to(wide), column)
-            if state is not None and not outputs:
-                _require_state(state, k, v)
-            weights = (q @ k.mT).tril()
-            numerator, normalizer = weights @ v, weights.sum(-1, keepdim=True)
-            if state is None:
-                state = k.mT @ v, k.sum(-2)
-            else:
-                # The state holds what lies before the chunk, and nothing else. The sum up to its end less the chunk
-                # itself is the same on paper; in float32 one large key would drown all that came before it.
-                S, z = state
-                numerator, normalizer = numerator + q @ S, normalizer + q @ z.unsqueeze(-1)
-                state = S + k.mT @ v, z + k.sum(-2)
-            outputs.append(_divided(numerator, normalizer).to(query.dtype))
+        for chunk in zip(*pieces, columns):
+            state, output = _read_chunk(state, *chunk, feature_map)
+            outputs.append(output)
     return state, torch.cat(outputs, -2)
+
+
+def _read_chunk(state, query, key, value, column, feature_map):
+    """The state after a chunk, and its outputs. All else that this takes is free again before the next."""
+    wide = wide_dtype(query)
+    q, k, v = feature_map(query.to(wide)), _key_features(feature_map, key.to(wide), column), value.to(wide)
+    weights = (q @ k.mT).tril_()
+    numerator, normalizer = weights @ v, weights.sum(-1, keepdim=True)
+    own = k.mT @ v, k.sum(-2)
+    if state is not None:
+        # The state holds what lies before the chunk, and nothing else. The sum up to its end less the chunk itself is
+        # the same on paper; in float32 one large key would drown all that came before it.
+        S, z = _require_state(state, k, v)
+        numerator += q @ S
+        normalizer += q @ z.unsqueeze(-1)
+        own = S + own[0], z + own[1]
+    return own, _divided(numerator, normalizer).to(query.dtype)
 
 
 def _without_autocast(x):
