@@ -41,7 +41,7 @@ serve: environment ## show the book, and build it again on every change
 	@$(HERE) tools/build_book.py --serve
 
 bench: environment ## measure what is claimed about speed and size
-	@for script in benchmarks/*.py; do echo "$$script"; $(HERE) $$script || exit 1; done
+	@for script in $$(grep -l __main__ benchmarks/*.py); do echo "$$script"; $(HERE) $$script || exit 1; done
 
 colab: environment ## run the notebooks as Colab would
 	@$(HERE) tools/colab.py

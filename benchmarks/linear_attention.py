@@ -39,7 +39,7 @@ import transformer_lab as tl
 from transformer_lab.measure import compare, peak_bytes, slope
 
 LENGTHS = [256, 1024, 2048, 4096, 16384, 65536]
-QUICK = [256, 512]
+QUICK = [128, 256]
 HEADS, D_HEAD = 8, 64
 # The longest sequence that each is asked for, forward and with backward.
 LIMITS = {
@@ -253,7 +253,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--quick", action="store_true", help="short sequences and few rounds: shows that it runs")
     quick = parser.parse_args().quick
-    lengths, budget = (QUICK, 0.1) if quick else (LENGTHS, 3)
+    lengths, budget = (QUICK, 0.1) if quick else (LENGTHS, 2)
     start = begin()
     if not FLA:
         print("fla is left out: pip install -e .[bench] brings it.")
@@ -274,7 +274,7 @@ def main():
     print()
     flat = {}
     for backward in (False, True):
-        flat[backward] = per_token([1024, 4096, 16384, 65536], True, backward, 4 * budget)
+        flat[backward] = per_token([1024, 4096, 16384, 65536], True, backward, 6 * budget)
         found = "   ".join(f"{length}: {share:.2f}" for length, share in flat[backward].items())
         print(f"time per token, {'+backward' if backward else 'forward'}, causal, as a share of that at 1024   {found}")
     print()

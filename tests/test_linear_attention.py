@@ -547,6 +547,19 @@ def test_memory_grows_with_the_length_alone(backward):
     assert long < (30 if backward else 2.5)
 
 
+def test_no_chunk_has_a_gradient_as_long_as_the_sequence():
+    """That of a slice is, and with one for each chunk training would take quadratic time."""
+    tensors = [torch.randn(1, 2, 64, 4, device=DEVICE, requires_grad=True) for _ in range(3)]
+    nodes, open_nodes = set(), [tl.causal_linear_attention(*tensors, chunk_size=8).grad_fn]
+    while open_nodes:
+        node = open_nodes.pop()
+        if node is not None and node not in nodes:
+            nodes.add(node)
+            open_nodes += [before for before, _ in node.next_functions]
+    names = [node.name() for node in nodes]
+    assert names.count("SplitBackward0") == 3 and "SliceBackward0" not in names
+
+
 def test_memory_of_both_directions_is_its_features_and_its_output():
     query, key, value = (torch.randn(1, 2, 8192, 32, device=DEVICE) for _ in range(3))
     peak = tl.measure.peak_bytes(lambda: tl.bidirectional_linear_attention(query, key, value))
