@@ -68,8 +68,8 @@ def compare(calls, budget=1.0):
     --------
     >>> x = torch.ones(200, 200)
     >>> compared = compare({"once": lambda: x @ x, "three times": lambda: x @ x @ x @ x}, budget=0.05)
-    >>> compared.median("three times") > 1
-    True
+    >>> list(compared.ratios), len(compared.ratios["three times"]) >= 3
+    (['three times'], True)
     """
     first = next(iter(calls))
     once = {name: seconds(call) for name, call in calls.items()}
@@ -108,7 +108,7 @@ def seconds(call, times=1):
     Examples
     --------
     >>> x = torch.ones(100, 100)
-    >>> 0 < seconds(lambda: x @ x, times=10) < 1
+    >>> seconds(lambda: x @ x, times=10) > 0
     True
     """
     require_sizes(times=times)
