@@ -926,24 +926,6 @@ def test_nothing_moves_while_a_slider_is_dragged(show, width):
             assert heights == [height], (quantity, name)
 
 
-def test_the_largest_table_follows_within_a_frame(show):
-    page = show(BudgetLab(tl.BERT_LARGE, base="gpt2"))
-    for name in ("n_layers", "d_model"):
-        times = slider(page, name).evaluate("""async (slider) => {
-            const times = [];
-            for (let i = 0; i < 40; i++) {
-                const start = performance.now();
-                slider.value = Number(slider.max) * i / 39;
-                slider.dispatchEvent(new Event('input'));
-                await null; await null;
-                slider.closest('.tl-lab').offsetHeight;
-                times.push(performance.now() - start);
-            }
-            return times.sort((a, b) => a - b);
-        }""")
-        assert times[0] < 16  # the others are for a machine that does other things as well
-
-
 def test_by_touch(show):
     page = show(BudgetLab(), width=360, touch=True)
     page.get_by_role("button", name="BERT-large").tap()

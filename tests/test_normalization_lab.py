@@ -483,23 +483,6 @@ def test_nothing_moves_while_a_slider_is_dragged(show, width):
         assert frame.bounding_box()["height"] == height
 
 
-def test_the_largest_cube_follows_within_a_frame(show):
-    page = show(NormalizationLab(torch.randn(4, 6, 6, generator=torch.Generator().manual_seed(5)), "batch"))
-    times = page.get_by_label(OUTLIER).evaluate("""async (slider) => {
-        const times = [];
-        for (let i = 0; i < 40; i++) {
-            const start = performance.now();
-            slider.value = Number(slider.min) + (Number(slider.max) - Number(slider.min)) * i / 39;
-            slider.dispatchEvent(new Event('input'));
-            await null; await null;
-            slider.closest('.tl-lab').offsetHeight;
-            times.push(performance.now() - start);
-        }
-        return times.sort((a, b) => a - b);
-    }""")
-    assert times[0] < 16  # the others are for a machine that does other things as well
-
-
 def test_by_touch(show):
     page = show(NormalizationLab(), width=360, touch=True)
     cell(page, 14).tap()

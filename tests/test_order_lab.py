@@ -653,29 +653,6 @@ def test_a_sequence_of_one_token(show):
     assert all(page.get_by_role("button", name=name).is_disabled() for name in ("Back", "Next token"))
 
 
-FRAME = """async (slider) => {
-    const times = [];
-    for (let i = 0; i < 40; i++) {
-        const start = performance.now();
-        slider.value = Number(slider.min) + (Number(slider.max) - Number(slider.min)) * i / 39;
-        slider.dispatchEvent(new Event('input'));
-        await null; await null;
-        slider.closest('.tl-lab').offsetHeight;
-        times.push(performance.now() - start);
-    }
-    return times.sort((a, b) => a - b);
-}"""
-
-
-def test_the_largest_figures_follow_within_a_frame(show):
-    largest = dict(zip(("query", "key", "value"), torch.ones(3, 12, 6)))
-    page = show(OrderLab(mode="order", **largest))
-    # The fastest of many: the others are for a machine that does other things as well.
-    assert slider(page, "n").evaluate(FRAME)[0] < 16
-    press(page, "step by step")
-    assert page.get_by_label("Token", exact=True).evaluate(FRAME)[0] < 16
-
-
 def test_by_touch(show):
     page = show(OrderLab(), width=360, touch=True)
     page.locator(".tl-mark").tap()
