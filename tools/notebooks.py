@@ -31,7 +31,7 @@ METADATA = {
     "kernelspec": {"display_name": "Python 3", "language": "python", "name": "python3"},
     "language_info": {"name": "python"},
 }
-CELL_METADATA = ("mystnb", "tags")
+CELL_METADATA = ("mystnb", "nbgrader", "tags")
 MIMES = ("text/plain", "text/html", "text/latex", "text/markdown", "image/png")
 WIDGET = "application/vnd.jupyter.widget-view+json"
 ADDRESS = re.compile(r"\bat 0x[0-9a-fA-F]+|\b0x7[0-9a-fA-F]{9,}")

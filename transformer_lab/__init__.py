@@ -112,6 +112,7 @@ __all__ = [
     "bidirectional_linear_attention",
     "causal_linear_attention",
     "causal_mask",
+    "checks",
     "count_parameters",
     "device",
     "elu_feature_map",
@@ -152,7 +153,7 @@ __version__ = "0.1.0"
 
 def __getattr__(name):
     # Figures, widgets and measurements load when first used, so that the import adds little to torch's own.
-    if name in ("labs", "measure", "plots"):
+    if name in ("checks", "labs", "measure", "plots"):
         return import_module(f".{name}", __name__)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 

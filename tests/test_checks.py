@@ -1,0 +1,79 @@
+"""The checks' own test: the matrix of right answers and known mistakes, for every exercise."""
+
+from itertools import combinations
+
+import pytest
+import torch
+
+import transformer_lab as tl
+from transformer_lab.checks.diagnose import diagnose, recognise
+
+EXERCISES = [pytest.param(exercise, id=exercise.name) for exercise in tl.checks.EXERCISES]
+RIGHT = [
+    pytest.param(exercise, function, id=f"{exercise.name}-{name}")
+    for exercise in tl.checks.EXERCISES
+    for name, function in {"reference": exercise.reference, **exercise.equivalents}.items()
+]
+WRONG = [
+    pytest.param(exercise, mistake, id=f"{exercise.name}-{mistake.id}")
+    for exercise in tl.checks.EXERCISES
+    for mistake in exercise.mistakes.values()
+]
+
+
+@pytest.mark.parametrize("exercise, function", RIGHT)
+def test_what_is_right_is_correct(exercise, function):
+    report = diagnose(exercise, function)
+    assert (report.status, report.mistake) == ("correct", None), report
+
+
+@pytest.mark.parametrize("exercise, mistake", WRONG)
+def test_a_known_mistake_is_named_as_itself(exercise, mistake):
+    report = diagnose(exercise, mistake.function)
+    assert report.status in ("incorrect", "error")
+    assert (report.mistake, report.stage) == (mistake.id, mistake.part), report
+    assert "Besides" not in report.message
+
+
+@pytest.mark.parametrize("exercise", EXERCISES)
+def test_no_two_mistakes_do_the_same(exercise):
+    for one, other in combinations(exercise.mistakes, 2):
+        same = [a.same(b) for a, b in zip(exercise.known[(one,)], exercise.known[(other,)])]
+        assert not all(same), f"{one} and {other}"
+
+
+@pytest.mark.parametrize("exercise", EXERCISES)
+def test_two_mistakes_at_once_are_named_as_the_two_or_as_what_does_the_same(exercise):
+    for ids, outcomes in exercise.known.items():
+        if len(ids) == 2:
+            named = recognise(exercise, outcomes)
+            if all(mine.same(right) for mine, right in zip(outcomes, exercise.expected)):
+                assert named == ()  # one undoes the other
+            else:
+                assert all(mine.same(theirs) for mine, theirs in zip(outcomes, exercise.known[named])), (ids, named)
+
+
+@pytest.mark.parametrize("exercise", EXERCISES)
+def test_an_exercise_is_whole(exercise):
+    assert len(exercise.mistakes) >= 4
+    assert len(exercise.equivalents) >= 1
+    assert len(exercise.hints) == 3 and all(20 < len(hint) < 400 for hint in exercise.hints)
+    assert exercise.hints[0].rstrip().endswith("?")
+    for mistake in exercise.mistakes.values():
+        assert 80 < len(mistake.text) < 700 and mistake.text.endswith((".", "?")), mistake
+    sizes = list(exercise.sizes.values())
+    assert len(set(sizes)) == len(sizes), "sizes must differ"
+
+
+@pytest.mark.parametrize("exercise", EXERCISES)
+def test_the_properties_hold_for_what_is_right_and_one_fails_for_each_that_has_any(exercise):
+    for sentence, holds in exercise.properties.items():
+        assert holds(exercise.reference, *exercise.probes[0].arguments), sentence
+        assert not all(holds_for(holds, m.function, exercise) for m in exercise.mistakes.values()), f"never fails: {sentence}"
+
+
+def holds_for(holds, function, exercise):
+    try:
+        return holds(function, *exercise.probes[0].arguments)
+    except Exception:
+        return False

@@ -1,0 +1,124 @@
+"""Makes the assignments from the solutions; with --check, only says what is not as it would be made.
+
+    python tools/assignments.py [--check] [solution.ipynb …]       (default: all in chapters/solutions/)
+
+A solution is the one source. This writes into it what follows from elsewhere: the three hints of each exercise, which
+the checks know, and nbgrader's metadata. The assignment is the same notebook with ``raise NotImplementedError`` in the
+place of each region between ``### BEGIN SOLUTION`` and ``### END SOLUTION``, which are nbgrader's own marks.
+"""
+
+import argparse
+import re
+import sys
+from copy import deepcopy
+from pathlib import Path
+
+import nbformat
+from notebooks import ROOT, canonical, text
+
+import transformer_lab as tl
+
+REGION = re.compile(r"(?ms)^( *)### BEGIN SOLUTION\n.*?^ *### END SOLUTION$")
+CHECK = re.compile(r"tl\.checks\.(\w+)\(\1\)")
+HINTS = re.compile(
+    r"\{hints (\w+)\}|<details>\n<summary>Hint 1: .*?</details>(?:\n\n<details>\n<summary>Hint .*?</details>)*",
+    re.DOTALL,
+)
+KINDS = ("a question", "where to look", "the shape of the code")
+
+
+def solutions():
+    """Return the paths of all solutions."""
+    return sorted((ROOT / "chapters" / "solutions").glob("*.ipynb"))
+
+
+def assignment_of(path):
+    """Return where the assignment of a solution lies."""
+    return path.parents[1] / "assignments" / path.name
+
+
+def source(notebook):
+    """Return a solution as it is stored: with the checks' hints, and with nbgrader's metadata."""
+    notebook = deepcopy(notebook)
+    points = 1
+    for cell in notebook.cells:
+        cell.metadata.pop("nbgrader", None)
+        if cell.cell_type == "markdown":
+            if stars := re.search(r"(?m)^(★+)☆*", cell.source):
+                points = len(stars[1])
+            if heading := re.search(r"(?m)^## .*`(\w+)`", cell.source):
+                name = heading[1]
+            if HINTS.search(cell.source):
+                cell.source = HINTS.sub(hints(name).replace("\\", r"\\"), cell.source)
+        elif REGION.search(cell.source):
+            written = re.search(r"(?m)^def (\w+)", cell.source)[1]
+            cell.metadata["nbgrader"] = marks(written, solution=True)
+        elif check := CHECK.fullmatch(cell.source):
+            cell.metadata["nbgrader"] = {**marks(f"check_{check[1]}", grade=True, locked=True), "points": points}
+    return canonical(notebook)
+
+
+def hints(name):
+    """Return an exercise's three hints, each folded away."""
+    return "\n\n".join(
+        f"<details>\n<summary>Hint {number}: {kind}</summary>\n\n{hint}\n\n</details>"
+        for number, (kind, hint) in enumerate(zip(KINDS, getattr(tl.checks, name).hints), 1)
+    )
+
+
+def marks(name, *, solution=False, grade=False, locked=False):
+    """Return nbgrader's metadata of a cell."""
+    return {
+        "grade": grade,
+        "grade_id": name,
+        "locked": locked,
+        "schema_version": 3,
+        "solution": solution,
+        "task": False,
+    }
+
+
+def assignment(solution, stored=None):
+    """Return the assignment of a solution; outputs come from ``stored``, the assignment as it was."""
+    notebook = deepcopy(solution)
+    outputs = {cell.source: cell.get("outputs") for cell in stored.cells} if stored else {}
+    for cell in notebook.cells:
+        cell.source = REGION.sub(r"\1raise NotImplementedError", cell.source)
+        if cell.cell_type == "code":
+            cell.outputs = outputs.get(cell.source) or []
+    return canonical(notebook)
+
+
+def made(path):
+    """Return ``{path: text}`` of a solution and its assignment, as they should be."""
+    solution = source(nbformat.read(path, 4))
+    target = assignment_of(path)
+    stored = nbformat.read(target, 4) if target.exists() else None
+    return {path: text(solution), target: text(assignment(solution, stored))}
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--check", action="store_true", help="say what is not as it would be made, write nothing")
+    parser.add_argument("solutions", nargs="*", type=Path, help="default: all in chapters/solutions/")
+    arguments = parser.parse_args()
+    paths = arguments.solutions or solutions()
+    files = {file: new for path in paths for file, new in made(path.resolve()).items()}
+    known = {assignment_of(path) for path in solutions()}
+    strays = [path for path in (ROOT / "chapters" / "assignments").glob("*.ipynb") if path not in known]
+    wrong = [file for file, new in files.items() if not file.exists() or file.read_text("utf-8") != new]
+    if strays:
+        sys.exit(f"{strays[0].relative_to(ROOT)} has no solution that it could be made from.")
+    if arguments.check:
+        if wrong:
+            sys.exit(f"{wrong[0].relative_to(ROOT)} is not as its solution and the checks make it: run make notebooks.")
+        print(f"{len(paths)} assignments agree with their solutions.")
+        return
+    for file in wrong:
+        file.parent.mkdir(exist_ok=True)
+        file.write_text(files[file], "utf-8")
+        print(f"written {file.relative_to(ROOT)}")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,48 @@
+"""Whether two results are the same, up to rounding."""
+
+import operator
+
+import torch
+
+# Relative, and absolute as a share of the largest number: room for another order of the same operations.
+TOLERANCE = {torch.float64: 1e-8, torch.float32: 1e-4}
+
+
+def agree(got, expected):
+    """Say whether a result is the expected one: tensors, numbers, and tuples or lists of them.
+
+    A tensor must have the expected shape and dtype. A whole number may come in any type that holds it exactly.
+    """
+    if isinstance(expected, torch.Tensor):
+        return isinstance(got, torch.Tensor) and _like(got) == _like(expected) and close(got, expected)
+    if isinstance(expected, (tuple, list)):
+        is_like = isinstance(got, (tuple, list)) and len(got) == len(expected)
+        return is_like and all(map(agree, got, expected))
+    if isinstance(expected, int) and not isinstance(expected, bool):
+        return whole(got) == expected
+    return type(got) is type(expected) and (callable(expected) or bool(got == expected))
+
+
+def _like(tensor):
+    return tensor.shape, tensor.dtype, tensor.device.type
+
+
+def close(got, expected):
+    """Say whether two tensors of one shape hold the same numbers; NaN is like NaN."""
+    got, expected = got.detach().cpu(), expected.detach().cpu()
+    if not expected.is_floating_point():
+        return torch.equal(got, expected)
+    rtol = TOLERANCE.get(expected.dtype, 1e-2)
+    finite = expected[expected.isfinite()].abs()
+    atol = rtol / 10 * float(finite.max()) if finite.numel() else 0.0
+    return torch.allclose(got, expected, rtol, atol, equal_nan=True)
+
+
+def whole(number):
+    """Return the whole number that ``number`` is, in whatever type, or None."""
+    if isinstance(number, float):
+        return int(number) if number.is_integer() else None
+    try:
+        return operator.index(number)
+    except (TypeError, ValueError, RuntimeError):
+        return None

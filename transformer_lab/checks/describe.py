@@ -1,0 +1,369 @@
+"""Words for what a wrong function does: what it returns, where it differs first, on how small an input."""
+
+import inspect
+import itertools
+import linecache
+import math
+import os
+import traceback
+
+import torch
+
+from .agree import agree, close
+from .exercise import Draw
+from .observe import Made, Probe, observe
+
+NUMBERS_SHOWN = 8  # a result of so many numbers is shown whole
+OURS = os.path.dirname(__file__)
+PYTHONS = (
+    os.path.dirname(os.__file__),
+    os.path.dirname(torch.__file__),
+    OURS,
+)  # lines of code that are not the learner's
+
+
+# What never came to a result
+
+
+def endless(could_be_stopped):
+    """Say that a function did not end."""
+    text = "Your function did not come to an end, and was stopped. Which loop waits for something that never happens?"
+    return text if could_be_stopped else f"{text} It is still running: restart the kernel before you go on."
+
+
+def not_written(function, error):
+    """Say what is not written yet: the function, or one that it calls."""
+    where = traceback.extract_tb(error.__traceback__)[-1].name
+    own = getattr(function, "__name__", where)
+    if where == own or where.startswith("<"):
+        return ""
+    return f"Your function calls `{where}`, which is not written yet. Write that first, or go on with the module's."
+
+
+def raised(exercise, function, probe, error):
+    """Say which error was raised, and at which of the learner's lines."""
+    name, text = type(error).__name__, str(error).strip().split("\n")[0]
+    said = f"`{name}`: {text}" if text else f"`{name}`"
+    frames = [(frame, line) for frame, line in traceback.walk_tb(error.__traceback__) if not _is_library(frame)]
+    if isinstance(error, SystemExit):
+        said = "Your function ends Python itself, with `exit()` or the like."
+    if isinstance(error, RecursionError):
+        said = "Your function calls itself without an end (`RecursionError`)."
+    if not frames:
+        if isinstance(error, TypeError) and (parameters := _parameters(function)) is not None:
+            return f"`{exercise.name}` takes ({', '.join(exercise.arguments)}), and yours takes ({parameters}). {said}"
+        return said
+    frame, number = frames[-1]
+    line = linecache.getline(frame.f_code.co_filename, number).strip()
+    at = f"line {number - frame.f_code.co_firstlineno + 1} of `{frame.f_code.co_name}`"
+    said += f"\n\nIt happens in {at}: `{line}`"
+    if isinstance(error, (SystemExit, RecursionError)):
+        return said
+    words = axis_words(exercise, probe)
+    shapes = [
+        f"`{name}` {in_words(value.shape, words)}"
+        for name, value in frame.f_locals.items()
+        if isinstance(value, torch.Tensor)
+    ]
+    return f"{said}\n\nThere, the shapes are: {', '.join(shapes)}." if shapes else said
+
+
+def _is_library(frame):
+    return frame.f_code.co_filename.startswith((*PYTHONS, "<frozen"))
+
+
+def _parameters(function):
+    try:
+        return ", ".join(inspect.signature(function).parameters)
+    except (TypeError, ValueError):
+        return None
+
+
+# A result, right or wrong
+
+
+def tried(exercise):
+    """Say on what a right function was right."""
+    return f"Right with {', '.join(probe.name for probe in exercise.probes)}."
+
+
+def wrong(exercise, function, outcomes, first, stage):
+    """Say what is wrong with a function that makes no known mistake."""
+    probe, got, expected = exercise.probes[first], outcomes[first], exercise.expected[first]
+    sentences = [] if probe.plain else [f"Right for ordinary input, and wrong for {probe.name}."]
+    if got.error is not None:
+        sentences.append(raised(exercise, function, probe, got.error))
+    elif kind := _kind(exercise, probe, got, expected):
+        sentences.append(kind)
+    else:
+        sentences.append(_relation(got.value, expected.value, axis_words(exercise, probe)))
+        sentences.append(_broken(exercise, function, probe))
+        if stage:
+            sentences.append(f"The first step whose result does not appear in your function: `{stage}`.")
+    return "\n\n".join(filter(None, sentences))
+
+
+def besides(exercise, outcomes, ids):
+    """Say what goes wrong that the known mistakes do not explain."""
+    known = exercise.known.get(ids, outcomes)  # no entry: several, each on inputs of its own
+    for probe, mine, theirs in zip(exercise.probes, outcomes, known):
+        if not mine.same(theirs):
+            what = f"it raises `{type(mine.error).__name__}`" if mine.error else "something else is wrong as well"
+            return f"Besides, with {probe.name} {what}."
+    return ""
+
+
+def _kind(exercise, probe, got, expected):
+    """Say what is wrong with a result before its numbers."""
+    value, right = got.value, expected.value
+    words = axis_words(exercise, probe)
+    if value is None:
+        return "Your function returns `None`. Is the `return` missing?"
+    if isinstance(right, torch.Tensor) and not isinstance(value, torch.Tensor):
+        return f"Your function returns a value of type `{type(value).__name__}`; it must be a tensor."
+    if isinstance(right, tuple) and not (isinstance(value, (tuple, list)) and len(value) == len(right)):
+        return f"Your function returns a value of type `{type(value).__name__}`; it must be a tuple of {len(right)}."
+    for mine, theirs in zip(_tensors(value), _tensors(right)):
+        if mine.shape != theirs.shape:
+            is_now, should_be = in_words(mine.shape, words), in_words(theirs.shape, words)
+            return f"Your result has the shape {is_now}, and should have {should_be}."
+        if mine.dtype != theirs.dtype:
+            return f"Your result is of {_name(mine.dtype)}, and should be of {_name(theirs.dtype)}."
+    if got.changed:
+        return (
+            f"Your function changes its argument `{got.changed}`: whoever calls it finds other numbers there later. "
+            "An operation in place does that: `+=`, `x[…] = …`, or a name that ends in an underscore."
+        )
+    for fact in expected.facts or ():
+        if got.facts[fact] != expected.facts[fact]:
+            wanted, found = expected.facts[fact], got.facts[fact]
+            return f"The numbers are right. One thing is not: {fact} (should be {wanted}, is {found})."
+    return ""
+
+
+def _relation(got, expected, words):
+    """Say how the wrong numbers hang together with the right ones, where that is plain to see."""
+    if not isinstance(expected, torch.Tensor) or not expected.is_floating_point() or expected.numel() < 4:
+        return ""
+    if not (got.isfinite().all() and expected.isfinite().all()):
+        return ""
+    for order in itertools.permutations(range(expected.ndim)):
+        moved = expected.permute(order)
+        if moved.shape == got.shape and order != tuple(range(expected.ndim)) and close(got, moved):
+            return f"Yours is the right result with its axes in the order {order}."
+    ratio = float((got * expected).sum() / (expected * expected).sum())
+    if close(got, ratio * expected):
+        return f"Every number is the right one times {_plain(ratio)}{_named(ratio, words)}."
+    shift = float((got - expected).mean())
+    if close(got - shift, expected):
+        return f"Every number is the right one plus {_plain(shift)}."
+    return ""
+
+
+def _named(ratio, words):
+    for size, word in words.items():
+        if word in ("batch", "heads"):
+            continue
+        for value, form in ((size, "{}"), (1 / size, "1/{}"), (size**0.5, "√{}"), (size**-0.5, "1/√{}")):
+            if math.isclose(ratio, value, rel_tol=1e-4) and size > 1:
+                return f", which is {form.format(word)}"
+    return ""
+
+
+def _broken(exercise, function, probe):
+    """Say which property does not hold."""
+    for sentence, holds in exercise.properties.items():
+        try:
+            kept = holds(function, *probe.arguments)
+        except Exception:  # the function cannot do what the property asks for: that is told elsewhere
+            continue
+        if not kept:
+            return f"This should hold, and does not: {sentence}"
+    return ""
+
+
+def stage(exercise, function):
+    """Return the first step of the reference whose result the function does not make; None where there are no steps.
+
+    All tensors that the function makes are looked at, whatever the order of their axes: a step that was left out
+    because a later one does its work as well is no fault.
+    """
+    if not exercise.parts:
+        return None
+    results = {}
+
+    def recorded(name, part):
+        def run(*arguments):
+            results[name] = part(*arguments)
+            return results[name]
+
+        return run
+
+    probe = exercise.probes[0]
+    exercise.reference(*probe.arguments, **{name: recorded(name, part) for name, part in exercise.parts.items()})
+    with Made() as made:
+        observe(exercise, function, probe)
+    steps = list(results)
+    found = [number for number, step in enumerate(steps) if any(_is_same_table(t, results[step]) for t in made.tensors)]
+    return steps[min(max(found, default=-1) + 1, len(steps) - 1)]
+
+
+def _is_same_table(tensor, result):
+    if not isinstance(result, torch.Tensor) or tensor.numel() != result.numel() or tensor.dtype != result.dtype:
+        return False
+    orders = itertools.permutations(range(result.ndim))
+    return any(close(tensor, result.permute(order).reshape(tensor.shape)) for order in orders)
+
+
+def gradients(exercise, function):
+    """Say what is wrong with the gradients of a function whose results are right; empty where nothing is."""
+    for probe in exercise.probes:
+        if not all(map(_is_float, _tensors(exercise.expected[0].value))) or not any(map(_is_float, probe.arguments)):
+            continue
+        right = _gradients(exercise.reference, probe)
+        if right is None:
+            continue
+        try:
+            mine = _gradients(function, probe)
+        except Exception as error:
+            return f"The numbers are right; without gradients through them nothing can be trained. {error}"
+        if mine is None or any((ours is None) != (theirs is None) for ours, theirs in zip(mine, right)):
+            return (
+                "The numbers are right, and no gradient flows back through them, so that nothing can be trained. "
+                "What cuts it off: `.detach()`, `.data`, `.item()`, `.numpy()`, `torch.no_grad()`, or a new tensor "
+                "made from numbers."
+            )
+        for name, ours, theirs in zip(exercise.arguments, mine, right):
+            if ours is None or not theirs.isfinite().all():
+                continue
+            # On special inputs, as with very large scores, rounding alone can change a gradient's digits.
+            if not ours.isfinite().all() or (probe.plain and not close(ours, theirs)):
+                how = "is wrong" if ours.isfinite().all() else "has NaN or infinity in it"
+                return f"The numbers are right; the gradient with respect to `{name}` {how}, with {probe.name}."
+    return ""
+
+
+def _gradients(function, probe):
+    """Return one gradient for each argument, None for those without; None where the result has none at all."""
+    leaves = [a.detach().clone().requires_grad_() if _is_float(a) else a for a in probe.arguments]
+    results = [tensor for tensor in _tensors(function(*leaves)) if tensor.requires_grad]
+    if not results:
+        return None
+    # Weights that differ from number to number: a plain sum is blind to errors that cancel.
+    total = sum((r * torch.linspace(1, 2, r.numel(), dtype=r.dtype).reshape(r.shape)).sum() for r in results)
+    wanted = [leaf for leaf in leaves if _is_float(leaf)]
+    found = iter(torch.autograd.grad(total, wanted, allow_unused=True))
+    return [next(found) if _is_float(leaf) else None for leaf in leaves]
+
+
+# The evidence
+
+
+def evidence(exercise, function, outcomes, first):
+    """Show one input on which the function is wrong, as small as there is: what is there, and what should be."""
+    probe, got, expected = exercise.probes[first], outcomes[first], exercise.expected[first]
+    if got.error is not None or _kind(exercise, probe, got, expected):
+        return ""
+    sizes = exercise.sizes
+    if first == 0 and sizes:
+        sizes, probe, got, expected = _smallest(exercise, function, probe, got, expected)
+    at = f" ({', '.join(f'{name} {size}' for name, size in sizes.items())})" if first == 0 and sizes else ""
+    given = [
+        f"`{name} = {_plain(value)}`"
+        for name, value in zip(exercise.arguments, probe.arguments)
+        if not isinstance(value, torch.Tensor) or value.numel() <= NUMBERS_SHOWN
+        if not callable(value)
+    ]
+    intro = f"The smallest input that shows it{at}" if at else f"With {probe.name}"
+    return f"{intro}{': ' if given else ''}{', '.join(given)}. {_difference(got.value, expected.value)}"
+
+
+def _smallest(exercise, function, *case):
+    """Make the sizes smaller, one after the other, as long as the function stays wrong."""
+    sizes = dict(exercise.sizes)
+    for name in sizes:
+        for size in range(1, sizes[name]):
+            try:
+                probe = Probe("", exercise.inputs(Draw(0), **{**sizes, name: size}), plain=True)
+                expected = observe(exercise, exercise.reference, probe)
+            except Exception:  # a size that the inputs do not allow
+                continue
+            got = observe(exercise, function, probe)
+            if expected.error is None and got.error is None and not got.same(expected):
+                sizes[name], case = size, (probe, got, expected)
+                break
+    return sizes, *case
+
+
+def _difference(got, expected):
+    """Say where two results differ first."""
+    while isinstance(expected, tuple) and not all(isinstance(item, int) for item in expected):
+        got, expected = next(pair for pair in zip(got, expected) if not agree(*pair))  # of several, the first wrong one
+    if not isinstance(expected, torch.Tensor) or expected.numel() <= NUMBERS_SHOWN:
+        return f"You return `{_plain(got)}`, expected `{_plain(expected)}`."
+    wrong = _wrong(got, expected)
+    index = wrong.nonzero()[0].tolist()
+    mine, right = (_plain(tensor[tuple(index)]) for tensor in (got, expected))
+    share = f"{int(wrong.sum())} of {wrong.numel()} numbers are wrong"
+    return f"At index {index} you return {mine}, expected {right}; {share}."
+
+
+def wrong_numbers(got, expected):
+    """Return which numbers are wrong, as rows of bool: a table of the last two axes that has any; None without one."""
+    is_tensor = isinstance(got, torch.Tensor) and isinstance(expected, torch.Tensor)
+    if not is_tensor or got.shape != expected.shape or got.ndim == 0 or max(got.shape[-2:]) > 24:
+        return None
+    wrong = _wrong(got, expected)
+    tables = wrong.reshape(-1, *wrong.shape[-2:]) if wrong.ndim > 1 else wrong[None, None]
+    return next((table.tolist() for table in tables if table.any()), None)
+
+
+def _wrong(got, expected):
+    # The numbers that `agree` finds wrong, one by one; all where it is the sum of little errors.
+    wrong = ~torch.isclose(got.double(), expected.double(), 1e-4, 1e-5, equal_nan=True)
+    return wrong if wrong.any() else torch.ones_like(wrong)
+
+
+# Words
+
+
+def axis_words(exercise, probe):
+    """Return the word of each size, as far as the sizes differ: a dict of int to str."""
+    shaped = [(exercise.axes.get(name), value) for name, value in zip(exercise.arguments, probe.arguments)]
+    expected = _tensors(observe(exercise, exercise.reference, probe).value)
+    shaped += zip(exercise.axes.get("return", "").split(", "), expected)
+    words, several = {}, set()
+    for axes, tensor in shaped:
+        for word, size in zip((axes or "").split(), getattr(tensor, "shape", ())):
+            if words.setdefault(size, word) != word:
+                several.add(size)
+    return {size: word for size, word in words.items() if size not in several}
+
+
+def in_words(shape, words):
+    """Write a shape with the words of its axes: ``(batch 2, seq 7, 15)``."""
+    return f"({', '.join(f'{words[size]} {size}' if size in words else str(size) for size in shape)})"
+
+
+def _plain(value):
+    """Numbers short enough to read."""
+    if isinstance(value, torch.Tensor):
+        value = value.tolist()
+    if isinstance(value, (list, tuple)):
+        return type(value)(map(_plain, value)) if type(value) in (list, tuple) else value
+    return float(f"{value:.4g}") if isinstance(value, float) else value
+
+
+def _name(dtype):
+    return f"`{str(dtype).removeprefix('torch.')}`"
+
+
+def _tensors(value):
+    """All tensors in a result, one after the other."""
+    if isinstance(value, torch.Tensor):
+        return [value]
+    return [tensor for item in value for tensor in _tensors(item)] if isinstance(value, (tuple, list)) else []
+
+
+def _is_float(value):
+    return isinstance(value, torch.Tensor) and value.is_floating_point()

@@ -1,0 +1,73 @@
+"""From what the learner's function does to a report that says what went wrong."""
+
+from . import describe, record
+from .observe import TimeUp, observe, watched
+from .report import Report
+
+
+def check(exercise, function):
+    """Check the learner's function, show the card, and return the `Report`."""
+    if not callable(function):
+        said = f"Pass the function itself, without calling it. This is of type `{type(function).__name__}`."
+        report = Report(exercise, "error", said)
+    else:
+        try:
+            report, report.printed = watched(lambda: diagnose(exercise, function))
+        except TimeUp as time_up:
+            report = Report(exercise, "error", describe.endless(could_be_stopped=time_up.args[0]))
+    record.note(report)
+    report.show()
+    return report
+
+
+def diagnose(exercise, function):
+    """Return the `Report` on a function."""
+    start = observe(exercise, function, exercise.probes[0])
+    if isinstance(start.error, NotImplementedError):
+        return Report(exercise, "not attempted", describe.not_written(function, start.error))
+    outcomes = exercise.outcomes(function)
+    failed = [number for number, expected in enumerate(exercise.expected) if not outcomes[number].same(expected)]
+    if not failed:
+        trouble = describe.gradients(exercise, function)
+        return Report(exercise, "incorrect" if trouble else "correct", trouble or describe.tried(exercise))
+
+    first = failed[0]
+    report = Report(exercise, "incorrect" if outcomes[first].error is None else "error")
+    if ids := recognise(exercise, outcomes):
+        mistakes = [exercise.mistakes[id] for id in ids]
+        report.mistake, report.stage = "+".join(ids), mistakes[0].part
+        report.message = "\n\n".join(
+            [*(mistake.text for mistake in mistakes), describe.besides(exercise, outcomes, ids)]
+        )
+    else:
+        report.stage = describe.stage(exercise, function)
+        report.message = describe.wrong(exercise, function, outcomes, first, report.stage)
+    report.message += "\n\n" + describe.evidence(exercise, function, outcomes, first)
+    report.wrong = describe.wrong_numbers(outcomes[first].value, exercise.expected[first].value)
+    return report
+
+
+def recognise(exercise, outcomes):
+    """Return the ids of the known mistake, or of the two, that act like the learner's function; none if none do.
+
+    A mistake that shows on plain probes must do what the function does on all of those. One that shows only on special
+    probes must do so on all probes where it shows. Where several fit, the one that fits the most probes is named, and
+    one mistake before two. Two that fit equally well are both named if they show on different probes; otherwise the
+    function could be either, and nothing is named.
+    """
+    plain = {number for number, probe in enumerate(exercise.probes) if probe.plain}
+    fitting = []
+    for ids, known in exercise.known.items():
+        if not all(outcomes[number].same(known[number]) for number in plain):
+            continue
+        fits = {number for number, outcome in enumerate(outcomes) if outcome.same(known[number])}
+        shows = {number for number, expected in enumerate(exercise.expected) if not known[number].same(expected)}
+        if shows & plain or (shows and shows <= fits):
+            fitting.append((len(fits), -len(ids), ids, shows))
+    if not fitting:
+        return ()
+    best = [candidate for candidate in fitting if candidate[:2] == max(fitting)[:2]]
+    shown = [shows for *_, shows in best]
+    if sum(map(len, shown)) > len(set().union(*shown)):
+        return ()
+    return tuple(id for *_, ids, _ in best for id in ids)

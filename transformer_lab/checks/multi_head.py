@@ -1,0 +1,643 @@
+"""Chapter 4: splitting into heads and merging them, the whole of multi-head attention, and PyTorch's packed weights."""
+
+import torch
+from torch.nn.functional import linear, multi_head_attention_forward, scaled_dot_product_attention
+
+from .attention_lookup import (
+    by_d,
+    by_root_d,
+    dot_products,
+    no_scale,
+    over_heads,
+    over_keys,
+    over_queries,
+    weighted_sum,
+)
+from .exercise import exercise
+
+# 1. split_heads
+
+
+def _tokens(draw, batch=2, seq=7, heads=3, d_head=5):
+    return draw(batch, seq, heads * d_head), heads
+
+
+@exercise(
+    inputs=_tokens,
+    axes={"x": "batch seq d_model", "return": "batch heads seq d_head"},
+    hints=(
+        "Every token's features are shared out among the heads. Which axis must be cut, and which must stay whole?",
+        "Cutting the last axis in two is a `view`. Bringing `heads` before `seq` needs what moves axes.",
+        "`x.view(batch, seq, …, …).transpose(…, …)`",
+    ),
+)
+def split_heads(x, n_heads):
+    """Cut (batch, seq, d_model) into (batch, heads, seq, d_head)."""
+    batch, seq, d_model = x.shape
+    return x.reshape(batch, seq, n_heads, d_model // n_heads).transpose(1, 2)
+
+
+@split_heads.equivalent
+def split_by_slices(x, n_heads):
+    return torch.stack(x.chunk(n_heads, dim=-1), dim=1)
+
+
+@split_heads.equivalent
+def split_by_unflatten(x, n_heads):
+    return x.unflatten(-1, (n_heads, -1)).movedim(-2, 1)
+
+
+@split_heads.equivalent
+def split_by_einsum(x, n_heads):
+    return torch.einsum("bshd->bhsd", x.unflatten(-1, (n_heads, -1)))
+
+
+@split_heads.probe
+def _one_head(draw):
+    """one head"""
+    return draw(2, 7, 5), 1
+
+
+@split_heads.probe
+def _heads_of_one_feature(draw):
+    """heads of one feature each"""
+    return draw(2, 7, 3), 3
+
+
+@split_heads.mistake
+def view_alone(x, n_heads):
+    """The tensor is cut as `view` cuts it, straight into (batch, heads, seq, d_head). The shape is right and the
+    numbers are scrambled: `view` never moves an axis, so a head gets some whole tokens instead of some features of
+    every token, and a model with this still trains. Look at where the features of token 0 lie in memory, and where
+    yours went."""
+    batch, seq, d_model = x.shape
+    return x.reshape(batch, n_heads, seq, d_model // n_heads)
+
+
+@split_heads.mistake
+def no_transpose(x, n_heads):
+    """The features are cut rightly, and `heads` stays behind `seq`: your result is (batch, seq, heads, d_head). Matrix
+    products work on the last two axes, so attention would compare the heads of one token with each other instead of the
+    tokens of one head. One operation is missing after the cut."""
+    batch, seq, d_model = x.shape
+    return x.reshape(batch, seq, n_heads, d_model // n_heads)
+
+
+@split_heads.mistake
+def every_nth_feature(x, n_heads):
+    """Each head gets every `n_heads`-th feature instead of a block of neighbours: the last axis is cut as (d_head,
+    heads). A model trained from scratch would not mind; weights from anywhere else would be read in the wrong order.
+    Look at the order of the last two sizes where you cut."""
+    batch, seq, d_model = x.shape
+    return x.reshape(batch, seq, d_model // n_heads, n_heads).permute(0, 3, 1, 2)
+
+
+@split_heads.mistake
+def heads_before_batch(x, n_heads):
+    """Your result is (heads, batch, seq, d_head): the heads come first of all. That is what stacking slices along axis
+    0 gives, or a `permute` that begins with the wrong axis. Everything that comes later expects `batch` first."""
+    return torch.stack(x.chunk(n_heads, dim=-1), dim=0)
+
+
+@split_heads.mistake
+def features_before_seq(x, n_heads):
+    """Your result is (batch, heads, d_head, seq): one exchange too many, or the wrong two axes. Keys are needed like
+    that inside the product with the queries, and are turned there; splitting leaves a token's features last."""
+    batch, seq, d_model = x.shape
+    return x.reshape(batch, seq, n_heads, d_model // n_heads).permute(0, 2, 3, 1)
+
+
+@split_heads.mistake
+def n_heads_taken_for_d_head(x, n_heads):
+    """`n_heads` is used as the number of features of a head: your result has d_model / n_heads heads with n_heads
+    features each. The argument says how many heads there are; the features of one follow from it."""
+    batch, seq, d_model = x.shape
+    return x.reshape(batch, seq, d_model // n_heads, n_heads).transpose(1, 2)
+
+
+@split_heads.property
+def a_head_sees_its_features(function, x, n_heads):
+    """Head 0 holds the first d_model / n_heads features of every token."""
+    width = x.shape[-1] // n_heads
+    return torch.equal(function(x, n_heads)[:, 0], x[..., :width])
+
+
+# 2. merge_heads
+
+
+def _heads(draw, batch=2, heads=3, seq=7, d_value=5):
+    return (draw(batch, heads, seq, d_value),)
+
+
+@exercise(
+    inputs=_heads,
+    axes={"x": "batch heads seq d_value", "return": "batch seq d_model"},
+    hints=(
+        "After the merge, a token's features stand side by side again. Which axes have to be neighbours for that?",
+        "Bring `heads` next to the features first. What does `view` say about a tensor whose axes were exchanged?",
+        "`x.transpose(…, …).contiguous().view(batch, seq, …)`, or `reshape` for the last two",
+    ),
+)
+def merge_heads(x):
+    """Join (batch, heads, seq, d_value) to (batch, seq, heads · d_value)."""
+    batch, heads, seq, d_value = x.shape
+    return x.transpose(1, 2).reshape(batch, seq, heads * d_value)
+
+
+@merge_heads.equivalent
+def merge_by_cat(x):
+    return torch.cat(x.unbind(1), dim=-1)
+
+
+@merge_heads.equivalent
+def merge_by_flatten(x):
+    return x.permute(0, 2, 1, 3).flatten(2)
+
+
+@merge_heads.equivalent
+def merge_with_contiguous(x):
+    batch, _, seq, _ = x.shape
+    return x.transpose(1, 2).contiguous().view(batch, seq, -1)
+
+
+@merge_heads.probe
+def _merge_one_token(draw):
+    """one token"""
+    return (draw(2, 3, 1, 5),)
+
+
+@merge_heads.probe
+def _merge_one_head(draw):
+    """one head"""
+    return (draw(2, 1, 7, 5),)
+
+
+@merge_heads.probe
+def _merge_what_was_split(draw):
+    """heads that were split off a moment ago"""
+    return (draw(2, 7, 3, 5).transpose(1, 2),)
+
+
+@merge_heads.mistake
+def reshape_alone(x):
+    """The tensor is reshaped as it lies, with `heads` still before `seq`. The shape is right and the numbers are
+    scrambled: the features of one token now come from several positions of one head. Training with it works somehow,
+    and the loss hides it. Compare: `merge_heads(split_heads(x, n))` must give back `x`."""
+    batch, heads, seq, d_value = x.shape
+    return x.reshape(batch, seq, heads * d_value)
+
+
+@merge_heads.mistake
+def view_after_transpose(x):
+    """`view` raises after the axes were exchanged: it only reads memory in order, and the exchanged tensor no longer
+    lies in order. `.contiguous()` writes it down anew, and `reshape` does so where it must. Swapping the two lines
+    instead, `view` before `transpose`, would run and scramble."""
+    batch, heads, seq, d_value = x.contiguous().shape
+    return x.contiguous().transpose(1, 2).view(batch, seq, heads * d_value)
+
+
+@merge_heads.mistake
+def heads_averaged(x):
+    """The heads are averaged: your result has d_value features instead of heads · d_value. An average mixes what the
+    heads found, and nothing after it can tell them apart; side by side, the output projection can weigh each of
+    them."""
+    return x.mean(dim=1)
+
+
+@merge_heads.mistake
+def heads_added(x):
+    """The heads are added up: your result has d_value features instead of heads · d_value. A sum mixes what the heads
+    found, and nothing after it can tell them apart; put them side by side."""
+    return x.sum(dim=1)
+
+
+@merge_heads.mistake
+def features_interleaved(x):
+    """The features are joined as (d_value, heads): feature 0 of every head first, then feature 1 of every head. The
+    merge must undo the split, which gave each head a block of neighbours. Look at the order of the two axes that you
+    join."""
+    return x.permute(0, 2, 3, 1).flatten(2)
+
+
+@merge_heads.mistake
+def heads_one_after_the_other(x):
+    """The heads are joined along `seq`: your result is (batch, heads · seq, d_value), a sequence as many times longer
+    as there are heads. Concatenate along the features: a token stays one token."""
+    return x.flatten(1, 2)
+
+
+@merge_heads.mistake
+def seq_before_batch(x):
+    """Your result is (seq, batch, heads · d_value): `seq` comes first. That is the order of PyTorch's older modules,
+    and of a `permute` that begins with axis 2. Here `batch` stays first."""
+    return x.permute(2, 0, 1, 3).flatten(2)
+
+
+@merge_heads.property
+def merging_undoes_splitting(function, x):
+    """`merge_heads(split_heads(x, n))` gives `x` back."""
+    whole = merge_heads.reference(x)
+    return torch.equal(function(split_heads.reference(whole, x.shape[1])), whole)
+
+
+# 3. multi_head_attention
+
+
+def _layer(draw, batch=2, seq=7, heads=3, d_head=5):
+    d_model = heads * d_head
+    weights = (draw(d_model, d_model) / d_model**0.5 for _ in range(4))
+    return draw(batch, seq, d_model), *weights, heads
+
+
+def with_weights(x, w_q, w_k, w_v):
+    return linear(x, w_q), linear(x, w_k), linear(x, w_v)
+
+
+def output_projection(merged, w_o):
+    return linear(merged, w_o)
+
+
+@exercise(
+    inputs=_layer,
+    axes={"x": "batch seq d_model", "return": "batch seq d_model"},
+    hints=(
+        "Which of your functions do you already have, and in which order does a tensor pass through them?",
+        "Project, split, attend in every head (with the scale of one head), merge, project. Weights are (out, in).",
+        "`q, k, v = (split_heads(x @ w.T, n_heads) for w in …)` · `attention(q, k, v)` · `merge_heads(…) @ …`",
+    ),
+)
+def multi_head_attention(
+    x,
+    w_q,
+    w_k,
+    w_v,
+    w_o,
+    n_heads,
+    *,
+    projections=with_weights,
+    split=split_heads.reference,
+    scores=dot_products,
+    scale=by_root_d,
+    weights=over_keys,
+    output=weighted_sum,
+    merge=merge_heads.reference,
+    combined=output_projection,
+):
+    """Attend to oneself in every head: (batch, seq, d_model) in and out, weights (d_model, d_model) as PyTorch stores
+    them."""
+    query, key, value = (split(y, n_heads) for y in projections(x, w_q, w_k, w_v))
+    table = weights(scale(scores(query, key), query.shape[-1]))
+    return combined(merge(output(table, value)), w_o)
+
+
+@multi_head_attention.equivalent
+def head_by_head(x, w_q, w_k, w_v, w_o, n_heads):
+    parts = []
+    for q, k, v in zip(*(w.chunk(n_heads) for w in (w_q, w_k, w_v))):
+        scores = (x @ q.T) @ (x @ k.T).transpose(1, 2) / q.shape[0] ** 0.5
+        parts.append(scores.softmax(-1) @ (x @ v.T))
+    return torch.cat(parts, -1) @ w_o.T
+
+
+@multi_head_attention.equivalent
+def by_einsum(x, w_q, w_k, w_v, w_o, n_heads):
+    q, k, v = (torch.einsum("bsd,hed->bshe", x, w.unflatten(0, (n_heads, -1))) for w in (w_q, w_k, w_v))
+    weights = torch.einsum("bqhe,bkhe->bhqk", q * q.shape[-1] ** -0.5, k).softmax(-1)
+    return torch.einsum("bhqk,bkhe,ohe->bqo", weights, v, w_o.unflatten(1, (n_heads, -1)))
+
+
+@multi_head_attention.equivalent
+def packed_and_fused(x, w_q, w_k, w_v, w_o, n_heads):
+    packed = x @ torch.cat([w_q, w_k, w_v]).T
+    q, k, v = (y.unflatten(-1, (n_heads, -1)).transpose(1, 2) for y in packed.chunk(3, -1))
+    return scaled_dot_product_attention(q, k, v).transpose(1, 2).flatten(2) @ w_o.T
+
+
+@multi_head_attention.equivalent
+def pytorchs_own(x, w_q, w_k, w_v, w_o, n_heads):
+    x = x.transpose(0, 1)
+    packed, bias = torch.cat([w_q, w_k, w_v]), torch.zeros(3 * len(w_q), dtype=x.dtype, device=x.device)
+    settings = {"bias_k": None, "bias_v": None, "add_zero_attn": False, "dropout_p": 0.0, "out_proj_bias": None}
+    output, _ = multi_head_attention_forward(
+        x, x, x, x.shape[-1], n_heads, packed, bias, out_proj_weight=w_o, need_weights=False, **settings
+    )
+    return output.transpose(0, 1)
+
+
+@multi_head_attention.probe
+def _layer_of_one_head(draw):
+    """one head"""
+    return _layer(draw, heads=1)
+
+
+@multi_head_attention.probe
+def _layer_on_one_token(draw):
+    """one token"""
+    return _layer(draw, seq=1)
+
+
+@multi_head_attention.probe
+def _layer_with_large_scores(draw):
+    """scores in the hundreds"""
+    x, *weights, heads = _layer(draw)
+    return 10 * x, *weights, heads
+
+
+multi_head_attention.mistake(part="split")(view_alone)
+multi_head_attention.mistake(part="split")(every_nth_feature)
+multi_head_attention.mistake(part="merge")(reshape_alone)
+multi_head_attention.mistake(part="merge")(features_interleaved)
+multi_head_attention.mistake(part="merge")(view_after_transpose)
+multi_head_attention.mistake(part="scale")(no_scale)
+multi_head_attention.mistake(part="scale")(by_d)
+multi_head_attention.mistake(part="weights")(over_queries)
+multi_head_attention.mistake(part="weights")(over_heads)
+
+
+@multi_head_attention.mistake
+def scaled_by_d_model(x, w_q, w_k, w_v, w_o, n_heads):
+    """The scores are divided by √d_model instead of √d_head. A head's dot product sums d_head terms, so that is how far
+    it spreads; divided by more, the weights of every head come out too even. With one head the two are the same, which
+    is why a test with one head does not see it."""
+
+    def by_root_d_model(scores, d_head):
+        return scores / (d_head * n_heads) ** 0.5
+
+    return multi_head_attention.reference(x, w_q, w_k, w_v, w_o, n_heads, scale=by_root_d_model)
+
+
+@multi_head_attention.mistake(part="projections")
+def weights_not_turned(x, w_q, w_k, w_v):
+    """The projections multiply by the weights as they are stored, `x @ w`. PyTorch stores (out, in), so the product
+    needs the weight turned round. With square weights nothing complains, and every projection is another one than was
+    meant."""
+    return x @ w_q, x @ w_k, x @ w_v
+
+
+@multi_head_attention.mistake(part="projections")
+def no_projections(x, w_q, w_k, w_v):
+    """The heads are cut out of the input itself: the three projections are not used. Queries and keys are then the
+    same, so that each token matches itself best, and a head can only look at the features that happen to be in its
+    block."""
+    return x, x, x
+
+
+@multi_head_attention.mistake(part="projections")
+def keys_and_values_exchanged(x, w_q, w_k, w_v):
+    """Keys and values are exchanged: the values' weights make the keys, and the keys' weights make the values. It comes
+    from unpacking three results in another order than they were made in. Look at the names on both sides of the `=`."""
+    return linear(x, w_q), linear(x, w_v), linear(x, w_k)
+
+
+@multi_head_attention.mistake(part="projections")
+def queries_and_keys_exchanged(x, w_q, w_k, w_v):
+    """Queries and keys are exchanged: who looks is compared as if it were looked at. The table of scores is the right
+    one turned round. Look at the names on both sides of the `=`, and at the order in which your attention takes
+    them."""
+    return linear(x, w_k), linear(x, w_q), linear(x, w_v)
+
+
+@multi_head_attention.mistake(part="projections")
+def values_from_the_keys(x, w_q, w_k, w_v):
+    """The values are made with the keys' weights: what a token answers to and what it hands over become the same. Often
+    a line that was copied and changed in one of two places. Look at which weight makes the values."""
+    return linear(x, w_q), linear(x, w_k), linear(x, w_k)
+
+
+@multi_head_attention.mistake(part="combined")
+def no_output_projection(merged, w_o):
+    """The last projection is missing: the merged heads are returned as they are. Each output feature then belongs to
+    one head alone, and no layer of this kind can combine what two heads found. One of the four weights is unused."""
+    return merged
+
+
+@multi_head_attention.mistake(part="combined")
+def output_weight_not_turned(merged, w_o):
+    """The last projection multiplies by `w_o` as it is stored. PyTorch stores (out, in), so the product needs it turned
+    round. The matrix is square, so nothing complains."""
+    return merged @ w_o
+
+
+@multi_head_attention.mistake
+def over_the_batch(x, w_q, w_k, w_v, w_o, n_heads):
+    """The tokens are compared along the batch: each position attends to the same position of the other sentences. That
+    is what code for (seq, batch, d_model) does with (batch, seq, d_model), as `nn.MultiheadAttention` does without
+    `batch_first=True`. Change one sentence: the outputs of the other must stay, and yours do not."""
+    turned = multi_head_attention.reference(x.transpose(0, 1), w_q, w_k, w_v, w_o, n_heads)
+    return turned.transpose(0, 1)
+
+
+@multi_head_attention.mistake
+def one_head_only(x, w_q, w_k, w_v, w_o, n_heads):
+    """All features are compared in one table: there is one head, whatever `n_heads` says. Split before the scores, so
+    that every head has a table of its own."""
+    return multi_head_attention.reference(x, w_q, w_k, w_v, w_o, 1)
+
+
+@multi_head_attention.property
+def order_of_tokens(function, x, *rest):
+    """Shuffle the tokens, and the outputs are shuffled in the same way: attention knows no order."""
+    order = torch.arange(x.shape[1]).roll(2)
+    return torch.allclose(function(x[:, order], *rest), function(x, *rest)[:, order], atol=1e-4)
+
+
+@multi_head_attention.property
+def sentences_apart(function, x, *rest):
+    """Change one sentence of the batch, and the others keep their outputs."""
+    changed = x.clone()
+    changed[-1] += 1
+    return torch.allclose(function(changed, *rest)[:-1], function(x, *rest)[:-1], atol=1e-4)
+
+
+# 4. unpack_projection
+
+
+def _packed(draw, d_model=5):
+    return (draw(3 * d_model, d_model),)
+
+
+@exercise(
+    inputs=_packed,
+    axes={"in_proj_weight": "3·d_model d_model", "return": "d_model d_model, d_model d_model, d_model d_model"},
+    hints=(
+        "A linear map's weight is (out, in). Three maps were stacked: along which of the two axes, and in which order?",
+        "The first axis has 3 · d_model rows. `chunk` cuts an axis into equal parts.",
+        "`w_q, w_k, w_v = in_proj_weight.…(3, dim=…)`",
+    ),
+)
+def unpack_projection(in_proj_weight):
+    """Cut (3 · d_model, d_model) into the weights of queries, keys and values, (d_model, d_model) each."""
+    return in_proj_weight.chunk(3, dim=0)
+
+
+@unpack_projection.equivalent
+def by_rows(in_proj_weight):
+    d_model = in_proj_weight.shape[1]
+    return tuple(in_proj_weight[start : start + d_model] for start in (0, d_model, 2 * d_model))
+
+
+@unpack_projection.equivalent
+def by_view(in_proj_weight):
+    return list(in_proj_weight.reshape(3, -1, in_proj_weight.shape[1]))
+
+
+@unpack_projection.equivalent
+def by_split(in_proj_weight):
+    return in_proj_weight.split(in_proj_weight.shape[1])
+
+
+@unpack_projection.mistake
+def every_third_row(in_proj_weight):
+    """Every third row goes to the same weight: the rows are dealt out in turn. They are stacked in blocks: all rows of
+    the queries' weight first, then all of the keys', then all of the values'."""
+    return tuple(in_proj_weight[start::3] for start in range(3))
+
+
+@unpack_projection.mistake
+def along_the_inputs(in_proj_weight):
+    """The cut goes through the second axis, the inputs: your parts have 3 · d_model rows. The three maps share their
+    input and were stacked along their outputs, which a weight has first: (out, in)."""
+    return in_proj_weight.tensor_split(3, dim=1)
+
+
+@unpack_projection.mistake
+def turned_round(in_proj_weight):
+    """Your three weights are turned round, (in, out). As PyTorch stores them, (out, in), they can go straight into
+    `linear` or into another module; turning belongs to the product, `x @ w.T`."""
+    return tuple(part.T for part in in_proj_weight.chunk(3))
+
+
+@unpack_projection.mistake
+def in_another_order(in_proj_weight):
+    """The three are in another order than PyTorch packs them: first the queries', then the keys', then the values'.
+    Yours come as keys, queries, values, and attention with them compares the wrong way round."""
+    w_q, w_k, w_v = in_proj_weight.chunk(3)
+    return w_k, w_q, w_v
+
+
+@unpack_projection.mistake
+def backwards(in_proj_weight):
+    """The three come out backwards: values', keys', queries'. PyTorch packs the queries' first."""
+    return tuple(reversed(in_proj_weight.chunk(3)))
+
+
+@unpack_projection.mistake
+def values_before_keys(in_proj_weight):
+    """Keys' and values' weights are exchanged: PyTorch packs queries', keys', values', in this order."""
+    w_q, w_k, w_v = in_proj_weight.chunk(3)
+    return w_q, w_v, w_k
+
+
+@unpack_projection.mistake
+def as_one_tensor(in_proj_weight):
+    """You return the packed weight uncut, or one tensor with three axes joined again. Three tensors are asked for, as a
+    tuple: `w_q, w_k, w_v = unpack_projection(…)` should work and give one weight to each name."""
+    return in_proj_weight
+
+
+@unpack_projection.property
+def stacked_again(function, in_proj_weight):
+    """Stacked again, the three give the packed weight back."""
+    return torch.equal(torch.cat(tuple(function(in_proj_weight))), in_proj_weight)
+
+
+# 5. Find the mistake: a batch folded into the heads
+
+
+def _folded(draw, batch=2, heads=3, seq=7, d_head=5):
+    return tuple(draw(batch, heads, seq, d_head) for _ in range(3))
+
+
+def fold(x):
+    return x.flatten(0, 1)
+
+
+def unfold(x, batch):
+    return x.unflatten(0, (batch, -1))
+
+
+@exercise(
+    inputs=_folded,
+    axes={
+        "query": "batch heads seq d_head",
+        "key": "batch heads seq d_head",
+        "value": "batch heads seq d_head",
+        "return": "batch seq d_model",
+    },
+    hints=(
+        "The program is right for one sentence. What can only go wrong when there are two?",
+        "Write down which of the 6 tables belongs to which sentence and head before the products, and after.",
+        "Folding puts `batch` outside and `heads` inside: `view(…, …, seq, …)` must take them apart in this order.",
+    ),
+)
+def mend_folded_heads(
+    query,
+    key,
+    value,
+    *,
+    folded=fold,
+    scores=dot_products,
+    scale=by_root_d,
+    weights=over_keys,
+    unfolded=unfold,
+    merge=merge_heads.reference,
+):
+    """Attend in every head, with batch and heads folded into one axis: (batch, heads, seq, d_head) to (batch, seq,
+    d_model)."""
+    batch, d_head = query.shape[0], query.shape[-1]
+    query, key, value = folded(query), folded(key), folded(value)
+    output = weights(scale(scores(query, key), d_head)) @ value
+    return merge(unfolded(output, batch))
+
+
+@mend_folded_heads.equivalent
+def without_folding(query, key, value):
+    weights = (query @ key.mT / query.shape[-1] ** 0.5).softmax(-1)
+    return (weights @ value).transpose(1, 2).flatten(2)
+
+
+@mend_folded_heads.equivalent
+def by_bmm(query, key, value):
+    batch, heads, seq, d_head = query.shape
+    q, k, v = (x.reshape(batch * heads, seq, d_head) for x in (query, key, value))
+    output = torch.bmm(torch.bmm(q, k.transpose(1, 2)).div(d_head**0.5).softmax(2), v)
+    return output.view(batch, heads, seq, d_head).permute(0, 2, 1, 3).reshape(batch, seq, heads * d_head)
+
+
+@mend_folded_heads.equivalent
+def fused(query, key, value):
+    return scaled_dot_product_attention(query, key, value).transpose(1, 2).flatten(2)
+
+
+@mend_folded_heads.mistake(part="unfolded")
+def as_given(output, batch):
+    """This does what the given program does: right for one sentence, and with two, some heads of one sentence end up in
+    the other. Give it two sentences, then each of them alone, and compare the outputs feature by feature: which block
+    of features has moved?"""
+    return output.unflatten(0, (-1, batch)).transpose(0, 1)
+
+
+@mend_folded_heads.mistake(part="unfolded")
+def heads_and_batch_not_exchanged(output, batch):
+    """The result is taken apart as (heads, batch), and left so: sentences and heads have changed places. The folded
+    axis was made of `batch` outside and `heads` inside."""
+    return output.unflatten(0, (-1, batch))
+
+
+mend_folded_heads.mistake(part="merge")(reshape_alone)
+mend_folded_heads.mistake(part="scale")(no_scale)
+mend_folded_heads.mistake(part="weights")(over_queries)
+
+
+@mend_folded_heads.mistake
+def folded_the_other_way(query, key, value):
+    """Only the folding was changed, to `heads` outside and `batch` inside, for some of the three inputs: queries of one
+    sentence then meet keys of another. Folding and taking apart must agree, for all three."""
+    return mend_folded_heads.reference(query, fold(key.transpose(0, 1)).unflatten(0, key.shape[:2]), value)
+
+
+@mend_folded_heads.property
+def folded_sentences_apart(function, query, key, value):
+    """A sentence in a batch has the outputs that it has alone."""
+    alone = function(query[:1], key[:1], value[:1])
+    return torch.allclose(function(query, key, value)[:1], alone, atol=1e-5)

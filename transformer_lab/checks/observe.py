@@ -1,0 +1,222 @@
+"""What a function does with an input, seen without letting it do harm.
+
+The learner's function runs in a thread of its own, with a time limit; it gets copies of the inputs; what it prints is
+caught; and the settings that it may have changed are put back.
+"""
+
+import contextlib
+import ctypes
+import io
+import os
+import random
+import sys
+import threading
+import time
+import warnings
+from copy import copy, deepcopy
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from torch.overrides import TorchFunctionMode
+
+from .agree import agree
+
+LIMIT = 7  # seconds for all calls of one check
+GRACE = 1  # seconds to die in, when asked to
+PRINTED = 2000  # characters of what it prints that are kept
+
+
+@dataclass(frozen=True)
+class Probe:
+    """The arguments of one call."""
+
+    name: str
+    arguments: tuple
+    plain: bool = False
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What one call did: the value it returned or the error it raised, the argument that it changed, and the facts."""
+
+    value: object = None
+    error: BaseException | None = None
+    changed: str | None = None
+    facts: object = None
+
+    def same(self, other):
+        """Say whether two functions did the same."""
+        if self.error is not None or other.error is not None:
+            return type(self.error) is type(other.error) and str(self.error) == str(other.error)
+        return (self.changed, self.facts) == (other.changed, other.facts) and agree(self.value, other.value)
+
+
+def observe(exercise, function, probe):
+    """Call a function with a probe's arguments, and return the `Outcome`."""
+    given, made = tuple(map(_copy, probe.arguments)), Made()
+    try:
+        with made if exercise.facts else contextlib.nullcontext():
+            value = function(*given)
+    except Stopped:
+        raise
+    except BaseException as error:  # also SystemExit: the function may call exit()
+        return Outcome(error=error)
+    pairs = zip(exercise.arguments, probe.arguments, given)
+    changed = next((name for name, before, after in pairs if not agree(after, before)), None)
+    facts = exercise.facts(given, value, made.tensors) if exercise.facts else None
+    return Outcome(_frozen(value), changed=changed, facts=facts)
+
+
+class Made(TorchFunctionMode):
+    """Keeps every tensor that PyTorch's functions return while it is on."""
+
+    def __init__(self):
+        super().__init__()
+        self.tensors = []
+
+    def __torch_function__(self, function, types, args=(), kwargs=None):
+        result = function(*args, **(kwargs or {}))
+        if isinstance(result, torch.Tensor):
+            self.tensors.append(result)
+        return result
+
+
+def _copy(argument):
+    if isinstance(argument, torch.Tensor):  # a clone would not keep the strides
+        like = {"dtype": argument.dtype, "device": argument.device}
+        return torch.empty_strided(argument.shape, argument.stride(), **like).copy_(argument)
+    return type(argument)(map(_copy, argument)) if type(argument) in (tuple, list) else deepcopy(argument)
+
+
+def _frozen(value):
+    if isinstance(value, torch.Tensor):
+        return value.detach().clone()
+    return type(value)(map(_frozen, value)) if type(value) in (tuple, list) else value
+
+
+# The thread
+
+
+class Stopped(BaseException):
+    """Thrown into the learner's function when its time is over."""
+
+
+class TimeUp(Exception):
+    """The function did not end in time. ``args[0]`` says whether it could be stopped."""
+
+
+def watched(job, seconds=LIMIT):
+    """Run ``job()`` in a thread of its own; return what it returned and what it printed.
+
+    Raises
+    ------
+    TimeUp
+        It did not end within ``seconds``.
+    """
+    results = []
+
+    def work():
+        try:
+            results.append((job(), None))
+        except BaseException as error:
+            results.append((None, error))
+
+    # A daemon: if it can never be stopped, it must not keep Python from ending.
+    thread = threading.Thread(target=work, daemon=True)
+    printed = Printed()
+    with untouched(printed):
+        thread.start()
+        try:
+            thread.join(seconds)
+        finally:  # also when the learner presses the stop button
+            ended = not thread.is_alive()
+            _stop(thread)
+    if not ended:
+        raise TimeUp(not thread.is_alive())
+    (value, error) = results[0]
+    if error is not None:
+        raise error
+    return value, printed.text()
+
+
+def _stop(thread):
+    """Throw `Stopped` into a thread, again and again: a bare ``except`` in a loop catches one and goes on."""
+    end = time.monotonic() + GRACE
+    while thread.is_alive() and time.monotonic() < end:
+        ctypes.pythonapi.PyThreadState_SetAsyncExc(ctypes.c_ulong(thread.ident), ctypes.py_object(Stopped))
+        thread.join(0.02)
+
+
+class Printed(io.TextIOBase):
+    """What was printed, as far as it is worth reading."""
+
+    def __init__(self):
+        self.parts, self.size = [], 0
+
+    def write(self, text):
+        self.parts.append(text[: max(0, PRINTED - self.size)])
+        self.size += len(text)
+        if self.size > PRINTED:
+            self.parts = ["".join(self.parts)]
+        return len(text)
+
+    def text(self):
+        left_out = f"… and {self.size - PRINTED:,} more characters" if self.size > PRINTED else ""
+        return "".join(self.parts) + left_out
+
+
+# The settings
+
+SETTINGS = (
+    (torch.get_rng_state, torch.set_rng_state),
+    (torch.get_default_dtype, torch.set_default_dtype),
+    (torch.get_num_threads, torch.set_num_threads),
+    (torch.get_float32_matmul_precision, torch.set_float32_matmul_precision),
+    (torch.get_deterministic_debug_mode, torch.set_deterministic_debug_mode),
+    (torch.is_anomaly_enabled, torch.autograd.set_detect_anomaly),
+    (lambda: copy(torch._tensor_str.PRINT_OPTS), lambda options: setattr(torch._tensor_str, "PRINT_OPTS", options)),
+    (random.getstate, random.setstate),
+    (np.random.get_state, np.random.set_state),
+    (np.geterr, lambda modes: np.seterr(**modes)),
+    (sys.getrecursionlimit, sys.setrecursionlimit),
+    (os.getcwd, os.chdir),
+)
+
+
+@contextlib.contextmanager
+def untouched(printed):
+    """Put the session's settings back afterwards, catch what is printed, and make ``exit()`` end the function only.
+
+    Gradient mode, autocast and the default device are each thread's own, and need nothing.
+    """
+    before = [(put, get()) for get, put in SETTINGS]
+    if torch.cuda.is_available() and torch.cuda.is_initialized():
+        before.append((torch.cuda.set_rng_state_all, torch.cuda.get_rng_state_all()))
+    torch.set_default_dtype(torch.float32)
+    try:
+        with (
+            warnings.catch_warnings(),
+            contextlib.redirect_stdout(printed),
+            contextlib.redirect_stderr(printed),
+            _exit_raises(),
+        ):
+            warnings.simplefilter("ignore")
+            yield
+    finally:
+        for put, value in before:
+            put(value)
+
+
+@contextlib.contextmanager
+def _exit_raises():
+    """In a notebook, ``exit()`` raises nothing: it asks the kernel to go."""
+    shell = sys.modules["IPython"].get_ipython() if "IPython" in sys.modules else None
+    if shell is None:
+        yield
+        return
+    shell.ask_exit = sys.exit
+    try:
+        yield
+    finally:
+        del shell.ask_exit  # the class's own comes back
