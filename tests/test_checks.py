@@ -3,7 +3,6 @@
 from itertools import combinations
 
 import pytest
-import torch
 
 import transformer_lab as tl
 from transformer_lab.checks.diagnose import diagnose, recognise
@@ -69,7 +68,9 @@ def test_an_exercise_is_whole(exercise):
 def test_the_properties_hold_for_what_is_right_and_one_fails_for_each_that_has_any(exercise):
     for sentence, holds in exercise.properties.items():
         assert holds(exercise.reference, *exercise.probes[0].arguments), sentence
-        assert not all(holds_for(holds, m.function, exercise) for m in exercise.mistakes.values()), f"never fails: {sentence}"
+        assert not all(holds_for(holds, m.function, exercise) for m in exercise.mistakes.values()), (
+            f"never fails: {sentence}"
+        )
 
 
 def holds_for(holds, function, exercise):

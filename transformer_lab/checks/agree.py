@@ -14,7 +14,7 @@ def agree(got, expected):
     A tensor must have the expected shape and dtype. A whole number may come in any type that holds it exactly.
     """
     if isinstance(expected, torch.Tensor):
-        return isinstance(got, torch.Tensor) and _like(got) == _like(expected) and close(got, expected)
+        return isinstance(got, torch.Tensor) and like(got) == like(expected) and close(got, expected)
     if isinstance(expected, (tuple, list)):
         is_like = isinstance(got, (tuple, list)) and len(got) == len(expected)
         return is_like and all(map(agree, got, expected))
@@ -23,8 +23,9 @@ def agree(got, expected):
     return type(got) is type(expected) and (callable(expected) or bool(got == expected))
 
 
-def _like(tensor):
-    return tensor.shape, tensor.dtype, tensor.device.type
+def like(tensor):
+    """Return what two tensors must share before their numbers can be compared."""
+    return tensor.shape, tensor.dtype, tensor.device.type, tensor.layout
 
 
 def close(got, expected):

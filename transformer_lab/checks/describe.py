@@ -9,12 +9,12 @@ import traceback
 
 import torch
 
-from .agree import agree, close
+from .agree import agree, close, like
 from .exercise import Draw
-from .observe import Made, Probe, observe
+from .observe import Made, Probe, observe, settings_kept
 
 NUMBERS_SHOWN = 8  # a result of so many numbers is shown whole
-OURS = os.path.dirname(__file__)
+OURS = os.path.dirname(os.path.dirname(__file__))
 PYTHONS = (
     os.path.dirname(os.__file__),
     os.path.dirname(torch.__file__),
@@ -129,6 +129,9 @@ def _kind(exercise, probe, got, expected):
             return f"Your result has the shape {is_now}, and should have {should_be}."
         if mine.dtype != theirs.dtype:
             return f"Your result is of {_name(mine.dtype)}, and should be of {_name(theirs.dtype)}."
+        if mine.device.type != theirs.device.type or mine.layout != theirs.layout:
+            kind, wanted = (f"a tensor on `{t.device.type}`, {_name(t.layout)}" for t in (mine, theirs))
+            return f"Your result is {kind}, and should be {wanted}."
     if got.changed:
         return (
             f"Your function changes its argument `{got.changed}`: whoever calls it finds other numbers there later. "
@@ -246,7 +249,8 @@ def gradients(exercise, function):
 def _gradients(function, probe):
     """Return one gradient for each argument, None for those without; None where the result has none at all."""
     leaves = [a.detach().clone().requires_grad_() if _is_float(a) else a for a in probe.arguments]
-    results = [tensor for tensor in _tensors(function(*leaves)) if tensor.requires_grad]
+    with settings_kept():
+        results = [tensor for tensor in _tensors(function(*leaves)) if tensor.requires_grad]
     if not results:
         return None
     # Weights that differ from number to number: a plain sum is blind to errors that cancel.
@@ -311,7 +315,7 @@ def _difference(got, expected):
 def wrong_numbers(got, expected):
     """Return which numbers are wrong, as rows of bool: a table of the last two axes that has any; None without one."""
     is_tensor = isinstance(got, torch.Tensor) and isinstance(expected, torch.Tensor)
-    if not is_tensor or got.shape != expected.shape or got.ndim == 0 or max(got.shape[-2:]) > 24:
+    if not is_tensor or like(got) != like(expected) or got.ndim == 0 or max(got.shape[-2:]) > 24:
         return None
     wrong = _wrong(got, expected)
     tables = wrong.reshape(-1, *wrong.shape[-2:]) if wrong.ndim > 1 else wrong[None, None]

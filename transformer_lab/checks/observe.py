@@ -56,7 +56,7 @@ def observe(exercise, function, probe):
     """Call a function with a probe's arguments, and return the `Outcome`."""
     given, made = tuple(map(_copy, probe.arguments)), Made()
     try:
-        with made if exercise.facts else contextlib.nullcontext():
+        with settings_kept(), made if exercise.facts else contextlib.nullcontext():
             value = function(*given)
     except Stopped:
         raise
@@ -106,13 +106,13 @@ class TimeUp(Exception):
     """The function did not end in time. ``args[0]`` says whether it could be stopped."""
 
 
-def watched(job, seconds=LIMIT):
+def watched(job):
     """Run ``job()`` in a thread of its own; return what it returned and what it printed.
 
     Raises
     ------
     TimeUp
-        It did not end within ``seconds``.
+        It did not end within ``LIMIT`` seconds.
     """
     results = []
 
@@ -128,7 +128,7 @@ def watched(job, seconds=LIMIT):
     with untouched(printed):
         thread.start()
         try:
-            thread.join(seconds)
+            thread.join(LIMIT)
         finally:  # also when the learner presses the stop button
             ended = not thread.is_alive()
             _stop(thread)
@@ -168,9 +168,17 @@ class Printed(io.TextIOBase):
 
 # The settings
 
+
+def _device_in_force():
+    """The default device; None where none was chosen, which is what new threads begin with."""
+    chosen = getattr(torch._GLOBAL_DEVICE_CONTEXT, "device_context", None)
+    return chosen and chosen.device
+
+
 SETTINGS = (
     (torch.get_rng_state, torch.set_rng_state),
     (torch.get_default_dtype, torch.set_default_dtype),
+    (_device_in_force, torch.set_default_device),
     (torch.get_num_threads, torch.set_num_threads),
     (torch.get_float32_matmul_precision, torch.set_float32_matmul_precision),
     (torch.get_deterministic_debug_mode, torch.set_deterministic_debug_mode),
@@ -185,27 +193,32 @@ SETTINGS = (
 
 
 @contextlib.contextmanager
-def untouched(printed):
-    """Put the session's settings back afterwards, catch what is printed, and make ``exit()`` end the function only.
-
-    Gradient mode, autocast and the default device are each thread's own, and need nothing.
-    """
+def settings_kept():
+    """Put settings back afterwards: the session's, and the thread's own."""
     before = [(put, get()) for get, put in SETTINGS]
     if torch.cuda.is_available() and torch.cuda.is_initialized():
         before.append((torch.cuda.set_rng_state_all, torch.cuda.get_rng_state_all()))
-    torch.set_default_dtype(torch.float32)
     try:
-        with (
-            warnings.catch_warnings(),
-            contextlib.redirect_stdout(printed),
-            contextlib.redirect_stderr(printed),
-            _exit_raises(),
-        ):
-            warnings.simplefilter("ignore")
+        with torch.enable_grad():
             yield
     finally:
         for put, value in before:
             put(value)
+
+
+@contextlib.contextmanager
+def untouched(printed):
+    """Keep the session as it is, catch what is printed, and make ``exit()`` end the function only."""
+    with (
+        settings_kept(),
+        warnings.catch_warnings(),
+        contextlib.redirect_stdout(printed),
+        contextlib.redirect_stderr(printed),
+        _exit_raises(),
+    ):
+        warnings.simplefilter("ignore")
+        torch.set_default_dtype(torch.float32)
+        yield
 
 
 @contextlib.contextmanager

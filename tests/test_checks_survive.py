@@ -1,0 +1,324 @@
+"""Whatever the learner's function does, the check ends with a card, and the session is as it was."""
+
+import builtins
+import os
+import random
+import re
+import sys
+import threading
+import time
+import warnings
+
+import numpy as np
+import pytest
+import torch
+
+import transformer_lab as tl
+
+check = tl.checks.split_heads
+
+
+@pytest.fixture(autouse=True)
+def record(tmp_path, monkeypatch):
+    monkeypatch.setenv("TRANSFORMER_LAB_DATA", str(tmp_path))
+
+
+def right(x, n_heads):
+    batch, seq, d_model = x.shape
+    return x.reshape(batch, seq, n_heads, d_model // n_heads).transpose(1, 2)
+
+
+# What comes back is no tensor, or not quite
+
+
+@pytest.mark.parametrize(
+    "wrap, said",
+    [
+        (lambda result: None, "returns `None`"),
+        (lambda result: result.numpy(), "type `ndarray`"),
+        (lambda result: result.tolist(), "type `list`"),
+        (lambda result: (result, result), "type `tuple`"),
+        (lambda result: "(2, 3, 7, 5)", "type `str`"),
+        (lambda result: 0, "type `int`"),
+        (lambda result: right, "type `function`"),
+        (lambda result: result.double(), "of `float64`, and should be of `float32`"),
+        (lambda result: result.half(), "of `float16`"),
+        (lambda result: result.to_sparse(), "sparse"),
+        (lambda result: result.to("meta"), "`meta`"),
+        (lambda result: result[:0], r"shape \(0, heads 3, seq 7, d_head 5\)"),
+        (lambda result: result.sum(), r"shape \(\)"),
+        (lambda result: result * float("nan"), "nan"),
+    ],
+)
+def test_a_result_of_another_kind(wrap, said, capsys):
+    report = check(lambda x, n_heads: wrap(right(x, n_heads)))
+    assert (report.status, report.mistake) == ("incorrect", None)
+    assert re.search(said, report.message)
+    assert capsys.readouterr().out.startswith("✗ split_heads: incorrect")
+
+
+# Errors
+
+
+def raises(error):
+    def function(x, n_heads):
+        raise error
+
+    return function
+
+
+@pytest.mark.parametrize(
+    "error, said",
+    [
+        (ZeroDivisionError("division by zero"), "`ZeroDivisionError`: division by zero"),
+        (KeyError(), "`KeyError`"),
+        (Exception(), "`Exception`"),
+        (SystemExit(1), "ends Python itself"),
+        (KeyboardInterrupt(), "`KeyboardInterrupt`"),
+        (GeneratorExit(), "`GeneratorExit`"),
+        (AssertionError("a\nb\nc"), "`AssertionError`: a"),
+    ],
+)
+def test_an_error_is_told_with_the_learners_own_line(error, said):
+    report = check(raises(error))
+    assert (report.status, report.mistake) == ("error", None)
+    assert said in report.message and "line 2 of `function`: `raise error`" in report.message
+    assert "Traceback" not in str(report) and "transformer_lab" not in str(report)
+
+
+def test_the_shapes_at_that_line_are_told():
+    def function(x, n_heads):
+        keys = x.transpose(1, 2)
+        return x @ x @ keys
+
+    message = check(function).message
+    assert "line 3 of `function`: `return x @ x @ keys`" in message
+    assert "`x` (batch 2, seq 7, d_model 15), `keys` (batch 2, d_model 15, seq 7)" in message
+
+
+def test_the_line_is_the_learners_even_where_the_library_raises():
+    message = check(lambda x, n_heads: tl.split_heads(x, 4)).message
+    assert "`ValueError`: n_heads" in message and "tl.split_heads(x, 4)" in message
+
+
+@pytest.mark.parametrize("function", [lambda x: x, lambda: None, lambda x, n_heads, more: x])
+def test_other_parameters(function):
+    report = check(function)
+    assert report.status == "error" and "`split_heads` takes (x, n_heads), and yours takes (" in report.message
+
+
+@pytest.mark.parametrize("thing", [None, 3, "split_heads", torch.ones(2), [right]])
+def test_what_is_no_function(thing):
+    report = check(thing)
+    assert report.status == "error" and f"of type `{type(thing).__name__}`" in report.message
+
+
+def test_a_class_and_a_module_are_functions_too():
+    class Split(torch.nn.Module):
+        def forward(self, x, n_heads):
+            return right(x, n_heads)
+
+    assert check(Split()).status == "correct"
+    assert check(Split).status == "error"
+
+
+def test_a_stub_is_not_attempted_and_one_that_calls_a_stub_says_so():
+    def stub(x, n_heads):
+        raise NotImplementedError
+
+    def calls(x, n_heads):
+        return stub(x, n_heads)
+
+    assert (check(stub).status, check(stub).message) == ("not attempted", "")
+    report = check(calls)
+    assert report.status == "not attempted" and "calls `stub`, which is not written yet" in report.message
+
+
+# What does not end
+
+
+def endless(x, n_heads):
+    while True:
+        pass
+
+
+def endless_and_deaf(x, n_heads):
+    while True:
+        try:
+            while True:
+                pass
+        except:  # noqa: E722
+            pass
+
+
+def endless_talk(x, n_heads):
+    while True:
+        print("a flood " * 1000)
+
+
+def sleeps(x, n_heads):
+    time.sleep(60)
+
+
+@pytest.mark.parametrize("function", [endless, endless_and_deaf, endless_talk, sleeps])
+def test_what_does_not_end_is_stopped(function, monkeypatch):
+    monkeypatch.setattr("transformer_lab.checks.observe.LIMIT", 0.5)
+    start = time.monotonic()
+    report = check(function)
+    assert report.status == "error" and "did not come to an end" in report.message
+    assert time.monotonic() - start < 5
+    assert ("still running" in report.message) == (function in (endless_and_deaf, sleeps) and is_alive(function))
+
+
+def is_alive(function):
+    frames = sys._current_frames().values()
+    return any(frame.f_code is function.__code__ for frame in frames)
+
+
+def test_the_limits_leave_room_in_ten_seconds():
+    from transformer_lab.checks import observe
+
+    assert observe.LIMIT + observe.GRACE <= 9
+
+
+def test_recursion_without_an_end():
+    def again(x, n_heads):
+        return again(x, n_heads)
+
+    report = check(again)
+    assert report.status == "error" and "calls itself without an end" in report.message
+
+
+# What it leaves behind
+
+
+def state():
+    return {
+        "torch": torch.get_rng_state().tolist(),
+        "random": random.getstate(),
+        "numpy": repr(np.random.get_state()),
+        "dtype": torch.get_default_dtype(),
+        "grad": torch.is_grad_enabled(),
+        "inference": torch.is_inference_mode_enabled(),
+        "device": str(torch.get_default_device()),
+        "threads": torch.get_num_threads(),
+        "deterministic": torch.are_deterministic_algorithms_enabled(),
+        "anomaly": torch.is_anomaly_enabled(),
+        "precision": torch.get_float32_matmul_precision(),
+        "print": repr(torch.ones(1) / 3),
+        "recursion": sys.getrecursionlimit(),
+        "streams": (sys.stdout, sys.stderr),
+        "warnings": list(warnings.filters),
+        "numpy errors": np.geterr(),
+        "folder": os.getcwd(),
+        "trace": sys.gettrace(),
+        "autocast": torch.is_autocast_enabled("cpu"),
+    }
+
+
+def meddles(x, n_heads):
+    torch.manual_seed(1)
+    random.seed(1)
+    np.random.seed(1)
+    torch.set_default_dtype(torch.float64)
+    torch.set_grad_enabled(False)
+    torch.set_default_device("meta")
+    torch.set_num_threads(2)
+    torch.use_deterministic_algorithms(True)
+    torch.autograd.set_detect_anomaly(True)
+    torch.set_float32_matmul_precision("medium")
+    torch.set_printoptions(precision=1)
+    sys.setrecursionlimit(5000)
+    sys.stdout = sys.stderr = None
+    warnings.simplefilter("error")
+    np.seterr(all="raise")
+    os.chdir("/")
+    return right(x, n_heads)
+
+
+@pytest.mark.parametrize("function", [right, meddles, raises(ValueError("no")), endless])
+def test_the_session_is_as_it_was(function, monkeypatch):
+    monkeypatch.setattr("transformer_lab.checks.observe.LIMIT", 0.5)
+    before = state()
+    check(function)
+    after = state()
+    assert {name for name in before if before[name] != after[name]} == set()
+
+
+@pytest.mark.parametrize(
+    "setting",
+    [
+        lambda: torch.set_default_dtype(torch.float64),
+        lambda: torch.set_grad_enabled(False),
+        lambda: torch.set_default_device("meta"),
+        lambda: torch.autograd.set_detect_anomaly(True),
+    ],
+)
+def test_a_session_with_other_settings_gets_the_same_answers(setting):
+    before = torch.get_default_dtype(), torch.is_grad_enabled(), torch.is_anomaly_enabled()
+    try:
+        setting()
+        assert check(right).status == "correct"
+        assert check(lambda x, n: x.reshape(x.shape[0], n, x.shape[1], -1)).mistake == "view_alone"
+        assert check(lambda x, n: right(x.detach(), n)).status == "incorrect"
+    finally:
+        torch.set_default_dtype(before[0])
+        torch.set_grad_enabled(before[1])
+        torch.autograd.set_detect_anomaly(before[2])
+        torch.set_default_device(None)
+
+
+def test_an_input_that_was_changed():
+    def adds(x, n_heads):
+        result = right(x, n_heads).clone()
+        x += 1
+        return result
+
+    report = check(adds)
+    assert report.status == "incorrect" and "changes its argument `x`" in report.message
+
+
+def test_what_is_printed_is_shown_but_not_all_of_it(capsys):
+    def talks(x, n_heads):
+        print("x is", tuple(x.shape))
+        return right(x, n_heads)
+
+    report = check(talks)
+    assert report.status == "correct" and "| x is (2, 7, 15)" in capsys.readouterr().out
+
+    def floods(x, n_heads):
+        print("flood\n" * 100_000)
+        return right(x, n_heads)
+
+    assert check(floods).status == "correct"
+    assert len(capsys.readouterr().out) < 1000
+
+
+def test_a_function_that_draws_random_numbers_is_no_right_one():
+    assert check(lambda x, n: right(x + torch.rand_like(x), n)).status == "incorrect"
+
+
+def test_a_check_may_run_in_a_thread():
+    reports = []
+    thread = threading.Thread(target=lambda: reports.append(check(right)))
+    thread.start()
+    thread.join()
+    assert reports[0].status == "correct"
+
+
+def test_exit_in_a_notebook_ends_the_function_only(tmp_path):
+    import nbformat
+    from notebooks import execute
+
+    cells = [
+        "import transformer_lab as tl",
+        "def leave(x, n_heads):\n    exit()",
+        "report = tl.checks.split_heads(leave)",
+        "print(report.status)",
+    ]
+    notebook = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(cell) for cell in cells])
+    execute(notebook, tmp_path)
+    assert notebook.cells[3].outputs[0].text == "error\n"
+    card = notebook.cells[2].outputs[0].data
+    assert "exit()" in card["text/html"] and "Hint 1" in card["text/html"] and "✗" in card["text/plain"]
+    assert builtins.exit is not None
