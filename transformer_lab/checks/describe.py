@@ -6,20 +6,17 @@ import linecache
 import math
 import os
 import traceback
+from fractions import Fraction
 
 import torch
 
-from .agree import agree, close, like
+from .agree import agree, close, like, whole
 from .exercise import Draw
 from .observe import Made, Probe, observe, settings_kept
 
 NUMBERS_SHOWN = 8  # a result of so many numbers is shown whole
-OURS = os.path.dirname(os.path.dirname(__file__))
-PYTHONS = (
-    os.path.dirname(os.__file__),
-    os.path.dirname(torch.__file__),
-    OURS,
-)  # lines of code that are not the learner's
+# Lines of code that are not the learner's.
+LIBRARIES = (os.path.dirname(os.__file__), os.path.dirname(torch.__file__), os.path.dirname(os.path.dirname(__file__)))
 
 
 # What never came to a result
@@ -69,7 +66,7 @@ def raised(exercise, function, probe, error):
 
 
 def _is_library(frame):
-    return frame.f_code.co_filename.startswith((*PYTHONS, "<frozen"))
+    return frame.f_code.co_filename.startswith((*LIBRARIES, "<frozen"))
 
 
 def _parameters(function):
@@ -97,6 +94,7 @@ def wrong(exercise, function, outcomes, first, stage):
         sentences.append(kind)
     else:
         sentences.append(_relation(got.value, expected.value, axis_words(exercise, probe)))
+        sentences.append(_term(exercise, outcomes))
         sentences.append(_broken(exercise, function, probe))
         if stage:
             sentences.append(f"The first step whose result does not appear in your function: `{stage}`.")
@@ -106,8 +104,8 @@ def wrong(exercise, function, outcomes, first, stage):
 def besides(exercise, outcomes, ids):
     """Say what goes wrong that the known mistakes do not explain."""
     known = exercise.known.get(ids, outcomes)  # no entry: several, each on inputs of its own
-    for probe, mine, theirs in zip(exercise.probes, outcomes, known):
-        if not mine.same(theirs):
+    for probe, mine, theirs, right in zip(exercise.probes, outcomes, known, exercise.expected):
+        if not mine.same(theirs) and not mine.same(right):
             what = f"it raises `{type(mine.error).__name__}`" if mine.error else "something else is wrong as well"
             return f"Besides, with {probe.name} {what}."
     return ""
@@ -122,7 +120,11 @@ def _kind(exercise, probe, got, expected):
     if isinstance(right, torch.Tensor) and not isinstance(value, torch.Tensor):
         return f"Your function returns a value of type `{type(value).__name__}`; it must be a tensor."
     if isinstance(right, tuple) and not (isinstance(value, (tuple, list)) and len(value) == len(right)):
-        return f"Your function returns a value of type `{type(value).__name__}`; it must be a tuple of {len(right)}."
+        length = f" of {len(value)}" if isinstance(value, (tuple, list)) else ""
+        found = f"a value of type `{type(value).__name__}`{length}"
+        return f"Your function returns {found}; it must be a tuple of {len(right)}."
+    if type(right) is int and not isinstance(value, float) and whole(value) is None:
+        return f"Your function returns a value of type `{type(value).__name__}`; it must be a whole number."
     for mine, theirs in zip(_tensors(value), _tensors(right)):
         if mine.shape != theirs.shape:
             is_now, should_be = in_words(mine.shape, words), in_words(theirs.shape, words)
@@ -137,9 +139,9 @@ def _kind(exercise, probe, got, expected):
             f"Your function changes its argument `{got.changed}`: whoever calls it finds other numbers there later. "
             "An operation in place does that: `+=`, `x[…] = …`, or a name that ends in an underscore."
         )
-    for fact in expected.facts or ():
-        if got.facts[fact] != expected.facts[fact]:
-            wanted, found = expected.facts[fact], got.facts[fact]
+    for fact in (expected.facts or ()) if agree(value, right) else ():
+        wanted, found = expected.facts[fact], (got.facts or {}).get(fact)
+        if found != wanted:
             return f"The numbers are right. One thing is not: {fact} (should be {wanted}, is {found})."
     return ""
 
@@ -160,6 +162,31 @@ def _relation(got, expected, words):
     shift = float((got - expected).mean())
     if close(got - shift, expected):
         return f"Every number is the right one plus {_plain(shift)}."
+    return ""
+
+
+def _term(exercise, outcomes):
+    """Say by which one term, or which factor, whole numbers are wrong: it must be the same on all plain probes."""
+    cases = [
+        (list(map(int, probe.arguments)), mine.value, right.value)
+        for probe, mine, right in zip(exercise.probes, outcomes, exercise.expected)
+        if probe.plain and type(right.value) is int and all(isinstance(argument, int) for argument in probe.arguments)
+    ]
+    if len(cases) < 3 or any(whole(mine) is None for _, mine, _ in cases):
+        return ""
+    factors = {Fraction(whole(mine), right) for _, mine, right in cases if right}
+    if len(factors) == 1:
+        return f"Every number is the right one times {factors.pop()}."
+    powers = itertools.product(range(3), repeat=len(exercise.arguments))
+    for power in sorted(powers, key=lambda power: (sum(power), power)):
+        terms = [math.prod(map(pow, arguments, power)) for arguments, _, _ in cases]
+        times = {Fraction(whole(mine) - right, term) for (_, mine, right), term in zip(cases, terms) if term}
+        fits = all(term or whole(mine) == right for (_, mine, right), term in zip(cases, terms))
+        if len(times) == 1 and fits and sum(map(bool, terms)) > 1:
+            names = [f"{name}**2" if k == 2 else name for name, k in zip(exercise.arguments, power) if k]
+            count, word = abs(next(iter(times))), "large" if next(iter(times)) > 0 else "small"
+            shown = " * ".join(([str(count)] if count != 1 or not names else []) + names)
+            return f"Every number is too {word} by `{shown}`."
     return ""
 
 
@@ -206,7 +233,9 @@ def stage(exercise, function):
     exercise.reference(*probe.arguments, **{name: recorded(name, part) for name, part in exercise.parts.items()})
     with Made() as made:
         observe(exercise, function, probe)
-    steps = list(results)
+    steps = [step for step, result in results.items() if isinstance(result, torch.Tensor)]
+    if not steps:  # steps in plain arithmetic leave no trace
+        return None
     found = [number for number, step in enumerate(steps) if any(_is_same_table(t, results[step]) for t in made.tensors)]
     return steps[min(max(found, default=-1) + 1, len(steps) - 1)]
 
@@ -293,7 +322,7 @@ def _smallest(exercise, function, *case):
             except Exception:  # a size that the inputs do not allow
                 continue
             got = observe(exercise, function, probe)
-            if expected.error is None and got.error is None and not got.same(expected):
+            if expected.error is None and got.error is None and not agree(got.value, expected.value):
                 sizes[name], case = size, (probe, got, expected)
                 break
     return sizes, *case
@@ -304,7 +333,8 @@ def _difference(got, expected):
     while isinstance(expected, tuple) and not all(isinstance(item, int) for item in expected):
         got, expected = next(pair for pair in zip(got, expected) if not agree(*pair))  # of several, the first wrong one
     if not isinstance(expected, torch.Tensor) or expected.numel() <= NUMBERS_SHOWN:
-        return f"You return `{_plain(got)}`, expected `{_plain(expected)}`."
+        mine, right = _plain(got), _plain(expected)
+        return f"You return `{got if isinstance(got, float) and mine == right else mine}`, expected `{right}`."
     wrong = _wrong(got, expected)
     index = wrong.nonzero()[0].tolist()
     mine, right = (_plain(tensor[tuple(index)]) for tensor in (got, expected))
@@ -338,7 +368,8 @@ def axis_words(exercise, probe):
     shaped += zip(exercise.axes.get("return", "").split(", "), expected)
     words, several = {}, set()
     for axes, tensor in shaped:
-        for word, size in zip((axes or "").split(), getattr(tensor, "shape", ())):
+        axes, shape = (axes or "").split(), getattr(tensor, "shape", ())
+        for word, size in zip(axes, shape) if len(axes) == len(shape) else ():
             if words.setdefault(size, word) != word:
                 several.add(size)
     return {size: word for size, word in words.items() if size not in several}

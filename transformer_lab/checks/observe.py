@@ -54,7 +54,8 @@ class Outcome:
 
 def observe(exercise, function, probe):
     """Call a function with a probe's arguments, and return the `Outcome`."""
-    given, made = tuple(map(_copy, probe.arguments)), Made()
+    # Unlike a clone, this keeps strides, offset, and what lies in storage between the numbers.
+    given, made = deepcopy(probe.arguments), Made()
     try:
         with settings_kept(), made if exercise.facts else contextlib.nullcontext():
             value = function(*given)
@@ -64,8 +65,14 @@ def observe(exercise, function, probe):
         return Outcome(error=error)
     pairs = zip(exercise.arguments, probe.arguments, given)
     changed = next((name for name, before, after in pairs if not agree(after, before)), None)
-    facts = exercise.facts(given, value, made.tensors) if exercise.facts else None
-    return Outcome(_frozen(value), changed=changed, facts=facts)
+    return Outcome(_frozen(value), changed=changed, facts=_facts(exercise, given, value, made.tensors))
+
+
+def _facts(exercise, *what):
+    try:
+        return exercise.facts and exercise.facts(*what)
+    except Exception:  # the result is of a kind that has no such facts, which is told before them
+        return None
 
 
 class Made(TorchFunctionMode):
@@ -80,13 +87,6 @@ class Made(TorchFunctionMode):
         if isinstance(result, torch.Tensor):
             self.tensors.append(result)
         return result
-
-
-def _copy(argument):
-    if isinstance(argument, torch.Tensor):  # a clone would not keep the strides
-        like = {"dtype": argument.dtype, "device": argument.device}
-        return torch.empty_strided(argument.shape, argument.stride(), **like).copy_(argument)
-    return type(argument)(map(_copy, argument)) if type(argument) in (tuple, list) else deepcopy(argument)
 
 
 def _frozen(value):

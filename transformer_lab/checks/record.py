@@ -24,8 +24,8 @@ def note(report):
         return
     try:
         entries = read()
-        entry = entries.setdefault(report.exercise.name, {"checks": 0})
-        entry["checks"] += 1
+        entry = entries.setdefault(report.exercise.name, {})
+        entry["checks"] = entry.get("checks", 0) + 1
         if report.status == "correct":
             entry.setdefault("correct", datetime.now(timezone.utc).strftime("%Y-%m-%d %H:%M UTC"))
         _write(entries)
@@ -37,11 +37,11 @@ def read():
     """Return the record: a dict of exercise to its entry. A file that cannot be read is kept under another name."""
     try:
         entries = json.loads(file().read_text("utf-8"))
-        if isinstance(entries, dict) and all(isinstance(entry, dict) for entry in entries.values()):
+        if all(isinstance(entry.get("checks", 0), int) for entry in entries.values()):
             return entries
     except FileNotFoundError:
         return {}
-    except ValueError:
+    except (ValueError, AttributeError):  # no JSON, or JSON of something else
         pass
     file().replace(file().with_suffix(".unreadable.json"))
     return {}

@@ -1,0 +1,99 @@
+"""The learner's record and the two summaries: kept, never lost, honest."""
+
+import json
+
+import pytest
+
+import transformer_lab as tl
+from transformer_lab.checks import record
+
+
+@pytest.fixture(autouse=True)
+def folder(tmp_path, monkeypatch):
+    monkeypatch.setenv("TRANSFORMER_LAB_DATA", str(tmp_path / "data"))
+    monkeypatch.setattr(record, "session", {})
+    return tmp_path / "data"
+
+
+right, wrong = tl.checks.merge_heads.reference, tl.checks.merge_heads.mistakes["reshape_alone"].function
+
+
+def stub(x):
+    raise NotImplementedError
+
+
+def test_what_was_correct_once_stays_so(folder):
+    check = tl.checks.merge_heads
+    check(stub)
+    assert not folder.exists()  # reading an assignment writes nothing
+    check(wrong)
+    assert record.read() == {"merge_heads": {"checks": 1}}
+    check(right)
+    first = record.read()["merge_heads"]
+    check(wrong)
+    assert record.read()["merge_heads"] == {**first, "checks": 3} and "UTC" in first["correct"]
+
+
+def test_the_summary_is_of_the_assignment_at_hand_and_of_this_session(capsys):
+    tl.checks.merge_heads(right)
+    tl.checks.split_heads(stub)
+    tl.checks.multi_head_attention(lambda *arguments: None)
+    capsys.readouterr()
+    tl.checks.summary()
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[0] == "Assignment 4: 1 of 5"
+    assert [line.split()[0] for line in lines[1:]] == ["○", "✓", "✗", "○", "○"]
+    assert lines[3].split(maxsplit=2)[2] == "incorrect" and lines[4].split(maxsplit=2)[2] == "not attempted"
+    tl.checks.softmax(stub)
+    tl.checks.summary()
+    assert "Assignment 3: 0 of 6" in capsys.readouterr().out
+
+
+def test_a_summary_without_a_check_says_so(capsys):
+    tl.checks.summary()
+    assert capsys.readouterr().out == "No check has run yet. Run the cells above first.\n"
+
+
+def test_progress_shows_the_course_and_can_be_handed_in(capsys, tmp_path, folder):
+    tl.checks.merge_heads(right)
+    capsys.readouterr()
+    tl.checks.progress(tmp_path / "progress.txt")
+    shown = capsys.readouterr().out
+    assert "Assignment 4: 1 of 5" in shown and "Assignment 1: 0 of 5" in shown
+    assert str(folder / "progress.json") in shown
+    entry = record.read()["merge_heads"]
+    assert f"✓ merge_heads                  correct since {entry['correct']}, checks: 1" in shown
+    written = (tmp_path / "progress.txt").read_text("utf-8")
+    assert written.startswith("Transformer Lab, ") and shown in written
+
+
+def test_entries_of_another_version_of_the_course_stay(folder):
+    folder.mkdir()
+    (folder / "progress.json").write_text(json.dumps({"an_older_exercise": {"checks": 2, "correct": "2026-01-01"}}))
+    tl.checks.merge_heads(right)
+    assert record.read()["an_older_exercise"] == {"checks": 2, "correct": "2026-01-01"}
+
+
+@pytest.mark.parametrize("nonsense", ["", "{", "[]", '{"merge_heads": 3}', "\x00"])
+def test_a_file_that_cannot_be_read_is_kept_aside(folder, nonsense):
+    folder.mkdir()
+    (folder / "progress.json").write_text(nonsense)
+    tl.checks.merge_heads(right)
+    assert record.read()["merge_heads"]["checks"] == 1
+    assert (folder / "progress.unreadable.json").read_text() == nonsense
+
+
+def test_a_record_that_cannot_be_written_costs_no_card(tmp_path, monkeypatch, capsys):
+    (tmp_path / "file").write_text("")
+    monkeypatch.setenv("TRANSFORMER_LAB_DATA", str(tmp_path / "file"))
+    assert tl.checks.merge_heads(right).status == "correct"
+    output = capsys.readouterr()
+    assert output.out.startswith("✓ merge_heads") and "could not be written" in output.out + output.err
+
+
+def test_nbgrader_sees_an_error_where_the_answer_is_wrong(monkeypatch):
+    monkeypatch.setenv("NBGRADER_EXECUTION", "autograde")
+    assert tl.checks.merge_heads(right).status == "correct"
+    for function in (wrong, stub):
+        with pytest.raises(AssertionError, match="^<merge_heads: "):
+            tl.checks.merge_heads(function)
