@@ -14,20 +14,26 @@ REPEATS = 5
 COLUMNS = ("right", "rejected", "known", "named", "accepted")
 
 
+def diagnosed(exercise, function):
+    """Return the report on a function, as a check makes it, without showing its card."""
+    report, _ = watched(lambda: diagnose(exercise, function))
+    return report
+
+
 def seconds(exercise, function):
     """Return how long a check takes, without showing its card: the first time and the median of the others."""
     times = []
     for _ in range(1 + REPEATS):
         start = time.perf_counter()
-        watched(lambda: diagnose(exercise, function))
+        diagnosed(exercise, function)
         times.append(time.perf_counter() - start)
     return times[0], statistics.median(times[1:])
 
 
 def counts(exercise):
     """Return how many right answers are known and rejected; how many mistakes are known, named, and accepted."""
-    right = [diagnose(exercise, function) for function in (exercise.reference, *exercise.equivalents.values())]
-    wrong = {mistake.id: diagnose(exercise, mistake.function) for mistake in exercise.mistakes.values()}
+    right = [diagnosed(exercise, function) for function in (exercise.reference, *exercise.equivalents.values())]
+    wrong = {mistake.id: diagnosed(exercise, mistake.function) for mistake in exercise.mistakes.values()}
     return (
         len(right),
         sum(report.status != "correct" for report in right),
@@ -46,7 +52,10 @@ def main():
         totals = [total + count for total, count in zip(totals, found)]
         slowest = max(slowest, first)
         print(f"{exercise.name:30}{first:8.3f}s{again:8.3f}s" + "".join(f"{count:10}" for count in found), flush=True)
-    print(f"{len(tl.checks.EXERCISES):3} exercises, slowest   {slowest:7.3f}s{'':9}" + "".join(f"{t:10}" for t in totals))
+    print(
+        f"{len(tl.checks.EXERCISES)} exercises, slowest{'':12}{slowest:8.3f}s{'':9}"
+        + "".join(f"{t:10}" for t in totals)
+    )
 
 
 if __name__ == "__main__":

@@ -7,7 +7,6 @@ of three, in ms. A frame has 16 ms.
 """
 
 import shutil
-import statistics
 import sys
 import tempfile
 from pathlib import Path
@@ -26,9 +25,11 @@ LABS = {
     "heads, 12 layers × 12 heads × 64 tokens": tl.labs.HeadsLab(weights, [f"t{i}" for i in range(64)]),
     "masks, 6 tokens": tl.labs.MaskLab(),
     "masks, 12 tokens": tl.labs.MaskLab("a b c d e f g h i j k l"),
-    "normalization": tl.labs.NormalizationLab(),
+    "normalization": tl.labs.NormalizationLab(torch.randn(4, 6, 6, generator=torch.Generator().manual_seed(5))),
     "budget": tl.labs.BudgetLab(),
     "order of multiplication": tl.labs.OrderLab(),
+    "order, 6 tokens × 3 features": tl.labs.OrderLab(mode="steps"),
+    "order, 12 tokens × 6 features": tl.labs.OrderLab(**dict.fromkeys(("query", "key", "value"), torch.ones(12, 6))),
 }
 
 
@@ -45,10 +46,7 @@ def main():
             opened = browser.new_page(viewport={"width": 1000, "height": 900})
             opened.goto(file.as_uri())
             opened.wait_for_timeout(1000)
-            control = opened.locator(page.MAIN).first
-            control.scroll_into_view_if_needed()
-            drags = [page.drag(browser, opened, control) for _ in range(3)]
-            longest, computed, move = (statistics.median(column) for column in zip(*drags))
+            longest, computed, move = page.drags(browser, opened, opened.locator(".tl-lab"))
             print(f"{name:42}{longest:14.1f}{computed:10.1f}{move:14.1f}", flush=True)
             opened.close()
         browser.close()

@@ -43,7 +43,8 @@ STATE = re.compile(r'<script type="application/vnd.jupyter.widget-state\+json">(
 MAIN = (
     '.tl-knob, [aria-label^="Query at"], input[type=range][aria-label^="Walk"], '
     '.tl-matrix[tabindex="0"], .tl-sheet, input[type=range][aria-label^="Value of"], '
-    'input[type=range][aria-label^="Slider of N"], input[type=range][aria-label="layers"]'
+    'input[type=range][aria-label^="Slider of N"], input[type=range][aria-label="layers"], '
+    'input[type=range][aria-label="Token"]'
 )
 MOVES = 60
 
@@ -55,7 +56,7 @@ function ask() {
     const lab = document.querySelectorAll(".tl-lab")[window.answers.length];
     if (!lab?.querySelector(".tl-status")?.textContent || lab === asked) return;
     asked = lab;
-    lab.querySelector(MAIN).focus({ preventScroll: true });
+    [...lab.querySelectorAll(MAIN)].find((control) => control.checkVisibility()).focus({ preventScroll: true });
     const watch = new MutationObserver(() => { watch.disconnect(); window.answers.push(performance.now()); ask(); });
     watch.observe(lab.querySelector(".tl-status"), { childList: true, characterData: true, subtree: true });
 }
@@ -212,15 +213,23 @@ def drag(browser, page, control):
     return longest["dur"] / 1000, max(e.get("tdur", 0) for e in tasks) / 1000, max(work) / 1000
 
 
+def drags(browser, page, lab):
+    """Drag the first main control that is in sight three times. Returns the medians of what `drag` measures."""
+    control = lab.locator(MAIN).locator("visible=true").first
+    control.evaluate("node => node.scrollIntoView({ block: 'center', behavior: 'instant' })")
+    return [statistics.median(column) for column in zip(*(drag(browser, page, control) for _ in range(3)))]
+
+
 def smoothness(browser, address):
-    """For each lab the medians of three drags."""
+    """What `drags` measures for each lab, and for its steps where it has some."""
     page = open_page(browser, address)
     page.wait_for_load_state("networkidle")
     page.wait_for_timeout(1000)
     for lab in page.locator(".tl-lab").all():
-        control = lab.locator(MAIN).first
-        control.evaluate("node => node.scrollIntoView({ block: 'center', behavior: 'instant' })")
-        yield [statistics.median(column) for column in zip(*(drag(browser, page, control) for _ in range(3)))]
+        yield drags(browser, page, lab)
+        for steps in lab.get_by_role("button", name="step by step").all():
+            steps.click()
+            yield drags(browser, page, lab)
     page.context.close()
 
 
@@ -251,6 +260,7 @@ def main():
 def report(browser, site, pages, repeats, usual):
     print(f"{'page':<30}{'opened':<8}{'requests':>9}{'kB':>8}{'to other hosts':>16}{'labs respond':>16}")
     details = []
+    cost(browser, (HTML / pages[0]).as_uri())  # the first page that a browser opens pays for its start
     for name in pages:
         sources, labs = lab_sources((HTML / name).read_text("utf-8"))
         setups = {"disk": (HTML / name).as_uri(), "http": f"{site}/ours/{name}"}

@@ -84,8 +84,7 @@
     }
   }
 
-  // A lab is drawn as soon as the page has been read to where it stands. At DOMContentLoaded it would come after the deferred
-  // scripts, and with them MathJax, which takes its time.
+  // A lab is drawn as soon as the page has been read to where it stands, not only when all of it has been read.
   mountWhatIsThere();
   const reading = new MutationObserver(mountWhatIsThere);
   reading.observe(document, { childList: true, subtree: true });

@@ -609,6 +609,25 @@ def test_tab_reaches_every_control_and_shows_where_it_is(show):
     assert reached == controls
 
 
+@pytest.mark.parametrize("sentence", ["the cat sat on the mat", "a b c d e f g h i j k l"])
+@pytest.mark.parametrize("width", [1000, 700, 360])
+def test_marks_stand_where_the_reader_points(show, sentence, width):
+    page = show(MaskLab(sentence))
+    page.set_viewport_size({"width": width, "height": 900})
+    for i, j in ((0, 4), (5, 1)):
+        square(page, i, j).hover()
+        for stage in page.locator(".tl-step:visible").all():
+            row = stage.locator(".tl-matrix-row:not(.tl-matrix-head)").nth(i)
+            assert stage.locator(".tl-at-row").bounding_box() == pytest.approx(row.bounding_box(), abs=0.5)
+            if stage.get_attribute("data-stage") == "output":
+                continue
+            cell, name = stage.locator(f"[data-at='{i} {j}']"), stage.locator(".tl-key-name").nth(j)
+            assert stage.locator(".tl-at-cell").bounding_box() == pytest.approx(cell.bounding_box(), abs=0.5)
+            line, name = stage.locator(".tl-at-column").bounding_box(), name.bounding_box()
+            assert line["x"] + line["width"] / 2 == pytest.approx(name["x"] + name["width"] / 2, abs=0.5)
+            assert line["y"] + line["height"] == pytest.approx(name["y"] + name["height"] + 2, abs=0.5)
+
+
 def test_a_row_that_sees_nothing_is_called_out(show):
     page, lab = show(MaskLab("the cat sat")), MaskLab("the cat sat")
     square(page, 0, 0).click()
@@ -657,6 +676,7 @@ def test_a_mistake_shows_what_it_breaks(show, mistake):
     button(page, "none").click()
     assert page.locator(".tl-blend:visible").count() == 1
     shows(page, MaskLab())
+    assert page.locator(".tl-square.tl-leak").count() == 0
 
 
 def test_mistakes_that_need_padding_or_an_empty_row_show_there(show):

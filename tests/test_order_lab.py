@@ -779,7 +779,10 @@ def test_what_the_pictures_are_made_of_stands_out(show, theme):
 CLASHES = """pictures => pictures.flatMap((picture) => {
     const view = picture.viewBox.baseVal, texts = [...picture.querySelectorAll('text')];
     const shown = texts.filter((text) => text.textContent && getComputedStyle(text).visibility === 'visible');
-    const boxes = shown.map((text) => ({ text: text.textContent, box: text.getBBox() }));
+    const frame = picture.getBoundingClientRect(), scale = view.width / frame.width;
+    const boxOf = ({ x, y, width, height }) =>
+        ({ x: (x - frame.x) * scale, y: (y - frame.y) * scale, width: width * scale, height: height * scale });
+    const boxes = shown.map((text) => ({ text: text.textContent, box: boxOf(text.getBoundingClientRect()) }));
     const beyond = ({ box: { x, y, width, height } }) =>
         x < -1 || y < -1 || x + width > view.width + 1 || y + height > view.height + 1;
     // The letters of a line are lower than its box: of two lines, one under the other, the boxes may share a little.

@@ -400,7 +400,7 @@ function render({ model, el }) {
     const shadow = h("div", { class: "tl-stack tl-shadow", "aria-hidden": "true" }, then.map(([, node]) => node));
     const extra = h("p", { class: "tl-note tl-aside" }, note);
     return { quantity, sum, by, note, extra, now, then, stack, shadow,
-      node: h("div", { class: "tl-cost" }, h("p", { class: "tl-cost-head" }, h("span", {}, QUANTITIES[quantity].name), h("span", { class: "tl-sums" }, sum, " ", by)), stack, shadow, extra) };
+      node: h("div", { class: "tl-cost" }, h("p", { class: "tl-cost-head" }, h("span", {}, QUANTITIES[quantity].name), h("span", { class: "tl-sums" }, sum, " ", by)), h("div", { class: "tl-bars" }, stack, shadow), extra) };
   });
   const overtake = h("button", { type: "button", onclick: () => change("seq", model.get("shape").d_ff) });
   bars[1].extra.append(" ", overtake);
@@ -458,10 +458,10 @@ function render({ model, el }) {
   lab.classList.add("tl-budget");
   warning.after(status);                       // beside the sliders, which it tells of
 
-  // A share of what stands around it.
-  function widen(node, part, whole) {
-    const width = `${Number(((100 * Number(part)) / Number(whole)).toFixed(2))}%`;
-    if (node.style.width !== width) node.style.width = width;
+  // A bar takes its part of the longest, and its pieces divide it as their counts do.
+  const percent = (part, whole) => `${Number(((100 * Number(part)) / Number(whole)).toFixed(2))}%`;
+  function divide(bar, pieces, counts, sum, longest) {
+    set(bar, { style: `width: ${percent(sum, longest)}; grid-template-columns: ${pieces.map(([name]) => percent(counts[name] ?? 0n, sum)).join(" ")}` });
   }
 
   let later = null;
@@ -483,10 +483,8 @@ function render({ model, el }) {
       const longest = whole > ghost ? whole : ghost;
       say(sum, compact(whole, unit));
       say(by, whole === ghost ? `as ${base.name}` : `${compactSigned(whole - ghost, unit)} · ${times(whole, ghost)}`);
-      for (const [bar, list, counts, sum] of [[stack, pieces, mine, whole], [shadow, then, theirs, ghost]]) {
-        for (const [component, node] of list) widen(node, counts[component] ?? 0n, sum);
-        widen(bar, sum, longest);
-      }
+      divide(stack, pieces, mine, whole, longest);
+      divide(shadow, then, theirs, ghost, longest);
       set(stack, { "aria-label": `${name}: ${Object.keys(mine).map((component) => `${component} ${share(mine[component], whole)}`).join(", ")}` });
       set(shadow, { class: `tl-stack tl-shadow${whole === ghost ? " tl-level" : ""}` });
     }

@@ -190,54 +190,58 @@ function damageInWords({ queries, given }, { mask, weights, sums, sees }, mistak
 let grids = 0;
 
 // One stage as a table: a row for each query, a column for each key or feature. Elements are made when the names change, and
-// changed in place otherwise. A row is a grid of its own: a cell that changes lays out its row, and not the table.
+// changed in place otherwise, each only where it looks different. What is picked is told by marks that move over the cells,
+// for a row that changes its class is laid out anew.
 function stage(name, title) {
   const formula = h("span", { class: "tl-note" });
   const matrix = h("div", { class: "tl-matrix", role: "grid" });
   const node = h("div", { class: "tl-step", "data-stage": name }, h("p", { class: "tl-step-head" }, h("strong", {}, title), " ", formula), matrix);
   const id = `tl-cells-${Date.now().toString(36)}-${grids++}`;
-  let rows = [], columns = [], cells = [], looks = [], sums = [], lines = [], columnNames = [], made = null;
-  const place = (column) => `grid-column: ${column + 2}`;
+  const marks = ["tl-at-row", "tl-at-column", "tl-at-cell"].map((kind) => h("div", { class: kind, "aria-hidden": "true" }));
+  let rows = [], columns = [], cells = [], looks = [], sums = [], lines = [], made = null, based = null;
 
   function make(newRows, newColumns, summed) {
     const key = JSON.stringify([newRows, newColumns, summed]);
     if (key === made) return;
     made = key;
-    [rows, columns] = [newRows, newColumns];
-    columnNames = [...columns, ...(summed ? ["sum"] : [])].map((text, j) => h("span", { class: "tl-key-name", style: place(j) }, h("span", {}, text)));
-    cells = rows.map((_, i) => columns.map((_, j) => h("span", { class: "tl-square", role: "gridcell", id: `${id}-${i}-${j}`, style: place(j), "data-at": `${i} ${j}` })));
-    looks = rows.map(() => []);
-    sums = summed ? rows.map(() => h("span", { class: "tl-sum", role: "gridcell", style: place(columns.length) })) : [];
+    [rows, columns, based] = [newRows, newColumns, null];
+    const columnNames = [...columns, ...(summed ? ["sum"] : [])].map((text) => h("span", { class: "tl-key-name" }, h("span", {}, text)));
+    cells = rows.map((_, i) => columns.map((_, j) => h("span", { class: "tl-square", role: "gridcell", id: `${id}-${i}-${j}`, "data-at": `${i} ${j}` })));
+    sums = summed ? rows.map(() => h("span", { class: "tl-sum", role: "gridcell" })) : [];
     const nothing = () => h("span", { class: "tl-empty", "aria-hidden": "true" }, columns.length > 2 ? "sees nothing" : "none");
     lines = rows.map((text, i) => h("div", { class: "tl-matrix-row", role: "row" }, h("span", { class: "tl-query-name", role: "rowheader", title: text }, text),
       ...cells[i], ...(summed ? [sums[i], nothing()] : [])));
     matrix.style.setProperty("--columns", columnNames.length);
-    matrix.replaceChildren(h("div", { class: "tl-matrix-row tl-matrix-head", "aria-hidden": "true" }, columnNames), ...lines);
+    matrix.replaceChildren(h("div", { class: "tl-matrix-row tl-matrix-head", "aria-hidden": "true" }, h("span", { class: "tl-query-name" }), columnNames), ...lines, ...marks);
   }
 
-  // `cell(i, j)` gives {text, shade, hidden, alarm}.
-  function draw(cell, picked, sumOf = null, emptyAt = () => false) {
-    rows.forEach((_, i) => {
-      set(lines[i], { class: `tl-matrix-row${i === picked[0] ? " tl-picked" : ""}${emptyAt(i) ? " tl-blind" : ""}` });
-      columns.forEach((_, j) => {
-        const { text, shade: colours, hidden, alarm } = cell(i, j);
-        const wear = `tl-square${hidden ? " tl-hidden" : ""}${alarm ? " tl-leak" : ""}${i === picked[0] && j === picked[1] ? " tl-picked" : ""}`;
-        // While a reader drags, most cells stay as they are: they are compared with what was drawn, not with the page.
-        const look = `${text} ${wear} ${colours?.background}`, square = cells[i][j];
-        if (looks[i][j] === look) return;
-        looks[i][j] = look;
-        say(square, text);
-        set(square, { class: wear, style: `${place(j)}${colours ? `; background-color: ${colours.background}; color: ${colours.color}` : ""}`,
-          "aria-label": `${rows[i]}, ${columns[j]}: ${hidden ? "hidden, " : ""}${text || "0"}` });
-      });
-      if (sumOf) {
-        say(sums[i], twoPlaces(sumOf(i)));
-        sums[i].classList.toggle("tl-alarm", Math.abs(sumOf(i) - 1) >= LEAST);
-      }
+  // How a cell looks follows from its value, from whether it is hidden, and from what `kind(i, j)` tells besides: `look` gives
+  // {text, shade, alarm}. All cells are looked at anew only where `basis` changes.
+  function draw({ values, hidden = () => false, kind = () => "", look, basis, picked: [row, column], sumOf }) {
+    if (based !== basis) looks = rows.map(() => columns.map(() => ({})));
+    based = basis;
+    cells.forEach((line, i) => line.forEach((square, j) => {
+      const now = { value: values[i][j], hidden: hidden(i, j), kind: kind(i, j) }, was = looks[i][j];
+      if (now.value === was.value && now.hidden === was.hidden && now.kind === was.kind) return;
+      const { text, shade, alarm } = look(now.value, now.hidden, now.kind);
+      const wear = `tl-square${now.hidden ? " tl-hidden" : ""}${alarm ? " tl-leak" : ""}`;
+      looks[i][j] = Object.assign(now, { wear, background: shade?.background ?? "", color: shade?.color ?? "" });
+      say(square, text);
+      if (now.wear !== was.wear) square.className = wear;
+      if (now.background !== was.background) square.style.backgroundColor = now.background;
+      if (now.color !== was.color) square.style.color = now.color;
+      set(square, { "aria-label": `${rows[i]}, ${columns[j]}: ${now.hidden ? "hidden, " : ""}${text || "0"}` });
+    }));
+    sums.forEach((sum, i) => {
+      say(sum, twoPlaces(sumOf(i)));
+      sum.classList.toggle("tl-alarm", Math.abs(sumOf(i) - 1) >= LEAST);
     });
-    columnNames.forEach((column, j) => column.classList.toggle("tl-picked", j === picked[1]));
+    const down = `calc(${row} * (100% + 2px))`, right = `calc(${column} * (100% + 2px))`;
+    [`translateY(${down})`, `translateX(${right})`, `translate(${right}, ${down})`].forEach((move, m) => { marks[m].style.transform = move; });
   }
-  return { node, matrix, make, draw, formula, idOf: (i, j) => `${id}-${i}-${j}` };
+
+  const blind = (at) => lines.forEach((line, i) => line.classList.toggle("tl-blind", at(i)));
+  return { node, matrix, make, draw, blind, formula, idOf: (i, j) => `${id}-${i}-${j}` };
 }
 
 // A number to step up and down.
@@ -395,8 +399,8 @@ function render({ model, el }) {
     const { mask, sees, scores, masked, weights, sums, output } = now;
     const { queries, keys, mistake } = state, at = clampedAt(state);
     const reach = Math.max(...scores.flat().map(Math.abs), 1e-9);
-    const signed = (x) => shade(SIGNED, 0.5 + (0.46 * x) / reach);
-    const empty = (i) => !sees[i].some(Boolean);
+    const signed = (x, most = reach) => shade(SIGNED, 0.5 + (0.46 * x) / most);
+    const empty = sees.map((row) => !row.some(Boolean)), hidden = (i, j) => !mask[i][j];
     const [how, then] = TOLD[mistake];
     say(stages.scores.formula, "q · k / √d");
     say(stages.masked.formula, how);
@@ -404,22 +408,24 @@ function render({ model, el }) {
     say(stages.output.formula, "weights · v");
     for (const name of ["masked", "weights"]) stages[name].formula.classList.toggle("tl-alarm", mistake !== "none" && (name === "masked" || mistake === "after softmax"));
     for (const name of ["scores", "masked", "weights"]) stages[name].make(queries, keys, name === "weights");
-    stages.scores.draw((i, j) => ({ text: short(scores[i][j]), shade: signed(scores[i][j]) }), at, null, empty);
-    stages.masked.draw((i, j) => {
-      const hides = masked[i][j] === -Infinity || mistake === "large negative" && !mask[i][j];
-      return { text: mistake === "large negative" && !mask[i][j] ? "−10⁹" : short(masked[i][j]), hidden: !mask[i][j], alarm: hides ? mask[i][j] && mistake !== "inverted" : !mask[i][j], shade: hides ? null : signed(masked[i][j]) };
-    }, at, null, empty);
-    stages.weights.draw((i, j) => {
-      const weight = weights[i][j], hidden = !mask[i][j], none = hidden && weight < 0.0005;
-      const text = none ? "0" : keys.length > 9 ? twoPlaces(weight).replace(/^0/, "") : twoPlaces(weight);
-      const lost = !hidden && !sees[i][j] && mistake !== "inverted";
-      return { text: empty(i) ? "" : text, hidden, alarm: !empty(i) && (lost || (hidden && weight >= LEAST)), shade: none ? null : shade(BLUES, weight) };
-    }, at, (i) => sums[i], empty);
+    stages.scores.draw({ values: scores, look: (score) => ({ text: short(score), shade: signed(score) }), basis: reach, picked: at });
+    stages.masked.draw({ values: masked, hidden, basis: `${mistake} ${reach}`, picked: at, look: (score, hidden) => {
+      const huge = mistake === "large negative" && hidden, hides = score === -Infinity || huge;
+      return { text: huge ? "−10⁹" : short(score), alarm: hides ? !hidden && mistake !== "inverted" : hidden, shade: hides ? null : signed(score) };
+    } });
+    stages.weights.draw({ values: weights, hidden, basis: mistake, picked: at, sumOf: (i) => sums[i],
+      kind: (i, j) => (empty[i] ? "empty" : sees[i][j] ? "seen" : "lost"),
+      look: (weight, hidden, kind) => {
+        const none = hidden && weight < 0.0005, lost = kind === "lost" && !hidden && mistake !== "inverted";
+        const text = none ? "0" : keys.length > 9 ? twoPlaces(weight).replace(/^0/, "") : twoPlaces(weight);
+        return { text: kind === "empty" ? "" : text, alarm: kind !== "empty" && (lost || (hidden && weight >= LEAST)), shade: none ? null : shade(BLUES, weight) };
+      } });
     if (output) {
       stages.output.make(queries, output[0].slice(0, MOST_OUTPUT).map((_, j) => String(j)), false);
       const widest = Math.max(...output.flat().map(Math.abs), 1e-9);
-      stages.output.draw((i, j) => ({ text: short(output[i][j]), shade: shade(SIGNED, 0.5 + (0.46 * output[i][j]) / widest) }), [at[0], -1], null, empty);
+      stages.output.draw({ values: output, look: (x) => ({ text: short(x), shade: signed(x, widest) }), basis: widest, picked: [at[0], -1] });
     }
+    for (const name of names) stages[name].blind((i) => empty[i]);
     const longest = Math.max(...[...queries, ...keys].map((token) => [...token].length));
     const properties = { "--n": keys.length, "--total": 3 * keys.length + 1 + (output ? Math.min(output[0].length, MOST_OUTPUT) : 0), "--letters": Math.min(Math.max(longest, 3), keys.length > 9 ? 6 : 8) };
     for (const [name, value] of Object.entries(properties)) stageBox.style.setProperty(name, value);
@@ -439,18 +445,19 @@ function render({ model, el }) {
       const { weights, sums, output } = bar.kind === "right" ? now.right : now;
       bar.node.hidden = bar.kind === "wrong" && mistake === "none";
       say(bar.label, bar.kind === "wrong" ? "with the mistake" : mistake === "none" ? `${quoted(queries[i])} takes home` : `${quoted(queries[i])}, right`);
-      if (bar.segments.length !== keys.length + 1) {
-        bar.segments = [...keys, ""].map(() => h("span", {}));
+      if (bar.node.hidden || bar.segments.length !== keys.length + 1) {
+        bar.segments = bar.node.hidden ? [] : [...keys, ""].map(() => h("span", {}));
         bar.strip.replaceChildren(...bar.segments);
       }
-      keys.forEach((key, j) => {
-        const weight = weights[i][j], { background, color } = shade(BLUES, weight);
-        set(bar.segments[j], { class: `tl-portion${now.mask[i][j] ? "" : " tl-leak"}`, hidden: weight < 0.001, style: `flex-grow: ${weight}; background: ${background}; color: ${color}` });
-        say(bar.segments[j], weight > 0.085 ? key : "");
+      const lost = 1 - sums[i];
+      let left = 0;
+      bar.segments.forEach((segment, j) => {
+        const last = j === keys.length, size = last ? lost : weights[i][j], tint = last ? { background: "", color: "" } : shade(BLUES, size);
+        set(segment, { class: `tl-portion${last ? " tl-lost" : now.mask[i][j] ? "" : " tl-leak"}`, hidden: size < (last ? LEAST : 0.001) });
+        say(segment, last ? (lost > 0.999 ? "nothing" : lost > 0.12 ? `${twoPlaces(lost)} lost` : "") : size > 0.085 ? keys[j] : "");
+        Object.assign(segment.style, { left: `${100 * left}%`, width: `${100 * size}%`, backgroundColor: tint.background, color: tint.color });
+        left += size;
       });
-      const rest = bar.segments.at(-1), lost = 1 - sums[i];
-      set(rest, { class: "tl-portion tl-lost", hidden: lost < LEAST, style: `flex-grow: ${lost}` });
-      say(rest, lost > 0.999 ? "nothing" : lost > 0.12 ? `${twoPlaces(lost)} lost` : "");
       const more = output && output[i].length > MOST_OUTPUT ? ", …" : "";
       say(bar.result, output ? `= (${output[i].slice(0, MOST_OUTPUT).map(twoPlaces).join(", ")}${more})` : "");
     }

@@ -101,14 +101,19 @@ function fit(sizes) {
 const rulerOf = (scale) => 2 ** Math.floor(Math.log2(90 / scale));    // rows or columns: a power of two, at most 90 pixels
 
 function draughtsman(label) {
-  const parts = Object.fromEntries(["q", "k", "v", "mid", "out"].map((name) => [name, { rect: h("rect", { class: `tl-${name}` }), name: h("text", { class: "tl-name" }), size: h("text", { class: "tl-size" }) }]));
+  const parts = Object.fromEntries(["q", "k", "v", "mid", "out"].map((kind) => {
+    const rect = h("rect", { class: `tl-${kind}` }), name = h("text", { class: "tl-name" }), size = h("text", { class: "tl-size", y: 13 });
+    return [kind, { rect, name, size, label: h("g", {}, name, size) }];
+  }));
   const signs = [h("text", { class: "tl-sign" }), h("text", { class: "tl-sign" })];
   const masked = h("path", { class: "tl-masked" }), inside = h("text", { class: "tl-inside" });
   const cross = h("path", { class: "tl-cross" });
   const ruler = h("path", { class: "tl-ruler" }), length = h("text", { class: "tl-size" });
   const rects = h("g", {}, Object.values(parts).map((part) => part.rect), masked);
   const node = h("svg", { class: "tl-picture", role: "img", viewBox: `0 0 ${WIDE} ${TOP + HIGH + 62}` },
-    rects, Object.values(parts).flatMap((part) => [part.name, part.size]), inside, signs, cross, ruler, length);
+    rects, Object.values(parts).map((part) => part.label), inside, signs, cross, ruler, length);
+  // Text is moved by a transform: at another x and y a browser would set it anew.
+  const put = (text, x, y, props = {}) => set(text, { transform: `translate(${x} ${y})`, ...props });
   const draw = ({ rects: places, signs: texts, width, high: tall }, sizes, names, scale, { causal, crossed }) => {
     const left = (WIDE - width) / 2;
     for (const [name, part] of Object.entries(parts)) {
@@ -116,27 +121,26 @@ function draughtsman(label) {
       set(part.rect, { x: left + x, y: TOP + y, width: w, height: high });
       const anchor = slot && w > slot ? "middle" : !slot && (w > 60) ? "middle" : at;
       const tx = left + x + (anchor === "middle" ? w / 2 : anchor === "end" ? w - 2 : 2), ty = TOP + (above ? y - 18 : y + high + 14);
-      set(part.name, { x: tx, y: ty, "text-anchor": anchor });
-      set(part.size, { x: tx, y: ty + 13, "text-anchor": anchor });
+      put(part.label, tx, ty, { "text-anchor": anchor });
       say(part.name, names[name]);
       say(part.size, sizes[name]);
     }
     signs.forEach((sign, i) => {
       const [text, x, y] = texts[i] ?? ["", 0, 0];
-      set(sign, { x: left + x, y: TOP + y + 5 });
+      put(sign, left + x, TOP + y + 5);
       say(sign, text);
     });
     const { x, y, w, h: high } = places.mid;
     set(masked, { d: `M${left + x} ${TOP + y} h${w} v${high} Z`, visibility: causal ? "visible" : "hidden" });
     // The number stands in the lower half, where a mask leaves only that.
     const [across, down] = causal ? [0.36, 0.75] : [0.5, 0.5];
-    set(inside, { x: left + x + w * across, y: TOP + y + high * down + 5, visibility: w > (causal ? 150 : 95) && high > 24 ? "visible" : "hidden" });
+    put(inside, left + x + w * across, TOP + y + high * down + 5, { visibility: w > (causal ? 150 : 95) && high > 24 ? "visible" : "hidden" });
     say(inside, sizes.held);
     const [dx, dy] = [0.8 * width, 0.8 * tall];
     set(cross, { d: `M${left + 0.1 * width} ${TOP + 0.1 * tall} l${dx} ${dy} m${-dx} 0 l${dx} ${-dy}`, visibility: crossed ? "visible" : "hidden" });
     const rows = rulerOf(scale), foot = TOP + HIGH + 52;
     set(ruler, { d: `M1 ${foot - 4} v8 m0 -4 h${rows * scale} m0 -4 v8` });
-    set(length, { x: rows * scale + 8, y: foot + 4 });
+    put(length, rows * scale + 8, foot + 4);
     say(length, `${grouped(rows)} rows or columns`);
     set(node, { "aria-label": `${label}, to scale: ${["q", "k", "v", "mid", "out"].map((name) => `${names[name]} ${sizes[name].replace("×", "by")}`).join(", ")}` });
   };

@@ -19,9 +19,12 @@ function set(node, props) {
   return node;
 }
 
-// Writes only what changed, so that a screen reader hears a sentence once.
+// Writes only what changed, so that a screen reader hears a sentence once. A text that is there is written over: a browser
+// styles a new one.
 function say(node, text) {
-  if (node.textContent !== text) node.textContent = text;
+  const [first] = node.childNodes;
+  if (text && first?.nodeType === 3 && !first.nextSibling) { if (first.data !== text) first.data = text; }
+  else if (node.textContent !== text) node.textContent = text;
 }
 
 // The frame of a lab: its name, a reset button, a body, and one sentence that says in words what is shown.
