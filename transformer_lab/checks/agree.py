@@ -9,7 +9,7 @@ TOLERANCE = {torch.float64: 1e-8, torch.float32: 1e-4}
 
 
 def agree(got, expected):
-    """Say whether a result is the expected one: tensors, numbers, and tuples or lists of them.
+    """Say whether a result is the expected one: tensors, numbers, and tuples, lists or dicts of them.
 
     A tensor must have the expected shape and dtype. A whole number may come in any type that holds it exactly.
     """
@@ -18,6 +18,12 @@ def agree(got, expected):
     if isinstance(expected, (tuple, list)):
         is_like = isinstance(got, (tuple, list)) and len(got) == len(expected)
         return is_like and all(map(agree, got, expected))
+    if isinstance(expected, dict):
+        return (
+            isinstance(got, dict)
+            and got.keys() == expected.keys()
+            and all(agree(got[k], expected[k]) for k in expected)
+        )
     if isinstance(expected, int) and not isinstance(expected, bool):
         return whole(got) == expected
     return type(got) is type(expected) and (callable(expected) or bool(got == expected))

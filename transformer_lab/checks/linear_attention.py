@@ -121,7 +121,7 @@ def _(draw):
 
 @elu_feature_map.probe
 def _(draw):
-    """numbers in the hundreds, of both signs"""
+    """numbers in the hundreds of both signs"""
     return (300 * draw(3, 4),)
 
 
@@ -393,7 +393,7 @@ def _(draw):
 
 @linear_attention.probe
 def _(draw):
-    """one sequence, one value"""
+    """one sequence and one value"""
     return _attention(draw, batch=1, d_value=1)
 
 
@@ -411,7 +411,7 @@ def _(draw):
 
 @linear_attention.probe
 def _(draw):
-    """keys around −30, whose features are tiny"""
+    """keys around −30 with tiny features"""
     query, key, value = _attention(draw)
     return query, key - 30, value
 
@@ -793,7 +793,7 @@ def _(draw):
 
 @causal_linear_attention.probe
 def _(draw):
-    """one sequence, one value"""
+    """one sequence and one value"""
     return _sequence(draw, batch=1, d_value=1)
 
 
@@ -805,7 +805,7 @@ def _(draw):
 
 @causal_linear_attention.probe
 def _(draw):
-    """262 tokens, with one huge key late in the second sequence"""
+    """262 tokens with one huge key late in the second sequence"""
     query, key, value = _sequence(draw, batch=2, heads=1, seq=262, d_head=3, d_value=2)
     key[1, :, 259], value[1, :, 259] = 1e12, 1.0
     return query, key, value
@@ -813,7 +813,7 @@ def _(draw):
 
 @causal_linear_attention.probe
 def _(draw):
-    """keys around −30, whose features are tiny"""
+    """keys around −30 with tiny features"""
     query, key, value = _sequence(draw)
     return query, key - 30, value
 
@@ -1144,20 +1144,20 @@ def old_and_new_apart(state, query, key, value):
 
 @recurrent_step.probe
 def _(draw):
-    """the first token, whose state is zero"""
+    """the first token with a state of zeros"""
     return _nothing_yet(_token(draw))
 
 
 @recurrent_step.probe
 def _(draw):
-    """the first token, with a key around −30"""
+    """the first token with a key around −30"""
     state, query, key, value = _nothing_yet(_token(draw))
     return state, query, key - 30, value
 
 
 @recurrent_step.probe
 def _(draw):
-    """one sequence, one value"""
+    """one sequence and one value"""
     return _token(draw, batch=1, d_value=1)
 
 

@@ -222,7 +222,7 @@ def by_numpy(a, b):
 @broadcast_shape.mistake(part="aligned")
 def aligned_from_the_left(a, b):
     """Your shapes are aligned from the left: the axes that the shorter one lacks are counted as missing at its end. One
-    reads from the left, and so writes so; but a vector added to a table stands under the table's *last* axis. Write the
+    reads from the left, and so writes so; but a vector added to a table stands under the table's last axis. Write the
     two shapes on paper with their right ends under one another: where are the ones missing?"""
     axes = max(len(a), len(b))
     a, b = (tuple(shape) + (1,) * (axes - len(shape)) for shape in (a, b))
@@ -321,7 +321,7 @@ def the_first_wins(m, n):
 def nothing_stretches(m, n):
     """Your function accepts equal sizes only, and raises where a 1 stands over another size. That a 1 stretches is what
     broadcasting is for: a column `(8, 1)` and a row `(8,)` give `(8, 8)`. A `ValueError` is for two sizes that differ
-    *and* of which neither is 1."""
+    and of which neither is 1."""
     if m != n:
         raise ValueError(f"{m} and {n} differ")
     return m
@@ -694,7 +694,7 @@ def by_removing_axes(a, b):
 @matmul_shape.mistake(part="matrices")
 def vectors_get_an_axis_in_front(a, b):
     """A vector on the right is taken for a row: `(3, 4) @ (4,)` is refused. In broadcasting a missing axis stands at
-    the left, and you do the same here. A vector on the right of `@` becomes a *column*: its numbers meet those of a row
+    the left, and you do the same here. A vector on the right of `@` becomes a column: its numbers meet those of a row
     of the matrix."""
     return (1, *a) if len(a) == 1 else a, (1, *b) if len(b) == 1 else b
 
@@ -702,7 +702,7 @@ def vectors_get_an_axis_in_front(a, b):
 @matmul_shape.mistake(part="matrices")
 def vectors_become_columns(a, b):
     """A vector on the left is taken for a column: `(4,) @ (4, 5)` is refused. It is a column where it stands on the
-    right. On the left it becomes a *row*, so that its numbers meet those of a column of the matrix."""
+    right. On the left it becomes a row, so that its numbers meet those of a column of the matrix."""
     return (*a, 1) if len(a) == 1 else a, (*b, 1) if len(b) == 1 else b
 
 
@@ -792,14 +792,14 @@ def added_axes_stay(a, b, rows, columns):
 @matmul_shape.mistake(part="ends")
 def all_ones_go(a, b, rows, columns):
     """You remove every last axis of size 1, also one that was there before: `(2, 1, 4) @ (2, 4, 1)` must stay `(2, 1,
-    1)`. Only the axis that a *vector* was given goes again. Ask how many axes the shape had, not how large they are."""
+    1)`. Only the axis that a vector was given goes again. Ask how many axes the shape had, not how large they are."""
     return tuple(size for size in (rows, columns) if size != 1)
 
 
 @matmul_shape.mistake(part="ends")
 def rows_and_columns_exchanged(a, b, rows, columns):
     """The last two sizes of your result are exchanged: `(3, 4) @ (4, 2)` is `(3, 2)`, and you return `(2, 3)`. A row of
-    the result belongs to a row of the *left* matrix. Which shape gives which size?"""
+    the result belongs to a row of the left matrix. Which shape gives which size?"""
     return without_added_axes(b, a, columns, rows)
 
 
@@ -819,9 +819,9 @@ def length_of_the_vector_stays(a, b, rows, columns):
 
 @matmul_shape.mistake
 def every_one_removed(a, b):
-    """With a vector you remove *all* axes of size 1, also those that were there before: `(1, 3, 4) @ (4,)` must stay
-    `(1, 3)`. That is what a bare `squeeze()` does. Only the axis that the vector was given goes again, and you know
-    where it stands."""
+    """With a vector you remove all axes of size 1, also those that were there before: `(1, 3, 4) @ (4,)` must stay `(1,
+    3)`. That is what a bare `squeeze()` does. Only the axis that the vector was given goes again, and you know where it
+    stands."""
     shape = matmul_shape.reference(a, b)
     return tuple(size for size in shape if size != 1) if 1 in (len(a), len(b)) else shape
 
@@ -865,7 +865,7 @@ def inner_sizes_cut_off(a, b):
 
 @matmul_shape.mistake
 def first_axis_of_the_second(a, b):
-    """You sum over the *first* axis of the second shape. For two matrices that is right, since the first axis is the
+    """You sum over the first axis of the second shape. For two matrices that is right, since the first axis is the
     second-to-last. With batch axes in front it is a batch axis: count from the end."""
     must_agree(a[-1], b[0])
     return (*a[:-1], *b[1:])
@@ -874,7 +874,7 @@ def first_axis_of_the_second(a, b):
 @matmul_shape.mistake
 def last_axes_of_both(a, b):
     """You sum over the last axis of both. So does the table of dot products of queries and keys, before the keys are
-    transposed. `@` takes the last axis of the left and the *second-to-last* of the right: a row meets a column."""
+    transposed. `@` takes the last axis of the left and the second-to-last of the right: a row meets a column."""
     if a[-1] != b[-1]:
         raise ValueError(f"last axes differ: {a[-1]} and {b[-1]}")
     return (*broadcast_shape.reference(a[:-2], b[:-2]), *a[-2:-1], *b[-2:-1])
@@ -1278,7 +1278,7 @@ def _square(draw):
 
 @normalize_rows.probe
 def _single_row(draw):
-    """one row, with one axis"""
+    """a single row"""
     return (draw(5).abs() + 0.1,)
 
 
@@ -1351,7 +1351,7 @@ def on_a_copy(x):
 @normalize_rows.mistake(part="total")
 def keepdim_missing(x):
     """The axis that you sum over is gone, and the sums stand under the columns: shapes are aligned from the right. Here
-    that raises. In a square matrix it would not, and each *column* would be divided by some row's sum. Keep the axis,
+    that raises. In a square matrix it would not, and each column would be divided by some row's sum. Keep the axis,
     with size 1."""
     return x.sum(dim=-1)
 
@@ -1359,15 +1359,15 @@ def keepdim_missing(x):
 @normalize_rows.mistake(part="total")
 def columns_instead_of_rows(x):
     """Your columns sum to one, not your rows: you sum down the second-to-last axis. The axis that you name in `sum` is
-    the one that disappears; the sum of a *row* runs along the columns. Look at which index changes while you walk along
-    a row."""
+    the one that disappears; the sum of a row runs along the columns. Look at which index changes while you walk along a
+    row."""
     return x.sum(dim=-2, keepdim=True)
 
 
 @normalize_rows.mistake(part="total")
 def over_axis_zero(x):
     """You sum over axis 0, which in this input is `batch`: numbers of different matrices are added. In a matrix, axis 0
-    runs down a column, so it is not the row there either. A row is what lies along the *last* axis; count from the
+    runs down a column, so it is not the row there either. A row is what lies along the last axis; count from the
     end."""
     return x.sum(dim=0, keepdim=True)
 
@@ -1411,8 +1411,8 @@ def turned_round(x):
 
 @normalize_rows.mistake(part="total")
 def by_the_grand_total(x):
-    """You divide by the sum of *all* numbers: the whole tensor sums to one, and a row to a share of that. `sum()`
-    without an axis adds everything up. Each row has a sum of its own."""
+    """You divide by the sum of all numbers: the whole tensor sums to one, and a row to a share of that. `sum()` without
+    an axis adds everything up. Each row has a sum of its own."""
     return x.sum()
 
 
@@ -1425,7 +1425,7 @@ def by_the_matrix(x):
 
 @normalize_rows.mistake(part="total")
 def by_the_length(x):
-    """You divide each row by its length, the root of the sum of squares: the *squares* of your rows sum to one. To
+    """You divide each row by its length, the root of the sum of squares: the squares of your rows sum to one. To
     normalize a vector often means that. Here the numbers themselves must sum to one."""
     return x.norm(dim=-1, keepdim=True)
 
@@ -1446,7 +1446,7 @@ def by_the_mean(x):
 
 @normalize_rows.mistake(part="total")
 def absolute_values(x):
-    """You divide by the sum of the *absolute* values. For numbers that are not negative that is the same; with negative
+    """You divide by the sum of the absolute values. For numbers that are not negative that is the same; with negative
     ones the row does not sum to one. `F.normalize(x, p=1)` does this as well. Divide by the plain sum."""
     return x.abs().sum(dim=-1, keepdim=True)
 
@@ -1718,7 +1718,7 @@ def bias_taken_off(y, bias):
 
 @linear.mistake(part="plus")
 def bias_for_each_token(y, bias):
-    """Your bias is a column: it gives every *token* a number, where every output feature must get one. Here there are
+    """Your bias is a column: it gives every token a number, where every output feature must get one. Here there are
     more tokens than outputs, so it raises; with equal sizes it would not. A shape of (d_out,) stands under the last
     axis by itself."""
     return y + bias[:, None]
@@ -1740,7 +1740,7 @@ def one_matrix_by_addmm(x, weight, bias):
 
 @linear.mistake
 def bias_in_front(x, weight, bias):
-    """You add the bias to the input, before the product. It has one number for each *output* feature: here the sizes
+    """You add the bias to the input, before the product. It has one number for each output feature: here the sizes
     differ, and it raises; with a square weight it would run and be wrong. First the product, then the bias."""
     return (x + bias) @ weight.T
 
@@ -1872,7 +1872,7 @@ def as_given(key):
 
 @mend_cosines.mistake
 def both_down_the_columns(query, key):
-    """Now both matrices are divided by the lengths of their *columns*. They agree with each other, and neither has rows
+    """Now both matrices are divided by the lengths of their columns. They agree with each other, and neither has rows
     of length 1: a vector and itself still do not get 1. Which of the two lines was right in the program as given?"""
     return (query / query.norm(dim=0)) @ (key / key.norm(dim=0)).T
 
@@ -1886,8 +1886,8 @@ def wrong_line_mended(query, key):
 
 @mend_cosines.mistake
 def clamped(query, key):
-    """Your cosines are cut off at 1 and −1, so that none is too large any more. That hides the symptom and leaves the
-    cause: the other numbers are as wrong as before. Rows of length 1 give no number that has to be cut."""
+    """Your cosines are cut off, so that none is too large any more. That hides the symptom and leaves the cause: the
+    other numbers are as wrong as before. Rows of length 1 give no number that has to be cut."""
     return mend_cosines.reference(query, key, keys=as_given).clamp(-1, 1)
 
 
@@ -1929,14 +1929,14 @@ def one_length_for_all_keys(key):
 
 @mend_cosines.mistake(part="keys")
 def keys_by_their_sums(key):
-    """You divide each key by its *sum*, as `normalize_rows` does. Then its numbers sum to one, and its length is
+    """You divide each key by its sum, as `normalize_rows` does. Then its numbers sum to one, and its length is
     something else. For a cosine the length must be 1: the root of the sum of squares."""
     return key / key.sum(dim=-1, keepdim=True)
 
 
 @mend_cosines.mistake
 def both_by_their_sums(query, key):
-    """You divide each row by its *sum*, as `normalize_rows` does. Then its numbers sum to one, and its length is
+    """You divide each row by its sum, as `normalize_rows` does. Then its numbers sum to one, and its length is
     something else. For a cosine the length must be 1: the root of the sum of squares."""
     return (query / query.sum(dim=-1, keepdim=True)) @ (key / key.sum(dim=-1, keepdim=True)).T
 
@@ -1958,7 +1958,7 @@ def keys_in_the_rows(query, key):
 @mend_cosines.mistake
 def lengths_of_the_keys_in_a_column(query, key):
     """You divide the finished table by the lengths, which is a good way. But the lengths of the keys form a column,
-    (k_len, 1), and so they stand beside the *queries*. In the table a key is a column: under which axis must its length
+    (k_len, 1), and so they stand beside the queries. In the table a key is a column: under which axis must its length
     stand?"""
     return query @ key.T / (query.norm(dim=-1, keepdim=True) * key.norm(dim=-1, keepdim=True))
 

@@ -4,14 +4,38 @@ import torch
 from torch.nn.functional import linear, multi_head_attention_forward, scaled_dot_product_attention
 
 from .attention_lookup import (
+    alone,
     by_d,
+    by_half_of_d,
     by_root_d,
+    by_root_heads,
+    by_root_seq,
+    by_twice_d,
     dot_products,
+    each_score_alone,
+    heads_and_keys_turned,
+    keepdim_forgotten,
+    keys_not_turned,
+    keys_reshaped,
+    later_keys_hidden,
+    logarithms_of_weights,
+    maximum_of_all,
+    never_divided,
+    never_exponentiated,
+    no_maximum,
     no_scale,
+    no_softmax,
+    only_the_best,
+    over_batch,
+    over_everything,
     over_heads,
     over_keys,
     over_queries,
+    over_the_table,
+    softmax_twice,
+    times_root_d,
     weighted_sum,
+    weights_turned,
 )
 from .exercise import exercise
 
@@ -113,6 +137,39 @@ def n_heads_taken_for_d_head(x, n_heads):
     features each. The argument says how many heads there are; the features of one follow from it."""
     batch, seq, d_model = x.shape
     return x.reshape(batch, seq, d_model // n_heads, n_heads).transpose(1, 2)
+
+
+@split_heads.mistake
+def turned_and_cut_anew(x, n_heads):
+    """Tokens and features have changed places, and the tensor was then cut into (batch, heads, seq, d_head), all at
+    once. The shape is right and the numbers are scrambled: after the exchange the tokens vary fastest, so the last axis
+    holds one feature of several tokens. What must be cut first, while a token's features still lie side by side?"""
+    batch, seq, d_model = x.shape
+    return x.transpose(1, 2).reshape(batch, n_heads, seq, d_model // n_heads)
+
+
+@split_heads.mistake
+def batch_and_seq_exchanged(x, n_heads):
+    """Your result is (seq, batch, heads, d_head): the first two axes have changed places, and not the two in the
+    middle. Axes are counted from 0, and the batch is number 0. Which two numbers do `seq` and `heads` have after the
+    cut?"""
+    batch, seq, d_model = x.shape
+    return x.reshape(batch, seq, n_heads, d_model // n_heads).transpose(0, 1)
+
+
+@split_heads.mistake
+def heads_folded_into_the_batch(x, n_heads):
+    """Your result is (batch · heads, seq, d_head): the heads are there, and share an axis with the batch. Programs for
+    `torch.bmm` fold them so, and must take them apart again later. Here, `heads` stays an axis of its own."""
+    return split_heads.reference(x, n_heads).flatten(0, 1)
+
+
+@split_heads.mistake
+def a_list_of_heads(x, n_heads):
+    """Your function returns the heads one by one, as a tuple or a list. Each of them may be right. One tensor can do
+    the same for all heads at once, without a loop: how do several tensors of one shape become one, with a new axis for
+    `heads` behind `batch`?"""
+    return x.chunk(n_heads, dim=-1)
 
 
 @split_heads.property
@@ -233,6 +290,46 @@ def seq_before_batch(x):
     return x.permute(2, 0, 1, 3).flatten(2)
 
 
+@merge_heads.mistake
+def features_for_tokens(x):
+    """The last two axes have changed places before the tensor was joined: `seq` and the features, instead of `heads`
+    and `seq`. The shape is right and the numbers are scrambled. Which two axes must become neighbours, so that the
+    features of one token lie side by side?"""
+    batch, heads, seq, d_value = x.shape
+    return x.transpose(2, 3).reshape(batch, seq, heads * d_value)
+
+
+@merge_heads.mistake
+def heads_and_features_exchanged(x):
+    """`heads` has changed places with the features, and the tensor was then cut into the right shape. The numbers are
+    scrambled. Count the axes: 0 is `batch`, and 3 holds the features. Which one must `heads` change places with, so
+    that it stands before them?"""
+    batch, heads, seq, d_value = x.shape
+    return x.transpose(1, 3).reshape(batch, seq, heads * d_value)
+
+
+@merge_heads.mistake
+def not_joined(x):
+    """Your result is (batch, seq, heads, d_value): the axes are in the right order, and `heads` still has one of its
+    own. The features of a token lie side by side already. What makes one axis of the last two?"""
+    return x.transpose(1, 2)
+
+
+@merge_heads.mistake
+def tokens_joined_as_well(x):
+    """Your result is (batch, seq · heads · d_value): everything behind `batch` was joined, the tokens too. `flatten`
+    goes on to the last axis from where you let it begin. Which is the first axis that should be joined?"""
+    return x.transpose(1, 2).flatten(1)
+
+
+@merge_heads.mistake
+def first_head_only(x):
+    """Your result holds the first head and nothing of the others: d_value features for every token instead of heads ·
+    d_value. An index where an axis was meant does that, and so does a `return` inside a loop. Where do the other heads
+    go?"""
+    return x[:, 0]
+
+
 @merge_heads.property
 def merging_undoes_splitting(function, x):
     """`merge_heads(split_heads(x, n))` gives `x` back."""
@@ -324,6 +421,25 @@ def pytorchs_own(x, w_q, w_k, w_v, w_o, n_heads):
     return output.transpose(0, 1)
 
 
+@multi_head_attention.equivalent
+def heads_added_after_their_own_projections(x, w_q, w_k, w_v, w_o, n_heads):
+    total = 0
+    for q, k, v, o in zip(*(w.split(len(w) // n_heads) for w in (w_q, w_k, w_v)), w_o.chunk(n_heads, dim=1)):
+        weights = torch.softmax(x @ q.T @ k @ x.mT * len(q) ** -0.5, dim=2)
+        total = total + weights @ (x @ (o @ v).T)  # values and output, multiplied out
+    return total
+
+
+@multi_head_attention.equivalent
+def folded(x, w_q, w_k, w_v, w_o, n_heads):
+    batch, seq, d_model = x.shape
+    q, k, v = (linear(x, w).view(batch, seq, n_heads, -1).transpose(1, 2).flatten(0, 1) for w in (w_q, w_k, w_v))
+    scores = torch.bmm(q / (d_model // n_heads) ** 0.5, k.transpose(1, 2))
+    exp = torch.exp(scores - scores.max(dim=-1, keepdim=True).values)
+    merged = torch.bmm(exp / exp.sum(-1, keepdim=True), v).view(batch, n_heads, seq, -1).permute(0, 2, 1, 3)
+    return linear(merged.reshape(batch, seq, d_model), w_o)
+
+
 @multi_head_attention.probe
 def _layer_of_one_head(draw):
     """one head"""
@@ -343,27 +459,56 @@ def _layer_with_large_scores(draw):
     return 10 * x, *weights, heads
 
 
-multi_head_attention.mistake(part="split")(view_alone)
-multi_head_attention.mistake(part="split")(every_nth_feature)
-multi_head_attention.mistake(part="merge")(reshape_alone)
-multi_head_attention.mistake(part="merge")(features_interleaved)
-multi_head_attention.mistake(part="merge")(view_after_transpose)
-multi_head_attention.mistake(part="scale")(no_scale)
-multi_head_attention.mistake(part="scale")(by_d)
-multi_head_attention.mistake(part="weights")(over_queries)
-multi_head_attention.mistake(part="weights")(over_heads)
-
-
-@multi_head_attention.mistake
-def scaled_by_d_model(x, w_q, w_k, w_v, w_o, n_heads):
+@multi_head_attention.mistake(part="scale")
+def scaled_by_d_model(scores, d_head):
     """The scores are divided by √d_model instead of √d_head. A head's dot product sums d_head terms, so that is how far
     it spreads; divided by more, the weights of every head come out too even. With one head the two are the same, which
     is why a test with one head does not see it."""
+    return scores / (scores.shape[1] * d_head) ** 0.5
 
-    def by_root_d_model(scores, d_head):
-        return scores / (d_head * n_heads) ** 0.5
 
-    return multi_head_attention.reference(x, w_q, w_k, w_v, w_o, n_heads, scale=by_root_d_model)
+# What goes wrong in one step may come together with what goes wrong in another. The rarer ones are looked for alone.
+for _part, _mistakes in {
+    "split": (view_alone, every_nth_feature, n_heads_taken_for_d_head),
+    "merge": (reshape_alone, features_interleaved, view_after_transpose),
+    "scale": (no_scale, by_d, times_root_d),
+    "weights": (over_queries, over_heads, no_maximum),
+}.items():
+    for _mistake in _mistakes:
+        multi_head_attention.mistake(part=_part)(_mistake)
+for _part, _mistakes in {
+    "split": (turned_and_cut_anew,),
+    "merge": (features_for_tokens, heads_averaged),
+    "scores": (keys_not_turned, keys_reshaped, heads_and_keys_turned),
+    "scale": (by_half_of_d, by_twice_d, by_root_seq, by_root_heads),
+    "weights": (
+        over_batch,
+        over_the_table,
+        over_everything,
+        keepdim_forgotten,
+        maximum_of_all,
+        no_softmax,
+        softmax_twice,
+        never_exponentiated,
+        never_divided,
+        each_score_alone,
+        logarithms_of_weights,
+        later_keys_hidden,
+        only_the_best,
+    ),
+    "output": (weights_turned,),
+}.items():
+    for _mistake in _mistakes:
+        alone(multi_head_attention, _part, _mistake)
+
+
+@multi_head_attention.mistake
+def scale_after_softmax(x, w_q, w_k, w_v, w_o, n_heads):
+    """The scale comes after the softmax: the weights (or the output) are divided by √d_head, not the scores. The
+    weights then sum to 1/√d_head, and the softmax has saturated already. The scale is there to keep the scores small:
+    before which step must it stand?"""
+    steps = {"scale": no_scale, "weights": lambda scores: scores.softmax(-1) / (x.shape[-1] / n_heads) ** 0.5}
+    return multi_head_attention.reference(x, w_q, w_k, w_v, w_o, n_heads, **steps)
 
 
 @multi_head_attention.mistake(part="projections")
@@ -391,9 +536,9 @@ def keys_and_values_exchanged(x, w_q, w_k, w_v):
 
 @multi_head_attention.mistake(part="projections")
 def queries_and_keys_exchanged(x, w_q, w_k, w_v):
-    """Queries and keys are exchanged: who looks is compared as if it were looked at. The table of scores is the right
-    one turned round. Look at the names on both sides of the `=`, and at the order in which your attention takes
-    them."""
+    """Queries and keys have changed places: the table of scores is the right one turned round, and what token 1 looks
+    for in token 2 is taken for what token 2 looks for in token 1. Look at the names on both sides of the `=`, and at
+    the order in which your attention takes them."""
     return linear(x, w_k), linear(x, w_q), linear(x, w_v)
 
 
@@ -402,6 +547,74 @@ def values_from_the_keys(x, w_q, w_k, w_v):
     """The values are made with the keys' weights: what a token answers to and what it hands over become the same. Often
     a line that was copied and changed in one of two places. Look at which weight makes the values."""
     return linear(x, w_q), linear(x, w_k), linear(x, w_k)
+
+
+@multi_head_attention.mistake(part="projections")
+def keys_from_the_queries(x, w_q, w_k, w_v):
+    """The keys are made with the queries' weights, or the queries are compared with themselves. Each score is then the
+    same both ways, and each token tends to match itself best. One of the four weights is unused: which?"""
+    return linear(x, w_q), linear(x, w_q), linear(x, w_v)
+
+
+@multi_head_attention.mistake(part="projections")
+def values_from_the_queries(x, w_q, w_k, w_v):
+    """What is blended are the queries, not the values. A query says what a token looks for, a value what it hands over.
+    One of the four weights is unused: which?"""
+    return linear(x, w_q), linear(x, w_k), linear(x, w_q)
+
+
+@multi_head_attention.mistake(part="projections")
+def input_for_values(x, w_q, w_k, w_v):
+    """The input itself is blended, without the values' projection. Queries and keys are projected rightly. One of the
+    four weights is unused: which?"""
+    return linear(x, w_q), linear(x, w_k), x
+
+
+@multi_head_attention.mistake
+def projected_after_the_split(x, w_q, w_k, w_v, w_o, n_heads):
+    """The input is split first, and each head's piece should then be projected. That raises: a weight takes all d_model
+    features of a token, and the piece has d_head of them. A head may draw on every feature of the input. Which comes
+    first, the product with the weight or the split?"""
+    query, key, value = (split_heads.reference(x, n_heads) @ w.T for w in (w_q, w_k, w_v))
+    return merge_heads.reference(over_keys(by_root_d(query @ key.mT, key.shape[-1])) @ value) @ w_o.T
+
+
+@multi_head_attention.mistake
+def blocks_only(x, w_q, w_k, w_v, w_o, n_heads):
+    """Each head projects its own block of the input's features, with the square on the diagonal of each weight. The
+    rest of the weights is unused, so nothing that stands in another block can reach a head. A head owns a block of the
+    projection's outputs, and all of its inputs: project whole tokens, then split."""
+    head = torch.arange(len(w_q)) // (len(w_q) // n_heads)
+    own = (head[:, None] == head).to(w_q)  # one on the blocks of the diagonal
+    return multi_head_attention.reference(x, w_q * own, w_k * own, w_v * own, w_o, n_heads)
+
+
+@multi_head_attention.mistake
+def all_heads_alike(x, w_q, w_k, w_v, w_o, n_heads):
+    """All heads do the same: each uses the first d_head rows of the weights. Side by side stand as many copies of one
+    head as there are heads. In a loop over the heads, what must change from one turn to the next?"""
+    first = (w[: len(w) // n_heads].repeat(n_heads, 1) for w in (w_q, w_k, w_v))
+    return multi_head_attention.reference(x, *first, w_o, n_heads)
+
+
+@multi_head_attention.mistake
+def averaged_and_w_o_cut(x, w_q, w_k, w_v, w_o, n_heads):
+    """The heads are averaged, and a part of the last weight was made to fit the average. An average mixes what the
+    heads found, and nothing after it can tell them apart. Put them side by side, and all of `w_o` fits."""
+
+    def cut(merged, w_o):
+        return merged @ w_o[:, : merged.shape[-1]].T
+
+    return multi_head_attention.reference(x, w_q, w_k, w_v, w_o, n_heads, merge=heads_averaged, combined=cut)
+
+
+@multi_head_attention.mistake
+def heads_of_a_token_compared(x, w_q, w_k, w_v, w_o, n_heads):
+    """The scores compare the heads of one token with each other: `heads` stands behind `seq` when the matrix product
+    takes its last two axes. The tables are heads × heads, and no token ever sees another one: change one token, and
+    only its own output changes. Which two axes must stand last?"""
+    query, key, value = (linear(x, w).unflatten(-1, (n_heads, -1)) for w in (w_q, w_k, w_v))
+    return linear((over_keys(by_root_d(query @ key.mT, key.shape[-1])) @ value).flatten(2), w_o)
 
 
 @multi_head_attention.mistake(part="combined")
@@ -429,9 +642,42 @@ def over_the_batch(x, w_q, w_k, w_v, w_o, n_heads):
 
 @multi_head_attention.mistake
 def one_head_only(x, w_q, w_k, w_v, w_o, n_heads):
-    """All features are compared in one table: there is one head, whatever `n_heads` says. Split before the scores, so
-    that every head has a table of its own."""
+    """All features are compared in one table: there is one head, whatever `n_heads` says, and the result is the same
+    for every `n_heads`. A token can then look in one way only. Split before the scores, so that every head has a table
+    of its own."""
     return multi_head_attention.reference(x, w_q, w_k, w_v, w_o, 1)
+
+
+@multi_head_attention.mistake
+def one_table_for_all_heads(x, w_q, w_k, w_v, w_o, n_heads):
+    """The scale is that of one head, and the scores are not: all features are compared in one table, with no split
+    before it. A token can then look in one way only. What does each head need of its own?"""
+    wider = n_heads**0.5  # √d_model over √d_head
+    return multi_head_attention.reference(x, w_q * wider, w_k, w_v, w_o, 1)
+
+
+@multi_head_attention.mistake
+def seq_comes_first(x, w_q, w_k, w_v, w_o, n_heads):
+    """Your result is (seq, batch, d_model): PyTorch's older modules take and give `seq` first, and you turned the input
+    round for them, or your own axes. The numbers are right. Turn the result back."""
+    return multi_head_attention.reference(x, w_q, w_k, w_v, w_o, n_heads).transpose(0, 1)
+
+
+@multi_head_attention.mistake
+def input_added(x, w_q, w_k, w_v, w_o, n_heads):
+    """The input is added to the output. Layers of a transformer do that, around their attention; it is the residual
+    connection of chapter 6. Here, return what attention gives."""
+    return x + multi_head_attention.reference(x, w_q, w_k, w_v, w_o, n_heads)
+
+
+@multi_head_attention.mistake
+def output_and_weights(x, w_q, w_k, w_v, w_o, n_heads):
+    """You return two things, the output and the weights. `nn.MultiheadAttention` does so, with the weights averaged
+    over the heads, and whoever goes on computing with the result stumbles over the pair. Here, return the output
+    alone."""
+    query, key = (split_heads.reference(linear(x, w), n_heads) for w in (w_q, w_k))
+    weights = over_keys(by_root_d(dot_products(query, key), query.shape[-1]))
+    return multi_head_attention.reference(x, w_q, w_k, w_v, w_o, n_heads), weights.mean(1)
 
 
 @multi_head_attention.property
@@ -482,6 +728,17 @@ def by_view(in_proj_weight):
 
 
 @unpack_projection.equivalent
+def by_unbind(in_proj_weight):
+    return in_proj_weight.unflatten(0, (3, -1)).unbind()
+
+
+@unpack_projection.equivalent
+def copied(in_proj_weight):
+    rows = torch.arange(len(in_proj_weight)).chunk(3)
+    return tuple(in_proj_weight[some].clone() for some in rows)
+
+
+@unpack_projection.equivalent
 def by_split(in_proj_weight):
     return in_proj_weight.split(in_proj_weight.shape[1])
 
@@ -529,10 +786,63 @@ def values_before_keys(in_proj_weight):
 
 
 @unpack_projection.mistake
+def values_first(in_proj_weight):
+    """The three come out as values', queries', keys'. PyTorch packs the queries' first, then the keys', then the
+    values'. Look at the order of your names, or of your slices."""
+    w_q, w_k, w_v = in_proj_weight.chunk(3)
+    return w_v, w_q, w_k
+
+
+@unpack_projection.mistake
+def queries_last(in_proj_weight):
+    """The three come out as keys', values', queries'. PyTorch packs the queries' first, then the keys', then the
+    values'. Look at the order of your names, or of your slices."""
+    w_q, w_k, w_v = in_proj_weight.chunk(3)
+    return w_k, w_v, w_q
+
+
+@unpack_projection.mistake
+def three_times_the_first(in_proj_weight):
+    """All three are the queries' weight, the rows at the top. A slice that was copied and not changed does that. Which
+    row do the keys' begin with, and which the values'?"""
+    return (in_proj_weight.chunk(3)[0],) * 3
+
+
+@unpack_projection.mistake
+def parts_of_three_rows(in_proj_weight):
+    """Your parts have three rows each, and there are as many of them as d_model says. `split` takes the size of a part,
+    where `chunk` takes how many parts. How many rows has one weight?"""
+    return in_proj_weight.split(3)
+
+
+@unpack_projection.mistake
+def upper_ends_missing(in_proj_weight):
+    """Your parts become shorter: each begins where it should, and runs on to the last row. A slice with nothing behind
+    its colon goes to the end. Where must the queries' rows stop, and where the keys'?"""
+    d_model = in_proj_weight.shape[1]
+    return in_proj_weight, in_proj_weight[d_model:], in_proj_weight[2 * d_model :]
+
+
+@unpack_projection.mistake
+def every_third_number(in_proj_weight):
+    """Every third number goes to the same weight: the three were cut out of the last axis of a `view` or `reshape`, and
+    that axis runs fastest. The rows of one weight are whole, and stand in a block. As which axis, first or last, must
+    the three stand?"""
+    return in_proj_weight.reshape(*[in_proj_weight.shape[1]] * 2, 3).unbind(-1)
+
+
+@unpack_projection.mistake
 def as_one_tensor(in_proj_weight):
-    """You return the packed weight uncut, or one tensor with three axes joined again. Three tensors are asked for, as a
-    tuple: `w_q, w_k, w_v = unpack_projection(…)` should work and give one weight to each name."""
+    """You return the packed weight as it is, uncut. Three tensors are asked for, as a tuple: `w_q, w_k, w_v =
+    unpack_projection(…)` should work and give one weight to each name."""
     return in_proj_weight
+
+
+@unpack_projection.mistake
+def stacked_in_one_tensor(in_proj_weight):
+    """You return one tensor, (3, d_model, d_model), which holds the three weights in the right order. What is asked for
+    is a tuple of three tensors. Which operation takes an axis apart into a tuple?"""
+    return in_proj_weight.unflatten(0, (3, -1))
 
 
 @unpack_projection.property
@@ -609,6 +919,35 @@ def fused(query, key, value):
     return scaled_dot_product_attention(query, key, value).transpose(1, 2).flatten(2)
 
 
+@mend_folded_heads.equivalent
+def heads_outside_throughout(query, key, value):
+    heads, batch = query.shape[1], query.shape[0]
+    q, k, v = (x.transpose(0, 1).reshape(heads * batch, *x.shape[2:]) for x in (query, key, value))
+    output = torch.bmm(torch.softmax(torch.bmm(q, k.mT) / q.shape[-1] ** 0.5, dim=-1), v)
+    return output.reshape(heads, batch, *output.shape[1:]).permute(1, 2, 0, 3).flatten(2)
+
+
+@mend_folded_heads.equivalent
+def sentence_by_sentence(query, key, value):
+    sentences = []
+    for q, k, v in zip(query, key, value):  # (heads, seq, d_head)
+        weights = torch.softmax(torch.bmm(q, k.transpose(1, 2)) / q.size(-1) ** 0.5, dim=-1)
+        sentences.append(torch.cat([w @ value for w, value in zip(weights, v)], dim=-1))
+    return torch.stack(sentences)
+
+
+@mend_folded_heads.probe
+def _one_sentence(draw):
+    """one sentence"""
+    return _folded(draw, batch=1)
+
+
+@mend_folded_heads.probe
+def _folded_large(draw):
+    """scores in the hundreds"""
+    return tuple(15 * x for x in _folded(draw))
+
+
 @mend_folded_heads.mistake(part="unfolded")
 def as_given(output, batch):
     """This does what the given program does: right for one sentence, and with two, some heads of one sentence end up in
@@ -624,15 +963,68 @@ def heads_and_batch_not_exchanged(output, batch):
     return output.unflatten(0, (-1, batch))
 
 
+@mend_folded_heads.mistake(part="folded")
+def folded_otherwise(x):
+    """The folding was changed, to `heads` outside and `batch` inside, or mixes the two up; taken apart it is with
+    `batch` outside. The tables are right, and their outputs land in other places. Folding and taking apart must agree:
+    change one of the two."""
+    return x.transpose(0, 1).flatten(0, 1)
+
+
+@mend_folded_heads.mistake
+def heads_left_apart(query, key, value):
+    """Your result is (batch, heads, seq, d_head): the folded axis is taken apart as it should be, and the heads are not
+    put side by side any more. The given program did that in its last line, and so must yours."""
+    return scaled_dot_product_attention(query, key, value)
+
+
+@mend_folded_heads.mistake
+def left_folded(query, key, value):
+    """Your result is (batch · heads, seq, d_head): it is still folded. Sentences and heads share the first axis. Take
+    them apart, in the order in which they were folded, then put the heads side by side."""
+    return scaled_dot_product_attention(query, key, value).flatten(0, 1)
+
+
+@mend_folded_heads.mistake
+def first_sentence_for_all(query, key, value):
+    """All sentences get the outputs of the first. The program was right for one sentence, and that is how it was kept
+    right; the others are lost. Where do the tables of the second sentence stand in the folded axis?"""
+    output = mend_folded_heads.reference(query[:1], key[:1], value[:1])
+    return output.expand(len(query), -1, -1).clone()
+
+
+@mend_folded_heads.mistake
+def heads_of_a_token_folded_together(query, key, value):
+    """The folded axis is made of `batch` and `seq`, so that each table compares the heads of one token with each other,
+    and no token sees another one. What belongs in front is whatever has a table of its own: which two axes?"""
+    query, key, value = (x.transpose(1, 2) for x in (query, key, value))
+    return scaled_dot_product_attention(query, key, value).flatten(2)
+
+
+@mend_folded_heads.mistake(part="weights")
+def over_the_folded_axis(scores):
+    """The softmax runs over the folded axis: for each query and key, the weights of all heads of all sentences sum to
+    one. `F.softmax` without a `dim` takes axis 0 when there are three. Over which axis must the weights sum to one?"""
+    return scores.softmax(0)
+
+
 mend_folded_heads.mistake(part="merge")(reshape_alone)
-mend_folded_heads.mistake(part="scale")(no_scale)
+mend_folded_heads.mistake(part="merge")(features_interleaved)
+for _mistake in (no_scale, by_d, times_root_d, by_root_seq):
+    mend_folded_heads.mistake(part="scale")(_mistake)
 mend_folded_heads.mistake(part="weights")(over_queries)
+for _part, _mistake in {
+    "scores": keys_reshaped,
+    "weights": no_maximum,
+    "merge": heads_averaged,
+}.items():
+    alone(mend_folded_heads, _part, _mistake)
 
 
 @mend_folded_heads.mistake
 def folded_the_other_way(query, key, value):
-    """Only the folding was changed, to `heads` outside and `batch` inside, for some of the three inputs: queries of one
-    sentence then meet keys of another. Folding and taking apart must agree, for all three."""
+    """The keys are folded in another order than queries and values, with `heads` outside and `batch` inside: queries of
+    one sentence then meet keys of another. All three must be folded alike, and taken apart in that order."""
     return mend_folded_heads.reference(query, fold(key.transpose(0, 1)).unflatten(0, key.shape[:2]), value)
 
 

@@ -59,7 +59,7 @@ def _(draw):
 
 @layer_norm.probe
 def _(draw):
-    """features near 1,100"""
+    """features near 1100"""
     # The squares are all rounded up, and sums of them are exact: mean(x²) − mean(x)² is wrong in the same way whatever
     # the order of the sums.
     near = [[1109.5625, 1106.4375, 1097.5625, 1098.4375], [1090.4375, 1098.4375, 1101.5625, 1093.5625]]
@@ -133,9 +133,11 @@ def _digits_kept(function, x, *others):
 layer_norm.property(_digits_kept)
 
 
-def _over(x, weight, bias, eps, dims):
+def _over(x, weight, bias, eps, dims, correction=0):
     distance = x - x.mean(dims, keepdim=True)
-    return distance / (distance.square().mean(dims, keepdim=True) + eps).sqrt() * weight + bias
+    count = torch.ones_like(x).sum(dims, keepdim=True) - correction
+    variance = distance.square().sum(dims, keepdim=True) / count
+    return distance / (variance + eps).sqrt() * weight + bias
 
 
 @layer_norm.mistake
@@ -177,16 +179,12 @@ def over_everything(x, weight, bias, eps):
     return _over(x, weight, bias, eps, (0, 1, 2))
 
 
-def _over_and_unbiased(x, weight, bias, eps, dims):
-    return (x - x.mean(dims, keepdim=True)) / (x.var(dims, keepdim=True) + eps).sqrt() * weight + bias
-
-
 @layer_norm.mistake
 def over_sequence_and_unbiased(x, weight, bias, eps):
     """Two things at once. Mean and variance are taken over `seq`, so that each feature shares them with the same
     feature of the other tokens; a layer norm looks at one token at a time. And the variance divides by one less than
     there are numbers, as `var` and `std` do unless they are told otherwise. Which axis is left to share over?"""
-    return _over_and_unbiased(x, weight, bias, eps, 1)
+    return _over(x, weight, bias, eps, 1, correction=1)
 
 
 @layer_norm.mistake
@@ -194,7 +192,7 @@ def over_all_but_batch_and_unbiased(x, weight, bias, eps):
     """Two things at once. Mean and variance are taken over `seq` and `d_model` together, one of each for a sentence; in
     a Transformer each token has its own. And the variance divides by one less than there are numbers, as `var` and
     `std` do unless they are told otherwise."""
-    return _over_and_unbiased(x, weight, bias, eps, (1, 2))
+    return _over(x, weight, bias, eps, (1, 2), correction=1)
 
 
 @layer_norm.mistake
@@ -202,7 +200,7 @@ def over_everything_and_unbiased(x, weight, bias, eps):
     """Two things at once. One mean and one variance serve the whole tensor, as `mean()` and `var()` give them where no
     axis is named; each token should have its own. And the variance divides by one less than there are numbers, as `var`
     does unless it is told otherwise."""
-    return _over_and_unbiased(x, weight, bias, eps, (0, 1, 2))
+    return _over(x, weight, bias, eps, (0, 1, 2), correction=1)
 
 
 @layer_norm.mistake
@@ -448,9 +446,17 @@ def unbiased_variance_instead(x):
 
 @rms_norm.mistake(part="mean_square")
 def sum_of_squares(x):
-    """You divide by the length of the token, the root of the *sum* of its squares. Every token then has the length 1,
+    """You divide by the length of the token, the root of the sum of its squares. Every token then has the length 1,
     where RMS norm gives it √d_model, so that a feature is about 1 whatever their number. The M in RMS is missing."""
     return x.square().sum(dim=-1, keepdim=True)
+
+
+@rms_norm.mistake
+def unit_length(x, weight, eps):
+    """You give every token the length 1, as `F.normalize` does, and the argument `eps` is not used. RMS norm divides by
+    the root of the mean of the squares, which gives the length √d_model, so that a feature is about 1 whatever their
+    number."""
+    return F.normalize(x, dim=-1) * weight
 
 
 @rms_norm.mistake(part="mean_square")
@@ -1336,7 +1342,7 @@ def final_norm_first(x, parts, norms, final_norm):
 
 @mend_stack.mistake
 def input_of_the_stack_added(x, parts, norms, final_norm):
-    """Every part's result is added to the `x` that came into the *stack*, not to what came into its layer. So what the
+    """Every part's result is added to the `x` that came into the stack, not to what came into its layer. So what the
     layers before have found is lost on the path past the part. Note 004 makes the same slip in a block of two parts. If
     you keep the residual under a name of its own, when must that happen?"""
     y = x
