@@ -6,8 +6,10 @@ HERE = .venv/bin/python
 STEP = @tools/step.sh
 # Small models gain nothing from a second thread, and two processes whose threads wait for one another take ten times as long.
 export OMP_NUM_THREADS ?= 1
+# What runs here is no learner: it must not write into the record of the one whose computer this is.
+export TRANSFORMER_LAB_DATA ?= $(CURDIR)/_build/data
 
-.PHONY: environment book test lint units outputs pages notebooks serve bench colab lock repository
+.PHONY: environment book test lint units outputs pages notebooks serve bench colab grade lock repository
 
 book: environment ## build the book from the notebooks, executed anew
 	@$(HERE) tools/build_book.py
@@ -18,12 +20,14 @@ test: environment ## everything that CI runs
 	$(STEP) "the notebooks' outputs" $(MAKE) --no-print-directory outputs
 	$(STEP) "book" $(MAKE) --no-print-directory book
 	$(STEP) "the book's pages" $(MAKE) --no-print-directory pages
+	$(STEP) "the assignments in a class" $(MAKE) --no-print-directory grade
 	@echo "All tests passed."
 
 lint: environment ## style of the code, form of the notebooks
 	@$(HERE) -m ruff check
 	@$(HERE) -m ruff format --check
 	@$(HERE) tools/notebooks.py --check
+	@$(HERE) tools/assignments.py --check
 
 units: environment ## everything but the book
 	@$(HERE) -m pytest -q -n 2 --ignore tests/test_book.py
@@ -34,7 +38,8 @@ outputs: environment ## every notebook gives the outputs that it stores
 pages: environment ## the built book, in a browser
 	@$(HERE) -m pytest -q -n 2 tests/test_book.py
 
-notebooks: environment ## run all notebooks in place and write them in their one form
+notebooks: environment ## make the assignments, run all notebooks in place and write them in their one form
+	@$(HERE) tools/assignments.py
 	@$(HERE) tools/notebooks.py
 
 serve: environment ## show the book, and build it again on every change
@@ -45,6 +50,9 @@ bench: environment ## measure what is claimed about speed and size
 
 colab: environment ## run the notebooks as Colab would
 	@$(HERE) tools/colab.py
+
+grade: environment ## hand the assignments out to a class, and grade what comes back, with nbgrader
+	@$(HERE) tools/grade.py
 
 repository: environment ## move everything to a fork: make repository URL=https://github.com/you/your-fork
 	@$(HERE) tools/repository.py $(URL) $(BRANCH)

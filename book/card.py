@@ -49,7 +49,7 @@ def add_card(app, pagename, templatename, context, doctree):
     site, title = app.config.html_title, app.env.titles[source].astext()
     description = describe(doctree or app.env.get_doctree(source))
     address = app.config.html_baseurl
-    name = f"_images/card_{source}.png"
+    name = f"_images/card_{source.replace('/', '_')}.png"
     path = Path(app.outdir, name)
     if not path.exists():
         path.parent.mkdir(exist_ok=True)

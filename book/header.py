@@ -1,8 +1,8 @@
 """The buttons above a page: Colab, the notebook, print. Each does its work at once, with no menu in between."""
 
 KEPT = {
-    "Colab": {"tooltip": "Run this chapter in Colab"},
-    ".ipynb": {"text": "Notebook", "icon": "fas fa-download", "tooltip": "Download this chapter as a notebook"},
+    "Colab": {"tooltip": "Run this page in Colab"},
+    ".ipynb": {"text": "Notebook", "icon": "fas fa-download", "tooltip": "Download this page as a notebook"},
     "": {"tooltip": "The course's repository"},
     ".pdf": {"text": None, "icon": "fas fa-print", "tooltip": "Print this page, or save it as PDF"},
 }

@@ -20,8 +20,12 @@ CONFIG = yaml.safe_load((ROOT / "_config.yml").read_text("utf-8"))
 SITE = CONFIG["html"]["baseurl"]
 PREFIX = urlsplit(SITE).path
 
-PAGES = sorted(path.name for path in HTML.glob("*.html"))
+FOLDERS = ("", "assignments", "solutions")
+PAGES = sorted(
+    path.relative_to(HTML).as_posix() for folder in FOLDERS for path in HTML.glob(f"{folder}/*.html".lstrip("/"))
+)
 CHAPTERS = [page for page in PAGES if re.match(r"\d\d_", page)]
+NOTEBOOKS = [page for page in PAGES if re.search(r"(^|/)\d\d_", page)]
 # The 404 page is shown under addresses that do not exist: from disk it is never opened.
 OPENED = [page for page in PAGES if page != "404.html"]
 
@@ -42,9 +46,9 @@ def targets(page):
     return [element[name] for name in ("href", "src") for element in soup(page).select(f"[{name}]")]
 
 
-def test_every_chapter_has_a_page():
-    chapters = {path.stem for path in (ROOT / "chapters").glob("[0-9]*.ipynb")}
-    assert {Path(page).stem for page in CHAPTERS} == chapters != set()
+def test_every_notebook_has_a_page():
+    notebooks = {path.relative_to(ROOT / "chapters").as_posix() for path in (ROOT / "chapters").glob("**/[0-9]*.ipynb")}
+    assert {page.replace(".html", ".ipynb") for page in NOTEBOOKS} == notebooks != set()
 
 
 VOID = {"area", "base", "br", "col", "hr", "img", "input", "link", "meta", "source", "wbr"}
@@ -109,10 +113,10 @@ def test_internal_links_lead_somewhere(page):
             continue
         path = unquote(parts.path)
         path = path.removeprefix(PREFIX) or "index.html" if page == "404.html" and path else path
-        file = HTML / (path or page)
+        file = ((HTML / page).parent / path if path else HTML / page).resolve()
         found = file.is_file()
         if found and parts.fragment and file.suffix == ".html":
-            found = soup(file.name).find(id=unquote(parts.fragment)) is not None
+            found = soup(file.relative_to(HTML).as_posix()).find(id=unquote(parts.fragment)) is not None
         if not found and target != "#":
             broken.append(target)
     assert broken == []
@@ -146,19 +150,20 @@ def test_page_has_title_description_and_card(page):
 
 
 def test_descriptions_tell_pages_apart():
-    descriptions = [soup(page).select_one('meta[name="description"]')["content"] for page in [*CHAPTERS, "index.html"]]
+    descriptions = [soup(page).select_one('meta[name="description"]')["content"] for page in [*NOTEBOOKS, "index.html"]]
     assert len(set(descriptions)) == len(descriptions)
 
 
-@pytest.mark.parametrize("page", CHAPTERS)
-def test_chapter_can_be_opened_in_colab_and_downloaded(page):
+@pytest.mark.parametrize("page", NOTEBOOKS)
+def test_notebook_can_be_opened_in_colab_and_downloaded(page):
+    up = "../" * page.count("/")
     buttons = [button["href"] for button in soup(page).select(".article-header-buttons a")]
     repository, branch = CONFIG["repository"]["url"], CONFIG["repository"]["branch"]
     name = page.replace(".html", ".ipynb")
     colab = f"https://colab.research.google.com/{repository.replace('https://github.com', 'github')}/blob/{branch}"
     assert f"{colab}/chapters/{name}" in buttons
     assert json.loads((HTML / "_sources" / name).read_text("utf-8"))["cells"]
-    assert f"_sources/{name}" in buttons
+    assert f"{up}_sources/{name}" in buttons
 
 
 @pytest.mark.parametrize("page", PAGES)
@@ -169,7 +174,8 @@ def test_scripts_are_loaded_where_they_are_needed(page):
     # MathJax is fetched with the page, and run by page.js when there is time.
     assert "mathjax" not in scripts.lower()
     fetched = [link["href"] for link in soup(page).select('link[rel="preload"][as="script"]')]
-    assert fetched == ["_static/mathjax/tex-chtml.js"] * bool(soup(page).select(".math"))
+    up = "../" * page.count("/")
+    assert fetched == [f"{up}_static/mathjax/tex-chtml.js"] * bool(soup(page).select(".math"))
 
 
 @pytest.mark.parametrize("page", CHAPTERS)

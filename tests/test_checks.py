@@ -6,7 +6,6 @@ import pytest
 
 import transformer_lab as tl
 from transformer_lab.checks.diagnose import diagnose, recognise
-from transformer_lab.checks.observe import watched
 
 EXERCISES = [pytest.param(exercise, id=exercise.name) for exercise in tl.checks.EXERCISES]
 RIGHT = [

@@ -95,5 +95,5 @@ def test_nbgrader_sees_an_error_where_the_answer_is_wrong(monkeypatch):
     monkeypatch.setenv("NBGRADER_EXECUTION", "autograde")
     assert tl.checks.merge_heads(right).status == "correct"
     for function in (wrong, stub):
-        with pytest.raises(AssertionError, match="^<merge_heads: "):
+        with pytest.raises(AssertionError, match=r"^<merge_heads: "):
             tl.checks.merge_heads(function)

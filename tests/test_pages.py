@@ -22,7 +22,11 @@ def markdown(path):
 def test_the_book_has_every_chapter_and_every_page():
     toc = yaml.safe_load((ROOT / "_toc.yml").read_text("utf-8"))
     files = [entry["file"] for part in toc["parts"] for entry in part["chapters"]]
-    assert files == [path.stem for path in CHAPTERS] + ["glossary", "notes", "references"]
+    chapters = [path.stem for path in CHAPTERS]
+    assignments, solutions = (
+        [f"{kind}/{name}" for name in [*chapters, "09_project"]] for kind in ("assignments", "solutions")
+    )
+    assert files == [*chapters, *assignments, "glossary", "notes", "references", *solutions]
 
 
 @pytest.mark.parametrize("path", CHAPTERS, ids=lambda path: path.stem)
@@ -36,6 +40,15 @@ def test_the_syllabus_agrees_with_the_chapters_own_first_lines(path):
     assert question.endswith("?")
     assert row_minutes == minutes
     assert re.findall(r"\d", row_needs) == re.findall(r"\d", needs)
+
+
+@pytest.mark.parametrize("path", CHAPTERS, ids=lambda path: path.stem)
+def test_a_chapter_leads_to_its_assignment_at_its_beginning_and_its_end(path):
+    cells = markdown(path)
+    link = f"](assignments/{path.name})"
+    assert link in cells[0]
+    assert any(link in source for source in cells[1:])
+    assert link in PAGES["index"]
 
 
 def test_the_glossary_has_the_axis_words_of_the_package_in_their_order():

@@ -1,7 +1,8 @@
 """From what the learner's function does to a report that says what went wrong."""
 
 from . import describe, record
-from .observe import TimeUp, observe, watched
+from .exercise import Outcomes
+from .observe import TimeUp, watched
 from .report import Report
 
 
@@ -22,10 +23,9 @@ def check(exercise, function):
 
 def diagnose(exercise, function):
     """Return the `Report` on a function."""
-    start = observe(exercise, function, exercise.probes[0])
-    if isinstance(start.error, NotImplementedError):
-        return Report(exercise, "not attempted", describe.not_written(function, start.error))
-    outcomes = exercise.outcomes(function)
+    outcomes = Outcomes(exercise, function)
+    if isinstance(outcomes[0].error, NotImplementedError):
+        return Report(exercise, "not attempted", describe.not_written(function, outcomes[0].error))
     failed = [number for number, expected in enumerate(exercise.expected) if not outcomes[number].same(expected)]
     if not failed:
         trouble = describe.gradients(exercise, function)
@@ -40,7 +40,7 @@ def diagnose(exercise, function):
             [*(mistake.text for mistake in mistakes), describe.besides(exercise, outcomes, ids)]
         )
     else:
-        report.stage = describe.stage(exercise, function)
+        report.stage = describe.stage(exercise, function, exercise.probes[first])
         report.message = describe.wrong(exercise, function, outcomes, first, report.stage)
     report.message += "\n\n" + describe.evidence(exercise, function, outcomes, first)
     report.wrong = describe.wrong_numbers(outcomes[first].value, exercise.expected[first].value)
@@ -67,6 +67,9 @@ def recognise(exercise, outcomes):
     if not fitting:
         return ()
     best = [candidate for candidate in fitting if candidate[:2] == max(fitting)[:2]]
+    texts = {tuple(exercise.mistakes[id].text for id in ids) for *_, ids, _ in best}
+    if len(texts) == 1:
+        return best[0][2]
     shown = [shows for *_, shows in best]
     if sum(map(len, shown)) > len(set().union(*shown)):
         return ()

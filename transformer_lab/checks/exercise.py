@@ -14,6 +14,7 @@ takes its place, so that two mistakes in two steps make a third wrong function, 
 """
 
 import inspect
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property, partial
 from itertools import combinations
@@ -24,7 +25,7 @@ from ..device import device
 from .observe import Probe, observe
 
 
-def exercise(*, inputs, axes, hints, facts=None):
+def exercise(*, inputs, axes, hints, facts=None, raises=None):
     """Make an exercise of its reference.
 
     Parameters
@@ -41,12 +42,15 @@ def exercise(*, inputs, axes, hints, facts=None):
         ``facts(arguments, result, made)`` returns what else must be as in the reference, besides the numbers: that the
         result is a view, say. ``made`` holds every tensor that was made on the way.
 
+    raises : type, optional
+        The error that some inputs must raise; its wording is free.
+
     Returns
     -------
     callable
         Takes the reference and returns the `Exercise`.
     """
-    return lambda reference: Exercise(reference, inputs, axes, hints, facts)
+    return lambda reference: Exercise(reference, inputs, axes, hints, facts, raises)
 
 
 @dataclass(frozen=True)
@@ -75,9 +79,10 @@ class Draw:
 class Exercise:
     """A function to write. Calling it with the learner's function checks that, shows a card and returns a `Report`."""
 
-    def __init__(self, reference, inputs, axes, hints, facts=None):
+    def __init__(self, reference, inputs, axes, hints, facts=None, raises=None):
         self.name, self.__doc__, self.__module__ = reference.__name__, reference.__doc__, reference.__module__
         self.reference, self.inputs, self.axes, self.hints, self.facts = reference, inputs, axes, tuple(hints), facts
+        self.raises = raises
         parameters = inspect.signature(reference).parameters.values()
         self.arguments = tuple(p.name for p in parameters if p.kind is p.POSITIONAL_OR_KEYWORD)
         self.parts = {p.name: p.default for p in parameters if p.kind is p.KEYWORD_ONLY}
@@ -156,21 +161,13 @@ class Exercise:
         """What the reference does with each probe."""
         return [observe(self, self.reference, probe) for probe in self.probes]
 
-    def outcomes(self, function):
-        """What a function does with each probe. Where an error is right, its wording is free."""
-        outcomes = [observe(self, function, probe) for probe in self.probes]
-        return [
-            expected if expected.error is not None and isinstance(mine.error, type(expected.error)) else mine
-            for mine, expected in zip(outcomes, self.expected)
-        ]
-
     @cached_property
     def known(self):
         """What each known mistake does with each probe, and each two in different steps: a dict of ids to outcomes."""
         single = [(mistake,) for mistake in self.mistakes.values()]
         pairs = [pair for pair in combinations(self.mistakes.values(), 2) if self._combine(pair)]
         return {
-            tuple(mistake.id for mistake in mistakes): self.outcomes(self.combined(mistakes))
+            tuple(mistake.id for mistake in mistakes): Outcomes(self, self.combined(mistakes))
             for mistakes in single + pairs
         }
 
@@ -183,6 +180,22 @@ class Exercise:
     @staticmethod
     def _combine(pair):
         return all(mistake.part for mistake in pair) and pair[0].part != pair[1].part
+
+
+class Outcomes(Sequence):
+    """What a function does with each probe of an exercise, found out when it is asked for."""
+
+    def __init__(self, exercise, function):
+        self.exercise, self.function, self.found = exercise, function, {}
+
+    def __len__(self):
+        return len(self.exercise.probes)
+
+    def __getitem__(self, number):
+        if number not in self.found:
+            range(len(self))[number]  # ends a loop over all
+            self.found[number] = observe(self.exercise, self.function, self.exercise.probes[number])
+        return self.found[number]
 
 
 def _double(tensor):

@@ -6,11 +6,16 @@ from torch.nn.functional import pad, scaled_dot_product_attention
 from .attention_lookup import (
     by_d,
     by_root_d,
+    by_root_d_model,
     dot_products,
+    keys_against_queries,
+    keys_not_turned,
     no_scale,
+    over_batch,
     over_heads,
     over_keys,
     over_queries,
+    softmax_twice,
     weighted_sum,
 )
 from .exercise import exercise
@@ -134,9 +139,53 @@ def itself_only(seq):
 
 @causal_mask.mistake
 def one_row(seq):
-    """Your mask has one axis. A causal mask is a table: which keys are visible depends on the query, so every query
-    needs a row of its own."""
+    """Your mask has one axis, and every entry is `True`: as if each position had been compared with itself alone. A
+    causal mask is a table: which keys are visible depends on the query, so every query needs a row of its own. Which
+    axis do the queries' positions lie on, and which the keys'?"""
     return torch.ones(seq, dtype=torch.bool)
+
+
+@causal_mask.mistake
+def bytes_of_one_and_zero(seq):
+    """The triangle is right, and made of bytes. Old programs have such masks; today PyTorch refuses them, and `~` turns
+    1 into 254. Which dtype does your mask need?"""
+    return torch.ones(seq, seq, dtype=torch.uint8).tril()
+
+
+@causal_mask.mistake
+def ones_where_hidden(seq):
+    """Your mask has the number 1 where a token must not look, and 0 where it may. Some programs write it like that and
+    multiply by a large negative number later. Here `True` means may attend, and `True` and `False` are asked for."""
+    return torch.ones(seq, seq).triu(1)
+
+
+@causal_mask.mistake
+def nan_where_allowed_and_infinity(seq):
+    """Your mask is made of numbers: -inf where a token must not look, and NaN where it may. That is what a table of 0
+    and 1 times -inf gives, since 0 times infinity is NaN. Here `True` and `False` are asked for, and nothing has to be
+    multiplied."""
+    return torch.ones(seq, seq).triu(1) * float("-inf")
+
+
+@causal_mask.mistake
+def with_axes_for_batch_and_heads(seq):
+    """The triangle is right, and has axes of size 1 in front, for the batch and the heads. It would work, because
+    broadcasting adds such axes by itself, so they are not needed. The docstring asks for (seq, seq)."""
+    return torch.ones(1, 1, seq, seq, dtype=torch.bool).tril()
+
+
+@causal_mask.mistake
+def with_one_axis_in_front(seq):
+    """The triangle is right, and has one axis of size 1 in front. It would work, because broadcasting adds such axes by
+    itself, so it is not needed. The docstring asks for (seq, seq)."""
+    return torch.ones(1, seq, seq, dtype=torch.bool).tril()
+
+
+@causal_mask.mistake
+def from_the_end(seq):
+    """Your triangle lies in the lower right corner: token 0 sees only the last key, token 1 the last two. The rows grow
+    as they should, from the wrong side: the first key is the one that every token may see."""
+    return torch.ones(seq, seq, dtype=torch.bool).tril().flip(1)
 
 
 @causal_mask.property
@@ -159,11 +208,11 @@ def _padded(draw, batch=3, k_len=7):
 
 @exercise(
     inputs=_padded,
-    axes={"lengths": "batch", "return": "batch 1 1 k_len"},
+    axes={"lengths": "batch", "return": "batch heads q_len k_len"},
     hints=(
         "A sentence of 2 tokens, filled up to 4: which of the keys 0, 1, 2, 3 may be looked at, and by which queries?",
-        "Compare the positions 0, 1, … with the lengths. Broadcasting makes the table, if each has its axis in the right "
-        "place; then the axes of `heads` and `q_len`, of size 1, go in between.",
+        "Compare the positions 0, 1, … with the lengths. Broadcasting makes the table, if each has its axis in the "
+        "right place; then the axes of `heads` and `q_len`, of size 1, go in between.",
         "`torch.arange(k_len) … lengths[:, …]`, then `[:, None, None, :]`",
     ),
 )
@@ -209,6 +258,18 @@ def _one_sentence(draw):
 
 
 @padding_mask.probe
+def _one_key(draw):
+    """one key"""
+    return torch.tensor([1, 1]), 1
+
+
+@padding_mask.probe
+def _all_shorter(draw):
+    """sentences that are all shorter than the table"""
+    return torch.tensor([2, 3, 1]), 6
+
+
+@padding_mask.probe
 def _batch_as_long_as_the_sentence(draw):
     """as many sentences as keys"""
     return torch.tensor([1, 3, 2]), 3
@@ -231,8 +292,8 @@ def one_key_too_many(lengths, k_len):
 @padding_mask.mistake
 def without_axes(lengths, k_len):
     """The numbers are right, and the shape is (batch, k_len). Against scores (batch, heads, q_len, k_len) it broadcasts
-    from the right: `batch` would meet `q_len`, which raises, or masks the wrong thing where the two are equal. The axes
-    of `heads` and `q_len` are missing, with size 1."""
+    from the right: `batch` would meet `q_len`, which raises, or masks the wrong thing where the two are equal. Which
+    two axes of the scores does your mask lack?"""
     return torch.arange(k_len) < lengths[:, None]
 
 
@@ -240,14 +301,14 @@ def without_axes(lengths, k_len):
 def one_axis_missing(lengths, k_len):
     """The numbers are right, and the shape is (batch, 1, k_len). Against scores (batch, heads, q_len, k_len) `batch`
     then meets `heads`: with as many sentences as heads nothing complains, and every head gets another sentence's mask.
-    One more axis of size 1 is missing."""
+    One axis of the scores has none in your mask yet."""
     return (torch.arange(k_len) < lengths[:, None])[:, None, :]
 
 
 @padding_mask.mistake
 def on_the_queries(lengths, k_len):
     """The mask lies on the queries' axis: its shape is (batch, 1, k_len, 1). A padded query is harmless, nobody reads
-    its output; a padded *key* must not be looked at. Keys are the last axis."""
+    its output; a padded key must not be looked at. Keys are the last axis."""
     return padding_mask.reference(lengths, k_len).mT
 
 
@@ -287,6 +348,56 @@ def batch_and_keys_exchanged(lengths, k_len):
     return (torch.arange(k_len)[:, None] < lengths)[:, None, None, :]
 
 
+@padding_mask.mistake
+def one_key_too_few(lengths, k_len):
+    """One key too few is visible: the last real token of every sentence is hidden. With a length of 2 the positions 0
+    and 1 are real. Positions are counted from 0: which is the last one below the length?"""
+    return (torch.arange(k_len) < lengths[:, None] - 1)[:, None, None, :]
+
+
+@padding_mask.mistake
+def lengths_without_an_axis(lengths, k_len):
+    """The positions, (k_len,), are compared with the lengths, (batch,), and the two axes meet: it raises, unless there
+    are as many sentences as keys, and then it compares key 0 with sentence 0 and nothing more. Every sentence must meet
+    every key, in a table. What must the lengths get first?"""
+    return (torch.arange(k_len) < lengths)[:, None, None, None]
+
+
+@padding_mask.mistake
+def batch_on_the_queries_axis(lengths, k_len):
+    """The numbers are right, and both new axes stand in front: (1, 1, batch, k_len). Against scores (batch, heads,
+    q_len, k_len) the sentences then meet the queries. The sentences' axis is the first one; the new ones go between."""
+    return (torch.arange(k_len) < lengths[:, None])[None, None]
+
+
+@padding_mask.mistake
+def keys_on_the_heads_axis(lengths, k_len):
+    """The numbers are right, and both new axes stand at the end: (batch, k_len, 1, 1). Against scores (batch, heads,
+    q_len, k_len) the keys then meet the heads. The keys' axis is the last one; the new ones go between."""
+    return (torch.arange(k_len) < lengths[:, None])[..., None, None]
+
+
+@padding_mask.mistake
+def one_length_for_all(lengths, k_len):
+    """Every sentence is masked as if it were as long as the longest. In the longest the mask is right, and in all
+    others it lets padding through. Each row must be compared with a length of its own."""
+    return (torch.arange(k_len) < lengths.max()).expand(len(lengths), 1, 1, k_len)
+
+
+@padding_mask.mistake
+def padding_additive(lengths, k_len):
+    """This is the mask to add to scores: 0 on the real tokens, -inf on the padding. Here a mask of `True` and `False`
+    is asked for; turning it into the other kind is an exercise of its own, `to_additive`."""
+    return torch.zeros(len(lengths), 1, 1, k_len).masked_fill(~padding_mask.reference(lengths, k_len), float("-inf"))
+
+
+@padding_mask.mistake
+def padding_in_whole_numbers(lengths, k_len):
+    """The mask is made of the whole numbers 1 and 0. `~` of a whole number is not its opposite (`~1` is -2), and
+    PyTorch refuses such masks. A comparison gives `True` and `False`, and needs no conversion."""
+    return padding_mask.reference(lengths, k_len).long()
+
+
 @padding_mask.property
 def as_many_as_the_length(function, lengths, k_len):
     """In every sentence as many keys are `True` as it has tokens."""
@@ -296,11 +407,17 @@ def as_many_as_the_length(function, lengths, k_len):
 # 3. masked_attention
 
 
+def _some(draw, *shape):
+    """A mask in which every row has a True and a False, where there is room for both; so has every column, then."""
+    mask, rows = draw(*shape) > 0, torch.arange(shape[-2])
+    mask[..., rows, (rows + 1) % shape[-1]] = False
+    mask[..., rows, rows % shape[-1]] = True
+    return mask
+
+
 def _masked(draw, batch=2, heads=3, q_len=7, k_len=6, d_head=5, d_value=4):
     query, key = draw(batch, heads, q_len, d_head), draw(batch, heads, k_len, d_head)
-    mask = draw(batch, heads, q_len, k_len) > 0
-    mask[..., 0] |= ~mask.any(dim=-1)  # every query sees something
-    return query, key, draw(batch, heads, k_len, d_value), mask
+    return query, key, draw(batch, heads, k_len, d_value), _some(draw, batch, heads, q_len, k_len)
 
 
 def with_a_large_negative_number(scores, mask):
@@ -308,7 +425,7 @@ def with_a_large_negative_number(scores, mask):
 
 
 def zeros_for_empty_rows(weights, mask):
-    return weights.masked_fill(~mask, 0)
+    return weights.masked_fill(~mask.any(dim=-1, keepdim=True), 0)
 
 
 @exercise(
@@ -323,9 +440,9 @@ def zeros_for_empty_rows(weights, mask):
     hints=(
         "The weights of a query must sum to one over the keys that it may see. At which point, before the softmax or "
         "after it, is the mask still in time?",
-        "What score gives a weight of zero? And what does the softmax make of a row in which every score is like that? "
-        "Ask `mask.any(dim=-1)`, or look at the weights once more.",
-        "`scores.masked_fill(~mask, …)`, softmax, then zeros for rows without any `True`, then `@ value`",
+        "Which score gets the weight zero? And what does the softmax make of a row in which every score is like that? "
+        "`mask.any(dim=-1, keepdim=True)` finds such rows, and `masked_fill` sets their weights.",
+        "`scores.masked_fill(…, …)`, softmax, then zeros for the rows without any `True`, then `@ value`",
     ),
 )
 def masked_attention(
@@ -346,12 +463,21 @@ def masked_attention(
     return output(empty_rows(weights(table), mask), value)
 
 
+def _scores(query, key):
+    return query @ key.mT / query.shape[-1] ** 0.5
+
+
+@masked_attention.equivalent
+def with_infinity_except_in_empty_rows(query, key, value, mask):
+    rows = mask.any(-1, keepdim=True)
+    scores = _scores(query, key).masked_fill(~mask & rows, float("-inf"))
+    return torch.where(rows, scores.softmax(-1), 0) @ value
+
+
 @masked_attention.equivalent
 def with_infinity_and_nan_to_num(query, key, value, mask):
-    scores = query @ key.mT / query.shape[-1] ** 0.5
-    rows = mask.any(-1, keepdim=True)
-    scores = scores.masked_fill(~mask & rows, float("-inf"))
-    return torch.where(rows, scores.softmax(-1), 0) @ value
+    weights = _scores(query, key).masked_fill(mask == 0, float("-inf")).softmax(-1)
+    return torch.nan_to_num(weights) @ value
 
 
 @masked_attention.equivalent
@@ -365,14 +491,20 @@ def with_minus_a_billion(query, key, value, mask):
 def added_to_the_scores(query, key, value, mask):
     bias = torch.zeros_like(mask, dtype=query.dtype).masked_fill(~mask, -1e5)
     weights = (query @ key.transpose(-1, -2) * query.shape[-1] ** -0.5 + bias).softmax(-1)
-    return (weights @ value) * mask.any(-1, keepdim=True)
+    return (weights * mask) @ value
 
 
 @masked_attention.equivalent
 def renormalized(query, key, value, mask):
-    scores = (query @ key.mT / query.shape[-1] ** 0.5).masked_fill(~mask, torch.finfo(query.dtype).min)
+    scores = _scores(query, key).masked_fill(~mask, torch.finfo(query.dtype).min)
     shares = (scores - scores.amax(-1, keepdim=True)).exp() * mask
     return (shares / shares.sum(-1, keepdim=True).clamp(min=1e-30)) @ value
+
+
+@masked_attention.equivalent
+def zeros_in_the_output(query, key, value, mask):
+    output = _scores(query, key).masked_fill(mask.logical_not(), -1e20).softmax(dim=3).matmul(value)
+    return output * mask.any(-1)[..., None]
 
 
 @masked_attention.equivalent
@@ -388,7 +520,7 @@ def row_by_row(query, key, value, mask):
 
 
 @masked_attention.probe
-def _causal(draw):
+def _same_for_all(draw):
     """a causal mask (seq, seq)"""
     query, key, value, _ = _masked(draw, q_len=6)
     return query, key, value, torch.ones(6, 6, dtype=torch.bool).tril()
@@ -409,6 +541,18 @@ def _one_for_all_heads(draw):
 
 
 @masked_attention.probe
+def _square(draw):
+    """as many queries as keys"""
+    return _masked(draw, q_len=6)
+
+
+@masked_attention.probe
+def _single(draw):
+    """one query of one sentence"""
+    return _masked(draw, batch=1, heads=1, q_len=1)
+
+
+@masked_attention.probe
 def _nothing_hidden(draw):
     """a mask that hides nothing"""
     query, key, value, mask = _masked(draw)
@@ -419,133 +563,232 @@ def _nothing_hidden(draw):
 def _empty(draw):
     """queries that may see nothing"""
     query, key, value, mask = _masked(draw)
-    mask = mask.clone()
     mask[:, :, ::3] = False
     return query, key, value, mask
 
 
 @masked_attention.probe
-def _masked_large(draw):
-    """scores in the hundreds"""
+def _thousands(draw):
+    """scores in the thousands"""
     query, key, value, mask = _masked(draw)
-    return 15 * query, 15 * key, value, mask
+    scores = _scores(query, key)
+    mask[:, 0] = (scores <= scores.kthvalue(2, keepdim=True).values)[:, 0]  # in one head, the two lowest scores only
+    return 30 * query, 30 * key, value, mask
 
 
+masked_attention.mistake(part="scores")(keys_against_queries)
+masked_attention.mistake(part="scores")(keys_not_turned)
 masked_attention.mistake(part="scale")(no_scale)
 masked_attention.mistake(part="scale")(by_d)
+masked_attention.mistake(part="scale")(by_root_d_model)
 masked_attention.mistake(part="weights")(over_queries)
 masked_attention.mistake(part="weights")(over_heads)
+masked_attention.mistake(part="weights")(over_batch)
+masked_attention.mistake(part="weights")(softmax_twice)
 
 
 @masked_attention.mistake(part="masked")
 def mask_inverted(scores, mask):
     """The mask is used the wrong way round: the keys that may be seen are hidden, and the hidden ones are seen. `True`
-    means may attend here; `masked_fill` fills where its mask is `True`. Between the two belongs a `~`."""
+    means may attend here. `masked_fill` fills where its own mask is `True`, and so it needs the opposite one."""
     return scores.masked_fill(mask, torch.finfo(scores.dtype).min)
 
 
 @masked_attention.mistake(part="masked")
-def scores_times_the_mask(scores, mask):
-    """Hidden scores become 0, and 0 is a score like any other: its weight is e⁰ = 1 before dividing, often more than
-    that of a key which may be seen. Multiplying by the mask, or filling in 0, hides nothing. Which score gives the
-    weight 0?"""
+def score_of_zero(scores, mask):
+    """Hidden keys get the score 0, or a number next to it such as 1e-9. Zero is a score like any other: its exponential
+    is 1, often more than that of a key which may be seen. That comes of multiplying scores by the mask, or of a sign
+    lost in the exponent. Which score has the exponential 0?"""
     return scores * mask
 
 
 @masked_attention.mistake(part="masked")
 def mask_added(scores, mask):
-    """The mask is added to the scores as 1 and 0: allowed keys gain a factor of e, and nothing is hidden. An additive
-    mask has 0 where attention is allowed and -inf where it is not."""
+    """The mask is added to the scores as the numbers 1 and 0: visible keys gain a factor of e, and nothing is hidden.
+    What is added must leave the score of a visible key as it is, and push a hidden one down without end."""
     return scores + mask
 
 
 @masked_attention.mistake(part="masked")
-def a_tiny_number(scores, mask):
-    """Hidden scores become 1e-9, which is zero to all intents: the weight of a hidden key is e⁰ = 1 before dividing.
-    Meant was a large negative number, -1e9. Look at the two signs."""
-    return scores.masked_fill(~mask, 1e-9)
-
-
-@masked_attention.mistake(part="masked")
-def plus_infinity(scores, mask):
-    """Hidden scores become +inf, and the softmax of a row with that is NaN: inf / inf. The sign is lost, as in
-    `-float("-inf")`. A hidden key needs the smallest score there is, not the largest."""
-    return scores.masked_fill(~mask, float("inf"))
-
-
-@masked_attention.mistake(part="masked")
-def zero_times_infinity(scores, mask):
-    """Everything is NaN: 0 times -inf is NaN, so multiplying a mask of 0 and 1 by -inf spoils the places that should
-    stay as they are. Choose between two numbers instead of multiplying: `masked_fill` or `where`."""
-    return scores + (~mask) * float("-inf")
-
-
-@masked_attention.mistake(part="masked")
-def not_masked(scores, mask):
-    """The mask has no influence: every query attends to every key. Is its result used? `masked_fill` returns a new
-    tensor and leaves the old one as it was; the one with an underscore changes it."""
-    return scores
-
-
-@masked_attention.mistake(part="masked")
 def a_small_negative_number(scores, mask):
-    """Hidden scores become -1: a small penalty, and a score like any other. Their weights stay far from zero. The
-    number must be so low that its exponential is zero."""
+    """Hidden keys get the score -1, and that is a score like any other: its exponential is 0.37, far from zero. The
+    score of a hidden key must be so low that its exponential is zero beside any other."""
     return scores.masked_fill(~mask, -1.0)
 
 
-@masked_attention.mistake
-def after_the_softmax(query, key, value, mask):
-    """The mask comes after the softmax: hidden keys have the weight 0, and what they had is missing, so the weights of
-    a query no longer sum to one and its output shrinks. Mask the scores, before the softmax, or divide again."""
-    weights = over_keys(by_root_d(dot_products(query, key), query.shape[-1]))
-    return (weights * mask) @ value
-
-
-@masked_attention.mistake
-def nan_for_empty_rows(query, key, value, mask):
-    """A query that may see nothing gets NaN: all its scores are -inf, and the softmax divides 0 by 0. One such row is
-    enough to spoil every weight of a model in the next step of training. Rows without any `True` need zeros."""
-    scores = by_root_d(dot_products(query, key), query.shape[-1])
-    return scores.masked_fill(~mask, float("-inf")).softmax(-1) @ value
-
-
-@masked_attention.mistake(part="empty_rows")
-def average_for_empty_rows(weights, mask):
-    """A query that may see nothing gets the average of all values: its scores are all the same large negative number,
-    and the softmax makes them even. No NaN, no error, and hidden values in the output. Such rows need zeros."""
-    return weights
-
-
-@masked_attention.mistake
-def nan_to_zero_at_the_end(query, key, value, mask):
-    """The outputs are right, and `nan_to_num` at the end made them so: the gradients on the way back are NaN all the
-    same, because the softmax of a row of -inf was computed. Keep -inf out of such rows before the softmax."""
-    return nan_for_empty_rows(query, key, value, mask).nan_to_num(0.0)
+@masked_attention.mistake(part="masked")
+def plus_a_billion(scores, mask):
+    """Hidden keys get a very large score, and a minus sign is missing: they share all the weight among themselves, and
+    the keys that may be seen get none. Look at the number that you fill in."""
+    return scores.masked_fill(~mask, 1e9)
 
 
 @masked_attention.mistake(part="masked")
 def mask_turned(scores, mask):
-    """The mask is turned round: its rows are taken for keys. With as many queries as keys nothing complains, and a
-    causal mask then shows each token the future. Rows are queries, columns are keys."""
+    """The mask is transposed: its rows are taken for keys. With as many queries as keys nothing complains, and a causal
+    mask then shows each token the future. Rows are queries and columns are keys, in the mask as in the scores."""
     return scores.masked_fill(~mask.mT, torch.finfo(scores.dtype).min)
+
+
+@masked_attention.mistake(part="masked")
+def one_axis_too_many(scores, mask):
+    """The mask gets an axis of its own for the heads, with `unsqueeze(1)` or `None`, and has one already: with five
+    axes it makes a result of five. The axes that a mask lacks are on its left, and broadcasting adds those by
+    itself."""
+    return scores.masked_fill(~mask[:, None], torch.finfo(scores.dtype).min)
+
+
+@masked_attention.mistake
+def mask_inverted_with_infinity(query, key, value, mask):
+    """The mask is used the wrong way round: the keys that may be seen are hidden, and the hidden ones are seen. A query
+    that may see every key therefore gets NaN, the softmax of nothing. `True` means may attend here. `masked_fill` fills
+    where its own mask is `True`, and so it needs the opposite one."""
+    return over_keys(_scores(query, key).masked_fill(mask, float("-inf"))) @ value
+
+
+@masked_attention.mistake
+def mask_without_effect(query, key, value, mask):
+    """The mask has no effect: every query attends to every key. Is its result used? `masked_fill` returns a new tensor
+    and leaves the old one as it was; the one with an underscore at its end changes it."""
+    return over_keys(_scores(query, key)) @ value
+
+
+@masked_attention.mistake
+def plus_infinity(query, key, value, mask):
+    """Every query with a hidden key gets NaN: the hidden score is +inf, and the softmax divides inf by inf. The sign is
+    lost, or there twice, as in `-float("-inf")`. A hidden key needs the lowest score there is, not the highest."""
+    return over_keys(_scores(query, key).masked_fill(~mask, float("inf"))) @ value
+
+
+@masked_attention.mistake
+def zero_times_infinity(query, key, value, mask):
+    """Everything is NaN, also where nothing is hidden: 0 times infinity is NaN. A mask of 0 and 1 times -inf spoils the
+    very places that should stay as they are. Choose between two numbers instead of multiplying: `masked_fill` or
+    `where`."""
+    return over_keys(_scores(query, key) + (~mask) * float("-inf")) @ value
+
+
+@masked_attention.mistake
+def heads_share_with_infinity(query, key, value, mask):
+    """The softmax runs over axis 1, which counts the heads: for each query and key the weights of all heads sum to one.
+    Where a key is hidden in every head it divides 0 by 0, and that is the NaN. Over which axis must the weights sum to
+    one?"""
+    return _scores(query, key).masked_fill(~mask, float("-inf")).softmax(1) @ value
+
+
+@masked_attention.mistake
+def queries_share_with_infinity(query, key, value, mask):
+    """The softmax runs over the queries: every column of the weights sums to one, instead of every row. A column in
+    which all is hidden becomes NaN on top of that, and it spreads. In a table (…, q_len, k_len), which axis counts the
+    keys?"""
+    return _scores(query, key).masked_fill(~mask, float("-inf")).softmax(-2) @ value
+
+
+@masked_attention.mistake
+def sentences_share_with_infinity(query, key, value, mask):
+    """The softmax runs over axis 0, which counts the sentences of the batch: they compete for weight although they have
+    nothing to do with one another. Where a key is hidden in all of them it divides 0 by 0, and that is the NaN. Over
+    which axis must the weights sum to one?"""
+    return _scores(query, key).masked_fill(~mask, float("-inf")).softmax(0) @ value
+
+
+@masked_attention.mistake
+def after_the_softmax(query, key, value, mask):
+    """The mask comes after the softmax: hidden keys have the weight 0, and their share of the whole is missing. The
+    weights of a query no longer sum to one, and a hidden key with a high score makes its output small. Where must the
+    mask come, so that the hidden keys are never counted?"""
+    return (over_keys(_scores(query, key)) * mask) @ value
+
+
+@masked_attention.mistake
+def infinity_after_the_softmax(query, key, value, mask):
+    """The weights of hidden keys are -inf, and so the output is infinite or NaN. The fill is meant for scores: the
+    softmax turns a score of -inf into the weight 0. Here it comes after the softmax, and nothing turns it into
+    anything."""
+    return over_keys(_scores(query, key)).masked_fill(~mask, float("-inf")) @ value
+
+
+@masked_attention.mistake
+def a_billion_after_the_softmax(query, key, value, mask):
+    """The weights of hidden keys are -1e9, and so the output is a number of billions. The fill is meant for scores: the
+    softmax turns such a score into the weight 0. Here it comes after the softmax, and nothing turns it into
+    anything."""
+    return over_keys(_scores(query, key)).masked_fill(~mask, -1e9) @ value
+
+
+@masked_attention.mistake
+def divided_again(query, key, value, mask):
+    """You mask after the softmax and divide the weights by their sum. On paper that is right. But when a hidden score
+    lies 110 and more above the visible ones, all their weights have become 0 in the softmax already, and 0/0 is NaN.
+    Where must the mask come, so that the hidden keys are never counted?"""
+    weights = over_keys(_scores(query, key)) * mask
+    return torch.where(mask.any(-1, keepdim=True), weights / weights.sum(-1, keepdim=True), 0) @ value
+
+
+@masked_attention.mistake
+def divided_again_with_care(query, key, value, mask):
+    """You mask after the softmax and divide the weights by their sum, guarded against 0. On paper that is right. But
+    when a hidden score lies 110 and more above the visible ones, all their weights have become 0 in the softmax
+    already, and the query gets nothing. Where must the mask come, so that the hidden keys are never counted?"""
+    weights = over_keys(_scores(query, key)) * mask
+    return (weights / weights.sum(-1, keepdim=True).clamp(min=1e-30)) @ value
+
+
+@masked_attention.mistake
+def overflow(query, key, value, mask):
+    """Nothing keeps `exp` from overflowing. In float32, e to the 89 is infinite already, and infinity divided by
+    infinity is NaN. A softmax sees differences only: `torch.softmax` subtracts the largest score of each row first."""
+    shares = _scores(query, key).exp() * mask
+    return (shares / shares.sum(-1, keepdim=True).clamp(min=1e-30)) @ value
+
+
+@masked_attention.mistake
+def mask_as_an_index(query, key, value, mask):
+    """The mask is used as an index, `scores[…] = …`. An index must have the scores' own shape: unlike in `masked_fill`
+    and `where`, its axes of size 1 are not stretched and missing ones are not added. So it works with a mask (batch,
+    heads, q_len, k_len), and raises with a causal or a padding mask."""
+    scores = _scores(query, key)
+    scores[~mask] = torch.finfo(scores.dtype).min
+    return zeros_for_empty_rows(over_keys(scores), mask) @ value
+
+
+@masked_attention.mistake(part="empty_rows")
+def nan_for_empty_rows(weights, mask):
+    """A query that may see nothing gets NaN. With -inf in all its scores, the softmax divides 0 by 0. One such row is
+    enough to spoil every weight of a model in the next step of training. What must its output be?"""
+    return weights.masked_fill(~mask.any(dim=-1, keepdim=True), float("nan"))
+
+
+@masked_attention.mistake(part="empty_rows")
+def empty_rows_kept(weights, mask):
+    """A query that may see nothing gets an output all the same. When all its scores are one large negative number, the
+    softmax makes them even, and the output is the average of the very values that were to be hidden. No NaN and no
+    error. The docstring says what such a query must get."""
+    return weights
+
+
+@masked_attention.mistake
+def weights_without_values(query, key, value, mask):
+    """You return the weights themselves: (…, q_len, k_len), one number for each key. They say how much to take of each
+    value. One step is missing, the taking."""
+    return masked_attention.reference(query, key, torch.eye(key.shape[-2], dtype=key.dtype), mask)
 
 
 @masked_attention.property
 def hidden_values_change_nothing(function, query, key, value, mask):
     """Change what a query must not see, and its output stays."""
-    seen = mask[:, :, :1]
-    others = torch.where(seen.mT, value, value + 10)
-    return torch.allclose(
-        function(query, key, value, mask)[:, :, 0], function(query, key, others, mask)[:, :, 0], atol=1e-4
-    )
+    seen = mask.expand(*query.shape[:-1], key.shape[-2])[:, :, :1]
+    before = function(query, key, value, mask)
+    after = function(query, key, torch.where(seen.mT, value, value + 10), mask)
+    return torch.allclose(before[:, :, 0], after[:, :, 0], atol=1e-4)
 
 
 @masked_attention.property
 def masked_weights_sum_to_one(function, query, key, value, mask):
-    """Values that are all 1 give 1: the weights of a query sum to one."""
+    """Values that are all 1 give 1, where anything may be seen: the weights of a query sum to one."""
     result = function(query, key, torch.ones_like(value), mask)
-    return torch.allclose(result, torch.ones_like(result), atol=1e-4)
+    sees = mask.any(-1, keepdim=True).expand_as(result)
+    return torch.allclose(result[sees], torch.ones_like(result[sees]), atol=1e-4)
 
 
 # 4. to_additive
@@ -560,8 +803,8 @@ def _allowed(draw, q_len=5, k_len=4):
     axes={"mask": "q_len k_len", "return": "q_len k_len"},
     hints=(
         "What must be added to a score so that it stays as it is, and what so that its weight becomes zero?",
-        "Begin with zeros of the mask's shape and fill in -inf where the mask is `False`. Multiplying by infinity is a trap: "
-        "0 · inf is NaN.",
+        "Begin with zeros of the mask's shape, in float32, and fill in -inf where the mask is `False`. Multiplying by "
+        "infinity is a trap: 0 · inf is NaN.",
         "`torch.zeros(mask.shape).masked_fill(…, …)`",
     ),
 )
@@ -605,10 +848,16 @@ def _four_axes(draw):
     return (draw(2, 1, 1, 5) > 0,)
 
 
+@to_additive.probe
+def _one_axis(draw):
+    """a mask with one axis"""
+    return (torch.tensor([True, False, True]),)
+
+
 @to_additive.mistake
 def additive_inverted(mask):
     """It is the wrong way round: -inf where the mask is `True`. Here `True` means may attend, and what may be attended
-    to keeps its score. `masked_fill` fills where its mask is `True`: a `~` is missing."""
+    to keeps its score. `masked_fill` fills where its own mask is `True`: is that the place you want?"""
     return torch.zeros(mask.shape).masked_fill(mask, float("-inf"))
 
 
@@ -620,23 +869,30 @@ def one_and_zero(mask):
 
 
 @to_additive.mistake
+def zero_and_minus_one(mask):
+    """Hidden places get -1. Added to a score, that divides its exponential by 2.7, and the key is still seen. Which
+    number, added to a score, makes its weight zero?"""
+    return mask.float() - 1
+
+
+@to_additive.mistake
 def nan_where_allowed(mask):
-    """It is NaN where attention is allowed: 0 · inf is NaN. The formula `(1 - mask) * -inf` looks right and cannot be
-    computed. Choose between two numbers instead: `masked_fill` or `where`."""
-    return (1 - mask.float()) * float("-inf")
+    """It is NaN where attention is allowed: 0 times infinity is NaN. A mask of 0 and 1 times -inf looks right and
+    cannot be computed. Choose between two numbers instead of multiplying: `masked_fill` or `where`."""
+    return (~mask) * float("-inf")
 
 
 @to_additive.mistake
 def nan_where_hidden(mask):
-    """It is NaN where attention is hidden, and infinite where it is allowed: the mask itself was multiplied by
-    infinity, and 0 · inf is NaN. Choose between two numbers instead: `masked_fill` or `where`."""
-    return mask.float() * float("-inf")
+    """It is NaN where attention is hidden, and -inf where it is allowed: the mask itself was multiplied by -inf, and 0
+    times infinity is NaN. Choose between two numbers instead of multiplying: `masked_fill` or `where`."""
+    return mask * float("-inf")
 
 
 @to_additive.mistake
 def infinity_without_its_sign(mask):
     """Hidden places get +inf: added to a score it makes that the largest of all, and the softmax gives NaN. The sign is
-    lost, as in `-float("-inf")`."""
+    lost, or there twice, as in `-float("-inf")`."""
     return torch.zeros(mask.shape).masked_fill(~mask, float("inf"))
 
 
@@ -649,17 +905,26 @@ def minus_a_billion(mask):
 
 
 @to_additive.mistake
+def minus_ten_thousand(mask):
+    """Hidden places get -10000 instead of -inf. Older programs do so, because half precision cannot hold much more. The
+    weights are zero with both as long as something is visible and no score is that large. In a row that sees nothing
+    all scores sink by the same amount, and nothing is hidden. The docstring asks for -inf."""
+    return torch.zeros(mask.shape).masked_fill(~mask, -1e4)
+
+
+@to_additive.mistake
 def lowest_number(mask):
     """Hidden places get the lowest number of float32 instead of -inf. Many libraries do so, to avoid NaN in rows that
-    see nothing; such rows then attend to everything evenly. The docstring asks for -inf."""
+    see nothing; such rows then attend to everything evenly. Added to another mask like it, it overflows. The docstring
+    asks for -inf."""
     return torch.zeros(mask.shape).masked_fill(~mask, torch.finfo(torch.float32).min)
 
 
 @to_additive.mistake
 def ones_where_allowed(mask):
-    """Hidden places get -inf, and allowed ones get 1 instead of 0. In a softmax that changes nothing, since all visible
-    scores rise together; in a sum of two such masks or beside a bias it does. What is allowed must stay as it is: add
-    0."""
+    """Hidden places get -inf, and allowed ones get 1 instead of 0: they kept the 1 that `True` becomes. In a softmax
+    that changes nothing, since all visible scores rise together; beside a second mask or a bias it does. Which number
+    leaves a score as it is?"""
     return mask.float().masked_fill(~mask, float("-inf"))
 
 
@@ -668,6 +933,35 @@ def in_double_precision(mask):
     """The numbers are right, in float64: scores in float32 added to it become float64 as well, and every later product
     with float32 raises. The docstring asks for float32."""
     return torch.zeros(mask.shape, dtype=torch.float64).masked_fill(~mask, float("-inf"))
+
+
+@to_additive.mistake
+def in_half_precision(mask):
+    """The numbers are right, in float16. Added to scores in float32 it would do, and used as `attn_mask` beside a
+    float32 query PyTorch refuses it. The docstring asks for float32."""
+    return torch.zeros(mask.shape, dtype=torch.float16).masked_fill(~mask, float("-inf"))
+
+
+@to_additive.mistake
+def bool_for_numbers(mask):
+    """The result is bool, `True` where -inf should stand. You filled a tensor of `False`, and bool cannot hold -inf:
+    every number but 0 becomes `True`, without an error. `zeros_like` takes the dtype of the mask as well; which other
+    one must your zeros have?"""
+    return torch.zeros_like(mask).masked_fill(~mask, float("-inf"))
+
+
+@to_additive.mistake
+def bool_filled(mask):
+    """The result is bool, and `True` everywhere. You filled the mask itself, and bool cannot hold -inf: every number
+    but 0 becomes `True`, without an error. Begin with a tensor of numbers."""
+    return mask.masked_fill(~mask, float("-inf"))
+
+
+@to_additive.mistake
+def minus_on_a_bool(mask):
+    """PyTorch does not subtract bools, so `1 - mask` raises. The opposite of a mask is `~mask`. And if you turn it into
+    numbers first, mind what comes next: 0 times infinity is NaN. Choosing between two numbers needs neither."""
+    return (1 - mask) * float("-inf")
 
 
 @to_additive.property
@@ -684,19 +978,31 @@ def _sentences(draw, batch=3, t_len=7, s_len=5):
     return _lengths(draw, batch, t_len), _lengths(draw, batch, s_len), t_len, s_len
 
 
-def both(causal, padding):
-    return causal & padding
+def _causal(seq, lengths):
+    return causal_mask.reference(seq).to(lengths.device)
+
+
+def no_future_and_no_padding(target_lengths, source_lengths, t_len, s_len):
+    return _causal(t_len, target_lengths) & padding_mask.reference(target_lengths, t_len)
+
+
+def no_padding_of_the_source(target_lengths, source_lengths, t_len, s_len):
+    return padding_mask.reference(source_lengths, s_len)
 
 
 @exercise(
     inputs=_sentences,
-    axes={"target_lengths": "batch", "source_lengths": "batch", "return": "batch 1 t_len t_len, batch 1 1 s_len"},
+    axes={
+        "target_lengths": "batch",
+        "source_lengths": "batch",
+        "return": "batch heads t_len t_len, batch heads q_len s_len",
+    },
     hints=(
-        "The decoder looks twice: at its own tokens and at the encoder's. Whose keys are they each time, and which of them "
-        "must it not see?",
-        "Among its own tokens: not the future, and no padding, both at once. At the encoder's: no padding of the *source*; "
-        "there is no future there.",
-        "`causal_mask(…) & padding_mask(…, …)` and `padding_mask(…, …)`",
+        "The decoder looks twice: at its own tokens and at the encoder's. Whose keys are they each time, and which of "
+        "them must it not see?",
+        "Among its own tokens: not the future, and no padding, both at once. At the encoder's: no padding of the "
+        "source. There is no future there.",
+        "`causal_mask(…) … padding_mask(…, …)` and `padding_mask(…, …)`",
     ),
 )
 def decoder_masks(
@@ -705,15 +1011,13 @@ def decoder_masks(
     t_len,
     s_len,
     *,
-    causal=causal_mask.reference,
-    target_padding=padding_mask.reference,
-    together=both,
-    cross=padding_mask.reference,
+    own=no_future_and_no_padding,
+    cross=no_padding_of_the_source,
 ):
-    """Return the decoder's two masks: (batch, 1, t_len, t_len) for its own tokens, (batch, 1, 1, s_len) for the
+    """Return the decoder's two masks, (batch, 1, t_len, t_len) for its own tokens, (batch, 1, 1, s_len) for the
     source."""
-    future = causal(t_len).to(target_lengths.device)
-    return together(future, target_padding(target_lengths, t_len)), cross(source_lengths, s_len)
+    arguments = target_lengths, source_lengths, t_len, s_len
+    return own(*arguments), cross(*arguments)
 
 
 @decoder_masks.equivalent
@@ -724,7 +1028,7 @@ def by_comparisons(target_lengths, source_lengths, t_len, s_len):
 
 
 @decoder_masks.equivalent
-def by_products(target_lengths, source_lengths, t_len, s_len):
+def by_triangles(target_lengths, source_lengths, t_len, s_len):
     rows = torch.stack([torch.arange(t_len) < n for n in target_lengths.cpu()]).to(target_lengths.device)
     own = torch.tril(rows[:, None, None].expand(-1, 1, t_len, t_len).float()).bool()
     keys = torch.arange(s_len, device=source_lengths.device).expand(len(source_lengths), 1, 1, s_len)
@@ -732,9 +1036,15 @@ def by_products(target_lengths, source_lengths, t_len, s_len):
 
 
 @decoder_masks.equivalent
-def by_logical_and(target_lengths, source_lengths, t_len, s_len):
-    causal = causal_mask.reference(t_len).to(target_lengths.device)[None, None]
-    own = torch.logical_and(causal, padding_mask.reference(target_lengths, t_len))
+def by_product(target_lengths, source_lengths, t_len, s_len):
+    own = _causal(t_len, target_lengths)[None, None] * padding_mask.reference(target_lengths, t_len)
+    return own, padding_mask.reference(source_lengths, s_len)
+
+
+@decoder_masks.equivalent
+def by_what_is_hidden(target_lengths, source_lengths, t_len, s_len):
+    future = ~_causal(t_len, target_lengths)
+    own = torch.logical_or(future, ~padding_mask.reference(target_lengths, t_len)).logical_not()
     return own, padding_mask.reference(source_lengths, s_len)
 
 
@@ -745,105 +1055,204 @@ def _equally_long(draw):
 
 
 @decoder_masks.probe
+def _one_sentence_pair(draw):
+    """a batch of one"""
+    return torch.tensor([3]), torch.tensor([2]), 4, 3
+
+
+@decoder_masks.probe
+def _without_padding(draw):
+    """sentences without padding"""
+    return torch.tensor([4, 4]), torch.tensor([3, 3]), 4, 3
+
+
+@decoder_masks.probe
 def _single_tokens(draw):
     """sentences of one token"""
     return torch.tensor([1, 1]), torch.tensor([1, 1]), 1, 1
 
 
-@decoder_masks.mistake(part="causal")
-def no_causal_part(seq):
+@decoder_masks.mistake(part="own")
+def no_causal_part(target_lengths, source_lengths, t_len, s_len):
     """The decoder's own mask hides the padding, and not the future: in training each token can see the one that it has
     to predict. The loss falls quickly, and generation fails. Two conditions must hold at once."""
-    return torch.ones(seq, seq, dtype=torch.bool)
+    return padding_mask.reference(target_lengths, t_len)
 
 
-@decoder_masks.mistake(part="causal")
-def causal_inverted(seq):
-    """The causal part is inverted: the decoder sees the future and not the past. `True` means may attend."""
-    return inverted(seq)
+@decoder_masks.mistake(part="own")
+def no_causal_part_in_full(target_lengths, source_lengths, t_len, s_len):
+    """The decoder's own mask has its full size, hides the padding, and does not hide the future: in training each token
+    can see the one that it has to predict. The loss falls quickly, and generation fails. Two conditions must hold at
+    once."""
+    return padding_mask.reference(target_lengths, t_len).expand(-1, 1, t_len, -1)
 
 
-@decoder_masks.mistake(part="causal")
-def itself_hidden(seq):
-    """The causal part hides the diagonal: no token of the decoder sees itself, and the first sees nothing. It may look
-    at itself, because what it must predict is the token after it."""
-    return diagonal_hidden(seq)
-
-
-@decoder_masks.mistake(part="target_padding")
-def no_target_padding(lengths, k_len):
+@decoder_masks.mistake(part="own")
+def no_target_padding(target_lengths, source_lengths, t_len, s_len):
     """The decoder's own mask is causal, and the padding of the target is missing in it. With padding at the end only
     padded queries could see it, so the loss may not notice; with padding anywhere else it leaks. Both conditions are
-    asked for."""
-    return torch.ones(len(lengths), 1, 1, k_len, dtype=torch.bool)
+    asked for, and with the padding every sentence has a table of its own."""
+    return causal_mask.reference(t_len)
 
 
-@decoder_masks.mistake(part="together")
-def one_or_the_other(causal, padding):
-    """The two conditions are joined with *or*: a key is visible if it is in the past *or* is no padding. So the future
-    of the sentence shows, and padding as well. A key must pass both: *and*."""
-    return causal | padding
+@decoder_masks.mistake(part="own")
+def no_target_padding_in_full(target_lengths, source_lengths, t_len, s_len):
+    """The decoder's own mask has its full size and is causal, and the padding of the target is not hidden in it. With
+    padding at the end only padded queries could see it, so the loss may not notice; with padding anywhere else it
+    leaks. Both conditions are asked for."""
+    return causal_mask.reference(t_len).expand(len(target_lengths), 1, t_len, t_len)
 
 
-@decoder_masks.mistake(part="target_padding")
-def target_padding_inverted(lengths, k_len):
-    """The padding of the target is inverted in the decoder's own mask: only padding is visible there, and that mostly
-    lies in the future, so that rows see nothing. `True` means may attend."""
-    return padding_true(lengths, k_len)
+@decoder_masks.mistake(part="own")
+def one_or_the_other(target_lengths, source_lengths, t_len, s_len):
+    """In the decoder's own mask a key is visible if it is in the past or is no padding: one of the two is enough, as
+    with `|` or `+`. So the future of the sentence shows, and for late queries padding as well. A key must pass both."""
+    return causal_mask.reference(t_len) | padding_mask.reference(target_lengths, t_len)
+
+
+@decoder_masks.mistake(part="own")
+def the_word_and(target_lengths, source_lengths, t_len, s_len):
+    """Python's words `and` and `or` want one `True` or `False` on each side, and ask the whole tensor for it: "Boolean
+    value of Tensor with more than one value is ambiguous". Which sign joins two bool tensors entry by entry?"""
+    return causal_mask.reference(t_len) and padding_mask.reference(target_lengths, t_len)
+
+
+@decoder_masks.mistake(part="own")
+def causal_inverted(target_lengths, source_lengths, t_len, s_len):
+    """The causal part of the decoder's own mask is inverted: it sees the future and not the past. `True` means may
+    attend."""
+    return ~causal_mask.reference(t_len) & padding_mask.reference(target_lengths, t_len)
+
+
+@decoder_masks.mistake(part="own")
+def causal_turned(target_lengths, source_lengths, t_len, s_len):
+    """The causal part of the decoder's own mask is the other triangle: each token sees itself and what comes after it.
+    Rows are queries and columns are keys."""
+    return causal_mask.reference(t_len).mT & padding_mask.reference(target_lengths, t_len)
+
+
+@decoder_masks.mistake(part="own")
+def itself_hidden(target_lengths, source_lengths, t_len, s_len):
+    """The causal part of the decoder's own mask hides the diagonal: no token sees itself, and the first sees nothing.
+    It may look at itself, because what it must predict is the token after it."""
+    return causal_mask.reference(t_len).tril(-1) & padding_mask.reference(target_lengths, t_len)
+
+
+@decoder_masks.mistake(part="own")
+def own_padding_inverted(target_lengths, source_lengths, t_len, s_len):
+    """The padding is inverted in the decoder's own mask: only padding is visible there, and that mostly lies in the
+    future, so that rows see nothing. `True` means may attend."""
+    return causal_mask.reference(t_len) & ~padding_mask.reference(target_lengths, t_len)
+
+
+@decoder_masks.mistake(part="own")
+def own_mask_inverted(target_lengths, source_lengths, t_len, s_len):
+    """The whole of the decoder's own mask is inverted: it is `True` on the future and on the padding. PyTorch's modules
+    mean it like that, where `True` is ignored. In this course `True` means may attend."""
+    return ~no_future_and_no_padding(target_lengths, source_lengths, t_len, s_len)
+
+
+@decoder_masks.mistake(part="own")
+def own_mask_from_the_source(target_lengths, source_lengths, t_len, s_len):
+    """In the decoder's own mask the padding is taken from the lengths of the source. The keys there are the decoder's
+    own tokens: which lengths count those?"""
+    return causal_mask.reference(t_len) & padding_mask.reference(source_lengths, t_len)
+
+
+@decoder_masks.mistake(part="own")
+def padded_queries_hidden(target_lengths, source_lengths, t_len, s_len):
+    """In the decoder's own mask the rows of padded queries are all `False`: they see nothing, which is where NaN comes
+    from. Padding is hidden as a key, in columns. What a padded query finds, nobody reads."""
+    padding = padding_mask.reference(target_lengths, t_len)
+    return causal_mask.reference(t_len) & padding & padding.mT
+
+
+@decoder_masks.mistake(part="own")
+def no_axis_for_the_heads(target_lengths, source_lengths, t_len, s_len):
+    """The numbers of the decoder's own mask are right, and the axis of the heads is missing: (batch, t_len, t_len).
+    Against scores (batch, heads, t_len, t_len) the sentences then meet the heads, and with as many sentences as heads
+    nothing complains."""
+    return no_future_and_no_padding(target_lengths, source_lengths, t_len, s_len)[:, 0]
 
 
 @decoder_masks.mistake(part="cross")
-def source_padding_inverted(lengths, k_len):
+def source_padding_inverted(target_lengths, source_lengths, t_len, s_len):
     """The mask for the source is inverted: the decoder looks at the padding of the source and at none of its words.
     `True` means may attend."""
-    return padding_true(lengths, k_len)
+    return ~padding_mask.reference(source_lengths, s_len)
 
 
-@decoder_masks.mistake
-def the_targets_for_both(target_lengths, source_lengths, t_len, s_len):
+@decoder_masks.mistake(part="cross")
+def no_source_padding(target_lengths, source_lengths, t_len, s_len):
+    """The mask for the source hides nothing. There is no future in the source, and there is padding: this is the mask
+    that people forget, because the encoder has hidden the same padding already. The decoder does not know of that."""
+    return torch.ones(len(source_lengths), 1, 1, s_len, dtype=torch.bool)
+
+
+@decoder_masks.mistake(part="cross")
+def cross_from_the_target(target_lengths, source_lengths, t_len, s_len):
     """The mask for cross-attention was made from the target's lengths. Its keys are the encoder's: how many of them are
-    real is said by the source. Where both sides have one length nothing complains, and words of the source are cut
-    off."""
-    own, _ = decoder_masks.reference(target_lengths, source_lengths, t_len, s_len)
-    return own, padding_mask.reference(target_lengths, s_len)
+    real is said by the source. Nothing complains, and words of the source are cut off, or its padding is read."""
+    return padding_mask.reference(target_lengths, s_len)
 
 
-@decoder_masks.mistake
+@decoder_masks.mistake(part="cross")
+def cross_is_the_targets_padding(target_lengths, source_lengths, t_len, s_len):
+    """The mask for cross-attention is the padding mask of the target, (batch, 1, 1, t_len). In cross-attention the
+    queries come from the target and the keys from the source. Which of the two does a padding mask belong to?"""
+    return padding_mask.reference(target_lengths, t_len)
+
+
+@decoder_masks.mistake(part="cross")
 def cross_of_the_targets_size(target_lengths, source_lengths, t_len, s_len):
-    """The mask for cross-attention is that of the target's own keys, (batch, 1, 1, t_len). In cross-attention queries
-    come from the target and keys from the source: its last axis is s_len, and the source's lengths fill it."""
-    own, _ = decoder_masks.reference(target_lengths, source_lengths, t_len, s_len)
-    return own, padding_mask.reference(target_lengths, t_len)
+    """The mask for cross-attention has the lengths of the source and the size of the target, (batch, 1, 1, t_len). Its
+    keys are the words of the source: how many places do those have?"""
+    return padding_mask.reference(source_lengths, t_len)
 
 
-@decoder_masks.mistake
+@decoder_masks.mistake(part="cross")
 def causal_towards_the_source(target_lengths, source_lengths, t_len, s_len):
     """The mask for cross-attention is causal as well: target token 0 may see only word 0 of the source. The whole
-    source is known before the first word is written; the decoder may read all of it. Only its padding is hidden."""
-    own, cross = decoder_masks.reference(target_lengths, source_lengths, t_len, s_len)
-    return own, cross & torch.ones(t_len, s_len, dtype=torch.bool).tril()
+    source is known before the first word is written, so the decoder may read all of it. Only its padding is hidden."""
+    return padding_mask.reference(source_lengths, s_len) & torch.ones(t_len, s_len, dtype=torch.bool).tril()
+
+
+@decoder_masks.mistake(part="cross")
+def causal_within_the_source(target_lengths, source_lengths, t_len, s_len):
+    """The mask for cross-attention is causal and has the shape (batch, 1, s_len, s_len), as if the source looked at
+    itself. Its queries come from the target. And the whole source is known before the first word is written: only its
+    padding is hidden."""
+    return padding_mask.reference(source_lengths, s_len) & causal_mask.reference(s_len)
+
+
+@decoder_masks.mistake(part="cross")
+def copied_for_every_target_token(target_lengths, source_lengths, t_len, s_len):
+    """The numbers of both masks may be right, but the one for the source is copied for every target token: (batch, 1,
+    t_len, s_len). Broadcasting does that without the memory. An axis of size 1 is enough."""
+    return padding_mask.reference(source_lengths, s_len).repeat(1, 1, t_len, 1)
+
+
+@decoder_masks.mistake
+def one_mask_for_both(target_lengths, source_lengths, t_len, s_len):
+    """The second mask is the first once more. In cross-attention the queries come from the target and the keys from the
+    source: there is no future to hide, and other padding."""
+    own = no_future_and_no_padding(target_lengths, source_lengths, t_len, s_len)
+    return own, own
 
 
 @decoder_masks.mistake
 def exchanged(target_lengths, source_lengths, t_len, s_len):
-    """The two masks are in the wrong order: first the one for the decoder's own tokens, then the one for the source."""
+    """The two masks are in the wrong order. First comes the one for the decoder's own tokens, then the one for the
+    source."""
     own, cross = decoder_masks.reference(target_lengths, source_lengths, t_len, s_len)
     return cross, own
 
 
 @decoder_masks.mistake
 def source_and_target_exchanged(target_lengths, source_lengths, t_len, s_len):
-    """Source and target have changed roles: your first mask is causal over the source. The decoder writes the target,
-    so that is where the future must be hidden."""
+    """Source and target have changed roles: your first mask is causal over the source, and the second hides the padding
+    of the target. The decoder writes the target, so that is where the future must be hidden."""
     return decoder_masks.reference(source_lengths, target_lengths, s_len, t_len)
-
-
-@decoder_masks.mistake
-def padded_queries_too(target_lengths, source_lengths, t_len, s_len):
-    """In the decoder's own mask padded queries are hidden as well: their rows are all `False`, which is where NaN comes
-    from. Hide keys only. What a padded query finds, nobody reads."""
-    own, cross = decoder_masks.reference(target_lengths, source_lengths, t_len, s_len)
-    return own & padding_mask.reference(target_lengths, t_len).mT, cross
 
 
 @decoder_masks.property
@@ -880,7 +1289,8 @@ def by_the_length(total, lengths, seq):
     axes={"x": "batch seq d_model", "lengths": "batch", "return": "batch d_model"},
     hints=(
         "Give the program the same sentence with more padding. Which of its two steps lets the padding in?",
-        "The padding is set to zero before the average, so the sum is right. How many numbers does an average divide by?",
+        "The padding is set to zero before the average, so the sum is right. By how many numbers does an average "
+        "divide?",
         "`(x * …).sum(dim=…) / lengths[:, …]`",
     ),
 )
@@ -921,9 +1331,29 @@ def _no_padding(draw):
 
 
 @mend_sentence_vectors.probe
-def _single(draw):
+def _single_token(draw):
     """sentences of one token"""
     return draw(2, 4, 5), torch.tensor([1, 1])
+
+
+@mend_sentence_vectors.probe
+def _one_sentence_alone(draw):
+    """a batch of one"""
+    return draw(1, 6, 5), torch.tensor([4])
+
+
+@mend_sentence_vectors.probe
+def _as_many_sentences_as_features(draw):
+    """as many sentences as features"""
+    return draw(4, 6, 4), torch.tensor([4, 1, 6, 3])
+
+
+@mend_sentence_vectors.probe
+def _zeros(draw):
+    """a real token whose vector is zero"""
+    x = draw(3, 6, 5)
+    x[0, 1] = 0
+    return x, torch.tensor([4, 2, 6])
 
 
 @mend_sentence_vectors.mistake(part="divided")
@@ -961,6 +1391,35 @@ def by_all_tokens(total, lengths, seq):
     return total / lengths.sum()
 
 
+@mend_sentence_vectors.mistake(part="divided")
+def by_the_number_of_sentences(total, lengths, seq):
+    """The sums are divided by the number of sentences. What is averaged are the tokens of one sentence; how many
+    sentences there are beside it must not matter. How many numbers went into each sum?"""
+    return total / len(lengths)
+
+
+@mend_sentence_vectors.mistake(part="divided")
+def divided_twice(total, lengths, seq):
+    """The sums are divided twice, by the length and by the number of places. `mean` has divided already: where it
+    stands, the padding has been counted. Which function adds up and does not divide?"""
+    return total / seq / lengths[:, None]
+
+
+@mend_sentence_vectors.mistake(part="divided")
+def by_one_more(total, lengths, seq):
+    """Every sum is divided by one more than there are tokens: a sentence of one token gets half of it. Adding 1 keeps
+    the divisor from being zero, and every average becomes too small."""
+    return total / (lengths[:, None] + 1)
+
+
+@mend_sentence_vectors.mistake(part="divided")
+def lengths_on_the_features_axis(total, lengths, seq):
+    """The sums, (batch, d_model), are divided by the lengths, (batch,), and broadcasting aligns from the right:
+    sentences meet features. It raises, unless there are as many sentences as features, and then every feature is
+    divided by another sentence's length. What must the lengths get first?"""
+    return total / lengths
+
+
 @mend_sentence_vectors.mistake(part="kept")
 def one_token_too_many(x, lengths):
     """One token of the padding is still in the sum: position `lengths[b]` is the first that is not real. Positions are
@@ -969,9 +1428,31 @@ def one_token_too_many(x, lengths):
 
 
 @mend_sentence_vectors.mistake(part="kept")
+def one_token_too_few(x, lengths):
+    """The last real token of every sentence is missing in the sum. Positions are counted from 0, so that a sentence of
+    2 has the positions 0 and 1. Look at the comparison."""
+    return real_tokens(x, lengths - 1)
+
+
+@mend_sentence_vectors.mistake(part="kept")
 def the_padding_only(x, lengths):
     """The mask is the wrong way round: the sum runs over the padding, and the real tokens are left out."""
     return x - real_tokens(x, lengths)
+
+
+@mend_sentence_vectors.mistake
+def numbers_that_are_not_zero(x, lengths):
+    """You count which tokens are zero to find the padding. A real token can be zero as well, and is then not counted:
+    its sentence's vector comes out too large. How long each sentence is, you are told."""
+    kept = real_tokens(x, lengths)
+    return kept.sum(1) / (kept != 0).any(-1).sum(1, keepdim=True)
+
+
+@mend_sentence_vectors.mistake
+def cut_to_the_longest(x, lengths):
+    """The batch is cut to its longest sentence, and the mean runs over what is left. The others still have padding
+    there: it goes in, and is counted. Each sentence has a length of its own."""
+    return x[:, : int(lengths.max())].mean(dim=1)
 
 
 @mend_sentence_vectors.mistake
@@ -986,6 +1467,13 @@ def plain_mean(x, lengths):
     """This is the plain mean over all places, padding included: what stands in the padding goes in, and is counted.
     Only the first `lengths[b]` tokens belong to sentence b."""
     return x.mean(dim=1)
+
+
+@mend_sentence_vectors.mistake
+def mean_over_features(x, lengths):
+    """The mean runs over the features: each token has become one number, (batch, seq). What must be averaged are the
+    tokens of a sentence, feature by feature. Which axis counts the tokens?"""
+    return x.mean(dim=-1)
 
 
 @mend_sentence_vectors.property

@@ -30,6 +30,7 @@ def equal_or_stretched(m, n):
 @exercise(
     inputs=_two_shapes,
     axes={},
+    raises=ValueError,
     hints=(
         "Write the two shapes one over the other. Which ends stand over one another, and what is where one is shorter?",
         "First give both shapes the same number of axes: ones, on the side where axes are missing. Then go from column "
@@ -462,6 +463,7 @@ def without_added_axes(a, b, rows, columns):
 @exercise(
     inputs=_two_batches,
     axes={},
+    raises=ValueError,
     hints=(
         "A product of two matrices needs one size of each to agree. Which? And what happens to the axes further left?",
         "Four steps: a vector becomes a row or a column; the two inner sizes are compared; the batch axes broadcast, "

@@ -4,6 +4,7 @@ import torch
 from torch.nn.functional import linear, multi_head_attention_forward, scaled_dot_product_attention
 
 from .attention_lookup import (
+    all_axes_turned,
     alone,
     by_d,
     by_half_of_d,
@@ -15,7 +16,6 @@ from .attention_lookup import (
     each_score_alone,
     heads_and_keys_turned,
     keepdim_forgotten,
-    keys_not_turned,
     keys_reshaped,
     later_keys_hidden,
     logarithms_of_weights,
@@ -459,6 +459,93 @@ def _layer_with_large_scores(draw):
     return 10 * x, *weights, heads
 
 
+def no_projections(x, w_q, w_k, w_v):
+    """The heads are cut out of the input itself: the three projections are not used. Queries and keys are then the
+    same, so that each token matches itself best, and a head can only look at the features that happen to be in its
+    block."""
+    return x, x, x
+
+
+def keys_and_values_exchanged(x, w_q, w_k, w_v):
+    """Keys and values are exchanged: the values' weights make the keys, and the keys' weights make the values. It comes
+    from unpacking three results in another order than they were made in. Look at the names on both sides of the `=`."""
+    return linear(x, w_q), linear(x, w_v), linear(x, w_k)
+
+
+def queries_and_keys_exchanged(x, w_q, w_k, w_v):
+    """Queries and keys have changed places: the table of scores is the right one turned round, and what token 1 looks
+    for in token 2 is taken for what token 2 looks for in token 1. Look at the names on both sides of the `=`, and at
+    the order in which your attention takes them."""
+    return linear(x, w_k), linear(x, w_q), linear(x, w_v)
+
+
+def values_from_the_keys(x, w_q, w_k, w_v):
+    """The values are made with the keys' weights: what a token answers to and what it hands over become the same. Often
+    a line that was copied and changed in one of two places. Look at which weight makes the values."""
+    return linear(x, w_q), linear(x, w_k), linear(x, w_k)
+
+
+def keys_from_the_queries(x, w_q, w_k, w_v):
+    """The keys are made with the queries' weights, or the queries are compared with themselves. Each score is then the
+    same both ways, and each token tends to match itself best. One of the four weights is unused: which?"""
+    return linear(x, w_q), linear(x, w_q), linear(x, w_v)
+
+
+def values_from_the_queries(x, w_q, w_k, w_v):
+    """What is blended are the queries, not the values. A query says what a token looks for, a value what it hands over.
+    One of the four weights is unused: which?"""
+    return linear(x, w_q), linear(x, w_k), linear(x, w_q)
+
+
+def input_for_values(x, w_q, w_k, w_v):
+    """The input itself is blended, without the values' projection. Queries and keys are projected rightly. One of the
+    four weights is unused: which?"""
+    return linear(x, w_q), linear(x, w_k), x
+
+
+def all_from_the_queries(x, w_q, w_k, w_v):
+    """Queries, keys and values are all made with the same weights, `w_q`. A line that was copied twice and not changed
+    does that. Two of the four weights are unused: which?"""
+    return (linear(x, w_q),) * 3
+
+
+def queries_and_values_exchanged(x, w_q, w_k, w_v):
+    """Queries and values have changed places: what is compared with the keys belongs in the blend, and what is blended
+    are the queries. All the sizes fit. Look at the order of the three wherever you make them or hand them on."""
+    return linear(x, w_v), linear(x, w_k), linear(x, w_q)
+
+
+# Where sizes do not fit, the same error has several causes: the text holds for all of them.
+
+
+def factors_do_not_fit(query, key):
+    """A matrix product raises: its left factor has d_head features last, its right factor has tokens second to last,
+    and a product sums over these two. Either the keys are not turned round for the scores (or meet the queries number
+    by number), or the values stand on the left of the weights. Write the shapes behind both products: which axis is
+    summed over in each?"""
+    return query @ key
+
+
+def heads_not_side_by_side(x):
+    """The last projection raises: it takes d_model features for every token and gets those of one head, d_head. The
+    heads were averaged or added up, or only one is left of them. Mixed like that, nothing can tell them apart again;
+    side by side, `w_o` can weigh each of them."""
+    return x.mean(dim=1)
+
+
+def tokens_joined_with_features(x):
+    """The last projection raises: what reaches it is (batch, heads, seq · d_head). When the last two axes were joined,
+    `heads` stood before `seq`, so that a head's tokens were strung together instead of a token's heads. The split or
+    the merge lacks an exchange of axes: write down the shape behind each of them."""
+    return x.flatten(2)
+
+
+def by_d_model(scores, d_head):
+    """The scores are divided by d_model itself. They come out much too small, and every head's weights nearly even. It
+    is a root that belongs there, and the root of another number: how many products does one score of one head sum?"""
+    return scores / (scores.shape[1] * d_head)
+
+
 @multi_head_attention.mistake(part="scale")
 def scaled_by_d_model(scores, d_head):
     """The scores are divided by √d_model instead of √d_head. A head's dot product sums d_head terms, so that is how far
@@ -469,19 +556,20 @@ def scaled_by_d_model(scores, d_head):
 
 # What goes wrong in one step may come together with what goes wrong in another. The rarer ones are looked for alone.
 for _part, _mistakes in {
-    "split": (view_alone, every_nth_feature, n_heads_taken_for_d_head),
-    "merge": (reshape_alone, features_interleaved, view_after_transpose),
-    "scale": (no_scale, by_d, times_root_d),
-    "weights": (over_queries, over_heads, no_maximum),
+    "split": (view_alone, every_nth_feature),
+    "merge": (reshape_alone, features_interleaved),
+    "scale": (no_scale, by_d),
+    "weights": (over_queries, over_heads),
 }.items():
     for _mistake in _mistakes:
         multi_head_attention.mistake(part=_part)(_mistake)
 for _part, _mistakes in {
-    "split": (turned_and_cut_anew,),
-    "merge": (features_for_tokens, heads_averaged),
-    "scores": (keys_not_turned, keys_reshaped, heads_and_keys_turned),
-    "scale": (by_half_of_d, by_twice_d, by_root_seq, by_root_heads),
+    "split": (n_heads_taken_for_d_head, turned_and_cut_anew),
+    "merge": (view_after_transpose, features_for_tokens, heads_not_side_by_side, tokens_joined_with_features),
+    "scores": (factors_do_not_fit, keys_reshaped, heads_and_keys_turned, all_axes_turned),
+    "scale": (times_root_d, by_half_of_d, by_twice_d, by_d_model, by_root_seq, by_root_heads),
     "weights": (
+        no_maximum,
         over_batch,
         over_the_table,
         over_everything,
@@ -497,6 +585,17 @@ for _part, _mistakes in {
         only_the_best,
     ),
     "output": (weights_turned,),
+    "projections": (
+        no_projections,
+        keys_and_values_exchanged,
+        queries_and_keys_exchanged,
+        values_from_the_keys,
+        keys_from_the_queries,
+        values_from_the_queries,
+        input_for_values,
+        all_from_the_queries,
+        queries_and_values_exchanged,
+    ),
 }.items():
     for _mistake in _mistakes:
         alone(multi_head_attention, _part, _mistake)
@@ -519,64 +618,14 @@ def weights_not_turned(x, w_q, w_k, w_v):
     return x @ w_q, x @ w_k, x @ w_v
 
 
-@multi_head_attention.mistake(part="projections")
-def no_projections(x, w_q, w_k, w_v):
-    """The heads are cut out of the input itself: the three projections are not used. Queries and keys are then the
-    same, so that each token matches itself best, and a head can only look at the features that happen to be in its
-    block."""
-    return x, x, x
-
-
-@multi_head_attention.mistake(part="projections")
-def keys_and_values_exchanged(x, w_q, w_k, w_v):
-    """Keys and values are exchanged: the values' weights make the keys, and the keys' weights make the values. It comes
-    from unpacking three results in another order than they were made in. Look at the names on both sides of the `=`."""
-    return linear(x, w_q), linear(x, w_v), linear(x, w_k)
-
-
-@multi_head_attention.mistake(part="projections")
-def queries_and_keys_exchanged(x, w_q, w_k, w_v):
-    """Queries and keys have changed places: the table of scores is the right one turned round, and what token 1 looks
-    for in token 2 is taken for what token 2 looks for in token 1. Look at the names on both sides of the `=`, and at
-    the order in which your attention takes them."""
-    return linear(x, w_k), linear(x, w_q), linear(x, w_v)
-
-
-@multi_head_attention.mistake(part="projections")
-def values_from_the_keys(x, w_q, w_k, w_v):
-    """The values are made with the keys' weights: what a token answers to and what it hands over become the same. Often
-    a line that was copied and changed in one of two places. Look at which weight makes the values."""
-    return linear(x, w_q), linear(x, w_k), linear(x, w_k)
-
-
-@multi_head_attention.mistake(part="projections")
-def keys_from_the_queries(x, w_q, w_k, w_v):
-    """The keys are made with the queries' weights, or the queries are compared with themselves. Each score is then the
-    same both ways, and each token tends to match itself best. One of the four weights is unused: which?"""
-    return linear(x, w_q), linear(x, w_q), linear(x, w_v)
-
-
-@multi_head_attention.mistake(part="projections")
-def values_from_the_queries(x, w_q, w_k, w_v):
-    """What is blended are the queries, not the values. A query says what a token looks for, a value what it hands over.
-    One of the four weights is unused: which?"""
-    return linear(x, w_q), linear(x, w_k), linear(x, w_q)
-
-
-@multi_head_attention.mistake(part="projections")
-def input_for_values(x, w_q, w_k, w_v):
-    """The input itself is blended, without the values' projection. Queries and keys are projected rightly. One of the
-    four weights is unused: which?"""
-    return linear(x, w_q), linear(x, w_k), x
-
-
 @multi_head_attention.mistake
-def projected_after_the_split(x, w_q, w_k, w_v, w_o, n_heads):
-    """The input is split first, and each head's piece should then be projected. That raises: a weight takes all d_model
-    features of a token, and the piece has d_head of them. A head may draw on every feature of the input. Which comes
-    first, the product with the weight or the split?"""
+def a_weight_meets_a_piece(x, w_q, w_k, w_v, w_o, n_heads):
+    """A projection raises: a weight takes all d_model features of a token, and gets the d_head features of one head's
+    piece. Either the input is split before it is projected, or the last projection comes before the merge. Write the
+    five steps in a row, as in the task above: what are the first and the last of them done with, whole tokens or
+    pieces?"""
     query, key, value = (split_heads.reference(x, n_heads) @ w.T for w in (w_q, w_k, w_v))
-    return merge_heads.reference(over_keys(by_root_d(query @ key.mT, key.shape[-1])) @ value) @ w_o.T
+    return merge_heads.reference(scaled_dot_product_attention(query, key, value)) @ w_o.T
 
 
 @multi_head_attention.mistake
@@ -969,6 +1018,14 @@ def folded_otherwise(x):
     `batch` outside. The tables are right, and their outputs land in other places. Folding and taking apart must agree:
     change one of the two."""
     return x.transpose(0, 1).flatten(0, 1)
+
+
+@mend_folded_heads.mistake
+def sentences_side_by_side(query, key, value):
+    """Your result is (heads, seq, batch · d_head): the outputs of all sentences stand side by side, where those of all
+    heads should. Each output is right and in the wrong place. Along which axis does a sentence go on, and along which
+    do its heads?"""
+    return scaled_dot_product_attention(query, key, value).permute(1, 2, 0, 3).flatten(2)
 
 
 @mend_folded_heads.mistake

@@ -42,14 +42,14 @@ class Outcome:
 
     value: object = None
     error: BaseException | None = None
+    said: str = ""  # the error's type and text, or its type alone where the wording is free
     changed: str | None = None
     facts: object = None
 
     def same(self, other):
         """Say whether two functions did the same."""
-        if self.error is not None or other.error is not None:
-            return type(self.error) is type(other.error) and str(self.error) == str(other.error)
-        return (self.changed, self.facts) == (other.changed, other.facts) and agree(self.value, other.value)
+        did = [(outcome.said, outcome.changed, outcome.facts) for outcome in (self, other)]
+        return did[0] == did[1] and (self.error is not None or agree(self.value, other.value))
 
 
 def observe(exercise, function, probe):
@@ -62,7 +62,8 @@ def observe(exercise, function, probe):
     except Stopped:
         raise
     except BaseException as error:  # also SystemExit: the function may call exit()
-        return Outcome(error=error)
+        free = exercise.raises is not None and isinstance(error, exercise.raises)
+        return Outcome(error=error, said=type(error).__name__ + ("" if free else f": {error}"))
     pairs = zip(exercise.arguments, probe.arguments, given)
     changed = next((name for name, before, after in pairs if not agree(after, before)), None)
     return Outcome(_frozen(value), changed=changed, facts=_facts(exercise, given, value, made.tensors))
@@ -114,16 +115,22 @@ def watched(job):
     TimeUp
         It did not end within ``LIMIT`` seconds.
     """
-    results = []
+    results, lock = [], threading.Lock()
 
     def work():
         try:
-            results.append((job(), None))
+            result = job(), None
         except BaseException as error:
-            results.append((None, error))
+            result = None, error
+        with lock:
+            results.append(result)
+
+    def run():
+        with contextlib.suppress(Stopped):  # thrown when the work was over already
+            work()
 
     # A daemon: if it can never be stopped, it must not keep Python from ending.
-    thread = threading.Thread(target=work, daemon=True)
+    thread = threading.Thread(target=run, daemon=True)
     printed = Printed()
     with untouched(printed):
         thread.start()
@@ -131,7 +138,7 @@ def watched(job):
             thread.join(LIMIT)
         finally:  # also when the learner presses the stop button
             ended = not thread.is_alive()
-            _stop(thread)
+            _stop(thread, lock, results)
     if not ended:
         raise TimeUp(not thread.is_alive())
     (value, error) = results[0]
@@ -140,11 +147,13 @@ def watched(job):
     return value, printed.text()
 
 
-def _stop(thread):
+def _stop(thread, lock, results):
     """Throw `Stopped` into a thread, again and again: a bare ``except`` in a loop catches one and goes on."""
     end = time.monotonic() + GRACE
     while thread.is_alive() and time.monotonic() < end:
-        ctypes.pythonapi.PyThreadState_SetAsyncExc(ctypes.c_ulong(thread.ident), ctypes.py_object(Stopped))
+        with lock:
+            if not results:
+                ctypes.pythonapi.PyThreadState_SetAsyncExc(ctypes.c_ulong(thread.ident), ctypes.py_object(Stopped))
         thread.join(0.02)
 
 

@@ -61,7 +61,7 @@ def added(vectors, pattern):
     axes={"tokens": "batch seq", "table": "vocab d_model", "return": "batch seq d_model"},
     hints=(
         "What does attention know about the order of the tokens, if each token is a row of the table and nothing else?",
-        "Look the rows up, `table[tokens]`, then add what `sinusoidal_positions` gives for the right axis of the tokens.",
+        "Look the rows up, `table[tokens]`, then add what `sinusoidal_positions` gives for the right axis of tokens.",
         "`table[…] + sinusoidal_positions(…, …)`",
     ),
 )
@@ -182,7 +182,7 @@ def last_projection(x, weights):
     axes={"x": "batch seq d_model", "return": "batch seq d_model"},
     hints=(
         "`attend` takes and gives heads. What stands before it, and what after it, in multi-head attention?",
-        "Project three times, split, `attend(query, key, value)`, merge, project. Scale and mask are `attend`'s business.",
+        "Project three times, split, `attend(query, key, value)`, merge, project. Scale and mask are `attend`'s part.",
         "`attend(*(split_heads(x @ weights[…].T, n_heads) for … in …))`, then `merge_heads(…) @ …`",
     ),
 )
@@ -204,7 +204,7 @@ def self_attention(
 
 @self_attention.equivalent
 def by_reshape(x, weights, n_heads, attend):
-    batch, seq, d_model = x.shape
+    batch, seq, _ = x.shape
     q, k, v = (
         (x @ weights[name].T).reshape(batch, seq, n_heads, -1).permute(0, 2, 1, 3) for name in ("w_q", "w_k", "w_v")
     )
@@ -316,7 +316,7 @@ def residual(x, change):
     inputs=_blocked,
     axes={"x": "batch seq d_model", "return": "batch seq d_model"},
     hints=(
-        "A pre-norm block changes its input twice. To what is each change added: to the input, or to the normalized input?",
+        "A pre-norm block changes its input twice. Is each change added to the input, or to the normalized input?",
         "First `x + attention(norm1(x))`, then the same with `norm2` and the feed-forward layer, on the *new* x.",
         "`x = x + self_attention(layer_norm(x, *weights[…], 1e-5), …)`, then `return x + feed_forward(…)`",
     ),
@@ -402,7 +402,8 @@ def no_activation(x, weights):
 
 @block.mistake(part="forward")
 def gelu_for_relu(x, weights):
-    """The activation is GELU. GPT-2 has that; here, as in assignment 6, it is ReLU."""
+    """The activation is GELU. GPT-2 has that; here, as in assignment 6, it is ReLU, which is zero for every
+    negative number."""
     return linear(gelu(linear(x, weights["w1"], weights["b1"])), weights["w2"], weights["b2"])
 
 
@@ -468,8 +469,8 @@ def tied_head(x, table):
     inputs=_modelled,
     axes={"tokens": "batch seq", "return": "batch seq vocab"},
     hints=(
-        "The last vector of each token must become one number for each word of the vocabulary. Which matrix has a row for "
-        "each word already?",
+        "The last vector of each token must become one number for each word of the vocabulary. Which matrix has a row "
+        "for each word already?",
         "Embed, run through all blocks one after the other, normalize once more, multiply by the table turned.",
         '`x = embed(…)`, `for … in weights["blocks"]: x = block(…)`, then `layer_norm(…) @ weights["table"].T`',
     ),
@@ -563,7 +564,8 @@ def last_block_only(x, blocks, n_heads, attend):
 
 @language_model.mistake(part="through")
 def blocks_backwards(x, blocks, n_heads, attend):
-    """The blocks run in the wrong order, the last one first."""
+    """The blocks run in the wrong order, the last one first. Each has learned to read what the one before it writes, so
+    the list must be gone through as it stands."""
     return all_blocks(x, blocks[::-1], n_heads, attend)
 
 
@@ -578,6 +580,13 @@ def embedded_without_positions(tokens, table):
     """The positions are missing: the tokens go in as rows of the table alone. Is your `embed` used, or
     `table[tokens]`?"""
     return table[tokens]
+
+
+@language_model.mistake
+def attention_to_everything(tokens, weights, n_heads, attend):
+    """The blocks attend to all tokens, the later ones too: `attend` is not what reaches the attention. A model with this
+    reads the token that it has to predict, and its loss falls to nothing."""
+    return language_model.reference(tokens, weights, n_heads, scaled_dot_product_attention)
 
 
 @language_model.mistake
@@ -621,8 +630,8 @@ def mean_cross_entropy(logits, targets):
     axes={"logits": "batch seq vocab", "tokens": "batch seq", "return": ""},
     hints=(
         "The logits at position 3 are a guess at which token? And which position has nothing to be compared with?",
-        "Leave out the last logits and the first token: then guess and answer stand at the same place. `cross_entropy` wants "
-        "the classes on the second axis, so flatten batch and seq into one.",
+        "Leave out the last logits and the first token: then guess and answer stand at the same place. `cross_entropy` "
+        "wants the classes on the second axis, so flatten batch and seq into one.",
         "`cross_entropy(logits[:, …].flatten(0, 1), tokens[:, …].flatten())`",
     ),
 )
