@@ -14,7 +14,7 @@ import pytest
 import transformer_lab as tl
 
 FOLDER = Path(tl.__file__).parent
-MODULES = {"labs", "measure", "plots"}  # public as modules, and loaded when first used
+MODULES = {"checks", "labs", "measure", "plots"}  # public as modules, and loaded when first used
 HEAVY = ["matplotlib", "anywidget", "ipywidgets", "traitlets", "IPython"]
 
 
@@ -22,6 +22,7 @@ def public():
     """Every public function and class, named as it is called."""
     things = {name: getattr(tl, name) for name in tl.__all__ if name not in MODULES and not name.isupper()}
     things |= {f"labs.{name}": getattr(tl.labs, name) for name in tl.labs.__all__}
+    things |= {f"checks.{name}": getattr(tl.checks, name) for name in ("summary", "progress")}
     for module in (tl.measure, tl.plots):
         label = module.__name__.split(".")[-1]
         things |= {f"{label}.{name}": thing for name, thing in vars(module).items() if _is_own(thing, module)}

@@ -96,15 +96,15 @@ def times_root_d(scores, d_head):
 
 
 def by_half_of_d(scores, d_head):
-    """The scores are divided by half of `d_head`. That is what `d_head ** 1 / 2` means to Python: `**` comes before
-    `/`, so it is a half, not a root. It goes unnoticed for 4 features, where both are 2. Look at how you write the
-    root."""
+    """The scores are divided by half of `d_head`. That is what `(d_head ** 1 / 2)` comes to: `**` goes before `/`, so
+    it is a half and no root. It goes unnoticed for 4 features, where both are 2. Look at how you write the root."""
     return scores / (d_head / 2)
 
 
 def by_twice_d(scores, d_head):
-    """The scores are divided by twice `d_head`. That is what `d_head ** -1 / 2` means to Python: `**` comes before `/`,
-    so it is half of 1 / d_head, not a root. Look at how you write the exponent."""
+    """The scores are divided by twice `d_head`. That is what `scores / d_head ** 1 / 2` comes to, and `scores * d_head
+    ** -1 / 2`: `**` goes before `/`, so the exponent is 1, and the 2 divides once more. Look at how you write the
+    root."""
     return scores / (2 * d_head)
 
 
@@ -130,9 +130,9 @@ def by_root_seq(scores, d_head):
 
 
 def by_root_heads(scores, d_head):
-    """The scores are divided by the root of the number of heads. `shape[1]` is something else when there are four axes
-    than when there are two, where it counts features; counted from the end, the axis of the features has one number in
-    both. Which is it?"""
+    """The scores are divided by the root of the number of heads. `shape[1]` counts the features where there are two
+    axes, and something else where there are four. Counted from the end, the axis of the features has the same number in
+    both: which?"""
     return scores / scores.shape[1] ** 0.5
 
 
@@ -871,6 +871,15 @@ alone(attention, "output", weights_turned)
 
 @attention.mistake
 @attention_weights.mistake
+def scaled_once_more(query, key, value=None):
+    """The scores are scaled rightly, and the weights (or the output) are divided by √d_head once more. The weights then
+    sum to 1/√d_head. Does one of the functions that you call scale already?"""
+    weights = attention_weights.reference(query, key) / query.shape[-1] ** 0.5
+    return weights if value is None else weights @ value
+
+
+@attention.mistake
+@attention_weights.mistake
 def scale_after_softmax(query, key, value=None):
     """The scale comes after the softmax: the weights (or the output) are divided by √d_head, not the scores. The
     weights then sum to 1/√d_head, and the softmax has saturated already. The scale is there to keep the scores small:
@@ -1060,6 +1069,7 @@ def in_a_head(mistake):
 
 
 for _wrong in (
+    scaled_once_more,
     scale_after_softmax,
     values_from_keys,
     keys_and_values_exchanged,

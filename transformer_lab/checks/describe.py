@@ -53,7 +53,7 @@ def raised(exercise, function, probe, error):
     frame, number = frames[-1]
     line = linecache.getline(frame.f_code.co_filename, number).strip()
     at = f"line {number - frame.f_code.co_firstlineno + 1} of `{frame.f_code.co_name}`"
-    said += f"\n\nIt happens in {at}: `{line}`"
+    said += f"\n\nIt happens in {at}: `{line}`" if line else f"\n\nIt happens in {at}."
     if isinstance(error, (SystemExit, RecursionError)):
         return said
     words = axis_words(exercise, probe)
@@ -103,8 +103,15 @@ def wrong(exercise, function, outcomes, first, stage):
     return "\n\n".join(filter(None, sentences))
 
 
-def besides(exercise, outcomes, ids):
-    """Say what goes wrong that the known mistakes do not explain."""
+def known(exercise, function, outcomes, first, ids):
+    """Say what the known mistakes do that a function makes, and what goes wrong besides."""
+    sentences = [exercise.mistakes[id].text for id in ids]
+    if outcomes[first].error is not None:
+        sentences.append(raised(exercise, function, exercise.probes[first], outcomes[first].error))
+    return "\n\n".join(filter(None, [*sentences, _besides(exercise, outcomes, ids)]))
+
+
+def _besides(exercise, outcomes, ids):
     known = exercise.known.get(ids, outcomes)  # no entry: several, each on inputs of its own
     for probe, mine, theirs, right in zip(exercise.probes, outcomes, known, exercise.expected):
         if not mine.same(theirs) and not mine.same(right):

@@ -34,11 +34,8 @@ def diagnose(exercise, function):
     first = failed[0]
     report = Report(exercise, "incorrect" if outcomes[first].error is None else "error")
     if ids := recognise(exercise, outcomes):
-        mistakes = [exercise.mistakes[id] for id in ids]
-        report.mistake, report.stage = "+".join(ids), mistakes[0].part
-        report.message = "\n\n".join(
-            [*(mistake.text for mistake in mistakes), describe.besides(exercise, outcomes, ids)]
-        )
+        report.mistake, report.stage = "+".join(ids), exercise.mistakes[ids[0]].part
+        report.message = describe.known(exercise, function, outcomes, first, ids)
     else:
         report.stage = describe.stage(exercise, function, exercise.probes[first])
         report.message = describe.wrong(exercise, function, outcomes, first, report.stage)

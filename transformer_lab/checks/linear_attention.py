@@ -23,7 +23,7 @@ def positive(x):
 
 def elu_alone(x):
     """Your features are elu(x), without the 1: they go down to −1. Negative features make negative weights, and a
-    normalizer that can be zero, so that results fly far off. What is the least that the formula adds to `elu`?"""
+    normalizer that can be zero, so that results fly far off. What does the formula add to `elu`?"""
     return F.elu(x)
 
 
@@ -1002,8 +1002,8 @@ def misses_itself_and_starts_at_zero(query, key, value):
 @causal_linear_attention.mistake
 def minus_infinity(query, key, value):
     """You hide later keys with −∞, as before a softmax. Here no exponential follows that would make zero of it: −∞ goes
-    into the sums, and all results but the last token's are NaN or infinite. What must the weight of a hidden key be,
-    when the weights are the similarities themselves?"""
+    into the sums, and all results but the last token's are NaN. What must the weight of a hidden key be, when the
+    weights are the similarities themselves?"""
     return _by_table(query, key, value, _hidden)
 
 
@@ -1579,7 +1579,8 @@ def zero_keys_with_values(query, key, value, key_mask):
 @mend_padding.mistake
 def only_the_values_hidden(query, key, value, key_mask):
     """Padding is kept out of `S`, and its keys are still counted in `z`: the weights of the real keys sum to less than
-    one. A key that is left out must be left out of both sums. Where does `z` get its keys from?"""
+    one. The same comes of hiding padding after the division. A key that is left out must be left out of both sums:
+    where does `z` get its keys from?"""
     return _with_sums(query, key, value, key_mask, z=positive(key))
 
 

@@ -647,6 +647,14 @@ def mask_inverted_with_infinity(query, key, value, mask):
 
 
 @masked_attention.mistake
+def mask_inverted_with_zeros(query, key, value, mask):
+    """The mask is used the wrong way round: the keys that may be seen are hidden, and the hidden ones are seen. A query
+    that may see every key therefore gets zeros, as if it might see nothing. `True` means may attend here, and
+    `masked_fill` fills where its own mask is `True`: is the one that you give it the one that you mean?"""
+    return masked_attention.reference(query, key, value, ~mask)
+
+
+@masked_attention.mistake
 def mask_without_effect(query, key, value, mask):
     """The mask has no effect: every query attends to every key. Is its result used? `masked_fill` returns a new tensor
     and leaves the old one as it was; the one with an underscore at its end changes it."""
@@ -969,6 +977,12 @@ def only_zero_and_minus_infinity(function, mask):
     """Every entry is 0 or -inf."""
     result = function(mask)
     return bool(((result == 0) | (result == float("-inf"))).all())
+
+
+@to_additive.property
+def infinity_where_false(function, mask):
+    """It is -inf where the mask is `False`, and nowhere else."""
+    return torch.equal(function(mask) == float("-inf"), ~mask)
 
 
 # 5. decoder_masks

@@ -730,6 +730,12 @@ def output_and_weights(x, w_q, w_k, w_v, w_o, n_heads):
 
 
 @multi_head_attention.property
+def same_every_time(function, *arguments):
+    """The same input gives the same result every time. New random weights do not, and neither does dropout."""
+    return torch.equal(function(*arguments), function(*arguments))
+
+
+@multi_head_attention.property
 def order_of_tokens(function, x, *rest):
     """Shuffle the tokens, and the outputs are shuffled in the same way: attention knows no order."""
     order = torch.arange(x.shape[1]).roll(2)

@@ -444,7 +444,7 @@ def the_same_norm_twice(x, weights, n_heads, attend):
 # 4. language_model
 
 
-def _modelled(draw, batch=2, seq=7, vocab=11, heads=3, d_head=4, n_layers=2):
+def _modelled(draw, batch=2, seq=7, vocab=11, heads=4, d_head=5, n_layers=3):
     d_model = heads * d_head
     tokens = torch.randint(vocab, (batch, seq), generator=draw.generator)
     weights = {

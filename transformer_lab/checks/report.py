@@ -8,7 +8,25 @@ import textwrap
 from dataclasses import dataclass, field
 
 SIGNS = {"correct": "✓", "incorrect": "✗", "error": "✗", "not attempted": "○"}
-COLOURS = {"correct": "#1a7f37", "incorrect": "#cf222e", "error": "#cf222e", "not attempted": "#6e7781"}
+# Each stands out from white and from the dark grounds of the book, Jupyter, Colab and VS Code: the card does not know
+# where it is shown. Text has the page's own colour, and grounds let the page's shine through.
+COLOURS = {"correct": "#1f9d4d", "incorrect": "#e5484d", "error": "#e5484d", "not attempted": "#8a929b"}
+FAINT = "rgba(127, 127, 127, 0.16)"
+CARD = (
+    "box-sizing: border-box; max-width: 46em; margin: 0.4em 0; padding: 0.7em 1em 0.8em; line-height: 1.5; "
+    "border: 1px solid rgba(127, 127, 127, 0.4); border-left: 5px solid {}; border-radius: 6px; "
+    "overflow-wrap: anywhere; break-inside: avoid"
+)
+CODE = (
+    f"padding: 0.1em 0.3em; border: 0; border-radius: 4px; background: {FAINT}; color: inherit; "
+    "font-family: ui-monospace, SFMono-Regular, Menlo, Consolas, monospace; font-size: 0.9em; white-space: pre-wrap"
+)
+PRINTED = (
+    f"margin: 0.3em 0 0; padding: 0.5em 0.7em; border: 0; border-radius: 4px; background: {FAINT}; color: inherit; "
+    "font-family: ui-monospace, SFMono-Regular, Menlo, Consolas, monospace; font-size: 0.9em; overflow-x: auto"
+)
+PARAGRAPH = "margin: 0.6em 0 0"
+SUMMARY = "padding: 0.2em 0; cursor: pointer"
 LINES = 8  # of what a function printed
 HINTS = ("a question", "where to look", "the shape of the code")
 
@@ -58,27 +76,35 @@ class Report:
         for paragraph in filter(None, self.message.split("\n\n")):
             lines += ["", textwrap.fill(paragraph, 88, initial_indent="  ", subsequent_indent="  ")]
         if self.status in ("incorrect", "error"):
-            lines += ["", "  Three hints, from a question to the shape of the code: report.hints[0], [1], [2]"]
+            hints = f"tl.checks.{self.exercise.name}.hints"
+            lines += ["", f"  Three hints, from a question to the shape of the code: {hints}[0], [1], [2]"]
         if self.printed:
             lines += ["", "  It printed:", textwrap.indent(_few_lines(self.printed), "  | ")]
         return "\n".join(lines)
 
     def _repr_html_(self):
         """The card for a notebook."""
-        colour, name = COLOURS[self.status], html.escape(self.exercise.name)
-        parts = [f"<b>{SIGNS[self.status]} <code>{name}</code>: {self.status}</b>"]
-        parts += [f"<p>{_marked(paragraph)}</p>" for paragraph in filter(None, self.message.split("\n\n"))]
-        if self.wrong:
-            parts.append(_picture(self.wrong))
-        if self.status in ("incorrect", "error"):
-            parts += [
-                f"<details><summary>Hint {number}: {kind}</summary><p>{_marked(hint)}</p></details>"
-                for number, (kind, hint) in enumerate(zip(HINTS, self.hints), 1)
-            ]
+        name = html.escape(self.exercise.name)
+        parts = [
+            f'<div role="group" aria-label="The check of {name}: {self.status}" '
+            f'style="{CARD.format(COLOURS[self.status])}">',
+            f'<p style="margin: 0"><b>{SIGNS[self.status]} <code style="{CODE}">{name}</code>: {self.status}</b></p>',
+        ]
+        parts += [_paragraph(text) for text in filter(None, self.message.split("\n\n"))]
+        if self.wrong and not all(map(all, self.wrong)):
+            parts.append(_picture(self.wrong, self.exercise.axes.get("return", "").split()[-2:]))
         if self.printed:
-            parts.append(f"<p>It printed:</p><pre>{html.escape(_few_lines(self.printed))}</pre>")
-        style = f"border-left: 4px solid {colour}; padding: 0.2em 1em; max-width: 45em"
-        return f'<div style="{style}">{"".join(parts)}</div>'
+            parts.append(
+                f'{_paragraph("It printed:")}<pre style="{PRINTED}">{html.escape(_few_lines(self.printed))}</pre>'
+            )
+        if self.status in ("incorrect", "error"):
+            hints = "".join(
+                f'<details><summary style="{SUMMARY}">Hint {number}: {kind}</summary>'
+                f'<p style="margin: 0.2em 0 0.5em 1.1em">{_marked(hint)}</p></details>'
+                for number, (kind, hint) in enumerate(zip(HINTS, self.hints), 1)
+            )
+            parts.append(f'<div style="margin-top: 0.7em">{hints}</div>')
+        return "".join([*parts, "</div>"])
 
     def _ipython_display_(self):
         """Nothing: the check has shown the card already."""
@@ -106,22 +132,33 @@ def _in_notebook():
     return hasattr(shell, "kernel")
 
 
+def _paragraph(text):
+    return f'<p style="{PARAGRAPH}">{_marked(text)}</p>'
+
+
 def _marked(text):
-    """A paragraph as HTML, with its code marked."""
-    return re.sub(r"`([^`]+)`", r"<code>\1</code>", html.escape(text, quote=False))
+    """Return a paragraph as HTML, with its code marked."""
+    return re.sub(r"`([^`]+)`", rf'<code style="{CODE}">\1</code>', html.escape(text, quote=False))
 
 
-def _picture(rows):
-    """A grid of the result: wrong numbers filled, right ones outlined."""
-    side, gap = 12, 2
-    width, height = ((side + gap) * count for count in (len(rows[0]), len(rows)))
+def _picture(rows, axes):
+    """Return a grid of one table of the result: wrong numbers filled, right ones outlined."""
+    side, gap = 14, 3
+    width, height = ((side + gap) * count + gap for count in (len(rows[0]), len(rows)))
     squares = "".join(
-        f'<rect x="{x * (side + gap)}" y="{y * (side + gap)}" width="{side}" height="{side}" '
-        f'fill="{"#cf222e" if is_wrong else "none"}" stroke="currentColor" stroke-opacity="0.4"/>'
+        f'<rect x="{gap + x * (side + gap)}" y="{gap + y * (side + gap)}" width="{side}" height="{side}" rx="2" '
+        + (f'fill="{COLOURS["incorrect"]}"/>' if is_wrong else 'fill="none" stroke="#8a929b"/>')
         for y, row in enumerate(rows)
         for x, is_wrong in enumerate(row)
     )
-    count = sum(map(sum, rows))
-    label = f"{count} of {len(rows) * len(rows[0])} numbers in this table of the result are wrong"
-    svg = f'<svg role="img" aria-label="{label}" width="{width}" height="{height}" viewBox="-1 -1 {width} {height}">'
-    return f"<figure>{svg}{squares}</svg><figcaption>Filled: wrong numbers.</figcaption></figure>"
+    count = f"{sum(map(sum, rows))} of {len(rows) * len(rows[0])}"
+    named = " Rows: {}, columns: {}.".format(*axes) if len(axes) == 2 else ""
+    svg = (
+        f'<svg role="img" aria-label="{count} numbers in this table are wrong.{named}" width="{width}" '
+        f'height="{height}" viewBox="0 0 {width} {height}" style="display: block; max-width: 100%; height: auto">'
+    )
+    caption = f"A table of the result. Filled squares are wrong numbers, {count}.{named}"
+    return (
+        f'<figure style="margin: 0.7em 0 0">{svg}{squares}</svg>'
+        f'<figcaption style="margin-top: 0.3em; font-size: 0.9em">{caption}</figcaption></figure>'
+    )

@@ -12,9 +12,17 @@ from .report import SIGNS
 def summary():
     """Show how far the assignment is: the one whose check ran last, with what its checks said in this session.
 
-    Returns
-    -------
-    None
+    Examples
+    --------
+    >>> import transformer_lab as tl
+    >>> def causal_mask(seq):
+    ...     raise NotImplementedError
+    >>> report = tl.checks.causal_mask(causal_mask)
+    ○ causal_mask: not attempted
+    >>> tl.checks.summary()  # doctest: +ELLIPSIS
+    Assignment 5: 0 of 6
+      ○ causal_mask              not attempted
+    ...
     """
     if not record.session:
         print("No check has run yet. Run the cells above first.")
@@ -35,9 +43,11 @@ def progress(path=None):
     path : str or path, optional
         A file to hand in.
 
-    Returns
-    -------
-    None
+    Examples
+    --------
+    >>> import transformer_lab as tl
+    >>> tl.checks.progress()  # doctest: +ELLIPSIS
+    Assignment 1: ...
     """
     entries = record.read()
     lines = []
