@@ -8,14 +8,14 @@ from .summary import progress, summary
 
 EXERCISES = []
 for _name in (
-    "tensor_operations",
-    "matmul_broadcasting",
-    "attention_lookup",
+    "ch1_tensor_operations",
+    "ch2_matmul_broadcasting",
+    "ch3_attention_lookup",
     "multi_head",
-    "masks",
-    "normalization",
-    "parameters",
-    "linear_attention",
+    "ch5_masks",
+    "ch6_normalization",
+    "ch7_parameters",
+    "ch8_linear_attention",
     "project",
 ):
     try:

@@ -11,7 +11,7 @@ from fractions import Fraction
 import torch
 
 from .agree import agree, close, like, whole
-from .exercise import Draw
+from .exercise import Draw, _each
 from .observe import Made, Probe, observe, settings_kept
 
 NUMBERS_SHOWN = 8  # a result of so many numbers is shown whole
@@ -136,6 +136,10 @@ def _kind(exercise, probe, got, expected):
         return f"Your function returns {len(value)} values; it must return {len(right)}."
     if type(right) is int and not isinstance(value, float) and whole(value) is None:
         return f"Your function returns a value of type `{type(value).__name__}`; it must be a whole number."
+    if isinstance(right, tuple):
+        for number, (mine, theirs) in enumerate(zip(value, right), 1):
+            if isinstance(theirs, torch.Tensor) and not isinstance(mine, torch.Tensor):
+                return f"Item {number} of your result is of type `{type(mine).__name__}`; it must be a tensor."
     for mine, theirs in zip(_tensors(value), _tensors(right)):
         if mine.shape != theirs.shape:
             is_now, should_be = in_words(mine.shape, words), in_words(theirs.shape, words)
@@ -168,7 +172,7 @@ def _relation(got, expected, words):
         if moved.shape == got.shape and order != tuple(range(expected.ndim)) and close(got, moved):
             return f"Yours is the right result with its axes in the order {order}."
     ratio = float((got * expected).sum() / (expected * expected).sum())
-    if close(got, ratio * expected):
+    if ratio and close(got, ratio * expected):
         return f"Every number is the right one times {_plain(ratio)}{_named(ratio, words)}."
     shift = float((got - expected).mean())
     if close(got - shift, expected):
@@ -231,10 +235,11 @@ def stage(exercise, function, probe):
     """
     if not exercise.parts or observe(exercise, exercise.reference, probe).error is not None:
         return None
-    results = {}
+    results, used = {}, {}
 
     def recorded(name, part):
         def run(*arguments):
+            used[name] = [step for step, result in results.items() if any(result is a for a in arguments)]
             results[name] = part(*arguments)
             return results[name]
 
@@ -246,8 +251,11 @@ def stage(exercise, function, probe):
     steps = [step for step, result in results.items() if isinstance(result, torch.Tensor)]
     if not steps:  # steps in plain arithmetic leave no trace
         return None
-    found = [number for number, step in enumerate(steps) if any(_is_same_table(t, results[step]) for t in made.tensors)]
-    return steps[min(max(found, default=-1) + 1, len(steps) - 1)]
+    done = set()  # a step that a done one takes its input from is done as well
+    for step in reversed(steps):
+        if step in done or any(_is_same_table(tensor, results[step]) for tensor in made.tensors):
+            done.update([step, *used[step]])
+    return next((step for step in steps if step not in done), steps[-1])
 
 
 def _is_same_table(tensor, result):
@@ -260,7 +268,8 @@ def _is_same_table(tensor, result):
 def gradients(exercise, function):
     """Say what is wrong with the gradients of a function whose results are right; empty where nothing is."""
     for probe in exercise.probes:
-        if not all(map(_is_float, _tensors(exercise.expected[0].value))) or not any(map(_is_float, probe.arguments)):
+        names = [name for name, a in zip(exercise.arguments, probe.arguments) for _ in filter(_is_float, _tensors(a))]
+        if not names or not all(map(_is_float, _tensors(exercise.expected[0].value))):
             continue
         right = _gradients(exercise.reference, probe)
         if right is None:
@@ -275,7 +284,7 @@ def gradients(exercise, function):
                 "What cuts it off: `.detach()`, `.data`, `.item()`, `.numpy()`, `torch.no_grad()`, or a new tensor "
                 "made from numbers."
             )
-        for name, ours, theirs in zip(exercise.arguments, mine, right):
+        for name, ours, theirs in zip(names, mine, right):
             if ours is None or not theirs.isfinite().all():
                 continue
             # On special inputs, as with very large scores, rounding alone can change a gradient's digits.
@@ -287,18 +296,24 @@ def gradients(exercise, function):
 
 
 def _gradients(function, probe):
-    """Return one gradient for each argument, None for those without; None where the result has none at all."""
-    leaves = [a.detach().clone().requires_grad_() if _is_float(a) else a for a in probe.arguments]
+    """Return the gradient of each tensor among the arguments, None for one without; None where the result has none."""
+    leaves = []
+
+    def leaf(tensor):
+        if _is_float(tensor):
+            leaves.append(tensor.detach().clone().requires_grad_())
+            return leaves[-1]
+        return tensor
+
+    arguments = _each(leaf, probe.arguments)
     with settings_kept():
-        results = [tensor for tensor in _tensors(function(*leaves)) if tensor.requires_grad]
+        results = [tensor for tensor in _tensors(function(*arguments)) if tensor.requires_grad]
     if not results:
         return None
     # Weights that differ much from number to number: a plain sum is blind to errors that cancel, and weights that are
     # nearly equal leave a normalization's gradient as a small difference of large numbers.
     total = sum((r * torch.arange(r.numel()).cos().to(r).reshape(r.shape)).sum() for r in results)
-    wanted = [leaf for leaf in leaves if _is_float(leaf)]
-    found = iter(torch.autograd.grad(total, wanted, allow_unused=True))
-    return [next(found) if _is_float(leaf) else None for leaf in leaves]
+    return torch.autograd.grad(total, leaves, allow_unused=True)
 
 
 # The evidence
@@ -316,8 +331,8 @@ def evidence(exercise, function, outcomes, first):
     given = [
         f"`{name} = {_plain(value)}`"
         for name, value in zip(exercise.arguments, probe.arguments)
-        if isinstance(value, (int, float, str, tuple, list))
-        or (isinstance(value, torch.Tensor) and got.error is None and value.numel() <= NUMBERS_SHOWN)
+        if (isinstance(value, (int, float, str, tuple, list)) and not _tensors(value))
+        or (got.error is None and 0 < sum(tensor.numel() for tensor in _tensors(value)) <= NUMBERS_SHOWN)
     ]
     intro = f"The smallest input that shows it{at}" if at else f"With {probe.name}"
     intro += f"{': ' if given else ''}{', '.join(given)}."
@@ -380,12 +395,12 @@ def _wrong(got, expected):
 
 def axis_words(exercise, probe):
     """Return the word of each size, as far as the sizes differ: a dict of int to str."""
-    shaped = [(exercise.axes.get(name), value) for name, value in zip(exercise.arguments, probe.arguments)]
-    expected = _tensors(observe(exercise, exercise.reference, probe).value)
-    shaped += zip(exercise.axes.get("return", "").split(", "), expected)
+    values = dict(zip(exercise.arguments, probe.arguments))
+    values["return"] = observe(exercise, exercise.reference, probe).value
+    shaped = (zip(exercise.axes.get(name, "").split(", "), _tensors(value)) for name, value in values.items())
     words, several = {}, set()
-    for axes, tensor in shaped:
-        axes, shape = (axes or "").split(), getattr(tensor, "shape", ())
+    for axes, tensor in itertools.chain.from_iterable(shaped):
+        axes, shape = axes.split(), tensor.shape
         for word, size in zip(axes, shape) if len(axes) == len(shape) else ():
             if words.setdefault(size, word) != word:
                 several.add(size)
@@ -414,7 +429,8 @@ def _tensors(value):
     """All tensors in a result, one after the other."""
     if isinstance(value, torch.Tensor):
         return [value]
-    return [tensor for item in value for tensor in _tensors(item)] if isinstance(value, (tuple, list)) else []
+    items = value.values() if isinstance(value, dict) else value if isinstance(value, (tuple, list)) else ()
+    return [tensor for item in items for tensor in _tensors(item)]
 
 
 def _is_float(value):

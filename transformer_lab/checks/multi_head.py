@@ -3,7 +3,7 @@
 import torch
 from torch.nn.functional import linear, multi_head_attention_forward, scaled_dot_product_attention
 
-from .attention_lookup import (
+from .ch3_attention_lookup import (
     all_axes_turned,
     alone,
     by_d,
@@ -306,6 +306,24 @@ def heads_and_features_exchanged(x):
     that it stands before them?"""
     batch, heads, seq, d_value = x.shape
     return x.transpose(1, 3).reshape(batch, seq, heads * d_value)
+
+
+@merge_heads.mistake
+def cut_over_the_batch(x):
+    """`seq` was brought to the front, as PyTorch's older modules have it, and the tensor was then cut into (batch, seq,
+    heads · d_value). The shape is right, and the sentences are mixed: the first holds the first tokens of all of them.
+    `batch` must stay in front: which two axes should change places?"""
+    batch, heads, seq, d_value = x.shape
+    return x.permute(2, 0, 1, 3).reshape(batch, seq, heads * d_value)
+
+
+@merge_heads.mistake
+def heads_before_the_batch(x):
+    """`batch` and `heads` have changed places, and the tensor was then cut into the right shape. The numbers are
+    scrambled, and mixed among the sentences. Count the axes from 0: which number has `heads`, and which has the axis
+    that it must change places with?"""
+    batch, heads, seq, d_value = x.shape
+    return x.transpose(0, 1).reshape(batch, seq, heads * d_value)
 
 
 @merge_heads.mistake
@@ -647,6 +665,18 @@ def all_heads_alike(x, w_q, w_k, w_v, w_o, n_heads):
 
 
 @multi_head_attention.mistake
+def one_table_averaged_over_the_heads(x, w_q, w_k, w_v, w_o, n_heads):
+    """The heads' tables of weights are averaged to one, and all features of the values are blended with that. What one
+    head found is lost in the mean of all. `nn.MultiheadAttention` shows its weights averaged, and computes with each
+    table on its own. Which features of the values belong to which table?"""
+
+    def averaged(scores):
+        return over_keys(scores).mean(1, keepdim=True).expand_as(scores)
+
+    return multi_head_attention.reference(x, w_q, w_k, w_v, w_o, n_heads, weights=averaged)
+
+
+@multi_head_attention.mistake
 def averaged_and_w_o_cut(x, w_q, w_k, w_v, w_o, n_heads):
     """The heads are averaged, and a part of the last weight was made to fit the average. An average mixes what the
     heads found, and nothing after it can tell them apart. Put them side by side, and all of `w_o` fits."""
@@ -931,7 +961,8 @@ def unfold(x, batch):
     },
     hints=(
         "The program is right for one sentence. What can only go wrong when there are two?",
-        "Write down which of the 6 tables belongs to which sentence and head before the products, and after.",
+        "Two sentences with two heads make four tables. Write down whose they are, in the order in which the folded axis "
+        "holds them. In which order does the program take them apart?",
         "Folding puts `batch` outside and `heads` inside: `view(…, …, seq, …)` must take them apart in this order.",
     ),
 )
@@ -1024,6 +1055,26 @@ def folded_otherwise(x):
     `batch` outside. The tables are right, and their outputs land in other places. Folding and taking apart must agree:
     change one of the two."""
     return x.transpose(0, 1).flatten(0, 1)
+
+
+@mend_folded_heads.mistake
+def only_the_cut_was_mended(query, key, value):
+    """The folded axis is taken apart as (batch, heads), which is right, and the order in which the axes are moved still
+    fits (heads, batch). The shape comes out right, and tokens of several sentences end up in one. Name the four axes
+    before the move and behind it: which one must stay in front?"""
+    batch, heads, seq, d_head = query.shape
+    output = scaled_dot_product_attention(query, key, value)
+    return output.permute(1, 2, 0, 3).reshape(batch, seq, heads * d_head)
+
+
+@mend_folded_heads.mistake
+def only_the_move_was_mended(query, key, value):
+    """The axes are moved as if they were (batch, heads, seq, d_head), which they should be, and the folded axis is
+    still taken apart as (heads, batch). The shape comes out right, and the numbers are scrambled. In which order do
+    sentences and heads follow one another in the folded axis?"""
+    batch, heads, seq, d_head = query.shape
+    output = scaled_dot_product_attention(query, key, value).reshape(heads, batch, seq, d_head)
+    return output.transpose(1, 2).reshape(batch, seq, heads * d_head)
 
 
 @mend_folded_heads.mistake

@@ -5,6 +5,7 @@ import math
 import torch
 from torch.nn.functional import (
     cross_entropy,
+    elu,
     embedding,
     gelu,
     layer_norm,
@@ -23,18 +24,34 @@ def positions(seq, d_model):
 
 
 def causal_softmax_attention(query, key, value):
+    _require_heads(query, key, value)
     return scaled_dot_product_attention(query, key, value, is_causal=True)
+
+
+def causal_linear_attention(query, key, value):
+    _require_heads(query, key, value)
+    weights = ((elu(query) + 1) @ (elu(key) + 1).mT).tril()
+    return weights @ value / weights.sum(dim=-1, keepdim=True)
+
+
+def _require_heads(*tensors):
+    """What is promised to ``attend``: three tensors with four axes."""
+    for tensor in tensors:
+        if tensor.ndim != 4:
+            raise ValueError(f"attend takes (batch, heads, seq, d_head), got {tuple(tensor.shape)}")
 
 
 def _weights(draw, d_model, d_ff):
     """One block's weights, as PyTorch stores them; norms and biases away from 1 and 0, so that leaving one out
-    shows."""
+    shows. The first bias also keeps the sums before the ReLU away from 0, where rounding would turn a gradient on or
+    off."""
+    bias = draw(d_ff)
     return {
         **{name: draw(d_model, d_model) / d_model**0.5 for name in ("w_q", "w_k", "w_v", "w_o")},
         "w1": draw(d_ff, d_model) / d_model**0.5,
-        "b1": draw(d_ff) / 2,
-        "w2": draw(d_model, d_ff) / d_ff**0.5,
-        "b2": draw(d_model) / 2,
+        "b1": bias / 2 + 1.5 * bias.sign(),
+        "w2": draw(d_model, d_ff) / d_ff**0.5 / 3,
+        "b2": draw(d_model) / 4,
         "norm1": (1 + draw(d_model) / 4, draw(d_model) / 4),
         "norm2": (1 + draw(d_model) / 4, draw(d_model) / 4),
     }
@@ -121,6 +138,13 @@ def positions_of_the_batch(tokens, table):
     """The positions follow the batch: all tokens of the first sentence got position 0, those of the second position 1.
     It comes from code for (seq, batch), where positions lie along the first axis. Here `seq` is the second."""
     return table[tokens] + positions(tokens.shape[0], table.shape[1])[:, None].to(table)
+
+
+@embed.mistake
+def positions_of_the_token(tokens, table):
+    """Each token got the pattern of its number in the vocabulary, not of its place: wherever it stands, its vector is
+    the same. Positions count along `seq`, whatever stands there."""
+    return table[tokens] + positions(*table.shape)[tokens].to(table)
 
 
 @embed.mistake
@@ -219,6 +243,18 @@ def by_einsum(x, weights, n_heads, attend):
     return torch.einsum("bhse,ohe->bso", attend(q, k, v), weights["w_o"].unflatten(1, (n_heads, -1)))
 
 
+@self_attention.probe
+def _another_attention(draw):
+    """an `attend` that is not softmax attention"""
+    return *_attending(draw)[:3], causal_linear_attention
+
+
+@self_attention.probe
+def _attending_to_one_token(draw):
+    """one token"""
+    return _attending(draw, seq=1)
+
+
 @self_attention.mistake(part="split")
 def split_by_view_alone(x, n_heads):
     """The heads are cut as `view` cuts them, straight into (batch, heads, seq, d_head): the shape is right and the
@@ -263,6 +299,14 @@ def keys_for_values(x, weights):
 
 
 @self_attention.mistake(part="projections")
+def queries_for_keys(x, weights):
+    """Queries and keys are exchanged: the table of scores is turned round, so that what one token asks another is
+    answered the other way. Look at the order of the names, and at the order in which `attend` takes them."""
+    query, key, value = three_projections(x, weights)
+    return key, query, value
+
+
+@self_attention.mistake(part="projections")
 def input_for_all_three(x, weights):
     """The heads are cut out of the input itself: the three projections are not used, so that every token matches itself
     best."""
@@ -274,6 +318,22 @@ def attention_of_its_own(x, weights, n_heads, attend):
     """`attend` is not used, or not alone: this is attention to all tokens, the later ones too. Which tokens a query may
     see is `attend`'s business. A model with this reads the token that it has to predict."""
     return self_attention.reference(x, weights, n_heads, scaled_dot_product_attention)
+
+
+@self_attention.mistake
+def softmax_whatever_is_given(x, weights, n_heads, attend):
+    """You compute causal softmax attention yourself, whatever `attend` is. The project trains one model with softmax
+    and one with linear attention: with this, both would be the same model. Where do you call `attend`?"""
+    return self_attention.reference(x, weights, n_heads, causal_softmax_attention)
+
+
+@self_attention.mistake
+def scaled_twice(x, weights, n_heads, attend):
+    """The scores are divided by √d_head twice: here, and again within `attend`. Each row of weights is too even. What
+    `attend` gets are queries and keys as they come out of the projections."""
+    return self_attention.reference(
+        x, weights, n_heads, lambda query, key, value: attend(query / query.shape[-1] ** 0.5, key, value)
+    )
 
 
 @self_attention.mistake
@@ -337,6 +397,25 @@ def block(
     """One pre-norm block: attention, then the feed-forward layer, each added to what came in."""
     x = first_residual(x, attention(first_norm(x, weights["norm1"]), weights, n_heads, attend))
     return second_residual(x, forward(second_norm(x, weights["norm2"]), weights))
+
+
+@block.probe
+def _small_numbers(draw):
+    """numbers so small that eps counts"""
+    x, *others = _blocked(draw)
+    return x / 300, *others
+
+
+@block.probe
+def _block_with_another_attention(draw):
+    """an `attend` that is not softmax attention"""
+    return *_blocked(draw)[:3], causal_linear_attention
+
+
+@block.probe
+def _block_of_one_token(draw):
+    """one token"""
+    return _blocked(draw, seq=1)
 
 
 @block.equivalent
@@ -407,6 +486,47 @@ def gelu_for_relu(x, weights):
     return linear(gelu(linear(x, weights["w1"], weights["b1"])), weights["w2"], weights["b2"])
 
 
+@block.mistake(part="forward")
+def no_biases(x, weights):
+    """The feed-forward layer lacks both biases: `b1` and `b2` are not used. Nothing complains, since a map without them
+    has the same shape."""
+    return linear(relu(linear(x, weights["w1"])), weights["w2"])
+
+
+@block.mistake(part="forward")
+def activated_at_the_end(x, weights):
+    """The ReLU stands after the second map instead of between the two: the layer can only ever add to a feature, never
+    take away, and the two maps are one. What must be between them?"""
+    return relu(linear(linear(x, weights["w1"], weights["b1"]), weights["w2"], weights["b2"]))
+
+
+@block.mistake
+def norms_exchanged(x, weights, n_heads, attend):
+    """The two norms have changed places: `norm2` stands before the attention and `norm1` before the feed-forward layer.
+    With fresh weights you would not notice, since both begin alike."""
+    return block.reference(x, {**weights, "norm1": weights["norm2"], "norm2": weights["norm1"]}, n_heads, attend)
+
+
+@block.mistake
+def forward_first(x, weights, n_heads, attend):
+    """The feed-forward layer runs first and the attention second. Each has its own norm, and both are added, but a
+    block gathers from other tokens before it works on what it gathered."""
+    x = x + two_maps(normalized(x, weights["norm2"]), weights)
+    return x + self_attention.reference(normalized(x, weights["norm1"]), weights, n_heads, attend)
+
+
+@block.mistake
+def no_eps(x, weights, n_heads, attend):
+    """Right for ordinary numbers, and wrong for very small ones: the eps in your norms is missing or is another one.
+    1e-5 is added to the variance before the root is taken. Is it 1e-5, and in both norms?"""
+
+    def norm(x, weight, bias):
+        return (x - x.mean(-1, keepdim=True)) / x.var(-1, keepdim=True, correction=0).sqrt() * weight + bias
+
+    x = x + self_attention.reference(norm(x, *weights["norm1"]), weights, n_heads, attend)
+    return x + two_maps(norm(x, *weights["norm2"]), weights)
+
+
 @block.mistake
 def post_norm_block(x, weights, n_heads, attend):
     """This is a post-norm block: each sum is normalized, as in the original Transformer. The project's model is pre-
@@ -447,9 +567,10 @@ def the_same_norm_twice(x, weights, n_heads, attend):
 def _modelled(draw, batch=2, seq=7, vocab=11, heads=4, d_head=5, n_layers=3):
     d_model = heads * d_head
     tokens = torch.randint(vocab, (batch, seq), generator=draw.generator)
+    n_layers = min(n_layers, 4)  # in more, rounding grows until it shows in float32's gradients
     weights = {
-        "table": draw(vocab, d_model) / 2,
-        "blocks": [_weights(draw, d_model, 2 * d_model) for _ in range(n_layers)],
+        "table": draw(vocab, d_model),
+        "blocks": [_weights(draw, d_model, d_model + 1) for _ in range(n_layers)],
         "norm": (1 + draw(d_model) / 4, draw(d_model) / 4),
     }
     return tokens, weights, heads, causal_softmax_attention
@@ -507,6 +628,12 @@ def in_one_loop(tokens, weights, n_heads, attend):
         x = written_out(x, layer, n_heads, attend)
     weight, bias = weights["norm"]
     return layer_norm(x, (x.shape[-1],)) * weight @ weights["table"].T + bias @ weights["table"].T
+
+
+@language_model.probe
+def _model_with_another_attention(draw):
+    """an `attend` that is not softmax attention"""
+    return *_modelled(draw)[:3], causal_linear_attention
 
 
 @language_model.probe
@@ -584,9 +711,33 @@ def embedded_without_positions(tokens, table):
 
 @language_model.mistake
 def attention_to_everything(tokens, weights, n_heads, attend):
-    """The blocks attend to all tokens, the later ones too: `attend` is not what reaches the attention. A model with this
-    reads the token that it has to predict, and its loss falls to nothing."""
+    """The blocks attend to all tokens, the later ones too: `attend` is not what reaches the attention. A model with
+    this reads the token that it has to predict, and its loss falls to nothing."""
     return language_model.reference(tokens, weights, n_heads, scaled_dot_product_attention)
+
+
+@language_model.mistake
+def softmax_in_every_model(tokens, weights, n_heads, attend):
+    """The model attends with softmax whatever `attend` is. The project trains one model with softmax and one with
+    linear attention: with this, both would be the same model. Is the `attend` that came in handed on to each block?"""
+    return language_model.reference(tokens, weights, n_heads, causal_softmax_attention)
+
+
+@language_model.mistake(part="through")
+def normalized_after_every_block(x, blocks, n_heads, attend):
+    """Something is normalized after every block, and not at the end alone. Then nothing passes through the model
+    untouched: a pre-norm block leaves its sum as it is, and the model's own norm stands once, after the loop."""
+    for weights in blocks:
+        x = block.reference(x, weights, n_heads, attend)
+        x = layer_norm(x, x.shape[-1:])
+    return x
+
+
+@language_model.mistake(part="head")
+def last_position_only(x, table):
+    """You return the logits of the last position alone. That is enough to generate one token; in training every
+    position predicts its next one, and all of them are asked for."""
+    return linear(x[:, -1], table)
 
 
 @language_model.mistake
@@ -683,6 +834,20 @@ def shifted_backwards(logits, tokens):
     """The shift goes the wrong way: each position is compared with the token *before* it, which it can see. The loss
     falls quickly and nothing is learned. Which of the two must lose its first entry?"""
     return mean_cross_entropy(logits[:, 1:], tokens[:, :-1])
+
+
+@next_token_loss.mistake
+def both_without_the_first(logits, tokens):
+    """Logits and tokens have both lost their *first* entry, so each position is still compared with its own token. To
+    shift one against the other, they must be cut at different ends."""
+    return mean_cross_entropy(logits[:, 1:], tokens[:, 1:])
+
+
+@next_token_loss.mistake
+def both_without_the_last(logits, tokens):
+    """Logits and tokens have both lost their *last* entry, so each position is still compared with its own token. To
+    shift one against the other, they must be cut at different ends."""
+    return mean_cross_entropy(logits[:, :-1], tokens[:, :-1])
 
 
 @next_token_loss.mistake

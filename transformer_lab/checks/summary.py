@@ -1,5 +1,6 @@
 """How far the learner is: in one assignment, and in the course."""
 
+import re
 import sys
 from datetime import datetime, timezone
 from pathlib import Path
@@ -70,7 +71,7 @@ def progress(path=None):
 def assignments():
     """Return the exercises of each assignment, in the course's order: a dict of module name to list."""
     package = __name__.rpartition(".")[0]
-    modules = sorted(name for name in sys.modules if name.startswith(f"{package}.ch"))
+    modules = sorted(name for name in sys.modules if re.match(rf"{package}\.ch\d_", name))
     return {module: exercises_of(module) for module in modules}
 
 
@@ -81,4 +82,4 @@ def exercises_of(module):
 
 
 def _number(module):
-    return module.rpartition(".ch")[2].split("_")[0]
+    return re.search(r"\.ch(\d)_", module)[1]

@@ -211,14 +211,6 @@ def rms_norm_instead(x, weight, bias, eps):
     return x / (x.square().mean(dim=-1, keepdim=True) + eps).sqrt() * weight + bias
 
 
-@layer_norm.mistake
-def layer_norm_in_float32(x, weight, bias, eps):
-    """Right for float32, but a float64 tensor loses half of its digits: it is turned into float32 on the way. For half
-    precision that is a good habit, since squares of 300 and more do not fit into float16. Where the input has more
-    digits than float32, it throws them away. What does `.float()` do to such a tensor?"""
-    return F.layer_norm(x.float(), weight.shape, weight.float(), bias.float(), eps).to(x.dtype)
-
-
 @layer_norm.mistake(part="mean")
 def mean_kept(x):
     """You divide by the right number, but the mean has not been subtracted before: with weight 1 and bias 0, the tokens
@@ -420,16 +412,6 @@ def mean_subtracted_above(x, weight, eps):
     return (x - x.mean(dim=-1, keepdim=True)) / (mean_square_of_token(x) + eps).sqrt() * weight
 
 
-@rms_norm.mistake
-def rms_norm_in_float32(x, weight, eps):
-    """Right for float32, but a float64 tensor loses half of its digits: it is turned into float32 on the way. For half
-    precision that is a good habit, since squares of 300 and more do not fit into float16. Where the input has more
-    digits than float32, it throws them away. What does `.float()` do to such a tensor?"""
-    wide = x.float()
-    wide = wide * torch.rsqrt(wide.pow(2).mean(-1, keepdim=True) + eps)
-    return weight * wide.to(x.dtype)
-
-
 @rms_norm.mistake(part="mean_square")
 def variance_instead(x):
     """You divide by the standard deviation, about the mean. The mean square needs no mean: for 1, 7, 1, 7 it is 25, and
@@ -568,7 +550,6 @@ def _with_fixed_eps(name, fixed):
 
 _with_fixed_eps("eps_always_1e_5", 1e-5)
 _with_fixed_eps("eps_always_1e_6", 1e-6)
-_with_fixed_eps("eps_always_1e_8", 1e-8)
 
 
 # The feed-forward layer

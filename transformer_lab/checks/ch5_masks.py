@@ -3,7 +3,7 @@
 import torch
 from torch.nn.functional import pad, scaled_dot_product_attention
 
-from .attention_lookup import (
+from .ch3_attention_lookup import (
     by_d,
     by_root_d,
     by_root_d_model,
@@ -541,6 +541,13 @@ def _one_for_all_heads(draw):
 
 
 @masked_attention.probe
+def _one_for_each_head(draw):
+    """a mask (heads, q_len, k_len)"""
+    query, key, value, mask = _masked(draw)
+    return query, key, value, mask[0]
+
+
+@masked_attention.probe(plain=True)
 def _square(draw):
     """as many queries as keys"""
     return _masked(draw, q_len=6)
@@ -760,6 +767,14 @@ def mask_as_an_index(query, key, value, mask):
     return zeros_for_empty_rows(over_keys(scores), mask) @ value
 
 
+@masked_attention.mistake
+def three_axes_for_the_batch(query, key, value, mask):
+    """A mask of three axes is taken for (batch, q_len, k_len) and gets an axis for the heads. Many programs agree on
+    that; broadcasting does not. It aligns from the right, so that the first of three axes counts the heads. Masks for
+    the sentences come with four."""
+    return masked_attention.reference(query, key, value, mask[:, None] if mask.ndim == 3 else mask)
+
+
 @masked_attention.mistake(part="empty_rows")
 def nan_for_empty_rows(weights, mask):
     """A query that may see nothing gets NaN. With -inf in all its scores, the softmax divides 0 by 0. One such row is
@@ -779,7 +794,7 @@ def empty_rows_kept(weights, mask):
 def weights_without_values(query, key, value, mask):
     """You return the weights themselves: (…, q_len, k_len), one number for each key. They say how much to take of each
     value. One step is missing, the taking."""
-    return masked_attention.reference(query, key, torch.eye(key.shape[-2], dtype=key.dtype), mask)
+    return masked_attention.reference(query, key, torch.eye(key.shape[-2], dtype=key.dtype, device=key.device), mask)
 
 
 @masked_attention.property
@@ -967,8 +982,9 @@ def bool_filled(mask):
 
 @to_additive.mistake
 def minus_on_a_bool(mask):
-    """PyTorch does not subtract bools, so `1 - mask` raises. The opposite of a mask is `~mask`. And if you turn it into
-    numbers first, mind what comes next: 0 times infinity is NaN. Choosing between two numbers needs neither."""
+    """PyTorch does not subtract bools, so `1 - mask` and the like raise. The opposite of a mask is `~mask`. And if you
+    turn it into numbers first, mind what comes next: 0 times infinity is NaN. Choosing between two numbers needs
+    neither."""
     return (1 - mask) * float("-inf")
 
 
@@ -1062,7 +1078,7 @@ def by_what_is_hidden(target_lengths, source_lengths, t_len, s_len):
     return own, padding_mask.reference(source_lengths, s_len)
 
 
-@decoder_masks.probe
+@decoder_masks.probe(plain=True)
 def _equally_long(draw):
     """source and target of one length"""
     return torch.tensor([4, 2]), torch.tensor([3, 4]), 4, 4
@@ -1126,8 +1142,8 @@ def one_or_the_other(target_lengths, source_lengths, t_len, s_len):
 
 @decoder_masks.mistake(part="own")
 def the_word_and(target_lengths, source_lengths, t_len, s_len):
-    """Python's words `and` and `or` want one `True` or `False` on each side, and ask the whole tensor for it: "Boolean
-    value of Tensor with more than one value is ambiguous". Which sign joins two bool tensors entry by entry?"""
+    """Python's words `and`, `or`, `not` and `if` want one `True` or `False`, and ask the whole tensor for it: "Boolean
+    value of Tensor with more than one value is ambiguous". Which signs work on bool tensors entry by entry?"""
     return causal_mask.reference(t_len) and padding_mask.reference(target_lengths, t_len)
 
 
@@ -1229,6 +1245,14 @@ def causal_towards_the_source(target_lengths, source_lengths, t_len, s_len):
     """The mask for cross-attention is causal as well: target token 0 may see only word 0 of the source. The whole
     source is known before the first word is written, so the decoder may read all of it. Only its padding is hidden."""
     return padding_mask.reference(source_lengths, s_len) & torch.ones(t_len, s_len, dtype=torch.bool).tril()
+
+
+@decoder_masks.mistake(part="cross")
+def causal_mask_of_the_target_for_the_source(target_lengths, source_lengths, t_len, s_len):
+    """The padding of the source is joined with the causal mask of the target. One has s_len keys and the other t_len:
+    it raises, and with equal lengths it hides words of the source. The whole source is known before the first word is
+    written, so the decoder may read all of it."""
+    return padding_mask.reference(source_lengths, s_len) & causal_mask.reference(t_len)
 
 
 @decoder_masks.mistake(part="cross")
@@ -1356,7 +1380,7 @@ def _one_sentence_alone(draw):
     return draw(1, 6, 5), torch.tensor([4])
 
 
-@mend_sentence_vectors.probe
+@mend_sentence_vectors.probe(plain=True)
 def _as_many_sentences_as_features(draw):
     """as many sentences as features"""
     return draw(4, 6, 4), torch.tensor([4, 1, 6, 3])
@@ -1473,7 +1497,7 @@ def cut_to_the_longest(x, lengths):
 def the_last_token(x, lengths):
     """You return the last real token of each sentence. That is one way to get a vector for a sentence, and not what is
     asked for: the average of all its real tokens."""
-    return x[torch.arange(len(x)), lengths - 1]
+    return x[torch.arange(len(x), device=x.device), lengths - 1]
 
 
 @mend_sentence_vectors.mistake
