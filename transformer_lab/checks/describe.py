@@ -105,7 +105,7 @@ def wrong(exercise, function, outcomes, first, stage):
 
 def known(exercise, function, outcomes, first, ids):
     """Say what the known mistakes do that a function makes, and what goes wrong besides."""
-    sentences = [exercise.mistakes[id].text for id in ids]
+    sentences = ["Two things go wrong here."] * (len(ids) > 1) + [exercise.mistakes[id].text for id in ids]
     if outcomes[first].error is not None:
         sentences.append(raised(exercise, function, exercise.probes[first], outcomes[first].error))
     return "\n\n".join(filter(None, [*sentences, _besides(exercise, outcomes, ids)]))
@@ -404,6 +404,9 @@ def axis_words(exercise, probe):
         for word, size in zip(axes, shape) if len(axes) == len(shape) else ():
             if words.setdefault(size, word) != word:
                 several.add(size)
+    if probe is exercise.probes[0]:
+        for word, size in exercise.sizes.items():
+            words.setdefault(size, word)
     return {size: word for size, word in words.items() if size not in several}
 
 

@@ -56,10 +56,9 @@ def progress(path=None):
         done = [exercise.name in entries and "correct" in entries[exercise.name] for exercise in exercises]
         lines.append(f"Assignment {_number(module)}: {sum(done)} of {len(done)}")
         for exercise, is_done in zip(exercises, done):
-            entry = entries.get(exercise.name, {})
-            state = (
-                f"correct since {entry['correct']}" if is_done else "not yet" if entry["checks"] else "not attempted"
-            )
+            entry = {"checks": 0, **entries.get(exercise.name, {})}
+            state = "not yet" if entry["checks"] else "not attempted"
+            state = f"correct since {entry['correct']}" if is_done else state
             lines.append(f"  {'✓' if is_done else '○'} {exercise.name:28} {state}, checks: {entry['checks']}")
     lines.append(f"The record lies in {record.file()}")
     print("\n".join(lines))
