@@ -48,6 +48,8 @@ def add_card(app, pagename, templatename, context, doctree):
     source = pagename if doctree else app.config.root_doc
     site, title = app.config.html_title, app.env.titles[source].astext()
     description = describe(doctree or app.env.get_doctree(source))
+    if source.startswith("solutions/"):  # whose text is the assignment's
+        description = shorten(f"Solved, with reasons: {description}", 200, placeholder=" …")
     address = app.config.html_baseurl
     name = f"_images/card_{source.replace('/', '_')}.png"
     path = Path(app.outdir, name)

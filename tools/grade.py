@@ -77,7 +77,8 @@ def graded(notebook, kind):
 
 def main():
     environment()
-    sources = {path.name: path for path in solutions()}
+    # Not the final project, which trains its models each time: it is made as the others are.
+    sources = {path.name: path for path in solutions() if path.stem < "09"}
     with TemporaryDirectory() as place:
         folder = Path(place)
         source = folder / "source" / COURSE
