@@ -1,6 +1,7 @@
 """The final project: a language model, assembled from the functions of all assignments."""
 
 import math
+from functools import reduce
 
 import torch
 from torch.nn.functional import (
@@ -97,6 +98,12 @@ def by_one_hot(tokens, table):
 def by_index_select(tokens, table):
     vectors = table.index_select(0, tokens.flatten()).reshape(*tokens.shape, -1)
     return positions(tokens.shape[1], table.shape[1]).to(table).unsqueeze(0) + vectors
+
+
+@embed.equivalent
+def token_by_token(tokens, table):
+    pattern = positions(tokens.shape[1], table.shape[1]).to(table)
+    return torch.stack([torch.stack([table[t] + place for t, place in zip(row, pattern)]) for row in tokens])
 
 
 @embed.probe
@@ -241,6 +248,13 @@ def by_einsum(x, weights, n_heads, attend):
         torch.einsum("bsd,hed->bhse", x, weights[name].unflatten(0, (n_heads, -1))) for name in ("w_q", "w_k", "w_v")
     )
     return torch.einsum("bhse,ohe->bso", attend(q, k, v), weights["w_o"].unflatten(1, (n_heads, -1)))
+
+
+@self_attention.equivalent
+def as_one_projection(x, weights, n_heads, attend):
+    packed = torch.cat([weights[name] for name in ("w_q", "w_k", "w_v")])
+    heads = linear(x, packed).unflatten(-1, (3, n_heads, -1)).permute(2, 0, 3, 1, 4)
+    return linear(attend(*heads).transpose(1, 2).flatten(2), weights["w_o"])
 
 
 @self_attention.probe
@@ -438,6 +452,13 @@ def written_out(x, weights, n_heads, attend):
     return x + (hidden @ weights["w2"].T + weights["b2"])
 
 
+@block.equivalent
+def added_in_place(x, weights, n_heads, attend):
+    result = as_one_projection(normalized(x, weights["norm1"]), weights, n_heads, attend)
+    result += x
+    return torch.add(result, two_maps(normalized(result, weights["norm2"]), weights))
+
+
 @block.mistake(part="first_residual")
 def no_first_residual(x, change):
     """What came in is not added after the attention: a token keeps only what it gathered from others, and loses itself.
@@ -555,6 +576,14 @@ def added_to_the_normalized(x, weights, n_heads, attend):
 
 
 @block.mistake
+def old_normalized_read_again(x, weights, n_heads, attend):
+    """The feed-forward layer reads what the attention read: the normalized x from before it. After the attention there
+    is a new x, and `norm2` makes a new normalized copy of that. Is a line missing, or a name used twice?"""
+    normed = normalized(x, weights["norm1"])
+    return x + self_attention.reference(normed, weights, n_heads, attend) + two_maps(normed, weights)
+
+
+@block.mistake
 def the_same_norm_twice(x, weights, n_heads, attend):
     """`norm1` is used in both places. Each sublayer has a norm of its own, with its own weight and bias: a line was
     copied and not changed."""
@@ -628,6 +657,13 @@ def in_one_loop(tokens, weights, n_heads, attend):
         x = written_out(x, layer, n_heads, attend)
     weight, bias = weights["norm"]
     return layer_norm(x, (x.shape[-1],)) * weight @ weights["table"].T + bias @ weights["table"].T
+
+
+@language_model.equivalent
+def by_reduce(tokens, weights, n_heads, attend):
+    x = token_by_token(tokens, weights["table"])
+    x = reduce(lambda x, layer: added_in_place(x, layer, n_heads, attend), weights["blocks"], x)
+    return normalized(x, weights["norm"]) @ weights["table"].mT
 
 
 @language_model.probe
