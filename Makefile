@@ -33,7 +33,7 @@ units: environment ## everything but the book
 	@$(HERE) -m pytest -q -n 2 --ignore tests/test_book.py
 
 outputs: environment ## every notebook gives the outputs that it stores
-	@$(HERE) -m pytest -q -n 2 --dist loadfile --nbval --nbval-current-env --nbval-cell-timeout=120 chapters
+	@$(HERE) -m pytest -q -n 2 --dist loadfile --nbval --nbval-current-env --nbval-cell-timeout=300 chapters
 
 pages: environment ## the built book, in a browser
 	@$(HERE) -m pytest -q -n 2 tests/test_book.py
