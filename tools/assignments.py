@@ -17,6 +17,7 @@ import nbformat
 from notebooks import ROOT, canonical, text
 
 import transformer_lab as tl
+from transformer_lab.checks.report import HINTS as KINDS
 
 REGION = re.compile(r"(?ms)^( *)### BEGIN SOLUTION\n.*?^ *### END SOLUTION$")
 CHECK = re.compile(r"tl\.checks\.(\w+)\(\1\)")
@@ -24,7 +25,6 @@ HINTS = re.compile(
     r"\{hints (\w+)\}|<details>\n<summary>Hint 1: .*?</details>(?:\n\n<details>\n<summary>Hint .*?</details>)*",
     re.DOTALL,
 )
-KINDS = ("a question", "where to look", "the shape of the code")
 
 
 def solutions():

@@ -11,7 +11,7 @@ from fractions import Fraction
 import torch
 
 from .agree import agree, close, like, whole
-from .exercise import Draw, _each
+from .exercise import Draw, each_tensor
 from .observe import Made, Probe, observe, settings_kept
 
 NUMBERS_SHOWN = 8  # a result of so many numbers is shown whole
@@ -305,7 +305,7 @@ def _gradients(function, probe):
             return leaves[-1]
         return tensor
 
-    arguments = _each(leaf, probe.arguments)
+    arguments = each_tensor(leaf, probe.arguments)
     with settings_kept():
         results = [tensor for tensor in _tensors(function(*arguments)) if tensor.requires_grad]
     if not results:

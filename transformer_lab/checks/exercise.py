@@ -41,7 +41,6 @@ def exercise(*, inputs, axes, hints, facts=None, raises=None):
     facts : callable, optional
         ``facts(arguments, result, made)`` returns what else must be as in the reference, besides the numbers: that the
         result is a view, say. ``made`` holds every tensor that was made on the way.
-
     raises : type, optional
         The error that some inputs must raise; its wording is free.
 
@@ -81,8 +80,8 @@ class Exercise:
 
     def __init__(self, reference, inputs, axes, hints, facts=None, raises=None):
         self.name, self.__doc__, self.__module__ = reference.__name__, reference.__doc__, reference.__module__
-        self.reference, self.inputs, self.axes, self.hints, self.facts = reference, inputs, axes, tuple(hints), facts
-        self.raises = raises
+        self.reference, self.inputs, self.axes, self.hints = reference, inputs, axes, tuple(hints)
+        self.facts, self.raises = facts, raises
         parameters = inspect.signature(reference).parameters.values()
         self.arguments = tuple(p.name for p in parameters if p.kind is p.POSITIONAL_OR_KEYWORD)
         self.parts = {p.name: p.default for p in parameters if p.kind is p.KEYWORD_ONLY}
@@ -150,10 +149,10 @@ class Exercise:
             probes.append(Probe("larger input", self.inputs(Draw(1), **larger), plain=True))
         probes += [Probe(inspect.cleandoc(make.__doc__), make(Draw(2)), plain) for make, plain in self.own_probes]
         if any(isinstance(argument, torch.Tensor) and argument.is_floating_point() for argument in first):
-            probes.append(Probe("input in float64", _each(_double, first)))
-            probes.append(Probe("input that is not contiguous", _each(_strided, first)))
+            probes.append(Probe("input in float64", each_tensor(_double, first)))
+            probes.append(Probe("input that is not contiguous", each_tensor(_strided, first)))
             if device().type != "cpu":
-                probes.append(Probe(f"input on the {device().type} device", _each(_moved, first)))
+                probes.append(Probe(f"input on the {device().type} device", each_tensor(_moved, first)))
         return sorted(probes, key=lambda probe: not probe.plain)
 
     @cached_property
@@ -212,10 +211,12 @@ def _moved(tensor):
     return tensor.to(device())
 
 
-def _each(change, argument):
+def each_tensor(change, argument):
     """Change every tensor in an argument."""
     if isinstance(argument, torch.Tensor):
         return change(argument)
     if isinstance(argument, dict):
-        return {key: _each(change, value) for key, value in argument.items()}
-    return type(argument)(_each(change, item) for item in argument) if type(argument) in (tuple, list) else argument
+        return {key: each_tensor(change, value) for key, value in argument.items()}
+    return (
+        type(argument)(each_tensor(change, item) for item in argument) if type(argument) in (tuple, list) else argument
+    )
