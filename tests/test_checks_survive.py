@@ -7,6 +7,7 @@ import re
 import sys
 import threading
 import time
+import traceback
 import warnings
 
 import numpy as np
@@ -134,7 +135,20 @@ def test_a_stub_is_not_attempted_and_one_that_calls_a_stub_says_so():
     assert report.status == "not attempted" and "calls `stub`, which is not written yet" in report.message
 
 
-# What does not end
+# What does not end, until the test does: a thread that is left running slows all tests that come after it
+
+over = threading.Event()
+
+
+@pytest.fixture(autouse=True)
+def ended():
+    over.clear()
+    yield
+    over.set()
+    deadline = time.monotonic() + 10
+    while any(map(is_alive, ENDLESS)) and time.monotonic() < deadline:
+        time.sleep(0.01)
+    assert not any(map(is_alive, ENDLESS))
 
 
 def endless(x, n_heads):
@@ -143,9 +157,9 @@ def endless(x, n_heads):
 
 
 def endless_and_deaf(x, n_heads):
-    while True:
+    while not over.is_set():
         try:
-            while True:
+            while not over.is_set():
                 pass
         except:  # noqa: E722
             pass
@@ -157,10 +171,13 @@ def endless_talk(x, n_heads):
 
 
 def sleeps(x, n_heads):
-    time.sleep(60)
+    over.wait(60)
 
 
-@pytest.mark.parametrize("function", [endless, endless_and_deaf, endless_talk, sleeps])
+ENDLESS = (endless, endless_and_deaf, endless_talk, sleeps)
+
+
+@pytest.mark.parametrize("function", ENDLESS)
 def test_what_does_not_end_is_stopped(function, monkeypatch):
     monkeypatch.setattr("transformer_lab.checks.observe.LIMIT", 0.5)
     start = time.monotonic()
@@ -171,14 +188,55 @@ def test_what_does_not_end_is_stopped(function, monkeypatch):
 
 
 def is_alive(function):
-    frames = sys._current_frames().values()
-    return any(frame.f_code is function.__code__ for frame in frames)
+    stacks = map(traceback.walk_stack, sys._current_frames().values())
+    return any(frame.f_code is function.__code__ for stack in stacks for frame, _ in stack)
 
 
 def test_the_limits_leave_room_in_ten_seconds():
     from transformer_lab.checks import observe
 
     assert observe.LIMIT + observe.GRACE <= 9
+
+
+SLOW = "import time\ntime.sleep(2)\nready = True\n"
+
+
+def test_an_import_is_never_cut_off(tmp_path, monkeypatch):
+    monkeypatch.setattr("transformer_lab.checks.observe.LIMIT", 1)
+    monkeypatch.syspath_prepend(tmp_path)
+    (tmp_path / "slow_to_load.py").write_text(SLOW)
+
+    def loads(x, n_heads):
+        import slow_to_load
+
+        assert slow_to_load.ready
+        return right(x, n_heads)
+
+    assert check(loads).status == "correct"
+    del sys.modules["slow_to_load"]
+
+    def loads_and_never_ends(x, n_heads):
+        import slow_to_load
+
+        assert slow_to_load.ready
+        endless(x, n_heads)
+
+    assert "did not come to an end" in check(loads_and_never_ends).message
+    assert sys.modules.pop("slow_to_load").ready
+
+
+def test_an_import_without_an_end(tmp_path, monkeypatch):
+    monkeypatch.setattr("transformer_lab.checks.observe.LIMIT", 0.1)
+    monkeypatch.setattr("transformer_lab.checks.observe.IMPORTS", 0.1)
+    monkeypatch.syspath_prepend(tmp_path)
+    (tmp_path / "slower_to_load.py").write_text(SLOW.replace("2", "4"))
+
+    def loads(x, n_heads):
+        import slower_to_load
+
+        return slower_to_load.ready
+
+    assert "still running" in check(loads).message
 
 
 def test_recursion_without_an_end():

@@ -24,6 +24,8 @@ from .agree import agree
 
 LIMIT = 7  # seconds for all calls of one check
 GRACE = 1  # seconds to die in, when asked to
+IMPORTS = 60  # seconds more for what is imported on the way: some parts of PyTorch load others when first called
+TICK = 0.02  # seconds between two looks at the thread
 PRINTED = 2000  # characters of what it prints that are kept
 
 
@@ -113,7 +115,7 @@ def watched(job):
     Raises
     ------
     TimeUp
-        It did not end within ``LIMIT`` seconds.
+        It did not end within ``LIMIT`` seconds, those for imports not counted.
     """
     results, lock = [], threading.Lock()
 
@@ -135,7 +137,7 @@ def watched(job):
     with untouched(printed):
         thread.start()
         try:
-            thread.join(LIMIT)
+            _wait(thread)
         finally:  # also when the learner presses the stop button
             ended = not thread.is_alive()
             _stop(thread, lock, results)
@@ -147,14 +149,35 @@ def watched(job):
     return value, printed.text()
 
 
+def _wait(thread):
+    """Wait for a thread to end, for ``LIMIT`` seconds and ``IMPORTS`` more in which it imports."""
+    now = time.monotonic()
+    end, last = now + LIMIT, now + LIMIT + IMPORTS
+    while thread.is_alive() and now < min(end, last):
+        thread.join(TICK)
+        before, now = now, time.monotonic()
+        if _imports(thread):
+            end += now - before
+
+
 def _stop(thread, lock, results):
-    """Throw `Stopped` into a thread, again and again: a bare ``except`` in a loop catches one and goes on."""
+    """Throw `Stopped` into a thread, again and again: a bare ``except`` in a loop catches one and goes on.
+
+    Never into an import: what is loaded half stays so, and every later import of it in the session fails.
+    """
     end = time.monotonic() + GRACE
     while thread.is_alive() and time.monotonic() < end:
         with lock:
-            if not results:
+            if not results and not _imports(thread):
                 ctypes.pythonapi.PyThreadState_SetAsyncExc(ctypes.c_ulong(thread.ident), ctypes.py_object(Stopped))
-        thread.join(0.02)
+        thread.join(TICK)
+
+
+def _imports(thread):
+    frame = sys._current_frames().get(thread.ident)
+    while frame is not None and frame.f_code.co_filename != "<frozen importlib._bootstrap>":
+        frame = frame.f_back
+    return frame is not None
 
 
 class Printed(io.TextIOBase):
