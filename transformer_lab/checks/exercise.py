@@ -148,7 +148,7 @@ class Exercise:
             larger = {name: size + 4 for name, size in self.sizes.items()}
             probes.append(Probe("larger input", self.inputs(Draw(1), **larger), plain=True))
         probes += [Probe(inspect.cleandoc(make.__doc__), make(Draw(2)), plain) for make, plain in self.own_probes]
-        if any(isinstance(argument, torch.Tensor) and argument.is_floating_point() for argument in first):
+        if _has_floats(first):
             probes.append(Probe("input in float64", each_tensor(_double, first)))
             probes.append(Probe("input that is not contiguous", each_tensor(_strided, first)))
             if device().type != "cpu":
@@ -195,6 +195,12 @@ class Outcomes(Sequence):
             range(len(self))[number]  # ends a loop over all
             self.found[number] = observe(self.exercise, self.function, self.exercise.probes[number])
         return self.found[number]
+
+
+def _has_floats(arguments):
+    tensors = []
+    each_tensor(tensors.append, arguments)
+    return any(tensor.is_floating_point() for tensor in tensors)
 
 
 def _double(tensor):
