@@ -45,46 +45,13 @@ def flat_offset(index, strides):
     return sum(i * stride for i, stride in zip(index, strides))
 
 
-@flat_offset.probe(plain=True)
-def _(draw):
-    """a transposed tensor"""
-    return (1, 2, 3), (1, 20, 5)
-
-
-@flat_offset.probe(plain=True)
-def _(draw):
-    """a slice with gaps"""
-    return (3, 4), (24, 2)
-
-
-@flat_offset.probe(plain=True)
-def _(draw):
-    """one axis"""
-    return (5,), (3,)
-
-
-@flat_offset.probe(plain=True)
-def _(draw):
-    """an index with zeros"""
-    return (0, 2, 0, 1), (60, 20, 5, 1)
-
-
-@flat_offset.probe
-def _(draw):
-    """a stretched axis of stride 0"""
-    return (2, 3, 4), (7, 0, 1)
-
-
-@flat_offset.probe
-def _(draw):
-    """the first element"""
-    return (0, 0, 0), (12, 4, 1)
-
-
-@flat_offset.probe
-def _(draw):
-    """a single number without axes"""
-    return (), ()
+flat_offset.example("a transposed tensor", (1, 2, 3), (1, 20, 5), plain=True)
+flat_offset.example("a slice with gaps", (3, 4), (24, 2), plain=True)
+flat_offset.example("one axis", (5,), (3,), plain=True)
+flat_offset.example("an index with zeros", (0, 2, 0, 1), (60, 20, 5, 1), plain=True)
+flat_offset.example("a stretched axis of stride 0", (2, 3, 4), (7, 0, 1))
+flat_offset.example("the first element", (0, 0, 0), (12, 4, 1))
+flat_offset.example("a single number without axes", (), ())
 
 
 @flat_offset.equivalent
@@ -267,40 +234,12 @@ def strides_of(shape):
     return tuple(reversed(strides))
 
 
-@strides_of.probe(plain=True)
-def _(draw):
-    """an axis of size one among four"""
-    return ((5, 1, 7, 2),)
-
-
-@strides_of.probe(plain=True)
-def _(draw):
-    """a matrix"""
-    return ((3, 5),)
-
-
-@strides_of.probe(plain=True)
-def _(draw):
-    """a tensor of five axes"""
-    return ((2, 7, 3, 5, 4),)
-
-
-@strides_of.probe
-def _(draw):
-    """one axis"""
-    return ((7,),)
-
-
-@strides_of.probe
-def _(draw):
-    """a last axis of size one"""
-    return ((4, 3, 1),)
-
-
-@strides_of.probe
-def _(draw):
-    """a single number without axes"""
-    return ((),)
+strides_of.example("an axis of size one among four", (5, 1, 7, 2), plain=True)
+strides_of.example("a matrix", (3, 5), plain=True)
+strides_of.example("a tensor of five axes", (2, 7, 3, 5, 4), plain=True)
+strides_of.example("one axis", (7,))
+strides_of.example("a last axis of size one", (4, 3, 1))
+strides_of.example("a single number without axes", ())
 
 
 @strides_of.equivalent

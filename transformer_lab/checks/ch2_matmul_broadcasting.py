@@ -43,136 +43,28 @@ def broadcast_shape(a, b, *, aligned=ones_in_front, size=equal_or_stretched):
     return tuple(size(m, n) for m, n in aligned(a, b))
 
 
-@broadcast_shape.probe(plain=True)
-def _second_longer(draw):
-    """a second shape with more axes"""
-    return (7, 1), (1, 1, 2)
-
-
-@broadcast_shape.probe(plain=True)
-def _vector_and_column(draw):
-    """a vector and a column"""
-    return (8,), (8, 1)
-
-
-@broadcast_shape.probe(plain=True)
-def _equal_shapes(draw):
-    """equal shapes"""
-    return (2, 7, 5), (2, 7, 5)
-
-
-@broadcast_shape.probe
-def _both_stretch(draw):
-    """an axis that stretches in each shape"""
-    return (4, 1, 3), (5, 1)
-
-
-@broadcast_shape.probe(plain=True)
-def _column_and_row(draw):
-    """a column and a row"""
-    return (7, 1), (1, 5)
-
-
-@broadcast_shape.probe
-def _one_row_first(draw):
-    """one row and many"""
-    return (1, 5), (7, 5)
-
-
-@broadcast_shape.probe
-def _shorter_second(draw):
-    """a vector for every token"""
-    return (2, 7, 5), (5,)
-
-
-@broadcast_shape.probe
-def _shorter_first(draw):
-    """a vector in front of a batch"""
-    return (5,), (2, 7, 5)
-
-
-@broadcast_shape.probe
-def _number_second(draw):
-    """the empty shape of a number"""
-    return (2, 3), ()
-
-
-@broadcast_shape.probe
-def _number_first(draw):
-    """the empty shape in front"""
-    return (), (2, 3)
-
-
-@broadcast_shape.probe
-def _two_numbers(draw):
-    """two empty shapes"""
-    return (), ()
-
-
-@broadcast_shape.probe
-def _one_over_zero(draw):
-    """size 1 over size 0"""
-    return (3, 1), (0,)
-
-
-@broadcast_shape.probe
-def _zero_over_one(draw):
-    """size 0 over size 1"""
-    return (0,), (3, 1)
-
-
-@broadcast_shape.probe
-def _zeros(draw):
-    """size 0 in both"""
-    return (0, 4), (0, 1)
-
-
-@broadcast_shape.probe
-def _no_fit(draw):
-    """shapes that do not fit"""
-    return (2, 3), (2,)
-
-
-@broadcast_shape.probe
-def _no_fit_first_shorter(draw):
-    """a shorter shape in front that does not fit"""
-    return (5,), (7, 3)
-
-
-@broadcast_shape.probe
-def _no_fit_inside(draw):
-    """one axis in the middle that does not fit"""
-    return (4, 7, 5), (4, 3, 5)
-
-
-@broadcast_shape.probe
-def _no_fit_at_the_left(draw):
-    """a first axis that does not fit"""
-    return (3, 7, 5), (4, 7, 5)
-
-
-@broadcast_shape.probe
-def _multiples(draw):
-    """a size that is a multiple of the other"""
-    return (6, 4), (3, 4)
-
-
-@broadcast_shape.probe
-def _divisors(draw):
-    """a size that divides the other"""
-    return (3, 4), (6, 4)
-
-
-@broadcast_shape.probe
-def _zero_and_two(draw):
-    """size 0 over size 2"""
-    return (3, 0), (3, 2)
-
-
-@broadcast_shape.probe
-def _two_and_zero(draw):
-    """size 2 over size 0"""
-    return (3, 2), (3, 0)
+broadcast_shape.example("a second shape with more axes", (7, 1), (1, 1, 2), plain=True)
+broadcast_shape.example("a vector and a column", (8,), (8, 1), plain=True)
+broadcast_shape.example("equal shapes", (2, 7, 5), (2, 7, 5), plain=True)
+broadcast_shape.example("an axis that stretches in each shape", (4, 1, 3), (5, 1))
+broadcast_shape.example("a column and a row", (7, 1), (1, 5), plain=True)
+broadcast_shape.example("one row and many", (1, 5), (7, 5))
+broadcast_shape.example("a vector for every token", (2, 7, 5), (5,))
+broadcast_shape.example("a vector in front of a batch", (5,), (2, 7, 5))
+broadcast_shape.example("the empty shape of a number", (2, 3), ())
+broadcast_shape.example("the empty shape in front", (), (2, 3))
+broadcast_shape.example("two empty shapes", (), ())
+broadcast_shape.example("size 1 over size 0", (3, 1), (0,))
+broadcast_shape.example("size 0 over size 1", (0,), (3, 1))
+broadcast_shape.example("size 0 in both", (0, 4), (0, 1))
+broadcast_shape.example("shapes that do not fit", (2, 3), (2,))
+broadcast_shape.example("a shorter shape in front that does not fit", (5,), (7, 3))
+broadcast_shape.example("one axis in the middle that does not fit", (4, 7, 5), (4, 3, 5))
+broadcast_shape.example("a first axis that does not fit", (3, 7, 5), (4, 7, 5))
+broadcast_shape.example("a size that is a multiple of the other", (6, 4), (3, 4))
+broadcast_shape.example("a size that divides the other", (3, 4), (6, 4))
+broadcast_shape.example("size 0 over size 2", (3, 0), (3, 2))
+broadcast_shape.example("size 2 over size 0", (3, 2), (3, 0))
 
 
 @broadcast_shape.equivalent
@@ -481,172 +373,34 @@ def matmul_shape(
     return (*batch(left[:-2], right[:-2]), *ends(a, b, left[-2], right[-1]))
 
 
-@matmul_shape.probe(plain=True)
-def _two_matrices(draw):
-    """two matrices"""
-    return (3, 4), (4, 2)
-
-
-@matmul_shape.probe(plain=True)
-def _one_matrix(draw):
-    """a batch and one matrix"""
-    return (10, 3, 4), (4, 5)
-
-
-@matmul_shape.probe(plain=True)
-def _matrix_first(draw):
-    """one matrix and a batch"""
-    return (3, 4), (10, 4, 5)
-
-
-@matmul_shape.probe(plain=True)
-def _scores(draw):
-    """the scores of attention"""
-    return (2, 8, 7, 64), (2, 8, 64, 9)
-
-
-@matmul_shape.probe(plain=True)
-def _square_on_the_right(draw):
-    """a square matrix"""
-    return (2, 3, 4), (4, 4)
-
-
-@matmul_shape.probe
-def _shared_keys(draw):
-    """heads that share one set of keys"""
-    return (2, 8, 7, 64), (2, 1, 64, 9)
-
-
-@matmul_shape.probe
-def _batch_on_the_right(draw):
-    """a batch of one on the left"""
-    return (1, 3, 4), (10, 4, 5)
-
-
-@matmul_shape.probe
-def _dot_product(draw):
-    """two vectors"""
-    return (4,), (4,)
-
-
-@matmul_shape.probe
-def _matrix_vector(draw):
-    """a matrix and a vector"""
-    return (3, 4), (4,)
-
-
-@matmul_shape.probe
-def _vector_matrix(draw):
-    """a vector and a matrix"""
-    return (4,), (4, 5)
-
-
-@matmul_shape.probe
-def _batch_vector(draw):
-    """a batch and a vector"""
-    return (10, 3, 4), (4,)
-
-
-@matmul_shape.probe
-def _vector_batch(draw):
-    """a vector and a batch"""
-    return (4,), (10, 4, 5)
-
-
-@matmul_shape.probe
-def _nothing_to_sum(draw):
-    """an inner size of 0"""
-    return (3, 0), (0, 4)
-
-
-@matmul_shape.probe
-def _empty_batch(draw):
-    """an empty batch"""
-    return (0, 3, 4), (1, 4, 5)
-
-
-@matmul_shape.probe
-def _sizes_of_one(draw):
-    """rows and columns of size 1"""
-    return (2, 1, 4), (2, 4, 1)
-
-
-@matmul_shape.probe
-def _one_row_and_vector(draw):
-    """one row and a vector"""
-    return (1, 4), (4,)
-
-
-@matmul_shape.probe
-def _vector_and_one_column(draw):
-    """a vector and one column"""
-    return (4,), (4, 1)
-
-
-@matmul_shape.probe
-def _batch_of_one_and_vector(draw):
-    """a batch of one and a vector"""
-    return (1, 3, 4), (4,)
-
-
-@matmul_shape.probe
-def _not_transposed(draw):
-    """inner sizes that differ"""
-    return (3, 4), (3, 4)
-
-
-@matmul_shape.probe
-def _inner_one_left(draw):
-    """an inner size of 1 on the left"""
-    return (3, 1), (4, 5)
-
-
-@matmul_shape.probe
-def _inner_one_right(draw):
-    """an inner size of 1 on the right"""
-    return (3, 4), (1, 5)
-
-
-@matmul_shape.probe
-def _batches_differ(draw):
-    """batch axes that do not fit"""
-    return (2, 3, 4), (5, 4, 6)
-
-
-@matmul_shape.probe
-def _batches_fit_from_the_left(draw):
-    """batch axes that fit only from the left"""
-    return (2, 7, 3, 4), (2, 4, 6)
-
-
-@matmul_shape.probe
-def _vectors_differ(draw):
-    """vectors of different length"""
-    return (3,), (4,)
-
-
-@matmul_shape.probe
-def _vector_too_short(draw):
-    """a vector as long as the matrix has rows"""
-    return (3, 4), (3,)
-
-
-@matmul_shape.probe
-def _vector_too_long(draw):
-    """a vector as long as the matrix has columns"""
-    return (4,), (3, 4)
-
-
-@matmul_shape.probe
-def _batch_of_vectors(draw):
-    """what looks like a batch of vectors"""
-    return (10, 3, 4), (10, 4)
-
-
-@matmul_shape.probe
-def _batch_of_left_vectors(draw):
-    """what looks like a batch of vectors on the left"""
-    return (10, 4), (10, 4, 5)
+matmul_shape.example("two matrices", (3, 4), (4, 2), plain=True)
+matmul_shape.example("a batch and one matrix", (10, 3, 4), (4, 5), plain=True)
+matmul_shape.example("one matrix and a batch", (3, 4), (10, 4, 5), plain=True)
+matmul_shape.example("the scores of attention", (2, 8, 7, 64), (2, 8, 64, 9), plain=True)
+matmul_shape.example("a square matrix", (2, 3, 4), (4, 4), plain=True)
+matmul_shape.example("heads that share one set of keys", (2, 8, 7, 64), (2, 1, 64, 9))
+matmul_shape.example("a batch of one on the left", (1, 3, 4), (10, 4, 5))
+matmul_shape.example("two vectors", (4,), (4,))
+matmul_shape.example("a matrix and a vector", (3, 4), (4,))
+matmul_shape.example("a vector and a matrix", (4,), (4, 5))
+matmul_shape.example("a batch and a vector", (10, 3, 4), (4,))
+matmul_shape.example("a vector and a batch", (4,), (10, 4, 5))
+matmul_shape.example("an inner size of 0", (3, 0), (0, 4))
+matmul_shape.example("an empty batch", (0, 3, 4), (1, 4, 5))
+matmul_shape.example("rows and columns of size 1", (2, 1, 4), (2, 4, 1))
+matmul_shape.example("one row and a vector", (1, 4), (4,))
+matmul_shape.example("a vector and one column", (4,), (4, 1))
+matmul_shape.example("a batch of one and a vector", (1, 3, 4), (4,))
+matmul_shape.example("inner sizes that differ", (3, 4), (3, 4))
+matmul_shape.example("an inner size of 1 on the left", (3, 1), (4, 5))
+matmul_shape.example("an inner size of 1 on the right", (3, 4), (1, 5))
+matmul_shape.example("batch axes that do not fit", (2, 3, 4), (5, 4, 6))
+matmul_shape.example("batch axes that fit only from the left", (2, 7, 3, 4), (2, 4, 6))
+matmul_shape.example("vectors of different length", (3,), (4,))
+matmul_shape.example("a vector as long as the matrix has rows", (3, 4), (3,))
+matmul_shape.example("a vector as long as the matrix has columns", (4,), (3, 4))
+matmul_shape.example("what looks like a batch of vectors", (10, 3, 4), (10, 4))
+matmul_shape.example("what looks like a batch of vectors on the left", (10, 4), (10, 4, 5))
 
 
 @matmul_shape.equivalent

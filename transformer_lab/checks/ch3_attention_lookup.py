@@ -1003,28 +1003,10 @@ def head_sentence_by_sentence(x, w_q, w_k, w_v):
     return torch.stack(outputs)
 
 
-@single_head.probe(plain=True)
-def _equal_widths(draw):
-    """matrices that are all square"""
-    return _head(draw, d_model=4, d_value=4)
-
-
-@single_head.probe(plain=True)
-def _as_many_tokens_as_features(draw):
-    """as many tokens as features"""
-    return _head(draw, seq=4)
-
-
-@single_head.probe
-def _one_token(draw):
-    """one token"""
-    return _head(draw, seq=1)
-
-
-@single_head.probe
-def _one_sentence(draw):
-    """one sentence"""
-    return _head(draw, batch=1)
+single_head.example("matrices that are all square", d_model=4, d_value=4, plain=True)
+single_head.example("as many tokens as features", seq=4, plain=True)
+single_head.example("one token", seq=1)
+single_head.example("one sentence", batch=1)
 
 
 def _towards(draw, even, odd):
@@ -1272,28 +1254,10 @@ def positions_by_where(seq, d_model):
     return torch.where(j % 2 == 0, angles.sin(), angles.cos())
 
 
-@sinusoidal_positions.probe
-def _two_features(draw):
-    """two features"""
-    return 5, 2
-
-
-@sinusoidal_positions.probe
-def _one_position(draw):
-    """one position"""
-    return 1, 6
-
-
-@sinusoidal_positions.probe
-def _odd(draw):
-    """an odd number of features"""
-    return 7, 5
-
-
-@sinusoidal_positions.probe
-def _one_feature(draw):
-    """one feature"""
-    return 7, 1
+sinusoidal_positions.example("two features", 5, 2)
+sinusoidal_positions.example("one position", 1, 6)
+sinusoidal_positions.example("an odd number of features", 7, 5)
+sinusoidal_positions.example("one feature", 7, 1)
 
 
 @sinusoidal_positions.mistake(part="angles")
@@ -1548,28 +1512,10 @@ def mended_in_each_projection(x, positions, w_q, w_k, w_v):
     return attention.reference(query, key, value)
 
 
-@mend_word_order.probe(plain=True)
-def _square_matrices(draw):
-    """matrices that are all square"""
-    return _sentences(draw, d_model=4, d_value=4)
-
-
-@mend_word_order.probe
-def _as_many_sentences_as_words(draw):
-    """as many sentences as words"""
-    return _sentences(draw, batch=4, seq=4)
-
-
-@mend_word_order.probe
-def _a_batch_of_one(draw):
-    """a batch of one"""
-    return _sentences(draw, batch=1)
-
-
-@mend_word_order.probe
-def _one_word(draw):
-    """one word"""
-    return _sentences(draw, seq=1)
+mend_word_order.example("matrices that are all square", d_model=4, d_value=4, plain=True)
+mend_word_order.example("as many sentences as words", batch=4, seq=4)
+mend_word_order.example("a batch of one", batch=1)
+mend_word_order.example("one word", seq=1)
 
 
 @mend_word_order.probe

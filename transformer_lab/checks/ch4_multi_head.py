@@ -458,16 +458,8 @@ def folded(x, w_q, w_k, w_v, w_o, n_heads):
     return linear(merged.reshape(batch, seq, d_model), w_o)
 
 
-@multi_head_attention.probe
-def _layer_of_one_head(draw):
-    """one head"""
-    return _layer(draw, heads=1)
-
-
-@multi_head_attention.probe
-def _layer_on_one_token(draw):
-    """one token"""
-    return _layer(draw, seq=1)
+multi_head_attention.example("one head", heads=1)
+multi_head_attention.example("one token", seq=1)
 
 
 @multi_head_attention.probe
@@ -1022,10 +1014,7 @@ def sentence_by_sentence(query, key, value):
     return torch.stack(sentences)
 
 
-@mend_folded_heads.probe
-def _one_sentence(draw):
-    """one sentence"""
-    return _folded(draw, batch=1)
+mend_folded_heads.example("one sentence", batch=1)
 
 
 @mend_folded_heads.probe

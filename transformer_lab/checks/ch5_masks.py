@@ -61,16 +61,8 @@ def by_indices(seq):
     return mask
 
 
-@causal_mask.probe
-def _alone(draw):
-    """one token"""
-    return (1,)
-
-
-@causal_mask.probe
-def _pair(draw):
-    """two tokens"""
-    return (2,)
+causal_mask.example("one token", 1)
+causal_mask.example("two tokens", 2)
 
 
 @causal_mask.mistake
@@ -547,16 +539,8 @@ def _one_for_each_head(draw):
     return query, key, value, mask[0]
 
 
-@masked_attention.probe(plain=True)
-def _square(draw):
-    """as many queries as keys"""
-    return _masked(draw, q_len=6)
-
-
-@masked_attention.probe
-def _single(draw):
-    """one query of one sentence"""
-    return _masked(draw, batch=1, heads=1, q_len=1)
+masked_attention.example("as many queries as keys", q_len=6, plain=True)
+masked_attention.example("one query of one sentence", batch=1, heads=1, q_len=1)
 
 
 @masked_attention.probe

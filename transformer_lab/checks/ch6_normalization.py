@@ -594,16 +594,8 @@ def feed_forward(x, w1, b1, w2, b2, *, hidden=first_map, activated=positive_part
     return output(activated(hidden(x, w1, b1)), w2, b2)
 
 
-@feed_forward.probe
-def _(draw):
-    """one token"""
-    return _token_and_layers(draw, batch=1, seq=1)
-
-
-@feed_forward.probe(plain=True)
-def _(draw):
-    """d_ff smaller than d_model"""
-    return _token_and_layers(draw, d_model=6, d_ff=3)
+feed_forward.example("one token", batch=1, seq=1)
+feed_forward.example("d_ff smaller than d_model", d_model=6, d_ff=3, plain=True)
 
 
 @feed_forward.equivalent

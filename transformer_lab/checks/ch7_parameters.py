@@ -43,34 +43,11 @@ def attention_parameters(d_model, bias, *, weights=four_squares, biases=four_bia
     return weights(d_model) + biases(d_model, bias)
 
 
-@attention_parameters.probe(plain=True)
-def _(draw):
-    """no biases"""
-    return 5, False
-
-
-@attention_parameters.probe(plain=True)
-def _(draw):
-    """a width of 14"""
-    return 14, True
-
-
-@attention_parameters.probe(plain=True)
-def _(draw):
-    """GPT-2's width"""
-    return 768, True
-
-
-@attention_parameters.probe(plain=True)
-def _(draw):
-    """GPT-2's width without biases"""
-    return 768, False
-
-
-@attention_parameters.probe
-def _(draw):
-    """a single feature"""
-    return 1, True
+attention_parameters.example("no biases", 5, False, plain=True)
+attention_parameters.example("a width of 14", 14, True, plain=True)
+attention_parameters.example("GPT-2's width", 768, True, plain=True)
+attention_parameters.example("GPT-2's width without biases", 768, False, plain=True)
+attention_parameters.example("a single feature", 1, True)
 
 
 @attention_parameters.equivalent
@@ -265,40 +242,12 @@ def block_parameters(
     )  # each component is a step, so that two that are forgotten are both named
 
 
-@block_parameters.probe(plain=True)
-def _(draw):
-    """no biases"""
-    return 7, 11, False
-
-
-@block_parameters.probe(plain=True)
-def _(draw):
-    """another width"""
-    return 10, 37, True
-
-
-@block_parameters.probe(plain=True)
-def _(draw):
-    """a layer of GPT-2"""
-    return 768, 3072, True
-
-
-@block_parameters.probe(plain=True)
-def _(draw):
-    """a layer of GPT-2 without biases"""
-    return 768, 3072, False
-
-
-@block_parameters.probe(plain=True)
-def _(draw):
-    """a middle that is narrower than the rest"""
-    return 19, 6, True
-
-
-@block_parameters.probe
-def _(draw):
-    """a single feature"""
-    return 1, 2, True
+block_parameters.example("no biases", 7, 11, False, plain=True)
+block_parameters.example("another width", 10, 37, True, plain=True)
+block_parameters.example("a layer of GPT-2", 768, 3072, True, plain=True)
+block_parameters.example("a layer of GPT-2 without biases", 768, 3072, False, plain=True)
+block_parameters.example("a middle that is narrower than the rest", 19, 6, True, plain=True)
+block_parameters.example("a single feature", 1, 2, True)
 
 
 @block_parameters.equivalent
@@ -670,28 +619,10 @@ def gpt2_parameters(
     return tables + layers + last_norm(d_model) + head(vocab_size, d_model)
 
 
-@gpt2_parameters.probe(plain=True)
-def _(draw):
-    """a wide and shallow model"""
-    return 3, 40, 101, 17
-
-
-@gpt2_parameters.probe(plain=True)
-def _(draw):
-    """a narrow and deep model"""
-    return 29, 6, 13, 230
-
-
-@gpt2_parameters.probe(plain=True)
-def _(draw):
-    """GPT-2 as published"""
-    return 12, 768, 50257, 1024
-
-
-@gpt2_parameters.probe
-def _(draw):
-    """a single layer"""
-    return 1, 4, 10, 6
+gpt2_parameters.example("a wide and shallow model", 3, 40, 101, 17, plain=True)
+gpt2_parameters.example("a narrow and deep model", 29, 6, 13, 230, plain=True)
+gpt2_parameters.example("GPT-2 as published", 12, 768, 50257, 1024, plain=True)
+gpt2_parameters.example("a single layer", 1, 4, 10, 6)
 
 
 @gpt2_parameters.equivalent
@@ -1057,28 +988,10 @@ def attention_flops(seq, d_model, *, table=every_query_and_key, work=two_product
     return table(seq) * work(d_model)
 
 
-@attention_flops.probe(plain=True)
-def _(draw):
-    """more tokens than features"""
-    return 17, 2
-
-
-@attention_flops.probe(plain=True)
-def _(draw):
-    """a text of 100 tokens"""
-    return 100, 8
-
-
-@attention_flops.probe(plain=True)
-def _(draw):
-    """a full text of GPT-2"""
-    return 1024, 768
-
-
-@attention_flops.probe
-def _(draw):
-    """a single token"""
-    return 1, 7
+attention_flops.example("more tokens than features", 17, 2, plain=True)
+attention_flops.example("a text of 100 tokens", 100, 8, plain=True)
+attention_flops.example("a full text of GPT-2", 1024, 768, plain=True)
+attention_flops.example("a single token", 1, 7)
 
 
 @attention_flops.equivalent
@@ -1296,34 +1209,11 @@ def kv_cache_bytes(
     return numbers * size(bytes_per_value)
 
 
-@kv_cache_bytes.probe(plain=True)
-def _(draw):
-    """numbers of two bytes"""
-    return 5, 14, 11, 3, 2
-
-
-@kv_cache_bytes.probe(plain=True)
-def _(draw):
-    """numbers of one byte"""
-    return 7, 22, 13, 9, 1
-
-
-@kv_cache_bytes.probe(plain=True)
-def _(draw):
-    """GPT-2 with 32 full texts"""
-    return 12, 768, 1024, 32, 4
-
-
-@kv_cache_bytes.probe
-def _(draw):
-    """one token of one sentence"""
-    return 12, 768, 1, 1, 8
-
-
-@kv_cache_bytes.probe
-def _(draw):
-    """a cache that is still empty"""
-    return 2, 6, 0, 5, 4
+kv_cache_bytes.example("numbers of two bytes", 5, 14, 11, 3, 2, plain=True)
+kv_cache_bytes.example("numbers of one byte", 7, 22, 13, 9, 1, plain=True)
+kv_cache_bytes.example("GPT-2 with 32 full texts", 12, 768, 1024, 32, 4, plain=True)
+kv_cache_bytes.example("one token of one sentence", 12, 768, 1, 1, 8)
+kv_cache_bytes.example("a cache that is still empty", 2, 6, 0, 5, 4)
 
 
 @kv_cache_bytes.equivalent

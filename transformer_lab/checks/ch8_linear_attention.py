@@ -377,40 +377,12 @@ def head_by_head(query, key, value):
     return result
 
 
-@linear_attention.probe(plain=True)
-def _(draw):
-    """fewer queries than keys"""
-    return _attention(draw, q_len=5, k_len=11, d_head=2, d_value=7)
-
-
-@linear_attention.probe(plain=True)
-def _(draw):
-    """as many queries as keys"""
-    return _attention(draw, q_len=7, k_len=7)
-
-
-@linear_attention.probe
-def _(draw):
-    """one token"""
-    return _attention(draw, q_len=1, k_len=1)
-
-
-@linear_attention.probe
-def _(draw):
-    """one sequence and one value"""
-    return _attention(draw, batch=1, d_value=1)
-
-
-@linear_attention.probe
-def _(draw):
-    """one head"""
-    return _attention(draw, heads=1)
-
-
-@linear_attention.probe
-def _(draw):
-    """one feature"""
-    return _attention(draw, d_head=1)
+linear_attention.example("fewer queries than keys", q_len=5, k_len=11, d_head=2, d_value=7, plain=True)
+linear_attention.example("as many queries as keys", q_len=7, k_len=7, plain=True)
+linear_attention.example("one token", q_len=1, k_len=1)
+linear_attention.example("one sequence and one value", batch=1, d_value=1)
+linear_attention.example("one head", heads=1)
+linear_attention.example("one feature", d_head=1)
 
 
 @linear_attention.probe
@@ -427,10 +399,7 @@ def _(draw):
     return _hundreds(query), _hundreds(key), value
 
 
-@linear_attention.probe
-def _(draw):
-    """150 tokens"""
-    return _attention(draw, batch=1, heads=1, q_len=150, k_len=150, d_head=2, d_value=1)
+linear_attention.example("150 tokens", batch=1, heads=1, q_len=150, k_len=150, d_head=2, d_value=1)
 
 
 @linear_attention.property
@@ -782,22 +751,9 @@ def by_chunks(query, key, value, chunk_size=4):
     return torch.cat(results, dim=2)
 
 
-@causal_linear_attention.probe
-def _(draw):
-    """one token"""
-    return _sequence(draw, seq=1)
-
-
-@causal_linear_attention.probe
-def _(draw):
-    """one sequence and one value"""
-    return _sequence(draw, batch=1, d_value=1)
-
-
-@causal_linear_attention.probe
-def _(draw):
-    """one head"""
-    return _sequence(draw, heads=1)
+causal_linear_attention.example("one token", seq=1)
+causal_linear_attention.example("one sequence and one value", batch=1, d_value=1)
+causal_linear_attention.example("one head", heads=1)
 
 
 @causal_linear_attention.probe
@@ -1152,22 +1108,9 @@ def _(draw):
     return state, query, key - 5, value
 
 
-@recurrent_step.probe
-def _(draw):
-    """one sequence and one value"""
-    return _token(draw, batch=1, d_value=1)
-
-
-@recurrent_step.probe
-def _(draw):
-    """one head"""
-    return _token(draw, heads=1)
-
-
-@recurrent_step.probe
-def _(draw):
-    """one feature"""
-    return _token(draw, d_head=1)
+recurrent_step.example("one sequence and one value", batch=1, d_value=1)
+recurrent_step.example("one head", heads=1)
+recurrent_step.example("one feature", d_head=1)
 
 
 @recurrent_step.probe
@@ -1510,10 +1453,7 @@ def _(draw):
     return *tensors, torch.arange(key_mask.shape[-1]).expand(key_mask.shape) == 2
 
 
-@mend_padding.probe
-def _(draw):
-    """as many queries as keys"""
-    return _padded(draw, q_len=7)
+mend_padding.example("as many queries as keys", q_len=7)
 
 
 @mend_padding.probe

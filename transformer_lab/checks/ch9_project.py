@@ -106,16 +106,8 @@ def token_by_token(tokens, table):
     return torch.stack([torch.stack([table[t] + place for t, place in zip(row, pattern)]) for row in tokens])
 
 
-@embed.probe
-def _one_token(draw):
-    """one token"""
-    return _tokens(draw, seq=1)
-
-
-@embed.probe
-def _as_many_as_places(draw):
-    """as many sentences as tokens"""
-    return _tokens(draw, batch=5, seq=5)
+embed.example("one token", seq=1)
+embed.example("as many sentences as tokens", batch=5, seq=5)
 
 
 @embed.mistake(part="together")
@@ -263,10 +255,7 @@ def _another_attention(draw):
     return *_attending(draw)[:3], causal_linear_attention
 
 
-@self_attention.probe
-def _attending_to_one_token(draw):
-    """one token"""
-    return _attending(draw, seq=1)
+self_attention.example("one token", seq=1)
 
 
 @self_attention.mistake(part="split")
@@ -426,10 +415,7 @@ def _block_with_another_attention(draw):
     return *_blocked(draw)[:3], causal_linear_attention
 
 
-@block.probe
-def _block_of_one_token(draw):
-    """one token"""
-    return _blocked(draw, seq=1)
+block.example("one token", seq=1)
 
 
 @block.equivalent
@@ -672,16 +658,8 @@ def _model_with_another_attention(draw):
     return *_modelled(draw)[:3], causal_linear_attention
 
 
-@language_model.probe
-def _one_block(draw):
-    """one block"""
-    return _modelled(draw, n_layers=1)
-
-
-@language_model.probe
-def _no_context(draw):
-    """one token"""
-    return _modelled(draw, seq=1)
+language_model.example("one block", n_layers=1)
+language_model.example("one token", seq=1)
 
 
 @language_model.mistake(part="last_norm")
@@ -845,10 +823,7 @@ def by_loops(logits, tokens):
     return torch.stack(losses).mean()
 
 
-@next_token_loss.probe
-def _two_tokens(draw):
-    """two tokens"""
-    return _predicted(draw, seq=2)
+next_token_loss.example("two tokens", seq=2)
 
 
 @next_token_loss.probe

@@ -7,6 +7,7 @@
     @attention.mistake                                         # wrong: its docstring is what the learner is told
     @attention.mistake(part="scale")                           # wrong in one step of the reference
     @attention.probe                                           # one more input, named by its docstring
+    attention.example("one query", q_len=1)                    # one more, by its sizes or by its arguments
     @attention.property                                        # what holds for every right answer
 
 A step is a keyword-only argument of the reference whose default does it right. A mistake in one step is a function that
@@ -134,8 +135,16 @@ class Exercise:
         """
         if make is None:
             return partial(self.probe, plain=plain)
-        self.own_probes.append((make, plain))
+        self.own_probes.append((inspect.cleandoc(make.__doc__), make, plain))
         return make
+
+    def example(self, name, *arguments, plain=False, **sizes):
+        """Add an input by its arguments, or by the sizes that it has in the place of the defaults."""
+
+        def make(draw):
+            return self.inputs(draw, **sizes) if sizes else arguments
+
+        self.own_probes.append((name, make, plain))
 
     # What is known about it
 
@@ -147,7 +156,7 @@ class Exercise:
         if self.sizes:
             larger = {name: size + 4 for name, size in self.sizes.items()}
             probes.append(Probe("larger input", self.inputs(Draw(1), **larger), plain=True))
-        probes += [Probe(inspect.cleandoc(make.__doc__), make(Draw(2)), plain) for make, plain in self.own_probes]
+        probes += [Probe(name, make(Draw(2)), plain) for name, make, plain in self.own_probes]
         if _has_floats(first):
             probes.append(Probe("input in float64", each_tensor(_double, first)))
             probes.append(Probe("input that is not contiguous", each_tensor(_strided, first)))
