@@ -15,7 +15,8 @@ def folder(tmp_path, monkeypatch):
     return tmp_path / "data"
 
 
-right, wrong = tl.checks.merge_heads.reference, tl.checks.merge_heads.mistakes["reshape_alone"].function
+*_, right = tl.checks.merge_heads.equivalents.values()
+wrong = tl.checks.merge_heads.mistakes["reshape_alone"].function
 
 
 def stub(*arguments):
@@ -32,6 +33,12 @@ def test_what_was_correct_once_stays_so(folder):
     first = record.read()["merge_heads"]
     check(wrong)
     assert record.read()["merge_heads"] == {**first, "checks": 3} and "UTC" in first["correct"]
+
+
+def test_the_courses_own_function_is_nobodys_solution(folder, capsys):
+    report = tl.checks.merge_heads(tl.checks.merge_heads.reference)
+    assert report.status == "not attempted" and "the course's own" in capsys.readouterr().out
+    assert not folder.exists()
 
 
 def test_the_summary_is_of_the_assignment_at_hand_and_of_this_session(capsys):

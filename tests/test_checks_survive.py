@@ -132,7 +132,16 @@ def test_a_stub_is_not_attempted_and_one_that_calls_a_stub_says_so():
 
     assert (check(stub).status, check(stub).message) == ("not attempted", "")
     report = check(calls)
-    assert report.status == "not attempted" and "calls `stub`, which is not written yet" in report.message
+    assert report.status == "not attempted"
+    assert report.message == "Your function calls `stub`, which is not written yet. Write that first."
+
+
+def test_a_missing_exercise_can_be_the_courses():
+    def merge_heads(x):
+        raise NotImplementedError
+
+    message = check(lambda x, n_heads: merge_heads(x)).message
+    assert message.endswith(", or go on with the course's: `merge_heads = tl.checks.merge_heads.reference`.")
 
 
 # What does not end, until the test does: a thread that is left running slows all tests that come after it

@@ -4,7 +4,6 @@ import base64
 import re
 import subprocess
 import sys
-from concurrent.futures import ThreadPoolExecutor
 from copy import deepcopy
 
 import lessons
@@ -378,10 +377,7 @@ def test_a_lesson_that_shows_such_digits_is_caught(tmp_path):
     assert found.startswith("cell 2 shows 0.1234")
 
 
-def test_shown_digits_survive_another_device():
-    def work(path):
-        return [f"{path.name}: {near}" for near in near_boundaries(nbformat.read(path, 4), path.parent)]
-
-    with ThreadPoolExecutor(2) as pool:
-        found = [near for lesson in pool.map(work, CHAPTERS) for near in lesson]
+@each_chapter
+def test_shown_digits_survive_another_device(path):
+    found = near_boundaries(nbformat.read(path, 4), path.parent)
     assert not found, "\n".join(found)

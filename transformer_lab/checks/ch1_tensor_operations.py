@@ -34,7 +34,8 @@ def _numbered(*shape):
     axes={},
     hints=(
         "How many places does one step along an axis move you, and how many steps does the index ask for on that axis?",
-        "Section 1.1 has the formula. It needs nothing besides the two tuples: each index meets the stride of its own "
+        "Section 1.1 has the formula. You count from the tensor's first element, so leave its offset out. The rest "
+        "needs only the two tuples: each index meets the stride of its own "
         "axis, and `zip` walks through both at once.",
         "`place = 0`, then a loop `for i, stride in zip(…, …)` that adds `…` to `place`. The `return` stands behind "
         "the loop.",
@@ -314,8 +315,9 @@ def own_size_included_and_reversed(shape):
 
 @strides_of.mistake
 def all_other_sizes(shape):
-    """Each stride is the product of all sizes but its own: (2, 3, 4) gives (12, 8, 6). The axis's own size does stay
-    out. But so do those on its left: a step to the right in a matrix passes one number, however many rows there are."""
+    """Each stride is the product of all sizes but its own: (2, 3, 4) gives (12, 8, 6). It is right that the axis's own
+    size stays out. The sizes to its left must stay out as well: a step to the right in a matrix passes one number,
+    however many rows there are."""
     return tuple(math.prod(shape) // size for size in shape)
 
 
@@ -378,9 +380,9 @@ def bytes_of_float64(shape):
 
 @strides_of.mistake
 def zero_where_the_size_is_one(shape):
-    """An axis of size 1 gets the stride 0. Only `expand` makes strides of 0, when it stretches an axis. A fresh tensor
-    has no exception for size 1: the product of the sizes to its right is taken as everywhere, though nobody ever steps
-    along."""
+    """An axis of size 1 gets the stride 0. A stride of 0 belongs to an axis that was stretched, as `expand` does it. A
+    fresh tensor has no exception for size 1: the product of the sizes to its right is taken as everywhere, though
+    nobody ever steps along this axis."""
     return tuple(0 if size == 1 else stride for size, stride in zip(shape, strides_of.reference(shape)))
 
 
@@ -536,8 +538,8 @@ def cut_in_reading_order(x, dim0, dim1):
 @transposed.mistake
 def cut_by_view(x, dim0, dim1):
     """The shape is right and the numbers stay in reading order, only cut into rows of another length. And where `x` is
-    not contiguous there is an error: that is how `view` behaves. A view of another shape never moves an axis. The new
-    tensor must walk with the steps that `x` has, in another order."""
+    not contiguous there is an error: that is how `view` behaves. `view` never moves an axis. The new tensor must walk
+    with the steps that `x` has, in another order."""
     return x.view(_swapped(x.shape, dim0, dim1))
 
 
@@ -569,15 +571,15 @@ def strides_not_swapped(x, dim0, dim1):
 @transposed.mistake
 def sizes_not_swapped(x, dim0, dim1):
     """The strides are swapped and the sizes are not: the shape is still that of `x`. The size belongs to its axis as
-    the stride does. Where a short axis now takes steps for a long one, some numbers are never read, and others may lie
-    past the end."""
+    the stride does. Each axis now takes the other's steps, but as many as before: some numbers are never read, and the
+    walk may run past the end of the storage."""
     return x.as_strided(x.shape, _swapped(x.stride(), dim0, dim1))
 
 
 @transposed.mistake
 def nothing_swapped(x, dim0, dim1):
     """The result is `x` as it was: nothing is swapped. Perhaps the swap happens in a list that is not used afterwards,
-    or the result of an operation is thrown away. No operation without an underscore at its end changes `x` itself."""
+    or the result of an operation is thrown away. `x.transpose(…)` on a line of its own leaves `x` as it was."""
     return x.as_strided(x.shape, x.stride())
 
 
@@ -835,8 +837,9 @@ def by_the_strides(x):
 @merge_last_two.mistake
 def view_alone(x):
     """Where the last two axes cannot be walked with one stride, your function raises, as `view` does. It is right
-    wherever a view exists. After a transpose, the numbers of one row lie in several places of storage, and one stride
-    cannot visit them: then a copy is needed. Section 1.4 names the operation that decides by itself."""
+    wherever a view exists. After a transpose that moves one of these two axes, a merged row usually takes uneven steps
+    through storage, which no single stride can make: then a copy is needed. Section 1.4 names the operation that
+    decides by itself."""
     return x.view(_merged(x))
 
 
@@ -878,10 +881,9 @@ def merged_in_the_other_order(x):
 
 @merge_last_two.mistake
 def axes_swapped_back(x):
-    """The shape is right and the numbers are scrambled: the axes before the last two are not where they were. Swapping
-    axes 1 and 2 back, so that the memory is in order again, makes `view` stop complaining. But then a row of the result
-    holds several tokens of one head, where it should hold all heads of one token. The order of axes of `x` has to
-    stay."""
+    """The shape is right and the numbers are scrambled: axes 1 and 2 of `x` are not where they were. Swapping axes 1
+    and 2 back, so that the memory is in order again, makes `view` stop complaining. But then a row of the result holds
+    several tokens of one head, where it should hold all heads of one token. The order of axes of `x` has to stay."""
     return x.transpose(1, 2).reshape(_merged(x))
 
 
@@ -1082,8 +1084,8 @@ def as_given(tokens, batch):
 
 @mend_columns.mistake
 def stretches_left_as_rows(tokens, batch):
-    """The stretches are right, and they are rows: the shape is (batch, seq). Time is asked to run downwards, so that
-    row 0 holds the first token of every stretch. One operation without a copy is missing."""
+    """The stretches are right, and they are rows: the shape is (batch, seq). The text has to run downwards, so that row
+    0 holds the first token of every stretch. One operation without a copy is missing."""
     seq = len(tokens) // batch
     return tokens[: seq * batch].view(batch, seq)
 

@@ -140,8 +140,8 @@ def paired_from_the_left_and_cut(a, b):
 
 @broadcast_shape.mistake(part="aligned")
 def back_to_front(a, b):
-    """Your sizes are right and in the opposite order, the last axis first. One goes through the shapes from the right
-    and collects the sizes on the way; whoever does that must turn the list round at the end."""
+    """Your sizes come in the opposite order, the last axis first. One goes through the shapes from the right and
+    collects the sizes on the way; whoever does that must turn the list round at the end."""
     return ones_in_front(a, b)[::-1]
 
 
@@ -170,8 +170,9 @@ def missing_axes_are_read(a, b):
 
 @broadcast_shape.mistake(part="size")
 def always_the_larger(m, n):
-    """You take the larger of the two sizes, whatever they are. It is right for a 1 and for equal sizes, which is all
-    one tries at first. But 3 over 2 does not fit and must raise a `ValueError`, and a 1 over a 0 gives 0, not 1."""
+    """You take the larger of the two sizes, whatever they are. It is right for equal sizes, and for a 1 with a larger
+    size, which is all one tries at first. But 3 over 2 does not fit and must raise a `ValueError`, and a 1 over a 0
+    gives 0, not 1."""
     return max(m, n)
 
 
@@ -222,7 +223,7 @@ def nothing_stretches(m, n):
 
 @broadcast_shape.mistake(part="size")
 def only_the_second_stretches(m, n):
-    """A 1 in the second shape stretches, a 1 in the first raises. Nothing says which of the two is the smaller one, and
+    """A 1 in the second shape stretches, a 1 in the first raises. Either of the two shapes can have the 1, and
     an addition has the same shape in either order. Try your function with its arguments exchanged."""
     if n not in (1, m):
         raise ValueError(f"{n} does not stretch to {m}")
@@ -231,7 +232,7 @@ def only_the_second_stretches(m, n):
 
 @broadcast_shape.mistake(part="size")
 def only_the_first_stretches(m, n):
-    """A 1 in the first shape stretches, a 1 in the second raises. Nothing says which of the two is the smaller one, and
+    """A 1 in the first shape stretches, a 1 in the second raises. Either of the two shapes can have the 1, and
     an addition has the same shape in either order. Try your function with its arguments exchanged."""
     if m not in (1, n):
         raise ValueError(f"{m} does not stretch to {n}")
@@ -361,7 +362,8 @@ def without_added_axes(a, b, rows, columns):
         "Four steps: a vector becomes a row or a column; the two inner sizes are compared; the batch axes broadcast, "
         "which your `broadcast_shape` can do; and the axis that a vector was given is taken away again.",
         "`left = (1, *a) if len(a) == 1 else a`, `right = … if len(b) == 1 else b`, `if left[…] != right[…]: raise …`, "
-        "`shape = broadcast_shape(left[:-2], right[:-2])`, and then what the two matrices leave",
+        "`shape = broadcast_shape(left[:-2], right[:-2])`, then append `left[…]` if `a` was no vector, and `right[…]` "
+        "if `b` was none",
     ),
 )
 def matmul_shape(
@@ -465,8 +467,8 @@ def vectors_become_columns(a, b):
 @matmul_shape.mistake(part="inner")
 def inner_sizes_not_compared(k_left, k_right):
     """You never compare the inner sizes: `(3, 4) @ (3, 4)` gives a shape, where a `ValueError` must be raised. In the
-    result the inner axis is gone, which makes it easy to forget. As many numbers as a row of the left has, so many must
-    a column of the right have."""
+    result the inner axis is gone, which makes it easy to forget. A row of the left must have as many numbers as a
+    column of the right."""
 
 
 @matmul_shape.mistake(part="inner")
@@ -533,8 +535,8 @@ def batch_from_the_left(a, b):
 
 @matmul_shape.mistake(part="batch")
 def batches_never_refused(a, b):
-    """Batch axes that do not fit come out as a shape: of 2 over 5 you take the larger. They must raise a `ValueError`,
-    as in an addition. If `broadcast_shape` does this part, does yours raise?"""
+    """Of two batch sizes you take the larger, whatever they are: 2 over 5 gives 5, and must raise a `ValueError`, as in
+    an addition; 1 over 0 gives 1, and must give 0. If `broadcast_shape` does this part, has yours passed its check?"""
     return broadcast_shape.reference(a, b, size=always_the_larger)
 
 
@@ -547,8 +549,9 @@ def added_axes_stay(a, b, rows, columns):
 
 @matmul_shape.mistake(part="ends")
 def all_ones_go(a, b, rows, columns):
-    """You remove every last axis of size 1, also one that was there before: `(2, 1, 4) @ (2, 4, 1)` must stay `(2, 1,
-    1)`. Only the axis that a vector was given goes again. Ask how many axes the shape had, not how large they are."""
+    """Of the last two axes you remove each that has size 1, also one that was there before: `(2, 1, 4) @ (2, 4, 1)`
+    must stay `(2, 1, 1)`. Only the axis that a vector was given goes again. Ask how many axes the shape had, not how
+    large they are."""
     return tuple(size for size in (rows, columns) if size != 1)
 
 
@@ -648,8 +651,8 @@ def no_vectors(a, b):
 @matmul_shape.mistake
 def batch_of_vectors(a, b):
     """You take `(10, 3, 4) @ (10, 4)` for ten matrices and ten vectors. `@` knows no batch of vectors: two axes are
-    always one matrix, here of 10 rows, and 4 does not meet 10. That must raise a `ValueError`; who means it writes
-    `(10, 4, 1)`."""
+    always one matrix, here of 10 rows, and 4 does not meet 10. That must raise a `ValueError`; whoever means ten
+    vectors gives them the shape `(10, 4, 1)`."""
     if len(b) > 1 and tuple(a[:-2]) == tuple(b[:-1]) and a[-1] == b[-1]:
         return tuple(a[:-1])
     return matmul_shape.reference(a, b)
@@ -796,7 +799,7 @@ def folded_into_one_batch(query, key):
 def not_transposed(query, key):
     """You multiply `query` by `key` as it is. A product sums over the last axis of the left and the second-to-last of
     the right, and there `key` has its positions, not its features. So it raises; were there as many keys as features,
-    it would run and be wrong. The error names the sizes that were to meet."""
+    it would run and be wrong. Here 5 features were to meet 6 positions."""
     return query @ key
 
 
@@ -916,8 +919,8 @@ def softmax_of_the_products(query, key):
 
 @all_dot_products.mistake
 def cosines_instead(query, key):
-    """Your numbers lie between −1 and 1: they are cosines, the dot products of vectors that were made one long first.
-    Here the lengths count. Check one by hand: (1, 2) · (3, 4) = 11."""
+    """Your numbers lie between −1 and 1: they are cosines, the dot products of vectors that were first scaled to length
+    1. Here the lengths count. Check one by hand: (1, 2) · (3, 4) = 11."""
     return F.normalize(query, dim=-1) @ F.normalize(key, dim=-1).mT
 
 
@@ -1130,8 +1133,8 @@ def over_axis_zero(x):
 
 @normalize_rows.mistake(part="total")
 def over_axis_one(x):
-    """You sum over axis 1. In a matrix these are the columns of a row, which is right; with an axis in front, they are
-    not any more. The docstring allows any leading axes, also none: count from the end."""
+    """You sum over axis 1. In a matrix that is the last axis, which is right; with axes in front, it is another one.
+    The docstring allows any leading axes, also none: count from the end."""
     return x.sum(dim=1, keepdim=True)
 
 
@@ -1210,7 +1213,7 @@ def absolute_values(x):
 @normalize_rows.mistake(part="total")
 def a_little_added(x):
     """You add something to the sum before you divide. That is a guard against a sum of zero, which the docstring rules
-    out. For small numbers it is no longer little: the row sums to clearly less than one."""
+    out. For a row of small numbers it is no longer little: that row sums to less than one."""
     return x.sum(dim=-1, keepdim=True) + 1e-5
 
 
@@ -1233,8 +1236,9 @@ def standardized(x):
 
 @normalize_rows.mistake
 def layer_norm_instead(x):
-    """Your rows have mean 0 and variance 1: the mean is taken off and the rest divided by the standard deviation, with
-    the n of a layer norm, which is chapter 6. Here each row is divided by its sum, and nothing is taken off."""
+    """Your rows have mean 0 and variance 1: the mean is taken off and the rest divided by the standard deviation,
+    computed with n, not n − 1, as layer norm does it (chapter 6). Here each row is divided by its sum, and nothing is
+    taken off."""
     return F.layer_norm(x, x.shape[-1:])
 
 
@@ -1248,8 +1252,8 @@ def between_zero_and_one(x):
 
 @normalize_rows.mistake(part="quotient")
 def in_place(x, total):
-    """The result is right, and your function changes its argument: `x` itself holds the new numbers afterwards, for
-    everybody else who has it. `/=` and `div_` write into the tensor that they are given. Make a new one."""
+    """Your function changes its argument: `x` itself holds other numbers afterwards, for everybody else who has it.
+    `/=` and `div_` write into the tensor that they are given. Make a new one."""
     return x.div_(total)
 
 
@@ -1453,8 +1457,8 @@ def multiplied_by_elements(x, weight):
 
 @linear.mistake(part="plus")
 def bias_forgotten(y, bias):
-    """The bias is missing: for an input of zeros you return zeros, and the layer must return its bias. The product is
-    right, the addition is still to come."""
+    """The bias is missing: for an input of zeros you return zeros, and the layer must return its bias. The addition is
+    still to come."""
     return y
 
 
@@ -1620,9 +1624,9 @@ def written_out(query, key):
 
 @mend_cosines.mistake(part="keys")
 def as_given(key):
-    """Your function does what the program as it was given does. Look at its symptom first: a vector and itself do not
-    get 1. Then take one row of each matrix after it was divided, and compute its length by hand: which of the two is
-    not 1, and by what was it divided?"""
+    """The mistake of the program as it was given is still in yours. Look at its symptom first: a vector and itself do
+    not get 1. Then take one row of each matrix as it enters the product, and compute its length by hand: where is it
+    not 1, and by what was that matrix divided?"""
     return key / key.norm(dim=0)
 
 

@@ -32,9 +32,10 @@ def weighted_sum(weights, value):
 
 
 def keys_against_queries(query, key):
-    """Query and key have changed places: the scores are those of every key against every query. With as many queries as
-    keys nothing raises, and what token 1 looks for in token 2 is taken for what token 2 looks for in token 1. Which of
-    the two do the rows of the table belong to? Look at the order of the arguments as well."""
+    """Query and key have changed places: the scores are those of every key against every query. The table is then (…,
+    k_len, q_len), and only where it meets the values can it raise. With as many queries as keys nothing raises there
+    either, and what token 1 looks for in token 2 is taken for what token 2 looks for in token 1. Which of the two do
+    the rows of the table belong to? Look at the order of the arguments as well."""
     return key @ query.mT
 
 
@@ -148,8 +149,8 @@ def by_root_d_model(scores, d_head):
 
 def over_queries(scores):
     """The softmax runs over the queries: every column of the weights sums to one, instead of every row. A key then
-    shares itself out among the queries, and a query gets next to nothing, or more than there is. In a table (…, q_len,
-    k_len), which axis counts the keys?"""
+    shares itself out among the queries, and the weights of one query sum to less than one, or to more. In a table (…,
+    q_len, k_len), which axis counts the keys?"""
     return scores.softmax(-2)
 
 
@@ -198,7 +199,7 @@ def no_maximum(scores):
 
 def maximum_of_all(scores):
     """You subtract the maximum of all the scores together. That prevents overflow, but where the scores of a row lie
-    100 and more below it, all their exponentials are 0, and 0/0 is NaN. Each row is a softmax of its own: whose maximum
+    104 and more below it, all their exponentials are 0, and 0/0 is NaN. Each row is a softmax of its own: whose maximum
     does it need?"""
     exp = (scores - scores.detach().amax()).exp()
     return exp / exp.sum(-1, keepdim=True)
@@ -259,9 +260,9 @@ def only_the_best(scores):
 
 
 def weights_turned(weights, value):
-    """The weights are transposed before they meet the values, so that each value is blended by columns, which do not
-    sum to one. It raises unless there are as many queries as keys; in self-attention there are, and nobody notices.
-    Each row of the weights belongs to one query: how many rows must the output have?"""
+    """The weights are transposed before they meet the values, so that each output is blended by a column of the table,
+    and columns do not sum to one. It raises unless there are as many queries as keys; in self-attention there are, and
+    nobody notices. Each row of the weights belongs to one query: how many rows must the output have?"""
     return weights.mT @ value
 
 
@@ -599,8 +600,8 @@ def _three(draw, batch=2, heads=3, q_len=7, k_len=9, d_head=4, d_value=5):
     hints=(
         "Every query meets every key. Over which axis do the dot products sum, and along which must the weights "
         "sum to one?",
-        "A matrix product sums over the last axis of the first factor and the last but one of the second: turn two "
-        "axes of `key`. The scale is made of the number of terms in one dot product.",
+        "A matrix product sums over the last axis of the first factor and the last but one of the second: make two "
+        "axes of `key` change places. The scale is made of the number of terms in one dot product.",
         "`scores = query @ key.transpose(…, …) / …`, then `softmax(scores, dim=…)`",
     ),
 )
@@ -691,7 +692,7 @@ def each_query_on_its_own(function, query, key):
         "Each query gets one blend of all the values. Which axis do the weights and the values share, to be summed "
         "over?",
         "A row of the weights has one number for each key, and each key has one value. A matrix product sums over "
-        "exactly that axis, with nothing turned.",
+        "exactly that axis, with nothing transposed.",
         "`weights = attention_weights(…, …)`, then `… @ …`",
     ),
 )
@@ -1103,22 +1104,25 @@ alone(single_head, "value", values_unprojected)
 
 @single_head.mistake
 def queries_from_w_k(x, w_q, w_k, w_v):
-    """Queries and keys are both made with `w_k`; `w_q` is never used. It is soon copied and pasted, and the shape stays
-    right. The scores come out symmetric. Look at your three projections letter by letter."""
+    """Queries and keys are both made with `w_k`; `w_q` is never used. That happens when a line is copied and one name
+    in it is not changed; the shape stays right. The scores come out symmetric. Look at your three projections letter by
+    letter."""
     return single_head.reference(x, w_k, w_k, w_v)
 
 
 @single_head.mistake
 def keys_from_w_q(x, w_q, w_k, w_v):
-    """Queries and keys are both made with `w_q`; `w_k` is never used. It is soon copied and pasted, and the shape stays
-    right. The scores come out symmetric. Look at your three projections letter by letter."""
+    """Queries and keys are both made with `w_q`; `w_k` is never used. That happens when a line is copied and one name
+    in it is not changed; the shape stays right. The scores come out symmetric. Look at your three projections letter by
+    letter."""
     return single_head.reference(x, w_q, w_q, w_v)
 
 
 @single_head.mistake
 def values_from_w_q(x, w_q, w_k, w_v):
-    """The values are made with `w_q`, and `w_v` is never used: the result has `d_head` features. It is soon copied and
-    pasted, and with d_head = d_value the shape stays right. Look at your three projections letter by letter."""
+    """The values are made with `w_q`, and `w_v` is never used: the result has `d_head` features. That happens when a
+    line is copied and one name in it is not changed; with d_head = d_value the shape stays right. Look at your three
+    projections letter by letter."""
     return single_head.reference(x, w_q, w_k, w_q)
 
 
@@ -1132,9 +1136,10 @@ def weights_read_as_out_in(x, w_q, w_k, w_v):
 
 @single_head.mistake
 def sentences_look_at_one_another(x, w_q, w_k, w_v):
-    """Each token attends to the tokens at the same place in the other sentences, and not to its own sentence: the axes
-    `batch` and `seq` have changed places. PyTorch's older modules want `seq` first, and code for them does that. Which
-    axis must the matrix product of the scores take for the keys?"""
+    """Each token attends to itself and to the tokens at the same place in the other sentences, and to no other token of
+    its own sentence: the axes `batch` and `seq` have changed places. PyTorch's older modules want `seq` first, and code
+    for them does that. The scores must be (batch, seq, seq). Which axis of `x` must stay in front of the matrix
+    product?"""
     return single_head.reference(x.transpose(0, 1), w_q, w_k, w_v).transpose(0, 1)
 
 
@@ -1262,19 +1267,19 @@ sinusoidal_positions.example("one feature", 7, 1)
 
 @sinusoidal_positions.mistake(part="angles")
 def exponent_doubled(seq, d_model):
-    """The exponent is twice what it should be, so that the divisors go up to 10000² and most pairs hardly turn. Where
-    `i` counts pairs (0, 1, 2, …) the formula has 2i; an `i` that comes from `arange(0, d_model, 2)` counts features,
-    and is that 2i already. For 4 features, the second pair must turn a hundred times more slowly than the first: and
-    yours?"""
+    """The exponent is twice what it should be, so that every divisor is squared, and the slow half of the pairs hardly
+    turns at all. Where `i` counts pairs (0, 1, 2, …) the formula has 2i; an `i` that comes from `arange(0, d_model, 2)`
+    counts features, and is that 2i already. For 4 features, the second pair must turn a hundred times more slowly than
+    the first: and yours?"""
     pair = torch.arange(0, d_model, 2)
     return torch.arange(seq)[:, None] / 10000 ** (2 * pair / d_model)
 
 
 @sinusoidal_positions.mistake(part="angles")
 def exponent_halved(seq, d_model):
-    """The exponent is half of what it should be, so that the divisors only go up to 100 instead of 10000. With an `i`
-    that counts pairs (0, 1, 2, …), what stands over d_model in the formula? For 4 features, the second pair must turn a
-    hundred times more slowly than the first: and yours?"""
+    """The exponent is half of what it should be, so that all divisors stay below 100 instead of below 10000. With an
+    `i` that counts pairs (0, 1, 2, …), what stands over d_model in the formula? For 4 features, the second pair must
+    turn a hundred times more slowly than the first: and yours?"""
     pair = torch.arange(0, d_model, 2)
     return torch.arange(seq)[:, None] / 10000 ** (pair / 2 / d_model)
 
@@ -1299,7 +1304,7 @@ def counted_from_one(seq, d_model):
 def times_the_divisor(seq, d_model):
     """The position is multiplied by 10000^(2i / d_model) and not divided by it: each pair turns faster than the one
     before, so fast that neighbours look like noise. Slow hands tell the hour, and the first pair is the fastest. Which
-    sign has the exponent?"""
+    sign must the exponent have?"""
     pair = torch.arange(0, d_model, 2)
     return torch.arange(seq)[:, None] * 10000 ** (pair / d_model)
 
@@ -1357,7 +1362,7 @@ def cosine_first(angles, d_model):
 
 @sinusoidal_positions.mistake(part="layout")
 def sines_only(angles, d_model):
-    """All features are sines. A sine alone cannot tell which way its hand is turning: 0.5 comes on the way up and on
+    """All features are sines. A sine alone cannot tell where its hand stands: 0.5 comes once on the way up and once on
     the way down. The odd features are another function of the same angle."""
     return angles.sin().repeat_interleave(2, dim=1)[:, :d_model]
 
@@ -1468,8 +1473,8 @@ def by_place(x, positions):
         "return": "batch seq d_value",
     },
     hints=(
-        "Which row of `positions` does the second word of the first sentence get, and which the second word of the "
-        "other sentence?",
+        "Take a batch of two sentences. Which row of `positions` does the second word of sentence 0 get, and which "
+        "the second word of sentence 1?",
         "Write the shape behind every line: of `x`, of the rows that are cut from `positions`, and of the sum. "
         "Which axis of `x` do the rows meet, and which should they meet?",
         "`x + positions[: …]`, and broadcasting does the rest",
@@ -1535,7 +1540,7 @@ def as_given(x, positions):
 
 @mend_word_order.mistake(part="place")
 def rows_still_for_sentences(x, positions):
-    """There is one row of `positions` for each sentence, and the rows now meet the words: with unequal counts it
+    """There is one row of `positions` for each sentence, and the rows now meet the words: with unequal counts it mostly
     raises. It runs for a batch of one, where all words get the row of the first place, and for as many sentences as
     words, where it is even right. How many rows are needed?"""
     return x + positions[: x.shape[0]]
@@ -1544,7 +1549,7 @@ def rows_still_for_sentences(x, positions):
 @mend_word_order.mistake(part="place")
 def rows_still_along_the_batch(x, positions):
     """There is one row of `positions` for each word, and the rows are laid along the axis of the sentences: with
-    unequal counts it raises. With a batch of one it runs, and returns as many sentences as there were words.
+    unequal counts it mostly raises. With a batch of one it runs, and returns as many sentences as there were words.
     Broadcasting aligns shapes from the right; which axis of `x` do your rows meet?"""
     return x + positions[: x.shape[1]].unsqueeze(1)
 
@@ -1593,8 +1598,9 @@ def no_places(x, positions):
 
 @mend_word_order.mistake(part="place")
 def places_multiplied(x, positions):
-    """The tokens are multiplied by the positions, number by number. Where a position is 0 the token is lost, and all
-    tokens at one place share that loss. Positions are added."""
+    """The tokens are multiplied by the positions, number by number. Where a position vector has a 0, that feature of
+    the token is lost: with sines, every second feature of the first word. What should a position do to a token
+    instead?"""
     return x * positions[: x.shape[1]]
 
 
@@ -1609,8 +1615,9 @@ def places_made_anew(x, positions, w_q, w_k, w_v):
 @mend_word_order.mistake
 def sentences_attend_to_one_another(x, positions, w_q, w_k, w_v):
     """The axes `batch` and `seq` have changed places for the sake of the positions, and are still exchanged when the
-    words look one another up. So each word attends to the words at the same place in the other sentences, and to none
-    of its own; in a batch of one, each attends to itself alone. Between which two lines must the axes come back?"""
+    words look one another up. So each word attends to itself and to the words at the same place in the other sentences,
+    and to no other word of its own; in a batch of one, to itself alone. Between which two lines must the axes come
+    back?"""
     turned = x.transpose(0, 1) + positions[: x.shape[1]].unsqueeze(1)
     return single_head.reference(turned, w_q, w_k, w_v).transpose(0, 1)
 

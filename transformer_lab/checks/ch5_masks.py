@@ -96,15 +96,15 @@ def one_too_far(seq):
 
 @causal_mask.mistake
 def ones_and_zeros(seq):
-    """The triangle is right, and made of numbers, not of `True` and `False`. Attention adds a mask of numbers to the
-    scores: 1 on what may be seen, 0 on what may not, and hides nothing. Which dtype does your mask need?"""
+    """The triangle is right, and made of numbers, not of `True` and `False`. PyTorch's attention adds a mask of numbers
+    to the scores: 1 on what may be seen, 0 on what may not, and hides nothing. Which dtype does your mask need?"""
     return torch.ones(seq, seq).tril()
 
 
 @causal_mask.mistake
 def whole_numbers(seq):
     """The triangle is right, and made of whole numbers instead of `True` and `False`. `~mask` of a whole number is not
-    its opposite (`~1` is -2), and masks of bytes are an error in PyTorch today. Which dtype does your mask need?"""
+    its opposite (`~1` is -2), and PyTorch refuses masks of whole numbers. Which dtype does your mask need?"""
     return torch.ones(seq, seq, dtype=torch.long).tril()
 
 
@@ -161,7 +161,7 @@ def nan_where_allowed_and_infinity(seq):
 
 @causal_mask.mistake
 def with_axes_for_batch_and_heads(seq):
-    """The triangle is right, and has axes of size 1 in front, for the batch and the heads. It would work, because
+    """The triangle is right, and has axes of size 1 in front, for the batch and the heads. It would work. But
     broadcasting adds such axes by itself, so they are not needed. The docstring asks for (seq, seq)."""
     return torch.ones(1, 1, seq, seq, dtype=torch.bool).tril()
 
@@ -322,14 +322,14 @@ def copied_for_every_query(lengths, k_len):
 @padding_mask.mistake
 def padding_on_the_left(lengths, k_len):
     """The last `lengths[b]` keys are visible: your mask is for sentences that are filled up on the left, as some
-    generating programs do. Here the real tokens come first."""
+    programs do for generation. Here the real tokens come first."""
     return (torch.arange(k_len) >= k_len - lengths[:, None])[:, None, None, :]
 
 
 @padding_mask.mistake
 def numbers(lengths, k_len):
-    """The mask is made of the numbers 1 and 0. Attention adds a mask of numbers to the scores, and hides nothing with
-    it; `True` and `False` are asked for. A comparison gives them, and needs no conversion."""
+    """The mask is made of the numbers 1 and 0. PyTorch's attention adds a mask of numbers to the scores, and hides
+    nothing with it; `True` and `False` are asked for. A comparison gives them, and needs no conversion."""
     return padding_mask.reference(lengths, k_len).float()
 
 
@@ -349,9 +349,9 @@ def one_key_too_few(lengths, k_len):
 
 @padding_mask.mistake
 def lengths_without_an_axis(lengths, k_len):
-    """The positions, (k_len,), are compared with the lengths, (batch,), and the two axes meet: it raises, unless there
-    are as many sentences as keys, and then it compares key 0 with sentence 0 and nothing more. Every sentence must meet
-    every key, in a table. What must the lengths get first?"""
+    """The positions, (k_len,), are compared with the lengths, (batch,), and the two axes meet: mostly that raises. With
+    as many sentences as keys it runs, and compares key 0 with sentence 0 only, key 1 with sentence 1 only, and so on.
+    Every sentence must meet every key, in a table. What must the lengths get first?"""
     return (torch.arange(k_len) < lengths)[:, None, None, None]
 
 
@@ -433,7 +433,8 @@ def zeros_for_empty_rows(weights, mask):
         "The weights of a query must sum to one over the keys that it may see. At which point, before the softmax or "
         "after it, is the mask still in time?",
         "Which score gets the weight zero? And what does the softmax make of a row in which every score is like that? "
-        "`mask.any(dim=-1, keepdim=True)` finds such rows, and `masked_fill` sets their weights.",
+        "`mask.any(dim=-1, keepdim=True)` says of each row whether it sees anything, and `masked_fill` can set the "
+        "weights of the rows that do not.",
         "`scores.masked_fill(…, …)`, softmax, then zeros for the rows without any `True`, then `@ value`",
     ),
 )
@@ -588,8 +589,8 @@ def mask_inverted(scores, mask):
 @masked_attention.mistake(part="masked")
 def score_of_zero(scores, mask):
     """Hidden keys get the score 0, or a number next to it such as 1e-9. Zero is a score like any other: its exponential
-    is 1, often more than that of a key which may be seen. That comes of multiplying scores by the mask, or of a sign
-    lost in the exponent. Which score has the exponential 0?"""
+    is 1, often more than that of a key which may be seen. That comes of multiplying scores by the mask, or of a minus
+    sign that slipped into the exponent, 1e-9 for -1e9. Which score has the exponential 0?"""
     return scores * mask
 
 
@@ -694,8 +695,8 @@ def sentences_share_with_infinity(query, key, value, mask):
 @masked_attention.mistake
 def after_the_softmax(query, key, value, mask):
     """The mask comes after the softmax: hidden keys have the weight 0, and their share of the whole is missing. The
-    weights of a query no longer sum to one, and a hidden key with a high score makes its output small. Where must the
-    mask come, so that the hidden keys are never counted?"""
+    weights of a query no longer sum to one, and a hidden key with a high score makes the query's output small. Where
+    must the mask come, so that the hidden keys are never counted?"""
     return (over_keys(_scores(query, key)) * mask) @ value
 
 
@@ -907,15 +908,15 @@ def infinity_without_its_sign(mask):
 def minus_a_billion(mask):
     """Hidden places get -1e9 instead of -inf. The weights are zero with both, as long as something is visible. In a row
     that sees nothing the difference shows: -1e9 makes all keys equal and mixes hidden values in, without a sound. And
-    in half precision -1e9 does not exist. The docstring asks for -inf."""
+    in `float16` -1e9 does not exist. The docstring asks for -inf."""
     return torch.zeros(mask.shape).masked_fill(~mask, -1e9)
 
 
 @to_additive.mistake
 def minus_ten_thousand(mask):
-    """Hidden places get -10000 instead of -inf. Older programs do so, because half precision cannot hold much more. The
-    weights are zero with both as long as something is visible and no score is that large. In a row that sees nothing
-    all scores sink by the same amount, and nothing is hidden. The docstring asks for -inf."""
+    """Hidden places get -10000 instead of -inf. Older programs do so, because `float16` ends at 65504. The weights are
+    zero with both as long as something is visible and no score is that large. In a row that sees nothing all scores
+    sink by the same amount, and nothing is hidden. The docstring asks for -inf."""
     return torch.zeros(mask.shape).masked_fill(~mask, -1e4)
 
 
@@ -930,8 +931,8 @@ def lowest_number(mask):
 @to_additive.mistake
 def ones_where_allowed(mask):
     """Hidden places get -inf, and allowed ones get 1 instead of 0: they kept the 1 that `True` becomes. In a softmax
-    that changes nothing, since all visible scores rise together; beside a second mask or a bias it does. Which number
-    leaves a score as it is?"""
+    that changes nothing, since all visible scores rise together. But whoever turns such a mask back into bool with
+    `mask == 0` then finds nothing allowed. Which number leaves a score as it is?"""
     return mask.float().masked_fill(~mask, float("-inf"))
 
 
@@ -944,8 +945,8 @@ def in_double_precision(mask):
 
 @to_additive.mistake
 def in_half_precision(mask):
-    """The numbers are right, in float16. Added to scores in float32 it would do, and used as `attn_mask` beside a
-    float32 query PyTorch refuses it. The docstring asks for float32."""
+    """The numbers are right, in float16. Added to scores in float32 it would work; as `attn_mask` beside a float32
+    query it is refused by PyTorch. The docstring asks for float32."""
     return torch.zeros(mask.shape, dtype=torch.float16).masked_fill(~mask, float("-inf"))
 
 
@@ -1016,7 +1017,7 @@ def no_padding_of_the_source(target_lengths, source_lengths, t_len, s_len):
         "them must it not see?",
         "Among its own tokens: not the future, and no padding, both at once. At the encoder's: no padding of the "
         "source. There is no future there.",
-        "`causal_mask(…) … padding_mask(…, …)` and `padding_mask(…, …)`",
+        "first `causal_mask(…) … padding_mask(…, …)`, then, as a second mask, `padding_mask(…, …)`",
     ),
 )
 def decoder_masks(
@@ -1205,8 +1206,8 @@ def no_source_padding(target_lengths, source_lengths, t_len, s_len):
 
 @decoder_masks.mistake(part="cross")
 def cross_from_the_target(target_lengths, source_lengths, t_len, s_len):
-    """The mask for cross-attention was made from the target's lengths. Its keys are the encoder's: how many of them are
-    real is said by the source. Nothing complains, and words of the source are cut off, or its padding is read."""
+    """The mask for cross-attention was made from the target's lengths. Its keys are the encoder's: the source's lengths
+    say how many of them are real. Nothing complains, and words of the source are cut off, or its padding is read."""
     return padding_mask.reference(target_lengths, s_len)
 
 
@@ -1249,8 +1250,8 @@ def causal_within_the_source(target_lengths, source_lengths, t_len, s_len):
 
 @decoder_masks.mistake(part="cross")
 def copied_for_every_target_token(target_lengths, source_lengths, t_len, s_len):
-    """The numbers of both masks may be right, but the one for the source is copied for every target token: (batch, 1,
-    t_len, s_len). Broadcasting does that without the memory. An axis of size 1 is enough."""
+    """The numbers of the mask for the source are right, copied for every target token: (batch, 1, t_len, s_len).
+    Broadcasting does that without the memory. An axis of size 1 is enough."""
     return padding_mask.reference(source_lengths, s_len).repeat(1, 1, t_len, 1)
 
 
@@ -1429,8 +1430,8 @@ def divided_twice(total, lengths, seq):
 
 @mend_sentence_vectors.mistake(part="divided")
 def by_one_more(total, lengths, seq):
-    """Every sum is divided by one more than there are tokens: a sentence of one token gets half of it. Adding 1 keeps
-    the divisor from being zero, and every average becomes too small."""
+    """Every sum is divided by one more than there are tokens: a sentence of one token gets half of that token. Adding 1
+    keeps the divisor from being zero, and every average becomes too small."""
     return total / (lengths[:, None] + 1)
 
 

@@ -34,8 +34,8 @@ def scaled_and_shifted(normalized, weight, bias):
     inputs=_tokens,
     axes={"x": "batch seq d_model", "weight": "d_model", "bias": "d_model", "return": "batch seq d_model"},
     hints=(
-        "Write 1, 7, 9, 15 on paper and norm them by hand. Which numbers share one mean, and what must its shape be "
-        "so that it can be subtracted from `x`?",
+        "Write 1, 7, 9, 15 on paper and normalize them by hand. Which numbers share one mean, and what must its "
+        "shape be so that it can be subtracted from `x`?",
         "Only the last axis is shared over; `keepdim=True` leaves it there with size 1. The variance is the mean of "
         "the squared distances, without a minus 1, and eps is added to it before the root.",
         "`mean = x.mean(…)`, `variance = (… - …).square().mean(…)`, `return (…) / (… + eps).sqrt() * … + …`",
@@ -236,24 +236,25 @@ def squares_about_zero(x):
 @layer_norm.mistake(part="variance")
 def mean_of_squares_less_square_of_mean(x):
     """Your variance loses digits where the mean is large, as the mean of the squares less the square of the mean does.
-    Near 1,100 the squares lie near 1,210,000, where float32 counts in steps of an eighth, and a variance of 4.19 comes
-    out as 4.25; near 16,384 one of 2.5 comes out as 0. On paper the two formulas are equal. Do you square first, or
-    subtract?"""
+    Near 1,100 the squares lie near 1,210,000, where float32 counts in steps of an eighth, and a variance of 18.44, as
+    in the check's second token, comes out as 18.5; near 16,384 one of 2.5 comes out as 0. On paper the two formulas are
+    equal. Do you square first, or subtract?"""
     return (x.square().mean(dim=-1, keepdim=True) - x.mean(dim=-1, keepdim=True).square()).clamp(min=0)
 
 
 @layer_norm.mistake(part="variance")
 def summed(x):
-    """You add up the squared distances and do not divide by how many there are. The divisor then grows with the number
-    of features: every token comes out with the length 1 instead of about √d_model. The variance is a mean."""
+    """You add up the squared distances and do not divide by how many there are. The divisor then grows with the
+    number of features: before weight and bias, every token has the length 1 instead of about √d_model. The variance
+    is a mean."""
     return (x - x.mean(dim=-1, keepdim=True)).square().sum(dim=-1, keepdim=True)
 
 
 @layer_norm.mistake(part="variance")
 def root_twice(x):
     """You take a root of the standard deviation, which is a root already. For 1, 7, 9, 15 that divides by about √5 =
-    2.24 instead of 5. Note 004 makes the same slip, because it calls the deviation σ and not the variance. Which of the
-    two is in your hand when you add eps?"""
+    2.24 instead of 5. Note 004 makes the same slip: its σ is already the standard deviation, and it divides by √σ. Is
+    what you add eps to the variance, or its root?"""
     return x.std(dim=-1, correction=0, keepdim=True)
 
 
@@ -324,8 +325,8 @@ def scaled(normalized, weight):
     inputs=_tokens_and_weight,
     axes={"x": "batch seq d_model", "weight": "d_model", "return": "batch seq d_model"},
     hints=(
-        "Norm 1, 7, 1, 7 by hand: it becomes 0.2, 1.4, 0.2, 1.4. Which number was divided by, and is the mean needed "
-        "anywhere?",
+        "Normalize 1, 7, 1, 7 by hand: it becomes 0.2, 1.4, 0.2, 1.4. Which number was divided by, and is the mean "
+        "needed anywhere?",
         "Read the name from the right: square, mean, root. The mean goes over the features of one token, and eps is "
         "added before the root.",
         "`mean_square = (…).mean(…)`, `return … / (… + …).sqrt() * …`",
@@ -428,16 +429,17 @@ def unbiased_variance_instead(x):
 
 @rms_norm.mistake(part="mean_square")
 def sum_of_squares(x):
-    """You divide by the length of the token, the root of the sum of its squares. Every token then has the length 1,
-    where RMS norm gives it √d_model, so that a feature is about 1 whatever their number. The M in RMS is missing."""
+    """You divide by the length of the token, the root of the sum of its squares. Before the weight, every token then
+    has the length 1, where RMS norm gives it √d_model, so that features are about 1, however many there are. The M in
+    RMS is missing."""
     return x.square().sum(dim=-1, keepdim=True)
 
 
 @rms_norm.mistake
 def unit_length(x, weight, eps):
-    """You give every token the length 1, as `F.normalize` does, and the argument `eps` is not used. RMS norm divides by
-    the root of the mean of the squares, which gives the length √d_model, so that a feature is about 1 whatever their
-    number."""
+    """Before the weight, you give every token the length 1, as `F.normalize` does, and the argument `eps` is not used.
+    RMS norm divides by the root of the mean of the squares, which gives the length √d_model, so that features are about
+    1, however many there are."""
     return F.normalize(x, dim=-1) * weight
 
 
@@ -452,7 +454,7 @@ def square_of_mean(x):
 @rms_norm.mistake(part="mean_square")
 def mean_square_over_sequence(x):
     """The mean square is taken over `seq`: a feature shares it with the same feature of the other tokens, later ones
-    too. In a decoder the future would leak through it. Each token is normed by itself: which axis is left?"""
+    too. In a decoder the future would leak through it. Each token is normalized by itself: which axis is left?"""
     return x.square().mean(dim=1, keepdim=True)
 
 
@@ -503,26 +505,27 @@ def no_axis_left(x, weight, eps):
 @layer_norm.mistake(part="normalized")
 @rms_norm.mistake(part="normalized")
 def eps_outside(numbers, spread, eps):
-    """You add eps after the root has been taken. That prevents 0/0 as well, but gives other numbers where the spread is
-    small: under the root, an eps of 0.00001 makes the divisor of equal numbers 0.003; behind it, 0.00001. In which
-    order does the formula have them? The check's eps is large, so that this shows."""
+    """You add eps after the root has been taken. That prevents 0/0 as well, but gives other numbers where the mean
+    under the root is small: where it is 0, an eps of 0.00001 under the root makes the divisor 0.003; behind it,
+    0.00001. In which order does the formula have them? The check's eps is large, so that this shows."""
     return numbers / (spread.sqrt() + eps)
 
 
 @layer_norm.mistake(part="normalized")
 @rms_norm.mistake(part="normalized")
 def no_root(numbers, spread, eps):
-    """You divide by a mean of squares and have not taken its root. A token three times as large has a spread three
-    times as large, but squares nine times as large, so it comes out at a third where it should come out the same.
-    Numbers of size 1 hide it."""
+    """You divide by a mean of squares and have not taken its root. A token three times as large has a mean of squares
+    nine times as large, whose root is three times as large. Without the root it comes out at a third, where it should
+    come out the same. Numbers of size 1 hide it."""
     return numbers / (spread + eps)
 
 
 @layer_norm.mistake(part="normalized")
 @rms_norm.mistake(part="normalized")
 def no_eps(numbers, spread, eps):
-    """Your result does not depend on `eps`, and where there is no spread at all it is 0/0, which is NaN. One NaN is all
-    NaN a layer later. Look at the formula under the root."""
+    """Your result does not depend on `eps`. Where the mean under the root is 0 you compute 0/0, which is NaN: layer
+    norm for a token of equal features, RMS norm for a token of zeros. The next attention spreads it over the whole
+    sentence. Look at the formula under the root."""
     return numbers / spread.sqrt()
 
 
@@ -643,7 +646,8 @@ def _(function, x, *parameters):
 @feed_forward.mistake(part="activated")
 def no_activation(hidden):
     """There is no ReLU between your two maps. Two linear maps in a row are one linear map, however wide the middle is:
-    the layer has 8·d² weights and can do no more than d² of them. Look at what becomes of the first map's result."""
+    the layer's 2 · d_model · d_ff weights can do no more than d_model² weights could. Look at what becomes of the first
+    map's result."""
     return hidden
 
 
@@ -672,14 +676,15 @@ def activation_first(x, w1, b1, w2, b2):
 @feed_forward.mistake(part="activated")
 def gelu(hidden):
     """Your activation is GELU. BERT and GPT-2 have it in this place; the layer here is that of the paper of 2017, with
-    max(0, ·). The two differ most near 0: GELU gives −0.16 for −1."""
+    max(0, ·). The two agree at 0 and far from it, and differ most around −1 and 1: for −1 GELU gives −0.16, ReLU 0."""
     return F.gelu(hidden)
 
 
 @feed_forward.mistake(part="activated")
 def gelu_by_tanh(hidden):
     """Your activation is GELU, in the approximation by tanh that GPT-2 uses. The layer here is that of the paper of
-    2017, with max(0, ·). The two differ most near 0: GELU gives −0.16 for −1."""
+    2017, with max(0, ·). The two agree at 0 and far from it, and differ most around −1 and 1: for −1 GELU gives −0.16,
+    and ReLU 0."""
     return F.gelu(hidden, approximate="tanh")
 
 
@@ -801,8 +806,8 @@ def weight_on_the_left(x, w1, b1):
 
 @feed_forward.mistake
 def biases_swapped(x, w1, b1, w2, b2):
-    """The biases have changed places: `b2` is added behind the first map, which makes d_ff features, and has only
-    d_model numbers. A bias has one number for each feature that its map puts out. Look at the two shapes."""
+    """The biases have changed places: `b2`, which has d_model numbers, is added behind the first map, which puts out
+    d_ff features. A bias has one number for each feature that its map puts out. Look at the two shapes."""
     return (x @ w1.T + b2).relu() @ w2.T + b1
 
 
@@ -982,8 +987,8 @@ def post_norm_instead(x, sublayer, norm):
 @pre_norm.mistake(part="total")
 def no_residual(x, change):
     """Your result has no residual connection: what came in is not added to what the sublayer made of it. With a
-    sublayer that returns zeros the token is lost. Forty-eight such layers learned nothing at all in section 6.8. The
-    sublayer computes a change: a change of what?"""
+    sublayer that returns zeros the token is lost. In the chapter's section 6.8, 48 layers without one were still
+    guessing after 25 steps. The sublayer computes a change: a change of what?"""
     return change
 
 
@@ -1021,8 +1026,8 @@ def sublayer_given_x(x, norm):
 @pre_norm.mistake
 def norm_of_the_change(x, sublayer, norm):
     """Only what the sublayer returns goes through the norm, before it is added to `x`. Some models do that (it is a
-    third way, neither post-norm nor pre-norm). Say your line aloud, from the inside out: what is normed, and when is
-    the sum taken?"""
+    third way, neither post-norm nor pre-norm). Say your line aloud, from the inside out: what is normalized, and when
+    is the sum taken?"""
     return x + norm(sublayer(x))
 
 
@@ -1030,7 +1035,8 @@ def norm_of_the_change(x, sublayer, norm):
 @pre_norm.mistake
 def norm_of_x_beside_the_change(x, sublayer, norm):
     """You add the norm of `x` to the sublayer's result, and the sublayer itself is given `x` as it came. So the norm
-    acts on the path past the sublayer alone, and its result leaves unnormed. What should go through the norm here?"""
+    acts on the path past the sublayer alone, and the sublayer's result leaves unnormalized. What should go through the
+    norm here?"""
     return norm(x) + sublayer(x)
 
 
@@ -1046,8 +1052,8 @@ def stream_normed(x, sublayer, norm):
 @post_norm.mistake
 def norm_comes_first(x, sublayer, norm):
     """The norm acts first: its result goes into the sublayer, and it is also what the change is added to. That is
-    neither post-norm nor pre-norm, and the sum leaves unnormed. In post-norm, both the sublayer and the sum get `x` as
-    it came in. When does the norm act?"""
+    neither post-norm nor pre-norm, and the sum leaves unnormalized. In post-norm, both the sublayer and the sum get `x`
+    as it came in. When does the norm act?"""
     x = norm(x)
     return x + sublayer(x)
 
@@ -1077,8 +1083,8 @@ def added_after_the_norm_as_well(x, sublayer, norm):
 
 @post_norm.mistake
 def norm_alone_of_the_change(x, sublayer, norm):
-    """You norm `x` and the sublayer's result each by itself, and add them up. The sum of two normed tokens is not
-    normed: it is larger. In post-norm one norm acts on one sum."""
+    """You normalize `x` and the sublayer's result each by itself, and add them up. The sum of two normalized tokens is
+    not normalized: its size depends on how alike they are. In post-norm one norm acts on one sum."""
     return norm(x) + norm(sublayer(x))
 
 
@@ -1175,7 +1181,7 @@ def in_pre_norm(x, part, norm):
         "out here?",
         "Follow the name `x` through the loop: is what the part's result is added to still what came into the layer? "
         "Then count the arguments: is each of them used?",
-        "`for part, norm in …:` with one line, pre-norm, in it, and behind the loop `return …(x)`",
+        "`for part, norm in …:`, with one line in it that connects the two in pre-norm; after the loop, `return …(x)`",
     ),
 )
 def mend_stack(x, parts, norms, final_norm, *, layer=in_pre_norm, end=norm_of):
@@ -1289,8 +1295,8 @@ def norm_on_the_branch(x, part, norm):
 
 @mend_stack.mistake(part="layer")
 def norms_dropped(x, part, norm):
-    """The norms of the layers are not used: each part is given the stream as it is, which grows with every layer. A
-    final norm would hide this at the end. Where does pre-norm have its norm?"""
+    """The norms of the layers are not used: each part is given the stream as it is, which grows with every layer. The
+    final norm hides this at the end. Where does pre-norm have its norm?"""
     return x + part(x)
 
 

@@ -30,10 +30,10 @@ def four_biases(d_model, bias):
     inputs=lambda draw: (3, True),
     axes={},
     hints=(
-        "A linear map from a features to b features learns a matrix, and with a bias a vector. How many numbers are in "
-        "either, and how many such maps does attention have?",
+        "A linear map from `a` features to `b` features learns a matrix, and with a bias also a vector. How many "
+        "numbers are in each, and how many such maps does attention have?",
         "The chapter's section 7.1 lists the parameters of a layer of width 4, tensor by tensor: 64 weights and 16 "
-        "biases of them are attention's. Write the four maps down with their shapes, then look what grows with what.",
+        "biases of them are attention's. Write the four maps down with their shapes, then look at how each grows.",
         "`weights = … * d_model**…`, then `biases = … * d_model if bias else 0`, each on a line of its own, and "
         "`return weights + biases`",
     ),
@@ -161,8 +161,8 @@ def bias_of_one_map(d_model, bias):
 
 @attention_parameters.mistake(part="biases")
 def biases_of_a_layer(d_model, bias):
-    """You count nine widths of biases. So many has a whole layer: four in attention, and five in the feed-forward
-    layer, whose middle is four times as wide. Count again what belongs to attention alone."""
+    """You count nine widths of biases. That is how many a whole layer has: four in attention, and five in the
+    feed-forward layer, whose middle is four times as wide. Count again what belongs to attention alone."""
     return 9 * d_model * bias
 
 
@@ -596,7 +596,8 @@ def tied(vocab_size, d_model):
         "Follow a token through the model: two tables, the layers one after the other, a last norm, the head. Which of "
         "these does your `block_parameters` count, and how often do you need it?",
         "The chapter's section 7.2 counts a very small GPT and prints the components. Try yours with its sizes: 1 "
-        "layer, width 4, 10 tokens, 6 positions. Its table of what the rule leaves out names all that is not in it.",
+        "layer, width 4, 10 tokens, 6 positions. The section's second table names everything that the rule of "
+        "thumb leaves out; its last column says which of these GPT-2 has.",
         "`tables = (… + …) * d_model`, `layers = n_layers * block_parameters(d_model, …, …)`, and the last norm",
     ),
 )
@@ -698,7 +699,7 @@ def tokens_as_single_numbers(vocab_size, d_model):
 @gpt2_parameters.mistake(part="tokens")
 def no_table_of_tokens(vocab_size, d_model):
     """The table of tokens is missing, 38.6 million numbers in GPT-2. Some papers leave embeddings out when they compare
-    models; and whoever holds the table for a part of the tied head, and the head for free, loses it as well. It is
+    models; and whoever takes the table for part of the tied head, and counts the head as 0, loses it as well. It is
     learned, so it counts once."""
     return 0
 
@@ -755,9 +756,9 @@ def eight_squares_in_a_layer(d_model):
 
 @gpt2_parameters.mistake(part="vectors")
 def one_width_short(d_model):
-    """In each layer `d_model` numbers are missing. So long is one bias: that of attention's output projection, say, or
-    of the second map in the feed-forward layer. Which tensor of the list in the chapter's section 7.1 has no term in
-    yours?"""
+    """In each layer `d_model` numbers are missing. That is the length of one bias: that of attention's output
+    projection, say, or of the second map in the feed-forward layer. Which tensor of the list in the chapter's section
+    7.1 has no term in yours?"""
     return 12 * d_model
 
 
@@ -771,7 +772,7 @@ def two_widths_short(d_model):
 @gpt2_parameters.mistake(part="vectors")
 def three_widths_short(d_model):
     """In each layer three times `d_model` numbers are missing, as many as the biases of queries, keys and values have.
-    (So much is missing as well if the biases in the feed-forward layer have `d_model` numbers each: the first of them
+    (The same number is missing if the biases in the feed-forward layer have `d_model` numbers each: the first of them
     is wider.) Which of the two is it?"""
     return 10 * d_model
 
@@ -839,7 +840,7 @@ def biases_of_all_norms_left_out(n_layers, d_model, vocab_size, n_positions):
 @gpt2_parameters.mistake
 def one_layer_only(n_layers, d_model, vocab_size, n_positions):
     """You count one layer, however many there are: the result does not change with `n_layers`. Each layer has weights
-    of its own; they start as copies and are trained apart. Look at where you use the argument."""
+    of its own, and shares none with the others. Look at where you use the argument."""
     return gpt2_parameters.reference(1, d_model, vocab_size, n_positions)
 
 
@@ -921,9 +922,9 @@ def feed_forward_of_the_layers_left_out(n_layers, d_model, vocab_size, n_positio
 
 @gpt2_parameters.mistake
 def tables_of_attention_counted(n_layers, d_model, vocab_size, n_positions):
-    """You count a table of weights for each pair of positions, in every layer. Those are the weights of *attention*:
-    they are computed anew for each text, and no optimizer ever sees them. Only what stays when the text has gone is a
-    parameter."""
+    """You count a weight for each pair of positions, in every layer: a whole table. Those are the weights of
+    *attention*: they are computed anew for each text, and no optimizer ever sees them. Only what stays when the text
+    has gone is a parameter."""
     right = gpt2_parameters.reference(n_layers, d_model, vocab_size, n_positions)
     return right + n_layers * n_positions**2
 
@@ -1038,9 +1039,9 @@ def a_quarter_of_the_work(d_model):
 
 @attention_flops.mistake(part="work")
 def three_products(d_model):
-    """You count three products of matrices for each pair, perhaps one each for queries, keys and values. What meets in
-    a product are two of them: queries with keys; then the weights with the values. The maps that *make* queries, keys
-    and values are projections, and are not asked for."""
+    """You count three products of matrices for each pair, perhaps one each for queries, keys and values. There are only
+    two products: queries with keys, then weights with values. The maps that *make* queries, keys and values are
+    projections, and are not asked for."""
     return 6 * d_model
 
 
@@ -1559,8 +1560,8 @@ def sets_of_parameters(model):
 
 def everything_saved(model):
     """You count what `state_dict()` holds. It is made for saving: it lists a tied matrix under both of its names, and
-    it holds buffers, which nobody learns. In a GPT-2 you find 163 million parameters so, instead of 124. What does a
-    module give you that has each parameter once?"""
+    it holds buffers, which nobody learns. In this way you find 163 million parameters in a GPT-2, instead of 124. What
+    does a module give you that has each parameter once?"""
     return list(model.state_dict().values())
 
 
@@ -1576,9 +1577,9 @@ mend_model_size.mistake(part="size")(four_bytes)
 
 @mend_model_size.mistake
 def as_given(model):
-    """This acts like the program as it was given. Two of its numbers do not fit: with a tied head the count is too high
-    by one table, and in half precision the bytes do not change. Print the names that it goes through, and ask of each
-    whether the optimizer would see it, and whether it has seen it before."""
+    """This acts like the program as it was given. Three things do not fit: a tied table counts twice, the buffers of a
+    batch norm count too, and in half precision the bytes are too many. Print the names that the loop goes through.
+    Which of these tensors are parameters, and which came before under another name?"""
     numbers = sum(tensor.numel() for tensor in model.state_dict().values())
     return numbers, 4 * numbers
 
@@ -1602,8 +1603,8 @@ def all_saved_but_the_head(model):
 @mend_model_size.mistake(part="counted")
 def tied_under_both_names(model):
     """You count a tied matrix under each of its names: a parameter that is used twice is there twice. Buffers are gone,
-    so half of the mending is done. By which means do you leave out what you have seen before, and does it see that two
-    names mean one object?"""
+    so half of the mending is done. You go through all names, or through all modules, and meet the tied one twice. How
+    can you tell that a second name leads to an object that you have counted?"""
     return [parameter for _, parameter in model.named_parameters(remove_duplicate=False)]
 
 
@@ -1638,8 +1639,8 @@ def trainable_alone(model):
 
 @mend_model_size.mistake
 def those_with_a_gradient(model):
-    """You find no parameters at all, in any model. So it is if you ask for a gradient: before the first backward pass
-    no parameter has one. The size of a model does not depend on whether it has been trained."""
+    """You find no parameters at all, in any model. That happens if you ask for a gradient: before the first backward
+    pass no parameter has one. The size of a model does not depend on whether it has been trained."""
     return _size_of([])
 
 
@@ -1702,7 +1703,7 @@ def two_bytes(model):
 
 @mend_model_size.mistake
 def bytes_of_training(model):
-    """You count four times the bytes of the parameters. So much does training with Adam take: weights, gradients, and
+    """You count four times the bytes of the parameters. That is what training with Adam takes: weights, gradients, and
     the two means of the optimizer. Asked for are the parameters alone."""
     return mend_model_size.reference(model, size=lambda parameter: 4 * parameter.element_size())
 

@@ -153,9 +153,9 @@ for _mistake in (elu_alone, relu_alone, one_below_zero, exponential_everywhere):
 
 @elu_feature_map.mistake
 def cases_exchanged(x):
-    """The two cases have changed places: you take the exponential above zero and x + 1 below. Features below −1
-    come out negative, and those above zero grow far too fast. Which value does your `where` take where its
-    condition holds?"""
+    """The two cases have changed places: you take the exponential above zero and x + 1 below. Numbers below −1 get
+    negative features, and the features of those above zero grow far too fast. Which value does your `where` take where
+    its condition holds?"""
     return torch.where(x > 0, x.exp(), x + 1)
 
 
@@ -463,8 +463,8 @@ def queries_alone(q, k):
 
 
 def one_normalizer_for_all(q, k):
-    """You divide by one number for all queries of a head: the sum of the whole table of weights. Then the results of
-    all queries together are a mean, and each for itself is too small. Every query needs its own normalizer: which axis
+    """You divide by one number for all queries of a head: the sum of the whole table of weights. The results of all
+    queries then add up to one mean, and each by itself is too small. Every query needs its own normalizer: which axis
     was summed that should have stayed?"""
     return sum_of_weights(q, k).sum(-2, keepdim=True)
 
@@ -549,14 +549,14 @@ def _with_other_similarities(exercise, hidden):
 
     @exercise.mistake
     def softmax_attention(query, key, value):
-        """This is softmax attention, with its scale. Linear attention is no faster way to the same numbers: its weights
-        are others, φ(query) · φ(key) divided by their sum. Where do the features come in?"""
+        """This is softmax attention, with its scale. Linear attention is not a faster way to the same numbers: it has
+        different weights, φ(query) · φ(key) divided by their sum. Where do the features come in?"""
         return hidden(query @ key.mT / query.shape[-1] ** 0.5).softmax(-1) @ value
 
     @exercise.mistake
     def softmax_of_similarities(query, key, value):
         """You take a softmax of the similarities φ(query) · φ(key). They are the weights already, up to a factor for
-        each query, and the exponential makes others of them. What do you divide weights by, so that they sum to one?"""
+        each query, and the exponential changes them. What do you divide weights by, so that they sum to one?"""
         return hidden(positive(query) @ positive(key).mT).softmax(-1) @ value
 
     @exercise.mistake
@@ -654,8 +654,8 @@ def normalized_over_queries(query, key, value):
 @linear_attention.mistake
 def features_normalized(query, key, value):
     """You divide the features themselves: each feature of the keys by its sum over the keys, and each query's by their
-    sum. The weights of a query do sum to one, but they are others: a rare feature counts as much as a common one. The
-    similarities are divided by their sum, after the features have met."""
+    sum. The weights of a query do sum to one, but they are different weights: a rare feature counts as much as a common
+    one. The similarities are divided by their sum, after the features have met."""
     q, k = positive(query), positive(key)
     return q / q.sum(-1, keepdim=True) @ ((k / k.sum(-2, keepdim=True)).mT @ value)
 
@@ -687,10 +687,11 @@ def weights_so_far(q, k):
     hints=(
         "Query 0 sees one key, query 1 sees two. What are `S` and `z` for each of them, and what must be added to get "
         "from one to the next?",
-        "Both sums run over the keys up to the query's own place, that one included. A loop over the places does it, "
-        "`cumsum` along the axis of the places, or, for short sequences, the table of weights with its later "
-        "part set to zero. Numerator and normalizer must see the same keys.",
-        "`S, z = 0, 0`, then for each place i: `S = S + …`, `z = z + …`, and the result `(q_i @ S) / …`. At the end, "
+        "Both sums run over the keys up to the query's own place, that one included. A loop over the places does it. "
+        "So does `cumsum` along `seq`, or, for short sequences, the table of weights with the entries of later keys "
+        "set to zero. Numerator and normalizer must see the same keys.",
+        "`S, z = 0, 0`, then for each place i: `S = S + …`, `z = z + …`, and the result `(q_i.unsqueeze(…) @ "
+        "S).squeeze(…) / …`. At the end, "
         "`torch.stack(results, dim=…)`.",
     ),
 )
@@ -1184,8 +1185,8 @@ def z_overwritten(z, k):
 
 def tokens_counted(z, k):
     """`z` grows by one with each token, and not by the token's features: it counts tokens. The query would read the
-    same from every key, and the weights do not sum to one. The two sums differ in one factor only: which is missing in
-    `z`?"""
+    same from every key, and the weights do not sum to one. `S` adds φ(key) times the value. What is left of that if
+    every value is one? That is what `z` adds."""
     return z + 1
 
 
@@ -1587,8 +1588,8 @@ def mask_along_the_features(query, key, value, key_mask):
 
 @mend_padding.mistake
 def softmax_with_the_mask(query, key, value, key_mask):
-    """This is softmax attention with the mask. Padding is hidden, but the weights are others than those of linear
-    attention, and each query meets each key again. The program was linear attention and should stay so: which of its
-    lines needs mending?"""
+    """This is softmax attention with the mask. Padding is hidden, but the weights are not those of linear attention,
+    and each query meets each key again. The program was linear attention and should stay so: which of its lines needs
+    mending?"""
     scores = query @ key.mT / query.shape[-1] ** 0.5
     return scores.masked_fill(~key_mask, -torch.inf).softmax(-1) @ value

@@ -1,4 +1,4 @@
-"""The final project: a language model, assembled from the functions of all assignments."""
+"""The final project: a language model, assembled from the functions of assignments 3 to 8."""
 
 import math
 from functools import reduce
@@ -112,9 +112,9 @@ embed.example("as many sentences as tokens", batch=5, seq=5)
 
 @embed.mistake(part="together")
 def no_positions(vectors, pattern):
-    """The positions are missing: each token is its row of the table, wherever it stands. Attention knows no order of
-    its own, so that a sentence and its words shuffled would be the same to the model. What tells position 0 from
-    position 1?"""
+    """The positions are missing: each token is its row of the table, wherever it stands. Attention compares vectors,
+    not places: in one block, what a token gathers is the same in whatever order the tokens before it stand. What tells
+    position 0 from position 1?"""
     return vectors
 
 
@@ -282,15 +282,15 @@ def no_last_projection(x, weights):
 
 @self_attention.mistake(part="projections")
 def weights_as_stored(x, weights):
-    """The projections multiply by the weights as they are stored, (out, in): `x @ w` needs them turned round. They are
+    """The projections multiply by the weights as they are stored, (out, in): `x @ w` needs them transposed. They are
     square, so nothing complains."""
     return tuple(x @ weights[name] for name in ("w_q", "w_k", "w_v"))
 
 
 @self_attention.mistake(part="combined")
 def last_weight_as_stored(x, weights):
-    """The last projection multiplies by `w_o` as it is stored, (out, in): `x @ w` needs it turned round. It is square,
-    so nothing complains."""
+    """The last projection multiplies by `w_o` as it is stored, (out, in): `x @ w` needs it transposed. It is square, so
+    nothing complains."""
     return x @ weights["w_o"]
 
 
@@ -311,8 +311,8 @@ def queries_for_keys(x, weights):
 
 @self_attention.mistake(part="projections")
 def input_for_all_three(x, weights):
-    """The heads are cut out of the input itself: the three projections are not used, so that every token matches itself
-    best."""
+    """The heads are cut out of the input itself: the three projections are not used, so that query, key and value of a
+    token are one and the same vector. Where do `w_q`, `w_k` and `w_v` come in?"""
     return x, x, x
 
 
@@ -447,8 +447,8 @@ def added_in_place(x, weights, n_heads, attend):
 
 @block.mistake(part="first_residual")
 def no_first_residual(x, change):
-    """What came in is not added after the attention: a token keeps only what it gathered from others, and loses itself.
-    Through many blocks the signal, and the gradient, dies away."""
+    """What came in is not added after the attention: a token keeps only what the attention gathered, and its own vector
+    is lost. Through many blocks the signal, and the gradient, dies away."""
     return change
 
 
@@ -536,8 +536,8 @@ def no_eps(x, weights, n_heads, attend):
 
 @block.mistake
 def post_norm_block(x, weights, n_heads, attend):
-    """This is a post-norm block: each sum is normalized, as in the original Transformer. The project's model is pre-
-    norm: the norm stands before the sublayer, and the sum goes on as it is."""
+    """This is a post-norm block: each sum is normalized, as in the original Transformer. The project's model is
+    pre-norm: the norm stands before the sublayer, and the sum goes on as it is."""
     x = normalized(x + self_attention.reference(x, weights, n_heads, attend), weights["norm1"])
     return normalized(x + two_maps(x, weights), weights["norm2"])
 
@@ -607,7 +607,7 @@ def tied_head(x, table):
     hints=(
         "The last vector of each token must become one number for each word of the vocabulary. Which matrix has a row "
         "for each word already?",
-        "Embed, run through all blocks one after the other, normalize once more, multiply by the table turned.",
+        "Embed, run through all blocks one after the other, normalize once more, multiply by the transposed table.",
         '`x = embed(…)`, `for … in weights["blocks"]: x = block(…)`, then `layer_norm(…) @ weights["table"].T`',
     ),
 )
@@ -870,8 +870,8 @@ def rolled_round(logits, tokens):
 
 @next_token_loss.mistake(part="loss")
 def summed(logits, targets):
-    """The losses are added up instead of averaged: twice the batch gives twice the loss, and twice the step. The mean
-    is asked for."""
+    """The losses are added up instead of averaged: twice the batch gives twice the loss, and gradients twice as large.
+    The mean is asked for."""
     return cross_entropy(logits.flatten(0, 1), targets.flatten(), reduction="sum")
 
 

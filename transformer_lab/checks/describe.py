@@ -11,10 +11,11 @@ from fractions import Fraction
 import torch
 
 from .agree import agree, close, like, whole
-from .exercise import Draw, each_tensor
+from .exercise import Draw, Exercise, each_tensor
 from .observe import Made, Probe, observe, settings_kept
 
 NUMBERS_SHOWN = 8  # a result of so many numbers is shown whole
+NAMED = 8  # of the inputs that a right function was right for, so many are named
 # Lines of code that are not the learner's.
 LIBRARIES = (os.path.dirname(os.__file__), os.path.dirname(torch.__file__), os.path.dirname(os.path.dirname(__file__)))
 
@@ -34,7 +35,13 @@ def not_written(function, error):
     own = getattr(function, "__name__", where)
     if where == own or where.startswith("<"):
         return ""
-    return f"Your function calls `{where}`, which is not written yet. Write that first, or go on with the module's."
+    from .. import checks  # which holds all exercises
+
+    said = f"Your function calls `{where}`, which is not written yet. Write that first"
+    is_exercise = isinstance(getattr(checks, where, None), Exercise)
+    return (
+        f"{said}, or go on with the course's: `{where} = tl.checks.{where}.reference`." if is_exercise else f"{said}."
+    )
 
 
 def raised(exercise, function, probe, error):
@@ -80,8 +87,11 @@ def _parameters(function):
 
 
 def tried(exercise):
-    """Say on what a right function was right."""
-    return f"Right with {', '.join(probe.name for probe in exercise.probes)}."
+    """Say on what a right function was right, as far as one reads."""
+    names = [probe.name for probe in exercise.probes]
+    if len(names) > NAMED + 1:
+        names[NAMED:] = [f"and {len(names) - NAMED} more"]
+    return f"Right with {', '.join(names)}."
 
 
 def wrong(exercise, function, outcomes, first, stage):
@@ -365,11 +375,10 @@ def _difference(got, expected):
     while isinstance(expected, tuple) and not all(isinstance(item, int) for item in expected):
         got, expected = next(pair for pair in zip(got, expected) if not agree(*pair))  # of several, the first wrong one
     if not isinstance(expected, torch.Tensor) or expected.numel() <= NUMBERS_SHOWN:
-        mine, right = _plain(got), _plain(expected)
-        return f"You return `{got if isinstance(got, float) and mine == right else mine}`, expected `{right}`."
+        return "You return `{}`, expected `{}`.".format(*_apart(got, expected))
     wrong = _wrong(got, expected)
     index = wrong.nonzero()[0].tolist()
-    mine, right = (_plain(tensor[tuple(index)]) for tensor in (got, expected))
+    mine, right = _apart(*(tensor[tuple(index)].item() for tensor in (got, expected)))
     share = f"{int(wrong.sum())} of {wrong.numel()} numbers are wrong"
     return f"At index {index} you return {mine}, expected {right}; {share}."
 
@@ -415,13 +424,21 @@ def in_words(shape, words):
     return f"({', '.join(f'{words[size]} {size}' if size in words else str(size) for size in shape)})"
 
 
-def _plain(value):
-    """Numbers short enough to read."""
+def _plain(value, digits=4):
+    """Numbers short enough to read: so many digits, behind the point where there are others in front of it."""
     if isinstance(value, torch.Tensor):
         value = value.tolist()
-    if isinstance(value, (list, tuple)):
-        return type(value)(map(_plain, value)) if type(value) in (list, tuple) else value
-    return float(f"{value:.4g}") if isinstance(value, float) else value
+    if type(value) in (list, tuple):
+        return type(value)(_plain(item, digits) for item in value)
+    if not isinstance(value, float):
+        return value
+    return round(value, digits) if abs(value) >= 1 else float(f"{value:.{digits}g}")
+
+
+def _apart(one, other):
+    """Two values with as few digits as show that they differ."""
+    pairs = ((_plain(one, digits), _plain(other, digits)) for digits in (4, 6, 9, 17))
+    return next((pair for pair in pairs if str(pair[0]) != str(pair[1])), (one, other))
 
 
 def _name(dtype):

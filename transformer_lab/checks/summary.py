@@ -31,7 +31,7 @@ def summary():
     module = list(record.session)[-1].__module__
     exercises = exercises_of(module)
     states = [record.session.get(exercise, "not attempted") for exercise in exercises]
-    print(f"Assignment {_number(module)}: {states.count('correct')} of {len(states)}")
+    print(f"{_title(module)}: {states.count('correct')} of {len(states)}")
     for exercise, state in zip(exercises, states):
         print(f"  {SIGNS[state]} {exercise.name:24} {state}")
 
@@ -54,7 +54,7 @@ def progress(path=None):
     lines = []
     for module, exercises in assignments().items():
         done = [exercise.name in entries and "correct" in entries[exercise.name] for exercise in exercises]
-        lines.append(f"Assignment {_number(module)}: {sum(done)} of {len(done)}")
+        lines.append(f"{_title(module)}: {sum(done)} of {len(done)}")
         for exercise, is_done in zip(exercises, done):
             entry = {"checks": 0, **entries.get(exercise.name, {})}
             state = "not yet" if entry["checks"] else "not attempted"
@@ -80,5 +80,5 @@ def exercises_of(module):
     return [thing for thing in things if isinstance(thing, Exercise) and thing.__module__ == module]
 
 
-def _number(module):
-    return re.search(r"\.ch(\d)_", module)[1]
+def _title(module):
+    return "Final project" if module.endswith("_project") else f"Assignment {re.search(r'ch(.)_', module)[1]}"
