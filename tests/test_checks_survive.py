@@ -267,7 +267,7 @@ def state():
         "dtype": torch.get_default_dtype(),
         "grad": torch.is_grad_enabled(),
         "inference": torch.is_inference_mode_enabled(),
-        "device": str(torch.get_default_device()),
+        "device": str(torch.empty(0).device),
         "threads": torch.get_num_threads(),
         "deterministic": torch.are_deterministic_algorithms_enabled(),
         "anomaly": torch.is_anomaly_enabled(),
