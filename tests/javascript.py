@@ -2,6 +2,7 @@
 
 import json
 
+import torch
 from py_mini_racer import MiniRacer
 
 from transformer_lab.labs.lab import script
@@ -18,3 +19,9 @@ class Engine:
         given = ", ".join(json.dumps(argument) for argument in arguments)
         text = self._context.eval(f"JSON.stringify({function}({given}))")
         return None if text is None else json.loads(text)
+
+
+def agree(found, expected, rtol=1e-6, atol=1e-6):
+    """Demand that the engine's numbers are these, in float64 as JavaScript's are, and of the same shape."""
+    found = torch.as_tensor(found, dtype=torch.float64)
+    torch.testing.assert_close(found, expected, rtol=rtol, atol=atol)

@@ -6,7 +6,7 @@ from urllib.parse import parse_qs, urlsplit
 
 import pytest
 from agreement import says
-from axe_playwright_python.sync_playwright import Axe
+from gestures import finger_scrolls, moving, slide, status, tab_through, violations
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from javascript import Engine
@@ -470,10 +470,6 @@ def test_a_refused_setting_changes_nothing():
 # In a browser.
 
 
-def status(page, view=0):
-    return page.get_by_role("status").nth(view).inner_text()
-
-
 def slider(page, name, view=0):
     return page.get_by_label(NAMES[name], exact=True).nth(view)
 
@@ -661,18 +657,12 @@ def test_by_keyboard(show):
 
 def test_a_drag_is_told_from_where_it_began(show):
     page = show(BudgetLab())
-    box = slider(page, "n_layers").bounding_box()
-    y = box["y"] + box["height"] / 2
-    page.mouse.move(box["x"] + 8 + (box["width"] - 16) * 11 / 95, y)
-    page.mouse.down()
     seen = set()
-    for step in range(1, 21):
-        page.mouse.move(box["x"] + 8 + (box["width"] - 16) * (11 + 4 * step) / 95, y)
+    for _ in slide(page, slider(page, "n_layers"), [(11 + 4 * step) / 95 for step in range(21)]):
         layers = page.locator(".tl-turn strong").first.inner_text()
         assert status(page).startswith(f"{layers} layers instead of 12: +{7_087_872 * (int(layers) - 12):,} parameters")
         seen.add(layers)
     assert len(seen) > 15
-    page.mouse.up()
     page.wait_for_function(f"location.search.endsWith('n_layers-{layers}')")
     move(page, "batch", 8)
     assert status(page).startswith("8 sequences instead of 1 at a time: not one parameter more or less.")
@@ -938,33 +928,13 @@ def test_by_touch(show):
     assert re.match(r"9\d layers instead of 24", status(page))
     for place in (".tl-rail input", ".tl-stack", ".tl-account:visible"):
         page.locator(place).first.scroll_into_view_if_needed()
-        top, box = page.evaluate("scrollY"), page.locator(place).first.bounding_box()
-        down = box["y"] < 400 and top > 120
-        touch = page.context.new_cdp_session(page)
-        for step in range(9):
-            point = {"x": box["x"] + 40, "y": box["y"] + 12 + (120 if down else -120) * step / 8}
-            touch.send(
-                "Input.dispatchTouchEvent", {"type": "touchMove" if step else "touchStart", "touchPoints": [point]}
-            )
-        touch.send("Input.dispatchTouchEvent", {"type": "touchEnd", "touchPoints": []})
-        touch.detach()
-        page.wait_for_function("top => Math.abs(scrollY - top) > 60", arg=top)
+        box = page.locator(place).first.bounding_box()
+        finger_scrolls(page, (box["x"] + 40, box["y"] + 12))
 
 
 def test_tab_reaches_every_control_and_shows_where_it_is(show):
     page = show(BudgetLab())
-    controls = page.locator(".tl-lab :is(button, input, select):not(:disabled):visible").evaluate_all(
-        "nodes => nodes.map((node, i) => { node.dataset.control = i; return String(i); })"
-    )
-    reached = []
-    for _ in controls:
-        page.keyboard.press("Tab")
-        reached.append(page.evaluate("document.activeElement.dataset.control"))
-        assert page.evaluate("""() => {
-            const style = getComputedStyle(document.activeElement);
-            return style.outlineStyle !== 'none' && parseFloat(style.outlineWidth) >= 2;
-        }""")
-    assert reached == controls and len(controls) == 24
+    assert tab_through(page, ".tl-lab :is(button, input, select):not(:disabled):visible") == 24
 
 
 STATES = [
@@ -989,10 +959,7 @@ def test_axe_finds_nothing(show, theme):
         if url:
             again(page, url, len(STATES))
             page.evaluate("theme => { document.documentElement.dataset.theme = theme; }", theme)
-        found = Axe().run(page).response["violations"]
-        assert not [
-            (rule["id"], node["html"][:120], node["failureSummary"]) for rule in found for node in rule["nodes"]
-        ]
+        assert not violations(page)
 
 
 def test_it_fits_a_phone_and_nothing_moves_by_itself(show):
@@ -1009,7 +976,4 @@ def test_it_fits_a_phone_and_nothing_moves_by_itself(show):
             .filter((node) => node.scrollWidth > node.clientWidth + 1 && getComputedStyle(node).display !== 'inline')
             .map((node) => node.outerHTML.slice(0, 90))""")
         assert not cut
-    moving = page.locator(".tl-lab, .tl-lab *").evaluate_all("""nodes => nodes
-        .flatMap((node) => [null, '::before', '::after'].map((part) => getComputedStyle(node, part)))
-        .filter((style) => style.animationName !== 'none' || parseFloat(style.transitionDuration) > 0).length""")
-    assert moving == 0
+    assert moving(page) == 0

@@ -8,7 +8,7 @@ import matplotlib
 import pytest
 import torch
 import traitlets
-from axe_playwright_python.sync_playwright import Axe
+from gestures import finger_scrolls, moving, tab_through, violations
 from javascript import Engine
 
 import transformer_lab as tl
@@ -67,10 +67,6 @@ STATES = [make, large, crossing, lambda: HeadsLab(torch.zeros(1, 1, 1, 1), ["lon
 @pytest.fixture(scope="module")
 def engine():
     return Engine("heads")
-
-
-def close(found, expected, atol=1e-6):
-    torch.testing.assert_close(torch.tensor(found, dtype=torch.float64), expected.double(), rtol=1e-6, atol=atol)
 
 
 # The patterns.
@@ -404,19 +400,8 @@ def test_every_weight_reaches_the_browser(show):
 
 def test_tab_reaches_every_control_and_shows_where_it_is(show):
     page = show(make())
-    stops = page.locator(".tl-lab :is(button, input, [tabindex='0']):not(:disabled, [tabindex='-1'])").evaluate_all(
-        "nodes => nodes.map((node, i) => { node.dataset.stop = i; return String(i); })"
-    )
-    reached = []
-    for _ in stops:
-        page.keyboard.press("Tab")
-        reached.append(page.evaluate("document.activeElement.dataset.stop"))
-        outline = page.evaluate(
-            "(({ outlineStyle, outlineWidth }) => [outlineStyle, parseFloat(outlineWidth)])"
-            "(getComputedStyle(document.activeElement))"
-        )
-        assert outline[0] != "none" and outline[1] >= 2
-    assert reached == stops and len(stops) == 11  # groups of heads, tokens and steps are one stop each
+    stops = tab_through(page, ".tl-lab :is(button, input, [tabindex='0']):not(:disabled, [tabindex='-1'])")
+    assert stops == 11  # groups of heads, tokens and steps are one stop each
 
 
 def test_heads_tokens_and_steps_by_keyboard(show):
@@ -511,22 +496,8 @@ def test_a_finger_still_scrolls_the_page(show):
     page = show(make(), width=360, touch=True)
     for place in (".tl-sheet", ".tl-chips", ".tl-minis", ".tl-stages", ".tl-grid"):
         page.locator(place).first.scroll_into_view_if_needed()
-        x, y = (
-            spot(page, 5, 5, 10, 10)
-            if place == ".tl-sheet"
-            else (60, page.locator(place).first.bounding_box()["y"] + 20)
-        )
-        top = page.evaluate("scrollY")
-        by = 150 if top > 200 and y < 600 else -150
-        touch = page.context.new_cdp_session(page)
-        for step in range(9):
-            point = {"x": x, "y": y + by * step / 8}
-            touch.send(
-                "Input.dispatchTouchEvent", {"type": "touchMove" if step else "touchStart", "touchPoints": [point]}
-            )
-        touch.send("Input.dispatchTouchEvent", {"type": "touchEnd", "touchPoints": []})
-        touch.detach()
-        page.wait_for_function("top => Math.abs(scrollY - top) > 60", arg=top)
+        box = page.locator(place).first.bounding_box()
+        finger_scrolls(page, spot(page, 5, 5, 10, 10) if place == ".tl-sheet" else (60, box["y"] + 20))
 
 
 # The picture of the split.
@@ -671,8 +642,7 @@ def test_axe_finds_nothing(show, theme):
     labs = [state() for state in STATES]
     labs[0].split_by_view = True
     page = show(*labs, theme=theme)
-    found = Axe().run(page).response["violations"]
-    assert not [(rule["id"], node["html"][:120], node["failureSummary"]) for rule in found for node in rule["nodes"]]
+    assert not violations(page)
 
 
 def test_labs_fit_a_phone_and_nothing_moves_by_itself(show):
@@ -683,10 +653,7 @@ def test_labs_fit_a_phone_and_nothing_moves_by_itself(show):
         .filter((node) => node.getBoundingClientRect().right > 349 && !node.closest('.tl-grid, .tl-dense'))
         .map((node) => node.outerHTML.slice(0, 90))""")
     assert not wide
-    moving = page.locator(".tl-lab, .tl-lab *").evaluate_all("""nodes => nodes
-        .flatMap((node) => [null, '::before', '::after'].map((part) => getComputedStyle(node, part)))
-        .filter((style) => style.animationName !== 'none' || parseFloat(style.transitionDuration) > 0).length""")
-    assert moving == 0
+    assert moving(page) == 0
 
 
 ACTS = {

@@ -4,7 +4,7 @@ import re
 
 import pytest
 import torch
-from axe_playwright_python.sync_playwright import Axe
+from gestures import finger_scrolls, middle, moving, slide, status, swipe, tab_through, violations
 
 from transformer_lab.labs import BroadcastingLab, LookupLab, StridesLab
 
@@ -24,15 +24,6 @@ STATES = [
 ]
 
 
-def status(page, view=0):
-    return page.get_by_role("status").nth(view).inner_text()
-
-
-def middle(locator):
-    box = locator.bounding_box()
-    return box["x"] + box["width"] / 2, box["y"] + box["height"] / 2
-
-
 def drag(page, locator, dx, dy=0, steps=8):
     """Drag with the mouse, in steps; returns where the locator's top was on the way."""
     locator.scroll_into_view_if_needed()
@@ -45,17 +36,6 @@ def drag(page, locator, dx, dy=0, steps=8):
         tops.add(round(locator.bounding_box()["y"], 1) if not dy else 0)
     page.mouse.up()
     return tops
-
-
-def swipe(page, start, dx, dy=0, steps=8):
-    """Drag with one finger."""
-    touch = page.context.new_cdp_session(page)
-    for step in range(steps + 1):
-        point = {"x": start[0] + dx * step / steps, "y": start[1] + dy * step / steps}
-        kind = "touchMove" if step else "touchStart"
-        touch.send("Input.dispatchTouchEvent", {"type": kind, "touchPoints": [point]})
-    touch.send("Input.dispatchTouchEvent", {"type": "touchEnd", "touchPoints": []})
-    touch.detach()
 
 
 def query(page):
@@ -94,20 +74,7 @@ def weighed(lab):
 def test_tab_reaches_every_control_and_shows_where_it_is(show, make):
     page = show(make())
     kinds = "button, input, [role=spinbutton], [role=application], [tabindex='0']"
-    controls = page.locator(f".tl-lab :is({kinds}):not(:disabled)").evaluate_all(
-        "nodes => nodes.map((node, i) => { node.dataset.control = i; return String(i); })"
-    )
-    reached = []
-    for _ in controls:
-        page.keyboard.press("Tab")
-        reached.append(page.evaluate("document.activeElement.dataset.control"))
-        seen = page.evaluate("""() => {
-            const node = document.activeElement, own = getComputedStyle(node), ring = node.querySelector('.tl-touch');
-            if (ring) return getComputedStyle(ring).stroke !== 'none';
-            return own.outlineStyle !== 'none' && parseFloat(own.outlineWidth) >= 2;
-        }""")
-        assert seen, page.evaluate("document.activeElement.outerHTML")
-    assert reached == controls
+    tab_through(page, f".tl-lab :is({kinds}):not(:disabled)")
 
 
 def test_arrow_keys_walk_through_a_tensor(show):
@@ -185,16 +152,10 @@ def test_walking_by_mouse(show, width):
     page = show(lab, width=width)
     walk, frame = page.get_by_role("slider"), page.locator(".tl-lab")
     height = frame.bounding_box()["height"]
-    walk.scroll_into_view_if_needed()
-    x, y = walk.bounding_box()["x"] + 8, middle(walk)[1]
-    page.mouse.move(x, y)
-    page.mouse.down()
     seen = set()
-    for step in range(1, 13):
-        page.mouse.move(x + (walk.bounding_box()["width"] - 16) * step / 12, y)
+    for _ in slide(page, walk, [step / 12 for step in range(13)]):
         assert frame.bounding_box()["height"] == height, "the lab changes its size under the finger"
         seen.add(status(page))
-    page.mouse.up()
     assert len(seen) > 10 and status(page).startswith(walked(lab.tensor, 23))
     page.locator(".tl-grid .tl-cell").nth(7).hover()
     assert status(page).startswith(walked(lab.tensor, 7))
@@ -271,10 +232,8 @@ def test_a_finger_still_scrolls_the_page(show, place):
     page = show(StridesLab(), BroadcastingLab(), LookupLab(), width=360, touch=True)
     target = page.locator(place).first
     target.scroll_into_view_if_needed()
-    top = page.evaluate("scrollY")
     box = target.bounding_box()
-    swipe(page, (box["x"] + 12, box["y"] + 12), 0, 120 if box["y"] < 400 and top > 120 else -120)
-    page.wait_for_function("top => Math.abs(scrollY - top) > 60", arg=top)
+    finger_scrolls(page, (box["x"] + 12, box["y"] + 12))
 
 
 # What is typed.
@@ -374,8 +333,7 @@ def test_axe_finds_nothing(show, make, theme):
     states = [make(), *(lab for state in STATES if isinstance(lab := state(), make))]
     page = show(*states, theme=theme)
     page.locator(".tl-input").first.fill("nonsense,,")
-    found = Axe().run(page).response["violations"]
-    assert not [(rule["id"], node["html"][:120], node["failureSummary"]) for rule in found for node in rule["nodes"]]
+    assert not violations(page)
 
 
 def test_labs_follow_the_theme_of_the_page_and_of_the_system(show):
@@ -401,7 +359,4 @@ def test_labs_fit_a_phone_and_nothing_moves_by_itself(show):
         .filter((node) => node.getBoundingClientRect().right > 349 && !node.closest('.tl-grid, .tl-scroll'))
         .map((node) => node.outerHTML.slice(0, 90))""")
     assert not wide
-    moving = page.locator(".tl-lab, .tl-lab *").evaluate_all("""nodes => nodes
-        .flatMap((node) => [null, '::before', '::after'].map((part) => getComputedStyle(node, part)))
-        .filter((style) => style.animationName !== 'none' || parseFloat(style.transitionDuration) > 0).length""")
-    assert moving == 0
+    assert moving(page) == 0

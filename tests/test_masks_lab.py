@@ -9,10 +9,11 @@ import ipywidgets
 import pytest
 import torch
 import traitlets
-from axe_playwright_python.sync_playwright import Axe
+from agreement import says
+from gestures import finger_scrolls, middle, moving, status, swipe, tab_through, violations
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
-from javascript import Engine
+from javascript import Engine, agree
 
 import transformer_lab as tl
 from transformer_lab.labs import MaskLab
@@ -31,10 +32,6 @@ def state_of(lab):
     """The lab's own traits, as the browser gets them."""
     names = ("tokens", "source", "preset", "window", "prefix", "flipped", "mistake", "at", "given")
     return json.loads(json.dumps({name: lab.get_state()[name] for name in names}))
-
-
-def agree(found, expected, atol=1e-6):
-    torch.testing.assert_close(torch.tensor(found, dtype=torch.float64), expected.double(), rtol=1e-6, atol=atol)
 
 
 def flips(draw, lab, count):
@@ -156,9 +153,9 @@ def test_every_stage_agrees_with_the_package(masks, mistake):
         agree(found["right"]["weights"], tl.attention_weights(query, key, mask))
         agree(found["right"]["output"], tl.scaled_dot_product_attention(query, key, value, mask))
         # Python's side computes in float32.
-        agree(found["scores"], lab.scores, atol=1e-5)
-        agree(found["weights"], lab.weights, atol=1e-5)
-        agree(found["output"], lab.output, atol=1e-4)
+        agree(found["scores"], lab.scores.double(), atol=1e-5)
+        agree(found["weights"], lab.weights.double(), atol=1e-5)
+        agree(found["output"], lab.output.double(), atol=1e-4)
         # What is shown as masked scores gives the weights that are shown.
         masked = torch.tensor([[-math.inf if x is None else x for x in row] for row in found["masked"]])
         if mistake != "after softmax":
@@ -393,9 +390,7 @@ SHAPE = "query must have shape (q_len, d_head), from 1 to 12 rows and 1 to 256 f
     ],
 )
 def test_bad_arguments_are_named(make, error, text):
-    with pytest.raises(error) as raised:
-        make()
-    assert type(raised.value) is error and str(raised.value) == text
+    says(make, error, text)
 
 
 def test_a_refused_setting_changes_nothing():
@@ -438,10 +433,6 @@ def button(page, name):
     return page.get_by_role("button", name=name, exact=True)
 
 
-def status(page, view=0):
-    return page.get_by_role("status").nth(view).inner_text()
-
-
 def square(page, i, j, stage="weights"):
     return page.locator(f"[data-stage={stage}]:visible .tl-square[data-at='{i} {j}']").first
 
@@ -470,28 +461,12 @@ def shows(page, lab):
     torch.testing.assert_close(torch.tensor(sums), lab.weights.sum(-1), rtol=0, atol=0.0051)
 
 
-def centre(locator):
-    box = locator.bounding_box()
-    return box["x"] + box["width"] / 2, box["y"] + box["height"] / 2
-
-
 def drag(page, start, end, steps=6):
     start.scroll_into_view_if_needed()
-    page.mouse.move(*centre(start))
+    page.mouse.move(*middle(start))
     page.mouse.down()
-    page.mouse.move(*centre(end), steps=steps)
+    page.mouse.move(*middle(end), steps=steps)
     page.mouse.up()
-
-
-def swipe(page, start, end, steps=8):
-    """Drag with one finger."""
-    touch = page.context.new_cdp_session(page)
-    for step in range(steps + 1):
-        x, y = (a + (b - a) * step / steps for a, b in zip(start, end))
-        kind = "touchMove" if step else "touchStart"
-        touch.send("Input.dispatchTouchEvent", {"type": kind, "touchPoints": [{"x": x, "y": y}]})
-    touch.send("Input.dispatchTouchEvent", {"type": "touchEnd", "touchPoints": []})
-    touch.detach()
 
 
 def test_the_first_view_is_right(show):
@@ -596,17 +571,7 @@ def test_the_keyboard_moves_and_switches(show):
 
 def test_tab_reaches_every_control_and_shows_where_it_is(show):
     page = show(MaskLab(preset="window"))
-    controls = page.locator(".tl-lab :is(button, input, [tabindex='0']):not(:disabled):visible").evaluate_all(
-        "nodes => nodes.map((node, i) => { node.dataset.control = i; return String(i); })"
-    )
-    reached = []
-    for _ in controls:
-        page.keyboard.press("Tab")
-        reached.append(page.evaluate("document.activeElement.dataset.control"))
-        style = "(({ outlineStyle, outlineWidth }) => [outlineStyle, parseFloat(outlineWidth)])"
-        line, width = page.evaluate(f"{style}(getComputedStyle(document.activeElement))")
-        assert line != "none" and width >= 2
-    assert reached == controls
+    tab_through(page, ".tl-lab :is(button, input, [tabindex='0']):not(:disabled):visible")
 
 
 @pytest.mark.parametrize("sentence", ["the cat sat on the mat", "a b c d e f g h i j k l"])
@@ -810,7 +775,8 @@ def test_a_phone_shows_one_stage_at_a_time_and_a_finger_paints(show):
         assert page.locator("[role=grid][tabindex='0']:visible").count() == 1
     square(page, 0, 1).scroll_into_view_if_needed()
     top = page.evaluate("scrollY")
-    swipe(page, centre(square(page, 0, 1)), centre(square(page, 4, 5)), steps=4)
+    (x, y), (right, low) = middle(square(page, 0, 1)), middle(square(page, 4, 5))
+    swipe(page, (x, y), right - x, low - y, steps=4)
     lab.flipped = [[i, i + 1] for i in range(5)]
     assert torch.equal(drawn(page), lab.mask) and page.evaluate("scrollY") == top, "painting does not scroll"
     square(page, 5, 0).tap()
@@ -823,10 +789,7 @@ def test_a_finger_beside_the_cells_scrolls_the_page(show, place):
     page = show(MaskLab(), MaskLab(), width=360, touch=True)
     target = page.locator(f"{place}:visible").first
     target.scroll_into_view_if_needed()
-    top = page.evaluate("scrollY")
-    x, y = centre(target)
-    swipe(page, (x, y), (x, y + (120 if y < 400 and top > 120 else -120)))
-    page.wait_for_function("top => Math.abs(scrollY - top) > 60", arg=top)
+    finger_scrolls(page, middle(target))
 
 
 STATES = [
@@ -855,10 +818,7 @@ def test_the_lab_fits_where_it_stands(show, width):
             "nodes => nodes.filter((node) => node.scrollWidth > node.clientWidth + 1).length"
         )
         assert scrolled == 0, "up to 12 tokens are seen at once"
-    moving = page.locator(".tl-lab, .tl-lab *").evaluate_all("""nodes => nodes
-        .flatMap((node) => [null, '::before', '::after'].map((part) => getComputedStyle(node, part)))
-        .filter((style) => style.animationName !== 'none' || parseFloat(style.transitionDuration) > 0).length""")
-    assert moving == 0
+    assert moving(page) == 0
 
 
 def test_rows_of_all_stages_are_level(show):
@@ -873,14 +833,13 @@ def test_axe_finds_nothing(show, theme, width):
     page = show(MaskLab(), *(state() for state in STATES), theme=theme, width=width)
     page.locator(".tl-input").first.fill("")
     button(page, "inverted").first.click()
-    found = Axe().run(page).response["violations"]
-    assert not [(rule["id"], node["html"][:120], node["failureSummary"]) for rule in found for node in rule["nodes"]]
+    assert not violations(page)
 
 
 def test_a_drag_follows_within_a_frame(show):
     page = show(MaskLab(LONGEST, "everything", mistake="times zero"))
     page.locator("[data-stage=weights]").scroll_into_view_if_needed()
-    middles = [centre(cell) for cell in page.locator("[data-stage=weights] .tl-square").all()]
+    places = [middle(cell) for cell in page.locator("[data-stage=weights] .tl-square").all()]
     session = page.context.new_cdp_session(page)
     session.send("Performance.enable", {"timeDomain": "threadTicks"})  # what the page works, whatever else runs here
 
@@ -888,12 +847,12 @@ def test_a_drag_follows_within_a_frame(show):
         found = {metric["name"]: metric["value"] for metric in session.send("Performance.getMetrics")["metrics"]}
         return sum(found[name] for name in ("ScriptDuration", "RecalcStyleDuration", "LayoutDuration"))
 
-    page.mouse.move(*middles[0])
+    page.mouse.move(*places[0])
     page.mouse.down()
     before = worked()
-    for middle in middles[1:]:
-        page.mouse.move(*middle)
-    each = (worked() - before) / len(middles[1:])
+    for place in places[1:]:
+        page.mouse.move(*place)
+    each = (worked() - before) / len(places[1:])
     page.mouse.up()
     session.detach()
     assert drawn(page).sum() == 0, "the drag went over every cell"

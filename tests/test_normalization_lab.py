@@ -7,8 +7,8 @@ import re
 
 import pytest
 import torch
-from axe_playwright_python.sync_playwright import Axe
-from javascript import Engine
+from gestures import finger_scrolls, moving, slide, status, tab_through, violations
+from javascript import Engine, agree
 from torch.nn import functional as F
 
 import transformer_lab as tl
@@ -80,11 +80,6 @@ def settings(lab):
     return {"dims": lab.dims, "groups": lab.n_groups, "center": lab.center, "eps": lab.eps}
 
 
-def agree(found, expected, atol=1e-6):
-    found = torch.as_tensor(found, dtype=torch.float64).view(expected.shape)
-    torch.testing.assert_close(found, expected.double(), rtol=1e-6, atol=atol)
-
-
 # The arithmetic.
 
 
@@ -109,7 +104,7 @@ def test_the_browser_and_python_compute_what_torch_computes(engine, norm):
         lab = NormalizationLab(x, norm)
         expected = by_torch(x.double(), norm, lab.n_groups)
         found = engine("standardize", x.flatten().tolist(), shape, settings(lab))
-        agree(found["values"], expected)
+        agree(found["values"], expected.flatten())
         agree(lab.normalized, expected, atol=1e-4)  # float32: two close values, far from zero, lose digits
         mine = {
             "batch": lambda x: tl.batch_norm(x.mT, training=True).mT,
@@ -118,7 +113,7 @@ def test_the_browser_and_python_compute_what_torch_computes(engine, norm):
             "group": lambda x, groups=lab.n_groups: tl.group_norm(x.mT, groups).mT,
             "rms": lambda x: tl.rms_norm(x, eps=1e-5),
         }[norm]
-        agree(found["values"], mine(x.double()))
+        agree(found["values"], mine(x.double()).flatten())
 
 
 def test_any_axes_agree_between_browser_and_python(engine):
@@ -135,9 +130,8 @@ def test_any_axes_agree_between_browser_and_python(engine):
             )
             assert found["mean"][flat] == pytest.approx(group.mean().item(), rel=1e-6, abs=1e-6)
             assert found["square"][flat] == pytest.approx(square.item(), rel=1e-6, abs=1e-6)
-        agree(found["values"], lab.normalized, atol=1e-3 if not lab.dims else 1e-4)
-        double = lab._normalize(lab.padded.double())
-        agree(found["values"], double)
+        agree(found["values"], lab.normalized.flatten().double(), atol=1e-3 if not lab.dims else 1e-4)
+        agree(found["values"], lab._normalize(lab.padded.double()).flatten())
 
 
 def test_entries_that_moved_are_counted_where_they_stand(engine):
@@ -252,7 +246,7 @@ def test_what_the_browser_sends_is_kept():
     lab.set_state({"x": changed, "lengths": [4, 3]})
     assert lab.x.dtype == torch.float32 and lab.x[0, 1, 1] == 30 and lab.original[0, 1, 1] == 6
     assert lab.padded[1, 3].tolist() == [0, 0, 0, 0] != lab.x[1, 3].tolist()
-    agree(lab.normalized, by_torch(lab.padded, "batch"), atol=1e-5)
+    agree(lab.normalized, by_torch(lab.padded, "batch").double(), atol=1e-5)
     assert lab.moved.sum() == lab.moved[:, [0, 2, 3]].sum() + lab.moved[1, 1].sum() > 0
 
 
@@ -303,10 +297,6 @@ def test_the_shape_stays():
 
 
 OUTLIER, PADDING = "Value of the chosen entry", "Padding at the end of the sentence"
-
-
-def status(page, view=0):
-    return page.get_by_role("status").nth(view).inner_text()
 
 
 def cell(page, flat, grid=0):
@@ -465,17 +455,10 @@ def test_nothing_moves_while_a_slider_is_dragged(show, width):
     height, sizes = frame.bounding_box()["height"], cells.evaluate_all(size)
     assert len(sizes) == 1
     for label in (OUTLIER, PADDING):
-        slider = page.get_by_label(label)
-        slider.scroll_into_view_if_needed()
-        box = slider.bounding_box()
-        page.mouse.move(box["x"] + box["width"] / 2, box["y"] + box["height"] / 2)
-        page.mouse.down()
         seen = set()
-        for step in range(21):
-            page.mouse.move(box["x"] + 8 + (box["width"] - 16) * step / 20, box["y"] + box["height"] / 2)
+        for _ in slide(page, page.get_by_label(label), [0.5, *(step / 20 for step in range(21))]):
             seen.add(status(page))
             assert frame.bounding_box()["height"] == height, "the lab changes its size under the finger"
-        page.mouse.up()
         assert len(seen) > (15 if label == OUTLIER else 3)
     assert cells.evaluate_all(size) == sizes
     for name in NAMES.values():
@@ -492,32 +475,13 @@ def test_by_touch(show):
     assert worn(page, "tl-used", 1) == sharers(lab, (0, 3, 2))
     for place in (".tl-grid", "input[type=range]"):
         page.locator(place).first.scroll_into_view_if_needed()
-        top, box = page.evaluate("scrollY"), page.locator(place).first.bounding_box()
-        down = box["y"] < 400 and top > 120
-        touch = page.context.new_cdp_session(page)
-        for step in range(9):
-            point = {"x": box["x"] + 40, "y": box["y"] + 12 + (120 if down else -120) * step / 8}
-            kind = "touchMove" if step else "touchStart"
-            touch.send("Input.dispatchTouchEvent", {"type": kind, "touchPoints": [point]})
-        touch.send("Input.dispatchTouchEvent", {"type": "touchEnd", "touchPoints": []})
-        touch.detach()
-        page.wait_for_function("top => Math.abs(scrollY - top) > 60", arg=top)
+        box = page.locator(place).first.bounding_box()
+        finger_scrolls(page, (box["x"] + 40, box["y"] + 12))
 
 
 def test_tab_reaches_every_control_and_shows_where_it_is(show):
     page = show(NormalizationLab())
-    controls = page.locator(".tl-lab :is(button, input, [tabindex='0']):not(:disabled)").evaluate_all(
-        "nodes => nodes.map((node, i) => { node.dataset.control = i; return String(i); })"
-    )
-    reached = []
-    for _ in controls:
-        page.keyboard.press("Tab")
-        reached.append(page.evaluate("document.activeElement.dataset.control"))
-        assert page.evaluate("""() => {
-            const style = getComputedStyle(document.activeElement);
-            return style.outlineStyle !== 'none' && parseFloat(style.outlineWidth) >= 2;
-        }""")
-    assert reached == controls and len(controls) > 14
+    assert tab_through(page, ".tl-lab :is(button, input, [tabindex='0']):not(:disabled)") > 14
 
 
 def test_reset_puts_everything_back(show):
@@ -556,8 +520,7 @@ def test_axe_finds_nothing(show, theme):
     page = show(*(state() for state in STATES), theme=theme)
     page.get_by_label(OUTLIER).first.fill("40")
     page.get_by_role("button", name="instance norm").first.click()
-    found = Axe().run(page).response["violations"]
-    assert not [(rule["id"], node["html"][:120], node["failureSummary"]) for rule in found for node in rule["nodes"]]
+    assert not violations(page)
 
 
 def test_it_fits_a_phone_and_nothing_moves_by_itself(show):
@@ -570,7 +533,4 @@ def test_it_fits_a_phone_and_nothing_moves_by_itself(show):
     cut = page.locator(".tl-cell").evaluate_all("""nodes => nodes
         .filter((node) => node.scrollWidth > node.clientWidth + 1).map((node) => node.outerHTML)""")
     assert not cut
-    moving = page.locator(".tl-lab, .tl-lab *").evaluate_all("""nodes => nodes
-        .flatMap((node) => [null, '::before', '::after'].map((part) => getComputedStyle(node, part)))
-        .filter((style) => style.animationName !== 'none' || parseFloat(style.transitionDuration) > 0).length""")
-    assert moving == 0
+    assert moving(page) == 0

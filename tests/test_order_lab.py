@@ -6,8 +6,9 @@ import random
 
 import pytest
 import torch
-from axe_playwright_python.sync_playwright import Axe
-from javascript import Engine
+from agreement import says
+from gestures import finger_scrolls, moving, slide, status, tab_through, violations
+from javascript import Engine, agree
 from torch.nn import functional as F
 
 import transformer_lab as tl
@@ -41,11 +42,6 @@ def by_definition(query, key, value):
     query, key, value = (x.double() for x in (query, key, value))
     scores = torch.einsum("id,jd->ij", F.elu(query) + 1, F.elu(key) + 1).tril()
     return scores, torch.einsum("ij,jm->im", scores / scores.sum(-1, keepdim=True), value)
-
-
-def agree(found, expected, tolerance=1e-6):
-    found = torch.as_tensor(found, dtype=torch.float64).view(expected.shape)
-    torch.testing.assert_close(found, expected.double(), rtol=tolerance, atol=tolerance)
 
 
 # The arithmetic.
@@ -219,8 +215,8 @@ def test_state_and_output_belong_together_at_every_token():
             S, z = lab.state
             assert (S.shape, z.shape) == ((key.shape[1], value.shape[1]), (key.shape[1],))
             features = F.elu(query[token - 1]) + 1
-            agree(lab.output, outputs[token - 1], 1e-4)
-            agree(features @ S / (features @ z), outputs[token - 1], 1e-4)
+            agree(lab.output, outputs[token - 1], rtol=1e-4, atol=1e-4)
+            agree(features @ S / (features @ z), outputs[token - 1], rtol=1e-4, atol=1e-4)
 
 
 def test_its_text_is_stable_and_what_the_browser_sends_is_kept():
@@ -322,9 +318,7 @@ def test_inputs_are_copied_and_tensors_open_the_steps():
     ],
 )
 def test_what_is_wrong_is_named(arguments, error, message):
-    with pytest.raises(error) as raised:
-        OrderLab(**arguments)
-    assert type(raised.value) is error and str(raised.value) == message
+    says(lambda: OrderLab(**arguments), error, message)
 
 
 def test_later_settings_are_checked_as_well():
@@ -347,10 +341,6 @@ def test_later_settings_are_checked_as_well():
 NAMES = {"order": "order of multiplication", "steps": "step by step"}
 MIDDLE = {"nothing": "nothing", "softmax": "softmax", "causal": "causal mask"}
 FIELDS = {"n": "N, tokens", "d": "D, key features", "m": "M, value features"}
-
-
-def status(page, view=0):
-    return page.get_by_role("status").nth(view).inner_text()
 
 
 def press(page, name):
@@ -525,15 +515,10 @@ def test_nothing_moves_while_a_slider_is_dragged(show, width):
     lab = page.locator(".tl-lab")
 
     def drag(control):
-        control.scroll_into_view_if_needed()
-        box, seen, heights = control.bounding_box(), set(), set()
-        page.mouse.move(box["x"] + box["width"] / 2, box["y"] + box["height"] / 2)
-        page.mouse.down()
-        for step in range(21):
-            page.mouse.move(box["x"] + 8 + (box["width"] - 16) * step / 20, box["y"] + box["height"] / 2)
+        seen, heights = set(), set()
+        for _ in slide(page, control, [0.5, *(step / 20 for step in range(21))]):
             seen.add(status(page))
             heights.add(lab.bounding_box()["height"])
-        page.mouse.up()
         assert len(heights) == 1, "the lab changes its size under the finger"
         return len(seen), heights.pop()
 
@@ -575,12 +560,10 @@ def test_every_step_shows_the_packages_numbers(show, tensors):
             "blocks => blocks.map((block) => [...block.querySelectorAll('.tl-number')].map((cell) => cell.textContent))"
         )
         numbers = [[float(x.replace("−", "-").replace("≈0", "0")) for x in cells] for cells in found]
-        now = torch.tensor(numbers[2], dtype=torch.float64).view(d, m + 1)
-        torch.testing.assert_close(now, state.double(), rtol=6e-3, atol=6e-3)
-        added = torch.tensor(numbers[1], dtype=torch.float64).view(d, m + 1)
+        agree(numbers[2], state.flatten().double(), rtol=6e-3, atol=6e-3)
         v = torch.cat((lab.value[token - 1], torch.ones(1)))
         product = torch.outer(F.elu(lab.key[token - 1]) + 1, v).double()
-        torch.testing.assert_close(added, product, rtol=6e-3, atol=6e-3)
+        agree(numbers[1], product.flatten(), rtol=6e-3, atol=6e-3)
         assert found[0] == (before or ["0"] * (d * (m + 1))), "what was after a token is before the next one"
         before = found[2]
         grown = (
@@ -664,33 +647,15 @@ def test_by_touch(show):
     assert status(page).startswith("Token 2 of 6")
     for place in (".tl-matrix", "input[aria-label='Token']"):
         page.locator(place).first.scroll_into_view_if_needed()
-        top, box = page.evaluate("scrollY"), page.locator(place).first.bounding_box()
-        down = box["y"] < 400 and top > 120
-        touch = page.context.new_cdp_session(page)
-        for step in range(9):
-            point = {"x": box["x"] + 40, "y": box["y"] + 12 + (120 if down else -120) * step / 8}
-            kind = "touchMove" if step else "touchStart"
-            touch.send("Input.dispatchTouchEvent", {"type": kind, "touchPoints": [point]})
-        touch.send("Input.dispatchTouchEvent", {"type": "touchEnd", "touchPoints": []})
-        touch.detach()
-        page.wait_for_function("top => Math.abs(scrollY - top) > 60", arg=top)
+        box = page.locator(place).first.bounding_box()
+        finger_scrolls(page, (box["x"] + 40, box["y"] + 12))
 
 
 @pytest.mark.parametrize("mode", MODES)
 def test_tab_reaches_every_control_and_shows_where_it_is(show, mode):
     page = show(OrderLab(mode=mode, token=3))
-    controls = page.locator(".tl-lab :is(button, input, [tabindex='0']):not(:disabled)").evaluate_all("""nodes => nodes
-        .filter((node) => node.offsetParent)
-        .map((node, i) => { node.dataset.control = i; return String(i); })""")
-    reached = []
-    for _ in controls:
-        page.keyboard.press("Tab")
-        reached.append(page.evaluate("document.activeElement.dataset.control"))
-        assert page.evaluate("""() => {
-            const style = getComputedStyle(document.activeElement);
-            return style.outlineStyle !== 'none' && parseFloat(style.outlineWidth) >= 2;
-        }""")
-    assert reached == controls and len(controls) == {"order": 13, "steps": 6}[mode]
+    count = tab_through(page, ".tl-lab :is(button, input, [tabindex='0']):not(:disabled):visible")
+    assert count == {"order": 13, "steps": 6}[mode]
 
 
 def test_reset_puts_everything_back(show):
@@ -735,8 +700,7 @@ STATES = [
 def test_axe_finds_nothing(show, theme):
     page = show(*(state() for state in STATES), theme=theme)
     typed(page, "n").first.fill("wrong")
-    found = Axe().run(page).response["violations"]
-    assert not [(rule["id"], node["html"][:120], node["failureSummary"]) for rule in found for node in rule["nodes"]]
+    assert not violations(page)
 
 
 CONTRASTS = """() => {
@@ -814,7 +778,4 @@ def test_it_fits_a_phone_and_nothing_moves_by_itself(show):
     cut = page.locator(":is(.tl-number, .tl-edge, td, th)").evaluate_all("""nodes => nodes
         .filter((node) => node.scrollWidth > node.clientWidth + 1).map((node) => node.outerHTML)""")
     assert not cut
-    moving = page.locator(".tl-lab, .tl-lab *").evaluate_all("""nodes => nodes
-        .flatMap((node) => [null, '::before', '::after'].map((part) => getComputedStyle(node, part)))
-        .filter((style) => style.animationName !== 'none' || parseFloat(style.transitionDuration) > 0).length""")
-    assert moving == 0
+    assert moving(page) == 0

@@ -1,0 +1,78 @@
+"""What a hand does on a page of labs, and what must hold there: written once, so that all labs are held to the same."""
+
+from axe_playwright_python.sync_playwright import Axe
+
+# A handle on a plane has no outline: the ring around it shows that it is in focus.
+IN_SIGHT = """() => {
+    const node = document.activeElement, own = getComputedStyle(node), ring = node.querySelector('.tl-touch');
+    if (ring) return getComputedStyle(ring).stroke !== 'none';
+    return own.outlineStyle !== 'none' && parseFloat(own.outlineWidth) >= 2;
+}"""
+
+
+def status(page, view=0):
+    return page.get_by_role("status").nth(view).inner_text()
+
+
+def middle(locator):
+    box = locator.bounding_box()
+    return box["x"] + box["width"] / 2, box["y"] + box["height"] / 2
+
+
+def slide(page, slider, shares):
+    """Drag a slider with the mouse from the first of these shares of its way to the others; yields at each of those."""
+    slider.scroll_into_view_if_needed()
+    box, y = slider.bounding_box(), middle(slider)[1]
+    # The thumb is 16 pixels wide, and its middle stays half of that from either end.
+    first, *others = (box["x"] + 8 + (box["width"] - 16) * share for share in shares)
+    page.mouse.move(first, y)
+    page.mouse.down()
+    for x in others:
+        page.mouse.move(x, y)
+        yield
+    page.mouse.up()
+
+
+def swipe(page, start, dx, dy=0, steps=8):
+    """Drag with one finger."""
+    touch = page.context.new_cdp_session(page)
+    for step in range(steps + 1):
+        point = {"x": start[0] + dx * step / steps, "y": start[1] + dy * step / steps}
+        kind = "touchMove" if step else "touchStart"
+        touch.send("Input.dispatchTouchEvent", {"type": kind, "touchPoints": [point]})
+    touch.send("Input.dispatchTouchEvent", {"type": "touchEnd", "touchPoints": []})
+    touch.detach()
+
+
+def finger_scrolls(page, start):
+    """Demand that the page follows a finger from here: down where there is room above, else up."""
+    top = page.evaluate("scrollY")
+    swipe(page, start, 0, 120 if start[1] < 400 and top > 120 else -120)
+    page.wait_for_function("top => Math.abs(scrollY - top) > 60", arg=top)
+
+
+def tab_through(page, selector):
+    """Demand that Tab reaches these controls one by one and shows where it is; returns how many there are."""
+    controls = page.locator(selector).evaluate_all(
+        "nodes => nodes.map((node, i) => { node.dataset.control = i; return String(i); })"
+    )
+    reached = []
+    for _ in controls:
+        page.keyboard.press("Tab")
+        reached.append(page.evaluate("document.activeElement.dataset.control"))
+        assert page.evaluate(IN_SIGHT), page.evaluate("document.activeElement.outerHTML.slice(0, 120)")
+    assert reached == controls, f"Tab went to {reached} of {len(controls)} controls"
+    return len(controls)
+
+
+def violations(page):
+    """What axe-core finds wrong."""
+    found = Axe().run(page).response["violations"]
+    return [(rule["id"], node["html"][:120], node["failureSummary"]) for rule in found for node in rule["nodes"]]
+
+
+def moving(page):
+    """How many parts of the labs move by themselves."""
+    return page.locator(".tl-lab, .tl-lab *").evaluate_all("""nodes => nodes
+        .flatMap((node) => [null, '::before', '::after'].map((part) => getComputedStyle(node, part)))
+        .filter((style) => style.animationName !== 'none' || parseFloat(style.transitionDuration) > 0).length""")
