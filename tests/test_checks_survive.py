@@ -58,6 +58,12 @@ def test_a_result_of_another_kind(wrap, said, capsys):
     assert capsys.readouterr().out.startswith("✗ split_heads: incorrect")
 
 
+def test_a_card_marks_code_and_emphasis():
+    report = tl.checks.report.Report(check, "incorrect", "A *row* is `2 * x * y`, and 2 * 3 * 4 < 25.")
+    html = report._repr_html_()
+    assert "<em>row</em>" in html and ">2 * x * y</code>" in html and "2 * 3 * 4 &lt; 25" in html
+
+
 # Errors
 
 

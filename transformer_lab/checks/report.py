@@ -137,8 +137,13 @@ def _paragraph(text):
 
 
 def _marked(text):
-    """Return a paragraph as HTML, with its code marked."""
-    return re.sub(r"`([^`]+)`", rf'<code style="{CODE}">\1</code>', html.escape(text, quote=False))
+    """Return a paragraph as HTML, with its code and what is emphasized marked."""
+
+    def mark(found):
+        code, emphasized = found.groups()
+        return f"<em>{emphasized}</em>" if code is None else f'<code style="{CODE}">{code}</code>'
+
+    return re.sub(r"`([^`]+)`|\*(\w[^*`]*)\*", mark, html.escape(text, quote=False))
 
 
 def _picture(rows, axes):
