@@ -109,7 +109,9 @@ def wrong(exercise, function, outcomes, first, stage):
         sentences.append(_term(exercise, outcomes))
         sentences.append(_broken(exercise, function, probe))
         if stage:
-            sentences.append(f"The first step whose result does not appear in your function: `{stage}`.")
+            how = exercise.parts[stage].__name__.replace("_", " ")
+            step = f"`{stage}`" if how == stage else f"`{stage}` ({how})"
+            sentences.append(f"The first step whose result does not appear in your function: {step}.")
     return "\n\n".join(filter(None, sentences))
 
 
