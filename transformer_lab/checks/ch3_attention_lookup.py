@@ -833,9 +833,7 @@ SCALES_WRONG = (
     by_root_heads,
     by_root_d_model,
 )
-WEIGHTS_WRONG = (
-    over_queries,
-    over_heads,
+WEIGHTS_SELDOM_WRONG = (
     over_batch,
     over_the_table,
     over_everything,
@@ -851,6 +849,7 @@ WEIGHTS_WRONG = (
     later_keys_hidden,
     only_the_best,
 )
+WEIGHTS_WRONG = (over_queries, over_heads, *WEIGHTS_SELDOM_WRONG)
 
 
 def alone(exercise, part, mistake):

@@ -16,6 +16,7 @@ from torch.nn.functional import (
     scaled_dot_product_attention,
 )
 
+from .ch4_multi_head import merge_heads, split_heads
 from .exercise import exercise
 
 
@@ -188,14 +189,6 @@ def three_projections(x, weights):
     return tuple(linear(x, weights[name]) for name in ("w_q", "w_k", "w_v"))
 
 
-def into_heads(x, n_heads):
-    return x.unflatten(-1, (n_heads, -1)).transpose(1, 2)
-
-
-def out_of_heads(x):
-    return x.transpose(1, 2).flatten(2)
-
-
 def last_projection(x, weights):
     return linear(x, weights["w_o"])
 
@@ -216,8 +209,8 @@ def self_attention(
     attend,
     *,
     projections=three_projections,
-    split=into_heads,
-    merge=out_of_heads,
+    split=split_heads.reference,
+    merge=merge_heads.reference,
     combined=last_projection,
 ):
     """Multi-head self-attention around any ``attend(query, key, value)``: (batch, seq, d_model) in and out."""

@@ -11,7 +11,7 @@ from fractions import Fraction
 import torch
 
 from .agree import agree, close, like, whole
-from .exercise import Draw, Exercise, each_tensor
+from .exercise import Draw, Exercise, each_tensor, tensors_in
 from .observe import Made, Probe, observe, settings_kept
 
 NUMBERS_SHOWN = 8  # a result of so many numbers is shown whole
@@ -144,7 +144,7 @@ def _kind(exercise, probe, got, expected):
         return f"Your function returns a value of type `{type(value).__name__}`; it must be a tensor."
     if isinstance(right, tuple) and not isinstance(value, (tuple, list)):
         return f"Your function returns a value of type `{type(value).__name__}`; it must be a tuple."
-    if _tensors(right) and isinstance(right, tuple) and len(value) != len(right):
+    if tensors_in(right) and isinstance(right, tuple) and len(value) != len(right):
         return f"Your function returns {len(value)} values; it must return {len(right)}."
     if type(right) is int and not isinstance(value, float) and whole(value) is None:
         return f"Your function returns a value of type `{type(value).__name__}`; it must be a whole number."
@@ -152,7 +152,7 @@ def _kind(exercise, probe, got, expected):
         for number, (mine, theirs) in enumerate(zip(value, right), 1):
             if isinstance(theirs, torch.Tensor) and not isinstance(mine, torch.Tensor):
                 return f"Item {number} of your result is of type `{type(mine).__name__}`; it must be a tensor."
-    for mine, theirs in zip(_tensors(value), _tensors(right)):
+    for mine, theirs in zip(tensors_in(value), tensors_in(right)):
         if mine.shape != theirs.shape:
             is_now, should_be = in_words(mine.shape, words), in_words(theirs.shape, words)
             return f"Your result has the shape {is_now}, and should have {should_be}."
@@ -280,8 +280,8 @@ def _is_same_table(tensor, result):
 def gradients(exercise, function):
     """Say what is wrong with the gradients of a function whose results are right; empty where nothing is."""
     for probe in exercise.probes:
-        names = [name for name, a in zip(exercise.arguments, probe.arguments) for _ in filter(_is_float, _tensors(a))]
-        if not names or not all(map(_is_float, _tensors(exercise.expected[0].value))):
+        names = [name for name, a in zip(exercise.arguments, probe.arguments) for _ in filter(_is_float, tensors_in(a))]
+        if not names or not all(map(_is_float, tensors_in(exercise.expected[0].value))):
             continue
         right = _gradients(exercise.reference, probe)
         if right is None:
@@ -319,7 +319,7 @@ def _gradients(function, probe):
 
     arguments = each_tensor(leaf, probe.arguments)
     with settings_kept():
-        results = [tensor for tensor in _tensors(function(*arguments)) if tensor.requires_grad]
+        results = [tensor for tensor in tensors_in(function(*arguments)) if tensor.requires_grad]
     if not results:
         return None
     # Weights that differ much from number to number: a plain sum is blind to errors that cancel, and weights that are
@@ -343,8 +343,8 @@ def evidence(exercise, function, outcomes, first):
     given = [
         f"`{name} = {_plain(value)}`"
         for name, value in zip(exercise.arguments, probe.arguments)
-        if (isinstance(value, (int, float, str, tuple, list)) and not _tensors(value))
-        or (got.error is None and 0 < sum(tensor.numel() for tensor in _tensors(value)) <= NUMBERS_SHOWN)
+        if (isinstance(value, (int, float, str, tuple, list)) and not tensors_in(value))
+        or (got.error is None and 0 < sum(tensor.numel() for tensor in tensors_in(value)) <= NUMBERS_SHOWN)
     ]
     intro = f"The smallest input that shows it{at}" if at else f"With {probe.name}"
     intro += f"{': ' if given else ''}{', '.join(given)}."
@@ -408,7 +408,7 @@ def axis_words(exercise, probe):
     """Return the word of each size, as far as the sizes differ: a dict of int to str."""
     values = dict(zip(exercise.arguments, probe.arguments))
     values["return"] = observe(exercise, exercise.reference, probe).value
-    shaped = (zip(exercise.axes.get(name, "").split(", "), _tensors(value)) for name, value in values.items())
+    shaped = (zip(exercise.axes.get(name, "").split(", "), tensors_in(value)) for name, value in values.items())
     words, several = {}, set()
     for axes, tensor in itertools.chain.from_iterable(shaped):
         axes, shape = axes.split(), tensor.shape
@@ -445,14 +445,6 @@ def _apart(one, other):
 
 def _name(dtype):
     return f"`{str(dtype).removeprefix('torch.')}`"
-
-
-def _tensors(value):
-    """All tensors in a result, one after the other."""
-    if isinstance(value, torch.Tensor):
-        return [value]
-    items = value.values() if isinstance(value, dict) else value if isinstance(value, (tuple, list)) else ()
-    return [tensor for item in items for tensor in _tensors(item)]
 
 
 def _is_float(value):

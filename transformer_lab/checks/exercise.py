@@ -157,7 +157,7 @@ class Exercise:
             larger = {name: size + 4 for name, size in self.sizes.items()}
             probes.append(Probe("larger input", self.inputs(Draw(1), **larger), plain=True))
         probes += [Probe(name, make(Draw(2)), plain) for name, make, plain in self.own_probes]
-        if _has_floats(first):
+        if any(tensor.is_floating_point() for tensor in tensors_in(first)):
             probes.append(Probe("input in float64", each_tensor(_double, first)))
             probes.append(Probe("input that is not contiguous", each_tensor(_strided, first)))
             if device().type != "cpu":
@@ -206,12 +206,6 @@ class Outcomes(Sequence):
         return self.found[number]
 
 
-def _has_floats(arguments):
-    tensors = []
-    each_tensor(tensors.append, arguments)
-    return any(tensor.is_floating_point() for tensor in tensors)
-
-
 def _double(tensor):
     return tensor.double() if tensor.is_floating_point() else tensor
 
@@ -235,3 +229,11 @@ def each_tensor(change, argument):
     return (
         type(argument)(each_tensor(change, item) for item in argument) if type(argument) in (tuple, list) else argument
     )
+
+
+def tensors_in(value):
+    """All tensors in an argument or a result, one after the other."""
+    if isinstance(value, torch.Tensor):
+        return [value]
+    items = value.values() if isinstance(value, dict) else value if isinstance(value, (tuple, list)) else ()
+    return [tensor for item in items for tensor in tensors_in(item)]
