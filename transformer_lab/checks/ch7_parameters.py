@@ -596,7 +596,7 @@ def tied(vocab_size, d_model):
         "Follow a token through the model: two tables, the layers one after the other, a last norm, the head. Which of "
         "these does your `block_parameters` count, and how often do you need it?",
         "The chapter's section 7.2 counts a very small GPT and prints the components. Try yours with its sizes: 1 "
-        "layer, width 4, 10 tokens, 6 positions. The section's second table names everything that the rule of "
+        "layer, width 4, 10 tokens, 6 positions. The section's table names all that the rule of "
         "thumb leaves out; its last column says which of these GPT-2 has.",
         "`tables = (… + …) * d_model`, `layers = n_layers * block_parameters(d_model, …, …)`, and the last norm",
     ),
