@@ -1,21 +1,15 @@
-"""Says which page is at work and how long it took, in the place of Sphinx's own hundred lines."""
-
-from time import perf_counter
-
-started = {}
+"""Says what Sphinx is doing, in the place of its own hundred lines."""
 
 
-def begin(app, page, source):
-    started[page] = perf_counter()
-    print(f"  {page} … ", end="", flush=True)
+def read(app, env, names):
+    if names:
+        print(f"  reading {len(names)} pages", flush=True)
 
 
-def end(app, doctree):
-    page = app.env.docname
-    print(f"executed and read in {perf_counter() - started[page]:.1f} s", flush=True)
+def write(app, env):
+    print("  writing the pages", flush=True)
 
 
 def setup(app):
-    app.connect("source-read", begin)
-    app.connect("doctree-read", end)
-    app.connect("env-updated", lambda app, env: print("  writing the pages", flush=True))
+    app.connect("env-before-read-docs", read)
+    app.connect("env-updated", write)

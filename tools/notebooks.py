@@ -176,9 +176,14 @@ def check(path):
 # Running
 
 
-def execute(notebook, folder, *, kernel="python3", env=os.environ):
-    """Run all cells in ``folder``, as a reader would, and keep the outputs in the notebook."""
+def execute(notebook, folder, *, kernel="python3", env=os.environ, startup=""):
+    """Run all cells in ``folder``, as a reader would, and keep the outputs in the notebook.
+
+    ``startup`` is a line of code that the kernel runs before the first cell.
+    """
     with TemporaryDirectory() as settings:  # none of the user's own settings of IPython
+        Path(settings, "profile_default", "startup").mkdir(parents=True)
+        Path(settings, "profile_default", "startup", "startup.py").write_text(startup, "utf-8")
         client = NotebookClient(
             notebook,
             timeout=300,
@@ -186,7 +191,6 @@ def execute(notebook, folder, *, kernel="python3", env=os.environ):
             resources={"metadata": {"path": str(folder)}},
             extra_arguments=["--IPKernelApp.log_level=ERROR"],
             record_timing=False,
-            store_widget_state=False,
         )
         # Pictures of the CPU's numbers: their pixels are then the same everywhere. Texts are, on any device.
         env = {"TRANSFORMER_LAB_DEVICE": "cpu", **env, "IPYTHONDIR": settings}

@@ -1,0 +1,49 @@
+"""Every digit that a lesson prints survives another device."""
+
+import digits
+import notebooks
+import pytest
+import torch
+from executed import executed
+from nbformat.v4 import new_code_cell, new_notebook
+
+
+@pytest.mark.parametrize(
+    "shown, found",
+    [
+        ([0.12345], 1),  # a tie
+        ([0.1234501, 0.3], 1),
+        ([0.12341], 0),
+        ([0.03125], 1),  # exact, but a tie
+        ([2.5, 10000.0, 0.0], 0),  # exact, and printed in full
+        ([1234.5678], 1),  # more digits than float32 has after a few operations
+        ([0.3 + 0.12345j], 1),
+        ([float("nan"), float("inf")], 0),
+        ([1, 2], 0),
+        (torch.tensor([0.12345678], dtype=torch.float64), 0),
+        (torch.full((2000,), 0.12345), 6),  # printed without its middle
+    ],
+)
+def test_digits_near_a_boundary_are_seen(shown, found):
+    assert len(digits.near_boundary(torch.as_tensor(shown), digits=4)) == found
+
+
+def test_what_is_shown_near_a_boundary_is_taken_out_of_the_notebook(tmp_path):
+    sources = [
+        "import torch, transformer_lab as tl",
+        "tl.show(torch.tensor([0.12345]))\ntl.show(torch.tensor([0.12345]), digits=6)",
+        "print([name for name in dir() if name in ('runpy', 'watch', 'digits')])",
+    ]
+    notebook = new_notebook(cells=[new_code_cell(source) for source in sources])
+    notebooks.execute(notebook, tmp_path, startup=digits.STARTUP)
+    (found,) = digits.take_near(notebook)
+    assert found.startswith("cell 2 shows 0.1234") and found.endswith("with 4 digits")
+    shown, names = ([output.text for output in cell.outputs] for cell in notebook.cells[1:])
+    assert "".join(shown) == "(1,) · float32\n[0.1234]\n(1,) · float32\n[0.123450]\n"
+    assert names == ["[]\n"]
+
+
+@pytest.mark.parametrize("path", notebooks.chapters(), ids=lambda path: path.stem)
+def test_shown_digits_survive_another_device(path):
+    found = executed(path)[1]["near"]
+    assert not found, "\n".join(found)

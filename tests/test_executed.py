@@ -1,0 +1,129 @@
+"""Each notebook is executed once, again when what it depends on has changed, and nbval compares that execution."""
+
+import os
+import subprocess
+import sys
+
+import executed
+import nbformat
+import notebooks
+import pytest
+from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook
+
+COUNT = "from pathlib import Path\nruns = Path('runs')\n_ = runs.write_text(runs.read_text() + 'x' if runs.exists() else 'x')"
+
+
+@pytest.fixture
+def project(tmp_path, monkeypatch):
+    """A project of one package file and one lesson, with a cache of its own."""
+    for name, place in {"ROOT": tmp_path, "CACHES": tmp_path / "kept", "SECONDS": tmp_path / "kept" / "s.json"}.items():
+        monkeypatch.setattr(executed, name, place)
+    (tmp_path / "transformer_lab").mkdir()
+    (tmp_path / "transformer_lab" / "masks.py").write_text("mask = True\n")
+    cells = [new_markdown_cell("# Lesson"), new_code_cell(COUNT), new_code_cell("print(6 * 7)\nprint('and more')")]
+    path = tmp_path / "chapters" / "lesson.ipynb"
+    path.parent.mkdir()
+    write(path, new_notebook(cells=cells))
+    monkeypatch.setattr(executed, "STARTUP", "")  # what it watches, no lesson here shows
+    monkeypatch.setattr(executed, "chapters", lambda: [path])
+    return tmp_path
+
+
+def write(path, notebook):
+    path.write_text(notebooks.text(notebooks.canonical(notebook)), "utf-8")
+
+
+def change(project, number, source):
+    """Write other words into a cell of the lesson."""
+    path = project / "chapters" / "lesson.ipynb"
+    notebook = nbformat.read(path, 4)
+    notebook.cells[number].source = source
+    write(path, notebook)
+
+
+def runs(project):
+    """How often the lesson has run."""
+    return len((project / "chapters" / "runs").read_text())
+
+
+def test_a_lesson_runs_once_until_something_changes_that_it_depends_on(project, monkeypatch, capsys):
+    assert executed.fill() == [] and runs(project) == 1
+    assert "1 of 1  lesson.ipynb" in capsys.readouterr().out
+    change(project, 0, "# The lesson, in other words")
+    assert executed.fill() == [] and runs(project) == 1 and capsys.readouterr().out == ""
+    change(project, 2, "print(42)")
+    assert executed.fill() == [] and runs(project) == 2
+    (project / "transformer_lab" / "masks.py").write_text("mask = False\n")
+    assert executed.fill() == [] and runs(project) == 3
+    monkeypatch.setenv("TRANSFORMER_LAB_DEVICE", "cpu")  # what it is without it
+    assert executed.fill() == [] and runs(project) == 3
+    (project / "transformer_lab" / "masks.py").write_text("mask = True\n")
+    assert executed.fill() == [] and runs(project) == 3, "going back executes nothing"
+
+
+def test_what_was_executed_is_what_a_reader_sees(project):
+    notebook, seen = executed.executed(project / "chapters" / "lesson.ipynb")
+    assert [output.text for output in notebook.cells[1].outputs] == ["42\nand more\n"]
+    assert seen["near"] == [] and seen["execution_seconds"] > 0
+
+
+def test_old_caches_go(project):
+    for number in range(5):
+        (project / "transformer_lab" / "masks.py").write_text(f"mask = {number}\n")
+        assert executed.fill() == []
+    assert len([path for path in executed.CACHES.iterdir() if path.is_dir()]) == executed.KEPT
+    assert runs(project) == 5 and executed.fill() == [] and runs(project) == 5
+
+
+def test_a_lesson_that_fails_is_told_and_not_kept(project):
+    change(project, 2, "x = {}\nx['width']")
+    (told,) = executed.fill()
+    assert told.startswith("chapters/lesson.ipynb: cell 3 failed:") and told.endswith("KeyError: 'width'")
+    assert executed.fill() and runs(project) == 2
+
+
+# nbval
+
+
+NBVAL = """
+import sys
+from pathlib import Path
+
+import executed
+import pytest
+
+path, folder = sys.argv[1:]
+executed.ROOT = executed.CACHES = Path(folder)
+executed.STARTUP = ""
+options = "-p nbval_replay --nbval --nbval-current-env -q --color=no -p no:cacheprovider"
+sys.exit(pytest.main([*options.split(), path]))
+"""
+
+
+def nbval(path, cache):
+    """Compare the stored outputs of ``path`` with the execution that is kept below the folder ``cache``."""
+    env = {**os.environ, "PYTHONPATH": str(notebooks.ROOT / "tools")}
+    command = [sys.executable, "-c", NBVAL, str(path), str(cache)]
+    return subprocess.run(command, capture_output=True, text=True, env=env, cwd=path.parent)
+
+
+def test_nbval_compares_the_execution_that_is_kept(project):
+    path = project / "chapters" / "lesson.ipynb"
+    notebook = notebooks.canonical(nbformat.read(path, 4))
+    notebook.cells[2].outputs = [nbformat.v4.new_output("stream", text="42\nand more\n")]
+    write(path, notebook)
+    told = nbval(path, project)
+    assert told.returncode == 0 and "2 passed" in told.stdout, told.stdout
+    assert nbval(path, project).returncode == 0 and runs(project) == 1
+
+    notebook.cells[2].outputs[0].text = "43\nand more\n"
+    write(path, notebook)
+    told = nbval(path, project)
+    assert told.returncode == 1 and runs(project) == 1
+    assert all(words in told.stdout for words in ("1 failed, 1 passed", "43", "42", "print(6 * 7)")), told.stdout
+
+
+def test_nbval_tells_a_cell_that_raises(project):
+    change(project, 2, "print(6 * seven)")
+    told = nbval(project / "chapters" / "lesson.ipynb", project)
+    assert told.returncode == 1 and "NameError: name 'seven' is not defined" in told.stdout, told.stdout

@@ -1,0 +1,113 @@
+"""One execution of every notebook, kept: nbval compares it, the test of digits reads it, the book is built from it.
+
+    python tools/executed.py        executes what is not there yet, two at a time
+
+Executed notebooks lie in a jupyter-cache below _build/executed/, in a folder named by a digest of what outputs depend
+on beside a notebook's own code: the package, the pinned versions, the device, Python. The cache finds a notebook by its
+code, so a change of text executes nothing.
+"""
+
+import hashlib
+import json
+import os
+import platform
+import shutil
+import sys
+import time
+from concurrent.futures import ThreadPoolExecutor
+
+import nbformat
+from digits import STARTUP, take_near
+from jupyter_cache import get_cache
+from jupyter_cache.base import CacheBundleIn
+from notebooks import ROOT, chapters, execute, story
+
+CACHES = ROOT / "_build" / "executed"
+SECONDS = CACHES / "seconds.json"  # how long each took when it last ran: the longest begin
+KEPT = 3  # caches: going back to a branch that was built a moment ago executes nothing
+SOURCES = ("transformer_lab/**/*", "requirements.txt", "tools/digits.py", "tools/executed.py", "tools/notebooks.py")
+
+
+def folder():
+    """Where the executions of today's code are kept."""
+    device = os.environ.get("TRANSFORMER_LAB_DEVICE") or "cpu"
+    digest = hashlib.sha256(f"{platform.python_version()} {platform.machine()} {device}".encode())
+    for path in sorted(path for pattern in SOURCES for path in ROOT.glob(pattern)):
+        if path.suffix in (".py", ".js", ".css", ".txt"):
+            digest.update(path.relative_to(ROOT).as_posix().encode() + b"\0" + path.read_bytes())
+    return CACHES / digest.hexdigest()[:16]
+
+
+def executed(path):
+    """Return the code cells of the notebook ``path`` with what they put out, and what else was seen as they ran.
+
+    A notebook that is not in the cache is executed. One that fails raises what nbclient raises, and is not kept.
+
+    Returns
+    -------
+    (NotebookNode, dict)
+        The second has ``execution_seconds``, and under ``near`` the digits that another device may round otherwise.
+    """
+    notebook, cache = nbformat.read(path, 4), get_cache(folder())
+    try:
+        record = cache.match_cache_notebook(notebook)
+    except KeyError:
+        record = _execute(notebook, path, cache)
+    return cache.get_cache_bundle(record.pk).nb, record.data
+
+
+def _execute(notebook, path, cache):
+    start = time.perf_counter()
+    try:
+        execute(notebook, path.parent, startup=STARTUP)
+    except Exception as error:
+        raise RuntimeError(f"{path.relative_to(ROOT)}: {story(notebook, error)}") from error
+    data = {"execution_seconds": round(time.perf_counter() - start, 1), "near": take_near(notebook)}
+    bundle = CacheBundleIn(notebook, path.relative_to(ROOT).as_posix(), data=data)
+    return cache.cache_notebook_bundle(bundle, check_validity=False, overwrite=True)
+
+
+def fill():
+    """Execute what is not in the cache, two notebooks at a time, the longest first; return what failed, in words."""
+    missing = [path for path in chapters() if not _is_kept(path)]
+    _drop_old_caches()
+    seconds = json.loads(SECONDS.read_text()) if SECONDS.exists() else {}
+    missing.sort(key=lambda path: seconds.get(_name(path), path.stat().st_size), reverse=True)
+    done, failed = [], []
+
+    def work(path):
+        try:
+            seconds[_name(path)] = executed(path)[1]["execution_seconds"]
+            outcome = f"{seconds[_name(path)]:5.1f} s"
+        except RuntimeError as error:
+            failed.append(str(error))
+            outcome = "FAILED"
+        done.append(path)
+        print(f"  {len(done):2} of {len(missing)}  {_name(path):42} {outcome}", flush=True)
+
+    with ThreadPoolExecutor(2) as pool:
+        list(pool.map(work, missing))
+    SECONDS.write_text(json.dumps(seconds, indent=1, sort_keys=True))
+    return failed
+
+
+def _is_kept(path):
+    try:
+        return bool(get_cache(folder()).match_cache_notebook(nbformat.read(path, 4)))
+    except KeyError:
+        return False
+
+
+def _name(path):
+    return path.relative_to(ROOT / "chapters").as_posix()
+
+
+def _drop_old_caches():
+    os.utime(folder())
+    old = sorted((path for path in CACHES.iterdir() if path.is_dir()), key=lambda path: path.stat().st_mtime)
+    for path in old[:-KEPT]:
+        shutil.rmtree(path)
+
+
+if __name__ == "__main__":
+    sys.exit("\n\n".join(fill()))

@@ -1,0 +1,57 @@
+"""A pytest plugin: nbval compares the one execution that ``executed.py`` keeps, instead of executing once more.
+
+    PYTHONPATH=tools python -m pytest -p nbval_replay --nbval --nbval-current-env chapters
+
+nbval collects, compares and reports as always. In the place of its kernel stands one that answers from the cache.
+"""
+
+from pathlib import Path
+from queue import Empty
+
+import nbval.plugin
+from executed import executed
+
+
+class ReplayedKernel:
+    """What nbval asks of a kernel, answered by the messages of an earlier execution."""
+
+    def __init__(self, notebook):
+        self.cells = iter(notebook.cells)
+        self.messages = []
+
+    def execute_cell_input(self, source, allow_stdin=None):
+        cell = next((cell for cell in self.cells if cell.source == source), None)
+        if cell is None:
+            raise RuntimeError(
+                "The execution that is kept is of another notebook, or its cells were asked for in another order."
+            )
+        self.messages.append(("status", {"execution_state": "busy"}))
+        self.messages += [(output.output_type, output) for output in cell.outputs]
+        self.messages.append(("status", {"execution_state": "idle"}))
+        return cell.execution_count
+
+    def get_message(self, stream, timeout=None):
+        if not self.messages:
+            raise Empty
+        kind, content = self.messages.pop(0)
+        return {"msg_type": kind, "content": content, "parent_header": {"msg_id": self.asked}}
+
+    def await_reply(self, msg_id, timeout=None):
+        self.asked = msg_id
+
+    def is_alive(self):
+        return True
+
+    def stop(self):
+        pass
+
+
+def replay(file):
+    """Set up one notebook's tests: ``IPyNbFile.setup``."""
+    notebook, _ = executed(Path(file.fspath))
+    file.kernel = ReplayedKernel(notebook)
+    file.setup_sanitize_files()
+
+
+def pytest_configure():
+    nbval.plugin.IPyNbFile.setup = replay
