@@ -3,24 +3,29 @@
 
 PYTHON ?= $(shell test -x .venv/bin/python && echo .venv/bin/python || echo python3)
 HERE = .venv/bin/python
-STEP = @tools/step.sh
+STEP = @$(HERE) tools/step.py
+REPORT = --junitxml=_build/reports/$@.xml -o junit_family=xunit1
+# On a GPU nbval runs every notebook once more, live; on a CPU it compares the execution that is kept.
+REPLAY = $(if $(filter-out cpu,$(TRANSFORMER_LAB_DEVICE)),,-p nbval_replay)
+NBVAL = PYTHONPATH=tools $(HERE) -m pytest -q -n 2 --dist loadfile --nbval --nbval-current-env --nbval-cell-timeout=300
 # Small models gain nothing from a second thread, and two processes whose threads wait for one another take ten times as long.
 export OMP_NUM_THREADS ?= 1
 # What runs here is no learner: it must not write into the record of the one whose computer this is.
 export TRANSFORMER_LAB_DATA ?= $(CURDIR)/_build/data
 
-.PHONY: environment book test lint units outputs pages notebooks serve bench colab grade lock repository
+.PHONY: environment book test lint executed outputs live units claims pages notebooks serve bench colab grade lock repository
 
-book: environment ## build the book from the notebooks, executed anew
+book: environment ## build the book; notebooks that have changed are executed
 	@$(HERE) tools/build_book.py
 
 test: environment ## everything that CI runs
-	$(STEP) "lint" $(MAKE) --no-print-directory lint
-	$(STEP) "units, examples and properties" $(MAKE) --no-print-directory units
-	$(STEP) "the notebooks' outputs" $(MAKE) --no-print-directory outputs
-	$(STEP) "book" $(MAKE) --no-print-directory book
-	$(STEP) "the book's pages" $(MAKE) --no-print-directory pages
-	$(STEP) "the assignments in a class" $(MAKE) --no-print-directory grade
+	$(STEP) lint $(MAKE) --no-print-directory lint
+	$(STEP) executed $(MAKE) --no-print-directory executed
+	$(STEP) outputs $(MAKE) --no-print-directory outputs
+	$(STEP) units $(MAKE) --no-print-directory units
+	$(STEP) book $(MAKE) --no-print-directory book
+	$(STEP) pages $(MAKE) --no-print-directory pages
+	$(STEP) grade $(MAKE) --no-print-directory grade
 	@echo "All tests passed."
 
 lint: environment ## style of the code, form of the notebooks
@@ -29,14 +34,23 @@ lint: environment ## style of the code, form of the notebooks
 	@$(HERE) tools/notebooks.py --check
 	@$(HERE) tools/assignments.py --check
 
-units: environment ## everything but the book
-	@$(HERE) -m pytest -q -n 2 --ignore tests/test_book.py
+executed: environment ## every notebook executed once, unless it was since it and the package last changed
+	@$(HERE) tools/executed.py
 
 outputs: environment ## every notebook gives the outputs that it stores
-	@$(HERE) -m pytest -q -n 2 --dist loadfile --nbval --nbval-current-env --nbval-cell-timeout=300 chapters
+	@$(NBVAL) $(REPLAY) $(REPORT) chapters
+
+live: environment ## the same, executed anew
+	@$(NBVAL) $(REPORT) chapters
+
+units: environment ## everything but the book
+	@$(HERE) -m pytest -q -n 2 $(REPORT) --ignore tests/test_book.py
+
+claims: environment ## what the chapters say of their small models, from ten seeds
+	@TRANSFORMER_LAB_SEEDS=10 $(HERE) -m pytest -q -n 2 $(REPORT) $(wildcard tests/test_chapter_*.py)
 
 pages: environment ## the built book, in a browser
-	@$(HERE) -m pytest -q -n 2 tests/test_book.py
+	@$(HERE) -m pytest -q -n 2 $(REPORT) tests/test_book.py
 
 notebooks: environment ## make the assignments, run all notebooks in place and write them in their one form
 	@$(HERE) tools/assignments.py

@@ -1,10 +1,14 @@
 """What a chapter's cells define, without what they do: so that a test can train its models from other seeds."""
 
 import ast
+import os
 import re
 
 import nbformat
 import notebooks
+
+# What a chapter says of ten seeds is tried with two on every push, and with ten by `make claims`.
+SEEDS = range(int(os.environ.get("TRANSFORMER_LAB_SEEDS", 2)))
 
 
 def definitions(source, constants):

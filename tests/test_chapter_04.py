@@ -2,7 +2,7 @@
 
 import pytest
 import torch
-from chapter_code import chapter_code
+from chapter_code import SEEDS, chapter_code
 
 CONSTANTS = {"n_letters", "n_digits", "half", "d_model", "n_heads", "d_head", "test"}
 
@@ -15,7 +15,7 @@ def chapter():
     torch.set_num_threads(threads)
 
 
-@pytest.mark.parametrize("seed", range(10))
+@pytest.mark.parametrize("seed", SEEDS)
 def test_every_seed_gives_a_model_that_answers_and_heads_that_have_jobs(chapter, seed):
     model = chapter["model"] = chapter["train"](seed)
     assert (chapter["accuracy"](model) > 0.97).all()

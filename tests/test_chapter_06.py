@@ -2,7 +2,7 @@
 
 import pytest
 import torch
-from chapter_code import chapter_code
+from chapter_code import SEEDS, chapter_code
 
 
 @pytest.fixture(scope="module")
@@ -10,9 +10,9 @@ def chapter():
     return chapter_code("06_normalization")
 
 
-@pytest.mark.parametrize("seed", [1, 2])
+@pytest.mark.parametrize("seed", SEEDS[1:])
 def test_its_model_learns_to_reverse_from_other_seeds(seed, chapter):
-    """From seed 0 the chapter trains it itself. (Tried: ten seeds, all of them without a single wrong sequence.)"""
+    """From seed 0 the chapter trains it itself."""
     model, losses = chapter["train"](seed)
     numbers = torch.Generator().manual_seed(99)
     assert sum(losses[-20:]) / 20 < 0.05

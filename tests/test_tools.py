@@ -163,13 +163,23 @@ def test_a_workflow_calls_make_and_may_only_read(path):
     assert workflow["permissions"] == {"contents": "read"} and "concurrency" in workflow
     for job in workflow["jobs"].values():
         assert job["timeout-minutes"] <= 60
+        each_verb = job.get("strategy", {}).get("matrix", {}).get("verb", [])
         ran = [step["run"] for step in job["steps"] if "run" in step and "name" not in step]
+        ran = [f"make {verb}" for verb in each_verb] if ran == ["make ${{ matrix.verb }}"] else ran
         assert all(command == ".ci/run" or command.removeprefix("make ") in verbs for command in ran), ran
         assert all(re.search(r"@v\d+$", step["uses"]) for step in job["steps"] if "uses" in step)
-        assert len(ran) == 1 or job.get("permissions") == {"pages": "write", "id-token": "write"}
+        assert len(ran) == max(1, len(each_verb)) or job.get("permissions") == {"pages": "write", "id-token": "write"}
+
+
+def test_a_test_job_that_fails_keeps_its_reports():
+    for name in ("cpu", "gpu", "weekly"):
+        workflow = yaml.safe_load((notebooks.ROOT / ".github" / "workflows" / f"{name}.yml").read_text("utf-8"))
+        for job in workflow["jobs"].values():
+            last = job["steps"][-1]
+            assert last["if"] == "failure()" and last["with"]["path"] == "_build/reports"
 
 
 def test_there_is_a_workflow_for_each_promise():
-    assert [path.stem for path in WORKFLOWS] == ["colab", "cpu", "gpu", "publish"]
+    assert [path.stem for path in WORKFLOWS] == ["colab", "cpu", "gpu", "publish", "weekly"]
     (gpu,) = yaml.safe_load(WORKFLOWS[2].read_text("utf-8"))["jobs"].values()
     assert gpu["env"]["TRANSFORMER_LAB_DEVICE"] == "cuda" and "gpu" in gpu["runs-on"]

@@ -10,6 +10,7 @@ import os
 import shutil
 import subprocess
 import sys
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -58,7 +59,7 @@ def nbgrader(folder, *command):
         text=True,
     )
     if done.returncode:
-        sys.exit(f"nbgrader {' '.join(command)} failed:\n{(done.stdout + done.stderr)[-3000:]}")
+        raise SystemExit(f"nbgrader {' '.join(command)} failed:\n{(done.stdout + done.stderr)[-3000:]}")
 
 
 def answered(notebook, solution, answer):
@@ -75,33 +76,52 @@ def graded(notebook, kind):
     return [cell for cell in notebook.cells if cell.metadata.get("nbgrader", {}).get(kind)]
 
 
+def hand_out(folder, sources):
+    """Make the class's folder, and return what its students are given."""
+    source = folder / "source" / COURSE
+    source.mkdir(parents=True)
+    for path in sources.values():
+        shutil.copy(path, source)
+    nbgrader(folder, "generate_assignment", COURSE, "--create")
+    released = {path.name: nbformat.read(path, 4) for path in (folder / "release" / COURSE).glob("*.ipynb")}
+    for name, notebook in released.items():
+        if any("SOLUTION" in cell.source for cell in notebook.cells):
+            sys.exit(f"{name} is handed out with a solution in it.")
+    return released
+
+
+def grade(folder, student, released, sources):
+    """Hand in what the student answers, in the folder of a class, and return the points."""
+    target = folder / "submitted" / student / COURSE
+    target.mkdir(parents=True)
+    for name, notebook in released.items():
+        solution = nbformat.read(sources[name], 4)
+        nbformat.write(answered(nbformat.from_dict(notebook), solution, STUDENTS[student]), target / name)
+    nbgrader(folder, "autograde", COURSE, "--create")
+    nbgrader(folder, "export", "--to", "grades.csv")
+    with (folder / "grades.csv").open() as file:
+        (row,) = csv.DictReader(file)
+    return float(row["score"])
+
+
 def main():
     environment()
     # Not the final project, which trains its models each time: it is made as the others are.
     sources = {path.name: path for path in solutions() if path.stem < "09"}
     with TemporaryDirectory() as place:
-        folder = Path(place)
-        source = folder / "source" / COURSE
-        source.mkdir(parents=True)
-        for path in sources.values():
-            shutil.copy(path, source)
-        nbgrader(folder, "generate_assignment", COURSE, "--create")
-        released = {path.name: nbformat.read(path, 4) for path in (folder / "release" / COURSE).glob("*.ipynb")}
+        released = hand_out(Path(place, "class"), sources)
         points = {
             name: [cell.metadata["nbgrader"]["points"] for cell in graded(released[name], "grade")] for name in sources
         }
-        for name, notebook in released.items():
-            if any("SOLUTION" in cell.source for cell in notebook.cells):
-                sys.exit(f"{name} is handed out with a solution in it.")
-            for student, answer in STUDENTS.items():
-                target = folder / "submitted" / student / COURSE
-                target.mkdir(parents=True, exist_ok=True)
-                solution = nbformat.read(sources[name], 4)
-                nbformat.write(answered(nbformat.from_dict(notebook), solution, answer), target / name)
-        nbgrader(folder, "autograde", COURSE, "--create")
-        nbgrader(folder, "export", "--to", "grades.csv")
-        with (folder / "grades.csv").open() as file:
-            grades = {row["student_id"]: float(row["score"]) for row in csv.DictReader(file)}
+
+        def points_of(student):  # each in a class of one: nbgrader's database takes one writer
+            folder = shutil.copytree(Path(place, "class"), Path(place, student))
+            grades[student] = grade(folder, student, released, sources)
+            print(f"  {len(grades)} of {len(STUDENTS)}  {student}", flush=True)
+
+        grades = {}
+        with ThreadPoolExecutor(2) as pool:
+            list(pool.map(points_of, STUDENTS))
     total = sum(map(sum, points.values()))
     deserved = {
         "nothing": 0,

@@ -1,0 +1,62 @@
+"""A step of `make test` that fails ends in a screenful: which test, what was expected, what was found."""
+
+import subprocess
+import sys
+
+import nbformat
+import pytest
+import step
+from nbformat.v4 import new_code_cell, new_notebook, new_output
+
+
+@pytest.fixture(autouse=True)
+def reports(tmp_path, monkeypatch):
+    monkeypatch.setattr(step, "REPORTS", tmp_path / "reports")
+    return tmp_path / "reports"
+
+
+def pytest_in(folder, *options):
+    report = f"--junitxml={folder / 'reports' / 'sample.xml'}"
+    return [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", "--rootdir", str(folder), report, *options]
+
+
+def test_a_test_that_fails_is_named_with_what_it_expected_and_got(tmp_path, capfdbinary):
+    noise = "print('noise\\n' * 500)"
+    tests = "\n\n".join(f"def test_{n}():\n    {noise}\n    x = 6 * {n}\n    assert x == 42" for n in range(3, 9))
+    (tmp_path / "test_sample.py").write_text(tests)
+    status, seconds = step.run("sample", pytest_in(tmp_path, str(tmp_path)))
+    shown = step.summary("sample")
+    assert status == 1 and seconds > 0 and len(shown) < 40
+    assert shown[0] == "5 of 6 tests failed, such as:" and "test_sample :: test_3" in shown
+    assert any("assert 18 == 42" in line for line in shown) and not any("noise" in line for line in shown)
+    log = (step.REPORTS / "sample.log").read_bytes()
+    assert log.count(b"noise") >= 2500 and capfdbinary.readouterr().out == log
+
+
+def test_a_cell_of_a_notebook_is_named_with_both_outputs(tmp_path):
+    cell = new_code_cell("print(6 * 7)", execution_count=1, outputs=[new_output("stream", text="41\n")])
+    nbformat.write(new_notebook(cells=[cell]), tmp_path / "lesson.ipynb")
+    command = pytest_in(tmp_path, "--nbval", "--nbval-current-env", str(tmp_path / "lesson.ipynb"))
+    assert step.run("sample", command)[0] == 1
+    shown = "\n".join(step.summary("sample"))
+    assert all(words in shown for words in ("1 of 1 tests failed:", "lesson.ipynb", "Cell 0", "41", "42"))
+
+
+def test_any_other_step_ends_in_its_last_lines():
+    command = [sys.executable, "-c", "print('\\n'.join(map(str, range(99)))); exit(3)"]
+    assert step.run("other", command)[0] == 3
+    assert step.summary("other")[-1] == "98" and len(step.summary("other")) <= 30
+
+
+def test_what_it_says_around_a_step(tmp_path):
+    script = f"import step, sys, pathlib; step.REPORTS = pathlib.Path({str(tmp_path)!r}); step.main()"
+
+    def said(code):
+        command = [sys.executable, "-c", script, "name", sys.executable, "-c", code]
+        done = subprocess.run(command, capture_output=True, text=True, cwd=step.__file__.removesuffix("step.py"))
+        return done.returncode, done.stdout.splitlines()
+
+    status, lines = said("print(1)")
+    assert status == 0 and lines[:2] == ["── name", "1"] and lines[2].startswith("── name: passed in ")
+    status, lines = said("exit('broken')")
+    assert status == 1 and "broken" in lines and lines[-1].startswith("── name: FAILED after ")

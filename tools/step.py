@@ -1,0 +1,73 @@
+"""Runs one step of `make test`: says what it is and how long it took, and ends a failure in a screenful.
+
+    python tools/step.py NAME COMMAND…
+
+All that the command prints goes to the terminal and to _build/reports/NAME.log. Where it leaves NAME.xml there, which
+pytest writes, a failure names its tests: each with what it expected and what it got.
+"""
+
+import re
+import subprocess
+import sys
+import time
+from pathlib import Path
+from xml.etree import ElementTree
+
+REPORTS = Path(__file__).resolve().parents[1] / "_build" / "reports"
+TESTS, LINES = 3, 10  # of a screen: so many tests, so many lines of each
+COLOURS = re.compile(r"\x1b\[[0-9;]*m")
+
+
+def run(name, command):
+    """Run the command, show and keep what it prints, and return its status and seconds."""
+    REPORTS.mkdir(parents=True, exist_ok=True)
+    (REPORTS / f"{name}.xml").unlink(missing_ok=True)
+    start = time.perf_counter()
+    with (
+        (REPORTS / f"{name}.log").open("wb") as log,
+        subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT) as process,
+    ):
+        while chunk := process.stdout.read1():  # as it comes: dots, not lines, say how far pytest is
+            sys.stdout.buffer.write(chunk)
+            sys.stdout.flush()
+            log.write(chunk)
+    return process.returncode, time.perf_counter() - start
+
+
+def summary(name):
+    """Return what failed, in the lines of a screen."""
+    log = COLOURS.sub("", (REPORTS / f"{name}.log").read_text("utf-8", "replace")).rstrip().splitlines()
+    try:
+        cases = list(ElementTree.parse(REPORTS / f"{name}.xml").iter("testcase"))
+    except (OSError, ElementTree.ParseError):
+        return log[-TESTS * LINES :]
+    failed = [(case, found) for case in cases for found in (*case.findall("failure"), *case.findall("error"))]
+    if not failed:
+        return log[-TESTS * LINES :]
+    lines = [f"{len(failed)} of {len(cases)} tests failed{':' if len(failed) <= TESTS else ', such as:'}"]
+    for case, found in failed[:TESTS]:
+        lines += ["", f"{case.get('classname')} :: {case.get('name')}", *_essence(found.text or "")]
+    return lines
+
+
+def _essence(text):
+    """The lines of a failure that say what was expected and what was found: pytest marks them with an E."""
+    lines = [line.rstrip() for line in COLOURS.sub("", text).splitlines() if line.strip()]
+    marked = [line for line in lines if line.startswith("E ")] or lines  # nbval marks none
+    if len(marked) > LINES:
+        marked = [*marked[: LINES // 2], "…", *marked[-LINES // 2 :]]
+    return [f"    {line[:160]}" for line in marked] + [f"    {lines[-1][:160]}"] * (marked[-1:] != lines[-1:])
+
+
+def main():
+    name, *command = sys.argv[1:]
+    print(f"── {name}", flush=True)
+    status, seconds = run(name, command)
+    if status:
+        print("\n".join([*summary(name), "", f"Everything it printed: {REPORTS / name}.log"]))
+    print(f"── {name}: {'FAILED after' if status else 'passed in'} {seconds:.0f} s", flush=True)
+    sys.exit(status)
+
+
+if __name__ == "__main__":
+    main()
