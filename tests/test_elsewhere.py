@@ -10,7 +10,6 @@ import environment
 import pytest
 import yaml
 from notebooks import ROOT
-from repo2docker.app import Repo2Docker
 
 RUNTIME = (ROOT / "binder" / "runtime.txt").read_text("utf-8").strip()
 INSTALL = ROOT / "binder" / "postBuild"
@@ -54,7 +53,10 @@ def test_binder_installs_the_package_and_jupyterlab_in_the_tested_versions(insta
     assert any(line.startswith("torch==") for line in pins.splitlines())
 
 
+@pytest.mark.filterwarnings("ignore:pythonjsonlogger.jsonlogger has been moved:DeprecationWarning")  # its own import
 def test_repo2docker_makes_an_image_from_these_files(monkeypatch):
+    from repo2docker.app import Repo2Docker
+
     monkeypatch.chdir(ROOT)
     app = Repo2Docker()
     made = next(pack for kind in app.buildpacks if (pack := kind(app.base_image)).detect())
