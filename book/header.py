@@ -2,6 +2,7 @@
 
 KEPT = {
     "Colab": {"tooltip": "Run this page in Colab"},
+    "Binder": {"tooltip": "Run this page in Binder, which takes some minutes to start"},
     ".ipynb": {"text": "Notebook", "icon": "fas fa-download", "tooltip": "Download this page as a notebook"},
     "": {"tooltip": "The course's repository"},
     ".pdf": {"text": None, "icon": "fas fa-print", "tooltip": "Print this page, or save it as PDF"},

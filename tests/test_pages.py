@@ -10,13 +10,24 @@ from notebooks import ROOT
 import transformer_lab as tl
 
 CHAPTERS = sorted((ROOT / "chapters").glob("0*.ipynb"))
-NAMES = ("index", "glossary", "notes", "references")
+PROJECT = ROOT / "chapters" / "09_project.ipynb"  # which has an assignment, and no chapter
+NAMES = ("index", "glossary", "notes", "teach", "references")
 PAGES = {name: (ROOT / "chapters" / f"{name}.md").read_text("utf-8") for name in NAMES}
 LINK = re.compile(r"\]\(([^)\s]+)\)")
 
 
 def markdown(path):
     return [cell.source for cell in nbformat.read(path, 4).cells if cell.cell_type == "markdown"]
+
+
+def assignment_of(path):
+    return ROOT / "chapters" / "assignments" / path.name
+
+
+def points(path):
+    """What the checks of a chapter's assignment give."""
+    cells = nbformat.read(assignment_of(path), 4).cells
+    return sum(cell.metadata.get("nbgrader", {}).get("points", 0) for cell in cells)
 
 
 def test_the_book_has_every_chapter_and_every_page():
@@ -26,7 +37,7 @@ def test_the_book_has_every_chapter_and_every_page():
     assignments, solutions = (
         [f"{kind}/{name}" for name in [*chapters, "09_project"]] for kind in ("assignments", "solutions")
     )
-    assert files == [*chapters, *assignments, "glossary", "notes", "references", *solutions]
+    assert files == [*chapters, *assignments, "glossary", "notes", "teach", "references", *solutions]
 
 
 @pytest.mark.parametrize("path", CHAPTERS, ids=lambda path: path.stem)
@@ -40,6 +51,19 @@ def test_the_syllabus_agrees_with_the_chapters_own_first_lines(path):
     assert question.endswith("?")
     assert row_minutes == minutes
     assert re.findall(r"\d", row_needs) == re.findall(r"\d", needs)
+
+
+@pytest.mark.parametrize("path", CHAPTERS, ids=lambda path: path.stem)
+def test_the_plan_for_a_class_agrees_with_chapter_and_assignment(path):
+    minutes = [re.search(r"· about (\d+) minutes", markdown(file)[0])[1] for file in (path, assignment_of(path))]
+    title = re.match(r"# \d · (.+)\n", markdown(path)[0])[1]
+    row = next(line for line in PAGES["teach"].splitlines() if f"]({path.name})" in line)
+    assert row == f"| [{path.name[1]} {title}]({path.name}) | {' | '.join(minutes)} | {points(path)} |"
+
+
+def test_the_points_for_a_class_add_up():
+    assert f"the stars of the functions, {sum(map(points, CHAPTERS))} in the eight assignments" in PAGES["teach"]
+    assert f"worth {points(PROJECT)} points" in re.sub(r"\s+", " ", PAGES["teach"])
 
 
 @pytest.mark.parametrize("path", CHAPTERS, ids=lambda path: path.stem)

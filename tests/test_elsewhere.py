@@ -1,0 +1,99 @@
+"""Binder and the dev container: what their files say agrees with the repository, and their commands are run."""
+
+import json
+import os
+import re
+import subprocess
+import sys
+
+import environment
+import pytest
+import yaml
+from notebooks import ROOT
+
+RUNTIME = (ROOT / "binder" / "runtime.txt").read_text("utf-8").strip()
+INSTALL = ROOT / "binder" / "postBuild"
+DEVCONTAINER = json.loads(
+    re.sub(r"(?m)^ *//.*$", "", (ROOT / ".devcontainer" / "devcontainer.json").read_text("utf-8"))
+)
+CPU = "https://download.pytorch.org/whl/cpu"
+
+
+# Binder
+
+# In the place of Python: says what it was called with, where, and what the constraints were.
+PIP = """\
+#!{python}
+import json, os, sys
+from pathlib import Path
+pins = Path(sys.argv[sys.argv.index("--constraint") + 1]).read_text()
+Path({told!r}).write_text(json.dumps([os.getcwd(), sys.argv[1:], pins]))
+"""
+
+
+@pytest.fixture
+def installed(tmp_path):
+    """What binder/postBuild asks of pip, called from another folder."""
+    told = tmp_path / "told.json"
+    (tmp_path / "python").write_text(PIP.format(python=sys.executable, told=str(told)))
+    (tmp_path / "python").chmod(0o755)
+    env = {**os.environ, "PATH": f"{tmp_path}{os.pathsep}{os.environ['PATH']}", "TMPDIR": str(tmp_path)}
+    subprocess.run([INSTALL], cwd=tmp_path, env=env, check=True)
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["python", "told.json"]  # it leaves nothing
+    return json.loads(told.read_text())
+
+
+def test_binder_installs_the_package_and_jupyterlab_in_the_tested_versions(installed):
+    folder, arguments, pins = installed
+    assert folder == str(ROOT)
+    assert arguments[:3] == ["-m", "pip", "install"] and arguments[-2:] == [".", "jupyterlab"]
+    assert arguments[arguments.index("--extra-index-url") + 1] == CPU
+    requirements = (ROOT / "requirements.txt").read_text("utf-8").splitlines()
+    assert pins.splitlines() == [line for line in requirements if line != "-e ."]
+    assert any(line.startswith("torch==") for line in pins.splitlines())
+
+
+@pytest.mark.filterwarnings("ignore:pythonjsonlogger.jsonlogger has been moved:DeprecationWarning")  # its own import
+def test_repo2docker_makes_an_image_from_these_files(monkeypatch):
+    from repo2docker.app import Repo2Docker
+
+    monkeypatch.chdir(ROOT)
+    app = Repo2Docker()
+    made = next(pack for kind in app.buildpacks if (pack := kind(app.base_image)).detect())
+    made.platform = "linux/amd64"
+    assert type(made).__name__ == "PythonBuildPack"
+    assert f"python-{made.python_version}" == RUNTIME == "python-3.12"
+    recipe = made.render()
+    assert "RUN ./binder/postBuild" in recipe
+    assert "requirements.txt" not in recipe  # the book's and the tests' packages are no learner's
+
+
+def test_every_page_that_runs_has_a_button_for_binder():
+    from book.header import KEPT
+
+    buttons = yaml.safe_load((ROOT / "_config.yml").read_text("utf-8"))["launch_buttons"]
+    assert buttons["binderhub_url"] == "https://mybinder.org" and buttons["notebook_interface"] == "jupyterlab"
+    assert {"Colab", "Binder"} <= KEPT.keys()
+
+
+# The dev container
+
+
+def test_the_dev_container_is_made_by_make():
+    verbs = re.findall(r"(?m)^(\w+):", (ROOT / "Makefile").read_text("utf-8"))
+    commands = DEVCONTAINER["postCreateCommand"]
+    assert commands["environment"].split()[0] == "make" and commands["environment"].split()[1] in verbs
+    assert "chromium" in commands["browser"]
+    assert re.fullmatch(r"mcr\.microsoft\.com/devcontainers/python:3\.\d+-\w+", DEVCONTAINER["image"])
+
+
+def test_the_dev_container_demands_no_gpu():
+    assert DEVCONTAINER["hostRequirements"].keys() == {"cpus", "memory", "storage"}
+    assert DEVCONTAINER["containerEnv"] == {"PIP_EXTRA_INDEX_URL": CPU}
+
+
+def test_the_editor_takes_the_environments_python_as_the_kernel():
+    editor = DEVCONTAINER["customizations"]["vscode"]
+    chosen = editor["settings"]["python.defaultInterpreterPath"]
+    assert chosen == environment.PYTHON.replace(str(ROOT), "${containerWorkspaceFolder}")
+    assert editor["extensions"] == ["ms-python.python", "ms-toolsai.jupyter"]
