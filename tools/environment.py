@@ -99,7 +99,7 @@ def make():
 
 def install():
     """Run pip. Its progress is shown; its complaints go to a file, and the cause is said in one line."""
-    # Not compiled: a third of the time goes into files of which most are never imported. The rest compile when they are.
+    # Not compiled: that takes a third of the time, and most files are never imported. The others compile when they are.
     quick = ["--disable-pip-version-check", "--no-compile", "--retries", "2"]
     pip = [PYTHON, "-m", "pip", "install", *quick, "-r", "requirements.txt"]
     with open(LOG, "w") as log:
