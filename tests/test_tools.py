@@ -4,7 +4,10 @@ import re
 import subprocess
 from copy import deepcopy
 
+import build_wheel
 import colab
+import lessons
+import nbformat
 import notebooks
 import pytest
 import repository
@@ -13,41 +16,25 @@ from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook, new_outp
 
 # The repository's address
 
-OLD = repository.Address("ada/course", "main")
-NEW = repository.Address("Grace/the.fork", "dev")
-FILES = {
-    "_config.yml": """\
-title: A course
-repository: # the address
-  url: {url}
-  branch: {branch} # what readers get
-other:
-  branch: main
-html:
-  baseurl: {site} # where it is read
-""",
-    "README.md": "[Colab]({colab}) [tests]({url}/tree/{branch}/tests) <{site}> `{install}`\n"
-    "{url}.git, git@github.com:{slug}.git\n",
-    "CITATION.cff": "repository-code: {url}\nurl: {site}\n",
-    "chapters/01_first.ipynb": '"[Open in Colab]({colab})\\n", "source = \\"{install}\\""\n',
-    "other.md": "https://github.com/ada/course-of-another and https://github.com/somebody/else, main and ada/course\n",
-}
-
-
-def contents(address, like=FILES):
-    fields = {name: getattr(address, name) for name in ("url", "branch", "site", "install", "slug")}
-    return {name: text.format(colab=address.colab("chapters/01_first.ipynb"), **fields) for name, text in like.items()}
+ADA = repository.Address("ada/course", "main", "https://ada.github.io/course/")
+GRACE = repository.Address("Grace/the.fork", "dev", "https://grace.github.io/the.fork/")
+COLAB = "https://colab.research.google.com/"
 
 
 @pytest.fixture
 def tree(tmp_path):
-    """A repository whose files name the address OLD; it holds a picture as well."""
-    for name, text in contents(OLD).items():
-        (tmp_path / name).parent.mkdir(exist_ok=True)
-        (tmp_path / name).write_text(text, "utf-8")
-    (tmp_path / "picture.png").write_bytes(b"\x89PNG\xff")
-    subprocess.run(["git", "init", "-q"], cwd=tmp_path, check=True)
-    return tmp_path
+    """Those files of this repository that an address decides on, without one; two of the lessons."""
+    return copied(tmp_path, "chapters/**/0[19]*")
+
+
+def copied(folder, lessons):
+    for pattern in ("_config.yml", "CITATION.cff", "*.md", "chapters/*.md", f"{lessons}.ipynb"):
+        for path in notebooks.ROOT.glob(pattern):
+            copy = folder / path.relative_to(notebooks.ROOT)
+            copy.parent.mkdir(parents=True, exist_ok=True)
+            copy.write_bytes(path.read_bytes())
+    apply(folder, None)
+    return folder
 
 
 def apply(tree, address):
@@ -55,45 +42,209 @@ def apply(tree, address):
     for path, text in changed.items():
         path.write_text(text, "utf-8")
     assert repository.changes(address, tree) == {}
-    return {str(path.relative_to(tree)) for path in changed}
+    assert repository.address(tree) == address
+    return changed
 
 
-def test_everything_here_names_the_one_address():
+def texts(tree):
+    return {path.relative_to(tree).as_posix(): path.read_text("utf-8") for path in tree.rglob("*.*")}
+
+
+def test_everything_here_follows_from_the_one_address():
     assert repository.changes(repository.address()) == {}
 
 
+def test_without_an_address_nothing_leads_there(tree):
+    config = texts(tree).pop("_config.yml")
+    assert config.count(repository.NOWHERE) == 1
+    for name, text in texts(tree).items():
+        assert COLAB not in text or name == "_config.yml", name
+        assert ".invalid" not in text.replace(repository.NOWHERE, "") and "transformer-lab.github" not in text, name
+        assert repository.NOWHERE not in text or name == "_config.yml", name
+
+
+@pytest.mark.parametrize("address", [ADA, GRACE], ids=str)
+def test_an_address_is_named_wherever_it_is_needed_and_can_be_taken_away(tmp_path, address, monkeypatch):
+    tree = copied(tmp_path, "chapters/**/*")
+    before = texts(tree)
+    apply(tree, address)
+    monkeypatch.setattr(lessons, "address", lambda: address)
+    monkeypatch.setattr(lessons, "ROOT", tree)
+    for path in notebooks.chapters(tree):
+        lesson = nbformat.read(path, 4)
+        assert [*lessons.opens_in_colab(lesson, path), *lessons.installs_the_package(lesson, path)] == []
+        assert notebooks.check(path) == [] and re.search(
+            r"\n\n\[Open in Colab\]\(\S+\) · about \d+ m", lesson.cells[0].source
+        )
+    there = texts(tree)
+    chapters = [path.name for path in notebooks.chapters(tree) if path.parent.name == "chapters"]
+    assert all(f"]({address.colab(f'chapters/{name}')})" in there["README.md"] for name in chapters)
+    assert address.site in there["README.md"] and f'pip install "{address.install}"' in there["README.md"]
+    assert there["CITATION.cff"].endswith(f"\nrepository-code: {address.url}\nurl: {address.site}\n")
+    assert "*Colab* button" in there["chapters/index.md"] and "*Colab* button" not in before["chapters/index.md"]
+    config = yaml.safe_load(there["_config.yml"])
+    assert config["repository"] == {"url": address.url, "branch": address.branch, "path_to_book": "chapters"}
+    assert config["html"]["baseurl"] == address.site and not any(".invalid" in text for text in there.values())
+    apply(tree, ADA._replace(slug="eve/other", site="https://eve.org/"))
+    assert not any(address.slug in text or address.site in text for text in texts(tree).values())
+    apply(tree, None)
+    assert texts(tree) == before
+
+
+def test_nothing_but_the_address_changes(tree):
+    """Notebooks: a line of the first cell, and the first code cell. Other files: what stands between the marks."""
+    before = {path: nbformat.read(path, 4) for path in notebooks.chapters(tree)}
+    changed = apply(tree, GRACE)
+    assert set(before) | {
+        tree / name for name in ("_config.yml", "CITATION.cff", "README.md", "chapters/index.md")
+    } == set(changed)
+    for path, old in before.items():
+        new = nbformat.read(path, 4)
+        first = next(number for number, cell in enumerate(old.cells) if cell.cell_type == "code")
+        assert [n for n, cells in enumerate(zip(old.cells, new.cells)) if cells[0] != cells[1]] == [0, first]
+        assert old.cells[first] | {"source": ""} == new.cells[first] | {"source": ""}
+
+
 def test_an_address_says_where_the_book_is_shown():
-    assert NEW.site == "https://grace.github.io/the.fork/"
-    assert repository.Address("Ada/ada.github.io", "main").site == "https://ada.github.io/"
+    assert repository.parse("https://github.com/Grace/the.fork", "dev") == GRACE
+    assert repository.parse("https://github.com/ada/course.git", "feature/x") == ADA._replace(branch="feature/x")
+    assert repository.pages("Ada/ada.github.io") == "https://ada.github.io/"
+    assert repository.parse(repository.NOWHERE, "main") is None
 
 
-@pytest.mark.parametrize("new", [NEW, OLD._replace(branch="dev"), OLD._replace(slug="ada/course-2")], ids=str)
-def test_a_fork_is_named_everywhere_and_nothing_else_changes(tree, new):
-    assert apply(tree, new) == {name for name in FILES if contents(new)[name] != contents(OLD)[name]}
-    assert {name: (tree / name).read_text("utf-8") for name in FILES} == contents(new)
-    apply(tree, OLD)
-    assert {name: (tree / name).read_text("utf-8") for name in FILES} == contents(OLD)
-
-
-def test_an_address_written_into_the_configuration_by_hand_is_followed(tree):
-    (tree / "_config.yml").write_text(contents(NEW)["_config.yml"], "utf-8")
-    assert repository.address(tree) == NEW
-    apply(tree, NEW)
-    assert {name: (tree / name).read_text("utf-8") for name in FILES} == contents(NEW)
+def test_a_domain_of_ones_own_stays(tree):
+    own = ADA._replace(site="https://course.example.org/")
+    apply(tree, own)
+    assert own.site in texts(tree)["README.md"] and "ada.github.io" not in "".join(texts(tree).values())
 
 
 @pytest.mark.parametrize(
-    "url", ["https://example.org/a/b", "github.com/a/b", "https://github.com/a", "https://github.com/a/b/c"]
+    "url", ["https://example.org/a/b", "github.com/a/b", "https://github.com/a", "https://github.com/a/b/c", "main"]
 )
 def test_what_is_no_address_is_refused_in_one_line(url):
-    with pytest.raises(SystemExit, match=r"^The address must have the form https://github.com/owner/name, got '.*'\.$"):
+    with pytest.raises(SystemExit, match=r"^URL must have the form https://github.com/owner/name, got '.*'\.$"):
         repository.parse(url, "main")
 
 
 def test_a_branch_with_a_space_is_refused():
-    with pytest.raises(SystemExit, match=r"^The branch must be the name of a git branch, got 'my branch'\.$"):
-        repository.parse(OLD.url, "my branch")
-    assert repository.parse(f"{OLD.url}.git", "feature/x") == OLD._replace(branch="feature/x")
+    with pytest.raises(SystemExit, match=r"^BRANCH must be the name of a git branch, got 'my branch'\.$"):
+        repository.parse(ADA.url, "my branch")
+
+
+@pytest.fixture
+def cloned(tmp_path, monkeypatch):
+    """Makes a folder a clone of an address; none is an environment variable of CI's."""
+    monkeypatch.delenv("GITHUB_REPOSITORY", raising=False)
+    subprocess.run(["git", "init", "-q"], cwd=tmp_path, check=True)
+
+    def clone(url):
+        subprocess.run(["git", "remote", "add", "origin", url], cwd=tmp_path, check=True)
+        return tmp_path
+
+    return clone
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "https://github.com/ada/course",
+        "https://github.com/ada/course.git",
+        "https://x-access-token:secret@github.com/ada/course",
+        "git@github.com:ada/course.git",
+        "ssh://git@github.com/ada/course",
+    ],
+)
+def test_git_knows_the_address(cloned, url):
+    folder = cloned(url)
+    assert repository.origin(folder) == ADA.url
+    assert repository.stranger(ADA, folder) is None
+    assert repository.stranger(GRACE, folder) == (
+        "The stored address is https://github.com/Grace/the.fork, and this is ada/course: "
+        "make repository URL=https://github.com/ada/course"
+    )
+    assert repository.stranger(None, folder).startswith("No address is stored, and this is ada/course: make")
+
+
+def test_where_git_does_not_know_the_address_it_must_be_given(cloned, tmp_path):
+    with pytest.raises(SystemExit, match=r"^URL must be given, since git knows no remote named origin here: make .*$"):
+        repository.origin(tmp_path)
+    assert repository.stranger(ADA, tmp_path) is None
+    folder = cloned("https://ada:secret@gitlab.com/ada/course.git")
+    with pytest.raises(SystemExit, match=r"^URL must .* on GitHub, got 'https://gitlab.com/ada/course.git': make .*$"):
+        repository.origin(folder)
+
+
+def test_ci_knows_the_address(cloned, monkeypatch):
+    folder = cloned(GRACE.url)
+    monkeypatch.setenv("GITHUB_REPOSITORY", "Ada/Course")
+    assert repository.stranger(ADA, folder) is None
+    assert "this is Ada/Course" in repository.stranger(GRACE, folder)
+
+
+def call(monkeypatch, tree, *arguments):
+    """Call the tool as from a shell, on another tree."""
+    monkeypatch.setattr(repository, "ROOT", tree)
+    for name in ("address", "settings", "changes", "origin", "stranger"):
+        monkeypatch.setattr(getattr(repository, name), "__defaults__", (tree,))
+    monkeypatch.setattr("sys.argv", ["repository.py", *arguments])
+    repository.main()
+
+
+def test_the_tool_sets_warns_and_demands(tree, cloned, monkeypatch, capsys):
+    cloned("git@github.com:ada/course.git")
+    monkeypatch.delenv("GITHUB_ACTIONS", raising=False)
+    with pytest.raises(SystemExit, match=f"^{re.escape(repository.MISSING)}$"):
+        call(monkeypatch, tree, "--demand")
+    call(monkeypatch, tree)
+    assert repository.address(tree) == ADA and "changed README.md" in capsys.readouterr().out
+    call(monkeypatch, tree, "--demand")
+    call(monkeypatch, tree, "--warn")
+    assert capsys.readouterr().out == ""
+    call(monkeypatch, tree)
+    assert capsys.readouterr().out.startswith("Nothing to change.\n")
+    call(monkeypatch, tree, GRACE.url, "--branch", "dev")
+    assert repository.address(tree) == GRACE
+    monkeypatch.setenv("GITHUB_ACTIONS", "true")
+    capsys.readouterr()
+    call(monkeypatch, tree, "--warn")
+    assert capsys.readouterr().out.startswith("::warning::The stored address is https://github.com/Grace/the.fork, and")
+
+
+# The first cell
+
+
+def run_cell(address, *, missing=True, works=()):
+    """Run the first cell where the package is missing or not, and return what pip was asked for, and what was said."""
+    asked = []
+
+    def run(command, **_):
+        asked.append(command[-1])
+        return subprocess.CompletedProcess(command, int(command[-1] not in works))
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("importlib.util.find_spec", {"transformer_lab": None if missing else True}.get)
+        patch.setattr(subprocess, "run", run)
+        try:
+            exec(repository.first_cell(address), {})
+        except SystemExit as error:
+            return asked, str(error)
+    return asked, ""
+
+
+def test_the_first_cell_takes_the_wheel_and_otherwise_git():
+    wheel, git = f"{ADA.site}{build_wheel.filename()}", "git+https://github.com/ada/course@main"
+    assert run_cell(ADA, missing=False) == ([], "")
+    assert run_cell(ADA, works=[wheel]) == ([wheel], "")
+    assert run_cell(ADA, works=[git]) == ([wheel, git], "")
+    asked, said = run_cell(ADA)
+    assert asked == [wheel, git]
+    assert said == f"The course's package could not be installed from {wheel} or {git}. Is this machine online?"
+
+
+def test_without_an_address_the_first_cell_says_what_to_do():
+    assert run_cell(None, missing=False) == ([], "")
+    asked, said = run_cell(None)
+    assert asked == [] and "%pip install FOLDER" in said and "\n" not in said
 
 
 # Colab

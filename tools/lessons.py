@@ -74,11 +74,12 @@ def is_small(notebook, path):
 def opens_in_colab(notebook, path):
     """One link once the repository has an address, none before: it would lead nowhere, or to somebody else."""
     stored = address()
-    wanted = [stored.colab(handed_out(path.relative_to(ROOT).as_posix()))] if stored else []
+    place = handed_out(path.relative_to(ROOT).as_posix())
+    wanted = [f"[Open in Colab]({stored.colab(place)})"] if stored else []
     sources = "\n".join(cell.source for _, cell in _cells(notebook, "markdown"))
-    links = re.findall(r"https://colab\.research\.google\.com/[^)\s]*", sources)
+    links = re.findall(r"(?:\[Open in Colab\]\()?https://colab\.research\.google\.com/[^)\s]*\)?", sources)
     if links != wanted:
-        yield f"cell 1: must have these links to Colab, {wanted}, has {links}"
+        yield f"cell 1: must have these links to Colab: {wanted}, has {links}"
 
 
 def installs_the_package(notebook, path):
