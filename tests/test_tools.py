@@ -2,7 +2,9 @@
 
 import re
 import subprocess
+import zipfile
 from copy import deepcopy
+from types import SimpleNamespace
 
 import build_wheel
 import colab
@@ -12,7 +14,11 @@ import notebooks
 import pytest
 import repository
 import yaml
+from docutils import nodes
+from docutils.utils import new_document
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook, new_output
+from packaging.requirements import Requirement
+from packaging.specifiers import SpecifierSet
 
 # The repository's address
 
@@ -63,9 +69,11 @@ def test_without_an_address_nothing_leads_there(tree):
         assert repository.NOWHERE not in text or name == "_config.yml", name
 
 
-@pytest.mark.parametrize("address", [ADA, GRACE], ids=str)
-def test_an_address_is_named_wherever_it_is_needed_and_can_be_taken_away(tmp_path, address, monkeypatch):
-    tree = copied(tmp_path, "chapters/**/*")
+@pytest.mark.parametrize(
+    "address, which", [(ADA, "chapters/**/0[19]*"), (GRACE, "chapters/**/*")], ids=["ada", "grace"]
+)
+def test_an_address_is_named_wherever_it_is_needed_and_can_be_taken_away(address, which, tmp_path, monkeypatch):
+    tree = copied(tmp_path, which)
     before = texts(tree)
     apply(tree, address)
     monkeypatch.setattr(lessons, "address", lambda: address)
@@ -85,7 +93,7 @@ def test_an_address_is_named_wherever_it_is_needed_and_can_be_taken_away(tmp_pat
     config = yaml.safe_load(there["_config.yml"])
     assert config["repository"] == {"url": address.url, "branch": address.branch, "path_to_book": "chapters"}
     assert config["html"]["baseurl"] == address.site and not any(".invalid" in text for text in there.values())
-    apply(tree, ADA._replace(slug="eve/other", site="https://eve.org/"))
+    apply(tree, repository.Address("eve/other", "main", "https://eve.org/"))
     assert not any(address.slug in text or address.site in text for text in texts(tree).values())
     apply(tree, None)
     assert texts(tree) == before
@@ -210,6 +218,47 @@ def test_the_tool_sets_warns_and_demands(tree, cloned, monkeypatch, capsys):
     assert capsys.readouterr().out.startswith("::warning::The stored address is https://github.com/Grace/the.fork, and")
 
 
+# The book without an address, and with one
+
+
+@pytest.mark.parametrize("site, prefix", [("", "/"), (ADA.site, "/course/"), ("https://course.example.org/", "/")])
+def test_the_books_buttons_lead_to_a_repository_that_is_there(site, prefix, monkeypatch):
+    monkeypatch.syspath_prepend(notebooks.ROOT)
+    from book.address import use_address
+
+    options = {
+        "repository_url": "https://…",
+        "launch_buttons": {"colab_url": "https://…"},
+        "use_repository_button": True,
+    }
+    config = SimpleNamespace(html_baseurl=site, html_theme_options={**options, "toc_title": "On this page"})
+    use_address(None, config)
+    assert config.notfound_urls_prefix == prefix
+    assert config.html_theme_options == {**(options if site else {}), "toc_title": "On this page"}
+
+
+@pytest.mark.parametrize("site", ["", ADA.site])
+def test_a_page_names_its_address_where_it_has_one(site, tmp_path, monkeypatch):
+    monkeypatch.syspath_prepend(notebooks.ROOT)
+    from book import card
+
+    paragraph = "A first sentence that says what the page is about, in some words."
+    page = new_document("01_first")
+    page += nodes.section()
+    page[0] += [nodes.paragraph(text="About 45 minutes · needs: Python"), nodes.paragraph(text=paragraph)]
+    app = SimpleNamespace(
+        config=SimpleNamespace(root_doc="index", html_title="A course", html_baseurl=site),
+        env=SimpleNamespace(titles={"01_first": nodes.title(text="First")}),
+        builder=SimpleNamespace(get_target_uri=lambda name: f"{name}.html"),
+        outdir=tmp_path,
+    )
+    context = {}
+    card.add_card(app, "01_first", "page.html", context, page)
+    assert f'<meta name="description" content="{paragraph}" />' in context["metatags"]
+    assert (f'"og:url" content="{site}01_first.html"' in context["metatags"]) == bool(site)
+    assert ("og:image" in context["metatags"]) == (tmp_path / "_images" / "card_01_first.png").exists() == bool(site)
+
+
 # The first cell
 
 
@@ -294,12 +343,69 @@ def test_a_difference_is_named(spoil, words):
     assert told.startswith(words)
 
 
-def test_git_finds_the_checkout_at_the_repositorys_address(tmp_path):
-    source = colab.checkout(tmp_path)
-    asked = ["git", "ls-remote", repository.address().url]
-    answer = subprocess.run(asked, env=colab.with_git_at(source), capture_output=True, text=True, check=True).stdout
-    assert f"refs/heads/{repository.address().branch}" in answer
+def test_git_finds_the_checkout_at_the_address(tmp_path):
+    address = colab.stand_in("http://127.0.0.1:1/")
+    asked = ["git", "ls-remote", address.url]
+    env = colab.variables(tmp_path, colab.checkout(tmp_path, address))
+    answer = subprocess.run(asked, env=env, capture_output=True, text=True, check=True).stdout
+    assert f"refs/heads/{address.branch}" in answer
     assert (tmp_path / "transformer_lab" / "labs" / "ui.js").exists() and not (tmp_path / ".venv").exists()
+    assert repository.first_cell(address) in nbformat.read(tmp_path / "chapters" / "05_masks.ipynb", 4).cells[2].source
+
+
+def test_colabs_versions_are_those_that_the_package_allows():
+    wanted = colab.versions()
+    assert {"python", "torch", "ipywidgets", "pip"} <= set(wanted)
+    project = (notebooks.ROOT / "pyproject.toml").read_text("utf-8")
+    needed = re.findall(r'(?m)^    "(.+)",$', re.search(r"(?ms)^dependencies = \[$(.*?)^\]$", project)[1])
+    for requirement in map(Requirement, needed):
+        assert requirement.name not in wanted or wanted[requirement.name] in requirement.specifier
+    assert wanted["python"] in SpecifierSet(re.search(r'(?m)^requires-python = "(.+)"$', project)[1])
+
+
+def test_what_is_not_as_in_colab_is_said():
+    wanted = {"python": "3.13.15", "torch": "2.11.0", "anywidget": "0.9.21"}
+    there = {"python": "3.13.0", "torch": "2.11.0+cpu", "anywidget": "0.9.21"}
+    assert colab.others(wanted, there) == "As in Colab."
+    there = {"python": "3.11.7", "torch": "2.13.0+cpu"}
+    differ = "Python 3.11.7 instead of 3.13, torch 2.13.0 instead of 2.11.0, anywidget none instead of 0.9.21"
+    assert colab.others(wanted, there) == f"As in Colab, but {differ}."
+
+
+def test_only_a_python_that_runs_is_taken(tmp_path, monkeypatch):
+    """pyenv puts commands on the path that only say which versions have them."""
+    (tmp_path / "python3.13").write_text("#!/bin/sh\nexit 127\n")
+    (tmp_path / "python3.13").chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tmp_path}:/usr/bin:/bin")
+    monkeypatch.setattr(colab.Path, "home", lambda: tmp_path)
+    assert colab.interpreter("3.13.15") is None
+    own = tmp_path / ".pyenv" / "versions" / "3.13.1" / "bin" / "python3.13"
+    own.parent.mkdir(parents=True)
+    own.write_text("#!/bin/sh\nexit 0\n")
+    own.chmod(0o755)
+    assert colab.interpreter("3.13.15") == str(own)
+
+
+def test_what_would_be_replaced_is_seen():
+    found = {"torch": "2.11.0", "tqdm": "4.0"}
+    assert colab.replaced({"transformer-lab": "0.1.0", "platformdirs": "4.1"}, found) == []
+    assert colab.replaced({"torch": "2.13.0"}, found) == ["torch 2.11.0 is replaced by 2.13.0"]
+
+
+def test_the_wheel_is_whole_and_always_the_same(tmp_path):
+    first, second = tmp_path / "first", tmp_path / "second"
+    for folder in (first, second):
+        folder.mkdir()
+        assert build_wheel.build(folder) == folder / build_wheel.filename()
+    wheel = first / build_wheel.filename()
+    assert wheel.read_bytes() == (second / wheel.name).read_bytes()
+    names = {name for name in zipfile.ZipFile(wheel).namelist() if name.startswith("transformer_lab/")}
+    folder = notebooks.ROOT / "transformer_lab"
+    assert names == {
+        path.relative_to(notebooks.ROOT).as_posix()
+        for path in folder.rglob("*")
+        if path.suffix in (".py", ".js", ".css")
+    }
 
 
 # CI

@@ -10,6 +10,8 @@ import sys
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
+import build_wheel
+
 ROOT = Path(__file__).resolve().parents[1]
 BUILD = ROOT / "_build"
 PAGES = BUILD / "html"
@@ -32,6 +34,7 @@ def build():
     print("Building the book: every notebook is executed with the code as it is now.", flush=True)
     if run("sphinx", "--fail-on-warning", "--keep-going", *SPHINX):
         sys.exit("The book was not built without a warning: the reasons stand above.")
+    build_wheel.build(PAGES)
     print(f"The book is built. Open it in a browser: {(PAGES / 'index.html').as_uri()}")
 
 
