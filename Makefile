@@ -13,7 +13,7 @@ export OMP_NUM_THREADS ?= 1
 # What runs here is no learner: it must not write into the record of the one whose computer this is.
 export TRANSFORMER_LAB_DATA ?= $(CURDIR)/_build/data
 
-.PHONY: environment book test lint executed outputs live units claims pages notebooks serve bench colab grade lock repository
+.PHONY: environment book test lint executed outputs live units claims device pages notebooks serve bench colab grade lock repository address site
 
 book: environment ## build the book; notebooks that have changed are executed
 	@$(HERE) tools/build_book.py
@@ -68,8 +68,15 @@ colab: environment ## run the notebooks as Colab would
 grade: environment ## hand the assignments out to a class, and grade what comes back, with nbgrader
 	@$(HERE) tools/grade.py
 
-repository: environment ## move everything to a fork: make repository URL=https://github.com/you/your-fork
-	@$(HERE) tools/repository.py $(URL) $(BRANCH)
+repository: environment ## give the course its address: make repository [URL=https://github.com/you/your-fork] [BRANCH=main]
+	@$(HERE) tools/repository.py $(URL) $(if $(BRANCH),--branch $(BRANCH))
+
+address: environment ## say when the stored address is not this repository's own
+	@$(HERE) tools/repository.py --warn
+
+site: environment ## the book as it is published, which it is not without an address
+	@$(HERE) tools/repository.py --demand
+	@$(MAKE) --no-print-directory book
 
 lock: ## pin every version anew
 	@tools/lock.sh

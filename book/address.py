@@ -1,10 +1,14 @@
-"""The 404 page may be shown under any address, and takes the site's own from _config.yml (html.baseurl)."""
+"""What the pages take from the site's own address, html.baseurl in _config.yml, and what they leave out without one."""
 
 from urllib.parse import urlsplit
 
 
 def use_address(app, config):
-    config.notfound_urls_prefix = urlsplit(config.html_baseurl).path
+    # The 404 page may be shown under any address, and its links begin at the site's.
+    config.notfound_urls_prefix = urlsplit(config.html_baseurl).path or "/"
+    if not config.html_baseurl:  # then there is no repository either that a button could lead to
+        for option in ("launch_buttons", "repository_url", "use_repository_button"):
+            config.html_theme_options.pop(option, None)
 
 
 def setup(app):

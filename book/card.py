@@ -1,5 +1,6 @@
 """What a page looks like where it is linked: its description, and a picture with its title."""
 
+import re
 from html import escape
 from pathlib import Path
 from textwrap import shorten, wrap
@@ -13,11 +14,11 @@ LOGO = [(0, 0, 1), (0, 1, 0.55), (1, 1, 1), (0, 2, 0.25), (1, 2, 0.55), (2, 2, N
 
 
 def describe(doctree):
-    """Return the first paragraph, with the list that it announces. A line that links to Colab is no description."""
+    """Return the first paragraph, with the list that it announces. The line that says how long it takes is none."""
     section = doctree.next_node(nodes.section)
     for paragraph in section.findall(nodes.paragraph):
         text = paragraph.astext()
-        if any("colab" in link.get("refuri", "") for link in paragraph.findall(nodes.reference)):
+        if re.search(r"\b[Aa]bout \d+ minutes · needs: ", text):
             continue
         if text.endswith(":"):
             points = paragraph.next_node(nodes.list_item, siblings=False, ascend=True).parent
@@ -50,24 +51,22 @@ def add_card(app, pagename, templatename, context, doctree):
     description = describe(doctree or app.env.get_doctree(source))
     if source.startswith("solutions/"):  # whose text is the assignment's
         description = shorten(f"Solved, with reasons: {description}", 200, placeholder=" …")
-    address = app.config.html_baseurl
-    name = f"_images/card_{source.replace('/', '_')}.png"
-    path = Path(app.outdir, name)
-    if not path.exists():
-        path.parent.mkdir(exist_ok=True)
-        draw(path, site, title, description, address.split("://")[1].rstrip("/"))
-    tags = {
-        "og:type": "website",
-        "og:site_name": site,
-        "og:title": title,
-        "og:description": description,
-        "og:url": address + app.builder.get_target_uri(source),
-        "og:image": address + name,
-        "og:image:alt": f"{title}. {description}",
-        "og:image:width": "1200",
-        "og:image:height": "630",
-    }
-    names = {"description": description, "twitter:card": "summary_large_image"}
+    tags = {"og:type": "website", "og:site_name": site, "og:title": title, "og:description": description}
+    names = {"description": description}
+    if address := app.config.html_baseurl:  # a picture is named by its full address
+        name = f"_images/card_{source.replace('/', '_')}.png"
+        path = Path(app.outdir, name)
+        if not path.exists():
+            path.parent.mkdir(exist_ok=True)
+            draw(path, site, title, description, address.split("://")[1].rstrip("/"))
+        tags |= {
+            "og:url": address + app.builder.get_target_uri(source),
+            "og:image": address + name,
+            "og:image:alt": f"{title}. {description}",
+            "og:image:width": "1200",
+            "og:image:height": "630",
+        }
+        names["twitter:card"] = "summary_large_image"
     lines = [f'<meta property="{key}" content="{escape(value)}" />' for key, value in tags.items()]
     lines += [f'<meta name="{key}" content="{escape(value)}" />' for key, value in names.items()]
     context["metatags"] = "\n".join([context.get("metatags", ""), *lines])

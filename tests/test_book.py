@@ -17,8 +17,8 @@ from bs4 import BeautifulSoup
 ROOT = Path(__file__).parents[1]
 HTML = ROOT / "_build" / "html"
 CONFIG = yaml.safe_load((ROOT / "_config.yml").read_text("utf-8"))
-SITE = CONFIG["html"]["baseurl"]
-PREFIX = urlsplit(SITE).path
+SITE = CONFIG["html"]["baseurl"]  # empty while the course has no address
+PREFIX = urlsplit(SITE).path or "/"
 
 FOLDERS = ("", "assignments", "solutions")
 PAGES = sorted(
@@ -142,11 +142,26 @@ def test_page_has_title_description_and_card(page):
     assert soup(page).title.text.strip()
     assert soup(page).html["lang"] == "en"
     assert 50 < len(meta("description")) <= 200
-    assert meta("og:title") and meta("og:description") and meta("og:image:alt")
+    assert meta("og:title") and meta("og:description")
+    if not SITE:
+        assert not soup(page).select('[rel="canonical"], [property="og:url"], [property^="og:image"]')
+        return
+    assert meta("og:image:alt")
     assert meta("og:url").startswith(SITE) and meta("og:image").startswith(SITE)
     card = (HTML / meta("og:image").removeprefix(SITE)).read_bytes()
     assert card[1:4] == b"PNG"
     assert (int.from_bytes(card[16:20], "big"), int.from_bytes(card[20:24], "big")) == (1200, 630)
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_page_leads_to_no_host_that_cannot_exist(page):
+    assert not any(".invalid" in target for target in targets(page))
+
+
+def test_the_wheel_lies_beside_the_pages():
+    (wheel,) = HTML.glob("*.whl")
+    assert re.fullmatch(r"transformer_lab-[\d.]+-py3-none-any\.whl", wheel.name)
+    assert wheel.stat().st_size < 500_000
 
 
 def test_descriptions_tell_pages_apart():
@@ -161,7 +176,8 @@ def test_notebook_can_be_opened_in_colab_and_downloaded(page):
     repository, branch = CONFIG["repository"]["url"], CONFIG["repository"]["branch"]
     name = page.replace(".html", ".ipynb")
     colab = f"https://colab.research.google.com/{repository.replace('https://github.com', 'github')}/blob/{branch}"
-    assert f"{colab}/chapters/{name}" in buttons
+    links = [f"{colab}/chapters/{name}", repository] if SITE else []
+    assert [button for button in buttons if urlsplit(button).netloc] == links
     assert json.loads((HTML / "_sources" / name).read_text("utf-8"))["cells"]
     assert f"{up}_sources/{name}" in buttons
 

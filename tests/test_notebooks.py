@@ -35,15 +35,16 @@ def test_every_file_is_written_in_the_one_form(path):
 # The rules themselves
 
 PATH = notebooks.ROOT / "chapters" / "00_sample.ipynb"
+ADDRESS = repository.Address("ada/course", "main", "https://ada.github.io/course/")
 DOT = base64.b64encode(b"\x89PNG\r\n\x1a\n" + bytes(12)).decode()  # a picture as far as the rules look
 
 
-def sample():
+def sample(address=ADDRESS):
     """A lesson that keeps all rules, with every part that a rule looks at."""
-    address = repository.address()
+    link = f"[Open in Colab]({address.colab('chapters/00_sample.ipynb')})" if address else "About 5 minutes"
     cells = [
-        new_markdown_cell(f"# Sample\n\n[Open in Colab]({address.colab('chapters/00_sample.ipynb')})\n\n## Predict"),
-        new_code_cell(lessons.INSTALL.format(source=address.install)),
+        new_markdown_cell(f"# Sample\n\n{link}\n\n## Predict"),
+        new_code_cell(repository.first_cell(address)),
         new_code_cell("print(6 * 7)", outputs=[new_output("stream", text="42\n")]),
         new_markdown_cell(
             "<details><summary>A. <code>6 * 7</code></summary>\n\n"
@@ -183,17 +184,27 @@ def picture():
     return new_output("display_data", {"image/png": DOT})
 
 
-def test_the_sample_keeps_all_rules():
-    assert [complaint for rule in lessons.RULES for complaint in rule(sample(), PATH)] == []
+@pytest.mark.parametrize("address", [ADDRESS, None])
+def test_the_sample_keeps_all_rules(address, monkeypatch):
+    monkeypatch.setattr(lessons, "address", lambda: address)
+    assert [complaint for rule in lessons.RULES for complaint in rule(sample(address), PATH)] == []
 
 
 @pytest.mark.parametrize(
     "rule, spoil", SPOILED, ids=[f"{rule.__name__}-{number}" for number, (rule, _) in enumerate(SPOILED)]
 )
-def test_a_rule_complains_about_what_breaks_it(rule, spoil):
+def test_a_rule_complains_about_what_breaks_it(rule, spoil, monkeypatch):
+    monkeypatch.setattr(lessons, "address", lambda: ADDRESS)
     spoiled = sample()
     spoil(spoiled)
     assert list(rule(spoiled, PATH)), "nothing was said"
+
+
+@pytest.mark.parametrize("there, stored", [(ADDRESS, None), (None, ADDRESS)])
+def test_a_lesson_of_the_other_state_breaks_two_rules(there, stored, monkeypatch):
+    monkeypatch.setattr(lessons, "address", lambda: stored)
+    broken = [rule for rule in lessons.RULES if list(rule(sample(there), PATH))]
+    assert broken == [lessons.opens_in_colab, lessons.installs_the_package]
 
 
 def test_every_rule_is_seen_to_complain():

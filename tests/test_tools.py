@@ -2,52 +2,45 @@
 
 import re
 import subprocess
+import zipfile
 from copy import deepcopy
+from types import SimpleNamespace
 
+import build_wheel
 import colab
+import lessons
+import nbformat
 import notebooks
 import pytest
 import repository
 import yaml
+from docutils import nodes
+from docutils.utils import new_document
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook, new_output
+from packaging.requirements import Requirement
+from packaging.specifiers import SpecifierSet
 
 # The repository's address
 
-OLD = repository.Address("ada/course", "main")
-NEW = repository.Address("Grace/the.fork", "dev")
-FILES = {
-    "_config.yml": """\
-title: A course
-repository: # the address
-  url: {url}
-  branch: {branch} # what readers get
-other:
-  branch: main
-html:
-  baseurl: {site} # where it is read
-""",
-    "README.md": "[Colab]({colab}) [tests]({url}/tree/{branch}/tests) <{site}> `{install}`\n"
-    "{url}.git, git@github.com:{slug}.git\n",
-    "CITATION.cff": "repository-code: {url}\nurl: {site}\n",
-    "chapters/01_first.ipynb": '"[Open in Colab]({colab})\\n", "source = \\"{install}\\""\n',
-    "other.md": "https://github.com/ada/course-of-another and https://github.com/somebody/else, main and ada/course\n",
-}
-
-
-def contents(address, like=FILES):
-    fields = {name: getattr(address, name) for name in ("url", "branch", "site", "install", "slug")}
-    return {name: text.format(colab=address.colab("chapters/01_first.ipynb"), **fields) for name, text in like.items()}
+ADA = repository.Address("ada/course", "main", "https://ada.github.io/course/")
+GRACE = repository.Address("Grace/the.fork", "dev", "https://grace.github.io/the.fork/")
+COLAB = "https://colab.research.google.com/"
 
 
 @pytest.fixture
 def tree(tmp_path):
-    """A repository whose files name the address OLD; it holds a picture as well."""
-    for name, text in contents(OLD).items():
-        (tmp_path / name).parent.mkdir(exist_ok=True)
-        (tmp_path / name).write_text(text, "utf-8")
-    (tmp_path / "picture.png").write_bytes(b"\x89PNG\xff")
-    subprocess.run(["git", "init", "-q"], cwd=tmp_path, check=True)
-    return tmp_path
+    """Those files of this repository that an address decides on, without one; two of the lessons."""
+    return copied(tmp_path, "chapters/**/0[19]*")
+
+
+def copied(folder, lessons):
+    for pattern in ("_config.yml", "CITATION.cff", "*.md", "chapters/*.md", f"{lessons}.ipynb"):
+        for path in notebooks.ROOT.glob(pattern):
+            copy = folder / path.relative_to(notebooks.ROOT)
+            copy.parent.mkdir(parents=True, exist_ok=True)
+            copy.write_bytes(path.read_bytes())
+    apply(folder, None)
+    return folder
 
 
 def apply(tree, address):
@@ -55,45 +48,252 @@ def apply(tree, address):
     for path, text in changed.items():
         path.write_text(text, "utf-8")
     assert repository.changes(address, tree) == {}
-    return {str(path.relative_to(tree)) for path in changed}
+    assert repository.address(tree) == address
+    return changed
 
 
-def test_everything_here_names_the_one_address():
+def texts(tree):
+    return {path.relative_to(tree).as_posix(): path.read_text("utf-8") for path in tree.rglob("*.*")}
+
+
+def test_everything_here_follows_from_the_one_address():
     assert repository.changes(repository.address()) == {}
 
 
-def test_an_address_says_where_the_book_is_shown():
-    assert NEW.site == "https://grace.github.io/the.fork/"
-    assert repository.Address("Ada/ada.github.io", "main").site == "https://ada.github.io/"
-
-
-@pytest.mark.parametrize("new", [NEW, OLD._replace(branch="dev"), OLD._replace(slug="ada/course-2")], ids=str)
-def test_a_fork_is_named_everywhere_and_nothing_else_changes(tree, new):
-    assert apply(tree, new) == {name for name in FILES if contents(new)[name] != contents(OLD)[name]}
-    assert {name: (tree / name).read_text("utf-8") for name in FILES} == contents(new)
-    apply(tree, OLD)
-    assert {name: (tree / name).read_text("utf-8") for name in FILES} == contents(OLD)
-
-
-def test_an_address_written_into_the_configuration_by_hand_is_followed(tree):
-    (tree / "_config.yml").write_text(contents(NEW)["_config.yml"], "utf-8")
-    assert repository.address(tree) == NEW
-    apply(tree, NEW)
-    assert {name: (tree / name).read_text("utf-8") for name in FILES} == contents(NEW)
+def test_without_an_address_nothing_leads_there(tree):
+    config = texts(tree).pop("_config.yml")
+    assert config.count(repository.NOWHERE) == 1
+    for name, text in texts(tree).items():
+        assert COLAB not in text or name == "_config.yml", name
+        assert ".invalid" not in text.replace(repository.NOWHERE, "") and "transformer-lab.github" not in text, name
+        assert repository.NOWHERE not in text or name == "_config.yml", name
 
 
 @pytest.mark.parametrize(
-    "url", ["https://example.org/a/b", "github.com/a/b", "https://github.com/a", "https://github.com/a/b/c"]
+    "address, which", [(ADA, "chapters/**/0[19]*"), (GRACE, "chapters/**/*")], ids=["ada", "grace"]
+)
+def test_an_address_is_named_wherever_it_is_needed_and_can_be_taken_away(address, which, tmp_path, monkeypatch):
+    tree = copied(tmp_path, which)
+    before = texts(tree)
+    apply(tree, address)
+    monkeypatch.setattr(lessons, "address", lambda: address)
+    monkeypatch.setattr(lessons, "ROOT", tree)
+    for path in notebooks.chapters(tree):
+        lesson = nbformat.read(path, 4)
+        assert [*lessons.opens_in_colab(lesson, path), *lessons.installs_the_package(lesson, path)] == []
+        assert notebooks.check(path) == [] and re.search(
+            r"\n\n\[Open in Colab\]\(\S+\) · about \d+ m", lesson.cells[0].source
+        )
+    there = texts(tree)
+    chapters = [path.name for path in notebooks.chapters(tree) if path.parent.name == "chapters"]
+    assert all(f"]({address.colab(f'chapters/{name}')})" in there["README.md"] for name in chapters)
+    assert address.site in there["README.md"] and f'pip install "{address.install}"' in there["README.md"]
+    assert there["CITATION.cff"].endswith(f"\nrepository-code: {address.url}\nurl: {address.site}\n")
+    assert "*Colab* button" in there["chapters/index.md"] and "*Colab* button" not in before["chapters/index.md"]
+    config = yaml.safe_load(there["_config.yml"])
+    assert config["repository"] == {"url": address.url, "branch": address.branch, "path_to_book": "chapters"}
+    assert config["html"]["baseurl"] == address.site and not any(".invalid" in text for text in there.values())
+    apply(tree, repository.Address("eve/other", "main", "https://eve.org/"))
+    assert not any(address.slug in text or address.site in text for text in texts(tree).values())
+    apply(tree, None)
+    assert texts(tree) == before
+
+
+def test_nothing_but_the_address_changes(tree):
+    """Notebooks: a line of the first cell, and the first code cell. Other files: what stands between the marks."""
+    before = {path: nbformat.read(path, 4) for path in notebooks.chapters(tree)}
+    changed = apply(tree, GRACE)
+    assert set(before) | {
+        tree / name for name in ("_config.yml", "CITATION.cff", "README.md", "chapters/index.md")
+    } == set(changed)
+    for path, old in before.items():
+        new = nbformat.read(path, 4)
+        first = next(number for number, cell in enumerate(old.cells) if cell.cell_type == "code")
+        assert [n for n, cells in enumerate(zip(old.cells, new.cells)) if cells[0] != cells[1]] == [0, first]
+        assert old.cells[first] | {"source": ""} == new.cells[first] | {"source": ""}
+
+
+def test_an_address_says_where_the_book_is_shown():
+    assert repository.parse("https://github.com/Grace/the.fork", "dev") == GRACE
+    assert repository.parse("https://github.com/ada/course.git", "feature/x") == ADA._replace(branch="feature/x")
+    assert repository.pages("Ada/ada.github.io") == "https://ada.github.io/"
+    assert repository.parse(repository.NOWHERE, "main") is None
+
+
+def test_a_domain_of_ones_own_stays(tree):
+    own = ADA._replace(site="https://course.example.org/")
+    apply(tree, own)
+    assert own.site in texts(tree)["README.md"] and "ada.github.io" not in "".join(texts(tree).values())
+
+
+@pytest.mark.parametrize(
+    "url", ["https://example.org/a/b", "github.com/a/b", "https://github.com/a", "https://github.com/a/b/c", "main"]
 )
 def test_what_is_no_address_is_refused_in_one_line(url):
-    with pytest.raises(SystemExit, match=r"^The address must have the form https://github.com/owner/name, got '.*'\.$"):
+    with pytest.raises(SystemExit, match=r"^URL must have the form https://github.com/owner/name, got '.*'\.$"):
         repository.parse(url, "main")
 
 
 def test_a_branch_with_a_space_is_refused():
-    with pytest.raises(SystemExit, match=r"^The branch must be the name of a git branch, got 'my branch'\.$"):
-        repository.parse(OLD.url, "my branch")
-    assert repository.parse(f"{OLD.url}.git", "feature/x") == OLD._replace(branch="feature/x")
+    with pytest.raises(SystemExit, match=r"^BRANCH must be the name of a git branch, got 'my branch'\.$"):
+        repository.parse(ADA.url, "my branch")
+
+
+@pytest.fixture
+def cloned(tmp_path, monkeypatch):
+    """Makes a folder a clone of an address; none is an environment variable of CI's."""
+    monkeypatch.delenv("GITHUB_REPOSITORY", raising=False)
+    subprocess.run(["git", "init", "-q"], cwd=tmp_path, check=True)
+
+    def clone(url):
+        subprocess.run(["git", "remote", "add", "origin", url], cwd=tmp_path, check=True)
+        return tmp_path
+
+    return clone
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "https://github.com/ada/course",
+        "https://github.com/ada/course.git",
+        "https://x-access-token:secret@github.com/ada/course",
+        "git@github.com:ada/course.git",
+        "ssh://git@github.com/ada/course",
+    ],
+)
+def test_git_knows_the_address(cloned, url):
+    folder = cloned(url)
+    assert repository.origin(folder) == ADA.url
+    assert repository.stranger(ADA, folder) is None
+    assert repository.stranger(GRACE, folder) == (
+        "The stored address is https://github.com/Grace/the.fork, and this is ada/course: "
+        "make repository URL=https://github.com/ada/course"
+    )
+    assert repository.stranger(None, folder).startswith("No address is stored, and this is ada/course: make")
+
+
+def test_where_git_does_not_know_the_address_it_must_be_given(cloned, tmp_path):
+    with pytest.raises(SystemExit, match=r"^URL must be given, since git knows no remote named origin here: make .*$"):
+        repository.origin(tmp_path)
+    assert repository.stranger(ADA, tmp_path) is None
+    folder = cloned("https://ada:secret@gitlab.com/ada/course.git")
+    with pytest.raises(SystemExit, match=r"^URL must .* on GitHub, got 'https://gitlab.com/ada/course.git': make .*$"):
+        repository.origin(folder)
+
+
+def test_ci_knows_the_address(cloned, monkeypatch):
+    folder = cloned(GRACE.url)
+    monkeypatch.setenv("GITHUB_REPOSITORY", "Ada/Course")
+    assert repository.stranger(ADA, folder) is None
+    assert "this is Ada/Course" in repository.stranger(GRACE, folder)
+
+
+def call(monkeypatch, tree, *arguments):
+    """Call the tool as from a shell, on another tree."""
+    monkeypatch.setattr(repository, "ROOT", tree)
+    for name in ("address", "settings", "changes", "origin", "stranger"):
+        monkeypatch.setattr(getattr(repository, name), "__defaults__", (tree,))
+    monkeypatch.setattr("sys.argv", ["repository.py", *arguments])
+    repository.main()
+
+
+def test_the_tool_sets_warns_and_demands(tree, cloned, monkeypatch, capsys):
+    cloned("git@github.com:ada/course.git")
+    monkeypatch.delenv("GITHUB_ACTIONS", raising=False)
+    with pytest.raises(SystemExit, match=f"^{re.escape(repository.MISSING)}$"):
+        call(monkeypatch, tree, "--demand")
+    call(monkeypatch, tree)
+    assert repository.address(tree) == ADA and "changed README.md" in capsys.readouterr().out
+    call(monkeypatch, tree, "--demand")
+    call(monkeypatch, tree, "--warn")
+    assert capsys.readouterr().out == ""
+    call(monkeypatch, tree)
+    assert capsys.readouterr().out.startswith("Nothing to change.\n")
+    call(monkeypatch, tree, GRACE.url, "--branch", "dev")
+    assert repository.address(tree) == GRACE
+    monkeypatch.setenv("GITHUB_ACTIONS", "true")
+    capsys.readouterr()
+    call(monkeypatch, tree, "--warn")
+    assert capsys.readouterr().out.startswith("::warning::The stored address is https://github.com/Grace/the.fork, and")
+
+
+# The book without an address, and with one
+
+
+@pytest.mark.parametrize("site, prefix", [("", "/"), (ADA.site, "/course/"), ("https://course.example.org/", "/")])
+def test_the_books_buttons_lead_to_a_repository_that_is_there(site, prefix, monkeypatch):
+    monkeypatch.syspath_prepend(notebooks.ROOT)
+    from book.address import use_address
+
+    options = {
+        "repository_url": "https://…",
+        "launch_buttons": {"colab_url": "https://…"},
+        "use_repository_button": True,
+    }
+    config = SimpleNamespace(html_baseurl=site, html_theme_options={**options, "toc_title": "On this page"})
+    use_address(None, config)
+    assert config.notfound_urls_prefix == prefix
+    assert config.html_theme_options == {**(options if site else {}), "toc_title": "On this page"}
+
+
+@pytest.mark.parametrize("site", ["", ADA.site])
+def test_a_page_names_its_address_where_it_has_one(site, tmp_path, monkeypatch):
+    monkeypatch.syspath_prepend(notebooks.ROOT)
+    from book import card
+
+    paragraph = "A first sentence that says what the page is about, in some words."
+    page = new_document("01_first")
+    page += nodes.section()
+    page[0] += [nodes.paragraph(text="About 45 minutes · needs: Python"), nodes.paragraph(text=paragraph)]
+    app = SimpleNamespace(
+        config=SimpleNamespace(root_doc="index", html_title="A course", html_baseurl=site),
+        env=SimpleNamespace(titles={"01_first": nodes.title(text="First")}),
+        builder=SimpleNamespace(get_target_uri=lambda name: f"{name}.html"),
+        outdir=tmp_path,
+    )
+    context = {}
+    card.add_card(app, "01_first", "page.html", context, page)
+    assert f'<meta name="description" content="{paragraph}" />' in context["metatags"]
+    assert (f'"og:url" content="{site}01_first.html"' in context["metatags"]) == bool(site)
+    assert ("og:image" in context["metatags"]) == (tmp_path / "_images" / "card_01_first.png").exists() == bool(site)
+
+
+# The first cell
+
+
+def run_cell(address, *, missing=True, works=()):
+    """Run the first cell where the package is missing or not, and return what pip was asked for, and what was said."""
+    asked = []
+
+    def run(command, **_):
+        asked.append(command[-1])
+        return subprocess.CompletedProcess(command, int(command[-1] not in works))
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("importlib.util.find_spec", {"transformer_lab": None if missing else True}.get)
+        patch.setattr(subprocess, "run", run)
+        try:
+            exec(repository.first_cell(address), {})
+        except SystemExit as error:
+            return asked, str(error)
+    return asked, ""
+
+
+def test_the_first_cell_takes_the_wheel_and_otherwise_git():
+    wheel, git = f"{ADA.site}{build_wheel.filename()}", "git+https://github.com/ada/course@main"
+    assert run_cell(ADA, missing=False) == ([], "")
+    assert run_cell(ADA, works=[wheel]) == ([wheel], "")
+    assert run_cell(ADA, works=[git]) == ([wheel, git], "")
+    asked, said = run_cell(ADA)
+    assert asked == [wheel, git]
+    assert said == f"The course's package could not be installed from {wheel} or {git}. Is this machine online?"
+
+
+def test_without_an_address_the_first_cell_says_what_to_do():
+    assert run_cell(None, missing=False) == ([], "")
+    asked, said = run_cell(None)
+    assert asked == [] and "%pip install FOLDER" in said and "\n" not in said
 
 
 # Colab
@@ -143,12 +343,69 @@ def test_a_difference_is_named(spoil, words):
     assert told.startswith(words)
 
 
-def test_git_finds_the_checkout_at_the_repositorys_address(tmp_path):
-    source = colab.checkout(tmp_path)
-    asked = ["git", "ls-remote", repository.address().url]
-    answer = subprocess.run(asked, env=colab.with_git_at(source), capture_output=True, text=True, check=True).stdout
-    assert f"refs/heads/{repository.address().branch}" in answer
+def test_git_finds_the_checkout_at_the_address(tmp_path):
+    address = colab.stand_in("http://127.0.0.1:1/")
+    asked = ["git", "ls-remote", address.url]
+    env = colab.variables(tmp_path, colab.checkout(tmp_path, address))
+    answer = subprocess.run(asked, env=env, capture_output=True, text=True, check=True).stdout
+    assert f"refs/heads/{address.branch}" in answer
     assert (tmp_path / "transformer_lab" / "labs" / "ui.js").exists() and not (tmp_path / ".venv").exists()
+    assert repository.first_cell(address) in nbformat.read(tmp_path / "chapters" / "05_masks.ipynb", 4).cells[2].source
+
+
+def test_colabs_versions_are_those_that_the_package_allows():
+    wanted = colab.versions()
+    assert {"python", "torch", "ipywidgets", "pip"} <= set(wanted)
+    project = (notebooks.ROOT / "pyproject.toml").read_text("utf-8")
+    needed = re.findall(r'(?m)^    "(.+)",$', re.search(r"(?ms)^dependencies = \[$(.*?)^\]$", project)[1])
+    for requirement in map(Requirement, needed):
+        assert requirement.name not in wanted or wanted[requirement.name] in requirement.specifier
+    assert wanted["python"] in SpecifierSet(re.search(r'(?m)^requires-python = "(.+)"$', project)[1])
+
+
+def test_what_is_not_as_in_colab_is_said():
+    wanted = {"python": "3.13.15", "torch": "2.11.0", "anywidget": "0.9.21"}
+    there = {"python": "3.13.0", "torch": "2.11.0+cpu", "anywidget": "0.9.21"}
+    assert colab.others(wanted, there) == "As in Colab."
+    there = {"python": "3.11.7", "torch": "2.13.0+cpu"}
+    differ = "Python 3.11.7 instead of 3.13, torch 2.13.0 instead of 2.11.0, anywidget none instead of 0.9.21"
+    assert colab.others(wanted, there) == f"As in Colab, but {differ}."
+
+
+def test_only_a_python_that_runs_is_taken(tmp_path, monkeypatch):
+    """pyenv puts commands on the path that only say which versions have them."""
+    (tmp_path / "python3.13").write_text("#!/bin/sh\nexit 127\n")
+    (tmp_path / "python3.13").chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tmp_path}:/usr/bin:/bin")
+    monkeypatch.setattr(colab.Path, "home", lambda: tmp_path)
+    assert colab.interpreter("3.13.15") is None
+    own = tmp_path / ".pyenv" / "versions" / "3.13.1" / "bin" / "python3.13"
+    own.parent.mkdir(parents=True)
+    own.write_text("#!/bin/sh\nexit 0\n")
+    own.chmod(0o755)
+    assert colab.interpreter("3.13.15") == str(own)
+
+
+def test_what_would_be_replaced_is_seen():
+    found = {"torch": "2.11.0", "tqdm": "4.0"}
+    assert colab.replaced({"transformer-lab": "0.1.0", "platformdirs": "4.1"}, found) == []
+    assert colab.replaced({"torch": "2.13.0"}, found) == ["torch 2.11.0 is replaced by 2.13.0"]
+
+
+def test_the_wheel_is_whole_and_always_the_same(tmp_path):
+    first, second = tmp_path / "first", tmp_path / "second"
+    for folder in (first, second):
+        folder.mkdir()
+        assert build_wheel.build(folder) == folder / build_wheel.filename()
+    wheel = first / build_wheel.filename()
+    assert wheel.read_bytes() == (second / wheel.name).read_bytes()
+    names = {name for name in zipfile.ZipFile(wheel).namelist() if name.startswith("transformer_lab/")}
+    folder = notebooks.ROOT / "transformer_lab"
+    assert names == {
+        path.relative_to(notebooks.ROOT).as_posix()
+        for path in folder.rglob("*")
+        if path.suffix in (".py", ".js", ".css")
+    }
 
 
 # CI

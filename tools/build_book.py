@@ -8,6 +8,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import build_wheel
+
 ROOT = Path(__file__).resolve().parents[1]
 BUILD = ROOT / "_build"
 PAGES = BUILD / "html"
@@ -24,6 +26,7 @@ def build():
     print("Building the book.", flush=True)
     if run("sphinx", "--fail-on-warning", "--keep-going", *SPHINX):
         sys.exit("The book was not built without a warning: the reasons stand above.")
+    build_wheel.build(PAGES)
     print(f"The book is built. Open it in a browser: {(PAGES / 'index.html').as_uri()}")
 
 

@@ -1,7 +1,8 @@
-"""Runs every notebook as Colab would: alone in an empty folder, with old widgets, installing the package by itself.
+"""Runs every notebook as Colab would: alone in an empty folder, with Colab's versions, installing the package itself.
 
-The environment .venv-colab has Colab's versions of ipywidgets and IPython, and not the package. Each notebook's own
-first cell installs that with git, from a copy of this checkout that stands in for the repository's address.
+The environment .venv-colab has the versions of tools/colab.txt, and not the package. Each notebook runs in a fresh one
+on top of that, which holds what its first cell installs, and nothing else. A server on this machine stands in for the
+course's site, which has the wheel, and a copy of the working tree for the repository at its address.
 """
 
 import json
@@ -10,47 +11,120 @@ import re
 import shutil
 import subprocess
 import sys
-import time
+import threading
+import urllib.request
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
+from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from time import perf_counter
 
+import build_wheel
 import nbformat
+import repository
 from nbclient.exceptions import CellExecutionError
 from notebooks import ROOT, WIDGET, canonical, chapters, execute, ignored, story
-from repository import address
 
 VENV = ROOT / ".venv-colab"
-PYTHON = [str(VENV / "bin" / "python"), "-I"]  # isolated: nothing of the folder it is called in
-# Colab's two, with a kernel and a client of their time.
-PINS = ["ipywidgets==7.7.1", "ipython==7.34.0", "ipykernel==6.17.1", "jupyter-client==7.4.9"]
-SHARED = re.compile(r"(torch|numpy|matplotlib)==")  # as in the book's environment
-INSTALLED = ["transformer-lab", "anywidget", "psygnal"]  # by the first cell
+LIST = ROOT / "tools" / "colab.txt"
+CLIENT = "jupyter-client==7.4.9"  # which a kernel of that time needs
+CPU = "https://download.pytorch.org/whl/cpu"  # PyPI's builds for Linux bring gigabytes for a GPU
+NOWHERE = "http://127.0.0.1:9"  # where nothing answers
 PATIENCE = 60  # seconds in which an installation that cannot work must say so
 
 
+# Colab's versions
+
+
+def versions():
+    """Return ``{name: version}`` of what Colab has, Python among it."""
+    return dict(line.split("==") for line in LIST.read_text("utf-8").splitlines() if line and line[0] != "#")
+
+
+def interpreter(version):
+    """Return a Python of this version's first two numbers that runs and can make environments, or None."""
+    name = "python" + ".".join(version.split(".")[:2])
+    for found in [shutil.which(name), *Path.home().glob(f".pyenv/versions/*/bin/{name}")]:
+        if found and not subprocess.run([found, "-c", "import ensurepip, venv"], capture_output=True).returncode:
+            return str(found)
+    return None
+
+
+def reachable(index):
+    try:
+        return urllib.request.urlopen(f"{index}/torch/", timeout=10).status == 200
+    except OSError:
+        return False
+
+
 def environment():
-    """Make .venv-colab, once for each set of versions."""
-    pins = PINS + [line for line in (ROOT / "requirements.txt").read_text().splitlines() if SHARED.match(line)]
-    stamp, made_from = VENV / "made-from", "\n".join([sys.version, str(VENV), *pins])
+    """Make .venv-colab, once for each set of versions; what Colab has and cannot be had here is as in the book's."""
+    wanted = versions()
+    python, torch = interpreter(wanted["python"]), [f"torch=={wanted['torch']}", "--index-url", CPU]
+    left = {"python", "torch"}
+    if not reachable(CPU):  # then PyTorch and Python are those of the book, and setuptools what that PyTorch needs
+        python, torch = None, re.findall(r"(?m)^torch==\S+", (ROOT / "requirements.txt").read_text("utf-8"))
+        left |= {"setuptools"}
+    pins = [f"{name}=={version}" for name, version in wanted.items() if name not in left]
+    python = python or sys.executable
+    stamp, made_from = VENV / "made-from", "\n".join([python, sys.version, str(VENV), *torch, *pins, CLIENT])
     if stamp.exists() and stamp.read_text() == made_from:
         return
     print("Making the environment .venv-colab. The first time takes some minutes.", flush=True)
     shutil.rmtree(VENV, ignore_errors=True)
-    subprocess.run([sys.executable, "-m", "venv", VENV], check=True)
-    subprocess.run([*PYTHON, "-m", "pip", "install", "--quiet", *pins], check=True)
+    subprocess.run([python, "-m", "venv", VENV], check=True)
+    for packages in (torch, [*pins, CLIENT]):
+        subprocess.run([*isolated(VENV), "-m", "pip", "install", "--quiet", *packages], check=True)
     stamp.write_text(made_from)
 
 
-def checkout(folder):
-    """Make a git repository of the working tree as it is, and return its address."""
+def isolated(venv):
+    """Return the command of an environment's Python that sees nothing of the folder it is called in."""
+    return [str(venv / "bin" / "python"), "-I"]
+
+
+def installed(venv, *where):
+    """Return ``{name: version}`` of the packages in an environment; of one folder only, with ``--path folder``."""
+    listed = subprocess.check_output([*isolated(venv), "-m", "pip", "list", "--format=json", *where], text=True)
+    return {package["name"].lower().replace("_", "-"): package["version"] for package in json.loads(listed)}
+
+
+def python_of(venv):
+    return subprocess.check_output([*isolated(venv), "-V"], text=True).split()[1]
+
+
+def others(wanted, found):
+    """Return in one line what is as in Colab, and what is not. Of Python, the first two numbers count."""
+    short = {name: ".".join(wanted[name].split(".")[:2]) if name == "python" else wanted[name] for name in wanted}
+    there = {
+        name: re.match(rf"{re.escape(version)}\b|[^+]*", found.get(name, "none"))[0] for name, version in short.items()
+    }
+    names = [name for name in short if there[name] != short[name]]
+    differ = [f"{name.replace('python', 'Python')} {there[name]} instead of {short[name]}" for name in names]
+    return f"As in Colab, but {', '.join(differ)}." if differ else "As in Colab."
+
+
+# What stands in for the network
+
+
+def stand_in(site):
+    """Return the address of a course that is nobody's: GitHub allows no dot in an owner's name."""
+    return repository.Address("example.invalid/transformer-lab", "main", site)
+
+
+def checkout(folder, address):
+    """Make a git repository of the working tree as it would be at an address, and return where git finds it."""
     listed = subprocess.check_output(["git", "ls-files", "-z", "-co", "--exclude-standard"], cwd=ROOT, text=True)
     for name in sorted(set(listed.split("\0")) - {""}):
         if (ROOT / name).is_file():
             (folder / name).parent.mkdir(parents=True, exist_ok=True)
             shutil.copy(ROOT / name, folder / name)
+    for path, text in repository.changes(address, folder).items():
+        path.write_text(text, "utf-8")
     git = ["git", "-c", "user.name=Colab", "-c", "user.email=colab@example.com", "-c", "commit.gpgsign=false"]
     for command in (
-        ["init", "--quiet", "-b", address().branch],
+        ["init", "--quiet", "-b", address.branch],
         ["add", "-A"],
         ["commit", "--quiet", "-m", "As it is"],
     ):
@@ -58,29 +132,108 @@ def checkout(folder):
     return folder.as_uri()
 
 
-def with_git_at(source):
-    """The environment variables of a kernel for which the repository's address leads to ``source``."""
+class Site(SimpleHTTPRequestHandler):
+    def log_message(self, *_):
+        pass
+
+
+def serve(folder):
+    """Serve a folder, and return its address."""
+    server = ThreadingHTTPServer(("127.0.0.1", 0), partial(Site, directory=str(folder)))
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    return f"http://127.0.0.1:{server.server_port}/"
+
+
+def variables(venv, git):
+    """Return the environment variables of a kernel for which the course's address on GitHub leads to ``git``."""
     env = {name: value for name, value in os.environ.items() if name not in ("PYTHONPATH", "VIRTUAL_ENV")}
     return {
         **env,
-        "PATH": f"{VENV / 'bin'}{os.pathsep}{env['PATH']}",
+        "PATH": f"{venv / 'bin'}{os.pathsep}{env['PATH']}",
         "PYDEVD_DISABLE_FILE_VALIDATION": "1",  # or the kernel warns about how Python was started
         "NO_PROXY": "127.0.0.1",
         "GIT_CONFIG_COUNT": "1",
-        "GIT_CONFIG_KEY_0": f"url.{source}.insteadOf",
-        "GIT_CONFIG_VALUE_0": address().url,
+        "GIT_CONFIG_KEY_0": f"url.{git}.insteadOf",
+        "GIT_CONFIG_VALUE_0": stand_in("").url,
     }
 
 
-def uninstall():
-    pip = [*PYTHON, "-m", "pip", "uninstall", "--quiet", "--yes", *INSTALLED]
-    subprocess.run(pip, check=True, stderr=subprocess.DEVNULL)  # it warns about what is not there
+# Running
 
 
-def version(package):
-    """Return the version of a package in .venv-colab, or None."""
-    code = f"from importlib.metadata import version\ntry: print(version({package!r}))\nexcept Exception: pass"
-    return subprocess.check_output([*PYTHON, "-c", code], text=True).strip() or None
+def site_packages(venv):
+    return next((venv / "lib").glob("python3*/site-packages"))
+
+
+def fresh(venv):
+    """Make an environment that has what .venv-colab has, and room for what a notebook installs."""
+    subprocess.run([*isolated(VENV), "-m", "venv", "--without-pip", venv], check=True)
+    (site_packages(venv) / "colab.pth").write_text(str(site_packages(VENV)))
+
+
+def run(notebook, folder, git):
+    """Run a notebook in an environment of its own, and return ``{name: version}`` of what it has installed."""
+    venv, work = folder / "venv", folder / "work"
+    fresh(venv)
+    work.mkdir()
+    kernel = Path(os.environ["JUPYTER_PATH"], "kernels", folder.name, "kernel.json")
+    kernel.parent.mkdir(parents=True)
+    launch = [str(venv / "bin" / "python"), "-m", "ipykernel_launcher", "-f", "{connection_file}"]
+    kernel.write_text(json.dumps({"argv": launch, "display_name": "Colab", "language": "python"}))
+    execute(notebook, work, kernel=folder.name, env=variables(venv, git))
+    return installed(venv, "--path", site_packages(venv))
+
+
+def replaced(new, found):
+    """Return in words what of ``new`` takes the place of something that is there."""
+    return [f"{name} {found[name]} is replaced by {version}" for name, version in new.items() if name in found]
+
+
+def try_plan(wheel, folder):
+    """Ask pip what it would do with the wheel in Colab, and return what was wrong, and what it would do."""
+    fresh(folder / "venv")
+    command = [*isolated(folder / "venv"), "-m", "pip", "install", "--dry-run", "--quiet", "--report", "-", wheel]
+    plan = json.loads(subprocess.check_output(command, text=True))["install"]
+    new = {item["metadata"]["name"].lower(): item["metadata"]["version"] for item in plan}
+    return replaced(new, installed(VENV)), ", ".join(f"{name} {version}" for name, version in new.items())
+
+
+def try_first_cell(address, git, folder):
+    """Run the first cell and import the package, and return what was wrong, and how long the cell took."""
+    sources = [
+        "from time import perf_counter\nstart = perf_counter()",
+        repository.first_cell(address),
+        "print(perf_counter() - start)",
+        "import transformer_lab",
+    ]
+    notebook = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(source) for source in sources])
+    new = run(notebook, folder, git)
+    return replaced(new, installed(VENV)), f"{float(notebook.cells[2].outputs[0].text):.1f} s in the cell"
+
+
+def try_nothing(folder):
+    """Run the first cell where nothing answers, and return what was wrong, and what it says."""
+    start = perf_counter()
+    try:
+        try_first_cell(stand_in(f"{NOWHERE}/"), NOWHERE, folder)
+        return ["the first cell passed without the package"], ""
+    except CellExecutionError as error:
+        if error.ename != "SystemExit" or "\n" in error.evalue or not error.evalue.endswith("Is this machine online?"):
+            return [f"the first cell must say in one line what is wrong, said {error.ename}: {error.evalue}"], ""
+        if perf_counter() - start > PATIENCE:
+            return [f"the first cell took over {PATIENCE} s to say so"], ""
+        return [], f"says: {error.evalue}"
+
+
+def try_notebook(path, folder):
+    """Run one notebook, which has only the site to install from, and return what was wrong with it."""
+    stored, notebook = nbformat.read(path, 4), nbformat.read(path, 4)
+    try:
+        new = run(notebook, folder, NOWHERE)
+    except CellExecutionError as error:
+        return [story(notebook, error)], ""
+    missing = [] if "transformer-lab" in new else ["the first cell did not install the package"]
+    return [*missing, *replaced(new, installed(VENV)), *differences(stored, notebook)], ""
 
 
 def read(cell):
@@ -94,8 +247,9 @@ def read(cell):
 def differences(stored, found):
     """Yield in which cells the outputs found are not those stored, and where a lab shows no widget."""
     shown = canonical(found)
+    first = next(number for number, cell in enumerate(stored.cells, 1) if cell.cell_type == "code")
     for number, (old, new) in enumerate(zip(stored.cells, shown.cells), 1):
-        if old.cell_type != "code" or number == first_cell(stored) or ignored(old):
+        if old.cell_type != "code" or number == first or ignored(old):
             continue
         if read(old) != read(new):
             yield f"cell {number}: stored {read(old)}, found {read(new)}"
@@ -105,72 +259,41 @@ def differences(stored, found):
             yield f"cell {number}: shows {labs} labs, and only {views} as widgets"
 
 
-def first_cell(notebook):
-    """The number of the first code cell, the one that installs."""
-    return next(number for number, cell in enumerate(notebook.cells, 1) if cell.cell_type == "code")
-
-
-def try_notebook(path, source, folder):
-    """Run one notebook from a clean start, and return what was wrong with it."""
-    uninstall()
-    if version("transformer-lab"):
-        return ["the package was there before the first cell"]
-    shutil.copy(path, folder)
-    notebook = nbformat.read(folder / path.name, 4)
-    stored = nbformat.read(path, 4)
-    try:
-        execute(notebook, folder, kernel="colab", env=with_git_at(source))
-    except CellExecutionError as error:
-        return [story(notebook, error)]
-    if not version("transformer-lab"):
-        return ["the first cell did not install the package"]
-    if version("ipywidgets") != "7.7.1":
-        return [f"installing the package changed ipywidgets to {version('ipywidgets')}"]
-    return list(differences(stored, notebook))
-
-
-def try_unreachable(path, folder):
-    """Run a notebook's first cell where nothing answers at the address, and return what was wrong."""
-    uninstall()
-    print("Nothing answers at the address: what pip says next is meant to happen.", flush=True)
-    notebook = nbformat.read(path, 4)
-    notebook.cells = [notebook.cells[first_cell(notebook) - 1]]
-    start = time.perf_counter()
-    try:
-        execute(notebook, folder, kernel="colab", env=with_git_at("http://127.0.0.1:9"))
-        return ["the first cell passed without the package"]
-    except CellExecutionError as error:
-        if error.ename != "SystemExit" or "\n" in error.evalue or not error.evalue.endswith("Is this machine online?"):
-            return [f"the first cell must say in one line what is wrong, said {error.ename}: {error.evalue}"]
-    if time.perf_counter() - start > PATIENCE:
-        return [f"the first cell took over {PATIENCE} s to say so"]
-    return []
-
-
 def main():
     environment()
-    failed = False
     with TemporaryDirectory() as temporary:
-        kernels, repository = Path(temporary, "jupyter"), Path(temporary, "repository")
-        kernel = kernels / "kernels" / "colab" / "kernel.json"
-        kernel.parent.mkdir(parents=True)
-        launch = [PYTHON[0], "-m", "ipykernel_launcher", "-f", "{connection_file}"]
-        kernel.write_text(json.dumps({"argv": launch, "display_name": "Colab", "language": "python"}))
-        os.environ["JUPYTER_PATH"] = str(kernels)
-        repository.mkdir()
-        source = checkout(repository)
-        lessons = chapters()
-        trials = [(path.name, lambda folder, path=path: try_notebook(path, source, folder)) for path in lessons]
-        trials.append(("first cell, nothing at the address", lambda folder: try_unreachable(lessons[0], folder)))
-        for name, trial in trials:
-            start = time.perf_counter()
-            with TemporaryDirectory() as folder:
-                wrong = trial(Path(folder))
-            print(f"{name:40} {time.perf_counter() - start:6.1f} s  {'FAILED' if wrong else 'passed'}", flush=True)
-            for line in wrong:
-                print(line)
-            failed = failed or bool(wrong)
-    sys.exit(failed)
+        place = Path(temporary)
+        os.environ["JUPYTER_PATH"] = str(place / "jupyter")
+        wheels, copy = place / "site", place / "repository"
+        wheels.mkdir(), copy.mkdir()
+        site = serve(wheels)
+        address = stand_in(site)
+        git = checkout(copy, address)
+        build_wheel.build(wheels)
+        print(others(versions(), {**installed(VENV), "python": python_of(VENV)}), flush=True)
+
+        def work(trial):
+            name, attempt = trial
+            start = perf_counter()
+            with TemporaryDirectory(dir=place) as folder:
+                wrong, words = attempt(Path(folder))
+            happened = "FAILED" if wrong else "passed"
+            print(
+                f"{name:40} {perf_counter() - start:6.1f} s  {happened}  {words}".rstrip(), *wrong, sep="\n", flush=True
+            )
+            return wrong
+
+        trials = [
+            ("pip's plan", partial(try_plan, address.wheel)),
+            ("first cell, from the site", partial(try_first_cell, address, NOWHERE)),
+            ("first cell, from git", partial(try_first_cell, stand_in(f"{site}nothing/"), git)),
+            ("first cell, from nowhere", try_nothing),
+        ]
+        failed = [work(trial) for trial in trials]  # one at a time: they say how long the cell takes
+        lessons = [(str(path.relative_to(copy / "chapters")), partial(try_notebook, path)) for path in chapters(copy)]
+        with ThreadPoolExecutor(2) as pool:
+            failed += pool.map(work, lessons)
+    sys.exit(any(failed))
 
 
 if __name__ == "__main__":

@@ -6,19 +6,10 @@ from pathlib import Path
 
 import nbformat
 from notebooks import ROOT, faults, ignored, text
-from repository import address
+from repository import address, first_cell, handed_out
 
 LARGEST = 1_500_000  # bytes: what GitHub still shows
 LONGEST_PARAGRAPH = 5 * 110  # characters: five lines of the page
-INSTALL = """\
-# Makes the notebook complete by itself: installs the course's package where it is missing, as in Colab.
-import importlib.util, os, subprocess, sys
-
-if importlib.util.find_spec("transformer_lab") is None:
-    source = "{source}"
-    pip = [sys.executable, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", source]
-    if subprocess.run(pip, env={{**os.environ, "GIT_TERMINAL_PROMPT": "0"}}).returncode:
-        raise SystemExit(f"The course's package could not be installed from {{source}}. Is this machine online?")"""
 
 
 # What a lesson is made of
@@ -81,15 +72,18 @@ def is_small(notebook, path):
 
 
 def opens_in_colab(notebook, path):
-    place = path.relative_to(ROOT).as_posix().replace("/solutions/", "/assignments/")  # one text for both
-    link = address().colab(place)
-    links = re.findall(r"\]\((https://colab\.research\.google\.com/[^)\s]*)\)", notebook.cells[0].source)
-    if links != [link]:
-        yield f"cell 1: must have one link to Colab, {link}, has {links}"
+    """One link once the repository has an address, none before: it would lead nowhere, or to somebody else."""
+    stored = address()
+    place = handed_out(path.relative_to(ROOT).as_posix())
+    wanted = [f"[Open in Colab]({stored.colab(place)})"] if stored else []
+    sources = "\n".join(cell.source for _, cell in _cells(notebook, "markdown"))
+    links = re.findall(r"(?:\[Open in Colab\]\()?https://colab\.research\.google\.com/[^)\s]*\)?", sources)
+    if links != wanted:
+        yield f"cell 1: must have these links to Colab: {wanted}, has {links}"
 
 
 def installs_the_package(notebook, path):
-    wanted = INSTALL.format(source=address().install)
+    wanted = first_cell(address())
     number, cell = next(iter(_cells(notebook, "code")), (0, None))
     if cell is None or cell.source != wanted:
         yield f"cell {number}: the first code cell must be\n{wanted}"

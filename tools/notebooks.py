@@ -39,9 +39,9 @@ WRITTEN_OVER = re.compile(r"[^\n]*\r(?=[^\n])")
 MEASURED = re.compile(r"[\d.,]+(\s*(ns|µs|us|ms|s)\b)?")
 
 
-def chapters():
+def chapters(root=ROOT):
     """Return the paths of all lessons."""
-    return sorted(path for path in ROOT.glob("chapters/**/*.ipynb") if ".ipynb_checkpoints" not in path.parts)
+    return sorted(path for path in root.glob("chapters/**/*.ipynb") if ".ipynb_checkpoints" not in path.parts)
 
 
 # The one form

@@ -1,132 +1,253 @@
-"""Points everything at the repository's address, which stands in _config.yml: badges, install lines, links, citation.
+"""Gives the course its address on GitHub, and writes what follows from it: notebooks, README, pages, citation.
 
-python tools/repository.py                                           the address of _config.yml, wherever it is needed
-python tools/repository.py https://github.com/you/your-fork [branch] another one, written into _config.yml too
+python tools/repository.py [URL] [--branch BRANCH]  URL: https://github.com/you/your-fork, or else git's remote origin
+python tools/repository.py --warn                   says when the stored address is not this repository's own
+python tools/repository.py --demand                 ends with one sentence while no address is set
+
+The address stands in _config.yml. Until one is set it is NOWHERE, which nobody can own, and there is no link and no
+install line that leads there. NOWHERE as the URL takes an address away again.
 """
 
+import argparse
+import os
 import re
 import subprocess
 import sys
 from pathlib import Path
 from typing import NamedTuple
+from urllib.parse import urlsplit
 
+import build_wheel
+import nbformat
+import notebooks
 import yaml
 
 ROOT = Path(__file__).resolve().parents[1]
+NOWHERE = "https://example.invalid/transformer-lab"  # no host can have a name that ends so (RFC 2606)
+HINT = "make repository URL=https://github.com/you/your-fork"
+MISSING = f"The course has no address yet, and is not published without one: {HINT}"
 
 
 class Address(NamedTuple):
-    """A repository on GitHub: ``owner/name``, and the branch that readers get."""
+    """A repository on GitHub: ``owner/name``, the branch that readers get, and the site that shows the book."""
 
     slug: str
     branch: str
+    site: str
 
     @property
     def url(self):
         return f"https://github.com/{self.slug}"
 
     @property
-    def site(self):
-        """Where GitHub Pages shows the book."""
-        owner, name = self.slug.split("/")
-        host = f"{owner.lower()}.github.io"
-        return f"https://{host}/" if name.lower() == host else f"https://{host}/{name}/"
-
-    @property
     def install(self):
         """What pip installs the package from."""
         return f"git+{self.url}@{self.branch}"
+
+    @property
+    def wheel(self):
+        """What pip installs the package from in a quarter of the time."""
+        return self.site + build_wheel.filename()
 
     def colab(self, path):
         """The link that opens a notebook of the repository in Colab."""
         return f"https://colab.research.google.com/github/{self.slug}/blob/{self.branch}/{path}"
 
 
-SLUG = r"[\w.-]+/[\w.-]+"
-# Where a file says which repository it belongs to: the places that may still name another one.
-TELLTALES = (
-    rf"colab\.research\.google\.com/github/({SLUG})/blob/(\S+?)/chapters/",
-    rf"git\+https://github\.com/({SLUG}?)(?:\.git)?@([\w./-]+)",
-    rf"^repository-code: [\"']?https://github\.com/({SLUG})()",
-)
+def pages(slug):
+    """Return where GitHub Pages shows the book of a repository."""
+    owner, name = slug.split("/")
+    host = f"{owner.lower()}.github.io"
+    return f"https://{host}/" if name.lower() == host else f"https://{host}/{name}/"
 
 
-def address(root=ROOT):
-    """Return the address that stands in ``_config.yml``."""
-    repository = yaml.safe_load((root / "_config.yml").read_text("utf-8"))["repository"]
-    return parse(repository["url"], repository["branch"])
+# Which address
+
+SLUG = r"[\w.-]+/[\w.-]+?"
+REMOTE = rf"(?:https://(?:[^@/]+@)?|ssh://git@|git@)github\.com[:/]({SLUG})(?:\.git)?/?"
 
 
 def parse(url, branch):
-    """Return the address that ``url`` and ``branch`` name, or end with one line that says what is wrong."""
-    if not (found := re.fullmatch(rf"https://github\.com/({SLUG}?)(?:\.git)?/?", url)):
-        sys.exit(f"The address must have the form https://github.com/owner/name, got {url!r}.")
+    """Return the address that ``url`` and ``branch`` name, None for NOWHERE, or end with one line on what is wrong."""
+    if (urlsplit(url).hostname or "").endswith(".invalid"):
+        return None
+    if not (found := re.fullmatch(rf"https://github\.com/({SLUG})(?:\.git)?/?", url)):
+        sys.exit(f"URL must have the form https://github.com/owner/name, got {url!r}.")
     if not re.fullmatch(r"[\w./-]+", branch):
-        sys.exit(f"The branch must be the name of a git branch, got {branch!r}.")
-    return Address(found[1], branch)
+        sys.exit(f"BRANCH must be the name of a git branch, got {branch!r}.")
+    return Address(found[1], branch, pages(found[1]))
 
 
-def moved(text, stood, new):
-    """Return ``text`` with every mention of the repositories ``stood`` turned into one of ``new``."""
-    mention = r"((?:github\.com|/github|githubusercontent\.com)[/:]){}(?![\w-])"
-    at_branch = r"((?:\.git)?(?:@|/blob/|/tree/|/raw/|/edit/)){}(?![\w-])"
-    for old in stood:  # with their branches first: a mention without one is a part of a mention with one
-        both = mention.format(re.escape(old.slug)) + at_branch.format(re.escape(old.branch))
-        text = re.sub(both, rf"\g<1>{new.slug}\g<2>{new.branch}", text)
-    for old in stood:
-        text = re.sub(mention.format(re.escape(old.slug)), rf"\g<1>{new.slug}", text)
-        text = re.sub(rf"{re.escape(old.site)}(?![\w.-])|{re.escape(old.site[:-1])}(?![\w./-])", new.site, text)
-    return text
+def settings(root=ROOT):
+    return yaml.safe_load((root / "_config.yml").read_text("utf-8"))
+
+
+def address(root=ROOT):
+    """Return the address that stands in ``_config.yml``, or None while none is set."""
+    config = settings(root)
+    stored = parse(config["repository"]["url"], config["repository"]["branch"])
+    return stored and stored._replace(site=config["html"]["baseurl"] or stored.site)
+
+
+def origin(root=ROOT):
+    """Return the URL of git's remote origin as a repository on GitHub, or end with one line on what is wrong."""
+    asked = subprocess.run(["git", "remote", "get-url", "origin"], cwd=root, capture_output=True, text=True)
+    if asked.returncode:
+        sys.exit(f"URL must be given, since git knows no remote named origin here: {HINT}")
+    if not (found := re.fullmatch(REMOTE, asked.stdout.strip())):
+        place = re.sub(r"//[^/]*@", "//", asked.stdout.strip())  # without a password
+        sys.exit(f"URL must be given, since git's remote origin must be on GitHub, got {place!r}: {HINT}")
+    return f"https://github.com/{found[1]}"
+
+
+def stranger(stored, root=ROOT):
+    """Return a sentence when the stored address is not that of the repository that this runs in, otherwise None."""
+    own = os.environ.get("GITHUB_REPOSITORY")
+    if not own:
+        try:
+            own = origin(root).removeprefix("https://github.com/")
+        except SystemExit:  # nothing says what its own would be
+            return None
+    if stored and stored.slug.lower() == own.lower():
+        return None
+    found = f"The stored address is {stored.url}" if stored else "No address is stored"
+    return f"{found}, and this is {own}: make repository URL=https://github.com/{own}"
+
+
+# What follows from it
+
+CELL = """\
+# Makes the notebook complete by itself: installs the course's package where it is missing, as in Colab.
+import importlib.util, os, subprocess, sys
+
+if importlib.util.find_spec("transformer_lab") is None:
+    sources = [
+        "{wheel}",
+        "{install}",
+    ]
+    pip = [sys.executable, "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
+    quiet = {{"capture_output": True, "env": {{**os.environ, "GIT_TERMINAL_PROMPT": "0"}}}}
+    if all(subprocess.run([*pip, source], **quiet).returncode for source in sources):
+        places = " or ".join(sources)
+        raise SystemExit(f"The course's package could not be installed from {{places}}. Is this machine online?")"""
+CELL_NOWHERE = """\
+# Says what to do where the course's package is missing.
+import importlib.util
+
+if importlib.util.find_spec("transformer_lab") is None:
+    raise SystemExit(
+        "The course's package is missing. Run %pip install FOLDER, where FOLDER is your copy of the course."
+    )"""
+
+# Parts of the Markdown files, each between <!-- address: NAME --> and <!-- end -->: with an address, and without.
+PARTS = {
+    "read": (
+        "**Read it** at <{site}>, or build the same book on your own machine, where it works from disk with the "
+        "network off.\n\n**Run it** in Colab: {chapters}. An assignment has its link to Colab at its top.",
+        "**Read it** on your own machine: `make book` builds the pages, which work from disk with the network off.\n\n"
+        "**Put it online** from your own repository on GitHub: `make repository` writes its address into the course. "
+        "Links to Colab, a first cell that installs the package, and published pages follow from it.",
+    ),
+    "install": ('```\npip install "{install}"\n```', "In a copy of this repository:\n\n```\npip install .\n```"),
+    "colab": (
+        "- **Run it in Colab.** The *Colab* button above a chapter opens it as a notebook. Its first cell installs the "
+        "course's\n  package.",
+        "",
+    ),
+}
+
+
+def first_cell(new):
+    """Return the first code cell of every notebook."""
+    return CELL.format(wheel=new.wheel, install=new.install) if new else CELL_NOWHERE
+
+
+def notebook(text, new, path):
+    """Return a notebook's text with its link to Colab and its first code cell."""
+    lesson = nbformat.reads(text, 4)
+    begin = f"[Open in Colab]({new.colab(path)}) · a" if new else "A"
+    head = lesson.cells[0]
+    head.source = re.sub(r"(?m)^(?:\[Open in Colab\]\(\S*\) · a|A)(?=bout \d+ minutes)", begin, head.source, count=1)
+    next(cell for cell in lesson.cells if cell.cell_type == "code").source = first_cell(new)
+    return notebooks.text(lesson)
+
+
+def markdown(text, new, chapters):
+    """Return a Markdown file's text with the parts that the address decides."""
+
+    def part(found):
+        begin, name, end = found.groups()
+        words = PARTS[name][0].format(site=new.site, install=new.install, chapters=chapters) if new else PARTS[name][1]
+        return f"{begin}{words}\n{end}" if words else begin + end
+
+    return re.sub(r"(?ms)^( *<!-- address: (\w+) -->\n).*?^( *<!-- end -->)$", part, text)
+
+
+def citation(text, new):
+    """Return the text of ``CITATION.cff``, whose last two lines name the repository and the site."""
+    text = re.sub(r"(?m)^(?:repository-code|url): .*\n", "", text)
+    return f"{text}repository-code: {new.url}\nurl: {new.site}\n" if new else text
 
 
 def configured(text, new):
-    """Return the text of ``_config.yml`` with the new branch; its addresses move like all others."""
-    return re.sub(r"(?m)^(repository:.*(?:\n(?:[ #].*)?)*?\n +branch: *)[^\s#]+", rf"\g<1>{new.branch}", text)
-
-
-def files(root):
-    """Yield the repository's text files."""
-    listed = subprocess.run(
-        ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"],
-        cwd=root, check=True, capture_output=True, text=True,
-    )  # fmt: skip
-    for name in sorted(set(listed.stdout.split("\0")) - {""}):
-        try:
-            yield root / name, (root / name).read_text("utf-8")
-        except (UnicodeDecodeError, OSError):  # a picture, or a file that is gone
-            continue
+    """Return the text of ``_config.yml`` with the address."""
+    values = [
+        ("repository", "url", new.url if new else NOWHERE),
+        ("repository", "branch", new.branch if new else "main"),
+        ("html", "baseurl", new.site if new else '""'),
+    ]
+    for block, name, value in values:
+        text = re.sub(rf"(?m)^({block}:.*(?:\n(?:[ #].*)?)*?\n +{name}: *)[^\s#]+", rf"\g<1>{value}", text)
+    return text
 
 
 def changes(new, root=ROOT):
-    """Return ``{path: text}`` of all files that do not yet name the address ``new``, as they would be."""
-    texts = dict(files(root))
-    stood = {address(root)}
-    for text in texts.values():
-        for telltale in TELLTALES:
-            stood |= {Address(slug, branch or new.branch) for slug, branch in re.findall(telltale, text, re.MULTILINE)}
-    changed = {}
-    for path, before in texts.items():
-        after = moved(before, sorted(stood - {new}), new)
-        if path == root / "_config.yml":
-            after = configured(after, new)
-        if after != before:
-            changed[path] = after
-    return changed
+    """Return ``{path: text}`` of all files that do not yet say what follows from the address ``new``, as they would."""
+    lessons = {path: path.relative_to(root).as_posix() for path in notebooks.chapters(root)}
+    chapters = " · ".join(link(path, new) for path in lessons if new and path.parent.name == "chapters")
+    texts = {path: notebook(path.read_text("utf-8"), new, handed_out(name)) for path, name in lessons.items()}
+    for path in [*root.glob("*.md"), *root.glob("chapters/*.md")]:
+        texts[path] = markdown(path.read_text("utf-8"), new, chapters)
+    for name, write in {"CITATION.cff": citation, "_config.yml": configured}.items():
+        texts[root / name] = write((root / name).read_text("utf-8"), new)
+    return {path: text for path, text in texts.items() if text != path.read_text("utf-8")}
+
+
+def handed_out(name):
+    """Return the notebook that a link opens: a solution has its assignment's text, and so its link."""
+    return name.replace("/solutions/", "/assignments/")
+
+
+def link(path, new):
+    """Return the README's link to a chapter, under its title."""
+    title = re.match(r"# (\d+) · (.+)", nbformat.read(path, 4).cells[0].source)
+    return f"[{title[1]} {title[2]}]({new.colab(f'chapters/{path.name}')})"
 
 
 def main():
-    if len(sys.argv) > 3:
-        sys.exit(__doc__)
-    new = address()
-    if len(sys.argv) > 1:
-        new = parse(sys.argv[1], sys.argv[2] if len(sys.argv) > 2 else new.branch)
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("url", nargs="?", metavar="URL", help="https://github.com/owner/name; default: git's origin")
+    parser.add_argument("--branch", metavar="BRANCH", help="the branch that readers get; default: the stored one")
+    parser.add_argument("--warn", action="store_true", help="say when the stored address is not this repository's own")
+    parser.add_argument("--demand", action="store_true", help="end with one sentence while no address is set")
+    arguments = parser.parse_args()
+    stored = address()
+    if arguments.demand and not stored:
+        sys.exit(MISSING)
+    if arguments.warn or arguments.demand:
+        if sentence := stranger(stored):
+            print(f"::warning::{sentence}" if "GITHUB_ACTIONS" in os.environ else sentence)
+        return
+    new = parse(arguments.url or origin(), arguments.branch or settings()["repository"]["branch"])
+    if stored and new and stored.slug == new.slug:
+        new = new._replace(site=stored.site)  # which may be a domain of one's own
     changed = changes(new)
     for path, text in changed.items():
         path.write_text(text, "utf-8")
         print(f"changed {path.relative_to(ROOT)}")
-    print(
-        f"Everything names {new.url}, branch {new.branch}, and the site {new.site}" if changed else "Nothing to change."
-    )
+    if not changed:
+        print("Nothing to change.")
+    print(f"The course's address: {new.url}, branch {new.branch}, site {new.site}" if new else "It has no address.")
 
 
 if __name__ == "__main__":

@@ -1,0 +1,48 @@
+"""Builds the package's wheel, which the notebooks' first cell installs from the site: the same bytes every time.
+
+python tools/build_wheel.py folder
+"""
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+ROOT = Path(__file__).resolve().parents[1]
+PARTS = ("pyproject.toml", "README.md", "LICENSE", "transformer_lab")
+EPOCH = "315532800"  # the time that every file in it bears: 1980, where those of a zip begin
+BUILD = "import sys; from setuptools.build_meta import build_wheel; build_wheel(sys.argv[1])"
+
+
+def filename():
+    """Return the wheel's name, which pip demands in its address: it holds the version of pyproject.toml."""
+    version = re.search(r'(?m)^version = "(.+)"$', (ROOT / "pyproject.toml").read_text("utf-8"))[1]
+    return f"transformer_lab-{version}-py3-none-any.whl"
+
+
+def build(folder):
+    """Build the wheel into ``folder`` with the setuptools that is installed, and return its path."""
+    with TemporaryDirectory() as place:  # a copy: what a build leaves in its folder goes into the next wheel
+        for part in PARTS:
+            if (ROOT / part).is_dir():
+                shutil.copytree(ROOT / part, Path(place, part), ignore=shutil.ignore_patterns("__pycache__"))
+            else:
+                shutil.copy(ROOT / part, place)
+        for path in Path(place).rglob("*"):
+            path.chmod(0o755 if path.is_dir() else 0o644)  # a wheel keeps the modes
+        built = subprocess.run(
+            [sys.executable, "-c", BUILD, Path(folder).resolve()],
+            cwd=place, env={**os.environ, "SOURCE_DATE_EPOCH": EPOCH}, umask=0o022, capture_output=True, text=True,
+        )  # fmt: skip
+    if built.returncode:
+        sys.exit(f"The wheel could not be built:\n{built.stderr[-3000:]}")
+    return Path(folder, filename())
+
+
+if __name__ == "__main__":
+    if len(sys.argv) != 2:
+        sys.exit(__doc__)
+    print(build(sys.argv[1]))
