@@ -15,7 +15,7 @@ import transformer_lab as tl
 def loop(query, key, value, mask=None, is_causal=False, scale=None):
     """Attention as the definition says it, one query at a time, over the keys that it may see; differentiable."""
     lead = torch.broadcast_shapes(query.shape[:-2], key.shape[:-2], value.shape[:-2])
-    query, key, value = (x.to("cpu", torch.float64).expand(*lead, *x.shape[-2:]) for x in (query, key, value))
+    query, key, value = (x.cpu().double().expand(*lead, *x.shape[-2:]) for x in (query, key, value))
     q_len, k_len = query.shape[-2], key.shape[-2]
     allowed = torch.ones(*lead, q_len, k_len, dtype=torch.bool)
     if mask is not None:

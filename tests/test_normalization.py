@@ -5,7 +5,7 @@ from itertools import product
 
 import pytest
 import torch
-from agreement import DEVICE, DTYPES, agree, agree_in_gradient, normal, quick, says
+from agreement import DEVICE, DTYPES, EXACT, agree, agree_in_gradient, normal, quick, says
 from hypothesis import given
 from hypothesis import strategies as st
 from torch import nn
@@ -13,13 +13,12 @@ from torch.nn import functional as F
 
 import transformer_lab as tl
 
-EXACT = [torch.float32, torch.float64]
 SHAPES = [(4, 6), (4, 6, 5), (4, 6, 3, 2), (2, 6, 3, 1, 2)]
 
 
 def loop(x, dims, eps):
     """Standardize every group of entries that differ in ``dims`` only, one group at a time, in float64."""
-    x = x.to("cpu", torch.float64)
+    x = x.cpu().double()
     dims = sorted(dim % x.ndim for dim in dims)
     kept = [dim for dim in range(x.ndim) if dim not in dims]
     groups = x.permute(*kept, *dims).reshape(math.prod(x.shape[dim] for dim in kept), -1)

@@ -8,6 +8,7 @@ import pytest
 import torch
 from agreement import (
     DEVICE,
+    EXACT,
     agree,
     agree_in_gradient,
     agree_in_parameters,
@@ -21,7 +22,6 @@ from torch.nn import functional as F
 
 import transformer_lab as tl
 
-EXACT = [torch.float32, torch.float64]
 D_MODEL, N_HEADS, D_FF = 12, 3, 20
 SRC_VOCAB, TGT_VOCAB, BOS, EOS = 11, 13, 1, 2
 BOTH_WAYS = pytest.mark.parametrize("norm_first", [False, True])

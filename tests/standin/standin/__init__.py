@@ -21,6 +21,9 @@ the rest of the process, as an assertion on CUDA does.
 Not modelled: asynchronous execution, figures of memory, TF32, the algorithms that CUDA chooses.
 """
 
+import sys
+import types
+
 import torch
 
 NAME = "standin"
@@ -61,12 +64,11 @@ def missing():
 
 
 def _be_there_in_name_only(reason):
-    """Let PyTorch be imported, and say what is missing when a first tensor is asked for on the device."""
-    library = torch.library.Library("aten", "IMPL")
+    """Let PyTorch be imported, and say what is missing when the device is first asked for."""
 
-    def refuse(*_, **__):
+    def refuse():
         raise RuntimeError(reason)
 
-    for name in ("empty.memory_format", "empty_strided"):
-        library.impl(name, refuse, "PrivateUse1")
-    registered.append(library)
+    module = types.ModuleType(f"torch.{NAME}")
+    module._lazy_init = refuse  # which PyTorch calls before it makes a tensor there
+    sys.modules[module.__name__] = module
