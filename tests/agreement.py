@@ -22,7 +22,8 @@ def has_float64():
 DTYPES = list(TOLERANCE) if has_float64() else [dtype for dtype in TOLERANCE if dtype != torch.float64]
 EXACT = [dtype for dtype in DTYPES if dtype in (torch.float32, torch.float64)]
 needs_float64 = pytest.mark.skipif(not has_float64(), reason="compares in float64, which this device does not have")
-quick = settings(max_examples=150, deadline=None, derandomize=True)
+# What another device changes shows in few of them, and the stand-in is slow.
+quick = settings(max_examples=30 if DEVICE.type == "standin" else 150, deadline=None, derandomize=True)
 
 
 def agree(found, expected):
@@ -42,7 +43,8 @@ def normal(*shape, seed, dtype=torch.float32, contiguous=True):
 
 
 def gradients(output, inputs):
-    weights = normal(*output.shape, seed=99, dtype=output.dtype).detach().to(output.device)
+    weights = torch.randn(output.shape, generator=torch.Generator().manual_seed(99), dtype=torch.float64)
+    weights = weights.to(output.dtype).to(output.device)
     return torch.autograd.grad(output, inputs, weights, retain_graph=True, allow_unused=True)
 
 
