@@ -218,7 +218,7 @@ def slope(sizes, values):
     >>> round(slope([1, 10, 100], [3, 300, 30000]), 6)
     2.0
     """
-    x, y = (torch.tensor(list(numbers), dtype=torch.float64).log() for numbers in (sizes, values))
+    x, y = (torch.tensor(list(numbers), dtype=torch.float64, device="cpu").log() for numbers in (sizes, values))
     x, y = x - x.mean(), y - y.mean()
     return float((x * y).sum() / (x * x).sum())
 
