@@ -17,6 +17,7 @@ import sys
 import time
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from dataclasses import dataclass
+from itertools import zip_longest
 
 import notebooks
 from notebooks import ROOT
@@ -57,7 +58,7 @@ def parts():
     """Everything, the longest first."""
     lessons = sorted((path.relative_to(ROOT).as_posix() for path in notebooks.chapters()), key=_place)
     files = [f"tests/test_{name}.py" for name in MATHEMATICS.split()] + ["tests/standin/test_works_or_refuses.py"]
-    mixed = [path for pair in zip(files, lessons) for path in pair] + lessons[len(files) :] + files[len(lessons) :]
+    mixed = [path for pair in zip_longest(lessons, files) for path in pair if path]
     return [Part(path, float64) for path in mixed for float64 in (True, False)]
 
 
