@@ -23,6 +23,7 @@ test: environment ## everything that CI runs
 	$(STEP) executed $(MAKE) --no-print-directory executed
 	$(STEP) outputs $(MAKE) --no-print-directory outputs
 	$(STEP) units $(MAKE) --no-print-directory units
+	$(STEP) device $(MAKE) --no-print-directory device QUICK=--quick
 	$(STEP) book $(MAKE) --no-print-directory book
 	$(STEP) pages $(MAKE) --no-print-directory pages
 	$(STEP) grade $(MAKE) --no-print-directory grade
@@ -48,6 +49,9 @@ units: environment ## everything but the book
 
 claims: environment ## what the chapters say of their small models, from ten seeds
 	@TRANSFORMER_LAB_SEEDS=10 $(HERE) -m pytest -q -n 2 $(REPORT) $(wildcard tests/test_chapter_*.py)
+
+device: environment ## the mathematics' tests and every notebook on a stand-in for a GPU
+	@$(HERE) tools/device.py $(QUICK)
 
 pages: environment ## the built book, in a browser
 	@$(HERE) -m pytest -q -n 2 $(REPORT) tests/test_book.py

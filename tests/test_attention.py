@@ -4,7 +4,7 @@ import math
 
 import pytest
 import torch
-from agreement import DEVICE, DTYPES, agree, agree_in_gradient, gradients, normal, quick, says
+from agreement import DEVICE, DTYPES, EXACT, agree, agree_in_gradient, gradients, needs_float64, normal, quick, says
 from hypothesis import given
 from hypothesis import strategies as st
 from torch.nn import functional as F
@@ -15,7 +15,7 @@ import transformer_lab as tl
 def loop(query, key, value, mask=None, is_causal=False, scale=None):
     """Attention as the definition says it, one query at a time, over the keys that it may see; differentiable."""
     lead = torch.broadcast_shapes(query.shape[:-2], key.shape[:-2], value.shape[:-2])
-    query, key, value = (x.to("cpu", torch.float64).expand(*lead, *x.shape[-2:]) for x in (query, key, value))
+    query, key, value = (x.cpu().double().expand(*lead, *x.shape[-2:]) for x in (query, key, value))
     q_len, k_len = query.shape[-2], key.shape[-2]
     allowed = torch.ones(*lead, q_len, k_len, dtype=torch.bool)
     if mask is not None:
@@ -102,7 +102,7 @@ def test_weights_agree_with_the_definition(problem):
     sees = (
         torch.ones(weights.shape[-2:], dtype=torch.bool, device=DEVICE) if mask is None else mask.expand(weights.shape)
     )
-    agree(weights.sum(-1), sees.any(-1).expand(weights.shape[:-1]).to(torch.float64))
+    agree(weights.sum(-1), sees.any(-1).expand(weights.shape[:-1]).float())
     assert (weights >= 0).all()
     assert query._version == key._version == 0 and (mask is None or mask._version == 0)
 
@@ -146,6 +146,7 @@ def test_causal_is_the_lower_triangle(q_len, k_len, scale):
         agree(causal, F.scaled_dot_product_attention(query, key, value, is_causal=True, scale=scale))
 
 
+@needs_float64
 @pytest.mark.parametrize("masked", [False, True])
 def test_gradcheck(masked):
     query, key, value = (
@@ -257,10 +258,10 @@ def test_inputs_that_are_views_are_left_alone():
 def test_half_precision_is_rounded_once(dtype):
     """Weights in half precision are the exact ones, rounded at the end: nothing is lost on the way."""
     query, key = (normal(*sizes, seed=seed, dtype=dtype).detach() * 2 for seed, sizes in enumerate([(20, 7), (90, 7)]))
-    scores = (query.double() @ key.double().T).to(dtype)
+    scores = (query.cpu().double() @ key.cpu().double().T).to(dtype).to(DEVICE)
     for found, exact in (
         (tl.attention_weights(query, key), loop_weights(query, key)),
-        (tl.softmax(scores), torch.softmax(scores.double(), -1)),
+        (tl.softmax(scores), torch.softmax(scores.cpu().double(), -1)),
     ):
         half_a_step = torch.finfo(dtype).eps / 2
         smallest = torch.finfo(dtype).smallest_normal * torch.finfo(dtype).eps
@@ -308,7 +309,7 @@ def test_softmax_agrees_with_torch(shape, dtype, spread, data):
     found, expected = tl.softmax(x, dim), torch.softmax(x, dim)
     assert found.dtype == dtype
     agree(found, expected)
-    agree(found, torch.softmax(x.double(), dim))
+    agree(found, torch.softmax(x.cpu().double(), dim))
     agree_in_gradient(found, expected, (x,))
     agree(found.sum(dim), torch.ones(found.sum(dim).shape) if shape.count(0) == 0 else found.sum(dim))
     assert torch.equal(x, before) and x._version == 0
@@ -324,6 +325,7 @@ def test_softmax_of_infinities():
     assert tl.softmax(x, 0)[:, 0].isnan().all()
 
 
+@needs_float64
 def test_softmax_gradcheck():
     x = normal(3, 4, seed=0, dtype=torch.float64)
     assert torch.autograd.gradcheck(lambda x: tl.softmax(x, 0), (x,))
@@ -336,8 +338,8 @@ def test_softmax_gradcheck():
 @pytest.mark.parametrize("lead", [(), (2,), (2, 0), (2, 1, 3)])
 def test_single_head_is_three_projections_and_attention(lead):
     torch.manual_seed(0)
-    layer = tl.SingleHeadAttention(d_model=5, d_head=3, d_value=4).to(DEVICE, torch.float64)
-    x = normal(*lead, 6, 5, seed=1, dtype=torch.float64)
+    layer = tl.SingleHeadAttention(d_model=5, d_head=3, d_value=4).to(DEVICE, EXACT[-1])
+    x = normal(*lead, 6, 5, seed=1, dtype=EXACT[-1])
     mask = (normal(6, 6, seed=2) > 0).detach()
     state = {name: parameter.detach() for name, parameter in layer.state_dict().items()}
     q, k, v = (x @ state[f"{name}_proj.weight"].T + state[f"{name}_proj.bias"] for name in "qkv")

@@ -2,7 +2,7 @@
 
 import pytest
 import torch
-from agreement import DEVICE, TOLERANCE, agree, normal, quick, ready, says
+from agreement import DEVICE, DTYPES, agree, normal, quick, ready, says
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -50,7 +50,7 @@ def test_the_cache_holds_copies_without_gradients():
     assert not torch.equal(key, new)
 
 
-@pytest.mark.parametrize("dtype", list(TOLERANCE))
+@pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize("chunks", CHUNKS)
 @pytest.mark.parametrize("lead", [(), (2,)])
 def test_steps_are_causal_attention_over_all(chunks, lead, dtype):
@@ -101,7 +101,7 @@ def linear(dtype=torch.float32, **options):
     return ready(tl.LinearAttention(12, 3, **options), dtype).eval()
 
 
-@pytest.mark.parametrize("dtype", list(TOLERANCE))
+@pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize("chunks", CHUNKS)
 @pytest.mark.parametrize("lead", [(), (2,), (2, 1)])
 def test_steps_are_causal_linear_attention_over_all(chunks, lead, dtype):

@@ -7,6 +7,7 @@ import torch
 from agreement import (
     DEVICE,
     DTYPES,
+    EXACT,
     agree,
     agree_in_gradient,
     agree_in_parameters,
@@ -21,7 +22,6 @@ from torch.nn import functional as F
 
 import transformer_lab as tl
 
-EXACT = [torch.float32, torch.float64]
 D_MODEL, N_HEADS, D_FF = 12, 3, 20
 ACTIVATIONS = {"relu": "relu", "gelu": "gelu", "F.gelu": F.gelu, "nn.GELU": nn.GELU(), "nn.ReLU": nn.ReLU()}
 

@@ -5,7 +5,7 @@ import math
 
 import pytest
 import torch
-from agreement import DEVICE, DTYPES, agree, agree_in_gradient, normal, says
+from agreement import DEVICE, DTYPES, EXACT, agree, agree_in_gradient, normal, says
 from torch.nn import functional as F
 
 import transformer_lab as tl
@@ -124,7 +124,7 @@ def test_masks_combine():
     )
 
 
-@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+@pytest.mark.parametrize("dtype", EXACT)
 def test_the_causal_mask_is_is_causal_for_a_sequence(dtype):
     query, key, value = heads(5, dtype=dtype)
     masked = tl.scaled_dot_product_attention(query, key, value, tl.causal_mask(5, device=DEVICE))
@@ -142,7 +142,7 @@ def test_with_earlier_keys_is_causal_counts_from_the_other_end():
     assert (wrong - whole[:, :, -2:]).abs().max() > 0.1
 
 
-@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+@pytest.mark.parametrize("dtype", EXACT)
 def test_pytorch_takes_both_forms_of_a_mask(dtype):
     query, key, value = heads(5, dtype=dtype)
     mask = tl.causal_mask(5, device=DEVICE) & tl.padding_mask([5, 3], 5, device=DEVICE)

@@ -7,6 +7,7 @@ import torch
 from agreement import (
     DEVICE,
     DTYPES,
+    EXACT,
     agree,
     agree_in_gradient,
     agree_in_parameters,
@@ -24,7 +25,6 @@ from torch.nn import functional as F
 
 import transformer_lab as tl
 
-EXACT = [torch.float32, torch.float64]
 D_MODEL, N_HEADS = 12, 3
 
 
@@ -94,19 +94,22 @@ def by_axes(module, query, key=None, value=None, allowed=None):
     key = query if key is None else key
     value = key if value is None else value
 
+    def exact(x):
+        return x.cpu().double()
+
     def project(x, linear):
-        weight = linear.weight.double().unflatten(0, (module.n_heads, -1))  # (heads, d_head, features)
-        bias = 0 if linear.bias is None else linear.bias.double().unflatten(0, (module.n_heads, 1, -1))
-        return torch.einsum("...sf,hdf->...hsd", x.double(), weight) + bias
+        weight = exact(linear.weight).unflatten(0, (module.n_heads, -1))  # (heads, d_head, features)
+        bias = 0 if linear.bias is None else exact(linear.bias).unflatten(0, (module.n_heads, 1, -1))
+        return torch.einsum("...sf,hdf->...hsd", exact(x), weight) + bias
 
     q, k, v = project(query, module.q_proj), project(key, module.k_proj), project(value, module.v_proj)
     scores = torch.einsum("...qd,...kd->...qk", q, k) / math.sqrt(q.shape[-1])
     if allowed is not None:
-        scores = scores.masked_fill(~allowed, -math.inf)
+        scores = scores.masked_fill(~allowed.cpu(), -math.inf)
     weights = torch.softmax(scores, -1)
     heads = torch.einsum("...qk,...kd->...qd", weights, v)
-    mixed = torch.einsum("...hsd,nhd->...sn", heads, module.out_proj.weight.double().unflatten(1, (module.n_heads, -1)))
-    return weights, mixed if module.out_proj.bias is None else mixed + module.out_proj.bias.double()
+    mixed = torch.einsum("...hsd,nhd->...sn", heads, exact(module.out_proj.weight).unflatten(1, (module.n_heads, -1)))
+    return weights, mixed if module.out_proj.bias is None else mixed + exact(module.out_proj.bias)
 
 
 @pytest.mark.parametrize("lead", [(), (2,), (2, 1, 3)])

@@ -43,6 +43,13 @@ def test_a_shift_is_a_rotation_of_every_pair():
         torch.testing.assert_close(columns[:-7] @ rotation.T, columns[7:], rtol=0, atol=3e-7)
 
 
+def test_they_lie_on_the_default_device_which_may_have_no_float64():
+    with torch.device(DEVICE):
+        found = tl.TokenEmbedding(3, 6).positions
+    assert found.device.type == DEVICE.type
+    assert torch.equal(found[:9].cpu(), tl.sinusoidal_positions(9, 6, device="cpu"))
+
+
 def test_no_positions():
     assert tl.sinusoidal_positions(0, 4, device=DEVICE).shape == (0, 4)
 

@@ -4,10 +4,9 @@ import math
 
 import pytest
 import torch
+from agreement import DEVICE, DTYPES
 
 import transformer_lab as tl
-
-DEVICE = tl.device()
 
 TEXTS = [
     (torch.tensor([[0.5, -0.25], [1, 2]]), "(2, 2) · float32\n[[ 0.5000 -0.2500]\n [ 1.0000  2.0000]]\n"),
@@ -44,8 +43,9 @@ TEXTS = [
 def test_show_prints_the_same_on_every_device(x, text, capsys):
     tl.show(x)
     assert capsys.readouterr().out == text
-    tl.show(x.to(DEVICE))
-    assert capsys.readouterr().out == text
+    if x.dtype != torch.float64 or x.dtype in DTYPES:  # not every device has it
+        tl.show(x.to(DEVICE))
+        assert capsys.readouterr().out == text
 
 
 def test_show_prints_all_of_a_tensor_of_a_thousand(capsys):

@@ -8,6 +8,8 @@ import pytest
 import torch
 from agreement import (
     DEVICE,
+    DTYPES,
+    EXACT,
     agree,
     agree_in_gradient,
     agree_in_parameters,
@@ -21,7 +23,6 @@ from torch.nn import functional as F
 
 import transformer_lab as tl
 
-EXACT = [torch.float32, torch.float64]
 D_MODEL, N_HEADS, D_FF = 12, 3, 20
 SRC_VOCAB, TGT_VOCAB, BOS, EOS = 11, 13, 1, 2
 BOTH_WAYS = pytest.mark.parametrize("norm_first", [False, True])
@@ -403,14 +404,14 @@ def test_temperature():
     assert torch.equal(torch.get_rng_state(), state)
 
 
-@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16, torch.float64])
+@pytest.mark.parametrize("dtype", [dtype for dtype in DTYPES if dtype != torch.float32])
 def test_generation_in_other_dtypes(dtype):
     model, src = transformer(dtype=dtype), tokens(2, 5)
     for temperature in (0.0, 1e-4, 1.0):
         written = model.generate(src, bos=BOS, max_len=4, temperature=temperature)
         assert written.shape == (2, 5) and ((written >= 0) & (written < TGT_VOCAB)).all()
     assert model(src, written).dtype == dtype
-    agree(model(src, written), copy.deepcopy(model).double()(src, written))
+    agree(model(src, written), copy.deepcopy(model).cpu().double()(src.cpu(), written.cpu()))
 
 
 def test_dropout_is_off_while_generating_and_modes_come_back():
@@ -479,7 +480,7 @@ def test_parameters_are_counted_once(bias):
 def test_shared_embeddings_are_one_parameter():
     torch.manual_seed(0)
     model = tl.Transformer(11, 11, D_MODEL, N_HEADS, 1, D_FF, share_embeddings=True).to(DEVICE)
-    copies = [model, copy.deepcopy(model), copy.deepcopy(model).double()]
+    copies = [model, copy.deepcopy(model), copy.deepcopy(model).to(EXACT[-1])]
     for one in copies:
         assert one.src_embedding.weight is one.tgt_embedding.weight is one.output.weight
     with torch.no_grad():
@@ -500,9 +501,9 @@ def test_copies_write_the_same():
     assert not torch.equal(loaded(src, written), model(src, written))
     loaded.load_state_dict(torch.load(file, weights_only=True))
     assert not [name for name in model.state_dict() if "position" in name]
-    for one in (loaded, copy.deepcopy(model), copy.deepcopy(model).double()):
+    for one in (loaded, copy.deepcopy(model), copy.deepcopy(model).to(EXACT[-1])):
         assert torch.equal(one.generate(src, bos=BOS, max_len=5), written)
-    agree(copy.deepcopy(model).double()(src, written).float(), model(src, written))
+    agree(copy.deepcopy(model).to(EXACT[-1])(src, written).float(), model(src, written))
 
 
 def test_a_model_learns_to_copy():

@@ -109,7 +109,10 @@ def links_lead_somewhere(notebook, path):
 
 
 def hides_only_times(notebook, path):
-    """An output that is not compared must be a time, and the cell must assert what it claims of it."""
+    """An output that is not compared must be a time, and the cell must assert what it claims of it.
+
+    And a cell that takes a time is marked so: on an emulated device it runs without its claims (tools/device.py).
+    """
     timers = {"time", "perf_counter", "perf_counter_ns", "timeit", "repeat", "Timer", "blocked_autorange", "autorange"}
     timers |= {"seconds", "compare"}  # those of transformer_lab.measure
     for _, cell in _cells(notebook, "code"):  # a helper of the lesson that takes a time is a timer as well
@@ -129,6 +132,8 @@ def hides_only_times(notebook, path):
                 yield f"cell {number}: its output is not compared, although it takes no time"
             if not any(isinstance(node, ast.Assert) for node in nodes):
                 yield f"cell {number}: its output is not compared, and it asserts nothing"
+        elif timed := sorted(_calls(_outside_functions(cell)) & timers - {"repeat"}):  # tensors have a `repeat`
+            yield f"cell {number}: takes a time with {timed[0]}, and is not tagged nbval-ignore-output"
 
 
 def _tree(cell):
@@ -136,6 +141,15 @@ def _tree(cell):
         return list(ast.walk(ast.parse(cell.source)))
     except SyntaxError:  # IPython's own syntax
         return []
+
+
+def _outside_functions(cell):
+    """The nodes of what a cell does itself; what it defines is done by the cell that calls it."""
+    waiting = _tree(cell)[:1]
+    while waiting:
+        node = waiting.pop()
+        yield node
+        waiting += [n for n in ast.iter_child_nodes(node) if not isinstance(n, ast.FunctionDef | ast.Lambda)]
 
 
 def _calls(nodes):

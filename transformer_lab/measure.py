@@ -122,6 +122,41 @@ def seconds(call, times=1):
     return max(clock() - start, 1e-9) / times
 
 
+def large_enough(call_of, size, least):
+    """Double a size until one call takes long enough to be timed.
+
+    A size that keeps a CPU busy can be over on a GPU before it has begun: then only the beginning is measured.
+
+    Parameters
+    ----------
+    call_of : function
+        ``call_of(size)`` returns a function without arguments.
+    size : int
+        The smallest that will do.
+    least : float
+        How many seconds a call of the size that is returned takes at least.
+
+    Returns
+    -------
+    int
+
+    Examples
+    --------
+    >>> def product(n):
+    ...     x = torch.ones(n, n)
+    ...     return lambda: x @ x
+    >>> large_enough(product, 8, least=1e-5) >= 8
+    True
+    """
+    require_sizes(size=size)
+    while True:
+        call = call_of(size)
+        call()  # pays for what later calls find ready
+        if seconds(call, max(1, round(TURN / seconds(call)))) >= least:
+            return size
+        size *= 2
+
+
 def peak_bytes(call):
     """Return what a call holds at its peak on top of what was there before, what it returns included.
 
@@ -183,7 +218,7 @@ def slope(sizes, values):
     >>> round(slope([1, 10, 100], [3, 300, 30000]), 6)
     2.0
     """
-    x, y = (torch.tensor(list(numbers), dtype=torch.float64).log() for numbers in (sizes, values))
+    x, y = (torch.tensor(list(numbers), dtype=torch.float64, device="cpu").log() for numbers in (sizes, values))
     x, y = x - x.mean(), y - y.mean()
     return float((x * y).sum() / (x * x).sum())
 

@@ -43,7 +43,9 @@ def sinusoidal_positions(seq, d_model, *, device=None):
     """
     require_sizes(least=0, seq=seq)
     require_sizes(d_model=d_model)
-    even = torch.arange(0, d_model, 2, dtype=torch.float64)
-    angle = torch.arange(seq, dtype=torch.float64)[:, None] / 10000 ** (even / d_model)
+    device = torch.get_default_device() if device is None else device
+    exact = {"dtype": torch.float64, "device": "cpu"}  # not every device has float64
+    even = torch.arange(0, d_model, 2, **exact)
+    angle = torch.arange(seq, **exact)[:, None] / 10000 ** (even / d_model)
     pairs = torch.stack((angle.sin(), angle.cos()), dim=-1)  # (seq, pairs, 2)
-    return pairs.flatten(1)[:, :d_model].to(device=device, dtype=torch.float32)
+    return pairs.flatten(1)[:, :d_model].float().to(device)

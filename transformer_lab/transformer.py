@@ -444,7 +444,10 @@ def _require_tokens(tokens, vocab_size, device):
         raise ValueError(f"tokens must have shape (..., seq), got {tuple(tokens.shape)}")
     if tokens.device != device:
         raise ValueError(f"tokens must lie on the device of the module's weights, {device}, got {tokens.device}")
-    # On a GPU the check would make Python wait for the device; there the lookup itself raises.
-    if tokens.device.type == "cpu" and tokens.numel() and not 0 <= tokens.min() <= tokens.max() < vocab_size:
-        wrong = int(tokens[(tokens < 0) | (tokens >= vocab_size)].flatten()[0])
+    if tokens.device.type == "meta":  # shapes without numbers
+        return
+    # To ask makes Python wait for the device. Unasked, a lookup out of range ends a CUDA process at some later line.
+    outside = (tokens < 0) | (tokens >= vocab_size)
+    if outside.any():
+        wrong = int(tokens[outside][0])
         raise ValueError(f"tokens must be from 0 to vocab_size - 1, which is {vocab_size - 1}, got {wrong}")

@@ -87,8 +87,8 @@ def _parameters(function):
 
 
 def tried(exercise):
-    """Say on what a right function was right, as far as one reads."""
-    names = [probe.name for probe in exercise.probes]
+    """Say on what a right function was right, as far as one reads, and in the same words on every device."""
+    names = [probe.name for probe in exercise.probes if not probe.here]
     if len(names) > NAMED + 1:
         names[NAMED:] = [f"and {len(names) - NAMED} more"]
     return f"Right with {', '.join(names)}."

@@ -161,7 +161,7 @@ class Exercise:
             probes.append(Probe("input in float64", each_tensor(_double, first)))
             probes.append(Probe("input that is not contiguous", each_tensor(_strided, first)))
             if device().type != "cpu":
-                probes.append(Probe(f"input on the {device().type} device", each_tensor(_moved, first)))
+                probes.append(Probe(f"input on the {device().type} device", each_tensor(_moved, first), here=True))
         return sorted(probes, key=lambda probe: not probe.plain)
 
     @cached_property

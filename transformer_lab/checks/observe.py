@@ -36,6 +36,7 @@ class Probe:
     name: str
     arguments: tuple
     plain: bool = False
+    here: bool = False  # on this machine's device only: a card that names it would read otherwise elsewhere
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,40 @@
+"""How the device rounds: where devices may differ, it computes in float64, moves the result a little, rounds once."""
+
+import os
+
+import torch
+
+ROUNDING = os.environ.get("STANDIN_ROUNDING", "nudge")
+if ROUNDING not in ("cpu", "double", "nudge", "shove"):
+    raise ValueError(f"STANDIN_ROUNDING must be cpu, double, nudge or shove, got {ROUNDING!r}")
+# A float32 has 24 binary digits, so that a quarter of its last place is at least 2⁻²⁶ of it.
+MOVED = {"nudge": 0.9 * 2.0**-26, "shove": 0.9 * 2.0**-25}.get(ROUNDING, 0.0)
+# IEEE 754 rounds these correctly, or they only move numbers: every device gives the same.
+EXACT = (
+    "abs add amax amin arange argmax argmin cat ceil clamp clamp_max clamp_min copy cummax cummin div embedding equal"
+    " fill flip floor frexp gather index index_put index_put_impl index_select linspace local_scalar_dense masked_fill"
+    " masked_scatter masked_select max maximum min minimum mul nan_to_num neg nextafter reciprocal relu"
+    " repeat_interleave resize roll round rsub scatter sort sqrt sub threshold topk tril triu trunc where zero"
+)
+
+
+def rounds(name):
+    """Whether the device rounds this operation in its own way."""
+    return ROUNDING != "cpu" and name.strip("_") not in EXACT.split()
+
+
+def narrow(exact, name):
+    """float64 to float32: half of the operations, by their names, give a little more, the others a little less."""
+    sign = 1 if sum(map(ord, name.strip("_"))) % 2 else -1
+    return (exact * (1 + sign * MOVED) if MOVED else exact).float()
+
+
+def is_wide(given, tensors, name):
+    """Whether to compute in float64: the device's tensors of floats are float32, and nothing asks for another type."""
+    if given.get("dtype") not in (None, torch.float32):
+        return False
+    floats = [x for x in tensors if x.is_floating_point() and not x.is_cpu]
+    if not floats or any(x.dtype != torch.float32 for x in floats):
+        return False
+    # Roots, squares and the number itself are exact.
+    return name.strip("_") != "pow" or given["exponent"] not in (0.5, 1, 2)

@@ -1,0 +1,245 @@
+"""What the stand-in must do as an accelerator does: run by ``tests/test_standin.py``, with the device registered."""
+
+import copy
+import io
+
+import numpy as np
+import pytest
+import torch
+import torch.nn.functional as F
+from standin import kernel, rounding
+from standin.memory import FLOAT64
+from torch import nn
+
+import transformer_lab as tl
+
+DEVICE = torch.device("standin")
+generator = torch.Generator().manual_seed(0)
+
+
+def randn(*shape):
+    return torch.randn(*shape, generator=generator)
+
+
+x = randn(2, 3, 8).to(DEVICE)
+ids = torch.tensor([1, 2, 0], device=DEVICE)
+needs_float64 = pytest.mark.skipif(not FLOAT64, reason="the device is asked to have no float64")
+
+
+def saved(**options):
+    file = io.BytesIO()
+    torch.save({"x": x}, file)
+    file.seek(0)
+    return torch.load(file, **options)["x"]
+
+
+def by_default():
+    torch.set_default_device(DEVICE)
+    try:
+        return torch.ones(2), torch.randperm(5), nn.Linear(2, 2).weight
+    finally:
+        torch.set_default_device(None)
+
+
+def under_autocast():
+    with torch.autocast("standin", dtype=torch.bfloat16):
+        product = x @ x.mT
+        return product.dtype, product.softmax(-1).dtype
+
+
+def same(found, expected, atol=1e-5):
+    """On the device, and the CPU's numbers up to rounding."""
+    return found.device.type == "standin" and torch.allclose(found.cpu(), expected, atol=atol)
+
+
+WORKS = {
+    "the course's device": lambda: tl.device() == DEVICE and not x.is_cpu and not x.is_cuda,
+    "to the device and back": lambda: torch.equal(x.cpu().to(DEVICE).cpu(), x.cpu()),
+    "convolution": lambda: same(F.conv1d(x, torch.ones(4, 3, 3).to(DEVICE)), F.conv1d(x.cpu(), torch.ones(4, 3, 3))),
+    "product": lambda: same(x @ x.mT, x.cpu() @ x.cpu().mT),
+    "einsum": lambda: same(torch.einsum("bij,bkj->bik", x, x), x.cpu() @ x.cpu().mT),
+    "remainder of a number": lambda: (7 % torch.arange(1, 4, device=DEVICE)).tolist() == [0, 1, 1],
+    "fused attention": lambda: same(
+        F.scaled_dot_product_attention(x, x, x), F.scaled_dot_product_attention(*[x.cpu()] * 3)
+    ),
+    "nn.MultiheadAttention": lambda: nn.MultiheadAttention(8, 2).to(DEVICE)(x, x, x)[0].device == x.device,
+    "its fast path": lambda: nn.MultiheadAttention(8, 2).to(DEVICE).eval()(x, x, x)[0].device == x.device,
+    "nn.RMSNorm": lambda: nn.RMSNorm(8).to(DEVICE)(x).device == x.device,
+    "a deep copy": lambda: copy.deepcopy(nn.Linear(2, 2).to(DEVICE)).weight.device == x.device,
+    "saved and loaded": lambda: same(saved(), x.cpu(), 0),
+    "loaded on the CPU": lambda: torch.equal(saved(map_location="cpu"), x.cpu()),
+    "loaded to where it belongs": lambda: same(saved(map_location=DEVICE), x.cpu(), 0),
+    "views share storage": lambda: (
+        x.data_ptr() == x[0].data_ptr()
+        and x.untyped_storage().data_ptr() == x.mT.untyped_storage().data_ptr()
+        and x.untyped_storage().nbytes() == x.numel() * 4
+    ),
+    "an index of the CPU": lambda: same(x[torch.tensor([1])], x.cpu()[[1]], 0),
+    "a mask of the CPU": lambda: x[torch.tensor([True, False])].shape == (1, 3, 8),
+    "one number of the CPU": lambda: same(x * torch.tensor(2.0), x.cpu() * 2, 0),
+    "where with a number": lambda: same(torch.where(x > 0, x, 0.0), x.cpu().relu(), 0),
+    "written from the CPU": lambda: same(
+        x.clone().index_fill_(0, ids[:1], 0.0), torch.stack([x[0].cpu(), x[0].cpu() * 0])
+    ),
+    "written over by the CPU": lambda: not torch.zeros(3, 8).copy_(x[0]).equal(torch.zeros(3, 8)),
+    "grown in place": lambda: torch.empty(0, device=DEVICE).resize_(3).shape == (3,),
+    "out=": lambda: same(torch.add(x, x, out=torch.empty(0, device=DEVICE)), 2 * x.cpu()),
+    "the default device": lambda: all(made.device == x.device for made in by_default()),
+    "autocast": lambda: under_autocast() == (torch.bfloat16, torch.float32),
+    "half precision": lambda: (x.bfloat16() @ x.bfloat16().mT).dtype == torch.bfloat16,
+    "vmap": lambda: same(torch.func.vmap(torch.sin)(x), x.cpu().sin()),
+    "jacrev": lambda: torch.func.jacrev(torch.sin)(x[0, 0]).shape == (8, 8),
+    "checkpoint": lambda: torch.utils.checkpoint.checkpoint(torch.sin, x, use_reentrant=False).device == x.device,
+    "meta": lambda: x.to("meta").shape == x.shape,
+    "sort": lambda: same(x.sort().values, x.cpu().sort().values, 0),
+    "topk": lambda: same(x.topk(2).indices, x.cpu().topk(2).indices, 0),
+    "unique": lambda: torch.tensor([1, 1, 2], device=DEVICE).unique().tolist() == [1, 2],
+    "multinomial": lambda: torch.multinomial(torch.ones(4, device=DEVICE), 2).device == x.device,
+    "a generator of its own": lambda: (
+        torch.randn(3, device=DEVICE, generator=torch.Generator(DEVICE).manual_seed(1)).device == x.device
+    ),
+}
+TWO = "Expected all tensors to be on the same device"
+REFUSED = {
+    "NumPy": (lambda: x.numpy(), "can't convert standin:0 device type tensor to numpy"),
+    "np.asarray": (lambda: np.asarray(x), "can't convert standin:0 device type tensor to numpy"),
+    "a generator of the CPU": (
+        lambda: torch.randn(3, device=DEVICE, generator=torch.Generator()),
+        "Expected a 'standin' device type for generator but found 'cpu'",
+    ),
+    "a sum": (lambda: x + x.cpu(), TWO),
+    "a product": (lambda: x @ x.cpu().mT, TWO),
+    "an index of the device": (lambda: torch.ones(3)[ids], TWO),
+    "a condition of the CPU": (lambda: torch.where((x > 0).cpu(), x, 0.0), TWO),
+    "a mask of the CPU": (lambda: x.masked_fill((x > 0).cpu(), 0.0), TWO),
+    "tokens of the CPU": (lambda: F.embedding(ids.cpu(), torch.ones(3, 2, device=DEVICE)), TWO),
+    "cat": (lambda: torch.cat([x, x.cpu()]), TWO),
+    "stack": (lambda: torch.stack([x, x.cpu()]), TWO),
+    "added to the CPU's": (lambda: torch.zeros(2, 3, 8).add_(x), TWO),
+    "added to a number of the CPU": (lambda: torch.tensor(0.0).add_(x.sum()), TWO),
+    "allclose": (lambda: torch.allclose(x, x.cpu()), TWO),
+    "equal": (lambda: torch.equal(x, x.cpu()), TWO),
+    "written by an index": (lambda: x.clone().index_put_((ids[:1],), torch.ones(3, 8)), TWO),
+    "a linear layer of the CPU": (lambda: nn.Linear(8, 2)(x), TWO),
+    "a norm of the CPU": (lambda: nn.LayerNorm(8)(x), TWO),
+    "labels of the CPU": (lambda: F.cross_entropy(x[0], ids.cpu()), TWO),
+    "fused attention with the CPU's mask": (
+        lambda: F.scaled_dot_product_attention(x, x, x, attn_mask=torch.ones(3, 3, dtype=torch.bool)),
+        TWO,
+    ),
+}
+
+
+@pytest.mark.parametrize("call", WORKS.values(), ids=WORKS)
+def test_it_works(call):
+    assert call()
+
+
+@pytest.mark.parametrize(("call", "text"), REFUSED.values(), ids=REFUSED)
+def test_it_is_refused(call, text):
+    with pytest.raises((RuntimeError, TypeError)) as raised:
+        call()
+    assert text in str(raised.value)
+
+
+@pytest.mark.parametrize("optimizer", [torch.optim.SGD, torch.optim.Adam, torch.optim.AdamW])
+@pytest.mark.parametrize("fused", [False, True])
+def test_it_trains(optimizer, fused):
+    model = nn.Sequential(nn.Embedding(5, 8), nn.LayerNorm(8), nn.Linear(8, 5)).to(DEVICE)
+    training = optimizer(model.parameters(), lr=0.1, fused=fused)
+    losses = []
+    for _ in range(20):
+        training.zero_grad()
+        loss = F.cross_entropy(model(ids), ids, label_smoothing=0.1)
+        loss.backward()
+        nn.utils.clip_grad_norm_(model.parameters(), 1.0)
+        training.step()
+        losses.append(loss.item())
+    assert losses[-1] < losses[0]
+    assert all(parameter.grad.device == parameter.device == x.device for parameter in model.parameters())
+    training.load_state_dict(training.state_dict())
+    model.load_state_dict(model.state_dict())
+
+
+def test_gradients_are_the_cpus():
+    ours, theirs = nn.Conv1d(3, 4, 3), nn.Conv1d(3, 4, 3)
+    theirs.load_state_dict(ours.state_dict())
+    ours.to(DEVICE)(x).square().sum().backward()
+    theirs(x.cpu()).square().sum().backward()
+    for mine, its in zip(ours.parameters(), theirs.parameters()):
+        assert same(mine.grad, its.grad, 1e-3)
+
+
+def test_batch_norm_writes_its_statistics():
+    norm = nn.BatchNorm1d(3).to(DEVICE)
+    norm(x)
+    assert same(norm.running_mean, 0.1 * x.cpu().mean((0, 2)))
+
+
+def test_it_draws_other_numbers_than_the_cpu_and_the_same_from_a_seed():
+    def drawn(device):
+        torch.manual_seed(0)
+        return [torch.randn(3, device=device).tolist(), F.dropout(torch.ones(9, device=device)).tolist()]
+
+    assert drawn(DEVICE) == drawn(DEVICE) != drawn("cpu") == drawn("cpu")
+
+
+@pytest.mark.skipif(rounding.ROUNDING == "cpu", reason="it is asked to round as the CPU does")
+def test_it_rounds_otherwise_and_is_never_far_off():
+    a, b = randn(64, 64), randn(64, 64)
+    exact, found = (a.double() @ b.double()), (a.to(DEVICE) @ b.to(DEVICE)).cpu()
+    assert not torch.equal(found, a @ b)
+    assert ((found - exact).abs() <= exact.abs() * 2.0**-23).all()
+    whole = torch.arange(16.0).view(4, 4)
+    assert torch.equal((whole.to(DEVICE) @ whole.to(DEVICE)).cpu(), whole @ whole)  # what is exact stays exact
+
+
+@needs_float64
+def test_float64_is_there():
+    assert torch.autograd.gradcheck(torch.tanh, x[0].double().requires_grad_())
+
+
+@pytest.mark.skipif(FLOAT64, reason="the device has float64")
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda: x.double(),
+        lambda: x.to("cpu", torch.float64),  # MPS converts before it copies
+        lambda: torch.ones(2, dtype=torch.float64, device=DEVICE),
+        lambda: torch.ones(2, dtype=torch.float64).to(DEVICE),
+        lambda: nn.Linear(2, 2).to(DEVICE).double(),
+    ],
+)
+def test_float64_is_refused_as_on_mps(call):
+    with pytest.raises(TypeError, match="the device has no float64"):
+        call()
+    assert x.cpu().double().dtype == torch.float64
+    assert torch.ones(2, dtype=torch.float64).to(DEVICE, torch.float32).device == x.device
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda: F.embedding(ids + 3, torch.ones(4, 2, device=DEVICE)),
+        lambda: torch.ones(3, device=DEVICE)[ids + 1],
+        lambda: torch.ones(3, device=DEVICE).gather(0, ids + 1),
+        lambda: F.cross_entropy(x[0], ids + 8),
+    ],
+)
+def test_a_lookup_out_of_range_ends_the_device(call):
+    with pytest.raises(RuntimeError, match="device-side assert triggered"):
+        call()
+    try:
+        with pytest.raises(RuntimeError, match="device-side assert triggered"):
+            x + x
+    finally:
+        kernel.failed.clear()  # what no user can do
+    assert same(x + x, 2 * x.cpu())
+
+
+def test_an_index_that_python_sees_is_an_error_like_any_other():
+    with pytest.raises(IndexError):
+        x[5]
+    with pytest.raises(IndexError):
+        x.sum(7)
+    assert not kernel.failed

@@ -1,0 +1,61 @@
+"""``tools/device.py``: what runs on the stand-in, what of it is not asked there, and what a failure tells."""
+
+from pathlib import Path
+
+import device
+import lessons
+import notebooks
+import pytest
+from nbformat.v4 import new_code_cell, new_notebook, new_output
+from notebooks import ROOT
+from without_times import claims_only
+
+UNTAGGED = "cell 1: takes a time with {}, and is not tagged nbval-ignore-output"
+
+
+def test_every_notebook_and_every_file_of_the_mathematics_runs_with_float64_and_without():
+    paths = {part.path for part in device.parts()}
+    assert paths >= {path.relative_to(ROOT).as_posix() for path in notebooks.chapters()}
+    assert all((ROOT / path).is_file() for path in paths)
+    for path in set(ROOT.glob("tests/test_*.py")) - {Path(__file__)}:
+        text = path.read_text("utf-8")
+        if "from agreement import" in text and "DEVICE" in text:
+            assert f"tests/{path.name}" in paths
+    assert sorted(map(str, device.parts())) == sorted(p + end for p in paths for end in ("", ", without float64"))
+    assert all(any(name in path for path in paths) for name in (*device.QUICK, *device.SLOW))
+
+
+def test_a_failure_tells_where_and_what_in_a_screenful(monkeypatch):
+    monkeypatch.setattr(device, "REPORTS", ROOT / "_build" / "reports" / "test")
+    part = device.Part("tests/test_none.py")
+    part.report.parent.mkdir(parents=True, exist_ok=True)
+    part.report.write_text("".join(["..F\n", "=== FAILURES ===\n", "Cell 3: differs\n", *["line\n"] * 500]), "utf-8")
+    told = device.story(part).splitlines()
+    assert told[0] == "Cell 3: differs" and len(told) == device.SCREENFUL + 1
+    assert told[-1].endswith("tests_test_none_py.txt")
+
+
+@pytest.mark.parametrize(
+    ("errors", "claims"), [(["AssertionError"], True), (["RuntimeError"], False), ([], False), (["TypeError"], False)]
+)
+def test_only_a_claim_goes_unasked(errors, claims):
+    outputs = [new_output("stream", name="stdout", text="5.0 times\n")]
+    outputs += [new_output("error", ename=name, evalue="", traceback=[]) for name in errors]
+    assert claims_only(outputs) == claims
+
+
+@pytest.mark.parametrize(
+    ("source", "said"),
+    [
+        ("took = seconds(work)", [UNTAGGED.format("seconds")]),
+        (
+            "print(tl.measure.compare(calls).seconds)",
+            [UNTAGGED.format("compare")],
+        ),
+        ("def took():\n    return seconds(work)", []),
+        ("x = y.repeat(2)", []),
+    ],
+)
+def test_a_cell_that_takes_a_time_is_tagged(source, said):
+    lesson = new_notebook(cells=[new_code_cell(source)])
+    assert list(lessons.hides_only_times(lesson, None)) == said

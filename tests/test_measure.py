@@ -1,0 +1,33 @@
+"""``measure``: sizes are found by the time that calls take; the times themselves are nobody's to promise."""
+
+import pytest
+from agreement import says
+
+from transformer_lab import measure
+
+
+@pytest.fixture
+def clock(monkeypatch):
+    """A call returns how long it takes."""
+    monkeypatch.setattr(measure, "seconds", lambda call, times=1: call())
+
+
+@pytest.mark.parametrize(("least", "size"), [(0, 5), (4e-6, 5), (6e-6, 10), (1e-3, 1280), (1e-2, 10240)])
+def test_a_size_is_doubled_until_a_call_takes_long_enough(clock, least, size):
+    asked = []
+
+    def call_of(n):
+        asked.append(n)
+        return lambda: n * 1e-6
+
+    assert measure.large_enough(call_of, 5, least) == size
+    assert asked == [5 * 2**i for i in range(len(asked))] and asked[-1] == size
+
+
+def test_the_first_call_does_not_count(clock):
+    times = iter([100.0, 1e-6, 1e-6, 100.0, 1.0, 1.0])
+    assert measure.large_enough(lambda n: lambda: next(times), 1, 0.5) == 2
+
+
+def test_a_size_must_be_one():
+    says(lambda: measure.large_enough(None, 0, 1), ValueError, "size must be at least 1, got 0")

@@ -1,0 +1,62 @@
+"""The stand-in of ``tests/standin``, a second device: in processes of its own, since one has it for good or not."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import torch
+
+ROOT = Path(__file__).resolve().parents[1]
+FOLDER = ROOT / "tests" / "standin"
+sys.path.append(str(FOLDER))  # here only to be asked what is missing: PyTorch was imported before it
+
+import standin  # noqa: E402
+
+skip_where_missing = pytest.mark.skipif(bool(standin.missing()), reason=str(standin.missing()))
+
+
+def python(*arguments, **environment):
+    """Run Python with the stand-in."""
+    environment = {
+        **os.environ,
+        "PYTHONPATH": os.pathsep.join([str(ROOT), str(FOLDER)]),
+        "TRANSFORMER_LAB_DEVICE": "standin",
+        **environment,
+    }
+    return subprocess.run([sys.executable, *arguments], env=environment, cwd=ROOT, capture_output=True, text=True)
+
+
+@skip_where_missing
+@pytest.mark.parametrize(
+    "environment",
+    [{}, {"STANDIN_ROUNDING": "shove", "STANDIN_FLOAT64": "no"}],
+    ids=["by default", "without float64"],
+)
+def test_what_must_work_works_and_what_must_be_refused_is(environment):
+    run = python(
+        "-m", "pytest", "-q", "-p", "no:cacheprovider", str(FOLDER / "test_works_or_refuses.py"), **environment
+    )
+    assert run.returncode == 0, run.stdout[-3000:] + run.stderr[-1000:]
+
+
+@pytest.mark.skipif(
+    tuple(map(int, torch.__version__.split(".")[:2])) < (2, 5), reason="before 2.5, PyTorch loads no other devices"
+)
+def test_where_a_name_is_missing_pytorch_can_be_imported_and_the_device_says_why():
+    code = (
+        "import torch; del torch._C._construct_storage_from_data_pointer; import standin; standin.autoload()\n"
+        "import transformer_lab as tl\n"
+        "assert torch.ones(2).sum() == 2\n"
+        "tl.device()"
+    )
+    run = python("-c", code, TORCH_DEVICE_BACKEND_AUTOLOAD="0")
+    reason = "the device standin needs torch._C._construct_storage_from_data_pointer, which PyTorch"
+    assert f"RuntimeError: {reason} {torch.__version__} does not have" in run.stderr
+    assert "must name a device of this machine, got 'standin', which is not there" in run.stderr
+
+
+def test_an_unknown_rounding_is_refused():
+    run = python("-c", "import torch", STANDIN_ROUNDING="coarse")
+    assert "STANDIN_ROUNDING must be cpu, double, nudge or shove, got 'coarse'" in run.stderr

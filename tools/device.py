@@ -1,0 +1,138 @@
+"""Runs tests and notebooks on the stand-in of tests/standin: a second device where there is no GPU.
+
+    python tools/device.py              the mathematics' tests and every notebook, with float64 and without it
+    python tools/device.py --quick      some of the tests and the shortest chapters, once
+    python tools/device.py 06 masks     only what has one of these words in its name
+
+The device rounds float32 otherwise than the CPU, by a quarter of the last place; without float64 it is as poor as
+Apple's MPS. Cells that time something run without their claims. Two parts run at a time, the longest first; what a part
+printed stays in _build/reports/device/.
+"""
+
+import argparse
+import os
+import re
+import subprocess
+import sys
+import time
+from concurrent.futures import ThreadPoolExecutor, as_completed
+from dataclasses import dataclass
+from itertools import zip_longest
+
+import notebooks
+from notebooks import ROOT
+
+STANDIN = ROOT / "tests" / "standin"
+REPORTS = ROOT / "_build" / "reports" / "device"
+SCREENFUL = 60  # lines of a failing part's report
+MATHEMATICS = (  # the longest first
+    "linear_attention transformer checks multi_head attention normalization layers cache masks compute measure"
+    " positions tensors"
+)
+QUICK = ("test_attention", "test_masks", "test_cache", "test_tensors", "chapters/01", "chapters/02")
+SLOW = ("06_norm", "08_linear", "09_project", "07_param", "04_multi", "05_masks")  # notebooks, the longest first
+
+
+@dataclass(frozen=True)
+class Part:
+    """A test file or a notebook, and whether the device has float64."""
+
+    path: str
+    float64: bool = True
+
+    def __str__(self):
+        return self.path + ("" if self.float64 else ", without float64")
+
+    @property
+    def report(self):
+        return REPORTS / (re.sub(r"\W+", "_", str(self)) + ".txt")
+
+    @property
+    def command(self):
+        options = ["--nbval", "--nbval-current-env", "--nbval-cell-timeout=900", "-p", "without_times"]
+        options = options if self.path.endswith(".ipynb") else []
+        return [sys.executable, "-m", "pytest", "-q", "--color=no", "--tb=short", "-p", "no:cacheprovider", *options]
+
+
+def parts():
+    """Everything, the longest first."""
+    lessons = sorted((path.relative_to(ROOT).as_posix() for path in notebooks.chapters()), key=_place)
+    files = [f"tests/test_{name}.py" for name in MATHEMATICS.split()] + ["tests/standin/test_works_or_refuses.py"]
+    mixed = [path for pair in zip_longest(lessons, files) for path in pair if path]
+    return [Part(path, float64) for path in mixed for float64 in (True, False)]
+
+
+def _place(path):
+    return next((place for place, name in enumerate(SLOW) if name in path), len(SLOW)), "assignments" in path
+
+
+def environment(float64=True):
+    """The variables of a process that has the stand-in, and computes on it."""
+    return {
+        "OMP_NUM_THREADS": "1",  # small models gain nothing from a second one
+        "TRANSFORMER_LAB_DATA": str(ROOT / "_build" / "data"),  # not the record of the learner whose computer this is
+        **os.environ,
+        "PYTHONPATH": os.pathsep.join(map(str, (ROOT, STANDIN, ROOT / "tools"))),
+        "TRANSFORMER_LAB_DEVICE": "standin",
+        "STANDIN_ROUNDING": "nudge",
+        "STANDIN_FLOAT64": "yes" if float64 else "no",
+    }
+
+
+def run(part):
+    """Run a part and keep what it prints. Return whether it passed, and how many seconds it took."""
+    start = time.perf_counter()
+    part.report.parent.mkdir(parents=True, exist_ok=True)
+    with part.report.open("w", encoding="utf-8") as report:
+        command = [*part.command, part.path]
+        status = subprocess.call(
+            command, cwd=ROOT, env=environment(part.float64), stdout=report, stderr=subprocess.STDOUT
+        )
+    return status == 0, time.perf_counter() - start
+
+
+def story(part):
+    """What a reader of a failure needs: where, what was expected, what came instead."""
+    lines = part.report.read_text("utf-8").splitlines()
+    first = next((number for number, line in enumerate(lines) if re.match(r"=+ (FAILURES|ERRORS) =+", line)), 0)
+    shown = lines[first + 1 : first + 1 + SCREENFUL]
+    return "\n".join([*shown, f"… the whole report: {part.report.relative_to(ROOT)}"])
+
+
+def missing():
+    """Why this PyTorch cannot have the stand-in, or None."""
+    code = "import torch, standin; print(standin.missing() or '')"
+    said = subprocess.run([sys.executable, "-c", code], env=environment(), capture_output=True, text=True, check=True)
+    return said.stdout.strip()
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--quick", action="store_true", help="some of the tests and the shortest chapters, once")
+    parser.add_argument("words", nargs="*", help="only what has one of these words in its name")
+    arguments = parser.parse_args()
+    chosen = [part for part in parts() if not arguments.words or any(word in str(part) for word in arguments.words)]
+    if arguments.quick:
+        chosen = [part for part in chosen if part.float64 and any(name in part.path for name in QUICK)]
+    if not chosen:
+        sys.exit(f"There is no test and no notebook that has {' or '.join(arguments.words)} in its name.")
+    if reason := missing():
+        print(f"Skipped: {reason}.")
+        return
+    print(f"{len(chosen)} parts on the stand-in for a GPU, two at a time.", flush=True)
+    failed = []
+    with ThreadPoolExecutor(2) as pool:
+        running = {pool.submit(run, part): part for part in chosen}
+        for number, done in enumerate(as_completed(running), 1):
+            part, (passed, seconds) = running[done], done.result()
+            said = part.report.read_text("utf-8").strip().splitlines()[-1:] or ["nothing was said"]
+            print(f"{number:3}/{len(chosen)} {seconds:6.1f} s  {part}: {said[0].strip('= ')}", flush=True)
+            if not passed:
+                failed.append(part)
+    if failed:
+        sys.exit("\n".join(["", story(failed[0]), "", "Failed on the stand-in:", *map(str, failed)]))
+    print("All of it passed on the stand-in.")
+
+
+if __name__ == "__main__":
+    main()

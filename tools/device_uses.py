@@ -1,0 +1,76 @@
+"""Takes single uses of `device` out of the chapters, one at a time, and says which of them the stand-in notices.
+
+    python tools/device_uses.py [how many]       (default: 20, spread over all chapters)
+
+A use that can go without any cell failing is harmless, or a hole in the stand-in: look at it.
+"""
+
+import re
+import subprocess
+import sys
+import time
+from concurrent.futures import ThreadPoolExecutor
+from copy import deepcopy
+
+import nbformat
+import notebooks
+from device import REPORTS, Part, environment, missing
+from notebooks import ROOT
+
+USE = re.compile(r", device=device\b|\.to\(device\)")
+FAILED = re.compile(r"^Cell (\d+): (.*)", re.MULTILINE)
+
+
+def uses(notebook):
+    """Every use in a notebook: (cell, match)."""
+    cells = [cell for cell in notebook.cells if cell.cell_type == "code"]
+    return [(cell, match) for cell in cells for match in USE.finditer(cell.source)]
+
+
+def spread(many, all_of):
+    """So many of a list's indices, from its beginning to its end."""
+    many = min(many, all_of)
+    return [(2 * i + 1) * all_of // (2 * many) for i in range(many)]
+
+
+def without(notebook, number):
+    """A copy of the notebook without one of its uses, and the line that lacks it."""
+    copy = deepcopy(notebook)
+    cell, match = uses(copy)[number]
+    line = cell.source[: match.start()].count("\n")
+    cell.source = cell.source[: match.start()] + cell.source[match.end() :]
+    return copy, cell.source.splitlines()[line].strip()
+
+
+def noticed(chapter, number):
+    """Run a chapter without one use. Return the line, the first cell that fails, and the seconds that it took."""
+    copy, line = without(nbformat.read(chapter, 4), number)
+    path = REPORTS / "uses" / f"{chapter.stem}_{number}.ipynb"
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(notebooks.text(copy), "utf-8")
+    start = time.perf_counter()
+    part = Part(path.relative_to(ROOT).as_posix())
+    ran = subprocess.run([*part.command, "-x", part.path], cwd=ROOT, env=environment(), capture_output=True, text=True)
+    found = FAILED.search(ran.stdout)
+    return line, found and f"code cell {int(found[1]) + 1}: {found[2]}", time.perf_counter() - start
+
+
+def main():
+    many = int(sys.argv[1]) if len(sys.argv) > 1 else 20
+    if reason := missing():
+        sys.exit(f"Not possible: {reason}.")
+    chapters = sorted(ROOT.glob("chapters/0*.ipynb"))
+    jobs = []
+    for place, chapter in enumerate(chapters):
+        share = many // len(chapters) + (place < many % len(chapters))
+        jobs += [(chapter, number) for number in spread(share, len(uses(nbformat.read(chapter, 4))))]
+    count = 0
+    with ThreadPoolExecutor(2) as pool:
+        for (chapter, _), (line, cell, seconds) in zip(jobs, pool.map(lambda job: noticed(*job), jobs)):
+            count += cell is not None
+            print(f"{chapter.stem[:2]}  {seconds:5.0f} s  {cell or 'NOT NOTICED'}\n              {line}", flush=True)
+    print(f"{count} of {len(jobs)} were noticed.")
+
+
+if __name__ == "__main__":
+    main()
