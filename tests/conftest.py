@@ -3,8 +3,10 @@
 import os
 import shutil
 import sys
+from functools import cache
 from pathlib import Path
 
+import fonts
 import pytest
 from lab_page import lab_page
 
@@ -14,8 +16,8 @@ BROWSERS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stab
 
 
 @pytest.fixture(scope="session")
-def browser():
-    """An installed Chromium or Chrome, without a window."""
+def launch(tmp_path_factory):
+    """Starts an installed Chromium or Chrome, without a window, in which all text is in one family of fonts.py."""
     found = next(filter(None, map(shutil.which, BROWSERS)), None)
     if found is None:
         advice = "no Chromium or Chrome is installed; on Debian or Ubuntu: sudo apt install chromium"
@@ -25,12 +27,24 @@ def browser():
     from playwright.sync_api import sync_playwright
 
     with sync_playwright() as playwright:
-        # Chromium's sandbox does not start as root, which is who runs CI's containers.
-        browser = playwright.chromium.launch(
-            executable_path=found, args=["--no-sandbox"] if getattr(os, "geteuid", lambda: 1)() == 0 else []
-        )
-        yield browser
-        browser.close()
+
+        @cache
+        def launch(family):
+            settings = fonts.install(family, tmp_path_factory.mktemp(family))
+            # Chromium's sandbox does not start as root, which is who runs CI's containers.
+            return playwright.chromium.launch(
+                executable_path=found,
+                args=["--no-sandbox"] if getattr(os, "geteuid", lambda: 1)() == 0 else [],
+                env={**os.environ, "FONTCONFIG_FILE": str(settings)},
+            )
+
+        yield launch
+
+
+@pytest.fixture(scope="session")
+def browser(launch):
+    """The browser with the letters that most readers have."""
+    return launch("usual")
 
 
 @pytest.fixture(scope="module")
