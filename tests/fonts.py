@@ -16,7 +16,18 @@ from matplotlib import get_data_path
 # The widths of the regular and the bold letters of each family, None for DejaVu's own.
 FAMILIES = {"wide": None, "usual": ("phvr8a", "phvb8a"), "narrow": ("phvr8an", "phvb8an")}
 # What pages ask for. All of it is answered with the family under test, or with DejaVu Sans Mono.
-SANS = ("sans-serif", "sans", "system-ui", "ui-sans-serif", "Arial", "Helvetica", "Helvetica Neue", "Liberation Sans", "serif", "Times New Roman")
+SANS = (
+    "sans-serif",
+    "sans",
+    "system-ui",
+    "ui-sans-serif",
+    "Arial",
+    "Helvetica",
+    "Helvetica Neue",
+    "Liberation Sans",
+    "serif",
+    "Times New Roman",
+)
 MONO = ("monospace", "ui-monospace", "SFMono-Regular", "Menlo", "Consolas", "Monaco", "Liberation Mono", "Courier New")
 LETTERS = [*range(0x20, 0x100), *range(0x391, 0x3CA), *range(0x2010, 0x20A0), *range(0x2190, 0x2270), *map(ord, "ᵀ␣✗")]
 LAYOUT = ("GPOS", "GSUB", "GDEF", "kern", "MATH", "FFTM")
@@ -34,7 +45,9 @@ def install(family, place):
         if widths is None:
             copy(letters, place)
         else:
-            squeeze(letters, AFM(f"{shipped}/afm/{widths[i]}.afm"), f"Squeezed{style}").save(place / f"Squeezed{style}.ttf")
+            squeeze(letters, AFM(f"{shipped}/afm/{widths[i]}.afm"), f"Squeezed{style}").save(
+                place / f"Squeezed{style}.ttf"
+            )
     return _settings(place, "DejaVu Sans" if FAMILIES[family] is None else "Squeezed")
 
 
@@ -62,7 +75,9 @@ def squeeze(file, widths, name):
     font["OS/2"].usWinAscent, font["OS/2"].usWinDescent = HEIGHTS["ascent"], -HEIGHTS["descent"]
     family, _, style = name.partition("-")
     for entry in font["name"].names:
-        entry.string = {1: family, 2: style or "Regular", 4: name, 6: name, 16: family, 17: style or "Regular"}.get(entry.nameID, "")
+        entry.string = {1: family, 2: style or "Regular", 4: name, 6: name, 16: family, 17: style or "Regular"}.get(
+            entry.nameID, ""
+        )
     return font
 
 

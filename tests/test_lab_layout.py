@@ -1,6 +1,12 @@
 """The labs hold their layout in any letters: wide, usual and narrow, and twice as large."""
 
 import pytest
+import test_budget_lab
+import test_heads_lab
+import test_labs_browser
+import test_masks_lab
+import test_normalization_lab
+import test_order_lab
 import torch
 from fonts import FAMILIES
 from gestures import moving
@@ -17,78 +23,105 @@ from transformer_lab.labs import (
     StridesLab,
 )
 
-PLACES = {"page": (760, 100), "phone": (360, 100), "page, large": (1280, 200), "phone, large": (360, 200)}
+# How wide a page is, and how large its text, in per cent.
+PLACES = {"page": (760, 100), "phone": (360, 100), "large": (1280, 200), "phone, large": (360, 200)}
 
-
-def heads():
-    sentence = "the cat sat on the mat and the cat slept".split()
-    weights = torch.randn(13, 4, len(sentence), len(sentence), generator=torch.Generator().manual_seed(0)).mul(3).softmax(-1)
-    return HeadsLab(weights, sentence)
-
-
+SENTENCE = "the cat sat on the mat and the cat slept".split()
+WEIGHTS = torch.randn(13, 4, 10, 10, generator=torch.Generator().manual_seed(0)).mul(3).softmax(-1)
+# A lab, and what is pressed to bring it into all its states, one button after another.
 LABS = {
-    "strides": lambda: StridesLab((2, 3, 4), ".transpose(0, 1)"),
-    "broadcasting": lambda: BroadcastingLab((3, 1), (4,)),
-    "product": lambda: BroadcastingLab((3, 4), (4, 2), "matmul"),
-    "lookup": LookupLab,
-    "heads": heads,
-    "masks": MaskLab,
-    "mistake": lambda: MaskLab(preset="both", mistake="after softmax"),
-    "long words": lambda: MaskLab("a b c d e f g h i j k mmmmmmmmmmmmmmmm", mistake="large negative"),
-    "normalization": lambda: NormalizationLab(norm="batch"),
-    "budget": BudgetLab,
-    "bert": lambda: BudgetLab(tl.BERT_LARGE, 4096, base="gpt2", quantity="training"),
-    "order": OrderLab,
-    "steps": lambda: OrderLab(mode="steps"),
+    "strides": (lambda: StridesLab((2, 3, 4), ".transpose(0, 1)"), []),
+    "broadcasting": (lambda: BroadcastingLab((3, 1), (4,)), []),
+    "product": (lambda: BroadcastingLab((3, 4), (4, 2), "matmul"), []),
+    "lookup": (LookupLab, ["distance", "dot product"]),
+    "heads": (lambda: HeadsLab(WEIGHTS, SENTENCE), ["view alone to split", "view alone to merge"]),
+    "masks": (
+        MaskLab,
+        ["after the softmax", "inverted", "scores × 0", "diagonal too", "padded rows too", "−10⁹, not −∞", "none"],
+    ),
+    "mistake": (lambda: MaskLab(preset="both", mistake="after softmax"), []),
+    "long words": (lambda: MaskLab(f"a b c d e f g h i j {'w' * 16} {'m' * 16}", mistake="large negative"), []),
+    "normalization": (
+        lambda: NormalizationLab(norm="batch"),
+        ["layer norm", "group norm", "RMSNorm", "batch", "seq", "d_model", "subtract the mean"],
+    ),
+    "budget": (BudgetLab, ["FLOPs", "training", "generation", "parameters"]),
+    "bert": (lambda: BudgetLab(tl.BERT_LARGE, 4096, base="gpt2", quantity="training"), []),
+    "order": (OrderLab, ["softmax", "causal mask", "nothing"]),
+    "steps": (lambda: OrderLab(mode="steps"), ["Next token", "Back"]),
 }
-# What is pressed to bring a lab into all its states, one button after another.
-PRESSED = {
-    "lookup": ("distance", "dot product"),
-    "masks": ("after the softmax", "inverted", "scores × 0", "diagonal too", "padded rows too", "−10⁹, not −∞", "none"),
-    "normalization": ("layer norm", "instance norm", "group norm", "RMSNorm", "batch", "seq", "d_model", "subtract the mean"),
-    "budget": ("FLOPs", "training", "generation", "parameters"),
-    "order": ("softmax", "causal mask", "nothing"),
-    "steps": ("Next token", "Back"),
+# All letters are tried at the usual size, the widest also twice as large.
+pytestmark = pytest.mark.parametrize(
+    ("family", "place"),
+    [(family, place) for family in FAMILIES for place in PLACES if family == "wide" or "large" not in place],
+    scope="session",
+)
+# What labs can be brought to that is large, wide, or wrong.
+EXTREMES = {
+    "small labs": test_labs_browser.STATES,
+    "heads": [
+        *test_heads_lab.STATES,
+        lambda: HeadsLab(test_heads_lab.random_weights(13, 7, 20, 20), [f"aVeryLongTokenNumber{i}" for i in range(20)]),
+    ],
+    "masks": test_masks_lab.STATES,
+    "normalization": test_normalization_lab.STATES,
+    "budget": test_budget_lab.STATES,
+    "order": test_order_lab.STATES,
 }
 
 
-@pytest.fixture(scope="session", params=FAMILIES)
-def browser(launch, request):
-    return launch(request.param)
+@pytest.fixture(scope="session")
+def browser(launch, family):
+    return launch(family)
 
 
 @pytest.fixture
-def lay(show):
+def lay(show, place):
     """Opens labs on a page of some width, with text of some size."""
+    width, size = PLACES[place]
+    style = f"<style>html {{ font-size: {size}% }}</style></head>"
 
-    def lay(place, *labs):
-        width, text = PLACES[place]
-        style = f"<style>html {{ font-size: {text}% }}</style>"
-        return show(*labs, width=width, change=lambda html: html.replace("</title>", f"</title>{style}"))
+    def lay(*labs):
+        page = show(*labs, width=width, change=lambda html: html.replace("<body>", f"{style}<body>"))
+        assert page.evaluate("document.documentElement.scrollWidth") == width
+        return page
 
     return lay
 
 
-# In a place of its own, wider content may scroll or be cut on purpose: tensors, bars' names, tokens.
-OUT = """edge => {
-    const scrolls = '.tl-grid, .tl-scroll, .tl-matrix, .tl-blend, .tl-piece, .tl-map, .tl-looks, .tl-long, .tl-plane';
-    const nodes = [...document.querySelectorAll('.tl-lab *')].filter((node) => !node.closest(scrolls) && !node.closest('svg *')
-        && getComputedStyle(node).visibility === 'visible');
-    const name = (node) => `${node.closest('.tl-lab').getAttribute('aria-label')}: ${node.outerHTML.slice(0, 90)}`;
-    const beyond = nodes.filter((node) => node.getBoundingClientRect().right > edge);
-    const cut = nodes.filter((node) => node.scrollWidth > node.clientWidth + 1 && getComputedStyle(node).display !== 'inline'
-        && !['INPUT', 'SELECT', 'CANVAS'].includes(node.tagName));
-    const small = [...document.querySelectorAll('.tl-cell, .tl-square')].filter((node) => node.scrollWidth > node.clientWidth + 1);
-    return [...beyond, ...cut, ...small].map(name);
+# Every text stands inside its box, and every box inside its lab. A tensor may scroll in its own place; names of tokens and of a
+# bar's pieces may be cut there.
+OUT = """() => {
+    const own = '.tl-grid, .tl-scroll, .tl-map, .tl-matrix, .tl-blend, .tl-piece, .tl-looks, .tl-long, option, svg', found = [];
+    const walker = document.createTreeWalker(document.querySelector('main'), NodeFilter.SHOW_TEXT), range = document.createRange();
+    const boxOf = (node) => {
+        const lab = node.closest('.tl-lab').getBoundingClientRect();
+        while (getComputedStyle(node).display.startsWith('inline')) node = node.parentNode;
+        const { left, right } = node.getBoundingClientRect();
+        return node.matches('.tl-cell, .tl-square, .tl-scroll *, .tl-sum-of *') ? [left, right] : [Math.max(left, lab.left + 1), Math.min(right, lab.right - 1)];
+    };
+    while (walker.nextNode()) {
+        const text = walker.currentNode, node = text.parentNode;
+        if (!text.data.trim() || !node.closest('.tl-lab') || !node.checkVisibility({ visibilityProperty: true })) continue;
+        if (node.closest(own) && !node.matches('.tl-cell, .tl-square')) continue;
+        const [left, right] = boxOf(node);
+        range.selectNodeContents(text);
+        for (const rect of range.getClientRects()) {
+            if (rect.left < left - 1 || rect.right > right + 1) found.push(`${node.closest('.tl-lab').getAttribute('aria-label')}: ${text.data.slice(0, 60)}, ${node.className}`);
+        }
+    }
+    for (const node of document.querySelectorAll('.tl-lab :is(button, input, select, svg, canvas, table, .tl-grid)')) {
+        const lab = node.closest('.tl-lab').getBoundingClientRect(), { left, right } = node.getBoundingClientRect();
+        if (node.checkVisibility() && !node.closest('.tl-scroll, .tl-sum-of') && (left < lab.left || right > lab.right)) found.push(node.outerHTML.slice(0, 90));
+    }
+    return found;
 }"""
 
 
-@pytest.mark.parametrize("place", PLACES)
-def test_nothing_is_cut_and_nothing_moves_by_itself(lay, place):
-    page = lay(place, *(make() for make in LABS.values()))
-    width = PLACES[place][0]
-    assert page.evaluate("document.documentElement.scrollWidth") == width
-    assert page.evaluate(OUT, width - 12 + 1) == []
+@pytest.mark.parametrize("kind", EXTREMES)
+def test_nothing_is_cut_and_nothing_moves_by_itself(lay, kind):
+    page = lay(*(make() for make in EXTREMES[kind]))
+    assert page.evaluate(OUT) == []
     assert moving(page) == 0
 
 
@@ -171,7 +204,8 @@ MOVED = """async (pressed) => {
 
 
 @pytest.mark.parametrize("name", LABS)
-@pytest.mark.parametrize("place", PLACES)
-def test_nothing_moves_while_a_reader_plays(lay, name, place):
-    page = lay(place, LABS[name]())
-    assert page.evaluate(MOVED, list(PRESSED.get(name, ()))) == []
+def test_nothing_moves_while_a_reader_plays(lay, name):
+    make, pressed = LABS[name]
+    page = lay(make())
+    assert page.evaluate(MOVED, pressed) == []
+    assert page.evaluate(OUT) == []

@@ -371,7 +371,7 @@ function render({ model, el }) {
   });
   const against = h("select", { class: "tl-against", "aria-label": "Changes are shown against", onchange: () => commit(model, { base: against.value }) },
     all.map((each) => h("option", { value: each.key }, each.name)));
-  const published = h("p", { class: "tl-note" });
+  const published = h("p");
   const publishedWords = (base) => (base.published ? `${base.name}: ${grouped(base.published)} parameters in the published weights, ${base.paper} in the paper; context ${grouped(base.seq)}.` : "What the lab began with.");
 
   // The sliders.
@@ -431,9 +431,9 @@ function render({ model, el }) {
   const tables = Object.keys(QUANTITIES).map((quantity) => {
     const rows = [...Object.entries(COMPONENTS[quantity]).map(([name, [formula, hue]]) => row(name, formula, hue)), row("total", "")];
     const change = h("span");
-    return { quantity, rows, change, node: h("table", { class: "tl-account" },
+    return { quantity, rows, change, node: h("div", { class: "tl-scroll" }, h("table", { class: "tl-account" },
       h("thead", {}, h("tr", {}, h("th", { scope: "col" }, "component"), h("th", { scope: "col" }, QUANTITIES[quantity].of, h("span", {}, "change")), h("th", { scope: "col" }, "share", h("span", {}, "ratio")))),
-      h("tbody", {}, rows.map((each) => each.node))) };
+      h("tbody", {}, rows.map((each) => each.node)))) };
   });
 
   // To hand on: the address where it is ours, and otherwise a line of code.
@@ -463,7 +463,7 @@ function render({ model, el }) {
   // Reset goes back to what the lab began with in Python, not to what the address made of it.
   const beginning = { get: (name) => start[name], set: (name, value) => model.set(name, value), save_changes: () => model.save_changes() };
   const { lab, status } = frame({ model: beginning, el }, "What does a model cost?", traits,
-    complaint, h("p", { class: "tl-label" }, "start from"), presets.node, room(published),
+    complaint, h("p", { class: "tl-label" }, "start from"), presets.node, room(published, "tl-note tl-published"),
     h("div", { class: "tl-turns" }, dials.map(([, each]) => each.node), h("div", { class: "tl-turn" }, h("p", {}, "bytes per value"), formats.node)), room(warning, "tl-note tl-warning"),
     h("label", { class: "tl-compare" }, "thin bars and marks, and all changes: against ", against),
     h("div", { class: "tl-costs" }, bars.map((each) => each.node)),

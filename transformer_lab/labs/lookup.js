@@ -118,7 +118,7 @@ function render({ model, el }) {
     h("div", { class: "tl-slider" }, slider, rootMark),
     h("div", { class: "tl-ends tl-note" }, h("span", {}, "hard lookup"), h("span", {}, "uniform average")),
     h("div", { class: "tl-row" }, typed.node, h("div", {}, h("p", { class: "tl-note" }, "match by"), kinds.node)),
-    table);
+    h("div", { class: "tl-scroll" }, table));
 
   const long = widest(status, labels), far = pair([-REACH, -REACH]);
   reserve(reading, "0.000 = √d, the usual scale");

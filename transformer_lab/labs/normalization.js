@@ -206,7 +206,7 @@ function render({ model, el }) {
   const picture = h("div", { class: `tl-cubes${wide ? " tl-tall" : ""}` },
     h("div", {}, h("p", { class: "tl-label" }, "x: rows are tokens, columns features"), before.grid.node,
       h("div", { class: "tl-disturb" }, room(reading, "tl-label"), slider, padReading, padSlider, restore)),
-    h("div", {}, room(verdict, "tl-label"), after.grid.node, room(question, "tl-label"), table));
+    h("div", {}, room(verdict, "tl-label"), after.grid.node, room(question, "tl-label"), h("div", { class: "tl-scroll" }, table)));
   for (const grid of [before.grid.node, after.grid.node]) {
     grid.addEventListener("pointermove", (event) => { hovering = event.pointerType === "mouse" && !event.buttons; }, true);
     grid.addEventListener("pointerdown", () => { hovering = false; }, true);

@@ -172,7 +172,7 @@ function bill(longest) {
     });
     bars.forEach((each, i) => each.style.setProperty("--size", parts[i] / most));
   };
-  return { node: h("div", {}, table, bar), draw };
+  return { node: h("div", {}, h("div", { class: "tl-scroll" }, table), bar), draw };
 }
 
 // The panel of the two orders.
@@ -275,15 +275,15 @@ function thinInWords(thin, scale) {
 
 // A block of the state: S and, apart, z; above it a row of names or numbers, to its left a column where there is one.
 function block(rows, columns, sign = null, left = false) {
-  const name = h("p", { class: "tl-caption", "data-sign": sign });
+  const name = h("p"), captions = room(name, "tl-caption");
+  set(captions, { "data-sign": sign });
   const cells = Array.from({ length: rows }, () => Array.from({ length: columns + 1 }, (_, j) => h("span", { class: `tl-number${j === columns ? " tl-z" : ""}` })));
   const top = left ? Array.from({ length: columns + 1 }, (_, j) => h("span", { class: `tl-edge${j === columns ? " tl-z" : ""}` }))
     : [h("span", { class: "tl-edge", style: `grid-column: span ${columns}` }, "S"), h("span", { class: "tl-edge tl-z" }, "z")];
   const side = left ? cells.map(() => h("span", { class: "tl-edge" })) : [];
   const body = h("div", { class: "tl-matrix", role: "img", style: `grid-template-columns: repeat(${columns + 1 + side.length / rows}, auto)` },
     left ? h("span") : [], top, cells.flatMap((row, i) => [...(left ? [side[i]] : []), ...row]));
-  const draw = (caption, { S, z, most, v, keys, changed }) => {
-    say(name, caption);
+  const draw = ({ S, z, most, v, keys, changed }) => {
     cells.forEach((row, i) => row.forEach((cell, j) => {
       const value = j < columns ? S[i][j] : z[i], limit = j < columns ? most.S : most.z;
       say(cell, (value < 0.005 && j === columns ? positive : narrow)(value));
@@ -294,9 +294,9 @@ function block(rows, columns, sign = null, left = false) {
       [...v, 1].forEach((x, j) => say(top[j], narrow(x)));
       keys.forEach((x, i) => say(side[i], positive(x)));
     }
-    set(body, { "aria-label": `${caption}. S: rows ${S.map((row) => row.map(short).join(" ")).join("; ")}. z: ${z.map(positive).join(" ")}.` });
+    set(body, { "aria-label": `${name.textContent}. S: rows ${S.map((row) => row.map(short).join(" ")).join("; ")}. z: ${z.map(positive).join(" ")}.` });
   };
-  return { node: h("div", {}, name, body), draw };
+  return { node: h("div", {}, captions, body), name, draw };
 }
 
 // The panel of the recurrent form.
@@ -305,40 +305,86 @@ function tokens(model) {
   const slider = h("input", { type: "range", min: 1, max: seq, step: 1, "aria-label": "Token", disabled: seq < 2, oninput: () => commit(model, { token: +slider.value }) });
   const walk = (by) => () => commit(model, { token: Math.min(Math.max(model.get("token") + by, 1), seq) });
   const back = h("button", { type: "button", onclick: walk(-1) }, "Back"), on = h("button", { type: "button", onclick: walk(1) }, "Next token");
-  const reading = h("p", { class: "tl-reading" });
-  const line = () => h("p", { class: "tl-given" });
+  const reading = h("p");
+  const line = () => h("p");
   const given = [line(), line(), line()], asked = [line(), line()];
   const before = block(D, M), added = block(D, M, "+", true), after = block(D, M, "=");
   const products = Array.from({ length: M + 1 }, (_, j) => {
     const expression = h("span");
-    return { expression, nodes: [h("span", { class: "tl-note" }, j < M ? (M > 1 ? `S, column ${j + 1}` : "S") : "z"), expression] };
+    return { expression, nodes: [h("span", { class: "tl-note" }, j < M ? (M > 1 ? `S, column ${j + 1}` : "S") : "z"), room(expression)] };
   });
-  const output = h("p", { class: "tl-output-line" });
+  const output = h("p");
+  const inCells = (cells) => cells.map((cell) => h("td", {}, room(cell)));
   const rows = Array.from({ length: seq }, (_, j) => {
-    const cells = [h("td"), h("td"), h("td")];
-    return { cells, node: h("tr", {}, h("th", { scope: "row" }, `${j + 1}`), cells) };
+    const cells = [h("span"), h("span"), h("span")];
+    return { cells, node: h("tr", {}, h("th", { scope: "row" }, `${j + 1}`), inCells(cells)) };
   });
-  const sums = [h("td"), h("td"), h("td")];
+  const sums = [h("span"), h("span"), h("span")];
   const table = h("table", { class: "tl-keys" }, h("thead", {}, h("tr", {}, ["key", "φ(q)·φ(k)", "÷ sum", "value"].map((text) => h("th", { scope: "col" }, text)))),
-    h("tbody", {}, rows.map((row) => row.node)), h("tfoot", {}, h("tr", {}, h("th", { scope: "row" }, "sum"), sums)));
-  const tableName = h("p", { class: "tl-heading" }), same = h("p", { class: "tl-same" });
+    h("tbody", {}, rows.map((row) => row.node)), h("tfoot", {}, h("tr", {}, h("th", { scope: "row" }, "sum"), inCells(sums))));
+  const tableName = h("p"), same = h("p", { class: "tl-same" });
   const memory = ["state", "cache"].map((kind) => {
-    const text = h("p", { class: "tl-note" }), bar = h("span", { class: `tl-part tl-${kind}` });
-    return { text, bar, node: h("div", {}, text, h("div", { class: "tl-track", "aria-hidden": "true" }, bar)) };
+    const text = h("p"), bar = h("span", { class: `tl-part tl-${kind}` });
+    return { text, bar, node: h("div", {}, room(text, "tl-note"), h("div", { class: "tl-track", "aria-hidden": "true" }, bar)) };
   });
   const node = h("div", {},
-    h("div", { class: "tl-walk" }, back, on, reading), slider,
+    h("div", { class: "tl-walk" }, back, on, room(reading, "tl-reading")), slider,
     h("div", { class: `tl-forms${M > 3 || D > 4 ? " tl-broad" : ""}` },
-      h("div", { class: "tl-recurrent" }, h("p", { class: "tl-heading" }, "1. Write: add this token to the state"), given,
+      h("div", { class: "tl-recurrent" }, h("p", { class: "tl-heading" }, "1. Write: add this token to the state"), given.map((each) => room(each, "tl-given")),
         h("div", { class: "tl-sum-of" }, before.node, h("div", { class: "tl-term" }, h("span", { class: "tl-plus" }, "+"), added.node), h("div", { class: "tl-term" }, h("span", { class: "tl-plus" }, "="), after.node)),
-        h("p", { class: "tl-heading" }, "2. Read: ask the state"), asked, h("div", { class: "tl-products" }, products.flatMap((each) => each.nodes)), h("p", { class: "tl-output-rule" }, "output = φ(q)ᵀS / φ(q)ᵀz"), output),
-      h("div", {}, tableName, table, same, h("p", { class: "tl-heading" }, "Numbers to keep for the next token"), memory.map((each) => each.node))));
+        h("p", { class: "tl-heading" }, "2. Read: ask the state"), asked.map((each) => room(each, "tl-given")), h("div", { class: "tl-products" }, products.flatMap((each) => each.nodes)), h("p", { class: "tl-output-rule" }, "output = φ(q)ᵀS / φ(q)ᵀz"), room(output, "tl-output-line")),
+      h("div", {}, room(tableName, "tl-heading"), h("div", { class: "tl-scroll" }, table), same, h("p", { class: "tl-heading" }, "Numbers to keep for the next token"), memory.map((each) => each.node))));
+
+  // All that is said of a token: pairs of a node and its text.
+  function words({ query, key, value }, all, t) {
+    const now = all[t], row = parallel(query, key, value, t), token = t + 1, state = D * M + D, cache = token * (D + M);
+    const seen = (j, text, otherwise) => (j <= t ? text() : otherwise);
+    return { now, row, state, cache, lines: [
+      [reading, `token ${token} of ${seq}`],
+      [given[0], `k = ${tuple(key[t])}`],
+      [given[1], `φ(k) = elu(k) + 1 = ${tuple(now.keys, positive)}`],
+      [given[2], `v = ${tuple(value[t])}`],
+      [before.name, t ? `after token ${t}` : "at the beginning"],
+      [added.name, "φ(k) times v, and times 1"],
+      [after.name, `after token ${token}`],
+      [asked[0], `q = ${tuple(query[t])}`],
+      [asked[1], `φ(q) = ${tuple(now.queries, positive)}, times each column of S and times z:`],
+      ...products.map(({ expression }, j) => [expression, j < M
+        ? `${sumText(now.queries, now.S.map((each) => each[j]))} = ${short(now.numerator[j])}`
+        : `${sumText(now.queries, now.z, positive)} = ${positive(now.denominator)}`]),
+      [output, `= ${tuple(now.numerator)} / ${positive(now.denominator)} = ${tuple(now.output)}`],
+      [tableName, `The same in parallel: row ${token} of the masked φ(Q)φ(K)ᵀ`],
+      ...rows.flatMap(({ cells }, j) => [[cells[0], seen(j, () => positive(row.scores[j]), "masked")], [cells[1], seen(j, () => positive(row.weights[j]), "0")], [cells[2], tuple(value[j])]]),
+      [sums[0], positive(row.sum)],
+      [sums[1], "1"],
+      [sums[2], tuple(row.output)],
+      [memory[0].text, `state: D×M + D = ${D}×${M} + ${D} = ${state}, after every token`],
+      [memory[1].text, `key–value cache: t × (D + M) = ${token} × ${D + M} = ${cache}, and growing`],
+    ] };
+  }
+
+  const tokenInWords = (token, state, cache, read, equal) => `Token ${token} of ${seq}: φ(k)vᵀ and φ(k) are added to the state, which stays ${state} numbers. φ(q) reads the output ${tuple(read)}` +
+    `${equal ? ", the same as in parallel" : ""}. A key–value cache would hold ${cache} numbers by now.`;
+
+  // Room for what is said of any token. New tensors need another.
+  let made = null;
+  function makeRoom(status, tensors, all) {
+    const key = JSON.stringify(tensors);
+    if (key === made && status.parentNode.children.length > 1) return;
+    made = key;
+    const each = all.map((_, t) => words(tensors, all, t));
+    each[0].lines.forEach(([line], i) => reserve(line, ...byWidth(node, [...new Set(each.map(({ lines }) => lines[i][1]))]).slice(0, 2)));
+    reserve(status, ...byWidth(node, each.map(({ now, state, cache }, t) => tokenInWords(t + 1, state, cache, now.output, true))).slice(0, 3));
+    const numbers = all.flatMap(({ S, z, added, keys }) => [S, [z], added, [keys]].flat(2)), written = [...numbers.map(narrow), ...numbers.map(positive)];
+    node.style.setProperty("--number", Math.max(...written.map((text) => ems(node, text, 700))));
+  }
 
   function draw(status) {
     const [query, key, value] = ["query", "key", "value"].map((name) => model.get(name));
-    const token = model.get("token"), t = token - 1, all = recurrent(query, key, value), now = all[t];
-    const row = parallel(query, key, value, t);
+    const token = model.get("token"), t = token - 1, all = recurrent(query, key, value), { now, row, state, cache, lines } = words({ query, key, value }, all, t);
     const most = { S: Math.max(...all.flatMap(({ S }) => S.flat().map(Math.abs))), z: Math.max(...all.at(-1).z) };
+    makeRoom(status, { query, key, value }, all);
+    for (const [line, text] of lines) say(line, text);
     slider.value = token;
     set(slider, { "aria-valuetext": `token ${token} of ${seq}` });
     // A button at the end of its way hands the focus on, before it is switched off.
@@ -346,39 +392,17 @@ function tokens(model) {
       if (off && seq > 1 && document.activeElement === button) { set(other, { disabled: null }); other.focus(); }
       set(button, { disabled: off });
     }
-    say(reading, `token ${token} of ${seq}`);
-    say(given[0], `k = ${tuple(key[t])}`);
-    say(given[1], `φ(k) = elu(k) + 1 = ${tuple(now.keys, positive)}`);
-    say(given[2], `v = ${tuple(value[t])}`);
-    before.draw(t ? `after token ${t}` : "at the beginning", { ...now.before, most });
-    added.draw("φ(k) times v, and times 1", { S: now.added, z: now.keys, most, v: value[t], keys: now.keys });
-    after.draw(`after token ${token}`, { S: now.S, z: now.z, most, changed: (i, j) => j === M || now.added[i][j] !== 0 });
-    say(asked[0], `q = ${tuple(query[t])}`);
-    say(asked[1], `φ(q) = ${tuple(now.queries, positive)}, times each column of S and times z:`);
-    products.forEach(({ expression }, j) => say(expression, j < M
-      ? `${sumText(now.queries, now.S.map((each) => each[j]))} = ${short(now.numerator[j])}`
-      : `${sumText(now.queries, now.z, positive)} = ${positive(now.denominator)}`));
-    say(output, `= ${tuple(now.numerator)} / ${positive(now.denominator)} = ${tuple(now.output)}`);
-
-    say(tableName, `The same in parallel: row ${token} of the masked φ(Q)φ(K)ᵀ`);
-    rows.forEach(({ cells, node: tr }, j) => {
-      const seen = j <= t;
-      set(tr, { class: seen ? null : "tl-unseen" });
-      [seen ? positive(row.scores[j]) : "masked", seen ? positive(row.weights[j]) : "0", tuple(value[j])].forEach((text, i) => say(cells[i], text));
-    });
-    say(sums[0], positive(row.sum));
-    say(sums[1], "1");
-    say(sums[2], tuple(row.output));
+    before.draw({ ...now.before, most });
+    added.draw({ S: now.added, z: now.keys, most, v: value[t], keys: now.keys });
+    after.draw({ S: now.S, z: now.z, most, changed: (i, j) => j === M || now.added[i][j] !== 0 });
+    rows.forEach(({ node: tr }, j) => set(tr, { class: j <= t ? null : "tl-unseen" }));
     const apart = Math.max(...row.output.map((x, j) => Math.abs(x - now.output[j]) / Math.max(1, Math.abs(x))));
     const equal = apart < 1e-9;
     say(same, equal ? "The weights times the values give the same output." : "The two outputs differ: this should not happen.");
-    const state = D * M + D, cache = token * (D + M), longest = Math.max(state, seq * (D + M));
-    say(memory[0].text, `state: D×M + D = ${D}×${M} + ${D} = ${state}, after every token`);
-    say(memory[1].text, `key–value cache: t × (D + M) = ${token} × ${D + M} = ${cache}, and growing`);
+    const longest = Math.max(state, seq * (D + M));
     memory[0].bar.style.setProperty("--size", state / longest);
     memory[1].bar.style.setProperty("--size", cache / longest);
-    say(status, `Token ${token} of ${seq}: φ(k)vᵀ and φ(k) are added to the state, which stays ${state} numbers. φ(q) reads the output ${tuple(now.output)}` +
-      `${equal ? ", the same as in parallel" : ""}. A key–value cache would hold ${cache} numbers by now.`);
+    say(status, tokenInWords(token, state, cache, now.output, equal));
   }
   return { node, draw };
 }
