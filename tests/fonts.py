@@ -1,8 +1,8 @@
-"""The letters that the browser tests are drawn with: the same on every machine, whatever fonts it has.
+"""The letters that browser tests are drawn in: the same on every machine, whatever fonts it has.
 
-Readers have wider and narrower letters than ours. Pages are tried with three kinds: DejaVu Sans, the widest that is common;
-one as wide as Helvetica and Arial; and a narrow one. matplotlib brings the first, and for the others the widths of every
-letter: they are DejaVu's letters, squeezed to those widths.
+A reader's letters may be wider or narrower than ours. Pages are tried in three families: DejaVu Sans, the widest that
+is common; one as wide as Helvetica and Arial; and a narrow one. matplotlib brings the first, and tables of the widths
+of the others' letters: they are DejaVu's, squeezed to those widths.
 """
 
 from shutil import copy
@@ -52,7 +52,7 @@ def install(family, place):
 
 
 def squeeze(file, widths, name):
-    """Return the font of this file with other widths; a letter that has none there becomes narrower as the others do."""
+    """Return the font of this file with these widths; what has none there becomes narrower as the others do."""
     font = TTFont(file)
     for table in {*LAYOUT} & {*font.keys()}:
         del font[table]

@@ -198,12 +198,12 @@ function orders(model) {
     return { heading, picture, sums, refusal, node: h("div", {}, heading, h("p", { class: "tl-label" }, label), picture.node, h("div", { class: "tl-room" }, sums.node, refusal)) };
   };
   const first = column("queries with keys first", Object.values(formulas(MOST).first)), second = column("keys with values first", Object.values(formulas(MOST).second));
-  const widened = h("p", { class: "tl-note" });
+  const widened = h("p");
   const node = h("div", {},
     h("div", { class: "tl-dials" }, dials.n.node, dials.d.node, dials.m.node),
     h("div", { class: "tl-row" }, h("div", {}, h("p", { class: "tl-note" }, "between the two products"), between.node), room(why, "tl-why")),
     h("div", { class: "tl-orders" }, first.node, second.node),
-    h("p", { class: "tl-note" }, "Both pictures and both bars have one scale. Counted are the two products alone, without φ, softmax and the division; a multiply–add is 2 FLOPs."), room(widened));
+    h("p", { class: "tl-note" }, "Both pictures and both bars have one scale. Counted are the two products alone, without φ, softmax and the division; a multiply–add is 2 FLOPs."), room(widened, "tl-note tl-widened"));
   reserve(why, ...Object.values(REASONS));
   reserve(widened, thinInWords([["D", MOST.d], ["M", MOST.m]], 0));
 
