@@ -107,7 +107,7 @@ def test_nothing_moves_while_a_reader_plays(lay, name):
     assert page.evaluate("outside()") == []
 
 
-@pytest.mark.parametrize("between", test_order_lab.BETWEEN)
+@pytest.mark.parametrize("between", ["nothing", "softmax", "causal"])
 def test_names_in_pictures_do_not_touch(lay, between):
     page = lay(*(OrderLab(**sizes, between=between) for sizes in test_order_lab.some_sizes(4, seed=5)))
     assert page.evaluate("touching()") == []

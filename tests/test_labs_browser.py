@@ -348,3 +348,9 @@ def test_labs_follow_the_theme_of_the_page_and_of_the_system(show):
     assert page.evaluate(ground) == light, "the page's own theme wins"
     page.evaluate("delete document.documentElement.dataset.theme")
     assert page.evaluate(ground) == dark
+
+
+def test_numbers_of_places_have_room_beside_other_labs(show):
+    page = show(*(make() for make in LABS))
+    gap = "node => parseFloat(getComputedStyle(node).rowGap)"
+    assert page.locator(".tl-storage").first.evaluate(gap) > 12, "another lab's style hides them"

@@ -114,13 +114,13 @@ def test_the_counts_are_the_packages_flops():
         assert (first == second) == (n == d)
 
 
-NAMES = {"q": 42, "k": 44, "v": 42, "a": 84, "s": 50, "out": 44}  # room for them
+SLOTS = {"q": 42, "k": 44, "v": 42, "a": 84, "s": 50, "out": 44}  # room for names
 
 
 def test_a_product_stands_in_the_corner_of_its_factors_and_all_sides_are_to_scale(engine):
     for sizes in some_sizes(200, seed=2):
-        scale = engine("fit", sizes, NAMES)
-        pictures = engine("place", sizes, scale, NAMES)
+        scale = engine("fit", sizes, SLOTS)
+        pictures = engine("place", sizes, scale, SLOTS)
         side = {name: max(size * scale, THIN) for name, size in sizes.items()}
         shapes = {"q": "nd", "k": "dn", "v": "nm", "out": "nm"}
         for name, mid in (("first", "nn"), ("second", "dm")):
@@ -138,7 +138,7 @@ def test_a_product_stands_in_the_corner_of_its_factors_and_all_sides_are_to_scal
                 apart_y = one["y"] + one["h"] <= other["y"] or other["y"] + other["h"] <= one["y"]
                 assert apart_x or apart_y
         # No more would fit.
-        larger = engine("place", sizes, scale * 1.001, NAMES)
+        larger = engine("place", sizes, scale * 1.001, SLOTS)
         sides = [(picture["width"], picture["high"]) for picture in pictures.values()]
         assert max(x for x, _ in sides) <= 340 and max(y for _, y in sides) <= 176
         assert any(picture["width"] > 340 or picture["high"] > 176 for picture in larger.values()) or scale > 31
@@ -146,7 +146,7 @@ def test_a_product_stands_in_the_corner_of_its_factors_and_all_sides_are_to_scal
 
 def test_the_scale_is_a_round_length_that_fits(engine):
     for sizes in some_sizes(100, seed=3):
-        scale = engine("fit", sizes, NAMES)
+        scale = engine("fit", sizes, SLOTS)
         ruler = engine("rulerOf", scale)
         assert 45 < ruler * scale <= 90 and math.log2(ruler).is_integer()
 

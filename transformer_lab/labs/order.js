@@ -367,14 +367,14 @@ function tokens(model) {
     `${equal ? ", the same as in parallel" : ""}. A key–value cache would hold ${cache} numbers by now.`;
 
   // Room for what is said of any token. New tensors need another.
-  let made = null;
-  function makeRoom(status, tensors, all) {
+  let made = null, longest = [];
+  function makeRoom(tensors, all) {
     const key = JSON.stringify(tensors);
-    if (key === made && status.parentNode.children.length > 1) return;
+    if (key === made) return;
     made = key;
     const each = all.map((_, t) => words(tensors, all, t));
     each[0].lines.forEach(([line], i) => reserve(line, ...byWidth(node, [...new Set(each.map(({ lines }) => lines[i][1]))]).slice(0, 2)));
-    reserve(status, ...byWidth(node, each.map(({ now, state, cache }, t) => tokenInWords(t + 1, state, cache, now.output, true))).slice(0, 3));
+    longest = byWidth(node, each.map(({ now, state, cache }, t) => tokenInWords(t + 1, state, cache, now.output, true))).slice(0, 3);
     const numbers = all.flatMap(({ S, z, added, keys }) => [S, [z], added, [keys]].flat(2)), written = [...numbers.map(narrow), ...numbers.map(positive)];
     node.style.setProperty("--number", Math.max(...written.map((text) => ems(node, text, 700))));
   }
@@ -383,7 +383,7 @@ function tokens(model) {
     const [query, key, value] = ["query", "key", "value"].map((name) => model.get(name));
     const token = model.get("token"), t = token - 1, all = recurrent(query, key, value), { now, row, state, cache, lines } = words({ query, key, value }, all, t);
     const most = { S: Math.max(...all.flatMap(({ S }) => S.flat().map(Math.abs))), z: Math.max(...all.at(-1).z) };
-    makeRoom(status, { query, key, value }, all);
+    makeRoom({ query, key, value }, all);
     for (const [line, text] of lines) say(line, text);
     slider.value = token;
     set(slider, { "aria-valuetext": `token ${token} of ${seq}` });
@@ -399,10 +399,11 @@ function tokens(model) {
     const apart = Math.max(...row.output.map((x, j) => Math.abs(x - now.output[j]) / Math.max(1, Math.abs(x))));
     const equal = apart < 1e-9;
     say(same, equal ? "The weights times the values give the same output." : "The two outputs differ: this should not happen.");
-    const longest = Math.max(state, seq * (D + M));
-    memory[0].bar.style.setProperty("--size", state / longest);
-    memory[1].bar.style.setProperty("--size", cache / longest);
+    const largest = Math.max(state, seq * (D + M));
+    memory[0].bar.style.setProperty("--size", state / largest);
+    memory[1].bar.style.setProperty("--size", cache / largest);
     say(status, tokenInWords(token, state, cache, now.output, equal));
+    reserve(status, ...longest);
   }
   return { node, draw };
 }
@@ -413,6 +414,7 @@ function render({ model, el }) {
   const panels = { order: orders(model), steps: tokens(model) };
   const { lab, status } = frame({ model, el }, "Which product first?", traits, h("div", { class: "tl-row" }, modes.node), panels.order.node, panels.steps.node);
   lab.classList.add("tl-order");
+  for (const panel of Object.values(panels)) panel.draw(status);  // also the one that is not on show has its room from the beginning
   return follow(model, [...traits, "query", "key", "value"], () => {
     const mode = model.get("mode");
     modes.show(mode);
