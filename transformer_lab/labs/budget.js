@@ -477,7 +477,7 @@ function render({ model, el }) {
   const end = (which) => ({ ...start, shape: { ...start.shape, ...Object.fromEntries(OF_SHAPE.map((name) => [name, LIMITS[name][which]])) }, seq: LIMITS.seq[which], batch: LIMITS.batch[which] });
   const least = end(0), most = end(1), dearest = costs(most);
   const changes = [...OF_SHAPE, "seq", "batch"].map((name) => [alter(most, name, read(least, name)), most]).flatMap(([few, many]) => [[few, many], [many, few]]);
-  const longest = byWidth(el, changes.map(([from, to]) => describe(from, to))).slice(0, 3), far = widest(el, all.map((each) => each.name));
+  const longest = byWidth(el, changes.map(([from, to]) => describe(from, to))).slice(0, 6), far = widest(el, all.map((each) => each.name));
   reserve(published, ...all.map(publishedWords));
   reserve(warning, warn(LIMITS.seq[1], LIMITS.n_positions[1]));
   reserve(status, ...all.map((each) => introduction(each, each)), ...longest.map((text) => `Against ${far}: ${text}`));

@@ -216,7 +216,7 @@ let grids = 0;
 // changed in place otherwise, each only where it looks different. What is picked is told by marks that move over the cells,
 // for a row that changes its class is laid out anew.
 function stage(name, title) {
-  const formula = h("span", { class: "tl-note" });
+  const formula = h("span", { class: "tl-how" });
   const matrix = h("div", { class: "tl-matrix", role: "grid" });
   const node = h("div", { class: "tl-step", "data-stage": name }, h("div", { class: "tl-step-head" }, h("strong", {}, title), room(formula)), matrix);
   const id = `tl-cells-${Date.now().toString(36)}-${grids++}`;

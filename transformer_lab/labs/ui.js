@@ -32,7 +32,7 @@ function say(node, text) {
 // words, each at least as wide; digits are all of one width.
 const room = (node, kind = "") => h("div", { class: `tl-room ${kind}` }, node);
 function reserve(node, ...longest) {
-  const [, ...unseen] = node.parentNode.children, wanted = longest.map((text) => h("span", { "aria-hidden": "true" }, [text].flat()));
+  const [, ...unseen] = node.parentNode.children, wanted = longest.map((text) => h("span", { class: node.className || null, "aria-hidden": "true" }, [text].flat()));
   if (unseen.length === wanted.length && wanted.every((other, i) => other.textContent === unseen[i].textContent)) return;
   unseen.forEach((other) => other.remove());
   node.after(...wanted);
