@@ -53,7 +53,7 @@ def windows(browser):
     troubles, opened = [], {}
     for touch in (False, True):
         page = browser.new_context(offline=True, has_touch=touch, is_mobile=touch).new_page()
-        page.set_default_timeout(5000)
+        page.set_default_timeout(30_000)
         page.on("pageerror", lambda error: troubles.append(str(error)))
         page.on("console", lambda message: troubles.append(message.text) if message.type == "error" else None)
         page.on("request", lambda r: None if r.url.startswith(("file:", "blob:", "data:")) else troubles.append(r.url))

@@ -195,7 +195,7 @@ function orders(model) {
   const why = h("p");
   const column = (label, longest) => {
     const heading = h("p", { class: "tl-order-name" }), picture = draughtsman(label), sums = bill(longest), refusal = h("p", { class: "tl-refusal" });
-    return { heading, picture, sums, refusal, node: h("div", {}, heading, h("p", { class: "tl-label" }, label), picture.node, h("div", { class: "tl-room" }, sums.node, refusal)) };
+    return { heading, picture, sums, refusal, node: h("div", {}, heading, h("p", { class: "tl-label" }, label), picture.node, h("div", { class: "tl-room tl-price" }, sums.node, refusal)) };
   };
   const first = column("queries with keys first", Object.values(formulas(MOST).first)), second = column("keys with values first", Object.values(formulas(MOST).second));
   const widened = h("p");
