@@ -430,7 +430,7 @@ function render({ model, el }) {
     say(stages.scores.formula, "q · k / √d");
     say(stages.masked.formula, how);
     say(stages.weights.formula, then);
-    say(stages.output.formula, "weights · v");
+    say(stages.output.formula, "weights ·\u00a0v");
     for (const name of ["masked", "weights"]) stages[name].formula.classList.toggle("tl-alarm", mistake !== "none" && (name === "masked" || mistake === "after softmax"));
     for (const name of ["scores", "masked", "weights"]) stages[name].make(queries, keys, name === "weights");
     stages.scores.draw({ values: scores, look: (score) => ({ text: short(score), shade: signed(score) }), basis: reach, picked: at });
