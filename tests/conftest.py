@@ -3,8 +3,10 @@
 import os
 import shutil
 import sys
+from functools import cache
 from pathlib import Path
 
+import fonts
 import pytest
 from lab_page import lab_page
 
@@ -17,8 +19,8 @@ BROWSERS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stab
 
 
 @pytest.fixture(scope="session")
-def browser():
-    """An installed Chromium or Chrome, without a window."""
+def launch(tmp_path_factory):
+    """Starts an installed Chromium or Chrome, without a window, in which all text is in one family of fonts.py."""
     found = next(filter(None, map(shutil.which, BROWSERS)), None)
     if found is None:
         advice = "no Chromium or Chrome is installed; on Debian or Ubuntu: sudo apt install chromium"
@@ -28,12 +30,24 @@ def browser():
     from playwright.sync_api import sync_playwright
 
     with sync_playwright() as playwright:
-        # Chromium's sandbox does not start as root, which is who runs CI's containers.
-        browser = playwright.chromium.launch(
-            executable_path=found, args=["--no-sandbox"] if getattr(os, "geteuid", lambda: 1)() == 0 else []
-        )
-        yield browser
-        browser.close()
+
+        @cache
+        def launch(family):
+            settings = fonts.install(family, tmp_path_factory.mktemp(family))
+            # Chromium's sandbox does not start as root, which is who runs CI's containers.
+            return playwright.chromium.launch(
+                executable_path=found,
+                args=["--no-sandbox"] if getattr(os, "geteuid", lambda: 1)() == 0 else [],
+                env={**os.environ, "FONTCONFIG_FILE": str(settings)},
+            )
+
+        yield launch
+
+
+@pytest.fixture(scope="session")
+def browser(launch):
+    """The browser with the letters that most readers have."""
+    return launch("usual")
 
 
 @pytest.fixture(scope="module")
@@ -42,7 +56,7 @@ def windows(browser):
     troubles, opened = [], {}
     for touch in (False, True):
         page = browser.new_context(offline=True, has_touch=touch, is_mobile=touch).new_page()
-        page.set_default_timeout(5000)
+        page.set_default_timeout(30_000)
         page.on("pageerror", lambda error: troubles.append(str(error)))
         page.on("console", lambda message: troubles.append(message.text) if message.type == "error" else None)
         page.on("request", lambda r: None if r.url.startswith(("file:", "blob:", "data:")) else troubles.append(r.url))

@@ -622,9 +622,7 @@ MISTAKEN = {
 def test_a_mistake_shows_what_it_breaks(show, mistake):
     page, lab = show(MaskLab()), MaskLab(mistake=mistake)
     name, formula, damage = MISTAKEN[mistake]
-    place = button(page, name).bounding_box()
     button(page, name).click()
-    assert button(page, name).bounding_box() == place, "a button stays where it is when it is pressed"
     shows(page, lab)
     assert formula in page.locator(".tl-flow").inner_text()
     box = page.locator(".tl-verdict-box").inner_text()

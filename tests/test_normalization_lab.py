@@ -7,7 +7,7 @@ import re
 
 import pytest
 import torch
-from gestures import finger_scrolls, moving, slide, status, tab_through, violations
+from gestures import finger_scrolls, status, tab_through, violations
 from javascript import Engine, agree
 from torch.nn import functional as F
 
@@ -447,25 +447,6 @@ def test_pointing_shows_for_a_moment_and_pressing_chooses(show):
     assert "chosen entry x[1, 0, 2] = 3" in page.locator(".tl-disturb").inner_text()
 
 
-@pytest.mark.parametrize("width", [760, 360])
-def test_nothing_moves_while_a_slider_is_dragged(show, width):
-    page = show(NormalizationLab(norm="batch"), width=width)
-    frame, cells = page.locator(".tl-lab"), page.locator(".tl-cell")
-    size = "nodes => [...new Set(nodes.map((node) => `${node.offsetWidth} ${node.offsetHeight}`))]"
-    height, sizes = frame.bounding_box()["height"], cells.evaluate_all(size)
-    assert len(sizes) == 1
-    for label in (OUTLIER, PADDING):
-        seen = set()
-        for _ in slide(page, page.get_by_label(label), [0.5, *(step / 20 for step in range(21))]):
-            seen.add(status(page))
-            assert frame.bounding_box()["height"] == height, "the lab changes its size under the finger"
-        assert len(seen) > (15 if label == OUTLIER else 3)
-    assert cells.evaluate_all(size) == sizes
-    for name in NAMES.values():
-        page.get_by_role("button", name=name).click()
-        assert frame.bounding_box()["height"] == height
-
-
 def test_by_touch(show):
     page = show(NormalizationLab(), width=360, touch=True)
     cell(page, 14).tap()
@@ -521,16 +502,3 @@ def test_axe_finds_nothing(show, theme):
     page.get_by_label(OUTLIER).first.fill("40")
     page.get_by_role("button", name="instance norm").first.click()
     assert not violations(page)
-
-
-def test_it_fits_a_phone_and_nothing_moves_by_itself(show):
-    page = show(*(state() for state in STATES), width=360)
-    assert page.evaluate("document.documentElement.scrollWidth") == 360
-    wide = page.locator(".tl-lab *").evaluate_all("""nodes => nodes
-        .filter((node) => node.getBoundingClientRect().right > 349)
-        .map((node) => node.outerHTML.slice(0, 90))""")
-    assert not wide
-    cut = page.locator(".tl-cell").evaluate_all("""nodes => nodes
-        .filter((node) => node.scrollWidth > node.clientWidth + 1).map((node) => node.outerHTML)""")
-    assert not cut
-    assert moving(page) == 0

@@ -65,13 +65,13 @@ function render({ model, el }) {
   const operand = (name) => field(`Shape of ${name}`, "such as 3, 1", parseShape, (shape) => commit(model, { [name]: shape, index: [] }));
   const fields = { a: operand("a"), b: operand("b") };
   const table = h("table", { class: "tl-align" });
-  const verdict = h("p", { class: "tl-verdict" });
+  const verdict = h("span");
   // Elementwise, a and b are drawn stretched to the result's shape: pointing at them is pointing at the result.
   const point = (index) => { if (!result.reason && model.get("mode") !== "matmul") commit(model, { index }); };
   const grids = { a: tensorGrid("Tensor a", point), b: tensorGrid("Tensor b", point),
     out: tensorGrid("The result. Arrow keys move through it.", (index) => commit(model, { index })) };
   for (const name of ["a", "b"]) set(grids[name].node, { tabindex: null, role: "img" });
-  const note = h("p", { class: "tl-note" });
+  const verdictBox = room(verdict, "tl-verdict"), note = h("p", { class: "tl-note" });
   const signs = ["", "", "="].map((text) => h("span", { class: "tl-sign", "aria-hidden": "true" }, text));
   const parts = ["a", "b", "out"].map((name, i) => h("div", { class: "tl-part" }, i ? signs[i] : "",
     h("div", {}, h("p", { class: "tl-label" }, name === "out" ? "result" : name), grids[name].node)));
@@ -79,7 +79,7 @@ function render({ model, el }) {
   const { lab, status } = frame({ model, el }, "Two shapes, aligned from the right", traits,
     h("div", { class: "tl-row" }, modes.node), h("div", { class: "tl-row" }, fields.a.node, fields.b.node),
     h("div", { class: "tl-scroll" }, table),
-    h("p", { class: "tl-note" }, "Drag a size sideways, or focus it and use the arrow keys."), verdict);
+    h("p", { class: "tl-note" }, "Drag a size sideways, or focus it and use the arrow keys."), verdictBox);
   lab.append(picture, note);                  // last, for a picture grows with its tensors, and nothing else may move
 
   let drawn = null, result = null, drawable = false;
@@ -124,11 +124,12 @@ function render({ model, el }) {
   function makeTable(columns) {
     const next = { a: 0, b: 0 };
     const operand = (name, column) => (column[name] === undefined ? { td: h("td") } : operandCell(name, column[name] === null ? null : next[name]++));
-    cells = columns.map((column) => ({ a: operand("a", column), b: operand("b", column), result: h("td"), why: h("td") }));
+    cells = columns.map((column) => ({ a: operand("a", column), b: operand("b", column), result: h("td"), why: h("span") }));
     const row = (name, nodes, kind = "") => h("tr", { class: kind }, name ? h("th", { scope: "row" }, name) : h("td"), ...nodes);
     table.replaceChildren(
       row("a", cells.map((cell) => cell.a.td)), row("b", cells.map((cell) => cell.b.td)),
-      row("result", cells.map((cell) => cell.result), "tl-result"), row("", cells.map((cell) => cell.why)));
+      row("result", cells.map((cell) => cell.result), "tl-result"), row("", cells.map((cell) => h("td", {}, room(cell.why)))));
+    for (const { why } of cells) reserve(why, "a stretches", "b stretches");
   }
 
   function drawTable(mode, a, b) {
@@ -146,8 +147,19 @@ function render({ model, el }) {
       }
       say(cells[i].result, column.role === "clash" ? "✗" : column.role === "summed" ? "Σ" : String(column.out ?? "—"));
       say(cells[i].why, column.why);
-      cells[i].why.className = `tl-why tl-${column.role}`;
+      cells[i].why.closest("td").className = `tl-why tl-${column.role}`;
     });
+  }
+
+  // Room for all to which a drag of the sizes can lead.
+  function makeRoom(mode, a, b) {
+    const grown = (shape, size) => shape.map((now) => Math.max(now, size));
+    const [large, other] = [grown(a, 8), grown(b, 8)], operator = mode === "matmul" ? "@" : "+";
+    const clashes = [grown(b, 7), [...grown(b.slice(0, -2), 7), ...other.slice(-2)]].flatMap((shape) => combine(mode, large, shape).reason ?? []);
+    const places = (shape) => shape.map(() => 7).join(", "), axes = Math.max(a.length, b.length), result = shapeText(Array(axes).fill(8));
+    const sum = mode === "matmul" ? Array(8).fill(`${MOST_DRAWN}×${MOST_DRAWN}`).join(" + ") : `a[${places(a)}] + b[${places(b)}] = ${10 * MOST_DRAWN} + ${MOST_DRAWN}`;
+    reserve(verdict, ...[...clashes.map((reason) => `raises: ${reason}.`), `→ ${result}`].map((end) => `${shapeText(large)} ${operator} ${shapeText(other)} ${end}`));
+    reserve(status, `result[${Array(axes).fill(7).join(", ")}] = ${sum} = ${10 * MOST_DRAWN}. The product has shape ${result}.`, ...clashes.map((reason) => `These shapes do not fit: ${reason}.`));
   }
 
   function drawShapes() {
@@ -163,7 +175,8 @@ function render({ model, el }) {
     drawTable(mode, a, b);
     const operator = mode === "matmul" ? "@" : "+";
     say(verdict, result.reason ? `${shapeText(a)} ${operator} ${shapeText(b)} raises: ${result.reason}.` : `${shapeText(a)} ${operator} ${shapeText(b)} → ${shapeText(result.shape)}`);
-    verdict.classList.toggle("tl-clash", Boolean(result.reason));
+    verdictBox.classList.toggle("tl-clash", Boolean(result.reason));
+    makeRoom(mode, a, b);
     drawable = [a, b, result.shape ?? []].every((shape) => product(shape) <= MOST_DRAWN && (shape.at(-1) ?? 1) <= WIDEST_DRAWN);
     picture.hidden = !drawable;
     parts[2].hidden = Boolean(result.reason);

@@ -253,6 +253,15 @@ function introduction(setting, of) {
   return `${who} has ${grouped(count)} parameters${published}. A forward pass over ${text} takes ${compact(total(cost.flops), "FLOP")}, a step of training ${compact(total(cost.training), "B")}${cache}.`;
 }
 
+// What stands below the bars.
+const ruleInWords = (rule, missed, count) => {
+  const by = missed < 0n ? -missed : missed;
+  return `Rule of thumb, 12·L·D² + V·D: ${grouped(rule)}, ${missed ? `${grouped(by)} too ${missed < 0n ? "many" : "few"}, ${share(by, count)}` : "exact"}.`;
+};
+const overtakenInWords = (ratio) => `Scores and blend take ${ratio} feed-forward, seq / d_ff. Equal at`;
+const cacheInWords = (values, tokens) => `A token keeps 2·L·D = ${grouped(values)} values. ${grouped(tokens)} tokens take as much as the weights.`;
+const NO_CACHE = "A BERT reads a sentence at once: it does not generate, and keeps no cache.";
+
 // What became of one setting on the way to another.
 function describe(from, to) {
   const [before, after] = [costs(from), costs(to)], a = from.shape, b = to.shape;
@@ -362,7 +371,8 @@ function render({ model, el }) {
   });
   const against = h("select", { class: "tl-against", "aria-label": "Changes are shown against", onchange: () => commit(model, { base: against.value }) },
     all.map((each) => h("option", { value: each.key }, each.name)));
-  const published = h("p", { class: "tl-note tl-published" });
+  const published = h("p");
+  const publishedWords = (base) => (base.published ? `${base.name}: ${grouped(base.published)} parameters in the published weights, ${base.paper} in the paper; context ${grouped(base.seq)}.` : "What the lab began with.");
 
   // The sliders.
   const dial = (name) => {
@@ -384,41 +394,46 @@ function render({ model, el }) {
       const place = above < 0 ? last : above === 0 ? 0 : above - (offered[above] - before) / (offered[above] - low);
       set(was, { style: `--at: ${(place / last).toFixed(4)}`, hidden: at === before });
     };
-    return { draw, node: h("div", { class: "tl-turn" }, h("p", {}, `${LABELS[name]} `, value), h("div", { class: "tl-rail" }, was, input)) };
+    const reading = h("p", {}, `${LABELS[name]} `, value), most = LIMITS[name][1];
+    const head = room(reading);
+    reserve(reading, [`${LABELS[name]} `, h("strong", {}, `${grouped(most)}${name === "n_heads" ? ` × ${grouped(most)}` : name === "d_ff" ? " (11.11 ×)" : ""}`)]);
+    return { draw, node: h("div", { class: "tl-turn" }, head, h("div", { class: "tl-rail" }, was, input)) };
   };
   const dials = [...OF_SHAPE, "seq", "batch"].map((name) => [name, dial(name)]);
   const formats = choice("Bytes per value", [[4, "4: float32"], [2, "2: half"]], (bytes_per_value) => commit(model, { bytes_per_value }));
-  const warning = h("p", { class: "tl-note tl-warning" });
+  const warning = h("p"), warn = (seq, positions) => `Context ${grouped(seq)} is beyond the ${grouped(positions)} positions: what comes after them has no embedding.`;
 
   // The bars.
   const bars = Object.keys(QUANTITIES).map((quantity) => {
-    const sum = h("strong", {}), by = h("span", { class: "tl-by" }), note = h("span");
+    const sum = h("strong", {}), by = h("span", { class: "tl-by" }), note = h("span"), aside = h("p", {}, note);
+    const sums = h("span", {}, sum, " ", by), { unit } = QUANTITIES[quantity], far = `111.1 M${unit}`;
     const segments = (kind) => Object.entries(COMPONENTS[quantity]).map(([name, [, hue]]) => [name,
       h("span", { class: `tl-piece${hue === null ? " tl-grey" : ""}`, style: `--hue: ${hue ?? 0}` }, kind === "now" ? h("span", {}, name) : [])]);
     const now = segments("now"), then = segments("then");
     const stack = h("div", { class: "tl-stack", role: "img" }, now.map(([, node]) => node));
     const shadow = h("div", { class: "tl-stack tl-shadow", "aria-hidden": "true" }, then.map(([, node]) => node));
-    const extra = h("p", { class: "tl-note tl-aside" }, note);
-    return { quantity, sum, by, note, extra, now, then, stack, shadow,
-      node: h("div", { class: "tl-cost" }, h("p", { class: "tl-cost-head" }, h("span", {}, QUANTITIES[quantity].name), h("span", { class: "tl-sums" }, sum, " ", by)), h("div", { class: "tl-bars" }, stack, shadow), extra) };
+    const extra = room(aside, "tl-note tl-aside"), head = h("p", { class: "tl-cost-head" }, h("span", {}, QUANTITIES[quantity].name), room(sums, "tl-sums"));
+    reserve(sums, ...[`−${far} · 1.11·10¹¹ ×`, `as ${widest(el, all.map((each) => each.name))}`].map((change) => [h("strong", {}, far), " ", h("span", { class: "tl-by" }, change)]));
+    return { quantity, sum, by, note, aside, now, then, stack, shadow,
+      node: h("div", { class: "tl-cost" }, head, h("div", { class: "tl-bars" }, stack, shadow), extra) };
   });
   const overtake = h("button", { type: "button", onclick: () => change("seq", model.get("shape").d_ff) });
-  bars[1].extra.append(" ", overtake);
+  bars[1].aside.append(" ", overtake);
 
   // The table.
   const quantities = choice("Numbers of", Object.entries({ parameters: "parameters", flops: "FLOPs", training: "training", generation: "generation" }), (quantity) => commit(model, { quantity }));
   const row = (name, formula, hue) => {
-    const [number, by, part, ratio] = [h("span"), h("span", { class: "tl-note" }), h("span"), h("span", { class: "tl-note" })];
+    const [number, by, part, ratio] = [h("span"), h("span"), h("span"), h("span", { class: "tl-note" })];
     const swatch = hue === undefined ? [] : h("span", { class: `tl-swatch${hue === null ? " tl-grey" : ""}`, style: `--hue: ${hue ?? 0}` });
     return { name, number, by, part, ratio, node: h("tr", { class: hue === undefined ? "tl-total" : null }, h("th", { scope: "row" }, swatch, name, h("span", { class: "tl-note" }, formula)),
-      h("td", {}, number, by), h("td", {}, part, ratio)) };
+      h("td", {}, room(number), room(by, "tl-note")), h("td", {}, part, ratio)) };
   };
   const tables = Object.keys(QUANTITIES).map((quantity) => {
     const rows = [...Object.entries(COMPONENTS[quantity]).map(([name, [formula, hue]]) => row(name, formula, hue)), row("total", "")];
     const change = h("span");
-    return { quantity, rows, change, node: h("table", { class: "tl-account" },
+    return { quantity, rows, change, node: h("div", { class: "tl-scroll" }, h("table", { class: "tl-account" },
       h("thead", {}, h("tr", {}, h("th", { scope: "col" }, "component"), h("th", { scope: "col" }, QUANTITIES[quantity].of, h("span", {}, "change")), h("th", { scope: "col" }, "share", h("span", {}, "ratio")))),
-      h("tbody", {}, rows.map((each) => each.node))) };
+      h("tbody", {}, rows.map((each) => each.node)))) };
   });
 
   // To hand on: the address where it is ours, and otherwise a line of code.
@@ -448,15 +463,35 @@ function render({ model, el }) {
   // Reset goes back to what the lab began with in Python, not to what the address made of it.
   const beginning = { get: (name) => start[name], set: (name, value) => model.set(name, value), save_changes: () => model.save_changes() };
   const { lab, status } = frame({ model: beginning, el }, "What does a model cost?", traits,
-    complaint, h("p", { class: "tl-label" }, "start from"), presets.node, published,
-    h("div", { class: "tl-turns" }, dials.map(([, each]) => each.node), h("div", { class: "tl-turn" }, h("p", {}, "bytes per value"), formats.node)), warning,
+    complaint, h("p", { class: "tl-label" }, "start from"), presets.node, room(published, "tl-note tl-published"),
+    h("div", { class: "tl-turns" }, dials.map(([, each]) => each.node), h("div", { class: "tl-turn" }, h("p", {}, "bytes per value"), formats.node)), room(warning, "tl-note tl-warning"),
     h("label", { class: "tl-compare" }, "thin bars and marks, and all changes: against ", against),
     h("div", { class: "tl-costs" }, bars.map((each) => each.node)),
     h("div", { class: "tl-which" }, h("span", { class: "tl-note" }, "to the last digit"), quantities.node),
     tables.map((each) => each.node),
     h("div", { class: "tl-hand-on" }, copy, told, byHand));
   lab.classList.add("tl-budget");
-  warning.after(status);                       // beside the sliders, which it tells of
+  warning.parentNode.after(status.parentNode);  // beside the sliders, which it tells of
+
+  // Room for what the ends of all sliders make of the numbers and sentences.
+  const end = (which) => ({ ...start, shape: { ...start.shape, ...Object.fromEntries(OF_SHAPE.map((name) => [name, LIMITS[name][which]])) }, seq: LIMITS.seq[which], batch: LIMITS.batch[which] });
+  const least = end(0), most = end(1), dearest = costs(most);
+  const changes = [...OF_SHAPE, "seq", "batch"].map((name) => [alter(most, name, read(least, name)), most]).flatMap(([few, many]) => [[few, many], [many, few]]);
+  const longest = byWidth(el, changes.map(([from, to]) => describe(from, to))).slice(0, 6), far = widest(el, all.map((each) => each.name));
+  reserve(published, ...all.map(publishedWords));
+  reserve(warning, warn(LIMITS.seq[1], LIMITS.n_positions[1]));
+  reserve(status, ...all.map((each) => introduction(each, each)), ...longest.map((text) => `Against ${far}: ${text}`));
+  const count = total(dearest.parameters), rule = ruleOfThumb(most.shape), [L, D] = bigs(most.shape, ["n_layers", "d_model"]);
+  reserve(bars[0].aside, ruleInWords(rule, rule - count, count));
+  reserve(bars[1].aside, [overtakenInWords("111,111 ×"), " ", h("button", { type: "button", disabled: true }, `seq = ${grouped(LIMITS.d_ff[1])}`)]);
+  reserve(bars[3].aside, NO_CACHE, cacheInWords(2n * L * D, 111_111n));
+  for (const { quantity, rows } of tables) {
+    for (const { name, number, by } of rows) {
+      const size = name === "total" ? total(dearest[quantity]) : dearest[quantity][name] ?? 0n;
+      reserve(number, grouped(size));
+      reserve(by, signed(-size));
+    }
+  }
 
   // A bar takes its part of the longest, and its pieces divide it as their counts do.
   const percent = (part, whole) => `${Number(((100 * Number(part)) / Number(whole)).toFixed(2))}%`;
@@ -473,10 +508,10 @@ function render({ model, el }) {
     const here = all.find((each) => sameShape(each.shape, shape));
     presets.show(all.indexOf(here));
     against.value = base.key;
-    say(published, base.published ? `${base.name}: ${grouped(base.published)} parameters in the published weights, ${base.paper} in the paper; context ${grouped(base.seq)}.` : "What the lab began with.");
+    say(published, publishedWords(base));
     for (const [, each] of dials) each.draw(now, base);
     formats.show(now.bytes_per_value);
-    say(warning, seq > shape.n_positions ? `Context ${grouped(seq)} is beyond the ${grouped(shape.n_positions)} positions: what comes after them has no embedding.` : "");
+    say(warning, seq > shape.n_positions ? warn(seq, shape.n_positions) : "");
 
     for (const { quantity, sum, by, now: pieces, then, stack, shadow } of bars) {
       const { unit, name } = QUANTITIES[quantity], [mine, theirs] = [cost[quantity], before[quantity]], [whole, ghost] = [total(mine), total(theirs)];
@@ -489,14 +524,13 @@ function render({ model, el }) {
       set(shadow, { class: `tl-stack tl-shadow${whole === ghost ? " tl-level" : ""}` });
     }
     const count = total(cost.parameters), rule = ruleOfThumb(shape), missed = count - rule;
-    say(bars[0].note, `Rule of thumb, 12·L·D² + V·D: ${grouped(rule)}, ${missed ? `${grouped(missed < 0n ? -missed : missed)} too ${missed < 0n ? "many" : "few"}, ${share(missed < 0n ? -missed : missed, count)}` : "exact"}.`);
-    say(bars[1].note, `Scores and blend take ${times(BigInt(seq), BigInt(shape.d_ff))} feed-forward, seq / d_ff. Equal at`);
+    say(bars[0].note, ruleInWords(rule, missed, count));
+    say(bars[1].note, overtakenInWords(times(BigInt(seq), BigInt(shape.d_ff))));
     say(overtake, `seq = ${grouped(shape.d_ff)}`);
     set(overtake, { "aria-pressed": String(seq === shape.d_ff) });
     say(bars[2].note, `Each parameter takes ${4 * now.bytes_per_value} bytes: weight, gradient, Adam's two moments.`);
     const [L, D] = bigs(shape, ["n_layers", "d_model"]), equal = count / (2n * L * D);
-    say(bars[3].note, shape.family === "bert" ? "A BERT reads a sentence at once: it does not generate, and keeps no cache."
-      : `A token keeps 2·L·D = ${grouped(2n * L * D)} values. ${grouped(equal)} tokens take as much as the weights.`);
+    say(bars[3].note, shape.family === "bert" ? NO_CACHE : cacheInWords(2n * L * D, equal));
 
     quantities.show(now.quantity);
     for (const { quantity, rows, node } of tables) {

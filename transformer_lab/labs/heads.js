@@ -135,6 +135,9 @@ function steps(splitByView, mergeByView, seq) {
   ];
 }
 
+const EACH_ROW = "Each row is one token’s look at all tokens, and each head has a table of its own.";
+const weighed = (place, weight) => `weights[${place.join(", ")}] = ${weight.toFixed(4)}`;
+
 // A group of which one is chosen: a single stop for Tab, and the arrow keys inside.
 function radios(label, props, nodes, pick) {
   let chosen = null;
@@ -247,7 +250,7 @@ function render({ model, el }) {
 
   // The chosen head, large.
   const large = sheet(queries, keys, [tokens, keyTokens], (query, key) => pick({ query, key }));
-  const chosenName = h("span", {}), reading = h("p", { class: "tl-reading" }), share = h("p", { class: "tl-note" });
+  const chosenName = h("span", {}), reading = h("p"), share = h("p");
   const scoreRows = Object.entries(PATTERNS).map(([name, text]) => {
     const value = h("td"), bar = h("span", { class: "tl-meter" });
     return { name, value, bar, node: h("tr", {}, h("th", { scope: "row" }, text), h("td", {}, bar), value) };
@@ -259,7 +262,7 @@ function render({ model, el }) {
   const askers = tokens.map((token) => chip("button", token));
   const looked = own ? askers : keyTokens.map((token) => chip("span", token));
   const askerGroup = radios("Who looks", { class: "tl-strip tl-chips" }, askers.map((asker) => asker.node), (query) => pick({ query, key: heaviest(now.rows[query])[0] }));
-  const words = h("p", { class: "tl-status", role: "status", "aria-live": "polite" });
+  const words = h("p", { role: "status", "aria-live": "polite" });
 
   // The stage bar.
   const stageNodes = Array.from({ length: 10 }, () => {
@@ -281,20 +284,29 @@ function render({ model, el }) {
     grid.whole = h("div", {}, h("p", { class: "tl-label" }, grid.name, " ", grid.shape), grid.node);
     return grid;
   });
-  const lesson = h("p", { class: "tl-lesson" });
+  const lesson = h("p");
 
   const { status } = frame({ model, el }, "Every head of a layer", [...traits.slice(1), ...pictured],
     layers > 1 ? [h("p", { class: "tl-label" }, "Layer ", layerName), layerButtons ? layerButtons.node : layerSlider] : [],
     h("p", { class: "tl-label" }, "Its heads: choose one"), miniGroup.node,
     h("div", { class: "tl-halves" }, h("div", {}, h("p", { class: "tl-label" }, chosenName), large.node),
-      h("div", {}, own ? scoreTable : [], h("p", { class: "tl-label" }, "The weight that is pointed at"), reading, share)),
+      h("div", {}, own ? scoreTable : [], h("p", { class: "tl-label" }, "The weight that is pointed at"), room(reading, "tl-reading"), room(share, "tl-note"))),
     h("p", { class: "tl-label" }, own ? "Choose who looks (outlined); the shade says how much each token is looked at" : "Choose who looks"), askerGroup.node,
     own ? [] : [h("p", { class: "tl-label" }, "What it looks at"), h("div", { class: "tl-strip tl-chips" }, looked.map((token) => token.node))],
-    words,
+    room(words, "tl-status"),
     h("p", { class: "tl-label tl-second" }, "The way into heads and back: choose a step"), stageGroup.node,
     h("div", { class: "tl-row tl-toggles" }, h("span", { class: "tl-note" }, "What would happen with"), h("div", { class: "tl-choice", role: "group", "aria-label": "A mistake" }, Object.values(toggles))),
-    lesson, h("p", { class: "tl-note" }, "In small, and without batch: tokens a to d, d_model 6, 2 heads, d_head 3. b3 is feature 3 of token b."),
+    room(lesson, "tl-lesson"), h("p", { class: "tl-note" }, "In small, and without batch: tokens a to d, d_model 6, 2 heads, d_head 3. b3 is feature 3 of token b."),
     h("div", { class: "tl-row tl-before-after" }, grids.map((grid) => grid.whole)));
+
+  // Room for the longest row in words, of the longest tokens; for what each step is about; and for a number that is followed.
+  const quotes = (names) => names.map((_, i) => quoted(names, i));
+  const asker = widest(words, quotes(tokens)), target = widest(words, quotes(keyTokens));
+  reserve(words, `Layer ${layers - 1}, head ${heads - 1}: ${asker} looks most at ${target} (0.00), then at ${target} (0.00) and ${target} (0.00). Its weights sum to 0.00.`);
+  reserve(reading, weighed([layers - 1, heads - 1, queries - 1, keys - 1], 0));
+  reserve(share, `What ${asker} takes from ${target}.`);
+  const seq = own ? "seq" : "q_len", bars = [[false, false], [true, false], [false, true], [true, true]].map((mistakes) => steps(...mistakes, seq));
+  reserve(lesson, ...new Set(bars.flatMap((bar) => bar.map((step) => step.words))));
 
   let now = {}, drawn = {};
   const fits = new Map();                     // scores of heads that have been on show
@@ -341,14 +353,14 @@ function render({ model, el }) {
       say(words, `Layer ${layer}, head ${head}: ${describeRow(now.rows[query], quoted(tokens, query), keyTokens)}`);
     }
     large.show(query, key);
-    say(reading, `weights[${layer}, ${head}, ${query}, ${key}] = ${now.rows[query][key].toFixed(4)}`);
+    say(reading, weighed([layer, head, query, key], now.rows[query][key]));
     say(share, `What ${quoted(tokens, query)} takes from ${quoted(keyTokens, key)}.`);
     drawn = { packed, layer, head, query };
   }
 
   function drawStages() {
     const [stage, cell, splitByView, mergeByView] = pictured.map((name) => model.get(name));
-    const seq = own ? "seq" : "q_len", { seq: length, heads: pieces, width } = EXAMPLE;
+    const { seq: length, heads: pieces, width } = EXAMPLE;
     const bar = steps(splitByView, mergeByView, seq), way = journey(EXAMPLE, splitByView, mergeByView);
     const whole = model.get("d_model");
     const sizes = { batch: 1, seq: queries, q_len: queries, k_len: keys, heads, d_model: whole ?? "d_model", d_head: whole ? whole / heads : "d_head" };
@@ -398,10 +410,13 @@ function render({ model, el }) {
     const lost = step.ids.filter((_, flat) => astray(step, flat)).length;
     say(lesson, bar[stage].words);
     const [from, to] = readByHead(0, heads, queries);
-    const real = splitByView && stage > 1 && stage < 7 && heads > 1
-      ? ` On your sentence, head 0 of ${heads} would read ${quoted(tokens, from)}${to > from ? ` to ${quoted(tokens, to)}` : " alone"}.` : "";
+    const onYours = splitByView && heads > 1 ? ` On your sentence, head 0 of ${heads} would read ${quoted(tokens, from)}${to > from ? ` to ${quoted(tokens, to)}` : " alone"}.` : "";
+    const real = stage > 1 && stage < 7 ? onYours : "";
+    const astrays = splitByView || mergeByView, most = product([pieces, length, length]);
+    reserve(status, `${EACH_ROW}${onYours}`, `${most} of ${most} cells compare other tokens than their row and column say.${onYours}`,
+      `d0, feature 0 of token d, stands at [0, 0, 0]: token d, piece 0.${astrays ? ` That row is taken for token d. ${most} of ${most} numbers are in the wrong row.` : ""}${onYours}`);
     if (place < 0) {
-      say(status, `${lost ? `${lost} of ${step.ids.length} cells compare other tokens than their row and column say.` : "Each row is one token’s look at all tokens, and each head has a table of its own."}${real}`);
+      say(status, `${lost ? `${lost} of ${step.ids.length} cells compare other tokens than their row and column say.` : EACH_ROW}${real}`);
       return;
     }
     const index = unravel(place, step.shape), row = rowOf(step.shape, index);

@@ -114,11 +114,16 @@ function render({ model, el }) {
     h("div", { class: "tl-planes" },
       h("div", {}, h("p", { class: "tl-label" }, "query and keys: drag the query"), left.node),
       h("div", {}, h("p", { class: "tl-label" }, "values and their blend"), right.node)),
-    h("p", { class: "tl-label" }, "temperature τ: ", reading),
+    h("p", { class: "tl-label" }, "temperature τ: ", room(reading)),
     h("div", { class: "tl-slider" }, slider, rootMark),
     h("div", { class: "tl-ends tl-note" }, h("span", {}, "hard lookup"), h("span", {}, "uniform average")),
     h("div", { class: "tl-row" }, typed.node, h("div", {}, h("p", { class: "tl-note" }, "match by"), kinds.node)),
-    table);
+    h("div", { class: "tl-scroll" }, table));
+
+  const long = widest(status, labels), far = pair([-REACH, -REACH]);
+  reserve(reading, "0.000 = √d, the usual scale");
+  reserve(status, `${long} weighs most, 0.00. The output is ${far}.`, `${long} weighs 0.00: a lookup that finds one key. The output is ${far}.`,
+    `All weights are about 1/${count}: the output ${far} is about the plain mean of the values.`);
 
   function draw() {
     const state = { query: model.get("query"), keys: model.get("key"), values: model.get("value"), temperature: model.get("temperature"), kind: model.get("similarity") };

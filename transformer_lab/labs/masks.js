@@ -79,7 +79,7 @@ function compute(state) {
   const named = { ...state, queries, keys }, mask = maskOf(named);
   const all = { ...vectors, mask, realQueries: queries.map((token) => token !== PAD) };
   const right = attend({ ...all, mistake: "none" }), shown = state.mistake === "none" ? right : attend({ ...all, mistake: state.mistake });
-  return { ...shown, mask, base: presetMask(named), right };
+  return { ...shown, mask, base: presetMask(named), right, value: vectors.value };
 }
 
 const quoted = (token) => `“${token}”`;
@@ -87,6 +87,9 @@ const listed = (things) => (things.length < 2 ? things.join("") : `${things.slic
 const minus = (text) => text.replace("-", "−");
 const twoPlaces = (x) => minus(Math.abs(x) < 0.005 ? "0.00" : x.toFixed(2));
 const plural = (count, one, many) => `${count} ${count === 1 ? one : many}`;
+
+// An output in words: its first few numbers.
+const written = (output) => `= (${output.slice(0, MOST_OUTPUT).map(twoPlaces).join(", ")}${output.length > MOST_OUTPUT ? ", …" : ""})`;
 
 // A score in four characters or so.
 function short(x) {
@@ -173,18 +176,38 @@ function damageInWords({ queries, given }, { mask, weights, sums, sees }, mistak
   const empty = rows.filter((i) => !sees[i].some(Boolean));
   const lost = rows.filter((i) => !empty.includes(i) && Math.abs(sums[i] - 1) >= LEAST);
   const leaks = rows.flatMap((i) => weights[i].filter((weight, j) => !mask[i][j] && weight >= LEAST));
+  if (mistake !== "none") return damages(lost.length, leaks.length, Math.max(...leaks), empty.length) || unchanged(mistake, given);
+  return empty.length ? emptiness(empty.length, [...new Set(empty.map((i) => quoted(queries[i])))]) : "";
+}
+
+function damages(lost, leaks, most, empty) {
   const said = [];
-  if (lost.length) said.push(`${plural(lost.length, "row does", "rows do")} not sum to one`);
-  if (leaks.length) said.push(`${plural(leaks.length, "hidden cell gets", "hidden cells get")} weight, up to ${twoPlaces(Math.max(...leaks))}`);
-  if (empty.length && mistake !== "none") said.push(`${plural(empty.length, "row is", "rows are")} all −∞`);
-  if (said.length) return `Here ${listed(said)}.`;
-  if (mistake !== "none") {
-    return { "padded rows": `Here it changes nothing: no query is padding.${given ? "" : " Add some."}`, "large negative": "Here it changes nothing: no row is empty. Hide a whole row.",
-      diagonal: "Here it changes nothing: the diagonal is hidden already." }[mistake] ?? "Here it changes nothing, for nothing is hidden. Choose a mask.";
-  }
-  if (!empty.length) return "";
-  const names = [...new Set(empty.map((i) => quoted(queries[i])))];
-  return `${empty.length === 1 ? `The row of ${names[0]} sees` : `${empty.length} rows, of ${listed(names)}, see`} nothing. No weights sum to one there: the course gives zeros, a plain softmax NaN.`;
+  if (lost) said.push(`${plural(lost, "row does", "rows do")} not sum to one`);
+  if (leaks) said.push(`${plural(leaks, "hidden cell gets", "hidden cells get")} weight, up to ${twoPlaces(most)}`);
+  if (empty) said.push(`${plural(empty, "row is", "rows are")} all −∞`);
+  return said.length ? `Here ${listed(said)}.` : "";
+}
+
+const unchanged = (mistake, given) => ({
+  "padded rows": `Here it changes nothing: no query is padding.${given ? "" : " Add some."}`, "large negative": "Here it changes nothing: no row is empty. Hide a whole row.",
+  diagonal: "Here it changes nothing: the diagonal is hidden already.",
+}[mistake] ?? "Here it changes nothing, for nothing is hidden. Choose a mask.");
+
+function emptiness(rows, names) {
+  const some = names.length > 3 ? "" : `, of ${listed(names)},`;
+  return `${rows === 1 ? `The row of ${names[0]} sees` : `${rows} rows${some} see`} nothing. No weights sum to one there: the course gives zeros, a plain softmax NaN.`;
+}
+
+// The longest that can be said of a state: of its rows, of its hidden keys and of all of it.
+function longestWords(node, state) {
+  const { queries, keys, mistake, given } = state, askers = byWidth(node, [...new Set(queries)]), names = byWidth(node, keys), [who, name] = [askers[0], names[0]];
+  const row = (keys, sees) => rowInWords({ queries: [who], keys }, { mask: [keys.map(() => true)], weights: [keys.map(() => 0)], sums: [0], sees: [[sees]] }, 0, mistake);
+  const place = new Set(keys).size < keys.length ? " at position 00" : "", cells = queries.length * keys.length;
+  const leak = mistake === "none" ? "" : mistake === "after softmax" ? `${quoted(who)} lost 0.00 to hidden keys. Without ${quoted(name)}${place}, which it must not see, it would give 0.00 to ${quoted(name)}, not 0.00. `
+    : `${quoted(who)} gives 0.00 to ${quoted(name)}${place}, which it must not see. `;
+  const most = mistake === "none" ? emptiness(queries.length, askers.slice(0, 3).map(quoted))
+    : mistake === "after softmax" ? damages(queries.length, 0, 0, 0) : damages(0, cells, 0, queries.length);
+  return { rows: [row(names.slice(0, 6), true), row(keys, true), row(keys, false)], leak, damages: [most, ...(mistake === "none" ? [] : [unchanged(mistake, given)])] };
 }
 
 let grids = 0;
@@ -193,9 +216,9 @@ let grids = 0;
 // changed in place otherwise, each only where it looks different. What is picked is told by marks that move over the cells,
 // for a row that changes its class is laid out anew.
 function stage(name, title) {
-  const formula = h("span", { class: "tl-note" });
+  const formula = h("span", { class: "tl-how" });
   const matrix = h("div", { class: "tl-matrix", role: "grid" });
-  const node = h("div", { class: "tl-step", "data-stage": name }, h("p", { class: "tl-step-head" }, h("strong", {}, title), " ", formula), matrix);
+  const node = h("div", { class: "tl-step", "data-stage": name }, h("div", { class: "tl-step-head" }, h("strong", {}, title), room(formula)), matrix);
   const id = `tl-cells-${Date.now().toString(36)}-${grids++}`;
   const marks = ["tl-at-row", "tl-at-column", "tl-at-cell"].map((kind) => h("div", { class: kind, "aria-hidden": "true" }));
   let rows = [], columns = [], cells = [], looks = [], sums = [], lines = [], made = null, based = null;
@@ -284,7 +307,7 @@ function render({ model, el }) {
   const kinds = PRESETS.filter(([id]) => offered(id));
   const patterns = choice("Mask", kinds.slice(0, 6), pick), places = choice("Place in a Transformer", kinds.slice(6), pick);
   const mistakes = choice("Mistake", MISTAKES, (mistake) => commit(model, { mistake }));
-  const about = h("p", {});
+  const about = h("p");
 
   const stages = { scores: stage("scores", "scores"), masked: stage("masked", "masked scores"), weights: stage("weights", "weights"), output: stage("output", "output") };
   const names = Object.keys(stages).filter((name) => name !== "output" || !given || given.value);
@@ -293,17 +316,18 @@ function render({ model, el }) {
   tabs.node.classList.add("tl-tabs");
   const stageBox = h("div", { class: "tl-flow" }, tabs.node, names.map((name) => stages[name].node));
 
+  for (const [name, i] of [["masked", 0], ["weights", 1]]) reserve(stages[name].formula, ...new Set(Object.values(TOLD).map((told) => told[i])));
   const bars = ["right", "wrong"].map((kind) => {
     const strip = h("div", { class: "tl-blend" }), result = h("span", { class: "tl-code" }), label = h("span", { class: "tl-note" });
-    return { kind, strip, result, label, node: h("div", { class: "tl-blend-row" }, label, strip, result), segments: [] };
+    return { kind, strip, result, label, node: h("div", { class: "tl-blend-row" }, room(label), strip, room(result)), segments: [] };
   });
   const told = h("span", { "aria-live": "polite" }), leak = h("span", {}), damage = h("strong", {});
-  const verdict = h("p", { class: "tl-verdict-box" }, told, " ", leak, damage);
+  const broken = h("p", {}, told, " ", leak, damage), verdict = room(broken, "tl-verdict-box");
   const { lab, status } = frame({ model, el }, "Who sees whom: masks", traits,
     h("div", { class: "tl-row", hidden: Boolean(given) }, typed.tokens.node, typed.source.node, padding.node),
     h("div", { class: "tl-row tl-presets" }, h("span", { class: "tl-note" }, "mask"), patterns.node),
     h("div", { class: "tl-row tl-presets", hidden: kinds.length < 7 }, h("span", { class: "tl-note" }, "in a Transformer"), places.node),
-    h("div", { class: "tl-row tl-about" }, about, lengths.window.node, lengths.prefix.node), h("div", { class: "tl-flow-box" }, stageBox),
+    h("div", { class: "tl-row tl-about" }, room(about), lengths.window.node, lengths.prefix.node), h("div", { class: "tl-flow-box" }, stageBox),
     h("p", { class: "tl-note tl-hint" }, "Click a cell, or drag over several, to hide a key from a query or show it. Arrow keys move, Space switches."), bars[0].node);
   lab.classList.add("tl-masks");
   // What grows with a mistake comes last: no button moves while it is pressed.
@@ -393,6 +417,7 @@ function render({ model, el }) {
     mistakes.show(state.mistake);
     tabs.show(front);
     say(about, described({ ...state, flipped }));
+    reserve(about, ...[0, MOST_TOKENS ** 2].map((flipped) => described({ ...state, window: MOST_TOKENS, prefix: MOST_TOKENS, flipped })));
   }
 
   function drawStages(state) {
@@ -405,7 +430,7 @@ function render({ model, el }) {
     say(stages.scores.formula, "q · k / √d");
     say(stages.masked.formula, how);
     say(stages.weights.formula, then);
-    say(stages.output.formula, "weights · v");
+    say(stages.output.formula, "weights ·\u00a0v");
     for (const name of ["masked", "weights"]) stages[name].formula.classList.toggle("tl-alarm", mistake !== "none" && (name === "masked" || mistake === "after softmax"));
     for (const name of ["scores", "masked", "weights"]) stages[name].make(queries, keys, name === "weights");
     stages.scores.draw({ values: scores, look: (score) => ({ text: short(score), shade: signed(score) }), basis: reach, picked: at });
@@ -426,8 +451,7 @@ function render({ model, el }) {
       stages.output.draw({ values: output, look: (x) => ({ text: short(x), shade: signed(x, widest) }), basis: widest, picked: [at[0], -1] });
     }
     for (const name of names) stages[name].blind((i) => empty[i]);
-    const longest = Math.max(...[...queries, ...keys].map((token) => [...token].length));
-    const properties = { "--n": keys.length, "--total": 3 * keys.length + 1 + (output ? Math.min(output[0].length, MOST_OUTPUT) : 0), "--letters": Math.min(Math.max(longest, 3), keys.length > 9 ? 6 : 8) };
+    const properties = { "--n": keys.length, "--total": 3 * keys.length + 1 + (output ? Math.min(output[0].length, MOST_OUTPUT) : 0) };
     for (const [name, value] of Object.entries(properties)) stageBox.style.setProperty(name, value);
     stageBox.className = `tl-flow ${keys.length <= 6 ? "tl-six" : keys.length <= 9 ? "tl-nine" : "tl-many"}`;
     for (const name of names) stages[name].node.classList.toggle("tl-front", name === front);
@@ -437,6 +461,26 @@ function render({ model, el }) {
       set(matrix, chosen ? { tabindex: "0", "aria-label": `${name}. Arrow keys move, Space hides a key from a query or shows it.`, "aria-activedescendant": idOf(...at) }
         : { tabindex: null, "aria-label": name, "aria-activedescendant": null });
     }
+  }
+
+  // Room for the longest words and the widest names and numbers, where a sentence or a mistake is new.
+  let made = "";
+  function makeRoom(state) {
+    const { queries, keys, mistake } = state, key = JSON.stringify([queries, keys, mistake]);
+    if (key === made) return;
+    made = key;
+    const longest = longestWords(status, state), who = widest(status, queries.map(quoted));
+    reserve(status, ...longest.rows);
+    reserve(broken, ...longest.damages.map((text) => [`${TOLD[mistake][2]} ${longest.leak}`, h("strong", {}, text)]));
+    reserve(bars[0].label, `${who} takes home`, `${who}, right`);
+    reserve(bars[1].label, "with the mistake");
+    const wide = (texts, weight) => Math.max(...texts.map((text) => ems(status, text, weight)));
+    const names = Math.min(wide([...queries, ...keys, "sum"]), ems(status, "n".repeat(keys.length > 9 ? 6 : 8)));
+    const reach = now.value ? Math.max(...now.value.flat().map(Math.abs)) : 0;
+    const numbers = [...now.scores.flat().map(short), short(-reach), keys.length > 9 ? ".00" : "0.00", mistake === "large negative" ? "−10⁹" : "−∞"];
+    stageBox.style.setProperty("--name", names);
+    stageBox.style.setProperty("--number", Math.max(wide(numbers), wide(["0.00"], 700)));
+    if (now.output) for (const bar of bars) reserve(bar.result, written(now.output[0].map(() => -reach)));
   }
 
   function drawRow(state) {
@@ -458,8 +502,7 @@ function render({ model, el }) {
         Object.assign(segment.style, { left: `${100 * left}%`, width: `${100 * size}%`, backgroundColor: tint.background, color: tint.color });
         left += size;
       });
-      const more = output && output[i].length > MOST_OUTPUT ? ", …" : "";
-      say(bar.result, output ? `= (${output[i].slice(0, MOST_OUTPUT).map(twoPlaces).join(", ")}${more})` : "");
+      say(bar.result, output ? written(output[i]) : "");
     }
     say(status, rowInWords(state, now, i, mistake));
     say(told, TOLD[mistake][2]);
@@ -471,6 +514,7 @@ function render({ model, el }) {
   function draw() {
     const state = get();
     now = compute(state);
+    makeRoom(state);
     drawControls(state);
     drawStages(state);
     drawRow(state);

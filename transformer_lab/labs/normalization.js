@@ -120,6 +120,21 @@ const plain = (x) => minus(Number.isInteger(x) ? String(x) : x.toFixed(2));
 const places = (x, digits) => minus(x.toFixed(digits));
 const signed = (x) => (Number(x.toFixed(2)) === 0 ? "≈0" : (x > 0 ? "+" : "") + places(x, Math.abs(x) >= 10 ? 1 : 2));
 
+// What is shared, by how many, and what becomes of one entry.
+function ruleInWords({ dims, groups, center }) {
+  const [each, over] = inWords(dims, groups);
+  return `One ${center ? "mean and variance" : "mean square"} for ${over ? `each ${each}, over ${over}` : each}.`;
+}
+function entryInWords(index, value, { dims, groups, center }, [mean, deviation], sharers, normalized, by, counted) {
+  const shares = center ? `its mean ${places(mean, 2)} and standard deviation ${places(deviation, 2)}` : `its root mean square ${places(deviation, 2)}`;
+  const rest = sharers ? `${sharers} other${sharers > 1 ? "s" : ""}: ${others(dims, groups)}` : "no other entry";
+  const [count, all] = counted || [];
+  return `x[${index.join(", ")}] = ${value} shares ${shares} with ${rest}. Normalized it is ${places(normalized, 2)}${by ? `, moved by ${by}` : ""}.` +
+    (counted ? ` Of ${all} entries of other tokens, ${count || "none"} ha${count === 1 || !count ? "s" : "ve"} moved.` : "");
+}
+const movedInWords = (count, all) => `normalized: ${count} of ${all} moved in other tokens`;
+const QUESTIONS = ["drag a slider: which norms move other tokens?", "entries of other tokens that moved"];
+
 // How far the slider goes, and its step: to five times the largest value, rounded up to one digit.
 function sliderRange(original) {
   const far = 5 * Math.max(...original.map(Math.abs)) || 10;
@@ -147,7 +162,7 @@ function render({ model, el }) {
   const divisors = Array.from({ length: features }, (_, i) => i + 1).filter((n) => features % n === 0);
   const groupChoice = choice("Groups of features", divisors.map((n) => [n, String(n)]), (n_groups) => commit(model, { n_groups }));
   const centring = h("button", { type: "button", onclick: () => commit(model, { center: !model.get("center") }) }, "subtract the mean");
-  const code = h("span", { class: "tl-code" }), note = h("span", { class: "tl-note" }), words = h("p", {});
+  const code = h("span", { class: "tl-code" }), note = h("span", { class: "tl-note" }), rule = h("p", {}, code, note), words = h("p");
 
   // The cube, before and after. Hovering shows for a moment; pressing and the arrow keys choose.
   let pointed = null, hovering = false;
@@ -168,7 +183,7 @@ function render({ model, el }) {
   const verdict = h("span");
 
   // What disturbs.
-  const reading = h("p", { class: "tl-label" }), padReading = h("p", { class: "tl-label" });
+  const reading = h("p"), padReading = h("p", { class: "tl-label" });
   const slider = h("input", { type: "range", min: -reach, max: reach, step, "aria-label": "Value of the chosen entry", oninput: () => {
     const [b, s, f] = model.get("index");
     commit(model, { x: model.get("x").map((rows, i) => (i !== b ? rows : rows.map((row, j) => (j !== s ? row : row.map((value, k) => (k !== f ? value : +slider.value)))))) });
@@ -186,13 +201,12 @@ function render({ model, el }) {
   const table = h("table", { class: "tl-leaks" }, h("thead", {}, h("tr", {}, ["norm", "same sentence", "other sentences"].map((name) => h("th", { scope: "col" }, name)))),
     h("tbody", {}, rows.map((row) => row.node)));
 
-  const question = h("p", { class: "tl-label" });
+  const question = h("p");
   const wide = batch * (36 + 34 * features) > 350;            // pixels: too wide for two columns
   const picture = h("div", { class: `tl-cubes${wide ? " tl-tall" : ""}` },
     h("div", {}, h("p", { class: "tl-label" }, "x: rows are tokens, columns features"), before.grid.node,
-      h("div", { class: "tl-disturb" }, reading, slider, padReading, padSlider, restore)),
-    h("div", {}, h("p", { class: "tl-label" }, "normalized", verdict), after.grid.node,
-      question, table));
+      h("div", { class: "tl-disturb" }, room(reading, "tl-label"), slider, padReading, padSlider, restore)),
+    h("div", {}, room(verdict, "tl-label"), after.grid.node, room(question, "tl-label"), h("div", { class: "tl-scroll" }, table)));
   for (const grid of [before.grid.node, after.grid.node]) {
     grid.addEventListener("pointermove", (event) => { hovering = event.pointerType === "mouse" && !event.buttons; }, true);
     grid.addEventListener("pointerdown", () => { hovering = false; }, true);
@@ -205,8 +219,9 @@ function render({ model, el }) {
       h("div", {}, h("span", { class: "tl-note" }, "axes that share"), h("div", { class: "tl-choice", role: "group", "aria-label": "Axes that share" }, axes)),
       h("div", {}, h("span", { class: "tl-note" }, "groups of features"), groupChoice.node),
       h("div", {}, h("span", { class: "tl-note" }, "centring"), h("div", { class: "tl-choice" }, centring))),
-    h("div", { class: "tl-rule" }, h("p", {}, code, note), words), picture);
+    h("div", { class: "tl-rule" }, room(rule), room(words)), picture);
   lab.classList.add("tl-normalization");
+  makeRoom();
 
   function draw() {
     const [values, lengths, dims, groups, center] = [model.get("x").flat(2), model.get("lengths"), model.get("dims"), model.get("n_groups"), model.get("center")];
@@ -224,10 +239,9 @@ function render({ model, el }) {
     groupChoice.show(groups);
     for (const button of groupChoice.node.children) set(button, { disabled: !dims.includes(2) });
     set(centring, { "aria-pressed": String(center) });
-    const [each, over] = inWords(dims, groups);
     say(code, asCode(shape, dims, groups, center));
     say(note, NORMS[own]?.note ?? "");
-    say(words, `One ${center ? "mean and variance" : "mean square"} for ${over ? `each ${each}, over ${over}` : each}.`);
+    say(words, ruleInWords(norm));
 
     const sharers = ids.flatMap((id, i) => (id === ids[flat] && i !== flat ? [i] : []));
     const listed = (marks) => marks.flatMap((is, i) => (is ? [i] : []));
@@ -261,13 +275,25 @@ function render({ model, el }) {
     });
 
     const count = near.moved + far.moved, all = near.all + far.all;
-    say(question, anything ? "entries of other tokens that moved" : "drag a slider: which norms move other tokens?");
-    say(verdict, anything ? `: ${count} of ${all} moved in other tokens` : "");
-    const entry = `x[${shown.join(", ")}] = ${plain(x[flat])}`;
-    const shares = center ? `its mean ${places(mean[flat], 2)} and standard deviation ${places(Math.sqrt(square[flat]), 2)}` : `its root mean square ${places(Math.sqrt(square[flat]), 2)}`;
-    say(status, `${entry} shares ${shares} with ${sharers.length ? `${sharers.length} other${sharers.length > 1 ? "s" : ""}: ${others(dims, groups)}` : "no other entry"}. ` +
-      `Normalized it is ${places(normalized[flat], 2)}${moved[flat] ? `, moved by ${signed(delta[flat])}` : ""}.` +
-      (anything ? ` Of ${all} entries of other tokens, ${count || "none"} ha${count === 1 || !count ? "s" : "ve"} moved.` : ""));
+    say(question, QUESTIONS[Number(anything)]);
+    say(verdict, anything ? movedInWords(count, all) : "normalized");
+    say(status, entryInWords(shown, plain(x[flat]), norm, [mean[flat], Math.sqrt(square[flat])], sharers.length, normalized[flat], moved[flat] && signed(delta[flat]), anything && [count, all]));
+  }
+
+  // Room for all norms and numbers.
+  function makeRoom() {
+    const all = clean.length, last = shape.map((size) => size - 1), far = "−00.00", subsets = [[], [0], [1], [2], [0, 1], [0, 2], [1, 2], [0, 1, 2]];
+    const any = subsets.flatMap((dims) => [1, fewest(features)].map((groups) => ({ dims, groups, center: true })));
+    const code = (text, note = "") => [h("span", { class: "tl-code" }, text), h("span", { class: "tl-note" }, note)];
+    const codes = any.flatMap(({ dims, groups }) => [true, false].map((center) => asCode(shape, dims, groups, center)));
+    reserve(rule, code(widest(lab, codes)), ...NORMS.map(({ dims, center, grouped, note }) => code(asCode(shape, dims, grouped ? divisors.at(-2) ?? 1 : 1, center), note)));
+    reserve(words, ...new Set(any.map(ruleInWords)));
+    reserve(reading, `chosen entry x[${last.join(", ")}] = ${far}`, `chosen entry x[${last.join(", ")}] = 0: padding`);
+    reserve(question, ...QUESTIONS);
+    reserve(verdict, movedInWords(all, all));
+    reserve(status, ...new Set(any.map((norm) => entryInWords(last, far, norm, [-REACH, REACH], all, -1.11, signed(-1.11), ["none", all]))));
+    lab.style.setProperty("--number", Math.max(...[short(-1.11), short(-REACH)].map((text) => ems(lab, text, 700))));
+    lab.style.setProperty("--name", Math.max(...["pad", `t${seq - 1}`].map((text) => ems(lab, text))));
   }
 
   // A colour on both sides of zero: blue below, orange above, stronger further out.

@@ -67,31 +67,34 @@ function parseSize(name, text) {
 
 // The pictures. A row or a column is `scale` wide; what would be thinner than THIN is drawn THIN, and the lab says so.
 const WIDE = 340, HIGH = 176, THIN = 2, TOP = 30, JOINT = 5;
-const SLOT = { q: 42, k: 44, v: 42, a: 84, s: 50, out: 44 };   // room for the names
+// Room for the names, from their widths, in which a name may stand at every place that it has in a mode.
+const NAMES = { q: ["φ(Q)", "N × D"], k: ["φ(K)ᵀ", "D × N"], v: ["V", "N × M"], a: ["softmax(QKᵀ)", "φ(Q)φ(K)ᵀ"], s: ["S so far", "D × M"], out: ["output", "N × M"] };
+const SIZE = { name: 13, size: 12, sign: 15, inside: 14 };      // of letters
+const slotsFor = (width) => Object.fromEntries(Object.entries(NAMES).map(([kind, names]) => [kind, Math.max(...names.map((name) => width(name) * SIZE.name)) + 6]));
 
 // Where the rectangles of both orders stand. A product stands in the corner between its two factors.
-function place({ n, d, m }, scale) {
+function place({ n, d, m }, scale, slot) {
   const px = (size) => Math.max(size * scale, THIN);
   const [N, D, M] = [px(n), px(d), px(m)];
-  const slots = { q: Math.max(D, SLOT.q), k: Math.max(N, SLOT.k), v: Math.max(M, SLOT.v), a: Math.max(N, SLOT.a), s: Math.max(M, SLOT.s), out: Math.max(M, SLOT.out) };
+  const slots = { q: Math.max(D, slot.q), k: Math.max(N, slot.k), v: Math.max(M, slot.v), a: Math.max(N, slot.a), s: Math.max(M, slot.s), out: Math.max(M, slot.out) };
   const high = D + JOINT + N;
   const a = slots.q + JOINT, v = a + slots.a + 16, out = v + slots.v + 16, below = D + JOINT;
   const s = slots.k + JOINT, q = s + slots.s + 4, out2 = q + slots.q + 38;
   return {
     first: { width: out + slots.out, high, signs: [["×", v - 8, below + N / 2], ["=", out - 8, below + N / 2]], rects: {
-      q: { x: slots.q - D, y: below, w: D, h: N, at: "end" }, k: { x: a, y: 0, w: N, h: D, at: "start", above: true }, mid: { x: a, y: below, w: N, h: N, at: "start", slot: SLOT.a },
+      q: { x: slots.q - D, y: below, w: D, h: N, at: "end" }, k: { x: a, y: 0, w: N, h: D, at: "start", above: true }, mid: { x: a, y: below, w: N, h: N, at: "start", slot: slot.a },
       v: { x: v + (slots.v - M) / 2, y: below, w: M, h: N, at: "middle" }, out: { x: out + (slots.out - M) / 2, y: below, w: M, h: N, at: "middle" } } },
     second: { width: out2 + slots.out, high, signs: [["× S =", out2 - 19, N / 2]], rects: {
-      k: { x: slots.k - N, y: N + JOINT, w: N, h: D, at: "end" }, v: { x: s, y: 0, w: M, h: N, at: "start", above: true }, mid: { x: s, y: N + JOINT, w: M, h: D, at: "start", slot: SLOT.s },
+      k: { x: slots.k - N, y: N + JOINT, w: N, h: D, at: "end" }, v: { x: s, y: 0, w: M, h: N, at: "start", above: true }, mid: { x: s, y: N + JOINT, w: M, h: D, at: "start", slot: slot.s },
       q: { x: q + (slots.q - D) / 2, y: 0, w: D, h: N, at: "middle" }, out: { x: out2 + (slots.out - M) / 2, y: 0, w: M, h: N, at: "middle" } } },
   };
 }
 
 // The largest scale at which both pictures fit.
-function fit(sizes) {
+function fit(sizes, slot) {
   let [small, large] = [0, 32];
   for (let i = 0; i < 40; i++) {
-    const scale = (small + large) / 2, { first, second } = place(sizes, scale);
+    const scale = (small + large) / 2, { first, second } = place(sizes, scale, slot);
     if (Math.max(first.width, second.width) <= WIDE && first.high <= HIGH) small = scale;
     else large = scale;
   }
@@ -148,15 +151,19 @@ function draughtsman(label) {
 }
 
 // Two bars' worth of numbers: what each product costs, what they cost together, and what is held between them.
-function bill() {
+function bill(longest) {
   const row = (kind) => {
-    const cells = { name: h("span"), formula: h("span", { class: "tl-formula" }), number: h("td") };
-    return { ...cells, node: h("tr", { class: kind }, h("th", { scope: "row" }, cells.name, cells.formula), cells.number) };
+    const cells = { name: h("span"), formula: h("span"), number: h("span") };
+    return { ...cells, node: h("tr", { class: kind }, h("th", { scope: "row" }, cells.name, room(cells.formula, "tl-formula")), h("td", {}, room(cells.number))) };
   };
   const rows = [row("tl-step"), row("tl-step"), row("tl-sum"), row("tl-held")];
   const bars = [h("span", { class: "tl-part" }), h("span", { class: "tl-part tl-later" })];
   const table = h("table", { class: "tl-bill" }, h("tbody", {}, rows.map((each) => each.node)));
   const bar = h("div", { class: "tl-track", "aria-hidden": "true" }, bars);
+  longest.forEach((formula, i) => {
+    reserve(rows[i].formula, formula);
+    reserve(rows[i].number, grouped(2 * MOST.n ** 2 * MOST.d));
+  });
   const draw = (lines, parts, most) => {
     lines.forEach(([name, formula, number], i) => {
       say(rows[i].name, name);
@@ -165,7 +172,7 @@ function bill() {
     });
     bars.forEach((each, i) => each.style.setProperty("--size", parts[i] / most));
   };
-  return { node: h("div", {}, table, bar), draw };
+  return { node: h("div", {}, h("div", { class: "tl-scroll" }, table), bar), draw };
 }
 
 // The panel of the two orders.
@@ -185,18 +192,21 @@ function orders(model) {
   };
   const dials = { n: size("n", "tokens"), d: size("d", "key features"), m: size("m", "value features") };
   const between = choice("Between the two products", [["nothing", "nothing"], ["softmax", "softmax"], ["causal", "causal mask"]], (value) => commit(model, { between: value }));
-  const why = h("p", { class: "tl-why" });
-  const column = (label) => {
-    const heading = h("p", { class: "tl-order-name" }), picture = draughtsman(label), sums = bill(), refusal = h("p", { class: "tl-refusal" });
-    return { heading, picture, sums, refusal, node: h("div", {}, heading, h("p", { class: "tl-label" }, label), picture.node, h("div", { class: "tl-price" }, sums.node, refusal)) };
+  const why = h("p");
+  const column = (label, longest) => {
+    const heading = h("p", { class: "tl-order-name" }), picture = draughtsman(label), sums = bill(longest), refusal = h("p", { class: "tl-refusal" });
+    return { heading, picture, sums, refusal, node: h("div", {}, heading, h("p", { class: "tl-label" }, label), picture.node, h("div", { class: "tl-room tl-price" }, sums.node, refusal)) };
   };
-  const first = column("queries with keys first"), second = column("keys with values first");
-  const widened = h("p", { class: "tl-note tl-widened" });
+  const first = column("queries with keys first", Object.values(formulas(MOST).first)), second = column("keys with values first", Object.values(formulas(MOST).second));
+  const widened = h("p");
   const node = h("div", {},
     h("div", { class: "tl-dials" }, dials.n.node, dials.d.node, dials.m.node),
-    h("div", { class: "tl-row" }, h("div", {}, h("p", { class: "tl-note" }, "between the two products"), between.node), why),
+    h("div", { class: "tl-row" }, h("div", {}, h("p", { class: "tl-note" }, "between the two products"), between.node), room(why, "tl-why")),
     h("div", { class: "tl-orders" }, first.node, second.node),
-    h("p", { class: "tl-note" }, "Both pictures and both bars have one scale. Counted are the two products alone, without φ, softmax and the division; a multiply–add is 2 FLOPs."), widened);
+    h("p", { class: "tl-note" }, "Both pictures and both bars have one scale. Counted are the two products alone, without φ, softmax and the division; a multiply–add is 2 FLOPs."), room(widened, "tl-note tl-widened"));
+  reserve(why, ...Object.values(REASONS));
+  reserve(widened, thinInWords([["D", MOST.d], ["M", MOST.m]], 0));
+
 
   function draw(status) {
     const now = sizes(), { n, d, m } = now, kind = model.get("between"), softmax = kind === "softmax";
@@ -212,49 +222,68 @@ function orders(model) {
     const [Q, K] = softmax ? ["Q", "Kᵀ"] : ["φ(Q)", "φ(K)ᵀ"];
     const names = { q: Q, k: K, v: "V", out: "output" };
     const by = (a, b) => `${grouped(a)} × ${grouped(b)}`;
-    const scale = fit(now), places = place(now, scale);
+    const slots = slotsFor((name) => ems(node, name)), scale = fit(now, slots), places = place(now, scale, slots);
     first.picture.draw(places.first, { q: "N × D", k: "D × N", v: "N × M", out: "N × M", mid: "N × N", held: grouped(n * n) },
       { ...names, mid: softmax ? "softmax(QKᵀ)" : `${Q}${K}` }, scale, { causal: kind === "causal", crossed: false });
     second.picture.draw(places.second, { q: "N × D", k: "D × N", v: "N × M", out: "N × M", mid: "D × M", held: grouped(d * m) },
       { ...names, mid: softmax ? "KᵀV" : kind === "causal" ? "S so far" : "S" }, scale, { causal: false, crossed: softmax });
     say(first.heading, softmax ? "softmax(Q Kᵀ) V" : kind === "causal" ? "(mask ∘ φ(Q) φ(K)ᵀ) V" : "(φ(Q) φ(K)ᵀ) V");
     say(second.heading, softmax ? "Q (Kᵀ V)" : "φ(Q) (φ(K)ᵀ V)");
-    first.sums.draw([[`${Q} ${K}`, `N²D = ${grouped(n)}² × ${d}`, cost.first[0]], ["(…) V", `N²M = ${grouped(n)}² × ${m}`, cost.first[1]],
-      ["multiply–adds", `N²(D + M) = ${grouped(n)}² × ${d + m}`, total[0]], ["held in between", `N² = ${grouped(n)}² numbers`, cost.held[0]]], cost.first, most);
-    second.sums.draw([[softmax ? "" : `S = ${K} V`, `NDM = ${grouped(n)} × ${d} × ${m}`, cost.second[0]], [`${Q} S`, `NDM = ${grouped(n)} × ${d} × ${m}`, cost.second[1]],
-      ["multiply–adds", `2NDM = 2 × ${grouped(n)} × ${d} × ${m}`, total[1]], ["held in between", `DM = ${d} × ${m} numbers`, cost.held[1]]], cost.second, most);
-    set(second.sums.node, { class: softmax ? "tl-unseen" : null });
+    const how = formulas(now);
+    first.sums.draw([[`${Q} ${K}`, how.first[0], cost.first[0]], ["(…) V", how.first[1], cost.first[1]],
+      ["multiply–adds", how.first[2], total[0]], ["held in between", how.first[3], cost.held[0]]], cost.first, most);
+    second.sums.draw([[softmax ? "" : `S = ${K} V`, how.second[0], cost.second[0]], [`${Q} S`, how.second[1], cost.second[1]],
+      ["multiply–adds", how.second[2], total[1]], ["held in between", how.second[3], cost.held[1]]], cost.second, most);
+    set(second.sums.node, { "aria-hidden": softmax ? "true" : null });
     say(second.refusal, softmax ? "Not possible: exp(q·k) is no product of one factor from q and one from k, nor a sum of finitely many such products, so there is nothing to pull out of the sum over the keys." : "");
-    say(why, {
-      nothing: "Matrix products are associative: both orders give the same numbers.",
-      softmax: "Softmax takes exp of every score and divides by the sum of its row. All N × N scores must be there before V.",
-      causal: "One φ(K)ᵀV would hold the future too. So it is built up: each token adds to S, then reads it. The counts stay.",
-    }[kind]);
+    say(why, REASONS[kind]);
     const thin = [["D", d], ["M", m]].filter(([, x]) => x * scale < THIN);
-    say(widened, thin.length ? `At this scale ${thin.map(([name, x]) => `${name} = ${x}`).join(" and ")} would be ${Math.max(...thin.map(([, x]) => x * scale)).toFixed(2)} pixels${thin.length > 1 ? " or less" : ""}: drawn ${THIN} pixels wide, so that you see ${thin.length > 1 ? "them" : "it"}.`
+    say(widened, thin.length ? thinInWords(thin, scale)
       : n * scale < THIN ? `At this scale N would be thinner than ${THIN} pixels: it is widened.` : "Nothing is widened: all sides are to scale.");
 
-    const ratio = total[0] / total[1], less = ratio > 1 ? 1 : 0;
-    const who = ["Queries with keys first", "Keys with values first"];
-    if (softmax) say(status, `With softmax between, only one order is left: ${grouped(total[0])} multiply–adds and ${grouped(cost.held[0])} numbers held in between. Twice as many tokens take four times as much.`);
-    else say(status, (ratio === 1 ? `Both orders take ${grouped(total[0])} multiply–adds: N is 2DM/(D + M). `
-      : `${who[less]} takes ${times(less ? ratio : 1 / ratio)} times fewer multiply–adds: ${grouped(total[less])} against ${grouped(total[1 - less])}. They are equal at N = 2DM/(D + M) = ${sizeText(cost.equal)}. `) +
-      `Held in between: ${grouped(cost.held[0])} numbers or ${grouped(cost.held[1])}.`);
+    say(status, softmax ? oneOrderInWords(total[0], cost.held[0]) : ordersInWords(total, cost));
+    const end = counts(MOST), far = end.first[0] + end.first[1];
+    reserve(status, oneOrderInWords(far, end.held[0]), ...WHO.map((who) => fewerInWords(who, 11_111, [far, far], 111.1) + heldInWords(end.held)));
   }
   return { node, draw };
 }
 
+// What the panel says.
+const REASONS = {
+  nothing: "Matrix products are associative: both orders give the same numbers.",
+  softmax: "Softmax takes exp of every score and divides by the sum of its row. All N × N scores must be there before V.",
+  causal: "One φ(K)ᵀV would hold the future too. So it is built up: each token adds to S, then reads it. The counts stay.",
+};
+const WHO = ["Queries with keys first", "Keys with values first"];
+const formulas = ({ n, d, m }) => ({
+  first: [`N²D = ${grouped(n)}² × ${d}`, `N²M = ${grouped(n)}² × ${m}`, `N²(D + M) = ${grouped(n)}² × ${d + m}`, `N² = ${grouped(n)}² numbers`],
+  second: [...Array(2).fill(`NDM = ${grouped(n)} × ${d} × ${m}`), `2NDM = 2 × ${grouped(n)} × ${d} × ${m}`, `DM = ${d} × ${m} numbers`],
+});
+const oneOrderInWords = (total, held) => `With softmax between, only one order is left: ${grouped(total)} multiply–adds and ${grouped(held)} numbers held in between. Twice as many tokens take four times as much.`;
+const fewerInWords = (who, ratio, [less, more], equal) =>
+  `${who} takes ${times(ratio)} times fewer multiply–adds: ${grouped(less)} against ${grouped(more)}. They are equal at N = 2DM/(D + M) = ${sizeText(equal)}. `;
+const heldInWords = (held) => `Held in between: ${grouped(held[0])} numbers or ${grouped(held[1])}.`;
+function ordersInWords([a, b], { held, equal }) {
+  const told = a === b ? `Both orders take ${grouped(a)} multiply–adds: N is 2DM/(D + M). `
+    : a > b ? fewerInWords(WHO[1], a / b, [b, a], equal) : fewerInWords(WHO[0], b / a, [a, b], equal);
+  return told + heldInWords(held);
+}
+function thinInWords(thin, scale) {
+  const several = thin.length > 1, pixels = Math.max(...thin.map(([, x]) => x * scale)).toFixed(2);
+  return `At this scale ${thin.map(([name, x]) => `${name} = ${x}`).join(" and ")} would be ${pixels} pixels${several ? " or less" : ""}: drawn ${THIN} pixels wide, so that you see ${several ? "them" : "it"}.`;
+}
+
 // A block of the state: S and, apart, z; above it a row of names or numbers, to its left a column where there is one.
 function block(rows, columns, sign = null, left = false) {
-  const name = h("p", { class: "tl-caption", "data-sign": sign });
+  const name = h("p"), captions = room(name, "tl-caption");
+  set(captions, { "data-sign": sign });
   const cells = Array.from({ length: rows }, () => Array.from({ length: columns + 1 }, (_, j) => h("span", { class: `tl-number${j === columns ? " tl-z" : ""}` })));
   const top = left ? Array.from({ length: columns + 1 }, (_, j) => h("span", { class: `tl-edge${j === columns ? " tl-z" : ""}` }))
     : [h("span", { class: "tl-edge", style: `grid-column: span ${columns}` }, "S"), h("span", { class: "tl-edge tl-z" }, "z")];
   const side = left ? cells.map(() => h("span", { class: "tl-edge" })) : [];
   const body = h("div", { class: "tl-matrix", role: "img", style: `grid-template-columns: repeat(${columns + 1 + side.length / rows}, auto)` },
     left ? h("span") : [], top, cells.flatMap((row, i) => [...(left ? [side[i]] : []), ...row]));
-  const draw = (caption, { S, z, most, v, keys, changed }) => {
-    say(name, caption);
+  const draw = ({ S, z, most, v, keys, changed }) => {
     cells.forEach((row, i) => row.forEach((cell, j) => {
       const value = j < columns ? S[i][j] : z[i], limit = j < columns ? most.S : most.z;
       say(cell, (value < 0.005 && j === columns ? positive : narrow)(value));
@@ -265,9 +294,9 @@ function block(rows, columns, sign = null, left = false) {
       [...v, 1].forEach((x, j) => say(top[j], narrow(x)));
       keys.forEach((x, i) => say(side[i], positive(x)));
     }
-    set(body, { "aria-label": `${caption}. S: rows ${S.map((row) => row.map(short).join(" ")).join("; ")}. z: ${z.map(positive).join(" ")}.` });
+    set(body, { "aria-label": `${name.textContent}. S: rows ${S.map((row) => row.map(short).join(" ")).join("; ")}. z: ${z.map(positive).join(" ")}.` });
   };
-  return { node: h("div", {}, name, body), draw };
+  return { node: h("div", {}, captions, body), name, draw };
 }
 
 // The panel of the recurrent form.
@@ -276,40 +305,86 @@ function tokens(model) {
   const slider = h("input", { type: "range", min: 1, max: seq, step: 1, "aria-label": "Token", disabled: seq < 2, oninput: () => commit(model, { token: +slider.value }) });
   const walk = (by) => () => commit(model, { token: Math.min(Math.max(model.get("token") + by, 1), seq) });
   const back = h("button", { type: "button", onclick: walk(-1) }, "Back"), on = h("button", { type: "button", onclick: walk(1) }, "Next token");
-  const reading = h("p", { class: "tl-reading" });
-  const line = () => h("p", { class: "tl-given" });
+  const reading = h("p");
+  const line = () => h("p");
   const given = [line(), line(), line()], asked = [line(), line()];
   const before = block(D, M), added = block(D, M, "+", true), after = block(D, M, "=");
   const products = Array.from({ length: M + 1 }, (_, j) => {
     const expression = h("span");
-    return { expression, nodes: [h("span", { class: "tl-note" }, j < M ? (M > 1 ? `S, column ${j + 1}` : "S") : "z"), expression] };
+    return { expression, nodes: [h("span", { class: "tl-note" }, j < M ? (M > 1 ? `S, column ${j + 1}` : "S") : "z"), room(expression)] };
   });
-  const output = h("p", { class: "tl-output-line" });
+  const output = h("p");
+  const inCells = (cells) => cells.map((cell) => h("td", {}, room(cell)));
   const rows = Array.from({ length: seq }, (_, j) => {
-    const cells = [h("td"), h("td"), h("td")];
-    return { cells, node: h("tr", {}, h("th", { scope: "row" }, `${j + 1}`), cells) };
+    const cells = [h("span"), h("span"), h("span")];
+    return { cells, node: h("tr", {}, h("th", { scope: "row" }, `${j + 1}`), inCells(cells)) };
   });
-  const sums = [h("td"), h("td"), h("td")];
+  const sums = [h("span"), h("span"), h("span")];
   const table = h("table", { class: "tl-keys" }, h("thead", {}, h("tr", {}, ["key", "φ(q)·φ(k)", "÷ sum", "value"].map((text) => h("th", { scope: "col" }, text)))),
-    h("tbody", {}, rows.map((row) => row.node)), h("tfoot", {}, h("tr", {}, h("th", { scope: "row" }, "sum"), sums)));
-  const tableName = h("p", { class: "tl-heading" }), same = h("p", { class: "tl-same" });
+    h("tbody", {}, rows.map((row) => row.node)), h("tfoot", {}, h("tr", {}, h("th", { scope: "row" }, "sum"), inCells(sums))));
+  const tableName = h("p"), same = h("p", { class: "tl-same" });
   const memory = ["state", "cache"].map((kind) => {
-    const text = h("p", { class: "tl-note" }), bar = h("span", { class: `tl-part tl-${kind}` });
-    return { text, bar, node: h("div", {}, text, h("div", { class: "tl-track", "aria-hidden": "true" }, bar)) };
+    const text = h("p"), bar = h("span", { class: `tl-part tl-${kind}` });
+    return { text, bar, node: h("div", {}, room(text, "tl-note"), h("div", { class: "tl-track", "aria-hidden": "true" }, bar)) };
   });
   const node = h("div", {},
-    h("div", { class: "tl-walk" }, back, on, reading), slider,
+    h("div", { class: "tl-walk" }, back, on, room(reading, "tl-reading")), slider,
     h("div", { class: `tl-forms${M > 3 || D > 4 ? " tl-broad" : ""}` },
-      h("div", { class: "tl-recurrent" }, h("p", { class: "tl-heading" }, "1. Write: add this token to the state"), given,
+      h("div", { class: "tl-recurrent" }, h("p", { class: "tl-heading" }, "1. Write: add this token to the state"), given.map((each) => room(each, "tl-given")),
         h("div", { class: "tl-sum-of" }, before.node, h("div", { class: "tl-term" }, h("span", { class: "tl-plus" }, "+"), added.node), h("div", { class: "tl-term" }, h("span", { class: "tl-plus" }, "="), after.node)),
-        h("p", { class: "tl-heading" }, "2. Read: ask the state"), asked, h("div", { class: "tl-products" }, products.flatMap((each) => each.nodes)), h("p", { class: "tl-output-rule" }, "output = φ(q)ᵀS / φ(q)ᵀz"), output),
-      h("div", {}, tableName, table, same, h("p", { class: "tl-heading" }, "Numbers to keep for the next token"), memory.map((each) => each.node))));
+        h("p", { class: "tl-heading" }, "2. Read: ask the state"), asked.map((each) => room(each, "tl-given")), h("div", { class: "tl-products" }, products.flatMap((each) => each.nodes)), h("p", { class: "tl-output-rule" }, "output = φ(q)ᵀS / φ(q)ᵀz"), room(output, "tl-output-line")),
+      h("div", {}, room(tableName, "tl-heading"), h("div", { class: "tl-scroll" }, table), same, h("p", { class: "tl-heading" }, "Numbers to keep for the next token"), memory.map((each) => each.node))));
+
+  // All that is said of a token: pairs of a node and its text.
+  function words({ query, key, value }, all, t) {
+    const now = all[t], row = parallel(query, key, value, t), token = t + 1, state = D * M + D, cache = token * (D + M);
+    const seen = (j, text, otherwise) => (j <= t ? text() : otherwise);
+    return { now, row, state, cache, lines: [
+      [reading, `token ${token} of ${seq}`],
+      [given[0], `k = ${tuple(key[t])}`],
+      [given[1], `φ(k) = elu(k) + 1 = ${tuple(now.keys, positive)}`],
+      [given[2], `v = ${tuple(value[t])}`],
+      [before.name, t ? `after token ${t}` : "at the beginning"],
+      [added.name, "φ(k) times v, and times 1"],
+      [after.name, `after token ${token}`],
+      [asked[0], `q = ${tuple(query[t])}`],
+      [asked[1], `φ(q) = ${tuple(now.queries, positive)}, times each column of S and times z:`],
+      ...products.map(({ expression }, j) => [expression, j < M
+        ? `${sumText(now.queries, now.S.map((each) => each[j]))} = ${short(now.numerator[j])}`
+        : `${sumText(now.queries, now.z, positive)} = ${positive(now.denominator)}`]),
+      [output, `= ${tuple(now.numerator)} / ${positive(now.denominator)} = ${tuple(now.output)}`],
+      [tableName, `The same in parallel: row ${token} of the masked φ(Q)φ(K)ᵀ`],
+      ...rows.flatMap(({ cells }, j) => [[cells[0], seen(j, () => positive(row.scores[j]), "masked")], [cells[1], seen(j, () => positive(row.weights[j]), "0")], [cells[2], tuple(value[j])]]),
+      [sums[0], positive(row.sum)],
+      [sums[1], "1"],
+      [sums[2], tuple(row.output)],
+      [memory[0].text, `state: D×M + D = ${D}×${M} + ${D} = ${state}, after every token`],
+      [memory[1].text, `key–value cache: t × (D + M) = ${token} × ${D + M} = ${cache}, and growing`],
+    ] };
+  }
+
+  const tokenInWords = (token, state, cache, read, equal) => `Token ${token} of ${seq}: φ(k)vᵀ and φ(k) are added to the state, which stays ${state} numbers. φ(q) reads the output ${tuple(read)}` +
+    `${equal ? ", the same as in parallel" : ""}. A key–value cache would hold ${cache} numbers by now.`;
+
+  // Room for what is said of any token. New tensors need another.
+  let made = null, longest = [];
+  function makeRoom(tensors, all) {
+    const key = JSON.stringify(tensors);
+    if (key === made) return;
+    made = key;
+    const each = all.map((_, t) => words(tensors, all, t));
+    each[0].lines.forEach(([line], i) => reserve(line, ...byWidth(node, [...new Set(each.map(({ lines }) => lines[i][1]))]).slice(0, 4)));
+    longest = byWidth(node, each.map(({ now, state, cache }, t) => tokenInWords(t + 1, state, cache, now.output, true))).slice(0, 3);
+    const numbers = all.flatMap(({ S, z, added, keys }) => [S, [z], added, [keys]].flat(2)), written = [...numbers.map(narrow), ...numbers.map(positive)];
+    node.style.setProperty("--number", Math.max(...written.map((text) => ems(node, text, 700))));
+  }
 
   function draw(status) {
     const [query, key, value] = ["query", "key", "value"].map((name) => model.get(name));
-    const token = model.get("token"), t = token - 1, all = recurrent(query, key, value), now = all[t];
-    const row = parallel(query, key, value, t);
+    const token = model.get("token"), t = token - 1, all = recurrent(query, key, value), { now, row, state, cache, lines } = words({ query, key, value }, all, t);
     const most = { S: Math.max(...all.flatMap(({ S }) => S.flat().map(Math.abs))), z: Math.max(...all.at(-1).z) };
+    makeRoom({ query, key, value }, all);
+    for (const [line, text] of lines) say(line, text);
     slider.value = token;
     set(slider, { "aria-valuetext": `token ${token} of ${seq}` });
     // A button at the end of its way hands the focus on, before it is switched off.
@@ -317,39 +392,18 @@ function tokens(model) {
       if (off && seq > 1 && document.activeElement === button) { set(other, { disabled: null }); other.focus(); }
       set(button, { disabled: off });
     }
-    say(reading, `token ${token} of ${seq}`);
-    say(given[0], `k = ${tuple(key[t])}`);
-    say(given[1], `φ(k) = elu(k) + 1 = ${tuple(now.keys, positive)}`);
-    say(given[2], `v = ${tuple(value[t])}`);
-    before.draw(t ? `after token ${t}` : "at the beginning", { ...now.before, most });
-    added.draw("φ(k) times v, and times 1", { S: now.added, z: now.keys, most, v: value[t], keys: now.keys });
-    after.draw(`after token ${token}`, { S: now.S, z: now.z, most, changed: (i, j) => j === M || now.added[i][j] !== 0 });
-    say(asked[0], `q = ${tuple(query[t])}`);
-    say(asked[1], `φ(q) = ${tuple(now.queries, positive)}, times each column of S and times z:`);
-    products.forEach(({ expression }, j) => say(expression, j < M
-      ? `${sumText(now.queries, now.S.map((each) => each[j]))} = ${short(now.numerator[j])}`
-      : `${sumText(now.queries, now.z, positive)} = ${positive(now.denominator)}`));
-    say(output, `= ${tuple(now.numerator)} / ${positive(now.denominator)} = ${tuple(now.output)}`);
-
-    say(tableName, `The same in parallel: row ${token} of the masked φ(Q)φ(K)ᵀ`);
-    rows.forEach(({ cells, node: tr }, j) => {
-      const seen = j <= t;
-      set(tr, { class: seen ? null : "tl-unseen" });
-      [seen ? positive(row.scores[j]) : "masked", seen ? positive(row.weights[j]) : "0", tuple(value[j])].forEach((text, i) => say(cells[i], text));
-    });
-    say(sums[0], positive(row.sum));
-    say(sums[1], "1");
-    say(sums[2], tuple(row.output));
+    before.draw({ ...now.before, most });
+    added.draw({ S: now.added, z: now.keys, most, v: value[t], keys: now.keys });
+    after.draw({ S: now.S, z: now.z, most, changed: (i, j) => j === M || now.added[i][j] !== 0 });
+    rows.forEach(({ node: tr }, j) => set(tr, { class: j <= t ? null : "tl-unseen" }));
     const apart = Math.max(...row.output.map((x, j) => Math.abs(x - now.output[j]) / Math.max(1, Math.abs(x))));
     const equal = apart < 1e-9;
     say(same, equal ? "The weights times the values give the same output." : "The two outputs differ: this should not happen.");
-    const state = D * M + D, cache = token * (D + M), longest = Math.max(state, seq * (D + M));
-    say(memory[0].text, `state: D×M + D = ${D}×${M} + ${D} = ${state}, after every token`);
-    say(memory[1].text, `key–value cache: t × (D + M) = ${token} × ${D + M} = ${cache}, and growing`);
-    memory[0].bar.style.setProperty("--size", state / longest);
-    memory[1].bar.style.setProperty("--size", cache / longest);
-    say(status, `Token ${token} of ${seq}: φ(k)vᵀ and φ(k) are added to the state, which stays ${state} numbers. φ(q) reads the output ${tuple(now.output)}` +
-      `${equal ? ", the same as in parallel" : ""}. A key–value cache would hold ${cache} numbers by now.`);
+    const largest = Math.max(state, seq * (D + M));
+    memory[0].bar.style.setProperty("--size", state / largest);
+    memory[1].bar.style.setProperty("--size", cache / largest);
+    say(status, tokenInWords(token, state, cache, now.output, equal));
+    reserve(status, ...longest);
   }
   return { node, draw };
 }
@@ -360,6 +414,7 @@ function render({ model, el }) {
   const panels = { order: orders(model), steps: tokens(model) };
   const { lab, status } = frame({ model, el }, "Which product first?", traits, h("div", { class: "tl-row" }, modes.node), panels.order.node, panels.steps.node);
   lab.classList.add("tl-order");
+  for (const panel of Object.values(panels)) panel.draw(status);  // also the one that is not on show has its room from the beginning
   return follow(model, [...traits, "query", "key", "value"], () => {
     const mode = model.get("mode");
     modes.show(mode);

@@ -240,6 +240,15 @@ function run(shape, steps) {
   return { tensors };
 }
 
+// In words: the element that is chosen. To the next one storage goes on `by` places; `shared` elements read this one's place.
+function elementInWords(index, number, place, by, shared) {
+  const next = by === null ? "It is the last in reading order."
+    : `The next in reading order is ${by === 0 ? "the same place" : `${Math.abs(by)} place${Math.abs(by) === 1 ? "" : "s"} ${by > 0 ? "further on" : "back"}`}.`;
+  return `Element [${index.join(", ")}] is ${number}, at storage place ${place}. ${next}${shared > 1 ? ` ${shared} elements read this one place.` : ""}`;
+}
+
+const placeInWords = ({ offset, strides }, index, place) => `offset ${offset}${index.map((i, axis) => ` + ${i}×${strides[axis]}`).join("")} = place ${place}`;
+
 function render({ model, el }) {
   const traits = ["shape", "chain", "index"];
   const sizes = field("Shape of x", "sizes, at most 64 elements", (text) => {
@@ -260,7 +269,7 @@ function render({ model, el }) {
     h("div", { class: "tl-row" }, sizes.node, set(chain.node, { class: "tl-field tl-wide" })), buttons, steps, reason,
     h("p", { class: "tl-label" }, "The tensor, as you index it"), grid.node,
     h("p", { class: "tl-label" }, "Walk through it in reading order"), walk,
-    h("p", { class: "tl-label" }, "Its storage, with the number of each place (outlined: the chosen element’s row)"), strip, formula);
+    h("p", { class: "tl-label" }, "Its storage, with the number of each place (outlined: the chosen element’s row)"), strip, room(formula));
 
   let now, drawn = null, slots = [];
 
@@ -336,13 +345,11 @@ function render({ model, el }) {
       slot.classList.toggle("tl-used", row.includes(i));
       slot.classList.toggle("tl-unread", !all.includes(i));
     });
-    const terms = index.map((i, axis) => `${i}×${now.strides[axis]}`);
-    say(formula, `offset ${now.offset}${terms.map((term) => ` + ${term}`).join("")} = place ${place}`);
-    const next = flat + 1 < count ? all[flat + 1] - place : null;
-    const shared = all.filter((other) => other === place).length;
-    say(status, `Element [${index.join(", ")}] is ${now.storage[place]}, at storage place ${place}. ` +
-      (next === null ? "It is the last in reading order." : `The next in reading order is ${next === 0 ? "the same place" : `${Math.abs(next)} place${Math.abs(next) === 1 ? "" : "s"} ${next > 0 ? "further on" : "back"}`}.`) +
-      (shared > 1 ? ` ${shared} elements read this one place.` : ""));
+    say(formula, placeInWords(now, index, place));
+    say(status, elementInWords(index, now.storage[place], place, flat + 1 < count ? all[flat + 1] - place : null, all.filter((other) => other === place).length));
+    const last = now.shape.map((size) => size - 1), most = now.storage.length;
+    reserve(formula, placeInWords(now, last, most));
+    reserve(status, elementInWords(last, most, most, most, count - new Set(all).size));
   }
 
   return follow(model, traits, () => { drawTensor(); drawChoice(); });

@@ -27,17 +27,38 @@ function say(node, text) {
   else if (node.textContent !== text) node.textContent = text;
 }
 
+// A place for a text that changes: below it nothing moves while a reader plays. The longest that `node` can say are handed to
+// `reserve`, and stand in its place, unseen. In any letters and at any width a text takes no more lines than one that has as many
+// words, each at least as wide; digits are all of one width.
+const room = (node, kind = "") => h("div", { class: `tl-room ${kind}` }, node);
+function reserve(node, ...longest) {
+  const [, ...unseen] = node.parentNode.children, wanted = longest.map((text) => h("span", { class: node.className || null, "aria-hidden": "true" }, [text].flat()));
+  if (unseen.length === wanted.length && wanted.every((other, i) => other.textContent === unseen[i].textContent)) return;
+  unseen.forEach((other) => other.remove());
+  node.after(...wanted);
+}
+
+// How wide a text is in the letters of `node`, as a multiple of their size; also where the node is not on show.
+let canvas;
+function ems(node, text, weight = 400) {
+  canvas ??= document.createElement("canvas").getContext("2d");
+  canvas.font = `${weight} 100px ${getComputedStyle(node).fontFamily || "sans-serif"}`;
+  return canvas.measureText(text).width / 100;
+}
+const byWidth = (node, texts) => texts.map((text) => [ems(node, text), text]).sort(([a], [b]) => b - a).map(([, text]) => text);
+const widest = (node, texts) => byWidth(node, texts)[0];
+
 // The frame of a lab: its name, a reset button, a body, and one sentence that says in words what is shown.
 // `reset` puts back the traits as they were when the lab was first drawn.
 function frame({ model, el }, title, traits, ...body) {
   const first = Object.fromEntries(traits.map((name) => [name, model.get(name)]));
-  const status = h("p", { class: "tl-status", role: "status", "aria-live": "polite" });
+  const status = h("p", { role: "status", "aria-live": "polite" });
   const reset = h("button", { type: "button", class: "tl-reset", onclick: () => {
     commit(model, first);
     for (const input of lab.querySelectorAll(".tl-input")) input.dispatchEvent(new Event("tl-reset"));
   } }, "Reset");
   const lab = h("div", { class: "tl-lab", role: "group", "aria-label": `Lab: ${title}` },
-    h("div", { class: "tl-head" }, h("span", { class: "tl-title" }, title), reset), ...body, status);
+    h("div", { class: "tl-head" }, h("span", { class: "tl-title" }, title), reset), ...body, room(status, "tl-status"));
   el.append(lab);
   return { lab, status };
 }

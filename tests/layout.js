@@ -1,0 +1,122 @@
+// Looks at the labs of a page as a reader does: is a text cut or laid over another, and does anything move that should not?
+(() => {
+  const rectOf = (node) => node.getBoundingClientRect();
+  const seen = (node) => node.checkVisibility({ visibilityProperty: true });
+  const nameOf = (node) => (node.getAttribute("aria-label") || node.textContent).slice(0, 60);
+
+  // Every text stands inside its box, every box inside its lab. What scrolls in its own place may be wider than that; and
+  // names of tokens, of rows and columns, and of the pieces of a bar may be cut.
+  const SCROLLS = ".tl-grid, .tl-scroll, .tl-sum-of, .tl-matrix", CUT = ".tl-map, .tl-blend, .tl-piece, .tl-looks, .tl-long, .tl-matrix, .tl-grid, option, svg";
+  const NUMBERS = ".tl-cell, .tl-square";
+
+  function outside() {
+    const found = [], range = document.createRange();
+    const check = (node, rect, box, what) => {
+      const lab = rectOf(node.closest(".tl-lab")), inLab = node.closest(SCROLLS) || (rect.left >= lab.left && rect.right <= lab.right);
+      if (!inLab || rect.left < box.left - 1 || rect.right > box.right + 1) found.push(what);
+    };
+    const texts = document.createTreeWalker(document.querySelector("main"), NodeFilter.SHOW_TEXT);
+    while (texts.nextNode()) {
+      const text = texts.currentNode, node = text.parentNode;
+      if (!text.data.trim() || !node.closest(".tl-lab") || !seen(node) || (node.closest(CUT) && !node.matches(NUMBERS))) continue;
+      let box = node;
+      while (getComputedStyle(box).display.startsWith("inline")) box = box.parentNode;
+      range.selectNodeContents(text);
+      for (const rect of range.getClientRects()) check(node, rect, rectOf(box), text.data);
+    }
+    for (const node of document.querySelectorAll(".tl-lab :is(button, input, select, svg, canvas, table, .tl-grid)")) {
+      if (seen(node)) check(node, rectOf(node), rectOf(node), nameOf(node));
+    }
+    return found;
+  }
+
+  // What may not move: the end of the lab, and whatever in it can be used, or read as a picture. Excepted are the pictures of
+  // tensors that grow with them; they stand last.
+  const GROWS = "div.tl-picture, .tl-before-after";
+  const PARTS = "button, input, select, svg, table, .tl-grid, .tl-matrix, .tl-sheet, .tl-label";
+
+  async function moves(pressed) {
+    const lab = document.querySelector(".tl-lab"), found = [];
+    const all = (selector) => [...lab.querySelectorAll(selector)].filter(seen);
+    const topOf = (node) => rectOf(node).top - rectOf(lab).top;
+    const places = () => {
+      const parts = all(PARTS).filter((node) => !node.closest(GROWS)).map((node) => [node, topOf(node)]);
+      return new Map(lab.querySelector("div.tl-picture") ? parts : [[lab, rectOf(lab).height], ...parts]);
+    };
+    const drawn = async () => { for (let i = 0; i < 3; i++) await null; };    // a lab is drawn once for each batch of changes
+    const then = async (before, what) => {
+      await drawn();
+      const now = places();
+      const moved = [...before].find(([node, top]) => now.has(node) && Math.abs(now.get(node) - top) > 0.5);
+      if (moved) found.push(`${what}: ${nameOf(moved[0])} by ${now.get(moved[0]) - moved[1]}`);
+    };
+    const point = (kind, node, right, down) => {
+      const { x, y, width, height } = rectOf(node);
+      const at = { clientX: x + width * right, clientY: y + height * down };
+      node.dispatchEvent(new PointerEvent(kind, { bubbles: true, pointerType: "mouse", pointerId: 1, ...at }));
+    };
+
+    for (const slider of all("input[type=range]:not(:disabled)")) {
+      const before = places(), began = slider.value, [least, most] = [+slider.min, +slider.max];
+      for (const share of [...Array(25).keys()].map((i) => i / 24)) {
+        slider.value = least + (most - least) * share;
+        slider.dispatchEvent(new Event("input"));
+        await then(before, `${nameOf(slider)} at ${slider.value}`);
+      }
+      slider.value = began;
+      slider.dispatchEvent(new Event("input"));
+      slider.dispatchEvent(new Event("change"));
+      await drawn();
+    }
+    for (const knob of all(".tl-knob")) {
+      const before = places();
+      knob.setPointerCapture = () => {};
+      point("pointerdown", knob, 0.5, 0.5);
+      for (const share of [-1, -0.5, 1, 1.5, 2, 3, 0.5]) {
+        point("pointermove", knob, share, 0.5);
+        await then(before, `${nameOf(knob)}, dragged`);
+      }
+      point("pointerup", knob, 0.5, 0.5);
+    }
+    const before = places();
+    for (const cell of all(".tl-grid .tl-cell, .tl-matrix .tl-square, .tl-sheet")) {
+      cell.scrollIntoView({ block: "nearest" });
+      const shares = cell.matches(".tl-sheet") ? [0.05, 0.35, 0.65, 0.95] : [0.5];
+      for (const right of shares) {
+        for (const down of shares) {
+          point("pointermove", cell, right, down);
+          await then(before, `pointer over ${nameOf(cell)}`);
+        }
+      }
+    }
+    for (const choice of all("[role=radio]")) {
+      choice.click();
+      await then(before, `${nameOf(choice)}, chosen`);
+    }
+    // A button that is pressed stays where it is, whatever it does to what is below.
+    for (const text of pressed) {
+      const button = all("button").find((each) => each.textContent === text), top = topOf(button);
+      button.click();
+      await drawn();
+      if (Math.abs(topOf(button) - top) > 0.5) found.push(`${text}, pressed`);
+    }
+    return found;
+  }
+
+  // Which names in a picture stand on one another, or beyond its edge. The letters of a line are lower than its box: of two lines,
+  // one under the other, the boxes may share a little.
+  function touching() {
+    return [...document.querySelectorAll("svg.tl-picture")].flatMap((picture) => {
+      const frame = rectOf(picture), unit = frame.width / picture.viewBox.baseVal.width;
+      const names = [...picture.querySelectorAll("text")].filter((node) => node.textContent && seen(node));
+      const apart = (a, b) => a.right + unit <= b.left || b.right + unit <= a.left || a.bottom - 4 * unit <= b.top || b.bottom - 4 * unit <= a.top;
+      const within = ({ left, right, top, bottom }) => left >= frame.left - 1 && right <= frame.right + 1 && top >= frame.top - 1 && bottom <= frame.bottom + 1;
+      return names.flatMap((node, i) => [
+        ...(within(rectOf(node)) ? [] : [`${nameOf(node)} beyond the edge`]),
+        ...names.slice(i + 1).filter((other) => !apart(rectOf(node), rectOf(other))).map((other) => `${nameOf(node)} on ${nameOf(other)}`),
+      ]);
+    });
+  }
+
+  Object.assign(globalThis, { outside, moves, touching });
+})();
