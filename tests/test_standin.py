@@ -41,9 +41,7 @@ def test_what_must_work_works_and_what_must_be_refused_is(environment):
     assert run.returncode == 0, run.stdout[-3000:] + run.stderr[-1000:]
 
 
-@pytest.mark.skipif(
-    tuple(map(int, torch.__version__.split(".")[:2])) < (2, 5), reason="before 2.5, PyTorch loads no other devices"
-)
+@skip_where_missing  # there, the names that are missing are others
 def test_where_a_name_is_missing_pytorch_can_be_imported_and_the_device_says_why():
     code = (
         "import torch; del torch._C._construct_storage_from_data_pointer; import standin; standin.autoload()\n"
@@ -57,6 +55,7 @@ def test_where_a_name_is_missing_pytorch_can_be_imported_and_the_device_says_why
     assert "must name a device of this machine, got 'standin', which is not there" in run.stderr
 
 
+@skip_where_missing
 def test_an_unknown_rounding_is_refused():
     run = python("-c", "import torch", STANDIN_ROUNDING="coarse")
     assert "STANDIN_ROUNDING must be cpu, double, nudge or shove, got 'coarse'" in run.stderr

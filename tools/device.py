@@ -100,7 +100,7 @@ def story(part):
 
 
 def missing():
-    """Why this PyTorch cannot have the stand-in, or None."""
+    """Why this PyTorch cannot have the stand-in; empty where it can."""
     code = "import torch, standin; print(standin.missing() or '')"
     said = subprocess.run([sys.executable, "-c", code], env=environment(), capture_output=True, text=True, check=True)
     return said.stdout.strip()
