@@ -44,7 +44,7 @@ def test_the_book_has_every_chapter_and_every_page():
 def test_the_syllabus_agrees_with_the_chapters_own_first_lines(path):
     first = markdown(path)[0]
     title = re.match(r"# (\d) · (.+)\n", first)
-    minutes, needs = re.search(r"· about (\d+) minutes · needs: (.+)\n", first).groups()
+    minutes, needs = re.search(r"\b[Aa]bout (\d+) minutes · needs: (.+)\n", first).groups()
     row = next(line for line in PAGES["index"].splitlines() if f"]({path.name})" in line)
     _, link, question, row_minutes, row_needs, _ = (cell.strip() for cell in row.split("|"))
     assert link == f"[{title[1]} {title[2]}]({path.name})"
