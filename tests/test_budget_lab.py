@@ -499,7 +499,7 @@ def table(page, view=0):
         .locator(".tl-account:visible tbody tr:visible")
         .evaluate_all("""rows => rows
         .map((row) => [row.children[0].childNodes[row.classList.contains('tl-total') ? 0 : 1].textContent,
-            ...[...row.querySelectorAll('td > span')].map((node) => node.textContent)])""")
+            ...[...row.querySelectorAll('td span:not([aria-hidden])')].map((node) => node.textContent)])""")
     )
     return {name: tuple(cells) for name, *cells in rows}
 
@@ -525,7 +525,7 @@ def picture(page):
     """All that a reader can see, and what a screen reader can hear."""
     return page.locator(".tl-lab").evaluate("""lab => {
         const copy = lab.cloneNode(true);
-        for (const table of copy.querySelectorAll('table[hidden]')) table.remove();
+        for (const table of copy.querySelectorAll('.tl-scroll[hidden]')) table.remove();
         const inputs = [...lab.querySelectorAll('input, select')].map((input) => input.value);
         return `${copy.innerHTML} ${inputs}`;
     }""")
@@ -627,7 +627,7 @@ def test_heads_change_no_parameter_and_only_divisors_are_offered(show):
     seen = []
     slider(page, "n_heads").press("Home")
     for _ in range(18):
-        heads = int(page.locator(".tl-turn strong").nth(2).inner_text().split(" × ")[0])
+        heads = int(page.locator(".tl-turn p strong").nth(2).inner_text().split(" × ")[0])
         assert 768 % heads == 0 and table(page) == before
         seen.append(heads)
         slider(page, "n_heads").press("ArrowRight")
@@ -659,7 +659,7 @@ def test_a_drag_is_told_from_where_it_began(show):
     page = show(BudgetLab())
     seen = set()
     for _ in slide(page, slider(page, "n_layers"), [(11 + 4 * step) / 95 for step in range(21)]):
-        layers = page.locator(".tl-turn strong").first.inner_text()
+        layers = page.locator(".tl-turn p strong").first.inner_text()
         assert status(page).startswith(f"{layers} layers instead of 12: +{7_087_872 * (int(layers) - 12):,} parameters")
         seen.add(layers)
     assert len(seen) > 15
@@ -671,9 +671,9 @@ def test_a_drag_is_told_from_where_it_began(show):
 def test_the_width_comes_back_with_its_ratio(show):
     page = show(BudgetLab(replace(tl.GPT2, d_ff=2047)))
     slider(page, "d_model").press("Home")
-    assert page.locator(".tl-turn strong").nth(3).inner_text() == "171 (2.67 ×)"
+    assert page.locator(".tl-turn p strong").nth(3).inner_text() == "171 (2.67 ×)"
     move(page, "d_model", 768)
-    assert page.locator(".tl-turn strong").nth(3).inner_text() == "2,047 (2.67 ×)"
+    assert page.locator(".tl-turn p strong").nth(3).inner_text() == "2,047 (2.67 ×)"
     assert page.locator(".tl-was:visible").count() == 0
 
 

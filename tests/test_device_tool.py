@@ -30,6 +30,7 @@ def test_a_failure_tells_where_and_what_in_a_screenful(monkeypatch):
     part = device.Part("tests/test_none.py")
     part.report.parent.mkdir(parents=True, exist_ok=True)
     part.report.write_text("".join(["..F\n", "=== FAILURES ===\n", "Cell 3: differs\n", *["line\n"] * 500]), "utf-8")
+    assert device.result(part) == "nothing was run"
     told = device.story(part).splitlines()
     assert told[0] == "Cell 3: differs" and len(told) == device.SCREENFUL + 1
     assert told[-1].endswith("tests_test_none_py.txt")

@@ -376,7 +376,7 @@ function tokens(model) {
     each[0].lines.forEach(([line], i) => reserve(line, ...byWidth(node, [...new Set(each.map(({ lines }) => lines[i][1]))]).slice(0, 4)));
     longest = byWidth(node, each.map(({ now, state, cache }, t) => tokenInWords(t + 1, state, cache, now.output, true))).slice(0, 3);
     const numbers = all.flatMap(({ S, z, added, keys }) => [S, [z], added, [keys]].flat(2)), written = [...numbers.map(narrow), ...numbers.map(positive)];
-    node.style.setProperty("--number", Math.max(...written.map((text) => ems(node, text, 700))));
+    node.querySelector(".tl-forms").style.setProperty("--number", Math.max(...written.map((text) => ems(node, text, 700))));
   }
 
   function draw(status) {
