@@ -396,3 +396,28 @@ def test_exit_in_a_notebook_ends_the_function_only(tmp_path):
     card = notebook.cells[2].outputs[0].data
     assert "exit()" in card["text/html"] and "Hint 1" in card["text/html"] and "✗" in card["text/plain"]
     assert builtins.exit is not None
+
+
+def test_on_a_busy_machine_only_the_time_counts_in_which_it_had_the_processor(monkeypatch):
+    if not hasattr(time, "pthread_getcpuclockid"):
+        pytest.skip("this system does not tell the processor's time of a thread")
+    monkeypatch.setattr("transformer_lab.checks.observe.LIMIT", 1)
+
+    def works(seconds):
+        """Takes so much of the processor in all its calls together, half of the time: as if others had it else."""
+        left = [seconds]
+
+        def function(x, n_heads):
+            while left[0] > 0:
+                begun = time.thread_time()
+                while time.thread_time() < begun + 0.005:
+                    pass
+                left[0] -= 0.005
+                time.sleep(0.005)
+            return right(x, n_heads)
+
+        return function
+
+    check(right)  # the first time takes longer
+    assert check(works(0.7)).status == "correct"  # at least 1.4 seconds by the clock on the wall
+    assert "did not come to an end" in check(works(3)).message
