@@ -26,11 +26,15 @@ def test_every_seed_shows_the_gap(chapter, seed):
     assert (linear.diff() < 0).all()  # the more pairs, the fewer answers
 
 
-@pytest.mark.skipif(len(SEEDS) < 10, reason="2,000 steps: `make claims` takes them")
+long = pytest.mark.skipif(len(SEEDS) < 10, reason="takes long: `make claims` runs it")
+
+
+@long
 def test_more_steps_do_not_close_it(chapter):
     assert chapter["accuracy"](chapter["train"](tl.LinearAttention, 16, steps=2000))[-1] < 0.25
 
 
+@long
 def test_a_larger_state_recalls_more(chapter):
     assert (chapter["accuracy"](chapter["train"](tl.LinearAttention, 64, seed=1)) > 0.97).all()
 

@@ -612,6 +612,7 @@ def test_the_lab_follows_weights_that_change(show):
             values.weights = after.weights;
             for (const listener of listeners["change:weights"]) listener();
             await new Promise(requestAnimationFrame);
+            el.querySelectorAll("[aria-hidden]").forEach((unseen) => unseen.remove());
             const texts = (selector) => [...el.querySelectorAll(selector)].map((node) => node.textContent);
             return [texts(".tl-reading")[0], texts(".tl-fits td:last-child"), texts(".tl-looks")];
         }""",

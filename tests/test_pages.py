@@ -55,7 +55,7 @@ def test_the_syllabus_agrees_with_the_chapters_own_first_lines(path):
 
 @pytest.mark.parametrize("path", CHAPTERS, ids=lambda path: path.stem)
 def test_the_plan_for_a_class_agrees_with_chapter_and_assignment(path):
-    minutes = [re.search(r"· about (\d+) minutes", markdown(file)[0])[1] for file in (path, assignment_of(path))]
+    minutes = [re.search(r"[Aa]bout (\d+) minutes", markdown(file)[0])[1] for file in (path, assignment_of(path))]
     title = re.match(r"# \d · (.+)\n", markdown(path)[0])[1]
     row = next(line for line in PAGES["teach"].splitlines() if f"]({path.name})" in line)
     assert row == f"| [{path.name[1]} {title}]({path.name}) | {' | '.join(minutes)} | {points(path)} |"
