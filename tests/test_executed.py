@@ -80,6 +80,10 @@ def test_a_lesson_that_fails_is_told_and_not_kept(project):
     (told,) = executed.fill()
     assert told.startswith("chapters/lesson.ipynb: cell 3 failed:") and told.endswith("KeyError: 'width'")
     assert executed.fill() and runs(project) == 2
+    with pytest.raises(SystemExit, match="KeyError: 'width'"):
+        executed.main()
+    change(project, 2, "print(42)")
+    executed.main()
 
 
 # nbval

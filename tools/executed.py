@@ -109,5 +109,10 @@ def _drop_old_caches():
         shutil.rmtree(path)
 
 
+def main():
+    if failed := fill():
+        sys.exit("\n\n".join(failed))
+
+
 if __name__ == "__main__":
-    sys.exit("\n\n".join(fill()))
+    main()
