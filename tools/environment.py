@@ -111,7 +111,7 @@ def install():
                 fail(f"{sentence} (pip's own words: {LOG})")
         sys.stderr.write(complaints[-3000:])
         fail("pip could not install the packages: its reasons stand above.")
-    # What pip does on one core, on all. Some packages hold files that are no Python for any version: no complaint of ours.
+    # As pip would on one core, on all of them. Some packages hold files that are no Python: no complaint of ours.
     compileall = [PYTHON, "-m", "compileall", "-q", "-j", "0", os.path.join(VENV, "lib")]
     subprocess.call(compileall, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
 
