@@ -45,16 +45,16 @@ live: environment ## the same, executed anew
 	@$(NBVAL) $(REPORT) chapters
 
 units: environment ## everything but the book
-	@$(HERE) -m pytest -q -n 2 $(REPORT) --ignore tests/test_book.py
+	@$(HERE) -m pytest -q -n 2 --dist worksteal $(REPORT) --ignore tests/test_book.py
 
 claims: environment ## what the chapters say of their small models, from ten seeds
-	@TRANSFORMER_LAB_SEEDS=10 $(HERE) -m pytest -q -n 2 $(REPORT) $(wildcard tests/test_chapter_*.py)
+	@TRANSFORMER_LAB_ALL_SEEDS=1 $(HERE) -m pytest -q -n 2 $(REPORT) $(wildcard tests/test_chapter_*.py)
 
 device: environment ## the mathematics' tests and every notebook on a stand-in for a GPU
 	@$(HERE) tools/device.py $(QUICK)
 
 pages: environment ## the built book, in a browser
-	@$(HERE) -m pytest -q -n 2 $(REPORT) tests/test_book.py
+	@$(HERE) -m pytest -q -n 2 --dist worksteal $(REPORT) tests/test_book.py
 
 notebooks: environment ## make the assignments, run all notebooks in place and write them in their one form
 	@$(HERE) tools/assignments.py

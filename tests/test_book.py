@@ -315,7 +315,8 @@ def dead(page, name):
     return None if (found, formulas) == wanted else f"found {found}, {formulas} formulas, wanted {wanted}"
 
 
-@pytest.mark.parametrize("name", OPENED)
+# Pages of one kind load the same files: of the assignments and solutions, one of each.
+@pytest.mark.parametrize("name", [name for name in OPENED if "/" not in name or "/09" in name])
 def test_page_is_alive_from_disk(visit, name):
     assert dead(visit((HTML / name).as_uri()), name) is None
 
