@@ -41,7 +41,7 @@ def folder():
 def executed(path):
     """Return the code cells of the notebook ``path`` with what they put out, and what else was seen as they ran.
 
-    A notebook that is not in the cache is executed. One that fails raises what nbclient raises, and is not kept.
+    A notebook that is not in the cache is executed. One that fails is not kept: RuntimeError names its cell.
 
     Returns
     -------
