@@ -10,6 +10,8 @@ REPLAY = $(if $(filter-out cpu,$(TRANSFORMER_LAB_DEVICE)),,-p nbval_replay)
 NBVAL = PYTHONPATH=tools $(HERE) -m pytest -q -n 2 --dist loadfile --nbval --nbval-current-env --nbval-cell-timeout=300
 # Small models gain nothing from a second thread, and two processes whose threads wait for one another take ten times as long.
 export OMP_NUM_THREADS ?= 1
+# Packages are compiled when they are first imported: where that is not kept, every process does it again, for seconds.
+unexport PYTHONDONTWRITEBYTECODE
 # What runs here is no learner: it must not write into the record of the one whose computer this is.
 export TRANSFORMER_LAB_DATA ?= $(CURDIR)/_build/data
 

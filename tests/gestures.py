@@ -1,7 +1,5 @@
 """What a hand does on a page of labs, and what must hold there: written once, so that all labs are held to the same."""
 
-from axe_playwright_python.sync_playwright import Axe
-
 # A handle on a plane has no outline: the ring around it shows that it is in focus.
 IN_SIGHT = """() => {
     const node = document.activeElement, own = getComputedStyle(node), ring = node.querySelector('.tl-touch');
@@ -63,13 +61,6 @@ def tab_through(page, selector):
         assert page.evaluate(IN_SIGHT), page.evaluate("document.activeElement.outerHTML.slice(0, 120)")
     assert reached == controls, f"Tab went to {reached} of {len(controls)} controls"
     return len(controls)
-
-
-def violations(page):
-    """What axe-core finds wrong."""
-    quick = {"preload": False, "resultTypes": ["violations"]}  # nothing is told of what is right
-    found = Axe().run(page, options=quick).response["violations"]
-    return [(rule["id"], node["html"][:120], node["failureSummary"]) for rule in found for node in rule["nodes"]]
 
 
 def moving(page):

@@ -99,6 +99,7 @@ def make():
 
 def install():
     """Run pip. Its progress is shown; its complaints go to a file, and the cause is said in one line."""
+    # Python compiles a file when it is first imported, and most never are.
     pip = [PYTHON, "-m", "pip", "install", "--disable-pip-version-check", "--no-compile", "--retries", "2"]
     pip += ["-r", "requirements.txt"]
     with open(LOG, "w") as log:
@@ -111,9 +112,6 @@ def install():
                 fail(f"{sentence} (pip's own words: {LOG})")
         sys.stderr.write(complaints[-3000:])
         fail("pip could not install the packages: its reasons stand above.")
-    # As pip would on one core, on all of them. Some packages hold files that are no Python: no complaint of ours.
-    compileall = [PYTHON, "-m", "compileall", "-q", "-j", "0", os.path.join(VENV, "lib")]
-    subprocess.call(compileall, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
 
 
 if __name__ == "__main__":
