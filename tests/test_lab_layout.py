@@ -25,8 +25,12 @@ from transformer_lab.labs import (
     StridesLab,
 )
 
-# How wide a page is, and how large its text, in per cent.
-PLACES = {"page": (760, 100), "phone": (360, 100), "large": (1280, 200), "phone, large": (360, 200)}
+# How large the text of a page is, in per cent, and how wide the page: then it is made as narrow as a phone.
+WIDTHS = {100: (760, 360), 200: (1280, 360)}
+# All letters are tried at the usual size, the widest also twice as large.
+letters = pytest.mark.parametrize(
+    ("family", "size"), [*((family, 100) for family in FAMILIES), ("wide", 200)], scope="session"
+)
 
 SENTENCE = ["the", "cat", "sat", "on", "the", "mat", "and", "the", "cat", "slept"]
 WEIGHTS = torch.randn(13, 4, 10, 10, generator=torch.Generator().manual_seed(0)).mul(3).softmax(-1)
@@ -52,13 +56,6 @@ LABS = {
     "order": (OrderLab, ["softmax", "causal mask", "nothing"]),
     "steps": (lambda: OrderLab(mode="steps"), ["Next token", "Back"]),
 }
-# All letters are tried at the usual size, the widest also twice as large.
-TRIED = [(family, place) for family in FAMILIES for place in PLACES if family == "wide" or "large" not in place]
-everywhere = pytest.mark.parametrize(("family", "place"), TRIED, scope="session")
-# With large letters on a phone, a lab is as wide as ten of them: nothing may be cut there, but a line may move.
-where_lines_are_long = pytest.mark.parametrize(
-    ("family", "place"), [case for case in TRIED if case[1] != "phone, large"], scope="session"
-)
 # What labs can be brought to that is large, wide, or wrong.
 EXTREMES = {
     "small labs": test_labs_browser.STATES,
@@ -79,39 +76,43 @@ def browser(launch, family):
 
 
 @pytest.fixture
-def lay(show, place):
-    """Opens labs on a page of some width, with text of some size."""
-    width, size = PLACES[place]
-    style = f"<style>html {{ font-size: {size}% }}</style></head>"
+def lay(show, size):
+    """Opens labs on a page with text of some size; gives it at each of its widths."""
 
     def lay(*labs):
-        page = show(*labs, width=width, change=lambda html: html.replace("<body>", f"{style}<body>"))
-        assert page.evaluate("document.documentElement.scrollWidth") == width
+        large = f"<style>html {{ font-size: {size}% }}</style></head>"
+        page = show(*labs, width=WIDTHS[size][0], change=lambda html: html.replace("<body>", f"{large}<body>"))
         page.add_script_tag(path=Path(__file__).with_name("layout.js"))
-        return page
+        for width in WIDTHS[size]:
+            page.set_viewport_size({"width": width, "height": 800})
+            page.evaluate("drawn()")
+            assert page.evaluate("document.documentElement.scrollWidth") == width
+            yield page, width
 
     return lay
 
 
-@everywhere
+@letters
 @pytest.mark.parametrize("kind", EXTREMES)
 def test_nothing_is_cut_and_nothing_moves_by_itself(lay, kind):
-    page = lay(*(make() for make in EXTREMES[kind]))
-    assert page.evaluate("outside()") == []
-    assert moving(page) == 0
+    for page, width in lay(*(make() for make in EXTREMES[kind])):
+        assert page.evaluate("outside()") == [], f"{width} px"
+        assert moving(page) == 0
 
 
-@where_lines_are_long
+@letters
 @pytest.mark.parametrize("name", LABS)
-def test_nothing_moves_while_a_reader_plays(lay, name):
+def test_nothing_moves_while_a_reader_plays(lay, name, size):
     make, pressed = LABS[name]
-    page = lay(make())
-    assert page.evaluate("pressed => moves(pressed)", pressed) == []
-    assert page.evaluate("outside()") == []
+    for page, width in lay(make()):
+        if (size, width) == (200, 360):
+            break  # a lab is as wide as ten letters: nothing may be cut there, but a line may move
+        assert page.evaluate("pressed => moves(pressed)", pressed) == [], f"{width} px"
+        assert page.evaluate("outside()") == [], f"{width} px"
 
 
-@everywhere
+@letters
 @pytest.mark.parametrize("between", ["nothing", "softmax", "causal"])
 def test_names_in_pictures_do_not_touch(lay, between):
-    page = lay(*(OrderLab(**sizes, between=between) for sizes in test_order_lab.some_sizes(4, seed=5)))
-    assert page.evaluate("touching()") == []
+    for page, width in lay(*(OrderLab(**sizes, between=between) for sizes in test_order_lab.some_sizes(4, seed=5))):
+        assert page.evaluate("touching()") == [], f"{width} px"
