@@ -4,6 +4,7 @@
 PYTHON ?= $(shell test -x .venv/bin/python && echo .venv/bin/python || echo python3)
 HERE = .venv/bin/python
 STEP = @$(HERE) tools/step.py
+ONCE = $(STEP) --once
 REPORT = --junitxml=_build/reports/$@.xml -o junit_family=xunit1
 # On a GPU nbval runs every notebook once more, live; on a CPU it compares the execution that is kept.
 REPLAY = $(if $(filter-out cpu,$(TRANSFORMER_LAB_DEVICE)),,-p nbval_replay)
@@ -24,11 +25,11 @@ test: environment ## everything that CI runs
 	$(STEP) lint $(MAKE) --no-print-directory lint
 	$(STEP) executed $(MAKE) --no-print-directory executed
 	$(STEP) outputs $(MAKE) --no-print-directory outputs
-	$(STEP) units $(MAKE) --no-print-directory units
-	$(STEP) device $(MAKE) --no-print-directory device QUICK=--quick
+	$(ONCE) units $(MAKE) --no-print-directory units
+	$(ONCE) device $(MAKE) --no-print-directory device QUICK=--quick
 	$(STEP) book $(MAKE) --no-print-directory book
-	$(STEP) pages $(MAKE) --no-print-directory pages
-	$(STEP) grade $(MAKE) --no-print-directory grade
+	$(ONCE) pages $(MAKE) --no-print-directory pages
+	$(ONCE) grade $(MAKE) --no-print-directory grade
 	@echo "All tests passed."
 
 lint: environment ## style of the code, form of the notebooks

@@ -1,7 +1,6 @@
 """What several test files share: the scripts of tools/, an installed browser, and pages of labs in it."""
 
 import os
-import shutil
 import sys
 from functools import cache
 from pathlib import Path
@@ -15,14 +14,13 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tools"))
 # What the stand-in itself must do can be asked only where it is the device: see test_standin.py.
 collect_ignore = [] if os.environ.get("TRANSFORMER_LAB_DEVICE") == "standin" else ["standin"]
 
-# The first is made for tests: without windows, it starts and loads pages in three quarters of the time.
-BROWSERS = ("chromium-headless-shell", "chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
-
 
 @pytest.fixture(scope="session")
 def launch(tmp_path_factory):
     """Starts an installed Chromium or Chrome, without a window, in which all text is in one family of fonts.py."""
-    found = next(filter(None, map(shutil.which, BROWSERS)), None)
+    from state import browser
+
+    found = browser()
     if found is None:
         advice = "no Chromium or Chrome is installed; on Debian or Ubuntu: sudo apt install chromium-headless-shell"
         if os.environ.get("TRANSFORMER_LAB_REQUIRE_BROWSER") == "1":

@@ -5,6 +5,7 @@ import sys
 
 import nbformat
 import pytest
+import state
 import step
 from nbformat.v4 import new_code_cell, new_notebook, new_output
 
@@ -48,15 +49,55 @@ def test_any_other_step_ends_in_its_last_lines():
     assert step.summary("other")[-1] == "98" and len(step.summary("other")) <= 30
 
 
-def test_what_it_says_around_a_step(tmp_path):
-    script = f"import step, sys, pathlib; step.REPORTS = pathlib.Path({str(tmp_path)!r}); step.main()"
+@pytest.fixture
+def said(reports):
+    """Runs a step as make does, with files that are in this state; returns its status and what it says."""
 
-    def said(code):
-        command = [sys.executable, "-c", script, "name", sys.executable, "-c", code]
+    def said(code, state, *options):
+        script = (
+            f"import step, sys, pathlib; step.REPORTS = pathlib.Path({str(reports)!r}); "
+            f"step.state = lambda: {state!r}; step.main()"
+        )
+        command = [sys.executable, "-c", script, *options, "name", sys.executable, "-c", code]
         done = subprocess.run(command, capture_output=True, text=True, cwd=step.__file__.removesuffix("step.py"))
         return done.returncode, done.stdout.splitlines()
 
-    status, lines = said("print(1)")
+    return said
+
+
+def test_what_it_says_around_a_step(said):
+    status, lines = said("print(1)", "a")
     assert status == 0 and lines[:2] == ["── name", "1"] and lines[2].startswith("── name: passed in ")
-    status, lines = said("exit('broken')")
+    status, lines = said("exit('broken')", "a")
     assert status == 1 and "broken" in lines and lines[-1].startswith("── name: FAILED after ")
+
+
+def test_a_step_that_passed_runs_again_when_something_has_changed(said):
+    def runs(state, code="print('ran')", options=("--once",)):
+        return "ran" in said(code, state, *options)[1]
+
+    assert runs("a") and not runs("a") and runs("a", options=()), "make name always runs it"
+    assert runs("a") and runs("b") and runs("a")
+    assert runs("b", "print('ran'); exit(1)") and runs("b"), "what failed runs again"
+    assert runs(None) and runs(None), "where git knows nothing, nothing is known to be the same"
+
+
+def test_the_state_follows_files_settings_and_the_browser(tmp_path, monkeypatch):
+    monkeypatch.setattr(state, "ROOT", tmp_path)
+    assert state.state() is None, "no folder of git's"
+    subprocess.run(["git", "init", "-q", tmp_path], check=True)
+    (tmp_path / ".gitignore").write_text("_build/")
+    (tmp_path / "_build").mkdir()
+    file, seen = tmp_path / "new.py", {state.state()}
+    for change in (
+        lambda: file.write_text("1"),
+        lambda: file.write_text("2"),
+        lambda: monkeypatch.setenv("TRANSFORMER_LAB_DEVICE", "another"),
+        lambda: monkeypatch.setattr(state, "browser", lambda: str(file)),
+    ):
+        change()
+        now = state.state()
+        assert now not in seen
+        seen.add(now)
+    (tmp_path / "_build" / "page.html").write_text("1")
+    assert state.state() == now, "what git ignores is made from the rest"

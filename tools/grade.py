@@ -1,7 +1,8 @@
 """Uses the assignments in a class, with nbgrader: the sources are the solutions, as they are.
 
-One hands in nothing, one has all right, and one has the last function of each notebook wrong. Each must get the points
-that this deserves. The environment .venv-nbgrader has nbgrader; the notebooks run in the book's environment.
+One student has all right. The other comes as far as the middle of each notebook: what follows is left out or wrong, in
+turn. (Functions use those above them: below a wrong one, a right one gets no points.) Each must get the points that
+this deserves. The environment .venv-nbgrader has nbgrader; the notebooks run in the book's environment.
 """
 
 import csv
@@ -11,6 +12,7 @@ import shutil
 import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
+from copy import deepcopy
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -21,11 +23,7 @@ from notebooks import ROOT
 VENV = ROOT / ".venv-nbgrader"
 PIN = "nbgrader==0.9.6"
 COURSE = "course"
-STUDENTS = {  # what each hands in for a function that has the right answer, and is the notebook's last or not
-    "nothing": lambda stub, answer, is_last: stub,
-    "everything": lambda stub, answer, is_last: answer,
-    "all but the last": lambda stub, answer, is_last: REGION.sub(r"\1return None", answer) if is_last else answer,
-}
+STUDENTS = {"all right": 1, "half right": 1 / 2}  # how much of each notebook is right
 
 
 def environment():
@@ -35,8 +33,9 @@ def environment():
         return
     print("Making the environment .venv-nbgrader. The first time takes some minutes.", flush=True)
     shutil.rmtree(VENV, ignore_errors=True)
-    subprocess.run([sys.executable, "-m", "venv", VENV], check=True)
-    subprocess.run([VENV / "bin" / "pip", "install", "--quiet", "--quiet", PIN], check=True)
+    subprocess.run([sys.executable, "-m", "venv", "--without-pip", VENV], check=True)
+    pip = [sys.executable, "-m", "pip", "--python", VENV / "bin" / "python", "install", "--no-compile"]
+    subprocess.run([*pip, "--disable-pip-version-check", "--quiet", "--quiet", PIN], check=True)
     stamp.write_text(made_from)
 
 
@@ -62,13 +61,16 @@ def nbgrader(folder, *command):
         raise SystemExit(f"nbgrader {' '.join(command)} failed:\n{(done.stdout + done.stderr)[-3000:]}")
 
 
-def answered(notebook, solution, answer):
-    """Fill the functions of a notebook that was handed out."""
-    answers = {cell.metadata["nbgrader"]["grade_id"]: cell.source for cell in graded(solution, "solution")}
-    cells = graded(notebook, "solution")
-    for cell in cells:
-        cell.source = answer(cell.source, answers[cell.metadata["nbgrader"]["grade_id"]], cell is cells[-1])
-    return notebook
+def answered(notebook, solution, share):
+    """Fill this share of the functions of a notebook that was handed out; return the points that it deserves."""
+    functions, answers = graded(notebook, "solution"), graded(solution, "solution")
+    right = int(share * len(functions))
+    for i, (function, answer) in enumerate(zip(functions, answers, strict=True)):
+        if i < right:
+            function.source = answer.source
+        elif (i - right) % 2:
+            function.source = REGION.sub(r"\1return None", answer.source)
+    return sum(check.metadata["nbgrader"]["points"] for check in graded(notebook, "grade")[:right])
 
 
 def graded(notebook, kind):
@@ -91,17 +93,19 @@ def hand_out(folder, sources):
 
 
 def grade(folder, student, released, sources):
-    """Hand in what the student answers, in the folder of a class, and return the points."""
+    """Hand in what the student answers, in the folder of a class; return the points, and those that were deserved."""
     target = folder / "submitted" / student / COURSE
     target.mkdir(parents=True)
+    deserved = 0
     for name, notebook in released.items():
-        solution = nbformat.read(sources[name], 4)
-        nbformat.write(answered(nbformat.from_dict(notebook), solution, STUDENTS[student]), target / name)
+        handed_in = deepcopy(notebook)
+        deserved += answered(handed_in, nbformat.read(sources[name], 4), STUDENTS[student])
+        nbformat.write(handed_in, target / name)
     nbgrader(folder, "autograde", COURSE, "--create")
     nbgrader(folder, "export", "--to", "grades.csv")
     with (folder / "grades.csv").open() as file:
         (row,) = csv.DictReader(file)
-    return float(row["score"])
+    return float(row["score"]), deserved
 
 
 def main():
@@ -110,27 +114,16 @@ def main():
     sources = {path.name: path for path in solutions() if path.stem < "09"}
     with TemporaryDirectory() as place:
         released = hand_out(Path(place, "class"), sources)
-        points = {
-            name: [cell.metadata["nbgrader"]["points"] for cell in graded(released[name], "grade")] for name in sources
-        }
 
-        def points_of(student):  # each in a class of one: nbgrader's database takes one writer
+        def result(student):  # each in a class of one: nbgrader's database takes one writer
             folder = shutil.copytree(Path(place, "class"), Path(place, student))
-            grades[student] = grade(folder, student, released, sources)
-            print(f"  {len(grades)} of {len(STUDENTS)}  {student}", flush=True)
+            got, deserved = grade(folder, student, released, sources)
+            print(f"  {student:11} {got:3.0f} points, deserves {deserved}", flush=True)
+            return got == deserved
 
-        grades = {}
-        with ThreadPoolExecutor(2) as pool:
-            list(pool.map(points_of, STUDENTS))
-    total = sum(map(sum, points.values()))
-    deserved = {
-        "nothing": 0,
-        "everything": total,
-        "all but the last": total - sum(last for *_, last in points.values()),
-    }
-    for student, wanted in deserved.items():
-        print(f"{student:18} {grades[student]:3.0f} of {total} points, deserves {wanted}")
-    if grades != deserved:
+        with ThreadPoolExecutor() as pool:
+            results = list(pool.map(result, STUDENTS))
+    if not all(results):
         sys.exit("The points are not those that the notebooks deserve.")
 
 

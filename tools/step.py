@@ -1,9 +1,10 @@
 """Runs one step of `make test`: says what it is and how long it took, and ends a failure in a screenful.
 
-    python tools/step.py NAME COMMAND…
+    python tools/step.py [--once] NAME COMMAND…
 
 All that the command prints goes to the terminal and to _build/reports/NAME.log. Where it leaves NAME.xml there, which
-pytest writes, a failure names its tests: each with what it expected and what it got.
+pytest writes, a failure names its tests: each with what it expected and what it got. With --once, a step that has
+passed does not run again until something changes that it may depend on: see state.py.
 """
 
 import re
@@ -12,6 +13,8 @@ import sys
 import time
 from pathlib import Path
 from xml.etree import ElementTree
+
+from state import state
 
 REPORTS = Path(__file__).resolve().parents[1] / "_build" / "reports"
 TESTS, LINES = 3, 10  # of a screen: so many tests, so many lines of each
@@ -60,11 +63,19 @@ def _essence(text):
 
 
 def main():
-    name, *command = sys.argv[1:]
+    once = sys.argv[1] == "--once"
+    name, *command = sys.argv[1 + once :]
+    passed, now = REPORTS / f"{name}.passed", state() if once else None
+    if now and passed.exists() and passed.read_text() == now:
+        print(f"── {name}: passed before, and nothing has changed since (make {name} runs it again)", flush=True)
+        return
     print(f"── {name}", flush=True)
+    passed.unlink(missing_ok=True)
     status, seconds = run(name, command)
     if status:
         print("\n".join([*summary(name), "", f"Everything it printed: {REPORTS / name}.log"]))
+    elif now and now == state():  # a file that was edited meanwhile may be one that the step had read before
+        passed.write_text(now)
     print(f"── {name}: {'FAILED after' if status else 'passed in'} {seconds:.0f} s", flush=True)
     sys.exit(status)
 

@@ -1,0 +1,34 @@
+"""What the outcome of the tests depends on, in one number: where it is the same as before, they would say the same."""
+
+import hashlib
+import os
+import shutil
+import subprocess
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[1]
+# The first is made for tests: it has no windows, and loads a page in three quarters of the time.
+BROWSERS = ("chromium-headless-shell", "chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
+
+
+def browser():
+    """Return the path of an installed Chromium or Chrome, or None."""
+    return next(filter(None, map(shutil.which, BROWSERS)), None)
+
+
+def state():
+    """Return a digest of the files that git does not ignore, the environment, the browser and the settings; or None.
+
+    None stands for a folder that git does not know.
+    """
+    listed = subprocess.run(["git", "ls-files", "-coz", "--exclude-standard"], cwd=ROOT, capture_output=True)
+    if listed.returncode:
+        return None
+    settings = sorted(f"{name}={value}" for name, value in os.environ.items() if name.startswith("TRANSFORMER_LAB_"))
+    if path := browser():
+        settings.append(f"{path} of {Path(path).resolve().stat().st_mtime}")
+    digest = hashlib.sha256("\n".join(settings).encode())
+    for name in [b".venv/made-from", *sorted({*listed.stdout.split(b"\0")} - {b""})]:
+        file = ROOT / os.fsdecode(name)
+        digest.update(name + b"\0" + (file.read_bytes() if file.is_file() else b""))
+    return digest.hexdigest()
