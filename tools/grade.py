@@ -11,6 +11,7 @@ import os
 import shutil
 import subprocess
 import sys
+import sysconfig
 from concurrent.futures import ThreadPoolExecutor
 from copy import deepcopy
 from pathlib import Path
@@ -34,6 +35,9 @@ def environment():
     print("Making the environment .venv-nbgrader. The first time takes some minutes.", flush=True)
     shutil.rmtree(VENV, ignore_errors=True)
     subprocess.run([sys.executable, "-m", "venv", "--without-pip", VENV], check=True)
+    # What the book's environment has is used, and not installed once more.
+    (packages,) = VENV.glob("lib/python*/site-packages")
+    (packages / "book.pth").write_text(sysconfig.get_path("purelib"))
     pip = [sys.executable, "-m", "pip", "--python", VENV / "bin" / "python", "install", "--no-compile"]
     subprocess.run([*pip, "--disable-pip-version-check", "--quiet", "--quiet", PIN], check=True)
     stamp.write_text(made_from)
