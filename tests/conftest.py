@@ -15,6 +15,16 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tools"))
 collect_ignore = [] if os.environ.get("TRANSFORMER_LAB_DEVICE") == "standin" else ["standin"]
 
 
+# Gives the page its theme, and waits for its labs.
+READY = """async ([theme, labs]) => {
+    document.documentElement.dataset.theme = theme;
+    for (const end = Date.now() + 30_000; document.querySelectorAll('[data-lab]').length < labs;) {
+        if (Date.now() > end) throw new Error("the labs do not come");
+        await new Promise((done) => setTimeout(done, 5));
+    }
+}"""
+
+
 @pytest.fixture(scope="session")
 def launch(tmp_path_factory):
     """Starts an installed Chromium or Chrome, without a window, in which all text is in one family of fonts.py."""
@@ -77,8 +87,7 @@ def show(windows, tmp_path):
         file = tmp_path / "labs.html"
         file.write_text(change(lab_page(*labs)), "utf-8")
         page.goto(file.as_uri())
-        page.evaluate("theme => { document.documentElement.dataset.theme = theme; }", theme)
-        page.wait_for_function("count => document.querySelectorAll('[data-lab]').length === count", arg=len(labs))
+        page.evaluate(READY, [theme, len(labs)])
         return page
 
     yield show
