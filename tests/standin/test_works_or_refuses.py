@@ -190,6 +190,7 @@ def test_it_rounds_otherwise_and_is_never_far_off():
     exact, found = (a.double() @ b.double()), (a.to(DEVICE) @ b.to(DEVICE)).cpu()
     assert not torch.equal(found, a @ b)
     assert ((found - exact).abs() <= exact.abs() * 2.0**-23).all()
+    assert torch.allclose((2.0 ** a.to(DEVICE)).cpu(), 2.0**a) and torch.allclose((a.to(DEVICE) ** 3).cpu(), a**3)
     whole = torch.arange(16.0).view(4, 4)
     assert torch.equal((whole.to(DEVICE) @ whole.to(DEVICE)).cpu(), whole @ whole)  # what is exact stays exact
 

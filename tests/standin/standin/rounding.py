@@ -36,5 +36,6 @@ def is_wide(given, tensors, name):
     floats = [x for x in tensors if x.is_floating_point() and not x.is_cpu]
     if not floats or any(x.dtype != torch.float32 for x in floats):
         return False
-    # Roots, squares and the number itself are exact.
-    return name.strip("_") != "pow" or given["exponent"] not in (0.5, 1, 2)
+    if name.strip("_") != "pow" or isinstance(given["exponent"], torch.Tensor):
+        return True
+    return given["exponent"] not in (0.5, 1, 2)  # roots, squares and the number itself are exact
