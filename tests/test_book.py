@@ -329,7 +329,8 @@ def test_page_is_alive_accessible_and_fits(visit, site, name):
         page.wait_for_timeout(300)  # colours change over a moment
         assert page.evaluate("document.documentElement.dataset.theme") == theme
         assert page.evaluate("document.documentElement.scrollWidth") == width
-        assert serious(page, only_colours=theme == "dark") == [], f"{theme}, {width} px"
+        # On a phone a page's frame is another: it is the same on all pages, and short ones are asked for all of it.
+        assert serious(page, only_colours=theme == "dark" and name in NOTEBOOKS) == [], f"{theme}, {width} px"
 
 
 @pytest.mark.parametrize("place", ["disk", "site"])

@@ -67,7 +67,7 @@ def main():
     name, *command = sys.argv[1 + once :]
     passed, now = REPORTS / f"{name}.passed", state() if once else None
     if now and passed.exists() and passed.read_text() == now:
-        print(f"── {name}: passed before, and nothing has changed since (make {name} runs it again)", flush=True)
+        print(f"── {name}: passed before, and nothing has changed since; without {passed}, it runs again", flush=True)
         return
     print(f"── {name}", flush=True)
     passed.unlink(missing_ok=True)
