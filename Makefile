@@ -85,7 +85,7 @@ site: environment ## the book as it is published, which it is not without an add
 	@$(HERE) tools/repository.py --demand
 	@$(MAKE) --no-print-directory book
 
-lock: ## pin every version anew
+lock: environment ## pin every version anew
 	@tools/lock.sh
 
 environment:

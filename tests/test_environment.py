@@ -55,7 +55,37 @@ def test_cause_of_pips_failure_is_told(monkeypatch, words, sentence):
         stderr.write(words)
         return 1
 
+    monkeypatch.setattr(environment, "prefetched", lambda *_: None)
     monkeypatch.setattr(subprocess, "call", pip)
     with pytest.raises(SystemExit) as failure:
         environment.install()
     assert sentence in str(failure.value) and "\n" not in str(failure.value)
+
+
+@pytest.fixture
+def called(monkeypatch):
+    """The commands that an installation calls, all of which succeed, on a machine where pip has no settings."""
+    commands = []
+    monkeypatch.setattr(subprocess, "call", lambda command, cwd, stderr: commands.append(command))
+    monkeypatch.setattr(subprocess, "check_output", lambda *_, **__: b"global.find-links='wheels'\n")
+    return commands
+
+
+def test_pip_is_left_with_the_package_and_pytorch(called):
+    environment.install()
+    first, second, last = called
+    assert first[-1].startswith("uv==") and second[1:5] == ["-m", "uv", "pip", "install"]
+    assert last[-3:-1] == ["-e", "."] and last[-1].startswith("torch==")
+
+
+def test_pip_installs_all_where_it_is_told_of_another_index(called, monkeypatch):
+    settings = b"global.index-url='https://packages.example.com/simple'\n"
+    monkeypatch.setattr(subprocess, "check_output", lambda *_, **__: settings)
+    environment.install()
+    assert [command[-2:] for command in called] == [["-r", "requirements.txt"]]
+
+
+def test_pip_installs_all_where_uv_fails(called, monkeypatch):
+    monkeypatch.setattr(subprocess, "call", lambda command, cwd, stderr: called.append(command) or "uv" in command)
+    environment.install()
+    assert called[-1][-2:] == ["-r", "requirements.txt"]

@@ -5,9 +5,11 @@ Written for Python 3.6 too, so that an old one can be told what is missing.
 
 import hashlib
 import os
+import re
 import shutil
 import subprocess
 import sys
+import tempfile
 import time
 
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
@@ -98,12 +100,12 @@ def make():
 
 
 def install():
-    """Run pip. Its progress is shown; its complaints go to a file, and the cause is said in one line."""
+    """Install the packages. Progress is shown; complaints go to a file, and the cause is said in one line."""
     # Python compiles a file when it is first imported, and most never are.
     pip = [PYTHON, "-m", "pip", "install", "--disable-pip-version-check", "--no-compile", "--retries", "2"]
-    pip += ["-r", "requirements.txt"]
     with open(LOG, "w") as log:
-        status = subprocess.call(pip, cwd=ROOT, stderr=log)
+        rest = prefetched(pip, log) or ["-r", "requirements.txt"]
+        status = subprocess.call(pip + rest, cwd=ROOT, stderr=log)
     if status:
         with open(LOG) as log:
             complaints = log.read()
@@ -112,6 +114,30 @@ def install():
                 fail(f"{sentence} (pip's own words: {LOG})")
         sys.stderr.write(complaints[-3000:])
         fail("pip could not install the packages: its reasons stand above.")
+
+
+def prefetched(pip, log):
+    """Install what is the same on every machine with uv, in seconds; return what is left to pip, or None for all.
+
+    PyTorch has a build for each kind of machine, and pip's settings may name the right one. They may also name an index
+    that takes PyPI's place; uv does not read them.
+    """
+    settings = subprocess.check_output([PYTHON, "-m", "pip", "config", "list"], stderr=log).decode()
+    if re.search(r"\.(index-url|no-index)=", settings):
+        return None
+    with open(os.path.join(ROOT, "requirements.txt")) as file:
+        lines = [line.strip() for line in file if not line.startswith("#")]
+    rest = [line for line in lines if re.match("-e |torch==", line)]
+    (uv,) = (line for line in lines if line.startswith("uv=="))
+    same = [line for line in lines if line not in rest]
+    with tempfile.NamedTemporaryFile("w", suffix=".txt") as file:
+        file.write("\n".join(same))
+        file.flush()
+        tool = [PYTHON, "-m", "uv", "pip", "install", "--quiet", "--no-deps", "--python", PYTHON, "-r", file.name]
+        for command in ([*pip, "--quiet", uv], tool):
+            if subprocess.call(command, cwd=ROOT, stderr=log):
+                return None
+    return [word for line in rest for word in line.split()]
 
 
 if __name__ == "__main__":
