@@ -35,6 +35,7 @@ test: environment ## everything that CI runs
 lint: environment ## style of the code, form of the notebooks
 	@$(HERE) -m ruff check
 	@$(HERE) -m ruff format --check
+	@$(HERE) -m ty check --quiet
 	@$(HERE) tools/notebooks.py --check
 	@$(HERE) tools/assignments.py --check
 

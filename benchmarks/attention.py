@@ -206,14 +206,14 @@ def extras(quick, budget):
     }
     extra_row(f"({rows}, 512), forward", calls, budget)
 
-    max_len = 16 if quick else 64
+    max_new_tokens = 16 if quick else 64
     model = tl.Transformer(100, 100, d_model=256, n_heads=4, n_layers=2, d_ff=1024).to(DEVICE).eval()
     source = torch.randint(100, (4, 16)).to(DEVICE)
     calls = {
-        "generate with cache": lambda: model.generate(source, bos=0, max_len=max_len),
-        "without": lambda: model.generate(source, bos=0, max_len=max_len, use_cache=False),
+        "generate with cache": lambda: model.generate(source, bos=0, max_new_tokens=max_new_tokens),
+        "without": lambda: model.generate(source, bos=0, max_new_tokens=max_new_tokens, use_cache=False),
     }
-    extra_row(f"{max_len} tokens, 2 layers, d_model 256", calls, budget)
+    extra_row(f"{max_new_tokens} tokens, 2 layers, d_model 256", calls, budget)
 
 
 def main():

@@ -210,6 +210,59 @@ def test_rows_that_see_nothing_are_zero_with_finite_gradients(dtype, mask_shape)
     assert (grad[blind] == 0).all()
 
 
+@pytest.mark.parametrize("lead", [(3, 2, 2), (3, 1, 2, 2)])
+@pytest.mark.parametrize("mask", [[True, True, False, True, False], True])
+def test_a_mask_of_one_axis_serves_any_leading_axes(lead, mask):
+    query, key, value = (normal(*lead, length, 4, seed=seed) for seed, length in enumerate((3, 5, 5)))
+    mask = torch.tensor(mask, device=DEVICE)
+    agree(tl.scaled_dot_product_attention(query, key, value, mask), loop(query, key, value, mask).to(query))
+
+
+@pytest.mark.filterwarnings("ignore:Anomaly Detection")
+def test_rows_that_see_nothing_pass_anomaly_mode():
+    query, key = normal(2, 3, 4, seed=0), normal(2, 5, 4, seed=1)
+    mask = torch.tensor([[True] * 5, [False] * 5, [True] * 5], device=DEVICE)
+    with torch.autograd.detect_anomaly(check_nan=True):
+        tl.attention_weights(query, key, mask).square().sum().backward()
+    assert (query.grad[:, 1] == 0).all() and (query.grad[:, 0] != 0).any()
+
+
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16])
+def test_a_negative_scale_keeps_the_digits_of_half_precision(dtype):
+    query, key, value = (normal(2, 3, 16, 8, seed=seed, dtype=dtype).detach() for seed in range(3))
+    found = tl.scaled_dot_product_attention(query, key, value, scale=-1.3)
+    assert torch.equal(found, tl.scaled_dot_product_attention(-query, key, value, scale=1.3))
+
+
+@pytest.mark.parametrize("lead", [(), (2,), (2, 3)])
+def test_causal_weights_are_those_of_causal_attention(lead):
+    query, key, value = (normal(*lead, length, 4, seed=seed) for seed, length in enumerate((3, 5, 5)))
+    weights = tl.attention_weights(query, key, is_causal=True)
+    agree(weights @ value, tl.scaled_dot_product_attention(query, key, value, is_causal=True))
+    assert (weights.triu(1) == 0).all()
+    module = tl.SingleHeadAttention(4, 3).to(DEVICE)
+    agree(module.weights(query, is_causal=True) @ module.v_proj(query), module(query, is_causal=True))
+
+
+def test_functions_mix_dtypes_under_autocast_as_pytorchs_do():
+    query, key, value = (normal(2, 3, length, 8, seed=seed).detach() for seed, length in enumerate((4, 5, 5)))
+    mask = torch.ones(4, 5, dtype=torch.bool, device=DEVICE).tril()
+    with torch.autocast(DEVICE.type, dtype=torch.bfloat16):
+        expected = F.scaled_dot_product_attention(query, key.bfloat16(), value, mask)
+        found = tl.scaled_dot_product_attention(query, key.bfloat16(), value, mask)
+        weights = tl.attention_weights(query, key.bfloat16(), mask)
+    assert found.dtype == expected.dtype
+    agree(found, expected)
+    agree(weights.bfloat16() @ value.bfloat16(), expected)
+
+
+@needs_float64
+def test_three_axes_have_a_second_derivative_in_pytorchs_plain_kernel():
+    inputs = [normal(2, 3, 4, seed=seed, dtype=torch.float64) for seed in range(3)]
+    with torch.nn.attention.sdpa_kernel(torch.nn.attention.SDPBackend.MATH):
+        assert torch.autograd.gradgradcheck(tl.scaled_dot_product_attention, inputs)
+
+
 @pytest.mark.parametrize("dtype", DTYPES)
 def test_large_values_do_not_overflow(dtype):
     query = torch.tensor([[200.0, 0, 0, 200], [-200, 0, 0, -200]], dtype=dtype, device=DEVICE, requires_grad=True)
@@ -380,7 +433,10 @@ seen = torch.ones(5, 7, dtype=torch.bool)
 MASK = "mask must broadcast to the scores (2, 5, 7), got shape {}: its axis {} must be 1 or {}, not {}"
 FLOAT = "mask must be bool, True where a query may attend, got torch.float32: use mask == 0 if it is 0 and -inf"
 INTEGER = "mask must be bool, True where a query may attend, got torch.int32: use mask.bool() if 1 is to mean that"
-BOTH = "mask and is_causal must not be given together, got both: mask & tl.causal_mask(q_len, k_len) is one mask"
+BOTH = (
+    "mask and is_causal must not be given together, got both: combine them, mask & causal, with "
+    "causal = torch.ones(q_len, k_len, dtype=torch.bool).tril()"
+)
 DIM = "dim must be an axis of x, from {} to {}, got {}"
 
 WRONG_FOR_BOTH = [

@@ -19,7 +19,7 @@ def test_its_model_learns_to_reverse_from_other_seeds(seed, chapter):
 
     source, _ = chapter["draw"](50, numbers)
     whole, mask = chapter["as_transformer"](model), chapter["padding"](source)
-    with_cache = whole.generate(source, mask, bos=chapter["BOS"], max_len=9)
+    with_cache = whole.generate(source, mask, bos=chapter["BOS"], max_new_tokens=9)
     assert torch.equal(with_cache, chapter["write"](model, source, steps=9))
 
 

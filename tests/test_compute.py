@@ -314,7 +314,7 @@ def test_the_cache_is_what_generation_keeps(monkeypatch):
     model = our_transformer(shape)
     for steps in (1, 7, 13):
         latest.clear()
-        model.generate(torch.zeros(2, 5, dtype=torch.long), bos=1, max_len=steps)
+        model.generate(torch.zeros(2, 5, dtype=torch.long), bos=1, max_new_tokens=steps)
         views = [x for pair in latest.values() for x in pair]
         assert len(views) == 6
         expected = tl.kv_cache_bytes(shape, steps, batch=2)
@@ -345,12 +345,12 @@ def test_wrong_arguments_are_named(function):
     says(lambda: function(tl.GPT2, -8), ValueError, "seq must be at least 0, got -8")
     says(lambda: function(tl.GPT2, 8.0), TypeError, "seq must be an integer, got 8.0")
     says(lambda: function(tl.GPT2, True), TypeError, "seq must be an integer, got True")
-    says(lambda: function(tl.GPT2, 8, 0), ValueError, "batch must be at least 1, got 0")
+    says(lambda: function(tl.GPT2, 8, -1), ValueError, "batch must be at least 0, got -1")
     if "bytes" in function.__name__ or "memory" in function.__name__:
         says(lambda: function(tl.GPT2, 8, 1, 0), ValueError, "bytes_per_value must be at least 1, got 0")
         says(lambda: function(tl.GPT2, 8, 1, 0.5), TypeError, "bytes_per_value must be an integer, got 0.5")
     if function is not tl.kv_cache_bytes:
-        text = "tgt_len asks for family 'transformer', got it with 'gpt2'"
+        text = "tgt_len is only for family 'transformer', got family 'gpt2'"
         says(lambda: function(tl.GPT2, 8, tgt_len=3), ValueError, text)
         shape = tl.ModelShape("transformer", 1, 4, 2, vocab_size=5)
         says(lambda: function(shape, 8, tgt_len=-3), ValueError, "tgt_len must be at least 0, got -3")

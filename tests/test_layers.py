@@ -200,7 +200,7 @@ def test_refused_options_of_pytorchs_layers():
         says(lambda mine=mine: mine.from_torch(nn.Linear(8, 8)), TypeError, text)
     module = nn.TransformerEncoderLayer(8, 2, 16)
     module.self_attn = nn.MultiheadAttention(8, 2, add_zero_attn=True, dropout=0.1)
-    text = "module must not have keys of its own, got add_zero_attn=True, which is not supported"
+    text = "module must have add_zero_attn=False, got True: extra keys are not supported"
     says(lambda: tl.EncoderLayer.from_torch(module), ValueError, text)
 
 
@@ -308,6 +308,37 @@ def test_half_precision_and_autocast(dtype):
         agree(decoder.to(dtype)(x.to(dtype), memory.to(dtype)), expected[1])
 
 
+@pytest.mark.parametrize("norm_first", [False, True])
+def test_norms_may_stay_in_float32(norm_first):
+    encoder, decoder = layers(norm_first=norm_first)
+    x, memory = vectors(5).bfloat16(), vectors(6, seed=2).bfloat16()
+    expected = encoder(x.float()), decoder(x.float(), memory.float())
+    for layer in (encoder, decoder):
+        layer.bfloat16()
+        for norm in layer.children():
+            if isinstance(norm, tl.LayerNorm):
+                norm.float()
+    agree(encoder(x), expected[0])
+    agree(decoder(x, memory, memory_mask=tl.padding_mask([6, 6], 6, device=DEVICE)), expected[1])
+
+
+def test_from_torch_leaves_frozen_what_was_frozen_and_knows_relu_by_all_its_names():
+    theirs = nn.TransformerEncoderLayer(D_MODEL, N_HEADS, D_FF, dropout=0.0, activation=torch.relu)
+    theirs.requires_grad_(False)
+    ours = tl.EncoderLayer.from_torch(theirs)
+    assert ours.feed_forward.activation == "relu"
+    assert not any(parameter.requires_grad for parameter in ours.parameters())
+
+
+def test_steps_carry_no_gradient():
+    encoder, decoder = layers()
+    x, memory = vectors(3), vectors(6, seed=2)
+    cache = encoder.self_attention.new_cache()
+    assert not any(encoder.step(new, cache).requires_grad for new in x.split(1, -2))
+    cache, projected = decoder.self_attention.new_cache(), decoder.cross_attention.project(memory)
+    assert not any(decoder.step(new, cache, projected).requires_grad for new in x.split(1, -2))
+
+
 @pytest.mark.parametrize(("batch", "q_len", "k_len"), [(0, 3, 4), (2, 0, 4), (2, 3, 0), (2, 1, 1)])
 def test_empty_and_single(batch, q_len, k_len):
     encoder, decoder = layers()
@@ -383,7 +414,8 @@ for norm_first in (False, True):
         (
             lambda e=e: e(x, seen[:, :4], is_causal=True),
             ValueError,
-            "mask and is_causal must not be given together, got both: mask & tl.causal_mask(q_len, k_len) is one mask",
+            "mask and is_causal must not be given together, got both: combine them, mask & causal, with "
+            "causal = torch.ones(q_len, k_len, dtype=torch.bool).tril()",
         ),
         (lambda d=d: d(x.half(), y), TypeError, DTYPE.format("x", "float16")),
         (lambda d=d: d(x, None), TypeError, "memory must be a tensor, got NoneType"),

@@ -733,6 +733,11 @@ def test_the_module_loads_what_softmax_attention_learned():
     assert all(torch.equal(first[name], second[name]) for name in first)
 
 
+def test_a_state_of_no_sequences():
+    S, z = tl.initial_state(0, 2, 3, 4)
+    assert S.shape == (0, 2, 3, 4) and z.shape == (0, 2, 3)
+
+
 @pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16])
 def test_the_module_under_autocast(dtype):
     module = attention(chunk_size=4)
@@ -807,8 +812,8 @@ def test_a_transformer_of_linear_attention_generates_the_same_with_its_states(no
     model = in_linear(ready(tl.Transformer(20, 20, 24, 2, 2, 48, norm_first=norm_first)).eval())
     source = torch.randint(20, (3, 6), generator=torch.Generator().manual_seed(1)).to(DEVICE)
     mask = tl.padding_mask([6, 4, 1], 6, device=DEVICE)
-    with_states = model.generate(source, mask, bos=0, max_len=20)
-    assert torch.equal(with_states, model.generate(source, mask, bos=0, max_len=20, use_cache=False))
+    with_states = model.generate(source, mask, bos=0, max_new_tokens=20)
+    assert torch.equal(with_states, model.generate(source, mask, bos=0, max_new_tokens=20, use_cache=False))
     assert with_states.shape == (3, 21) and len(with_states[:, 1:].unique()) > 1
     scores = model(source, with_states[:, :-1], mask)
     assert torch.equal(scores.argmax(-1), with_states[:, 1:])
@@ -1006,7 +1011,7 @@ layer, x = tl.LinearAttention(4, 2), torch.zeros(2, 5, 4)
 WRONG_ELSEWHERE = [
     (lambda: tl.elu_feature_map([0.0]), TypeError, "x must be a tensor, got list"),
     (lambda: tl.elu_feature_map(torch.arange(3)), TypeError, "x must be floating point, got torch.int64"),
-    (lambda: tl.initial_state(0, 1, 1, 1), ValueError, "batch must be at least 1, got 0"),
+    (lambda: tl.initial_state(-1, 1, 1, 1), ValueError, "batch must be at least 0, got -1"),
     (lambda: tl.initial_state(1, -1, 1, 1), ValueError, "heads must be at least 1, got -1"),
     (lambda: tl.initial_state(1, 1, 1.5, 1), TypeError, "d_head must be an integer, got 1.5"),
     (lambda: tl.initial_state(1, 1, 1, "4"), TypeError, "d_value must be an integer, got '4'"),

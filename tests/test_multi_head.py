@@ -175,8 +175,8 @@ def test_project_and_attend_are_the_two_halves_of_forward():
     keys, values = module.project(key, value)
     assert keys.shape == values.shape == (2, N_HEADS, 6, 4)
     mask = (normal(4, 6, seed=4) > -1).detach()
-    agree(module.attend(query, keys, values, mask), module(query, key, value, mask))
-    agree(module.attend(query, keys, values, is_causal=True), module(query, key, value, is_causal=True))
+    agree(module.attend_projected(query, keys, values, mask), module(query, key, value, mask))
+    agree(module.attend_projected(query, keys, values, is_causal=True), module(query, key, value, is_causal=True))
 
 
 @pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16])
@@ -375,6 +375,67 @@ def test_from_torch_takes_one_sequence_and_a_module_that_is_not_to_learn():
     assert not torch.equal(ours.q_proj.weight, theirs.in_proj_weight[:D_MODEL])
 
 
+def test_from_torch_leaves_frozen_what_was_frozen():
+    theirs = nn.MultiheadAttention(D_MODEL, N_HEADS).requires_grad_(False)
+    assert not any(p.requires_grad for p in tl.MultiHeadAttention.from_torch(theirs).parameters())
+    theirs.out_proj.requires_grad_(True)
+    trainable = {name for name, p in tl.MultiHeadAttention.from_torch(theirs).named_parameters() if p.requires_grad}
+    assert trainable == {"out_proj.weight", "out_proj.bias"}
+
+
+def test_from_torch_takes_a_parametrized_projection():
+    theirs = ready(nn.MultiheadAttention(D_MODEL, N_HEADS, batch_first=True))
+    nn.utils.parametrizations.weight_norm(theirs.out_proj)
+    x = tokens(2, 5, D_MODEL)
+    agree(tl.MultiHeadAttention.from_torch(theirs)(x), theirs(x, x, x)[0])
+
+
+# What the heads do, and what turns their queries and keys, can be another.
+
+
+def test_the_attention_of_the_heads_can_be_another():
+    def linear(query, key, value, mask, *, is_causal, dropout_p):
+        return (tl.causal_linear_attention if is_causal else tl.bidirectional_linear_attention)(query, key, value)
+
+    module = ready(tl.MultiHeadAttention(D_MODEL, N_HEADS, attend=linear))
+    peer = tl.LinearAttention(D_MODEL, N_HEADS).to(DEVICE)
+    peer.load_state_dict(module.state_dict())
+    x = tokens(2, 5, D_MODEL)
+    for options in ({}, {"is_causal": True}):
+        agree(module(x, **options), peer(x, **options))
+    text = "attend must be scaled_dot_product_attention for its weights to be known, got linear"
+    says(lambda: module.weights(x), ValueError, text)
+
+
+def turned(x, positions):
+    """Rotary positions of one pair of features, the first two."""
+    angle = positions.to(x.dtype)[:, None]
+    pair = torch.cat([-x[..., 1:2], x[..., :1]], -1)
+    return torch.cat([x[..., :2] * angle.cos() + pair * angle.sin(), x[..., 2:]], -1)
+
+
+def test_positions_can_act_on_queries_and_keys():
+    module = ready(tl.MultiHeadAttention(D_MODEL, N_HEADS, rotate=turned)).eval()
+    x, places = tokens(2, 5, D_MODEL), torch.arange(5, device=DEVICE)
+    query, key, value = (tl.split_heads(p(x), N_HEADS) for p in (module.q_proj, module.k_proj, module.v_proj))
+    query, key = turned(query, places), turned(key, places)
+    heads = tl.scaled_dot_product_attention(query, key, value, is_causal=True)
+    expected = module.out_proj(tl.merge_heads(heads))
+    agree(module(x, is_causal=True), expected)
+    agree(module.weights(x, is_causal=True), tl.attention_weights(query, key, is_causal=True))
+    cache = module.new_cache()
+    agree(torch.cat([module.step(new, cache) for new in x.split([2, 1, 1, 1], -2)], -2), expected)
+
+
+def test_the_weights_of_a_causal_call():
+    module = ready(tl.MultiHeadAttention(D_MODEL, N_HEADS))
+    x = tokens(2, 5, D_MODEL)
+    causal = tl.causal_mask(5, device=DEVICE)
+    agree(module.weights(x, is_causal=True), module.weights(x, mask=causal))
+    linear = tl.LinearAttention(D_MODEL, N_HEADS).to(DEVICE)
+    agree(linear.weights(x, is_causal=True), linear.weights(x, mask=causal))
+
+
 # How it begins.
 
 
@@ -501,7 +562,8 @@ WRONG = [
     (
         lambda: module(x, y, mask=seen, is_causal=True),
         ValueError,
-        "mask and is_causal must not be given together, got both: mask & tl.causal_mask(q_len, k_len) is one mask",
+        "mask and is_causal must not be given together, got both: combine them, mask & causal, with "
+        "causal = torch.ones(q_len, k_len, dtype=torch.bool).tril()",
     ),
     (
         lambda: tl.MultiHeadAttention.from_torch(nn.Linear(8, 8)),
@@ -516,12 +578,12 @@ WRONG = [
     (
         lambda: tl.MultiHeadAttention.from_torch(nn.MultiheadAttention(8, 2, add_bias_kv=True)),
         ValueError,
-        "module must not have keys of its own, got add_bias_kv=True, which is not supported",
+        "module must have add_bias_kv=False, got True: extra keys are not supported",
     ),
     (
         lambda: tl.MultiHeadAttention.from_torch(nn.MultiheadAttention(8, 2, add_zero_attn=True)),
         ValueError,
-        "module must not have keys of its own, got add_zero_attn=True, which is not supported",
+        "module must have add_zero_attn=False, got True: extra keys are not supported",
     ),
 ]
 

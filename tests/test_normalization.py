@@ -306,6 +306,13 @@ def test_rms_norm_module_scales_by_its_weight():
     agree_in_all(norm(x), F.rms_norm(x, (6,), norm.weight, 0.1), x, norm.weight)
 
 
+def test_numbers_that_have_no_variance_alone():
+    x = normal(2, 6, 1, seed=1)
+    text = "x must have more than one value per channel of an example, got shape (2, 6, 1)"
+    says(lambda: tl.instance_norm(x), ValueError, text)
+    assert tl.instance_norm(x[:0]).shape == (0, 6, 1)
+
+
 # Every error, word for word.
 
 x, ones = torch.zeros(2, 6, 5), torch.ones(6)
@@ -347,7 +354,7 @@ WRONG = [
     (
         lambda: tl.batch_norm(x, ones),
         ValueError,
-        "running_mean and running_var must be given together, got one of them",
+        "running_mean and running_var must be given together, got running_mean alone",
     ),
     (lambda: tl.batch_norm(x, momentum=2), ValueError, "momentum must be a probability from 0 to 1, got 2"),
     (

@@ -2,6 +2,7 @@
 
 from dataclasses import FrozenInstanceError, replace
 
+import numpy as np
 import pytest
 import torch
 from agreement import quick, says
@@ -186,6 +187,47 @@ def test_modules_of_ours():
         "feed-forward biases": 56,
         "norms": 5 * 16 + 2 * 16,
     }
+
+
+def test_modules_that_are_named_as_in_bert():
+    """As the classes and the names of Hugging Face's BERT are nested."""
+
+    def kind(name, **children):
+        module = type(name, (nn.Module,), {})()
+        for child_name, child in children.items():
+            module.add_module(child_name, child)
+        return module
+
+    embeddings = kind(
+        "BertEmbeddings",
+        word_embeddings=nn.Embedding(11, 8),
+        position_embeddings=nn.Embedding(7, 8),
+        token_type_embeddings=nn.Embedding(2, 8),
+        LayerNorm=nn.LayerNorm(8),
+    )
+    heads = kind("BertSelfAttention", query=nn.Linear(8, 8), key=nn.Linear(8, 8), value=nn.Linear(8, 8))
+    output = kind("BertSelfOutput", dense=nn.Linear(8, 8), LayerNorm=nn.LayerNorm(8))
+    layer = kind(
+        "BertLayer",
+        attention=kind("BertAttention", self=heads, output=output),
+        intermediate=kind("BertIntermediate", dense=nn.Linear(8, 20)),
+        output=kind("BertOutput", dense=nn.Linear(20, 8), LayerNorm=nn.LayerNorm(8)),
+    )
+    pooler = kind("BertPooler", dense=nn.Linear(8, 8))
+    model = kind("BertModel", embeddings=embeddings, encoder=kind("BertEncoder", layer=layer), pooler=pooler)
+    shape = tl.ModelShape("bert", 1, 8, 2, 20, vocab_size=11, n_positions=7)
+    assert adds_up(model) == tl.parameter_breakdown(shape)
+
+
+def test_numpys_integers_are_integers_and_never_overflow():
+    sizes = np.array([48, 1600, 25, 6400, 50257, 1024], dtype=np.int32)
+    shape = tl.ModelShape("gpt2", *sizes)
+    assert shape == tl.GPT2_XL and type(tl.count_parameters(shape)) is int
+    seq = np.int32(2**20)
+    assert tl.kv_cache_bytes(shape, seq, batch=np.int8(64)) == tl.kv_cache_bytes(tl.GPT2_XL, 2**20, batch=64)
+    assert tl.training_flops(shape, seq) == tl.training_flops(tl.GPT2_XL, 2**20)
+    assert tl.attention_flops(seq, sizes[1]) == tl.attention_flops(2**20, 1600)
+    assert tl.memory_breakdown(shape, seq, batch=0)["activations"] == 0
 
 
 def test_what_has_no_name_of_its_own_is_other():

@@ -141,8 +141,8 @@ def test_the_whole_model_gives_pytorchs_numbers(norm_first, dtype):
     agree_in_parameters(found, ours, expected, theirs)
     agree(ours(src, tgt), turned(theirs(turned(src), turned(tgt), tgt_mask=causal)))
     agree(ours(src, tgt, is_causal=False), turned(theirs(turned(src), turned(tgt))))
-    text = "generate must have embeddings and an output layer, got a model of from_torch, without them"
-    says(lambda: ours.generate(src, bos=1, max_len=2), ValueError, text)
+    text = "generate must have embeddings and an output layer: this model was made by from_torch and has neither"
+    says(lambda: ours.generate(src, bos=1, max_new_tokens=2), ValueError, text)
 
 
 def test_modes_are_kept():
@@ -288,7 +288,7 @@ def test_hidden_source_tokens_change_nothing(norm_first):
     longer = torch.cat([src, tokens(2, 3, seed=5)], dim=1)
     agree(model(longer, tgt, tl.padding_mask([4, 6], 9, device=DEVICE)), before)
     agree(model(src[:1, :4], tgt[:1]), before[:1])
-    options = {"bos": BOS, "max_len": 6}
+    options = {"bos": BOS, "max_new_tokens": 6}
     written = model.generate(src, mask, **options)
     assert torch.equal(model.generate(longer, tl.padding_mask([4, 6], 9, device=DEVICE), **options), written)
     assert torch.equal(model.generate(src[:1, :4], **options), written[:1])
@@ -312,7 +312,7 @@ def test_a_source_of_padding_alone_is_finite():
 def test_generation_is_teacher_forcing_step_by_step(norm_first, use_cache, seed):
     model = transformer(seed, norm_first=norm_first, activation=("relu", "gelu")[seed % 2], final_norm=seed % 3 == 0)
     src, mask = tokens(3, 6, seed=seed), tl.padding_mask([6, 2, 5], 6, device=DEVICE) if seed % 2 else None
-    written = model.generate(src, mask, bos=BOS, max_len=9, use_cache=use_cache)
+    written = model.generate(src, mask, bos=BOS, max_new_tokens=9, use_cache=use_cache)
     assert written.shape == (3, 10) and written.dtype == torch.int64 and (written[:, 0] == BOS).all()
     scores = model(src, written[:, :-1], mask)
     assert torch.equal(scores.argmax(-1), written[:, 1:])
@@ -335,7 +335,7 @@ def test_scores_with_the_cache_are_those_without(norm_first):
 @pytest.mark.parametrize("use_cache", [True, False])
 def test_generation_goes_on_where_positions_must_grow(use_cache):
     model = transformer(n_layers=1)
-    written = model.generate(tokens(1, 3), bos=BOS, max_len=140, use_cache=use_cache)
+    written = model.generate(tokens(1, 3), bos=BOS, max_new_tokens=140, use_cache=use_cache)
     fresh = transformer(n_layers=1)
     assert torch.equal(fresh(tokens(1, 3), written[:, :-1]).argmax(-1), written[:, 1:])
 
@@ -358,16 +358,16 @@ def prefer(model, *favourites):
 @pytest.mark.parametrize("use_cache", [True, False])
 def test_eos_ends_a_target_and_fills_it(use_cache):
     model = prefer(transformer(), 5, 7, EOS, 8, 9)
-    options = {"bos": BOS, "max_len": 5, "use_cache": use_cache}
+    options = {"bos": BOS, "max_new_tokens": 5, "use_cache": use_cache}
     assert model.generate(tokens(2, 4), **options).tolist() == [[BOS, 5, 7, EOS, 8, 9]] * 2
     assert model.generate(tokens(2, 4), eos=EOS, **options).tolist() == [[BOS, 5, 7, EOS]] * 2
-    assert model.generate(tokens(2, 4), eos=8, **options | {"max_len": 3}).tolist() == [[BOS, 5, 7, EOS]] * 2
+    assert model.generate(tokens(2, 4), eos=8, **options | {"max_new_tokens": 3}).tolist() == [[BOS, 5, 7, EOS]] * 2
 
 
 @pytest.mark.parametrize("use_cache", [True, False])
 def test_a_target_that_has_ended_waits_for_the_others(use_cache):
     model, src = transformer(3), tokens(6, 5, seed=7)
-    options = {"bos": BOS, "max_len": 12, "use_cache": use_cache, "temperature": 1.5}
+    options = {"bos": BOS, "max_new_tokens": 12, "use_cache": use_cache, "temperature": 1.5}
     seen = 0
     for seed in range(5):
         generator = torch.Generator(DEVICE).manual_seed(seed)
@@ -388,7 +388,7 @@ def test_temperature():
 
     def draw(temperature, seed=0):
         generator = torch.Generator(DEVICE).manual_seed(seed)
-        return model.generate(src, bos=BOS, max_len=1, temperature=temperature, generator=generator)[:, 1]
+        return model.generate(src, bos=BOS, max_new_tokens=1, temperature=temperature, generator=generator)[:, 1]
 
     for temperature in (0.5, 1.0, 3.0):
         share = torch.bincount(draw(temperature), minlength=TGT_VOCAB) / 400
@@ -408,7 +408,7 @@ def test_temperature():
 def test_generation_in_other_dtypes(dtype):
     model, src = transformer(dtype=dtype), tokens(2, 5)
     for temperature in (0.0, 1e-4, 1.0):
-        written = model.generate(src, bos=BOS, max_len=4, temperature=temperature)
+        written = model.generate(src, bos=BOS, max_new_tokens=4, temperature=temperature)
         assert written.shape == (2, 5) and ((written >= 0) & (written < TGT_VOCAB)).all()
     assert model(src, written).dtype == dtype
     agree(model(src, written), copy.deepcopy(model).cpu().double()(src.cpu(), written.cpu()))
@@ -418,7 +418,7 @@ def test_dropout_is_off_while_generating_and_modes_come_back():
     model = transformer(dropout=0.5).train()
     model.encoder.layers[1].eval()
     before = [part.training for part in model.modules()]
-    options = {"bos": BOS, "max_len": 6}
+    options = {"bos": BOS, "max_new_tokens": 6}
     written = model.generate(tokens(2, 5), **options)
     assert [part.training for part in model.modules()] == before
     assert torch.equal(written, copy.deepcopy(model).eval().generate(tokens(2, 5), **options))
@@ -433,24 +433,24 @@ def test_generation_leaves_no_gradients_and_its_inputs_alone():
     model, src = transformer(), tokens(2, 5).int()
     before, recorded = src.clone(), []
     hook = model.output.register_forward_hook(lambda *_: recorded.append(torch.is_grad_enabled()))
-    written = model.generate(src, bos=BOS, max_len=3)
+    written = model.generate(src, bos=BOS, max_new_tokens=3)
     hook.remove()
     assert recorded == [False] * 3
     assert torch.is_grad_enabled() and written.dtype == torch.int64
     assert torch.equal(src, before) and src._version == 0
     with torch.inference_mode():
-        assert torch.equal(model.generate(src, bos=BOS, max_len=3), written)
+        assert torch.equal(model.generate(src, bos=BOS, max_new_tokens=3), written)
     model(src, written).sum().backward()  # training goes on
 
 
 @pytest.mark.parametrize("use_cache", [True, False])
 def test_empty_generation(use_cache):
     model, options = transformer(), {"bos": BOS, "use_cache": use_cache}
-    assert model.generate(tokens(2, 5), max_len=0, **options).tolist() == [[BOS], [BOS]]
-    assert model.generate(tokens(0, 5), max_len=3, **options).shape == (0, 4)
-    assert model.generate(tokens(0, 5), max_len=3, temperature=1.0, **options).shape == (0, 4)
-    assert model.generate(tokens(2, 0), max_len=3, **options).shape == (2, 4)
-    assert model.generate(tokens(2, 1), max_len=1, **options).shape == (2, 2)
+    assert model.generate(tokens(2, 5), max_new_tokens=0, **options).tolist() == [[BOS], [BOS]]
+    assert model.generate(tokens(0, 5), max_new_tokens=3, **options).shape == (0, 4)
+    assert model.generate(tokens(0, 5), max_new_tokens=3, temperature=1.0, **options).shape == (0, 4)
+    assert model.generate(tokens(2, 0), max_new_tokens=3, **options).shape == (2, 4)
+    assert model.generate(tokens(2, 1), max_new_tokens=1, **options).shape == (2, 2)
     assert model(tokens(2, 5), tokens(2, 0)).shape == (2, 0, TGT_VOCAB)
     assert model(tokens(2, 0), tokens(2, 3)).isfinite().all()
 
@@ -492,7 +492,7 @@ def test_shared_embeddings_are_one_parameter():
 
 def test_copies_write_the_same():
     model, src = transformer(), tokens(2, 5)
-    written = model.generate(src, bos=BOS, max_len=5)
+    written = model.generate(src, bos=BOS, max_new_tokens=5)
     model.tgt_embedding(tokens(1, 200))  # longer positions travel, or are made anew
     file = io.BytesIO()
     torch.save(model.state_dict(), file)
@@ -502,7 +502,7 @@ def test_copies_write_the_same():
     loaded.load_state_dict(torch.load(file, weights_only=True))
     assert not [name for name in model.state_dict() if "position" in name]
     for one in (loaded, copy.deepcopy(model), copy.deepcopy(model).to(EXACT[-1])):
-        assert torch.equal(one.generate(src, bos=BOS, max_len=5), written)
+        assert torch.equal(one.generate(src, bos=BOS, max_new_tokens=5), written)
     agree(copy.deepcopy(model).to(EXACT[-1])(src, written).float(), model(src, written))
 
 
@@ -519,8 +519,77 @@ def test_a_model_learns_to_copy():
         loss.backward()
         optimizer.step()
     assert loss < math.log(4) / 2  # knowing nothing costs log(4)
-    copied = model.generate(src, bos=BOS, max_len=3)[:, 1:] == src
+    copied = model.generate(src, bos=BOS, max_new_tokens=3)[:, 1:] == src
     assert copied.float().mean() > 0.75
+
+
+# Where weights come from, and what compiles.
+
+
+@pytest.mark.parametrize("assign", [False, True])
+def test_weights_can_be_loaded_through_meta(assign):
+    model, src, tgt = transformer(), tokens(2, 6), tokens(2, 5, vocab=TGT_VOCAB)
+    with torch.device("meta"):
+        empty = tl.Transformer(SRC_VOCAB, TGT_VOCAB, D_MODEL, N_HEADS, d_ff=D_FF, n_layers=2)
+    if not assign:
+        empty = empty.to_empty(device=DEVICE)
+        for x in empty.buffers():
+            x.fill_(torch.nan)
+        empty = empty.to_empty(device=DEVICE)
+    empty.load_state_dict(model.state_dict(), assign=assign)
+    agree(empty.eval()(src, tgt), model(src, tgt))
+
+
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16])
+def test_half_precision_as_the_default_dtype(dtype):
+    src, tgt = tokens(2, 6), tokens(2, 5, vocab=TGT_VOCAB)
+    torch.set_default_dtype(dtype)
+    try:
+        model = tl.Transformer(SRC_VOCAB, TGT_VOCAB, D_MODEL, N_HEADS, 2, D_FF).to(DEVICE).eval()
+        assert model(src, tgt).dtype == dtype
+        assert model.src_embedding.positions.dtype == dtype
+    finally:
+        torch.set_default_dtype(torch.float32)
+
+
+def test_layers_that_are_one_stay_one():
+    layer = nn.TransformerEncoderLayer(D_MODEL, N_HEADS, D_FF, dropout=0.0)
+    theirs = nn.TransformerEncoder(layer, 3, enable_nested_tensor=False)
+    theirs.layers = nn.ModuleList([theirs.layers[0]] * 3)
+    ours = tl.Encoder.from_torch(theirs)
+    assert ours.layers[0] is ours.layers[2]
+    assert tl.count_parameters(ours) == tl.count_parameters(theirs)
+
+
+def test_a_source_mask_hides_whole_tokens():
+    model, src, tgt = transformer(), tokens(5, 5), tokens(5, 5, vocab=TGT_VOCAB)
+    causal, real = tl.causal_mask(5, device=DEVICE), tl.padding_mask([5, 4, 3, 2, 1], 5, device=DEVICE)
+    for mask in (causal, real[:, 0, 0]):  # the second has as many sentences as tokens
+        text = (
+            f"src_mask must hide whole source tokens, in shape (batch, heads, 1, src_len), got {tuple(mask.shape)}: "
+            "for another mask in the encoder, model.decode(tgt, model.encode(src, mask), memory_mask=…)"
+        )
+        says(lambda mask=mask: model(src, tgt, mask), ValueError, text)
+        says(lambda mask=mask: model.generate(src, mask, bos=BOS, max_new_tokens=1), ValueError, text)
+    agree(model(src, tgt, causal[-1]), model(src, tgt))
+    assert model.decode(tgt, model.encode(src, causal)).isfinite().all()
+
+
+@pytest.mark.skipif(DEVICE.type != "cpu", reason="compiles for the CPU")
+def test_the_whole_model_compiles_and_exports_as_one_graph():
+    model, src, tgt = transformer(), tokens(2, 6), tokens(2, 5, vocab=TGT_VOCAB)
+    expected = model(src, tgt)
+    agree(torch.compile(model, backend="eager", fullgraph=True)(src, tgt), expected)
+    agree(torch.export.export(model, (src, tgt)).module()(src, tgt), expected)
+    lengths = torch.tensor([4, 6])
+    mask = torch.compile(lambda lengths: tl.padding_mask(lengths, 6), backend="eager", fullgraph=True)(lengths)
+    assert torch.equal(mask, tl.padding_mask(lengths, 6))
+    query, key, value = (normal(2, 3, 5, 4, seed=seed).detach() for seed in range(3))
+
+    def linear(query, key, value):
+        return tl.bidirectional_linear_attention(query, key, value, feature_map=torch.exp)
+
+    agree(torch.compile(linear, backend="eager", fullgraph=True)(query, key, value), linear(query, key, value))
 
 
 # Every error, word for word.
@@ -534,7 +603,7 @@ SCORES = "{} must broadcast to the scores (2, 2, {}), got shape {}: its axis {} 
 
 
 def generate(given=src, **options):
-    return small.generate(given, **{"bos": 1, "max_len": 2} | options)
+    return small.generate(given, **{"bos": 1, "max_new_tokens": 2} | options)
 
 
 WRONG = [
@@ -626,7 +695,7 @@ WRONG = [
     (lambda: generate(bos=13), ValueError, "bos must be below tgt_vocab, 13, got 13"),
     (lambda: generate(eos=20), ValueError, "eos must be below tgt_vocab, 13, got 20"),
     (lambda: generate(eos=2.0), TypeError, "eos must be an integer, got 2.0"),
-    (lambda: generate(max_len=-1), ValueError, "max_len must be at least 0, got -1"),
+    (lambda: generate(max_new_tokens=-1), ValueError, "max_new_tokens must be at least 0, got -1"),
     (lambda: generate(temperature=-0.5), ValueError, "temperature must be a number, 0 or more, got -0.5"),
     (lambda: generate(temperature=math.nan), ValueError, "temperature must be a number, 0 or more, got nan"),
     (lambda: generate(temperature="1"), ValueError, "temperature must be a number, 0 or more, got '1'"),

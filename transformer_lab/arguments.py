@@ -1,6 +1,10 @@
 """What functions ask of their arguments, and the errors that say so: the argument, the rule, the value found."""
 
+from numbers import Integral, Real
+
 import torch
+
+from .precision import is_autocast
 
 
 def require_floating(**tensors):
@@ -21,17 +25,6 @@ AXES = {
 }
 
 
-def wide_dtype(x):
-    """float32 for half precision, whose own sums lose digits; otherwise the tensor's own."""
-    return torch.promote_types(x.dtype, torch.float32)
-
-
-def is_autocast(x):
-    """Whether PyTorch brings tensors on the device of ``x`` to one dtype itself."""
-    kind = x.device.type
-    return torch.amp.is_autocast_available(kind) and torch.is_autocast_enabled(kind)
-
-
 def require_features(weight, **tensors):
     """Raise unless each can go into the linear map with this weight, (out, in): its dtype, its device, its features."""
     for name, x in tensors.items():
@@ -50,27 +43,48 @@ def require_features(weight, **tensors):
             raise ValueError(f"{name} must have shape {rule}, got {tuple(x.shape)}")
 
 
+def is_integer(x):
+    """Whether this is an integer of Python or NumPy; ``True`` is none."""
+    return isinstance(x, Integral) and not isinstance(x, bool)
+
+
+def is_number(x):
+    """Whether this is a real number of Python or NumPy; ``True`` is none."""
+    return isinstance(x, Real) and not isinstance(x, bool)
+
+
+def values_are_known(x):
+    """Whether a function may look at the values: they exist, and no compiler is tracing for values to come."""
+    return not x.is_meta and not torch.compiler.is_compiling()
+
+
 def require_sizes(least=1, **sizes):
     """Raise unless each is an integer, ``least`` or more."""
     for name, size in sizes.items():
         if type(size) is int and size >= least:
             continue
-        if isinstance(size, bool) or not isinstance(size, int):
+        if not is_integer(size):
             raise TypeError(f"{name} must be an integer, got {size!r}")
         if size < least:
             raise ValueError(f"{name} must be at least {least}, got {size}")
 
 
+def as_sizes(least=1, **sizes):
+    """Return the sizes as Python's integers, which never overflow; raise as :func:`require_sizes` does."""
+    require_sizes(least, **sizes)
+    return [int(size) for size in sizes.values()]
+
+
 def require_probability(**numbers):
     """Raise unless each is a number from 0 to 1."""
     for name, number in numbers.items():
-        if isinstance(number, bool) or not isinstance(number, (int, float)) or not 0 <= number <= 1:
+        if not is_number(number) or not 0 <= number <= 1:
             raise ValueError(f"{name} must be a probability from 0 to 1, got {number!r}")
 
 
 def require_axis(x, dim):
     """Raise unless ``dim`` is an axis of ``x``."""
-    if isinstance(dim, bool) or not isinstance(dim, int):
+    if not is_integer(dim):
         raise TypeError(f"dim must be an integer, got {dim!r}")
     axes = max(x.ndim, 1)
     if not -axes <= dim < axes:
@@ -113,7 +127,7 @@ def require_attention(query, key, mask, value=None):
     for name, x in tensors.items():
         if x.ndim < 2:
             raise ValueError(f"{name} must have at least 2 axes (..., length, features), got shape {tuple(x.shape)}")
-        if x.dtype != dtype:
+        if x.dtype != dtype and not is_autocast(query):
             raise TypeError(f"query and {name} must share a dtype, got {dtype} and {x.dtype}")
         if x.device != device:
             raise ValueError(f"query and {name} must lie on one device, got {device} and {x.device}")

@@ -1,25 +1,30 @@
 """Attention: every query looks at every key and takes home a weighted mean of the values."""
 
 import math
+from collections.abc import Callable
+from typing import Any
 
 import torch
-from torch import nn
+from torch import Tensor, nn
 from torch.nn import functional as F
+from typing_extensions import Self
 
 from .arguments import (
+    is_number,
     require_attention,
     require_axis,
     require_features,
     require_floating,
     require_probability,
     require_sizes,
-    wide_dtype,
 )
-from .cache import KeyValueCache
+from .cache import KeyValueCache, StateCache
+from .conversion import take_over
 from .masks import causal_mask
+from .precision import wide_dtype
 
 
-def softmax(x, dim=-1):
+def softmax(x: Tensor, dim: int = -1) -> Tensor:
     """Turn scores into weights: positive, summing to one along ``dim``.
 
     This is the plain form, for reading. It computes what ``torch.softmax`` computes, which does all the steps in one
@@ -62,7 +67,9 @@ def softmax(x, dim=-1):
     return (exp / exp.sum(dim, keepdim=True)).to(x.dtype)
 
 
-def attention_weights(query, key, mask=None, *, scale=None):
+def attention_weights(
+    query: Tensor, key: Tensor, mask: Tensor | None = None, *, is_causal: bool = False, scale: float | None = None
+) -> Tensor:
     """Return how much each query takes from each key.
 
     ``softmax(query · keyᵀ · scale)``, over the keys.
@@ -74,6 +81,8 @@ def attention_weights(query, key, mask=None, *, scale=None):
         Leading axes are those of ``query`` or broadcast with them.
     mask : Tensor of bool, broadcastable to (..., q_len, k_len), optional
         ``True`` where the query may attend to the key.
+    is_causal : bool, optional
+        As in :func:`scaled_dot_product_attention`.
     scale : float, optional
         Factor of the scores; ``1 / √d_head`` when left out.
 
@@ -87,7 +96,7 @@ def attention_weights(query, key, mask=None, *, scale=None):
     TypeError
         If an argument has the wrong type, or the tensors differ in dtype.
     ValueError
-        If shapes do not fit, or the tensors lie on different devices.
+        If shapes do not fit, the tensors lie on different devices, or both ``mask`` and ``is_causal`` are given.
 
     References
     ----------
@@ -102,18 +111,31 @@ def attention_weights(query, key, mask=None, *, scale=None):
     """
     lead = require_attention(query, key, mask)
     scale = _check_scale(scale, query)
+    _require_one_mask(mask, is_causal)
+    if is_causal:
+        mask = torch.ones(query.shape[-2], key.shape[-2], dtype=torch.bool, device=query.device).tril()
     wide = wide_dtype(query)
     # Scaling the query touches d_head numbers a row; scaling the scores would touch k_len.
-    scores = (query.to(wide) * scale) @ key.to(wide).transpose(-2, -1)
+    scores = (query.to(wide) * scale) @ key.to(wide).transpose(-2, -1)  # (..., q_len, k_len)
     if mask is None:
         return torch.softmax(scores, dim=-1).to(query.dtype)
     scores = scores.expand(*lead, *scores.shape[-2:])
-    weights = torch.softmax(scores.masked_fill(~mask, -math.inf), dim=-1)
+    # A row that sees nothing would be 0/0, in its gradient too. It may see everything, and is zeroed after.
     sees_nothing = ~mask.any(dim=-1, keepdim=True)
+    weights = torch.softmax(scores.masked_fill(~(mask | sees_nothing), -math.inf), dim=-1)
     return weights.masked_fill(sees_nothing, 0.0).to(query.dtype)
 
 
-def scaled_dot_product_attention(query, key, value, mask=None, *, is_causal=False, dropout_p=0.0, scale=None):
+def scaled_dot_product_attention(
+    query: Tensor,
+    key: Tensor,
+    value: Tensor,
+    mask: Tensor | None = None,
+    *,
+    is_causal: bool = False,
+    dropout_p: float = 0.0,
+    scale: float | None = None,
+) -> Tensor:
     """Return, for each query, the mean of the values, weighted by how well their keys match.
 
     ``attention_weights(query, key, mask) @ value``, by PyTorch's fused kernel, which never stores the
@@ -139,7 +161,8 @@ def scaled_dot_product_attention(query, key, value, mask=None, *, is_causal=Fals
     Returns
     -------
     Tensor, shape (..., q_len, d_value)
-        A query that may attend to nothing gets zeros, with finite gradients.
+        A query that may attend to nothing gets zeros, with finite gradients. Most of PyTorch's fused kernels have no
+        second derivative; inside ``torch.nn.attention.sdpa_kernel(SDPBackend.MATH)`` there is one.
 
     Raises
     ------
@@ -164,15 +187,14 @@ def scaled_dot_product_attention(query, key, value, mask=None, *, is_causal=Fals
     lead = require_attention(query, key, mask, value)
     scale = _check_scale(scale, query)
     require_probability(dropout_p=dropout_p)
-    if is_causal and mask is not None:
-        raise ValueError(
-            "mask and is_causal must not be given together, got both: mask & tl.causal_mask(q_len, k_len) is one mask"
-        )
+    _require_one_mask(mask, is_causal)
     if scale <= 0:
         # PyTorch's kernels multiply the hidden scores, -inf, by the scale as well, which must therefore be positive.
-        query, scale = query * scale, 1.0
+        # The sign is moved exactly; the size would be rounded in half precision.
+        query, scale = (-query, -scale) if scale else (query * 0.0, 1.0)
     sees_nothing = None
     if mask is not None:
+        mask = mask[(None,) * (2 - mask.ndim)]  # two axes or more
         # A row that sees nothing would be 0/0 in some of PyTorch's kernels. It may see everything, and is zeroed after.
         sees_nothing = ~mask.any(dim=-1, keepdim=True)
         mask = _with_two_leading_axes(mask | sees_nothing, lead)
@@ -188,14 +210,14 @@ def scaled_dot_product_attention(query, key, value, mask=None, *, is_causal=Fals
         is_causal=bool(is_causal),
         scale=scale,
     )
-    output = fused if len(lead) == 2 else fused.reshape(*lead, *fused.shape[-2:])
+    output = fused if len(lead) == 2 else fused.reshape(*lead, *fused.shape[-2:])  # (..., q_len, d_value)
     if sees_nothing is None:
         return output
     # In place, unless the kernel's own output is needed for its gradient.
     return output.masked_fill(sees_nothing, 0.0) if output.requires_grad else output.masked_fill_(sees_nothing, 0.0)
 
 
-def split_heads(x, n_heads):
+def split_heads(x: Tensor, n_heads: int) -> Tensor:
     """Cut the features of every token into ``n_heads`` equal pieces, and make the heads an axis of their own.
 
     Parameters
@@ -236,7 +258,7 @@ def split_heads(x, n_heads):
     return x.view(*lead, n_heads, d_model // n_heads).transpose(-3, -2)
 
 
-def merge_heads(x):
+def merge_heads(x: Tensor) -> Tensor:
     """Put the heads' features side by side again: the inverse of :func:`split_heads`.
 
     Parameters
@@ -291,7 +313,7 @@ class SingleHeadAttention(nn.Module):
     torch.Size([2, 5, 6])
     """
 
-    def __init__(self, d_model, d_head, d_value=None):
+    def __init__(self, d_model: int, d_head: int, d_value: int | None = None):
         super().__init__()
         d_value = d_head if d_value is None else d_value
         require_sizes(d_model=d_model, d_head=d_head, d_value=d_value)
@@ -299,8 +321,8 @@ class SingleHeadAttention(nn.Module):
         self.k_proj = nn.Linear(d_model, d_head)
         self.v_proj = nn.Linear(d_model, d_value)
 
-    def forward(self, x, mask=None, *, is_causal=False):
-        """Return what each token takes home.
+    def forward(self, x: Tensor, mask: Tensor | None = None, *, is_causal: bool = False) -> Tensor:
+        """Return the attention output of each token.
 
         Parameters
         ----------
@@ -315,10 +337,10 @@ class SingleHeadAttention(nn.Module):
         require_features(self.q_proj.weight, x=x)
         return scaled_dot_product_attention(self.q_proj(x), self.k_proj(x), self.v_proj(x), mask, is_causal=is_causal)
 
-    def weights(self, x, mask=None):
+    def weights(self, x: Tensor, mask: Tensor | None = None, *, is_causal: bool = False) -> Tensor:
         """Return how much each token takes from each: Tensor, shape (..., seq, seq)."""
         require_features(self.q_proj.weight, x=x)
-        return attention_weights(self.q_proj(x), self.k_proj(x), mask)
+        return attention_weights(self.q_proj(x), self.k_proj(x), mask, is_causal=is_causal)
 
 
 class MultiHeadAttention(nn.Module):
@@ -338,6 +360,12 @@ class MultiHeadAttention(nn.Module):
         Whether the four projections add a bias.
     dropout : float, optional
         Probability with which each attention weight is dropped in training.
+    attend : function, optional
+        What the heads do: ``attend(query, key, value, mask, is_causal=…, dropout_p=…)``, as
+        :func:`scaled_dot_product_attention` takes them, from ``(..., heads, length, d_head)`` to the same.
+    rotate : function, optional
+        What turns queries and keys by their positions: ``rotate(x, positions)``, for ``x`` of shape
+        (..., heads, length, d_head) and ``positions`` (length,), integers.
 
     References
     ----------
@@ -352,15 +380,28 @@ class MultiHeadAttention(nn.Module):
     torch.Size([2, 3, 5, 7])
     """
 
-    def __init__(self, d_model, n_heads, *, d_key_in=None, d_value_in=None, bias=True, dropout=0.0):
+    def __init__(
+        self,
+        d_model: int,
+        n_heads: int,
+        *,
+        d_key_in: int | None = None,
+        d_value_in: int | None = None,
+        bias: bool = True,
+        dropout: float = 0.0,
+        attend: Callable[..., Tensor] = scaled_dot_product_attention,
+        rotate: Callable[[Tensor, Tensor], Tensor] | None = None,
+    ):
         super().__init__()
         d_key_in = d_model if d_key_in is None else d_key_in
         d_value_in = d_model if d_value_in is None else d_value_in
         require_sizes(d_model=d_model, d_key_in=d_key_in, d_value_in=d_value_in)
         require_probability(dropout=dropout)
         _require_divisible(d_model, n_heads)
-        self.n_heads = n_heads
+        self.n_heads = int(n_heads)
         self.dropout = dropout
+        self.attend = attend
+        self.rotate = rotate
         self.q_proj = nn.Linear(d_model, d_model, bias=bias)
         self.k_proj = nn.Linear(d_key_in, d_model, bias=bias)
         self.v_proj = nn.Linear(d_value_in, d_model, bias=bias)
@@ -369,12 +410,12 @@ class MultiHeadAttention(nn.Module):
         gain = 2**-0.5 if d_key_in == d_value_in == d_model else 1.0
         for projection in (self.q_proj, self.k_proj, self.v_proj):
             nn.init.xavier_uniform_(projection.weight, gain)
-        for projection in self.children():
-            if bias:
+        if bias:
+            for projection in (self.q_proj, self.k_proj, self.v_proj, self.out_proj):
                 nn.init.zeros_(projection.bias)
 
     @classmethod
-    def from_torch(cls, module):
+    def from_torch(cls, module: nn.MultiheadAttention) -> Self:
         """Return the same attention as ``module``, a ``torch.nn.MultiheadAttention``, with copies of its weights.
 
         The result is batch first, also where ``module`` is not. A ``module`` that makes up keys of its own
@@ -383,9 +424,9 @@ class MultiHeadAttention(nn.Module):
         if not isinstance(module, nn.MultiheadAttention):
             raise TypeError(f"module must be a torch.nn.MultiheadAttention, got {type(module).__name__}")
         if module.bias_k is not None:
-            raise ValueError("module must not have keys of its own, got add_bias_kv=True, which is not supported")
+            raise ValueError("module must have add_bias_kv=False, got True: extra keys are not supported")
         if module.add_zero_attn:
-            raise ValueError("module must not have keys of its own, got add_zero_attn=True, which is not supported")
+            raise ValueError("module must have add_zero_attn=False, got True: extra keys are not supported")
         if module.in_proj_weight is not None:
             matrices = module.in_proj_weight.chunk(3)
         else:
@@ -394,8 +435,9 @@ class MultiHeadAttention(nn.Module):
         state = {f"{name}.weight": matrix for name, matrix in zip(names, matrices)}
         if module.in_proj_bias is not None:
             state |= {f"{name}.bias": bias for name, bias in zip(names, module.in_proj_bias.chunk(3))}
-        state |= {f"out_proj.{name}": x for name, x in module.out_proj.named_parameters()}
-        with torch.device("meta"):  # no weights are drawn that nobody wants
+        out = {"weight": module.out_proj.weight, "bias": module.out_proj.bias}
+        state |= {f"out_proj.{name}": x for name, x in out.items() if x is not None}
+        with torch.device("meta"):  # skips an initialization that is overwritten below
             attention = cls(
                 module.embed_dim,
                 module.num_heads,
@@ -404,11 +446,18 @@ class MultiHeadAttention(nn.Module):
                 bias=module.in_proj_bias is not None,
                 dropout=module.dropout,
             )
-        attention.load_state_dict({name: x.detach().clone() for name, x in state.items()}, assign=True)
-        return attention.train(module.training)
+        return take_over(attention, state).train(module.training)
 
-    def forward(self, query, key=None, value=None, mask=None, *, is_causal=False):
-        """Return what each query token takes home.
+    def forward(
+        self,
+        query: Tensor,
+        key: Tensor | None = None,
+        value: Tensor | None = None,
+        mask: Tensor | None = None,
+        *,
+        is_causal: bool = False,
+    ) -> Tensor:
+        """Return the attention output of each query token.
 
         Parameters
         ----------
@@ -428,55 +477,81 @@ class MultiHeadAttention(nn.Module):
             A query that may attend to nothing gets zeros from every head, and so the bias of ``out_proj``.
         """
         key = query if key is None else key
-        return self._attend(self._heads(self.q_proj, query=query), *self.project(key, value), mask, is_causal)
+        # Not by attend_projected: a wrong input of self-attention would then be called a key.
+        return self._in_heads(self._heads(self.q_proj, query, "query"), *self.project(key, value), mask, is_causal)
 
-    def project(self, key, value=None):
-        """Return every head's keys, shape (..., heads, k_len, d_head), and values: what a cache keeps."""
+    def project(self, key: Tensor, value: Tensor | None = None, *, start: int = 0) -> tuple[Tensor, Tensor]:
+        """Return every head's keys, shape (..., heads, k_len, d_head), and values: what a cache keeps.
+
+        ``start`` is the position of the first key, for ``rotate``.
+        """
         value = key if value is None else value
-        return self._heads(self.k_proj, key=key), self._heads(self.v_proj, value=value)
+        return self._heads(self.k_proj, key, "key", start), self._heads(self.v_proj, value, "value", None)
 
-    def attend(self, query, key, value, mask=None, *, is_causal=False):
-        """Return what each query token takes home from keys and values that :meth:`project` has made."""
-        return self._attend(self._heads(self.q_proj, query=query), key, value, mask, is_causal)
+    def attend_projected(
+        self,
+        query: Tensor,
+        key: Tensor,
+        value: Tensor,
+        mask: Tensor | None = None,
+        *,
+        is_causal: bool = False,
+        start: int = 0,
+    ) -> Tensor:
+        """Return the attention output of each query token, from keys and values that :meth:`project` has made."""
+        return self._in_heads(self._heads(self.q_proj, query, "query", start), key, value, mask, is_causal)
 
-    def extra_repr(self):
+    def extra_repr(self) -> str:
         return f"n_heads={self.n_heads}, dropout={self.dropout}"
 
-    def _heads(self, projection, **named):
-        require_features(projection.weight, **named)
-        (x,) = named.values()
-        return split_heads(projection(x), self.n_heads)
+    def _heads(self, projection, x, name, start=0):
+        """The heads of what a projection makes of ``x``; turned by position, unless ``start`` is None."""
+        require_features(projection.weight, **{name: x})
+        heads = split_heads(projection(x), self.n_heads)  # (..., heads, length, d_head)
+        if self.rotate is None or start is None:
+            return heads
+        return self.rotate(heads, torch.arange(start, start + x.shape[-2], device=x.device))
 
-    def _attend(self, query, key, value, mask, is_causal):
+    def _in_heads(self, query, key, value, mask, is_causal):
         dropout_p = self.dropout if self.training else 0.0
-        heads = scaled_dot_product_attention(query, key, value, mask, is_causal=is_causal, dropout_p=dropout_p)
-        return self.out_proj(merge_heads(heads))
+        heads = self.attend(query, key, value, mask, is_causal=is_causal, dropout_p=dropout_p)
+        return self.out_proj(merge_heads(heads))  # (..., q_len, d_model)
 
-    def new_cache(self):
+    def new_cache(self) -> KeyValueCache | StateCache:
         """Return an empty :class:`KeyValueCache`: what :meth:`step` asks for."""
         return KeyValueCache()
 
-    def step(self, x, cache):
-        """Return what new tokens take home from themselves and all tokens in the cache, which keeps them as well.
+    @torch.no_grad()
+    def step(self, x: Tensor, cache: Any) -> Tensor:
+        """Return the attention output of new tokens, from themselves and all tokens in the cache, which keeps them.
 
-        Token for token this is causal self-attention over the whole sequence.
+        Token for token this is causal self-attention over the whole sequence. It is for generation: no gradient flows
+        through it.
         """
-        key, value = cache.append(*self.project(x))
+        start = cache.length
+        key, value = cache.append(*self.project(x, start=start))
         q_len, k_len = x.shape[-2], key.shape[-2]
         mask = None if q_len == 1 else causal_mask(q_len, k_len, device=x.device)
-        return self.attend(x, key, value, mask)
+        return self.attend_projected(x, key, value, mask, start=start)
 
-    def weights(self, query, key=None, mask=None):
+    def weights(
+        self, query: Tensor, key: Tensor | None = None, mask: Tensor | None = None, *, is_causal: bool = False
+    ) -> Tensor:
         """Return how much each query token takes from each key token, in every head.
 
-        This forms the weights that the forward pass never stores. Dropout has no part in it.
+        This forms the weights that the forward pass never stores. Dropout has no part in it. With another ``attend``
+        it is refused with a ValueError: only softmax attention is known to have these weights.
 
         Returns
         -------
         Tensor, shape (..., heads, q_len, k_len)
         """
+        if self.attend is not scaled_dot_product_attention:
+            name = getattr(self.attend, "__name__", type(self.attend).__name__)
+            raise ValueError(f"attend must be scaled_dot_product_attention for its weights to be known, got {name}")
         key = query if key is None else key
-        return attention_weights(self._heads(self.q_proj, query=query), self._heads(self.k_proj, key=key), mask)
+        query, key = self._heads(self.q_proj, query, "query"), self._heads(self.k_proj, key, "key")
+        return attention_weights(query, key, mask, is_causal=is_causal)
 
 
 def _with_two_leading_axes(x, lead):
@@ -486,11 +561,19 @@ def _with_two_leading_axes(x, lead):
     return x if x.ndim == 4 else x[(None,) * (4 - x.ndim)]
 
 
+def _require_one_mask(mask, is_causal):
+    if is_causal and mask is not None:
+        raise ValueError(
+            "mask and is_causal must not be given together, got both: combine them, mask & causal, with "
+            "causal = torch.ones(q_len, k_len, dtype=torch.bool).tril()"
+        )
+
+
 def _check_scale(scale, query):
     if scale is None:
         # Without features every score is an empty sum, zero; any finite factor will do.
         return 1 / math.sqrt(max(query.shape[-1], 1))
-    if isinstance(scale, bool) or not isinstance(scale, (int, float)) or not math.isfinite(scale):
+    if not is_number(scale) or not math.isfinite(scale):
         raise ValueError(f"scale must be a finite number, got {scale!r}")
     return float(scale)
 

@@ -1,5 +1,7 @@
 """The caches: what generation keeps of the tokens so far, so that none is projected twice."""
 
+from torch import Tensor
+
 from .arguments import require_floating
 
 
@@ -27,7 +29,7 @@ class KeyValueCache:
         self.length = 0
         self._key = self._value = None
 
-    def append(self, key, value):
+    def append(self, key: Tensor, value: Tensor) -> tuple[Tensor, Tensor]:
         """Keep the keys and values of new tokens, and return those of all tokens so far.
 
         Parameters
@@ -102,7 +104,7 @@ class StateCache:
         self.length = 0
         self.state = None
 
-    def keep(self, state, new):
+    def keep(self, state: tuple[Tensor, Tensor], new: int) -> None:
         """Keep the state after ``new`` more tokens."""
         self.state = tuple(x.detach() for x in state)
         self.length += new

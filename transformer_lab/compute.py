@@ -4,11 +4,13 @@ One FLOP is one addition or one multiplication, so that a multiply-add is two. M
 what is done number by number (softmax, norms, activations, sums) takes few FLOPs beside them, though not little time.
 """
 
-from .arguments import require_sizes
+from torch import nn
+
+from .arguments import as_sizes
 from .parameters import ModelShape, count_parameters, has_final_norm
 
 
-def attention_flops(seq, d_model, k_len=None):
+def attention_flops(seq: int, d_model: int, k_len: int | None = None) -> int:
     """Return the work of softmax attention between its projections: scores, and the blend of values.
 
     ``QKᵀ`` and its product with ``V`` take ``2 * q_len * k_len * d_model`` FLOPs each, in however many heads. A causal
@@ -48,12 +50,12 @@ def attention_flops(seq, d_model, k_len=None):
     4
     """
     k_len = seq if k_len is None else k_len
-    require_sizes(least=0, seq=seq, k_len=k_len)
-    require_sizes(d_model=d_model)
+    seq, k_len = as_sizes(least=0, seq=seq, k_len=k_len)
+    (d_model,) = as_sizes(d_model=d_model)
     return 4 * seq * k_len * d_model
 
 
-def linear_attention_flops(seq, d_model, n_heads):
+def linear_attention_flops(seq: int, d_model: int, n_heads: int) -> int:
     """Return the work of linear attention between its projections: the sum of ``φ(k)vᵀ``, and what queries read of it.
 
     Both take ``2 * seq * d_head²`` FLOPs in each head. The normalizer, one row of ``d_head`` numbers more, is left out.
@@ -86,14 +88,14 @@ def linear_attention_flops(seq, d_model, n_heads):
     >>> attention_flops(1024, 768) / linear_attention_flops(1024, 768, n_heads=12)
     16.0
     """
-    require_sizes(least=0, seq=seq)
-    require_sizes(d_model=d_model, n_heads=n_heads)
+    (seq,) = as_sizes(least=0, seq=seq)
+    d_model, n_heads = as_sizes(d_model=d_model, n_heads=n_heads)
     if d_model % n_heads:
         raise ValueError(f"n_heads must divide d_model, got n_heads {n_heads} and d_model {d_model}")
     return 4 * seq * d_model * (d_model // n_heads)
 
 
-def flops_breakdown(shape, seq, batch=1, *, tgt_len=None):
+def flops_breakdown(shape: ModelShape, seq: int, batch: int = 1, *, tgt_len: int | None = None) -> dict[str, int]:
     """Return the work of one forward pass, component by component.
 
     With ``N = seq``, ``D = d_model``, ``F = d_ff``, ``L = n_layers`` and ``V = vocab_size``, for one sequence:
@@ -152,7 +154,7 @@ def flops_breakdown(shape, seq, batch=1, *, tgt_len=None):
     >>> at["scores and blend"] == at["feed-forward"]
     True
     """
-    src, tgt = _lengths(shape, seq, batch, tgt_len)
+    src, tgt, batch = _lengths(shape, seq, batch, tgt_len)
     layers, d_model = shape.n_layers, shape.d_model
     if shape.family == "transformer":
         tokens, projected = src + tgt, 12 * (src + tgt)
@@ -172,7 +174,7 @@ def flops_breakdown(shape, seq, batch=1, *, tgt_len=None):
     return {component: batch * number for component, number in flops.items()}
 
 
-def forward_flops(shape, seq, batch=1, *, tgt_len=None):
+def forward_flops(shape: ModelShape, seq: int, batch: int = 1, *, tgt_len: int | None = None) -> int:
     """Return the work of one forward pass: the sum of :func:`flops_breakdown`.
 
     For each token that is 2 FLOPs for every weight of a matrix, biases, norms and embeddings aside (a tied head is one
@@ -214,7 +216,7 @@ def forward_flops(shape, seq, batch=1, *, tgt_len=None):
     return sum(flops_breakdown(shape, seq, batch, tgt_len=tgt_len).values())
 
 
-def training_flops(shape, seq, batch=1, *, tgt_len=None):
+def training_flops(shape: ModelShape, seq: int, batch: int = 1, *, tgt_len: int | None = None) -> int:
     """Return the work of a forward and a backward pass, three times that of the forward pass alone.
 
     Backwards, every product becomes two: the gradient of each of its factors. Hence the rule of 6 FLOPs for each
@@ -259,7 +261,7 @@ def training_flops(shape, seq, batch=1, *, tgt_len=None):
     return 3 * forward_flops(shape, seq, batch, tgt_len=tgt_len)
 
 
-def weight_bytes(shape_or_module, bytes_per_value=4):
+def weight_bytes(shape_or_module: ModelShape | nn.Module, bytes_per_value: int = 4) -> int:
     """Return the memory of a model's parameters. Their gradients take as much again.
 
     Parameters
@@ -289,11 +291,11 @@ def weight_bytes(shape_or_module, bytes_per_value=4):
     >>> f"{weight_bytes(GPT2_XL) / 1e9:.2f} GB"
     '6.23 GB'
     """
-    require_sizes(bytes_per_value=bytes_per_value)
+    (bytes_per_value,) = as_sizes(bytes_per_value=bytes_per_value)
     return count_parameters(shape_or_module) * bytes_per_value
 
 
-def optimizer_bytes(shape_or_module, bytes_per_value=4):
+def optimizer_bytes(shape_or_module: ModelShape | nn.Module, bytes_per_value: int = 4) -> int:
     """Return the memory of Adam's state: two moments for every parameter.
 
     Parameters
@@ -326,7 +328,9 @@ def optimizer_bytes(shape_or_module, bytes_per_value=4):
     return 2 * weight_bytes(shape_or_module, bytes_per_value)
 
 
-def activation_bytes(shape, seq, batch=1, bytes_per_value=4, *, tgt_len=None):
+def activation_bytes(
+    shape: ModelShape, seq: int, batch: int = 1, bytes_per_value: int = 4, *, tgt_len: int | None = None
+) -> int:
     """Return the memory of what a forward pass keeps for the backward pass.
 
     This is what autograd saves in a model of this package's layers, without dropout and without masks, up to the output
@@ -381,8 +385,8 @@ def activation_bytes(shape, seq, batch=1, bytes_per_value=4, *, tgt_len=None):
     >>> f"{activation_bytes(GPT2, seq=1024) / 1e6:.0f} MB"
     '611 MB'
     """
-    require_sizes(bytes_per_value=bytes_per_value)
-    src, tgt = _lengths(shape, seq, batch, tgt_len)
+    (bytes_per_value,) = as_sizes(bytes_per_value=bytes_per_value)
+    src, tgt, batch = _lengths(shape, seq, batch, tgt_len)
     layers, d_model, norm = shape.n_layers, shape.d_model, shape.d_model + 2
     features = shape.d_ff if shape.family == "transformer" else 2 * shape.d_ff
     layer = 5 * d_model + norm + d_model + features + norm  # for each token
@@ -402,7 +406,7 @@ def activation_bytes(shape, seq, batch=1, bytes_per_value=4, *, tgt_len=None):
     return batch * (values * bytes_per_value + sums * max(4, bytes_per_value))
 
 
-def kv_cache_bytes(shape, seq, batch=1, bytes_per_value=4):
+def kv_cache_bytes(shape: ModelShape, seq: int, batch: int = 1, bytes_per_value: int = 4) -> int:
     """Return the memory of the keys and values that generation keeps: two vectors for each token and layer.
 
     Parameters
@@ -437,14 +441,16 @@ def kv_cache_bytes(shape, seq, batch=1, bytes_per_value=4):
     >>> f"{kv_cache_bytes(GPT2, seq=1024) / 1e6:.1f} MB"
     '75.5 MB'
     """
-    require_sizes(bytes_per_value=bytes_per_value)
-    _lengths(shape, seq, batch, None)
+    (bytes_per_value,) = as_sizes(bytes_per_value=bytes_per_value)
+    seq, _, batch = _lengths(shape, seq, batch, None)
     if shape.family == "bert":
         return 0
     return 2 * shape.n_layers * seq * shape.d_model * batch * bytes_per_value
 
 
-def memory_breakdown(shape, seq, batch=1, bytes_per_value=4, *, tgt_len=None):
+def memory_breakdown(
+    shape: ModelShape, seq: int, batch: int = 1, bytes_per_value: int = 4, *, tgt_len: int | None = None
+) -> dict[str, int]:
     """Return the memory of one step of training with Adam, component by component.
 
     Parameters
@@ -453,7 +459,7 @@ def memory_breakdown(shape, seq, batch=1, bytes_per_value=4, *, tgt_len=None):
     seq : int
     batch : int, optional
     bytes_per_value : int, optional
-        One for all.
+        The same size for weights, gradients, moments and activations.
     tgt_len : int, optional
         ``"transformer"``: tokens of each target; ``seq`` when left out.
 
@@ -485,7 +491,7 @@ def memory_breakdown(shape, seq, batch=1, bytes_per_value=4, *, tgt_len=None):
     activations         611 MB
     log-probabilities   206 MB
     """
-    _, tgt = _lengths(shape, seq, batch, tgt_len)
+    _, tgt, batch = _lengths(shape, seq, batch, tgt_len)
     memory = {
         "weights": weight_bytes(shape, bytes_per_value),
         "gradients": weight_bytes(shape, bytes_per_value),
@@ -498,15 +504,13 @@ def memory_breakdown(shape, seq, batch=1, bytes_per_value=4, *, tgt_len=None):
 
 
 def _lengths(shape, seq, batch, tgt_len):
-    """Check the arguments; return the tokens of each source and of each target, which are the same in one stack."""
+    """The tokens of each source and of each target, which are the same in one stack, and the batch, all checked."""
     if not isinstance(shape, ModelShape):
         raise TypeError(f"shape must be a ModelShape, got {type(shape).__name__}")
     if tgt_len is not None and shape.family != "transformer":
-        raise ValueError(f"tgt_len asks for family 'transformer', got it with {shape.family!r}")
+        raise ValueError(f"tgt_len is only for family 'transformer', got family {shape.family!r}")
     tgt_len = seq if tgt_len is None else tgt_len
-    require_sizes(least=0, seq=seq, tgt_len=tgt_len)
-    require_sizes(batch=batch)
-    return seq, tgt_len
+    return as_sizes(least=0, seq=seq, tgt_len=tgt_len, batch=batch)
 
 
 def _target_vocabulary(shape):

@@ -5,7 +5,7 @@ import os
 import torch
 
 
-def device():
+def device() -> torch.device:
     """Return the device to compute on.
 
     ``TRANSFORMER_LAB_DEVICE`` decides if it is set; otherwise the first of CUDA, MPS and CPU that is there.

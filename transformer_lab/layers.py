@@ -3,11 +3,13 @@
 from copy import deepcopy
 
 import torch
-from torch import nn
+from torch import Tensor, nn
 from torch.nn import functional as F
+from typing_extensions import Self
 
-from .arguments import require_features, require_mask, require_probability, require_sizes
+from .arguments import as_sizes, require_features, require_mask, require_probability
 from .attention import MultiHeadAttention
+from .cache import KeyValueCache, StateCache
 from .normalization import LayerNorm
 
 ACTIVATIONS = {"relu": F.relu, "gelu": F.gelu}
@@ -37,11 +39,12 @@ class FeedForward(nn.Module):
     torch.Size([2, 5, 4])
     """
 
-    def __init__(self, d_model, d_ff=None, activation="relu", dropout=0.0, bias=True):
+    def __init__(
+        self, d_model: int, d_ff: int | None = None, activation: str = "relu", dropout: float = 0.0, bias: bool = True
+    ):
         super().__init__()
-        require_sizes(d_model=d_model)
-        d_ff = 4 * d_model if d_ff is None else d_ff
-        require_sizes(d_ff=d_ff)
+        (d_model,) = as_sizes(d_model=d_model)
+        (d_ff,) = as_sizes(d_ff=4 * d_model if d_ff is None else d_ff)
         require_probability(dropout=dropout)
         if activation not in tuple(ACTIVATIONS):
             raise ValueError(f"activation must be one of {', '.join(ACTIVATIONS)}, got {activation!r}")
@@ -50,7 +53,7 @@ class FeedForward(nn.Module):
         self.linear2 = nn.Linear(d_ff, d_model, bias=bias)
         self.dropout = nn.Dropout(dropout)
 
-    def forward(self, x):
+    def forward(self, x: Tensor) -> Tensor:
         """Return what each position makes of its own features: shape of ``x``, (..., seq, d_model)."""
         require_features(self.linear1.weight, x=x)
         return self.linear2(self.dropout(ACTIVATIONS[self.activation](self.linear1(x))))
@@ -86,7 +89,16 @@ class EncoderLayer(nn.Module):
     torch.Size([2, 5, 8])
     """
 
-    def __init__(self, d_model, n_heads, d_ff, dropout=0.0, norm_first=False, activation="relu", bias=True):
+    def __init__(
+        self,
+        d_model: int,
+        n_heads: int,
+        d_ff: int,
+        dropout: float = 0.0,
+        norm_first: bool = False,
+        activation: str = "relu",
+        bias: bool = True,
+    ):
         super().__init__()
         self.norm_first = norm_first
         self.self_attention = MultiHeadAttention(d_model, n_heads, bias=bias, dropout=dropout)
@@ -96,7 +108,7 @@ class EncoderLayer(nn.Module):
         self.dropout = nn.Dropout(dropout)
 
     @classmethod
-    def from_torch(cls, module):
+    def from_torch(cls, module: nn.TransformerEncoderLayer) -> Self:
         """Return the same layer as ``module``, a ``torch.nn.TransformerEncoderLayer``, with copies of its weights.
 
         The result is batch first, also where ``module`` is not. What this layer cannot do is refused with a ValueError.
@@ -105,7 +117,7 @@ class EncoderLayer(nn.Module):
         layer.self_attention = MultiHeadAttention.from_torch(module.self_attn)
         return layer.train(module.training)
 
-    def forward(self, x, mask=None, *, is_causal=False):
+    def forward(self, x: Tensor, mask: Tensor | None = None, *, is_causal: bool = False) -> Tensor:
         """Return the tokens, each with what it took from the others.
 
         Parameters
@@ -122,7 +134,8 @@ class EncoderLayer(nn.Module):
         """
         return self._run(x, lambda x: self.self_attention(x, mask=mask, is_causal=is_causal))
 
-    def step(self, x, cache):
+    @torch.no_grad()
+    def step(self, x: Tensor, cache: KeyValueCache | StateCache) -> Tensor:
         """Return the same as the causal layer over the whole sequence, for new tokens only.
 
         ``cache`` (``self_attention.new_cache()``) holds the tokens before them, and takes the new ones in.
@@ -130,7 +143,7 @@ class EncoderLayer(nn.Module):
         return self._run(x, lambda x: self.self_attention.step(x, cache))
 
     def _run(self, x, look_around):
-        require_features(self.norm1.weight, x=x)
+        require_features(self.self_attention.q_proj.weight, x=x)
         x = _residual(self, x, look_around, self.norm1)
         return _residual(self, x, self.feed_forward, self.norm2)
 
@@ -161,7 +174,16 @@ class DecoderLayer(nn.Module):
     torch.Size([2, 5, 8])
     """
 
-    def __init__(self, d_model, n_heads, d_ff, dropout=0.0, norm_first=False, activation="relu", bias=True):
+    def __init__(
+        self,
+        d_model: int,
+        n_heads: int,
+        d_ff: int,
+        dropout: float = 0.0,
+        norm_first: bool = False,
+        activation: str = "relu",
+        bias: bool = True,
+    ):
         super().__init__()
         self.norm_first = norm_first
         self.self_attention = MultiHeadAttention(d_model, n_heads, bias=bias, dropout=dropout)
@@ -173,7 +195,7 @@ class DecoderLayer(nn.Module):
         self.dropout = nn.Dropout(dropout)
 
     @classmethod
-    def from_torch(cls, module):
+    def from_torch(cls, module: nn.TransformerDecoderLayer) -> Self:
         """Return the same layer as ``module``, a ``torch.nn.TransformerDecoderLayer``, with copies of its weights.
 
         The result is batch first, also where ``module`` is not. What this layer cannot do is refused with a ValueError.
@@ -184,7 +206,15 @@ class DecoderLayer(nn.Module):
         layer.norm3 = LayerNorm.from_torch(module.norm3)
         return layer.train(module.training)
 
-    def forward(self, x, memory, mask=None, memory_mask=None, *, is_causal=False):
+    def forward(
+        self,
+        x: Tensor,
+        memory: Tensor,
+        mask: Tensor | None = None,
+        memory_mask: Tensor | None = None,
+        *,
+        is_causal: bool = False,
+    ) -> Tensor:
         """Return the target's tokens, each with what it took from the others and from the source.
 
         Parameters
@@ -206,7 +236,7 @@ class DecoderLayer(nn.Module):
         """
         require_features(self.cross_attention.k_proj.weight, memory=memory)
         if memory_mask is not None:
-            require_features(self.norm1.weight, x=x)
+            require_features(self.self_attention.q_proj.weight, x=x)
             scores = (*x.shape[:-2], self.cross_attention.n_heads, x.shape[-2], memory.shape[-2])
             require_mask(memory_mask, scores, x.device, "memory_mask")
         return self._run(
@@ -215,7 +245,14 @@ class DecoderLayer(nn.Module):
             lambda x: self.cross_attention(x, memory, mask=memory_mask),
         )
 
-    def step(self, x, cache, memory, memory_mask=None):
+    @torch.no_grad()
+    def step(
+        self,
+        x: Tensor,
+        cache: KeyValueCache | StateCache,
+        memory: tuple[Tensor, Tensor],
+        memory_mask: Tensor | None = None,
+    ) -> Tensor:
         """Return the same as the causal layer over the whole target, for new tokens only.
 
         ``cache`` (``self_attention.new_cache()``) holds the tokens before them, and takes the new ones in. ``memory``
@@ -224,11 +261,11 @@ class DecoderLayer(nn.Module):
         return self._run(
             x,
             lambda x: self.self_attention.step(x, cache),
-            lambda x: self.cross_attention.attend(x, *memory, memory_mask),
+            lambda x: self.cross_attention.attend_projected(x, *memory, memory_mask),
         )
 
     def _run(self, x, look_back, look_across):
-        require_features(self.norm1.weight, x=x)
+        require_features(self.self_attention.q_proj.weight, x=x)
         x = _residual(self, x, look_back, self.norm1)
         x = _residual(self, x, look_across, self.norm2)
         return _residual(self, x, self.feed_forward, self.norm3)
@@ -266,7 +303,7 @@ def _begin_from_torch(cls, module, kind):
 
 
 def _activation_name(activation):
-    if activation is F.relu or isinstance(activation, nn.ReLU):
+    if activation in (F.relu, torch.relu) or isinstance(activation, nn.ReLU):
         return "relu"
     if activation is F.gelu or (isinstance(activation, nn.GELU) and activation.approximate == "none"):
         return "gelu"

@@ -1,15 +1,19 @@
 """Linear attention: a similarity that factors, so that queries read sums of the keys and never meet a single one."""
 
-from contextlib import nullcontext
+from collections.abc import Callable
+from functools import partial
+from typing import Any
 
 import torch
+from torch import Tensor
 
-from .arguments import is_autocast, require_attention, require_floating, require_mask, require_sizes, wide_dtype
+from .arguments import require_attention, require_floating, require_mask, require_sizes, values_are_known
 from .attention import MultiHeadAttention, merge_heads
 from .cache import StateCache
+from .precision import wide_dtype, without_autocast
 
 
-def elu_feature_map(x):
+def elu_feature_map(x: Tensor) -> Tensor:
     """Return ``elu(x) + 1``: positive features, ``exp(x)`` below zero and ``x + 1`` above.
 
     Parameters
@@ -39,7 +43,14 @@ def elu_feature_map(x):
     return x.clamp(max=0).exp() + x.relu()
 
 
-def bidirectional_linear_attention(query, key, value, *, key_mask=None, feature_map=elu_feature_map):
+def bidirectional_linear_attention(
+    query: Tensor,
+    key: Tensor,
+    value: Tensor,
+    *,
+    key_mask: Tensor | None = None,
+    feature_map: Callable[[Tensor], Tensor] = elu_feature_map,
+) -> Tensor:
     """Return, for each query, the mean of the values, weighted by ``φ(query) · φ(key)``.
 
     ``φ(Q) (φ(K)ᵀ V)``, normalized: keys and values are summed once, into ``d_head * d_value`` numbers at any length;
@@ -84,13 +95,21 @@ def bidirectional_linear_attention(query, key, value, *, key_mask=None, feature_
     """
     _require_linear(query, key, value, key_mask, feature_map)
     wide = wide_dtype(query)
-    with _without_autocast(query):
+    with without_autocast(query):
         features = _key_features(feature_map, key.to(wide), _column(key_mask, key))
         state = features.mT @ value.to(wide), features.sum(-2)
         return _read(state, feature_map(query.to(wide))).to(query.dtype)
 
 
-def causal_linear_attention(query, key, value, *, key_mask=None, feature_map=elu_feature_map, chunk_size=128):
+def causal_linear_attention(
+    query: Tensor,
+    key: Tensor,
+    value: Tensor,
+    *,
+    key_mask: Tensor | None = None,
+    feature_map: Callable[[Tensor], Tensor] = elu_feature_map,
+    chunk_size: int = 128,
+) -> Tensor:
     """Return, for each query, the mean of the values up to its own place, weighted by ``φ(query) · φ(key)``.
 
     The sequence is read in chunks. What lies before a chunk is one state, as in :func:`linear_attention_step`; only
@@ -138,7 +157,15 @@ def causal_linear_attention(query, key, value, *, key_mask=None, feature_map=elu
     return _scan(None, query, key, value, key_mask, feature_map, chunk_size)[1]
 
 
-def initial_state(batch, heads, d_head, d_value, *, dtype=torch.float32, device=None):
+def initial_state(
+    batch: int,
+    heads: int,
+    d_head: int,
+    d_value: int,
+    *,
+    dtype: torch.dtype = torch.float32,
+    device: torch.device | str | None = None,
+) -> tuple[Tensor, Tensor]:
     """Return the state of :func:`linear_attention_step` before the first token: zeros.
 
     Parameters
@@ -160,14 +187,22 @@ def initial_state(batch, heads, d_head, d_value, *, dtype=torch.float32, device=
     >>> S.shape, z.shape
     (torch.Size([1, 2, 3, 4]), torch.Size([1, 2, 3]))
     """
-    require_sizes(batch=batch, heads=heads, d_head=d_head, d_value=d_value)
+    require_sizes(least=0, batch=batch)
+    require_sizes(heads=heads, d_head=d_head, d_value=d_value)
     dtype = torch.promote_types(dtype, torch.float32)
     shape = (batch, heads, d_head)
     return torch.zeros(*shape, d_value, dtype=dtype, device=device), torch.zeros(shape, dtype=dtype, device=device)
 
 
-def linear_attention_step(state, query, key, value, *, feature_map=elu_feature_map):
-    """Take one token in, and return what it takes home: causal linear attention as a recurrent network.
+def linear_attention_step(
+    state: tuple[Tensor, Tensor],
+    query: Tensor,
+    key: Tensor,
+    value: Tensor,
+    *,
+    feature_map: Callable[[Tensor], Tensor] = elu_feature_map,
+) -> tuple[tuple[Tensor, Tensor], Tensor]:
+    """Take one token in, and return its attention output: causal linear attention as a recurrent network.
 
     ``S ← S + φ(key) valueᵀ``, ``z ← z + φ(key)``; the output is ``φ(query)ᵀ S / φ(query)ᵀ z``. A token costs the same
     at any place in the sequence, and the state never grows.
@@ -214,10 +249,10 @@ def linear_attention_step(state, query, key, value, *, feature_map=elu_feature_m
             raise ValueError(f"{name} must have shape (..., features), one token of each sequence, got shape ()")
     _require_linear(query.unsqueeze(-2), key.unsqueeze(-2), value.unsqueeze(-2), None, feature_map)
     wide = wide_dtype(query)
-    with _without_autocast(query):
-        features = feature_map(key.to(wide))
+    with without_autocast(query):
+        features = feature_map(key.to(wide))  # (..., features)
         S, z = _require_state(state, features.unsqueeze(-2), value.unsqueeze(-2))
-        S = S + features.unsqueeze(-1) * value.to(wide).unsqueeze(-2)
+        S = S + features.unsqueeze(-1) * value.to(wide).unsqueeze(-2)  # (..., features, d_value)
         z = z + features
         output = _read((S, z), feature_map(query.to(wide)).unsqueeze(-2)).squeeze(-2)
         return (S, z), output.to(query.dtype)
@@ -227,6 +262,8 @@ class LinearAttention(MultiHeadAttention):
     """Multi-head attention with linear attention in every head; for the rest, projections included, the same.
 
     It stands where a :class:`MultiHeadAttention` stands: ``layer.self_attention = LinearAttention(d_model, n_heads)``.
+    Its masks, (..., heads, 1, k_len), hide whole keys, with ``is_causal`` or without: no mask of linear attention can
+    say what that says.
 
     Parameters
     ----------
@@ -256,95 +293,96 @@ class LinearAttention(MultiHeadAttention):
     torch.Size([2, 5, 6])
     """
 
+    attend: partial[Tensor]
+
     def __init__(
         self,
-        d_model,
-        n_heads,
+        d_model: int,
+        n_heads: int,
         *,
-        d_key_in=None,
-        d_value_in=None,
-        bias=True,
-        dropout=0.0,
-        feature_map=elu_feature_map,
-        chunk_size=128,
+        d_key_in: int | None = None,
+        d_value_in: int | None = None,
+        bias: bool = True,
+        dropout: float = 0.0,
+        feature_map: Callable[[Tensor], Tensor] = elu_feature_map,
+        chunk_size: int = 128,
     ):
-        super().__init__(d_model, n_heads, d_key_in=d_key_in, d_value_in=d_value_in, bias=bias, dropout=dropout)
+        require_sizes(chunk_size=chunk_size)
+        attend = partial(_in_every_head, feature_map=feature_map, chunk_size=chunk_size)
+        super().__init__(
+            d_model,
+            n_heads,
+            d_key_in=d_key_in,
+            d_value_in=d_value_in,
+            bias=bias,
+            dropout=dropout,
+            attend=attend,
+        )
         if dropout:
             raise ValueError(f"dropout must be 0: linear attention has no weights to drop, got {dropout}")
-        require_sizes(chunk_size=chunk_size)
-        self.feature_map = feature_map
-        self.chunk_size = chunk_size
 
-    def forward(self, query, key=None, value=None, mask=None, *, is_causal=False):
-        """Return what each query token takes home.
+    @property
+    def feature_map(self) -> Callable[[Tensor], Tensor]:
+        return self.attend.keywords["feature_map"]
 
-        Parameters
-        ----------
-        query : Tensor, shape (..., q_len, d_model)
-        key : Tensor, shape (..., k_len, d_key_in), optional
-            ``query`` when left out: self-attention.
-        value : Tensor, shape (..., k_len, d_value_in), optional
-            ``key`` when left out.
-        mask : Tensor of bool, broadcastable to (..., heads, 1, k_len), optional
-            ``True`` where queries may attend to the key, as :func:`padding_mask` makes it.
-        is_causal : bool, optional
-            Query ``i`` may attend to keys ``0 … i``; with a mask as well, unlike in :class:`MultiHeadAttention`, since
-            no mask of linear attention can say it.
+    @property
+    def chunk_size(self) -> int:
+        return self.attend.keywords["chunk_size"]
 
-        Returns
-        -------
-        Tensor, shape (..., q_len, d_model)
-        """
-        return super().forward(query, key, value, mask, is_causal=is_causal)
-
-    def _attend(self, query, key, value, mask, is_causal):
-        if mask is not None:
-            _require_key_mask(mask, require_attention(query, key, None, value), key, "mask")
-        options = {"key_mask": mask, "feature_map": self.feature_map}
-        if is_causal:
-            heads = causal_linear_attention(query, key, value, chunk_size=self.chunk_size, **options)
-        else:
-            heads = bidirectional_linear_attention(query, key, value, **options)
-        return self.out_proj(merge_heads(heads))
-
-    def new_cache(self):
+    def new_cache(self) -> StateCache:
         """Return an empty :class:`StateCache`: what :meth:`step` asks for."""
         return StateCache()
 
-    def step(self, x, cache):
-        """Return what new tokens take home from themselves and all tokens before them, whose state the cache keeps.
+    @torch.no_grad()
+    def step(self, x: Tensor, cache: Any) -> Tensor:
+        """Return the attention output of new tokens, from themselves and all before them, whose state the cache keeps.
 
-        Token for token this is causal self-attention over the whole sequence.
+        Token for token this is causal self-attention over the whole sequence. It is for generation: no gradient flows
+        through it.
         """
-        tokens = self._heads(self.q_proj, query=x), *self.project(x)
+        query, key, value = self._heads(self.q_proj, x, "query"), *self.project(x)  # (..., heads, new, features)
         if cache.state is not None and x.shape[-2] == 1:
-            state, heads = linear_attention_step(
-                cache.state, *(token.squeeze(-2) for token in tokens), feature_map=self.feature_map
-            )
+            query, key, value = query.squeeze(-2), key.squeeze(-2), value.squeeze(-2)
+            state, heads = linear_attention_step(cache.state, query, key, value, feature_map=self.feature_map)
             heads = heads.unsqueeze(-2)
         else:
-            _require_linear(*tokens, None, self.feature_map, causal=True)
-            state, heads = _scan(cache.state, *tokens, None, self.feature_map, self.chunk_size)
+            _require_linear(query, key, value, None, self.feature_map, causal=True)
+            state, heads = _scan(cache.state, query, key, value, None, self.feature_map, self.chunk_size)
         cache.keep(state, x.shape[-2])
         return self.out_proj(merge_heads(heads))
 
-    def weights(self, query, key=None, mask=None):
+    def weights(
+        self, query: Tensor, key: Tensor | None = None, mask: Tensor | None = None, *, is_causal: bool = False
+    ) -> Tensor:
         """Return how much each query token takes from each key token, in every head: what is never formed elsewhere.
+
+        ``mask`` may hide single pairs here, with ``is_causal`` as well.
 
         Returns
         -------
         Tensor, shape (..., heads, q_len, k_len)
         """
         key = query if key is None else key
-        query, key = self._heads(self.q_proj, query=query), self._heads(self.k_proj, key=key)
+        query, key = self._heads(self.q_proj, query, "query"), self._heads(self.k_proj, key, "key")
         lead = require_attention(query, key, mask)
         _require_feature_map(self.feature_map, query, key)
         wide = wide_dtype(query)
-        with _without_autocast(query):
+        with without_autocast(query):
             similarity = self.feature_map(query.to(wide)) @ self.feature_map(key.to(wide)).mT
+            if is_causal:
+                similarity = similarity.tril()
             if mask is not None:
                 similarity = similarity.expand(*lead, *similarity.shape[-2:]).masked_fill(~mask, 0.0)
             return _divided(similarity, similarity.sum(-1, keepdim=True)).to(query.dtype)
+
+
+def _in_every_head(query, key, value, mask, *, is_causal, dropout_p, feature_map, chunk_size):
+    """Linear attention as :class:`MultiHeadAttention` calls what its heads do; ``dropout_p`` is 0."""
+    if mask is not None:
+        _require_key_mask(mask, require_attention(query, key, None, value), key, "mask")
+    if is_causal:
+        return causal_linear_attention(query, key, value, key_mask=mask, feature_map=feature_map, chunk_size=chunk_size)
+    return bidirectional_linear_attention(query, key, value, key_mask=mask, feature_map=feature_map)
 
 
 def _scan(state, query, key, value, key_mask, feature_map, chunk_size):
@@ -353,7 +391,7 @@ def _scan(state, query, key, value, key_mask, feature_map, chunk_size):
     pieces = [x.split(chunk_size, -2) for x in (query, key, value)]
     columns = [None] * len(pieces[0]) if key_mask is None else _column(key_mask, key).split(chunk_size, -2)
     outputs = []
-    with _without_autocast(query):
+    with without_autocast(query):
         for chunk in zip(*pieces, columns):
             state, output = _read_chunk(state, *chunk, feature_map)
             outputs.append(output)
@@ -375,11 +413,6 @@ def _read_chunk(state, query, key, value, column, feature_map):
         normalizer += q @ z.unsqueeze(-1)
         own = S + own[0], z + own[1]
     return own, _divided(numerator, normalizer).to(query.dtype)
-
-
-def _without_autocast(x):
-    """A region in which products keep the dtype of their factors: sums over a long sequence need its digits."""
-    return torch.autocast(x.device.type, enabled=False) if is_autocast(x) else nullcontext()
 
 
 def _read(state, features):
@@ -438,7 +471,9 @@ def _require_feature_map(feature_map, query, key):
                 f"feature_map {label} must keep all axes of {name} {tuple(x.shape)} but the last, got {found}"
             )
         sizes.append(features.shape[-1])
-        if features.numel() and features.min() < 0:
+        if not features.numel() or not values_are_known(features):
+            continue
+        if features.min() < 0:
             raise ValueError(
                 f"feature_map {label} must not return negative values, got {features.min():.4g} for {name}"
             )

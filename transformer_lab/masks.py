@@ -1,11 +1,15 @@
 """Masks: which query may attend to which key. ``True`` means *may attend*; masks combine with ``&`` and ``|``."""
 
+from collections.abc import Sequence
+
+import numpy as np
 import torch
+from torch import Tensor
 
-from .arguments import require_sizes
+from .arguments import as_sizes, require_sizes, values_are_known
 
 
-def causal_mask(q_len, k_len=None, *, device=None):
+def causal_mask(q_len: int, k_len: int | None = None, *, device: torch.device | str | None = None) -> Tensor:
     """Let each query attend to its own position and to those before it.
 
     The last query stands at the last key. So with more keys than queries, as with a cache of earlier tokens, the first
@@ -41,16 +45,18 @@ def causal_mask(q_len, k_len=None, *, device=None):
             [ True,  True,  True]])
     """
     k_len = q_len if k_len is None else k_len
-    require_sizes(least=0, q_len=q_len, k_len=k_len)
+    q_len, k_len = as_sizes(least=0, q_len=q_len, k_len=k_len)
     return torch.ones(q_len, k_len, dtype=torch.bool, device=device).tril(k_len - q_len)
 
 
-def padding_mask(lengths, k_len, *, device=None):
-    """Let every query attend to the real tokens of its own sequence, and not to the padding behind them.
+def padding_mask(
+    lengths: Tensor | np.ndarray | Sequence[int], k_len: int, *, device: torch.device | str | None = None
+) -> Tensor:
+    """Let every query attend to the real tokens of its own sequence, and not to the padding after them.
 
     Parameters
     ----------
-    lengths : Tensor or sequence of int, shape (batch,)
+    lengths : Tensor, array or sequence of int, shape (batch,)
         How many tokens each sequence really has, from 0 to ``k_len``.
     k_len : int
         Its length with padding.
@@ -76,6 +82,8 @@ def padding_mask(lengths, k_len, *, device=None):
             [ True,  True,  True]])
     """
     require_sizes(least=0, k_len=k_len)
+    if isinstance(lengths, np.ndarray):
+        lengths = torch.from_numpy(lengths)
     if not isinstance(lengths, torch.Tensor):
         if not isinstance(lengths, (list, tuple)):
             raise TypeError(f"lengths must be a tensor or a sequence of integers, got {type(lengths).__name__}")
@@ -86,13 +94,13 @@ def padding_mask(lengths, k_len, *, device=None):
     lengths = lengths.long()  # an int8 could not be compared with k_len = 300
     if lengths.ndim != 1:
         raise ValueError(f"lengths must have shape (batch,), got {tuple(lengths.shape)}")
-    if not lengths.is_meta and not bool(((lengths >= 0) & (lengths <= k_len)).all()):
+    if values_are_known(lengths) and not bool(((lengths >= 0) & (lengths <= k_len)).all()):
         raise ValueError(f"lengths must be from 0 to k_len, which is {k_len}, got {lengths.tolist()}")
     device = lengths.device if device is None else device
     return (torch.arange(k_len, device=device) < lengths.to(device)[:, None])[:, None, None, :]
 
 
-def sliding_window_mask(seq, window, *, device=None):
+def sliding_window_mask(seq: int, window: int, *, device: torch.device | str | None = None) -> Tensor:
     """Let each token attend to itself and to the ``window - 1`` tokens before it.
 
     A window that looks both ways is ``mask | mask.mT``.
@@ -127,11 +135,11 @@ def sliding_window_mask(seq, window, *, device=None):
             [False,  True,  True]])
     """
     require_sizes(least=0, seq=seq)
-    require_sizes(window=window)
+    (window,) = as_sizes(window=window)
     return causal_mask(seq, device=device).triu(1 - window)
 
 
-def prefix_mask(seq, prefix, *, device=None):
+def prefix_mask(seq: int, prefix: int, *, device: torch.device | str | None = None) -> Tensor:
     """Let every token attend to the first ``prefix`` tokens, and otherwise to itself and those before it.
 
     Parameters
@@ -169,7 +177,9 @@ def prefix_mask(seq, prefix, *, device=None):
     return causal_mask(seq, device=device) | (torch.arange(seq, device=device) < prefix)
 
 
-def additive_mask(mask, *, dtype=torch.float32, device=None):
+def additive_mask(
+    mask: Tensor, *, dtype: torch.dtype = torch.float32, device: torch.device | str | None = None
+) -> Tensor:
     """Turn a mask into what is added to the scores: 0 where a query may attend, ``-inf`` where not.
 
     Parameters

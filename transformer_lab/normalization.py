@@ -1,13 +1,19 @@
 """Normalization: one function, ``standardize``, and five layers that differ in the axes it works on."""
 
+import math
+from collections.abc import Sequence
+
 import torch
-from torch import nn
+from torch import Tensor, nn
 from torch.nn import functional as F
+from typing_extensions import Self
 
-from .arguments import is_autocast, require_floating, require_probability, require_sizes, wide_dtype
+from .arguments import is_integer, is_number, require_floating, require_probability, require_sizes
+from .conversion import take_over
+from .precision import is_autocast, wide_dtype
 
 
-def standardize(x, dims, eps=1e-5):
+def standardize(x: Tensor, dims: int | Sequence[int], eps: float = 1e-5) -> Tensor:
     """Shift and scale the entries that share a mean and a variance: to mean 0 and variance 1.
 
     Parameters
@@ -49,7 +55,16 @@ def standardize(x, dims, eps=1e-5):
     return ((wide - mean) / (variance + eps).sqrt()).to(x.dtype)
 
 
-def batch_norm(x, running_mean=None, running_var=None, weight=None, bias=None, training=False, momentum=0.1, eps=1e-5):
+def batch_norm(
+    x: Tensor,
+    running_mean: Tensor | None = None,
+    running_var: Tensor | None = None,
+    weight: Tensor | None = None,
+    bias: Tensor | None = None,
+    training: bool = False,
+    momentum: float = 0.1,
+    eps: float = 1e-5,
+) -> Tensor:
     """Standardize every channel over the whole batch.
 
     ``standardize(x, all axes but 1)`` in training; in evaluation the running statistics take the batch's place.
@@ -97,7 +112,8 @@ def batch_norm(x, running_mean=None, running_var=None, weight=None, bias=None, t
     _require_parameters(x, x.shape[1:2], weight=weight, bias=bias, **statistics)
     require_probability(momentum=momentum)
     if (running_mean is None) != (running_var is None):
-        raise ValueError("running_mean and running_var must be given together, got one of them")
+        given = "running_mean" if running_var is None else "running_var"
+        raise ValueError(f"running_mean and running_var must be given together, got {given} alone")
     wide = _wide(x)
     if not training and running_mean is not None:
         mean, variance = (_along_channels(statistic, x) for statistic in (running_mean, running_var))
@@ -105,20 +121,20 @@ def batch_norm(x, running_mean=None, running_var=None, weight=None, bias=None, t
         return _scale_and_shift(normalized, weight, bias, x)
     if training and 0 < x.numel() == x.shape[1]:
         raise ValueError(f"x must have more than one value per channel in training, got shape {tuple(x.shape)}")
-    if training and running_mean is not None and x.numel():
+    if training and running_mean is not None and running_var is not None and x.numel():
         with torch.no_grad():
             running_mean.lerp_(wide.mean(dims).to(running_mean.dtype), momentum)
             running_var.lerp_(wide.var(dims, unbiased=True).to(running_var.dtype), momentum)
     return _scale_and_shift(standardize(wide, dims, eps), weight, bias, x)
 
 
-def instance_norm(x, weight=None, bias=None, eps=1e-5):
+def instance_norm(x: Tensor, weight: Tensor | None = None, bias: Tensor | None = None, eps: float = 1e-5) -> Tensor:
     """Standardize every channel of every example by itself: ``standardize(x, all axes but 0 and 1)``.
 
     Parameters
     ----------
     x : Tensor, shape (batch, channels, ...)
-        With at least one axis behind the channels.
+        With at least one axis after the channels.
     weight, bias : Tensor, shape (channels,), optional
     eps : float, optional
 
@@ -131,7 +147,7 @@ def instance_norm(x, weight=None, bias=None, eps=1e-5):
     TypeError
         If an argument has the wrong type.
     ValueError
-        If a shape does not fit.
+        If a shape does not fit, or a channel has one value only and so no variance.
 
     References
     ----------
@@ -144,11 +160,15 @@ def instance_norm(x, weight=None, bias=None, eps=1e-5):
              [-1.,  1.]]])
     """
     _require_channels(x, 3)
+    if x.numel() and math.prod(x.shape[2:]) == 1:
+        raise ValueError(f"x must have more than one value per channel of an example, got shape {tuple(x.shape)}")
     _require_parameters(x, x.shape[1:2], weight=weight, bias=bias)
     return _scale_and_shift(standardize(_wide(x), tuple(range(2, x.ndim)), eps), weight, bias, x)
 
 
-def group_norm(x, n_groups, weight=None, bias=None, eps=1e-5):
+def group_norm(
+    x: Tensor, n_groups: int, weight: Tensor | None = None, bias: Tensor | None = None, eps: float = 1e-5
+) -> Tensor:
     """Standardize groups of neighbouring channels of every example by themselves.
 
     One group is layer norm over everything but the batch; one channel per group is instance norm.
@@ -191,7 +211,7 @@ def group_norm(x, n_groups, weight=None, bias=None, eps=1e-5):
     return _scale_and_shift(normalized, weight, bias, x)
 
 
-def layer_norm(x, weight=None, bias=None, eps=1e-5):
+def layer_norm(x: Tensor, weight: Tensor | None = None, bias: Tensor | None = None, eps: float = 1e-5) -> Tensor:
     """Standardize every token over its own features: ``standardize(x, -1) * weight + bias``, in one fused pass.
 
     Parameters
@@ -227,7 +247,7 @@ def layer_norm(x, weight=None, bias=None, eps=1e-5):
     return F.layer_norm(x, shape, weight, bias, eps)
 
 
-def rms_norm(x, weight=None, eps=1e-6):
+def rms_norm(x: Tensor, weight: Tensor | None = None, eps: float = 1e-6) -> Tensor:
     """Divide every token by the root of its features' mean square: layer norm that leaves the mean where it is.
 
     ``x / sqrt(mean(x²) + eps) * weight``, in one fused pass.
@@ -283,7 +303,7 @@ class LayerNorm(nn.Module):
     tensor([[-1.,  1.]], grad_fn=<NativeLayerNormBackward0>)
     """
 
-    def __init__(self, d_model, eps=1e-5, bias=True):
+    def __init__(self, d_model: int, eps: float = 1e-5, bias: bool = True):
         super().__init__()
         require_sizes(d_model=d_model)
         self.eps = eps
@@ -291,7 +311,7 @@ class LayerNorm(nn.Module):
         self.bias = nn.Parameter(torch.zeros(d_model)) if bias else None
 
     @classmethod
-    def from_torch(cls, module):
+    def from_torch(cls, module: nn.Module) -> Self:
         """Return the same layer as ``module``, a ``torch.nn.LayerNorm`` of one axis, with copies of its weights."""
         if not isinstance(module, nn.LayerNorm):
             raise TypeError(f"module must be a torch.nn.LayerNorm, got {type(module).__name__}")
@@ -301,15 +321,13 @@ class LayerNorm(nn.Module):
             raise ValueError("module must have a weight, got elementwise_affine=False, which is not supported")
         with torch.device("meta"):
             norm = cls(*module.normalized_shape, eps=module.eps, bias=module.bias is not None)
-        state = {name: x.detach().clone() for name, x in module.named_parameters()}
-        norm.load_state_dict(state, assign=True)
-        return norm.train(module.training)
+        return take_over(norm, dict(module.named_parameters())).train(module.training)
 
-    def forward(self, x):
+    def forward(self, x: Tensor) -> Tensor:
         """Return every token standardized over its features, scaled and shifted: shape of ``x``, (..., d_model)."""
         return layer_norm(x, self.weight, self.bias, self.eps)
 
-    def extra_repr(self):
+    def extra_repr(self) -> str:
         return f"{len(self.weight)}, eps={self.eps}, bias={self.bias is not None}"
 
 
@@ -331,17 +349,17 @@ class RMSNorm(nn.Module):
     tensor([[1.0000, 1.0000]])
     """
 
-    def __init__(self, d_model, eps=1e-6):
+    def __init__(self, d_model: int, eps: float = 1e-6):
         super().__init__()
         require_sizes(d_model=d_model)
         self.eps = eps
         self.weight = nn.Parameter(torch.ones(d_model))
 
-    def forward(self, x):
+    def forward(self, x: Tensor) -> Tensor:
         """Return every token divided by the root of its mean square, and scaled: shape of ``x``, (..., d_model)."""
         return rms_norm(x, self.weight, self.eps)
 
-    def extra_repr(self):
+    def extra_repr(self) -> str:
         return f"{len(self.weight)}, eps={self.eps}"
 
 
@@ -366,11 +384,11 @@ def _along_channels(parameter, x):
 def _check(x, dims, eps):
     """Raise unless these are a tensor, axes of it and an eps; return the axes as a tuple."""
     require_floating(x=x)
-    if isinstance(eps, bool) or not isinstance(eps, (int, float)) or not eps >= 0:
+    if not is_number(eps) or not eps >= 0:
         raise ValueError(f"eps must be a number, 0 or more, got {eps!r}")
     dims = tuple(dims) if isinstance(dims, (list, tuple, range)) else (dims,)
     for dim in dims:
-        if isinstance(dim, bool) or not isinstance(dim, int):
+        if not is_integer(dim):
             raise TypeError(f"dims must be integers, got {dim!r}")
         if not -x.ndim <= dim < x.ndim:
             raise IndexError(f"dims must be axes of x, from {-x.ndim} to {x.ndim - 1}, got {dim}")

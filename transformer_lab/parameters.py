@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 from torch import nn
 
-from .arguments import require_sizes
+from .arguments import is_integer, require_sizes
 
 # The options that each family has beside its sizes.
 FAMILIES = {
@@ -12,6 +12,8 @@ FAMILIES = {
     "gpt2": {"final_norm", "tied"},
     "transformer": {"tgt_vocab_size", "final_norm", "tied"},
 }
+# What a class of feed-forward layers has in its name: in this package, GPT-2, DistilBERT, T5 and BERT.
+FEED_FORWARD = ("FeedForward", "MLP", "FFN", "LayerFF", "Intermediate")
 # In this order, which is the way of a token through the model. A tied matrix counts where it comes first.
 COMPONENTS = (
     "token embedding",
@@ -89,7 +91,7 @@ class ModelShape:
     n_layers: int
     d_model: int
     n_heads: int
-    d_ff: int | None = None
+    d_ff: int = None  # ty: ignore[invalid-assignment] (4 * d_model takes its place)
     vocab_size: int | None = None
     n_positions: int | None = None
     n_segments: int = 2
@@ -102,6 +104,9 @@ class ModelShape:
     def __post_init__(self):
         if self.family not in tuple(FAMILIES):
             raise ValueError(f"family must be one of {', '.join(FAMILIES)}, got {self.family!r}")
+        for name, size in vars(self).items():
+            if is_integer(size):
+                object.__setattr__(self, name, int(size))  # NumPy's would overflow in the counts
         require_sizes(least=0, n_layers=self.n_layers, n_segments=self.n_segments)
         require_sizes(d_model=self.d_model, n_heads=self.n_heads)
         if self.d_model % self.n_heads:
@@ -136,7 +141,7 @@ GPT2_LARGE = ModelShape("gpt2", 36, 1280, 20, vocab_size=50257, n_positions=1024
 GPT2_XL = ModelShape("gpt2", 48, 1600, 25, vocab_size=50257, n_positions=1024)
 
 
-def count_parameters(shape_or_module):
+def count_parameters(shape_or_module: ModelShape | nn.Module) -> int:
     """Return how many parameters a model has.
 
     Parameters
@@ -170,7 +175,7 @@ def count_parameters(shape_or_module):
     return sum(parameter_breakdown(shape_or_module).values())
 
 
-def parameter_breakdown(shape_or_module):
+def parameter_breakdown(shape_or_module: ModelShape | nn.Module) -> dict[str, int]:
     """Return how many parameters each component of a model has.
 
     From a shape, with ``V = vocab_size``, ``P = n_positions``, ``D = d_model``, ``F = d_ff`` and ``L = n_layers``:
@@ -232,7 +237,7 @@ def parameter_breakdown(shape_or_module):
     return {component: found[component] for component in COMPONENTS if found.get(component)}
 
 
-def has_final_norm(shape):
+def has_final_norm(shape: ModelShape) -> bool:
     """Whether a norm follows each stack, which the family decides where the shape does not."""
     return shape.family == "gpt2" if shape.final_norm is None else shape.final_norm
 
@@ -296,9 +301,11 @@ def _part(module, name, part):
         return "norms"
     if "Attention" in kind:
         return "attention"
-    if "FeedForward" in kind or "MLP" in kind or name in ("linear1", "linear2"):
+    if any(word in kind for word in FEED_FORWARD) or name in ("linear1", "linear2"):
         return "feed-forward"
-    if part is None and "Embedding" in kind:
+    if part is None and kind.endswith("Output") and not isinstance(module, nn.Linear):
+        return "feed-forward"  # BertOutput; BertSelfOutput lies inside the attention
+    if part is None and "Embedding" in kind and next(module.parameters(recurse=False), None) is not None:
         if "pos" in name or name == "wpe":
             return "position embedding"
         return "segment embedding" if "segment" in name or "token_type" in name else "token embedding"

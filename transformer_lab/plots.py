@@ -64,8 +64,8 @@ def matrix(x, ax=None, *, axes=None, rows=None, columns=None, title=None, digits
                 red, green, blue, opacity = image.cmap(image.norm(value))
                 dark = opacity * (0.299 * red + 0.587 * green + 0.114 * blue) + 1 - opacity < 0.5
                 ax.text(j, i, f"{value:.{digits}f}", ha="center", va="center", color="white" if dark else "black")
-        ax.set_xticks(range(x.shape[1]), columns or range(x.shape[1]))
-        ax.set_yticks(range(x.shape[0]), rows or range(x.shape[0]))
+        ax.set_xticks(range(x.shape[1]), columns or map(str, range(x.shape[1])))
+        ax.set_yticks(range(x.shape[0]), rows or map(str, range(x.shape[0])))
         ax.tick_params(length=0)
     if axes is not None:
         down, across = axes.split() if isinstance(axes, str) else axes

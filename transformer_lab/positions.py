@@ -1,11 +1,14 @@
 """Positions: numbers that tell a token where it stands."""
 
+from functools import partial
+
 import torch
+from torch import Tensor
 
-from .arguments import require_sizes
+from .arguments import as_sizes
 
 
-def sinusoidal_positions(seq, d_model, *, device=None):
+def sinusoidal_positions(seq: int, d_model: int, *, device: torch.device | str | None = None) -> Tensor:
     """Return the fixed position vectors of the original Transformer.
 
     Feature ``2i`` of position ``p`` is ``sin(p / 10000^(2i / d_model))`` and feature ``2i + 1`` is the cosine
@@ -41,11 +44,11 @@ def sinusoidal_positions(seq, d_model, *, device=None):
     tensor([[0.0000, 1.0000, 0.0000, 1.0000],
             [0.8415, 0.5403, 0.0100, 0.9999]])
     """
-    require_sizes(least=0, seq=seq)
-    require_sizes(d_model=d_model)
+    (seq,) = as_sizes(least=0, seq=seq)
+    (d_model,) = as_sizes(d_model=d_model)
     device = torch.get_default_device() if device is None else device
-    exact = {"dtype": torch.float64, "device": "cpu"}  # not every device has float64
-    even = torch.arange(0, d_model, 2, **exact)
-    angle = torch.arange(seq, **exact)[:, None] / 10000 ** (even / d_model)
+    exact = partial(torch.arange, dtype=torch.float64, device="cpu")  # not every device has float64
+    even = exact(0, d_model, 2)  # (pairs,)
+    angle = exact(seq)[:, None] / 10000 ** (even / d_model)  # (seq, pairs)
     pairs = torch.stack((angle.sin(), angle.cos()), dim=-1)  # (seq, pairs, 2)
     return pairs.flatten(1)[:, :d_model].float().to(device)

@@ -1,12 +1,14 @@
 """Look at tensors: their values, printed the same on every device, and their layout in storage."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 import torch
+from torch import Tensor
 
 
-def show(x, axes=None, *, digits=4):
+def show(x: Tensor, axes: str | Sequence[str] | None = None, *, digits: int = 4) -> None:
     """Print a tensor: its axes by name, its dtype, its values.
 
     The text is the same on every device: values are brought to the CPU and rounded to ``digits`` places,
@@ -79,7 +81,7 @@ class Layout:
     storage: int
     """The address at which the storage begins: equal for tensors that share it."""
 
-    def shares_storage_with(self, other):
+    def shares_storage_with(self, other: Tensor) -> bool:
         """Whether ``other`` (a tensor) reads the same storage, so that a change through one shows in the other.
 
         Examples
@@ -101,7 +103,7 @@ class Layout:
         )
 
 
-def layout(x):
+def layout(x: Tensor) -> Layout:
     """Return how ``x`` reads its storage: shape, strides, offset, and whether it is contiguous.
 
     Strides and offset count elements, not bytes.
@@ -133,7 +135,9 @@ def layout(x):
     contiguous  no
     """
     _require_tensor(x)
-    return Layout(tuple(x.shape), x.stride(), x.storage_offset(), x.is_contiguous(), x.untyped_storage().data_ptr())
+    return Layout(
+        tuple(x.shape), x.stride(), int(x.storage_offset()), x.is_contiguous(), x.untyped_storage().data_ptr()
+    )
 
 
 def _require_tensor(x):

@@ -1,12 +1,15 @@
 """Stacks of layers, and the Transformer: encoder, decoder, and what leads from tokens to vectors and back."""
 
 import math
+from collections.abc import Sequence
 from contextlib import contextmanager
 
 import torch
-from torch import nn
+from torch import Tensor, nn
+from typing_extensions import Self
 
-from .arguments import require_mask, require_probability, require_sizes
+from .arguments import is_number, require_mask, require_probability, require_sizes, values_are_known
+from .cache import KeyValueCache, StateCache
 from .layers import DecoderLayer, EncoderLayer
 from .masks import causal_mask
 from .normalization import LayerNorm
@@ -14,22 +17,23 @@ from .positions import sinusoidal_positions
 
 
 class _Stack(nn.Module):
-    """What encoder and decoder share: layers, and perhaps a norm behind the last."""
+    """What encoder and decoder share: layers, and perhaps a norm after the last."""
 
-    Layer = TorchStack = None
+    Layer: type[EncoderLayer] | type[DecoderLayer]
+    TorchStack: type[nn.Module]
 
     def __init__(
         self,
-        d_model,
-        n_heads,
-        n_layers,
-        d_ff,
-        dropout=0.0,
-        norm_first=False,
-        activation="relu",
-        bias=True,
+        d_model: int,
+        n_heads: int,
+        n_layers: int,
+        d_ff: int,
+        dropout: float = 0.0,
+        norm_first: bool = False,
+        activation: str = "relu",
+        bias: bool = True,
         *,
-        final_norm=None,
+        final_norm: bool | None = None,
     ):
         super().__init__()
         require_sizes(least=0, n_layers=n_layers)
@@ -39,13 +43,14 @@ class _Stack(nn.Module):
         self.norm = LayerNorm(d_model, bias=bias) if final_norm else None
 
     @classmethod
-    def from_torch(cls, module):
+    def from_torch(cls, module: nn.TransformerEncoder | nn.TransformerDecoder) -> Self:
         """Return the same stack as PyTorch's, ``module``, with copies of its weights."""
         if not isinstance(module, cls.TorchStack):
             raise TypeError(f"module must be a torch.nn.{cls.TorchStack.__name__}, got {type(module).__name__}")
         stack = cls.__new__(cls)
         nn.Module.__init__(stack)
-        stack.layers = nn.ModuleList(cls.Layer.from_torch(layer) for layer in module.layers)
+        copies = {layer: cls.Layer.from_torch(layer) for layer in dict.fromkeys(module.layers)}  # shared ones stay so
+        stack.layers = nn.ModuleList(copies[layer] for layer in module.layers)
         stack.norm = None if module.norm is None else LayerNorm.from_torch(module.norm)
         return stack.train(module.training)
 
@@ -80,8 +85,9 @@ class Encoder(_Stack):
     """
 
     Layer, TorchStack = EncoderLayer, nn.TransformerEncoder
+    layers: Sequence[EncoderLayer]
 
-    def forward(self, x, mask=None, *, is_causal=False):
+    def forward(self, x: Tensor, mask: Tensor | None = None, *, is_causal: bool = False) -> Tensor:
         """Return the tokens in their context.
 
         Parameters
@@ -98,7 +104,8 @@ class Encoder(_Stack):
             x = layer(x, mask, is_causal=is_causal)
         return x if self.norm is None else self.norm(x)
 
-    def step(self, x, caches):
+    @torch.no_grad()
+    def step(self, x: Tensor, caches: Sequence[KeyValueCache | StateCache]) -> Tensor:
         """Return the same as the causal stack over the whole sequence, for new tokens only.
 
         ``caches`` holds one ``self_attention.new_cache()`` for each layer.
@@ -136,8 +143,17 @@ class Decoder(_Stack):
     """
 
     Layer, TorchStack = DecoderLayer, nn.TransformerDecoder
+    layers: Sequence[DecoderLayer]
 
-    def forward(self, x, memory, mask=None, memory_mask=None, *, is_causal=False):
+    def forward(
+        self,
+        x: Tensor,
+        memory: Tensor,
+        mask: Tensor | None = None,
+        memory_mask: Tensor | None = None,
+        *,
+        is_causal: bool = False,
+    ) -> Tensor:
         """Return the target's tokens in their context and that of the source.
 
         Parameters
@@ -156,11 +172,18 @@ class Decoder(_Stack):
             x = layer(x, memory, mask, memory_mask, is_causal=is_causal)
         return x if self.norm is None else self.norm(x)
 
-    def project_memory(self, memory):
+    def project_memory(self, memory: Tensor) -> list[tuple[Tensor, Tensor]]:
         """Return the keys and values that each layer makes of the encoder's output: what :meth:`step` asks for."""
         return [layer.cross_attention.project(memory) for layer in self.layers]
 
-    def step(self, x, caches, memories, memory_mask=None):
+    @torch.no_grad()
+    def step(
+        self,
+        x: Tensor,
+        caches: Sequence[KeyValueCache | StateCache],
+        memories: Sequence[tuple[Tensor, Tensor]],
+        memory_mask: Tensor | None = None,
+    ) -> Tensor:
         """Return the same as the causal stack over the whole target, for new tokens only.
 
         ``caches`` holds one ``self_attention.new_cache()`` for each layer, ``memories`` is what :meth:`project_memory`
@@ -191,17 +214,17 @@ class TokenEmbedding(nn.Module):
     torch.Size([1, 3, 4])
     """
 
-    def __init__(self, vocab_size, d_model, dropout=0.0):
+    def __init__(self, vocab_size: int, d_model: int, dropout: float = 0.0):
         super().__init__()
         require_sizes(vocab_size=vocab_size, d_model=d_model)
         require_probability(dropout=dropout)
         self.weight = nn.Parameter(torch.empty(vocab_size, d_model))
         # Times √d_model, the features then have variance 1, and the positions (mean square ½) are of the same size.
         nn.init.normal_(self.weight, std=d_model**-0.5)
-        self.register_buffer("positions", sinusoidal_positions(128, d_model), persistent=False)
+        self.register_buffer("positions", self._positions(128), persistent=False)
         self.dropout = nn.Dropout(dropout)
 
-    def forward(self, tokens, start=0):
+    def forward(self, tokens: Tensor, start: int = 0) -> Tensor:
         """Return the tokens as vectors.
 
         Parameters
@@ -218,10 +241,21 @@ class TokenEmbedding(nn.Module):
         _require_tokens(tokens, vocab_size, self.weight.device)
         require_sizes(least=0, start=start)
         end = start + tokens.shape[-1]
+        if self.positions.device != self.weight.device:  # weights were assigned to a module made on meta
+            self.positions = self._positions(len(self.positions))
         if end > len(self.positions):
-            self.positions = sinusoidal_positions(2 * end, d_model).to(self.positions)
-        vectors = nn.functional.embedding(tokens, self.weight) * math.sqrt(d_model)
+            self.positions = self._positions(2 * end)
+        vectors = nn.functional.embedding(tokens, self.weight) * math.sqrt(d_model)  # (..., seq, d_model)
         return self.dropout(vectors + self.positions[start:end])
+
+    def _positions(self, length):
+        return sinusoidal_positions(length, self.weight.shape[1], device=self.weight.device).to(self.weight.dtype)
+
+    def _apply(self, fn, recurse=True):
+        # Whatever moves the weights moves the positions too, to_empty among it, which leaves them without numbers.
+        super()._apply(fn, recurse)
+        self.positions = self._positions(len(self.positions))
+        return self
 
 
 class Transformer(nn.Module):
@@ -257,25 +291,30 @@ class Transformer(nn.Module):
     >>> src, tgt = torch.zeros(2, 5, dtype=torch.long), torch.zeros(2, 7, dtype=torch.long)
     >>> model(src, tgt).shape
     torch.Size([2, 7, 13])
-    >>> model.generate(src, bos=1, max_len=4).shape
+    >>> model.generate(src, bos=1, max_new_tokens=4).shape
     torch.Size([2, 5])
     """
 
+    # None in a model of from_torch.
+    src_embedding: TokenEmbedding | None
+    tgt_embedding: TokenEmbedding | None
+    output: nn.Linear | None
+
     def __init__(
         self,
-        src_vocab,
-        tgt_vocab,
-        d_model,
-        n_heads,
-        n_layers,
-        d_ff,
-        dropout=0.0,
-        norm_first=False,
-        activation="relu",
-        bias=True,
+        src_vocab: int,
+        tgt_vocab: int,
+        d_model: int,
+        n_heads: int,
+        n_layers: int,
+        d_ff: int,
+        dropout: float = 0.0,
+        norm_first: bool = False,
+        activation: str = "relu",
+        bias: bool = True,
         *,
-        final_norm=None,
-        share_embeddings=False,
+        final_norm: bool | None = None,
+        share_embeddings: bool = False,
     ):
         super().__init__()
         require_sizes(src_vocab=src_vocab, tgt_vocab=tgt_vocab)
@@ -293,7 +332,7 @@ class Transformer(nn.Module):
             self.src_embedding.weight = self.output.weight = self.tgt_embedding.weight
 
     @classmethod
-    def from_torch(cls, module):
+    def from_torch(cls, module: nn.Transformer) -> Self:
         """Return the same model as ``module``, a ``torch.nn.Transformer``, with copies of its weights.
 
         ``torch.nn.Transformer`` has no embeddings and no output layer, and neither has the result: source and target go
@@ -308,7 +347,15 @@ class Transformer(nn.Module):
         model.decoder = Decoder.from_torch(module.decoder)
         return model.train(module.training)
 
-    def forward(self, src, tgt, src_mask=None, tgt_mask=None, *, is_causal=True):
+    def forward(
+        self,
+        src: Tensor,
+        tgt: Tensor,
+        src_mask: Tensor | None = None,
+        tgt_mask: Tensor | None = None,
+        *,
+        is_causal: bool = True,
+    ) -> Tensor:
         """Return the scores of every next token, at every position of the target: teacher forcing.
 
         Parameters
@@ -327,16 +374,31 @@ class Transformer(nn.Module):
         -------
         Tensor, shape (batch, tgt_len, tgt_vocab)
         """
-        return self.decode(tgt, self.encode(src, src_mask), tgt_mask, src_mask, is_causal=is_causal)
+        memory = self.encode(src, src_mask)  # (batch, src_len, d_model)
+        if src_mask is not None:
+            _require_source_mask(src_mask, memory)
+        return self.decode(tgt, memory, tgt_mask, src_mask, is_causal=is_causal)
 
-    def encode(self, src, src_mask=None):
-        """Return the source tokens in their context: Tensor, shape (batch, src_len, d_model)."""
+    def encode(self, src: Tensor, src_mask: Tensor | None = None) -> Tensor:
+        """Return the source tokens in their context: Tensor, shape (batch, src_len, d_model).
+
+        ``src_mask`` broadcasts to (batch, heads, src_len, src_len); only one that hides whole tokens serves
+        :meth:`forward` and :meth:`generate`, where the decoder reads the source through it as well.
+        """
         x = src if self.src_embedding is None else self.src_embedding(src)
         if src_mask is not None:
             _require_mask_for(self.encoder, x, src_mask, "src_mask")
         return self.encoder(x, src_mask)
 
-    def decode(self, tgt, memory, tgt_mask=None, memory_mask=None, *, is_causal=True):
+    def decode(
+        self,
+        tgt: Tensor,
+        memory: Tensor,
+        tgt_mask: Tensor | None = None,
+        memory_mask: Tensor | None = None,
+        *,
+        is_causal: bool = True,
+    ) -> Tensor:
         """Return the scores of every next token, given the encoder's output: Tensor, (batch, tgt_len, tgt_vocab)."""
         x = tgt if self.tgt_embedding is None else self.tgt_embedding(tgt)
         if is_causal and tgt_mask is not None:
@@ -346,7 +408,18 @@ class Transformer(nn.Module):
         return x if self.output is None else self.output(x)
 
     @torch.no_grad()
-    def generate(self, src, src_mask=None, *, bos, eos=None, max_len, use_cache=True, temperature=0.0, generator=None):
+    def generate(
+        self,
+        src: Tensor,
+        src_mask: Tensor | None = None,
+        *,
+        bos: int,
+        eos: int | None = None,
+        max_new_tokens: int,
+        use_cache: bool = True,
+        temperature: float = 0.0,
+        generator: torch.Generator | None = None,
+    ) -> Tensor:
         """Write a target for each source, one token at a time.
 
         Dropout is off meanwhile, whatever mode the model is in.
@@ -359,9 +432,9 @@ class Transformer(nn.Module):
         bos : int
             The token that every target begins with.
         eos : int, optional
-            The token that ends a target. Behind its first one, a target is filled with it.
-        max_len : int
-            How many tokens are written at most.
+            The token that ends a target. Everything after the first one is filled with it.
+        max_new_tokens : int
+            How many tokens are written at most, ``bos`` not among them.
         use_cache : bool, optional
             Keep keys and values of earlier tokens, instead of computing them anew for each. The tokens are the same.
         temperature : float, optional
@@ -371,21 +444,23 @@ class Transformer(nn.Module):
 
         Returns
         -------
-        Tensor of int64, shape (batch, at most 1 + max_len)
+        Tensor of int64, shape (batch, at most 1 + max_new_tokens)
             It ends early when all targets have ended.
         """
-        if self.output is None:
+        if self.tgt_embedding is None or self.output is None:
             raise ValueError(
-                "generate must have embeddings and an output layer, got a model of from_torch, without them"
+                "generate must have embeddings and an output layer: this model was made by from_torch and has neither"
             )
-        require_sizes(least=0, bos=bos, max_len=max_len, **({} if eos is None else {"eos": eos}))
+        require_sizes(least=0, bos=bos, max_new_tokens=max_new_tokens, **({} if eos is None else {"eos": eos}))
         for name, token in (("bos", bos), ("eos", eos)):
             if token is not None and token >= len(self.tgt_embedding.weight):
                 raise ValueError(f"{name} must be below tgt_vocab, {len(self.tgt_embedding.weight)}, got {token}")
-        if isinstance(temperature, bool) or not isinstance(temperature, (int, float)) or not temperature >= 0:
+        if not is_number(temperature) or not temperature >= 0:
             raise ValueError(f"temperature must be a number, 0 or more, got {temperature!r}")
         with _evaluating(self):
-            memory = self.encode(src, src_mask)
+            memory = self.encode(src, src_mask)  # (batch, src_len, d_model)
+            if src_mask is not None:
+                _require_source_mask(src_mask, memory)
             if src.ndim != 2:
                 raise ValueError(f"src must have shape (batch, src_len), got {tuple(src.shape)}")
             tokens = src.new_full((src.shape[0], 1), bos, dtype=torch.long)
@@ -393,7 +468,7 @@ class Transformer(nn.Module):
             if use_cache:
                 caches = [layer.self_attention.new_cache() for layer in self.decoder.layers]
                 memories = self.decoder.project_memory(memory)
-            for _ in range(max_len):
+            for _ in range(max_new_tokens):
                 if use_cache:
                     x = self.tgt_embedding(tokens[:, -1:], start=tokens.shape[1] - 1)
                     scores = self.output(self.decoder.step(x, caches, memories, src_mask))[:, -1]
@@ -436,6 +511,15 @@ def _require_mask_for(stack, x, mask, name):
     require_mask(mask, (*x.shape[:-2], n_heads, x.shape[-2], x.shape[-2]), x.device, name)
 
 
+def _require_source_mask(mask, memory):
+    """Raise unless the mask hides whole source tokens: the decoder's queries are not those of the encoder."""
+    if mask.ndim > 1 and mask.shape[-2] != 1:
+        raise ValueError(
+            f"src_mask must hide whole source tokens, in shape (batch, heads, 1, src_len), got {tuple(mask.shape)}: "
+            f"for another mask in the encoder, model.decode(tgt, model.encode(src, mask), memory_mask=…)"
+        )
+
+
 def _require_tokens(tokens, vocab_size, device):
     if not isinstance(tokens, torch.Tensor) or tokens.dtype not in (torch.int64, torch.int32):
         found = getattr(tokens, "dtype", type(tokens).__name__)
@@ -444,7 +528,7 @@ def _require_tokens(tokens, vocab_size, device):
         raise ValueError(f"tokens must have shape (..., seq), got {tuple(tokens.shape)}")
     if tokens.device != device:
         raise ValueError(f"tokens must lie on the device of the module's weights, {device}, got {tokens.device}")
-    if tokens.device.type == "meta":  # shapes without numbers
+    if not values_are_known(tokens):
         return
     # To ask makes Python wait for the device. Unasked, a lookup out of range ends a CUDA process at some later line.
     outside = (tokens < 0) | (tokens >= vocab_size)

@@ -1,0 +1,21 @@
+"""Precision: what is computed in more digits than a tensor has, and what PyTorch's autocast does to dtypes."""
+
+from contextlib import nullcontext
+
+import torch
+
+
+def wide_dtype(x):
+    """float32 for half precision, whose own sums lose digits; otherwise the tensor's own."""
+    return torch.promote_types(x.dtype, torch.float32)
+
+
+def is_autocast(x):
+    """Whether PyTorch brings tensors on the device of ``x`` to one dtype itself."""
+    kind = x.device.type
+    return torch.amp.is_autocast_available(kind) and torch.is_autocast_enabled(kind)
+
+
+def without_autocast(x):
+    """A region in which products keep the dtype of their factors: sums over a long sequence need its digits."""
+    return torch.autocast(x.device.type, enabled=False) if is_autocast(x) else nullcontext()
