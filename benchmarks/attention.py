@@ -13,8 +13,8 @@ Side by side in one run, self-attention with equal weights, checked to agree bef
 
 Time. On a CPU that of the processor, for one thread: waiting for a core that others use does not count. All take turns
 in shuffled order, each turn lasts about 10 ms or one call; what is printed is the median of other/ours within the
-rounds, ± half the distance between the quartiles. Whoever is many times slower than ours takes part in every second to
-fourth round. "forward" runs under no_grad; "+backward" asks for the gradients of the input and of all weights.
+rounds, ± half the distance between the quartiles. Contestants many times slower than ours run in every second to fourth
+round only. "forward" runs under no_grad; "+backward" asks for the gradients of the input and of all weights.
 
 Memory. What a call holds at its peak, on top of what was there before: its output (and gradients) included. On a CPU it
 is summed from the allocations that torch.profiler records: exact, and valid for small calls as well, where the resident

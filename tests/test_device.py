@@ -40,4 +40,4 @@ def test_a_device_that_is_absent_is_an_error_and_never_the_cpu(monkeypatch, aske
     monkeypatch.setenv(NAME, asked)
     with pytest.raises(RuntimeError) as raised:
         tl.device()
-    assert str(raised.value) == f"{NAME} must name a device of this machine, got {asked!r}, which is not there"
+    assert str(raised.value) == f"{NAME} names {asked!r}, which this machine does not have"

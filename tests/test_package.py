@@ -93,6 +93,23 @@ def test_docstrings_say_everything(thing):
     assert list(sections) == [name for name in order if name in sections]
 
 
+@pytest.mark.parametrize("thing", [case for case in public() if not case.id.startswith(("labs.", "checks."))])
+def test_public_names_have_type_hints(thing):
+    """That they are true, the type checker says: ``make lint``."""
+    functions = [thing]
+    if inspect.isclass(thing):
+        functions = [method for name, method in vars(thing).items() if not name.startswith("_") or name == "__init__"]
+        functions = [getattr(method, "__func__", method) for method in functions]
+    for function in filter(inspect.isfunction, functions):
+        signature = inspect.signature(function)
+        untyped = [
+            name
+            for name, parameter in signature.parameters.items()
+            if name not in ("self", "cls") and parameter.annotation is parameter.empty
+        ]
+        assert not untyped and (function.__name__ == "__init__" or signature.return_annotation is not signature.empty)
+
+
 @pytest.mark.parametrize("file", sorted(FOLDER.rglob("*.py")), ids=lambda file: str(file.relative_to(FOLDER)))
 def test_drawing_imports_the_maths_and_never_the_other_way_round(file):
     folder = file.relative_to(FOLDER).parts

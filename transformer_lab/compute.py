@@ -198,10 +198,8 @@ def forward_flops(shape: ModelShape, seq: int, batch: int = 1, *, tgt_len: int |
 
     Raises
     ------
-    TypeError
-        If ``shape`` is not a ModelShape, or a size not an integer.
-    ValueError
-        If a size is too small, or ``tgt_len`` is given for a family without a target.
+    TypeError, ValueError
+        As :func:`flops_breakdown`.
 
     References
     ----------
@@ -240,10 +238,8 @@ def training_flops(shape: ModelShape, seq: int, batch: int = 1, *, tgt_len: int 
 
     Raises
     ------
-    TypeError
-        If ``shape`` is not a ModelShape, or a size not an integer.
-    ValueError
-        If a size is too small, or ``tgt_len`` is given for a family without a target.
+    TypeError, ValueError
+        As :func:`flops_breakdown`.
 
     References
     ----------
@@ -310,10 +306,8 @@ def optimizer_bytes(shape_or_module: ModelShape | nn.Module, bytes_per_value: in
 
     Raises
     ------
-    TypeError
-        If the first argument is neither a shape nor a module, or ``bytes_per_value`` is not an integer.
-    ValueError
-        If ``bytes_per_value`` is below 1.
+    TypeError, ValueError
+        As :func:`weight_bytes`.
 
     References
     ----------
@@ -368,10 +362,8 @@ def activation_bytes(
 
     Raises
     ------
-    TypeError
-        If ``shape`` is not a ModelShape, or a size not an integer.
-    ValueError
-        If a size is too small, or ``tgt_len`` is given for a family without a target.
+    TypeError, ValueError
+        As :func:`flops_breakdown`.
 
     References
     ----------
@@ -426,10 +418,8 @@ def kv_cache_bytes(shape: ModelShape, seq: int, batch: int = 1, bytes_per_value:
 
     Raises
     ------
-    TypeError
-        If ``shape`` is not a ModelShape, or a size not an integer.
-    ValueError
-        If a size is too small.
+    TypeError, ValueError
+        As :func:`flops_breakdown`.
 
     References
     ----------
@@ -471,10 +461,8 @@ def memory_breakdown(
 
     Raises
     ------
-    TypeError
-        If ``shape`` is not a ModelShape, or a size not an integer.
-    ValueError
-        If a size is too small, or ``tgt_len`` is given for a family without a target.
+    TypeError, ValueError
+        As :func:`flops_breakdown`.
 
     References
     ----------

@@ -42,7 +42,5 @@ def device() -> torch.device:
     try:
         torch.empty(1, device=found)
     except (RuntimeError, AssertionError, ImportError) as error:
-        raise RuntimeError(
-            f"TRANSFORMER_LAB_DEVICE must name a device of this machine, got {asked!r}, which is not there"
-        ) from error
+        raise RuntimeError(f"TRANSFORMER_LAB_DEVICE names {asked!r}, which this machine does not have") from error
     return found

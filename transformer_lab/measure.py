@@ -1,9 +1,10 @@
-"""Time and memory of functions, side by side: a machine is noisy, so what is told is a ratio within one run."""
+"""Time and memory of functions, side by side: machines are noisy, so report ratios from within one run."""
 
 import os
 import random
 import statistics
 import time
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 import torch
@@ -35,19 +36,19 @@ class Comparison:
     """
 
     seconds: float
-    ratios: dict
+    ratios: dict[str, list[float]]
 
-    def median(self, name):
+    def median(self, name: str) -> float:
         """Return the median ratio: how many times as long as the first this function took."""
         return statistics.median(self.ratios[name])
 
-    def spread(self, name):
+    def spread(self, name: str) -> float:
         """Return half the distance between the quartiles of the ratios."""
         low, _, high = statistics.quantiles(self.ratios[name], n=4)
         return (high - low) / 2
 
 
-def compare(calls, budget=1.0):
+def compare(calls: Mapping[str, Callable[[], object]], budget: float = 1.0) -> Comparison:
     """Time functions in turn.
 
     Every round gives each function a turn, in shuffled order; ratios are taken within rounds, so that whatever slows
@@ -89,7 +90,7 @@ def compare(calls, budget=1.0):
     return Comparison(statistics.median(measured), ratios)
 
 
-def seconds(call, times=1):
+def seconds(call: Callable[[], object], times: int = 1) -> float:
     """Return how long one of ``times`` calls in a row takes, in seconds.
 
     On a CPU that is the processor's time for all threads of this process: waiting for a core that others use does not
@@ -122,7 +123,7 @@ def seconds(call, times=1):
     return max(clock() - start, 1e-9) / times
 
 
-def large_enough(call_of, size, least):
+def large_enough(call_of: Callable[[int], Callable[[], object]], size: int, least: float) -> int:
     """Double a size until one call takes long enough to be timed.
 
     A size that keeps a CPU busy can be over on a GPU before it has begun: then only the beginning is measured.
@@ -157,7 +158,7 @@ def large_enough(call_of, size, least):
         size *= 2
 
 
-def peak_bytes(call):
+def peak_bytes(call: Callable[[], object]) -> int | None:
     """Return what a call holds at its peak on top of what was there before, what it returns included.
 
     On a CPU it is summed from the allocations that ``torch.profiler`` records: exact, and equal in every run, though
@@ -201,7 +202,7 @@ def peak_bytes(call):
     return peak
 
 
-def slope(sizes, values):
+def slope(sizes: Sequence[float], values: Sequence[float]) -> float:
     """Return the exponent ``p`` in ``values ≈ c · sizesᵖ``: the slope of the line that fits the logarithms best.
 
     Parameters

@@ -1,10 +1,13 @@
 """Figures: a tensor as a coloured table. Each function takes and returns a matplotlib ``Axes``."""
 
+from collections.abc import Sequence
 from itertools import pairwise
 
 import matplotlib.pyplot as plt
 import numpy as np
 import torch
+from matplotlib.axes import Axes
+from torch import Tensor
 
 #: The one colour map of attention weights, from 0 (white) to 1 (dark blue).
 WEIGHT_COLOURS = "Blues"
@@ -12,7 +15,18 @@ WEIGHT_COLOURS = "Blues"
 SIGNED_COLOURS = "RdBu_r"
 
 
-def matrix(x, ax=None, *, axes=None, rows=None, columns=None, title=None, digits=2, limits=None, cmap=SIGNED_COLOURS):
+def matrix(
+    x: Tensor,
+    ax: Axes | None = None,
+    *,
+    axes: str | Sequence[str] | None = None,
+    rows: Sequence[str] | None = None,
+    columns: Sequence[str] | None = None,
+    title: str | None = None,
+    digits: int | None = 2,
+    limits: tuple[float, float] | None = None,
+    cmap: str = SIGNED_COLOURS,
+) -> Axes:
     """Draw a matrix as a table of coloured cells, with the number in each.
 
     Parameters
@@ -75,7 +89,15 @@ def matrix(x, ax=None, *, axes=None, rows=None, columns=None, title=None, digits
     return ax
 
 
-def weights(x, ax=None, *, queries=None, keys=None, title=None, digits=2):
+def weights(
+    x: Tensor,
+    ax: Axes | None = None,
+    *,
+    queries: Sequence[str] | None = None,
+    keys: Sequence[str] | None = None,
+    title: str | None = None,
+    digits: int | None = 2,
+) -> Axes:
     """Draw attention weights: one row for each query, one column for each key, colours from 0 to 1.
 
     Parameters
@@ -109,7 +131,7 @@ def weights(x, ax=None, *, queries=None, keys=None, title=None, digits=2):
     )
 
 
-def walk(x, ax=None, *, title=None):
+def walk(x: Tensor, ax: Axes | None = None, *, title: str | None = None) -> Axes:
     """Draw the storage of ``x`` as a row of cells, and the order in which ``x`` reads them as arcs.
 
     Arcs above go forward, arcs below go back; the number on each is how far it goes.

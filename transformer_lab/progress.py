@@ -1,11 +1,12 @@
 """A bar that shows how far a loop has come."""
 
 import sys
+from collections.abc import Iterable
 
 from tqdm import tqdm
 
 
-def progress_bar(steps, label):
+def progress_bar(steps: int, label: str) -> Iterable[int]:
     """Count to ``steps``, and show how far the count is.
 
     It prints on standard output, and its last state is the same in every run: fit for a notebook whose outputs are
