@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 import torch
-from agreement import DEVICE, agree, normal, says
+from agreement import DEVICE, agree, normal, says, says_exactly
 
 import transformer_lab as tl
 from transformer_lab import arguments
@@ -54,3 +54,90 @@ def test_true_is_no_number():
 def test_sizes_come_back_as_pythons_integers():
     assert [type(size) for size in arguments.as_sizes(least=0, seq=np.int32(0), batch=3)] == [int, int]
     says(lambda: arguments.as_sizes(seq=np.int32(0)), ValueError, "seq must be at least 1, got 0")
+
+
+# Each rule's sentence, to the letter.
+
+x, half, numbers = torch.zeros(2, 3, 4), torch.zeros(2, 3, 4).half(), torch.zeros(2, 3, 4, dtype=torch.long)
+elsewhere = x.to("meta")
+weight = torch.zeros(5, 4)
+scores = (2, 6, 3, 4)
+
+
+def attention(query=x, key=x, value=x, mask=None):
+    return lambda: arguments.require_attention(query, key, mask, value)
+
+
+def mask_of(*shape, dtype=torch.bool, device="cpu"):
+    return lambda: arguments.require_mask(torch.zeros(shape, dtype=dtype, device=device), scores, x.device)
+
+
+RULES = [
+    (lambda: arguments.require_floating(x=[1.0]), TypeError, "x must be a tensor, got list"),
+    (lambda: arguments.require_floating(x=numbers), TypeError, "x must be floating point, got torch.int64"),
+    (lambda: arguments.require_sizes(seq=2.0), TypeError, "seq must be an integer, got 2.0"),
+    (lambda: arguments.require_sizes(seq=0), ValueError, "seq must be at least 1, got 0"),
+    (
+        lambda: arguments.require_probability(dropout=1.5),
+        ValueError,
+        "dropout must be a probability from 0 to 1, got 1.5",
+    ),
+    (lambda: arguments.require_axis(x, 1.0), TypeError, "dim must be an integer, got 1.0"),
+    (lambda: arguments.require_axis(x, 3), IndexError, "dim must be an axis of x, from -3 to 2, got 3"),
+    (
+        lambda: arguments.require_features(weight, query=elsewhere),
+        ValueError,
+        "query must lie on the device of the module's weights, cpu, got meta",
+    ),
+    (
+        lambda: arguments.require_features(weight, query=half),
+        TypeError,
+        "query must have the dtype of the module's weights, torch.float32, got torch.float16",
+    ),
+    (
+        lambda: arguments.require_features(weight, memory=x[..., :3]),
+        ValueError,
+        "memory must have shape (..., k_len, d_model) with d_model 4, got (2, 3, 3)",
+    ),
+    (
+        lambda: arguments.require_mask([True], scores, x.device),
+        TypeError,
+        "mask must be a tensor of bool, got list",
+    ),
+    (
+        mask_of(3, 4, dtype=torch.float32),
+        TypeError,
+        "mask must be bool, True where a query may attend, got torch.float32: use mask == 0 if it is 0 and -inf",
+    ),
+    (
+        mask_of(3, 4, dtype=torch.uint8),
+        TypeError,
+        "mask must be bool, True where a query may attend, got torch.uint8: use mask.bool() if 1 is to mean that",
+    ),
+    (mask_of(3, 4, device="meta"), ValueError, "query and mask must lie on one device, got cpu and meta"),
+    (
+        mask_of(1, 2, 6, 3, 4),
+        ValueError,
+        "mask must have at most the 4 axes of the scores (2, 6, 3, 4), got shape (1, 2, 6, 3, 4)",
+    ),
+    (
+        mask_of(5, 4),
+        ValueError,
+        "mask must broadcast to the scores (2, 6, 3, 4), got shape (5, 4): its axis -2 (q_len) must be 1 or 3, not 5",
+    ),
+    (attention(x[0, 0]), ValueError, "query must have at least 2 axes (..., length, features), got shape (4,)"),
+    (attention(key=half), TypeError, "query and key must share a dtype, got torch.float32 and torch.float16"),
+    (attention(value=elsewhere), ValueError, "query and value must lie on one device, got cpu and meta"),
+    (attention(key=x[..., :3]), ValueError, "query and key must share d_head, got 4 and 3"),
+    (attention(value=x[:, :2]), ValueError, "key and value must share k_len, got 3 and 2"),
+    (
+        attention(value=torch.zeros(3, 3, 4)),
+        ValueError,
+        "query and key and value must have leading axes that broadcast, got (2,) and (2,) and (3,)",
+    ),
+]
+
+
+@pytest.mark.parametrize(("call", "error", "text"), RULES, ids=[text[:40] for _, _, text in RULES])
+def test_each_rule_to_the_letter(call, error, text):
+    says_exactly(call, error, text)
