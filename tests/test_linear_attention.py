@@ -144,9 +144,17 @@ def test_linear_attention_agrees_with_the_definition(problem):
     assert key_mask is None or key_mask._version == 0
 
 
-@pytest.mark.parametrize("dtype", DTYPES)
-@pytest.mark.parametrize("feature_map", [one for one, _ in MAPS] + [squared_relu], ids=lambda f: f.__name__)
-@pytest.mark.parametrize("chunk_size", [1, 5, 8, 37, 64])
+FEATURE_MAPS = [one for one, _ in MAPS] + [squared_relu]
+CHUNKS = [1, 5, 8, 37, 64]
+# Every map in every dtype, and the chunks in turn: the properties above draw all three freely.
+FORMS = [
+    pytest.param(CHUNKS[(i + j) % 5], feature_map, dtype, id=f"{feature_map.__name__}-{dtype}")
+    for i, feature_map in enumerate(FEATURE_MAPS)
+    for j, dtype in enumerate(DTYPES)
+]
+
+
+@pytest.mark.parametrize(("chunk_size", "feature_map", "dtype"), FORMS)
 def test_the_forms_are_one_function(chunk_size, feature_map, dtype):
     tensors = heads(37, dtype=dtype)
     causal = tl.causal_linear_attention(*tensors, feature_map=feature_map, chunk_size=chunk_size)

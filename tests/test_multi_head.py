@@ -308,20 +308,24 @@ def masks(batch, q_len, k_len):
 KINDS = list(masks(1, 5, 5))
 
 
-@pytest.mark.parametrize("dtype", EXACT)
-@pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize(
-    ("kdim", "vdim", "bias", "batch_first"),
-    [
-        (None, None, True, True),
-        (None, None, True, False),
-        (None, None, False, True),
-        (5, 7, True, False),
-        (5, None, False, True),
-        (None, 7, True, True),
-        (D_MODEL, D_MODEL, False, False),
-    ],
-)
+OPTIONS = [
+    (None, None, True, True),
+    (None, None, True, False),
+    (None, None, False, True),
+    (5, 7, True, False),
+    (5, None, False, True),
+    (None, 7, True, True),
+    (D_MODEL, D_MODEL, False, False),
+]
+# Every mask with every shape of the module, in one dtype or the other.
+PAIRS = [
+    pytest.param(EXACT[(i + j) % len(EXACT)], kind, *options, id=f"{kind}-{'-'.join(map(str, options))}")
+    for i, kind in enumerate(KINDS)
+    for j, options in enumerate(OPTIONS)
+]
+
+
+@pytest.mark.parametrize(("dtype", "kind", "kdim", "vdim", "bias", "batch_first"), PAIRS)
 def test_from_torch_gives_the_same_numbers(dtype, kind, kdim, vdim, bias, batch_first):
     torch.manual_seed(0)
     options = {"kdim": kdim, "vdim": vdim, "bias": bias, "batch_first": batch_first}
