@@ -6,6 +6,14 @@ import torch
 
 from .precision import is_autocast
 
+AXES = {
+    "x": "seq, d_model",
+    "memory": "k_len, d_model",
+    "query": "q_len, d_model",
+    "key": "k_len, d_key_in",
+    "value": "k_len, d_value_in",
+}
+
 
 def require_floating(**tensors):
     """Raise unless each is a floating-point tensor."""
@@ -14,15 +22,6 @@ def require_floating(**tensors):
             raise TypeError(f"{name} must be a tensor, got {type(x).__name__}")
         if not x.is_floating_point():
             raise TypeError(f"{name} must be floating point, got {x.dtype}")
-
-
-AXES = {
-    "x": "seq, d_model",
-    "memory": "k_len, d_model",
-    "query": "q_len, d_model",
-    "key": "k_len, d_key_in",
-    "value": "k_len, d_value_in",
-}
 
 
 def require_features(weight, **tensors):
@@ -73,6 +72,13 @@ def as_sizes(least=1, **sizes):
     """Return the sizes as Python's integers, which never overflow; raise as :func:`require_sizes` does."""
     require_sizes(least, **sizes)
     return [int(size) for size in sizes.values()]
+
+
+def require_heads(n_heads, d_model):
+    """Raise unless this number of heads is a size that divides the features of a token."""
+    require_sizes(n_heads=n_heads)
+    if d_model % n_heads:
+        raise ValueError(f"n_heads must divide d_model, got n_heads {n_heads} and d_model {d_model}")
 
 
 def require_probability(**numbers):

@@ -15,6 +15,7 @@ from .arguments import (
     require_axis,
     require_features,
     require_floating,
+    require_heads,
     require_probability,
     require_sizes,
 )
@@ -253,7 +254,7 @@ def split_heads(x: Tensor, n_heads: int) -> Tensor:
     """
     _require_axes(x, 2, "(..., seq, d_model)")
     *lead, d_model = x.shape
-    _require_divisible(d_model, n_heads)
+    require_heads(n_heads, d_model)
     # A view can cut an axis, and never reorders; so the new axis is cut where it lies, and then moved.
     return x.view(*lead, n_heads, d_model // n_heads).transpose(-3, -2)
 
@@ -397,7 +398,7 @@ class MultiHeadAttention(nn.Module):
         d_value_in = d_model if d_value_in is None else d_value_in
         require_sizes(d_model=d_model, d_key_in=d_key_in, d_value_in=d_value_in)
         require_probability(dropout=dropout)
-        _require_divisible(d_model, n_heads)
+        require_heads(n_heads, d_model)
         self.n_heads = int(n_heads)
         self.dropout = dropout
         self.attend = attend
@@ -583,9 +584,3 @@ def _require_axes(x, least, shape):
         raise TypeError(f"x must be a tensor, got {type(x).__name__}")
     if x.ndim < least:
         raise ValueError(f"x must have shape {shape}, got {tuple(x.shape)}")
-
-
-def _require_divisible(d_model, n_heads):
-    require_sizes(n_heads=n_heads)
-    if d_model % n_heads:
-        raise ValueError(f"n_heads must divide d_model, got n_heads {n_heads} and d_model {d_model}")

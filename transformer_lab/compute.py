@@ -6,7 +6,7 @@ what is done number by number (softmax, norms, activations, sums) takes few FLOP
 
 from torch import nn
 
-from .arguments import as_sizes
+from .arguments import as_sizes, require_heads
 from .parameters import ModelShape, count_parameters, has_final_norm
 
 
@@ -90,8 +90,7 @@ def linear_attention_flops(seq: int, d_model: int, n_heads: int) -> int:
     """
     (seq,) = as_sizes(least=0, seq=seq)
     d_model, n_heads = as_sizes(d_model=d_model, n_heads=n_heads)
-    if d_model % n_heads:
-        raise ValueError(f"n_heads must divide d_model, got n_heads {n_heads} and d_model {d_model}")
+    require_heads(n_heads, d_model)
     return 4 * seq * d_model * (d_model // n_heads)
 
 

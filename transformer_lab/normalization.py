@@ -10,7 +10,7 @@ from typing_extensions import Self
 
 from .arguments import is_integer, is_number, require_floating, require_probability, require_sizes
 from .conversion import take_over
-from .precision import is_autocast, wide_dtype
+from .precision import is_autocast, wide_dtype, widened
 
 
 def standardize(x: Tensor, dims: int | Sequence[int], eps: float = 1e-5) -> Tensor:
@@ -49,7 +49,7 @@ def standardize(x: Tensor, dims: int | Sequence[int], eps: float = 1e-5) -> Tens
     tensor([-1.3416, -0.4472,  0.4472,  1.3416])
     """
     dims = _check(x, dims, eps)
-    wide = _wide(x)
+    wide = widened(x)
     mean = wide.mean(dims, keepdim=True)
     variance = (wide - mean).square().mean(dims, keepdim=True)
     return ((wide - mean) / (variance + eps).sqrt()).to(x.dtype)
@@ -114,7 +114,7 @@ def batch_norm(
     if (running_mean is None) != (running_var is None):
         given = "running_mean" if running_var is None else "running_var"
         raise ValueError(f"running_mean and running_var must be given together, got {given} alone")
-    wide = _wide(x)
+    wide = widened(x)
     if not training and running_mean is not None:
         mean, variance = (_along_channels(statistic, x) for statistic in (running_mean, running_var))
         normalized = (wide - mean) / (variance + eps).sqrt()
@@ -163,7 +163,7 @@ def instance_norm(x: Tensor, weight: Tensor | None = None, bias: Tensor | None =
     if x.numel() and math.prod(x.shape[2:]) == 1:
         raise ValueError(f"x must have more than one value per channel of an example, got shape {tuple(x.shape)}")
     _require_parameters(x, x.shape[1:2], weight=weight, bias=bias)
-    return _scale_and_shift(standardize(_wide(x), tuple(range(2, x.ndim)), eps), weight, bias, x)
+    return _scale_and_shift(standardize(widened(x), tuple(range(2, x.ndim)), eps), weight, bias, x)
 
 
 def group_norm(
@@ -206,7 +206,7 @@ def group_norm(
     if x.shape[1] % n_groups:
         raise ValueError(f"n_groups must divide the channels, got n_groups {n_groups} and {x.shape[1]} channels")
     _require_parameters(x, x.shape[1:2], weight=weight, bias=bias)
-    groups = _wide(x).unflatten(1, (n_groups, x.shape[1] // n_groups))  # (batch, groups, channels of a group, ...)
+    groups = widened(x).unflatten(1, (n_groups, x.shape[1] // n_groups))  # (batch, groups, channels of a group, ...)
     normalized = standardize(groups, tuple(range(2, groups.ndim)), eps).flatten(1, 2)
     return _scale_and_shift(normalized, weight, bias, x)
 
@@ -361,11 +361,6 @@ class RMSNorm(nn.Module):
 
     def extra_repr(self) -> str:
         return f"{len(self.weight)}, eps={self.eps}"
-
-
-def _wide(x):
-    """``x`` in float32 where it is half precision: sums of thousands of halves lose their digits."""
-    return x.to(wide_dtype(x))
 
 
 def _scale_and_shift(normalized, weight, bias, x):

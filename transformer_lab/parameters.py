@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 from torch import nn
 
-from .arguments import is_integer, require_sizes
+from .arguments import is_integer, require_heads, require_sizes
 
 # The options that each family has beside its sizes.
 FAMILIES = {
@@ -109,8 +109,7 @@ class ModelShape:
                 object.__setattr__(self, name, int(size))  # NumPy's would overflow in the counts
         require_sizes(least=0, n_layers=self.n_layers, n_segments=self.n_segments)
         require_sizes(d_model=self.d_model, n_heads=self.n_heads)
-        if self.d_model % self.n_heads:
-            raise ValueError(f"n_heads must divide d_model, got n_heads {self.n_heads} and d_model {self.d_model}")
+        require_heads(self.n_heads, self.d_model)
         if self.d_ff is None:
             object.__setattr__(self, "d_ff", 4 * self.d_model)
         require_sizes(d_ff=self.d_ff, vocab_size=self.vocab_size)

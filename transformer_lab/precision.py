@@ -10,6 +10,11 @@ def wide_dtype(x):
     return torch.promote_types(x.dtype, torch.float32)
 
 
+def widened(x):
+    """The tensor in its wide dtype."""
+    return x.to(wide_dtype(x))
+
+
 def is_autocast(x):
     """Whether PyTorch brings tensors on the device of ``x`` to one dtype itself."""
     kind = x.device.type
