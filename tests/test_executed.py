@@ -4,11 +4,12 @@ import os
 import subprocess
 import sys
 
-import executed
 import nbformat
-import notebooks
 import pytest
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook
+
+import executed
+import notebooks
 
 COUNT = "with open('runs', 'a') as runs:\n    _ = runs.write('x')"
 
@@ -25,7 +26,7 @@ def project(tmp_path, monkeypatch):
     path.parent.mkdir()
     write(path, new_notebook(cells=cells))
     monkeypatch.setattr(executed, "STARTUP", "")  # what it watches, no lesson here shows
-    monkeypatch.setattr(executed, "chapters", lambda: [path])
+    monkeypatch.setattr(executed, "all_notebooks", lambda: [path])
     return tmp_path
 
 
@@ -47,18 +48,18 @@ def runs(project):
 
 
 def test_a_lesson_runs_once_until_something_changes_that_it_depends_on(project, monkeypatch, capsys):
-    assert executed.fill() == [] and runs(project) == 1
+    assert executed.execute_missing() == [] and runs(project) == 1
     assert "1 of 1  lesson.ipynb" in capsys.readouterr().out
     change(project, 0, "# The lesson, in other words")
-    assert executed.fill() == [] and runs(project) == 1 and capsys.readouterr().out == ""
+    assert executed.execute_missing() == [] and runs(project) == 1 and capsys.readouterr().out == ""
     change(project, 2, "print(42)")
-    assert executed.fill() == [] and runs(project) == 2
+    assert executed.execute_missing() == [] and runs(project) == 2
     (project / "transformer_lab" / "masks.py").write_text("mask = False\n")
-    assert executed.fill() == [] and runs(project) == 3
+    assert executed.execute_missing() == [] and runs(project) == 3
     monkeypatch.setenv("TRANSFORMER_LAB_DEVICE", "cpu")  # what it is without it
-    assert executed.fill() == [] and runs(project) == 3
+    assert executed.execute_missing() == [] and runs(project) == 3
     (project / "transformer_lab" / "masks.py").write_text("mask = True\n")
-    assert executed.fill() == [] and runs(project) == 3, "going back executes nothing"
+    assert executed.execute_missing() == [] and runs(project) == 3, "going back executes nothing"
 
 
 def test_what_was_executed_is_what_a_reader_sees(project):
@@ -70,16 +71,16 @@ def test_what_was_executed_is_what_a_reader_sees(project):
 def test_old_caches_go(project):
     for number in range(5):
         (project / "transformer_lab" / "masks.py").write_text(f"mask = {number}\n")
-        assert executed.fill() == []
+        assert executed.execute_missing() == []
     assert len([path for path in executed.CACHES.iterdir() if path.is_dir()]) == executed.KEPT
-    assert runs(project) == 5 and executed.fill() == [] and runs(project) == 5
+    assert runs(project) == 5 and executed.execute_missing() == [] and runs(project) == 5
 
 
 def test_a_lesson_that_fails_is_told_and_not_kept(project):
     change(project, 2, "x = {}\nx['width']")
-    (told,) = executed.fill()
+    (told,) = executed.execute_missing()
     assert told.startswith("chapters/lesson.ipynb: cell 3 failed:") and told.endswith("KeyError: 'width'")
-    assert executed.fill() and runs(project) == 2
+    assert executed.execute_missing() and runs(project) == 2
     with pytest.raises(SystemExit, match="KeyError: 'width'"):
         executed.main()
     change(project, 2, "print(42)")

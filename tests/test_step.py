@@ -5,9 +5,10 @@ import sys
 
 import nbformat
 import pytest
+from nbformat.v4 import new_code_cell, new_notebook, new_output
+
 import state
 import step
-from nbformat.v4 import new_code_cell, new_notebook, new_output
 
 
 @pytest.fixture(autouse=True)

@@ -4,9 +4,10 @@ What is claimed there of times is true of real devices. An emulated one, such as
 alike, so that its ratios mean nothing. An error that is no claim is one here as well.
 """
 
-import notebooks
 import pytest
 from nbval.plugin import IPyNbCell, NbCellError
+
+import notebooks
 
 
 @pytest.hookimpl(wrapper=True)

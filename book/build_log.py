@@ -28,4 +28,4 @@ def end(app, error):
 def setup(app):
     app.connect("env-before-read-docs", read)
     app.connect("env-updated", write)
-    app.connect("build-finished", end)
+    app.connect("build-finished", end, priority=900)  # after what others do then
