@@ -420,6 +420,25 @@ def test_lint_asks_everything_of_the_notebooks_that_can_be_asked_in_seconds():
     assert all(f"tools/{tool}\n" in recipe for tool in tools)
 
 
+# The oldest Python
+
+
+def test_the_oldest_python_is_the_same_everywhere():
+    minor = int(re.search(r'(?m)^requires-python = ">=3\.(\d+)"$', read("pyproject.toml"))[1])
+    places = {
+        "pyproject.toml": f'target-version = "py3{minor}"',
+        "tools/environment.py": f"version_info < (3, {minor})",
+        "Makefile": f"Python 3.{minor} or newer is needed",
+        "README.md": f"Python 3.{minor} or newer",
+        ".github/workflows/cpu.yml": f'python: ["3.{minor}", ',
+    }
+    assert [f"{file} must say {words}" for file, words in places.items() if words not in read(file)] == []
+
+
+def read(file):
+    return (notebooks.ROOT / file).read_text("utf-8")
+
+
 # CI
 
 WORKFLOWS = sorted((notebooks.ROOT / ".github" / "workflows").glob("*.yml"))
