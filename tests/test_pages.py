@@ -65,7 +65,9 @@ def test_the_book_has_every_chapter_and_every_page():
     names = [path.stem for path in CHAPTERS]
     assignments, solutions = ([f"{kind}/{name}" for name in [*names, PROJECT]] for kind in ("assignments", "solutions"))
     wanted = [*names, *assignments, "glossary", "notes", "teach", "references", *solutions]
-    assert files == wanted, f"_toc.yml: must name the files {', '.join(wanted)}"
+    missing = [file for file in wanted if file not in files]
+    assert not missing, f"_toc.yml: must name {', '.join(missing)}"
+    assert files == wanted, "_toc.yml: must name chapters, assignments, pages and solutions, each in order"
 
 
 @each_chapter
@@ -147,34 +149,37 @@ def test_every_note_of_the_five_has_its_section():
 # Another chapter
 
 HEAD = "# {name} · Sample\n\nAbout 5 minutes · needs: {needs}"
-LINK_TO_ASSIGNMENT = "[Write it yourself](assignments/10_sample.ipynb)."
+LINK_TO_ASSIGNMENT = "[Write it yourself](assignments/99_sample.ipynb)."
 PAPER = "https://example.org/paper"
 CHAPTER = [
-    new_markdown_cell(f"{HEAD.format(name=10, needs='chapters 1 and 8')}\n\n{LINK_TO_ASSIGNMENT}"),
+    new_markdown_cell(f"{HEAD.format(name=99, needs='chapter 1')}\n\n{LINK_TO_ASSIGNMENT}"),
     new_code_cell(repository.first_cell(None)),
     new_markdown_cell(LINK_TO_ASSIGNMENT),
     new_markdown_cell(f"## References\n\n- Ada, [A paper]({PAPER})"),
 ]
 SOLUTION = [
-    new_markdown_cell(HEAD.format(name="Assignment 10", needs="[chapter 10](../10_sample.ipynb)")),
+    new_markdown_cell(HEAD.format(name="Assignment 99", needs="[chapter 99](../99_sample.ipynb)")),
     new_code_cell(repository.first_cell(None)),
-    new_markdown_cell("## 10.1 `softmax`\n\n★★☆ · 5 minutes\n\n{hints softmax}"),
+    new_markdown_cell("## 99.1 `softmax`\n\n★★☆ · 5 minutes\n\n{hints softmax}"),
     new_code_cell("def softmax(x):\n    ### BEGIN SOLUTION\n    return x.softmax(-1)\n    ### END SOLUTION"),
     new_code_cell("tl.checks.softmax(softmax)"),
 ]
-ROWS = {  # file: what stands there, and what follows it now
-    "_toc.yml": [
-        ("- file: 08_linear_attention\n", "      - file: 10_sample\n"),
-        ("- file: assignments/08_linear_attention\n", "      - file: assignments/10_sample\n"),
-        ("- file: solutions/08_linear_attention\n", "      - file: solutions/10_sample\n"),
-    ],
-    "chapters/index.md": [
-        ("| 75 | 3 to 5, 7 |\n", "| [10 Sample](10_sample.ipynb) | Does it fit? | 5 | 1, 8 |\n"),
-        ("(assignments/08_linear_attention.ipynb)", " · [10 Sample](assignments/10_sample.ipynb)"),
-    ],
-    "chapters/teach.md": [("| 75 | 55 | 9 |\n", "| [10 Sample](10_sample.ipynb) | 5 | 5 | 2 |\n")],
-    "chapters/references.md": [("## The Transformer\n\n", f"- Ada, [A paper]({PAPER}). (10)\n")],
-}
+
+
+def additions(last):
+    """How the lists learn of a chapter behind the last one: ``{file: [(what stands there, what follows it)]}``."""
+    return {
+        "_toc.yml": [
+            (f"- file: {folder}{last.stem}\n", f"      - file: {folder}99_sample\n")
+            for folder in ("", "assignments/", "solutions/")
+        ],
+        "chapters/index.md": [
+            (f"{row('index', last)}\n", "| [99 Sample](99_sample.ipynb) | Does it fit? | 5 | 1 |\n"),
+            (f"(assignments/{last.name})", " · [99 Sample](assignments/99_sample.ipynb)"),
+        ],
+        "chapters/teach.md": [(f"{row('teach', last)}\n", "| [99 Sample](99_sample.ipynb) | 5 | 5 | 2 |\n")],
+        "chapters/references.md": [("## The Transformer\n\n", f"- Ada, [A paper]({PAPER}). (99)\n")],
+    }
 
 
 @pytest.fixture
@@ -185,10 +190,10 @@ def course(tmp_path, monkeypatch):
         copy(ROOT / name, tmp_path)
     for path, text in repository.changes(None, tmp_path).items():
         path.write_text(text, "utf-8")
-    for name, cells in {"10_sample": CHAPTER, "solutions/10_sample": SOLUTION}.items():
+    for name, cells in {"99_sample": CHAPTER, "solutions/99_sample": SOLUTION}.items():
         notebook = notebooks.canonical(new_notebook(cells=cells))
         (tmp_path / "chapters" / f"{name}.ipynb").write_text(notebooks.text(notebook), "utf-8")
-    for path, text in assignments.files_from(tmp_path / "chapters" / "solutions" / "10_sample.ipynb").items():
+    for path, text in assignments.files_from(tmp_path / "chapters" / "solutions" / "99_sample.ipynb").items():
         path.write_text(text, "utf-8")
     monkeypatch.setattr(notebook_rules, "stored_address", lambda: None)
     monkeypatch.setitem(globals(), "ROOT", tmp_path)
@@ -214,12 +219,13 @@ def complaints(course, monkeypatch):
 
 
 def test_another_chapter_needs_its_files_and_the_lists_that_the_tests_name(course, monkeypatch):
-    for path in course.glob("chapters/**/10_sample.ipynb"):
+    for path in course.glob("chapters/**/99_sample.ipynb"):
         assert notebooks.check(path) == notebook_rules.complaints(path) == []
     assert repository.changes(None, course) == {}
     said = list(complaints(course, monkeypatch))
-    assert {line.split(":")[0] for line in said} == ROWS.keys(), said
-    for name, rows in ROWS.items():
+    lists = additions(CHAPTERS[-2])
+    assert {line.split(":")[0] for line in said} == lists.keys(), said
+    for name, rows in lists.items():
         text = (course / name).read_text("utf-8")
         for stands, follows in rows:
             assert text.count(stands) == 1, stands
