@@ -11,7 +11,7 @@ import notebooks
 from notebooks import ROOT
 from without_times import claims_only
 
-UNTAGGED = "cell 1: takes a time with {}, and is not tagged nbval-ignore-output"
+UNTAGGED = "cell 1: measures a time with {}, and is not tagged nbval-ignore-output"
 
 
 def test_every_notebook_and_every_file_of_the_mathematics_runs_with_float64_and_without():
@@ -58,6 +58,6 @@ def test_only_a_claim_goes_unasked(errors, claims):
         ("x = y.repeat(2)", []),
     ],
 )
-def test_a_cell_that_takes_a_time_is_tagged(source, said):
-    lesson = new_notebook(cells=[new_code_cell(source)])
-    assert list(notebook_rules.hides_only_times(lesson, None)) == said
+def test_a_cell_that_measures_a_time_is_tagged(source, said):
+    notebook = new_notebook(cells=[new_code_cell(source)])
+    assert list(notebook_rules.hides_only_times(notebook, None)) == said

@@ -1,4 +1,4 @@
-"""Every digit that a lesson prints survives another device."""
+"""Every digit that a notebook prints survives another device."""
 
 import pytest
 import torch

@@ -222,6 +222,8 @@ def test_another_chapter_needs_its_files_and_the_lists_that_the_tests_name(cours
     for path in course.glob("chapters/**/99_sample.ipynb"):
         assert notebooks.check(path) == notebook_rules.complaints(path) == []
     assert repository.changes(None, course) == {}
+    made = (course / "chapters" / "assignments" / "99_sample.ipynb").read_text("utf-8")
+    assert '"metadata": {\n  "generated_from": "solutions/99_sample.ipynb, by make notebooks",\n' in made
     said = list(complaints(course, monkeypatch))
     lists = additions(CHAPTERS[-2])
     assert {line.split(":")[0] for line in said} == lists.keys(), said

@@ -94,7 +94,7 @@ def python_of(venv):
 
 
 def compared_with_colab(wanted, found):
-    """Return in one line what is as in Colab, and what is not. Of Python, the first two numbers count."""
+    """Say in one line how an environment differs from Colab. Of Python's version, the first two numbers count."""
     short = {name: ".".join(wanted[name].split(".")[:2]) if name == "python" else wanted[name] for name in wanted}
     there = {
         name: re.match(rf"{re.escape(version)}\b|[^+]*", found.get(name, "none"))[0] for name, version in short.items()
@@ -184,12 +184,12 @@ def run(notebook, folder, git):
 
 
 def replaced(new, found):
-    """Return in words what of ``new`` takes the place of something that is there."""
+    """Return in words which installed packages those of ``new`` replace."""
     return [f"{name} {found[name]} is replaced by {version}" for name, version in new.items() if name in found]
 
 
 def try_plan(wheel, folder):
-    """Ask pip what it would do with the wheel in Colab, and return what was wrong, and what it would do."""
+    """Ask pip what it would install with the wheel in Colab, and return what is wrong with that, and the plan."""
     layered_venv(folder / "venv")
     command = [*isolated(folder / "venv"), "-m", "pip", "install", "--dry-run", "--quiet", "--report", "-", wheel]
     plan = json.loads(subprocess.check_output(command, text=True))["install"]
@@ -244,7 +244,7 @@ def comparable_outputs(cell):
 
 
 def differences(stored, found):
-    """Yield in which cells the outputs found are not those stored, and where a lab shows no widget."""
+    """Yield the cells whose outputs are not those stored, or where a lab shows no widget."""
     shown = canonical(found)
     first = next(number for number, cell in enumerate(stored.cells, 1) if cell.cell_type == "code")
     for number, (old, new) in enumerate(zip(stored.cells, shown.cells), 1):
@@ -289,11 +289,11 @@ def main():
             ("first cell, from nowhere", try_offline),
         ]
         failed = [work(trial) for trial in trials]  # one at a time: they say how long the cell takes
-        lessons = [
+        notebooks = [
             (str(path.relative_to(copy / "chapters")), partial(try_notebook, path)) for path in all_notebooks(copy)
         ]
         with ThreadPoolExecutor(2) as pool:
-            failed += pool.map(work, lessons)
+            failed += pool.map(work, notebooks)
     sys.exit(any(failed))
 
 

@@ -4,7 +4,7 @@
     python tools/device.py --quick      some of the tests and the shortest chapters, once
     python tools/device.py 06 masks     only what has one of these words in its name
 
-The device rounds float32 otherwise than the CPU, by a quarter of the last place; without float64 it is as poor as
+The device rounds float32 differently from the CPU, by a quarter of the last place; without float64 it is as poor as
 Apple's MPS. Cells that time something run without their claims. Two parts run at a time, the longest first; what a part
 printed stays in _build/reports/device/.
 """
@@ -57,9 +57,9 @@ class Part:
 
 def parts():
     """Everything, the longest first."""
-    lessons = sorted((path.relative_to(ROOT).as_posix() for path in notebooks.all_notebooks()), key=_place)
+    paths = sorted((path.relative_to(ROOT).as_posix() for path in notebooks.all_notebooks()), key=_place)
     files = [f"tests/test_{name}.py" for name in MATHEMATICS.split()] + ["tests/standin/test_works_or_refuses.py"]
-    mixed = [path for pair in zip_longest(lessons, files) for path in pair if path]
+    mixed = [path for pair in zip_longest(paths, files) for path in pair if path]
     return [Part(path, float64) for path in mixed for float64 in (True, False)]
 
 

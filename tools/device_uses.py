@@ -2,7 +2,7 @@
 
     python tools/device_uses.py [how many]       (default: 20, spread over all chapters)
 
-A use that can go without any cell failing is harmless, or a hole in the stand-in: look at it.
+A use that no cell misses is harmless, or a hole in the stand-in: look at it.
 """
 
 import re
@@ -29,7 +29,7 @@ def uses(notebook):
 
 
 def spread(many, all_of):
-    """So many of a list's indices, from its beginning to its end."""
+    """This many of a list's indices, evenly spread."""
     many = min(many, all_of)
     return [(2 * i + 1) * all_of // (2 * many) for i in range(many)]
 

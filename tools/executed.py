@@ -1,6 +1,6 @@
-"""One execution of every notebook, kept: nbval compares it, the test of digits reads it, the book is built from it.
+"""Executes every notebook once and keeps the outputs: for nbval, for the test of digits, and for the book.
 
-    python tools/executed.py        executes what is not there yet, two at a time
+    python tools/executed.py        executes what is missing, two at a time
 
 Executed notebooks lie in a jupyter-cache below _build/executed/, in a folder named by a digest of what outputs depend
 on beside a notebook's own code: the package, the pinned versions, the device, Python. The cache finds a notebook by its
@@ -24,7 +24,7 @@ from digits import STARTUP, take_near
 from notebooks import ROOT, all_notebooks, describe_failure, execute
 
 CACHES = ROOT / "_build" / "executed"
-SECONDS = CACHES / "seconds.json"  # how long each took when it last ran: the longest begin
+SECONDS = CACHES / "seconds.json"  # how long each took when it last ran: the longest goes first
 KEPT = 3  # caches: going back to a branch that was built a moment ago executes nothing
 SOURCES = ("transformer_lab/**/*", "requirements.txt", "tools/digits.py", "tools/executed.py", "tools/notebooks.py")
 
@@ -47,7 +47,7 @@ def executed(path):
     Returns
     -------
     (NotebookNode, dict)
-        The second has ``execution_seconds``, and under ``near`` the digits that another device may round otherwise.
+        The second has ``execution_seconds``, and under ``near`` the digits that another device may round differently.
     """
     notebook, cache = nbformat.read(path, 4), get_cache(cache_folder())
     try:

@@ -106,13 +106,13 @@ def links_lead_somewhere(notebook, path):
 
 
 def hides_only_times(notebook, path):
-    """An output that is not compared must be a time, and the cell must assert what it claims of it.
+    """An output that is not compared must be a time, and the cell must assert what it claims about it.
 
-    And a cell that takes a time is marked so: on an emulated device it runs without its claims (tools/device.py).
+    And a cell that measures a time is marked so: on an emulated device it runs without its claims (tools/device.py).
     """
     timers = {"time", "perf_counter", "perf_counter_ns", "timeit", "repeat", "Timer", "blocked_autorange", "autorange"}
     timers |= {"seconds", "compare"}  # those of transformer_lab.measure
-    for _, cell in _cells(notebook, "code"):  # a helper that takes a time is a timer as well
+    for _, cell in _cells(notebook, "code"):  # a function that measures a time is a timer as well
         for node in _tree(cell):
             if isinstance(node, ast.FunctionDef) and _calls(ast.walk(node)) & timers:
                 timers.add(node.name)
@@ -126,11 +126,11 @@ def hides_only_times(notebook, path):
         if ignored(cell):
             nodes = list(_tree(cell))
             if not _calls(nodes) & timers:
-                yield f"cell {number}: its output is not compared, although it takes no time"
+                yield f"cell {number}: its output is not compared, although it measures no time"
             if not any(isinstance(node, ast.Assert) for node in nodes):
                 yield f"cell {number}: its output is not compared, and it asserts nothing"
         elif timed := sorted(_calls(_outside_functions(cell)) & timers - {"repeat"}):  # tensors have a `repeat`
-            yield f"cell {number}: takes a time with {timed[0]}, and is not tagged nbval-ignore-output"
+            yield f"cell {number}: measures a time with {timed[0]}, and is not tagged nbval-ignore-output"
 
 
 def _tree(cell):
