@@ -98,7 +98,7 @@ def make_venv(folder, made_from, install, python=None, keep=False):
         shutil.rmtree(folder, ignore_errors=True)
         if subprocess.call([python or getattr(sys, "_base_executable", sys.executable), "-m", "venv", folder]):
             fail("The environment could not be made: the reason stands above.")
-    print(f"Installing the packages of {name}. The first time takes some minutes.", flush=True)
+    print(f"Installing the packages of {name}. The first time can take some minutes.", flush=True)
     install(os.path.join(folder, "bin", "python"))
     with open(os.path.join(folder, "made-from"), "w") as file:
         file.write(made_from)
