@@ -113,7 +113,7 @@ def hides_only_times(notebook, path):
     timers = {"time", "perf_counter", "perf_counter_ns", "timeit", "repeat", "Timer", "blocked_autorange", "autorange"}
     timers |= {"seconds", "compare"}  # those of transformer_lab.measure
     for _, cell in _cells(notebook, "code"):  # a function that measures a time is a timer as well
-        for node in _tree(cell):
+        for node in _nodes(cell.source):
             if isinstance(node, ast.FunctionDef) and _calls(ast.walk(node)) & timers:
                 timers.add(node.name)
     for number, cell in _cells(notebook, "code"):
@@ -124,7 +124,7 @@ def hides_only_times(notebook, path):
         if any("VALIDATE" in mark for mark in told):
             yield f"cell {number}: must say NBVAL_IGNORE_OUTPUT"
         if ignored(cell):
-            nodes = list(_tree(cell))
+            nodes = _nodes(cell.source)
             if not _calls(nodes) & timers:
                 yield f"cell {number}: its output is not compared, although it measures no time"
             if not any(isinstance(node, ast.Assert) for node in nodes):
@@ -133,16 +133,17 @@ def hides_only_times(notebook, path):
             yield f"cell {number}: measures a time with {timed[0]}, and is not tagged nbval-ignore-output"
 
 
-def _tree(cell):
+@cache
+def _nodes(source):
     try:
-        return list(ast.walk(ast.parse(cell.source)))
+        return list(ast.walk(ast.parse(source)))
     except SyntaxError:  # IPython's own syntax
         return []
 
 
 def _outside_functions(cell):
     """The nodes of what a cell does itself; what it defines is done by the cell that calls it."""
-    waiting = _tree(cell)[:1]
+    waiting = _nodes(cell.source)[:1]
     while waiting:
         node = waiting.pop()
         yield node
