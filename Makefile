@@ -6,14 +6,14 @@ HERE = .venv/bin/python
 STEP = @$(HERE) tools/step.py
 ONCE = $(STEP) --once
 REPORT = --junitxml=_build/reports/$@.xml -o junit_family=xunit1
-# On a GPU nbval runs every notebook once more, live; on a CPU it compares the execution that is kept.
+# On a GPU nbval executes every notebook itself; on a CPU it compares the stored execution.
 REPLAY = $(if $(filter-out cpu,$(TRANSFORMER_LAB_DEVICE)),,-p nbval_replay)
 NBVAL = PYTHONPATH=tools $(HERE) -m pytest -q -n 2 --dist loadfile --nbval --nbval-current-env --nbval-cell-timeout=300
-# Small models gain nothing from a second thread, and two processes whose threads wait for one another take ten times as long.
+# Small models gain nothing from a second thread, and two processes with two threads each wait for one another: ten times as long.
 export OMP_NUM_THREADS ?= 1
-# Packages are compiled when they are first imported: where that is not kept, every process does it again, for seconds.
+# Packages are compiled when they are first imported: with this variable set, every process compiles them again, for seconds.
 unexport PYTHONDONTWRITEBYTECODE
-# What runs here is no learner: it must not write into the record of the one whose computer this is.
+# What runs here must not write into the record of the learner whose computer this is.
 export TRANSFORMER_LAB_DATA ?= $(CURDIR)/_build/data
 
 .PHONY: environment book test lint executed outputs live units claims device pages notebooks serve bench colab grade lock repository address site
@@ -32,20 +32,22 @@ test: environment ## everything that CI runs
 	$(ONCE) grade $(MAKE) --no-print-directory grade
 	@echo "All tests passed."
 
-lint: environment ## style of the code, form of the notebooks
+lint: environment ## all that can be said in seconds: style of the code, rules and form of the notebooks, links to Colab
 	@$(HERE) -m ruff check
 	@$(HERE) -m ruff format --check
 	@$(HERE) -m ty check --quiet
 	@$(HERE) tools/notebooks.py --check
+	@$(HERE) tools/notebook_rules.py
 	@$(HERE) tools/assignments.py --check
+	@$(HERE) tools/repository.py --check
 
-executed: environment ## every notebook executed once, unless it was since it and the package last changed
+executed: environment ## execute every notebook whose code, or package, has changed since its last execution
 	@$(HERE) tools/executed.py
 
 outputs: environment ## every notebook gives the outputs that it stores
 	@$(NBVAL) $(REPLAY) $(REPORT) chapters
 
-live: environment ## the same, executed anew
+live: environment ## the same, with every notebook executed by nbval itself
 	@$(NBVAL) $(REPORT) chapters
 
 units: environment ## everything but the book
@@ -60,9 +62,9 @@ device: environment ## the mathematics' tests and every notebook on a stand-in f
 pages: environment ## the built book, in a browser
 	@$(HERE) -m pytest -q -n 2 --dist worksteal $(REPORT) tests/test_book.py
 
-notebooks: environment ## make the assignments, run all notebooks in place and write them in their one form
-	@$(HERE) tools/assignments.py
-	@$(HERE) tools/notebooks.py
+notebooks: environment ## make the assignments, run the notebooks in place, write them in canonical form: make notebooks [ONLY=06]
+	@$(HERE) tools/assignments.py $(ONLY)
+	@$(HERE) tools/notebooks.py $(ONLY)
 
 serve: environment ## show the book, and build it again on every change
 	@$(HERE) tools/build_book.py --serve
@@ -73,10 +75,10 @@ bench: environment ## measure what is claimed about speed and size
 colab: environment ## run the notebooks as Colab would
 	@$(HERE) tools/colab.py
 
-grade: environment ## hand the assignments out to a class, and grade what comes back, with nbgrader
+grade: environment ## hand the assignments out to a made-up class, and grade what comes back, with nbgrader
 	@$(HERE) tools/grade.py
 
-repository: environment ## give the course its address: make repository [URL=https://github.com/you/your-fork] [BRANCH=main]
+repository: environment ## give the course its address on GitHub: make repository [URL=https://github.com/you/your-fork] [BRANCH=main]
 	@$(HERE) tools/repository.py $(URL) $(if $(BRANCH),--branch $(BRANCH))
 
 address: environment ## say when the stored address is not this repository's own

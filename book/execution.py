@@ -1,12 +1,13 @@
-"""The pages show the one execution of each notebook that is kept: what is not there yet runs before a page is read."""
+"""The pages show the stored execution of each notebook; one that is missing runs before any page is read."""
 
-from executed import fill, folder
 from sphinx.errors import ExtensionError
+
+from executed import cache_folder, execute_missing
 
 
 def execute(app, config):
-    config.nb_execution_cache_path = str(folder())  # of today's code: with another one, every page is read again
-    if failed := fill():
+    config.nb_execution_cache_path = str(cache_folder())  # changes with the code, and every page is then read again
+    if failed := execute_missing():
         raise ExtensionError("\n\n".join(failed))
 
 

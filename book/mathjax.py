@@ -23,7 +23,7 @@ def copy_mathjax(app, error):
 
 
 def fetch_only(app, pagename, templatename, context, doctree):
-    """Where a page has formulas, put a preload in the place of Sphinx's script; elsewhere nothing.
+    """Where a page has formulas, put a preload in place of Sphinx's script; elsewhere nothing.
 
     Sphinx loads MathJax also where only a page further down has a formula.
     """

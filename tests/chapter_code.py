@@ -5,6 +5,7 @@ import os
 import re
 
 import nbformat
+
 import notebooks
 
 # What a chapter says of ten seeds: the chapter itself trains from seed 0, and every push from one more; `make claims`

@@ -9,6 +9,8 @@ import fonts
 import pytest
 from lab_page import lab_page
 
+# The scripts import one another by name, so that `python tools/notebooks.py` runs, and tests import the same modules.
+# As tools.notebooks each would be there twice, and what a test changes in one would not hold in the other.
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tools"))
 
 # What the stand-in itself must do can be asked only where it is the device: see test_standin.py.

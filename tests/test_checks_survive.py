@@ -382,6 +382,7 @@ def test_a_check_may_run_in_a_thread():
 
 def test_exit_in_a_notebook_ends_the_function_only(tmp_path):
     import nbformat
+
     from notebooks import execute
 
     cells = [

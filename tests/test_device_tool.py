@@ -2,20 +2,21 @@
 
 from pathlib import Path
 
-import device
-import lessons
-import notebooks
 import pytest
 from nbformat.v4 import new_code_cell, new_notebook, new_output
+
+import device
+import notebook_rules
+import notebooks
 from notebooks import ROOT
 from without_times import claims_only
 
-UNTAGGED = "cell 1: takes a time with {}, and is not tagged nbval-ignore-output"
+UNTAGGED = "cell 1: measures a time with {}, and is not tagged nbval-ignore-output"
 
 
 def test_every_notebook_and_every_file_of_the_mathematics_runs_with_float64_and_without():
     paths = {part.path for part in device.parts()}
-    assert paths >= {path.relative_to(ROOT).as_posix() for path in notebooks.chapters()}
+    assert paths >= {path.relative_to(ROOT).as_posix() for path in notebooks.all_notebooks()}
     assert all((ROOT / path).is_file() for path in paths)
     for path in set(ROOT.glob("tests/test_*.py")) - {Path(__file__)}:
         text = path.read_text("utf-8")
@@ -31,7 +32,7 @@ def test_a_failure_tells_where_and_what_in_a_screenful(monkeypatch):
     part.report.parent.mkdir(parents=True, exist_ok=True)
     part.report.write_text("".join(["..F\n", "=== FAILURES ===\n", "Cell 3: differs\n", *["line\n"] * 500]), "utf-8")
     assert device.result(part) == "nothing was run"
-    told = device.story(part).splitlines()
+    told = device.describe_failure(part).splitlines()
     assert told[0] == "Cell 3: differs" and len(told) == device.SCREENFUL + 1
     assert told[-1].endswith("tests_test_none_py.txt")
 
@@ -57,6 +58,6 @@ def test_only_a_claim_goes_unasked(errors, claims):
         ("x = y.repeat(2)", []),
     ],
 )
-def test_a_cell_that_takes_a_time_is_tagged(source, said):
-    lesson = new_notebook(cells=[new_code_cell(source)])
-    assert list(lessons.hides_only_times(lesson, None)) == said
+def test_a_cell_that_measures_a_time_is_tagged(source, said):
+    notebook = new_notebook(cells=[new_code_cell(source)])
+    assert list(notebook_rules.hides_only_times(notebook, None)) == said

@@ -1,11 +1,12 @@
-"""Every digit that a lesson prints survives another device."""
+"""Every digit that a notebook prints survives another device."""
+
+import pytest
+import torch
+from nbformat.v4 import new_code_cell, new_notebook
 
 import digits
 import notebooks
-import pytest
-import torch
 from executed import executed
-from nbformat.v4 import new_code_cell, new_notebook
 
 
 @pytest.mark.parametrize(
@@ -43,7 +44,7 @@ def test_what_is_shown_near_a_boundary_is_taken_out_of_the_notebook(tmp_path):
     assert names == ["[]\n"]
 
 
-@pytest.mark.parametrize("path", notebooks.chapters(), ids=lambda path: path.stem)
+@pytest.mark.parametrize("path", notebooks.all_notebooks(), ids=lambda path: path.stem)
 def test_shown_digits_survive_another_device(path):
     found = executed(path)[1]["near"]
     assert not found, "\n".join(found)

@@ -6,9 +6,10 @@ import re
 import subprocess
 import sys
 
-import environment
 import pytest
 import yaml
+
+import environment
 from notebooks import ROOT
 
 RUNTIME = (ROOT / "binder" / "runtime.txt").read_text("utf-8").strip()

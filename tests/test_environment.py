@@ -7,14 +7,15 @@ import sys
 from collections import namedtuple
 from pathlib import Path
 
-import environment
 import pytest
+
+import environment
 
 
 @pytest.fixture(autouse=True)
 def elsewhere(tmp_path, monkeypatch):
     """No test touches the environment that it runs in."""
-    for name in ("VENV", "PYTHON", "STAMP", "LOG"):
+    for name in ("VENV", "PYTHON", "LOG"):
         monkeypatch.setattr(environment, name, str(tmp_path / name))
 
 
@@ -55,10 +56,10 @@ def test_cause_of_pips_failure_is_told(monkeypatch, words, sentence):
         stderr.write(words)
         return 1
 
-    monkeypatch.setattr(environment, "prefetched", lambda *_: None)
+    monkeypatch.setattr(environment, "left_by_uv", lambda *_: None)
     monkeypatch.setattr(subprocess, "call", pip)
     with pytest.raises(SystemExit) as failure:
-        environment.install()
+        environment.install("python")
     assert sentence in str(failure.value) and "\n" not in str(failure.value)
 
 
@@ -72,7 +73,7 @@ def called(monkeypatch):
 
 
 def test_pip_is_left_with_the_package_and_pytorch(called):
-    environment.install()
+    environment.install("python")
     first, second, last = called
     assert first[-1].startswith("uv==") and second[1:5] == ["-m", "uv", "pip", "install"]
     assert last[-3:-1] == ["-e", "."] and last[-1].startswith("torch==")
@@ -81,11 +82,57 @@ def test_pip_is_left_with_the_package_and_pytorch(called):
 def test_pip_installs_all_where_it_is_told_of_another_index(called, monkeypatch):
     settings = b"global.index-url='https://packages.example.com/simple'\n"
     monkeypatch.setattr(subprocess, "check_output", lambda *_, **__: settings)
-    environment.install()
+    environment.install("python")
     assert [command[-2:] for command in called] == [["-r", "requirements.txt"]]
 
 
 def test_pip_installs_all_where_uv_fails(called, monkeypatch):
     monkeypatch.setattr(subprocess, "call", lambda command, cwd, stderr: called.append(command) or "uv" in command)
-    environment.install()
+    environment.install("python")
     assert called[-1][-2:] == ["-r", "requirements.txt"]
+
+
+# Any of the three environments
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    """Where an environment is to be made. An empty one is enough: a folder with something called python."""
+
+    def venv(command):
+        (tmp_path / "venv" / "bin").mkdir(parents=True)
+        (tmp_path / "venv" / "bin" / "python").write_text(command[0])
+        return 0
+
+    monkeypatch.setattr(subprocess, "call", venv)
+    return tmp_path / "venv"
+
+
+def test_an_environment_is_made_once_for_what_it_is_made_from(folder):
+    installed = []
+
+    def make(made_from, **options):
+        environment.make_venv(str(folder), made_from, installed.append, **options)
+        return len(installed)
+
+    assert make("a") == make("a") == 1
+    (folder / "packages").touch()
+    assert make("b", keep=True) == 2 and (folder / "packages").exists()
+    assert make("c", python="other") == 3 and not (folder / "packages").exists()
+    assert (folder / "bin" / "python").read_text() == "other" and installed == [str(folder / "bin" / "python")] * 3
+
+
+def test_an_environment_that_could_not_be_filled_is_made_again(folder):
+    def install(_):
+        raise OSError("no network")
+
+    with pytest.raises(OSError, match="no network"):
+        environment.make_venv(str(folder), "a", install)
+    environment.make_venv(str(folder), "a", lambda _: None)
+    assert environment.is_made(str(folder), "a")
+
+
+def test_what_stops_the_venv_module_is_told(monkeypatch, tmp_path):
+    monkeypatch.setattr(subprocess, "call", lambda _: 1)
+    with pytest.raises(SystemExit, match=r"^make: The environment could not be made: the reason stands above\.$"):
+        environment.make_venv(str(tmp_path / "venv"), "a", lambda _: None)

@@ -4,28 +4,29 @@ import os
 import subprocess
 import sys
 
-import executed
 import nbformat
-import notebooks
 import pytest
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook
+
+import executed
+import notebooks
 
 COUNT = "with open('runs', 'a') as runs:\n    _ = runs.write('x')"
 
 
 @pytest.fixture
 def project(tmp_path, monkeypatch):
-    """A project of one package file and one lesson, with a cache of its own."""
+    """A project of one package file and one notebook, with a cache of its own."""
     for name, place in {"ROOT": tmp_path, "CACHES": tmp_path / "kept", "SECONDS": tmp_path / "kept" / "s.json"}.items():
         monkeypatch.setattr(executed, name, place)
     (tmp_path / "transformer_lab").mkdir()
     (tmp_path / "transformer_lab" / "masks.py").write_text("mask = True\n")
-    cells = [new_markdown_cell("# Lesson"), new_code_cell(COUNT), new_code_cell("print(6 * 7)\nprint('and more')")]
-    path = tmp_path / "chapters" / "lesson.ipynb"
+    cells = [new_markdown_cell("# Sample"), new_code_cell(COUNT), new_code_cell("print(6 * 7)\nprint('and more')")]
+    path = tmp_path / "chapters" / "sample.ipynb"
     path.parent.mkdir()
     write(path, new_notebook(cells=cells))
-    monkeypatch.setattr(executed, "STARTUP", "")  # what it watches, no lesson here shows
-    monkeypatch.setattr(executed, "chapters", lambda: [path])
+    monkeypatch.setattr(executed, "STARTUP", "")  # what it watches, no notebook here shows
+    monkeypatch.setattr(executed, "all_notebooks", lambda: [path])
     return tmp_path
 
 
@@ -34,35 +35,35 @@ def write(path, notebook):
 
 
 def change(project, number, source):
-    """Write other words into a cell of the lesson."""
-    path = project / "chapters" / "lesson.ipynb"
+    """Write other words into a cell of the notebook."""
+    path = project / "chapters" / "sample.ipynb"
     notebook = nbformat.read(path, 4)
     notebook.cells[number].source = source
     write(path, notebook)
 
 
 def runs(project):
-    """How often the lesson has run."""
+    """How often the notebook has run."""
     return len((project / "chapters" / "runs").read_text())
 
 
-def test_a_lesson_runs_once_until_something_changes_that_it_depends_on(project, monkeypatch, capsys):
-    assert executed.fill() == [] and runs(project) == 1
-    assert "1 of 1  lesson.ipynb" in capsys.readouterr().out
-    change(project, 0, "# The lesson, in other words")
-    assert executed.fill() == [] and runs(project) == 1 and capsys.readouterr().out == ""
+def test_a_notebook_runs_once_until_something_changes_that_it_depends_on(project, monkeypatch, capsys):
+    assert executed.execute_missing() == [] and runs(project) == 1
+    assert "1 of 1  sample.ipynb" in capsys.readouterr().out
+    change(project, 0, "# A sample, in other words")
+    assert executed.execute_missing() == [] and runs(project) == 1 and capsys.readouterr().out == ""
     change(project, 2, "print(42)")
-    assert executed.fill() == [] and runs(project) == 2
+    assert executed.execute_missing() == [] and runs(project) == 2
     (project / "transformer_lab" / "masks.py").write_text("mask = False\n")
-    assert executed.fill() == [] and runs(project) == 3
+    assert executed.execute_missing() == [] and runs(project) == 3
     monkeypatch.setenv("TRANSFORMER_LAB_DEVICE", "cpu")  # what it is without it
-    assert executed.fill() == [] and runs(project) == 3
+    assert executed.execute_missing() == [] and runs(project) == 3
     (project / "transformer_lab" / "masks.py").write_text("mask = True\n")
-    assert executed.fill() == [] and runs(project) == 3, "going back executes nothing"
+    assert executed.execute_missing() == [] and runs(project) == 3, "going back executes nothing"
 
 
 def test_what_was_executed_is_what_a_reader_sees(project):
-    notebook, seen = executed.executed(project / "chapters" / "lesson.ipynb")
+    notebook, seen = executed.executed(project / "chapters" / "sample.ipynb")
     assert [output.text for output in notebook.cells[1].outputs] == ["42\nand more\n"]
     assert seen["near"] == [] and seen["execution_seconds"] > 0
 
@@ -70,16 +71,16 @@ def test_what_was_executed_is_what_a_reader_sees(project):
 def test_old_caches_go(project):
     for number in range(5):
         (project / "transformer_lab" / "masks.py").write_text(f"mask = {number}\n")
-        assert executed.fill() == []
+        assert executed.execute_missing() == []
     assert len([path for path in executed.CACHES.iterdir() if path.is_dir()]) == executed.KEPT
-    assert runs(project) == 5 and executed.fill() == [] and runs(project) == 5
+    assert runs(project) == 5 and executed.execute_missing() == [] and runs(project) == 5
 
 
-def test_a_lesson_that_fails_is_told_and_not_kept(project):
+def test_a_notebook_that_fails_is_told_and_not_kept(project):
     change(project, 2, "x = {}\nx['width']")
-    (told,) = executed.fill()
-    assert told.startswith("chapters/lesson.ipynb: cell 3 failed:") and told.endswith("KeyError: 'width'")
-    assert executed.fill() and runs(project) == 2
+    (told,) = executed.execute_missing()
+    assert told.startswith("chapters/sample.ipynb: cell 3 failed:") and told.endswith("KeyError: 'width'")
+    assert executed.execute_missing() and runs(project) == 2
     with pytest.raises(SystemExit, match="KeyError: 'width'"):
         executed.main()
     change(project, 2, "print(42)")
@@ -112,7 +113,7 @@ def nbval(path, cache):
 
 
 def test_nbval_compares_the_execution_that_is_kept(project):
-    path = project / "chapters" / "lesson.ipynb"
+    path = project / "chapters" / "sample.ipynb"
     notebook = notebooks.canonical(nbformat.read(path, 4))
     notebook.cells[2].outputs = [nbformat.v4.new_output("stream", text="42\nand more\n")]
     write(path, notebook)
@@ -129,5 +130,5 @@ def test_nbval_compares_the_execution_that_is_kept(project):
 
 def test_nbval_tells_a_cell_that_raises(project):
     change(project, 2, "print(6 * seven)")
-    told = nbval(project / "chapters" / "lesson.ipynb", project)
+    told = nbval(project / "chapters" / "sample.ipynb", project)
     assert told.returncode == 1 and "NameError: name 'seven' is not defined" in told.stdout, told.stdout

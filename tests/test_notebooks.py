@@ -1,38 +1,20 @@
-"""Every lesson keeps the rules, every rule can complain, and notebooks have one form."""
+"""Every rule for notebooks can complain, and canonical form is reached in one step. `make lint` asks all notebooks."""
 
 import base64
+import json
 import re
 import subprocess
 import sys
 from copy import deepcopy
 
-import lessons
-import nbformat
-import notebooks
 import pytest
-import repository
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook, new_output
 
-CHAPTERS = notebooks.chapters()
-each_chapter = pytest.mark.parametrize("path", CHAPTERS, ids=lambda path: path.stem)
+import notebook_rules
+import notebooks
+import repository
 
-
-def test_there_are_chapters():
-    assert len(CHAPTERS) >= 3
-
-
-@each_chapter
-@pytest.mark.parametrize("rule", lessons.RULES, ids=lambda rule: rule.__name__)
-def test_every_lesson_keeps_the_rule(rule, path):
-    assert list(rule(nbformat.read(path, 4), path)) == []
-
-
-@each_chapter
-def test_every_file_is_written_in_the_one_form(path):
-    assert notebooks.check(path) == []
-
-
-# The rules themselves
+# The rules
 
 PATH = notebooks.ROOT / "chapters" / "00_sample.ipynb"
 ADDRESS = repository.Address("ada/course", "main", "https://ada.github.io/course/")
@@ -40,7 +22,7 @@ DOT = base64.b64encode(b"\x89PNG\r\n\x1a\n" + bytes(12)).decode()  # a picture a
 
 
 def sample(address=ADDRESS):
-    """A lesson that keeps all rules, with every part that a rule looks at."""
+    """A notebook that keeps all rules, with every part that a rule looks at."""
     link = f"[Open in Colab]({address.colab('chapters/00_sample.ipynb')})" if address else "About 5 minutes"
     cells = [
         new_markdown_cell(f"# Sample\n\n{link}\n\n## Predict"),
@@ -73,8 +55,8 @@ def sample(address=ADDRESS):
 LAST, QUESTION, PICTURE, TIMED, PRINTED, INSTALLED = -1, 3, 4, 5, 2, 1
 
 
-def said(source):
-    """A spoiler: the lesson's text says this as well."""
+def with_text(source):
+    """A spoiler: the last text says this as well."""
 
     def spoil(notebook):
         notebook.cells[LAST].source += f"\n\n{source}\n"
@@ -82,8 +64,8 @@ def said(source):
     return spoil
 
 
-def written(number, old, new):
-    """A spoiler: in this cell, other words."""
+def with_words(number, old, new):
+    """A spoiler: this cell has other words."""
 
     def spoil(notebook):
         assert old in notebook.cells[number].source
@@ -92,8 +74,8 @@ def written(number, old, new):
     return spoil
 
 
-def put_out(**output):
-    """A spoiler: a cell puts out this."""
+def with_output(**output):
+    """A spoiler: a cell has this output, too."""
 
     def spoil(notebook):
         notebook.cells[PRINTED].outputs.append(new_output(**output))
@@ -101,82 +83,72 @@ def put_out(**output):
     return spoil
 
 
-def tagged(tag):
+def with_tag(tag):
     return lambda notebook: notebook.cells[PRINTED].metadata.update(tags=[tag])
 
 
-WIDGET = {notebooks.WIDGET: {"model_id": "1"}, "text/plain": "Lab()"}
 SPOILED = [
-    (lessons.is_valid, lambda notebook: notebook.cells[0].pop("source")),
-    (lessons.is_valid, lambda notebook: notebook.cells[1].update(outputs=[{"output_type": "sound"}])),
-    (lessons.is_canonical, lambda notebook: notebook.metadata.update(widgets={"state": {}})),
-    (lessons.is_canonical, lambda notebook: notebook.metadata.language_info.update(version="3.11.7")),
-    (lessons.is_canonical, lambda notebook: notebook.cells[PRINTED].metadata.update(execution={})),
-    (lessons.is_canonical, lambda notebook: notebook.cells[PRINTED].update(execution_count=9)),
-    (lessons.is_canonical, lambda notebook: notebook.cells[1].update(id=notebook.cells[0].id)),
-    (lessons.is_canonical, put_out(output_type="display_data", data=WIDGET)),
-    (lessons.is_canonical, put_out(output_type="display_data", data={"image/svg+xml": "<svg/>"})),
-    (lessons.is_canonical, put_out(output_type="display_data", data={"text/plain": "<Lab object at 0x7f00>"})),
-    (lessons.is_canonical, put_out(output_type="stream", name="stdout", text="in another chunk\n")),
-    (lessons.is_canonical, put_out(output_type="stream", name="stderr", text="a warning\n")),
-    (lessons.is_canonical, put_out(output_type="error", ename="ValueError", evalue="no", traceback=[])),
-    (lessons.has_run, lambda notebook: notebook.cells[PRINTED].update(execution_count=None)),
-    (lessons.has_run, lambda notebook: notebook.cells[PRINTED].update(execution_count=9)),
-    (lessons.has_run, lambda notebook: notebook.cells[PRINTED].update(outputs=[])),
-    (lessons.is_small, said("<br>" * 400_000)),
-    (lessons.opens_in_colab, written(0, "00_sample", "01_sample")),
-    (lessons.opens_in_colab, written(0, "/github/", "/github/somebody/")),
-    (lessons.opens_in_colab, written(0, "[Open in Colab]", "")),
-    (lessons.installs_the_package, written(INSTALLED, "github.com/", "github.com/somebody/")),
-    (lessons.installs_the_package, written(INSTALLED, '"--quiet", ', "")),
-    (lessons.installs_the_package, lambda notebook: notebook.cells.pop(INSTALLED)),
-    (lessons.has_no_absolute_paths, said("It lies in /home/ada/course.")),
-    (lessons.has_no_absolute_paths, put_out(output_type="stream", name="stdout", text="/usr/lib/python3/ast.py:7")),
-    (lessons.links_lead_somewhere, said("[Next](77_nowhere.ipynb#here)")),
-    (lessons.hides_only_times, written(TIMED, "time.perf_counter()", "now()")),
-    (lessons.hides_only_times, written(TIMED, "assert start > 0", "")),
-    (lessons.hides_only_times, written(PRINTED, "print", "# NBVAL_IGNORE_OUTPUT\nprint")),
-    (lessons.hides_only_times, written(PRINTED, "print", "# NBVAL_SKIP\nprint")),
-    (lessons.hides_only_times, written(PRINTED, "print", "# NBVAL_RAISES_EXCEPTION\nprint")),
-    (lessons.hides_only_times, written(PRINTED, "print", "# PYTEST_VALIDATE_IGNORE_OUTPUT\nprint")),
-    (lessons.hides_only_times, tagged("nbval-ignore-output")),
-    (lessons.hides_only_times, tagged("nbval-skip")),
-    (lessons.hides_only_times, tagged("raises-exception")),
-    (lessons.ends_no_cell_in_a_semicolon, written(PRINTED, "print(6 * 7)", "print(6 * 7);  # quiet")),
-    (lessons.has_plain_markdown, said("```{note}\nOnly in the book.\n```")),
-    (lessons.has_plain_markdown, said(":::{note}\nOnly in the book.\n:::")),
-    (lessons.has_plain_markdown, said("See {ref}`chapter`.")),
-    (lessons.has_plain_markdown, said("% not for readers")),
-    (lessons.has_plain_markdown, said("(a-label)=")),
-    (lessons.has_plain_markdown, said("+++")),
-    (lessons.has_little_html, said('<div class="box">')),
-    (lessons.has_little_html, said("<script>")),
-    (lessons.has_little_html, said("<!-- to do -->")),
-    (lessons.has_little_html, said('<img src="a.png">')),
-    (lessons.has_little_html, said('<code style="color: red">')),
-    (lessons.calls_out_as_github_does, said("> [!HINT]\n> Look.")),
-    (lessons.calls_out_as_github_does, said("> [!NOTE] Look.")),
-    (lessons.calls_out_as_github_does, said("> **Note:** look.")),
-    (lessons.calls_out_as_github_does, said("**Warning.** Look.")),
-    (lessons.describes_its_pictures, lambda notebook: notebook.cells[PICTURE].metadata.clear()),
-    (lessons.describes_its_pictures, lambda notebook: notebook.cells[PICTURE].outputs.append(picture())),
-    (lessons.describes_its_pictures, said("![](lab.png)")),
-    (lessons.has_short_paragraphs, said("A sentence of a paragraph without an end. " * 14)),
-    (lessons.has_short_paragraphs, said("- " + "A sentence of an item without an end. " * 15)),
-    (lessons.has_short_paragraphs, said("> [!NOTE]\n" + "> A sentence of a callout without an end.\n" * 14)),
-    (lessons.does_not_belittle, said("Just add them.")),
-    (lessons.does_not_belittle, said("It is simply a sum.")),
-    (lessons.explains_every_option, written(QUESTION, "**No.**", "**Right.**")),
-    (lessons.explains_every_option, written(QUESTION, "**Right.**", "**No.**")),
-    (lessons.explains_every_option, written(QUESTION, "**No.** ", "")),
-    (lessons.explains_every_option, written(QUESTION, "one more than forty-one: count them", "not")),
-    (lessons.explains_every_option, written(QUESTION, "<summary>B. 41</summary>", "")),
-    (lessons.explains_every_option, written(QUESTION, "B. 41", "C. 41")),
-    (lessons.explains_every_option, written(QUESTION, "B. 41", "B. `41`")),
-    (lessons.explains_every_option, written(QUESTION, "41</summary>\n", "41</summary>")),
-    (lessons.has_ordered_headings, said("# Another")),
-    (lessons.has_ordered_headings, said("#### Too deep")),
-    (lessons.has_ordered_headings, written(0, "# Sample", "Sample")),
+    (notebook_rules.stores_what_it_prints, lambda notebook: notebook.cells[PRINTED].update(outputs=[])),
+    (notebook_rules.is_small, with_text("<br>" * 400_000)),
+    (notebook_rules.opens_in_colab, with_words(0, "00_sample", "01_sample")),
+    (notebook_rules.opens_in_colab, with_words(0, "/github/", "/github/somebody/")),
+    (notebook_rules.opens_in_colab, with_words(0, "[Open in Colab]", "")),
+    (notebook_rules.installs_the_package, with_words(INSTALLED, "github.com/", "github.com/somebody/")),
+    (notebook_rules.installs_the_package, with_words(INSTALLED, '"--quiet", ', "")),
+    (notebook_rules.installs_the_package, lambda notebook: notebook.cells.pop(INSTALLED)),
+    (notebook_rules.has_no_absolute_paths, with_text("It lies in /home/ada/course.")),
+    (
+        notebook_rules.has_no_absolute_paths,
+        with_output(output_type="stream", name="stdout", text="/usr/lib/python3/ast.py:7"),
+    ),
+    (notebook_rules.links_lead_somewhere, with_text("[Next](77_nowhere.ipynb#here)")),
+    (notebook_rules.hides_only_times, with_words(TIMED, "time.perf_counter()", "now()")),
+    (notebook_rules.hides_only_times, with_words(TIMED, "assert start > 0", "")),
+    (notebook_rules.hides_only_times, with_words(PRINTED, "print", "# NBVAL_IGNORE_OUTPUT\nprint")),
+    (notebook_rules.hides_only_times, with_words(PRINTED, "print", "# NBVAL_SKIP\nprint")),
+    (notebook_rules.hides_only_times, with_words(PRINTED, "print", "# NBVAL_RAISES_EXCEPTION\nprint")),
+    (notebook_rules.hides_only_times, with_words(PRINTED, "print", "# PYTEST_VALIDATE_IGNORE_OUTPUT\nprint")),
+    (notebook_rules.hides_only_times, with_tag("nbval-ignore-output")),
+    (notebook_rules.hides_only_times, with_tag("nbval-skip")),
+    (notebook_rules.hides_only_times, with_tag("raises-exception")),
+    (notebook_rules.ends_no_cell_in_a_semicolon, with_words(PRINTED, "print(6 * 7)", "print(6 * 7);  # quiet")),
+    (notebook_rules.has_plain_markdown, with_text("```{note}\nOnly in the book.\n```")),
+    (notebook_rules.has_plain_markdown, with_text(":::{note}\nOnly in the book.\n:::")),
+    (notebook_rules.has_plain_markdown, with_text("See {ref}`chapter`.")),
+    (notebook_rules.has_plain_markdown, with_text("% not for readers")),
+    (notebook_rules.has_plain_markdown, with_text("(a-label)=")),
+    (notebook_rules.has_plain_markdown, with_text("+++")),
+    (notebook_rules.has_little_html, with_text('<div class="box">')),
+    (notebook_rules.has_little_html, with_text("<script>")),
+    (notebook_rules.has_little_html, with_text("<!-- to do -->")),
+    (notebook_rules.has_little_html, with_text('<img src="a.png">')),
+    (notebook_rules.has_little_html, with_text('<code style="color: red">')),
+    (notebook_rules.calls_out_as_github_does, with_text("> [!HINT]\n> Look.")),
+    (notebook_rules.calls_out_as_github_does, with_text("> [!NOTE] Look.")),
+    (notebook_rules.calls_out_as_github_does, with_text("> **Note:** look.")),
+    (notebook_rules.calls_out_as_github_does, with_text("**Warning.** Look.")),
+    (notebook_rules.describes_its_pictures, lambda notebook: notebook.cells[PICTURE].metadata.clear()),
+    (notebook_rules.describes_its_pictures, lambda notebook: notebook.cells[PICTURE].outputs.append(picture())),
+    (notebook_rules.describes_its_pictures, with_text("![](lab.png)")),
+    (notebook_rules.has_short_paragraphs, with_text("A sentence of a paragraph without an end. " * 14)),
+    (notebook_rules.has_short_paragraphs, with_text("- " + "A sentence of an item without an end. " * 15)),
+    (
+        notebook_rules.has_short_paragraphs,
+        with_text("> [!NOTE]\n" + "> A sentence of a callout without an end.\n" * 14),
+    ),
+    (notebook_rules.does_not_belittle, with_text("Just add them.")),
+    (notebook_rules.does_not_belittle, with_text("It is simply a sum.")),
+    (notebook_rules.explains_every_option, with_words(QUESTION, "**No.**", "**Right.**")),
+    (notebook_rules.explains_every_option, with_words(QUESTION, "**Right.**", "**No.**")),
+    (notebook_rules.explains_every_option, with_words(QUESTION, "**No.** ", "")),
+    (notebook_rules.explains_every_option, with_words(QUESTION, "one more than forty-one: count them", "not")),
+    (notebook_rules.explains_every_option, with_words(QUESTION, "<summary>B. 41</summary>", "")),
+    (notebook_rules.explains_every_option, with_words(QUESTION, "B. 41", "C. 41")),
+    (notebook_rules.explains_every_option, with_words(QUESTION, "B. 41", "B. `41`")),
+    (notebook_rules.explains_every_option, with_words(QUESTION, "41</summary>\n", "41</summary>")),
+    (notebook_rules.has_ordered_headings, with_text("# Another")),
+    (notebook_rules.has_ordered_headings, with_text("#### Too deep")),
+    (notebook_rules.has_ordered_headings, with_words(0, "# Sample", "Sample")),
 ]
 
 
@@ -186,35 +158,74 @@ def picture():
 
 @pytest.mark.parametrize("address", [ADDRESS, None])
 def test_the_sample_keeps_all_rules(address, monkeypatch):
-    monkeypatch.setattr(lessons, "address", lambda: address)
-    assert [complaint for rule in lessons.RULES for complaint in rule(sample(address), PATH)] == []
+    monkeypatch.setattr(notebook_rules, "stored_address", lambda: address)
+    assert [complaint for rule in notebook_rules.RULES for complaint in rule(sample(address), PATH)] == []
 
 
 @pytest.mark.parametrize(
     "rule, spoil", SPOILED, ids=[f"{rule.__name__}-{number}" for number, (rule, _) in enumerate(SPOILED)]
 )
 def test_a_rule_complains_about_what_breaks_it(rule, spoil, monkeypatch):
-    monkeypatch.setattr(lessons, "address", lambda: ADDRESS)
+    monkeypatch.setattr(notebook_rules, "stored_address", lambda: ADDRESS)
     spoiled = sample()
     spoil(spoiled)
     assert list(rule(spoiled, PATH)), "nothing was said"
 
 
 @pytest.mark.parametrize("there, stored", [(ADDRESS, None), (None, ADDRESS)])
-def test_a_lesson_of_the_other_state_breaks_two_rules(there, stored, monkeypatch):
-    monkeypatch.setattr(lessons, "address", lambda: stored)
-    broken = [rule for rule in lessons.RULES if list(rule(sample(there), PATH))]
-    assert broken == [lessons.opens_in_colab, lessons.installs_the_package]
+def test_a_notebook_with_another_address_breaks_two_rules(there, stored, monkeypatch):
+    monkeypatch.setattr(notebook_rules, "stored_address", lambda: stored)
+    broken = [rule for rule in notebook_rules.RULES if list(rule(sample(there), PATH))]
+    assert broken == [notebook_rules.opens_in_colab, notebook_rules.installs_the_package]
 
 
 def test_every_rule_is_seen_to_complain():
-    assert {rule for rule, _ in SPOILED} == set(lessons.RULES)
+    assert {rule for rule, _ in SPOILED} == set(notebook_rules.RULES)
 
 
-# The one form
+def test_a_complaint_names_file_rule_and_cell(tmp_path, monkeypatch):
+    path = tmp_path / "sample.ipynb"
+    spoiled = sample()
+    with_text("Just add them.")(spoiled)
+    path.write_text(notebooks.text(spoiled), "utf-8")
+    monkeypatch.setattr(notebook_rules, "stored_address", lambda: None)
+    monkeypatch.setattr("sys.argv", ["notebook_rules.py", str(path)])
+    with pytest.raises(
+        SystemExit, match=r"sample\.ipynb: does_not_belittle: cell 7: says 'Just', which tells a reader"
+    ):
+        notebook_rules.main()
 
 
-def test_the_one_form_is_reached_in_one_step_and_keeps_what_is_read():
+# Canonical form
+
+WIDGET = {notebooks.WIDGET: {"model_id": "1"}, "text/plain": "Lab()"}
+NOT_CANONICAL = [
+    (lambda notebook: notebook.cells[0].pop("source"), "not a valid notebook"),
+    (lambda notebook: notebook.cells[1].update(outputs=[{"output_type": "sound"}]), "not a valid notebook"),
+    (lambda notebook: notebook.metadata.update(widgets={"state": {}}), "metadata: widgets must not be stored"),
+    (lambda notebook: notebook.metadata.language_info.update(version="3.11.7"), "version must not be stored"),
+    (lambda notebook: notebook.cells[PRINTED].metadata.update(execution={}), "execution must not be stored"),
+    (lambda notebook: notebook.cells[PRINTED].update(execution_count=9), "execution_count: is '9', must be '2'"),
+    (lambda notebook: notebook.cells[PRINTED].update(execution_count=None), "execution_count: is 'None', must be '2'"),
+    (with_output(output_type="display_data", data=WIDGET), "widget-view+json must not be stored"),
+    (with_output(output_type="display_data", data={"image/svg+xml": "<svg/>"}), "image/svg+xml is not stored: give"),
+    (with_output(output_type="display_data", data={"text/plain": "<Lab object at 0x7f00>"}), "an object's address"),
+    (with_output(output_type="stream", name="stdout", text="in another chunk\n"), "cell 3 outputs: is"),
+    (with_output(output_type="stream", name="stderr", text="a warning\n"), "prints to stderr: 'a warning'"),
+    (with_output(output_type="error", ename="ValueError", evalue="no", traceback=[]), "ends in ValueError: no"),
+]
+
+
+@pytest.mark.parametrize("spoil, words", NOT_CANONICAL, ids=[words for _, words in NOT_CANONICAL])
+def test_what_is_not_canonical_is_named(spoil, words, tmp_path):
+    spoiled = sample()
+    spoil(spoiled)
+    path = tmp_path / "sample.ipynb"
+    path.write_text(json.dumps(spoiled), "utf-8")
+    assert any(words in fault for fault in notebooks.check(path)), notebooks.check(path)
+
+
+def test_canonical_form_is_reached_in_one_step_and_keeps_what_is_read():
     notebook = sample()
     spoiled = deepcopy(notebook)
     spoiled.metadata.language_info.version = "3.11.7"
@@ -237,26 +248,49 @@ def test_cells_keep_their_ids_and_copies_get_new_ones():
     assert twice[0] == twice[1] and twice[0][:-1] == ids and twice[0][-1] not in ids
 
 
-def test_a_file_written_otherwise_is_named(tmp_path):
-    path = tmp_path / "lesson.ipynb"
-    path.write_text(notebooks.text(sample()), "utf-8")
+def test_another_layout_of_the_file_is_named(tmp_path):
+    path, stored = tmp_path / "sample.ipynb", sample()
+    path.write_text(notebooks.text(stored), "utf-8")
     assert notebooks.check(path) == []
-    path.write_text(notebooks.text(sample()) + "\n", "utf-8")
-    assert "written otherwise" in notebooks.check(path)[0]
+    path.write_text(notebooks.text(stored) + "\n", "utf-8")
+    assert "not in canonical form" in notebooks.check(path)[0]
+    first, second = (cell.id for cell in stored.cells[:2])  # nbformat gives the second of two alike another
+    path.write_text(notebooks.text(stored).replace(second, first), "utf-8")
+    with pytest.warns(match="Non-unique cell id"):
+        assert "not in canonical form" in notebooks.check(path)[0]
     path.write_text("{", "utf-8")
     assert "not a valid notebook" in notebooks.check(path)[0]
 
 
-def lesson(path, *sources):
-    """A file with these code cells, not run yet."""
+# Choosing and running
+
+
+def test_words_choose_notebooks_by_their_path(tmp_path):
+    def chosen(*words):
+        found = notebooks.matching(words, notebooks.all_notebooks())
+        return [path.relative_to(notebooks.ROOT / "chapters").as_posix() for path in found]
+
+    six = "06_normalization.ipynb"
+    assert chosen("06") == [six, f"assignments/{six}", f"solutions/{six}"]
+    assert chosen("solutions/06", "chapters/06", six) == chosen("06")
+    assert len(chosen()) == len(notebooks.all_notebooks())
+    with pytest.raises(SystemExit, match=r"^There is no notebook that has 77 in its path\.$"):
+        chosen("06", "77")
+    path = tmp_path / "other.ipynb"
+    path.touch()
+    assert notebooks.matching([str(path)], notebooks.all_notebooks()) == [path]
+
+
+def write(path, *sources):
+    """Write a notebook with these code cells, not run yet."""
     notebook = new_notebook(cells=[new_code_cell(source) for source in sources])
     path.write_text(notebooks.text(notebooks.canonical(notebook)), "utf-8")
     return path
 
 
 def test_running_twice_changes_nothing_not_even_measured_times_and_pictures(tmp_path):
-    path = lesson(
-        tmp_path / "lesson.ipynb",
+    path = write(
+        tmp_path / "sample.ipynb",
         "import sys, time\nimport matplotlib.pyplot as plt",
         "print('one')\nsys.stdout.flush()\nprint('two')",
         "# NBVAL_IGNORE_OUTPUT\nprint(f'{time.time() / 1e6:.6f} s')",
@@ -272,14 +306,14 @@ def test_running_twice_changes_nothing_not_even_measured_times_and_pictures(tmp_
     assert notebooks.run(path)[0] == "written"
 
 
-def test_lessons_that_fail_are_told_and_left_as_they_were(tmp_path):
+def test_notebooks_that_fail_are_reported_and_left_as_they_were(tmp_path):
     failing = {
         "x = {}\nx['width']": ("cell 2 failed", "x['width']", "KeyError: 'width'"),
         "import warnings\nwarnings.warn('old')": ("cell 2: prints to stderr", "old"),
         "object()": ("cell 2: an object's address",),
         "import os\nos._exit(3)": ("Kernel died",),
     }
-    paths = [lesson(tmp_path / f"{number}.ipynb", "1 + 1", source) for number, source in enumerate(failing)]
+    paths = [write(tmp_path / f"{number}.ipynb", "1 + 1", source) for number, source in enumerate(failing)]
     before = [path.read_text("utf-8") for path in paths]
     tool = [sys.executable, notebooks.__file__, *map(str, paths)]
     told = subprocess.run(tool, capture_output=True, text=True, timeout=120)

@@ -1,19 +1,48 @@
 """The pages beside the chapters say what the chapters say: times, needs, axis words, references, sections."""
 
 import re
+from functools import partial
+from shutil import copy, copytree
 
 import nbformat
 import pytest
 import yaml
+from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook
+
+import assignments
+import notebook_rules
+import notebooks
+import repository
+import transformer_lab as tl
 from notebooks import ROOT
 
-import transformer_lab as tl
-
-CHAPTERS = sorted((ROOT / "chapters").glob("0*.ipynb"))
-PROJECT = ROOT / "chapters" / "09_project.ipynb"  # which has an assignment, and no chapter
+PROJECT = "project"  # which has an assignment, and no chapter
 NAMES = ("index", "glossary", "notes", "teach", "references")
-PAGES = {name: (ROOT / "chapters" / f"{name}.md").read_text("utf-8") for name in NAMES}
 LINK = re.compile(r"\]\(([^)\s]+)\)")
+
+
+def find_chapters(root):
+    return sorted((root / "chapters").glob("*.ipynb"))
+
+
+def read_pages(root):
+    return {name: (root / "chapters" / f"{name}.md").read_text("utf-8") for name in NAMES}
+
+
+CHAPTERS, PAGES = find_chapters(ROOT), read_pages(ROOT)
+each_chapter = pytest.mark.parametrize("path", CHAPTERS, ids=lambda path: path.stem)
+
+
+def number_of(file):
+    """The number of a chapter, from the name of its file."""
+    return int(str(file).split("/")[-1].split("_")[0])
+
+
+def row(page, path):
+    """The row of a page's table that leads to a chapter."""
+    found = [line for line in PAGES[page].splitlines() if line.startswith("|") and f"]({path.name})" in line]
+    assert len(found) == 1, f"chapters/{page}.md: the table must have one row for {path.name}, has {len(found)}"
+    return found[0]
 
 
 def markdown(path):
@@ -21,7 +50,7 @@ def markdown(path):
 
 
 def assignment_of(path):
-    return ROOT / "chapters" / "assignments" / path.name
+    return path.parent / "assignments" / path.name
 
 
 def points(path):
@@ -33,46 +62,50 @@ def points(path):
 def test_the_book_has_every_chapter_and_every_page():
     toc = yaml.safe_load((ROOT / "_toc.yml").read_text("utf-8"))
     files = [entry["file"] for part in toc["parts"] for entry in part["chapters"]]
-    chapters = [path.stem for path in CHAPTERS]
-    assignments, solutions = (
-        [f"{kind}/{name}" for name in [*chapters, "09_project"]] for kind in ("assignments", "solutions")
-    )
-    assert files == [*chapters, *assignments, "glossary", "notes", "teach", "references", *solutions]
+    names = [path.stem for path in CHAPTERS]
+    assignments, solutions = ([f"{kind}/{name}" for name in [*names, PROJECT]] for kind in ("assignments", "solutions"))
+    wanted = [*names, *assignments, "glossary", "notes", "teach", "references", *solutions]
+    missing = [file for file in wanted if file not in files]
+    assert not missing, f"_toc.yml: must name {', '.join(missing)}"
+    assert files == wanted, "_toc.yml: must name chapters, assignments, pages and solutions, each in order"
 
 
-@pytest.mark.parametrize("path", CHAPTERS, ids=lambda path: path.stem)
+@each_chapter
 def test_the_syllabus_agrees_with_the_chapters_own_first_lines(path):
     first = markdown(path)[0]
-    title = re.match(r"# (\d) · (.+)\n", first)
+    title = re.match(r"# (\d+) · (.+)\n", first)
     minutes, needs = re.search(r"\b[Aa]bout (\d+) minutes · needs: (.+)\n", first).groups()
-    row = next(line for line in PAGES["index"].splitlines() if f"]({path.name})" in line)
-    _, link, question, row_minutes, row_needs, _ = (cell.strip() for cell in row.split("|"))
+    _, link, question, row_minutes, row_needs, _ = (cell.strip() for cell in row("index", path).split("|"))
     assert link == f"[{title[1]} {title[2]}]({path.name})"
     assert question.endswith("?")
     assert row_minutes == minutes
-    assert re.findall(r"\d", row_needs) == re.findall(r"\d", needs)
+    assert re.findall(r"\d+", row_needs) == re.findall(r"\d+", needs)
 
 
-@pytest.mark.parametrize("path", CHAPTERS, ids=lambda path: path.stem)
+@each_chapter
 def test_the_plan_for_a_class_agrees_with_chapter_and_assignment(path):
     minutes = [re.search(r"[Aa]bout (\d+) minutes", markdown(file)[0])[1] for file in (path, assignment_of(path))]
-    title = re.match(r"# \d · (.+)\n", markdown(path)[0])[1]
-    row = next(line for line in PAGES["teach"].splitlines() if f"]({path.name})" in line)
-    assert row == f"| [{path.name[1]} {title}]({path.name}) | {' | '.join(minutes)} | {points(path)} |"
+    title = re.match(r"# \d+ · (.+)\n", markdown(path)[0])[1]
+    wanted = f"| [{number_of(path)} {title}]({path.name}) | {' | '.join(minutes)} | {points(path)} |"
+    assert row("teach", path) == wanted, f"chapters/teach.md: the row for {path.name} must be {wanted}"
 
 
 def test_the_points_for_a_class_add_up():
-    assert f"the stars of the functions, {sum(map(points, CHAPTERS))} in the eight assignments" in PAGES["teach"]
-    assert f"worth {points(PROJECT)} points" in re.sub(r"\s+", " ", PAGES["teach"])
+    text = re.sub(r"\s+", " ", PAGES["teach"])
+    for words in (
+        f"the stars of the functions, {sum(map(points, CHAPTERS))} in the chapters' assignments",
+        f"worth {points(CHAPTERS[0].with_stem(PROJECT))} points",
+    ):
+        assert words in text, f"chapters/teach.md: must say {words!r}"
 
 
-@pytest.mark.parametrize("path", CHAPTERS, ids=lambda path: path.stem)
+@each_chapter
 def test_a_chapter_leads_to_its_assignment_at_its_beginning_and_its_end(path):
     cells = markdown(path)
     link = f"](assignments/{path.name})"
     assert link in cells[0]
     assert any(link in source for source in cells[1:])
-    assert link in PAGES["index"]
+    assert link in PAGES["index"], f"chapters/index.md: must lead to the assignment of {path.name}"
 
 
 def test_the_glossary_has_the_axis_words_of_the_package_in_their_order():
@@ -92,20 +125,114 @@ def test_the_glossarys_terms_are_sorted_and_each_leads_to_a_section():
 @pytest.mark.parametrize("name", PAGES)
 def test_a_link_to_a_section_names_the_section(name):
     """The book's build finds a link to a section that is not there; here, one whose number is not that section's."""
-    links = re.findall(r"\[(\d\.\d+)\]\((0\d_\w+\.ipynb)#([\w-]+)\)", PAGES[name])
-    for number, file, anchor in links:
-        assert file[1] == number[0] and anchor.startswith(number.replace(".", "") + "-")
+    links = re.findall(r"\[(\d+)\.(\d+)\]\((\d+_\w+\.ipynb)#([\w-]+)\)", PAGES[name])
+    for chapter, section, file, anchor in links:
+        assert number_of(file) == int(chapter) and anchor.startswith(f"{chapter}{section}-")
 
 
-@pytest.mark.parametrize("path", CHAPTERS, ids=lambda path: path.stem)
+@each_chapter
 def test_the_references_have_all_that_a_chapter_cites(path):
-    cited = next(source for source in markdown(path) if source.startswith("## References"))
+    cited = markdown(path)[-1]
+    assert cited.startswith("## References"), f"{path.name}: the last cell must hold the references"
     lines = re.sub(r"\n {2,}", " ", PAGES["references"]).splitlines()
     for link in LINK.findall(cited):
         line = next((line for line in lines if f"({link})" in line), None)
-        assert line, f"{link} is missing"
-        assert path.name[1] in re.search(r"\(([\d, ]+)\)$", line)[1], f"{link}: chapter {path.name[1]} is not named"
+        assert line, f"chapters/references.md: {link} is missing"
+        named = re.search(r"\(([\d, ]+)\)$", line)[1].split(", ")
+        assert str(number_of(path)) in named, f"chapters/references.md: {link} must name chapter {number_of(path)}"
 
 
 def test_every_note_of_the_five_has_its_section():
     assert re.findall(r"(?m)^## Note (\d+):", PAGES["notes"]) == ["000", "001", "002", "003", "004"]
+
+
+# Another chapter
+
+HEAD = "# {name} · Sample\n\nAbout 5 minutes · needs: {needs}"
+LINK_TO_ASSIGNMENT = "[Write it yourself](assignments/99_sample.ipynb)."
+PAPER = "https://example.org/paper"
+CHAPTER = [
+    new_markdown_cell(f"{HEAD.format(name=99, needs='chapter 1')}\n\n{LINK_TO_ASSIGNMENT}"),
+    new_code_cell(repository.first_cell(None)),
+    new_markdown_cell(LINK_TO_ASSIGNMENT),
+    new_markdown_cell(f"## References\n\n- Ada, [A paper]({PAPER})"),
+]
+SOLUTION = [
+    new_markdown_cell(HEAD.format(name="Assignment 99", needs="[chapter 99](../99_sample.ipynb)")),
+    new_code_cell(repository.first_cell(None)),
+    new_markdown_cell("## 99.1 `softmax`\n\n★★☆ · 5 minutes\n\n{hints softmax}"),
+    new_code_cell("def softmax(x):\n    ### BEGIN SOLUTION\n    return x.softmax(-1)\n    ### END SOLUTION"),
+    new_code_cell("tl.checks.softmax(softmax)"),
+]
+
+
+def additions(last):
+    """How the lists learn of a chapter behind the last one: ``{file: [(what stands there, what follows it)]}``."""
+    return {
+        "_toc.yml": [
+            (f"- file: {folder}{last.stem}\n", f"      - file: {folder}99_sample\n")
+            for folder in ("", "assignments/", "solutions/")
+        ],
+        "chapters/index.md": [
+            (f"{row('index', last)}\n", "| [99 Sample](99_sample.ipynb) | Does it fit? | 5 | 1 |\n"),
+            (f"(assignments/{last.name})", " · [99 Sample](assignments/99_sample.ipynb)"),
+        ],
+        "chapters/teach.md": [(f"{row('teach', last)}\n", "| [99 Sample](99_sample.ipynb) | 5 | 5 | 2 |\n")],
+        "chapters/references.md": [("## The Transformer\n\n", f"- Ada, [A paper]({PAPER}). (99)\n")],
+    }
+
+
+@pytest.fixture
+def course(tmp_path, monkeypatch):
+    """A copy of the course without an address, and with one chapter and its assignment more."""
+    copytree(ROOT / "chapters", tmp_path / "chapters")
+    for name in ("_toc.yml", "_config.yml", "CITATION.cff", "README.md"):
+        copy(ROOT / name, tmp_path)
+    for path, text in repository.changes(None, tmp_path).items():
+        path.write_text(text, "utf-8")
+    for name, cells in {"99_sample": CHAPTER, "solutions/99_sample": SOLUTION}.items():
+        notebook = notebooks.canonical(new_notebook(cells=cells))
+        (tmp_path / "chapters" / f"{name}.ipynb").write_text(notebooks.text(notebook), "utf-8")
+    for path, text in assignments.files_from(tmp_path / "chapters" / "solutions" / "99_sample.ipynb").items():
+        path.write_text(text, "utf-8")
+    monkeypatch.setattr(notebook_rules, "stored_address", lambda: None)
+    monkeypatch.setitem(globals(), "ROOT", tmp_path)
+    return tmp_path
+
+
+def complaints(course, monkeypatch):
+    """The first lines of what the tests above say of a course."""
+    monkeypatch.setitem(globals(), "CHAPTERS", find_chapters(course))
+    monkeypatch.setitem(globals(), "PAGES", read_pages(course))
+    of_all = [test_the_book_has_every_chapter_and_every_page, test_the_points_for_a_class_add_up]
+    of_each = [
+        test_the_syllabus_agrees_with_the_chapters_own_first_lines,
+        test_the_plan_for_a_class_agrees_with_chapter_and_assignment,
+        test_a_chapter_leads_to_its_assignment_at_its_beginning_and_its_end,
+        test_the_references_have_all_that_a_chapter_cites,
+    ]
+    for test in [*of_all, *(partial(test, path) for test in of_each for path in CHAPTERS)]:
+        try:
+            test()
+        except AssertionError as error:
+            yield str(error).splitlines()[0]
+
+
+def test_another_chapter_needs_its_files_and_the_lists_that_the_tests_name(course, monkeypatch):
+    for path in course.glob("chapters/**/99_sample.ipynb"):
+        assert notebooks.check(path) == notebook_rules.complaints(path) == []
+    assert repository.changes(None, course) == {}
+    made = (course / "chapters" / "assignments" / "99_sample.ipynb").read_text("utf-8")
+    assert '"metadata": {\n  "generated_from": "solutions/99_sample.ipynb, by make notebooks",\n' in made
+    said = list(complaints(course, monkeypatch))
+    lists = additions(CHAPTERS[-2])
+    assert {line.split(":")[0] for line in said} == lists.keys(), said
+    for name, rows in lists.items():
+        text = (course / name).read_text("utf-8")
+        for stands, follows in rows:
+            assert text.count(stands) == 1, stands
+            text = text.replace(stands, stands + follows)
+        total = sum(map(points, CHAPTERS))
+        text = text.replace(f"{total - 2} in the chapters' assignments", f"{total} in the chapters' assignments")
+        (course / name).write_text(text, "utf-8")
+    assert list(complaints(course, monkeypatch)) == []

@@ -5,9 +5,10 @@ import sys
 
 import nbformat
 import pytest
+from nbformat.v4 import new_code_cell, new_notebook, new_output
+
 import state
 import step
-from nbformat.v4 import new_code_cell, new_notebook, new_output
 
 
 @pytest.fixture(autouse=True)
@@ -36,11 +37,11 @@ def test_a_test_that_fails_is_named_with_what_it_expected_and_got(tmp_path, capf
 
 def test_a_cell_of_a_notebook_is_named_with_both_outputs(tmp_path):
     cell = new_code_cell("print(6 * 7)", execution_count=1, outputs=[new_output("stream", text="41\n")])
-    nbformat.write(new_notebook(cells=[cell]), tmp_path / "lesson.ipynb")
-    command = pytest_in(tmp_path, "--nbval", "--nbval-current-env", str(tmp_path / "lesson.ipynb"))
+    nbformat.write(new_notebook(cells=[cell]), tmp_path / "sample.ipynb")
+    command = pytest_in(tmp_path, "--nbval", "--nbval-current-env", str(tmp_path / "sample.ipynb"))
     assert step.run("sample", command)[0] == 1
     shown = "\n".join(step.summary("sample"))
-    assert all(words in shown for words in ("1 of 1 tests failed:", "lesson.ipynb", "Cell 0", "41", "42"))
+    assert all(words in shown for words in ("1 of 1 tests failed:", "sample.ipynb", "Cell 0", "41", "42"))
 
 
 def test_any_other_step_ends_in_its_last_lines():

@@ -6,19 +6,20 @@ import zipfile
 from copy import deepcopy
 from types import SimpleNamespace
 
-import build_wheel
-import colab
-import lessons
 import nbformat
-import notebooks
 import pytest
-import repository
 import yaml
 from docutils import nodes
 from docutils.utils import new_document
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook, new_output
 from packaging.requirements import Requirement
 from packaging.specifiers import SpecifierSet
+
+import build_wheel
+import colab
+import notebook_rules
+import notebooks
+import repository
 
 # The repository's address
 
@@ -29,12 +30,12 @@ COLAB = "https://colab.research.google.com/"
 
 @pytest.fixture
 def tree(tmp_path):
-    """Those files of this repository that an address decides on, without one; two of the lessons."""
-    return copied(tmp_path, "chapters/**/0[19]*")
+    """Those files of this repository that an address decides on, without one; some of the notebooks."""
+    return copied(tmp_path, "chapters/**/0[18]*")
 
 
-def copied(folder, lessons):
-    for pattern in ("_config.yml", "CITATION.cff", "*.md", "chapters/*.md", f"{lessons}.ipynb"):
+def copied(folder, which):
+    for pattern in ("_config.yml", "CITATION.cff", "*.md", "chapters/*.md", f"{which}.ipynb"):
         for path in notebooks.ROOT.glob(pattern):
             copy = folder / path.relative_to(notebooks.ROOT)
             copy.parent.mkdir(parents=True, exist_ok=True)
@@ -48,16 +49,12 @@ def apply(tree, address):
     for path, text in changed.items():
         path.write_text(text, "utf-8")
     assert repository.changes(address, tree) == {}
-    assert repository.address(tree) == address
+    assert repository.stored_address(tree) == address
     return changed
 
 
 def texts(tree):
     return {path.relative_to(tree).as_posix(): path.read_text("utf-8") for path in tree.rglob("*.*")}
-
-
-def test_everything_here_follows_from_the_one_address():
-    assert repository.changes(repository.address()) == {}
 
 
 def test_without_an_address_nothing_leads_there(tree):
@@ -70,22 +67,22 @@ def test_without_an_address_nothing_leads_there(tree):
 
 
 @pytest.mark.parametrize(
-    "address, which", [(ADA, "chapters/**/0[19]*"), (GRACE, "chapters/**/*")], ids=["ada", "grace"]
+    "address, which", [(ADA, "chapters/**/0[18]*"), (GRACE, "chapters/**/*")], ids=["ada", "grace"]
 )
 def test_an_address_is_named_wherever_it_is_needed_and_can_be_taken_away(address, which, tmp_path, monkeypatch):
     tree = copied(tmp_path, which)
     before = texts(tree)
     apply(tree, address)
-    monkeypatch.setattr(lessons, "address", lambda: address)
-    monkeypatch.setattr(lessons, "ROOT", tree)
-    for path in notebooks.chapters(tree):
-        lesson = nbformat.read(path, 4)
-        assert [*lessons.opens_in_colab(lesson, path), *lessons.installs_the_package(lesson, path)] == []
-        assert notebooks.check(path) == [] and re.search(
-            r"\n\n\[Open in Colab\]\(\S+\) · about \d+ m", lesson.cells[0].source
-        )
+    monkeypatch.setattr(notebook_rules, "stored_address", lambda: address)
+    monkeypatch.setattr(notebook_rules, "ROOT", tree)
+    for path in notebooks.all_notebooks(tree):
+        notebook = nbformat.read(path, 4)
+        for rule in (notebook_rules.opens_in_colab, notebook_rules.installs_the_package):
+            assert list(rule(notebook, path)) == []
+        assert re.search(r"\n\n\[Open in Colab\]\(\S+\) · about \d+ m", notebook.cells[0].source)
+        assert notebooks.check(path) == []
     there = texts(tree)
-    chapters = [path.name for path in notebooks.chapters(tree) if path.parent.name == "chapters"]
+    chapters = [path.name for path in notebooks.all_notebooks(tree) if path.parent.name == "chapters"]
     assert all(f"]({address.colab(f'chapters/{name}')})" in there["README.md"] for name in chapters)
     assert address.site in there["README.md"] and f'pip install "{address.install}"' in there["README.md"]
     assert there["CITATION.cff"].endswith(f"\nrepository-code: {address.url}\nurl: {address.site}\n")
@@ -100,8 +97,8 @@ def test_an_address_is_named_wherever_it_is_needed_and_can_be_taken_away(address
 
 
 def test_nothing_but_the_address_changes(tree):
-    """Notebooks: a line of the first cell, and the first code cell. Other files: what stands between the marks."""
-    before = {path: nbformat.read(path, 4) for path in notebooks.chapters(tree)}
+    """In notebooks a line of the first cell, and the first code cell; in other files what is between the markers."""
+    before = {path: nbformat.read(path, 4) for path in notebooks.all_notebooks(tree)}
     changed = apply(tree, GRACE)
     assert set(before) | {
         tree / name for name in ("_config.yml", "CITATION.cff", "README.md", "chapters/index.md")
@@ -114,10 +111,11 @@ def test_nothing_but_the_address_changes(tree):
 
 
 def test_an_address_says_where_the_book_is_shown():
-    assert repository.parse("https://github.com/Grace/the.fork", "dev") == GRACE
-    assert repository.parse("https://github.com/ada/course.git", "feature/x") == ADA._replace(branch="feature/x")
-    assert repository.pages("Ada/ada.github.io") == "https://ada.github.io/"
-    assert repository.parse(repository.NOWHERE, "main") is None
+    assert repository.parse_address("https://github.com/Grace/the.fork", "dev") == GRACE
+    on_branch = repository.parse_address("https://github.com/ada/course.git", "feature/x")
+    assert on_branch == ADA._replace(branch="feature/x")
+    assert repository.pages_site("Ada/ada.github.io") == "https://ada.github.io/"
+    assert repository.parse_address(repository.NOWHERE, "main") is None
 
 
 def test_a_domain_of_ones_own_stays(tree):
@@ -131,12 +129,12 @@ def test_a_domain_of_ones_own_stays(tree):
 )
 def test_what_is_no_address_is_refused_in_one_line(url):
     with pytest.raises(SystemExit, match=r"^URL must have the form https://github.com/owner/name, got '.*'\.$"):
-        repository.parse(url, "main")
+        repository.parse_address(url, "main")
 
 
 def test_a_branch_with_a_space_is_refused():
     with pytest.raises(SystemExit, match=r"^BRANCH must be the name of a git branch, got 'my branch'\.$"):
-        repository.parse(ADA.url, "my branch")
+        repository.parse_address(ADA.url, "my branch")
 
 
 @pytest.fixture
@@ -164,35 +162,35 @@ def cloned(tmp_path, monkeypatch):
 )
 def test_git_knows_the_address(cloned, url):
     folder = cloned(url)
-    assert repository.origin(folder) == ADA.url
-    assert repository.stranger(ADA, folder) is None
-    assert repository.stranger(GRACE, folder) == (
+    assert repository.origin_url(folder) == ADA.url
+    assert repository.address_mismatch(ADA, folder) is None
+    assert repository.address_mismatch(GRACE, folder) == (
         "The stored address is https://github.com/Grace/the.fork, and this is ada/course: "
         "make repository URL=https://github.com/ada/course"
     )
-    assert repository.stranger(None, folder).startswith("No address is stored, and this is ada/course: make")
+    assert repository.address_mismatch(None, folder).startswith("No address is stored, and this is ada/course: make")
 
 
 def test_where_git_does_not_know_the_address_it_must_be_given(cloned, tmp_path):
     with pytest.raises(SystemExit, match=r"^URL must be given, since git knows no remote named origin here: make .*$"):
-        repository.origin(tmp_path)
-    assert repository.stranger(ADA, tmp_path) is None
+        repository.origin_url(tmp_path)
+    assert repository.address_mismatch(ADA, tmp_path) is None
     folder = cloned("https://ada:secret@gitlab.com/ada/course.git")
     with pytest.raises(SystemExit, match=r"^URL must .* on GitHub, got 'https://gitlab.com/ada/course.git': make .*$"):
-        repository.origin(folder)
+        repository.origin_url(folder)
 
 
 def test_ci_knows_the_address(cloned, monkeypatch):
     folder = cloned(GRACE.url)
     monkeypatch.setenv("GITHUB_REPOSITORY", "Ada/Course")
-    assert repository.stranger(ADA, folder) is None
-    assert "this is Ada/Course" in repository.stranger(GRACE, folder)
+    assert repository.address_mismatch(ADA, folder) is None
+    assert "this is Ada/Course" in repository.address_mismatch(GRACE, folder)
 
 
 def call(monkeypatch, tree, *arguments):
     """Call the tool as from a shell, on another tree."""
     monkeypatch.setattr(repository, "ROOT", tree)
-    for name in ("address", "settings", "changes", "origin", "stranger"):
+    for name in ("stored_address", "settings", "changes", "origin_url", "address_mismatch"):
         monkeypatch.setattr(getattr(repository, name), "__defaults__", (tree,))
     monkeypatch.setattr("sys.argv", ["repository.py", *arguments])
     repository.main()
@@ -204,14 +202,19 @@ def test_the_tool_sets_warns_and_demands(tree, cloned, monkeypatch, capsys):
     with pytest.raises(SystemExit, match=f"^{re.escape(repository.MISSING)}$"):
         call(monkeypatch, tree, "--demand")
     call(monkeypatch, tree)
-    assert repository.address(tree) == ADA and "changed README.md" in capsys.readouterr().out
+    assert repository.stored_address(tree) == ADA and "changed README.md" in capsys.readouterr().out
     call(monkeypatch, tree, "--demand")
     call(monkeypatch, tree, "--warn")
     assert capsys.readouterr().out == ""
     call(monkeypatch, tree)
     assert capsys.readouterr().out.startswith("Nothing to change.\n")
+    call(monkeypatch, tree, "--check")
+    assert capsys.readouterr().out == "Links and install lines follow from the course's address.\n"
+    (tree / "CITATION.cff").write_text("url: https://example.org\n", "utf-8")
+    with pytest.raises(SystemExit, match=rf"address wants it: CITATION.cff. Run `make repository URL={ADA.url}`\.$"):
+        call(monkeypatch, tree, "--check")
     call(monkeypatch, tree, GRACE.url, "--branch", "dev")
-    assert repository.address(tree) == GRACE
+    assert repository.stored_address(tree) == GRACE
     monkeypatch.setenv("GITHUB_ACTIONS", "true")
     capsys.readouterr()
     call(monkeypatch, tree, "--warn")
@@ -224,7 +227,7 @@ def test_the_tool_sets_warns_and_demands(tree, cloned, monkeypatch, capsys):
 @pytest.mark.parametrize("site, prefix", [("", "/"), (ADA.site, "/course/"), ("https://course.example.org/", "/")])
 def test_the_books_buttons_lead_to_a_repository_that_is_there(site, prefix, monkeypatch):
     monkeypatch.syspath_prepend(notebooks.ROOT)
-    from book.address import use_address
+    from book.site_address import use_address
 
     options = {
         "repository_url": "https://…",
@@ -240,7 +243,7 @@ def test_the_books_buttons_lead_to_a_repository_that_is_there(site, prefix, monk
 @pytest.mark.parametrize("site", ["", ADA.site])
 def test_a_page_names_its_address_where_it_has_one(site, tmp_path, monkeypatch):
     monkeypatch.syspath_prepend(notebooks.ROOT)
-    from book import card
+    from book import social_card
 
     paragraph = "A first sentence that says what the page is about, in some words."
     page = new_document("01_first")
@@ -253,7 +256,7 @@ def test_a_page_names_its_address_where_it_has_one(site, tmp_path, monkeypatch):
         outdir=tmp_path,
     )
     context = {}
-    card.add_card(app, "01_first", "page.html", context, page)
+    social_card.add_card(app, "01_first", "page.html", context, page)
     assert f'<meta name="description" content="{paragraph}" />' in context["metatags"]
     assert (f'"og:url" content="{site}01_first.html"' in context["metatags"]) == bool(site)
     assert ("og:image" in context["metatags"]) == (tmp_path / "_images" / "card_01_first.png").exists() == bool(site)
@@ -299,11 +302,11 @@ def test_without_an_address_the_first_cell_says_what_to_do():
 # Colab
 
 
-def lesson():
-    """A lesson as it is stored, and as it is found after a run: with a widget, and other pictures and times."""
+def stored_and_found():
+    """A notebook as it is stored, and as it is found after a run: with a widget, and other pictures and times."""
     stored = new_notebook(
         cells=[
-            new_markdown_cell("# Lesson"),
+            new_markdown_cell("# Sample"),
             new_code_cell("install()"),
             new_code_cell("lab", outputs=[new_output("execute_result", {"text/plain": "AxesLab(a=1)"})]),
             new_code_cell("print(1)", outputs=[new_output("stream", text="1\n")]),
@@ -324,7 +327,7 @@ def lesson():
 
 
 def test_what_nbval_ignores_is_no_difference():
-    assert list(colab.differences(*lesson())) == []
+    assert list(colab.differences(*stored_and_found())) == []
 
 
 @pytest.mark.parametrize(
@@ -337,14 +340,14 @@ def test_what_nbval_ignores_is_no_difference():
     ],
 )
 def test_a_difference_is_named(spoil, words):
-    stored, found = lesson()
+    stored, found = stored_and_found()
     spoil(found.cells)
     (told,) = colab.differences(stored, found)
     assert told.startswith(words)
 
 
 def test_git_finds_the_checkout_at_the_address(tmp_path):
-    address = colab.stand_in("http://127.0.0.1:1/")
+    address = colab.made_up_address("http://127.0.0.1:1/")
     asked = ["git", "ls-remote", address.url]
     env = colab.variables(tmp_path, colab.checkout(tmp_path, address))
     answer = subprocess.run(asked, env=env, capture_output=True, text=True, check=True).stdout
@@ -366,10 +369,10 @@ def test_colabs_versions_are_those_that_the_package_allows():
 def test_what_is_not_as_in_colab_is_said():
     wanted = {"python": "3.13.15", "torch": "2.11.0", "anywidget": "0.9.21"}
     there = {"python": "3.13.0", "torch": "2.11.0+cpu", "anywidget": "0.9.21"}
-    assert colab.others(wanted, there) == "As in Colab."
+    assert colab.compared_with_colab(wanted, there) == "As in Colab."
     there = {"python": "3.11.7", "torch": "2.13.0+cpu"}
     differ = "Python 3.11.7 instead of 3.13, torch 2.13.0 instead of 2.11.0, anywidget none instead of 0.9.21"
-    assert colab.others(wanted, there) == f"As in Colab, but {differ}."
+    assert colab.compared_with_colab(wanted, there) == f"As in Colab, but {differ}."
 
 
 def test_only_a_python_that_runs_is_taken(tmp_path, monkeypatch):
@@ -406,6 +409,34 @@ def test_the_wheel_is_whole_and_always_the_same(tmp_path):
         for path in folder.rglob("*")
         if path.suffix in (".py", ".js", ".css")
     }
+
+
+# make lint
+
+
+def test_lint_asks_everything_of_the_notebooks_that_can_be_asked_in_seconds():
+    recipe = re.search(r"(?m)^lint:.*\n((?:\t.*\n)+)", (notebooks.ROOT / "Makefile").read_text("utf-8"))[1]
+    tools = ("notebooks.py --check", "notebook_rules.py", "assignments.py --check", "repository.py --check")
+    assert all(f"tools/{tool}\n" in recipe for tool in tools)
+
+
+# The oldest Python
+
+
+def test_the_oldest_python_is_the_same_everywhere():
+    minor = int(re.search(r'(?m)^requires-python = ">=3\.(\d+)"$', read("pyproject.toml"))[1])
+    places = {
+        "pyproject.toml": f'target-version = "py3{minor}"',
+        "tools/environment.py": f"version_info < (3, {minor})",
+        "Makefile": f"Python 3.{minor} or newer is needed",
+        "README.md": f"Python 3.{minor} or newer",
+        ".github/workflows/cpu.yml": f'python: ["3.{minor}", ',
+    }
+    assert [f"{file} must say {words}" for file, words in places.items() if words not in read(file)] == []
+
+
+def read(file):
+    return (notebooks.ROOT / file).read_text("utf-8")
 
 
 # CI

@@ -1,6 +1,6 @@
-"""Makes the assignments from the solutions; with --check, only says what is not as it would be made.
+"""Makes the assignments from the solutions; with --check, only says what is out of date.
 
-    python tools/assignments.py [--check] [solution.ipynb …]       (default: all in chapters/solutions/)
+    python tools/assignments.py [--check] [06 …]       (default: all; otherwise those with a word in their path)
 
 A solution is the one source. This writes into it what follows from elsewhere: the three hints of each exercise, which
 the checks know, and nbgrader's metadata. The assignment is the same notebook with ``raise NotImplementedError`` in the
@@ -11,12 +11,11 @@ import argparse
 import re
 import sys
 from copy import deepcopy
-from pathlib import Path
 
 import nbformat
-from notebooks import ROOT, canonical, text
 
 import transformer_lab as tl
+from notebooks import GENERATED_FROM, ROOT, all_notebooks, canonical, matching, text
 from transformer_lab.checks.report import HINTS as KINDS
 
 REGION = re.compile(r"(?ms)^( *)### BEGIN SOLUTION\n.*?^ *### END SOLUTION$")
@@ -33,13 +32,14 @@ def solutions():
 
 
 def assignment_of(path):
-    """Return where the assignment of a solution lies."""
+    """Return the path of a solution's assignment."""
     return path.parents[1] / "assignments" / path.name
 
 
-def source(notebook):
+def with_derived_parts(notebook):
     """Return a solution as it is stored: with the checks' hints, and with nbgrader's metadata."""
     notebook = deepcopy(notebook)
+    notebook.metadata.pop(GENERATED_FROM, None)
     points = 1
     for cell in notebook.cells:
         cell.metadata.pop("nbgrader", None)
@@ -52,9 +52,10 @@ def source(notebook):
                 cell.source = HINTS.sub(hints(name).replace("\\", r"\\"), cell.source)
         elif REGION.search(cell.source):
             written = re.search(r"(?m)^def (\w+)", cell.source)[1]
-            cell.metadata["nbgrader"] = marks(written, solution=True)
+            cell.metadata["nbgrader"] = nbgrader_metadata(written, solution=True)
         elif check := CHECK.fullmatch(cell.source):
-            cell.metadata["nbgrader"] = {**marks(f"check_{check[1]}", grade=True, locked=True), "points": points}
+            metadata = nbgrader_metadata(f"check_{check[1]}", grade=True, locked=True)
+            cell.metadata["nbgrader"] = {**metadata, "points": points}
     return canonical(notebook)
 
 
@@ -66,8 +67,8 @@ def hints(name):
     )
 
 
-def marks(name, *, solution=False, grade=False, locked=False):
-    """Return nbgrader's metadata of a cell."""
+def nbgrader_metadata(name, *, solution=False, grade=False, locked=False):
+    """Return nbgrader's metadata for a cell."""
     return {
         "grade": grade,
         "grade_id": name,
@@ -78,9 +79,10 @@ def marks(name, *, solution=False, grade=False, locked=False):
     }
 
 
-def assignment(solution, stored=None):
-    """Return the assignment of a solution; outputs come from ``stored``, the assignment as it was."""
+def assignment(solution, name, stored=None):
+    """Return the assignment of the solution ``name``; outputs come from ``stored``, the assignment as it was."""
     notebook = deepcopy(solution)
+    notebook.metadata[GENERATED_FROM] = f"solutions/{name}, by make notebooks"
     outputs = {cell.source: cell.get("outputs") for cell in stored.cells} if stored else {}
     for cell in notebook.cells:
         cell.source = REGION.sub(r"\1raise NotImplementedError", cell.source)
@@ -89,30 +91,33 @@ def assignment(solution, stored=None):
     return canonical(notebook)
 
 
-def made(path):
-    """Return ``{path: text}`` of a solution and its assignment, as they should be."""
-    solution = source(nbformat.read(path, 4))
+def files_from(path):
+    """Return ``{path: text}`` for a solution and its assignment, as they should be."""
+    solution = with_derived_parts(nbformat.read(path, 4))
     target = assignment_of(path)
     stored = nbformat.read(target, 4) if target.exists() else None
-    return {path: text(solution), target: text(assignment(solution, stored))}
+    return {path: text(solution), target: text(assignment(solution, path.name, stored))}
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--check", action="store_true", help="say what is not as it would be made, write nothing")
-    parser.add_argument("solutions", nargs="*", type=Path, help="default: all in chapters/solutions/")
+    parser.add_argument("--check", action="store_true", help="say what is out of date, write nothing")
+    parser.add_argument("words", nargs="*", help="only assignments with one of these words in their path")
     arguments = parser.parse_args()
-    paths = arguments.solutions or solutions()
-    files = {file: new for path in paths for file, new in made(path.resolve()).items()}
+    chosen = matching(arguments.words, all_notebooks())
+    paths = [path for path in solutions() if path in chosen or assignment_of(path) in chosen]
+    files = {file: new for path in paths for file, new in files_from(path).items()}
     known = {assignment_of(path) for path in solutions()}
     strays = [path for path in (ROOT / "chapters" / "assignments").glob("*.ipynb") if path not in known]
     wrong = [file for file, new in files.items() if not file.exists() or file.read_text("utf-8") != new]
     if strays:
-        sys.exit(f"{strays[0].relative_to(ROOT)} has no solution that it could be made from.")
+        sys.exit(f"{strays[0].relative_to(ROOT)} has no solution to be made from.")
     if arguments.check:
         if wrong:
-            sys.exit(f"{wrong[0].relative_to(ROOT)} is not as its solution and the checks make it: run make notebooks.")
-        print(f"{len(paths)} assignments agree with their solutions.")
+            sys.exit(
+                f"{wrong[0].relative_to(ROOT)} is out of date with its solution and the checks: run `make notebooks`."
+            )
+        print(f"{len(paths)} assignments are up to date with their solutions.")
         return
     for file in wrong:
         file.parent.mkdir(exist_ok=True)

@@ -20,18 +20,20 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from time import perf_counter
 
-import build_wheel
 import nbformat
-import repository
 from nbclient.exceptions import CellExecutionError
-from notebooks import ROOT, WIDGET, canonical, chapters, execute, ignored, story
+
+import build_wheel
+import repository
+from environment import make_venv
+from notebooks import ROOT, WIDGET, all_notebooks, canonical, describe_failure, execute, ignored
 
 VENV = ROOT / ".venv-colab"
 LIST = ROOT / "tools" / "colab.txt"
 CLIENT = "jupyter-client==7.4.9"  # which a kernel of that time needs
 CPU = "https://download.pytorch.org/whl/cpu"  # PyPI's builds for Linux bring gigabytes for a GPU
 NOWHERE = "http://127.0.0.1:9"  # where nothing answers
-PATIENCE = 60  # seconds in which an installation that cannot work must say so
+GIVES_UP_WITHIN = 60  # seconds in which an installation that cannot work must say so
 
 
 # Colab's versions
@@ -59,7 +61,7 @@ def reachable(index):
 
 
 def environment():
-    """Make .venv-colab, once for each set of versions; what Colab has and cannot be had here is as in the book's."""
+    """Make .venv-colab, once for each set of versions. What this machine cannot get of them is as in the book's."""
     wanted = versions()
     python, torch = interpreter(wanted["python"]), [f"torch=={wanted['torch']}", "--index-url", CPU]
     left = {"python", "torch"}
@@ -67,16 +69,13 @@ def environment():
         python, torch = None, re.findall(r"(?m)^torch==\S+", (ROOT / "requirements.txt").read_text("utf-8"))
         left |= {"setuptools"}
     pins = [f"{name}=={version}" for name, version in wanted.items() if name not in left]
-    python = python or sys.executable
-    stamp, made_from = VENV / "made-from", "\n".join([python, sys.version, str(VENV), *torch, *pins, CLIENT])
-    if stamp.exists() and stamp.read_text() == made_from:
-        return
-    print("Making the environment .venv-colab. The first time takes some minutes.", flush=True)
-    shutil.rmtree(VENV, ignore_errors=True)
-    subprocess.run([python, "-m", "venv", VENV], check=True)
-    for packages in (torch, [*pins, CLIENT]):
-        subprocess.run([*isolated(VENV), "-m", "pip", "install", "--quiet", *packages], check=True)
-    stamp.write_text(made_from)
+
+    def install(venv_python):
+        for packages in (torch, [*pins, CLIENT]):
+            subprocess.run([venv_python, "-I", "-m", "pip", "install", "--quiet", *packages], check=True)
+
+    made_from = "\n".join([python or sys.executable, sys.version, str(VENV), *torch, *pins, CLIENT])
+    make_venv(str(VENV), made_from, install, python)
 
 
 def isolated(venv):
@@ -94,8 +93,8 @@ def python_of(venv):
     return subprocess.check_output([*isolated(venv), "-V"], text=True).split()[1]
 
 
-def others(wanted, found):
-    """Return in one line what is as in Colab, and what is not. Of Python, the first two numbers count."""
+def compared_with_colab(wanted, found):
+    """Say in one line how an environment differs from Colab. Of Python's version, the first two numbers count."""
     short = {name: ".".join(wanted[name].split(".")[:2]) if name == "python" else wanted[name] for name in wanted}
     there = {
         name: re.match(rf"{re.escape(version)}\b|[^+]*", found.get(name, "none"))[0] for name, version in short.items()
@@ -108,7 +107,7 @@ def others(wanted, found):
 # What stands in for the network
 
 
-def stand_in(site):
+def made_up_address(site):
     """Return the address of a course that is nobody's: GitHub allows no dot in an owner's name."""
     return repository.Address("example.invalid/transformer-lab", "main", site)
 
@@ -154,7 +153,7 @@ def variables(venv, git):
         "NO_PROXY": "127.0.0.1",
         "GIT_CONFIG_COUNT": "1",
         "GIT_CONFIG_KEY_0": f"url.{git}.insteadOf",
-        "GIT_CONFIG_VALUE_0": stand_in("").url,
+        "GIT_CONFIG_VALUE_0": made_up_address("").url,
     }
 
 
@@ -165,7 +164,7 @@ def site_packages(venv):
     return next((venv / "lib").glob("python3*/site-packages"))
 
 
-def fresh(venv):
+def layered_venv(venv):
     """Make an environment that has what .venv-colab has, and room for what a notebook installs."""
     subprocess.run([*isolated(VENV), "-m", "venv", "--without-pip", venv], check=True)
     (site_packages(venv) / "colab.pth").write_text(str(site_packages(VENV)))
@@ -174,7 +173,7 @@ def fresh(venv):
 def run(notebook, folder, git):
     """Run a notebook in an environment of its own, and return ``{name: version}`` of what it has installed."""
     venv, work = folder / "venv", folder / "work"
-    fresh(venv)
+    layered_venv(venv)
     work.mkdir()
     kernel = Path(os.environ["JUPYTER_PATH"], "kernels", folder.name, "kernel.json")
     kernel.parent.mkdir(parents=True)
@@ -185,13 +184,13 @@ def run(notebook, folder, git):
 
 
 def replaced(new, found):
-    """Return in words what of ``new`` takes the place of something that is there."""
+    """Return in words which installed packages those of ``new`` replace."""
     return [f"{name} {found[name]} is replaced by {version}" for name, version in new.items() if name in found]
 
 
 def try_plan(wheel, folder):
-    """Ask pip what it would do with the wheel in Colab, and return what was wrong, and what it would do."""
-    fresh(folder / "venv")
+    """Ask pip what it would install with the wheel in Colab, and return what is wrong with that, and the plan."""
+    layered_venv(folder / "venv")
     command = [*isolated(folder / "venv"), "-m", "pip", "install", "--dry-run", "--quiet", "--report", "-", wheel]
     plan = json.loads(subprocess.check_output(command, text=True))["install"]
     new = {item["metadata"]["name"].lower(): item["metadata"]["version"] for item in plan}
@@ -211,17 +210,17 @@ def try_first_cell(address, git, folder):
     return replaced(new, installed(VENV)), f"{float(notebook.cells[2].outputs[0].text):.1f} s in the cell"
 
 
-def try_nothing(folder):
+def try_offline(folder):
     """Run the first cell where nothing answers, and return what was wrong, and what it says."""
     start = perf_counter()
     try:
-        try_first_cell(stand_in(f"{NOWHERE}/"), NOWHERE, folder)
+        try_first_cell(made_up_address(f"{NOWHERE}/"), NOWHERE, folder)
         return ["the first cell passed without the package"], ""
     except CellExecutionError as error:
         if error.ename != "SystemExit" or "\n" in error.evalue or not error.evalue.endswith("Is this machine online?"):
             return [f"the first cell must say in one line what is wrong, said {error.ename}: {error.evalue}"], ""
-        if perf_counter() - start > PATIENCE:
-            return [f"the first cell took over {PATIENCE} s to say so"], ""
+        if perf_counter() - start > GIVES_UP_WITHIN:
+            return [f"the first cell took over {GIVES_UP_WITHIN} s to say so"], ""
         return [], f"says: {error.evalue}"
 
 
@@ -231,12 +230,12 @@ def try_notebook(path, folder):
     try:
         new = run(notebook, folder, NOWHERE)
     except CellExecutionError as error:
-        return [story(notebook, error)], ""
+        return [describe_failure(notebook, error)], ""
     missing = [] if "transformer-lab" in new else ["the first cell did not install the package"]
     return [*missing, *replaced(new, installed(VENV)), *differences(stored, notebook)], ""
 
 
-def read(cell):
+def comparable_outputs(cell):
     """What of a cell's outputs must be the same, as nbval sees it: everything but pictures."""
     return [
         (output.get("name"), output.get("text"), {m: v for m, v in output.get("data", {}).items() if m != "image/png"})
@@ -245,14 +244,14 @@ def read(cell):
 
 
 def differences(stored, found):
-    """Yield in which cells the outputs found are not those stored, and where a lab shows no widget."""
+    """Yield the cells whose outputs are not those stored, or where a lab shows no widget."""
     shown = canonical(found)
     first = next(number for number, cell in enumerate(stored.cells, 1) if cell.cell_type == "code")
     for number, (old, new) in enumerate(zip(stored.cells, shown.cells), 1):
         if old.cell_type != "code" or number == first or ignored(old):
             continue
-        if read(old) != read(new):
-            yield f"cell {number}: stored {read(old)}, found {read(new)}"
+        if comparable_outputs(old) != comparable_outputs(new):
+            yield f"cell {number}: stored {comparable_outputs(old)}, found {comparable_outputs(new)}"
         labs = sum(bool(re.match(r"\w+Lab\(", o.get("data", {}).get("text/plain", ""))) for o in old.outputs)
         views = sum(WIDGET in o.get("data", {}) for o in found.cells[number - 1].outputs)
         if views < labs:
@@ -267,10 +266,10 @@ def main():
         wheels, copy = place / "site", place / "repository"
         wheels.mkdir(), copy.mkdir()
         site = serve(wheels)
-        address = stand_in(site)
+        address = made_up_address(site)
         git = checkout(copy, address)
         build_wheel.build(wheels)
-        print(others(versions(), {**installed(VENV), "python": python_of(VENV)}), flush=True)
+        print(compared_with_colab(versions(), {**installed(VENV), "python": python_of(VENV)}), flush=True)
 
         def work(trial):
             name, attempt = trial
@@ -286,13 +285,15 @@ def main():
         trials = [
             ("pip's plan", partial(try_plan, address.wheel)),
             ("first cell, from the site", partial(try_first_cell, address, NOWHERE)),
-            ("first cell, from git", partial(try_first_cell, stand_in(f"{site}nothing/"), git)),
-            ("first cell, from nowhere", try_nothing),
+            ("first cell, from git", partial(try_first_cell, made_up_address(f"{site}nothing/"), git)),
+            ("first cell, from nowhere", try_offline),
         ]
         failed = [work(trial) for trial in trials]  # one at a time: they say how long the cell takes
-        lessons = [(str(path.relative_to(copy / "chapters")), partial(try_notebook, path)) for path in chapters(copy)]
+        notebooks = [
+            (str(path.relative_to(copy / "chapters")), partial(try_notebook, path)) for path in all_notebooks(copy)
+        ]
         with ThreadPoolExecutor(2) as pool:
-            failed += pool.map(work, lessons)
+            failed += pool.map(work, notebooks)
     sys.exit(any(failed))
 
 

@@ -4,7 +4,7 @@
     python tools/device.py --quick      some of the tests and the shortest chapters, once
     python tools/device.py 06 masks     only what has one of these words in its name
 
-The device rounds float32 otherwise than the CPU, by a quarter of the last place; without float64 it is as poor as
+The device rounds float32 differently from the CPU, by a quarter of the last place; without float64 it is as poor as
 Apple's MPS. Cells that time something run without their claims. Two parts run at a time, the longest first; what a part
 printed stays in _build/reports/device/.
 """
@@ -31,7 +31,7 @@ MATHEMATICS = (  # the longest first
     " positions tensors"
 )
 QUICK = ("test_attention", "test_masks", "test_cache", "test_tensors", "chapters/01", "chapters/02")
-SLOW = ("06_norm", "08_linear", "09_project", "07_param", "04_multi", "05_masks")  # notebooks, the longest first
+SLOW = ("06_norm", "08_linear", "project", "07_param", "04_multi", "05_masks")  # notebooks, the longest first
 
 
 @dataclass(frozen=True)
@@ -57,9 +57,9 @@ class Part:
 
 def parts():
     """Everything, the longest first."""
-    lessons = sorted((path.relative_to(ROOT).as_posix() for path in notebooks.chapters()), key=_place)
+    paths = sorted((path.relative_to(ROOT).as_posix() for path in notebooks.all_notebooks()), key=_place)
     files = [f"tests/test_{name}.py" for name in MATHEMATICS.split()] + ["tests/standin/test_works_or_refuses.py"]
-    mixed = [path for pair in zip_longest(lessons, files) for path in pair if path]
+    mixed = [path for pair in zip_longest(paths, files) for path in pair if path]
     return [Part(path, float64) for path in mixed for float64 in (True, False)]
 
 
@@ -99,7 +99,7 @@ def result(part):
     return lines[-1].strip("= ") if lines else "nothing was run"
 
 
-def story(part):
+def describe_failure(part):
     """What a reader of a failure needs: where, what was expected, what came instead."""
     lines = part.report.read_text("utf-8").splitlines()
     first = next((number for number, line in enumerate(lines) if re.match(r"=+ (FAILURES|ERRORS) =+", line)), 0)
@@ -137,7 +137,7 @@ def main():
             if not passed:
                 failed.append(part)
     if failed:
-        sys.exit("\n".join(["", story(failed[0]), "", "Failed on the stand-in:", *map(str, failed)]))
+        sys.exit("\n".join(["", describe_failure(failed[0]), "", "Failed on the stand-in:", *map(str, failed)]))
     print("All of it passed on the stand-in.")
 
 

@@ -2,7 +2,7 @@
 
     python tools/device_uses.py [how many]       (default: 20, spread over all chapters)
 
-A use that can go without any cell failing is harmless, or a hole in the stand-in: look at it.
+A use that no cell misses is harmless, or a hole in the stand-in: look at it.
 """
 
 import re
@@ -13,6 +13,7 @@ from concurrent.futures import ThreadPoolExecutor
 from copy import deepcopy
 
 import nbformat
+
 import notebooks
 from device import REPORTS, Part, environment, missing
 from notebooks import ROOT
@@ -28,7 +29,7 @@ def uses(notebook):
 
 
 def spread(many, all_of):
-    """So many of a list's indices, from its beginning to its end."""
+    """This many of a list's indices, evenly spread."""
     many = min(many, all_of)
     return [(2 * i + 1) * all_of // (2 * many) for i in range(many)]
 
@@ -59,7 +60,7 @@ def main():
     many = int(sys.argv[1]) if len(sys.argv) > 1 else 20
     if reason := missing():
         sys.exit(f"Not possible: {reason}.")
-    chapters = sorted(ROOT.glob("chapters/0*.ipynb"))
+    chapters = sorted(ROOT.glob("chapters/*.ipynb"))
     jobs = []
     for place, chapter in enumerate(chapters):
         share = many // len(chapters) + (place < many % len(chapters))
@@ -68,7 +69,8 @@ def main():
     with ThreadPoolExecutor(2) as pool:
         for (chapter, _), (line, cell, seconds) in zip(jobs, pool.map(lambda job: noticed(*job), jobs)):
             count += cell is not None
-            print(f"{chapter.stem[:2]}  {seconds:5.0f} s  {cell or 'NOT NOTICED'}\n              {line}", flush=True)
+            number = chapter.stem.split("_")[0]
+            print(f"{number}  {seconds:5.0f} s  {cell or 'NOT NOTICED'}\n              {line}", flush=True)
     print(f"{count} of {len(jobs)} were noticed.")
 
 

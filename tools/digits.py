@@ -1,7 +1,7 @@
-"""Printed digits that another device may round otherwise: watched while a notebook runs.
+"""Printed digits that another device may round differently: watched while a notebook runs.
 
 A kernel whose start-up runs this file (``STARTUP``) puts out, beside what a cell shows, every value that ``tl.show``
-prints near a rounding boundary. Numbers in an f-string are beyond this, and are left to the run on the device itself.
+prints near a rounding boundary. Numbers in an f-string are beyond its reach: the run on the device itself finds those.
 """
 
 from pathlib import Path

@@ -1,6 +1,7 @@
 """Makes the environment .venv from requirements.txt, once, and again when what it is made from has changed.
 
-Written for Python 3.6 too, so that an old one can be told what is missing.
+``make_venv`` makes those of colab.py and grade.py, too. All of this is written for Python 3.6, so that an old one can
+say what is missing, and imports nothing that does not come with Python.
 """
 
 import hashlib
@@ -15,7 +16,6 @@ import time
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 VENV = os.path.join(ROOT, ".venv")
 PYTHON = os.path.join(VENV, "bin", "python")
-STAMP = os.path.join(VENV, "made-from")
 LOG = os.path.join(VENV, "install.log")
 SPACE = 3 * 10**9  # bytes: what the packages take with PyTorch's build for CPUs, and room to unpack them
 
@@ -65,12 +65,44 @@ def fingerprint():
     return digest.hexdigest()
 
 
-def is_made():
+def is_made(folder, made_from):
+    """Whether an environment is there, and was made from this."""
     try:
-        with open(STAMP) as file:
-            return file.read() == fingerprint() and os.path.exists(PYTHON)
+        with open(os.path.join(folder, "made-from")) as file:
+            return file.read() == made_from and os.path.exists(os.path.join(folder, "bin", "python"))
     except OSError:
         return False
+
+
+def make_venv(folder, made_from, install, python=None, keep=False):
+    """Make an environment in ``folder``, once, and again when the text ``made_from`` is another.
+
+    Parameters
+    ----------
+    folder : str
+        Where it lies, inside the repository.
+    made_from : str
+        All that it depends on. Kept in it as the file ``made-from``.
+    install : function
+        Installs what it holds, in one call: ``install(its Python)``.
+    python : str, optional
+        The Python to make it with; the one that runs this where left out.
+    keep : bool
+        Whether to install into what is there already, instead of beginning with an empty folder.
+    """
+    if is_made(folder, made_from):
+        return
+    start, name = time.time(), os.path.relpath(folder, ROOT)
+    if not keep:
+        print(f"Making the environment {name} with {python or 'Python ' + python_version()}.", flush=True)
+        shutil.rmtree(folder, ignore_errors=True)
+        if subprocess.call([python or getattr(sys, "_base_executable", sys.executable), "-m", "venv", folder]):
+            fail("The environment could not be made: the reason stands above.")
+    print(f"Installing the packages of {name}. The first time can take some minutes.", flush=True)
+    install(os.path.join(folder, "bin", "python"))
+    with open(os.path.join(folder, "made-from"), "w") as file:
+        file.write(made_from)
+    print(f"The environment {name} is ready after {time.time() - start:.0f} s.", flush=True)
 
 
 def fits():
@@ -84,27 +116,20 @@ def fits():
 
 
 def make():
-    start = time.time()
-    if not fits():
-        if shutil.disk_usage(ROOT).free < SPACE:
-            fail(f"The disk is full: the environment needs {SPACE / 1e9:.0f} GB free in {ROOT}.")
-        print(f"Making the environment .venv with Python {python_version()}.", flush=True)
-        shutil.rmtree(VENV, ignore_errors=True)
-        if subprocess.call([getattr(sys, "_base_executable", sys.executable), "-m", "venv", VENV]):
-            fail("The environment could not be made: the reason stands above.")
-    print("Installing the packages of requirements.txt. The first time takes some minutes.", flush=True)
-    install()
-    with open(STAMP, "w") as file:
-        file.write(fingerprint())
-    print(f"The environment is ready after {time.time() - start:.0f} s.", flush=True)
+    if is_made(VENV, fingerprint()):
+        return
+    keep = fits()
+    if not keep and shutil.disk_usage(ROOT).free < SPACE:
+        fail(f"The disk is full: the environment needs {SPACE / 1e9:.0f} GB free in {ROOT}.")
+    make_venv(VENV, fingerprint(), install, keep=keep)
 
 
-def install():
+def install(python):
     """Install the packages. Progress is shown; complaints go to a file, and the cause is said in one line."""
     # Python compiles a file when it is first imported, and most never are.
-    pip = [PYTHON, "-m", "pip", "install", "--disable-pip-version-check", "--no-compile", "--retries", "2"]
+    pip = [python, "-m", "pip", "install", "--disable-pip-version-check", "--no-compile", "--retries", "2"]
     with open(LOG, "w") as log:
-        rest = prefetched(pip, log) or ["-r", "requirements.txt"]
+        rest = left_by_uv(python, pip, log) or ["-r", "requirements.txt"]
         status = subprocess.call(pip + rest, cwd=ROOT, stderr=log)
     if status:
         with open(LOG) as log:
@@ -116,13 +141,13 @@ def install():
         fail("pip could not install the packages: its reasons stand above.")
 
 
-def prefetched(pip, log):
+def left_by_uv(python, pip, log):
     """Install what is the same on every machine with uv, in seconds; return what is left to pip, or None for all.
 
     PyTorch has a build for each kind of machine, and pip's settings may name the right one. They may also name an index
     that takes PyPI's place; uv does not read them.
     """
-    settings = subprocess.check_output([PYTHON, "-m", "pip", "config", "list"], stderr=log).decode()
+    settings = subprocess.check_output([python, "-m", "pip", "config", "list"], stderr=log).decode()
     if re.search(r"\.(index-url|no-index)=", settings):
         return None
     with open(os.path.join(ROOT, "requirements.txt")) as file:
@@ -133,7 +158,7 @@ def prefetched(pip, log):
     with tempfile.NamedTemporaryFile("w", suffix=".txt") as file:
         file.write("\n".join(same))
         file.flush()
-        tool = [PYTHON, "-m", "uv", "pip", "install", "--quiet", "--no-deps", "--python", PYTHON, "-r", file.name]
+        tool = [python, "-m", "uv", "pip", "install", "--quiet", "--no-deps", "--python", python, "-r", file.name]
         for command in ([*pip, "--quiet", uv], tool):
             if subprocess.call(command, cwd=ROOT, stderr=log):
                 return None
@@ -142,10 +167,9 @@ def prefetched(pip, log):
 
 if __name__ == "__main__":
     check_python()
-    if not is_made():
-        try:
-            make()
-        except KeyboardInterrupt:
-            fail("Stopped. The next call goes on from here.")
-        except OSError as error:
-            fail(f"The environment could not be made: {error}")
+    try:
+        make()
+    except KeyboardInterrupt:
+        fail("Stopped. The next call goes on from here.")
+    except OSError as error:
+        fail(f"The environment could not be made: {error}")

@@ -1,6 +1,6 @@
-"""One execution of every notebook, kept: nbval compares it, the test of digits reads it, the book is built from it.
+"""Executes every notebook once and keeps the outputs: for nbval, for the test of digits, and for the book.
 
-    python tools/executed.py        executes what is not there yet, two at a time
+    python tools/executed.py        executes what is missing, two at a time
 
 Executed notebooks lie in a jupyter-cache below _build/executed/, in a folder named by a digest of what outputs depend
 on beside a notebook's own code: the package, the pinned versions, the device, Python. The cache finds a notebook by its
@@ -17,18 +17,19 @@ import time
 from concurrent.futures import ThreadPoolExecutor
 
 import nbformat
-from digits import STARTUP, take_near
 from jupyter_cache import get_cache
 from jupyter_cache.base import CacheBundleIn
-from notebooks import ROOT, chapters, execute, story
+
+from digits import STARTUP, take_near
+from notebooks import ROOT, all_notebooks, describe_failure, execute
 
 CACHES = ROOT / "_build" / "executed"
-SECONDS = CACHES / "seconds.json"  # how long each took when it last ran: the longest begin
+SECONDS = CACHES / "seconds.json"  # how long each took when it last ran: the longest goes first
 KEPT = 3  # caches: going back to a branch that was built a moment ago executes nothing
 SOURCES = ("transformer_lab/**/*", "requirements.txt", "tools/digits.py", "tools/executed.py", "tools/notebooks.py")
 
 
-def folder():
+def cache_folder():
     """Where the executions of today's code are kept."""
     device = os.environ.get("TRANSFORMER_LAB_DEVICE") or "cpu"
     digest = hashlib.sha256(f"{platform.python_version()} {platform.machine()} {device}".encode())
@@ -46,9 +47,9 @@ def executed(path):
     Returns
     -------
     (NotebookNode, dict)
-        The second has ``execution_seconds``, and under ``near`` the digits that another device may round otherwise.
+        The second has ``execution_seconds``, and under ``near`` the digits that another device may round differently.
     """
-    notebook, cache = nbformat.read(path, 4), get_cache(folder())
+    notebook, cache = nbformat.read(path, 4), get_cache(cache_folder())
     try:
         record = cache.match_cache_notebook(notebook)
     except KeyError:
@@ -61,15 +62,15 @@ def _execute(notebook, path, cache):
     try:
         execute(notebook, path.parent, startup=STARTUP)
     except Exception as error:
-        raise RuntimeError(f"{path.relative_to(ROOT)}: {story(notebook, error)}") from error
+        raise RuntimeError(f"{path.relative_to(ROOT)}: {describe_failure(notebook, error)}") from error
     data = {"execution_seconds": round(time.perf_counter() - start, 1), "near": take_near(notebook)}
     bundle = CacheBundleIn(notebook, path.relative_to(ROOT).as_posix(), data=data)
     return cache.cache_notebook_bundle(bundle, check_validity=False, overwrite=True)
 
 
-def fill():
+def execute_missing():
     """Execute what is not in the cache, two notebooks at a time, the longest first; return what failed, in words."""
-    missing = [path for path in chapters() if not _is_kept(path)]
+    missing = [path for path in all_notebooks() if not _is_kept(path)]
     _drop_old_caches()
     seconds = json.loads(SECONDS.read_text()) if SECONDS.exists() else {}
     missing.sort(key=lambda path: seconds.get(_name(path), path.stat().st_size), reverse=True)
@@ -93,7 +94,7 @@ def fill():
 
 def _is_kept(path):
     try:
-        return bool(get_cache(folder()).match_cache_notebook(nbformat.read(path, 4)))
+        return bool(get_cache(cache_folder()).match_cache_notebook(nbformat.read(path, 4)))
     except KeyError:
         return False
 
@@ -103,14 +104,14 @@ def _name(path):
 
 
 def _drop_old_caches():
-    os.utime(folder())
+    os.utime(cache_folder())
     old = sorted((path for path in CACHES.iterdir() if path.is_dir()), key=lambda path: path.stat().st_mtime)
     for path in old[:-KEPT]:
         shutil.rmtree(path)
 
 
 def main():
-    if failed := fill():
+    if failed := execute_missing():
         sys.exit("\n\n".join(failed))
 
 

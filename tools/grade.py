@@ -1,8 +1,8 @@
 """Uses the assignments in a class, with nbgrader: the sources are the solutions, as they are.
 
-One student has all right. The other comes as far as the middle of each notebook: what follows is left out or wrong, in
-turn. (Functions use those above them: below a wrong one, a right one gets no points.) Each must get the points that
-this deserves. The environment .venv-nbgrader has nbgrader; the notebooks run in the book's environment.
+One student gets everything right. The other gets as far as the middle of each notebook: what follows is left out or
+wrong, in turn. (Functions call those above them: below a wrong one, a right one gets no points.) Each must get the
+points that they deserve. The environment .venv-nbgrader has nbgrader; the notebooks run in the book's environment.
 """
 
 import csv
@@ -17,7 +17,9 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 import nbformat
+
 from assignments import REGION, solutions
+from environment import make_venv
 from notebooks import ROOT
 
 VENV = ROOT / ".venv-nbgrader"
@@ -28,14 +30,11 @@ STUDENTS = {"all right": 1, "half right": 1 / 2}  # how much of each notebook is
 
 def environment():
     """Make .venv-nbgrader, once for each version."""
-    stamp, made_from = VENV / "made-from", "\n".join([sys.version, str(VENV), *PINS])
-    if stamp.exists() and stamp.read_text() == made_from:
-        return
-    print("Making the environment .venv-nbgrader.", flush=True)
-    uv = [sys.executable, "-m", "uv"]
-    subprocess.run([*uv, "venv", "--quiet", "--clear", "--python", sys.executable, VENV], check=True)
-    subprocess.run([*uv, "pip", "install", "--quiet", "--python", VENV / "bin" / "python", *PINS], check=True)
-    stamp.write_text(made_from)
+
+    def install(python):
+        subprocess.run([sys.executable, "-m", "uv", "pip", "install", "--quiet", "--python", python, *PINS], check=True)
+
+    make_venv(str(VENV), "\n".join([sys.version, str(VENV), *PINS]), install)
 
 
 def nbgrader(folder, *command):
@@ -61,7 +60,7 @@ def nbgrader(folder, *command):
 
 
 def answered(notebook, solution, share):
-    """Fill this share of the functions of a notebook that was handed out; return the points that it deserves."""
+    """Fill in this share of the functions of a released notebook, and return the points that it deserves."""
     functions, answers = graded(notebook, "solution"), graded(solution, "solution")
     right = int(share * len(functions))
     for i, (function, answer) in enumerate(zip(functions, answers, strict=True)):
@@ -78,7 +77,7 @@ def graded(notebook, kind):
 
 
 def hand_out(folder, sources):
-    """Make the class's folder, and return what its students are given."""
+    """Make the folder of the class, and return the notebooks that its students are given."""
     source = folder / "source" / COURSE
     source.mkdir(parents=True)
     for path in sources.values():
@@ -87,12 +86,12 @@ def hand_out(folder, sources):
     released = {path.name: nbformat.read(path, 4) for path in (folder / "release" / COURSE).glob("*.ipynb")}
     for name, notebook in released.items():
         if any("SOLUTION" in cell.source for cell in notebook.cells):
-            sys.exit(f"{name} is handed out with a solution in it.")
+            sys.exit(f"{name} is released with a solution in it.")
     return released
 
 
 def grade(folder, student, released, sources):
-    """Hand in what the student answers, in the folder of a class; return the points, and those that were deserved."""
+    """Hand in a student's answers in the folder of a class, and return the points they got, and those they deserve."""
     target = folder / "submitted" / student / COURSE
     target.mkdir(parents=True)
     deserved = 0
@@ -110,7 +109,7 @@ def grade(folder, student, released, sources):
 def main():
     environment()
     # Not the final project, which trains its models each time: it is made as the others are.
-    sources = {path.name: path for path in solutions() if path.stem < "09"}
+    sources = {path.name: path for path in solutions() if path.stem != "project"}
     with TemporaryDirectory() as place:
         released = hand_out(Path(place, "class"), sources)
 

@@ -9,6 +9,7 @@ from pathlib import Path
 from queue import Empty
 
 import nbval.plugin
+
 from executed import executed
 
 

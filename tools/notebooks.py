@@ -1,10 +1,13 @@
-"""Runs notebooks in place and writes them in their one form; with --check, only says what is not in that form.
+"""Runs notebooks in place and writes them in canonical form; with --check, only says what is not in that form.
 
-    python tools/notebooks.py [--check] [notebook.ipynb …]       (default: all below chapters/)
+    python tools/notebooks.py                        all notebooks below chapters/
+    python tools/notebooks.py --check
+    python tools/notebooks.py 06 solutions/05        those that have one of these words in their path
+    python tools/notebooks.py somewhere/else.ipynb   a file
 
-The form keeps what every run gives again, on every machine, and nothing else: no widget views or state, no times, no
-versions. Text, HTML and LaTeX outputs stay, since nbval compares them; pictures lose their comments. What cannot be
-brought into the form (an error, a warning on stderr, an object's address) is refused.
+Canonical form keeps what every run gives again, on every machine, and nothing else: no widget views or state, no times,
+no versions. Text, HTML and LaTeX outputs stay, since nbval compares them; pictures lose their comments. What has no
+canonical form (an error, a warning on stderr, an object's address) is refused.
 """
 
 import argparse
@@ -27,6 +30,7 @@ from nbclient import NotebookClient
 
 ROOT = Path(__file__).resolve().parents[1]
 
+GENERATED_FROM = "generated_from"  # the one piece of a notebook's metadata that not all have: see assignments.py
 METADATA = {
     "kernelspec": {"display_name": "Python 3", "language": "python", "name": "python3"},
     "language_info": {"name": "python"},
@@ -39,18 +43,33 @@ WRITTEN_OVER = re.compile(r"[^\n]*\r(?=[^\n])")
 MEASURED = re.compile(r"[\d.,]+(\s*(ns|µs|us|ms|s)\b)?")
 
 
-def chapters(root=ROOT):
-    """Return the paths of all lessons."""
+def all_notebooks(root=ROOT):
+    """Return the paths of all notebooks: chapters, assignments and solutions."""
     return sorted(path for path in root.glob("chapters/**/*.ipynb") if ".ipynb_checkpoints" not in path.parts)
 
 
-# The one form
+def matching(words, paths):
+    """Return those of ``paths`` that have one of these words in them, as seen from the repository; all for no words.
+
+    A word may be a file, too, wherever it lies.
+    """
+    found = []
+    for word in words:
+        named = [path for path in paths if word in path.relative_to(ROOT).as_posix()]
+        if not named and not Path(word).is_file():
+            sys.exit(f"There is no notebook that has {word} in its path.")
+        found += named or [Path(word).resolve()]
+    return sorted(set(found)) if words else paths
+
+
+# Canonical form
 
 
 def canonical(notebook):
-    """Return the notebook in its one form, as a copy."""
+    """Return the notebook in canonical form, as a copy."""
     notebook = deepcopy(notebook)
-    notebook.metadata = deepcopy(METADATA)
+    kept = {key: notebook.metadata[key] for key in [GENERATED_FROM] if key in notebook.metadata}
+    notebook.metadata = {**kept, **deepcopy(METADATA)}
     notebook.nbformat, notebook.nbformat_minor = 4, 5
     ids, count = set(), 0
     for cell in notebook.cells:
@@ -74,8 +93,10 @@ def _new_id(cell, taken):
 
 
 def _merged(outputs):
-    """Stream outputs that follow one another as one: how the kernel cuts them up is chance. Of a line written over,
-    the last state stays, which is what a reader sees."""
+    """The outputs with consecutive streams joined, since how the kernel splits them is chance.
+
+    Of a line that was overwritten the last state stays, which is what a reader sees.
+    """
     merged = []
     for output in outputs:
         last = merged[-1] if merged else {}
@@ -121,7 +142,7 @@ def text(notebook):
 
 
 def faults(notebook):
-    """Yield what is not in the one form: cell by cell, in words."""
+    """Yield in words what is not in canonical form, cell by cell."""
     for number, cell in enumerate(notebook.cells, 1):
         for output in cell.get("outputs", []):
             if output.output_type == "error":
@@ -160,7 +181,7 @@ def _place(where):
 
 
 def check(path):
-    """Return what is not in the one form in the file ``path``."""
+    """Return what is not in canonical form in the file ``path``."""
     written = path.read_text("utf-8")
     try:
         notebook = nbformat.reads(written, 4)
@@ -169,7 +190,7 @@ def check(path):
         return [f"not a valid notebook: {str(error).splitlines()[0]}"]
     found = list(faults(notebook))
     if not found and written != text(notebook):
-        found = ["written otherwise: indentation 1, keys in order, Unicode as it is, one newline at the end"]
+        found = ["not in canonical form: indent by 1, sort keys, write Unicode as it is, end with one newline"]
     return found
 
 
@@ -206,7 +227,7 @@ def ignored(cell):
 
 
 def _keep_measurements(notebook, before):
-    """Where only measured times differ from the outputs stored before, keep those: they are as true as the new ones."""
+    """Keep the stored outputs where only measured times differ from them: they are as true as the new ones."""
     stored = {cell.id: cell for cell in before.cells if cell.cell_type == "code"}
     for cell in notebook.cells:
         if cell.cell_type == "code" and ignored(cell) and cell.get("id") in stored:
@@ -216,7 +237,7 @@ def _keep_measurements(notebook, before):
 
 
 def _unmeasured(outputs):
-    """The outputs with every number masked, pictures by their kind alone."""
+    """The outputs with every number masked, and pictures reduced to their type."""
     words = []
     for output in outputs:
         words += [output.get("text", ""), output.get("data", {}).get("text/plain", ""), *sorted(output.get("data", {}))]
@@ -224,14 +245,14 @@ def _unmeasured(outputs):
 
 
 def run(path):
-    """Run the notebook ``path`` and write it in its one form. Return ``(what happened, faults)``."""
+    """Run the notebook ``path`` and write it in canonical form. Return ``(what happened, faults)``."""
     written = path.read_text("utf-8")
     before = canonical(nbformat.reads(written, 4))
     notebook = deepcopy(before)
     try:
         execute(notebook, path.parent)
-    except Exception as error:  # of the lesson or of its kernel: both are told, and the file stays as it was
-        return "failed", [story(notebook, error)]
+    except Exception as error:  # the notebook's own or its kernel's: both are reported, and the file stays as it was
+        return "failed", [describe_failure(notebook, error)]
     _keep_measurements(notebook, before)
     notebook = canonical(notebook)
     if found := list(faults(notebook)):
@@ -242,8 +263,8 @@ def run(path):
     return "written", []
 
 
-def story(notebook, error):
-    """The cell that failed, and the end of its error."""
+def describe_failure(notebook, error):
+    """Return in words which cell failed, with the end of its error."""
     for number, cell in enumerate(notebook.cells, 1):
         for output in cell.get("outputs", []):
             if output.output_type == "error":
@@ -254,12 +275,10 @@ def story(notebook, error):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--check", action="store_true", help="say what is not in the one form, run nothing")
-    parser.add_argument("notebooks", nargs="*", type=Path, help="default: all below chapters/")
+    parser.add_argument("--check", action="store_true", help="say what is not in canonical form, run nothing")
+    parser.add_argument("words", nargs="*", help="only notebooks that have one of these words in their path; or files")
     arguments = parser.parse_args()
-    paths = arguments.notebooks or chapters()
-    if missing := [str(path) for path in paths if not path.is_file()]:
-        sys.exit(f"There is no notebook {missing[0]}.")
+    paths = matching(arguments.words, all_notebooks())
 
     def work(path):
         start = time.perf_counter()
@@ -275,7 +294,7 @@ def main():
     if found:
         sys.exit("\n".join(found))
     if arguments.check:
-        print(f"{len(paths)} notebooks are in their one form.")
+        print(f"{len(paths)} notebooks are in canonical form.")
 
 
 if __name__ == "__main__":

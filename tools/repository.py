@@ -3,9 +3,10 @@
 python tools/repository.py [URL] [--branch BRANCH]  URL: https://github.com/you/your-fork, or else git's remote origin
 python tools/repository.py --warn                   says when the stored address is not this repository's own
 python tools/repository.py --demand                 ends with one sentence while no address is set
+python tools/repository.py --check                  says which files do not follow from the stored address
 
-The address stands in _config.yml. Until one is set it is NOWHERE, which nobody can own, and there is no link and no
-install line that leads there. NOWHERE as the URL takes an address away again.
+The address stands in _config.yml. Until one is set it is NOWHERE, which nobody can own, and no link and no install line
+leads there. NOWHERE as the URL takes an address away again.
 """
 
 import argparse
@@ -17,10 +18,11 @@ from pathlib import Path
 from typing import NamedTuple
 from urllib.parse import urlsplit
 
-import build_wheel
 import nbformat
-import notebooks
 import yaml
+
+import build_wheel
+import notebooks
 
 ROOT = Path(__file__).resolve().parents[1]
 NOWHERE = "https://example.invalid/transformer-lab"  # no host can have a name that ends so (RFC 2606)
@@ -54,7 +56,7 @@ class Address(NamedTuple):
         return f"https://colab.research.google.com/github/{self.slug}/blob/{self.branch}/{path}"
 
 
-def pages(slug):
+def pages_site(slug):
     """Return where GitHub Pages shows the book of a repository."""
     owner, name = slug.split("/")
     host = f"{owner.lower()}.github.io"
@@ -67,30 +69,30 @@ SLUG = r"[\w.-]+/[\w.-]+?"
 REMOTE = rf"(?:https://(?:[^@/]+@)?|ssh://git@|git@)github\.com[:/]({SLUG})(?:\.git)?/?"
 
 
-def parse(url, branch):
-    """Return the address that ``url`` and ``branch`` name, None for NOWHERE, or end with one line on what is wrong."""
+def parse_address(url, branch):
+    """Return the address that ``url`` and ``branch`` name, or None for NOWHERE; exit with one line on what is wrong."""
     if (urlsplit(url).hostname or "").endswith(".invalid"):
         return None
     if not (found := re.fullmatch(rf"https://github\.com/({SLUG})(?:\.git)?/?", url)):
         sys.exit(f"URL must have the form https://github.com/owner/name, got {url!r}.")
     if not re.fullmatch(r"[\w./-]+", branch):
         sys.exit(f"BRANCH must be the name of a git branch, got {branch!r}.")
-    return Address(found[1], branch, pages(found[1]))
+    return Address(found[1], branch, pages_site(found[1]))
 
 
 def settings(root=ROOT):
     return yaml.safe_load((root / "_config.yml").read_text("utf-8"))
 
 
-def address(root=ROOT):
+def stored_address(root=ROOT):
     """Return the address that stands in ``_config.yml``, or None while none is set."""
     config = settings(root)
-    stored = parse(config["repository"]["url"], config["repository"]["branch"])
+    stored = parse_address(config["repository"]["url"], config["repository"]["branch"])
     return stored and stored._replace(site=config["html"]["baseurl"] or stored.site)
 
 
-def origin(root=ROOT):
-    """Return the URL of git's remote origin as a repository on GitHub, or end with one line on what is wrong."""
+def origin_url(root=ROOT):
+    """Return the URL of git's remote origin as a repository on GitHub, or exit with one line on what is wrong."""
     asked = subprocess.run(["git", "remote", "get-url", "origin"], cwd=root, capture_output=True, text=True)
     if asked.returncode:
         sys.exit(f"URL must be given, since git knows no remote named origin here: {HINT}")
@@ -100,12 +102,12 @@ def origin(root=ROOT):
     return f"https://github.com/{found[1]}"
 
 
-def stranger(stored, root=ROOT):
-    """Return a sentence when the stored address is not that of the repository that this runs in, otherwise None."""
+def address_mismatch(stored, root=ROOT):
+    """Return a sentence when the stored address is not this repository's own, otherwise None."""
     own = os.environ.get("GITHUB_REPOSITORY")
     if not own:
         try:
-            own = origin(root).removeprefix("https://github.com/")
+            own = origin_url(root).removeprefix("https://github.com/")
         except SystemExit:  # nothing says what its own would be
             return None
     if stored and stored.slug.lower() == own.lower():
@@ -164,12 +166,12 @@ def first_cell(new):
 
 def notebook(text, new, path):
     """Return a notebook's text with its link to Colab and its first code cell."""
-    lesson = nbformat.reads(text, 4)
+    found = nbformat.reads(text, 4)
     begin = f"[Open in Colab]({new.colab(path)}) · a" if new else "A"
-    head = lesson.cells[0]
+    head = found.cells[0]
     head.source = re.sub(r"(?m)^(?:\[Open in Colab\]\(\S*\) · a|A)(?=bout \d+ minutes)", begin, head.source, count=1)
-    next(cell for cell in lesson.cells if cell.cell_type == "code").source = first_cell(new)
-    return notebooks.text(lesson)
+    next(cell for cell in found.cells if cell.cell_type == "code").source = first_cell(new)
+    return notebooks.text(found)
 
 
 def markdown(text, new, chapters):
@@ -202,10 +204,10 @@ def configured(text, new):
 
 
 def changes(new, root=ROOT):
-    """Return ``{path: text}`` of all files that do not yet say what follows from the address ``new``, as they would."""
-    lessons = {path: path.relative_to(root).as_posix() for path in notebooks.chapters(root)}
-    chapters = " · ".join(link(path, new) for path in lessons if new and path.parent.name == "chapters")
-    texts = {path: notebook(path.read_text("utf-8"), new, handed_out(name)) for path, name in lessons.items()}
+    """Return ``{path: new text}`` for all files that do not follow from the address ``new`` yet."""
+    names = {path: path.relative_to(root).as_posix() for path in notebooks.all_notebooks(root)}
+    chapters = " · ".join(link(path, new) for path in names if new and path.parent.name == "chapters")
+    texts = {path: notebook(path.read_text("utf-8"), new, handed_out(name)) for path, name in names.items()}
     for path in [*root.glob("*.md"), *root.glob("chapters/*.md")]:
         texts[path] = markdown(path.read_text("utf-8"), new, chapters)
     for name, write in {"CITATION.cff": citation, "_config.yml": configured}.items():
@@ -214,7 +216,7 @@ def changes(new, root=ROOT):
 
 
 def handed_out(name):
-    """Return the notebook that a link opens: a solution has its assignment's text, and so its link."""
+    """Return the notebook that a link opens: a solution has its assignment's text and therefore its link."""
     return name.replace("/solutions/", "/assignments/")
 
 
@@ -230,15 +232,22 @@ def main():
     parser.add_argument("--branch", metavar="BRANCH", help="the branch that readers get; default: the stored one")
     parser.add_argument("--warn", action="store_true", help="say when the stored address is not this repository's own")
     parser.add_argument("--demand", action="store_true", help="end with one sentence while no address is set")
+    parser.add_argument("--check", action="store_true", help="say which files do not follow from the stored address")
     arguments = parser.parse_args()
-    stored = address()
+    stored = stored_address()
     if arguments.demand and not stored:
         sys.exit(MISSING)
     if arguments.warn or arguments.demand:
-        if sentence := stranger(stored):
+        if sentence := address_mismatch(stored):
             print(f"::warning::{sentence}" if "GITHUB_ACTIONS" in os.environ else sentence)
         return
-    new = parse(arguments.url or origin(), arguments.branch or settings()["repository"]["branch"])
+    if arguments.check:
+        if wrong := [str(path.relative_to(ROOT)) for path in changes(stored)]:
+            url = stored.url if stored else NOWHERE
+            sys.exit(f"Not as the course's address wants it: {', '.join(wrong)}. Run `make repository URL={url}`.")
+        print("Links and install lines follow from the course's address.")
+        return
+    new = parse_address(arguments.url or origin_url(), arguments.branch or settings()["repository"]["branch"])
     if stored and new and stored.slug == new.slug:
         new = new._replace(site=stored.site)  # which may be a domain of one's own
     changed = changes(new)

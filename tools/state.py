@@ -1,4 +1,4 @@
-"""What the outcome of the tests depends on, in one number: where it is the same as before, they would say the same."""
+"""A digest of all that the outcome of the tests depends on: while it is the same, so are their results."""
 
 import hashlib
 import os
@@ -7,7 +7,7 @@ import subprocess
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
-# The first is made for tests: it has no windows, and loads a page in three quarters of the time.
+# The first is made for tests: it has no windows, and loads a page in three quarters of the time the others take.
 BROWSERS = ("chromium-headless-shell", "chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
 
 

@@ -1,12 +1,13 @@
 """A plugin for nbval: cells that time something run without their claims.
 
-What is claimed there of times is true of real devices. An emulated one, such as tests/standin, pays for every operation
-alike, so that its ratios mean nothing. An error that is no claim is one here as well.
+What they claim about times is true of real devices. An emulated one, such as tests/standin, pays the same for every
+operation, so that ratios mean nothing on it. An error other than a failed claim is an error here, too.
 """
 
-import notebooks
 import pytest
 from nbval.plugin import IPyNbCell, NbCellError
+
+import notebooks
 
 
 @pytest.hookimpl(wrapper=True)
@@ -20,6 +21,6 @@ def pytest_runtest_call(item):
 
 
 def claims_only(outputs):
-    """Whether all that went wrong in a cell is an assertion."""
+    """Whether nothing went wrong in a cell but an assertion."""
     errors = [output.ename for output in outputs if output.output_type == "error"]
     return errors == ["AssertionError"]

@@ -1,4 +1,4 @@
-"""Says what Sphinx is doing and how long it took, in the place of its own hundred lines."""
+"""Says what Sphinx is doing and how long it took, in place of its own hundred lines."""
 
 from time import perf_counter
 
@@ -6,7 +6,7 @@ started = perf_counter()
 
 
 def lap():
-    """Return the seconds since this was last asked."""
+    """Return the seconds since the last call."""
     global started
     before, started = started, perf_counter()
     return started - before
@@ -28,4 +28,4 @@ def end(app, error):
 def setup(app):
     app.connect("env-before-read-docs", read)
     app.connect("env-updated", write)
-    app.connect("build-finished", end)
+    app.connect("build-finished", end, priority=900)  # after what others do then

@@ -1,18 +1,28 @@
-"""The rules that every lesson keeps: each takes a notebook and its path, and yields what it complains about."""
+"""Checks the rules for notebooks: each takes a notebook and its path, and yields its complaints.
+
+    python tools/notebook_rules.py [06 …]       (default: all; otherwise those with a word in their path)
+
+Whether a notebook is in canonical form is asked by ``notebooks.py --check``.
+"""
 
 import ast
 import re
+import sys
+from functools import cache
 from pathlib import Path
 
 import nbformat
-from notebooks import ROOT, faults, ignored, text
-from repository import address, first_cell, handed_out
 
+import repository
+from notebooks import ROOT, all_notebooks, ignored, matching, text
+from repository import first_cell, handed_out
+
+stored_address = cache(repository.stored_address)  # two rules ask for it in every notebook
 LARGEST = 1_500_000  # bytes: what GitHub still shows
 LONGEST_PARAGRAPH = 5 * 110  # characters: five lines of the page
 
 
-# What a lesson is made of
+# What a notebook is made of
 
 
 def _cells(notebook, kind):
@@ -44,20 +54,8 @@ def _pictures(cell):
 # The file
 
 
-def is_valid(notebook, path):
-    for error in nbformat.validator.iter_validate(notebook):
-        yield f"not a valid notebook: {str(error).splitlines()[0]}"
-
-
-def is_canonical(notebook, path):
-    yield from faults(notebook)
-
-
-def has_run(notebook, path):
-    """nbval does not compare a cell that has no number."""
-    for count, (number, cell) in enumerate(_cells(notebook, "code"), 1):
-        if cell.execution_count != count:
-            yield f"cell {number}: must have run as number {count}, has {cell.execution_count}"
+def stores_what_it_prints(notebook, path):
+    for number, cell in _cells(notebook, "code"):
         if re.search(r"^(print|tl\.show|display)\(", cell.source, re.MULTILINE) and not cell.outputs:
             yield f"cell {number}: prints, and stores no output"
 
@@ -73,9 +71,8 @@ def is_small(notebook, path):
 
 def opens_in_colab(notebook, path):
     """One link once the repository has an address, none before: it would lead nowhere, or to somebody else."""
-    stored = address()
-    place = handed_out(path.relative_to(ROOT).as_posix())
-    wanted = [f"[Open in Colab]({stored.colab(place)})"] if stored else []
+    stored = stored_address()
+    wanted = [f"[Open in Colab]({stored.colab(handed_out(path.relative_to(ROOT).as_posix()))})"] if stored else []
     sources = "\n".join(cell.source for _, cell in _cells(notebook, "markdown"))
     links = re.findall(r"(?:\[Open in Colab\]\()?https://colab\.research\.google\.com/[^)\s]*\)?", sources)
     if links != wanted:
@@ -83,7 +80,7 @@ def opens_in_colab(notebook, path):
 
 
 def installs_the_package(notebook, path):
-    wanted = first_cell(address())
+    wanted = first_cell(stored_address())
     number, cell = next(iter(_cells(notebook, "code")), (0, None))
     if cell is None or cell.source != wanted:
         yield f"cell {number}: the first code cell must be\n{wanted}"
@@ -109,14 +106,14 @@ def links_lead_somewhere(notebook, path):
 
 
 def hides_only_times(notebook, path):
-    """An output that is not compared must be a time, and the cell must assert what it claims of it.
+    """An output that is not compared must be a time, and the cell must assert what it claims about it.
 
-    And a cell that takes a time is marked so: on an emulated device it runs without its claims (tools/device.py).
+    And a cell that measures a time is marked so: on an emulated device it runs without its claims (tools/device.py).
     """
     timers = {"time", "perf_counter", "perf_counter_ns", "timeit", "repeat", "Timer", "blocked_autorange", "autorange"}
     timers |= {"seconds", "compare"}  # those of transformer_lab.measure
-    for _, cell in _cells(notebook, "code"):  # a helper of the lesson that takes a time is a timer as well
-        for node in _tree(cell):
+    for _, cell in _cells(notebook, "code"):  # a function that measures a time is a timer as well
+        for node in _nodes(cell.source):
             if isinstance(node, ast.FunctionDef) and _calls(ast.walk(node)) & timers:
                 timers.add(node.name)
     for number, cell in _cells(notebook, "code"):
@@ -127,25 +124,26 @@ def hides_only_times(notebook, path):
         if any("VALIDATE" in mark for mark in told):
             yield f"cell {number}: must say NBVAL_IGNORE_OUTPUT"
         if ignored(cell):
-            nodes = list(_tree(cell))
+            nodes = _nodes(cell.source)
             if not _calls(nodes) & timers:
-                yield f"cell {number}: its output is not compared, although it takes no time"
+                yield f"cell {number}: its output is not compared, although it measures no time"
             if not any(isinstance(node, ast.Assert) for node in nodes):
                 yield f"cell {number}: its output is not compared, and it asserts nothing"
         elif timed := sorted(_calls(_outside_functions(cell)) & timers - {"repeat"}):  # tensors have a `repeat`
-            yield f"cell {number}: takes a time with {timed[0]}, and is not tagged nbval-ignore-output"
+            yield f"cell {number}: measures a time with {timed[0]}, and is not tagged nbval-ignore-output"
 
 
-def _tree(cell):
+@cache
+def _nodes(source):
     try:
-        return list(ast.walk(ast.parse(cell.source)))
+        return list(ast.walk(ast.parse(source)))
     except SyntaxError:  # IPython's own syntax
         return []
 
 
 def _outside_functions(cell):
     """The nodes of what a cell does itself; what it defines is done by the cell that calls it."""
-    waiting = _tree(cell)[:1]
+    waiting = _nodes(cell.source)[:1]
     while waiting:
         node = waiting.pop()
         yield node
@@ -282,9 +280,7 @@ def has_ordered_headings(notebook, path):
 
 
 RULES = [
-    is_valid,
-    is_canonical,
-    has_run,
+    stores_what_it_prints,
     is_small,
     opens_in_colab,
     installs_the_package,
@@ -304,6 +300,18 @@ RULES = [
 
 
 def complaints(path):
-    """Return all that the lesson in the file ``path`` does against the rules."""
+    """Return all complaints about the notebook in the file ``path``."""
     notebook = nbformat.read(path, 4)
     return [f"{rule.__name__}: {complaint}" for rule in RULES for complaint in rule(notebook, Path(path).resolve())]
+
+
+def main():
+    paths = matching(sys.argv[1:], all_notebooks())
+    found = [f"{path}: {complaint}" for path in paths for complaint in complaints(path)]
+    if found:
+        sys.exit("\n".join(found))
+    print(f"{len(paths)} notebooks keep {len(RULES)} rules.")
+
+
+if __name__ == "__main__":
+    main()

@@ -14,7 +14,7 @@ LOGO = [(0, 0, 1), (0, 1, 0.55), (1, 1, 1), (0, 2, 0.25), (1, 2, 0.55), (2, 2, N
 
 
 def describe(doctree):
-    """Return the first paragraph, with the list that it announces. The line that says how long it takes is none."""
+    """Return the first paragraph, with the list that it announces. The line with the minutes does not count."""
     section = doctree.next_node(nodes.section)
     for paragraph in section.findall(nodes.paragraph):
         text = paragraph.astext()
@@ -45,7 +45,7 @@ def draw(path, site, title, description, address):
 
 
 def add_card(app, pagename, templatename, context, doctree):
-    # Pages that no source stands behind, such as the search page, show the front page's card.
+    # Pages without a source, such as the search page, show the front page's card.
     source = pagename if doctree else app.config.root_doc
     site, title = app.config.html_title, app.env.titles[source].astext()
     description = describe(doctree or app.env.get_doctree(source))

@@ -4,9 +4,9 @@ from urllib.parse import urlsplit
 
 
 def use_address(app, config):
-    # The 404 page may be shown under any address, and its links begin at the site's.
+    # The 404 page may be shown under any address, so its links begin at the site's.
     config.notfound_urls_prefix = urlsplit(config.html_baseurl).path or "/"
-    if not config.html_baseurl:  # then there is no repository either that a button could lead to
+    if not config.html_baseurl:  # then there is no repository either for a button to lead to
         for option in ("launch_buttons", "repository_url", "use_repository_button"):
             config.html_theme_options.pop(option, None)
 
