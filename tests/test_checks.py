@@ -31,7 +31,7 @@ def test_what_is_right_is_correct(exercise, function):
 def test_a_known_mistake_is_named_as_itself(exercise, mistake):
     report = diagnose(exercise, mistake.function)
     assert report.status in ("incorrect", "error")
-    assert (report.mistake, report.stage) == (mistake.id, mistake.part), report
+    assert (report.mistake, report.stage) == (mistake.id, mistake.stage), report
     assert "Besides" not in report.message
 
 
