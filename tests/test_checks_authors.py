@@ -3,6 +3,8 @@
 import re
 from pathlib import Path
 
+import assignments
+import nbformat
 import pytest
 import torch
 
@@ -168,3 +170,55 @@ tl.checks.mend_model_size
 print(given[0].dtype, given[0].device, torch.get_default_dtype(), torch.equal(before, torch.get_rng_state()))
 """
     assert run_python(code) == "torch.float32 cpu torch.float64 True\n"
+
+
+# The solution, from which the assignment is made
+
+MASKS = assignments.ROOT / "chapters" / "solutions" / "05_masks.ipynb"
+
+
+def spoiled(before, after):
+    """The solution of chapter 5, as if one line of it had been written otherwise."""
+    notebook = nbformat.read(MASKS, 4)
+    for cell in notebook.cells:
+        cell.source = re.sub(before, after, cell.source, flags=re.DOTALL)
+    return notebook
+
+
+PADDING_HINTS = r"(`padding_mask`\n.*?)<details>\n<summary>Hint 1.*?</details>\n\n<details>.*</details>"
+
+
+@pytest.mark.parametrize(
+    "before, after, said",
+    [
+        (PADDING_HINTS, r"\1", "padding_mask must have hints: write {hints padding_mask} below its heading"),
+        (
+            PADDING_HINTS,
+            r"\1{hints causal_mask}",
+            "{hints causal_mask} must stand below the heading of its exercise, got padding_mask",
+        ),
+        (
+            r"^tl.checks.padding_mask\(padding_mask\)$",
+            "tl.checks.padding_masks(padding_masks)",
+            "the check of padding_masks must be in transformer_lab/checks/course.py, and is not",
+        ),
+        (
+            r"^tl.checks.padding_mask\(padding_mask\)$",
+            "tl.checks.causal_mask(causal_mask)",
+            "the check of causal_mask must stand below its heading, got padding_mask",
+        ),
+        (
+            r"^tl.checks.padding_mask\(padding_mask\)$",
+            "",
+            "the checks must be those of ch5_masks in course.py, ",
+        ),
+    ],
+)
+def test_a_solution_with_something_missing(before, after, said):
+    with pytest.raises(ValueError, match=f"^{re.escape(said)}"):
+        assignments.source(spoiled(before, after))
+
+
+def test_hints_are_written_where_their_name_stands():
+    made = assignments.source(spoiled(PADDING_HINTS, r"\1{hints padding_mask}"))
+    assert assignments.text(made) == MASKS.read_text("utf-8")

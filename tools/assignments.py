@@ -3,8 +3,9 @@
     python tools/assignments.py [--check] [solution.ipynb …]       (default: all in chapters/solutions/)
 
 A solution is the one source. This writes into it what follows from elsewhere: the three hints of each exercise, which
-the checks know, and nbgrader's metadata. The assignment is the same notebook with ``raise NotImplementedError`` in the
-place of each region between ``### BEGIN SOLUTION`` and ``### END SOLUTION``, which are nbgrader's own marks.
+the checks know, in the place of ``{hints name}``, and nbgrader's metadata. The assignment is the same notebook with
+``raise NotImplementedError`` in the place of each region between ``### BEGIN SOLUTION`` and ``### END SOLUTION``, which
+are nbgrader's own marks.
 """
 
 import argparse
@@ -17,9 +18,11 @@ import nbformat
 from notebooks import ROOT, canonical, text
 
 import transformer_lab as tl
+from transformer_lab.checks.course import COURSE, FOLDERS
 from transformer_lab.checks.report import HINTS as KINDS
 
 REGION = re.compile(r"(?ms)^( *)### BEGIN SOLUTION\n.*?^ *### END SOLUTION$")
+HEADING = re.compile(r"(?m)^## .*`(\w+)`")
 CHECK = re.compile(r"tl\.checks\.(\w+)\(\1\)")
 HINTS = re.compile(
     r"\{hints (\w+)\}|<details>\n<summary>Hint 1: .*?</details>(?:\n\n<details>\n<summary>Hint .*?</details>)*",
@@ -40,13 +43,14 @@ def assignment_of(path):
 def source(notebook):
     """Return a solution as it is stored: with the checks' hints, and with nbgrader's metadata."""
     notebook = deepcopy(notebook)
+    require_exercises(notebook)
     points = 1
     for cell in notebook.cells:
         cell.metadata.pop("nbgrader", None)
         if cell.cell_type == "markdown":
             if stars := re.search(r"(?m)^(★+)☆*", cell.source):
                 points = len(stars[1])
-            if heading := re.search(r"(?m)^## .*`(\w+)`", cell.source):
+            if heading := HEADING.search(cell.source):
                 name = heading[1]
             if HINTS.search(cell.source):
                 cell.source = HINTS.sub(hints(name).replace("\\", r"\\"), cell.source)
@@ -56,6 +60,38 @@ def source(notebook):
         elif check := CHECK.fullmatch(cell.source):
             cell.metadata["nbgrader"] = {**marks(f"check_{check[1]}", grade=True, locked=True), "points": points}
     return canonical(notebook)
+
+
+def require_exercises(notebook):
+    """Require that a solution has each exercise of its assignment: a heading with its name, its hints, its check.
+
+    Raises
+    ------
+    ValueError
+        Something is missing, or stands below another exercise's heading.
+    """
+    name, hinted, checked = None, set(), []
+    for cell in notebook.cells:
+        if cell.cell_type == "markdown":
+            if heading := HEADING.search(cell.source):
+                name = heading[1]
+            for found in HINTS.finditer(cell.source):
+                if name is None or found[1] not in (name, None):
+                    raise ValueError(
+                        f"{found[0].splitlines()[0]} must stand below the heading of its exercise, got {name}"
+                    )
+                hinted.add(name)
+        elif check := CHECK.fullmatch(cell.source):
+            checked.append(check[1])
+            if check[1] not in FOLDERS:
+                raise ValueError(f"the check of {check[1]} must be in transformer_lab/checks/course.py, and is not")
+            if check[1] != name:
+                raise ValueError(f"the check of {check[1]} must stand below its heading, got {name}")
+            if name not in hinted:
+                raise ValueError(f"{name} must have hints: write {{hints {name}}} below its heading")
+    folder = FOLDERS[checked[0]] if checked else None
+    if checked != COURSE.get(folder, []):
+        raise ValueError(f"the checks must be those of {folder} in course.py, {COURSE[folder]}, got {checked}")
 
 
 def hints(name):
@@ -103,7 +139,12 @@ def main():
     parser.add_argument("solutions", nargs="*", type=Path, help="default: all in chapters/solutions/")
     arguments = parser.parse_args()
     paths = arguments.solutions or solutions()
-    files = {file: new for path in paths for file, new in made(path.resolve()).items()}
+    files = {}
+    for path in paths:
+        try:
+            files |= made(path.resolve())
+        except ValueError as error:
+            sys.exit(f"{path.name}: {error}.")
     known = {assignment_of(path) for path in solutions()}
     strays = [path for path in (ROOT / "chapters" / "assignments").glob("*.ipynb") if path not in known]
     wrong = [file for file, new in files.items() if not file.exists() or file.read_text("utf-8") != new]
