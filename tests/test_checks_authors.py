@@ -1,6 +1,7 @@
 """Whoever adds an exercise and leaves something out is told what, in a sentence."""
 
 import re
+import textwrap
 from pathlib import Path
 
 import assignments
@@ -10,6 +11,7 @@ import torch
 
 import transformer_lab as tl
 from transformer_lab.checks import course
+from transformer_lab.checks.diagnose import diagnose
 from transformer_lab.checks.exercise import exercise
 
 FOLDER = Path(tl.checks.__file__).parent
@@ -27,6 +29,23 @@ def make(hints=HINTS, reference=None, **settings):
         return (draw(rows, columns),)
 
     return exercise(inputs=inputs, axes={"x": "rows columns"}, hints=hints, **settings)(reference or backwards)
+
+
+def test_the_exercise_in_contributing_passes_the_matrix():
+    text = (assignments.ROOT / "CONTRIBUTING.md").read_text("utf-8")
+    code = textwrap.dedent(re.search(r"^ *```python\n(.*?)^ *```$", text, re.DOTALL | re.MULTILINE)[1])
+    names = {
+        "__name__": f"{tl.checks.__name__}.ch5_masks.window_mask",
+        "__package__": f"{tl.checks.__name__}.ch5_masks",
+    }
+    exec(code, names)
+    made = names["window_mask"]
+    assert len(made.mistakes) == 4 and made.equivalents
+    for function in (made.reference, *made.equivalents.values()):
+        assert diagnose(made, function).status == "correct"
+    for mistake in made.mistakes.values():
+        assert diagnose(made, mistake.function).mistake == mistake.id
+        assert 80 < len(mistake.text) < 700
 
 
 def test_a_made_up_exercise_is_one(capsys):

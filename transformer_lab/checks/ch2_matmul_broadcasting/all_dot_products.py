@@ -31,19 +31,19 @@ def all_dot_products(query, key):
 
 
 @all_dot_products.probe
-def _only_matrices(draw):
+def only_matrices(draw):
     """two matrices"""
     return draw(7, 5), draw(6, 5)
 
 
 @all_dot_products.probe
-def _one_leading_axis(draw):
+def one_leading_axis(draw):
     """one leading axis"""
     return draw(2, 7, 5), draw(2, 6, 5)
 
 
 @all_dot_products.probe
-def _three_leading_axes(draw):
+def three_leading_axes(draw):
     """three leading axes"""
     return draw(2, 3, 4, 7, 5), draw(2, 3, 4, 6, 5)
 
@@ -259,19 +259,19 @@ def four_letters(query, key):
 
 
 @all_dot_products.property
-def _exchanged(function, query, key):
+def queries_and_keys_exchanged(function, query, key):
     """With queries and keys exchanged, the table is transposed."""
     return torch.allclose(function(key, query), function(query, key).mT, atol=1e-5)
 
 
 @all_dot_products.property
-def _twice_as_long(function, query, key):
+def twice_as_long(function, query, key):
     """Queries that are twice as long have dot products that are twice as large."""
     return torch.allclose(function(2 * query, key), 2 * function(query, key), atol=1e-5)
 
 
 @all_dot_products.property
-def _one_entry_of_its_own(function, query, key):
+def one_entry_of_its_own(function, query, key):
     """Row i of the table depends on query i alone: when another query changes, it stays."""
     changed = query.clone()
     changed[..., -1, :] += 1

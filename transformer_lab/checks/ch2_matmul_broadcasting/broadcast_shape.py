@@ -313,18 +313,18 @@ def as_many_axes_in_both(a, b):
 
 
 @broadcast_shape.property
-def _either_order(function, a, b):
+def either_order(function, a, b):
     """The order of the two shapes does not matter: `broadcast_shape(a, b)` and `broadcast_shape(b, a)` are the same."""
     return tuple(function(a, b)) == tuple(function(b, a))
 
 
 @broadcast_shape.property
-def _with_itself(function, a, b):
+def with_itself(function, a, b):
     """A shape with itself gives that shape."""
     return tuple(function(a, a)) == tuple(a) and tuple(function(b, b)) == tuple(b)
 
 
 @broadcast_shape.property
-def _as_long_as_the_longer(function, a, b):
+def as_long_as_the_longer(function, a, b):
     """The result has as many axes as the longer of the two shapes."""
     return len(function(a, b)) == max(len(a), len(b))

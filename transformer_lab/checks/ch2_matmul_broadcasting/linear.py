@@ -35,19 +35,19 @@ def linear(x, weight, bias, *, product=rows_of_the_weight, plus=added):
 
 
 @linear.probe
-def _one_vector(draw):
+def one_vector(draw):
     """one vector"""
     return draw(5), draw(3, 5), draw(3)
 
 
 @linear.probe
-def _rows_only(draw):
+def rows_only(draw):
     """a matrix of rows"""
     return draw(7, 5), draw(3, 5), draw(3)
 
 
 @linear.probe
-def _with_heads(draw):
+def with_heads(draw):
     """four axes"""
     return draw(2, 4, 7, 5), draw(3, 5), draw(3)
 
@@ -215,19 +215,19 @@ def columns_with_a_row_of_bias(x, weight, bias):
 
 
 @linear.property
-def _zeros_give_the_bias(function, x, weight, bias):
+def zeros_give_the_bias(function, x, weight, bias):
     """An input of zeros gives the bias."""
     return torch.allclose(function(torch.zeros_like(x), weight, bias), bias)
 
 
 @linear.property
-def _tokens_on_their_own(function, x, weight, bias):
+def tokens_on_their_own(function, x, weight, bias):
     """Tokens do not meet: with the tokens in another order, the results come in that order."""
     return torch.allclose(function(x.flip(-2), weight, bias), function(x, weight, bias).flip(-2), atol=1e-5)
 
 
 @linear.property
-def _twice_the_weight(function, x, weight, bias):
+def twice_the_weight(function, x, weight, bias):
     """Without a bias, twice the input gives twice the output."""
     none = torch.zeros_like(bias)
     return torch.allclose(function(2 * x, weight, none), 2 * function(x, weight, none), atol=1e-5)

@@ -356,14 +356,14 @@ def error_of_a_product(a, b):
 
 
 @matmul_shape.property
-def _transposed_product(function, a, b):
+def transposed_product(function, a, b):
     """Both transposed and exchanged, the product is transposed: `(…, n, k) @ (…, k, m)` gives `(…, n, m)`, and `(…, m,
     k) @ (…, k, n)` gives `(…, m, n)`."""
     return _turned(function(_turned(b), _turned(a))) == tuple(function(a, b))
 
 
 @matmul_shape.property
-def _only_ends_matter(function, a, b):
+def only_ends_matter(function, a, b):
     """The inner size is not seen in the result: with 11 in its place, the result is the same."""
     return tuple(function((*a[:-1], 11), (*b[:-2], 11, *b[-1:]) if len(b) > 1 else (11,))) == tuple(function(a, b))
 

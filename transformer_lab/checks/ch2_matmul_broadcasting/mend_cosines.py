@@ -39,14 +39,14 @@ mend_cosines.example("sizes that are all equal", q_len=5, k_len=5, plain=True)
 
 
 @mend_cosines.probe
-def _the_same_vectors(draw):
+def the_same_vectors(draw):
     """the same vectors on both sides"""
     vectors = draw(6, 5)
     return vectors, vectors.clone()
 
 
 @mend_cosines.probe
-def _long_and_short(draw):
+def long_and_short(draw):
     """long and short vectors"""
     return draw(7, 5) * torch.tensor([1e-2, 1, 1e2, 1, 10, 1e3, 0.1])[:, None], draw(6, 5) * 1000
 
@@ -192,13 +192,13 @@ def divided_by_the_largest(query, key):
 
 
 @mend_cosines.property
-def _itself(function, query, key):
+def cosine_with_itself(function, query, key):
     """A vector and itself have the cosine 1."""
     return torch.allclose(function(query, query).diagonal(), torch.ones((), dtype=query.dtype), atol=1e-4)
 
 
 @mend_cosines.property
-def _length_does_not_count(function, query, key):
+def length_does_not_count(function, query, key):
     """A key that is made longer keeps its cosines."""
     longer = key.clone()
     longer[0] *= 3
@@ -206,12 +206,12 @@ def _length_does_not_count(function, query, key):
 
 
 @mend_cosines.property
-def _opposite(function, query, key):
+def opposite_vectors(function, query, key):
     """A vector that is turned round gets the opposite cosine."""
     return torch.allclose(function(query, -key), -function(query, key), atol=1e-4)
 
 
 @mend_cosines.property
-def _at_most_one(function, query, key):
+def at_most_one(function, query, key):
     """No cosine is larger than 1."""
     return bool(function(query, key).abs().max() <= 1 + 1e-5)

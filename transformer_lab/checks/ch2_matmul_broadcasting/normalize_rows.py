@@ -34,7 +34,7 @@ def normalize_rows(x, *, total=sum_of_each_row, quotient=divided):
 
 
 @normalize_rows.probe
-def _one_matrix_of_rows(draw):
+def one_matrix_of_rows(draw):
     """a matrix"""
     return (draw(7, 5).abs() + 0.1,)
 
@@ -43,19 +43,19 @@ normalize_rows.example("sizes that are all equal", batch=4, rows=4, columns=4, p
 
 
 @normalize_rows.probe
-def _square(draw):
+def square_matrix(draw):
     """a square matrix"""
     return (draw(5, 5).abs() + 0.1,)
 
 
 @normalize_rows.probe
-def _single_row(draw):
+def single_row(draw):
     """a single row"""
     return (draw(5).abs() + 0.1,)
 
 
 @normalize_rows.probe
-def _four_axes(draw):
+def four_axes(draw):
     """four axes"""
     return (draw(2, 3, 7, 5).abs() + 0.1,)
 
@@ -64,20 +64,20 @@ normalize_rows.example("one column", columns=1)
 
 
 @normalize_rows.probe
-def _negative(draw):
+def negative_numbers(draw):
     """negative numbers"""
     x = draw(2, 7, 5)
     return (x - x.sum(dim=-1, keepdim=True) / 5 + torch.tensor([1.0, -2.0, 1.5, 1.0, 0.7, 1.2, -1.0])[:, None],)
 
 
 @normalize_rows.probe
-def _small_and_large(draw):
+def small_and_large(draw):
     """rows of very different size"""
     return ((draw(2, 7, 5).abs() + 0.1) * 10.0 ** torch.arange(-3, 4)[:, None],)
 
 
 @normalize_rows.probe
-def _large_numbers(draw):
+def large_numbers(draw):
     """numbers in the thousands"""
     return (1000 * (draw(2, 7, 5).abs() + 0.1),)
 
@@ -281,20 +281,20 @@ def whole_numbers(x):
 
 
 @normalize_rows.property
-def _rows_sum_to_one(function, x):
+def rows_sum_to_one(function, x):
     """Every row sums to one."""
     return torch.allclose(function(x).sum(dim=-1), torch.ones((), dtype=x.dtype), atol=1e-4)
 
 
 @normalize_rows.property
-def _ratios_stay(function, x):
+def ratios_stay(function, x):
     """Within a row the ratios stay: what was twice as large as its neighbour is so afterwards."""
     result = function(x)
     return torch.allclose(result * x.flip(-1), result.flip(-1) * x, rtol=1e-4, atol=1e-5)
 
 
 @normalize_rows.property
-def _rows_on_their_own(function, x):
+def rows_on_their_own(function, x):
     """A row does not depend on the others: when one changes, the rest stays."""
     changed = x.clone()
     changed[..., -1, :] *= 2

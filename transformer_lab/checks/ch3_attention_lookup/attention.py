@@ -175,21 +175,21 @@ attention.example("one feature", d_head=1, d_value=1)
 
 
 @attention.probe
-def tall_scores_of_three(draw):
+def tall_scores(draw):
     """scores of more than a hundred"""
     query, key, value = query_key_value(draw)
     return moved(query, 16, 16), moved(key, 16, 16), value
 
 
 @attention.probe
-def queries_far_apart_of_three(draw):
+def queries_far_apart(draw):
     """queries whose scores lie far apart"""
     query, key, value = query_key_value(draw)
     return moved(query, 16, -16), moved(key, 16, 16), value
 
 
 @attention.probe
-def keys_far_apart_of_three(draw):
+def keys_far_apart(draw):
     """keys whose scores lie far apart"""
     query, key, value = query_key_value(draw)
     return moved(query, 16, 16), moved(key, 16, -16), value

@@ -81,7 +81,7 @@ mend_word_order.example("one word", seq=1)
 
 
 @mend_word_order.probe
-def _no_row_to_spare(draw):
+def no_row_to_spare(draw):
     """as many positions as words"""
     x, positions, *weights = _sentences(draw)
     return x, positions[: x.shape[1]], *weights

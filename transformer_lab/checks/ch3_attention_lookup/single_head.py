@@ -138,13 +138,13 @@ def _towards(draw, even, odd):
 
 
 @single_head.probe
-def _tall_scores(draw):
+def tall_scores(draw):
     """scores of more than a hundred"""
     return _towards(draw, 128, 128)
 
 
 @single_head.probe
-def _scores_far_apart(draw):
+def scores_far_apart(draw):
     """queries whose scores lie far apart"""
     return _towards(draw, 128, -128)
 

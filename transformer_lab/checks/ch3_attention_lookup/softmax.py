@@ -68,7 +68,7 @@ def softmax_row_by_row(x, dim):
 
 
 @softmax.probe(plain=True)
-def _first_axis(draw):
+def first_axis(draw):
     """the first axis as `dim`"""
     return 2 * draw(7, 5), 0
 
@@ -77,25 +77,25 @@ softmax.example("the middle axis as `dim`", batch=3, q_len=6, k_len=4, dim=1, pl
 
 
 @softmax.probe(plain=True)
-def _square_table(draw):
+def square_table(draw):
     """a square table"""
     return 2 * draw(4, 4), 1
 
 
 @softmax.probe
-def _from_the_end(draw):
+def from_the_end(draw):
     """`dim` counted from the end"""
     return 2 * draw(2, 3, 6, 4), -3
 
 
 @softmax.probe
-def _one_row(draw):
+def one_row(draw):
     """one axis only"""
     return 2 * draw(5), 0
 
 
 @softmax.probe
-def _one_score(draw):
+def one_score(draw):
     """one score in each row"""
     return draw(4, 1), -1
 

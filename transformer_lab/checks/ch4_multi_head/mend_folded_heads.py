@@ -106,7 +106,7 @@ mend_folded_heads.example("one sentence", batch=1)
 
 
 @mend_folded_heads.probe
-def _folded_large(draw):
+def large_scores(draw):
     """scores in the hundreds"""
     return tuple(15 * x for x in _folded(draw))
 

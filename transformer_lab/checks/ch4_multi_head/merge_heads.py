@@ -46,7 +46,7 @@ merge_heads.example("one head", heads=1)
 
 
 @merge_heads.probe
-def _merge_what_was_split(draw):
+def what_was_split(draw):
     """heads that were split off a moment ago"""
     return (draw(2, 7, 3, 5).transpose(1, 2),)
 

@@ -140,7 +140,7 @@ multi_head_attention.example("one token", seq=1)
 
 
 @multi_head_attention.probe
-def _layer_with_large_scores(draw):
+def large_scores(draw):
     """scores in the hundreds"""
     x, *weights, heads = _layer(draw)
     return 10 * x, *weights, heads

@@ -140,14 +140,14 @@ masked_attention.example(
 
 
 @masked_attention.probe
-def _one_for_all_heads(draw):
+def one_for_all_heads(draw):
     """a mask (batch, 1, q_len, k_len)"""
     query, key, value, mask = _masked(draw)
     return query, key, value, mask[:, :1]
 
 
 @masked_attention.probe
-def _one_for_each_head(draw):
+def one_for_each_head(draw):
     """a mask (heads, q_len, k_len)"""
     query, key, value, mask = _masked(draw)
     return query, key, value, mask[0]
@@ -159,7 +159,7 @@ masked_attention.example("a mask that hides nothing", mask=torch.ones(2, 3, 7, 6
 
 
 @masked_attention.probe
-def _empty(draw):
+def empty_rows_of_the_mask(draw):
     """queries that may see nothing"""
     query, key, value, mask = _masked(draw)
     mask[:, :, ::3] = False
@@ -167,7 +167,7 @@ def _empty(draw):
 
 
 @masked_attention.probe
-def _thousands(draw):
+def scores_in_the_thousands(draw):
     """scores in the thousands"""
     query, key, value, mask = _masked(draw)
     scores = _scores(query, key)

@@ -68,7 +68,7 @@ mend_sentence_vectors.example(
 
 
 @mend_sentence_vectors.probe
-def _zeros(draw):
+def token_of_zeros(draw):
     """a real token whose vector is zero"""
     x = draw(3, 6, 5)
     x[0, 1] = 0

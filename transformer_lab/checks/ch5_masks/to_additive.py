@@ -46,7 +46,7 @@ to_additive.example("a mask that hides nothing", torch.ones(3, 4, dtype=torch.bo
 
 
 @to_additive.probe
-def _four_axes(draw):
+def four_axes(draw):
     """a mask with four axes"""
     return (draw(2, 1, 1, 5) > 0,)
 

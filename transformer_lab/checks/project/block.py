@@ -54,7 +54,7 @@ def block(
 
 
 @block.probe
-def _small_numbers(draw):
+def small_numbers(draw):
     """numbers so small that eps counts"""
     x, *others = _blocked(draw)
     return x / 300, *others

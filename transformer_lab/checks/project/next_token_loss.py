@@ -61,7 +61,7 @@ next_token_loss.example("two tokens", seq=2)
 
 
 @next_token_loss.probe
-def _large_logits(draw):
+def large_logits(draw):
     """logits in the hundreds"""
     logits, tokens = _predicted(draw)
     return 200 * logits, tokens
