@@ -231,6 +231,7 @@ PADDING_HINTS = r"(`padding_mask`\n.*?)<details>\n<summary>Hint 1.*?</details>\n
             "",
             "the checks must be those of ch5_masks in course.py, ",
         ),
+        ("## 5.2 ", "## 5.1 ", "the heading of padding_mask must count it as number 2, got 1"),
     ],
 )
 def test_a_solution_with_something_missing(before, after, said):

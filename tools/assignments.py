@@ -22,7 +22,7 @@ from transformer_lab.checks.course import COURSE, FOLDERS
 from transformer_lab.checks.report import HINTS as KINDS
 
 REGION = re.compile(r"(?ms)^( *)### BEGIN SOLUTION\n.*?^ *### END SOLUTION$")
-HEADING = re.compile(r"(?m)^## .*`(\w+)`")
+HEADING = re.compile(r"(?m)^## (?:\d+\.(\d+) )?.*`(\w+)`")
 CHECK = re.compile(r"tl\.checks\.(\w+)\(\1\)")
 HINTS = re.compile(
     r"\{hints (\w+)\}|<details>\n<summary>Hint 1: .*?</details>(?:\n\n<details>\n<summary>Hint .*?</details>)*",
@@ -51,7 +51,7 @@ def source(notebook):
             if stars := re.search(r"(?m)^(★+)☆*", cell.source):
                 points = len(stars[1])
             if heading := HEADING.search(cell.source):
-                name = heading[1]
+                name = heading[2]
             if HINTS.search(cell.source):
                 cell.source = HINTS.sub(hints(name).replace("\\", r"\\"), cell.source)
         elif REGION.search(cell.source):
@@ -63,18 +63,18 @@ def source(notebook):
 
 
 def require_exercises(notebook):
-    """Require that a solution has each exercise of its assignment: a heading with its name, its hints, its check.
+    """Require that a solution has each exercise of its assignment: a heading with number and name, hints, a check.
 
     Raises
     ------
     ValueError
         Something is missing, or stands below another exercise's heading.
     """
-    name, hinted, checked = None, set(), []
+    number, name, hinted, checked = None, None, set(), []
     for cell in notebook.cells:
         if cell.cell_type == "markdown":
             if heading := HEADING.search(cell.source):
-                name = heading[1]
+                number, name = heading.groups()
             for found in HINTS.finditer(cell.source):
                 if name is None or found[1] not in (name, None):
                     raise ValueError(
@@ -89,6 +89,9 @@ def require_exercises(notebook):
                 raise ValueError(f"the check of {check[1]} must stand below its heading, got {name}")
             if name not in hinted:
                 raise ValueError(f"{name} must have hints: write {{hints {name}}} below its heading")
+            place = COURSE[FOLDERS[name]].index(name) + 1
+            if number != str(place):
+                raise ValueError(f"the heading of {name} must count it as number {place}, got {number}")
     folder = FOLDERS[checked[0]] if checked else None
     if checked != COURSE.get(folder, []):
         raise ValueError(f"the checks must be those of {folder} in course.py, {COURSE[folder]}, got {checked}")
