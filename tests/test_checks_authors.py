@@ -108,11 +108,18 @@ def test_a_stage_that_there_is():
         make().mistakes_in(turn=(lambda x: x,))
 
 
-@pytest.mark.parametrize("given, found", [({"row": 1}, "row"), ({"arguments": (1,), "rows": 1}, "both")])
-def test_an_example_by_names_that_there_are(given, found):
-    arguments = given.pop("arguments", ())
-    with pytest.raises(ValueError, match=f"some of rows, columns, x by name, got 'an example' with {found}$"):
-        make().example("an example", *arguments, **given)
+@pytest.mark.parametrize(
+    "arguments, named, found",
+    [
+        ((), {"row": 1}, "row"),
+        ((1,), {"rows": 1}, "1 in order and 1 by name"),
+        ((1, 2), {}, "2 in order and 0 by name"),
+        ((), {}, "0 in order and 0 by name"),
+    ],
+)
+def test_an_example_by_names_that_there_are(arguments, named, found):
+    with pytest.raises(ValueError, match=f"some of rows, columns, x by name, got {found} in 'an example'$"):
+        make().example("an example", *arguments, **named)
 
 
 def test_an_example_by_sizes_and_arguments():

@@ -16,7 +16,7 @@ from .observe import Made, Probe, observe, settings_kept
 from .probes import Draw, each_tensor, tensors_in
 
 NUMBERS_SHOWN = 8  # a result of so many numbers is shown whole
-NAMED = 8  # of the inputs that a right function was right for, so many are named
+NAMED = 8  # so many of the inputs are named that a correct function was tried on
 # Lines of code that are not the learner's.
 LIBRARIES = (os.path.dirname(os.__file__), os.path.dirname(torch.__file__), os.path.dirname(os.path.dirname(__file__)))
 
@@ -85,7 +85,7 @@ def _parameters(function):
 
 
 def tried(exercise):
-    """Say on what a right function was right, as far as one reads, and in the same words on every device."""
+    """Say what a correct function was tried on, as much as one reads, and in the same words on every device."""
     names = [probe.name for probe in exercise.probes if not probe.here]
     if len(names) > NAMED + 1:
         names[NAMED:] = [f"and {len(names) - NAMED} more"]
@@ -172,7 +172,7 @@ def _kind(exercise, probe, got, expected):
 
 
 def _relation(got, expected, words):
-    """Say how the wrong numbers hang together with the right ones, where that is plain to see."""
+    """Say how the wrong numbers follow from the right ones, where that is plain to see."""
     if not isinstance(expected, torch.Tensor) or not expected.is_floating_point() or expected.numel() < 4:
         return ""
     if not (got.isfinite().all() and expected.isfinite().all()):
@@ -330,7 +330,7 @@ def _gradients(function, probe):
 
 
 def evidence(exercise, function, outcomes, first):
-    """Show one input on which the function is wrong, as small as there is: what is there, and what should be."""
+    """Show the smallest input on which the function is wrong: what it returns, and what is expected."""
     probe, got, expected = exercise.probes[first], outcomes[first], exercise.expected[first]
     if _kind(exercise, probe, got, expected):
         return ""
@@ -384,7 +384,7 @@ def _difference(got, expected):
 
 
 def wrong_numbers(got, expected):
-    """Return which numbers are wrong, as rows of bool: a table of the last two axes that has any; None without one."""
+    """Return which numbers are wrong, as rows of bools: the first table of the last two axes that has any, or None."""
     is_tensor = isinstance(got, torch.Tensor) and isinstance(expected, torch.Tensor)
     if not is_tensor or like(got) != like(expected) or got.ndim == 0 or max(got.shape[-2:]) > 24:
         return None
@@ -394,7 +394,7 @@ def wrong_numbers(got, expected):
 
 
 def _wrong(got, expected):
-    # The numbers that `agree` finds wrong, one by one; all where it is the sum of little errors.
+    # The numbers that `agree` finds wrong, one by one; all of them where each alone is close enough.
     wrong = ~torch.isclose(got.double(), expected.double(), 1e-4, 1e-5, equal_nan=True)
     return wrong if wrong.any() else torch.ones_like(wrong)
 
@@ -425,7 +425,7 @@ def in_words(shape, words):
 
 
 def _plain(value, digits=4):
-    """Numbers short enough to read: so many digits, behind the point where there are others in front of it."""
+    """Numbers short enough to read: so many digits, or so many behind the point for numbers of 1 and more."""
     if isinstance(value, torch.Tensor):
         value = value.tolist()
     if type(value) in (list, tuple):

@@ -142,20 +142,22 @@ class Exercise:
 
     def example(self, name, *arguments, plain=False, **named):
         """Add an input by its arguments, or by what is not as usual: sizes, and arguments, each by its name."""
-        unknown = named.keys() - self.sizes.keys() - set(self.arguments)
-        if unknown or (arguments and named):
-            known = ", ".join(dict.fromkeys([*self.sizes, *self.arguments]))
-            raise ValueError(
-                f"an example of {self.name} must have all its arguments in order, or some of {known} by name, "
-                f"got {name!r} with {', '.join(sorted(unknown)) or 'both'}"
-            )
         sizes = {word: size for word, size in named.items() if word in self.sizes}
+        others = {word: argument for word, argument in named.items() if word not in self.sizes}
+        unknown = others.keys() - set(self.arguments)
+        if unknown or bool(named) == bool(arguments) or len(arguments) not in (0, len(self.arguments)):
+            known = ", ".join(dict.fromkeys([*self.sizes, *self.arguments]))
+            found = ", ".join(sorted(unknown)) or f"{len(arguments)} in order and {len(named)} by name"
+            raise ValueError(
+                f"an example of {self.name} takes all its arguments in order, or some of {known} by name, "
+                f"got {found} in {name!r}"
+            )
 
         def make(draw):
-            if not named:
+            if arguments:
                 return arguments
             usual = zip(self.arguments, self.inputs(draw, **sizes))
-            return tuple(value if word in sizes else named.get(word, value) for word, value in usual)
+            return tuple(others.get(word, value) for word, value in usual)
 
         self.own_probes.append((name, make, plain))
 
