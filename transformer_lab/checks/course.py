@@ -73,9 +73,9 @@ def load(name):
     folder = FOLDERS[name]
     module = f"{__package__}.{folder}.{name}"
     try:
-        with settings_kept():  # the tensors of its examples must not follow what the learner has made a default
+        # The tensors of its examples must not follow what the learner has made a default.
+        with settings_kept(), torch.device("cpu"):
             torch.set_default_dtype(torch.float32)
-            torch.set_default_device(None)
             return getattr(import_module(module), name)
     except ModuleNotFoundError as error:
         if error.name != module:
