@@ -8,6 +8,7 @@ import assignments
 import nbformat
 import pytest
 import torch
+from test_package import run_python
 
 import transformer_lab as tl
 from transformer_lab.checks import course
@@ -122,6 +123,31 @@ def test_an_example_by_names_that_there_are(arguments, named, found):
         make().example("an example", *arguments, **named)
 
 
+def test_mistakes_in_two_stages_are_combined_unless_they_are_alone():
+    def backwards(x, *, turned=lambda x: x.flip(-1), halved=lambda x: x / 2):
+        """Return half of each number, in reverse order."""
+        return halved(turned(x))
+
+    def not_turned(x):
+        """The numbers stand as they stood."""
+        return x
+
+    def not_halved(x):
+        """The numbers are as large as they were."""
+        return x
+
+    def rolled(x):
+        """The last number of each row stands first, and the others are in order."""
+        return x.roll(1, -1)
+
+    made = make(reference=backwards)
+    made.mistakes_in(turned=(not_turned,), halved=(not_halved,))
+    made.mistake(rolled, stage="turned", alone=True)
+    assert list(made.known) == [("not_turned",), ("not_halved",), ("rolled",), ("not_turned", "not_halved")]
+    report = diagnose(made, lambda x: x.roll(1, -1) / 2)
+    assert (report.mistake, report.stage) == ("rolled", "turned")
+
+
 def test_an_example_by_sizes_and_arguments():
     made = make()
     made.example("another x", x=torch.zeros(2))
@@ -185,8 +211,6 @@ def test_titles():
 
 
 def test_exercises_are_loaded_whatever_the_learner_has_set():
-    from test_package import run_python
-
     code = """
 import torch, transformer_lab as tl
 torch.set_default_dtype(torch.float64); torch.set_default_device("meta"); torch.manual_seed(1)
