@@ -31,7 +31,7 @@ def test_what_is_right_is_correct(exercise, function):
 def test_a_known_mistake_is_named_as_itself(exercise, mistake):
     report = diagnose(exercise, mistake.function)
     assert report.status in ("incorrect", "error")
-    assert (report.mistake, report.stage) == (mistake.id, mistake.part), report
+    assert (report.mistake, report.stage) == (mistake.id, mistake.stage), report
     assert "Besides" not in report.message
 
 
@@ -56,12 +56,13 @@ def test_two_mistakes_at_once_are_named_as_the_two_or_as_what_does_the_same(exer
 
 @pytest.mark.parametrize("exercise", EXERCISES)
 def test_an_exercise_is_whole(exercise):
-    assert len(exercise.mistakes) >= 4
-    assert len(exercise.equivalents) >= 1
-    assert len(exercise.hints) == 3 and all(20 < len(hint) < 400 for hint in exercise.hints)
-    assert exercise.hints[0].rstrip().endswith("?")
+    assert len(exercise.mistakes) >= 4, "at least four mistakes"
+    assert len(exercise.equivalents) >= 1, "at least one right answer that is written differently"
+    assert all(20 < len(hint) < 400 for hint in exercise.hints), "hints of 20 to 400 characters"
+    assert exercise.hints[0].rstrip().endswith("?"), "the first hint is a question"
     for mistake in exercise.mistakes.values():
-        assert 80 < len(mistake.text) < 700 and mistake.text.endswith((".", "?")), mistake
+        assert 80 < len(mistake.text) < 700, f"{mistake.id}: 80 to 700 characters for its author"
+        assert mistake.text.endswith((".", "?")), f"{mistake.id}: a text of whole sentences"
     sizes = list(exercise.sizes.values())
     assert len(set(sizes)) == len(sizes), "sizes must differ"
 

@@ -3,8 +3,9 @@
     python tools/assignments.py [--check] [06 …]       (default: all; otherwise those with a word in their path)
 
 A solution is the one source. This writes into it what follows from elsewhere: the three hints of each exercise, which
-the checks know, and nbgrader's metadata. The assignment is the same notebook with ``raise NotImplementedError`` in the
-place of each region between ``### BEGIN SOLUTION`` and ``### END SOLUTION``, which are nbgrader's own marks.
+the checks know, in the place of ``{hints name}``, and nbgrader's metadata. The assignment is the same notebook with
+``raise NotImplementedError`` in the place of each region between ``### BEGIN SOLUTION`` and ``### END SOLUTION``, which
+are nbgrader's own marks.
 """
 
 import argparse
@@ -16,9 +17,11 @@ import nbformat
 
 import transformer_lab as tl
 from notebooks import GENERATED_FROM, ROOT, all_notebooks, canonical, matching, text
+from transformer_lab.checks.course import COURSE, FOLDERS
 from transformer_lab.checks.report import HINTS as KINDS
 
 REGION = re.compile(r"(?ms)^( *)### BEGIN SOLUTION\n.*?^ *### END SOLUTION$")
+HEADING = re.compile(r"(?m)^## (?:\d+\.(\d+) )?.*`(\w+)`")
 CHECK = re.compile(r"tl\.checks\.(\w+)\(\1\)")
 HINTS = re.compile(
     r"\{hints (\w+)\}|<details>\n<summary>Hint 1: .*?</details>(?:\n\n<details>\n<summary>Hint .*?</details>)*",
@@ -40,14 +43,15 @@ def with_derived_parts(notebook):
     """Return a solution as it is stored: with the checks' hints, and with nbgrader's metadata."""
     notebook = deepcopy(notebook)
     notebook.metadata.pop(GENERATED_FROM, None)
+    require_exercises(notebook)
     points = 1
     for cell in notebook.cells:
         cell.metadata.pop("nbgrader", None)
         if cell.cell_type == "markdown":
             if stars := re.search(r"(?m)^(★+)☆*", cell.source):
                 points = len(stars[1])
-            if heading := re.search(r"(?m)^## .*`(\w+)`", cell.source):
-                name = heading[1]
+            if heading := HEADING.search(cell.source):
+                name = heading[2]
             if HINTS.search(cell.source):
                 cell.source = HINTS.sub(hints(name).replace("\\", r"\\"), cell.source)
         elif REGION.search(cell.source):
@@ -57,6 +61,41 @@ def with_derived_parts(notebook):
             metadata = nbgrader_metadata(f"check_{check[1]}", grade=True, locked=True)
             cell.metadata["nbgrader"] = {**metadata, "points": points}
     return canonical(notebook)
+
+
+def require_exercises(notebook):
+    """Require that a solution has each exercise of its assignment: a heading with number and name, hints, a check.
+
+    Raises
+    ------
+    ValueError
+        Something is missing, or stands below another exercise's heading.
+    """
+    number, name, hinted, checked = None, None, set(), []
+    for cell in notebook.cells:
+        if cell.cell_type == "markdown":
+            if heading := HEADING.search(cell.source):
+                number, name = heading.groups()
+            for found in HINTS.finditer(cell.source):
+                if name is None or found[1] not in (name, None):
+                    raise ValueError(
+                        f"{found[0].splitlines()[0]} must stand below the heading of its exercise, got {name}"
+                    )
+                hinted.add(name)
+        elif check := CHECK.fullmatch(cell.source):
+            checked.append(check[1])
+            if check[1] not in FOLDERS:
+                raise ValueError(f"the check of {check[1]} must be in transformer_lab/checks/course.py, and is not")
+            if check[1] != name:
+                raise ValueError(f"the check of {check[1]} must stand below its heading, got {name}")
+            if name not in hinted:
+                raise ValueError(f"{name} must have hints: write {{hints {name}}} below its heading")
+            place = COURSE[FOLDERS[name]].index(name) + 1
+            if number != str(place):
+                raise ValueError(f"the heading of {name} must count it as number {place}, got {number}")
+    folder = FOLDERS[checked[0]] if checked else None
+    if checked != COURSE.get(folder, []):
+        raise ValueError(f"the checks must be those of {folder} in course.py, {COURSE[folder]}, got {checked}")
 
 
 def hints(name):
@@ -106,7 +145,12 @@ def main():
     arguments = parser.parse_args()
     chosen = matching(arguments.words, all_notebooks())
     paths = [path for path in solutions() if path in chosen or assignment_of(path) in chosen]
-    files = {file: new for path in paths for file, new in files_from(path).items()}
+    files = {}
+    for path in paths:
+        try:
+            files |= files_from(path)
+        except ValueError as error:
+            sys.exit(f"{path.name}: {error}.")
     known = {assignment_of(path) for path in solutions()}
     strays = [path for path in (ROOT / "chapters" / "assignments").glob("*.ipynb") if path not in known]
     wrong = [file for file, new in files.items() if not file.exists() or file.read_text("utf-8") != new]

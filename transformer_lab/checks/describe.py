@@ -11,11 +11,12 @@ from fractions import Fraction
 import torch
 
 from .agree import agree, close, like, whole
-from .exercise import Draw, Exercise, each_tensor, tensors_in
+from .course import FOLDERS
 from .observe import Made, Probe, observe, settings_kept
+from .probes import Draw, each_tensor, tensors_in
 
 NUMBERS_SHOWN = 8  # a result of so many numbers is shown whole
-NAMED = 8  # of the inputs that a right function was right for, so many are named
+NAMED = 8  # so many of the inputs are named that a correct function was tried on
 # Lines of code that are not the learner's.
 LIBRARIES = (os.path.dirname(os.__file__), os.path.dirname(torch.__file__), os.path.dirname(os.path.dirname(__file__)))
 
@@ -35,13 +36,10 @@ def not_written(function, error):
     own = getattr(function, "__name__", where)
     if where == own or where.startswith("<"):
         return ""
-    from .. import checks  # which holds all exercises
-
     said = f"Your function calls `{where}`, which is not written yet. Write that first"
-    is_exercise = isinstance(getattr(checks, where, None), Exercise)
-    return (
-        f"{said}, or go on with the course's: `{where} = tl.checks.{where}.reference`." if is_exercise else f"{said}."
-    )
+    if where in FOLDERS:
+        said += f", or go on with the course's: `{where} = tl.checks.{where}.reference`"
+    return f"{said}."
 
 
 def raised(exercise, function, probe, error):
@@ -87,7 +85,7 @@ def _parameters(function):
 
 
 def tried(exercise):
-    """Say on what a right function was right, as far as one reads, and in the same words on every device."""
+    """Say what a correct function was tried on, as much as one reads, and in the same words on every device."""
     names = [probe.name for probe in exercise.probes if not probe.here]
     if len(names) > NAMED + 1:
         names[NAMED:] = [f"and {len(names) - NAMED} more"]
@@ -109,13 +107,13 @@ def wrong(exercise, function, outcomes, first, stage):
         sentences.append(_term(exercise, outcomes))
         sentences.append(_broken(exercise, function, probe))
         if stage:
-            how = exercise.parts[stage].__name__.replace("_", " ")
-            step = f"`{stage}`" if how == stage else f"`{stage}` ({how})"
-            sentences.append(f"The first step whose result does not appear in your function: {step}.")
+            how = exercise.stages[stage].__name__.replace("_", " ")
+            named = f"`{stage}`" if how == stage else f"`{stage}` ({how})"
+            sentences.append(f"The first step whose result does not appear in your function: {named}.")
     return "\n\n".join(filter(None, sentences))
 
 
-def known(exercise, function, outcomes, first, ids):
+def recognised(exercise, function, outcomes, first, ids):
     """Say what the known mistakes do that a function makes, and what goes wrong besides."""
     sentences = ["Two things go wrong here."] * (len(ids) > 1) + [exercise.mistakes[id].text for id in ids]
     if outcomes[first].error is not None:
@@ -174,7 +172,7 @@ def _kind(exercise, probe, got, expected):
 
 
 def _relation(got, expected, words):
-    """Say how the wrong numbers hang together with the right ones, where that is plain to see."""
+    """Say how the wrong numbers follow from the right ones, where that is plain to see."""
     if not isinstance(expected, torch.Tensor) or not expected.is_floating_point() or expected.numel() < 4:
         return ""
     if not (got.isfinite().all() and expected.isfinite().all()):
@@ -239,35 +237,35 @@ def _broken(exercise, function, probe):
     return ""
 
 
-def stage(exercise, function, probe):
-    """Return the first step of the reference whose result the function does not make; None where there are no steps.
+def first_stage_missing(exercise, function, probe):
+    """Return the first stage of the reference whose result the function does not make; None where there are no stages.
 
-    All tensors that the function makes are looked at, whatever the order of their axes: a step that was left out
+    All tensors that the function makes are looked at, whatever the order of their axes: a stage that was left out
     because a later one does its work as well is no fault.
     """
-    if not exercise.parts or observe(exercise, exercise.reference, probe).error is not None:
+    if not exercise.stages or observe(exercise, exercise.reference, probe).error is not None:
         return None
     results, used = {}, {}
 
-    def recorded(name, part):
+    def recorded(name, stage):
         def run(*arguments):
-            used[name] = [step for step, result in results.items() if any(result is a for a in arguments)]
-            results[name] = part(*arguments)
+            used[name] = [earlier for earlier, result in results.items() if any(result is a for a in arguments)]
+            results[name] = stage(*arguments)
             return results[name]
 
         return run
 
-    exercise.reference(*probe.arguments, **{name: recorded(name, part) for name, part in exercise.parts.items()})
+    exercise.reference(*probe.arguments, **{name: recorded(name, stage) for name, stage in exercise.stages.items()})
     with Made() as made:
         observe(exercise, function, probe)
-    steps = [step for step, result in results.items() if isinstance(result, torch.Tensor)]
-    if not steps:  # steps in plain arithmetic leave no trace
+    stages = [stage for stage, result in results.items() if isinstance(result, torch.Tensor)]
+    if not stages:  # stages in plain arithmetic leave no trace
         return None
-    done = set()  # a step that a done one takes its input from is done as well
-    for step in reversed(steps):
-        if step in done or any(_is_same_table(tensor, results[step]) for tensor in made.tensors):
-            done.update([step, *used[step]])
-    return next((step for step in steps if step not in done), steps[-1])
+    done = set()  # a stage that a done one takes its input from is done as well
+    for stage in reversed(stages):
+        if stage in done or any(_is_same_table(tensor, results[stage]) for tensor in made.tensors):
+            done.update([stage, *used[stage]])
+    return next((stage for stage in stages if stage not in done), stages[-1])
 
 
 def _is_same_table(tensor, result):
@@ -332,7 +330,7 @@ def _gradients(function, probe):
 
 
 def evidence(exercise, function, outcomes, first):
-    """Show one input on which the function is wrong, as small as there is: what is there, and what should be."""
+    """Show the smallest input on which the function is wrong: what it returns, and what is expected."""
     probe, got, expected = exercise.probes[first], outcomes[first], exercise.expected[first]
     if _kind(exercise, probe, got, expected):
         return ""
@@ -386,7 +384,7 @@ def _difference(got, expected):
 
 
 def wrong_numbers(got, expected):
-    """Return which numbers are wrong, as rows of bool: a table of the last two axes that has any; None without one."""
+    """Return which numbers are wrong, as rows of bools: the first table of the last two axes that has any, or None."""
     is_tensor = isinstance(got, torch.Tensor) and isinstance(expected, torch.Tensor)
     if not is_tensor or like(got) != like(expected) or got.ndim == 0 or max(got.shape[-2:]) > 24:
         return None
@@ -396,7 +394,7 @@ def wrong_numbers(got, expected):
 
 
 def _wrong(got, expected):
-    # The numbers that `agree` finds wrong, one by one; all where it is the sum of little errors.
+    # The numbers that `agree` finds wrong, one by one; all of them where each alone is close enough.
     wrong = ~torch.isclose(got.double(), expected.double(), 1e-4, 1e-5, equal_nan=True)
     return wrong if wrong.any() else torch.ones_like(wrong)
 
@@ -427,7 +425,7 @@ def in_words(shape, words):
 
 
 def _plain(value, digits=4):
-    """Numbers short enough to read: so many digits, behind the point where there are others in front of it."""
+    """Numbers short enough to read: so many digits, or so many behind the point for numbers of 1 and more."""
     if isinstance(value, torch.Tensor):
         value = value.tolist()
     if type(value) in (list, tuple):

@@ -1,8 +1,8 @@
 """From what the learner's function does to a report that says what went wrong."""
 
 from . import describe, record
-from .exercise import Outcomes
 from .observe import TimeUp, watched
+from .probes import Outcomes
 from .report import Report
 
 
@@ -37,10 +37,10 @@ def diagnose(exercise, function):
     first = failed[0]
     report = Report(exercise, "incorrect" if outcomes[first].error is None else "error")
     if ids := recognise(exercise, outcomes):
-        report.mistake, report.stage = "+".join(ids), exercise.mistakes[ids[0]].part
-        report.message = describe.known(exercise, function, outcomes, first, ids)
+        report.mistake, report.stage = "+".join(ids), exercise.mistakes[ids[0]].stage
+        report.message = describe.recognised(exercise, function, outcomes, first, ids)
     else:
-        report.stage = describe.stage(exercise, function, exercise.probes[first])
+        report.stage = describe.first_stage_missing(exercise, function, exercise.probes[first])
         report.message = describe.wrong(exercise, function, outcomes, first, report.stage)
     report.message += "\n\n" + describe.evidence(exercise, function, outcomes, first)
     report.wrong = describe.wrong_numbers(outcomes[first].value, exercise.expected[first].value)

@@ -5,28 +5,29 @@
 
     @attention.equivalent                                      # right as well, and written differently
     @attention.mistake                                         # wrong: its docstring is what the learner is told
-    @attention.mistake(part="scale")                           # wrong in one step of the reference
+    @attention.mistake(stage="scale")                          # wrong in one stage of the reference
+    attention.mistakes_in(scale=(no_scale, by_d))              # the same, for functions that are there already
     @attention.probe                                           # one more input, named by its docstring
     attention.example("one query", q_len=1)                    # one more, by its sizes or by its arguments
     @attention.property                                        # what holds for every right answer
 
-A step is a keyword-only argument of the reference whose default does it right. A mistake in one step is a function that
-takes its place, so that two mistakes in two steps make a third wrong function, recognised as well.
+A stage is a keyword-only argument of the reference whose default does it right. A mistake in one stage is a function
+that takes its place, so that two mistakes in two stages make a third wrong function, recognised as well.
 """
 
 import inspect
-from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property, partial
 from itertools import combinations
 
-import torch
-
 from ..device import device
+from .diagnose import check
 from .observe import Probe, observe
+from .probes import Draw, Outcomes, each_tensor, in_float64, on_device, strided, tensors_in
+from .report import HINTS
 
 
-def exercise(*, inputs, axes, hints, facts=None, raises=None):
+def exercise(*, inputs, axes, hints=(), facts=None, raises=None):
     """Make an exercise of its reference.
 
     Parameters
@@ -60,20 +61,8 @@ class Mistake:
     id: str
     function: object
     text: str
-    part: str | None = None
-
-
-class Draw:
-    """Random inputs, the same in every run.
-
-    ``draw(2, 3)`` is a tensor of that shape, normally distributed. ``draw.generator`` is for what else is random.
-    """
-
-    def __init__(self, seed):
-        self.generator = torch.Generator().manual_seed(seed)
-
-    def __call__(self, *shape):
-        return torch.randn(shape, generator=self.generator)
+    stage: str | None = None
+    alone: bool = False  # not looked for together with a mistake in another stage
 
 
 class Exercise:
@@ -83,16 +72,16 @@ class Exercise:
         self.name, self.__doc__, self.__module__ = reference.__name__, reference.__doc__, reference.__module__
         self.reference, self.inputs, self.axes, self.hints = reference, inputs, axes, tuple(hints)
         self.facts, self.raises = facts, raises
+        if len(self.hints) != len(HINTS):
+            raise ValueError(f"{self.name} must have three hints ({', '.join(HINTS)}), got {len(self.hints)}")
         parameters = inspect.signature(reference).parameters.values()
         self.arguments = tuple(p.name for p in parameters if p.kind is p.POSITIONAL_OR_KEYWORD)
-        self.parts = {p.name: p.default for p in parameters if p.kind is p.KEYWORD_ONLY}
+        self.stages = {p.name: p.default for p in parameters if p.kind is p.KEYWORD_ONLY}
         self.sizes = {p.name: p.default for p in inspect.signature(inputs).parameters.values() if p.name != "draw"}
         self.mistakes, self.equivalents, self.properties, self.own_probes = {}, {}, {}, []
         self.working = reference  # what the learner can go on with: their own function once it is right
 
     def __call__(self, function):
-        from .diagnose import check  # which knows exercises
-
         report = check(self, function)
         self.working = function if report.status == "correct" else self.reference
         return report
@@ -102,17 +91,30 @@ class Exercise:
 
     # How it is described
 
-    def mistake(self, function=None, *, part=None):
-        """Add a known mistake: a wrong function, or with ``part`` what stands in for one step of the reference."""
+    def mistake(self, function=None, *, stage=None, alone=False):
+        """Add a known mistake: a wrong function, or with ``stage`` what stands in for one stage of the reference.
+
+        One that is ``alone`` is not looked for together with mistakes in other stages: it raises before they show, or
+        two others do the same.
+        """
         if function is None:
-            return partial(self.mistake, part=part)
-        if part is not None and part not in self.parts:
-            raise ValueError(f"part must be a step of {self.name}, one of {', '.join(self.parts)}, got {part!r}")
-        if function.__name__ in self.mistakes:
-            raise ValueError(f"mistakes of {self.name} must differ in name, got {function.__name__!r} twice")
-        whole = partial(self.reference, **{part: function}) if part else function
-        self.mistakes[function.__name__] = Mistake(function.__name__, whole, inspect.cleandoc(function.__doc__), part)
+            return partial(self.mistake, stage=stage, alone=alone)
+        if stage is not None and stage not in self.stages:
+            stages = ", ".join(self.stages) or "it has none"
+            raise ValueError(f"stage must be one of the stages of {self.name} ({stages}), got {stage!r}")
+        id = function.__name__
+        if id in self.mistakes:
+            raise ValueError(f"mistakes of {self.name} must differ in name, got {id!r} twice")
+        text = self._docstring(function, "what its author is told")
+        whole = partial(self.reference, **{stage: function}) if stage else function
+        self.mistakes[id] = Mistake(id, whole, text, stage, alone)
         return function
+
+    def mistakes_in(self, *, alone=False, **stages):
+        """Add known mistakes by stage: ``mistakes_in(scale=(no_scale, by_d), weights=(over_queries,))``."""
+        for stage, functions in stages.items():
+            for function in functions:
+                self.mistake(function, stage=stage, alone=alone)
 
     def equivalent(self, function):
         """Add a right answer that is written differently."""
@@ -124,7 +126,7 @@ class Exercise:
 
         The docstring is the sentence that holds.
         """
-        self.properties[inspect.cleandoc(function.__doc__)] = function
+        self.properties[self._docstring(function, "the sentence that holds")] = function
         return function
 
     def probe(self, make=None, *, plain=False):
@@ -135,16 +137,34 @@ class Exercise:
         """
         if make is None:
             return partial(self.probe, plain=plain)
-        self.own_probes.append((inspect.cleandoc(make.__doc__), make, plain))
+        self.own_probes.append((self._docstring(make, "what is special about the input"), make, plain))
         return make
 
-    def example(self, name, *arguments, plain=False, **sizes):
-        """Add an input by its arguments, or by the sizes that it has in the place of the defaults."""
+    def example(self, name, *arguments, plain=False, **named):
+        """Add an input by its arguments, or by what is not as usual: sizes, and arguments, each by its name."""
+        sizes = {word: size for word, size in named.items() if word in self.sizes}
+        others = {word: argument for word, argument in named.items() if word not in self.sizes}
+        unknown = others.keys() - set(self.arguments)
+        if unknown or bool(named) == bool(arguments) or len(arguments) not in (0, len(self.arguments)):
+            known = ", ".join(dict.fromkeys([*self.sizes, *self.arguments]))
+            found = ", ".join(sorted(unknown)) or f"{len(arguments)} in order and {len(named)} by name"
+            raise ValueError(
+                f"an example of {self.name} takes all its arguments in order, or some of {known} by name, "
+                f"got {found} in {name!r}"
+            )
 
         def make(draw):
-            return self.inputs(draw, **sizes) if sizes else arguments
+            if arguments:
+                return arguments
+            usual = zip(self.arguments, self.inputs(draw, **sizes))
+            return tuple(others.get(word, value) for word, value in usual)
 
         self.own_probes.append((name, make, plain))
+
+    def _docstring(self, function, what):
+        if not function.__doc__:
+            raise ValueError(f"{function.__name__} of {self.name} must have a docstring: {what}")
+        return inspect.cleandoc(function.__doc__)
 
     # What is known about it
 
@@ -158,20 +178,26 @@ class Exercise:
             probes.append(Probe("larger input", self.inputs(Draw(1), **larger), plain=True))
         probes += [Probe(name, make(Draw(2)), plain) for name, make, plain in self.own_probes]
         if any(tensor.is_floating_point() for tensor in tensors_in(first)):
-            probes.append(Probe("input in float64", each_tensor(_double, first)))
-            probes.append(Probe("input that is not contiguous", each_tensor(_strided, first)))
+            probes.append(Probe("input in float64", each_tensor(in_float64, first)))
+            probes.append(Probe("input that is not contiguous", each_tensor(strided, first)))
             if device().type != "cpu":
-                probes.append(Probe(f"input on the {device().type} device", each_tensor(_moved, first), here=True))
+                probes.append(Probe(f"input on the {device().type} device", each_tensor(on_device, first), here=True))
         return sorted(probes, key=lambda probe: not probe.plain)
 
     @cached_property
     def expected(self):
         """What the reference does with each probe."""
-        return [observe(self, self.reference, probe) for probe in self.probes]
+        outcomes = [observe(self, self.reference, probe) for probe in self.probes]
+        for probe, outcome in zip(self.probes, outcomes):
+            if outcome.error is not None and not isinstance(outcome.error, self.raises or ()):
+                raise ValueError(
+                    f"the reference of {self.name} must not raise, got {outcome.said} with {probe.name}"
+                ) from outcome.error
+        return outcomes
 
     @cached_property
     def known(self):
-        """What each known mistake does with each probe, and each two in different steps: a dict of ids to outcomes."""
+        """What each known mistake does with each probe, and each two in different stages: a dict of ids to outcomes."""
         single = [(mistake,) for mistake in self.mistakes.values()]
         pairs = [pair for pair in combinations(self.mistakes.values(), 2) if self._combine(pair)]
         return {
@@ -183,57 +209,8 @@ class Exercise:
         """Return the wrong function that makes one mistake, or two at once."""
         if len(mistakes) == 1:
             return mistakes[0].function
-        return partial(self.reference, **{m.part: m.function.keywords[m.part] for m in mistakes})
+        return partial(self.reference, **{m.stage: m.function.keywords[m.stage] for m in mistakes})
 
     @staticmethod
     def _combine(pair):
-        return all(mistake.part for mistake in pair) and pair[0].part != pair[1].part
-
-
-class Outcomes(Sequence):
-    """What a function does with each probe of an exercise, found out when it is asked for."""
-
-    def __init__(self, exercise, function):
-        self.exercise, self.function, self.found = exercise, function, {}
-
-    def __len__(self):
-        return len(self.exercise.probes)
-
-    def __getitem__(self, number):
-        if number not in self.found:
-            range(len(self))[number]  # ends a loop over all
-            self.found[number] = observe(self.exercise, self.function, self.exercise.probes[number])
-        return self.found[number]
-
-
-def _double(tensor):
-    return tensor.double() if tensor.is_floating_point() else tensor
-
-
-def _strided(tensor):
-    """The same numbers in memory that runs through the axes the other way round."""
-    reverse = tuple(reversed(range(tensor.ndim)))
-    return tensor.permute(reverse).contiguous().permute(reverse)
-
-
-def _moved(tensor):
-    return tensor.to(device())
-
-
-def each_tensor(change, argument):
-    """Change every tensor in an argument."""
-    if isinstance(argument, torch.Tensor):
-        return change(argument)
-    if isinstance(argument, dict):
-        return {key: each_tensor(change, value) for key, value in argument.items()}
-    return (
-        type(argument)(each_tensor(change, item) for item in argument) if type(argument) in (tuple, list) else argument
-    )
-
-
-def tensors_in(value):
-    """All tensors in an argument or a result, one after the other."""
-    if isinstance(value, torch.Tensor):
-        return [value]
-    items = value.values() if isinstance(value, dict) else value if isinstance(value, (tuple, list)) else ()
-    return [tensor for item in items for tensor in tensors_in(item)]
+        return all(mistake.stage and not mistake.alone for mistake in pair) and pair[0].stage != pair[1].stage

@@ -23,7 +23,7 @@ from torch.overrides import TorchFunctionMode
 from .agree import agree
 
 LIMIT = 7  # seconds for all calls of one check
-GRACE = 1  # seconds to die in, when asked to
+GRACE = 1  # seconds that it has to stop in, when asked to
 IMPORTS = 60  # seconds more for what is imported on the way: some parts of PyTorch load others when first called
 SHARE = 1 / 4  # of a processor: where others leave it less, its time counts as if it had so much
 TICK = 0.02  # seconds between two looks at the thread
@@ -117,8 +117,8 @@ def watched(job):
     Raises
     ------
     TimeUp
-        It did not end within ``LIMIT`` seconds. Not counted are those for imports, and those in which other processes
-        had the processor.
+        It did not end within ``LIMIT`` seconds. Imports do not count, nor does the time in which other processes had
+        the processor.
     """
     results, lock, clock = [], threading.Lock(), []
 
@@ -174,7 +174,7 @@ def _wait(thread, clock):
 
 
 def _processor_time(clock, known):
-    """How many seconds a thread had the processor; what was known before where it cannot be told, or has ended."""
+    """Return how many seconds a thread has had the processor; where that cannot be told, what was known before."""
     try:
         return time.clock_gettime(clock[0]) if clock else known
     except OSError:

@@ -45,7 +45,7 @@ class Report:
     mistake : str or None
         The id of the recognised mistake; two ids with a plus between where two were made.
     stage : str or None
-        The first step that differs, where the exercise has steps.
+        The first stage that differs, where the exercise has stages.
     hints : tuple of three str
         A question, where to look, the shape of the code.
     wrong : list of lists of bool or None

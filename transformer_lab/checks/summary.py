@@ -1,12 +1,10 @@
 """How far the learner is: in one assignment, and in the course."""
 
-import re
-import sys
 from datetime import datetime, timezone
 from pathlib import Path
 
 from . import record
-from .exercise import Exercise
+from .course import COURSE, FOLDERS, title
 from .report import SIGNS
 
 
@@ -25,15 +23,16 @@ def summary():
       ○ causal_mask              not attempted
     ...
     """
-    if not record.session:
+    states = {exercise.name: state for exercise, state in record.session.items() if exercise.name in FOLDERS}
+    if not states:
         print("No check has run yet. Run the cells above first.")
         return
-    module = list(record.session)[-1].__module__
-    exercises = exercises_of(module)
-    states = [record.session.get(exercise, "not attempted") for exercise in exercises]
-    print(f"{_title(module)}: {states.count('correct')} of {len(states)}")
-    for exercise, state in zip(exercises, states):
-        print(f"  {SIGNS[state]} {exercise.name:24} {state}")
+    folder = FOLDERS[list(states)[-1]]
+    names = COURSE[folder]
+    print(f"{title(folder)}: {sum(states.get(name) == 'correct' for name in names)} of {len(names)}")
+    for name in names:
+        state = states.get(name, "not attempted")
+        print(f"  {SIGNS[state]} {name:24} {state}")
 
 
 def progress(path=None):
@@ -52,33 +51,16 @@ def progress(path=None):
     """
     entries = record.read()
     lines = []
-    for module, exercises in assignments().items():
-        done = [exercise.name in entries and "correct" in entries[exercise.name] for exercise in exercises]
-        lines.append(f"{_title(module)}: {sum(done)} of {len(done)}")
-        for exercise, is_done in zip(exercises, done):
-            entry = {"checks": 0, **entries.get(exercise.name, {})}
+    for folder, names in COURSE.items():
+        done = ["correct" in entries.get(name, {}) for name in names]
+        lines.append(f"{title(folder)}: {sum(done)} of {len(done)}")
+        for name, is_done in zip(names, done):
+            entry = {"checks": 0, **entries.get(name, {})}
             state = "not yet" if entry["checks"] else "not attempted"
             state = f"correct since {entry['correct']}" if is_done else state
-            lines.append(f"  {'✓' if is_done else '○'} {exercise.name:28} {state}, checks: {entry['checks']}")
+            lines.append(f"  {'✓' if is_done else '○'} {name:28} {state}, checks: {entry['checks']}")
     lines.append(f"The record lies in {record.file()}")
     print("\n".join(lines))
     if path is not None:
         now = datetime.now(timezone.utc).strftime("%Y-%m-%d %H:%M UTC")
         Path(path).write_text("\n".join([f"Transformer Lab, {now}", *lines]) + "\n", "utf-8")
-
-
-def assignments():
-    """Return the exercises of each assignment, in the course's order: a dict of module name to list."""
-    package = __name__.rpartition(".")[0]
-    modules = sorted(name for name in sys.modules if re.match(rf"{package}\.ch\d_", name))
-    return {module: exercises_of(module) for module in modules}
-
-
-def exercises_of(module):
-    """Return the exercises that one chapter's module defines, in its order."""
-    things = vars(sys.modules[module]).values()
-    return [thing for thing in things if isinstance(thing, Exercise) and thing.__module__ == module]
-
-
-def _title(module):
-    return "Final project" if module.endswith("_project") else f"Assignment {re.search(r'ch(.)_', module)[1]}"

@@ -1,0 +1,275 @@
+"""Whoever adds an exercise and leaves something out is told what, in a sentence."""
+
+import re
+import textwrap
+from pathlib import Path
+
+import assignments
+import nbformat
+import pytest
+import torch
+from test_package import run_python
+
+import transformer_lab as tl
+from transformer_lab.checks import course
+from transformer_lab.checks.diagnose import diagnose
+from transformer_lab.checks.exercise import exercise
+
+FOLDER = Path(tl.checks.__file__).parent
+HINTS = ("Which one?", "Look at the last axis.", "`x.flip(…)`")
+
+
+def make(hints=HINTS, reference=None, **settings):
+    """An exercise that is in no assignment."""
+
+    def backwards(x, *, turned=lambda x: x.flip(-1)):
+        """Return the numbers of each row in reverse order."""
+        return turned(x)
+
+    def inputs(draw, rows=2, columns=3):
+        return (draw(rows, columns),)
+
+    return exercise(inputs=inputs, axes={"x": "rows columns"}, hints=hints, **settings)(reference or backwards)
+
+
+def test_the_exercise_in_contributing_passes_the_matrix():
+    text = (assignments.ROOT / "CONTRIBUTING.md").read_text("utf-8")
+    code = textwrap.dedent(re.search(r"^ *```python\n(.*?)^ *```$", text, re.DOTALL | re.MULTILINE)[1])
+    names = {
+        "__name__": f"{tl.checks.__name__}.ch5_masks.window_mask",
+        "__package__": f"{tl.checks.__name__}.ch5_masks",
+    }
+    exec(code, names)
+    made = names["window_mask"]
+    assert len(made.mistakes) == 4 and made.equivalents
+    for function in (made.reference, *made.equivalents.values()):
+        assert diagnose(made, function).status == "correct"
+    for mistake in made.mistakes.values():
+        assert diagnose(made, mistake.function).mistake == mistake.id
+        assert 80 < len(mistake.text) < 700
+
+
+def test_a_made_up_exercise_is_one(capsys):
+    made = make()
+
+    @made.mistake
+    def not_turned(x):
+        """The numbers stand as they stood. Which method turns an axis round?"""
+        return x
+
+    made.example("one row", rows=1)
+    assert made(lambda x: x.flip(1)).status == "correct"
+    assert made(lambda x: x + 0).mistake == "not_turned"
+    assert "Right with ordinary input, larger input, one row" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("hints", [(), HINTS[:2], (*HINTS, "more")])
+def test_three_hints(hints):
+    said = "backwards must have three hints (a question, where to look, the shape of the code)"
+    with pytest.raises(ValueError, match=f"^{re.escape(said)}, got {len(hints)}$"):
+        make(hints=hints)
+
+
+def test_an_exercise_with_no_word_about_hints():
+    with pytest.raises(ValueError, match="must have three hints"):
+        exercise(inputs=lambda draw: (draw(2),), axes={})(lambda x: x)
+
+
+@pytest.mark.parametrize(
+    "add, what",
+    [
+        (lambda made, function: made.mistake(function), "what its author is told"),
+        (lambda made, function: made.mistake(function, stage="turned"), "what its author is told"),
+        (lambda made, function: made.mistakes_in(turned=(function,)), "what its author is told"),
+        (lambda made, function: made.probe(function), "what is special about the input"),
+        (lambda made, function: made.property(function), "the sentence that holds"),
+    ],
+)
+def test_a_docstring(add, what):
+    def nameless(x):
+        return x
+
+    with pytest.raises(ValueError, match=f"^nameless of backwards must have a docstring: {what}$"):
+        add(make(), nameless)
+
+
+def test_a_name_of_its_own_for_each_mistake():
+    def not_turned(x):
+        """The numbers stand as they stood."""
+        return x
+
+    made = make()
+    made.mistake(not_turned)
+    with pytest.raises(ValueError, match=r"^mistakes of backwards must differ in name, got 'not_turned' twice$"):
+        made.mistake(not_turned)
+
+
+def test_a_stage_that_there_is():
+    with pytest.raises(ValueError, match=r"^stage must be one of the stages of backwards \(turned\), got 'turn'$"):
+        make().mistakes_in(turn=(lambda x: x,))
+
+
+@pytest.mark.parametrize(
+    "arguments, named, found",
+    [
+        ((), {"row": 1}, "row"),
+        ((1,), {"rows": 1}, "1 in order and 1 by name"),
+        ((1, 2), {}, "2 in order and 0 by name"),
+        ((), {}, "0 in order and 0 by name"),
+    ],
+)
+def test_an_example_by_names_that_there_are(arguments, named, found):
+    with pytest.raises(ValueError, match=f"some of rows, columns, x by name, got {found} in 'an example'$"):
+        make().example("an example", *arguments, **named)
+
+
+def test_mistakes_in_two_stages_are_combined_unless_they_are_alone():
+    def backwards(x, *, turned=lambda x: x.flip(-1), halved=lambda x: x / 2):
+        """Return half of each number, in reverse order."""
+        return halved(turned(x))
+
+    def not_turned(x):
+        """The numbers stand as they stood."""
+        return x
+
+    def not_halved(x):
+        """The numbers are as large as they were."""
+        return x
+
+    def rolled(x):
+        """The last number of each row stands first, and the others are in order."""
+        return x.roll(1, -1)
+
+    made = make(reference=backwards)
+    made.mistakes_in(turned=(not_turned,), halved=(not_halved,))
+    made.mistake(rolled, stage="turned", alone=True)
+    assert list(made.known) == [("not_turned",), ("not_halved",), ("rolled",), ("not_turned", "not_halved")]
+    report = diagnose(made, lambda x: x.roll(1, -1) / 2)
+    assert (report.mistake, report.stage) == ("rolled", "turned")
+
+
+def test_an_example_by_sizes_and_arguments():
+    made = make()
+    made.example("another x", x=torch.zeros(2))
+    made.example("one row", rows=1)
+    another, one = (probe.arguments for probe in made.probes if probe.name in ("another x", "one row"))
+    assert torch.equal(another[0], torch.zeros(2)) and one[0].shape == (1, 3)
+
+
+def test_a_reference_that_does_not_raise():
+    def backwards(x):
+        """Return the numbers of each row in reverse order."""
+        return x.flip(7)
+
+    said = r"^the reference of backwards must not raise, got IndexError: .* with ordinary input$"
+    with pytest.raises(ValueError, match=said):
+        make(reference=backwards)(lambda x: x)
+    with pytest.raises(ValueError, match="must not raise, got IndexError"):
+        make(reference=backwards, raises=ZeroDivisionError).expected  # noqa: B018
+    assert make(reference=backwards, raises=IndexError).expected[0].error is not None
+
+
+def test_every_file_is_in_the_course():
+    files = {
+        (file.parent.name, file.stem) for file in FOLDER.glob("*/*.py") if "\n@exercise(" in file.read_text("utf-8")
+    }
+    entered = {(folder, name) for folder, names in course.COURSE.items() for name in names}
+    assert not files - entered, "these exercises have a file and no place in course.py"
+    assert not entered - files, "course.py names these exercises, and no file of theirs defines one"
+    folders = {file.parent.name for file in FOLDER.glob("*/__init__.py")}
+    assert folders == set(course.COURSE), "each folder has an __init__.py and a line in course.py"
+
+
+def test_a_name_is_in_the_course_once():
+    names = [name for names in course.COURSE.values() for name in names]
+    assert len(names) == len(set(names)), "two exercises share a name"
+
+
+def test_a_name_in_the_course_alone(monkeypatch):
+    monkeypatch.setitem(course.FOLDERS, "backwards", "ch5_masks")
+    said = r"^course.py names backwards in ch5_masks, and there is no file ch5_masks/backwards.py$"
+    with pytest.raises(ImportError, match=said):
+        _ = tl.checks.backwards
+
+
+def test_a_file_without_its_exercise(monkeypatch):
+    monkeypatch.setitem(course.FOLDERS, "views", "ch1_tensor_operations")
+    said = r"^ch1_tensor_operations/views.py must define the exercise views, as course.py names it$"
+    with pytest.raises(ImportError, match=said):
+        _ = tl.checks.views
+
+
+def test_a_name_that_is_none():
+    with pytest.raises(AttributeError, match=r"^module 'transformer_lab.checks' has no attribute 'padding_masks'$"):
+        _ = tl.checks.padding_masks
+    assert "padding_mask" in dir(tl.checks)
+
+
+def test_titles():
+    assert course.title("ch5_masks") == "Assignment 5" and course.title("ch10_rotary") == "Assignment 10"
+    assert course.title("project") == "Final project"
+
+
+def test_exercises_are_loaded_whatever_the_learner_has_set():
+    code = """
+import torch, transformer_lab as tl
+torch.set_default_dtype(torch.float64); torch.set_default_device("meta"); torch.manual_seed(1)
+before = torch.get_rng_state()
+given = [probe.arguments[0] for probe in tl.checks.softmax.probes if "thousand apart in" in probe.name]
+tl.checks.mend_model_size
+print(given[0].dtype, given[0].device, torch.get_default_dtype(), torch.equal(before, torch.get_rng_state()))
+"""
+    assert run_python(code) == "torch.float32 cpu torch.float64 True\n"
+
+
+# The solution, from which the assignment is made
+
+MASKS = assignments.ROOT / "chapters" / "solutions" / "05_masks.ipynb"
+
+
+def spoiled(before, after):
+    """The solution of chapter 5, as if one line of it had been written otherwise."""
+    notebook = nbformat.read(MASKS, 4)
+    for cell in notebook.cells:
+        cell.source = re.sub(before, after, cell.source, flags=re.DOTALL)
+    return notebook
+
+
+PADDING_HINTS = r"(`padding_mask`\n.*?)<details>\n<summary>Hint 1.*?</details>\n\n<details>.*</details>"
+
+
+@pytest.mark.parametrize(
+    "before, after, said",
+    [
+        (PADDING_HINTS, r"\1", "padding_mask must have hints: write {hints padding_mask} below its heading"),
+        (
+            PADDING_HINTS,
+            r"\1{hints causal_mask}",
+            "{hints causal_mask} must stand below the heading of its exercise, got padding_mask",
+        ),
+        (
+            r"^tl.checks.padding_mask\(padding_mask\)$",
+            "tl.checks.padding_masks(padding_masks)",
+            "the check of padding_masks must be in transformer_lab/checks/course.py, and is not",
+        ),
+        (
+            r"^tl.checks.padding_mask\(padding_mask\)$",
+            "tl.checks.causal_mask(causal_mask)",
+            "the check of causal_mask must stand below its heading, got padding_mask",
+        ),
+        (
+            r"^tl.checks.padding_mask\(padding_mask\)$",
+            "",
+            "the checks must be those of ch5_masks in course.py, ",
+        ),
+        ("## 5.2 ", "## 5.1 ", "the heading of padding_mask must count it as number 2, got 1"),
+    ],
+)
+def test_a_solution_with_something_missing(before, after, said):
+    with pytest.raises(ValueError, match=f"^{re.escape(said)}"):
+        assignments.source(spoiled(before, after))
+
+
+def test_hints_are_written_where_their_name_stands():
+    made = assignments.source(spoiled(PADDING_HINTS, r"\1{hints padding_mask}"))
+    assert assignments.text(made) == MASKS.read_text("utf-8")

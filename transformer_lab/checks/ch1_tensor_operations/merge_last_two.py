@@ -1,0 +1,226 @@
+"""Merging the last two axes: a view where one will do."""
+
+import torch
+
+from ..exercise import exercise
+from .strides_of import strides_of
+from .views import numbered, origin
+
+
+def _transposed_heads(draw, batch=2, seq=7, heads=3, d_head=5):
+    return (numbered(batch, heads, seq, d_head).transpose(1, 2),)
+
+
+@exercise(
+    inputs=_transposed_heads,
+    axes={"x": "batch seq heads d_head", "return": "batch seq d_model"},
+    hints=(
+        "Which operation of section 1.4 keeps the reading order, makes a view where there can be one, and copies only "
+        "where there cannot?",
+        "Write down the new shape first: all sizes but the last two, then their product. `x.shape[:-2]` works for any "
+        "number of axes.",
+        "`x.…(*x.shape[:-2], x.shape[…] * x.shape[…])`",
+    ),
+    facts=lambda arguments, result, made: origin(lambda x: x.flatten(-2), arguments, result),
+)
+def merge_last_two(x):
+    """Merge the last two axes into one. x: (…, m, n). Returns (…, m · n), a view of x where there can be one."""
+    return x.reshape(*x.shape[:-2], x.shape[-2] * x.shape[-1])
+
+
+def _merged(x):
+    return (*x.shape[:-2], x.shape[-2] * x.shape[-1])
+
+
+merge_last_two.example("contiguous input", numbered(2, 7, 3, 5), plain=True)
+merge_last_two.example("input whose first two axes are swapped", numbered(7, 2, 3, 5).transpose(0, 1), plain=True)
+merge_last_two.example("a matrix", numbered(3, 5))
+merge_last_two.example("a transposed matrix", numbered(3, 5).transpose(0, 1))
+merge_last_two.example("three axes", numbered(7, 3, 5))
+merge_last_two.example("five axes", numbered(2, 4, 7, 3, 5).transpose(1, 3))
+merge_last_two.example("rows cut short by a slice", numbered(2, 7, 3, 10)[..., :5])
+merge_last_two.example("every second number of a row", numbered(2, 7, 3, 10)[..., ::2])
+merge_last_two.example("a slice that begins in the middle of its storage", numbered(6, 7, 3, 5)[4:])
+merge_last_two.example("one head whose axis has a stride of its own", numbered(2, 7, 5, 3)[..., :1].transpose(2, 3))
+merge_last_two.example("a batch of one sentence", numbered(1, 3, 7, 5).transpose(1, 2))
+merge_last_two.example("heads of one feature", numbered(2, 7, 1, 3).transpose(2, 3))
+merge_last_two.example("whole numbers", numbered(2, 3, 7, 5).long().transpose(1, 2))
+
+
+@merge_last_two.equivalent
+def rest_left_to_reshape(x):
+    return x.reshape(*x.shape[:-2], -1)
+
+
+@merge_last_two.equivalent
+def by_flatten(x):
+    return torch.flatten(x, start_dim=-2)
+
+
+@merge_last_two.equivalent
+def view_or_copy(x):
+    try:
+        return x.view(_merged(x))
+    except RuntimeError:
+        return x.contiguous().view(_merged(x))
+
+
+@merge_last_two.equivalent
+def by_the_strides(x):
+    *_, m, n = x.shape
+    *leading, outer, inner = x.stride()
+    if m == 1 or n == 1 or outer == n * inner:
+        return x.as_strided(_merged(x), (*leading, outer if n == 1 else inner))
+    return x.clone(memory_format=torch.contiguous_format).view(_merged(x))
+
+
+@merge_last_two.mistake
+def view_alone(x):
+    """Where the last two axes cannot be walked with one stride, your function raises, as `view` does. It is right
+    wherever a view exists. After a transpose that moves one of these two axes, a merged row usually takes uneven steps
+    through storage, which no single stride can make: then a copy is needed. Section 1.4 names the operation that
+    decides by itself."""
+    return x.view(_merged(x))
+
+
+@merge_last_two.mistake
+def always_contiguous(x):
+    """The numbers are right. But you copy the whole tensor wherever it is not contiguous, although the last two axes
+    can often be merged as they lie: what matters is whether these two form one even walk, and not the axes in front.
+    That is what `contiguous()` does when it is called in every case. Leave it to the operation that copies only if it
+    must."""
+    return x.contiguous().view(_merged(x))
+
+
+@merge_last_two.mistake
+def always_copied(x):
+    """The numbers are right. But they are always copied, also where the last two axes lie one behind the other and a
+    view would do: `cat` and `clone` make new memory every time. The docstring asks for a view where there can be one.
+    Try it on a fresh tensor: a write into the result should show in `x`."""
+    return x.reshape(_merged(x)).clone()
+
+
+@merge_last_two.mistake
+def size_one_takes_part_in_the_rule(x):
+    """The numbers are right. But you copy where one of the two axes has size 1 and a view would do. Comparing the left
+    stride with size times right stride is the rule for axes longer than 1. Along an axis of size 1 nobody ever steps,
+    so its stride does not count."""
+    *leading, outer, inner = x.stride()
+    if outer == x.shape[-1] * inner:
+        return x.as_strided(_merged(x), (*leading, inner))
+    return x.contiguous().view(_merged(x))
+
+
+@merge_last_two.mistake
+def merged_in_the_other_order(x):
+    """The last two axes are swapped before they are merged: the row runs through the first axis of the pair first. With
+    heads and features, feature 0 of every head comes first, then feature 1 of every head. In reading order the last
+    axis runs fastest, so that row 0 of the pair stands first as a whole."""
+    return x.transpose(-1, -2).reshape(_merged(x))
+
+
+@merge_last_two.mistake
+def axes_swapped_back(x):
+    """The shape is right and the numbers are scrambled: axes 1 and 2 of `x` are not where they were. Swapping axes 1
+    and 2 back, so that the memory is in order again, makes `view` stop complaining. But then a row of the result holds
+    several tokens of one head, where it should hold all heads of one token. The order of axes of `x` has to stay."""
+    return x.transpose(1, 2).reshape(_merged(x))
+
+
+@merge_last_two.mistake
+def axes_swapped_back_for_view(x):
+    """Axes 1 and 2 are swapped before the cut. Where that brings the memory into order, `view` no longer complains, and
+    the numbers are scrambled: a row of the result holds several tokens of one head, where it should hold all heads of
+    one token. Where it does not, there is an error. The order of axes of `x` has to stay."""
+    return x.transpose(1, 2).view(_merged(x))
+
+
+@merge_last_two.mistake
+def read_as_it_lies_in_memory(x):
+    """The numbers come in the order in which they lie in memory, not in the order in which `x` reads them. For a
+    contiguous `x` that is the same, which is why it looks right in a small test. `as_strided` with the strides of a
+    fresh tensor does that: it forgets the transpose."""
+    return x.as_strided(_merged(x), strides_of.reference(_merged(x)))
+
+
+@merge_last_two.mistake
+def merged_without_asking(x):
+    """The merged axis takes the stride of the last one, whether the two axes fit together or not. A step from the end
+    of one row to the start of the next is longer in many tensors, so that yours runs into numbers of another row, or
+    past the end of storage. Section 1.2 has the condition, and when it does not hold, a copy is needed."""
+    return x.as_strided(_merged(x), (*x.stride()[:-2], x.stride(-1)))
+
+
+@merge_last_two.mistake
+def all_but_the_last_merged(x):
+    """All axes but the last are merged, and the last stays: that gives (batch · seq · heads, d_head). It is the other
+    frequent `reshape(-1, …)`, which lays all rows below one another. Here the last two axes become one, and those in
+    front stay."""
+    return x.reshape(-1, x.shape[-1])
+
+
+@merge_last_two.mistake
+def everything_merged(x):
+    """All axes are merged into one: a bare `flatten()` or `reshape(-1)` does that. The axes in front of the last two
+    have to stay, so their sizes have to appear in the new shape."""
+    return x.reshape(-1)
+
+
+@merge_last_two.mistake
+def all_behind_the_first_merged(x):
+    """Every axis behind the first is merged. With three axes that is right; with four it swallows one too many. Count
+    the axes from the end: it is the last two that become one, however many stand in front."""
+    return x.reshape(x.shape[0], -1)
+
+
+@merge_last_two.mistake
+def last_three_merged(x):
+    """The last three axes are merged, one too many: (batch, seq · heads · d_head). The last two are to become one.
+    Count from the end: `-1` and `-2`."""
+    return x.flatten(-3)
+
+
+@merge_last_two.mistake
+def the_wrong_pair_merged(x):
+    """You merge the second last axis with the one before it: (batch, seq · heads, d_head). The last two are to become
+    one. Count from the end: `-1` and `-2`."""
+    return x.reshape(*x.shape[:-3], -1, x.shape[-1])
+
+
+@merge_last_two.mistake
+def axes_counted_from_the_left(x):
+    """Right for four axes only: axis 2 is where you begin to merge, and the last two axes are 2 and 3 of four. The
+    docstring allows any number of axes in front. Counted from the end, the pair has the same numbers in every
+    tensor."""
+    return x.flatten(2)
+
+
+@merge_last_two.mistake
+def always_two_axes_in_front(x):
+    """Right for four axes only: your result has two axes in front of the merged one, whatever `x` has. The docstring
+    allows any number of axes in front, also none. `x.shape[:-2]` is all sizes but the last two, however many there
+    are."""
+    return x.reshape(x.shape[0], x.shape[1], -1)
+
+
+@merge_last_two.mistake
+def batch_of_one_squeezed_away(x):
+    """Right until an axis in front has size 1: with a single sentence, your result has lost its batch axis. A bare
+    `squeeze()` removes every axis of size 1, also those that the caller needs. Does anything have to be removed here at
+    all?"""
+    return x.reshape(_merged(x)).squeeze()
+
+
+@merge_last_two.mistake
+def four_axes_only(x):
+    """Right for four axes only: your function takes the shape apart into exactly four names, and a matrix has no four
+    sizes. The docstring allows any number of axes in front. `x.shape[:-2]` is all sizes but the last two, however many
+    there are."""
+    batch, seq, heads, d_head = x.shape
+    return x.reshape(batch, seq, heads * d_head)
+
+
+@merge_last_two.property
+def rows_begin_with_row_0(function, x):
+    """Each merged row begins with row 0 of the pair of axes."""
+    return torch.equal(function(x)[..., : x.shape[-1]], x[..., 0, :])

@@ -1,0 +1,278 @@
+"""Every query with every key: all dot products at once."""
+
+import torch
+from torch.nn import functional as F
+
+from ..exercise import exercise
+
+
+def _queries_and_keys(draw, batch=2, heads=3, q_len=7, k_len=6, d_head=5):
+    return draw(batch, heads, q_len, d_head), draw(batch, heads, k_len, d_head)
+
+
+@exercise(
+    inputs=_queries_and_keys,
+    axes={
+        "query": "batch heads q_len d_head",
+        "key": "batch heads k_len d_head",
+        "return": "batch heads q_len k_len",
+    },
+    hints=(
+        "A product sums over the last axis of the left and the second-to-last of the right. Where does `d_head` stand "
+        "in `key`, and where must it stand?",
+        "The two last axes of `key` have to change places, and no others. Count them from the end, so that it does not "
+        "matter how many axes come before. `einsum` can name the axes instead.",
+        "`query @ key.transpose(…, …)` or `torch.einsum('...qd,…->…', query, key)`",
+    ),
+)
+def all_dot_products(query, key):
+    """(..., q_len, d_head) and (..., k_len, d_head) to (..., q_len, k_len), whatever the leading axes."""
+    return query @ key.transpose(-2, -1)
+
+
+@all_dot_products.probe
+def only_matrices(draw):
+    """two matrices"""
+    return draw(7, 5), draw(6, 5)
+
+
+@all_dot_products.probe
+def one_leading_axis(draw):
+    """one leading axis"""
+    return draw(2, 7, 5), draw(2, 6, 5)
+
+
+@all_dot_products.probe
+def three_leading_axes(draw):
+    """three leading axes"""
+    return draw(2, 3, 4, 7, 5), draw(2, 3, 4, 6, 5)
+
+
+all_dot_products.example("one query", q_len=1)
+all_dot_products.example("one key", k_len=1)
+all_dot_products.example("as many queries as keys", k_len=7)
+all_dot_products.example("sizes that are all equal", batch=4, heads=4, q_len=4, k_len=4, d_head=4, plain=True)
+
+
+@all_dot_products.equivalent
+def named_axes(query, key):
+    return torch.einsum("...qd,...kd->...qk", query, key)
+
+
+@all_dot_products.equivalent
+def by_broadcasting(query, key):
+    return (query.unsqueeze(-2) * key.unsqueeze(-3)).sum(dim=-1)
+
+
+@all_dot_products.equivalent
+def query_by_query(query, key):
+    rows = [(key * query[..., i : i + 1, :]).sum(-1) for i in range(query.shape[-2])]
+    return torch.stack(rows, dim=-2)
+
+
+@all_dot_products.equivalent
+def key_by_key(query, key):
+    return torch.stack([(query @ key[..., j, :, None]).squeeze(-1) for j in range(key.shape[-2])], -1)
+
+
+@all_dot_products.equivalent
+def turned_afterwards(query, key):
+    return (key @ query.mT).mT
+
+
+@all_dot_products.equivalent
+def folded_into_one_batch(query, key):
+    q, k = (x.reshape(-1, *x.shape[-2:]) for x in (query, key))
+    return torch.bmm(q, k.transpose(1, 2)).view(*query.shape[:-1], key.shape[-2])
+
+
+@all_dot_products.mistake
+def not_transposed(query, key):
+    """You multiply `query` by `key` as it is. A product sums over the last axis of the left and the second-to-last of
+    the right, and there `key` has its positions, not its features. So it raises; were there as many keys as features,
+    it would run and be wrong. Here 5 features were to meet 6 positions."""
+    return query @ key
+
+
+@all_dot_products.mistake
+def all_axes_reversed(query, key):
+    """All axes of `key` are reversed, not the last two exchanged: with four axes that is (d_head, k_len, heads, batch).
+    `.T` does it, and so it is right for matrices and for nothing else. Which two axes must change places, and which
+    stay in front?"""
+    return query @ key.permute(tuple(reversed(range(key.ndim))))  # what key.T is, without its warning
+
+
+@all_dot_products.mistake
+def axes_one_and_two(query, key):
+    """The axes 1 and 2 of `key` change places. With three axes these are the right ones; with four they are heads and
+    positions, and when the sizes happen to be equal nothing raises. The features are the last axis: count from the
+    end."""
+    return query @ key.transpose(1, 2)
+
+
+@all_dot_products.mistake
+def axes_two_and_three(query, key):
+    """Right for four axes, and for no other number: you count the axes from the left, as 2 and 3. The docstring allows
+    any leading axes, also none. Counted from the end, the two axes have the same numbers everywhere."""
+    return query @ key.transpose(2, 3)
+
+
+@all_dot_products.mistake
+def four_axes_named(query, key):
+    """Right for four axes, and for no other number: `permute` wants to be told all axes, and you name four. The
+    docstring allows any leading axes, also none. There is an operation that exchanges two axes and leaves the
+    others."""
+    return query @ key.permute(0, 1, 3, 2)
+
+
+@all_dot_products.mistake
+def axes_zero_and_one(query, key):
+    """The first two axes of `key` change places, which is right for two matrices only. With leading axes in front, the
+    first two are `batch` and `heads`. The docstring allows any leading axes: count the axes from the end."""
+    return query @ key.transpose(0, 1)
+
+
+@all_dot_products.mistake
+def cut_anew(query, key):
+    """Your `key` gets the shape of a transposed matrix, but its numbers stay in their order: `view` and `reshape` cut
+    the same row of numbers anew and never move an axis. The shapes fit, and every dot product mixes several keys.
+    Exchanging two axes is another operation."""
+    return query @ key.reshape(*key.shape[:-2], key.shape[-1], key.shape[-2])
+
+
+@all_dot_products.mistake
+def queries_transposed(query, key):
+    """It is `query` that you transposed. Then the product sums over positions, and would give a table of features by
+    features if the lengths agreed. The features must disappear: they have to be last in `query`, where they are, and
+    second-to-last in `key`."""
+    return query.mT @ key
+
+
+@all_dot_products.mistake
+def keys_by_queries(query, key):
+    """Your table has a row for every key and a column for every query: the transpose of what is asked for. Papers that
+    keep vectors in columns write it that way, as KᵀQ. Here a row belongs to a query: which of the two stands on the
+    left?"""
+    return key @ query.mT
+
+
+@all_dot_products.mistake
+def element_by_element(query, key):
+    """`*` multiplies number by number and sums nothing. It raises, because 7 queries do not stand over 6 keys; with
+    equal lengths it would return features, not dot products. You want every query with every key, and a sum over the
+    features."""
+    return query * key
+
+
+@all_dot_products.mistake
+def pair_by_pair(query, key):
+    """You compare query 0 with key 0, query 1 with key 1, and so on: `*` lines the positions up. It raises here,
+    because the lengths differ; with equal lengths you would get the diagonal of the table. You want every query with
+    every key."""
+    return (query * key).sum(dim=-1)
+
+
+@all_dot_products.mistake
+def one_letter_for_both(query, key):
+    """In your `einsum` the positions of queries and keys have the same letter. A letter in two inputs lines them up:
+    query 0 with key 0, query 1 with key 1, and nothing else, which is the diagonal of the table. Give each of the two
+    lengths a letter of its own, and let both stand behind the arrow."""
+    return torch.einsum("...qd,...qd->...q", query, key)
+
+
+@all_dot_products.mistake
+def features_not_summed(query, key):
+    """Every query meets every key, and the products of the single features are still there: your result has an axis of
+    size d_head too many. A dot product is their sum. Over which axis?"""
+    return query.unsqueeze(-2) * key.unsqueeze(-3)
+
+
+@all_dot_products.mistake
+def mean_of_products(query, key):
+    """Every number is the dot product divided by d_head: that is the mean of the products, where a dot product is their
+    sum. Check one by hand: (1, 2) · (3, 4) = 11, and not 5.5."""
+    return (query.unsqueeze(-2) * key.unsqueeze(-3)).mean(dim=-1)
+
+
+@all_dot_products.mistake
+def divided_by_the_root(query, key):
+    """You divide by √d_head, as attention does. That comes in chapter 3; here the plain dot products are asked for.
+    Check one by hand: (1, 2) · (3, 4) = 11."""
+    return query @ key.mT / query.shape[-1] ** 0.5
+
+
+@all_dot_products.mistake
+def softmax_of_the_products(query, key):
+    """Your rows sum to one: there is a softmax over the dot products. That is attention's next step, in chapter 3. Here
+    the plain dot products are asked for, which may be negative and of any size."""
+    return (query @ key.mT).softmax(dim=-1)
+
+
+@all_dot_products.mistake
+def cosines_instead(query, key):
+    """Your numbers lie between −1 and 1: they are cosines, the dot products of vectors that were first scaled to length
+    1. Here the lengths count. Check one by hand: (1, 2) · (3, 4) = 11."""
+    return F.normalize(query, dim=-1) @ F.normalize(key, dim=-1).mT
+
+
+@all_dot_products.mistake
+def queries_with_themselves(query, key):
+    """You compare the queries with the queries: `key` is never looked at. In self-attention both come from the same
+    tokens, which is how one comes to write it. Here they are two tensors, of different length."""
+    return query @ query.mT
+
+
+@all_dot_products.mistake
+def summed_over_heads(query, key):
+    """The axis in front of the positions is gone: you sum over it, so that the heads run into one another. In `einsum`,
+    a letter that is missing behind the arrow is summed over. Only the features may go."""
+    return torch.einsum("...hqd,...hkd->...qk", query, key)
+
+
+@all_dot_products.mistake
+def every_batch_with_every_batch(query, key):
+    """You compare queries and keys of different sentences and heads too: your result has the leading axes of both, one
+    after the other. `tensordot` does that, and an `einsum` with two letters for one axis. The leading axes must be
+    paired."""
+    return torch.tensordot(query, key, dims=([-1], [-1]))
+
+
+@all_dot_products.mistake
+def three_axes_by_bmm(query, key):
+    """`torch.bmm` takes exactly three axes, and the docstring allows any leading axes: here there are four. `@` does
+    the same for any number, and pairs the leading axes by itself."""
+    return torch.bmm(query, key.mT)
+
+
+@all_dot_products.mistake
+def three_letters(query, key):
+    """Your `einsum` names exactly three axes, and the docstring allows any leading axes: here there are four. Three
+    dots in place of the leading letters, in both inputs and behind the arrow, stand for as many axes as there are."""
+    return torch.einsum("bqd,bkd->bqk", query, key)
+
+
+@all_dot_products.mistake
+def four_letters(query, key):
+    """Right for four axes, and for no other number: your `einsum` names `batch` and `heads` one by one. The docstring
+    allows any leading axes, also none. Three dots in their place stand for as many axes as there are."""
+    return torch.einsum("bhqd,bhkd->bhqk", query, key)
+
+
+@all_dot_products.property
+def queries_and_keys_exchanged(function, query, key):
+    """With queries and keys exchanged, the table is transposed."""
+    return torch.allclose(function(key, query), function(query, key).mT, atol=1e-5)
+
+
+@all_dot_products.property
+def twice_as_long(function, query, key):
+    """Queries that are twice as long have dot products that are twice as large."""
+    return torch.allclose(function(2 * query, key), 2 * function(query, key), atol=1e-5)
+
+
+@all_dot_products.property
+def one_entry_of_its_own(function, query, key):
+    """Row i of the table depends on query i alone: when another query changes, it stays."""
+    changed = query.clone()
+    changed[..., -1, :] += 1
+    return torch.allclose(function(changed, key)[..., :-1, :], function(query, key)[..., :-1, :], atol=1e-5)

@@ -1,0 +1,330 @@
+"""The shape of a sum."""
+
+from itertools import zip_longest
+
+import numpy as np
+import torch
+
+from ..exercise import exercise
+
+
+def _two_shapes(draw):
+    return (1, 1, 5), (3, 1)  # chosen so that these fit from the left as well, and give something else
+
+
+def ones_in_front(a, b):
+    axes = max(len(a), len(b))
+    a, b = ((1,) * (axes - len(shape)) + tuple(shape) for shape in (a, b))
+    return list(zip(a, b))
+
+
+def equal_or_stretched(m, n):
+    if m != n and 1 not in (m, n):
+        raise ValueError(f"sizes over one another must be equal, or one of them 1, got {m} and {n}")
+    return n if m == 1 else m
+
+
+@exercise(
+    inputs=_two_shapes,
+    axes={},
+    raises=ValueError,
+    hints=(
+        "Write the two shapes one over the other. Which ends stand over one another, and what is where one is shorter?",
+        "First give both shapes the same number of axes: ones, on the side where axes are missing. Then go from column "
+        "to column. Three cases give a size (the two are equal, the first is 1, the second is 1); all others raise.",
+        "`a = (1,) * … + a`, the same for `b`, then `for m, n in zip(a, b): if … elif … else: raise ValueError(…)`",
+    ),
+)
+def broadcast_shape(a, b, *, aligned=ones_in_front, size=equal_or_stretched):
+    """Shape of ``x + y``. Shapes, tuples of int, to a tuple of int; `ValueError` where they do not fit."""
+    return tuple(size(m, n) for m, n in aligned(a, b))
+
+
+broadcast_shape.example("a second shape with more axes", (7, 1), (1, 1, 2), plain=True)
+broadcast_shape.example("a vector and a column", (8,), (8, 1), plain=True)
+broadcast_shape.example("equal shapes", (2, 7, 5), (2, 7, 5), plain=True)
+broadcast_shape.example("an axis that stretches in each shape", (4, 1, 3), (5, 1))
+broadcast_shape.example("a column and a row", (7, 1), (1, 5), plain=True)
+broadcast_shape.example("one row and many", (1, 5), (7, 5))
+broadcast_shape.example("a vector for every token", (2, 7, 5), (5,))
+broadcast_shape.example("a vector in front of a batch", (5,), (2, 7, 5))
+broadcast_shape.example("the empty shape of a number", (2, 3), ())
+broadcast_shape.example("the empty shape in front", (), (2, 3))
+broadcast_shape.example("two empty shapes", (), ())
+broadcast_shape.example("size 1 over size 0", (3, 1), (0,))
+broadcast_shape.example("size 0 over size 1", (0,), (3, 1))
+broadcast_shape.example("size 0 in both", (0, 4), (0, 1))
+broadcast_shape.example("shapes that do not fit", (2, 3), (2,))
+broadcast_shape.example("a shorter shape in front that does not fit", (5,), (7, 3))
+broadcast_shape.example("one axis in the middle that does not fit", (4, 7, 5), (4, 3, 5))
+broadcast_shape.example("a first axis that does not fit", (3, 7, 5), (4, 7, 5))
+broadcast_shape.example("a size that is a multiple of the other", (6, 4), (3, 4))
+broadcast_shape.example("a size that divides the other", (3, 4), (6, 4))
+broadcast_shape.example("size 0 over size 2", (3, 0), (3, 2))
+broadcast_shape.example("size 2 over size 0", (3, 2), (3, 0))
+
+
+@broadcast_shape.equivalent
+def from_the_end(a, b):
+    result = []
+    for i in range(1, max(len(a), len(b)) + 1):
+        m = a[-i] if i <= len(a) else 1
+        n = b[-i] if i <= len(b) else 1
+        if m == n or n == 1:
+            result.insert(0, m)
+        elif m == 1:
+            result.insert(0, n)
+        else:
+            raise ValueError("they do not fit")
+    return tuple(result)
+
+
+@broadcast_shape.equivalent
+def by_zip_longest(a, b):
+    columns = [set(column) - {1} for column in zip_longest(a[::-1], b[::-1], fillvalue=1)]
+    if any(len(sizes) > 1 for sizes in columns):
+        raise ValueError("more than one size in a column")
+    return tuple(sizes.pop() if sizes else 1 for sizes in columns[::-1])
+
+
+@broadcast_shape.equivalent
+def by_recursion(a, b):
+    if not a or not b:
+        return a or b
+    if a[-1] != b[-1] and a[-1] != 1 and b[-1] != 1:
+        raise ValueError(f"{a[-1]} and {b[-1]}")
+    return (*by_recursion(a[:-1], b[:-1]), b[-1] if a[-1] == 1 else a[-1])
+
+
+@broadcast_shape.equivalent
+def by_pytorch(a, b):
+    try:
+        return torch.broadcast_tensors(torch.zeros(a), torch.zeros(b))[0].shape
+    except RuntimeError as error:
+        raise ValueError(f"{a} and {b} do not broadcast") from error
+
+
+@broadcast_shape.equivalent
+def by_numpy(a, b):
+    return np.broadcast_shapes(a, b)
+
+
+@broadcast_shape.mistake(stage="aligned")
+def aligned_from_the_left(a, b):
+    """Your shapes are aligned from the left: the axes that the shorter one lacks are counted as missing at its end. One
+    reads from the left, and so writes so; but a vector added to a table stands under the table's last axis. Write the
+    two shapes on paper with their right ends under one another: where are the ones missing?"""
+    axes = max(len(a), len(b))
+    a, b = (tuple(shape) + (1,) * (axes - len(shape)) for shape in (a, b))
+    return list(zip(a, b))
+
+
+@broadcast_shape.mistake(stage="aligned")
+def cut_to_the_shorter(a, b):
+    """The axes that only one of the two shapes has are lost: your result has as many axes as the shorter shape. That is
+    what `zip` does, it stops where the first of its inputs ends. An axis that is missing in one shape counts as 1
+    there, so the result has as many axes as the longer shape."""
+    return list(zip(a[::-1], b[::-1]))[::-1]
+
+
+@broadcast_shape.mistake(stage="aligned")
+def paired_from_the_left_and_cut(a, b):
+    """Two things at once: your axes are paired from the left, and what the longer shape has more is lost at its end.
+    `zip` on two shapes as they are does both. Shapes are aligned from the right, and an axis that is missing counts as
+    1: make them equally long first."""
+    return list(zip(a, b))
+
+
+@broadcast_shape.mistake(stage="aligned")
+def back_to_front(a, b):
+    """Your sizes come in the opposite order, the last axis first. One goes through the shapes from the right and
+    collects the sizes on the way; whoever does that must turn the list round at the end."""
+    return ones_in_front(a, b)[::-1]
+
+
+@broadcast_shape.mistake(stage="aligned")
+def only_the_second_filled(a, b):
+    """The first shape is taken to be the longer one: when the second has more axes, the result is wrong or axes are
+    lost. Ones are put in front of `b` only, and a negative number of ones is none at all, without an error. Either
+    shape can be the shorter one."""
+    return list(zip(a, (1,) * (len(a) - len(b)) + tuple(b)))
+
+
+@broadcast_shape.mistake(stage="aligned")
+def only_the_axes_of_the_first(a, b):
+    """Your result always has as many axes as `a`: what `b` has more in front is lost. That happens when the loop counts
+    the axes of one shape only. Which of the two is longer is not known before; how many axes does the result have?"""
+    return [(m, b[-i] if i <= len(b) else 1) for i, m in zip(range(len(a), 0, -1), a)]
+
+
+@broadcast_shape.mistake(stage="aligned")
+def missing_axes_are_read(a, b):
+    """Your function reads an axis that the shorter shape does not have, hence the `IndexError`. The loop runs over the
+    axes of the longer shape, and `shape[-3]` of a shape with two axes is no size. A missing axis counts as 1: say so
+    before it is read."""
+    return [(a[-i], b[-i]) for i in range(max(len(a), len(b)), 0, -1)]
+
+
+@broadcast_shape.mistake(stage="size")
+def always_the_larger(m, n):
+    """You take the larger of the two sizes, whatever they are. It is right for equal sizes, and for a 1 with a larger
+    size, which is all one tries at first. But 3 over 2 does not fit and must raise a `ValueError`, and a 1 over a 0
+    gives 0, not 1."""
+    return max(m, n)
+
+
+@broadcast_shape.mistake(stage="size")
+def the_larger_once_they_fit(m, n):
+    """Everything is right but a size of 0: a 1 over a 0 gives 0 (the 1 is repeated no times), and you return 1. You
+    check that the sizes fit and then take the larger one. The rule is not about which is larger: what becomes of a
+    1?"""
+    equal_or_stretched(m, n)
+    return max(m, n)
+
+
+@broadcast_shape.mistake(stage="size")
+def zero_stretches(m, n):
+    """A size of 0 stretches in your function, as a 1 does: 0 over 2 comes out as 2. A 1 can be repeated two times, and
+    nothing that is repeated gives 0 the size 2. Look at your condition: which sizes does it let pass, `1` alone or all
+    that are small or count as false?"""
+    if n > 1 and m > 1 and m != n:
+        raise ValueError(f"{m} and {n} do not fit")
+    return n if m <= 1 else m
+
+
+@broadcast_shape.mistake(stage="size")
+def the_second_wins(m, n):
+    """Shapes that do not fit come out as a shape, where a `ValueError` must be raised: 3 over 2 gives 2. Where neither
+    size is 1, you return the one of `b` without a look at the one of `a`. The two must be equal then: say what happens
+    when they are not."""
+    return m if n == 1 else n
+
+
+@broadcast_shape.mistake(stage="size")
+def the_first_wins(m, n):
+    """Shapes that do not fit come out as a shape, where a `ValueError` must be raised: 3 over 2 gives 3. Where neither
+    size is 1, you return the one of `a` without a look at the one of `b`. The two must be equal then: say what happens
+    when they are not."""
+    return n if m == 1 else m
+
+
+@broadcast_shape.mistake(stage="size")
+def nothing_stretches(m, n):
+    """Your function accepts equal sizes only, and raises where a 1 stands over another size. That a 1 stretches is what
+    broadcasting is for: a column `(8, 1)` and a row `(8,)` give `(8, 8)`. A `ValueError` is for two sizes that differ
+    and of which neither is 1."""
+    if m != n:
+        raise ValueError(f"{m} and {n} differ")
+    return m
+
+
+@broadcast_shape.mistake(stage="size")
+def only_the_second_stretches(m, n):
+    """A 1 in the second shape stretches, a 1 in the first raises. Either of the two shapes can have the 1, and
+    an addition has the same shape in either order. Try your function with its arguments exchanged."""
+    if n not in (1, m):
+        raise ValueError(f"{n} does not stretch to {m}")
+    return m
+
+
+@broadcast_shape.mistake(stage="size")
+def only_the_first_stretches(m, n):
+    """A 1 in the first shape stretches, a 1 in the second raises. Either of the two shapes can have the 1, and
+    an addition has the same shape in either order. Try your function with its arguments exchanged."""
+    if m not in (1, n):
+        raise ValueError(f"{m} does not stretch to {n}")
+    return n
+
+
+@broadcast_shape.mistake(stage="size")
+def multiples_stretch(m, n):
+    """You let 3 stretch to 6, because it fits twice. Broadcasting does not tile: it repeats one number along an axis,
+    and only an axis of size 1 has no more than one to repeat. 3 over 6 must raise a `ValueError`."""
+    if m != n and min(m, n) == 0:
+        return equal_or_stretched(m, n)
+    if m != n and max(m, n) % min(m, n):
+        raise ValueError(f"{m} is no multiple of {n}")
+    return max(m, n)
+
+
+@broadcast_shape.mistake(stage="size")
+def asserted(m, n):
+    """Where shapes do not fit, your function stops with an `AssertionError`; the task asks for a `ValueError`. An
+    `assert` is for what can never be false, and Python leaves it out when it runs with `-O`. For wrong arguments, write
+    a condition and `raise`."""
+    assert m == n or m == 1 or n == 1
+    return n if m == 1 else m
+
+
+@broadcast_shape.mistake
+def none_for_no_fit(a, b):
+    """For shapes that do not fit your function returns `None`; the task asks for a `ValueError`. Whoever calls it would
+    go on with `None` in place of a shape, and fail somewhere else, later. Write `raise ValueError(…)` with a text that
+    names the two sizes."""
+    try:
+        return broadcast_shape.reference(a, b)
+    except ValueError:
+        return None
+
+
+@broadcast_shape.mistake
+def false_for_no_fit(a, b):
+    """For shapes that do not fit your function returns `False`; the task asks for a `ValueError`. Whoever calls it
+    would go on with `False` in place of a shape, and fail somewhere else, later. Write `raise ValueError(…)` with a
+    text that names the two sizes."""
+    try:
+        return broadcast_shape.reference(a, b)
+    except ValueError:
+        return False
+
+
+@broadcast_shape.mistake
+def error_of_an_addition(a, b):
+    """You add two tensors and look at the shape. The answers are right; but for shapes that do not fit PyTorch raises a
+    `RuntimeError`, and the task asks for a `ValueError`. Written out, the rule takes five lines, and you will need it
+    on paper, where there are no tensors."""
+    return tuple((torch.empty(a) + torch.empty(b)).shape)
+
+
+@broadcast_shape.mistake
+def the_longer_shape(a, b):
+    """You return the shape that has more axes, as it is. It is right as long as only the shorter one stretches. Here a
+    1 of the longer shape stands over another size, and stretches too: go through the sizes one column at a time."""
+    broadcast_shape.reference(a, b)
+    return a if len(a) >= len(b) else b
+
+
+@broadcast_shape.mistake
+def the_longer_shape_or_the_second(a, b):
+    """You return the shape that has more axes, as it is, or the second if they have as many. It is right as long as
+    only the other one stretches. Here a 1 of the longer shape stands over another size, and stretches too: go through
+    the sizes one column at a time."""
+    broadcast_shape.reference(a, b)
+    return a if len(a) > len(b) else b
+
+
+@broadcast_shape.mistake(stage="aligned")
+def as_many_axes_in_both(a, b):
+    """Your function accepts shapes with equally many axes only. That an axis may be missing is half of the rule: a
+    vector `(8,)` can be added to a column `(8, 1)`. Missing axes count as 1; on which side are they missing?"""
+    if len(a) != len(b):
+        raise ValueError("not as many axes")
+    return list(zip(a, b))
+
+
+@broadcast_shape.property
+def either_order(function, a, b):
+    """The order of the two shapes does not matter: `broadcast_shape(a, b)` and `broadcast_shape(b, a)` are the same."""
+    return tuple(function(a, b)) == tuple(function(b, a))
+
+
+@broadcast_shape.property
+def with_itself(function, a, b):
+    """A shape with itself gives that shape."""
+    return tuple(function(a, a)) == tuple(a) and tuple(function(b, b)) == tuple(b)
+
+
+@broadcast_shape.property
+def as_long_as_the_longer(function, a, b):
+    """The result has as many axes as the longer of the two shapes."""
+    return len(function(a, b)) == max(len(a), len(b))

@@ -1,0 +1,233 @@
+"""A linear layer."""
+
+import torch
+from torch.nn import functional as F
+
+from ..exercise import exercise
+
+
+def _layer(draw, batch=2, seq=7, d_in=5, d_out=3):
+    return draw(batch, seq, d_in), draw(d_out, d_in), draw(d_out)
+
+
+def rows_of_the_weight(x, weight):
+    return x @ weight.T
+
+
+def added(y, bias):
+    return y + bias
+
+
+@exercise(
+    inputs=_layer,
+    axes={"x": "batch seq d_in", "weight": "d_out d_in", "bias": "d_out", "return": "batch seq d_out"},
+    hints=(
+        "The weight is stored as (d_out, d_in). Which of its axes must meet the last axis of `x`, and where must that "
+        "axis stand?",
+        "The product goes along the last axis of `x`, whatever stands in front. The weight is a matrix, so turning it "
+        "round is `.T`. The bias has one number for each output feature, and broadcasting puts it there.",
+        "`y = x @ …`, then `return y + …`: no loop, and no axis that has to be moved in `x`",
+    ),
+)
+def linear(x, weight, bias, *, product=rows_of_the_weight, plus=added):
+    """x (..., d_in), weight (d_out, d_in), bias (d_out,) to (..., d_out)."""
+    return plus(product(x, weight), bias)
+
+
+@linear.probe
+def one_vector(draw):
+    """one vector"""
+    return draw(5), draw(3, 5), draw(3)
+
+
+@linear.probe
+def rows_only(draw):
+    """a matrix of rows"""
+    return draw(7, 5), draw(3, 5), draw(3)
+
+
+@linear.probe
+def with_heads(draw):
+    """four axes"""
+    return draw(2, 4, 7, 5), draw(3, 5), draw(3)
+
+
+linear.example("sizes that are all equal", batch=4, seq=4, d_in=4, d_out=4, plain=True)
+linear.example("one output feature", d_out=1)
+linear.example("one input feature", d_in=1)
+linear.example("a batch of one sentence of one token", batch=1, seq=1)
+
+
+@linear.equivalent
+def built_in(x, weight, bias):
+    return F.linear(x, weight, bias)
+
+
+@linear.equivalent
+def with_letters(x, weight, bias):
+    return torch.einsum("...i,oi->...o", x, weight) + bias
+
+
+@linear.equivalent
+def as_columns(x, weight, bias):
+    return (weight @ x[..., None] + bias[:, None]).squeeze(-1)
+
+
+@linear.equivalent
+def output_by_output(x, weight, bias):
+    return torch.stack([(x * w).sum(dim=-1) + b for w, b in zip(weight, bias)], dim=-1)
+
+
+@linear.equivalent
+def bias_as_a_weight(x, weight, bias):
+    return torch.cat([x, torch.ones_like(x[..., :1])], -1) @ torch.cat([weight, bias[:, None]], 1).mT
+
+
+@linear.equivalent
+def folded(x, weight, bias):
+    return torch.addmm(bias, x.reshape(-1, x.shape[-1]), weight.t()).view(*x.shape[:-1], -1)
+
+
+@linear.mistake(stage="product")
+def weight_not_transposed(x, weight):
+    """You multiply by the weight as it is stored. It is (d_out, d_in), so the input features meet the axis of the
+    outputs: here that raises, and with a square weight it would run and be wrong. The formula has a transpose in it for
+    that reason."""
+    return x @ weight
+
+
+@linear.mistake(stage="product")
+def weight_on_the_left(x, weight):
+    """The weight stands on the left: `weight @ x` is right for one vector, which is how books write it. For rows it
+    mixes the tokens instead of their features. Here it raises; with equal sizes it would not. On which side must a
+    matrix stand to do the same to every row?"""
+    return weight @ x
+
+
+@linear.mistake(stage="product")
+def weight_cut_anew(x, weight):
+    """Your weight gets the shape (d_in, d_out), but its numbers stay in their order: `view` and `reshape` do not
+    exchange axes, they cut the same row of numbers anew. The shapes fit and the numbers are wrong. Transposing is
+    another operation."""
+    return x @ weight.reshape(weight.shape[1], weight.shape[0])
+
+
+@linear.mistake(stage="product")
+def tokens_not_folded_back(x, weight):
+    """The leading axes are folded into one and stay so: your result has two axes, whatever `x` had. The product works
+    without folding, for any number of leading axes; whoever folds must unfold at the end."""
+    return x.reshape(-1, x.shape[-1]) @ weight.T
+
+
+@linear.mistake(stage="product")
+def three_axes_alone(x, weight):
+    """Right for three axes, and for no other number: your `einsum` has one letter for `batch` and one for `seq`. The
+    docstring allows any leading axes, also none. Three dots in their place stand for as many axes as there are."""
+    return torch.einsum("bsi,oi->bso", x, weight)
+
+
+@linear.mistake(stage="product")
+def matrices_alone(x, weight):
+    """`torch.mm` takes two matrices and nothing else; `x` may have any leading axes, and has three axes here. `@` goes
+    along the last axis, whatever stands in front."""
+    return torch.mm(x, weight.T)
+
+
+@linear.mistake(stage="product")
+def letters_exchanged(x, weight):
+    """In your `einsum` the weight is (in, out), and it is stored as (out, in). So the letter of the input features
+    stands for two sizes, and it raises; with a square weight it would run and be wrong. Which axis of the weight must
+    have the letter that `x` has last?"""
+    return torch.einsum("...i,io->...o", x, weight)
+
+
+@linear.mistake(stage="product")
+def multiplied_by_elements(x, weight):
+    """`*` multiplies number by number and lines the tokens up with the outputs. Here that raises, since there are more
+    tokens than outputs; with equal sizes it would run. Every token has to meet every row of the weight: a product,
+    `@`."""
+    return (x * weight).sum(dim=-1)
+
+
+@linear.mistake(stage="plus")
+def bias_forgotten(y, bias):
+    """The bias is missing: for an input of zeros you return zeros, and the layer must return its bias. The addition is
+    still to come."""
+    return y
+
+
+@linear.mistake(stage="plus")
+def bias_twice(y, bias):
+    """The bias is added twice. `F.linear` and `addmm` add it already when they are given one. For an input of zeros the
+    layer must return the bias, and yours returns twice that."""
+    return y + bias + bias
+
+
+@linear.mistake(stage="plus")
+def bias_taken_off(y, bias):
+    """You subtract the bias where it must be added: for an input of zeros the layer must return its bias, and yours
+    returns the opposite."""
+    return y - bias
+
+
+@linear.mistake(stage="plus")
+def bias_for_each_token(y, bias):
+    """Your bias is a column: it gives every token a number, where every output feature must get one. Here there are
+    more tokens than outputs, so it raises; with equal sizes it would not. A shape of (d_out,) stands under the last
+    axis by itself."""
+    return y + bias[:, None]
+
+
+@linear.mistake(stage="plus")
+def activation_added(y, bias):
+    """No number of yours is negative: there is a ReLU behind the layer. A network often has one there, and a linear
+    layer has none. The result is the product plus the bias, and nothing else."""
+    return (y + bias).relu()
+
+
+@linear.mistake
+def one_matrix_by_addmm(x, weight, bias):
+    """`torch.addmm` takes a matrix and nothing else; `x` may have any leading axes, and has three axes here. `@` goes
+    along the last axis, whatever stands in front, and the bias is added afterwards."""
+    return torch.addmm(bias, x, weight.T)
+
+
+@linear.mistake
+def bias_in_front(x, weight, bias):
+    """You add the bias to the input, before the product. It has one number for each output feature: here the sizes
+    differ, and it raises; with a square weight it would run and be wrong. First the product, then the bias."""
+    return (x + bias) @ weight.T
+
+
+@linear.mistake
+def everything_in_columns(x, weight, bias):
+    """Your result has the features in front of the tokens: (batch, d_out, seq). That is the form of papers that keep a
+    token in a column, W X + b. In code a token is a row, and goes through the layer as a row."""
+    return weight @ x.mT + bias[:, None]
+
+
+@linear.mistake
+def columns_with_a_row_of_bias(x, weight, bias):
+    """The weight stands on the left and the tokens are turned into columns, so that the product is (…, d_out, seq);
+    then the bias, which is a row, stands under the tokens. Here that raises; with equal sizes it would run. Keep the
+    tokens in rows: on which side must the weight stand?"""
+    return weight @ x.mT + bias
+
+
+@linear.property
+def zeros_give_the_bias(function, x, weight, bias):
+    """An input of zeros gives the bias."""
+    return torch.allclose(function(torch.zeros_like(x), weight, bias), bias)
+
+
+@linear.property
+def tokens_on_their_own(function, x, weight, bias):
+    """Tokens do not meet: with the tokens in another order, the results come in that order."""
+    return torch.allclose(function(x.flip(-2), weight, bias), function(x, weight, bias).flip(-2), atol=1e-5)
+
+
+@linear.property
+def twice_the_weight(function, x, weight, bias):
+    """Without a bias, twice the input gives twice the output."""
+    none = torch.zeros_like(bias)
+    return torch.allclose(function(2 * x, weight, none), 2 * function(x, weight, none), atol=1e-5)

@@ -1,0 +1,217 @@
+"""Find the mistake: a table of cosines."""
+
+import torch
+from torch.nn import functional as F
+
+from ..exercise import exercise
+
+
+def _vectors(draw, q_len=7, k_len=6, d_head=5):
+    return draw(q_len, d_head), draw(k_len, d_head)
+
+
+def one_long(rows):
+    return rows / rows.norm(dim=-1, keepdim=True)
+
+
+def table_of_products(query, key):
+    return query @ key.T
+
+
+@exercise(
+    inputs=_vectors,
+    axes={"query": "q_len d_head", "key": "k_len d_head", "return": "q_len k_len"},
+    hints=(
+        "A vector and itself have the cosine 1. How long is each row of `query` and of `key` after the first two "
+        "lines?",
+        "Print the shapes of the two norms, and write each under the shape that it divides. One number for each row, "
+        "or one for each column?",
+        "`key = key / key.norm(dim=…, keepdim=…)`",
+    ),
+)
+def mend_cosines(query, key, *, queries=one_long, keys=one_long, table=table_of_products):
+    """query (q_len, d_head), key (k_len, d_head) to the cosine of every query with every key: (q_len, k_len)."""
+    return table(queries(query), keys(key))
+
+
+mend_cosines.example("as many queries as keys", k_len=7)
+mend_cosines.example("sizes that are all equal", q_len=5, k_len=5, plain=True)
+
+
+@mend_cosines.probe
+def the_same_vectors(draw):
+    """the same vectors on both sides"""
+    vectors = draw(6, 5)
+    return vectors, vectors.clone()
+
+
+@mend_cosines.probe
+def long_and_short(draw):
+    """long and short vectors"""
+    return draw(7, 5) * torch.tensor([1e-2, 1, 1e2, 1, 10, 1e3, 0.1])[:, None], draw(6, 5) * 1000
+
+
+mend_cosines.example("one query and one key", q_len=1, k_len=1)
+
+
+@mend_cosines.equivalent
+def lengths_divided_out_afterwards(query, key):
+    return query @ key.T / (query.norm(dim=1, keepdim=True) * key.norm(dim=1))
+
+
+@mend_cosines.equivalent
+def by_normalize(query, key):
+    return torch.einsum("qd,kd->qk", F.normalize(query, dim=-1), F.normalize(key, dim=-1))
+
+
+@mend_cosines.equivalent
+def pair_after_pair(query, key):
+    return F.cosine_similarity(query[:, None], key[None], dim=-1)
+
+
+@mend_cosines.equivalent
+def written_out(query, key):
+    lengths = [(x * x).sum(-1).sqrt() for x in (query, key)]
+    return (query @ key.mT) / lengths[0][:, None] / lengths[1][None, :]
+
+
+@mend_cosines.mistake(stage="keys")
+def as_given(key):
+    """The mistake of the program as it was given is still in yours. Look at its symptom first: a vector and itself do
+    not get 1. Then take one row of each matrix as it enters the product, and compute its length by hand: where is it
+    not 1, and by what was that matrix divided?"""
+    return key / key.norm(dim=0)
+
+
+@mend_cosines.mistake
+def both_down_the_columns(query, key):
+    """Now both matrices are divided by the lengths of their columns. They agree with each other, and neither has rows
+    of length 1: a vector and itself still do not get 1. Which of the two lines was right in the program as given?"""
+    return (query / query.norm(dim=0)) @ (key / key.norm(dim=0)).T
+
+
+@mend_cosines.mistake
+def wrong_line_mended(query, key):
+    """The two lines have changed places: now the keys are divided by the lengths of their rows, and the queries by the
+    lengths of their columns. One of the two was right before. A row is right when its length is 1."""
+    return (query / query.norm(dim=0)) @ (key / key.norm(dim=-1, keepdim=True)).T
+
+
+@mend_cosines.mistake
+def clamped(query, key):
+    """Your cosines are cut off, so that none is too large any more. That hides the symptom and leaves the cause: the
+    other numbers are as wrong as before. Rows of length 1 give no number that has to be cut."""
+    return mend_cosines.reference(query, key, keys=as_given).clamp(-1, 1)
+
+
+@mend_cosines.mistake(stage="keys")
+def keepdim_left_out(key):
+    """The lengths of the keys are right, one for each row, and they stand under the columns: their axis is gone, and
+    shapes are aligned from the right. Here that raises; with as many keys as features it would not. Keep the axis, with
+    size 1."""
+    return key / key.norm(dim=-1)
+
+
+@mend_cosines.mistake(stage="queries")
+def keepdim_left_out_of_queries(query):
+    """The lengths of the queries are right, one for each row, and they stand under the columns: their axis is gone, and
+    shapes are aligned from the right. That line was right in the program as given, with its `keepdim=True`."""
+    return query / query.norm(dim=-1)
+
+
+@mend_cosines.mistake(stage="keys")
+def keys_as_they_are(key):
+    """The keys keep their lengths: a key that is twice as long gets twice the number. A cosine looks at directions
+    alone, so the keys must be divided as well as the queries."""
+    return key
+
+
+@mend_cosines.mistake(stage="queries")
+def queries_as_they_are(query):
+    """The queries keep their lengths: the row of a query that is twice as long is twice as large. A cosine looks at
+    directions alone, so the queries must be divided as well as the keys."""
+    return query
+
+
+@mend_cosines.mistake(stage="keys")
+def one_length_for_all_keys(key):
+    """You divide all keys by one number, the length of the whole matrix: `norm()` without an axis takes everything
+    together. Then the keys differ in length as before. Each row has a length of its own."""
+    return key / key.norm()
+
+
+@mend_cosines.mistake(stage="keys")
+def keys_by_their_sums(key):
+    """You divide each key by its sum, as `normalize_rows` does. Then its numbers sum to one, and its length is
+    something else. For a cosine the length must be 1: the root of the sum of squares."""
+    return key / key.sum(dim=-1, keepdim=True)
+
+
+@mend_cosines.mistake
+def both_by_their_sums(query, key):
+    """You divide each row by its sum, as `normalize_rows` does. Then its numbers sum to one, and its length is
+    something else. For a cosine the length must be 1: the root of the sum of squares."""
+    return (query / query.sum(dim=-1, keepdim=True)) @ (key / key.sum(dim=-1, keepdim=True)).T
+
+
+@mend_cosines.mistake(stage="keys")
+def root_forgotten(key):
+    """You divide each key by the sum of its squares, and the root is missing: a key of length 2 comes out with length
+    ½. The length is the root of that sum."""
+    return key / (key * key).sum(dim=-1, keepdim=True)
+
+
+@mend_cosines.mistake(stage="table")
+def keys_in_the_rows(query, key):
+    """Your table has a row for every key and a column for every query: the transpose of what is asked for. The last
+    line of the program as given was right."""
+    return key @ query.T
+
+
+@mend_cosines.mistake
+def lengths_of_the_keys_in_a_column(query, key):
+    """You divide the finished table by the lengths, which is a good way. But the lengths of the keys form a column,
+    (k_len, 1), and so they stand beside the queries. In the table a key is a column: under which axis must its length
+    stand?"""
+    return query @ key.T / (query.norm(dim=-1, keepdim=True) * key.norm(dim=-1, keepdim=True))
+
+
+@mend_cosines.mistake
+def correlations(query, key):
+    """You take the mean off every vector before you compare: these are correlations. A vector and itself do get 1, and
+    (1, 3) with (3, 1) gets −1, where the cosine is 0.6. Only the lengths have to be divided out."""
+    return mend_cosines.reference(query - query.mean(-1, keepdim=True), key - key.mean(-1, keepdim=True))
+
+
+@mend_cosines.mistake
+def divided_by_the_largest(query, key):
+    """You divide the finished table by its largest number, so that none is above 1. That hides the symptom and leaves
+    the cause: a vector and itself still do not get 1. Rows of length 1 need no correction afterwards."""
+    products = mend_cosines.reference(query, key, keys=as_given)
+    return products / products.abs().max()
+
+
+@mend_cosines.property
+def cosine_with_itself(function, query, key):
+    """A vector and itself have the cosine 1."""
+    return torch.allclose(function(query, query).diagonal(), torch.ones((), dtype=query.dtype), atol=1e-4)
+
+
+@mend_cosines.property
+def length_does_not_count(function, query, key):
+    """A key that is made longer keeps its cosines."""
+    longer = key.clone()
+    longer[0] *= 3
+    return torch.allclose(function(query, longer), function(query, key), atol=1e-4)
+
+
+@mend_cosines.property
+def opposite_vectors(function, query, key):
+    """A vector that is turned round gets the opposite cosine."""
+    return torch.allclose(function(query, -key), -function(query, key), atol=1e-4)
+
+
+@mend_cosines.property
+def at_most_one(function, query, key):
+    """No cosine is larger than 1."""
+    return bool(function(query, key).abs().max() <= 1 + 1e-5)

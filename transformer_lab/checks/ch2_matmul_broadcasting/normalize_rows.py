@@ -1,0 +1,301 @@
+"""Rows that sum to one."""
+
+import torch
+from torch.nn import functional as F
+
+from ..exercise import exercise
+
+
+def _positive(draw, batch=2, rows=7, columns=5):
+    return (draw(batch, rows, columns).abs() + 0.1,)
+
+
+def sum_of_each_row(x):
+    return x.sum(dim=-1, keepdim=True)
+
+
+def divided(x, total):
+    return x / total
+
+
+@exercise(
+    inputs=_positive,
+    axes={"x": "batch rows columns", "return": "batch rows columns"},
+    hints=(
+        "Every row has one sum. What shape must the sums have, to stretch along the row that they belong to?",
+        "A sum removes its axis, and then the sums stand under the columns. An argument of `sum` keeps the axis, with "
+        "size 1. Name the axis from the end: there may be any number in front.",
+        "`x / x.sum(dim=…, keepdim=…)`",
+    ),
+)
+def normalize_rows(x, *, total=sum_of_each_row, quotient=divided):
+    """(..., columns) to the same shape: each row, along the last axis, divided by its sum."""
+    return quotient(x, total(x))
+
+
+@normalize_rows.probe
+def one_matrix_of_rows(draw):
+    """a matrix"""
+    return (draw(7, 5).abs() + 0.1,)
+
+
+normalize_rows.example("sizes that are all equal", batch=4, rows=4, columns=4, plain=True)
+
+
+@normalize_rows.probe
+def square_matrix(draw):
+    """a square matrix"""
+    return (draw(5, 5).abs() + 0.1,)
+
+
+@normalize_rows.probe
+def single_row(draw):
+    """a single row"""
+    return (draw(5).abs() + 0.1,)
+
+
+@normalize_rows.probe
+def four_axes(draw):
+    """four axes"""
+    return (draw(2, 3, 7, 5).abs() + 0.1,)
+
+
+normalize_rows.example("one column", columns=1)
+
+
+@normalize_rows.probe
+def negative_numbers(draw):
+    """negative numbers"""
+    x = draw(2, 7, 5)
+    return (x - x.sum(dim=-1, keepdim=True) / 5 + torch.tensor([1.0, -2.0, 1.5, 1.0, 0.7, 1.2, -1.0])[:, None],)
+
+
+@normalize_rows.probe
+def small_and_large(draw):
+    """rows of very different size"""
+    return ((draw(2, 7, 5).abs() + 0.1) * 10.0 ** torch.arange(-3, 4)[:, None],)
+
+
+@normalize_rows.probe
+def large_numbers(draw):
+    """numbers in the thousands"""
+    return (1000 * (draw(2, 7, 5).abs() + 0.1),)
+
+
+@normalize_rows.equivalent
+def axis_put_back(x):
+    return x / x.sum(-1).unsqueeze(-1)
+
+
+@normalize_rows.equivalent
+def times_the_inverse(x):
+    return x * (1 / torch.einsum("...c->...", x))[..., None]
+
+
+@normalize_rows.equivalent
+def row_by_row(x):
+    rows = x.reshape(-1, x.shape[-1])
+    return torch.stack([row / sum(row) for row in rows]).reshape(x.shape)
+
+
+@normalize_rows.equivalent
+def sums_as_a_product(x):
+    ones = torch.ones(x.shape[-1], 1, dtype=x.dtype, device=x.device)
+    return x / (x @ ones)
+
+
+@normalize_rows.equivalent
+def last_axis_in_front(x):
+    x = x.movedim(-1, 0)
+    return (x / x.sum(0)).movedim(0, -1)
+
+
+@normalize_rows.equivalent
+def on_a_copy(x):
+    result = x.clone()
+    result /= x.sum(dim=-1, keepdim=True)
+    return result
+
+
+@normalize_rows.mistake(stage="total")
+def keepdim_missing(x):
+    """The axis that you sum over is gone, and the sums stand under the columns: shapes are aligned from the right. Here
+    that raises. In a square matrix it would not, and each column would be divided by some row's sum. Keep the axis,
+    with size 1."""
+    return x.sum(dim=-1)
+
+
+@normalize_rows.mistake(stage="total")
+def columns_instead_of_rows(x):
+    """Your columns sum to one, not your rows: you sum down the second-to-last axis. The axis that you name in `sum` is
+    the one that disappears; the sum of a row runs along the columns. Look at which index changes while you walk along a
+    row."""
+    return x.sum(dim=-2, keepdim=True)
+
+
+@normalize_rows.mistake(stage="total")
+def over_axis_zero(x):
+    """You sum over axis 0, which in this input is `batch`: numbers of different matrices are added. In a matrix, axis 0
+    runs down a column, so it is not the row there either. A row is what lies along the last axis; count from the
+    end."""
+    return x.sum(dim=0, keepdim=True)
+
+
+@normalize_rows.mistake(stage="total")
+def over_axis_one(x):
+    """You sum over axis 1. In a matrix that is the last axis, which is right; with axes in front, it is another one.
+    The docstring allows any leading axes, also none: count from the end."""
+    return x.sum(dim=1, keepdim=True)
+
+
+@normalize_rows.mistake(stage="total")
+def axis_put_back_as_one(x):
+    """The axis that the sum removed comes back in second place, which is the right one for a matrix only. With more
+    axes in front the sums stand under the wrong ones, and it raises. Put the axis back where it was: at the end."""
+    return x.sum(dim=-1).unsqueeze(1)
+
+
+@normalize_rows.mistake(stage="total")
+def axis_one_removed(x):
+    """Two things at once: you sum over axis 1, which is the one of the columns in a matrix only, and the axis is gone
+    afterwards, so that the sums stand under the wrong axes. Name the axis from the end, and keep it with size 1."""
+    return x.sum(dim=1)
+
+
+@normalize_rows.mistake(stage="total")
+def sums_in_one_column(x):
+    """You make one long column of all sums. For a matrix that is what is needed; with more axes there are more sums
+    than the matrix has rows, and it raises. The sums must keep all axes of `x`, the last one with size 1."""
+    return x.sum(dim=-1).reshape(-1, 1)
+
+
+@normalize_rows.mistake
+def turned_round(x):
+    """You turn `x` round, so that the sums stand under its rows, and turn it back. For a matrix that works; with three
+    axes, `.T` reverses them all, and the sums meet the wrong ones. There is a way without turning: keep the axis that
+    you sum over."""
+    reverse = tuple(reversed(range(x.ndim)))  # what x.T is, without its warning
+    return (x.permute(reverse) / x.sum(dim=-1)).permute(reverse)
+
+
+@normalize_rows.mistake(stage="total")
+def by_the_grand_total(x):
+    """You divide by the sum of all numbers: the whole tensor sums to one, and a row to a share of that. `sum()` without
+    an axis adds everything up. Each row has a sum of its own."""
+    return x.sum()
+
+
+@normalize_rows.mistake(stage="total")
+def by_the_matrix(x):
+    """You divide by the sum of the whole matrix: its rows together sum to one. A table of probabilities for all pairs
+    at once is like that. Here each row has a sum of its own."""
+    return x.sum(dim=(-2, -1), keepdim=True) if x.ndim > 1 else x.sum()
+
+
+@normalize_rows.mistake(stage="total")
+def by_the_length(x):
+    """You divide each row by its length, the root of the sum of squares: the squares of your rows sum to one. To
+    normalize a vector often means that. Here the numbers themselves must sum to one."""
+    return x.norm(dim=-1, keepdim=True)
+
+
+@normalize_rows.mistake(stage="total")
+def by_the_largest(x):
+    """You divide each row by its largest number: that one becomes 1, and the row sums to more. Here the numbers of a
+    row must sum to one, so divide by what they sum to."""
+    return x.amax(dim=-1, keepdim=True)
+
+
+@normalize_rows.mistake(stage="total")
+def by_the_mean(x):
+    """You divide each row by its mean: your rows sum to the number of columns. The mean is the sum divided by that
+    number once too often."""
+    return x.mean(dim=-1, keepdim=True)
+
+
+@normalize_rows.mistake(stage="total")
+def absolute_values(x):
+    """You divide by the sum of the absolute values. For numbers that are not negative that is the same; with negative
+    ones the row does not sum to one. `F.normalize(x, p=1)` does this as well. Divide by the plain sum."""
+    return x.abs().sum(dim=-1, keepdim=True)
+
+
+@normalize_rows.mistake(stage="total")
+def a_little_added(x):
+    """You add something to the sum before you divide. That is a guard against a sum of zero, which the docstring rules
+    out. For a row of small numbers it is no longer little: that row sums to less than one."""
+    return x.sum(dim=-1, keepdim=True) + 1e-5
+
+
+@normalize_rows.mistake
+def softmax_instead(x):
+    """Your rows sum to one, by a softmax: the numbers are exponentiated first. That is another function: it turns (1,
+    3) into (0.12, 0.88), where the division gives (0.25, 0.75). Divide the numbers as they are."""
+    return x.softmax(dim=-1)
+
+
+@normalize_rows.mistake
+def standardized(x):
+    """Your rows have mean 0 and variance 1: the mean is taken off and the rest divided by the standard deviation.
+    Layers that are called normalization do that, in chapter 6. Here each row is divided by its sum, and nothing is
+    taken off."""
+    mean = x.mean(dim=-1, keepdim=True)
+    variance = ((x - mean) ** 2).sum(dim=-1, keepdim=True) / (x.shape[-1] - 1)  # as x.std, which warns of one number
+    return (x - mean) / variance.sqrt()
+
+
+@normalize_rows.mistake
+def layer_norm_instead(x):
+    """Your rows have mean 0 and variance 1: the mean is taken off and the rest divided by the standard deviation,
+    computed with n, not n − 1, as layer norm does it (chapter 6). Here each row is divided by its sum, and nothing is
+    taken off."""
+    return F.layer_norm(x, x.shape[-1:])
+
+
+@normalize_rows.mistake
+def between_zero_and_one(x):
+    """You stretch each row so that it goes from 0 to 1: the smallest number becomes 0. Data are often prepared like
+    that. Here the numbers keep their ratios, and their sum becomes 1."""
+    low, high = x.amin(dim=-1, keepdim=True), x.amax(dim=-1, keepdim=True)
+    return (x - low) / (high - low)
+
+
+@normalize_rows.mistake(stage="quotient")
+def in_place(x, total):
+    """Your function changes its argument: `x` itself holds other numbers afterwards, for everybody else who has it.
+    `/=` and `div_` write into the tensor that they are given. Make a new one."""
+    return x.div_(total)
+
+
+@normalize_rows.mistake(stage="quotient")
+def multiplied(x, total):
+    """You multiply by what you should divide by. Check one row by hand: (1, 2, 1) sums to 4 and becomes (0.25, 0.5,
+    0.25), not (4, 8, 4)."""
+    return x * total
+
+
+@normalize_rows.mistake
+def whole_numbers(x):
+    """You divide with `//`, which rounds down to whole numbers: almost everything becomes 0. One slash divides."""
+    return x // x.sum(dim=-1, keepdim=True)
+
+
+@normalize_rows.property
+def rows_sum_to_one(function, x):
+    """Every row sums to one."""
+    return torch.allclose(function(x).sum(dim=-1), torch.ones((), dtype=x.dtype), atol=1e-4)
+
+
+@normalize_rows.property
+def ratios_stay(function, x):
+    """Within a row the ratios stay: what was twice as large as its neighbour is so afterwards."""
+    result = function(x)
+    return torch.allclose(result * x.flip(-1), result.flip(-1) * x, rtol=1e-4, atol=1e-5)
+
+
+@normalize_rows.property
+def rows_on_their_own(function, x):
+    """A row does not depend on the others: when one changes, the rest stays."""
+    changed = x.clone()
+    changed[..., -1, :] *= 2
+    return torch.allclose(function(changed)[..., :-1, :], function(x)[..., :-1, :], atol=1e-5)

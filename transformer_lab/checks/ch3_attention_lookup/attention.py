@@ -1,0 +1,195 @@
+"""Attention: a blend of the values for each query."""
+
+import math
+
+import torch
+from torch.nn import functional as F
+
+from ..attention_steps import (
+    SCALE_MISTAKES,
+    SCORE_MISTAKES,
+    SOFTMAX_MISTAKES,
+    by_root_d,
+    dot_products,
+    over_keys,
+    weighted_sum,
+    weights_turned,
+)
+from ..exercise import exercise
+from .attention_weights import attention_weights, moved, query_and_key, scale_after_softmax, scaled_once_more
+from .properties import nearly_equal
+
+
+def query_key_value(draw, batch=2, heads=3, q_len=7, k_len=9, d_head=4, d_value=5):
+    return *query_and_key(draw, batch, heads, q_len, k_len, d_head), draw(batch, heads, k_len, d_value)
+
+
+@exercise(
+    inputs=query_key_value,
+    axes={
+        "query": "batch heads q_len d_head",
+        "key": "batch heads k_len d_head",
+        "value": "batch heads k_len d_value",
+        "return": "batch heads q_len d_value",
+    },
+    hints=(
+        "Each query gets one blend of all the values. Which axis do the weights and the values share, to be summed "
+        "over?",
+        "A row of the weights has one number for each key, and each key has one value. A matrix product sums over "
+        "exactly that axis, with nothing transposed.",
+        "`weights = attention_weights(…, …)`, then `… @ …`",
+    ),
+)
+def attention(query, key, value, *, scores=dot_products, scale=by_root_d, weights=over_keys, output=weighted_sum):
+    """Blend the values by how well their keys match each query: the result is (…, q_len, d_value)."""
+    return output(weights(scale(scores(query, key), query.shape[-1])), value)
+
+
+@attention.equivalent
+def attention_of_pytorch(query, key, value):
+    return F.scaled_dot_product_attention(query, key, value)
+
+
+@attention.equivalent
+def attention_by_einsum(query, key, value):
+    weights = torch.einsum("bhqd,bhkd->bhqk", query, key).div(query.size(-1) ** 0.5).softmax(3)
+    return torch.einsum("bhqk,bhkv->bhqv", weights, value)
+
+
+@attention.equivalent
+def attention_query_by_query(query, key, value):
+    rows = []
+    for q in query.unbind(2):
+        scores = (q.unsqueeze(2) * key).sum(-1) / math.sqrt(q.shape[-1])
+        rows.append((scores.softmax(-1).unsqueeze(-1) * value).sum(2))
+    return torch.stack(rows, dim=2)
+
+
+@attention.equivalent
+def attention_divided_last(query, key, value):
+    scores = query @ key.mT * query.shape[-1] ** -0.5
+    exp = (scores - scores.amax(-1, keepdim=True)).exp()
+    return (exp @ value) / exp.sum(-1, keepdim=True)
+
+
+@attention.equivalent
+def attention_turned_round(query, key, value):
+    weights = (key @ (query / query.shape[-1] ** 0.5).mT).softmax(-2)
+    return (value.mT @ weights).mT
+
+
+@attention.equivalent
+def attention_folded(query, key, value):
+    sizes = query.shape[:2]
+    query, key, value = (x.flatten(0, 1) for x in (query, key, value))
+    weights = torch.bmm(query, key.transpose(1, 2)).div(math.sqrt(key.shape[2])).softmax(2)
+    return torch.bmm(weights, value).unflatten(0, sizes)
+
+
+@attention.mistake
+def values_from_keys(query, key, value):
+    """The weights blend the keys and not the values: your result has the features of a key. A key says by what a thing
+    is found, its value what is handed over then. With keys and values of one width the shape shows nothing. Which of
+    the three is missing from your last line?"""
+    return attention_weights.reference(query, key) @ key
+
+
+@attention.mistake
+def values_from_queries(query, key, value):
+    """The weights blend the queries and not the values. It raises unless there are as many queries as keys; in
+    self-attention it runs. A query says what is looked for, a value what is handed over. Which of the three is missing
+    from your last line?"""
+    return attention_weights.reference(query, key) @ query
+
+
+@attention.mistake
+def keys_and_values_exchanged(query, key, value):
+    """Keys and values have changed places: the queries are compared with the values, and the keys are blended. With
+    equal widths it runs and returns the right shape. Look at the order of the arguments wherever you hand three on."""
+    return attention.reference(query, value, key)
+
+
+@attention.mistake
+def by_root_d_value(query, key, value):
+    """The scores are divided by the root of the number of features of a value. What spreads is the dot product of a
+    query and a key, and it has as many terms as these have features. The two numbers are often equal, and here they are
+    not."""
+    return attention_weights.reference(query * (query.shape[-1] / value.shape[-1]) ** 0.5, key) @ value
+
+
+@attention.mistake
+def weights_without_values(query, key, value):
+    """You return the weights themselves: (…, q_len, k_len), one number for each key. They say how much to take of each
+    value. One step is missing, the taking."""
+    return attention_weights.reference(query, key)
+
+
+@attention.mistake
+def output_and_weights(query, key, value):
+    """You return two things, the output and the weights. PyTorch's `nn.MultiheadAttention` does so, and whoever goes on
+    computing with the result stumbles over the pair. Here, return the output alone."""
+    return attention.reference(query, key, value), attention_weights.reference(query, key)
+
+
+@attention.property
+def constants_stay(function, query, key, value):
+    """Values that are all one stay one, since the weights of a query sum to one."""
+    return nearly_equal(function(query, key, torch.ones_like(value)), 1)
+
+
+@attention.property
+def no_query_gets_the_mean(function, query, key, value):
+    """A query of zeros gets the plain mean of the values."""
+    return nearly_equal(function(torch.zeros_like(query), key, value), value.mean(-2, keepdim=True))
+
+
+@attention.property
+def each_head_on_its_own(function, query, key, value):
+    """Head 0 of sentence 0 does not depend on the other heads and sentences."""
+    return nearly_equal(function(query[:1, :1], key[:1, :1], value[:1, :1]), function(query, key, value)[:1, :1])
+
+
+@attention.property
+def each_output_on_its_own(function, query, key, value):
+    """The output of query 0 does not depend on the other queries."""
+    return nearly_equal(function(query[..., :1, :], key, value), function(query, key, value)[..., :1, :])
+
+
+attention.mistakes_in(alone=True, scores=SCORE_MISTAKES)
+attention.mistakes_in(scale=SCALE_MISTAKES, weights=SOFTMAX_MISTAKES)
+attention.mistake(weights_turned, stage="output", alone=True)
+
+
+attention.mistake(scaled_once_more)
+
+
+attention.mistake(scale_after_softmax)
+
+
+attention.example("equal lengths and equal widths", q_len=3, k_len=3, d_value=4, plain=True)
+attention.example("more queries than keys", k_len=3)
+attention.example("one query", q_len=1)
+attention.example("one key", k_len=1)
+attention.example("one sentence and one head", batch=1, heads=1)
+attention.example("one feature", d_head=1, d_value=1)
+
+
+@attention.probe
+def tall_scores(draw):
+    """scores of more than a hundred"""
+    query, key, value = query_key_value(draw)
+    return moved(query, 16, 16), moved(key, 16, 16), value
+
+
+@attention.probe
+def queries_far_apart(draw):
+    """queries whose scores lie far apart"""
+    query, key, value = query_key_value(draw)
+    return moved(query, 16, -16), moved(key, 16, 16), value
+
+
+@attention.probe
+def keys_far_apart(draw):
+    """keys whose scores lie far apart"""
+    query, key, value = query_key_value(draw)
+    return moved(query, 16, 16), moved(key, 16, -16), value

@@ -1,0 +1,159 @@
+"""The weights of attention: how much each query takes from each key."""
+
+import math
+
+import torch
+from torch.nn import functional as F
+
+from ..attention_steps import SCALE_MISTAKES, SCORE_MISTAKES, SOFTMAX_MISTAKES, by_root_d, dot_products, over_keys
+from ..exercise import exercise
+from .properties import nearly_equal
+from .softmax import softmax
+
+
+def query_and_key(draw, batch=2, heads=3, q_len=7, k_len=9, d_head=4):
+    # float32 knows the root of 4 exactly: whoever takes it in float32 is right in float64 as well.
+    return draw(batch, heads, q_len, d_head), draw(batch, heads, k_len, d_head)
+
+
+@exercise(
+    inputs=query_and_key,
+    axes={
+        "query": "batch heads q_len d_head",
+        "key": "batch heads k_len d_head",
+        "return": "batch heads q_len k_len",
+    },
+    hints=(
+        "Every query meets every key. Over which axis do the dot products sum, and along which must the weights "
+        "sum to one?",
+        "A matrix product sums over the last axis of the first factor and the last but one of the second: make two "
+        "axes of `key` change places. The scale is made of the number of terms in one dot product.",
+        "`scores = query @ key.transpose(…, …) / …`, then `softmax(scores, dim=…)`",
+    ),
+)
+def attention_weights(query, key, *, scores=dot_products, scale=by_root_d, weights=over_keys):
+    """Say how much each query takes from each key: (…, q_len, d_head) and (…, k_len, d_head) to (…, q_len, k_len)."""
+    return weights(scale(scores(query, key), query.shape[-1]))
+
+
+@attention_weights.equivalent
+def weights_by_einsum(query, key):
+    scores = torch.einsum("bhqd,bhkd->bhqk", query, key)
+    return torch.softmax(scores / math.sqrt(key.size(-1)), dim=-1)
+
+
+@attention_weights.equivalent
+def weights_of_scaled_queries(query, key):
+    return softmax.reference((query * query.shape[-1] ** -0.5) @ key.transpose(-2, -1), -1)
+
+
+@attention_weights.equivalent
+def weights_with_a_root_in_float32(query, key):
+    d_head = torch.tensor(key.shape[-1], dtype=torch.float32)
+    return F.softmax(torch.matmul(query, key.permute(0, 1, 3, 2)) / torch.sqrt(d_head), dim=3)
+
+
+@attention_weights.equivalent
+def weights_scaled_on_both_sides(query, key):
+    root = query.shape[-1] ** 0.25
+    scores = ((query / root).unsqueeze(-2) * (key / root).unsqueeze(-3)).sum(-1)
+    return (scores - scores.logsumexp(-1, keepdim=True)).exp()
+
+
+@attention_weights.equivalent
+def weights_by_columns(query, key):
+    return (key @ query.mT / key.shape[-1] ** 0.5).softmax(-2).mT
+
+
+@attention_weights.equivalent
+def weights_query_by_query(query, key):
+    rows = [(key @ q.unsqueeze(-1)).squeeze(-1) / key.shape[-1] ** 0.5 for q in query.unbind(-2)]
+    return torch.stack([row.softmax(-1) for row in rows], dim=-2)
+
+
+@attention_weights.mistake
+def keys_by_queries(query, key):
+    """Your result is (…, k_len, q_len): a row for each key instead of one for each query. The numbers may be right; in
+    this order they blend nothing, because the product with the values sums over the last axis. Whose choice does a row
+    of the weights describe?"""
+    return attention_weights.reference(query, key).mT
+
+
+@attention_weights.property
+def rows_sum_to_one(function, query, key):
+    """Every row of the weights sums to one."""
+    return nearly_equal(function(query, key).sum(-1), 1)
+
+
+@attention_weights.property
+def no_query_no_preference(function, query, key):
+    """A query of zeros shares itself out evenly among the keys."""
+    return nearly_equal(function(torch.zeros_like(query), key), 1 / key.shape[-2])
+
+
+@attention_weights.property
+def each_table_on_its_own(function, query, key):
+    """Head 0 of sentence 0 does not depend on the other heads and sentences."""
+    return nearly_equal(function(query[:1, :1], key[:1, :1]), function(query, key)[:1, :1])
+
+
+@attention_weights.property
+def each_query_on_its_own(function, query, key):
+    """The weights of query 0 do not depend on the other queries."""
+    return nearly_equal(function(query[..., :1, :], key), function(query, key)[..., :1, :])
+
+
+attention_weights.mistakes_in(alone=True, scores=SCORE_MISTAKES)
+attention_weights.mistakes_in(scale=SCALE_MISTAKES, weights=SOFTMAX_MISTAKES)
+
+
+@attention_weights.mistake
+def scaled_once_more(query, key, value=None):
+    """The scores are scaled rightly, and the weights (or the output) are divided by √d_head once more. The weights then
+    sum to 1/√d_head. Does one of the functions that you call scale already?"""
+    weights = attention_weights.reference(query, key) / query.shape[-1] ** 0.5
+    return weights if value is None else weights @ value
+
+
+@attention_weights.mistake
+def scale_after_softmax(query, key, value=None):
+    """The scale comes after the softmax: the weights (or the output) are divided by √d_head, not the scores. The
+    weights then sum to 1/√d_head, and the softmax has saturated already. The scale is there to keep the scores small:
+    before which step must it stand?"""
+    weights = (query @ key.mT).softmax(-1) / query.shape[-1] ** 0.5
+    return weights if value is None else weights @ value
+
+
+def moved(vectors, even, odd):
+    """Move the first feature of the even and of the odd queries or keys, and with it their scores."""
+    vectors[..., ::2, 0], vectors[..., 1::2, 0] = even, odd
+    return vectors
+
+
+attention_weights.example("equal lengths and equal widths", q_len=3, k_len=3, plain=True)
+attention_weights.example("more queries than keys", k_len=3)
+attention_weights.example("one query", q_len=1)
+attention_weights.example("one key", k_len=1)
+attention_weights.example("one sentence and one head", batch=1, heads=1)
+attention_weights.example("one feature", d_head=1)
+
+
+@attention_weights.probe
+def tall_scores(draw):
+    """scores of more than a hundred"""
+    query, key = query_and_key(draw)
+    return moved(query, 16, 16), moved(key, 16, 16)
+
+
+@attention_weights.probe
+def queries_far_apart(draw):
+    """queries whose scores lie far apart"""
+    query, key = query_and_key(draw)
+    return moved(query, 16, -16), moved(key, 16, 16)
+
+
+@attention_weights.probe
+def keys_far_apart(draw):
+    """keys whose scores lie far apart"""
+    query, key = query_and_key(draw)
+    return moved(query, 16, 16), moved(key, 16, -16)

@@ -1,0 +1,290 @@
+"""One head of self-attention, with its three projections."""
+
+import functools
+import math
+
+import torch
+from torch.nn import functional as F
+
+from ..attention_steps import (
+    RARE_SOFTMAX_MISTAKES,
+    all_axes_turned,
+    by_d,
+    by_half_of_d,
+    by_root_d,
+    by_root_seq,
+    dot_products,
+    element_by_element,
+    keys_against_queries,
+    keys_not_turned,
+    keys_reshaped,
+    no_scale,
+    over_keys,
+    over_queries,
+    times_root_d,
+    weighted_sum,
+    weights_turned,
+)
+from ..exercise import exercise
+from .attention import (
+    by_root_d_value,
+    keys_and_values_exchanged,
+    output_and_weights,
+    values_from_keys,
+    weights_without_values,
+)
+from .attention_weights import scale_after_softmax, scaled_once_more
+from .properties import nearly_equal
+from .softmax import softmax
+
+
+def tokens_and_weights(draw, batch=2, seq=7, d_model=6, d_head=4, d_value=5):
+    w_q, w_k, w_v = (2 * draw(d_model, width) / d_model**0.5 for width in (d_head, d_head, d_value))
+    return draw(batch, seq, d_model), w_q, w_k, w_v
+
+
+def projected(x, w):
+    return x @ w
+
+
+def not_projected(x, w):
+    return x
+
+
+@exercise(
+    inputs=tokens_and_weights,
+    axes={
+        "x": "batch seq d_model",
+        "w_q": "d_model d_head",
+        "w_k": "d_model d_head",
+        "w_v": "d_model d_value",
+        "return": "batch seq d_value",
+    },
+    hints=(
+        "One token plays three roles. Which matrix makes of it what it looks for, which what it is found by, which "
+        "what it hands over?",
+        "Each projection is a product of `x` with one matrix, the matrix on the right. The rest you have written "
+        "already.",
+        "`attention(x @ …, x @ …, x @ …)`",
+    ),
+)
+def single_head(
+    x,
+    w_q,
+    w_k,
+    w_v,
+    *,
+    query=projected,
+    key=projected,
+    value=projected,
+    scores=dot_products,
+    scale=by_root_d,
+    weights=over_keys,
+    output=weighted_sum,
+):
+    """Let the tokens attend to one another: x (batch, seq, d_model), weights (d_model, d_head or d_value)."""
+    q, k, v = query(x, w_q), key(x, w_k), value(x, w_v)
+    return output(weights(scale(scores(q, k), w_q.shape[-1])), v)
+
+
+@single_head.equivalent
+def head_of_attention(x, w_q, w_k, w_v):
+    return F.scaled_dot_product_attention(x @ w_q, x @ w_k, x @ w_v)
+
+
+@single_head.equivalent
+def head_by_linear(x, w_q, w_k, w_v):
+    query, key, value = F.linear(x, w_q.T), F.linear(x, w_k.T), F.linear(x, w_v.T)
+    scores = torch.bmm(query, key.transpose(1, 2)) / math.sqrt(key.shape[-1])
+    return torch.bmm(torch.softmax(scores, dim=2), value)
+
+
+@single_head.equivalent
+def head_with_one_matrix_for_both(x, w_q, w_k, w_v):
+    both = w_q @ w_k.T / w_q.shape[1] ** 0.5  # all that the scores see of the two
+    return (x @ both @ x.mT).softmax(-1) @ x @ w_v
+
+
+@single_head.equivalent
+def head_with_packed_weights(x, w_q, w_k, w_v):
+    sizes = [w.shape[1] for w in (w_q, w_k, w_v)]
+    query, key, value = (x @ torch.cat((w_q, w_k, w_v), dim=1)).split(sizes, dim=-1)
+    scores = torch.einsum("bqd,bkd->bqk", query, key) * sizes[0] ** -0.5
+    return torch.einsum("bqk,bkv->bqv", scores.softmax(-1), value)
+
+
+@single_head.equivalent
+def head_sentence_by_sentence(x, w_q, w_k, w_v):
+    outputs = []
+    for sentence in x:
+        scores = (sentence @ w_q) @ (sentence @ w_k).T
+        outputs.append(softmax.reference(scores / w_k.shape[1] ** 0.5, 1) @ (sentence @ w_v))
+    return torch.stack(outputs)
+
+
+single_head.example("matrices that are all square", d_model=4, d_value=4, plain=True)
+single_head.example("as many tokens as features", seq=4, plain=True)
+single_head.example("one token", seq=1)
+single_head.example("one sentence", batch=1)
+
+
+def _towards(draw, even, odd):
+    """Move the scores of the even and of the odd queries by as much."""
+    x, w_q, w_k, w_v = tokens_and_weights(draw)
+    w_q[:2], w_k[:2] = 0, 0
+    w_q[1, 0], w_k[0, 0] = 1, 2  # feature 1 makes queries larger; feature 0, one in every token, makes keys larger
+    x[..., 0], x[:, ::2, 1], x[:, 1::2, 1] = 1, even, odd
+    return x, w_q, w_k, w_v
+
+
+@single_head.probe
+def tall_scores(draw):
+    """scores of more than a hundred"""
+    return _towards(draw, 128, 128)
+
+
+@single_head.probe
+def scores_far_apart(draw):
+    """queries whose scores lie far apart"""
+    return _towards(draw, 128, -128)
+
+
+single_head.mistakes_in(
+    scale=(no_scale, by_d, times_root_d, by_half_of_d, by_root_seq),
+    weights=(over_queries, *RARE_SOFTMAX_MISTAKES),
+)
+single_head.mistakes_in(
+    alone=True,
+    scores=(keys_against_queries, keys_not_turned, keys_reshaped, all_axes_turned, element_by_element),
+    output=(weights_turned,),
+)
+
+
+def in_a_head(mistake):
+    """Turn a mistake of attention into one of a head, under the same name."""
+
+    @functools.wraps(mistake)
+    def head(x, w_q, w_k, w_v):
+        return mistake(x @ w_q, x @ w_k, x @ w_v)
+
+    return head
+
+
+single_head.mistake(in_a_head(scaled_once_more))
+single_head.mistake(in_a_head(scale_after_softmax))
+single_head.mistake(in_a_head(values_from_keys))
+single_head.mistake(in_a_head(keys_and_values_exchanged))
+single_head.mistake(in_a_head(by_root_d_value))
+single_head.mistake(in_a_head(weights_without_values))
+single_head.mistake(in_a_head(output_and_weights))
+
+
+@single_head.mistake
+def by_root_d_model_of_the_tokens(x, w_q, w_k, w_v):
+    """The scores are divided by the root of `d_model`, the features of `x`. What is compared are its projections, and a
+    dot product of these has `d_head` terms. With d_model = d_head nobody notices. Take the size of a query that has
+    been projected."""
+    return single_head.reference(x, w_q * (w_q.shape[-1] / x.shape[-1]) ** 0.5, w_k, w_v)
+
+
+@single_head.mistake
+def tokens_compared_unprojected(x, w_q, w_k, w_v):
+    """The scores compare the tokens themselves, `x` with `x`; neither `w_q` nor `w_k` has a part in them. Such scores
+    are symmetric, and nothing in them can be learned. What must a token become before it asks, and before it is
+    found?"""
+    return (x @ x.mT / x.shape[-1] ** 0.5).softmax(-1) @ (x @ w_v)
+
+
+def queries_unprojected(x, w_q):
+    """The queries are the tokens themselves; `w_q` has no part in them. With d_model = d_head it runs, and otherwise
+    the sizes do not fit. All three roles are projected: which matrix makes the queries?"""
+    return x
+
+
+def keys_unprojected(x, w_k):
+    """The keys are the tokens themselves; `w_k` has no part in them. With d_model = d_head it runs, and otherwise the
+    sizes do not fit. All three roles are projected: which matrix makes the keys?"""
+    return x
+
+
+def values_unprojected(x, w_v):
+    """The weights blend the tokens themselves; `w_v` has no part in the result, which has the features of a token. What
+    a token hands over is made of it by a third matrix. Where does yours use that?"""
+    return x
+
+
+single_head.mistakes_in(alone=True, query=(queries_unprojected,), key=(keys_unprojected,), value=(values_unprojected,))
+
+
+@single_head.mistake
+def queries_from_w_k(x, w_q, w_k, w_v):
+    """Queries and keys are both made with `w_k`; `w_q` is never used. That happens when a line is copied and one name
+    in it is not changed; the shape stays right. The scores come out symmetric. Look at your three projections letter by
+    letter."""
+    return single_head.reference(x, w_k, w_k, w_v)
+
+
+@single_head.mistake
+def keys_from_w_q(x, w_q, w_k, w_v):
+    """Queries and keys are both made with `w_q`; `w_k` is never used. That happens when a line is copied and one name
+    in it is not changed; the shape stays right. The scores come out symmetric. Look at your three projections letter by
+    letter."""
+    return single_head.reference(x, w_q, w_q, w_v)
+
+
+@single_head.mistake
+def values_from_w_q(x, w_q, w_k, w_v):
+    """The values are made with `w_q`, and `w_v` is never used: the result has `d_head` features. That happens when a
+    line is copied and one name in it is not changed; with d_head = d_value the shape stays right. Look at your three
+    projections letter by letter."""
+    return single_head.reference(x, w_q, w_k, w_q)
+
+
+@single_head.mistake
+def weights_read_as_out_in(x, w_q, w_k, w_v):
+    """You multiply by the transposed matrices, as `nn.Linear` does with the weights that it stores as (out, in). Here
+    they come as (in, out). Unequal widths raise; with square matrices it runs and every number is wrong. Which side of
+    the matrix has the features of `x`?"""
+    return single_head.reference(x, w_q.T, w_k.T, w_v.T)
+
+
+@single_head.mistake
+def sentences_look_at_one_another(x, w_q, w_k, w_v):
+    """Each token attends to itself and to the tokens at the same place in the other sentences, and to no other token of
+    its own sentence: the axes `batch` and `seq` have changed places. PyTorch's older modules want `seq` first, and code
+    for them does that. The scores must be (batch, seq, seq). Which axis of `x` must stay in front of the matrix
+    product?"""
+    return single_head.reference(x.transpose(0, 1), w_q, w_k, w_v).transpose(0, 1)
+
+
+@single_head.mistake
+def sentences_run_together(x, w_q, w_k, w_v):
+    """All sentences of the batch are one long sequence to you, and each token attends to all of them. Flattening
+    `batch` and `seq` is harmless for a projection, and not for what follows. Which axes must the scores have?"""
+    return single_head.reference(x.reshape(1, -1, x.shape[-1]), w_q, w_k, w_v).reshape(*x.shape[:2], -1)
+
+
+@single_head.mistake
+def token_added_back(x, w_q, w_k, w_v):
+    """The token itself is added to the output. That is a residual connection, which a block of a Transformer has and
+    one head has not; it fits only if d_value = d_model. Return what the lookup found, alone."""
+    return single_head.reference(x, w_q, w_k, w_v) + x
+
+
+@single_head.property
+def each_sentence_on_its_own(function, x, w_q, w_k, w_v):
+    """The outputs of a sentence do not depend on the other sentences of the batch."""
+    return nearly_equal(function(x[:1], w_q, w_k, w_v), function(x, w_q, w_k, w_v)[:1])
+
+
+@single_head.property
+def constant_tokens_stay(function, x, w_q, w_k, w_v):
+    """Tokens that are all alike get what each of them hands over, its projection by `w_v`."""
+    alike = x[:, :1].expand_as(x)
+    return nearly_equal(function(alike, w_q, w_k, w_v), alike @ w_v)
+
+
+@single_head.property
+def order_does_not_matter(function, x, w_q, w_k, w_v):
+    """Tokens in reverse order get the same outputs in reverse order."""
+    return nearly_equal(function(x.flip(1), w_q, w_k, w_v), function(x, w_q, w_k, w_v).flip(1))

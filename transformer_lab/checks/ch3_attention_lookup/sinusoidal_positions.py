@@ -1,0 +1,280 @@
+"""Sinusoidal positions."""
+
+import math
+
+import numpy as np
+import torch
+
+from ..exercise import exercise
+from .properties import nearly_equal
+
+
+def _sizes(draw, seq=7, d_model=6):
+    return seq, d_model
+
+
+def one_angle_for_two(seq, d_model):
+    pair = torch.arange(0, d_model, 2)
+    return torch.arange(seq)[:, None] / 10000 ** (pair / d_model)
+
+
+def in_turns(angles, d_model):
+    return torch.stack((angles.sin(), angles.cos()), dim=-1).flatten(1)[:, :d_model]
+
+
+@exercise(
+    inputs=_sizes,
+    axes={"return": "seq d_model"},
+    hints=(
+        "Features 2i and 2i + 1 share one angle. How many different angles has a position, and how does each come "
+        "from the one before?",
+        "Make the table of angles first, (seq, number of pairs), by broadcasting a column of positions against a "
+        "row of divisors. `torch.arange(0, d_model, 2)` counts 0, 2, 4, …: that is 2i already.",
+        "`angles = torch.arange(seq)[:, None] / 10000 ** (… / d_model)`, then `table[:, 0::2] = …` and `table[:, "
+        "1::2] = …`",
+    ),
+)
+def sinusoidal_positions(seq, d_model, *, angles=one_angle_for_two, layout=in_turns):
+    """Return the sines and cosines that tell a token where it stands: (seq, d_model), float32."""
+    return layout(angles(seq, d_model), d_model)
+
+
+@sinusoidal_positions.equivalent
+def positions_filled_in(seq, d_model):
+    table = torch.zeros(seq, d_model)
+    position = torch.arange(seq, dtype=torch.float).unsqueeze(1)
+    factors = torch.exp(torch.arange(0, d_model, 2).float() * (-math.log(10000.0) / d_model))
+    table[:, 0::2] = torch.sin(position * factors)
+    table[:, 1::2] = torch.cos(position * factors[: d_model // 2])
+    return table
+
+
+@sinusoidal_positions.equivalent
+def positions_one_by_one(seq, d_model):
+    table = torch.empty(seq, d_model)
+    for p in range(seq):
+        for j in range(d_model):
+            angle = p / 10000 ** (2 * (j // 2) / d_model)
+            table[p, j] = math.cos(angle) if j % 2 else math.sin(angle)
+    return table
+
+
+@sinusoidal_positions.equivalent
+def positions_as_shifted_sines(seq, d_model):
+    feature = torch.arange(d_model, dtype=torch.float64)
+    angles = torch.arange(seq).outer(10000 ** (-(feature - feature % 2) / d_model))
+    return torch.sin(angles + math.pi / 2 * (feature % 2)).float()
+
+
+@sinusoidal_positions.equivalent
+def positions_by_lists(seq, d_model):
+    def feature(p, j):
+        return (math.sin, math.cos)[j % 2](p * 10000 ** (-(j - j % 2) / d_model))
+
+    return torch.tensor([[feature(p, j) for j in range(d_model)] for p in range(seq)])
+
+
+@sinusoidal_positions.equivalent
+def positions_by_numpy(seq, d_model):
+    angles = np.arange(seq)[:, None] / np.power(10000, 2 * (np.arange(d_model)[None, :] // 2) / d_model)
+    angles[:, 0::2] = np.sin(angles[:, 0::2])
+    angles[:, 1::2] = np.cos(angles[:, 1::2])
+    return torch.tensor(angles, dtype=torch.float32)
+
+
+@sinusoidal_positions.equivalent
+def positions_by_where(seq, d_model):
+    j = torch.arange(d_model)
+    angles = torch.arange(seq).unsqueeze(1) * torch.pow(10000.0, -(j // 2 * 2) / d_model)
+    return torch.where(j % 2 == 0, angles.sin(), angles.cos())
+
+
+sinusoidal_positions.example("two features", 5, 2)
+sinusoidal_positions.example("one position", 1, 6)
+sinusoidal_positions.example("an odd number of features", 7, 5)
+sinusoidal_positions.example("one feature", 7, 1)
+
+
+@sinusoidal_positions.mistake(stage="angles")
+def exponent_doubled(seq, d_model):
+    """The exponent is twice what it should be, so that every divisor is squared, and the slow half of the pairs hardly
+    turns at all. Where `i` counts pairs (0, 1, 2, …) the formula has 2i; an `i` that comes from `arange(0, d_model, 2)`
+    counts features, and is that 2i already. For 4 features, the second pair must turn a hundred times more slowly than
+    the first: and yours?"""
+    pair = torch.arange(0, d_model, 2)
+    return torch.arange(seq)[:, None] / 10000 ** (2 * pair / d_model)
+
+
+@sinusoidal_positions.mistake(stage="angles")
+def exponent_halved(seq, d_model):
+    """The exponent is half of what it should be, so that all divisors stay below 100 instead of below 10000. With an
+    `i` that counts pairs (0, 1, 2, …), what stands over d_model in the formula? For 4 features, the second pair must
+    turn a hundred times more slowly than the first: and yours?"""
+    pair = torch.arange(0, d_model, 2)
+    return torch.arange(seq)[:, None] / 10000 ** (pair / 2 / d_model)
+
+
+@sinusoidal_positions.mistake(stage="angles")
+def pairs_minus_one(seq, d_model):
+    """The divisors are spread so that the last one is 10000 itself: the exponent is divided by the number of pairs less
+    one. Some libraries do it so, and their tables differ from the formula here, in which the last pair stays below
+    10000. Compare the divisor of the last pair with the formula."""
+    pairs = torch.arange((d_model + 1) // 2)
+    return torch.arange(seq)[:, None] / 10000 ** (pairs / max(d_model / 2 - 1, 1))
+
+
+@sinusoidal_positions.mistake(stage="angles")
+def counted_from_one(seq, d_model):
+    """The positions count from 1. The first token stands at position 0, where all sines are 0 and all cosines 1; your
+    first row is what the second should be."""
+    return one_angle_for_two(seq + 1, d_model)[1:]
+
+
+@sinusoidal_positions.mistake(stage="angles")
+def times_the_divisor(seq, d_model):
+    """The position is multiplied by 10000^(2i / d_model) and not divided by it: each pair turns faster than the one
+    before, so fast that neighbours look like noise. Slow hands tell the hour, and the first pair is the fastest. Which
+    sign must the exponent have?"""
+    pair = torch.arange(0, d_model, 2)
+    return torch.arange(seq)[:, None] * 10000 ** (pair / d_model)
+
+
+@sinusoidal_positions.mistake(stage="angles")
+def exponent_cut_to_zero(seq, d_model):
+    """All pairs turn at the same speed: every divisor is 1. A whole-number division does that: `2 * i // d_model` is 0
+    for every `i` that occurs. Which division keeps the fraction?"""
+    pair = torch.arange(0, d_model, 2)
+    return torch.arange(seq)[:, None] / 10000 ** (pair // d_model)
+
+
+@sinusoidal_positions.mistake(stage="angles")
+def base_of_a_thousand(seq, d_model):
+    """The base of the divisors is 1000, where the formula has 10000. The table looks much the same, and its slow hands
+    turn too fast. Count the zeros."""
+    pair = torch.arange(0, d_model, 2)
+    return torch.arange(seq)[:, None] / 1000 ** (pair / d_model)
+
+
+@sinusoidal_positions.mistake
+def each_feature_its_angle(seq, d_model):
+    """The cosines have angles of their own: the exponent goes on from feature to feature, instead of once for two. The
+    sines are right. A sine and its cosine are the two coordinates of *one* hand of a clock: which number do features 2i
+    and 2i + 1 share?"""
+    feature = torch.arange(d_model)
+    angles = torch.arange(seq)[:, None] / 10000 ** (feature / d_model)
+    return torch.where(feature % 2 == 0, angles.sin(), angles.cos())
+
+
+@sinusoidal_positions.mistake
+def feature_taken_for_pair(seq, d_model):
+    """The number of the feature stands where the formula has the number of the pair: feature 2 gets the exponent 4 /
+    d_model, feature 3 the exponent 6 / d_model. Features 2i and 2i + 1 form pair i and share its angle. How do you get
+    from the number of a feature to that of its pair?"""
+    feature = torch.arange(d_model)
+    angles = torch.arange(seq)[:, None] / 10000 ** (2 * feature / d_model)
+    return torch.where(feature % 2 == 0, angles.sin(), angles.cos())
+
+
+@sinusoidal_positions.mistake(stage="layout")
+def halves(angles, d_model):
+    """All sines stand first and all cosines after them; they should take turns. It is the same numbers in another
+    order, so a model trained with it does not care, and weights from elsewhere do not fit. Where does the cosine of
+    pair 0 belong?"""
+    return torch.cat((angles.sin(), angles[:, : d_model // 2].cos()), dim=1)
+
+
+@sinusoidal_positions.mistake(stage="layout")
+def cosine_first(angles, d_model):
+    """The cosine comes before the sine in every pair. Position 0 must begin 0, 1, 0, 1; yours begins 1, 0, 1, 0. Which
+    of the two belongs to the even features, counted from 0?"""
+    return torch.stack((angles.cos(), angles.sin()), dim=-1).flatten(1)[:, :d_model]
+
+
+@sinusoidal_positions.mistake(stage="layout")
+def sines_only(angles, d_model):
+    """All features are sines. A sine alone cannot tell where its hand stands: 0.5 comes once on the way up and once on
+    the way down. The odd features are another function of the same angle."""
+    return angles.sin().repeat_interleave(2, dim=1)[:, :d_model]
+
+
+@sinusoidal_positions.mistake(stage="layout")
+def angles_as_they_are(angles, d_model):
+    """You return the angles themselves. They grow without bound, so late positions would drown the tokens that they are
+    added to. Sine and cosine keep them between -1 and 1: which one for the even features, which for the odd?"""
+    return angles.repeat_interleave(2, dim=1)[:, :d_model]
+
+
+@sinusoidal_positions.mistake(stage="layout")
+def turned_table(angles, d_model):
+    """Your table is (d_model, seq): a row for each feature. It is added to tokens of shape (seq, d_model), so each row
+    must belong to one position. Which of the two `arange` must stand as a column?"""
+    return in_turns(angles, d_model).mT
+
+
+@sinusoidal_positions.mistake(stage="layout")
+def batch_in_front(angles, d_model):
+    """Your result has an axis of size 1 in front. Many programs store it so, ready for a batch; broadcasting adds that
+    axis by itself. Here, return (seq, d_model)."""
+    return in_turns(angles, d_model)[None]
+
+
+@sinusoidal_positions.mistake(stage="layout")
+def places_for_cosines_missing(angles, d_model):
+    """An odd `d_model` has one sine more than it has places for cosines, and filling as many cosines as sines raises.
+    The last sine stands alone. How many cosines are there, and how do you cut the angles to that?"""
+    table = torch.zeros(len(angles), d_model)
+    table[:, 0::2] = angles.sin()
+    table[:, 1::2] = angles.cos()
+    return table
+
+
+@sinusoidal_positions.mistake(stage="layout")
+def a_sine_too_few(angles, d_model):
+    """An odd `d_model` has one place more for sines than `d_model // 2`, which counts complete pairs, and filling the
+    places raises. The last sine stands alone. How many angles are there?"""
+    table, angles = torch.zeros(len(angles), d_model), angles[:, : d_model // 2]
+    table[:, 0::2] = angles.sin()
+    table[:, 1::2] = angles.cos()
+    return table
+
+
+@sinusoidal_positions.mistake(stage="layout")
+def one_feature_too_many(angles, d_model):
+    """With an odd `d_model` your table has one feature too many: the last pair is complete, although only its sine has
+    a place. What must be cut off at the end?"""
+    return torch.stack((angles.sin(), angles.cos()), dim=-1).flatten(1)
+
+
+@sinusoidal_positions.mistake(stage="layout")
+def one_feature_too_few(angles, d_model):
+    """With an odd `d_model` your table has one feature too few: `d_model // 2` counts the complete pairs, and the last
+    sine, which has no cosine beside it, is left out. How many sines are there?"""
+    return in_turns(angles, d_model)[:, : d_model // 2 * 2]
+
+
+@sinusoidal_positions.property
+def sine_and_cosine_of_one_angle(function, seq, d_model):
+    """The squares of features 2i and 2i + 1 sum to one, as those of the sine and cosine of one angle do."""
+    squares = function(seq, d_model)[:, : d_model // 2 * 2].square()
+    return nearly_equal(squares[:, 0::2] + squares[:, 1::2], 1)
+
+
+@sinusoidal_positions.property
+def position_zero(function, seq, d_model):
+    """Position 0 is 0, 1, 0, 1, …"""
+    first = function(seq, d_model)[0]
+    return first.shape == (d_model,) and nearly_equal(first, torch.arange(d_model) % 2.0)
+
+
+@sinusoidal_positions.property
+def slower_from_pair_to_pair(function, seq, d_model):
+    """Each pair turns more slowly than the one before: at position 1, the sines become smaller from pair to pair."""
+    sines = function(seq, d_model)[1, 0::2]
+    return bool((sines.diff() < 0).all() and (sines > 0).all())
+
+
+@sinusoidal_positions.property
+def first_pair(function, seq, d_model):
+    """The first pair turns by one radian from one position to the next."""
+    first = function(seq, d_model)[:, 0]
+    return nearly_equal(first, torch.arange(seq).sin())

@@ -1,0 +1,288 @@
+"""Softmax that does not overflow."""
+
+import math
+
+import torch
+from torch.nn import functional as F
+
+from ..exercise import exercise
+from .properties import nearly_equal
+
+
+def _rows(draw, batch=2, q_len=7, k_len=5):
+    return 2 * draw(batch, q_len, k_len), -1
+
+
+def minus_the_largest(x, dim):
+    return x - x.amax(dim, keepdim=True)
+
+
+def over_their_sum(exp, dim):
+    return exp / exp.sum(dim, keepdim=True)
+
+
+@exercise(
+    inputs=_rows,
+    axes={},  # any there are
+    hints=(
+        "Softmax sees differences only. Which number may you subtract from all the scores of a row, so that `exp` "
+        "never meets a large one?",
+        "`x.amax(dim)` is the largest along `dim`, `x.sum(dim)` the sum. Both lose the axis `dim`, and then no "
+        "longer line up with `x`: look up `keepdim`.",
+        "`exp = (x - x.amax(…, keepdim=…)).exp()`, then `exp / exp.sum(…, keepdim=…)`",
+    ),
+)
+def softmax(x, dim, *, shift=minus_the_largest, exp=torch.exp, divide=over_their_sum):
+    """Turn scores into positive weights that sum to one along ``dim``: any shape, and the same shape back."""
+    return divide(exp(shift(x, dim)), dim)
+
+
+@softmax.equivalent
+def softmax_of_pytorch(x, dim):
+    return torch.softmax(x, dim)
+
+
+@softmax.equivalent
+def softmax_by_logarithms(x, dim):
+    return (x - x.logsumexp(dim, keepdim=True)).exp()
+
+
+@softmax.equivalent
+def softmax_by_unsqueeze(x, dim):
+    exp = torch.exp(x - x.max(dim).values.unsqueeze(dim).detach())
+    return exp / exp.sum(dim).unsqueeze(dim)
+
+
+@softmax.equivalent
+def softmax_with_the_axis_last(x, dim):
+    last = x.transpose(dim, -1)
+    exp = math.e ** (last - torch.max(last, dim=-1, keepdim=True)[0])
+    return exp.div(exp.sum(-1)[..., None]).transpose(dim, -1)
+
+
+@softmax.equivalent
+def softmax_row_by_row(x, dim):
+    last = x.movedim(dim, -1)
+    rows = [torch.exp(row - row.max()) for row in last.reshape(-1, last.shape[-1])]
+    return torch.stack([row / row.sum() for row in rows]).reshape(last.shape).movedim(-1, dim)
+
+
+@softmax.probe(plain=True)
+def first_axis(draw):
+    """the first axis as `dim`"""
+    return 2 * draw(7, 5), 0
+
+
+softmax.example("the middle axis as `dim`", batch=3, q_len=6, k_len=4, dim=1, plain=True)
+
+
+@softmax.probe(plain=True)
+def square_table(draw):
+    """a square table"""
+    return 2 * draw(4, 4), 1
+
+
+@softmax.probe
+def from_the_end(draw):
+    """`dim` counted from the end"""
+    return 2 * draw(2, 3, 6, 4), -3
+
+
+@softmax.probe
+def one_row(draw):
+    """one axis only"""
+    return 2 * draw(5), 0
+
+
+@softmax.probe
+def one_score(draw):
+    """one score in each row"""
+    return draw(4, 1), -1
+
+
+softmax.example("scores of a hundred and more", torch.tensor([[100.0, 101.0, 102.0], [700.0, 699.0, 701.0]]), 1)
+softmax.example("scores far below zero", torch.tensor([[-1000.0, -1001.0, -1002.0]]), 1)
+softmax.example("rows that lie a thousand apart", torch.tensor([[1000.0, 1001.0, 1003.0], [2.0, 1.0, 0.0]]), 1)
+softmax.example("scores that lie a hundred apart in one row", torch.tensor([[0.0, 99.0, 100.0, 101.0]]), 1)
+softmax.example("scores that lie a thousand apart in one row", torch.tensor([[0.0, -1000.0, -2000.0, 1.0]]), 1)
+
+
+@softmax.mistake(stage="shift")
+def nothing_subtracted(x, dim):
+    """Nothing keeps `exp` from overflowing. In float32, e to the 89 is infinite already, and infinity divided by
+    infinity is NaN; far below zero all exponentials are 0, and 0/0 is NaN too. Softmax sees differences only, so you
+    may subtract one number from all the scores of a row: which one makes sure that no exponent is large?"""
+    return x
+
+
+@softmax.mistake(stage="shift")
+def largest_of_all_subtracted(x, dim):
+    """You subtract the maximum of all the numbers together. That prevents overflow, but where a row lies 104 and more
+    below it, all its exponentials are 0, and 0/0 is NaN. Each row is a softmax of its own: whose maximum does it
+    need?"""
+    return x - x.amax()
+
+
+@softmax.mistake(stage="shift")
+def largest_of_the_last_axis_subtracted(x, dim):
+    """The sum runs along `dim`, but the maximum along the last axis. The numbers that share a sum then lose different
+    amounts, and that changes their ratios; it is right only where `dim` is the last axis. Follow the argument `dim`
+    through every line."""
+    return x - x.amax(-1, keepdim=True)
+
+
+@softmax.mistake(stage="shift")
+def smallest_subtracted(x, dim):
+    """You subtract the minimum of the row. The ratios stay right, but now no exponent is negative, and where the scores
+    of a row lie 89 and more apart `exp` overflows and the result is NaN. Which number, subtracted, leaves no exponent
+    above zero?"""
+    return x - x.amin(dim, keepdim=True)
+
+
+@softmax.mistake(stage="shift")
+def mean_subtracted(x, dim):
+    """You subtract the mean of the row. The ratios stay right, but a score that lies 89 and more above the mean still
+    overflows `exp`, and the result is NaN. Which number, subtracted, leaves no exponent above zero?"""
+    return x - x.mean(dim, keepdim=True)
+
+
+@softmax.mistake(stage="shift")
+def scores_cut_off(x, dim):
+    """The scores are cut off at some limit, to keep `exp` from overflowing. All scores beyond the limit then count the
+    same, although their differences are what softmax is about: 100 and 102 must get weights in the ratio 1 to 7.4. Move
+    the scores instead of cutting them: what may be subtracted from a whole row?"""
+    return x.clamp(-60, 60)
+
+
+@softmax.mistake(stage="shift")
+def sign_turned(x, dim):
+    """The smallest score gets the largest weight: you take the exponential of the negative score, or of the maximum
+    minus the score. Look at the order of that subtraction. After it, the largest score must be 0 and all others
+    negative."""
+    return x.amax(dim, keepdim=True) - x
+
+
+@softmax.mistake(stage="shift")
+def largest_without_its_axis(x, dim):
+    """The maximum has lost the axis `dim`, and no longer lines up with `x`: broadcasting aligns shapes from the right.
+    Mostly that raises. In a square table it runs, and a column loses the maximum of a row. Keep the axis, with size 1:
+    maxima have an option for that."""
+    return x - x.amax(dim)
+
+
+@softmax.mistake(stage="divide")
+def sum_without_its_axis(exp, dim):
+    """The sum has lost the axis `dim`, and no longer lines up with the exponentials: broadcasting aligns shapes from
+    the right. Mostly that raises. In a square table it runs, and a column is divided by the sum of a row. Keep the
+    axis, with size 1: sums have an option for that."""
+    return exp / exp.sum(dim)
+
+
+@softmax.mistake(stage="divide")
+def sum_of_all(exp, dim):
+    """The exponentials are divided by one sum of all of them, as `.sum()` without an axis makes it: all the numbers
+    together sum to one. Along `dim`, the weights must sum to one for each row on its own."""
+    return exp / exp.sum()
+
+
+@softmax.mistake(stage="divide")
+def sum_over_the_last_axis(exp, dim):
+    """The sum runs along the last axis, whatever `dim` says. That is right only where `dim` is the last axis, as in
+    most examples. Follow the argument `dim` through every line."""
+    return exp / exp.sum(-1, keepdim=True)
+
+
+@softmax.mistake(stage="divide")
+def never_divided_by_the_sum(exp, dim):
+    """The exponentials come back undivided. (Dividing by the largest of them does nothing: after the subtraction it is
+    1.) They are positive, and do not sum to one. What makes shares of a whole out of positive numbers?"""
+    return exp
+
+
+@softmax.mistake(stage="divide")
+def divided_by_the_mean(exp, dim):
+    """The exponentials are divided by their mean and not by their sum, so that the weights sum to the length of the
+    axis instead of to one. Which of the two makes shares of a whole?"""
+    return exp / exp.mean(dim, keepdim=True)
+
+
+@softmax.mistake(stage="divide")
+def divided_by_the_norm(exp, dim):
+    """The exponentials are divided by the root of the sum of their squares, as a vector is brought to length one. Then
+    the squares sum to one, and the weights themselves to more. Weights are shares of a whole: what do they sum to?"""
+    return exp / exp.norm(dim=dim, keepdim=True)
+
+
+@softmax.mistake
+def over_the_last_axis(x, dim):
+    """Your softmax runs along the last axis, whatever `dim` says. That is right in most examples, and wrong as soon as
+    somebody asks for another axis. Follow the argument `dim` through every line."""
+    return x.softmax(-1)
+
+
+@softmax.mistake
+def over_the_first_axis(x, dim):
+    """Your softmax runs along the first axis, whatever `dim` says. With one axis nobody notices; with a batch in front,
+    its sentences share one unit of weight. Follow the argument `dim` through every line."""
+    return x.softmax(0)
+
+
+@softmax.mistake
+def over_all_numbers(x, dim):
+    """Your softmax runs over all the numbers at once: all of them together sum to one, instead of each row along `dim`.
+    That is what `.max()` and `.sum()` without an axis do. Follow the argument `dim` through every line."""
+    return x.flatten().softmax(0).reshape(x.shape)
+
+
+@softmax.mistake
+def divided_by_their_sum(x, dim):
+    """The scores are divided by their sum, without `exp`. Scores have both signs, so some weights are negative, and
+    where the sum is near zero they are huge. What must be done to a score first, so that it is positive and a larger
+    one stays larger?"""
+    return x / x.sum(dim, keepdim=True)
+
+
+@softmax.mistake
+def logarithms(x, dim):
+    """You return the logarithms of the weights: none is above zero. `log_softmax` does that, and so does a last `exp`
+    left out after `logsumexp`. Losses want the logarithms; a weighted mean wants the weights."""
+    return x.log_softmax(dim)
+
+
+@softmax.mistake
+def taken_twice(x, dim):
+    """The softmax is taken twice, once of the scores and once more of the weights. The weights still sum to one, and
+    are nearly equal, because numbers between 0 and 1 differ by little."""
+    return x.softmax(dim).softmax(dim)
+
+
+@softmax.mistake
+def each_score_by_itself(x, dim):
+    """Each score becomes a weight on its own, by a sigmoid. All weights lie between 0 and 1, and they do not sum to
+    one. In a softmax, the scores along `dim` share one whole: the more one gets, the less is left for the others."""
+    return x.sigmoid()
+
+
+@softmax.mistake
+def all_to_the_largest(x, dim):
+    """The largest score gets 1 and all others 0: a hard choice, as with `argmax`. Softmax gives every score some
+    weight, and so a gradient to all of them. What are the weights of the scores 0 and ln 3, by hand?"""
+    return F.one_hot(x.argmax(dim), x.shape[dim]).movedim(-1, dim).to(x.dtype)
+
+
+@softmax.property
+def weights_sum_to_one(function, x, dim):
+    """The weights along `dim` sum to one."""
+    return nearly_equal(function(x, dim).sum(dim), 1)
+
+
+@softmax.property
+def only_differences_count(function, x, dim):
+    """Adding the same number to all scores changes nothing."""
+    return nearly_equal(function(x + 1, dim), function(x, dim))
+
+
+@softmax.property
+def the_largest_has_most(function, x, dim):
+    """The largest score has the largest weight."""
+    return torch.equal(function(x, dim).argmax(dim), x.argmax(dim))

@@ -1,0 +1,221 @@
+"""Find the mistake: a batch folded into the heads."""
+
+import torch
+from torch.nn.functional import scaled_dot_product_attention
+
+from ..attention_steps import (
+    by_d,
+    by_root_d,
+    by_root_seq,
+    dot_products,
+    keys_reshaped,
+    no_maximum,
+    no_scale,
+    over_keys,
+    over_queries,
+    times_root_d,
+)
+from ..exercise import exercise
+from .merge_heads import features_interleaved, heads_averaged, merge_heads, reshape_alone
+
+
+def _folded(draw, batch=2, heads=3, seq=7, d_head=5):
+    return tuple(draw(batch, heads, seq, d_head) for _ in range(3))
+
+
+def fold(x):
+    return x.flatten(0, 1)
+
+
+def unfold(x, batch):
+    return x.unflatten(0, (batch, -1))
+
+
+@exercise(
+    inputs=_folded,
+    axes={
+        "query": "batch heads seq d_head",
+        "key": "batch heads seq d_head",
+        "value": "batch heads seq d_head",
+        "return": "batch seq d_model",
+    },
+    hints=(
+        "The program is right for one sentence. What can only go wrong when there are two?",
+        "Two sentences with two heads make four tables. Write down whose they are, in the order in which the folded "
+        "axis holds them. In which order does the program take them apart?",
+        "Folding puts `batch` outside and `heads` inside: `view(…, …, seq, …)` must take them apart in this order.",
+    ),
+)
+def mend_folded_heads(
+    query,
+    key,
+    value,
+    *,
+    folded=fold,
+    scores=dot_products,
+    scale=by_root_d,
+    weights=over_keys,
+    unfolded=unfold,
+    merge=merge_heads.reference,
+):
+    """Attend in every head, with batch and heads folded into one axis: (batch, heads, seq, d_head) to (batch, seq,
+    d_model)."""
+    batch, d_head = query.shape[0], query.shape[-1]
+    query, key, value = folded(query), folded(key), folded(value)
+    output = weights(scale(scores(query, key), d_head)) @ value
+    return merge(unfolded(output, batch))
+
+
+@mend_folded_heads.equivalent
+def without_folding(query, key, value):
+    weights = (query @ key.mT / query.shape[-1] ** 0.5).softmax(-1)
+    return (weights @ value).transpose(1, 2).flatten(2)
+
+
+@mend_folded_heads.equivalent
+def by_bmm(query, key, value):
+    batch, heads, seq, d_head = query.shape
+    q, k, v = (x.reshape(batch * heads, seq, d_head) for x in (query, key, value))
+    output = torch.bmm(torch.bmm(q, k.transpose(1, 2)).div(d_head**0.5).softmax(2), v)
+    return output.view(batch, heads, seq, d_head).permute(0, 2, 1, 3).reshape(batch, seq, heads * d_head)
+
+
+@mend_folded_heads.equivalent
+def fused(query, key, value):
+    return scaled_dot_product_attention(query, key, value).transpose(1, 2).flatten(2)
+
+
+@mend_folded_heads.equivalent
+def heads_outside_throughout(query, key, value):
+    heads, batch = query.shape[1], query.shape[0]
+    q, k, v = (x.transpose(0, 1).reshape(heads * batch, *x.shape[2:]) for x in (query, key, value))
+    output = torch.bmm(torch.softmax(torch.bmm(q, k.mT) / q.shape[-1] ** 0.5, dim=-1), v)
+    return output.reshape(heads, batch, *output.shape[1:]).permute(1, 2, 0, 3).flatten(2)
+
+
+@mend_folded_heads.equivalent
+def sentence_by_sentence(query, key, value):
+    sentences = []
+    for q, k, v in zip(query, key, value):  # (heads, seq, d_head)
+        weights = torch.softmax(torch.bmm(q, k.transpose(1, 2)) / q.size(-1) ** 0.5, dim=-1)
+        sentences.append(torch.cat([w @ value for w, value in zip(weights, v)], dim=-1))
+    return torch.stack(sentences)
+
+
+mend_folded_heads.example("one sentence", batch=1)
+
+
+@mend_folded_heads.probe
+def large_scores(draw):
+    """scores in the hundreds"""
+    return tuple(15 * x for x in _folded(draw))
+
+
+@mend_folded_heads.mistake(stage="unfolded")
+def as_given(output, batch):
+    """This does what the given program does: right for one sentence, and with two, some heads of one sentence end up in
+    the other. Give it two sentences, then each of them alone, and compare the outputs feature by feature: which block
+    of features has moved?"""
+    return output.unflatten(0, (-1, batch)).transpose(0, 1)
+
+
+@mend_folded_heads.mistake(stage="unfolded")
+def heads_and_batch_not_exchanged(output, batch):
+    """The result is taken apart as (heads, batch), and left so: sentences and heads have changed places. The folded
+    axis was made of `batch` outside and `heads` inside."""
+    return output.unflatten(0, (-1, batch))
+
+
+@mend_folded_heads.mistake(stage="folded")
+def folded_otherwise(x):
+    """The folding was changed, to `heads` outside and `batch` inside, or mixes the two up; taken apart it is with
+    `batch` outside. The tables are right, and their outputs land in other places. Folding and taking apart must agree:
+    change one of the two."""
+    return x.transpose(0, 1).flatten(0, 1)
+
+
+@mend_folded_heads.mistake
+def only_the_cut_was_mended(query, key, value):
+    """The folded axis is taken apart as (batch, heads), which is right, and the order in which the axes are moved still
+    fits (heads, batch). The shape comes out right, and tokens of several sentences end up in one. Name the four axes
+    before the move and behind it: which one must stay in front?"""
+    batch, heads, seq, d_head = query.shape
+    output = scaled_dot_product_attention(query, key, value)
+    return output.permute(1, 2, 0, 3).reshape(batch, seq, heads * d_head)
+
+
+@mend_folded_heads.mistake
+def only_the_move_was_mended(query, key, value):
+    """The axes are moved as if they were (batch, heads, seq, d_head), which they should be, and the folded axis is
+    still taken apart as (heads, batch). The shape comes out right, and the numbers are scrambled. In which order do
+    sentences and heads follow one another in the folded axis?"""
+    batch, heads, seq, d_head = query.shape
+    output = scaled_dot_product_attention(query, key, value).reshape(heads, batch, seq, d_head)
+    return output.transpose(1, 2).reshape(batch, seq, heads * d_head)
+
+
+@mend_folded_heads.mistake
+def sentences_side_by_side(query, key, value):
+    """Your result is (heads, seq, batch · d_head): the outputs of all sentences stand side by side, where those of all
+    heads should. Each output is right and in the wrong place. Along which axis does a sentence go on, and along which
+    do its heads?"""
+    return scaled_dot_product_attention(query, key, value).permute(1, 2, 0, 3).flatten(2)
+
+
+@mend_folded_heads.mistake
+def heads_left_apart(query, key, value):
+    """Your result is (batch, heads, seq, d_head): the folded axis is taken apart as it should be, and the heads are not
+    put side by side any more. The given program did that in its last line, and so must yours."""
+    return scaled_dot_product_attention(query, key, value)
+
+
+@mend_folded_heads.mistake
+def left_folded(query, key, value):
+    """Your result is (batch · heads, seq, d_head): it is still folded. Sentences and heads share the first axis. Take
+    them apart, in the order in which they were folded, then put the heads side by side."""
+    return scaled_dot_product_attention(query, key, value).flatten(0, 1)
+
+
+@mend_folded_heads.mistake
+def first_sentence_for_all(query, key, value):
+    """All sentences get the outputs of the first. The program was right for one sentence, and that is how it was kept
+    right; the others are lost. Where do the tables of the second sentence stand in the folded axis?"""
+    output = mend_folded_heads.reference(query[:1], key[:1], value[:1])
+    return output.expand(len(query), -1, -1).clone()
+
+
+@mend_folded_heads.mistake
+def heads_of_a_token_folded_together(query, key, value):
+    """The folded axis is made of `batch` and `seq`, so that each table compares the heads of one token with each other,
+    and no token sees another one. What belongs in front is whatever has a table of its own: which two axes?"""
+    query, key, value = (x.transpose(1, 2) for x in (query, key, value))
+    return scaled_dot_product_attention(query, key, value).flatten(2)
+
+
+@mend_folded_heads.mistake(stage="weights")
+def over_the_folded_axis(scores):
+    """The softmax runs over the folded axis: for each query and key, the weights of all heads of all sentences sum to
+    one. `F.softmax` without a `dim` takes axis 0 when there are three. Over which axis must the weights sum to one?"""
+    return scores.softmax(0)
+
+
+mend_folded_heads.mistakes_in(
+    merge=(reshape_alone, features_interleaved),
+    scale=(no_scale, by_d, times_root_d, by_root_seq),
+    weights=(over_queries,),
+)
+mend_folded_heads.mistakes_in(alone=True, scores=(keys_reshaped,), weights=(no_maximum,), merge=(heads_averaged,))
+
+
+@mend_folded_heads.mistake
+def folded_the_other_way(query, key, value):
+    """The keys are folded in another order than queries and values, with `heads` outside and `batch` inside: queries of
+    one sentence then meet keys of another. All three must be folded alike, and taken apart in that order."""
+    return mend_folded_heads.reference(query, fold(key.transpose(0, 1)).unflatten(0, key.shape[:2]), value)
+
+
+@mend_folded_heads.property
+def folded_sentences_apart(function, query, key, value):
+    """A sentence in a batch has the outputs that it has alone."""
+    alone = function(query[:1], key[:1], value[:1])
+    return torch.allclose(function(query, key, value)[:1], alone, atol=1e-5)

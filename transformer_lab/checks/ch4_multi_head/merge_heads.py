@@ -1,0 +1,171 @@
+"""Merging heads back into features."""
+
+import torch
+
+from ..exercise import exercise
+from .split_heads import split_heads
+
+
+def _heads(draw, batch=2, heads=3, seq=7, d_value=5):
+    return (draw(batch, heads, seq, d_value),)
+
+
+@exercise(
+    inputs=_heads,
+    axes={"x": "batch heads seq d_value", "return": "batch seq d_model"},
+    hints=(
+        "After the merge, a token's features stand side by side again. Which axes have to be neighbours for that?",
+        "Bring `heads` next to the features first. What does `view` say about a tensor whose axes were exchanged?",
+        "`x.transpose(…, …).contiguous().view(batch, seq, …)`, or `reshape` for the last two",
+    ),
+)
+def merge_heads(x):
+    """Join (batch, heads, seq, d_value) to (batch, seq, heads · d_value)."""
+    batch, heads, seq, d_value = x.shape
+    return x.transpose(1, 2).reshape(batch, seq, heads * d_value)
+
+
+@merge_heads.equivalent
+def merge_by_cat(x):
+    return torch.cat(x.unbind(1), dim=-1)
+
+
+@merge_heads.equivalent
+def merge_by_flatten(x):
+    return x.permute(0, 2, 1, 3).flatten(2)
+
+
+@merge_heads.equivalent
+def merge_with_contiguous(x):
+    batch, _, seq, _ = x.shape
+    return x.transpose(1, 2).contiguous().view(batch, seq, -1)
+
+
+merge_heads.example("one token", seq=1)
+merge_heads.example("one head", heads=1)
+
+
+@merge_heads.probe
+def what_was_split(draw):
+    """heads that were split off a moment ago"""
+    return (draw(2, 7, 3, 5).transpose(1, 2),)
+
+
+@merge_heads.mistake
+def reshape_alone(x):
+    """The tensor is reshaped as it lies, with `heads` still before `seq`. The shape is right and the numbers are
+    scrambled: the features of one token now come from several positions of one head. Training with it works somehow,
+    and the loss hides it. Compare: `merge_heads(split_heads(x, n))` must give back `x`."""
+    batch, heads, seq, d_value = x.shape
+    return x.reshape(batch, seq, heads * d_value)
+
+
+@merge_heads.mistake
+def view_after_transpose(x):
+    """`view` raises after the axes were exchanged: it only reads memory in order, and the exchanged tensor no longer
+    lies in order. `.contiguous()` writes it down anew, and `reshape` does so where it must. Swapping the two lines
+    instead, `view` before `transpose`, would run and scramble."""
+    batch, heads, seq, d_value = x.contiguous().shape
+    return x.contiguous().transpose(1, 2).view(batch, seq, heads * d_value)
+
+
+@merge_heads.mistake
+def heads_averaged(x):
+    """The heads are averaged: your result has d_value features instead of heads · d_value. An average mixes what the
+    heads found, and nothing after it can tell them apart; side by side, the output projection can weigh each of
+    them."""
+    return x.mean(dim=1)
+
+
+@merge_heads.mistake
+def heads_added(x):
+    """The heads are added up: your result has d_value features instead of heads · d_value. A sum mixes what the heads
+    found, and nothing after it can tell them apart; put them side by side."""
+    return x.sum(dim=1)
+
+
+@merge_heads.mistake
+def features_interleaved(x):
+    """The features are joined as (d_value, heads): feature 0 of every head first, then feature 1 of every head. The
+    merge must undo the split, which gave each head a block of neighbours. Look at the order of the two axes that you
+    join."""
+    return x.permute(0, 2, 3, 1).flatten(2)
+
+
+@merge_heads.mistake
+def heads_one_after_the_other(x):
+    """The heads are joined along `seq`: your result is (batch, heads · seq, d_value), a sequence as many times longer
+    as there are heads. Concatenate along the features: a token stays one token."""
+    return x.flatten(1, 2)
+
+
+@merge_heads.mistake
+def seq_before_batch(x):
+    """Your result is (seq, batch, heads · d_value): `seq` comes first. That is the order of PyTorch's older modules,
+    and of a `permute` that begins with axis 2. Here `batch` stays first."""
+    return x.permute(2, 0, 1, 3).flatten(2)
+
+
+@merge_heads.mistake
+def features_for_tokens(x):
+    """The last two axes have changed places before the tensor was joined: `seq` and the features, instead of `heads`
+    and `seq`. The shape is right and the numbers are scrambled. Which two axes must become neighbours, so that the
+    features of one token lie side by side?"""
+    batch, heads, seq, d_value = x.shape
+    return x.transpose(2, 3).reshape(batch, seq, heads * d_value)
+
+
+@merge_heads.mistake
+def heads_and_features_exchanged(x):
+    """`heads` has changed places with the features, and the tensor was then cut into the right shape. The numbers are
+    scrambled. Count the axes: 0 is `batch`, and 3 holds the features. Which one must `heads` change places with, so
+    that it stands before them?"""
+    batch, heads, seq, d_value = x.shape
+    return x.transpose(1, 3).reshape(batch, seq, heads * d_value)
+
+
+@merge_heads.mistake
+def cut_over_the_batch(x):
+    """`seq` was brought to the front, as PyTorch's older modules have it, and the tensor was then cut into (batch, seq,
+    heads · d_value). The shape is right, and the sentences are mixed: the first holds the first tokens of all of them.
+    `batch` must stay in front: which two axes should change places?"""
+    batch, heads, seq, d_value = x.shape
+    return x.permute(2, 0, 1, 3).reshape(batch, seq, heads * d_value)
+
+
+@merge_heads.mistake
+def heads_before_the_batch(x):
+    """`batch` and `heads` have changed places, and the tensor was then cut into the right shape. The numbers are
+    scrambled, and mixed among the sentences. Count the axes from 0: which number has `heads`, and which has the axis
+    that it must change places with?"""
+    batch, heads, seq, d_value = x.shape
+    return x.transpose(0, 1).reshape(batch, seq, heads * d_value)
+
+
+@merge_heads.mistake
+def not_joined(x):
+    """Your result is (batch, seq, heads, d_value): the axes are in the right order, and `heads` still has one of its
+    own. The features of a token lie side by side already. What makes one axis of the last two?"""
+    return x.transpose(1, 2)
+
+
+@merge_heads.mistake
+def tokens_joined_as_well(x):
+    """Your result is (batch, seq · heads · d_value): everything behind `batch` was joined, the tokens too. `flatten`
+    goes on to the last axis from where you let it begin. Which is the first axis that should be joined?"""
+    return x.transpose(1, 2).flatten(1)
+
+
+@merge_heads.mistake
+def first_head_only(x):
+    """Your result holds the first head and nothing of the others: d_value features for every token instead of heads ·
+    d_value. An index where an axis was meant does that, and so does a `return` inside a loop. Where do the other heads
+    go?"""
+    return x[:, 0]
+
+
+@merge_heads.property
+def merging_undoes_splitting(function, x):
+    """`merge_heads(split_heads(x, n))` gives `x` back."""
+    whole = merge_heads.reference(x)
+    return torch.equal(function(split_heads.reference(whole, x.shape[1])), whole)

@@ -1,0 +1,158 @@
+"""PyTorch's packed weights, taken apart."""
+
+import torch
+
+from ..exercise import exercise
+
+
+def _packed(draw, d_model=5):
+    return (draw(3 * d_model, d_model),)
+
+
+@exercise(
+    inputs=_packed,
+    axes={"in_proj_weight": "3·d_model d_model", "return": "d_model d_model, d_model d_model, d_model d_model"},
+    hints=(
+        "A linear map's weight is (out, in). Three maps were stacked: along which of the two axes, and in which order?",
+        "The first axis has 3 · d_model rows. `chunk` cuts an axis into equal parts.",
+        "`w_q, w_k, w_v = in_proj_weight.…(3, dim=…)`",
+    ),
+)
+def unpack_projection(in_proj_weight):
+    """Cut (3 · d_model, d_model) into the weights of queries, keys and values, (d_model, d_model) each."""
+    return in_proj_weight.chunk(3, dim=0)
+
+
+@unpack_projection.equivalent
+def by_rows(in_proj_weight):
+    d_model = in_proj_weight.shape[1]
+    return tuple(in_proj_weight[start : start + d_model] for start in (0, d_model, 2 * d_model))
+
+
+@unpack_projection.equivalent
+def by_view(in_proj_weight):
+    return list(in_proj_weight.reshape(3, -1, in_proj_weight.shape[1]))
+
+
+@unpack_projection.equivalent
+def by_unbind(in_proj_weight):
+    return in_proj_weight.unflatten(0, (3, -1)).unbind()
+
+
+@unpack_projection.equivalent
+def copied(in_proj_weight):
+    rows = torch.arange(len(in_proj_weight)).chunk(3)
+    return tuple(in_proj_weight[some].clone() for some in rows)
+
+
+@unpack_projection.equivalent
+def by_split(in_proj_weight):
+    return in_proj_weight.split(in_proj_weight.shape[1])
+
+
+@unpack_projection.mistake
+def every_third_row(in_proj_weight):
+    """Every third row goes to the same weight: the rows are dealt out in turn. They are stacked in blocks: all rows of
+    the queries' weight first, then all of the keys', then all of the values'."""
+    return tuple(in_proj_weight[start::3] for start in range(3))
+
+
+@unpack_projection.mistake
+def along_the_inputs(in_proj_weight):
+    """The cut goes through the second axis, the inputs: your parts have 3 · d_model rows. The three maps share their
+    input and were stacked along their outputs, which a weight has first: (out, in)."""
+    return in_proj_weight.tensor_split(3, dim=1)
+
+
+@unpack_projection.mistake
+def turned_round(in_proj_weight):
+    """Your three weights are turned round, (in, out). As PyTorch stores them, (out, in), they can go straight into
+    `linear` or into another module; turning belongs to the product, `x @ w.T`."""
+    return tuple(part.T for part in in_proj_weight.chunk(3))
+
+
+@unpack_projection.mistake
+def in_another_order(in_proj_weight):
+    """The three are in another order than PyTorch packs them: first the queries', then the keys', then the values'.
+    Yours come as keys, queries, values, and attention with them compares the wrong way round."""
+    w_q, w_k, w_v = in_proj_weight.chunk(3)
+    return w_k, w_q, w_v
+
+
+@unpack_projection.mistake
+def backwards(in_proj_weight):
+    """The three come out backwards: values', keys', queries'. PyTorch packs the queries' first."""
+    return tuple(reversed(in_proj_weight.chunk(3)))
+
+
+@unpack_projection.mistake
+def values_before_keys(in_proj_weight):
+    """Keys' and values' weights are exchanged: PyTorch packs queries', keys', values', in this order."""
+    w_q, w_k, w_v = in_proj_weight.chunk(3)
+    return w_q, w_v, w_k
+
+
+@unpack_projection.mistake
+def values_first(in_proj_weight):
+    """The three come out as values', queries', keys'. PyTorch packs the queries' first, then the keys', then the
+    values'. Look at the order of your names, or of your slices."""
+    w_q, w_k, w_v = in_proj_weight.chunk(3)
+    return w_v, w_q, w_k
+
+
+@unpack_projection.mistake
+def queries_last(in_proj_weight):
+    """The three come out as keys', values', queries'. PyTorch packs the queries' first, then the keys', then the
+    values'. Look at the order of your names, or of your slices."""
+    w_q, w_k, w_v = in_proj_weight.chunk(3)
+    return w_k, w_v, w_q
+
+
+@unpack_projection.mistake
+def three_times_the_first(in_proj_weight):
+    """All three are the queries' weight, the rows at the top. A slice that was copied and not changed does that. Which
+    row do the keys' begin with, and which the values'?"""
+    return (in_proj_weight.chunk(3)[0],) * 3
+
+
+@unpack_projection.mistake
+def parts_of_three_rows(in_proj_weight):
+    """Your parts have three rows each, and there are as many of them as d_model says. `split` takes the size of a part,
+    where `chunk` takes how many parts. How many rows has one weight?"""
+    return in_proj_weight.split(3)
+
+
+@unpack_projection.mistake
+def upper_ends_missing(in_proj_weight):
+    """Your parts become shorter: each begins where it should, and runs on to the last row. A slice with nothing behind
+    its colon goes to the end. Where must the queries' rows stop, and where the keys'?"""
+    d_model = in_proj_weight.shape[1]
+    return in_proj_weight, in_proj_weight[d_model:], in_proj_weight[2 * d_model :]
+
+
+@unpack_projection.mistake
+def every_third_number(in_proj_weight):
+    """Every third number goes to the same weight: the three were cut out of the last axis of a `view` or `reshape`, and
+    that axis runs fastest. The rows of one weight are whole, and stand in a block. As which axis, first or last, must
+    the three stand?"""
+    return in_proj_weight.reshape(*[in_proj_weight.shape[1]] * 2, 3).unbind(-1)
+
+
+@unpack_projection.mistake
+def as_one_tensor(in_proj_weight):
+    """You return the packed weight as it is, uncut. Three tensors are asked for, as a tuple: `w_q, w_k, w_v =
+    unpack_projection(…)` should work and give one weight to each name."""
+    return in_proj_weight
+
+
+@unpack_projection.mistake
+def stacked_in_one_tensor(in_proj_weight):
+    """You return one tensor, (3, d_model, d_model), which holds the three weights in the right order. What is asked for
+    is a tuple of three tensors. Which operation takes an axis apart into a tuple?"""
+    return in_proj_weight.unflatten(0, (3, -1))
+
+
+@unpack_projection.property
+def stacked_again(function, in_proj_weight):
+    """Stacked again, the three give the packed weight back."""
+    return torch.equal(torch.cat(tuple(function(in_proj_weight))), in_proj_weight)

@@ -1,0 +1,169 @@
+"""The causal mask."""
+
+import torch
+
+from ..exercise import exercise
+
+
+@exercise(
+    inputs=lambda draw, seq=5: (seq,),
+    axes={"return": "seq seq"},
+    hints=(
+        "Row 2 belongs to the third token. Which of the tokens 0, 1, 2, 3, … may it see, itself included?",
+        "Rows are queries, columns are keys; `True` means may attend. The allowed part is a triangle. Which one?",
+        "`torch.ones(seq, seq, dtype=torch.bool)` and a function that keeps a triangle: `.tril()` or `.triu()`",
+    ),
+)
+def causal_mask(seq):
+    """Return (seq, seq), bool: a token may attend to itself and to the tokens before it."""
+    return torch.ones(seq, seq, dtype=torch.bool).tril()
+
+
+@causal_mask.equivalent
+def by_comparing_positions(seq):
+    position = torch.arange(seq)
+    return position[:, None] >= position
+
+
+@causal_mask.equivalent
+def by_turning_the_future_round(seq):
+    return ~torch.triu(torch.ones(seq, seq, dtype=torch.bool), diagonal=1)
+
+
+@causal_mask.equivalent
+def by_two_loops(seq):
+    return torch.tensor([[key <= query for key in range(seq)] for query in range(seq)])
+
+
+@causal_mask.equivalent
+def by_indices(seq):
+    mask = torch.zeros(seq, seq).bool()
+    rows, columns = torch.tril_indices(seq, seq)
+    mask[rows, columns] = True
+    return mask
+
+
+causal_mask.example("one token", 1)
+causal_mask.example("two tokens", 2)
+
+
+@causal_mask.mistake
+def inverted(seq):
+    """Your mask is `True` where a token must not look: it is the right one inverted. That is the convention of
+    `nn.MultiheadAttention`, where `True` means ignored. In this course, as in `scaled_dot_product_attention`, `True`
+    means may attend. Used as it is, every token would see only the future, and the last one nothing."""
+    return torch.ones(seq, seq, dtype=torch.bool).triu(1)
+
+
+@causal_mask.mistake
+def upper_triangle(seq):
+    """Your mask is the other triangle: each token sees itself and what comes after it. Rows are queries and columns are
+    keys. Read row 0 aloud: the first token may see only itself."""
+    return torch.ones(seq, seq, dtype=torch.bool).triu()
+
+
+@causal_mask.mistake
+def diagonal_hidden(seq):
+    """The diagonal is hidden: no token sees itself, and the first sees nothing at all. It may look at itself, because
+    what it must predict is the token after it. Which diagonal does your triangle end at?"""
+    return torch.ones(seq, seq, dtype=torch.bool).tril(-1)
+
+
+@causal_mask.mistake
+def one_too_far(seq):
+    """Each token sees one token of the future: the triangle ends one diagonal too late. That is the very token which it
+    has to predict, so training looks splendid and the model has learned to copy."""
+    return torch.ones(seq, seq, dtype=torch.bool).tril(1)
+
+
+@causal_mask.mistake
+def ones_and_zeros(seq):
+    """The triangle is right, and made of numbers, not of `True` and `False`. PyTorch's attention adds a mask of numbers
+    to the scores: 1 on what may be seen, 0 on what may not, and hides nothing. Which dtype does your mask need?"""
+    return torch.ones(seq, seq).tril()
+
+
+@causal_mask.mistake
+def whole_numbers(seq):
+    """The triangle is right, and made of whole numbers instead of `True` and `False`. `~mask` of a whole number is not
+    its opposite (`~1` is -2), and PyTorch refuses masks of whole numbers. Which dtype does your mask need?"""
+    return torch.ones(seq, seq, dtype=torch.long).tril()
+
+
+@causal_mask.mistake
+def already_additive(seq):
+    """This is the mask to add to scores: 0 where a token may attend, -inf where it may not. Here a mask of `True` and
+    `False` is asked for; turning it into the other kind is an exercise of its own, `to_additive`."""
+    return torch.full((seq, seq), float("-inf")).triu(1)
+
+
+@causal_mask.mistake
+def everything(seq):
+    """All is `True`: every token sees every other, the future included. Where does your mask treat keys before the
+    query and keys after it differently?"""
+    return torch.ones(seq, seq, dtype=torch.bool)
+
+
+@causal_mask.mistake
+def itself_only(seq):
+    """Only the diagonal is `True`: each token sees itself and nothing before it. What it may attend to is everything up
+    to and including itself."""
+    return torch.eye(seq, dtype=torch.bool)
+
+
+@causal_mask.mistake
+def one_row(seq):
+    """Your mask has one axis, and every entry is `True`: as if each position had been compared with itself alone. A
+    causal mask is a table: which keys are visible depends on the query, so every query needs a row of its own. Which
+    axis do the queries' positions lie on, and which the keys'?"""
+    return torch.ones(seq, dtype=torch.bool)
+
+
+@causal_mask.mistake
+def bytes_of_one_and_zero(seq):
+    """The triangle is right, and made of bytes. Old programs have such masks; today PyTorch refuses them, and `~` turns
+    1 into 254. Which dtype does your mask need?"""
+    return torch.ones(seq, seq, dtype=torch.uint8).tril()
+
+
+@causal_mask.mistake
+def ones_where_hidden(seq):
+    """Your mask has the number 1 where a token must not look, and 0 where it may. Some programs write it like that and
+    multiply by a large negative number later. Here `True` means may attend, and `True` and `False` are asked for."""
+    return torch.ones(seq, seq).triu(1)
+
+
+@causal_mask.mistake
+def nan_where_allowed_and_infinity(seq):
+    """Your mask is made of numbers: -inf where a token must not look, and NaN where it may. That is what a table of 0
+    and 1 times -inf gives, since 0 times infinity is NaN. Here `True` and `False` are asked for, and nothing has to be
+    multiplied."""
+    return torch.ones(seq, seq).triu(1) * float("-inf")
+
+
+@causal_mask.mistake
+def with_axes_for_batch_and_heads(seq):
+    """The triangle is right, and has axes of size 1 in front, for the batch and the heads. It would work. But
+    broadcasting adds such axes by itself, so they are not needed. The docstring asks for (seq, seq)."""
+    return torch.ones(1, 1, seq, seq, dtype=torch.bool).tril()
+
+
+@causal_mask.mistake
+def with_one_axis_in_front(seq):
+    """The triangle is right, and has one axis of size 1 in front. It would work, because broadcasting adds such axes by
+    itself, so it is not needed. The docstring asks for (seq, seq)."""
+    return torch.ones(1, seq, seq, dtype=torch.bool).tril()
+
+
+@causal_mask.mistake
+def from_the_end(seq):
+    """Your triangle lies in the lower right corner: token 0 sees only the last key, token 1 the last two. The rows grow
+    as they should, from the wrong side: the first key is the one that every token may see."""
+    return torch.ones(seq, seq, dtype=torch.bool).tril().flip(1)
+
+
+@causal_mask.property
+def first_and_last(function, seq):
+    """The first token sees one key, itself; the last sees them all."""
+    mask = function(seq)
+    return bool(mask[0, 0]) and int(mask[0].sum()) == 1 and bool(mask[-1].all())

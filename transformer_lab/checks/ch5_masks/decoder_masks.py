@@ -1,0 +1,292 @@
+"""The two masks of a decoder."""
+
+import torch
+
+from ..exercise import exercise
+from .causal_mask import causal_mask
+from .padding_mask import padding_mask, some_lengths
+
+
+def _sentences(draw, batch=3, t_len=7, s_len=5):
+    return some_lengths(draw, batch, t_len), some_lengths(draw, batch, s_len), t_len, s_len
+
+
+def _causal(seq, lengths):
+    return causal_mask.reference(seq).to(lengths.device)
+
+
+def no_future_and_no_padding(target_lengths, source_lengths, t_len, s_len):
+    return _causal(t_len, target_lengths) & padding_mask.reference(target_lengths, t_len)
+
+
+def no_padding_of_the_source(target_lengths, source_lengths, t_len, s_len):
+    return padding_mask.reference(source_lengths, s_len)
+
+
+@exercise(
+    inputs=_sentences,
+    axes={
+        "target_lengths": "batch",
+        "source_lengths": "batch",
+        "return": "batch heads t_len t_len, batch heads q_len s_len",
+    },
+    hints=(
+        "The decoder looks twice: at its own tokens and at the encoder's. Whose keys are they each time, and which of "
+        "them must it not see?",
+        "Among its own tokens: not the future, and no padding, both at once. At the encoder's: no padding of the "
+        "source. There is no future there.",
+        "first `causal_mask(…) … padding_mask(…, …)`, then, as a second mask, `padding_mask(…, …)`",
+    ),
+)
+def decoder_masks(
+    target_lengths,
+    source_lengths,
+    t_len,
+    s_len,
+    *,
+    own=no_future_and_no_padding,
+    cross=no_padding_of_the_source,
+):
+    """Return the decoder's two masks, (batch, 1, t_len, t_len) for its own tokens, (batch, 1, 1, s_len) for the
+    source."""
+    arguments = target_lengths, source_lengths, t_len, s_len
+    return own(*arguments), cross(*arguments)
+
+
+@decoder_masks.equivalent
+def by_comparisons(target_lengths, source_lengths, t_len, s_len):
+    t, s = torch.arange(t_len, device=target_lengths.device), torch.arange(s_len, device=source_lengths.device)
+    own = (t[None, :] <= t[:, None]) & (t < target_lengths.view(-1, 1, 1, 1))
+    return own, s < source_lengths.view(-1, 1, 1, 1)
+
+
+@decoder_masks.equivalent
+def by_triangles(target_lengths, source_lengths, t_len, s_len):
+    rows = torch.stack([torch.arange(t_len) < n for n in target_lengths.cpu()]).to(target_lengths.device)
+    own = torch.tril(rows[:, None, None].expand(-1, 1, t_len, t_len).float()).bool()
+    keys = torch.arange(s_len, device=source_lengths.device).expand(len(source_lengths), 1, 1, s_len)
+    return [own, ~(keys >= source_lengths[:, None, None, None])]
+
+
+@decoder_masks.equivalent
+def by_product(target_lengths, source_lengths, t_len, s_len):
+    own = _causal(t_len, target_lengths)[None, None] * padding_mask.reference(target_lengths, t_len)
+    return own, padding_mask.reference(source_lengths, s_len)
+
+
+@decoder_masks.equivalent
+def by_what_is_hidden(target_lengths, source_lengths, t_len, s_len):
+    future = ~_causal(t_len, target_lengths)
+    own = torch.logical_or(future, ~padding_mask.reference(target_lengths, t_len)).logical_not()
+    return own, padding_mask.reference(source_lengths, s_len)
+
+
+decoder_masks.example("source and target of one length", torch.tensor([4, 2]), torch.tensor([3, 4]), 4, 4, plain=True)
+decoder_masks.example("a batch of one", torch.tensor([3]), torch.tensor([2]), 4, 3)
+decoder_masks.example("sentences without padding", torch.tensor([4, 4]), torch.tensor([3, 3]), 4, 3)
+decoder_masks.example("sentences of one token", torch.tensor([1, 1]), torch.tensor([1, 1]), 1, 1)
+
+
+@decoder_masks.mistake(stage="own")
+def no_causal_part(target_lengths, source_lengths, t_len, s_len):
+    """The decoder's own mask hides the padding, and not the future: in training each token can see the one that it has
+    to predict. The loss falls quickly, and generation fails. Two conditions must hold at once."""
+    return padding_mask.reference(target_lengths, t_len)
+
+
+@decoder_masks.mistake(stage="own")
+def no_causal_part_in_full(target_lengths, source_lengths, t_len, s_len):
+    """The decoder's own mask has its full size, hides the padding, and does not hide the future: in training each token
+    can see the one that it has to predict. The loss falls quickly, and generation fails. Two conditions must hold at
+    once."""
+    return padding_mask.reference(target_lengths, t_len).expand(-1, 1, t_len, -1)
+
+
+@decoder_masks.mistake(stage="own")
+def no_target_padding(target_lengths, source_lengths, t_len, s_len):
+    """The decoder's own mask is causal, and the padding of the target is missing in it. With padding at the end only
+    padded queries could see it, so the loss may not notice; with padding anywhere else it leaks. Both conditions are
+    asked for, and with the padding every sentence has a table of its own."""
+    return causal_mask.reference(t_len)
+
+
+@decoder_masks.mistake(stage="own")
+def no_target_padding_in_full(target_lengths, source_lengths, t_len, s_len):
+    """The decoder's own mask has its full size and is causal, and the padding of the target is not hidden in it. With
+    padding at the end only padded queries could see it, so the loss may not notice; with padding anywhere else it
+    leaks. Both conditions are asked for."""
+    return causal_mask.reference(t_len).expand(len(target_lengths), 1, t_len, t_len)
+
+
+@decoder_masks.mistake(stage="own")
+def one_or_the_other(target_lengths, source_lengths, t_len, s_len):
+    """In the decoder's own mask a key is visible if it is in the past or is no padding: one of the two is enough, as
+    with `|` or `+`. So the future of the sentence shows, and for late queries padding as well. A key must pass both."""
+    return causal_mask.reference(t_len) | padding_mask.reference(target_lengths, t_len)
+
+
+@decoder_masks.mistake(stage="own")
+def the_word_and(target_lengths, source_lengths, t_len, s_len):
+    """Python's words `and`, `or`, `not` and `if` want one `True` or `False`, and ask the whole tensor for it: "Boolean
+    value of Tensor with more than one value is ambiguous". Which signs work on bool tensors entry by entry?"""
+    return causal_mask.reference(t_len) and padding_mask.reference(target_lengths, t_len)
+
+
+@decoder_masks.mistake(stage="own")
+def causal_inverted(target_lengths, source_lengths, t_len, s_len):
+    """The causal part of the decoder's own mask is inverted: it sees the future and not the past. `True` means may
+    attend."""
+    return ~causal_mask.reference(t_len) & padding_mask.reference(target_lengths, t_len)
+
+
+@decoder_masks.mistake(stage="own")
+def causal_turned(target_lengths, source_lengths, t_len, s_len):
+    """The causal part of the decoder's own mask is the other triangle: each token sees itself and what comes after it.
+    Rows are queries and columns are keys."""
+    return causal_mask.reference(t_len).mT & padding_mask.reference(target_lengths, t_len)
+
+
+@decoder_masks.mistake(stage="own")
+def itself_hidden(target_lengths, source_lengths, t_len, s_len):
+    """The causal part of the decoder's own mask hides the diagonal: no token sees itself, and the first sees nothing.
+    It may look at itself, because what it must predict is the token after it."""
+    return causal_mask.reference(t_len).tril(-1) & padding_mask.reference(target_lengths, t_len)
+
+
+@decoder_masks.mistake(stage="own")
+def own_padding_inverted(target_lengths, source_lengths, t_len, s_len):
+    """The padding is inverted in the decoder's own mask: only padding is visible there, and that mostly lies in the
+    future, so that rows see nothing. `True` means may attend."""
+    return causal_mask.reference(t_len) & ~padding_mask.reference(target_lengths, t_len)
+
+
+@decoder_masks.mistake(stage="own")
+def own_mask_inverted(target_lengths, source_lengths, t_len, s_len):
+    """The whole of the decoder's own mask is inverted: it is `True` on the future and on the padding. PyTorch's modules
+    mean it like that, where `True` is ignored. In this course `True` means may attend."""
+    return ~no_future_and_no_padding(target_lengths, source_lengths, t_len, s_len)
+
+
+@decoder_masks.mistake(stage="own")
+def own_mask_from_the_source(target_lengths, source_lengths, t_len, s_len):
+    """In the decoder's own mask the padding is taken from the lengths of the source. The keys there are the decoder's
+    own tokens: which lengths count those?"""
+    return causal_mask.reference(t_len) & padding_mask.reference(source_lengths, t_len)
+
+
+@decoder_masks.mistake(stage="own")
+def padded_queries_hidden(target_lengths, source_lengths, t_len, s_len):
+    """In the decoder's own mask the rows of padded queries are all `False`: they see nothing, which is where NaN comes
+    from. Padding is hidden as a key, in columns. What a padded query finds, nobody reads."""
+    padding = padding_mask.reference(target_lengths, t_len)
+    return causal_mask.reference(t_len) & padding & padding.mT
+
+
+@decoder_masks.mistake(stage="own")
+def no_axis_for_the_heads(target_lengths, source_lengths, t_len, s_len):
+    """The numbers of the decoder's own mask are right, and the axis of the heads is missing: (batch, t_len, t_len).
+    Against scores (batch, heads, t_len, t_len) the sentences then meet the heads, and with as many sentences as heads
+    nothing complains."""
+    return no_future_and_no_padding(target_lengths, source_lengths, t_len, s_len)[:, 0]
+
+
+@decoder_masks.mistake(stage="cross")
+def source_padding_inverted(target_lengths, source_lengths, t_len, s_len):
+    """The mask for the source is inverted: the decoder looks at the padding of the source and at none of its words.
+    `True` means may attend."""
+    return ~padding_mask.reference(source_lengths, s_len)
+
+
+@decoder_masks.mistake(stage="cross")
+def no_source_padding(target_lengths, source_lengths, t_len, s_len):
+    """The mask for the source hides nothing. There is no future in the source, and there is padding: this is the mask
+    that people forget, because the encoder has hidden the same padding already. The decoder does not know of that."""
+    return torch.ones(len(source_lengths), 1, 1, s_len, dtype=torch.bool)
+
+
+@decoder_masks.mistake(stage="cross")
+def cross_from_the_target(target_lengths, source_lengths, t_len, s_len):
+    """The mask for cross-attention was made from the target's lengths. Its keys are the encoder's: the source's lengths
+    say how many of them are real. Nothing complains, and words of the source are cut off, or its padding is read."""
+    return padding_mask.reference(target_lengths, s_len)
+
+
+@decoder_masks.mistake(stage="cross")
+def cross_is_the_targets_padding(target_lengths, source_lengths, t_len, s_len):
+    """The mask for cross-attention is the padding mask of the target, (batch, 1, 1, t_len). In cross-attention the
+    queries come from the target and the keys from the source. Which of the two does a padding mask belong to?"""
+    return padding_mask.reference(target_lengths, t_len)
+
+
+@decoder_masks.mistake(stage="cross")
+def cross_of_the_targets_size(target_lengths, source_lengths, t_len, s_len):
+    """The mask for cross-attention has the lengths of the source and the size of the target, (batch, 1, 1, t_len). Its
+    keys are the words of the source: how many places do those have?"""
+    return padding_mask.reference(source_lengths, t_len)
+
+
+@decoder_masks.mistake(stage="cross")
+def causal_towards_the_source(target_lengths, source_lengths, t_len, s_len):
+    """The mask for cross-attention is causal as well: target token 0 may see only word 0 of the source. The whole
+    source is known before the first word is written, so the decoder may read all of it. Only its padding is hidden."""
+    return padding_mask.reference(source_lengths, s_len) & torch.ones(t_len, s_len, dtype=torch.bool).tril()
+
+
+@decoder_masks.mistake(stage="cross")
+def causal_mask_of_the_target_for_the_source(target_lengths, source_lengths, t_len, s_len):
+    """The padding of the source is joined with the causal mask of the target. One has s_len keys and the other t_len:
+    it raises, and with equal lengths it hides words of the source. The whole source is known before the first word is
+    written, so the decoder may read all of it."""
+    return padding_mask.reference(source_lengths, s_len) & causal_mask.reference(t_len)
+
+
+@decoder_masks.mistake(stage="cross")
+def causal_within_the_source(target_lengths, source_lengths, t_len, s_len):
+    """The mask for cross-attention is causal and has the shape (batch, 1, s_len, s_len), as if the source looked at
+    itself. Its queries come from the target. And the whole source is known before the first word is written: only its
+    padding is hidden."""
+    return padding_mask.reference(source_lengths, s_len) & causal_mask.reference(s_len)
+
+
+@decoder_masks.mistake(stage="cross")
+def copied_for_every_target_token(target_lengths, source_lengths, t_len, s_len):
+    """The numbers of the mask for the source are right, copied for every target token: (batch, 1, t_len, s_len).
+    Broadcasting does that without the memory. An axis of size 1 is enough."""
+    return padding_mask.reference(source_lengths, s_len).repeat(1, 1, t_len, 1)
+
+
+@decoder_masks.mistake
+def one_mask_for_both(target_lengths, source_lengths, t_len, s_len):
+    """The second mask is the first once more. In cross-attention the queries come from the target and the keys from the
+    source: there is no future to hide, and other padding."""
+    own = no_future_and_no_padding(target_lengths, source_lengths, t_len, s_len)
+    return own, own
+
+
+@decoder_masks.mistake
+def exchanged(target_lengths, source_lengths, t_len, s_len):
+    """The two masks are in the wrong order. First comes the one for the decoder's own tokens, then the one for the
+    source."""
+    own, cross = decoder_masks.reference(target_lengths, source_lengths, t_len, s_len)
+    return cross, own
+
+
+@decoder_masks.mistake
+def source_and_target_exchanged(target_lengths, source_lengths, t_len, s_len):
+    """Source and target have changed roles: your first mask is causal over the source, and the second hides the padding
+    of the target. The decoder writes the target, so that is where the future must be hidden."""
+    return decoder_masks.reference(source_lengths, target_lengths, s_len, t_len)
+
+
+@decoder_masks.property
+def nobody_sees_the_future(function, *arguments):
+    """No target token may see a later one."""
+    own, _ = function(*arguments)
+    return not bool(own.float().triu(1).any())
+
+
+@decoder_masks.property
+def all_of_the_source(function, target_lengths, source_lengths, *lengths):
+    """Every word of the source may be seen, by every target token."""
+    _, cross = function(target_lengths, source_lengths, *lengths)
+    return torch.equal(cross.reshape(len(source_lengths), -1).sum(-1), source_lengths)

@@ -1,0 +1,402 @@
+"""Attention under a mask."""
+
+import torch
+
+from ..attention_steps import (
+    by_d,
+    by_root_d,
+    by_root_d_model,
+    dot_products,
+    keys_against_queries,
+    keys_not_turned,
+    no_scale,
+    over_batch,
+    over_heads,
+    over_keys,
+    over_queries,
+    softmax_twice,
+    weighted_sum,
+)
+from ..exercise import exercise
+
+
+def _some(draw, *shape):
+    """A mask in which every row has a True and a False, where there is room for both; so has every column, then."""
+    mask, rows = draw(*shape) > 0, torch.arange(shape[-2])
+    mask[..., rows, (rows + 1) % shape[-1]] = False
+    mask[..., rows, rows % shape[-1]] = True
+    return mask
+
+
+def _masked(draw, batch=2, heads=3, q_len=7, k_len=6, d_head=5, d_value=4):
+    query, key = draw(batch, heads, q_len, d_head), draw(batch, heads, k_len, d_head)
+    return query, key, draw(batch, heads, k_len, d_value), _some(draw, batch, heads, q_len, k_len)
+
+
+def with_a_large_negative_number(scores, mask):
+    return scores.masked_fill(~mask, torch.finfo(scores.dtype).min)
+
+
+def zeros_for_empty_rows(weights, mask):
+    return weights.masked_fill(~mask.any(dim=-1, keepdim=True), 0)
+
+
+@exercise(
+    inputs=_masked,
+    axes={
+        "query": "batch heads q_len d_head",
+        "key": "batch heads k_len d_head",
+        "value": "batch heads k_len d_value",
+        "mask": "batch heads q_len k_len",
+        "return": "batch heads q_len d_value",
+    },
+    hints=(
+        "The weights of a query must sum to one over the keys that it may see. At which point, before the softmax or "
+        "after it, is the mask still in time?",
+        "Which score gets the weight zero? And what does the softmax make of a row in which every score is like that? "
+        "`mask.any(dim=-1, keepdim=True)` says of each row whether it sees anything, and `masked_fill` can set the "
+        "weights of the rows that do not.",
+        "`scores.masked_fill(…, …)`, softmax, then zeros for the rows without any `True`, then `@ value`",
+    ),
+)
+def masked_attention(
+    query,
+    key,
+    value,
+    mask,
+    *,
+    scores=dot_products,
+    scale=by_root_d,
+    masked=with_a_large_negative_number,
+    weights=over_keys,
+    empty_rows=zeros_for_empty_rows,
+    output=weighted_sum,
+):
+    """Attend to the keys that ``mask`` allows: (batch, heads, q_len, d_value), zeros where a query may see nothing."""
+    table = masked(scale(scores(query, key), query.shape[-1]), mask)
+    return output(empty_rows(weights(table), mask), value)
+
+
+def _scores(query, key):
+    return query @ key.mT / query.shape[-1] ** 0.5
+
+
+@masked_attention.equivalent
+def with_infinity_except_in_empty_rows(query, key, value, mask):
+    rows = mask.any(-1, keepdim=True)
+    scores = _scores(query, key).masked_fill(~mask & rows, float("-inf"))
+    return torch.where(rows, scores.softmax(-1), 0) @ value
+
+
+@masked_attention.equivalent
+def with_infinity_and_nan_to_num(query, key, value, mask):
+    weights = _scores(query, key).masked_fill(mask == 0, float("-inf")).softmax(-1)
+    return torch.nan_to_num(weights) @ value
+
+
+@masked_attention.equivalent
+def with_minus_a_billion(query, key, value, mask):
+    scores = torch.einsum("bhqd,bhkd->bhqk", query / query.shape[-1] ** 0.5, key)
+    scores = torch.where(mask, scores, torch.tensor(-1e9, dtype=scores.dtype))
+    return torch.einsum("bhqk,bhkv->bhqv", scores.softmax(-1) * mask, value)
+
+
+@masked_attention.equivalent
+def added_to_the_scores(query, key, value, mask):
+    bias = torch.zeros_like(mask, dtype=query.dtype).masked_fill(~mask, -1e5)
+    weights = (query @ key.transpose(-1, -2) * query.shape[-1] ** -0.5 + bias).softmax(-1)
+    return (weights * mask) @ value
+
+
+@masked_attention.equivalent
+def renormalized(query, key, value, mask):
+    scores = _scores(query, key).masked_fill(~mask, torch.finfo(query.dtype).min)
+    shares = (scores - scores.amax(-1, keepdim=True)).exp() * mask
+    return (shares / shares.sum(-1, keepdim=True).clamp(min=1e-30)) @ value
+
+
+@masked_attention.equivalent
+def zeros_in_the_output(query, key, value, mask):
+    output = _scores(query, key).masked_fill(mask.logical_not(), -1e20).softmax(dim=3).matmul(value)
+    return output * mask.any(-1)[..., None]
+
+
+@masked_attention.equivalent
+def row_by_row(query, key, value, mask):
+    batch, heads, q_len, d = query.shape
+    mask = mask.expand(batch, heads, q_len, key.shape[2])
+    result = query.new_zeros(batch, heads, q_len, value.shape[-1])
+    for b, h, q in mask.any(-1).nonzero().tolist():
+        seen = mask[b, h, q]
+        weights = (key[b, h, seen] @ query[b, h, q] / d**0.5).softmax(0)
+        result[b, h, q] = weights @ value[b, h, seen]
+    return result
+
+
+masked_attention.example("a causal mask (seq, seq)", q_len=6, mask=torch.ones(6, 6, dtype=torch.bool).tril())
+masked_attention.example(
+    "a padding mask (batch, 1, 1, k_len)", mask=(torch.arange(6) < torch.tensor([[4], [2]]))[:, None, None]
+)
+
+
+@masked_attention.probe
+def one_for_all_heads(draw):
+    """a mask (batch, 1, q_len, k_len)"""
+    query, key, value, mask = _masked(draw)
+    return query, key, value, mask[:, :1]
+
+
+@masked_attention.probe
+def one_for_each_head(draw):
+    """a mask (heads, q_len, k_len)"""
+    query, key, value, mask = _masked(draw)
+    return query, key, value, mask[0]
+
+
+masked_attention.example("as many queries as keys", q_len=6, plain=True)
+masked_attention.example("one query of one sentence", batch=1, heads=1, q_len=1)
+masked_attention.example("a mask that hides nothing", mask=torch.ones(2, 3, 7, 6, dtype=torch.bool))
+
+
+@masked_attention.probe
+def empty_rows_of_the_mask(draw):
+    """queries that may see nothing"""
+    query, key, value, mask = _masked(draw)
+    mask[:, :, ::3] = False
+    return query, key, value, mask
+
+
+@masked_attention.probe
+def scores_in_the_thousands(draw):
+    """scores in the thousands"""
+    query, key, value, mask = _masked(draw)
+    scores = _scores(query, key)
+    mask[:, 0] = (scores <= scores.kthvalue(2, keepdim=True).values)[:, 0]  # in one head, the two lowest scores only
+    return 30 * query, 30 * key, value, mask
+
+
+masked_attention.mistakes_in(
+    scores=(keys_against_queries, keys_not_turned),
+    scale=(no_scale, by_d, by_root_d_model),
+    weights=(over_queries, over_heads, over_batch, softmax_twice),
+)
+
+
+@masked_attention.mistake(stage="masked")
+def mask_inverted(scores, mask):
+    """The mask is used the wrong way round: the keys that may be seen are hidden, and the hidden ones are seen. `True`
+    means may attend here. `masked_fill` fills where its own mask is `True`, and so it needs the opposite one."""
+    return scores.masked_fill(mask, torch.finfo(scores.dtype).min)
+
+
+@masked_attention.mistake(stage="masked")
+def score_of_zero(scores, mask):
+    """Hidden keys get the score 0, or a number next to it such as 1e-9. Zero is a score like any other: its exponential
+    is 1, often more than that of a key which may be seen. That comes of multiplying scores by the mask, or of a minus
+    sign that slipped into the exponent, 1e-9 for -1e9. Which score has the exponential 0?"""
+    return scores * mask
+
+
+@masked_attention.mistake(stage="masked")
+def mask_added(scores, mask):
+    """The mask is added to the scores as the numbers 1 and 0: visible keys gain a factor of e, and nothing is hidden.
+    What is added must leave the score of a visible key as it is, and push a hidden one down without end."""
+    return scores + mask
+
+
+@masked_attention.mistake(stage="masked")
+def a_small_negative_number(scores, mask):
+    """Hidden keys get the score -1, and that is a score like any other: its exponential is 0.37, far from zero. The
+    score of a hidden key must be so low that its exponential is zero beside any other."""
+    return scores.masked_fill(~mask, -1.0)
+
+
+@masked_attention.mistake(stage="masked")
+def plus_a_billion(scores, mask):
+    """Hidden keys get a very large score, and a minus sign is missing: they share all the weight among themselves, and
+    the keys that may be seen get none. Look at the number that you fill in."""
+    return scores.masked_fill(~mask, 1e9)
+
+
+@masked_attention.mistake(stage="masked")
+def mask_turned(scores, mask):
+    """The mask is transposed: its rows are taken for keys. With as many queries as keys nothing complains, and a causal
+    mask then shows each token the future. Rows are queries and columns are keys, in the mask as in the scores."""
+    return scores.masked_fill(~mask.mT, torch.finfo(scores.dtype).min)
+
+
+@masked_attention.mistake(stage="masked")
+def one_axis_too_many(scores, mask):
+    """The mask gets an axis of its own for the heads, with `unsqueeze(1)` or `None`, and has one already: with five
+    axes it makes a result of five. The axes that a mask lacks are on its left, and broadcasting adds those by
+    itself."""
+    return scores.masked_fill(~mask[:, None], torch.finfo(scores.dtype).min)
+
+
+@masked_attention.mistake
+def mask_inverted_with_infinity(query, key, value, mask):
+    """The mask is used the wrong way round: the keys that may be seen are hidden, and the hidden ones are seen. A query
+    that may see every key therefore gets NaN, the softmax of nothing. `True` means may attend here. `masked_fill` fills
+    where its own mask is `True`, and so it needs the opposite one."""
+    return over_keys(_scores(query, key).masked_fill(mask, float("-inf"))) @ value
+
+
+@masked_attention.mistake
+def mask_inverted_with_zeros(query, key, value, mask):
+    """The mask is used the wrong way round: the keys that may be seen are hidden, and the hidden ones are seen. A query
+    that may see every key therefore gets zeros, as if it might see nothing. `True` means may attend here, and
+    `masked_fill` fills where its own mask is `True`: is the one that you give it the one that you mean?"""
+    return masked_attention.reference(query, key, value, ~mask)
+
+
+@masked_attention.mistake
+def mask_without_effect(query, key, value, mask):
+    """The mask has no effect: every query attends to every key. Is its result used? `masked_fill` returns a new tensor
+    and leaves the old one as it was; the one with an underscore at its end changes it."""
+    return over_keys(_scores(query, key)) @ value
+
+
+@masked_attention.mistake
+def plus_infinity(query, key, value, mask):
+    """Every query with a hidden key gets NaN: the hidden score is +inf, and the softmax divides inf by inf. The sign is
+    lost, or there twice, as in `-float("-inf")`. A hidden key needs the lowest score there is, not the highest."""
+    return over_keys(_scores(query, key).masked_fill(~mask, float("inf"))) @ value
+
+
+@masked_attention.mistake
+def zero_times_infinity(query, key, value, mask):
+    """Everything is NaN, also where nothing is hidden: 0 times infinity is NaN. A mask of 0 and 1 times -inf spoils the
+    very places that should stay as they are. Choose between two numbers instead of multiplying: `masked_fill` or
+    `where`."""
+    return over_keys(_scores(query, key) + (~mask) * float("-inf")) @ value
+
+
+@masked_attention.mistake
+def heads_share_with_infinity(query, key, value, mask):
+    """The softmax runs over axis 1, which counts the heads: for each query and key the weights of all heads sum to one.
+    Where a key is hidden in every head it divides 0 by 0, and that is the NaN. Over which axis must the weights sum to
+    one?"""
+    return _scores(query, key).masked_fill(~mask, float("-inf")).softmax(1) @ value
+
+
+@masked_attention.mistake
+def queries_share_with_infinity(query, key, value, mask):
+    """The softmax runs over the queries: every column of the weights sums to one, instead of every row. A column in
+    which all is hidden becomes NaN on top of that, and it spreads. In a table (…, q_len, k_len), which axis counts the
+    keys?"""
+    return _scores(query, key).masked_fill(~mask, float("-inf")).softmax(-2) @ value
+
+
+@masked_attention.mistake
+def sentences_share_with_infinity(query, key, value, mask):
+    """The softmax runs over axis 0, which counts the sentences of the batch: they compete for weight although they have
+    nothing to do with one another. Where a key is hidden in all of them it divides 0 by 0, and that is the NaN. Over
+    which axis must the weights sum to one?"""
+    return _scores(query, key).masked_fill(~mask, float("-inf")).softmax(0) @ value
+
+
+@masked_attention.mistake
+def after_the_softmax(query, key, value, mask):
+    """The mask comes after the softmax: hidden keys have the weight 0, and their share of the whole is missing. The
+    weights of a query no longer sum to one, and a hidden key with a high score makes the query's output small. Where
+    must the mask come, so that the hidden keys are never counted?"""
+    return (over_keys(_scores(query, key)) * mask) @ value
+
+
+@masked_attention.mistake
+def infinity_after_the_softmax(query, key, value, mask):
+    """The weights of hidden keys are -inf, and so the output is infinite or NaN. The fill is meant for scores: the
+    softmax turns a score of -inf into the weight 0. Here it comes after the softmax, and nothing turns it into
+    anything."""
+    return over_keys(_scores(query, key)).masked_fill(~mask, float("-inf")) @ value
+
+
+@masked_attention.mistake
+def a_billion_after_the_softmax(query, key, value, mask):
+    """The weights of hidden keys are -1e9, and so the output is a number of billions. The fill is meant for scores: the
+    softmax turns such a score into the weight 0. Here it comes after the softmax, and nothing turns it into
+    anything."""
+    return over_keys(_scores(query, key)).masked_fill(~mask, -1e9) @ value
+
+
+@masked_attention.mistake
+def divided_again(query, key, value, mask):
+    """You mask after the softmax and divide the weights by their sum. On paper that is right. But when a hidden score
+    lies 110 and more above the visible ones, all their weights have become 0 in the softmax already, and 0/0 is NaN.
+    Where must the mask come, so that the hidden keys are never counted?"""
+    weights = over_keys(_scores(query, key)) * mask
+    return torch.where(mask.any(-1, keepdim=True), weights / weights.sum(-1, keepdim=True), 0) @ value
+
+
+@masked_attention.mistake
+def divided_again_with_care(query, key, value, mask):
+    """You mask after the softmax and divide the weights by their sum, guarded against 0. On paper that is right. But
+    when a hidden score lies 110 and more above the visible ones, all their weights have become 0 in the softmax
+    already, and the query gets nothing. Where must the mask come, so that the hidden keys are never counted?"""
+    weights = over_keys(_scores(query, key)) * mask
+    return (weights / weights.sum(-1, keepdim=True).clamp(min=1e-30)) @ value
+
+
+@masked_attention.mistake
+def overflow(query, key, value, mask):
+    """Nothing keeps `exp` from overflowing. In float32, e to the 89 is infinite already, and infinity divided by
+    infinity is NaN. A softmax sees differences only: `torch.softmax` subtracts the largest score of each row first."""
+    shares = _scores(query, key).exp() * mask
+    return (shares / shares.sum(-1, keepdim=True).clamp(min=1e-30)) @ value
+
+
+@masked_attention.mistake
+def mask_as_an_index(query, key, value, mask):
+    """The mask is used as an index, `scores[…] = …`. An index must have the scores' own shape: unlike in `masked_fill`
+    and `where`, its axes of size 1 are not stretched and missing ones are not added. So it works with a mask (batch,
+    heads, q_len, k_len), and raises with a causal or a padding mask."""
+    scores = _scores(query, key)
+    scores[~mask] = torch.finfo(scores.dtype).min
+    return zeros_for_empty_rows(over_keys(scores), mask) @ value
+
+
+@masked_attention.mistake
+def three_axes_for_the_batch(query, key, value, mask):
+    """A mask of three axes is taken for (batch, q_len, k_len) and gets an axis for the heads. Many programs agree on
+    that; broadcasting does not. It aligns from the right, so that the first of three axes counts the heads. Masks for
+    the sentences come with four."""
+    return masked_attention.reference(query, key, value, mask[:, None] if mask.ndim == 3 else mask)
+
+
+@masked_attention.mistake(stage="empty_rows")
+def nan_for_empty_rows(weights, mask):
+    """A query that may see nothing gets NaN. With -inf in all its scores, the softmax divides 0 by 0. One such row is
+    enough to spoil every weight of a model in the next step of training. What must its output be?"""
+    return weights.masked_fill(~mask.any(dim=-1, keepdim=True), float("nan"))
+
+
+@masked_attention.mistake(stage="empty_rows")
+def empty_rows_kept(weights, mask):
+    """A query that may see nothing gets an output all the same. When all its scores are one large negative number, the
+    softmax makes them even, and the output is the average of the very values that were to be hidden. No NaN and no
+    error. The docstring says what such a query must get."""
+    return weights
+
+
+@masked_attention.mistake
+def weights_without_values(query, key, value, mask):
+    """You return the weights themselves: (…, q_len, k_len), one number for each key. They say how much to take of each
+    value. One step is missing, the taking."""
+    return masked_attention.reference(query, key, torch.eye(key.shape[-2], dtype=key.dtype, device=key.device), mask)
+
+
+@masked_attention.property
+def hidden_values_change_nothing(function, query, key, value, mask):
+    """Change what a query must not see, and its output stays."""
+    seen = mask.expand(*query.shape[:-1], key.shape[-2])[:, :, :1]
+    before = function(query, key, value, mask)
+    after = function(query, key, torch.where(seen.mT, value, value + 10), mask)
+    return torch.allclose(before[:, :, 0], after[:, :, 0], atol=1e-4)
+
+
+@masked_attention.property
+def masked_weights_sum_to_one(function, query, key, value, mask):
+    """Values that are all 1 give 1, where anything may be seen: the weights of a query sum to one."""
+    result = function(query, key, torch.ones_like(value), mask)
+    sees = mask.any(-1, keepdim=True).expand_as(result)
+    return torch.allclose(result[sees], torch.ones_like(result[sees]), atol=1e-4)

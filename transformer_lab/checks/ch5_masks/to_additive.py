@@ -1,0 +1,178 @@
+"""A mask to add to the scores, from one of bools."""
+
+import torch
+
+from ..exercise import exercise
+
+
+def _allowed(draw, q_len=5, k_len=4):
+    return (draw(q_len, k_len) > 0,)
+
+
+@exercise(
+    inputs=_allowed,
+    axes={"mask": "q_len k_len", "return": "q_len k_len"},
+    hints=(
+        "What must be added to a score so that it stays as it is, and what so that its weight becomes zero?",
+        "Begin with zeros of the mask's shape, in float32, and fill in -inf where the mask is `False`. Multiplying by "
+        "infinity is a trap: 0 · inf is NaN.",
+        "`torch.zeros(mask.shape).masked_fill(…, …)`",
+    ),
+)
+def to_additive(mask):
+    """Return float32 of the mask's shape: 0 where ``mask`` is True, -inf where it is False."""
+    return torch.zeros(mask.shape, device=mask.device).masked_fill(~mask, float("-inf"))
+
+
+@to_additive.equivalent
+def by_where(mask):
+    return torch.where(mask, 0.0, float("-inf"))
+
+
+@to_additive.equivalent
+def by_the_logarithm(mask):
+    return mask.float().log()
+
+
+@to_additive.equivalent
+def in_place(mask):
+    bias = torch.zeros_like(mask, dtype=torch.float32)
+    bias[~mask] = -torch.inf
+    return bias
+
+
+to_additive.example("a mask that hides all", torch.zeros(3, 4, dtype=torch.bool))
+to_additive.example("a mask that hides nothing", torch.ones(3, 4, dtype=torch.bool))
+
+
+@to_additive.probe
+def four_axes(draw):
+    """a mask with four axes"""
+    return (draw(2, 1, 1, 5) > 0,)
+
+
+to_additive.example("a mask with one axis", torch.tensor([True, False, True]))
+
+
+@to_additive.mistake
+def additive_inverted(mask):
+    """It is the wrong way round: -inf where the mask is `True`. Here `True` means may attend, and what may be attended
+    to keeps its score. `masked_fill` fills where its own mask is `True`: is that the place you want?"""
+    return torch.zeros(mask.shape).masked_fill(mask, float("-inf"))
+
+
+@to_additive.mistake
+def one_and_zero(mask):
+    """This is the mask as 1 and 0. Added to the scores it raises the allowed ones by 1 and hides nothing. Which number,
+    added to a score, makes its weight zero?"""
+    return mask.float()
+
+
+@to_additive.mistake
+def zero_and_minus_one(mask):
+    """Hidden places get -1. Added to a score, that divides its exponential by 2.7, and the key is still seen. Which
+    number, added to a score, makes its weight zero?"""
+    return mask.float() - 1
+
+
+@to_additive.mistake
+def nan_where_allowed(mask):
+    """It is NaN where attention is allowed: 0 times infinity is NaN. A mask of 0 and 1 times -inf looks right and
+    cannot be computed. Choose between two numbers instead of multiplying: `masked_fill` or `where`."""
+    return (~mask) * float("-inf")
+
+
+@to_additive.mistake
+def nan_where_hidden(mask):
+    """It is NaN where attention is hidden, and -inf where it is allowed: the mask itself was multiplied by -inf, and 0
+    times infinity is NaN. Choose between two numbers instead of multiplying: `masked_fill` or `where`."""
+    return mask * float("-inf")
+
+
+@to_additive.mistake
+def infinity_without_its_sign(mask):
+    """Hidden places get +inf: added to a score it makes that the largest of all, and the softmax gives NaN. The sign is
+    lost, or there twice, as in `-float("-inf")`."""
+    return torch.zeros(mask.shape).masked_fill(~mask, float("inf"))
+
+
+@to_additive.mistake
+def minus_a_billion(mask):
+    """Hidden places get -1e9 instead of -inf. The weights are zero with both, as long as something is visible. In a row
+    that sees nothing the difference shows: -1e9 makes all keys equal and mixes hidden values in, without a sound. And
+    in `float16` -1e9 does not exist. The docstring asks for -inf."""
+    return torch.zeros(mask.shape).masked_fill(~mask, -1e9)
+
+
+@to_additive.mistake
+def minus_ten_thousand(mask):
+    """Hidden places get -10000 instead of -inf. Older programs do so, because `float16` ends at 65504. The weights are
+    zero with both as long as something is visible and no score is that large. In a row that sees nothing all scores
+    sink by the same amount, and nothing is hidden. The docstring asks for -inf."""
+    return torch.zeros(mask.shape).masked_fill(~mask, -1e4)
+
+
+@to_additive.mistake
+def lowest_number(mask):
+    """Hidden places get the lowest number of float32 instead of -inf. Many libraries do so, to avoid NaN in rows that
+    see nothing; such rows then attend to everything evenly. Added to another mask like it, it overflows. The docstring
+    asks for -inf."""
+    return torch.zeros(mask.shape).masked_fill(~mask, torch.finfo(torch.float32).min)
+
+
+@to_additive.mistake
+def ones_where_allowed(mask):
+    """Hidden places get -inf, and allowed ones get 1 instead of 0: they kept the 1 that `True` becomes. In a softmax
+    that changes nothing, since all visible scores rise together. But whoever turns such a mask back into bool with
+    `mask == 0` then finds nothing allowed. Which number leaves a score as it is?"""
+    return mask.float().masked_fill(~mask, float("-inf"))
+
+
+@to_additive.mistake
+def in_double_precision(mask):
+    """The numbers are right, in float64: scores in float32 added to it become float64 as well, and every later product
+    with float32 raises. The docstring asks for float32."""
+    return torch.zeros(mask.shape, dtype=torch.float64).masked_fill(~mask, float("-inf"))
+
+
+@to_additive.mistake
+def in_half_precision(mask):
+    """The numbers are right, in float16. Added to scores in float32 it would work; as `attn_mask` beside a float32
+    query it is refused by PyTorch. The docstring asks for float32."""
+    return torch.zeros(mask.shape, dtype=torch.float16).masked_fill(~mask, float("-inf"))
+
+
+@to_additive.mistake
+def bool_for_numbers(mask):
+    """The result is bool, `True` where -inf should stand. You filled a tensor of `False`, and bool cannot hold -inf:
+    every number but 0 becomes `True`, without an error. `zeros_like` takes the dtype of the mask as well; which other
+    one must your zeros have?"""
+    return torch.zeros_like(mask).masked_fill(~mask, float("-inf"))
+
+
+@to_additive.mistake
+def bool_filled(mask):
+    """The result is bool, and `True` everywhere. You filled the mask itself, and bool cannot hold -inf: every number
+    but 0 becomes `True`, without an error. Begin with a tensor of numbers."""
+    return mask.masked_fill(~mask, float("-inf"))
+
+
+@to_additive.mistake
+def minus_on_a_bool(mask):
+    """PyTorch does not subtract bools, so `1 - mask` and the like raise. The opposite of a mask is `~mask`. And if you
+    turn it into numbers first, mind what comes next: 0 times infinity is NaN. Choosing between two numbers needs
+    neither."""
+    return (1 - mask) * float("-inf")
+
+
+@to_additive.property
+def only_zero_and_minus_infinity(function, mask):
+    """Every entry is 0 or -inf."""
+    result = function(mask)
+    return bool(((result == 0) | (result == float("-inf"))).all())
+
+
+@to_additive.property
+def infinity_where_false(function, mask):
+    """It is -inf where the mask is `False`, and nowhere else."""
+    return torch.equal(function(mask) == float("-inf"), ~mask)

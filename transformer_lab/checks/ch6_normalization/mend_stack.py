@@ -1,0 +1,250 @@
+"""Find the mistake: a pre-norm stack."""
+
+import torch
+from torch import nn
+
+from ..exercise import exercise
+from .residual import AXES, norm_of, nothing, some_norm, some_sublayer
+
+
+class _Layer(nn.Module):
+    """A part or a norm of a stack, with a number that tells it from the others."""
+
+    def __init__(self, function, number):
+        super().__init__()
+        self.function, self.number = function, number
+
+    def forward(self, x):
+        return self.function(x + self.number)
+
+
+def _stack(draw, batch=2, seq=7, d_model=5, n_layers=3):
+    parts = nn.ModuleList(_Layer(some_sublayer, 0.2 * layer) for layer in range(n_layers))
+    norms = nn.ModuleList(_Layer(_shifted_norm, 0.5 * layer) for layer in range(n_layers))
+    return 1 + 2 * draw(batch, seq, d_model), parts, norms, _final_norm
+
+
+def _shifted_norm(x):
+    return some_norm(x) + 0.1 * x  # so that what was added before the norm shows behind it
+
+
+def _final_norm(x):
+    return 1.5 - some_norm(x)
+
+
+def in_pre_norm(x, part, norm):
+    return x + part(norm(x))
+
+
+@exercise(
+    inputs=_stack,
+    axes=AXES,
+    hints=(
+        "Silence every part and leave the final norm out. What must come out of a pre-norm stack, and what does come "
+        "out here?",
+        "Follow the name `x` through the loop: is what the part's result is added to still what came into the layer? "
+        "Then count the arguments: is each of them used?",
+        "`for part, norm in …:`, with one line in it that connects the two in pre-norm; after the loop, `return …(x)`",
+    ),
+)
+def mend_stack(x, parts, norms, final_norm, *, layer=in_pre_norm, end=norm_of):
+    """Run a pre-norm stack: each part with its norm, then the final norm: (batch, seq, d_model) stays."""
+    for part, norm in zip(parts, norms):
+        x = layer(x, part, norm)
+    return end(x, final_norm)
+
+
+@mend_stack.probe(plain=True)
+def parts_of_zeros(draw):
+    """parts that return zeros"""
+    x, _, norms, final_norm = _stack(draw)
+    return x, nn.ModuleList(_Layer(nothing, 0.0) for _ in norms), norms, final_norm
+
+
+@mend_stack.equivalent
+def by_numbers(x, parts, norms, final_norm):
+    for layer in range(len(parts)):
+        residual = x
+        x = parts[layer](norms[layer](x))
+        x = x + residual
+    return final_norm(x)
+
+
+@mend_stack.equivalent
+def by_recursion(x, parts, norms, final_norm):
+    def run(x, layer):
+        return x if layer == len(parts) else run(x + parts[layer](norms[layer](x)), layer + 1)
+
+    return final_norm(run(x, 0))
+
+
+@mend_stack.equivalent
+def by_sum_of_changes(x, parts, norms, final_norm):
+    changes = [x]
+    for norm, part in zip(norms, parts):
+        changes.append(part(norm(sum(changes))))
+    return final_norm(torch.stack(changes).sum(dim=0))
+
+
+@mend_stack.property
+def final_norm_of_x_alone(function, x, parts, norms, final_norm):
+    """With parts that return zeros, the final norm of `x` comes out."""
+    silent = nn.ModuleList(_Layer(nothing, 0.0) for _ in parts)
+    return bool(torch.allclose(function(x, silent, norms, final_norm), final_norm(x), atol=1e-5))
+
+
+@mend_stack.property
+def final_norm_once(function, x, parts, norms, final_norm):
+    """The final norm is called once, and its result is what comes out."""
+    made = []
+    y = function(x, parts, norms, lambda y: made.append(final_norm(y)) or made[-1])
+    return len(made) == 1 and bool(torch.equal(y, made[0]))
+
+
+@mend_stack.mistake
+def as_given(x, parts, norms, final_norm):
+    """This is the program as it was given, or one that does the same. Run it with parts that return zeros and a final
+    norm that returns its input: a pre-norm stack gives `x` back, and this one gives something else. There are two
+    faults in it, and each shows without the other."""
+    for part, norm in zip(parts, norms):
+        x = norm(x)
+        x = x + part(x)
+    return x
+
+
+@mend_stack.mistake(stage="layer")
+def stream_through_the_norm(x, part, norm):
+    """What a part's result is added to has been through the norm, so every layer loses what came in. With parts that
+    return zeros, the final norm should be given `x` itself. What does the name `x` stand for in each line of the
+    loop?"""
+    x = norm(x)
+    return x + part(x)
+
+
+@mend_stack.mistake(stage="end")
+def no_final_norm(x, final_norm):
+    """The last sum leaves the stack without any norm, so its size depends on the depth. Every layer adds to the stream,
+    and nothing on its way brings it back to size. Is each of the four arguments used?"""
+    return x
+
+
+@mend_stack.mistake(stage="layer")
+def post_norm_layer(x, part, norm):
+    """Each layer of yours is post-norm: its norm acts on the sum. The stack asked for is pre-norm, where a norm acts on
+    what goes into the part and nothing on the sum, so that `x` has a path to the end that meets only the final norm."""
+    return norm(x + part(x))
+
+
+@mend_stack.mistake(stage="layer")
+def norm_before_and_after(x, part, norm):
+    """Each norm acts twice: on what goes into the part, and on the sum. In pre-norm nothing acts on the sum, so that
+    `x` has a path to the end that meets only the final norm. Which of your two norms belongs to pre-norm?"""
+    return norm(x + part(norm(x)))
+
+
+@mend_stack.mistake(stage="layer")
+def residual_dropped(x, part, norm):
+    """There is no residual connection: each part's result takes the place of the stream, and is not added to it. With
+    parts that return zeros, nothing is left of `x`. What is a part's result added to?"""
+    return part(norm(x))
+
+
+@mend_stack.mistake(stage="layer")
+def norm_on_the_branch(x, part, norm):
+    """Each norm acts on what its part returns, and the part is given the stream as it is. In pre-norm the norm stands
+    in front of the part. Read your line from the inside out: which of the two is called first?"""
+    return x + norm(part(x))
+
+
+@mend_stack.mistake(stage="layer")
+def norms_dropped(x, part, norm):
+    """The norms of the layers are not used: each part is given the stream as it is, which grows with every layer. The
+    final norm hides this at the end. Where does pre-norm have its norm?"""
+    return x + part(x)
+
+
+@mend_stack.mistake
+def final_norm_in_every_layer(x, parts, norms, final_norm):
+    """The final norm acts in every layer, on the sum. The stream then meets a norm on its way, which is what pre-norm
+    avoids. It is called final because it comes once, behind the last layer. How far is its line indented?"""
+    for part, norm in zip(parts, norms):
+        x = final_norm(x + part(norm(x)))
+    return x
+
+
+@mend_stack.mistake
+def final_norm_first(x, parts, norms, final_norm):
+    """The final norm acts on what comes into the stack, and nothing acts on what leaves it. It is called final because
+    it comes last: the stream has grown by then, and is brought back to size."""
+    x = final_norm(x)
+    for part, norm in zip(parts, norms):
+        x = x + part(norm(x))
+    return x
+
+
+@mend_stack.mistake
+def input_of_the_stack_added(x, parts, norms, final_norm):
+    """Every part's result is added to the `x` that came into the stack, not to what came into its layer. So what the
+    layers before have found is lost on the path past the part. Note 004 makes the same slip in a block of two parts. If
+    you keep the residual under a name of its own, when must that happen?"""
+    y = x
+    for part, norm in zip(parts, norms):
+        y = x + part(norm(y))
+    return final_norm(y)
+
+
+@mend_stack.mistake
+def parts_given_the_input(x, parts, norms, final_norm):
+    """The sum is right, but every part is given the norm of the `x` that came into the stack. The parts then work side
+    by side, and none sees what the one before has found. Which name goes into the norm, and what does it stand for in
+    the second round?"""
+    y = x
+    for part, norm in zip(parts, norms):
+        y = y + part(norm(x))
+    return final_norm(y)
+
+
+@mend_stack.mistake
+def added_once_at_the_end(x, parts, norms, final_norm):
+    """The residual is added once, behind the last layer: inside the loop each part's result takes the place of the
+    stream. A residual connection goes around every part, so that the part need only find a change."""
+    y = x
+    for part, norm in zip(parts, norms):
+        y = part(norm(y))
+    return final_norm(x + y)
+
+
+@mend_stack.mistake
+def first_norm_for_all(x, parts, norms, final_norm):
+    """Every layer uses the first layer's norm. Each norm has learned a weight and a bias of its own, for its own place
+    in the depth. Does your loop move on in `norms` as it does in `parts`?"""
+    for part in parts:
+        x = x + part(norms[0](x))
+    return final_norm(x)
+
+
+@mend_stack.mistake
+def last_layer_only(x, parts, norms, final_norm):
+    """Only one layer has left a trace, the last: the loop ends with it, and what the others made was thrown away. That
+    happens where the result of each round has a new name, and the next round starts from `x` again."""
+    for part, norm in zip(parts, norms):
+        y = x + part(norm(x))
+    return final_norm(y)
+
+
+@mend_stack.mistake
+def first_layer_only(x, parts, norms, final_norm):
+    """Only the first layer has left a trace: your function returns when the loop has run once. How far is the line with
+    `return` indented?"""
+    for part, norm in zip(parts, norms):
+        x = x + part(norm(x))
+        return final_norm(x)
+
+
+@mend_stack.mistake
+def stack_changes_its_input(x, parts, norms, final_norm):
+    """Both faults are mended and the numbers are right, but your function changes its argument `x`: whoever called it
+    finds the stream in their own tensor. `+=` does that, for instance. The sum must be a new tensor."""
+    for part, norm in zip(parts, norms):
+        x += part(norm(x))
+    return final_norm(x)

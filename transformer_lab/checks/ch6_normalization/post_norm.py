@@ -1,0 +1,174 @@
+"""A residual connection with the norm behind the sum."""
+
+import torch
+
+from ..exercise import exercise
+from .residual import AXES, added, change_of, connected, norm_of, nothing, some_norm, unchanged
+
+
+@exercise(
+    inputs=connected,
+    axes=AXES,
+    hints=(
+        "Post-norm: the norm comes after something. After what, and what has been added up by then?",
+        "The sublayer gets the token as it is; its result is a change. The sum of both goes through the norm, which "
+        "is the last thing that happens.",
+        "`return norm(…)`, where the … is a sum of two, and one of the two is `sublayer(…)`",
+    ),
+)
+def post_norm(x, sublayer, norm, *, change=change_of, total=added, output=norm_of):
+    """Connect a part as the paper of 2017 does, with the norm behind the sum: (batch, seq, d_model) stays."""
+    return output(total(x, change(x, sublayer)), norm)
+
+
+@post_norm.probe(plain=True)
+def sublayer_of_zeros(draw):
+    """a sublayer that returns zeros"""
+    return draw(2, 3, 5), nothing, some_norm
+
+
+@post_norm.probe
+def sublayer_and_norm_unchanged(draw):
+    """a sublayer and a norm that return their input"""
+    return draw(2, 3, 5), unchanged, unchanged
+
+
+@post_norm.equivalent
+def change_first(x, sublayer, norm):
+    change = sublayer(x)
+    return norm(change + x)
+
+
+@post_norm.equivalent
+def on_a_copy(x, sublayer, norm):
+    y = x.clone()
+    y += sublayer(x)
+    return norm(y)
+
+
+@post_norm.equivalent
+def by_stack(x, sublayer, norm):
+    return norm(torch.stack([x, sublayer(x)]).sum(dim=0))
+
+
+@post_norm.property
+def norm_of_x_alone(function, x, sublayer, norm):
+    """With a sublayer that returns zeros, the norm of `x` comes out."""
+    return bool(torch.allclose(function(x, nothing, norm), norm(x), atol=1e-5))
+
+
+@post_norm.property
+def sum_alone(function, x, sublayer, norm):
+    """With a norm that returns its input, `x + sublayer(x)` comes out."""
+    return bool(torch.allclose(function(x, sublayer, unchanged), x + sublayer(x), atol=1e-5))
+
+
+@post_norm.mistake
+def pre_norm_instead(x, sublayer, norm):
+    """This is pre-norm: the norm stands in front of the sublayer, and the sum leaves without one. It runs with the same
+    weights and the same shapes, but weights that were trained in post-norm do not fit. In post-norm the norm is the
+    last thing that happens."""
+    return x + sublayer(norm(x))
+
+
+@post_norm.mistake(stage="total")
+def no_residual(x, change):
+    """Your result has no residual connection: what came in is not added to what the sublayer made of it. With a
+    sublayer that returns zeros the token is lost. In the chapter's section 6.8, 48 layers without one were still
+    guessing after 25 steps. The sublayer computes a change: a change of what?"""
+    return change
+
+
+@post_norm.mistake
+def norm_then_sublayer(x, sublayer, norm):
+    """The norm comes first, the sublayer last, and nothing is added: the order of pre-norm without its residual
+    connection. In post-norm the sublayer is given `x`, its result is added to `x`, and the norm is what happens
+    last."""
+    return sublayer(norm(x))
+
+
+@post_norm.mistake(stage="output")
+def sum_not_normed(x, norm):
+    """The sum is right, and no norm acts on it. Stacked, such layers make the numbers grow with every part. The norm's
+    place in post-norm is behind the sum."""
+    return x
+
+
+@post_norm.mistake
+def norm_of_the_change(x, sublayer, norm):
+    """Only what the sublayer returns goes through the norm, before it is added to `x`. Some models do that (it is a
+    third way, neither post-norm nor pre-norm). Say your line aloud, from the inside out: what is normalized, and when
+    is the sum taken?"""
+    return x + norm(sublayer(x))
+
+
+@post_norm.mistake
+def norm_of_x_beside_the_change(x, sublayer, norm):
+    """You add the norm of `x` to the sublayer's result, and the sublayer itself is given `x` as it came. So the norm
+    acts on the path past the sublayer alone, and the sublayer's result leaves unnormalized. What should go through the
+    norm here?"""
+    return norm(x) + sublayer(x)
+
+
+@post_norm.mistake
+def norm_comes_first(x, sublayer, norm):
+    """The norm acts first: its result goes into the sublayer, and it is also what the change is added to. That is
+    neither post-norm nor pre-norm, and the sum leaves unnormalized. In post-norm, both the sublayer and the sum get `x`
+    as it came in. When does the norm act?"""
+    x = norm(x)
+    return x + sublayer(x)
+
+
+@post_norm.mistake
+def norm_before_and_behind(x, sublayer, norm):
+    """The norm acts twice: on what goes into the sublayer, and on the sum. That is pre-norm and post-norm at once. Each
+    of them has one norm; which of your two belongs to the one asked for?"""
+    return norm(x + sublayer(norm(x)))
+
+
+@post_norm.mistake
+def stream_normed_twice(x, sublayer, norm):
+    """The norm acts first and last: `x` is replaced by its norm before anything else, and the sum goes through it
+    again. In post-norm, both the sublayer and the sum get `x` as it came in. Which of the two norms is left?"""
+    x = norm(x)
+    return norm(x + sublayer(x))
+
+
+@post_norm.mistake
+def added_after_the_norm_as_well(x, sublayer, norm):
+    """`x` is added twice: in the sum that goes through the norm, and once more behind it. In post-norm nothing comes
+    after the norm. With a sublayer that returns zeros, the norm of `x` must come out alone."""
+    return x + norm(x + sublayer(x))
+
+
+@post_norm.mistake
+def norm_alone_of_the_change(x, sublayer, norm):
+    """You normalize `x` and the sublayer's result each by itself, and add them up. The sum of two normalized tokens is
+    not normalized: its size depends on how alike they are. In post-norm one norm acts on one sum."""
+    return norm(x) + norm(sublayer(x))
+
+
+@post_norm.mistake
+def sublayer_and_norm_swapped(x, sublayer, norm):
+    """`sublayer` and `norm` have changed places: the norm makes the change, and the sublayer acts on the sum. Both are
+    functions that keep the shape, so nothing complains. In which order do the arguments come, and which of them acts
+    last?"""
+    return sublayer(x + norm(x))
+
+
+@post_norm.mistake
+def changed_in_place(x, sublayer, norm):
+    """The numbers are right, but your function changes its argument `x`: whoever called it finds the sum in their own
+    tensor. `+=` does that, and so do operations whose names end in an underscore. Make the sum a new tensor."""
+    x += sublayer(x)
+    return norm(x)
+
+
+@post_norm.mistake
+def change_overwritten(x, sublayer, norm):
+    """Your sum is written into the tensor that the sublayer returned. A sublayer may return its very input, as dropout
+    does outside training: then `x` itself has been changed, and whoever called you finds other numbers there. `+=` and
+    operations whose names end in an underscore write so. Make the sum a new tensor."""
+    change = sublayer(x)
+    change += x
+    return norm(change)

@@ -1,0 +1,140 @@
+"""A residual connection with the norm in front of the part."""
+
+import torch
+
+from ..exercise import exercise
+from .post_norm import (
+    no_residual,
+    norm_before_and_behind,
+    norm_of_the_change,
+    norm_of_x_beside_the_change,
+    sublayer_and_norm_unchanged,
+    sublayer_of_zeros,
+)
+from .residual import AXES, added, change_of, connected, norm_of, nothing
+
+
+@exercise(
+    inputs=connected,
+    axes=AXES,
+    hints=(
+        "Pre-norm: the norm comes before something. Before what, and is there a path from input to output that meets "
+        "no norm?",
+        "The normalized tokens are for the sublayer only. What is added to its result is `x` as it came in.",
+        "`return … + …(…(…))`, with `x` in two of the places",
+    ),
+)
+def pre_norm(x, sublayer, norm, *, normalized=norm_of, change=change_of, total=added):
+    """Connect a part as GPT-2 does, with the norm in front of the part: (batch, seq, d_model) stays."""
+    return total(x, change(normalized(x, norm), sublayer))
+
+
+pre_norm.probe(sublayer_of_zeros, plain=True)
+
+
+pre_norm.probe(sublayer_and_norm_unchanged)
+
+
+@pre_norm.equivalent
+def step_by_step(x, sublayer, norm):
+    residual = x
+    x = norm(x)
+    x = sublayer(x)
+    return torch.add(x, residual)
+
+
+@pre_norm.equivalent
+def on_a_copy_of_x(x, sublayer, norm):
+    y = x.clone()
+    y += sublayer(norm(x))
+    return y
+
+
+@pre_norm.equivalent
+def by_einsum_of_both(x, sublayer, norm):
+    return torch.einsum("nbsd->bsd", torch.stack([sublayer(norm(x)), x]))
+
+
+@pre_norm.property
+def x_untouched(function, x, sublayer, norm):
+    """With a sublayer that returns zeros, `x` comes out untouched."""
+    return bool(torch.allclose(function(x, nothing, norm), x, atol=1e-5))
+
+
+@pre_norm.property
+def sublayer_gets_the_norm(function, x, sublayer, norm):
+    """The sublayer is given tokens that have been through the norm."""
+    given = []
+    function(x, lambda y: given.append(y) or sublayer(y), norm)
+    return any(torch.allclose(y, norm(x), atol=1e-5) for y in given)
+
+
+@pre_norm.mistake
+def post_norm_instead(x, sublayer, norm):
+    """This is post-norm: the norm acts on the sum, so that no path from input to output goes past it. In pre-norm the
+    norm stands in front of the sublayer, and the sum leaves without one. Test: with a sublayer that returns zeros, `x`
+    must come out untouched."""
+    return norm(x + sublayer(x))
+
+
+pre_norm.mistake(no_residual, stage="total")
+
+
+@pre_norm.mistake
+def sublayer_then_norm(x, sublayer, norm):
+    """The sublayer comes first, the norm last, and nothing is added: the order of post-norm without its residual
+    connection. In pre-norm the sublayer is given the norm of `x`, and its result is added to `x`."""
+    return norm(sublayer(x))
+
+
+@pre_norm.mistake(stage="normalized")
+def sublayer_given_x(x, norm):
+    """The sublayer is given `x` as it is, and no norm acts anywhere. The stream grows with every layer, so each
+    sublayer would be given larger numbers than the one before. The norm's place in pre-norm is in front of the
+    sublayer."""
+    return x
+
+
+pre_norm.mistake(norm_of_the_change)
+
+
+pre_norm.mistake(norm_of_x_beside_the_change)
+
+
+@pre_norm.mistake
+def stream_normed(x, sublayer, norm):
+    """The norm's result has taken the place of `x`: it goes into the sublayer, and it is also what the change is added
+    to. So what came in is lost: with a sublayer that returns zeros, the norm of `x` comes out, where it should be `x`.
+    That happens where `x = norm(x)` stands before the residual is taken."""
+    x = norm(x)
+    return x + sublayer(x)
+
+
+pre_norm.mistake(norm_before_and_behind)
+
+
+@pre_norm.mistake
+def norm_added_as_well(x, sublayer, norm):
+    """Three things are added up: `x`, the sublayer's result, and the norm of `x` as well. With a sublayer that returns
+    zeros, `x` alone must come out. The norm's result is for the sublayer and for nothing else."""
+    normalized = norm(x)
+    return x + normalized + sublayer(normalized)
+
+
+@pre_norm.mistake
+def argument_changed(x, sublayer, norm):
+    """The numbers are right, but your function changes its argument `x`: whoever called it finds the sum in their own
+    tensor. `+=` does that, and so do operations whose names end in an underscore. Make the sum a new tensor."""
+    x += sublayer(norm(x))
+    return x
+
+
+@pre_norm.mistake
+def change_added_to(x, sublayer, norm):
+    """Your sum is written into the tensor that the sublayer returned. A sublayer may return its very input, as dropout
+    does outside training, and so may a norm that is switched off: then `x` itself has been changed, and whoever called
+    you finds other numbers there. `+=` and operations whose names end in an underscore write so. Make the sum a new
+    tensor."""
+    change = sublayer(norm(x))
+    change += x
+    return change

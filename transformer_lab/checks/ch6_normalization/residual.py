@@ -1,0 +1,42 @@
+"""What is connected: a sublayer, a norm, and the stages that connect them."""
+
+import torch
+from torch.nn import functional as F
+
+
+def some_sublayer(x):
+    """Some part that changes the features and looks at the token before."""
+    return (x.flip(-1) + x.roll(1, dims=-2)).tanh() + 0.3
+
+
+def some_norm(x):
+    """Some norm: weights that differ keep it from being its own inverse, and eps lets the size of its input show."""
+    weight = torch.linspace(0.5, 2, x.shape[-1], dtype=x.dtype, device=x.device)
+    return F.layer_norm(x, x.shape[-1:], weight, 0.2 * weight, 0.1)
+
+
+def nothing(x):
+    return torch.zeros_like(x)
+
+
+def unchanged(x):
+    return x
+
+
+def connected(draw, batch=2, seq=7, d_model=5):
+    return 1 + 2 * draw(batch, seq, d_model), some_sublayer, some_norm
+
+
+def change_of(x, sublayer):
+    return sublayer(x)
+
+
+def added(x, change):
+    return x + change
+
+
+def norm_of(x, norm):
+    return norm(x)
+
+
+AXES = {"x": "batch seq d_model", "return": "batch seq d_model"}

@@ -1,0 +1,217 @@
+"""RMS norm."""
+
+import torch
+from torch.nn import functional as F
+
+from ..exercise import exercise
+from .layer_norm import (
+    biased,
+    digits_kept,
+    eps_as_floor,
+    eps_inside,
+    eps_outside,
+    no_eps,
+    no_root,
+    tokens,
+    unbiased,
+    with_fixed_eps,
+)
+
+
+def _tokens_and_weight(draw, batch=2, seq=7, d_model=5):
+    x, weight, _, eps = tokens(draw, batch, seq, d_model)
+    return x, weight, eps
+
+
+def mean_square_of_token(x):
+    return x.square().mean(dim=-1, keepdim=True)
+
+
+def scaled(normalized, weight):
+    return normalized * weight
+
+
+@exercise(
+    inputs=_tokens_and_weight,
+    axes={"x": "batch seq d_model", "weight": "d_model", "return": "batch seq d_model"},
+    hints=(
+        "Normalize 1, 7, 1, 7 by hand: it becomes 0.2, 1.4, 0.2, 1.4. Which number was divided by, and is the mean "
+        "needed anywhere?",
+        "Read the name from the right: square, mean, root. The mean goes over the features of one token, and eps is "
+        "added before the root.",
+        "`mean_square = (…).mean(…)`, `return … / (… + …).sqrt() * …`",
+    ),
+)
+def rms_norm(x, weight, eps, *, mean_square=mean_square_of_token, normalized=eps_inside, output=scaled):
+    """Divide every token by the root of its features' mean square, and scale: (batch, seq, d_model) stays."""
+    return output(normalized(x, mean_square(x), eps), weight)
+
+
+@rms_norm.probe(plain=True)
+def features_of_zero(draw):
+    """a token whose features are all 0"""
+    x, *others = _tokens_and_weight(draw, seq=3)
+    x[1, 2] = 0.0
+    return x, *others
+
+
+@rms_norm.probe(plain=True)
+def in_the_hundreds(draw):
+    """tokens in the hundreds"""
+    return 300 * draw(2, 4, 6), draw(6), 0.1
+
+
+@rms_norm.probe(plain=True)
+def mean_square_below_eps(draw):
+    """tokens whose mean square is below eps"""
+    return 0.2 * F.rms_norm(draw(2, 7, 2), (2,)), draw(2), 0.1
+
+
+@rms_norm.equivalent
+def by_pytorch_rms_norm(x, weight, eps):
+    return F.rms_norm(x, weight.shape, weight, eps)
+
+
+@rms_norm.equivalent
+def by_rsqrt(x, weight, eps):
+    return weight * (x * torch.rsqrt(x.pow(2).mean(-1, keepdim=True) + eps))
+
+
+@rms_norm.equivalent
+def by_length(x, weight, eps):
+    d_model = x.shape[2]
+    length = torch.linalg.vector_norm(x, dim=2, keepdim=True)
+    return x * weight * d_model**0.5 / (length**2 + d_model * eps).sqrt()
+
+
+@rms_norm.equivalent
+def by_einsum(x, weight, eps):
+    mean_square = torch.einsum("bsd,bsd->bs", x, x) / x.shape[-1]
+    return torch.einsum("bsd,bs,d->bsd", x, (mean_square + eps) ** -0.5, weight)
+
+
+@rms_norm.property
+def mean_square_one(function, x, weight, eps):
+    """With weight 1 and eps 0, the mean square of every token's features is 1."""
+    y = function(x, torch.ones_like(weight), 0.0)
+    return bool(torch.allclose(y.square().mean(dim=-1), torch.ones(()), atol=1e-4))
+
+
+@rms_norm.property
+def each_token_on_its_own(function, x, weight, eps):
+    """A change of one token changes the result of that token alone."""
+    changed = x.clone()
+    changed[0, -1] *= 10
+    return bool(torch.allclose(function(changed, weight, eps)[0, 0], function(x, weight, eps)[0, 0]))
+
+
+rms_norm.property(digits_kept)
+
+
+@rms_norm.mistake
+def layer_norm_instead(x, weight, eps):
+    """This is layer norm: the mean is subtracted before the division. RMS norm forgets the size of a token only and
+    leaves its mean alone, so 1, 7, 1, 7 must become 0.2, 1.4, 0.2, 1.4 and not −1, 1, −1, 1. Look at what you divide,
+    and at what you square."""
+    return F.layer_norm(x, weight.shape, weight, None, eps)
+
+
+@rms_norm.mistake
+def mean_subtracted_above(x, weight, eps):
+    """You subtract the mean from what you divide, and divide by the root of the mean square of `x` as it was. RMS norm
+    has no mean in it anywhere: 1, 7, 1, 7 must become 0.2, 1.4, 0.2, 1.4, with the mean still in it."""
+    return (x - x.mean(dim=-1, keepdim=True)) / (mean_square_of_token(x) + eps).sqrt() * weight
+
+
+@rms_norm.mistake(stage="mean_square")
+def variance_instead(x):
+    """You divide by the standard deviation, about the mean. The mean square needs no mean: for 1, 7, 1, 7 it is 25, and
+    the variance is 9. The two agree only for tokens whose mean is 0. Look at what you square."""
+    return biased(x)
+
+
+@rms_norm.mistake(stage="mean_square")
+def unbiased_variance_instead(x):
+    """You divide by a standard deviation, and by the unbiased one, as `std()` and `var()` give it. The mean square
+    needs no mean and no `d_model - 1`: for 1, 7, 1, 7 it is 25, and this variance is 12. Look at what you square."""
+    return unbiased(x)
+
+
+@rms_norm.mistake(stage="mean_square")
+def sum_of_squares(x):
+    """You divide by the length of the token, the root of the sum of its squares. Before the weight, every token then
+    has the length 1, where RMS norm gives it √d_model, so that features are about 1, however many there are. The M in
+    RMS is missing."""
+    return x.square().sum(dim=-1, keepdim=True)
+
+
+@rms_norm.mistake
+def unit_length(x, weight, eps):
+    """Before the weight, you give every token the length 1, as `F.normalize` does, and the argument `eps` is not used.
+    RMS norm divides by the root of the mean of the squares, which gives the length √d_model, so that features are about
+    1, however many there are."""
+    return F.normalize(x, dim=-1) * weight
+
+
+@rms_norm.mistake(stage="mean_square")
+def square_of_mean(x):
+    """You take the mean first and square it afterwards. Positive and negative features cancel in a mean, and the
+    divisor comes near 0 although the token is large: for −3 and 3 it is 0 instead of 3. In which order does the name
+    say it, read from the right?"""
+    return x.mean(dim=-1, keepdim=True).square()
+
+
+@rms_norm.mistake(stage="mean_square")
+def mean_square_over_sequence(x):
+    """The mean square is taken over `seq`: a feature shares it with the same feature of the other tokens, later ones
+    too. In a decoder the future would leak through it. Each token is normalized by itself: which axis is left?"""
+    return x.square().mean(dim=1, keepdim=True)
+
+
+@rms_norm.mistake(stage="mean_square")
+def mean_square_over_sentence(x):
+    """The mean square is taken over `seq` and `d_model` together, one for each sentence. Long tokens stay longer than
+    short ones then. Count: (2, 7, 5) should have 14 mean squares, one for each token."""
+    return x.square().mean(dim=(1, 2), keepdim=True)
+
+
+@rms_norm.mistake(stage="mean_square")
+def mean_square_of_everything(x):
+    """One mean square serves the whole tensor, as `mean()` gives it where no axis is named. Long tokens stay longer
+    than short ones then, and each depends on all others. Count: (2, 7, 5) should have 14 mean squares, one for each
+    token."""
+    return x.square().mean()
+
+
+@rms_norm.mistake(stage="output")
+def no_factor(normalized, weight):
+    """Your result does not depend on `weight`. In a new layer it is 1 everywhere, so that nobody would notice; a
+    trained one has learned another factor for each feature. Look at what happens after the division."""
+    return normalized
+
+
+@rms_norm.mistake(stage="output")
+def weight_added(normalized, weight):
+    """You add the weight where it multiplies. RMS norm has no shift at all: a token of zeros must stay zero. A new
+    layer's weight is 1, the number that changes nothing: for which of the two operations is that so?"""
+    return normalized + weight
+
+
+@rms_norm.mistake(stage="output")
+def one_plus_factor(normalized, weight):
+    """You multiply by 1 + weight. Some models store their factor that way, as what it differs from 1 by (Gemma does);
+    here, as in PyTorch's layer, `weight` is the factor itself and begins at 1."""
+    return normalized * (1 + weight)
+
+
+@rms_norm.mistake
+def no_axis_left(x, weight, eps):
+    """Your mean square has lost the axis that it was taken over: its last axis is `seq`, and meets `d_model` in the
+    division. Broadcasting aligns shapes from the right; had the two sizes been equal, it would have mixed tokens
+    without a word. Which argument of `mean` leaves the axis there, with size 1?"""
+    return x / (x.square().mean(dim=-1) + eps).sqrt() * weight
+
+
+rms_norm.mistakes_in(normalized=(eps_outside, no_root, no_eps, eps_as_floor))
+with_fixed_eps(rms_norm, "eps_always_1e_5", 1e-5)
+with_fixed_eps(rms_norm, "eps_always_1e_6", 1e-6)

@@ -1,0 +1,191 @@
+"""How much work the two products of attention are."""
+
+from ... import compute
+from ..exercise import exercise
+
+
+def every_query_and_key(seq):
+    return seq * seq
+
+
+def two_products(d_model):
+    return 2 * 2 * d_model
+
+
+@exercise(
+    inputs=lambda draw: (3, 5),
+    axes={},
+    hints=(
+        "Between its projections attention multiplies matrices twice: queries with keys, weights with values. Which "
+        "shapes meet in each, and how many FLOPs is a product of (n, k) with (k, m)?",
+        "The chapter's section 7.4 counts one product, and 7.5 explains the 4 in its formula. Write both products for "
+        "2 tokens of 1 feature on paper, number by number.",
+        "`scores = 2 * … * … * …`, `blend = 2 * … * … * …`, and `return scores + blend`",
+    ),
+)
+def attention_flops(seq, d_model, *, table=every_query_and_key, work=two_products):
+    """Count the FLOPs of scores and blend, all heads together, for a text of ``seq`` tokens."""
+    return table(seq) * work(d_model)
+
+
+attention_flops.example("more tokens than features", 17, 2, plain=True)
+attention_flops.example("a text of 100 tokens", 100, 8, plain=True)
+attention_flops.example("a full text of GPT-2", 1024, 768, plain=True)
+attention_flops.example("a single token", 1, 7)
+
+
+@attention_flops.equivalent
+def scores_then_blend(seq, d_model):
+    scores = 2 * seq * d_model * seq  # (seq, d_model) @ (d_model, seq)
+    blend = 2 * seq * seq * d_model  # (seq, seq) @ (seq, d_model)
+    return scores + blend
+
+
+@attention_flops.equivalent
+def by_multiply_adds(seq, d_model):
+    multiply_adds = seq**2 * d_model + seq**2 * d_model
+    return 2.0 * multiply_adds
+
+
+@attention_flops.equivalent
+def query_by_query(seq, d_model):
+    total = 0
+    for _ in range(seq):
+        total += 2 * seq * d_model  # this query's scores
+        total += 2 * seq * d_model  # this query's blend
+    return total
+
+
+@attention_flops.equivalent
+def with_as_many_keys(seq, d_model):
+    return compute.attention_flops(seq, d_model, k_len=seq)
+
+
+@attention_flops.mistake(stage="work")
+def half_of_the_work(d_model):
+    """For each pair of a query and a key you count half of what there is. Three ways lead there: a multiply-add taken
+    for one FLOP, when it is two; one of the two products left out, scores or blend; or the causal mask, which this
+    count ignores. Which of them is yours?"""
+    return 2 * d_model
+
+
+@attention_flops.mistake(stage="work")
+def a_quarter_of_the_work(d_model):
+    """For each pair of a query and a key you count `d_model`: the multiply-adds of one product. There are two products,
+    scores and blend, and a multiply-add is two FLOPs. Count both for 2 tokens of 1 feature, on paper."""
+    return d_model
+
+
+@attention_flops.mistake(stage="work")
+def three_products(d_model):
+    """You count three products of matrices for each pair, perhaps one each for queries, keys and values. There are only
+    two products: queries with keys, then weights with values. The maps that *make* queries, keys and values are
+    projections, and are not asked for."""
+    return 6 * d_model
+
+
+@attention_flops.mistake(stage="work")
+def twice_the_work(d_model):
+    """For each pair you count twice the right number. The 2 for a multiply-add has probably come in twice, or one for
+    the two products a second time. Count both for 2 tokens of 1 feature, on paper."""
+    return 8 * d_model
+
+
+@attention_flops.mistake(stage="work")
+def work_of_training(d_model):
+    """You count three times the work of the two products: that is forward *and* backward, a training step. Here the
+    forward pass alone is asked for."""
+    return 12 * d_model
+
+
+@attention_flops.mistake(stage="work")
+def features_squared(d_model):
+    """Your number grows with the square of `d_model`. In the projections it is so, where each feature meets each
+    feature. In scores and blend a feature of a query meets the same feature of a key: twice the width is twice the
+    work."""
+    return 4 * d_model**2
+
+
+@attention_flops.mistake(stage="work")
+def features_left_out(d_model):
+    """Your number does not change with `d_model`: you count a multiply-add for each pair and product. A score is the
+    product of two *vectors*, and has a multiply-add for each of their features; so has each use of a weight."""
+    return 4
+
+
+@attention_flops.mistake(stage="table")
+def one_query(seq):
+    """Your number grows with `seq`, and not with its square: so much is the work for one query, or for one token that
+    looks at a cache. Each of the `seq` tokens asks all of them. Twice as long a text takes four times the work here."""
+    return seq
+
+
+@attention_flops.mistake(stage="table")
+def pairs_under_the_causal_mask(seq):
+    """You count the pairs that a causal mask leaves, each query with itself and with what came before. A kernel may
+    skip the rest. The usual count keeps it, and so does the docstring: every query with every key."""
+    return seq * (seq + 1) // 2
+
+
+@attention_flops.mistake(stage="table")
+def pairs_of_different_tokens(seq):
+    """You leave out the pairs of a token with itself. A query meets its own key as well: for one token your number is
+    0, and it should not be. How many entries does the table of scores have?"""
+    return seq * (seq - 1)
+
+
+@attention_flops.mistake
+def linear_in_the_length(seq, d_model):
+    """You have the square on the wrong size: your number grows with `seq` and with the square of `d_model`. That is the
+    work of products with weights, or of linear attention in one head. In scores and blend each token meets each token,
+    feature by feature."""
+    return 4 * seq * d_model**2
+
+
+@attention_flops.mistake
+def projections_alone(seq, d_model):
+    """You count the four projections: eight times `seq` times the square of `d_model`. They are the part of attention
+    with weights. Asked for is what has none, the two products between the projections."""
+    return 8 * seq * d_model**2
+
+
+@attention_flops.mistake
+def projections_counted_too(seq, d_model):
+    """You count the whole of attention, its four projections included. Asked for is what has no weights: the two
+    products between the projections, which grow with the square of the length."""
+    return 4 * seq**2 * d_model + 8 * seq * d_model**2
+
+
+@attention_flops.mistake
+def whole_layer_counted(seq, d_model):
+    """You count a whole layer: its projections and its feed-forward layer are in your number. Asked for is the part
+    that has no weights, the two products between the projections."""
+    return 4 * seq**2 * d_model + 24 * seq * d_model**2
+
+
+@attention_flops.mistake
+def softmax_counted_too(seq, d_model):
+    """You count the two products, and with them some operations for each entry of the table: the softmax. It costs a
+    few where the products cost hundreds, so by custom only products are counted. Read in the docstring what belongs to
+    the count."""
+    return 4 * seq**2 * d_model + 3 * seq**2
+
+
+@attention_flops.mistake
+def first_addition_not_counted(seq, d_model):
+    """You count one addition less in every sum: to add k products, k − 1 additions are enough. True, and not the
+    custom: the sum starts at 0, so that a product of matrices is exactly two FLOPs for each multiply-add. The chapter's
+    section 7.4 says so."""
+    return seq**2 * (2 * d_model - 1) + seq * d_model * (2 * seq - 1)
+
+
+@attention_flops.property
+def twice_as_long(function, seq, d_model):
+    """Twice as long a text takes four times the work."""
+    return function(2 * seq, d_model) == 4 * function(seq, d_model)
+
+
+@attention_flops.property
+def twice_as_many_features(function, seq, d_model):
+    """Twice as many features take twice the work."""
+    return function(seq, 2 * d_model) == 2 * function(seq, d_model)

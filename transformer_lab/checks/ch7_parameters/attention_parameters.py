@@ -1,0 +1,186 @@
+"""How many parameters attention has."""
+
+from ...parameters import ModelShape, parameter_breakdown
+from ..exercise import exercise
+
+
+def encoder_layer(d_model, d_ff, bias):
+    """A shape whose layer is an encoder's."""
+    return ModelShape("bert", 1, d_model, 1, d_ff, vocab_size=1, n_positions=1, bias=bias)
+
+
+def four_squares(d_model):
+    return 4 * d_model**2
+
+
+def four_biases(d_model, bias):
+    return 4 * d_model if bias else 0
+
+
+@exercise(
+    inputs=lambda draw: (3, True),
+    axes={},
+    hints=(
+        "A linear map from `a` features to `b` features learns a matrix, and with a bias also a vector. How many "
+        "numbers are in each, and how many such maps does attention have?",
+        "The chapter's section 7.1 lists the parameters of a layer of width 4, tensor by tensor: 64 weights and 16 "
+        "biases of them are attention's. Write the four maps down with their shapes, then look at how each grows.",
+        "`weights = … * d_model**…`, then `biases = … * d_model if bias else 0`, each on a line of its own, and "
+        "`return weights + biases`",
+    ),
+)
+def attention_parameters(d_model, bias, *, weights=four_squares, biases=four_biases):
+    """Count the parameters of multi-head attention, its output projection included."""
+    return weights(d_model) + biases(d_model, bias)
+
+
+attention_parameters.example("no biases", 5, False, plain=True)
+attention_parameters.example("a width of 14", 14, True, plain=True)
+attention_parameters.example("GPT-2's width", 768, True, plain=True)
+attention_parameters.example("GPT-2's width without biases", 768, False, plain=True)
+attention_parameters.example("a single feature", 1, True)
+
+
+@attention_parameters.equivalent
+def four_maps(d_model, bias):
+    return 4 * d_model * (d_model + bias)
+
+
+@attention_parameters.equivalent
+def one_map_at_a_time(d_model, bias):
+    total = 0
+    for _ in ("queries", "keys", "values", "output"):
+        total += d_model * d_model
+        if bias:
+            total += d_model
+    return total
+
+
+@attention_parameters.equivalent
+def by_the_shape(d_model, bias):
+    found = parameter_breakdown(encoder_layer(d_model, d_model, bias))
+    return found["attention weights"] + found.get("attention biases", 0)
+
+
+@attention_parameters.equivalent
+def packed_in_floating_point(d_model, bias):
+    packed, output = 3.0 * d_model * d_model, 1.0 * d_model * d_model
+    return packed + output + 4.0 * bias * d_model
+
+
+@attention_parameters.mistake
+def no_output_projection(d_model, bias):
+    """In attention you count three linear maps, where it has four. The one that is forgotten most often is the output
+    projection: queries, keys and values have names that everybody knows, and what follows the heads looks like mere
+    glue. Look for `out_proj` in the list of the chapter's section 7.1."""
+    return 3 * d_model**2 + 3 * d_model * bias
+
+
+@attention_parameters.mistake(stage="weights")
+def three_squares(d_model):
+    """You count three matrices of weights, where attention has four. Three is the number of inputs of the scores and
+    the blend: queries, keys and values. Look at what happens to the heads' results before they leave attention."""
+    return 3 * d_model**2
+
+
+@attention_parameters.mistake(stage="weights")
+def one_square(d_model):
+    """You count one matrix of weights, where attention has four. Perhaps you stopped at the shape of one map, or took
+    them for strips of a single matrix: the heads are strips, the maps for queries, keys and values are not. Look at the
+    list of the chapter's section 7.1."""
+    return d_model**2
+
+
+@attention_parameters.mistake(stage="weights")
+def no_squares(d_model):
+    """Your weights grow with the width, and not with its square: twice the width gives you twice the weights. A vector
+    of features has `d_model` numbers; a map that takes such a vector in and gives one out has a number for each pair of
+    an input and an output. Look at the shape of one `weight` in the chapter's section 7.1."""
+    return 4 * d_model
+
+
+@attention_parameters.mistake(stage="weights")
+def eight_squares(d_model):
+    """You count eight squares of the width as weights, twice too many. Eight is a number of this chapter, but of two
+    other things: the weights of the feed-forward layer, and the FLOPs that one token costs in the four projections, two
+    for each weight. Look at what attention *has*, matrix by matrix."""
+    return 8 * d_model**2
+
+
+@attention_parameters.mistake(stage="weights")
+def twelve_squares_of_a_layer(d_model):
+    """You count twelve squares of the width as weights. That is the rule for a whole layer, and two thirds of it belong
+    to the feed-forward layer. Count again what belongs to attention alone."""
+    return 12 * d_model**2
+
+
+@attention_parameters.mistake(stage="biases")
+def biases_left_out(d_model, bias):
+    """Your count is the same with biases and without: you leave them out. The rule of thumb does the same, and for the
+    rule it is fine: in GPT-2 attention's biases are 36,864 of 124 million parameters. Here every number counts, so look
+    at what `bias=True` adds to a linear map."""
+    return 0
+
+
+@attention_parameters.mistake(stage="biases")
+def biases_always(d_model, bias):
+    """Your count is the same with biases and without: you count them always. That is right for BERT and GPT-2, and many
+    newer models have none. Look at where your function uses its argument `bias`."""
+    return 4 * d_model
+
+
+@attention_parameters.mistake(stage="biases")
+def biases_the_wrong_way_round(d_model, bias):
+    """You count biases when `bias` is `False`, and none when it is `True`. The two branches are exchanged: read the
+    condition aloud, and see which of them it leads to."""
+    return 0 if bias else 4 * d_model
+
+
+@attention_parameters.mistake(stage="biases")
+def three_biases(d_model, bias):
+    """You count the biases of three maps, where each of the four has one. People who think of queries, keys and values
+    first tend to forget the fourth a second time here. Look for the biases in the list of the chapter's section 7.1."""
+    return 3 * d_model * bias
+
+
+@attention_parameters.mistake(stage="biases")
+def bias_of_one_map(d_model, bias):
+    """You count one bias for all of attention: `d_model` numbers together. Each of its linear maps adds a bias of its
+    own. Look for the biases in the list of the chapter's section 7.1, and count them."""
+    return d_model * bias
+
+
+@attention_parameters.mistake(stage="biases")
+def biases_of_a_layer(d_model, bias):
+    """You count nine widths of biases. That is how many a whole layer has: four in attention, and five in the
+    feed-forward layer, whose middle is four times as wide. Count again what belongs to attention alone."""
+    return 9 * d_model * bias
+
+
+@attention_parameters.mistake(stage="biases")
+def one_number_for_each_map(d_model, bias):
+    """You count one number as the bias of a map, as if the same were added to all features. A bias is a vector: each
+    feature that comes out of the map has a number of its own. Look at the shape of a `bias` in the chapter's section
+    7.1."""
+    return 4 * bias
+
+
+@attention_parameters.mistake
+def nothing_without_biases(d_model, bias):
+    """Without biases you count nothing at all: with `bias=False` your function returns 0. So it does when a sum ends in
+    `… if bias else 0`: Python takes all that stands before the `if` for the first branch, and not the last term alone.
+    Where would brackets help?"""
+    return attention_parameters.reference(d_model, bias) if bias else 0
+
+
+@attention_parameters.property
+def four_times_for_twice_the_width(function, d_model, bias):
+    """Without biases, twice the width has four times the parameters."""
+    return function(2 * d_model, False) == 4 * function(d_model, False)
+
+
+@attention_parameters.property
+def biases_double(function, d_model, bias):
+    """What biases add doubles with the width."""
+    added = [function(width, True) - function(width, False) for width in (d_model, 2 * d_model)]
+    return added[1] == 2 * added[0] > 0

@@ -1,0 +1,402 @@
+"""How many parameters GPT-2 has."""
+
+from ...parameters import ModelShape, count_parameters
+from ..exercise import exercise
+from .block_parameters import block_parameters
+
+
+def table_of_tokens(vocab_size, d_model):
+    return vocab_size * d_model
+
+
+def table_of_positions(n_positions, d_model):
+    return n_positions * d_model
+
+
+def twelve_squares_in_a_layer(d_model):
+    return 12 * d_model**2
+
+
+def thirteen_widths_in_a_layer(d_model):
+    return 13 * d_model  # four biases of attention, five widths in the feed-forward layer's, two norms of two
+
+
+def norm_at_the_end(d_model):
+    return 2 * d_model
+
+
+def tied(vocab_size, d_model):
+    return 0
+
+
+@exercise(
+    inputs=lambda draw: (2, 3, 11, 5),
+    axes={},
+    hints=(
+        "Follow a token through the model: two tables, the layers one after the other, a last norm, the head. Which of "
+        "these does your `block_parameters` count, and how often do you need it?",
+        "The chapter's section 7.2 counts a very small GPT and prints the components. Try yours with its sizes: 1 "
+        "layer, width 4, 10 tokens, 6 positions. The section's table names all that the rule of "
+        "thumb leaves out; its last column says which of these GPT-2 has.",
+        "`tables = (… + …) * d_model`, `layers = n_layers * block_parameters(d_model, …, …)`, and the last norm",
+    ),
+)
+def gpt2_parameters(
+    n_layers,
+    d_model,
+    vocab_size,
+    n_positions,
+    *,
+    tokens=table_of_tokens,
+    positions=table_of_positions,
+    weights=twelve_squares_in_a_layer,
+    vectors=thirteen_widths_in_a_layer,
+    last_norm=norm_at_the_end,
+    head=tied,
+):
+    """Count the parameters of a GPT-2 of any size: tables, pre-norm layers, the last norm; its head is tied."""
+    tables = tokens(vocab_size, d_model) + positions(n_positions, d_model)
+    layers = n_layers * (weights(d_model) + vectors(d_model))
+    return tables + layers + last_norm(d_model) + head(vocab_size, d_model)
+
+
+gpt2_parameters.example("a wide and shallow model", 3, 40, 101, 17, plain=True)
+gpt2_parameters.example("a narrow and deep model", 29, 6, 13, 230, plain=True)
+gpt2_parameters.example("GPT-2 as published", 12, 768, 50257, 1024, plain=True)
+gpt2_parameters.example("a single layer", 1, 4, 10, 6)
+
+
+@gpt2_parameters.equivalent
+def by_the_blocks(n_layers, d_model, vocab_size, n_positions):
+    total = (vocab_size + n_positions) * d_model
+    for _ in range(n_layers):
+        total += block_parameters.reference(d_model, 4 * d_model, True)
+    return total + 2 * d_model
+
+
+@gpt2_parameters.equivalent
+def as_one_polynomial(n_layers, d_model, vocab_size, n_positions):
+    return d_model * (vocab_size + n_positions + 2 + n_layers * (12 * d_model + 13))
+
+
+@gpt2_parameters.equivalent
+def component_by_component(n_layers, d_model, vocab_size, n_positions):
+    d_ff = 4 * d_model
+    return sum(
+        {
+            "tokens": vocab_size * d_model,
+            "positions": n_positions * d_model,
+            "attention": n_layers * 4 * (d_model + 1) * d_model,
+            "feed-forward": n_layers * ((d_model + 1) * d_ff + (d_ff + 1) * d_model),
+            "norms": (2 * n_layers + 1) * 2 * d_model,
+        }.values()
+    )
+
+
+@gpt2_parameters.equivalent
+def of_a_model_shape(n_layers, d_model, vocab_size, n_positions):
+    return count_parameters(ModelShape("gpt2", n_layers, d_model, 1, vocab_size=vocab_size, n_positions=n_positions))
+
+
+@gpt2_parameters.mistake(stage="head")
+def head_counted(vocab_size, d_model):
+    """You count the output head as a matrix of its own: `vocab_size * d_model` too many, 38.6 million in GPT-2. The
+    head is tied: it uses the table of tokens a second time, transposed, and learns nothing new. The chapter's section
+    7.3 builds it."""
+    return vocab_size * d_model
+
+
+@gpt2_parameters.mistake(stage="head")
+def bias_of_the_head(vocab_size, d_model):
+    """You give the output head a bias, a number for each token of the vocabulary. A linear map usually has one, but the
+    head of GPT-2 has none: it is the table of tokens and nothing else. Look at how the chapter's section 7.3 makes
+    it."""
+    return vocab_size
+
+
+@gpt2_parameters.mistake(stage="head")
+def head_with_its_bias_counted(vocab_size, d_model):
+    """You count the output head as a linear map like any other, with a matrix and a bias of its own. It is tied: its
+    matrix *is* the table of tokens, and it adds no bias. Look at how the chapter's section 7.3 makes it."""
+    return vocab_size * d_model + vocab_size
+
+
+@gpt2_parameters.mistake(stage="head")
+def pooler_counted(vocab_size, d_model):
+    """You count a square map with its bias outside the layers: the pooler. BERT has one, which reads the first token
+    for a decision about the whole text. GPT-2 has none. Look at its column in the table of the chapter's section
+    7.2."""
+    return d_model**2 + d_model
+
+
+@gpt2_parameters.mistake(stage="tokens")
+def tokens_as_single_numbers(vocab_size, d_model):
+    """You count one number for each token of the vocabulary. The table has a *row* for each, the features that stand
+    for it in the model. Look at its shape in the chapter's section 7.2."""
+    return vocab_size
+
+
+@gpt2_parameters.mistake(stage="tokens")
+def no_table_of_tokens(vocab_size, d_model):
+    """The table of tokens is missing, 38.6 million numbers in GPT-2. Some papers leave embeddings out when they compare
+    models; and whoever takes the table for part of the tied head, and counts the head as 0, loses it as well. It is
+    learned, so it counts once."""
+    return 0
+
+
+@gpt2_parameters.mistake(stage="positions")
+def no_table_of_positions(n_positions, d_model):
+    """The positions are missing: your count does not change with `n_positions`. In the first Transformer they are sines
+    and cosines, which nobody learns. GPT-2 learns a table with a row for each position."""
+    return 0
+
+
+@gpt2_parameters.mistake(stage="positions")
+def positions_as_single_numbers(n_positions, d_model):
+    """You count one number for each position. A position is added to a token's features, so it has as many of them as a
+    token has. Look at the row of positions in the table of the chapter's section 7.2."""
+    return n_positions
+
+
+@gpt2_parameters.mistake(stage="last_norm")
+def no_last_norm(d_model):
+    """The norm behind the last layer is missing. It belongs to no layer, so it gets lost when you multiply one layer by
+    their number; pre-norm needs it, as chapter 6 shows. How many numbers does a norm learn?"""
+    return 0
+
+
+@gpt2_parameters.mistake(stage="last_norm")
+def last_norm_without_its_bias(d_model):
+    """You count half of the norm behind the last layer, `d_model` numbers. It has a weight for each feature and a bias
+    for each, as the norms inside the layers do."""
+    return d_model
+
+
+@gpt2_parameters.mistake(stage="last_norm")
+def one_norm_too_many(d_model):
+    """Outside the layers you count `2 * d_model` numbers that are not there: a second norm, or two rows for segments.
+    BERT has a norm behind its embeddings and a table of two segments; GPT-2 has neither, and one norm at its end."""
+    return 4 * d_model
+
+
+@gpt2_parameters.mistake(stage="weights")
+def weights_of_attention_alone(d_model):
+    """The matrices of the feed-forward layer are missing, two thirds of a layer. They are eight squares of the width in
+    each layer, and attention's are four. Look at where your count of a layer takes `d_ff` from."""
+    return 4 * d_model**2
+
+
+@gpt2_parameters.mistake(stage="weights")
+def eight_squares_in_a_layer(d_model):
+    """In each layer you count eight squares of the width as weights, where there are twelve. You miss the four matrices
+    of attention, or one of the feed-forward layer's two, which is as large as those four. Lay your terms beside the sum
+    of the chapter's section 7.1."""
+    return 8 * d_model**2
+
+
+@gpt2_parameters.mistake(stage="vectors")
+def one_width_short(d_model):
+    """In each layer `d_model` numbers are missing. That is the length of one bias: that of attention's output
+    projection, say, or of the second map in the feed-forward layer. Which tensor of the list in the chapter's section
+    7.1 has no term in yours?"""
+    return 12 * d_model
+
+
+@gpt2_parameters.mistake(stage="vectors")
+def two_widths_short(d_model):
+    """In each layer twice `d_model` numbers are missing. As many are in one of the two norms, and as many in the biases
+    of both norms: a norm learns a weight and a bias for each feature. Which of these has no term in your count?"""
+    return 11 * d_model
+
+
+@gpt2_parameters.mistake(stage="vectors")
+def three_widths_short(d_model):
+    """In each layer three times `d_model` numbers are missing, as many as the biases of queries, keys and values have.
+    (The same number is missing if the biases in the feed-forward layer have `d_model` numbers each: the first of them
+    is wider.) Which of the two is it?"""
+    return 10 * d_model
+
+
+@gpt2_parameters.mistake(stage="vectors")
+def four_widths_short(d_model):
+    """In each layer four times `d_model` numbers are missing. As many are in the four biases of attention, in the two
+    norms, and in the wide bias of the feed-forward layer. Which of the three has no term in your count?"""
+    return 9 * d_model
+
+
+@gpt2_parameters.mistake(stage="vectors")
+def five_widths_short(d_model):
+    """In each layer five times `d_model` numbers are missing: the biases of the feed-forward layer, the wide one and
+    the narrow one. Look at the column of biases in the table of the chapter's section 7.1."""
+    return 8 * d_model
+
+
+@gpt2_parameters.mistake(stage="vectors")
+def nine_widths_short(d_model):
+    """In each layer nine times `d_model` numbers are missing: the biases of all linear maps, four of attention and, as
+    five, the two of the feed-forward layer. The norms are there. Look at the column of biases in the table of the
+    chapter's section 7.1."""
+    return 4 * d_model
+
+
+@gpt2_parameters.mistake(stage="vectors")
+def layers_without_biases(d_model):
+    """Your layers have no biases, neither in their linear maps nor in their norms. GPT-2 has them in both. Look at what
+    you hand to `block_parameters` as its last argument."""
+    return 2 * d_model
+
+
+@gpt2_parameters.mistake(stage="vectors")
+def layers_of_matrices_alone(d_model):
+    """Of each layer you count the matrices alone: its biases and its norms are missing. That is the rule of thumb,
+    `12 * d_model**2`. Your `block_parameters` has the rest."""
+    return 0
+
+
+@gpt2_parameters.mistake
+def rule_of_thumb_for_a_model(n_layers, d_model, vocab_size, n_positions):
+    """You return the rule of thumb: the matrices of the layers and the table of tokens. For GPT-2 it is short by 0.7
+    per cent, 907,776 numbers. The chapter's section 7.2 lists what it leaves out, and for GPT-2 it is the positions,
+    the biases and the norms."""
+    return 12 * n_layers * d_model**2 + vocab_size * d_model
+
+
+@gpt2_parameters.mistake
+def no_norms_at_all(n_layers, d_model, vocab_size, n_positions):
+    """All norms are missing: those of the layers and the one behind them. A norm has no matrix, and still learns a
+    weight and a bias for each feature. How many norms does a model of `n_layers` layers have?"""
+    right = gpt2_parameters.reference(n_layers, d_model, vocab_size, n_positions)
+    return right - (2 * n_layers + 1) * 2 * d_model
+
+
+@gpt2_parameters.mistake
+def biases_of_all_norms_left_out(n_layers, d_model, vocab_size, n_positions):
+    """Your norms learn one number for each feature instead of two, those in the layers and the last one. RMSNorm does
+    so; GPT-2 has layer norms, which multiply each feature *and* add to it."""
+    right = gpt2_parameters.reference(n_layers, d_model, vocab_size, n_positions)
+    return right - (2 * n_layers + 1) * d_model
+
+
+@gpt2_parameters.mistake
+def one_layer_only(n_layers, d_model, vocab_size, n_positions):
+    """You count one layer, however many there are: the result does not change with `n_layers`. Each layer has weights
+    of its own, and shares none with the others. Look at where you use the argument."""
+    return gpt2_parameters.reference(1, d_model, vocab_size, n_positions)
+
+
+@gpt2_parameters.mistake
+def tables_in_every_layer(n_layers, d_model, vocab_size, n_positions):
+    """You multiply everything by `n_layers`, the tables and the last norm as well. Only the layers are repeated: a
+    token is looked up once, before the first of them. Look at your brackets."""
+    return n_layers * gpt2_parameters.reference(1, d_model, vocab_size, n_positions)
+
+
+@gpt2_parameters.mistake
+def tables_and_layers_repeated(n_layers, d_model, vocab_size, n_positions):
+    """You multiply the two tables by `n_layers`, and only the layers are repeated: a token is looked up once, before
+    the first of them. The last norm is right. Look at your brackets."""
+    return n_layers * (gpt2_parameters.reference(1, d_model, vocab_size, n_positions) - 2 * d_model) + 2 * d_model
+
+
+@gpt2_parameters.mistake
+def last_norm_in_every_layer(n_layers, d_model, vocab_size, n_positions):
+    """You count a third norm in every layer. Two norms are in a layer; the third stands behind the last layer, once in
+    the whole model. Look at your brackets, or at how many norms your layer has."""
+    return gpt2_parameters.reference(n_layers, d_model, vocab_size, n_positions) + (n_layers - 1) * 2 * d_model
+
+
+@gpt2_parameters.mistake
+def layers_alone(n_layers, d_model, vocab_size, n_positions):
+    """You count the layers and nothing else. In GPT-2 that loses a third of all parameters: the two tables, which stand
+    before the first layer. And behind the last layer there is something too."""
+    return n_layers * block_parameters.reference(d_model, 4 * d_model, True)
+
+
+@gpt2_parameters.mistake
+def a_table_at_either_end(n_layers, d_model, vocab_size, n_positions):
+    """You count the layers and a table of tokens at either end. The second table is the head's, and it is tied: the
+    same table, used again. Two things are missing: positions are learned as well, and a norm stands behind the last
+    layer."""
+    layers = n_layers * block_parameters.reference(d_model, 4 * d_model, True)
+    return 2 * vocab_size * d_model + layers
+
+
+@gpt2_parameters.mistake
+def matrices_of_the_layers_alone(n_layers, d_model, vocab_size, n_positions):
+    """You return the first half of the rule of thumb, the matrices of the layers. Its other half is the table of
+    tokens, in GPT-2 nearly a third of the whole. The chapter's section 7.2 lists what the rule leaves out besides."""
+    return 12 * n_layers * d_model**2
+
+
+@gpt2_parameters.mistake
+def middle_not_widened(n_layers, d_model, vocab_size, n_positions):
+    """Your feed-forward layers are no wider in the middle than outside: you take `d_ff` to be `d_model`. In GPT-2 that
+    loses a third of all parameters. The docstring says how wide the middle is."""
+    layers = n_layers * block_parameters.reference(d_model, d_model, True)
+    return (vocab_size + n_positions + 2) * d_model + layers
+
+
+@gpt2_parameters.mistake
+def output_projections_left_out(n_layers, d_model, vocab_size, n_positions):
+    """In each layer one square map is missing, its matrix and its bias. Attention has four such maps; the fourth, after
+    the heads, is the one that people forget. Does your `attention_parameters` pass its check?"""
+    right = gpt2_parameters.reference(n_layers, d_model, vocab_size, n_positions)
+    return right - n_layers * (d_model**2 + d_model)
+
+
+@gpt2_parameters.mistake
+def attention_of_the_layers_left_out(n_layers, d_model, vocab_size, n_positions):
+    """Attention is missing from your layers, its weights and its biases: a third of each layer. Count a layer with your
+    `block_parameters`, which has it."""
+    right = gpt2_parameters.reference(n_layers, d_model, vocab_size, n_positions)
+    return right - n_layers * (4 * d_model**2 + 4 * d_model)
+
+
+@gpt2_parameters.mistake
+def feed_forward_of_the_layers_left_out(n_layers, d_model, vocab_size, n_positions):
+    """The feed-forward layer is missing from your layers, its weights and its biases: two thirds of each layer. Count a
+    layer with your `block_parameters`, which has it."""
+    right = gpt2_parameters.reference(n_layers, d_model, vocab_size, n_positions)
+    return right - n_layers * (8 * d_model**2 + 5 * d_model)
+
+
+@gpt2_parameters.mistake
+def tables_of_attention_counted(n_layers, d_model, vocab_size, n_positions):
+    """You count a weight for each pair of positions, in every layer: a whole table. Those are the weights of
+    *attention*: they are computed anew for each text, and no optimizer ever sees them. Only what stays when the text
+    has gone is a parameter."""
+    right = gpt2_parameters.reference(n_layers, d_model, vocab_size, n_positions)
+    return right + n_layers * n_positions**2
+
+
+@gpt2_parameters.property
+def one_token_more(function, n_layers, d_model, vocab_size, n_positions):
+    """One token more in the vocabulary adds one row of `d_model` numbers."""
+    base = function(n_layers, d_model, vocab_size, n_positions)
+    return function(n_layers, d_model, vocab_size + 1, n_positions) - base == d_model
+
+
+@gpt2_parameters.property
+def one_position_more(function, n_layers, d_model, vocab_size, n_positions):
+    """One position more adds one row of `d_model` numbers."""
+    base = function(n_layers, d_model, vocab_size, n_positions)
+    return function(n_layers, d_model, vocab_size, n_positions + 1) - base == d_model
+
+
+@gpt2_parameters.property
+def one_layer_more(function, n_layers, d_model, vocab_size, n_positions):
+    """One layer more adds what `block_parameters` counts for a layer with biases, whose `d_ff` is `4 * d_model`."""
+
+    base = function(n_layers, d_model, vocab_size, n_positions)
+    added = function(n_layers + 1, d_model, vocab_size, n_positions) - base
+    return added == block_parameters.reference(d_model, 4 * d_model, True)
+
+
+@gpt2_parameters.property
+def only_the_last_norm_besides(function, n_layers, d_model, vocab_size, n_positions):
+    """Besides the layers and the rows of the two tables there is only the last norm, with twice `d_model` numbers."""
+
+    base = function(n_layers, d_model, vocab_size, n_positions)
+    layer = function(n_layers + 1, d_model, vocab_size, n_positions) - base
+    rest = base - n_layers * layer
+    return rest - (vocab_size + n_positions) * d_model == 2 * d_model

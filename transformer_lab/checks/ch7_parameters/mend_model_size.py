@@ -1,0 +1,331 @@
+"""Find the mistake: how large a model is."""
+
+from copy import deepcopy
+
+import torch
+from torch import nn
+
+from ..exercise import exercise
+
+
+def each_once(model):
+    return list(model.parameters())
+
+
+def by_its_type(parameter):
+    return parameter.element_size()
+
+
+def _size_of(tensors):
+    tensors = list(tensors)
+    return sum(t.numel() for t in tensors), sum(t.numel() * t.element_size() for t in tensors)
+
+
+def _small_gpt(tie=True):
+    """A model that nobody runs: two tables, a layer, a norm, and a head."""
+    model = nn.ModuleDict(
+        {
+            "token": nn.Embedding(11, 6),
+            "position": nn.Embedding(5, 6),
+            "layer": nn.Sequential(nn.Linear(6, 24), nn.GELU(), nn.Linear(24, 6)),
+            "norm": nn.LayerNorm(6),
+            "head": nn.Linear(6, 11, bias=False),
+        }
+    )
+    if tie:
+        model["head"].weight = model["token"].weight
+    return model
+
+
+@exercise(
+    inputs=lambda draw: (_small_gpt(),),
+    axes={},
+    hints=(
+        "What does a `state_dict` hold: the parameters, each once, or something else? And how many bytes has a number?",
+        "The chapter's section 7.12 prints what `state_dict()` makes of a tied head and of a batch norm. For the "
+        "bytes, section 7.7 has a function that adds them up, tensor by tensor.",
+        "`parameters = list(model.…())`, then one sum of `….numel()`, and one of `….numel() * ….…()`",
+    ),
+)
+def mend_model_size(model, *, counted=each_once, size=by_its_type):
+    """Return how many parameters a module has, each once, and how many bytes they take."""
+    parameters = counted(model)
+    return sum(p.numel() for p in parameters), sum(p.numel() * size(p) for p in parameters)
+
+
+mend_model_size.example("a head that is not tied", _small_gpt(tie=False), plain=True)
+mend_model_size.example("a tied model in half precision", _small_gpt().half(), plain=True)
+mend_model_size.example(
+    "a batch norm and its buffers", nn.Sequential(nn.Linear(3, 4), nn.BatchNorm1d(4), nn.Linear(4, 2)), plain=True
+)
+mend_model_size.example("bfloat16", nn.Linear(5, 3, dtype=torch.bfloat16))
+mend_model_size.example("float64", nn.Linear(4, 7, dtype=torch.float64))
+
+
+@mend_model_size.probe
+def mixed_precision(draw):
+    """matrices in half precision between norms in float32"""
+    model = nn.Sequential(nn.LayerNorm(6), nn.Linear(6, 9, dtype=torch.float16), nn.LayerNorm(9))
+    return (model,)
+
+
+@mend_model_size.probe
+def frozen(draw):
+    """frozen parameters"""
+    model = nn.Sequential(nn.Linear(3, 5), nn.Linear(5, 2))
+    model[0].requires_grad_(False)
+    return (model,)
+
+
+@mend_model_size.probe
+def layer_used_twice(draw):
+    """a layer that is used twice"""
+    layer = nn.Linear(4, 4)
+    return (nn.ModuleList([layer, nn.ReLU(), layer]),)
+
+
+@mend_model_size.probe(plain=True)
+def parameter_in_no_layer(draw):
+    """a parameter that stands in no layer"""
+    model = nn.Sequential(nn.Linear(3, 5), nn.ReLU())
+    model.register_parameter("scale", nn.Parameter(torch.ones(7)))
+    return (model,)
+
+
+mend_model_size.example(
+    "a model on the device meta", nn.Sequential(nn.Linear(3, 8), nn.Linear(8, 2)).to_empty(device="meta")
+)
+mend_model_size.example("a module without parameters", nn.Sequential(nn.ReLU(), nn.BatchNorm1d(4, affine=False)))
+
+
+@mend_model_size.equivalent
+def in_a_loop(model):
+    count = size = 0
+    for _, parameter in model.named_parameters():
+        count += parameter.nelement()
+        size += parameter.nelement() * parameter.dtype.itemsize
+    return count, size
+
+
+@mend_model_size.equivalent
+def by_identity(model):
+    seen = {}
+    for module in model.modules():
+        for parameter in module._parameters.values():
+            if parameter is not None:
+                seen[id(parameter)] = parameter
+    return [sum(p.numel() for p in seen.values()), sum(p.nbytes for p in seen.values())]
+
+
+@mend_model_size.equivalent
+def sets_of_parameters(model):
+    everything = set(dict(model.named_parameters(remove_duplicate=False)).values())
+    return len([1 for p in everything for _ in range(p.numel())]), sum(p.element_size() * p.numel() for p in everything)
+
+
+def everything_saved(model):
+    """You count what `state_dict()` holds. It is made for saving: it lists a tied matrix under both of its names, and
+    it holds buffers, which nobody learns. In this way you find 163 million parameters in a GPT-2, instead of 124. What
+    does a module give you that has each parameter once?"""
+    return list(model.state_dict().values())
+
+
+def four_bytes(parameter):
+    """You count four bytes for every number, as in float32. A model in half precision has as many parameters, and they
+    take half the room. Ask each tensor how large its numbers are."""
+    return 4
+
+
+mend_model_size.mistakes_in(counted=(everything_saved,), size=(four_bytes,))
+
+
+@mend_model_size.mistake
+def as_given(model):
+    """This acts like the program as it was given. Three things do not fit: a tied table counts twice, the buffers of a
+    batch norm count too, and in half precision the bytes are too many. Print the names that the loop goes through.
+    Which of these tensors are parameters, and which came before under another name?"""
+    numbers = sum(tensor.numel() for tensor in model.state_dict().values())
+    return numbers, 4 * numbers
+
+
+@mend_model_size.mistake
+def bytes_of_all_that_is_saved(model):
+    """The parameters are right. The bytes are still those of the `state_dict`, with tied matrices twice and with
+    buffers. Add the bytes up over the same tensors as the count."""
+    count = mend_model_size.reference(model)[0]
+    return count, sum(tensor.numel() * tensor.element_size() for tensor in model.state_dict().values())
+
+
+@mend_model_size.mistake
+def all_saved_but_the_head(model):
+    """You count what `state_dict()` holds, without what is called `head`. A tied head is right by that; one that is not
+    tied has a matrix of its own, which then is missing; and the buffers of a batch norm are still counted. Whether a
+    matrix is tied does not show in its name."""
+    return _size_of([tensor for name, tensor in model.state_dict().items() if "head" not in name])
+
+
+@mend_model_size.mistake(stage="counted")
+def tied_under_both_names(model):
+    """You count a tied matrix under each of its names: a parameter that is used twice is there twice. Buffers are gone,
+    so half of the mending is done. You go through all names, or through all modules, and meet the tied one twice. How
+    can you tell that a second name leads to an object that you have counted?"""
+    return [parameter for _, parameter in model.named_parameters(remove_duplicate=False)]
+
+
+@mend_model_size.mistake(stage="counted")
+def buffers_counted(model):
+    """Tied matrices are right, and buffers are counted: the running mean of a batch norm, its running variance, and a
+    counter of steps. No optimizer sees them. They are stored with the model, and not learned."""
+    return list(model.parameters()) + list(model.buffers())
+
+
+@mend_model_size.mistake(stage="counted")
+def once_for_each_module_around(model):
+    """You go through all submodules and ask each for its `parameters()`, which gives those of *its* submodules too. So
+    a parameter counts once for every module around it: the layer of the chapter's section 7.12 has 716 instead of 244.
+    Ask one module, the outermost."""
+    return [parameter for module in model.modules() for parameter in module.parameters()]
+
+
+@mend_model_size.mistake
+def of_the_outermost_alone(model):
+    """You count the parameters that the outermost module holds itself, and those of its submodules are missing. Mostly
+    that is none at all: a model's parameters are held by its layers. Look at what `recurse` does in `parameters`."""
+    return _size_of(model.parameters(recurse=False))
+
+
+@mend_model_size.mistake(stage="counted")
+def trainable_alone(model):
+    """Frozen parameters are missing from your count: you ask for `requires_grad`. Freezing a layer does not make the
+    model smaller. Asked for is the size of the model, and not what this training changes."""
+    return [parameter for parameter in model.parameters() if parameter.requires_grad]
+
+
+@mend_model_size.mistake
+def those_with_a_gradient(model):
+    """You find no parameters at all, in any model. That happens if you ask for a gradient: before the first backward
+    pass no parameter has one. The size of a model does not depend on whether it has been trained."""
+    return _size_of([])
+
+
+@mend_model_size.mistake
+def those_called_weight(model):
+    """You count what is called `weight`. Biases are missing, and so is every parameter with a name of its own. What
+    makes a tensor a parameter is not its name."""
+    return _size_of([parameter for name, parameter in model.named_parameters() if "weight" in name])
+
+
+@mend_model_size.mistake
+def one_of_each_shape(model):
+    """You take two tensors of one shape for the same tensor, and count them once. A tied matrix does have the shape of
+    its twin; so do the weight and the bias of a norm, which are two. What makes two names mean one parameter?"""
+    return _size_of(list({tuple(parameter.shape): parameter for parameter in model.parameters()}.values()))
+
+
+@mend_model_size.mistake
+def one_at_each_address(model):
+    """You tell parameters apart by where their numbers lie in memory. On the device `meta` nothing lies anywhere: all
+    have the address 0 there, and one of them is left. Two names mean one parameter when they are the same *object*."""
+    return _size_of(list({parameter.data_ptr(): parameter for parameter in model.parameters()}.values()))
+
+
+@mend_model_size.mistake(stage="counted")
+def head_never_counted(model):
+    """You leave out what is called `head`. That is right for a tied head by luck; one that is not tied has a matrix of
+    its own, which then is missing. Whether it is tied does not show in its name."""
+    return [parameter for name, parameter in model.named_parameters() if "head" not in name]
+
+
+@mend_model_size.mistake
+def matrices_alone(model):
+    """Biases and norms are missing from your count: you take matrices only. The rule of thumb does so as well. Here
+    each parameter counts, whatever its shape."""
+    return _size_of([parameter for parameter in model.parameters() if parameter.ndim > 1])
+
+
+@mend_model_size.mistake
+def embeddings_left_out(model):
+    """The embeddings are missing from your count. Some papers leave them out to compare models; in GPT-2 that is nearly
+    a third. They are learned, so they count, and a tied head does not bring them back."""
+    tables = {id(module.weight) for module in model.modules() if isinstance(module, nn.Embedding)}
+    return _size_of([parameter for parameter in model.parameters() if id(parameter) not in tables])
+
+
+@mend_model_size.mistake(stage="size")
+def bits(parameter):
+    """You count bits, eight for each byte. The numbers in `float32` and in `finfo(…).bits` are bits; eight of them are
+    a byte."""
+    return 8 * parameter.element_size()
+
+
+@mend_model_size.mistake
+def two_bytes(model):
+    """You count two bytes for every number, as in half precision. In float32 a number has four. Ask each tensor how
+    large its numbers are."""
+    return mend_model_size.reference(model, size=lambda parameter: 2)
+
+
+@mend_model_size.mistake
+def bytes_of_training(model):
+    """You count four times the bytes of the parameters. That is what training with Adam takes: weights, gradients, and
+    the two means of the optimizer. Asked for are the parameters alone."""
+    return mend_model_size.reference(model, size=lambda parameter: 4 * parameter.element_size())
+
+
+@mend_model_size.mistake
+def two_or_four_bytes(model):
+    """You know two sizes of a number: two bytes for float16, four for all others. There are more types: bfloat16 has
+    two as well, float64 has eight. Ask each tensor how large its numbers are."""
+    return mend_model_size.reference(model, size=lambda parameter: 2 if parameter.dtype == torch.float16 else 4)
+
+
+@mend_model_size.mistake
+def first_type_for_all(model):
+    """You take the type of one parameter for that of all. In mixed precision a model may keep its norms in float32 and
+    its matrices in 16 bits. Add up the bytes tensor by tensor."""
+    parameters = list(model.parameters())
+    count = sum(parameter.numel() for parameter in parameters)
+    return count, count * parameters[0].element_size() if parameters else 0
+
+
+@mend_model_size.mistake
+def bytes_before_the_count(model):
+    """You return the bytes first and the count second. Asked for is the count, then the bytes."""
+    return mend_model_size.reference(model)[::-1]
+
+
+@mend_model_size.mistake
+def tensors_counted(model):
+    """Your count is that of the *tensors*: how many parameters `model.parameters()` gives. A tensor holds many numbers,
+    and each of them is learned. Ask each tensor how many it has."""
+    return len(list(model.parameters())), mend_model_size.reference(model)[1]
+
+
+@mend_model_size.mistake
+def size_in_megabytes(model):
+    """You return megabytes, and asked for are bytes. Divide where you print, so that nothing is lost on the way."""
+    count, size = mend_model_size.reference(model)
+    return count, size / 1e6
+
+
+@mend_model_size.property
+def eight_bytes_in_float64(function, model):
+    """In float64 every parameter takes eight bytes."""
+    count, size = function(deepcopy(model).double())
+    return size == 8 * count
+
+
+@mend_model_size.property
+def buffers_do_not_count(function, model):
+    """A buffer more changes nothing: it is not learned."""
+    larger = deepcopy(model)
+    larger.register_buffer("steps", torch.zeros(7))
+    return function(larger) == function(deepcopy(model))
+
+
+@mend_model_size.property
+def second_names_do_not_count(function, model):
+    """A second name for a layer that is there already changes nothing."""
+    larger = nn.ModuleDict({"first": deepcopy(model)})
+    larger["second"] = larger["first"]
+    return function(larger) == function(deepcopy(model))

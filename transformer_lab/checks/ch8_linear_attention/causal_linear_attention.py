@@ -1,0 +1,348 @@
+"""Linear attention that sees the keys so far."""
+
+import torch
+
+from ..exercise import exercise
+from .elu_feature_map import elu_alone, no_map, positive
+from .linear_attention import RARE_MAPS, hundreds, linear_attention, mean, no_normalizer, sum_of_values, sum_of_weights
+from .properties import is_like, is_one
+from .similarities import later_hidden, with_other_similarities
+
+
+def _sequence(draw, batch=2, heads=3, seq=7, d_head=5, d_value=4):
+    return draw(batch, heads, seq, d_head), draw(batch, heads, seq, d_head), draw(batch, heads, seq, d_value)
+
+
+def values_so_far(q, k, value):
+    S = (k.unsqueeze(-1) * value.unsqueeze(-2)).cumsum(-3)  # (batch, heads, seq, d_head, d_value)
+    return (q.unsqueeze(-2) @ S).squeeze(-2)
+
+
+def weights_so_far(q, k):
+    return (q * k.cumsum(-2)).sum(-1, keepdim=True)
+
+
+@exercise(
+    inputs=_sequence,
+    axes={
+        "query": "batch heads seq d_head",
+        "key": "batch heads seq d_head",
+        "value": "batch heads seq d_value",
+        "return": "batch heads seq d_value",
+    },
+    hints=(
+        "Query 0 sees one key, query 1 sees two. What are `S` and `z` for each of them, and what must be added to get "
+        "from one to the next?",
+        "Both sums run over the keys up to the query's own place, that one included. A loop over the places does it. "
+        "So does `cumsum` along `seq`, or, for short sequences, the table of weights with the entries of later keys "
+        "set to zero. Numerator and normalizer must see the same keys.",
+        "`S, z = 0, 0`, then for each place i: `S = S + …`, `z = z + …`, and the result `(q_i.unsqueeze(…) @ "
+        "S).squeeze(…) / …`. At the end, "
+        "`torch.stack(results, dim=…)`.",
+    ),
+)
+def causal_linear_attention(
+    query, key, value, *, features=positive, numerator=values_so_far, normalizer=weights_so_far, output=mean
+):
+    """Return, for each query, the mean of the values up to its own place, weighted by φ(query) · φ(key).
+
+    query, key (batch, heads, seq, d_head), value (batch, heads, seq, d_value). Returns (batch, heads, seq, d_value).
+    """
+    q, k = features(query), features(key)
+    return output(numerator(q, k, value), normalizer(q, k))
+
+
+@causal_linear_attention.equivalent
+def by_a_table(query, key, value):
+    weights = (positive(query) @ positive(key).mT).tril()
+    return weights @ value / weights.sum(-1, keepdim=True)
+
+
+@causal_linear_attention.equivalent
+def by_a_mask(query, key, value):
+    seq = query.shape[2]
+    mask = torch.ones(seq, seq, device=query.device).triu(1).bool()
+    weights = torch.einsum("bhqd,bhkd->bhqk", positive(query), positive(key)).masked_fill(mask, 0)
+    return torch.einsum("bhqk,bhkv->bhqv", weights / weights.sum(-1, keepdim=True), value)
+
+
+@causal_linear_attention.equivalent
+def by_a_loop(query, key, value):
+    q, k = positive(query), positive(key)
+    S = q.new_zeros(*q.shape[:2], q.shape[-1], value.shape[-1])
+    z = q.new_zeros(*q.shape[:2], q.shape[-1])
+    results = []
+    for i in range(q.shape[2]):
+        S = S + k[:, :, i, :, None] * value[:, :, i, None]
+        z = z + k[:, :, i]
+        results.append(torch.einsum("bhd,bhdv->bhv", q[:, :, i], S) / (q[:, :, i] * z).sum(-1, keepdim=True))
+    return torch.stack(results, dim=2)
+
+
+@causal_linear_attention.equivalent
+def by_prefixes(query, key, value):
+    ends = range(1, query.shape[2] + 1)
+    return torch.cat(
+        [linear_attention.reference(query[:, :, i - 1 : i], key[:, :, :i], value[:, :, :i]) for i in ends], dim=2
+    )
+
+
+@causal_linear_attention.equivalent
+def by_chunks(query, key, value, chunk_size=4):
+    S, z, results = 0, 0, []
+    for q, k, v in zip(*(x.split(chunk_size, dim=2) for x in (positive(query), positive(key), value))):
+        weights = (q @ k.mT).tril()
+        before = (q @ S, q @ z) if torch.is_tensor(S) else (0, 0)
+        results.append((weights @ v + before[0]) / (weights.sum(-1, keepdim=True) + before[1]))
+        S, z = S + k.mT @ v, z + k.sum(2).unsqueeze(-1)
+    return torch.cat(results, dim=2)
+
+
+causal_linear_attention.example("one token", seq=1)
+causal_linear_attention.example("one sequence and one value", batch=1, d_value=1)
+causal_linear_attention.example("one head", heads=1)
+
+
+@causal_linear_attention.probe
+def one_huge_key(draw):
+    """262 tokens with one huge key late in the second sequence"""
+    query, key, value = _sequence(draw, batch=2, heads=1, seq=262, d_head=3, d_value=2)
+    key[1, :, 259], value[1, :, 259] = 1e12, 1.0
+    return query, key, value
+
+
+@causal_linear_attention.probe
+def keys_around_minus_5(draw):
+    """keys around −5 with small features"""
+    query, key, value = _sequence(draw)
+    return query, key - 5, value
+
+
+@causal_linear_attention.probe
+def in_the_hundreds(draw):
+    """numbers in the hundreds"""
+    query, key, value = _sequence(draw)
+    return hundreds(query), hundreds(key), value
+
+
+@causal_linear_attention.property
+def later_tokens_change_nothing(function, query, key, value):
+    """What stands at later tokens changes nothing at earlier ones."""
+    late = max(1, query.shape[-2] - 3)
+    changed = []
+    for x in (query, key, value):
+        x = x.clone()
+        x[..., late:, :] = 3.0
+        changed.append(x)
+    return is_like(function(*changed)[..., :late, :], function(query, key, value)[..., :late, :])
+
+
+@causal_linear_attention.property
+def ones_stay_ones(function, query, key, value):
+    """Values that are all one stay one: the weights of each query sum to one."""
+    return is_one(function(query, key, torch.ones_like(value)))
+
+
+@causal_linear_attention.property
+def first_token_gets_its_value(function, query, key, value):
+    """The first token, which sees itself alone, gets its own value."""
+    return is_like(function(query, key, value)[..., 0, :], value[..., 0, :])
+
+
+@causal_linear_attention.property
+def last_token_sees_all(function, query, key, value):
+    """The last token sees all keys: it gets what linear attention that is not causal gives it."""
+    return is_like(function(query, key, value)[..., -1, :], linear_attention.reference(query, key, value)[..., -1, :])
+
+
+# Wrong sums over the places
+
+
+def future_in_the_numerator(q, k, value):
+    """Above the line, every query reads the sum over all keys, later ones too; below the line it reads those up to its
+    own place. So later tokens leak into earlier results, and the weights sum to more than one. Which of the two sums
+    must still stop at the query's place?"""
+    return sum_of_values(q, k, value)
+
+
+def future_in_the_normalizer(q, k):
+    """You divide by the sum over all keys, while the values are summed up to the query's place. The weights of early
+    tokens then sum to much less than one: token 0 gets a fraction of its own value. This is also what comes of
+    normalizing a table before its later part is set to zero. Which keys may the normalizer see?"""
+    return sum_of_weights(q, k)
+
+
+def one_too_few_in_the_numerator(q, k, value):
+    """The values are summed up to the token before, and the normalizer up to the token itself. Token 0 gets zeros, and
+    every other misses its own value. In which order do you update the sum and read it?"""
+    return values_so_far(q, k, value) - (q * k).sum(-1, keepdim=True) * value
+
+
+def one_too_few_in_the_normalizer(q, k):
+    """The normalizer is summed up to the token before, and the values up to the token itself. Token 0 is divided by
+    zero, and every later weight comes out too large. In which order do you update the sum and read it?"""
+    return weights_so_far(q, k) - (q * k).sum(-1, keepdim=True)
+
+
+def summed_over_features(q, k, value):
+    """Your running sum over the products of keys and values runs along the features, not along the tokens: the axis
+    counted from the end is another once a product has both `d_head` and `d_value`. So tokens never meet. Which axis of
+    the product counts the tokens?"""
+    S = (k.unsqueeze(-1) * value.unsqueeze(-2)).cumsum(-2)
+    return (q.unsqueeze(-2) @ S).squeeze(-2)
+
+
+def own_value_alone(q, k, value):
+    """Above the line there is only the token's own key and value; below it, all keys so far. The sum of key times value
+    starts anew at each place, or is overwritten instead of added to. Token 0 is right, and all others fall short. What
+    happens to `S` from one token to the next?"""
+    return (q * k).sum(-1, keepdim=True) * value
+
+
+def own_key_alone(q, k):
+    """Below the line there is only the token's own key; above it, all so far. Token 0 is right, and the results of the
+    others grow with their place. What happens to `z` from one token to the next?"""
+    return (q * k).sum(-1, keepdim=True)
+
+
+def keys_so_far_alone(q, k):
+    """You divide by the sum of all features of the keys so far, and the query's features have no part in it. So the
+    weights of a query do not sum to one: what a query finds by multiplying its own features into `S`, it must also find
+    in `z`. What is multiplied with `z`?"""
+    return k.cumsum(-2).sum(-1, keepdim=True)
+
+
+def mean_of_keys_so_far(q, k):
+    """Below the line you take the mean of the keys so far, above it a sum. The result of each token is too large by its
+    place: twice for the second, three times for the third. Take the sum in both, or the mean in both."""
+    return weights_so_far(q, k) / torch.arange(1, k.shape[-2] + 1).unsqueeze(-1).to(k)
+
+
+causal_linear_attention.mistakes_in(
+    features=(elu_alone, no_map),
+    numerator=(future_in_the_numerator, one_too_few_in_the_numerator, summed_over_features, own_value_alone),
+    normalizer=(
+        future_in_the_normalizer,
+        one_too_few_in_the_normalizer,
+        own_key_alone,
+        keys_so_far_alone,
+        mean_of_keys_so_far,
+    ),
+    output=(no_normalizer,),
+)
+
+
+causal_linear_attention.mistakes_in(alone=True, features=RARE_MAPS)
+with_other_similarities(causal_linear_attention, hidden=later_hidden)
+
+
+def _by_table(query, key, value, mask):
+    weights = mask(positive(query) @ positive(key).mT)
+    return weights @ value / weights.sum(-1, keepdim=True)
+
+
+@causal_linear_attention.mistake
+def sees_the_future(query, key, value):
+    """Every query reads the sums over all keys, later ones too: this is linear attention that is not causal, or a chunk
+    in which nothing is hidden. No shape tells, and the last token is even right. A model trained so looks at the word
+    it should guess. Where do the sums stop for query 0?"""
+    return linear_attention.reference(query, key, value)
+
+
+@causal_linear_attention.mistake
+def sees_only_what_follows(query, key, value):
+    """Each query sees the keys from its own place on, and none before: the first token sees all, and the last itself
+    alone. The wrong half of the table is set to zero, or the running sum runs backwards. Which corner of a table
+    (q_len, k_len) holds the later keys?"""
+    return _by_table(query, key, value, torch.triu)
+
+
+@causal_linear_attention.mistake
+def sees_only_later_keys(query, key, value):
+    """Each query sees the keys after its own place, and neither itself nor those before; the last, which has none, gets
+    NaN. The mask is the wrong way round: `masked_fill` writes where its mask is `True`, and in this course `True` means
+    that a key may be seen. Is a `~` missing?"""
+    return _by_table(query, key, value, lambda weights: weights.triu(1))
+
+
+@causal_linear_attention.mistake
+def sees_one_ahead(query, key, value):
+    """Each query sees one key too many: the one after its own place. A diagonal was counted wrongly, or the sum runs
+    one place too far. Token 0 should get its own value, unmixed. How many keys does it see?"""
+    return _by_table(query, key, value, lambda weights: weights.tril(1))
+
+
+@causal_linear_attention.mistake
+def summed_over_heads(query, key, value):
+    """Your running sums run along axis 1, which counts the heads: head 1 reads head 0 as well, and tokens never meet.
+    Which axis counts the tokens in (batch, heads, seq, d_head)?"""
+    q, k = positive(query), positive(key)
+    S = (k.unsqueeze(-1) * value.unsqueeze(-2)).cumsum(1)
+    return (q.unsqueeze(-2) @ S).squeeze(-2) / (q * k.cumsum(1)).sum(-1, keepdim=True)
+
+
+@causal_linear_attention.mistake
+def misses_itself(query, key, value):
+    """No token sees itself: each gets the mean over those before it, and the first, which has none, gets 0/0, which is
+    NaN. You read the sums before you add the token, or the diagonal of the table is hidden as well. In which order do
+    you update the state and read it?"""
+    return _by_table(query, key, value, lambda weights: weights.tril(-1))
+
+
+@causal_linear_attention.mistake
+def misses_itself_and_starts_at_zero(query, key, value):
+    """No token sees itself: each gets the mean over those before it, and the first, which has none, gets zeros. You
+    read the sums before you add the token, or the diagonal of the table is hidden as well, and something turns the
+    first 0/0 into 0. In which order do you update the state and read it?"""
+    return misses_itself(query, key, value).nan_to_num()
+
+
+@causal_linear_attention.mistake
+def minus_infinity(query, key, value):
+    """You hide later keys with −∞, as before a softmax. Here no exponential follows that would make zero of it: −∞ goes
+    into the sums, and all results but the last token's are NaN. What must the weight of a hidden key be, when the
+    weights are the similarities themselves?"""
+    return _by_table(query, key, value, later_hidden)
+
+
+@causal_linear_attention.mistake
+def large_negative_number(query, key, value):
+    """You hide later keys with a large negative number such as −1e9, as before a softmax. Here no exponential follows
+    that would make zero of it: the hidden keys outweigh all others, with weights that are nearly equal. What must the
+    weight of a hidden key be, when the weights are the similarities themselves?"""
+    return _by_table(query, key, value, lambda weights: later_hidden(weights).clamp(min=-1e9))
+
+
+@causal_linear_attention.mistake
+def softmax_of_hidden_zeros(query, key, value):
+    """You set the similarities of later keys to zero and take a softmax. exp(0) is 1: later keys still get weight. And
+    the similarities are the weights already, up to a factor for each query. What do you divide them by, so that they
+    sum to one?"""
+    return (positive(query) @ positive(key).mT).tril().softmax(-1) @ value
+
+
+@causal_linear_attention.mistake
+def divided_by_place(query, key, value):
+    """You divide by how many keys there are so far, and not by the sum of their weights. Results then do not grow along
+    the sequence, but they are no means: token 0 does not get its own value. What does a query find in `z`?"""
+    places = torch.arange(1, query.shape[-2] + 1).unsqueeze(-1)
+    return values_so_far(positive(query), positive(key), value) / places.to(query)
+
+
+@causal_linear_attention.mistake
+def state_overwritten(query, key, value):
+    """Every token gets its own value back, unchanged. That is what is left when the state is overwritten at each token,
+    in place of being added to: the only weight is then one. What happens to `S` and `z` from one token to the next?"""
+    return value.clone()
+
+
+@causal_linear_attention.mistake
+def total_less_what_follows(query, key, value):
+    """You take a sum that holds later keys as well, and subtract them again. On paper that is right, and with ordinary
+    numbers too. But when a later key is huge, the sum keeps none of the digits of the small ones, and what is left
+    after the subtraction is zero. Add up from the front: what has not been added need not be taken away."""
+    q, k = positive(query), positive(key)
+    products = k.unsqueeze(-1) * value.unsqueeze(-2)
+    S = products.sum(-3, keepdim=True) - (products.flip(-3).cumsum(-3).flip(-3) - products)
+    z = k.sum(-2, keepdim=True) - (k.flip(-2).cumsum(-2).flip(-2) - k)
+    return (q.unsqueeze(-2) @ S).squeeze(-2) / (q * z).sum(-1, keepdim=True)

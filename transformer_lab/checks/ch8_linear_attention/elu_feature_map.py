@@ -1,0 +1,237 @@
+"""The feature map, elu(x) + 1, and maps that are not quite it."""
+
+import torch
+from torch.nn import functional as F
+
+from ..exercise import exercise
+
+
+def positive(x):
+    # The exponential of a large number overflows, also where `where` does not take it, and its gradient is NaN there.
+    return torch.where(x > 0, x + 1, x.clamp(max=0).exp())
+
+
+# The feature map, wrong
+
+
+def elu_alone(x):
+    """Your features are elu(x), without the 1: they go down to −1. Negative features make negative weights, and a
+    normalizer that can be zero, so that results fly far off. What does the formula add to `elu`?"""
+    return F.elu(x)
+
+
+def relu_alone(x):
+    """Your features are max(x, 0): zero for every negative number. A key whose numbers are all negative is never seen,
+    and a query of that kind gets 0/0, which is NaN. The features must be greater than zero everywhere: what does the
+    formula say below zero?"""
+    return F.relu(x)
+
+
+def one_below_zero(x):
+    """Your features are max(x, 0) + 1: right above zero, and 1 for every negative number, be it −0.1 or −100. Such
+    numbers can then not be told apart, and no gradient flows through them. What does the formula say below zero?"""
+    return F.relu(x) + 1
+
+
+def exponential_everywhere(x):
+    """Your features are exp(x) everywhere: right below zero only. Above it they grow far too fast: 20 becomes 485
+    million instead of 21, and 100 overflows float32. Which of the two cases has the exponential?"""
+    return x.exp()
+
+
+def no_map(x):
+    """You multiply the numbers as they are, with no feature map. Each query's weights may still sum to one, but they
+    can be negative, and where their sum comes close to zero the result flies far off. Both queries and keys need
+    features: did you compute them and then go on with the old name?"""
+    return x
+
+
+def _numbers(draw, batch=2, heads=3, seq=7, d_head=5):
+    return (draw(batch, heads, seq, d_head),)
+
+
+@exercise(
+    inputs=_numbers,
+    axes={"x": "batch heads seq d_head", "return": "batch heads seq d_head"},
+    hints=(
+        "The map has two cases. What does each give at 2, at 0 and at −3, and which may be computed for a number "
+        "that belongs to the other?",
+        "`torch.where(condition, a, b)` computes both sides everywhere and takes one. exp(100) is infinite in "
+        "float32: cut off, with `clamp`, what would overflow.",
+        "`torch.where(x > 0, …, x.clamp(max=…).exp())`",
+    ),
+)
+def elu_feature_map(x):
+    """Return elu(x) + 1: x + 1 above zero, exp(x) below. x: any shape. Returns the same shape."""
+    return positive(x)
+
+
+@elu_feature_map.equivalent
+def pytorchs_elu(x):
+    return F.elu(x) + 1
+
+
+@elu_feature_map.equivalent
+def sum_of_both(x):
+    return x.clamp(max=0).exp() + x.clamp(min=0)
+
+
+@elu_feature_map.equivalent
+def by_relu(x):
+    return F.relu(x) + torch.exp(-F.relu(-x))
+
+
+@elu_feature_map.equivalent
+def the_larger(x):
+    return torch.maximum(x + 1, x.clamp(max=0).exp())
+
+
+@elu_feature_map.equivalent
+def by_assignment(x):
+    features = torch.empty_like(x)
+    is_positive = x > 0
+    features[is_positive] = x[is_positive] + 1
+    features[~is_positive] = x[~is_positive].exp()
+    return features
+
+
+@elu_feature_map.equivalent
+def by_minimum(x):
+    zeros = torch.zeros_like(x)
+    return torch.minimum(x, zeros).exp() + torch.maximum(x, zeros)
+
+
+@elu_feature_map.probe
+def around_minus_5(draw):
+    """numbers around −5"""
+    return (draw(2, 3) - 5,)
+
+
+@elu_feature_map.probe
+def in_the_hundreds(draw):
+    """numbers in the hundreds of both signs"""
+    return (300 * draw(3, 4),)
+
+
+elu_feature_map.example("zeros", torch.zeros(2, 3))
+
+
+@elu_feature_map.probe
+def one_number(draw):
+    """one number without axes"""
+    return (draw() - 2,)
+
+
+@elu_feature_map.property
+def all_positive(function, x):
+    """All features are greater than zero."""
+    return bool((function(x) > 0).all())
+
+
+@elu_feature_map.property
+def rising(function, x):
+    """A larger number has a larger feature."""
+    return bool((function(x + 0.1) > function(x)).all())
+
+
+for _mistake in (elu_alone, relu_alone, one_below_zero, exponential_everywhere):
+    elu_feature_map.mistake(_mistake)
+
+
+@elu_feature_map.mistake
+def cases_exchanged(x):
+    """The two cases have changed places: you take the exponential above zero and x + 1 below. Numbers below −1 get
+    negative features, and the features of those above zero grow far too fast. Which value does your `where` take where
+    its condition holds?"""
+    return torch.where(x > 0, x.exp(), x + 1)
+
+
+@elu_feature_map.mistake
+def jump_at_zero(x):
+    """Above zero your features are x itself, without the 1. The two cases then do not meet: the feature of −0.01 is
+    0.99, and that of 0.01 is 0.01. What must the upper case give at zero for the two to meet?"""
+    return torch.where(x > 0, x, x.clamp(max=0).exp())
+
+
+@elu_feature_map.mistake
+def one_added_below_too(x):
+    """Below zero your features are exp(x) + 1, one too many: they go down to 1 instead of 0. `elu` is exp(x) − 1 there,
+    and its 1 and the 1 that is added cancel. What do you get at −1? It should be 0.37."""
+    return torch.where(x > 0, x + 1, x.clamp(max=0).exp() + 1)
+
+
+@elu_feature_map.mistake
+def elu_below_only(x):
+    """Below zero your features are exp(x) − 1, which is negative: the 1 is added above zero only. Where x is below
+    zero, `elu` is exp(x) − 1; what is that plus 1?"""
+    return torch.where(x > 0, x + 1, x.clamp(max=0).exp() - 1)
+
+
+@elu_feature_map.mistake
+def zero_below(x):
+    """Above zero your features are right, and below they are zero: that is where exp(x) should stand. A key whose
+    numbers are all negative would never be seen, and a query of that kind would get 0/0. Was a case multiplied away by
+    its condition?"""
+    return torch.where(x > 0, x + 1, 0.0)
+
+
+@elu_feature_map.mistake
+def magnitudes(x):
+    """Your features are |x| + 1: right above zero, and growing again below it, where they should fall towards zero. A
+    key and its opposite would then look the same. What does the formula say below zero?"""
+    return x.abs() + 1
+
+
+@elu_feature_map.mistake
+def both_cases_at_zero(x):
+    """At zero your feature is 2: both cases hold there, `<=` and `>=`, and you add what they give. Padding and fresh
+    tensors are full of zeros. To which one of the cases does zero belong?"""
+    return (x <= 0) * x.clamp(max=0).exp() + (x >= 0) * (x + 1)
+
+
+@elu_feature_map.mistake
+def neither_case_at_zero(x):
+    """At zero your feature is 0: neither case holds there, `<` and `>`, and nothing is left. Padding and fresh tensors
+    are full of zeros. To which one of the cases does zero belong?"""
+    return (x < 0) * x.clamp(max=0).exp() + (x > 0) * (x + 1)
+
+
+@elu_feature_map.mistake
+def softplus(x):
+    """Your features are log(1 + exp(x)). They are positive and grow as they should, but it is another map: at 0 it
+    gives 0.69 and not 1, and at 2 it gives 2.13 and not 3. What does `elu(x) + 1` give at 0?"""
+    return F.softplus(x)
+
+
+@elu_feature_map.mistake
+def softmax_of_features(x):
+    """You take the softmax over the features of each token. That makes them positive, and ties them to one another:
+    they sum to one. The map of this chapter acts number by number; what does it make of a single number?"""
+    return x.softmax(-1)
+
+
+@elu_feature_map.mistake
+def infinity_times_zero(x):
+    """You compute both cases for every number and multiply each by its condition. For a number in the hundreds exp(x)
+    is infinite, and infinity times zero is NaN, not zero. How can the exponential be kept from seeing what is not meant
+    for it?"""
+    return (x > 0) * (x + 1) + (x <= 0) * x.exp()
+
+
+@elu_feature_map.mistake
+def argument_overwritten(x):
+    """The features are right, and they have been written over the argument: whoever passed x to you finds other numbers
+    in it. An operation in place does that: a name that ends in an underscore, `inplace=True`, or `x[…] = …`. Make a new
+    tensor instead."""
+    features = positive(x)
+    return x.copy_(features)
+
+
+@elu_feature_map.mistake
+def second_case_on_top_of_the_first(x):
+    """You write the lower case into x first, and ask afterwards which numbers are above zero. By then all are: exp(x)
+    is positive, so they get the other case as well. x itself is changed, too. Ask for both cases before you write, and
+    write into a new tensor."""
+    x[x <= 0] = x[x <= 0].exp()
+    x[x > 0] += 1
+    return x

@@ -1,0 +1,325 @@
+"""Linear attention that sees all keys."""
+
+from collections import Counter
+from itertools import combinations_with_replacement
+
+import torch
+
+from ..agree import agree
+from ..exercise import exercise
+from .elu_feature_map import (
+    elu_alone,
+    exponential_everywhere,
+    no_map,
+    one_below_zero,
+    positive,
+    pytorchs_elu,
+    relu_alone,
+    softplus,
+)
+from .properties import is_like, is_one, is_within
+from .similarities import with_other_similarities
+
+
+def query_key_value(draw, batch=2, heads=3, q_len=9, k_len=7, d_head=5, d_value=4):
+    return draw(batch, heads, q_len, d_head), draw(batch, heads, k_len, d_head), draw(batch, heads, k_len, d_value)
+
+
+def hundreds(x):
+    """Numbers of both signs, and one feature above zero: a token that has none would match no key."""
+    return torch.cat([300 * x[..., :1].abs() + 1, 300 * x[..., 1:]], dim=-1)
+
+
+def sum_of_values(q, k, value):
+    return q @ (k.mT @ value)
+
+
+def sum_of_weights(q, k):
+    return q @ k.sum(-2).unsqueeze(-1)
+
+
+def mean(numerator, normalizer):
+    return numerator / normalizer
+
+
+def _pairs(arguments, result, made):
+    """Whether every query was compared with every key: seen from a table of both sizes, or from the amount of numbers.
+
+    A result that is wrong is not looked at: it may come from a table as well as from sums.
+    """
+    query, key, value = arguments
+    fact = "each query meets each key on the way"
+    with torch._C.DisableTorchFunction():  # whoever watches the function must not see what is computed here
+        if not agree(result, linear_attention.reference(query, key, value)):
+            return {fact: False}
+    pair = query.shape[-2], key.shape[-2]
+    others = (*query.shape[:-2], query.shape[-1], value.shape[-1], 1)
+    products = {one * other for one, other in combinations_with_replacement(others, 2)}
+    if products.isdisjoint(pair) and any(Counter(pair) <= Counter(tensor.shape) for tensor in made):
+        return {fact: True}
+    memories = {tensor.untyped_storage().data_ptr(): tensor.untyped_storage().nbytes() for tensor in made}
+    linear = query.numel() + key.numel() + value.numel() + key.numel() * value.shape[-1]
+    return {fact: sum(memories.values()) > 12 * linear * query.element_size()}
+
+
+@exercise(
+    inputs=query_key_value,
+    axes={
+        "query": "batch heads q_len d_head",
+        "key": "batch heads k_len d_head",
+        "value": "batch heads k_len d_value",
+        "return": "batch heads q_len d_value",
+    },
+    hints=(
+        "Which two of the three matrices can be multiplied without a single look at the queries?",
+        "`S` is the sum over the keys of features times value, (d_head, d_value) in each head; `z` is the sum of the "
+        "features, (d_head). Each query reads both, and the second divides the first.",
+        "`q, k = φ(query), φ(key)`, then `S = k.mT @ …`, `z = k.sum(dim=…)` and `(q @ S) / (q @ z.unsqueeze(…))`",
+    ),
+    facts=_pairs,
+)
+def linear_attention(
+    query, key, value, *, features=positive, numerator=sum_of_values, normalizer=sum_of_weights, output=mean
+):
+    """Return the mean of the values, weighted by φ(query) · φ(key), with no table of weights.
+
+    query (batch, heads, q_len, d_head), key (batch, heads, k_len, d_head), value (batch, heads, k_len, d_value).
+    Returns (batch, heads, q_len, d_value).
+    """
+    q, k = features(query), features(key)
+    return output(numerator(q, k, value), normalizer(q, k))
+
+
+@linear_attention.equivalent
+def with_a_small_number_added(query, key, value):
+    q, k = pytorchs_elu(query), pytorchs_elu(key)
+    return (q @ (k.mT @ value)) / (q @ k.sum(-2)[..., None] + 1e-6)
+
+
+@linear_attention.equivalent
+def by_einsum(query, key, value):
+    q, k = positive(query), positive(key)
+    S = torch.einsum("bhkd,bhkv->bhdv", k, value)
+    normalizer = torch.einsum("bhqd,bhd->bhq", q, k.sum(2))
+    return torch.einsum("bhqd,bhdv->bhqv", q, S) / normalizer[..., None]
+
+
+@linear_attention.equivalent
+def one_key_after_the_other(query, key, value):
+    q, k = positive(query), positive(key)
+    S, z = 0.0, 0.0
+    for j in range(k.shape[2]):
+        S = S + k[:, :, j, :, None] * value[:, :, j, None, :]
+        z = z + k[:, :, j]
+    rows = [(q[:, :, i, None] @ S).squeeze(2) / (q[:, :, i] * z).sum(-1, keepdim=True) for i in range(q.shape[2])]
+    return torch.stack(rows, dim=2)
+
+
+@linear_attention.equivalent
+def ones_beside_the_values(query, key, value):
+    value = torch.cat([value, torch.ones_like(value[..., :1])], dim=-1)
+    both = positive(query) @ (positive(key).transpose(-1, -2) @ value)
+    return both[..., :-1] / both[..., -1:]
+
+
+@linear_attention.equivalent
+def divided_first(query, key, value):
+    q, k = positive(query), positive(key)
+    return q / (q * k.sum(-2, keepdim=True)).sum(-1, keepdim=True) @ (k.mT @ value)
+
+
+@linear_attention.equivalent
+def means_instead_of_sums(query, key, value):
+    q, k = positive(query), positive(key)
+    S = k.mT @ value / k.shape[-2]
+    return (q @ S) / (q @ k.mean(-2).unsqueeze(-1))
+
+
+@linear_attention.equivalent
+def head_by_head(query, key, value):
+    result = query.new_empty(*query.shape[:-1], value.shape[-1])
+    for b in range(query.shape[0]):
+        for h in range(query.shape[1]):
+            q, k = positive(query[b, h]), positive(key[b, h])
+            result[b, h] = (q @ (k.T @ value[b, h])) / (q @ k.sum(0))[:, None]
+    return result
+
+
+linear_attention.example("fewer queries than keys", q_len=5, k_len=11, d_head=2, d_value=7, plain=True)
+linear_attention.example("as many queries as keys", q_len=7, k_len=7, plain=True)
+linear_attention.example("one token", q_len=1, k_len=1)
+linear_attention.example("one sequence and one value", batch=1, d_value=1)
+linear_attention.example("one head", heads=1)
+linear_attention.example("one feature", d_head=1)
+
+
+@linear_attention.probe
+def keys_around_minus_5(draw):
+    """keys around −5 with small features"""
+    query, key, value = query_key_value(draw)
+    return query, key - 5, value
+
+
+@linear_attention.probe
+def in_the_hundreds(draw):
+    """numbers in the hundreds"""
+    query, key, value = query_key_value(draw)
+    return hundreds(query), hundreds(key), value
+
+
+linear_attention.example("150 tokens", batch=1, heads=1, q_len=150, k_len=150, d_head=2, d_value=1)
+
+
+@linear_attention.property
+def ones_stay_ones(function, query, key, value):
+    """Values that are all one stay one: the weights of each query sum to one."""
+    return is_one(function(query, key, torch.ones_like(value)))
+
+
+@linear_attention.property
+def within_the_values(function, query, key, value):
+    """No result lies outside the values: no weight is negative."""
+    return is_within(function(query, key, value), value)
+
+
+@linear_attention.property
+def keys_in_any_order(function, query, key, value):
+    """The keys may come in any order, as long as each keeps its value."""
+    return is_like(function(query, key.flip(-2), value.flip(-2)), function(query, key, value))
+
+
+# Wrong sums. A query comes as its features, as keys do.
+
+
+def mean_of_products(q, k, value):
+    """Above the line you take a mean over the keys, and below it a sum. The result is too small by the number of keys:
+    values that are all one come out as 1/k_len. Take the sum in both, or the mean in both."""
+    return sum_of_values(q, k, value) / k.shape[-2]
+
+
+def mean_of_keys(q, k):
+    """Below the line you take the mean of the keys' features, and above it a sum over the keys. The result is too large
+    by the number of keys: values that are all one come out as k_len. Take the sum in both, or the mean in both."""
+    return sum_of_weights(q, k) / k.shape[-2]
+
+
+def keys_alone(q, k):
+    """You divide by the sum of all features of all keys, and the query's features have no part in it. So the weights of
+    a query do not sum to one: what a query finds by multiplying its own features into `S`, it must also find in `z`.
+    What is multiplied with `z`?"""
+    return k.sum((-2, -1), keepdim=True)
+
+
+def queries_alone(q, k):
+    """You divide by the sum of the query's own features. The keys have no part in it, so that the weights do not sum to
+    one and grow with the number of keys. The normalizer is what the query would get if all values were one. Which sum
+    is that?"""
+    return q.sum(-1, keepdim=True)
+
+
+def one_normalizer_for_all(q, k):
+    """You divide by one number for all queries of a head: the sum of the whole table of weights. The results of all
+    queries then add up to one mean, and each by itself is too small. Every query needs its own normalizer: which axis
+    was summed that should have stayed?"""
+    return sum_of_weights(q, k).sum(-2, keepdim=True)
+
+
+# Wrong output
+
+
+def no_normalizer(numerator, normalizer):
+    """You never divide: these are sums of values, not means, and they grow with the number of keys. Values that are all
+    one should stay one. Which second sum, `z`, does each query read besides `S`?"""
+    return numerator
+
+
+def softmax_of_the_result(numerator, normalizer):
+    """You take a softmax over the features of the result. It makes each result sum to one over `d_value`, where the
+    weights should sum to one over the keys. There is no softmax in linear attention: what takes its place is a
+    division. By what?"""
+    return numerator.softmax(-1)
+
+
+# Maps that are positive or nearly so: rarer than the others, and not told in pairs
+RARE_MAPS = (relu_alone, one_below_zero, exponential_everywhere, softplus)
+
+
+linear_attention.mistakes_in(alone=True, features=RARE_MAPS)
+with_other_similarities(linear_attention, hidden=lambda scores: scores)
+linear_attention.mistakes_in(
+    features=(elu_alone, no_map),
+    normalizer=(mean_of_keys, keys_alone, queries_alone, one_normalizer_for_all),
+    output=(no_normalizer, softmax_of_the_result),
+    numerator=(mean_of_products,),
+)
+
+
+@linear_attention.mistake
+def features_meet_keys(query, key, value):
+    """In one of your products the features of one side meet the keys of the other, `d_head` against `k_len`. It raises;
+    with as many keys as features it would be wrong in silence. Either `key` goes into its product untransposed, or `z`
+    was summed over the features, so that it still counts keys. Both sums run over the keys: which axis is left?"""
+    return query @ (key @ value)
+
+
+@linear_attention.mistake
+def features_meet_values(query, key, value):
+    """In one of your products the features of a query or key, `d_head`, meet those of a value, `d_value`, which have
+    nothing to do with each other. It raises; with equal sizes it would be wrong in silence. Most often `S` has its axes
+    in the order (d_value, d_head): which of the two must the query's features find?"""
+    return query @ (value.mT @ key)
+
+
+@linear_attention.mistake
+def divided_by_length(query, key, value):
+    """You divide by the number of keys, and not by the sum of the weights. Results then do not grow with the length,
+    but they are no means: the weights of a query sum to whatever its similarities happen to be on average. What does a
+    query find in `z`?"""
+    return sum_of_values(positive(query), positive(key), value) / key.shape[-2]
+
+
+@linear_attention.mistake
+def divided_by_root_of_d(query, key, value):
+    """You divide by √d_head, and by nothing else. The root belongs to softmax attention, where it keeps scores from
+    growing. Here the weights are the similarities themselves, and to sum to one they need a normalizer: another number
+    for each query."""
+    return sum_of_values(positive(query), positive(key), value) / query.shape[-1] ** 0.5
+
+
+@linear_attention.mistake
+def each_pair_compared(query, key, value):
+    """The numbers are right, at the old cost: each query is compared with each key, one by one or in a table of q_len ×
+    k_len similarities, which is what this form is there to avoid. Three matrices are multiplied: with which two do you
+    begin, and how large is what they make?"""
+    weights = positive(query) @ positive(key).mT
+    return weights @ value / weights.sum(-1, keepdim=True)
+
+
+@linear_attention.mistake
+def row_by_row(query, key, value):
+    """The numbers are right, at the old cost: for each query you compute its similarity to every key. No table is kept,
+    but as many similarities are computed as it has. What do you do for each query that is the same for all of them, and
+    could be done once?"""
+    q, k = positive(query), positive(key)
+    rows = []
+    for i in range(q.shape[2]):
+        weights = (k @ q[:, :, i, :, None]).squeeze(-1)
+        rows.append((weights[:, :, None] @ value).squeeze(2) / weights.sum(-1, keepdim=True))
+    return torch.stack(rows, dim=2)
+
+
+@linear_attention.mistake
+def normalized_over_queries(query, key, value):
+    """Your weights sum to one over the queries, and should over the keys. A key then shares itself out among the
+    queries, and values that are all one do not stay one. Whose features are summed in `z`?"""
+    q, k = positive(query), positive(key)
+    return q @ ((k / (k @ q.sum(-2).unsqueeze(-1))).mT @ value)
+
+
+@linear_attention.mistake
+def features_normalized(query, key, value):
+    """You divide the features themselves: each feature of the keys by its sum over the keys, and each query's by their
+    sum. The weights of a query do sum to one, but they are different weights: a rare feature counts as much as a common
+    one. The similarities are divided by their sum, after the features have met."""
+    q, k = positive(query), positive(key)
+    return q / q.sum(-1, keepdim=True) @ ((k / k.sum(-2, keepdim=True)).mT @ value)

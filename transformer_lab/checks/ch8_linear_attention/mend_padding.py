@@ -1,0 +1,235 @@
+"""Find the mistake: padding in a sum."""
+
+import torch
+
+from ..exercise import exercise
+from .elu_feature_map import positive
+from .linear_attention import linear_attention, query_key_value
+from .properties import is_like, is_one
+
+
+def _padded(draw, batch=2, heads=3, q_len=9, k_len=7, d_head=5, d_value=4):
+    real = torch.tensor([max(1, k_len * (1 + number) // (batch + 1)) for number in range(batch)])
+    key_mask = torch.arange(k_len) < real[:, None]
+    return *query_key_value(draw, batch, heads, q_len, k_len, d_head, d_value), key_mask[:, None, None]
+
+
+def _with_sums(query, key, value, key_mask, k=None, v=None, z=None):
+    """Linear attention; ``k``, ``v`` and ``z`` are the features in S, the values, and the features in z."""
+    q, real = positive(query), key_mask.mT
+    k = positive(key).masked_fill(~real, 0) if k is None else k
+    z = k if z is None else z
+    return (q @ (k.mT @ (value if v is None else v))) / (q @ z.sum(-2).unsqueeze(-1))
+
+
+@exercise(
+    inputs=_padded,
+    axes={
+        "query": "batch heads q_len d_head",
+        "key": "batch heads k_len d_head",
+        "value": "batch heads k_len d_value",
+        "return": "batch heads q_len d_value",
+    },
+    hints=(
+        "What does the feature map make of the zeros that stand in the padding, and which of the two sums notices?",
+        "A key must be left out of both sums, `S` and `z`. What is zero in there: the key, or its features? Print "
+        "the normalizer with and without padding.",
+        "`k = elu_feature_map(key).masked_fill(…, 0.0)`, with the mask's axes so that k_len stands second to last",
+    ),
+)
+def mend_padding(query, key, value, key_mask):
+    """Return linear attention that leaves padding out of both sums.
+
+    query (batch, heads, q_len, d_head), key (batch, heads, k_len, d_head), value (batch, heads, k_len, d_value),
+    key_mask (batch, 1, 1, k_len), True where the key is real. Returns (batch, heads, q_len, d_value).
+    """
+    return _with_sums(query, key, value, key_mask)
+
+
+@mend_padding.equivalent
+def features_times_mask(query, key, value, key_mask):
+    return _with_sums(query, key, value, key_mask, k=positive(key) * key_mask.transpose(-1, -2))
+
+
+@mend_padding.equivalent
+def minus_infinity_before_the_map(query, key, value, key_mask):
+    return linear_attention.reference(query, key.masked_fill(~key_mask.mT, -torch.inf), value)
+
+
+@mend_padding.equivalent
+def very_negative_before_the_map(query, key, value, key_mask):
+    return linear_attention.reference(query, torch.where(key_mask.mT, key, -1e9), value)
+
+
+@mend_padding.equivalent
+def sequence_by_sequence(query, key, value, key_mask):
+    rows = []
+    for q, k, v, real in zip(query, key, value, key_mask[:, 0, 0]):
+        rows.append(linear_attention.reference(q[None], k[None, :, real], v[None, :, real]))
+    return torch.cat(rows)
+
+
+@mend_padding.equivalent
+def padding_counted_out_again(query, key, value, key_mask):
+    real = key_mask.mT
+    q, k = positive(query), positive(key.masked_fill(~real, 0))  # the features of padding are one
+    z = k.sum(-2) - (~real).sum(-2)
+    return (q @ (k.mT @ value.masked_fill(~real, 0))) / (q @ z.unsqueeze(-1))
+
+
+@mend_padding.equivalent
+def hidden_in_a_table(query, key, value, key_mask):
+    weights = (positive(query) @ positive(key).mT) * key_mask
+    return weights / weights.sum(-1, keepdim=True) @ value
+
+
+mend_padding.example("no padding", key_mask=torch.ones(2, 1, 1, 7, dtype=torch.bool))
+
+
+@mend_padding.probe
+def padding_in_front(draw):
+    """padding in front"""
+    *tensors, key_mask = _padded(draw)
+    return *tensors, key_mask.flip(-1)
+
+
+mend_padding.example("one real key", key_mask=torch.arange(7).expand(2, 1, 1, 7) == 2)
+mend_padding.example("as many queries as keys", q_len=7)
+
+
+@mend_padding.probe
+def huge_padding(draw):
+    """huge numbers in the padding"""
+    query, key, value, key_mask = _padded(draw)
+    key, value = (torch.where(key_mask.mT, x, 1e12) for x in (key, value))
+    return query, key, value, key_mask
+
+
+@mend_padding.property
+def padding_changes_nothing(function, query, key, value, key_mask):
+    """What stands in the padding changes nothing."""
+    other_key, other_value = (torch.where(key_mask.mT, x, 2.0) for x in (key, value))
+    return is_like(function(query, other_key, other_value, key_mask), function(query, key, value, key_mask))
+
+
+@mend_padding.property
+def more_padding_changes_nothing(function, query, key, value, key_mask):
+    """More padding changes nothing."""
+    longer = [torch.cat([x, x[..., :1, :]], dim=-2) for x in (key, value)]
+    longer_mask = torch.cat([key_mask, torch.zeros_like(key_mask[..., :1])], dim=-1)
+    return is_like(function(query, *longer, longer_mask), function(query, key, value, key_mask))
+
+
+@mend_padding.property
+def ones_stay_ones(function, query, key, value, key_mask):
+    """Values that are all one stay one: the weights of each query sum to one."""
+    return is_one(function(query, key, torch.ones_like(value), key_mask))
+
+
+def _zeroed(x, key_mask):
+    return x.masked_fill(~key_mask.mT, 0)
+
+
+@mend_padding.mistake
+def as_given(query, key, value, key_mask):
+    """This is still the program as it was given. Its results shrink towards zero, the more padding there is: values
+    that are all one do not stay one. So one of the two sums is right and the other still counts the padding. Print both
+    for a sentence with padding and for the same one without."""
+    k = positive(_zeroed(key, key_mask))
+    return _with_sums(query, key, value, key_mask, k=k, v=_zeroed(value, key_mask))
+
+
+@mend_padding.mistake
+def zero_keys_with_values(query, key, value, key_mask):
+    """The keys in the padding are set to zero before the feature map, and φ(0) is 1, not 0. So padding takes part in
+    both sums as if it were a token, and its values go into the result. At which point must a key become zero, so that
+    it adds nothing?"""
+    return _with_sums(query, key, value, key_mask, k=positive(_zeroed(key, key_mask)))
+
+
+@mend_padding.mistake
+def only_the_values_hidden(query, key, value, key_mask):
+    """Padding is kept out of `S`, and its keys are still counted in `z`: the weights of the real keys sum to less than
+    one. The same comes of hiding padding after the division. A key that is left out must be left out of both sums:
+    where does `z` get its keys from?"""
+    return _with_sums(query, key, value, key_mask, z=positive(key))
+
+
+@mend_padding.mistake
+def only_the_normalizer_mended(query, key, value, key_mask):
+    """Padding is kept out of `z`, and its keys and values still go into `S`: what stands in the padding shows in the
+    result. A key that is left out must be left out of both sums. Where does `S` get its keys and values from?"""
+    return _with_sums(query, key, value, key_mask, k=positive(key), z=_zeroed(positive(key), key_mask))
+
+
+@mend_padding.mistake
+def ones_left_in_S(query, key, value, key_mask):
+    """Padding is kept out of `z`. In `S` its keys still have the features φ(0) = 1, and its values go into the result
+    with them. A key that is left out must be left out of both sums, or its value must be zero in `S`. Where does `S`
+    get its keys from?"""
+    zeroed = positive(_zeroed(key, key_mask))
+    return _with_sums(query, key, value, key_mask, k=zeroed, z=_zeroed(positive(key), key_mask))
+
+
+@mend_padding.mistake
+def mask_ignored(query, key, value, key_mask):
+    """The mask changes nothing in the result: padding is attended to like any token, with whatever stands in it.
+    `masked_fill` without the underscore returns a new tensor and leaves the old one as it is. Is its result used?"""
+    return linear_attention.reference(query, key, value)
+
+
+@mend_padding.mistake
+def real_keys_hidden(query, key, value, key_mask):
+    """The mask is the wrong way round: the padding is attended to, and the real keys are left out. `True` means that a
+    key is real, and `masked_fill` writes where its mask is `True`. Without padding your result is 0/0. Is a `~`
+    missing, or one too many?"""
+    return _with_sums(query, key, value, key_mask, k=positive(key).masked_fill(key_mask.mT, 0))
+
+
+@mend_padding.mistake
+def divided_by_real_keys(query, key, value, key_mask):
+    """You divide by the number of real keys. Results no longer shrink with padding, but they are no means: the weights
+    of a query sum to whatever its similarities happen to be on average. The normalizer is a sum of features; which keys
+    may it count?"""
+    k = _zeroed(positive(key), key_mask)
+    return positive(query) @ (k.mT @ value) / key_mask.sum(-1, keepdim=True)
+
+
+@mend_padding.mistake
+def division_dropped(query, key, value, key_mask):
+    """The division is gone, and with it the shrinking. But now results are sums of values, not means, and grow with the
+    number of keys. The normalizer was there for a reason: what should it have counted?"""
+    return positive(query) @ (_zeroed(positive(key), key_mask).mT @ value)
+
+
+@mend_padding.mistake
+def very_negative_features(query, key, value, key_mask):
+    """You write a large negative number such as −1e9 into the features of the padding, after the map. No exponential
+    follows that would make zero of it: the padding outweighs all real keys, in both sums. Which number adds nothing to
+    a sum?"""
+    return _with_sums(query, key, value, key_mask, k=positive(key).masked_fill(~key_mask.mT, -1e9))
+
+
+@mend_padding.mistake
+def mask_times_features(query, key, value, key_mask):
+    """The mask, (batch, 1, 1, k_len), is multiplied with keys or features, (batch, heads, k_len, d_head), as it is: its
+    last axis counts keys, theirs counts features, and it raises. With as many features as keys it would hide features
+    in silence. On which axis must the mask have its k_len?"""
+    return linear_attention.reference(query, key * key_mask, value)
+
+
+@mend_padding.mistake
+def mask_along_the_features(query, key, value, key_mask):
+    """The mask, (batch, 1, 1, k_len), meets keys or features, (batch, heads, k_len, d_head), as it is: its last axis
+    counts keys, theirs counts features, and it raises. With as many features as keys it would hide features in silence.
+    On which axis must the mask have its k_len?"""
+    return linear_attention.reference(query, key.masked_fill(~key_mask, 0), value)
+
+
+@mend_padding.mistake
+def softmax_with_the_mask(query, key, value, key_mask):
+    """This is softmax attention with the mask. Padding is hidden, but the weights are not those of linear attention,
+    and each query meets each key again. The program was linear attention and should stay so: which of its lines needs
+    mending?"""
+    scores = query @ key.mT / query.shape[-1] ** 0.5
+    return scores.masked_fill(~key_mask, -torch.inf).softmax(-1) @ value

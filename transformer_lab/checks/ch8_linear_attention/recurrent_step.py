@@ -1,0 +1,356 @@
+"""One token of linear attention: into the state, and out of it."""
+
+import torch
+from torch.nn import functional as F
+
+from ..exercise import exercise
+from .causal_linear_attention import causal_linear_attention
+from .elu_feature_map import elu_alone, no_map, positive
+from .linear_attention import RARE_MAPS, hundreds
+from .properties import is_like
+
+
+def _token(draw, batch=2, heads=3, d_head=5, d_value=4):
+    earlier_keys, earlier_values = positive(draw(batch, heads, 6, d_head)), draw(batch, heads, 6, d_value)
+    state = earlier_keys.mT @ earlier_values, earlier_keys.sum(-2)
+    return state, draw(batch, heads, d_head), draw(batch, heads, d_head), draw(batch, heads, d_value)
+
+
+def _nothing_yet(arguments):
+    (S, z), query, key, value = arguments
+    return (torch.zeros_like(S), torch.zeros_like(z)), query, key, value
+
+
+def one_product_more(S, k, value):
+    return S + k.unsqueeze(-1) * value.unsqueeze(-2)
+
+
+def one_key_more(z, k):
+    return z + k
+
+
+def read(q, S, z):
+    return (q.unsqueeze(-2) @ S).squeeze(-2) / (q * z).sum(-1, keepdim=True)
+
+
+@exercise(
+    inputs=_token,
+    axes={
+        "query": "batch heads d_head",
+        "key": "batch heads d_head",
+        "value": "batch heads d_value",
+        "return": "batch heads d_head d_value, batch heads d_head, batch heads d_value",
+    },
+    hints=(
+        "A token sees itself. So which comes first: the sums take the token in, or the query reads them?",
+        "`S` grows by the outer product of φ(key) and value, one table (d_head, d_value) in each head: two new axes of "
+        "size 1 make it. `z` grows by φ(key). Make new tensors: `+=` would change the state of whoever called.",
+        "`S, z = state`, then `S = S + k.unsqueeze(…) * value.unsqueeze(…)`, `z = z + …`, "
+        "`output = (q.unsqueeze(…) @ S).squeeze(…) / …` and `return (S, z), output`",
+    ),
+)
+def recurrent_step(
+    state, query, key, value, *, features=positive, new_S=one_product_more, new_z=one_key_more, output=read
+):
+    """Take one token into the state and read it: one step of causal linear attention.
+
+    state: S (batch, heads, d_head, d_value) and z (batch, heads, d_head), query and key (batch, heads, d_head),
+    value (batch, heads, d_value). Returns ((S, z), output), with output (batch, heads, d_value).
+    """
+    S, z = state
+    q, k = features(query), features(key)
+    S, z = new_S(S, k, value), new_z(z, k)
+    return (S, z), output(q, S, z)
+
+
+@recurrent_step.equivalent
+def step_by_einsum(state, query, key, value):
+    q, k = positive(query), positive(key)
+    S = state[0] + torch.einsum("bhd,bhv->bhdv", k, value)
+    z = state[1] + k
+    return (S, z), torch.einsum("bhd,bhdv->bhv", q, S) / torch.einsum("bhd,bhd->bh", q, z)[..., None]
+
+
+@recurrent_step.equivalent
+def step_in_place_on_a_copy(state, query, key, value):
+    S, z = (x.clone() for x in state)
+    k = F.relu(key) + torch.exp(-F.relu(-key))
+    S += k[..., :, None] * value[..., None, :]
+    z += k
+    weighted = positive(query)[..., None] * S
+    return [S, z], weighted.sum(-2) / (positive(query) * z).sum(-1)[..., None]
+
+
+@recurrent_step.equivalent
+def step_with_matrices(state, query, key, value):
+    q, k = positive(query).unsqueeze(-2), positive(key).unsqueeze(-2)
+    S = state[0] + k.transpose(-1, -2) @ value.unsqueeze(-2)
+    z = state[1] + k.squeeze(-2)
+    return (S, z), (q @ S / (q @ z.unsqueeze(-1))).squeeze(-2)
+
+
+@recurrent_step.equivalent
+def old_and_new_apart(state, query, key, value):
+    S, z = state
+    q, k = positive(query), positive(key)
+    own = (q * k).sum(-1, keepdim=True)
+    numerator = (S * q.unsqueeze(-1)).sum(-2) + own * value
+    normalizer = (q * z).sum(-1, keepdim=True) + own
+    return (S + k.unsqueeze(-1) * value.unsqueeze(-2), k + z), numerator / normalizer
+
+
+@recurrent_step.probe
+def first_token(draw):
+    """the first token with a state of zeros"""
+    return _nothing_yet(_token(draw))
+
+
+@recurrent_step.probe
+def first_token_with_a_small_key(draw):
+    """the first token with a key around −5"""
+    state, query, key, value = _nothing_yet(_token(draw))
+    return state, query, key - 5, value
+
+
+recurrent_step.example("one sequence and one value", batch=1, d_value=1)
+recurrent_step.example("one head", heads=1)
+recurrent_step.example("one feature", d_head=1)
+
+
+@recurrent_step.probe
+def in_the_hundreds(draw):
+    """numbers in the hundreds"""
+    state, query, key, value = _token(draw)
+    return state, hundreds(query), hundreds(key), value
+
+
+@recurrent_step.property
+def first_token_gets_its_value(function, *arguments):
+    """The first token, whose state is zero, gets its own value."""
+    return is_like(function(*_nothing_yet(arguments))[1], arguments[-1])
+
+
+@recurrent_step.property
+def query_leaves_no_trace(function, state, query, key, value):
+    """The query reads the state and leaves no trace in it."""
+    ((S, z), _), ((other_S, other_z), _) = (function(state, q, key, value) for q in (query, 1 - query))
+    return torch.equal(S, other_S) and torch.equal(z, other_z)
+
+
+@recurrent_step.property
+def added_whatever_it_holds(function, state, query, key, value):
+    """What is added to the state does not depend on what it holds."""
+    (S, z), _ = function(state, query, key, value)
+    (only_S, only_z), _ = function(*_nothing_yet((state, query, key, value)))
+    return is_like(S - state[0], only_S) and is_like(z - state[1], only_z)
+
+
+@recurrent_step.property
+def as_causal_linear_attention(function, state, query, key, value):
+    """Token after token, from zeros on, it gives what causal linear attention gives the whole sequence."""
+    state, results = _nothing_yet((state, query, key, value))[0], []
+    q, k, v = (torch.stack([x, x.flip(-1), -x], dim=2) for x in (query, key, value))
+    for token in zip(q.unbind(2), k.unbind(2), v.unbind(2)):
+        state, output = function(state, *token)
+        results.append(output)
+    return is_like(torch.stack(results, dim=2), causal_linear_attention.reference(q, k, v))
+
+
+def key_not_added_to_S(S, k, value):
+    """Every feature of `S` gets the whole value, whatever the key is: `S` takes in the value without the key's
+    features. Then all keys look the same to a query. What is the outer product made of?"""
+    return S + value.unsqueeze(-2)
+
+
+def S_left_as_it_was(S, k, value):
+    """`z` takes the token in, and `S` does not: its value is lost, and it makes the values of the others smaller. Is
+    the new `S` computed and not kept, or does the output read the old one?"""
+    return S + 0
+
+
+def S_overwritten(S, k, value):
+    """`S` holds the last token alone: it is replaced by φ(key) valueᵀ, where that should be added to it. All values
+    before are forgotten, and `z` still counts their keys. What happens to the old `S`?"""
+    return k.unsqueeze(-1) * value.unsqueeze(-2)
+
+
+def z_left_as_it_was(z, k):
+    """`S` takes the token in, and `z` does not. The weights sum to more than one, and the first token of all is divided
+    by zero. Is the new `z` computed and not kept, or does the output read the old one?"""
+    return z + 0
+
+
+def z_overwritten(z, k):
+    """`z` holds the last token's key alone: it is replaced by φ(key), where that should be added to it. `S` holds all
+    tokens, so that results grow with every step. What happens to the old `z`?"""
+    return k + 0
+
+
+def tokens_counted(z, k):
+    """`z` grows by one with each token, and not by the token's features: it counts tokens. The query would read the
+    same from every key, and the weights do not sum to one. `S` adds φ(key) times the value. What is left of that if
+    every value is one? That is what `z` adds."""
+    return z + 1
+
+
+def not_divided(q, S, z):
+    """You never divide: the output is a sum of values, not a mean, and it grows with every token. The first token of
+    all does not get its own value back. What does the query read besides `S`?"""
+    return (q.unsqueeze(-2) @ S).squeeze(-2)
+
+
+def divided_by_keys_alone(q, S, z):
+    """You divide by the sum of `z` over its features, and the query's features have no part in it. So the weights do
+    not sum to one: what a query finds by multiplying its features into `S`, it must also find in `z`."""
+    return not_divided(q, S, z) / z.sum(-1, keepdim=True)
+
+
+def divided_feature_by_feature(q, S, z):
+    """You divide `S` by `z` feature by feature, and the query reads the quotients. Each feature then counts alike,
+    however little of it the keys have. The query must read both sums first: one division of two numbers for each value,
+    at the end."""
+    return (q.unsqueeze(-2) @ (S / z.unsqueeze(-1))).squeeze(-2) / q.sum(-1, keepdim=True)
+
+
+recurrent_step.mistakes_in(features=(elu_alone, no_map))
+recurrent_step.mistakes_in(alone=True, features=RARE_MAPS)
+recurrent_step.mistakes_in(
+    new_S=(key_not_added_to_S, S_left_as_it_was, S_overwritten),
+    new_z=(z_left_as_it_was, z_overwritten, tokens_counted),
+    output=(not_divided, divided_by_keys_alone, divided_feature_by_feature),
+)
+
+
+def _read_before(state, query, key, value, S, z):
+    """The state as it should be, and an output that was read from another."""
+    after, _ = recurrent_step.reference(state, query, key, value)
+    return after, read(positive(query), S if S is not None else after[0], z if z is not None else after[1])
+
+
+@recurrent_step.mistake
+def read_before_the_token(state, query, key, value):
+    """The state you return is right, and the output was read from the old one: the token misses itself. The first token
+    of all reads zeros, 0/0, which is NaN. In which order do you update and read?"""
+    return _read_before(state, query, key, value, *state)
+
+
+@recurrent_step.mistake
+def S_read_before_the_token(state, query, key, value):
+    """The state you return is right, and the output divides the old `S` by the new `z`: between the two updates it is
+    too early to read. The first token of all gets zeros. Which `S` does the numerator use?"""
+    return _read_before(state, query, key, value, state[0], None)
+
+
+@recurrent_step.mistake
+def z_read_before_the_token(state, query, key, value):
+    """The state you return is right, and the output divides the new `S` by the old `z`: between the two updates it is
+    too early to read. The first token of all is divided by zero. Which `z` does the normalizer use?"""
+    return _read_before(state, query, key, value, None, state[1])
+
+
+@recurrent_step.mistake
+def old_state_returned(state, query, key, value):
+    """The output is right, and the state you return is the one that came in. Nobody then remembers this token: every
+    later step begins where this one began. Which `S` and `z` does the `return` name?"""
+    return tuple(x.clone() for x in state), recurrent_step.reference(state, query, key, value)[1]
+
+
+@recurrent_step.mistake
+def nothing_remembered(state, query, key, value):
+    """Both `S` and `z` are replaced by what the token brings. The output is the token's own value then, whatever came
+    before. The state is a sum over all tokens so far: what happens to the one that comes in?"""
+    return recurrent_step.reference(*_nothing_yet((state, query, key, value)))
+
+
+@recurrent_step.mistake
+def state_changed(state, query, key, value):
+    """The numbers are right, and the state that came in has changed as well: `+=` and names that end in an underscore
+    write into the tensor that the caller still holds. Two continuations of one text, begun from one state, then spoil
+    each other. How do you write the sum so that a new tensor is made?"""
+    (S, z), output = recurrent_step.reference(state, query, key, value)
+    return (state[0].copy_(S), state[1].copy_(z)), output
+
+
+@recurrent_step.mistake
+def output_first(state, query, key, value):
+    """You return the output first and the state second. It is the other way round: (state, output), so that a loop can
+    write `state, output = recurrent_step(state, …)`. What does your `return` say?"""
+    return recurrent_step.reference(state, query, key, value)[::-1]
+
+
+@recurrent_step.mistake
+def three_in_a_row(state, query, key, value):
+    """You return three things, S, z and the output. It must be two, of which the first is itself a pair: ((S, z),
+    output). Whoever calls passes the state on to the next step in one piece. What is missing in your `return`?"""
+    (S, z), output = recurrent_step.reference(state, query, key, value)
+    return S, z, output
+
+
+@recurrent_step.mistake
+def z_before_S(state, query, key, value):
+    """The two parts of the state you return have changed places: the next step would take `z` for `S`. It is (S, z), in
+    and out. What does your `return` say?"""
+    (S, z), output = recurrent_step.reference(state, query, key, value)
+    return (z, S), output
+
+
+@recurrent_step.mistake
+def S_alone_returned(state, query, key, value):
+    """The state you return is `S` alone. The next step could not divide: the normalizer of all tokens so far is in `z`.
+    Return both, as they came in: ((S, z), output). Which line makes the new `z`?"""
+    (S, _), output = recurrent_step.reference(state, query, key, value)
+    return S, output
+
+
+@recurrent_step.mistake
+def output_alone(state, query, key, value):
+    """You return the output alone. Without the new state the next step cannot know of this token: return both, ((S, z),
+    output). What does the next call get as its `state`?"""
+    return recurrent_step.reference(state, query, key, value)[1]
+
+
+@recurrent_step.mistake
+def means_kept(state, query, key, value):
+    """The output is right, and the `S` you return has been divided by `z`. The next step adds to it as if it were a
+    sum, and is wrong. Keep the two sums as they are; the division is for the output only."""
+    (S, z), output = recurrent_step.reference(state, query, key, value)
+    return (S / z.unsqueeze(-1), z), output
+
+
+@recurrent_step.mistake
+def z_of_the_bare_key(state, query, key, value):
+    """`z` grows by the key as it is, `S` by the key's features. The two then count the same token differently, and
+    the normalizer can become zero or negative. Which of the two names, before or after the map, stands in the line
+    of `z`?"""
+    return recurrent_step.reference(state, query, key, value, new_z=lambda z, k: z + key)
+
+
+@recurrent_step.mistake
+def S_of_the_bare_key(state, query, key, value):
+    """`S` grows by the key as it is, `z` by the key's features. The two then count the same token differently. Which of
+    the two names, before or after the map, stands in the line of `S`?"""
+    return recurrent_step.reference(state, query, key, value, new_S=lambda S, k, v: one_product_more(S, key, v))
+
+
+@recurrent_step.mistake
+def only_the_query_mapped(state, query, key, value):
+    """The query becomes features, and the key goes into the state as it is. Keys have negative numbers, so `z` can
+    become zero or negative, and results fly far off. The similarity is φ(query) · φ(key): check what each name holds at
+    the point where it is used."""
+    return recurrent_step.reference(state, query, key, value, features=lambda x: positive(x) if x is query else x)
+
+
+@recurrent_step.mistake
+def only_the_key_mapped(state, query, key, value):
+    """The key becomes features, and the query reads as it is. It has negative numbers, so weights come out negative,
+    and a normalizer close to zero makes results fly far off. The similarity is φ(query) · φ(key): check what each name
+    holds at the point where it is used."""
+    return recurrent_step.reference(state, query, key, value, features=lambda x: positive(x) if x is key else x)
+
+
+@recurrent_step.mistake
+def key_turned_against_value(state, query, key, value):
+    """The outer product has its axes in the order (d_value, d_head) and cannot be added to `S`, which has them the
+    other way round. It raises; with equal sizes it would be wrong in silence. Which of key and value must get its new
+    axis at the end?"""
+    return recurrent_step.reference(state, query, key, value, new_S=lambda S, k, v: one_product_more(S, v, k))

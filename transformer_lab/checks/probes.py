@@ -1,0 +1,72 @@
+"""Inputs: how they are drawn, what is made of them, and what a function does with each."""
+
+from collections.abc import Sequence
+
+import torch
+
+from ..device import device
+from .observe import observe
+
+
+class Draw:
+    """Random inputs, the same in every run.
+
+    ``draw(2, 3)`` is a tensor of that shape, normally distributed. ``draw.generator`` is for what else is random.
+    """
+
+    def __init__(self, seed):
+        self.generator = torch.Generator().manual_seed(seed)
+
+    def __call__(self, *shape):
+        return torch.randn(shape, generator=self.generator)
+
+
+class Outcomes(Sequence):
+    """What a function does with each probe of an exercise, found out when it is asked for."""
+
+    def __init__(self, exercise, function):
+        self.exercise, self.function, self.found = exercise, function, {}
+
+    def __len__(self):
+        return len(self.exercise.probes)
+
+    def __getitem__(self, number):
+        if number not in self.found:
+            range(len(self))[number]  # ends a loop over all
+            self.found[number] = observe(self.exercise, self.function, self.exercise.probes[number])
+        return self.found[number]
+
+
+def in_float64(tensor):
+    """The same numbers in float64; whole numbers and bools as they are."""
+    return tensor.double() if tensor.is_floating_point() else tensor
+
+
+def strided(tensor):
+    """The same numbers in memory that runs through the axes the other way round."""
+    reverse = tuple(reversed(range(tensor.ndim)))
+    return tensor.permute(reverse).contiguous().permute(reverse)
+
+
+def on_device(tensor):
+    """The same numbers on the device in use."""
+    return tensor.to(device())
+
+
+def each_tensor(change, argument):
+    """Change every tensor in an argument."""
+    if isinstance(argument, torch.Tensor):
+        return change(argument)
+    if isinstance(argument, dict):
+        return {key: each_tensor(change, value) for key, value in argument.items()}
+    if type(argument) in (tuple, list):
+        return type(argument)(each_tensor(change, item) for item in argument)
+    return argument
+
+
+def tensors_in(value):
+    """All tensors in an argument or a result, one after the other."""
+    if isinstance(value, torch.Tensor):
+        return [value]
+    items = value.values() if isinstance(value, dict) else value if isinstance(value, (tuple, list)) else ()
+    return [tensor for item in items for tensor in tensors_in(item)]

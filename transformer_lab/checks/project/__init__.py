@@ -1,0 +1,1 @@
+"""The final project: a language model, assembled from the functions of assignments 3 to 8."""

@@ -1,0 +1,222 @@
+"""One pre-norm block."""
+
+import torch
+from torch.nn.functional import gelu, layer_norm, linear, relu
+
+from ..exercise import exercise
+from .inputs import block_weights, causal_linear_attention, causal_softmax_attention
+from .self_attention import as_one_projection, by_einsum, by_reshape, self_attention
+
+
+def _blocked(draw, batch=2, seq=7, heads=3, d_head=5, d_ff=11):
+    d_model = heads * d_head
+    return draw(batch, seq, d_model), block_weights(draw, d_model, d_ff), heads, causal_softmax_attention
+
+
+def normalized(x, norm):
+    weight, bias = norm
+    return layer_norm(x, weight.shape, weight, bias)
+
+
+def two_maps(x, weights):
+    return linear(relu(linear(x, weights["w1"], weights["b1"])), weights["w2"], weights["b2"])
+
+
+def residual(x, change):
+    return x + change
+
+
+@exercise(
+    inputs=_blocked,
+    axes={"x": "batch seq d_model", "return": "batch seq d_model"},
+    hints=(
+        "A pre-norm block changes its input twice. Is each change added to the input, or to the normalized input?",
+        "First `x + attention(norm1(x))`, then the same with `norm2` and the feed-forward layer, on the *new* x.",
+        "`x = x + self_attention(layer_norm(x, *weights[…], 1e-5), …)`, then `return x + feed_forward(…)`",
+    ),
+)
+def block(
+    x,
+    weights,
+    n_heads,
+    attend,
+    *,
+    first_norm=normalized,
+    attention=self_attention.reference,
+    first_residual=residual,
+    second_norm=normalized,
+    forward=two_maps,
+    second_residual=residual,
+):
+    """One pre-norm block: attention, then the feed-forward layer, each added to what came in."""
+    x = first_residual(x, attention(first_norm(x, weights["norm1"]), weights, n_heads, attend))
+    return second_residual(x, forward(second_norm(x, weights["norm2"]), weights))
+
+
+@block.probe
+def small_numbers(draw):
+    """numbers so small that eps counts"""
+    x, *others = _blocked(draw)
+    return x / 300, *others
+
+
+block.example("an `attend` that is not softmax attention", attend=causal_linear_attention)
+block.example("one token", seq=1)
+
+
+@block.equivalent
+def with_pre_norm(x, weights, n_heads, attend):
+    def pre_norm(x, sublayer, norm):
+        return x + sublayer(norm(x))
+
+    x = pre_norm(x, lambda y: by_reshape(y, weights, n_heads, attend), lambda y: normalized(y, weights["norm1"]))
+    return pre_norm(x, lambda y: two_maps(y, weights), lambda y: normalized(y, weights["norm2"]))
+
+
+@block.equivalent
+def written_out(x, weights, n_heads, attend):
+    def norm(x, weight, bias):
+        mean = x.mean(-1, keepdim=True)
+        return (x - mean) / ((x - mean).square().mean(-1, keepdim=True) + 1e-5).sqrt() * weight + bias
+
+    x = by_einsum(norm(x, *weights["norm1"]), weights, n_heads, attend) + x
+    hidden = (norm(x, *weights["norm2"]) @ weights["w1"].T + weights["b1"]).clamp(min=0)
+    return x + (hidden @ weights["w2"].T + weights["b2"])
+
+
+@block.equivalent
+def added_in_place(x, weights, n_heads, attend):
+    result = as_one_projection(normalized(x, weights["norm1"]), weights, n_heads, attend)
+    result += x
+    return torch.add(result, two_maps(normalized(result, weights["norm2"]), weights))
+
+
+@block.mistake(stage="first_residual")
+def no_first_residual(x, change):
+    """What came in is not added after the attention: a token keeps only what the attention gathered, and its own vector
+    is lost. Through many blocks the signal, and the gradient, dies away."""
+    return change
+
+
+@block.mistake(stage="second_residual")
+def no_second_residual(x, change):
+    """What came in is not added after the feed-forward layer. Both changes of a block are added to what they began
+    with."""
+    return change
+
+
+@block.mistake(stage="first_norm")
+def first_norm_left_out(x, norm):
+    """The attention gets x as it is: `norm1` is not used. In a pre-norm block each sublayer reads a normalized copy."""
+    return x
+
+
+@block.mistake(stage="second_norm")
+def second_norm_left_out(x, norm):
+    """The feed-forward layer gets x as it is: `norm2` is not used. In a pre-norm block each sublayer reads a normalized
+    copy."""
+    return x
+
+
+@block.mistake(stage="first_norm")
+def first_norm_bare(x, norm):
+    """The first normalization lacks its weight and bias: it stops at mean 0 and variance 1. The two numbers of each
+    feature are learned and belong to it."""
+    return layer_norm(x, x.shape[-1:])
+
+
+@block.mistake(stage="forward")
+def no_activation(x, weights):
+    """There is no activation between the two linear maps. Two linear maps in a row are one linear map: the layer could
+    be replaced by a single matrix. What stands between them?"""
+    return linear(linear(x, weights["w1"], weights["b1"]), weights["w2"], weights["b2"])
+
+
+@block.mistake(stage="forward")
+def gelu_for_relu(x, weights):
+    """The activation is GELU. GPT-2 has that; here, as in assignment 6, it is ReLU, which is zero for every
+    negative number."""
+    return linear(gelu(linear(x, weights["w1"], weights["b1"])), weights["w2"], weights["b2"])
+
+
+@block.mistake(stage="forward")
+def no_biases(x, weights):
+    """The feed-forward layer lacks both biases: `b1` and `b2` are not used. Nothing complains, since a map without them
+    has the same shape."""
+    return linear(relu(linear(x, weights["w1"])), weights["w2"])
+
+
+@block.mistake(stage="forward")
+def activated_at_the_end(x, weights):
+    """The ReLU stands after the second map instead of between the two: the layer can only ever add to a feature, never
+    take away, and the two maps are one. What must be between them?"""
+    return relu(linear(linear(x, weights["w1"], weights["b1"]), weights["w2"], weights["b2"]))
+
+
+@block.mistake
+def norms_exchanged(x, weights, n_heads, attend):
+    """The two norms have changed places: `norm2` stands before the attention and `norm1` before the feed-forward layer.
+    With fresh weights you would not notice, since both begin alike."""
+    return block.reference(x, {**weights, "norm1": weights["norm2"], "norm2": weights["norm1"]}, n_heads, attend)
+
+
+@block.mistake
+def forward_first(x, weights, n_heads, attend):
+    """The feed-forward layer runs first and the attention second. Each has its own norm, and both are added, but a
+    block gathers from other tokens before it works on what it gathered."""
+    x = x + two_maps(normalized(x, weights["norm2"]), weights)
+    return x + self_attention.reference(normalized(x, weights["norm1"]), weights, n_heads, attend)
+
+
+@block.mistake
+def no_eps(x, weights, n_heads, attend):
+    """Right for ordinary numbers, and wrong for very small ones: the eps in your norms is missing or is another one.
+    1e-5 is added to the variance before the root is taken. Is it 1e-5, and in both norms?"""
+
+    def norm(x, weight, bias):
+        return (x - x.mean(-1, keepdim=True)) / x.var(-1, keepdim=True, correction=0).sqrt() * weight + bias
+
+    x = x + self_attention.reference(norm(x, *weights["norm1"]), weights, n_heads, attend)
+    return x + two_maps(norm(x, *weights["norm2"]), weights)
+
+
+@block.mistake
+def post_norm_block(x, weights, n_heads, attend):
+    """This is a post-norm block: each sum is normalized, as in the original Transformer. The project's model is
+    pre-norm: the norm stands before the sublayer, and the sum goes on as it is."""
+    x = normalized(x + self_attention.reference(x, weights, n_heads, attend), weights["norm1"])
+    return normalized(x + two_maps(x, weights), weights["norm2"])
+
+
+@block.mistake
+def both_from_the_input(x, weights, n_heads, attend):
+    """Both sublayers read what came into the block. The feed-forward layer must read the result of the attention: first
+    `x = x + …`, then the second line with the new x. (Some models do it side by side; this one does not.) Look at which
+    x your second line reads."""
+    change = self_attention.reference(normalized(x, weights["norm1"]), weights, n_heads, attend)
+    return x + change + two_maps(normalized(x, weights["norm2"]), weights)
+
+
+@block.mistake
+def added_to_the_normalized(x, weights, n_heads, attend):
+    """The changes are added to the normalized x instead of to x itself. Then nothing passes a block untouched, and the
+    way through which gradients reach the first layer is gone. Keep x, and normalize a copy."""
+    first = normalized(x, weights["norm1"])
+    x = first + self_attention.reference(first, weights, n_heads, attend)
+    second = normalized(x, weights["norm2"])
+    return second + two_maps(second, weights)
+
+
+@block.mistake
+def old_normalized_read_again(x, weights, n_heads, attend):
+    """The feed-forward layer reads what the attention read: the normalized x from before it. After the attention there
+    is a new x, and `norm2` makes a new normalized copy of that. Is a line missing, or a name used twice?"""
+    normed = normalized(x, weights["norm1"])
+    return x + self_attention.reference(normed, weights, n_heads, attend) + two_maps(normed, weights)
+
+
+@block.mistake
+def the_same_norm_twice(x, weights, n_heads, attend):
+    """`norm1` is used in both places. Each sublayer has a norm of its own, with its own weight and bias: a line was
+    copied and not changed."""
+    return block.reference(x, {**weights, "norm2": weights["norm1"]}, n_heads, attend)

@@ -1,0 +1,198 @@
+"""A decoder-only language model."""
+
+from functools import reduce
+
+import torch
+from torch.nn.functional import layer_norm, linear, log_softmax, scaled_dot_product_attention
+
+from ..exercise import exercise
+from .block import added_in_place, block, normalized, with_pre_norm, written_out
+from .embed import by_index_select, by_one_hot, embed, token_by_token
+from .inputs import block_weights, causal_linear_attention, causal_softmax_attention
+
+
+def _modelled(draw, batch=2, seq=7, vocab=11, heads=4, d_head=5, n_layers=3):
+    d_model = heads * d_head
+    tokens = torch.randint(vocab, (batch, seq), generator=draw.generator)
+    n_layers = min(n_layers, 4)  # in more, rounding grows until it shows in float32's gradients
+    weights = {
+        "table": draw(vocab, d_model),
+        "blocks": [block_weights(draw, d_model, d_model + 1) for _ in range(n_layers)],
+        "norm": (1 + draw(d_model) / 4, draw(d_model) / 4),
+    }
+    return tokens, weights, heads, causal_softmax_attention
+
+
+def all_blocks(x, blocks, n_heads, attend):
+    for weights in blocks:
+        x = block.reference(x, weights, n_heads, attend)
+    return x
+
+
+def tied_head(x, table):
+    return linear(x, table)
+
+
+@exercise(
+    inputs=_modelled,
+    axes={"tokens": "batch seq", "return": "batch seq vocab"},
+    hints=(
+        "The last vector of each token must become one number for each word of the vocabulary. Which matrix has a row "
+        "for each word already?",
+        "Embed, run through all blocks one after the other, normalize once more, multiply by the transposed table.",
+        '`x = embed(…)`, `for … in weights["blocks"]: x = block(…)`, then `layer_norm(…) @ weights["table"].T`',
+    ),
+)
+def language_model(
+    tokens,
+    weights,
+    n_heads,
+    attend,
+    *,
+    first=embed.reference,
+    through=all_blocks,
+    last_norm=normalized,
+    head=tied_head,
+):
+    """A decoder-only language model: (batch, seq) to logits (batch, seq, vocab), with the table as its head."""
+    x = through(first(tokens, weights["table"]), weights["blocks"], n_heads, attend)
+    return head(last_norm(x, weights["norm"]), weights["table"])
+
+
+@language_model.equivalent
+def by_recursion(tokens, weights, n_heads, attend):
+    def run(x, blocks):
+        return run(with_pre_norm(x, blocks[0], n_heads, attend), blocks[1:]) if blocks else x
+
+    x = normalized(run(by_index_select(tokens, weights["table"]), weights["blocks"]), weights["norm"])
+    return torch.einsum("bsd,vd->bsv", x, weights["table"])
+
+
+@language_model.equivalent
+def in_one_loop(tokens, weights, n_heads, attend):
+    x = by_one_hot(tokens, weights["table"])
+    for layer in weights["blocks"]:
+        x = written_out(x, layer, n_heads, attend)
+    weight, bias = weights["norm"]
+    return layer_norm(x, (x.shape[-1],)) * weight @ weights["table"].T + bias @ weights["table"].T
+
+
+@language_model.equivalent
+def by_reduce(tokens, weights, n_heads, attend):
+    x = token_by_token(tokens, weights["table"])
+    x = reduce(lambda x, layer: added_in_place(x, layer, n_heads, attend), weights["blocks"], x)
+    return normalized(x, weights["norm"]) @ weights["table"].mT
+
+
+language_model.example("an `attend` that is not softmax attention", attend=causal_linear_attention)
+language_model.example("one block", n_layers=1)
+language_model.example("one token", seq=1)
+
+
+@language_model.mistake(stage="last_norm")
+def no_last_norm(x, norm):
+    """The last normalization is missing. In a pre-norm model nothing has normalized the sum that comes out of the last
+    block: it has grown with every block, and the logits with it."""
+    return x
+
+
+@language_model.mistake(stage="head")
+def softmax_at_the_end(x, table):
+    """You return probabilities. Logits are asked for: `cross_entropy` takes the softmax itself, and a second softmax
+    flattens everything so much that training hardly moves."""
+    return linear(x, table).softmax(-1)
+
+
+@language_model.mistake(stage="head")
+def no_head(x, table):
+    """The head is missing: you return the tokens' vectors, (batch, seq, d_model). Each must be compared with every row
+    of the table."""
+    return x
+
+
+@language_model.mistake(stage="head")
+def log_probabilities(x, table):
+    """You return log-probabilities. The loss does not mind, because their softmax is the same; but the head asked for
+    is the plain product with the table, and whoever adds or scales logits afterwards gets something else."""
+    return log_softmax(linear(x, table), dim=-1)
+
+
+@language_model.mistake(stage="through")
+def first_block_only(x, blocks, n_heads, attend):
+    """Only one block has run: the first. A `return` inside the loop does that, or an index that stays 0."""
+    return all_blocks(x, blocks[:1], n_heads, attend)
+
+
+@language_model.mistake(stage="through")
+def last_block_only(x, blocks, n_heads, attend):
+    """Only the last block has an effect: each reads the embedded tokens, and its result is overwritten by the next. The
+    result of one block is the input of the next."""
+    return all_blocks(x, blocks[-1:], n_heads, attend)
+
+
+@language_model.mistake(stage="through")
+def blocks_backwards(x, blocks, n_heads, attend):
+    """The blocks run in the wrong order, the last one first. Each has learned to read what the one before it writes, so
+    the list must be gone through as it stands."""
+    return all_blocks(x, blocks[::-1], n_heads, attend)
+
+
+@language_model.mistake(stage="through")
+def no_blocks(x, blocks, n_heads, attend):
+    """No block has run: each token predicts from itself and its position alone, and never looks at another."""
+    return x
+
+
+@language_model.mistake(stage="first")
+def embedded_without_positions(tokens, table):
+    """The positions are missing: the tokens go in as rows of the table alone. Is your `embed` used, or
+    `table[tokens]`?"""
+    return table[tokens]
+
+
+@language_model.mistake
+def attention_to_everything(tokens, weights, n_heads, attend):
+    """The blocks attend to all tokens, the later ones too: `attend` is not what reaches the attention. A model with
+    this reads the token that it has to predict, and its loss falls to nothing."""
+    return language_model.reference(tokens, weights, n_heads, scaled_dot_product_attention)
+
+
+@language_model.mistake
+def softmax_in_every_model(tokens, weights, n_heads, attend):
+    """The model attends with softmax whatever `attend` is. The project trains one model with softmax and one with
+    linear attention: with this, both would be the same model. Is the `attend` that came in handed on to each block?"""
+    return language_model.reference(tokens, weights, n_heads, causal_softmax_attention)
+
+
+@language_model.mistake(stage="through")
+def normalized_after_every_block(x, blocks, n_heads, attend):
+    """Something is normalized after every block, and not at the end alone. Then nothing passes through the model
+    untouched: a pre-norm block leaves its sum as it is, and the model's own norm stands once, after the loop."""
+    for weights in blocks:
+        x = block.reference(x, weights, n_heads, attend)
+        x = layer_norm(x, x.shape[-1:])
+    return x
+
+
+@language_model.mistake(stage="head")
+def last_position_only(x, table):
+    """You return the logits of the last position alone. That is enough to generate one token; in training every
+    position predicts its next one, and all of them are asked for."""
+    return linear(x[:, -1], table)
+
+
+@language_model.mistake
+def norm_before_the_blocks(tokens, weights, n_heads, attend):
+    """The model's own norm stands before the blocks instead of after them. What leaves the last block must be
+    normalized before the head reads it."""
+    x = normalized(embed.reference(tokens, weights["table"]), weights["norm"])
+    return tied_head(all_blocks(x, weights["blocks"], n_heads, attend), weights["table"])
+
+
+@language_model.property
+def the_future_is_hidden(function, tokens, weights, n_heads, attend):
+    """Change the last token, and the logits before it stay."""
+    changed = tokens.clone()
+    changed[:, -1] = (changed[:, -1] + 1) % len(weights["table"])
+    one, other = (function(t, weights, n_heads, attend)[:, :-1] for t in (tokens, changed))
+    return torch.allclose(one, other, atol=1e-4)

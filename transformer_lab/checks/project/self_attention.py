@@ -1,0 +1,172 @@
+"""Multi-head self-attention around any attention."""
+
+import torch
+from torch.nn.functional import linear, scaled_dot_product_attention
+
+from ..ch4_multi_head.merge_heads import merge_heads
+from ..ch4_multi_head.split_heads import split_heads
+from ..exercise import exercise
+from .inputs import block_weights, causal_linear_attention, causal_softmax_attention
+
+
+def _attending(draw, batch=2, seq=7, heads=3, d_head=5):
+    d_model = heads * d_head
+    weights = block_weights(draw, d_model, 2)
+    return draw(batch, seq, d_model), weights, heads, causal_softmax_attention
+
+
+def three_projections(x, weights):
+    return tuple(linear(x, weights[name]) for name in ("w_q", "w_k", "w_v"))
+
+
+def last_projection(x, weights):
+    return linear(x, weights["w_o"])
+
+
+@exercise(
+    inputs=_attending,
+    axes={"x": "batch seq d_model", "return": "batch seq d_model"},
+    hints=(
+        "`attend` takes and gives heads. What stands before it, and what after it, in multi-head attention?",
+        "Project three times, split, `attend(query, key, value)`, merge, project. Scale and mask are `attend`'s part.",
+        "`attend(*(split_heads(x @ weights[…].T, n_heads) for … in …))`, then `merge_heads(…) @ …`",
+    ),
+)
+def self_attention(
+    x,
+    weights,
+    n_heads,
+    attend,
+    *,
+    projections=three_projections,
+    split=split_heads.reference,
+    merge=merge_heads.reference,
+    combined=last_projection,
+):
+    """Multi-head self-attention around any ``attend(query, key, value)``: (batch, seq, d_model) in and out."""
+    heads = attend(*(split(y, n_heads) for y in projections(x, weights)))
+    return combined(merge(heads), weights)
+
+
+@self_attention.equivalent
+def by_reshape(x, weights, n_heads, attend):
+    batch, seq, _ = x.shape
+    q, k, v = (
+        (x @ weights[name].T).reshape(batch, seq, n_heads, -1).permute(0, 2, 1, 3) for name in ("w_q", "w_k", "w_v")
+    )
+    return attend(q, k, v).permute(0, 2, 1, 3).reshape(batch, seq, -1) @ weights["w_o"].T
+
+
+@self_attention.equivalent
+def by_einsum(x, weights, n_heads, attend):
+    q, k, v = (
+        torch.einsum("bsd,hed->bhse", x, weights[name].unflatten(0, (n_heads, -1))) for name in ("w_q", "w_k", "w_v")
+    )
+    return torch.einsum("bhse,ohe->bso", attend(q, k, v), weights["w_o"].unflatten(1, (n_heads, -1)))
+
+
+@self_attention.equivalent
+def as_one_projection(x, weights, n_heads, attend):
+    packed = torch.cat([weights[name] for name in ("w_q", "w_k", "w_v")])
+    heads = linear(x, packed).unflatten(-1, (3, n_heads, -1)).permute(2, 0, 3, 1, 4)
+    return linear(attend(*heads).transpose(1, 2).flatten(2), weights["w_o"])
+
+
+self_attention.example("an `attend` that is not softmax attention", attend=causal_linear_attention)
+self_attention.example("one token", seq=1)
+
+
+@self_attention.mistake(stage="split")
+def split_by_view_alone(x, n_heads):
+    """The heads are cut as `view` cuts them, straight into (batch, heads, seq, d_head): the shape is right and the
+    numbers are scrambled. Is the function that splits the one which passed its check in assignment 4?"""
+    batch, seq, d_model = x.shape
+    return x.reshape(batch, n_heads, seq, d_model // n_heads)
+
+
+@self_attention.mistake(stage="merge")
+def merged_without_transpose(x):
+    """The heads are merged without bringing them next to the features first: the shape is right and the numbers are
+    scrambled. Is the function that merges the one which passed its check in assignment 4?"""
+    batch, _, seq, _ = x.shape
+    return x.reshape(batch, seq, -1)
+
+
+@self_attention.mistake(stage="combined")
+def no_last_projection(x, weights):
+    """The last projection is missing: `w_o` is not used, and no feature of the output combines what two heads found."""
+    return x
+
+
+@self_attention.mistake(stage="projections")
+def weights_as_stored(x, weights):
+    """The projections multiply by the weights as they are stored, (out, in): `x @ w` needs them transposed. They are
+    square, so nothing complains."""
+    return tuple(x @ weights[name] for name in ("w_q", "w_k", "w_v"))
+
+
+@self_attention.mistake(stage="combined")
+def last_weight_as_stored(x, weights):
+    """The last projection multiplies by `w_o` as it is stored, (out, in): `x @ w` needs it transposed. It is square, so
+    nothing complains."""
+    return x @ weights["w_o"]
+
+
+@self_attention.mistake(stage="projections")
+def keys_for_values(x, weights):
+    """Keys and values are exchanged. Look at the order of the names, and at the order in which `attend` takes them."""
+    query, key, value = three_projections(x, weights)
+    return query, value, key
+
+
+@self_attention.mistake(stage="projections")
+def queries_for_keys(x, weights):
+    """Queries and keys are exchanged: the table of scores is turned round, so that what one token asks another is
+    answered the other way. Look at the order of the names, and at the order in which `attend` takes them."""
+    query, key, value = three_projections(x, weights)
+    return key, query, value
+
+
+@self_attention.mistake(stage="projections")
+def input_for_all_three(x, weights):
+    """The heads are cut out of the input itself: the three projections are not used, so that query, key and value of a
+    token are one and the same vector. Where do `w_q`, `w_k` and `w_v` come in?"""
+    return x, x, x
+
+
+@self_attention.mistake
+def attention_of_its_own(x, weights, n_heads, attend):
+    """`attend` is not used, or not alone: this is attention to all tokens, the later ones too. Which tokens a query may
+    see is `attend`'s business. A model with this reads the token that it has to predict."""
+    return self_attention.reference(x, weights, n_heads, scaled_dot_product_attention)
+
+
+@self_attention.mistake
+def softmax_whatever_is_given(x, weights, n_heads, attend):
+    """You compute causal softmax attention yourself, whatever `attend` is. The project trains one model with softmax
+    and one with linear attention: with this, both would be the same model. Where do you call `attend`?"""
+    return self_attention.reference(x, weights, n_heads, causal_softmax_attention)
+
+
+@self_attention.mistake
+def scaled_twice(x, weights, n_heads, attend):
+    """The scores are divided by √d_head twice: here, and again within `attend`. Each row of weights is too even. What
+    `attend` gets are queries and keys as they come out of the projections."""
+    return self_attention.reference(
+        x, weights, n_heads, lambda query, key, value: attend(query / query.shape[-1] ** 0.5, key, value)
+    )
+
+
+@self_attention.mistake
+def one_head(x, weights, n_heads, attend):
+    """All features are compared in one table: there is one head, whatever `n_heads` says. Split before `attend`."""
+    return self_attention.reference(x, weights, 1, attend)
+
+
+@self_attention.property
+def later_tokens_change_nothing(function, x, weights, n_heads, attend):
+    """Change the last token, and the outputs before it stay: `attend` is causal."""
+    changed = torch.cat([x[:, :-1], x[:, -1:] + 1], dim=1)
+    return torch.allclose(
+        function(changed, weights, n_heads, attend)[:, :-1], function(x, weights, n_heads, attend)[:, :-1], atol=1e-4
+    )
