@@ -4,12 +4,12 @@ import re
 import textwrap
 from pathlib import Path
 
-import assignments
 import nbformat
 import pytest
 import torch
 from test_package import run_python
 
+import assignments
 import transformer_lab as tl
 from transformer_lab.checks import course
 from transformer_lab.checks.diagnose import diagnose
@@ -267,9 +267,9 @@ PADDING_HINTS = r"(`padding_mask`\n.*?)<details>\n<summary>Hint 1.*?</details>\n
 )
 def test_a_solution_with_something_missing(before, after, said):
     with pytest.raises(ValueError, match=f"^{re.escape(said)}"):
-        assignments.source(spoiled(before, after))
+        assignments.with_derived_parts(spoiled(before, after))
 
 
 def test_hints_are_written_where_their_name_stands():
-    made = assignments.source(spoiled(PADDING_HINTS, r"\1{hints padding_mask}"))
+    made = assignments.with_derived_parts(spoiled(PADDING_HINTS, r"\1{hints padding_mask}"))
     assert assignments.text(made) == MASKS.read_text("utf-8")

@@ -193,6 +193,8 @@ def course(tmp_path, monkeypatch):
     for name, cells in {"99_sample": CHAPTER, "solutions/99_sample": SOLUTION}.items():
         notebook = notebooks.canonical(new_notebook(cells=cells))
         (tmp_path / "chapters" / f"{name}.ipynb").write_text(notebooks.text(notebook), "utf-8")
+    monkeypatch.setattr(assignments, "COURSE", {"ch99_sample": ["softmax"]})
+    monkeypatch.setattr(assignments, "FOLDERS", {"softmax": "ch99_sample"})
     for path, text in assignments.files_from(tmp_path / "chapters" / "solutions" / "99_sample.ipynb").items():
         path.write_text(text, "utf-8")
     monkeypatch.setattr(notebook_rules, "stored_address", lambda: None)
