@@ -17,7 +17,7 @@ from playwright.sync_api import sync_playwright
 
 import transformer_lab as tl
 
-sys.path.insert(0, str(page.ROOT / "tests"))
+sys.path.insert(0, str(page.ROOT / "tests" / "helpers"))
 from lab_page import lab_page
 
 weights = torch.rand(12, 12, 64, 64, generator=torch.Generator().manual_seed(0)).softmax(-1)

@@ -1,17 +1,11 @@
-"""What several test files share: the scripts of tools/, an installed browser, and pages of labs in it."""
+"""What several test files share: an installed browser, and pages of labs in it."""
 
 import os
-import sys
 from functools import cache
-from pathlib import Path
 
 import fonts
 import pytest
 from lab_page import lab_page
-
-# The scripts import one another by name, so that `python tools/notebooks.py` runs, and tests import the same modules.
-# As tools.notebooks each would be there twice, and what a test changes in one would not hold in the other.
-sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tools"))
 
 # What the stand-in itself must do can be asked only where it is the device: see test_standin.py.
 collect_ignore = [] if os.environ.get("TRANSFORMER_LAB_DEVICE") == "standin" else ["standin"]

@@ -26,9 +26,9 @@ STANDIN = ROOT / "tests" / "standin"
 REPORTS = ROOT / "_build" / "reports" / "device"
 NEVER_STARTED = "Kernel died before replying"  # its ports were taken by another that started at the same moment
 SCREENFUL = 60  # lines of a failing part's report
-MATHEMATICS = (  # the longest first
-    "linear_attention transformer checks multi_head attention normalization layers cache masks compute measure"
-    " positions tensors"
+MATHEMATICS = (  # below tests/, the longest first
+    "maths/linear_attention maths/transformer checks/checks maths/multi_head maths/attention maths/normalization"
+    " maths/layers maths/cache maths/masks maths/compute maths/measure maths/positions maths/tensors maths/arguments"
 )
 QUICK = ("test_attention", "test_masks", "test_cache", "test_tensors", "chapters/01", "chapters/02")
 SLOW = ("06_norm", "08_linear", "project", "07_param", "04_multi", "05_masks")  # notebooks, the longest first
@@ -58,7 +58,9 @@ class Part:
 def parts():
     """Everything, the longest first."""
     paths = sorted((path.relative_to(ROOT).as_posix() for path in notebooks.all_notebooks()), key=_place)
-    files = [f"tests/test_{name}.py" for name in MATHEMATICS.split()] + ["tests/standin/test_works_or_refuses.py"]
+    files = ["tests/{}/test_{}.py".format(*name.split("/")) for name in MATHEMATICS.split()] + [
+        "tests/standin/test_works_or_refuses.py"
+    ]
     mixed = [path for pair in zip_longest(paths, files) for path in pair if path]
     return [Part(path, float64) for path in mixed for float64 in (True, False)]
 

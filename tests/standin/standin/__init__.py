@@ -1,6 +1,6 @@
 """A stand-in accelerator: a second device of PyTorch on a machine that has none, in pure Python, for tests.
 
-    PYTHONPATH=tests/standin TRANSFORMER_LAB_DEVICE=standin python -m pytest tests/test_attention.py
+    PYTHONPATH=tests/standin TRANSFORMER_LAB_DEVICE=standin python -m pytest tests/maths/test_attention.py
 
 With this folder on PYTHONPATH the device is there upon ``import torch``, in every process and every kernel; nothing
 is installed or built. Its memory is the host's and its kernels are the CPU's, but PyTorch takes its tensors for those

@@ -15,7 +15,7 @@ import yaml
 from accessibility import violations
 from bs4 import BeautifulSoup
 
-ROOT = Path(__file__).parents[1]
+ROOT = Path(__file__).parents[2]
 HTML = ROOT / "_build" / "html"
 CONFIG = yaml.safe_load((ROOT / "_config.yml").read_text("utf-8"))
 SITE = CONFIG["html"]["baseurl"]  # empty while the course has no address

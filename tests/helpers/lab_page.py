@@ -3,7 +3,7 @@
 import json
 from pathlib import Path
 
-MOUNT = Path(__file__).parents[1] / "book" / "mount.js"
+MOUNT = Path(__file__).parents[2] / "book" / "mount.js"
 
 PAGE = """<!doctype html>
 <html lang="en">

@@ -5,11 +5,11 @@ import doctest
 import inspect
 import pkgutil
 import re
-import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+from run_python import run_python
 
 import transformer_lab as tl
 
@@ -32,10 +32,6 @@ def public():
 def _is_own(thing, module):
     own = getattr(thing, "__module__", "") == module.__name__ and callable(thing)
     return own and not thing.__name__.startswith("_")
-
-
-def run_python(code):
-    return subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd="/").stdout
 
 
 def test_the_import_loads_neither_matplotlib_nor_widgets():

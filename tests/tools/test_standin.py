@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 import torch
 
-ROOT = Path(__file__).resolve().parents[1]
+ROOT = Path(__file__).resolve().parents[2]
 FOLDER = ROOT / "tests" / "standin"
 sys.path.append(str(FOLDER))  # here only to be asked what is missing: PyTorch was imported before it
 

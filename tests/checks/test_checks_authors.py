@@ -7,7 +7,7 @@ from pathlib import Path
 import nbformat
 import pytest
 import torch
-from test_package import run_python
+from run_python import run_python
 
 import assignments
 import transformer_lab as tl

@@ -1,0 +1,8 @@
+"""Python in a process of its own."""
+
+import subprocess
+import sys
+
+
+def run_python(code):
+    return subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd="/").stdout
