@@ -27,7 +27,10 @@
   function importText(text) {
     if (!imports.has(text)) {
       const url = URL.createObjectURL(new Blob([text], { type: "text/javascript" }));
-      imports.set(text, import(url).then((module) => module.default).finally(() => URL.revokeObjectURL(url)));
+      imports.set(
+        text,
+        import(url).then((module) => module.default).finally(() => URL.revokeObjectURL(url)),
+      );
     }
     return imports.get(text);
   }
@@ -49,17 +52,24 @@
       place.dataset.lab = "ready";
     } catch (error) {
       place.dataset.lab = "failed";
-      place.textContent = "This live figure could not start in this browser. Everything else on the page works without it.";
+      place.textContent =
+        "This live figure could not start in this browser. Everything else on the page works without it.";
       console.error(error);
     }
   }
 
   // What a script of data says; nothing while only its beginning has been read.
   function parse(script) {
-    try { return JSON.parse(script.textContent); } catch { return null; }
+    try {
+      return JSON.parse(script.textContent);
+    } catch {
+      return null;
+    }
   }
 
-  const states = new Map(), models = new Map(), seen = new WeakSet();
+  const states = new Map(),
+    models = new Map(),
+    seen = new WeakSet();
   function* unseen(selector) {
     for (const script of document.querySelectorAll(selector)) {
       const data = !seen.has(script) && parse(script);
@@ -88,5 +98,8 @@
   mountWhatIsThere();
   const reading = new MutationObserver(mountWhatIsThere);
   reading.observe(document, { childList: true, subtree: true });
-  document.addEventListener("DOMContentLoaded", () => { mountWhatIsThere(); reading.disconnect(); });
+  document.addEventListener("DOMContentLoaded", () => {
+    mountWhatIsThere();
+    reading.disconnect();
+  });
 })();

@@ -36,8 +36,16 @@
   });
 
   // A closed fold-out would be missing on paper.
-  window.addEventListener("beforeprint", () => document.querySelectorAll("details:not([open])").forEach((fold) => {
-    fold.open = true;
-    window.addEventListener("afterprint", () => { fold.open = false; }, { once: true });
-  }));
+  window.addEventListener("beforeprint", () =>
+    document.querySelectorAll("details:not([open])").forEach((fold) => {
+      fold.open = true;
+      window.addEventListener(
+        "afterprint",
+        () => {
+          fold.open = false;
+        },
+        { once: true },
+      );
+    }),
+  );
 })();

@@ -14,7 +14,12 @@ function softmax(scores) {
 
 // The mean of rows, weighted.
 const blend = (weights, rows) =>
-  rows[0].map((_, column) => dot(weights, rows.map((row) => row[column])));
+  rows[0].map((_, column) =>
+    dot(
+      weights,
+      rows.map((row) => row[column]),
+    ),
+  );
 
 // The index of element number `flat`, counted in reading order: the last axis fastest.
 function unravel(flat, shape) {
@@ -54,17 +59,28 @@ function broadcastShapes(a, b) {
 
 // The shape of a @ b by torch.matmul's rules, with the shapes that it really multiplies. Returns {reason} where it fails.
 function matmulShapes(a, b) {
-  if (!a.length || !b.length) return { reason: "matmul wants at least one axis on each side; use * for a single number" };
+  if (!a.length || !b.length)
+    return { reason: "matmul wants at least one axis on each side; use * for a single number" };
   const left = a.length === 1 ? [1, a[0]] : a;
   const right = b.length === 1 ? [b[0], 1] : b;
   const [k, k2] = [left[left.length - 1], right[right.length - 2]];
   if (k !== k2) {
     const where = b.length === 1 ? "only" : "second-to-last";
-    return { reason: `the last axis of a (${k}) and the ${where} axis of b (${k2}) must be equal`, left, right, contracted: true };
+    return {
+      reason: `the last axis of a (${k}) and the ${where} axis of b (${k2}) must be equal`,
+      left,
+      right,
+      contracted: true,
+    };
   }
   const batch = broadcastShapes(left.slice(0, -2), right.slice(0, -2));
   if (batch.reason) {
-    return { reason: `batch axes: ${batch.reason.replace(/−(\d+)/, (_, n) => `−${+n + 2}`)}`, left, right, axis: batch.axis + 2 };
+    return {
+      reason: `batch axes: ${batch.reason.replace(/−(\d+)/, (_, n) => `−${+n + 2}`)}`,
+      left,
+      right,
+      axis: batch.axis + 2,
+    };
   }
   const rows = a.length === 1 ? [] : left.slice(-2, -1);
   const columns = b.length === 1 ? [] : right.slice(-1);

@@ -4,11 +4,19 @@
 // tensor lies there. What follows are PyTorch's rules for each operation. An operation returns a tensor or throws a reason.
 
 class Refused extends Error {}
-const refuse = (reason) => { throw new Refused(reason); };
+const refuse = (reason) => {
+  throw new Refused(reason);
+};
 
-const arange = (shape) => ({ shape, strides: contiguousStrides(shape), offset: 0, storage: Array.from({ length: product(shape) }, (_, i) => i) });
+const arange = (shape) => ({
+  shape,
+  strides: contiguousStrides(shape),
+  offset: 0,
+  storage: Array.from({ length: product(shape) }, (_, i) => i),
+});
 const placeOf = (tensor, index) => tensor.offset + dot(index, tensor.strides);
-const places = (tensor) => Array.from({ length: product(tensor.shape) }, (_, flat) => placeOf(tensor, unravel(flat, tensor.shape)));
+const places = (tensor) =>
+  Array.from({ length: product(tensor.shape) }, (_, flat) => placeOf(tensor, unravel(flat, tensor.shape)));
 
 function isContiguous({ shape, strides }) {
   if (product(shape) === 0) return true;
@@ -23,10 +31,13 @@ function isContiguous({ shape, strides }) {
 // The strides with which `view(shape)` would read the same storage, or why there are none.
 // Axes that a view merges must form one even walk: a step along the left one has to be a full turn of the right one.
 function viewStrides(tensor, shape) {
-  if (product(shape) === 0) return { strides: `${shape}` === `${tensor.shape}` ? tensor.strides : contiguousStrides(shape) };
+  if (product(shape) === 0)
+    return { strides: `${shape}` === `${tensor.shape}` ? tensor.strides : contiguousStrides(shape) };
   const strides = [];
   let to = shape.length - 1;
-  let even = 1, made = 1, base = tensor.strides.at(-1) ?? 1;
+  let even = 1,
+    made = 1,
+    base = tensor.strides.at(-1) ?? 1;
   for (let axis = tensor.shape.length - 1; axis >= 0; axis--) {
     even *= tensor.shape[axis];
     const left = axis - 1;
@@ -37,15 +48,24 @@ function viewStrides(tensor, shape) {
       made *= shape[to--];
     }
     if (made !== even) return { left, step: tensor.strides[left], turn: even * base };
-    if (axis > 0) { base = tensor.strides[left]; even = made = 1; }
+    if (axis > 0) {
+      base = tensor.strides[left];
+      even = made = 1;
+    }
   }
-  while (to >= 0) { strides[to] = 1; to--; }
+  while (to >= 0) {
+    strides[to] = 1;
+    to--;
+  }
   return { strides };
 }
 
 const axisOf = (dim, count, name) => {
   const range = Math.max(count, 1);
-  if (dim < -range || dim >= range) refuse(`${name}: dimension ${dim} is out of range; this tensor has ${count} ${count === 1 ? "axis" : "axes"}, so it goes from ${-range} to ${range - 1}.`);
+  if (dim < -range || dim >= range)
+    refuse(
+      `${name}: dimension ${dim} is out of range; this tensor has ${count} ${count === 1 ? "axis" : "axes"}, so it goes from ${-range} to ${range - 1}.`,
+    );
   return dim < 0 ? dim + range : dim;
 };
 
@@ -54,7 +74,8 @@ function filled(tensor, sizes, name) {
   const open = sizes.filter((size) => size === -1).length;
   if (open > 1) refuse(`${name}: only one size can be left open with −1.`);
   if (sizes.some((size) => size < -1)) refuse(`${name}: a size cannot be negative (−1 means “whatever is left”).`);
-  const total = product(tensor.shape), known = product(sizes.filter((size) => size !== -1));
+  const total = product(tensor.shape),
+    known = product(sizes.filter((size) => size !== -1));
   if (open ? known === 0 || total % known : known !== total) {
     refuse(`${name}: the shape ${shapeText(sizes)} does not hold the ${total} elements of ${shapeText(tensor.shape)}.`);
   }
@@ -62,7 +83,11 @@ function filled(tensor, sizes, name) {
 }
 
 const copied = (tensor, shape = tensor.shape) => ({
-  shape, strides: contiguousStrides(shape), offset: 0, storage: places(tensor).map((place) => tensor.storage[place]), copied: true,
+  shape,
+  strides: contiguousStrides(shape),
+  offset: 0,
+  storage: places(tensor).map((place) => tensor.storage[place]),
+  copied: true,
 });
 
 const operations = {
@@ -73,7 +98,8 @@ const operations = {
     const right = found.left + 1;
     return refuse(
       `view cannot walk axes ${found.left} and ${right} in one even step: a step along axis ${found.left} moves ${found.step} in storage, ` +
-      `but a full turn of axis ${right} ends ${found.turn} on. They would have to be equal. .contiguous() first, or .reshape, copies the elements into order.`);
+        `but a full turn of axis ${right} ends ${found.turn} on. They would have to be equal. .contiguous() first, or .reshape, copies the elements into order.`,
+    );
   },
   reshape(tensor, ...sizes) {
     const shape = filled(tensor, sizes, "reshape");
@@ -82,11 +108,17 @@ const operations = {
   },
   flatten(tensor, first = 0, last = -1) {
     const count = tensor.shape.length;
-    const from = axisOf(first, count, "flatten"), to = axisOf(last, count, "flatten");
+    const from = axisOf(first, count, "flatten"),
+      to = axisOf(last, count, "flatten");
     if (from > to) refuse("flatten: the first dimension must not come after the last.");
     if (!count) return operations.reshape(tensor, 1);
     if (from === to) return tensor;
-    return operations.reshape(tensor, ...tensor.shape.slice(0, from), product(tensor.shape.slice(from, to + 1)), ...tensor.shape.slice(to + 1));
+    return operations.reshape(
+      tensor,
+      ...tensor.shape.slice(0, from),
+      product(tensor.shape.slice(from, to + 1)),
+      ...tensor.shape.slice(to + 1),
+    );
   },
   transpose(tensor, dim0, dim1) {
     if (dim0 === undefined || dim1 === undefined) refuse("transpose wants two dimensions: .transpose(0, 1).");
@@ -95,7 +127,8 @@ const operations = {
     return { ...tensor, shape: swap(tensor.shape), strides: swap(tensor.strides) };
   },
   t(tensor) {
-    if (tensor.shape.length > 2) refuse(`t turns a matrix; this tensor has ${tensor.shape.length} axes. Say which two with .transpose.`);
+    if (tensor.shape.length > 2)
+      refuse(`t turns a matrix; this tensor has ${tensor.shape.length} axes. Say which two with .transpose.`);
     return tensor.shape.length === 2 ? operations.transpose(tensor, 0, 1) : tensor;
   },
   permute(tensor, ...dims) {
@@ -103,7 +136,11 @@ const operations = {
     if (order.length !== tensor.shape.length || new Set(order).size !== order.length) {
       refuse(`permute: name each of the ${tensor.shape.length} axes once; got (${dims.join(", ")}).`);
     }
-    return { ...tensor, shape: order.map((axis) => tensor.shape[axis]), strides: order.map((axis) => tensor.strides[axis]) };
+    return {
+      ...tensor,
+      shape: order.map((axis) => tensor.shape[axis]),
+      strides: order.map((axis) => tensor.strides[axis]),
+    };
   },
   contiguous: (tensor) => (isContiguous(tensor) ? tensor : copied(tensor)),
   squeeze(tensor, ...dims) {
@@ -122,13 +159,18 @@ const operations = {
   expand(tensor, ...sizes) {
     const added = sizes.length - tensor.shape.length;
     if (added < 0) refuse(`expand: ${sizes.length} sizes for ${tensor.shape.length} axes.`);
-    const strides = [], shape = [];
+    const strides = [],
+      shape = [];
     for (let i = sizes.length - 1; i >= 0; i--) {
-      const axis = i - added, size = sizes[i];
+      const axis = i - added,
+        size = sizes[i];
       const old = axis < 0 ? 1 : tensor.shape[axis];
       if (size < 0 && (size < -1 || axis < 0)) refuse(`expand: ${size} is not a size for a new axis.`);
       const wanted = size === -1 ? old : size;
-      if (wanted !== old && old !== 1) refuse(`expand: axis ${axis} has size ${old}; only an axis of size 1 can stretch, so it cannot become ${wanted}.`);
+      if (wanted !== old && old !== 1)
+        refuse(
+          `expand: axis ${axis} has size ${old}; only an axis of size 1 can stretch, so it cannot become ${wanted}.`,
+        );
       shape[i] = wanted;
       // Along an axis of size 1 nobody walks; PyTorch gives a new one the length of what lies to its right.
       const own = axis < 0 ? shape[i + 1] * strides[i + 1] : tensor.strides[axis];
@@ -145,9 +187,11 @@ const operations = {
     const whole = Array(tensor.shape.length - named).fill({ from: null, to: null, step: null });
     const full = dots < 0 ? [...parts, ...whole] : parts.toSpliced(dots, 1, ...whole);
     let offset = tensor.offset;
-    const shape = [], strides = [];
+    const shape = [],
+      strides = [];
     full.forEach((part, axis) => {
-      const size = tensor.shape[axis], stride = tensor.strides[axis];
+      const size = tensor.shape[axis],
+        stride = tensor.strides[axis];
       if (typeof part === "number") {
         if (part < -size || part >= size) refuse(`Index ${part} is out of range for axis ${axis} of size ${size}.`);
         offset += (part < 0 ? part + size : part) * stride;
@@ -156,7 +200,8 @@ const operations = {
       const step = part.step ?? 1;
       if (step < 1) refuse("A slice's step must be greater than zero in PyTorch; .flip makes a reversed copy.");
       const clip = (x, open) => (x === null ? open : Math.min(Math.max(x < 0 ? x + size : x, 0), size));
-      const from = clip(part.from, 0), to = Math.max(clip(part.to, size), from);
+      const from = clip(part.from, 0),
+        to = Math.max(clip(part.to, size), from);
       offset += from * stride;
       shape.push(Math.ceil((to - from) / step));
       strides.push(stride * step);
@@ -171,9 +216,13 @@ const MOST_NUMBERS = { t: 0, contiguous: 0, unsqueeze: 1, transpose: 2, flatten:
 function checkArguments({ name, args, grouped }) {
   const most = MOST_NUMBERS[name];
   if (grouped && most !== undefined) refuse(`${name} takes plain numbers, not a list of them.`);
-  if (args.length > most) refuse(`${name} takes ${most || "no"} number${most === 1 ? "" : "s"}${most > 1 ? " at most" : ""}; got ${args.length}.`);
+  if (args.length > most)
+    refuse(
+      `${name} takes ${most || "no"} number${most === 1 ? "" : "s"}${most > 1 ? " at most" : ""}; got ${args.length}.`,
+    );
   if (!args.length && grouped && name === "squeeze") refuse("squeeze: an empty list names no axis.");
-  if (!args.length && !grouped && ["view", "reshape", "permute", "expand"].includes(name)) refuse(`${name} wants to know the ${name === "permute" ? "order of the axes" : "shape"}.`);
+  if (!args.length && !grouped && ["view", "reshape", "permute", "expand"].includes(name))
+    refuse(`${name} wants to know the ${name === "permute" ? "order of the axes" : "shape"}.`);
 }
 
 const WHOLE = /^-?\d{1,9}$/;
@@ -189,10 +238,14 @@ function parseChain(text) {
     if (call) {
       const [whole, name, inside] = call;
       if (!Object.hasOwn(operations, name) || name === "index") {
-        return { error: `.${name} is not in this lab. It knows ${Object.keys(operations).filter((op) => op !== "index").join(", ")} and [ ].` };
+        return {
+          error: `.${name} is not in this lab. It knows ${Object.keys(operations)
+            .filter((op) => op !== "index")
+            .join(", ")} and [ ].`,
+        };
       }
       const bracket = /^\((.*)\)$|^\[(.*)\]$/s.exec(inside.trim());
-      const list = (bracket ? bracket[1] ?? bracket[2] : inside).trim();
+      const list = (bracket ? (bracket[1] ?? bracket[2]) : inside).trim();
       const words = list.replace(/,$/, "").trim();
       const args = words ? words.split(",").map((arg) => arg.trim()) : [];
       const bad = args.find((arg) => !WHOLE.test(arg));
@@ -200,7 +253,12 @@ function parseChain(text) {
       // (2) is a number, (2,) and [2] are lists of one.
       const grouped = Boolean(bracket) && (bracket[2] !== undefined || list.includes(",") || !args.length);
       const numbers = args.map(Number).join(", ");
-      steps.push({ text: `.${name}(${grouped ? `(${numbers}${args.length === 1 ? "," : ""})` : numbers})`, name, args: args.map(Number), grouped });
+      steps.push({
+        text: `.${name}(${grouped ? `(${numbers}${args.length === 1 ? "," : ""})` : numbers})`,
+        name,
+        args: args.map(Number),
+        grouped,
+      });
       rest = rest.slice(whole.length);
     } else if (index) {
       const parts = [];
@@ -209,14 +267,21 @@ function parseChain(text) {
         const number = (digits) => (digits === undefined || digits === "" ? null : +digits);
         if (WHOLE.test(part)) parts.push(+part);
         else if (part === "...") parts.push("...");
-        else if ([2, 3].includes(ends.length) && ends.every((end) => !end || WHOLE.test(end))) parts.push({ from: number(ends[0]), to: number(ends[1]), step: number(ends[2]) });
+        else if ([2, 3].includes(ends.length) && ends.every((end) => !end || WHOLE.test(end)))
+          parts.push({ from: number(ends[0]), to: number(ends[1]), step: number(ends[2]) });
         else return { error: `“${part}” is not an index; write 1, or 0:2, or ::2, or “...”.` };
       }
-      const written = parts.map((part) => part?.from === undefined ? part : [part.from, part.to, ...(part.step === null ? [] : [part.step])].map((end) => end ?? "").join(":"));
+      const written = parts.map((part) =>
+        part?.from === undefined
+          ? part
+          : [part.from, part.to, ...(part.step === null ? [] : [part.step])].map((end) => end ?? "").join(":"),
+      );
       steps.push({ text: `[${written.join(", ")}]`, name: "index", args: parts });
       rest = rest.slice(index[0].length);
     } else {
-      return { error: `This can be read up to “${rest.trim().slice(0, 12)}”. Write operations as .transpose(0, 1) or [:, 0].` };
+      return {
+        error: `This can be read up to “${rest.trim().slice(0, 12)}”. Write operations as .transpose(0, 1) or [:, 0].`,
+      };
     }
     rest = rest.trimStart();
   }
@@ -230,7 +295,8 @@ function run(shape, steps) {
     try {
       checkArguments(step);
       const next = operations[step.name](tensors.at(-1), ...step.args);
-      if (product(next.shape) > 128) refuse(`${step.name}: ${product(next.shape)} elements are more than this lab draws (128).`);
+      if (product(next.shape) > 128)
+        refuse(`${step.name}: ${product(next.shape)} elements are more than this lab draws (128).`);
       tensors.push({ copied: false, ...next, copied: next.storage !== tensors.at(-1).storage });
     } catch (error) {
       if (!(error instanceof Refused)) throw error;
@@ -242,50 +308,102 @@ function run(shape, steps) {
 
 // In words: the element that is chosen. To the next one storage goes on `by` places; `shared` elements read this one's place.
 function elementInWords(index, number, place, by, shared) {
-  const next = by === null ? "It is the last in reading order."
-    : `The next in reading order is ${by === 0 ? "the same place" : `${Math.abs(by)} place${Math.abs(by) === 1 ? "" : "s"} ${by > 0 ? "further on" : "back"}`}.`;
+  const next =
+    by === null
+      ? "It is the last in reading order."
+      : `The next in reading order is ${by === 0 ? "the same place" : `${Math.abs(by)} place${Math.abs(by) === 1 ? "" : "s"} ${by > 0 ? "further on" : "back"}`}.`;
   return `Element [${index.join(", ")}] is ${number}, at storage place ${place}. ${next}${shared > 1 ? ` ${shared} elements read this one place.` : ""}`;
 }
 
-const placeInWords = ({ offset, strides }, index, place) => `offset ${offset}${index.map((i, axis) => ` + ${i}×${strides[axis]}`).join("")} = place ${place}`;
+const placeInWords = ({ offset, strides }, index, place) =>
+  `offset ${offset}${index.map((i, axis) => ` + ${i}×${strides[axis]}`).join("")} = place ${place}`;
 
 function render({ model, el }) {
   const traits = ["shape", "chain", "index"];
-  const sizes = field("Shape of x", "sizes, at most 64 elements", (text) => {
-    const parsed = parseShape(text, { most: 64, axes: 5, least: 1 });
-    const total = parsed.error ? 0 : product(parsed.value);
-    return total > 64 ? { error: `${total} elements are more than this lab draws (64).` } : parsed;
-  }, (shape) => commit(model, { shape, index: [] }));
-  const chain = field("Operations on x", "such as .permute(2, 0, 1)[0].flatten()", parseChain, (steps) => commit(model, { chain: steps.map((step) => step.text).join(""), index: [] }));
+  const sizes = field(
+    "Shape of x",
+    "sizes, at most 64 elements",
+    (text) => {
+      const parsed = parseShape(text, { most: 64, axes: 5, least: 1 });
+      const total = parsed.error ? 0 : product(parsed.value);
+      return total > 64 ? { error: `${total} elements are more than this lab draws (64).` } : parsed;
+    },
+    (shape) => commit(model, { shape, index: [] }),
+  );
+  const chain = field("Operations on x", "such as .permute(2, 0, 1)[0].flatten()", parseChain, (steps) =>
+    commit(model, { chain: steps.map((step) => step.text).join(""), index: [] }),
+  );
   const buttons = h("div", { class: "tl-choice", role: "group", "aria-label": "Add an operation" });
   const steps = h("ol", { class: "tl-steps" });
   const reason = h("p", { class: "tl-refusal", role: "alert" });
-  const grid = tensorGrid("The tensor. Arrow keys move through it, Page Up and Page Down change the block.", (index) => commit(model, { index }));
-  const walk = h("input", { type: "range", min: 0, max: 0, step: 1, "aria-label": "Walk through the tensor in reading order",
-    oninput: () => commit(model, { index: unravel(+walk.value, now.shape) }) });
+  const grid = tensorGrid("The tensor. Arrow keys move through it, Page Up and Page Down change the block.", (index) =>
+    commit(model, { index }),
+  );
+  const walk = h("input", {
+    type: "range",
+    min: 0,
+    max: 0,
+    step: 1,
+    "aria-label": "Walk through the tensor in reading order",
+    oninput: () => commit(model, { index: unravel(+walk.value, now.shape) }),
+  });
   const strip = h("div", { class: "tl-strip tl-storage", role: "img" });
   const formula = h("p", { class: "tl-formula" });
-  const { lab, status } = frame({ model, el }, "One storage, many tensors", traits,
-    h("div", { class: "tl-row" }, sizes.node, set(chain.node, { class: "tl-field tl-wide" })), buttons, steps, reason,
-    h("p", { class: "tl-label" }, "The tensor, as you index it"), grid.node,
-    h("p", { class: "tl-label" }, "Walk through it in reading order"), walk,
-    h("p", { class: "tl-label" }, "Its storage, with the number of each place (outlined: the chosen element’s row)"), strip, room(formula));
+  const { lab, status } = frame(
+    { model, el },
+    "One storage, many tensors",
+    traits,
+    h("div", { class: "tl-row" }, sizes.node, set(chain.node, { class: "tl-field tl-wide" })),
+    buttons,
+    steps,
+    reason,
+    h("p", { class: "tl-label" }, "The tensor, as you index it"),
+    grid.node,
+    h("p", { class: "tl-label" }, "Walk through it in reading order"),
+    walk,
+    h("p", { class: "tl-label" }, "Its storage, with the number of each place (outlined: the chosen element’s row)"),
+    strip,
+    room(formula),
+  );
 
-  let now, drawn = null, slots = [];
+  let now,
+    drawn = null,
+    slots = [];
 
   function offer(tensor, text) {
-    const add = (piece) => h("button", { type: "button", class: "tl-code", onclick: () => commit(model, { chain: text + piece, index: [] }) }, `+ ${piece}`);
+    const add = (piece) =>
+      h(
+        "button",
+        { type: "button", class: "tl-code", onclick: () => commit(model, { chain: text + piece, index: [] }) },
+        `+ ${piece}`,
+      );
     const count = tensor.shape.length;
     const pieces = [
       ...(count > 1 ? [`.transpose(${count - 2}, ${count - 1})`] : []),
       ...(count > 2 ? [".transpose(0, 1)"] : []),
-      ".view(-1)", ".reshape(-1)", ".contiguous()",
+      ".view(-1)",
+      ".reshape(-1)",
+      ".contiguous()",
       ...(count > 0 && tensor.shape.at(-1) > 1 ? ["[..., ::2]"] : []),
       ".unsqueeze(0)",
     ];
     const parsed = parseChain(text).value ?? [];
-    const undo = h("button", { type: "button", disabled: !parsed.length, onclick: () =>
-      commit(model, { chain: parsed.slice(0, -1).map((step) => step.text).join(""), index: [] }) }, "undo last");
+    const undo = h(
+      "button",
+      {
+        type: "button",
+        disabled: !parsed.length,
+        onclick: () =>
+          commit(model, {
+            chain: parsed
+              .slice(0, -1)
+              .map((step) => step.text)
+              .join(""),
+            index: [],
+          }),
+      },
+      "undo last",
+    );
     // The button that was pressed is drawn anew: keep the keyboard where it was.
     const held = [...buttons.children].indexOf(el.getRootNode().activeElement);
     buttons.replaceChildren(...[...new Set(pieces)].map(add), undo);
@@ -293,7 +411,8 @@ function render({ model, el }) {
   }
 
   function drawTensor() {
-    const shape = model.get("shape"), text = model.get("chain");
+    const shape = model.get("shape"),
+      text = model.get("chain");
     const key = `${shape}|${text}`;
     if (key === drawn) return;
     drawn = key;
@@ -303,14 +422,32 @@ function render({ model, el }) {
     const result = run(shape, parsed.value ?? []);
     now = result.tensors.at(-1);
     offer(now, text);
-    steps.replaceChildren(...result.tensors.map((tensor, i) => h("li", {},
-      h("code", { class: "tl-op" }, i ? parsed.value[i - 1].text : `arange(${product(shape)}).view${shapeText(shape)}`),
-      h("span", {}, `shape ${shapeText(tensor.shape)}`),
-      h("span", {}, `strides ${shapeText(tensor.strides)}`),
-      ...(tensor.offset ? [h("span", {}, `offset ${tensor.offset}`)] : []),
-      h("span", {}, isContiguous(tensor) ? "contiguous" : "not contiguous"),
-      h("span", { class: "tl-note" }, i === 0 ? `a storage of ${product(shape)}` : tensor.copied ? "a new storage: copied" : "the same storage"))));
-    if (result.reason) steps.append(h("li", { class: "tl-failed" }, h("code", { class: "tl-op" }, parsed.value[result.refused].text), "raises"));
+    steps.replaceChildren(
+      ...result.tensors.map((tensor, i) =>
+        h(
+          "li",
+          {},
+          h(
+            "code",
+            { class: "tl-op" },
+            i ? parsed.value[i - 1].text : `arange(${product(shape)}).view${shapeText(shape)}`,
+          ),
+          h("span", {}, `shape ${shapeText(tensor.shape)}`),
+          h("span", {}, `strides ${shapeText(tensor.strides)}`),
+          ...(tensor.offset ? [h("span", {}, `offset ${tensor.offset}`)] : []),
+          h("span", {}, isContiguous(tensor) ? "contiguous" : "not contiguous"),
+          h(
+            "span",
+            { class: "tl-note" },
+            i === 0 ? `a storage of ${product(shape)}` : tensor.copied ? "a new storage: copied" : "the same storage",
+          ),
+        ),
+      ),
+    );
+    if (result.reason)
+      steps.append(
+        h("li", { class: "tl-failed" }, h("code", { class: "tl-op" }, parsed.value[result.refused].text), "raises"),
+      );
     say(reason, result.reason ?? "");
     const total = product(shape);
     grid.draw(now.shape, (index) => {
@@ -318,7 +455,9 @@ function render({ model, el }) {
       return { text: number, hue: hueOf(number, total) };
     });
     set(walk, { max: Math.max(product(now.shape) - 1, 0), disabled: product(now.shape) < 2 });
-    slots = now.storage.map((number, place) => h("span", { class: "tl-cell", style: `--hue: ${hueOf(number, total)}`, "data-place": place }, number));
+    slots = now.storage.map((number, place) =>
+      h("span", { class: "tl-cell", style: `--hue: ${hueOf(number, total)}`, "data-place": place }, number),
+    );
     strip.replaceChildren(...slots);
     set(strip, { "aria-label": `Storage of ${now.storage.length} elements: ${now.storage.join(", ")}` });
   }
@@ -332,9 +471,12 @@ function render({ model, el }) {
       return;
     }
     const wanted = model.get("index");
-    const fits = wanted.length === now.shape.length && wanted.every((i, axis) => Number.isInteger(i) && i >= 0 && i < now.shape[axis]);
+    const fits =
+      wanted.length === now.shape.length &&
+      wanted.every((i, axis) => Number.isInteger(i) && i >= 0 && i < now.shape[axis]);
     const index = fits ? wanted : now.shape.map(() => 0);
-    const place = placeOf(now, index), flat = ravel(index, now.shape);
+    const place = placeOf(now, index),
+      flat = ravel(index, now.shape);
     const all = places(now);
     walk.value = flat;
     set(walk, { "aria-valuetext": `element ${flat + 1} of ${count}, storage place ${place}` });
@@ -346,13 +488,26 @@ function render({ model, el }) {
       slot.classList.toggle("tl-unread", !all.includes(i));
     });
     say(formula, placeInWords(now, index, place));
-    say(status, elementInWords(index, now.storage[place], place, flat + 1 < count ? all[flat + 1] - place : null, all.filter((other) => other === place).length));
-    const last = now.shape.map((size) => size - 1), most = now.storage.length;
+    say(
+      status,
+      elementInWords(
+        index,
+        now.storage[place],
+        place,
+        flat + 1 < count ? all[flat + 1] - place : null,
+        all.filter((other) => other === place).length,
+      ),
+    );
+    const last = now.shape.map((size) => size - 1),
+      most = now.storage.length;
     reserve(formula, placeInWords(now, last, most));
     reserve(status, elementInWords(last, most, most, most, count - new Set(all).size));
   }
 
-  return follow(model, traits, () => { drawTensor(); drawChoice(); });
+  return follow(model, traits, () => {
+    drawTensor();
+    drawChoice();
+  });
 }
 
 export default { render };

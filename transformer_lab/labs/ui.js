@@ -23,8 +23,9 @@ function set(node, props) {
 // styles a new one.
 function say(node, text) {
   const [first] = node.childNodes;
-  if (text && first?.nodeType === 3 && !first.nextSibling) { if (first.data !== text) first.data = text; }
-  else if (node.textContent !== text) node.textContent = text;
+  if (text && first?.nodeType === 3 && !first.nextSibling) {
+    if (first.data !== text) first.data = text;
+  } else if (node.textContent !== text) node.textContent = text;
 }
 
 // A place for a text that changes: below it nothing moves while a reader plays. The longest that `node` can say are handed to
@@ -32,8 +33,10 @@ function say(node, text) {
 // words, each at least as wide; digits are all of one width.
 const room = (node, kind = "") => h("div", { class: `tl-room ${kind}` }, node);
 function reserve(node, ...longest) {
-  const [, ...unseen] = node.parentNode.children, wanted = longest.map((text) => h("span", { class: node.className || null, "aria-hidden": "true" }, [text].flat()));
-  if (unseen.length === wanted.length && wanted.every((other, i) => other.textContent === unseen[i].textContent)) return;
+  const [, ...unseen] = node.parentNode.children,
+    wanted = longest.map((text) => h("span", { class: node.className || null, "aria-hidden": "true" }, [text].flat()));
+  if (unseen.length === wanted.length && wanted.every((other, i) => other.textContent === unseen[i].textContent))
+    return;
   unseen.forEach((other) => other.remove());
   node.after(...wanted);
 }
@@ -45,7 +48,11 @@ function ems(node, text, weight = 400) {
   canvas.font = `${weight} 100px ${getComputedStyle(node).fontFamily || "sans-serif"}`;
   return canvas.measureText(text).width / 100;
 }
-const byWidth = (node, texts) => texts.map((text) => [ems(node, text), text]).sort(([a], [b]) => b - a).map(([, text]) => text);
+const byWidth = (node, texts) =>
+  texts
+    .map((text) => [ems(node, text), text])
+    .sort(([a], [b]) => b - a)
+    .map(([, text]) => text);
 const widest = (node, texts) => byWidth(node, texts)[0];
 
 // The frame of a lab: its name, a reset button, a body, and one sentence that says in words what is shown.
@@ -53,12 +60,25 @@ const widest = (node, texts) => byWidth(node, texts)[0];
 function frame({ model, el }, title, traits, ...body) {
   const first = Object.fromEntries(traits.map((name) => [name, model.get(name)]));
   const status = h("p", { role: "status", "aria-live": "polite" });
-  const reset = h("button", { type: "button", class: "tl-reset", onclick: () => {
-    commit(model, first);
-    for (const input of lab.querySelectorAll(".tl-input")) input.dispatchEvent(new Event("tl-reset"));
-  } }, "Reset");
-  const lab = h("div", { class: "tl-lab", role: "group", "aria-label": `Lab: ${title}` },
-    h("div", { class: "tl-head" }, h("span", { class: "tl-title" }, title), reset), ...body, room(status, "tl-status"));
+  const reset = h(
+    "button",
+    {
+      type: "button",
+      class: "tl-reset",
+      onclick: () => {
+        commit(model, first);
+        for (const input of lab.querySelectorAll(".tl-input")) input.dispatchEvent(new Event("tl-reset"));
+      },
+    },
+    "Reset",
+  );
+  const lab = h(
+    "div",
+    { class: "tl-lab", role: "group", "aria-label": `Lab: ${title}` },
+    h("div", { class: "tl-head" }, h("span", { class: "tl-title" }, title), reset),
+    ...body,
+    room(status, "tl-status"),
+  );
   el.append(lab);
   return { lab, status };
 }
@@ -75,7 +95,10 @@ function follow(model, traits, draw) {
   const later = () => {
     if (waiting) return;
     waiting = true;
-    queueMicrotask(() => { waiting = false; draw(); });
+    queueMicrotask(() => {
+      waiting = false;
+      draw();
+    });
   };
   for (const name of traits) model.on(`change:${name}`, later);
   draw();
@@ -89,10 +112,21 @@ let fields = 0;
 function field(label, hint, parse, accept, props = {}) {
   const id = `tl-field-${Date.now().toString(36)}-${fields++}`;
   const error = h("span", { class: "tl-error", id: `${id}-error`, role: "alert" });
-  const input = h("input", { id, class: "tl-input", type: "text", spellcheck: "false", autocomplete: "off", autocapitalize: "off",
-    "aria-describedby": `${id}-error ${id}-hint`, ...props });
+  const input = h("input", {
+    id,
+    class: "tl-input",
+    type: "text",
+    spellcheck: "false",
+    autocomplete: "off",
+    autocapitalize: "off",
+    "aria-describedby": `${id}-error ${id}-hint`,
+    ...props,
+  });
   let shown = "";
-  input.addEventListener("tl-reset", () => { input.value = shown; complain(); });
+  input.addEventListener("tl-reset", () => {
+    input.value = shown;
+    complain();
+  });
   input.addEventListener("input", () => {
     const result = parse(input.value);
     complain(result.error);
@@ -106,20 +140,40 @@ function field(label, hint, parse, accept, props = {}) {
   const show = (text) => {
     shown = text;
     const typed = parse(input.value);
-    if (typed.error || typed.text !== text) { input.value = text; complain(parse(text).error); }
+    if (typed.error || typed.text !== text) {
+      input.value = text;
+      complain(parse(text).error);
+    }
   };
-  return { node: h("div", { class: "tl-field" }, h("label", { for: id }, label), input, error,
-    h("span", { class: "tl-note", id: `${id}-hint` }, hint)), input, show, complain };
+  return {
+    node: h(
+      "div",
+      { class: "tl-field" },
+      h("label", { for: id }, label),
+      input,
+      error,
+      h("span", { class: "tl-note", id: `${id}-hint` }, hint),
+    ),
+    input,
+    show,
+    complain,
+  };
 }
 
 // "2, 3, 4" → [2, 3, 4]. Brackets may stand around it; nothing at all is the shape of a single number.
 function parseShape(text, { most = 1e9, axes = 8, least = 0 } = {}) {
-  const inner = text.trim().replace(/^[([]/, "").replace(/[)\]]$/, "").replace(/,\s*$/, "").trim();
+  const inner = text
+    .trim()
+    .replace(/^[([]/, "")
+    .replace(/[)\]]$/, "")
+    .replace(/,\s*$/, "")
+    .trim();
   if (!inner) return { value: [], text: "" };
   const value = [];
   for (const part of inner.split(/\s*,\s*|\s+/)) {
     if (!/^\d+$/.test(part)) return { error: `A size is a whole number; “${part}” is not. Write a shape as 2, 3, 4.` };
-    if (+part < least || +part > most) return { error: `A size here goes from ${least} to ${most.toLocaleString("en")}; ${part} does not fit.` };
+    if (+part < least || +part > most)
+      return { error: `A size here goes from ${least} to ${most.toLocaleString("en")}; ${part} does not fit.` };
     value.push(+part);
   }
   if (value.length > axes) return { error: `At most ${axes} axes here; this has ${value.length}.` };
@@ -131,7 +185,8 @@ const shapeText = (shape) => (shape.length === 1 ? `(${shape[0]},)` : `(${shape.
 // A group of buttons of which one is pressed: options are [value, label] pairs.
 function choice(label, options, pick) {
   const buttons = options.map(([value, text]) =>
-    h("button", { type: "button", "aria-pressed": "false", onclick: () => pick(value) }, text));
+    h("button", { type: "button", "aria-pressed": "false", onclick: () => pick(value) }, text),
+  );
   return {
     node: h("div", { class: "tl-choice", role: "group", "aria-label": label }, buttons),
     show: (value) => buttons.forEach((button, i) => set(button, { "aria-pressed": String(options[i][0] === value) })),
@@ -142,16 +197,33 @@ function choice(label, options, pick) {
 // `cell(index, flat)` gives {text, hue, ghost}. One element can be chosen: by pointing, touch, or the arrow keys.
 // `names.block(index)` and `names.row(index)` name blocks and rows; blocks bear their index where nothing is given.
 function tensorGrid(label, choose) {
-  const node = h("div", { class: "tl-grid", tabindex: "0", role: "application", "aria-roledescription": "tensor", "aria-label": label });
-  let shape = [], cells = [], chosen = null;
+  const node = h("div", {
+    class: "tl-grid",
+    tabindex: "0",
+    role: "application",
+    "aria-roledescription": "tensor",
+    "aria-label": label,
+  });
+  let shape = [],
+    cells = [],
+    chosen = null;
   const pointed = (event) => {
     const cell = document.elementFromPoint(event.clientX, event.clientY)?.closest(".tl-cell");
     if (cell && node.contains(cell)) choose(unravel(+cell.dataset.flat, shape));
   };
-  node.addEventListener("pointermove", (event) => { if (event.pointerType === "mouse" || event.buttons) pointed(event); });
+  node.addEventListener("pointermove", (event) => {
+    if (event.pointerType === "mouse" || event.buttons) pointed(event);
+  });
   node.addEventListener("pointerdown", pointed);
   node.addEventListener("keydown", (event) => {
-    const moves = { ArrowRight: [1, 1], ArrowLeft: [1, -1], ArrowDown: [2, 1], ArrowUp: [2, -1], PageDown: [3, 1], PageUp: [3, -1] };
+    const moves = {
+      ArrowRight: [1, 1],
+      ArrowLeft: [1, -1],
+      ArrowDown: [2, 1],
+      ArrowUp: [2, -1],
+      PageDown: [3, 1],
+      PageUp: [3, -1],
+    };
     const move = moves[event.key];
     if (!move || !cells.length) return;
     const index = [...(chosen ?? shape.map(() => 0))];
@@ -169,26 +241,48 @@ function tensorGrid(label, choose) {
   const draw = (newShape, cell, names = {}) => {
     shape = newShape;
     cells = [];
-    const columns = shape.at(-1) ?? 1, rows = shape.at(-2) ?? 1, blocks = product(shape.slice(0, -2));
+    const columns = shape.at(-1) ?? 1,
+      rows = shape.at(-2) ?? 1,
+      blocks = product(shape.slice(0, -2));
     const drawn = [];
     let longest = 1;
     for (let block = 0; block < blocks; block++) {
-      const body = h("div", { class: `${shape.length > 1 ? "tl-block" : "tl-strip"}${names.row ? " tl-named" : ""}`, style: `--columns: ${Math.max(columns, 1)}` });
+      const body = h("div", {
+        class: `${shape.length > 1 ? "tl-block" : "tl-strip"}${names.row ? " tl-named" : ""}`,
+        style: `--columns: ${Math.max(columns, 1)}`,
+      });
       for (let i = 0; i < rows * columns; i++) {
         const flat = block * rows * columns + i;
         const index = unravel(flat, shape);
         const { text, hue, ghost } = cell(index, flat);
         if (names.row && i % columns === 0) body.append(h("span", { class: "tl-row-name" }, names.row(index)));
-        const node = h("span", { class: `tl-cell${ghost ? " tl-ghost" : ""}`, "data-flat": flat, style: hue == null ? null : `--hue: ${hue}` }, text);
+        const node = h(
+          "span",
+          {
+            class: `tl-cell${ghost ? " tl-ghost" : ""}`,
+            "data-flat": flat,
+            style: hue == null ? null : `--hue: ${hue}`,
+          },
+          text,
+        );
         longest = Math.max(longest, String(text).length);
         cells.push(node);
         body.append(node);
       }
-      const name = shape.length > 2 ? h("span", { class: "tl-block-name" }, names.block?.(unravel(block, shape.slice(0, -2))) ?? `[${unravel(block, shape.slice(0, -2)).join(", ")}]`) : [];
+      const name =
+        shape.length > 2
+          ? h(
+              "span",
+              { class: "tl-block-name" },
+              names.block?.(unravel(block, shape.slice(0, -2))) ?? `[${unravel(block, shape.slice(0, -2)).join(", ")}]`,
+            )
+          : [];
       drawn.push(h("div", {}, name, body));
     }
     node.style.setProperty("--longest", longest);
-    node.replaceChildren(...(cells.length ? drawn : [h("span", { class: "tl-note" }, "no elements: an axis has size 0")]));
+    node.replaceChildren(
+      ...(cells.length ? drawn : [h("span", { class: "tl-note" }, "no elements: an axis has size 0")]),
+    );
   };
   // A wide tensor scrolls sideways in its own place, and the page stays where it is.
   const reveal = (cell) => {
@@ -219,7 +313,8 @@ const SIGNED = colours("053061 2065ab 4393c3 90c4dd d1e5f0 f7f6f6 fddbc7 f3a481 
 
 // The colours of a cell at place t, 0 to 1, of a map: the cell's own, and that of the text on it.
 function shade(map, t) {
-  const place = Math.min(Math.max(t, 0), 1) * (map.length - 1), below = Math.min(Math.floor(place), map.length - 2);
+  const place = Math.min(Math.max(t, 0), 1) * (map.length - 1),
+    below = Math.min(Math.floor(place), map.length - 2);
   const rgb = map[below].map((c, i) => Math.round(c * (1 - place + below) + map[below + 1][i] * (place - below)));
   const linear = rgb.map((c) => ((c / 255 + 0.055) / 1.055) ** 2.4);
   const light = 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2] > 0.18;
