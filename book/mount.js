@@ -1,7 +1,8 @@
 // Brings the labs of a published page to life, with no kernel behind them and no request to anywhere.
 //
-// The page holds the state of its widgets as JSON, and where each one stands. For each lab this script imports the lab's own
-// code out of that state and gives it a model with the four methods that a lab uses: get, set, on/off, save_changes.
+// The page holds the state of its widgets as JSON, and where each one stands. For each lab this script imports the
+// lab's own code out of that state and gives it a model with the four methods that a lab uses: get, set, on/off,
+// save_changes.
 (() => {
   const STATE = 'script[type="application/vnd.jupyter.widget-state+json"]';
   const VIEW = 'script[type="application/vnd.jupyter.widget-view+json"]';
@@ -16,7 +17,10 @@
         values[name] = value;
         for (const listener of listeners[`change:${name}`] ?? []) listener();
       },
-      on: (event, listener) => (listeners[event] ??= new Set()).add(listener),
+      on(event, listener) {
+        listeners[event] ??= new Set();
+        listeners[event].add(listener);
+      },
       off: (event, listener) => listeners[event]?.delete(listener),
       save_changes() {},
     };
@@ -67,9 +71,9 @@
     }
   }
 
-  const states = new Map(),
-    models = new Map(),
-    seen = new WeakSet();
+  const states = new Map();
+  const models = new Map();
+  const seen = new WeakSet();
   function* unseen(selector) {
     for (const script of document.querySelectorAll(selector)) {
       const data = !seen.has(script) && parse(script);

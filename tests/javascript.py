@@ -5,15 +5,13 @@ import json
 import torch
 from py_mini_racer import MiniRacer
 
-from transformer_lab.labs.lab import script
-
 
 class Engine:
-    """The script of one lab, loaded: ``engine("softmax", [0, 1])`` calls its function ``softmax``."""
+    """The script of one kind of lab, loaded: ``engine("softmax", [0, 1])`` calls its function ``softmax``."""
 
     def __init__(self, lab):
         self._context = MiniRacer()
-        self._context.eval(script(lab).replace("export default { render };", ""))
+        self._context.eval(lab._esm.replace("export default { render };", ""))
 
     def __call__(self, function, *arguments):
         given = ", ".join(json.dumps(argument) for argument in arguments)

@@ -15,8 +15,8 @@ from javascript import Engine
 import transformer_lab as tl
 from transformer_lab.labs import BudgetLab, MaskLab
 from transformer_lab.labs.budget import BYTES, PRESETS, QUANTITIES, RANGES
-from transformer_lab.labs.lab import script, style
 
+LIMITS = BudgetLab().limits
 EXACT = 2**53  # from here on, a JavaScript number is not exact
 SLIDERS = ("n_layers", "d_model", "n_heads", "d_ff", "vocab_size", "n_positions", "seq", "batch")
 NAMES = {"n_layers": "layers", "d_model": "d_model", "n_heads": "heads", "d_ff": "d_ff", "vocab_size": "vocabulary"}
@@ -89,13 +89,18 @@ def labs(draw):
 
 @pytest.fixture(scope="module")
 def engine():
-    engine = Engine("budget")
+    engine = Engine(BudgetLab)
     engine._context.eval("BigInt.prototype.toJSON = function () { return this.toString(); }")
     return engine
 
 
 def known(engine, lab):
     return engine("known", lab.presets, lab.start)
+
+
+def world(engine, lab):
+    """All that the lab's script knows besides its state."""
+    return {"all": known(engine, lab), "start": lab.start, "limits": lab.limits}
 
 
 @given(lab=labs())
@@ -120,7 +125,7 @@ def test_the_ends_are_beyond_what_a_javascript_number_holds(engine):
         assert sum(int(float(number)) != number for number in numbers) >= 3, "rounding would show"
         assert sum(found["flops"].values()) == tl.forward_flops(lab.shape, lab.seq, lab.batch) > 10_000 * EXACT
         assert sum(found["training"].values()) > EXACT
-        text = engine("grouped", str(sum(found["flops"].values())))
+        text = engine._context.eval(f"grouped({sum(found['flops'].values())}n)")
         assert int(text.replace(",", "")) == tl.forward_flops(lab.shape, lab.seq, lab.batch)
 
 
@@ -130,9 +135,9 @@ def test_wherever_the_sliders_go_the_numbers_are_the_packages(engine, start, mov
     lab = BudgetLab(start[3])
     now = setting(lab)
     for name, place in moves:
-        offered = engine("choices", name, now, known(engine, lab))
+        offered = engine("choices", name, now, lab.limits, known(engine, lab))
         assert offered == sorted(set(offered)) and now.get(name, now["shape"].get(name)) in offered
-        now = engine("alter", now, name, offered[round(place * (len(offered) - 1))])
+        now = engine("alter", now, name, offered[round(place * (len(offered) - 1))], lab.limits)
         lab.shape, lab.seq, lab.batch = tl.ModelShape(**now["shape"]), now["seq"], now["batch"]  # raise where it fails
         assert in_order(exact(engine("costs", now))) == in_order(costs(lab))
         assert lab.shape.family == start[3].family
@@ -141,46 +146,43 @@ def test_wherever_the_sliders_go_the_numbers_are_the_packages(engine, start, mov
 @pytest.mark.parametrize("d_model", [1, 64, 100, 768, 1600, 12_288, 7919])
 def test_heads_are_divisors_of_the_width_and_all_of_them(engine, d_model):
     now = setting(BudgetLab(replace(tl.GPT2, d_model=d_model, n_heads=1, d_ff=None)))
-    assert engine("choices", "n_heads", now) == [n for n in range(1, d_model + 1) if d_model % n == 0]
-    factors = [d_ff / d_model for d_ff in engine("choices", "d_ff", now)]
+    assert engine("choices", "n_heads", now, LIMITS) == [n for n in range(1, d_model + 1) if d_model % n == 0]
+    factors = [d_ff / d_model for d_ff in engine("choices", "d_ff", now, LIMITS)]
     assert factors == [half / 2 for half in range(1, 17) if half * d_model % 2 == 0]
 
 
 def test_the_sliders_go_from_end_to_end_and_stop_at_the_presets(engine):
     lab = BudgetLab(tl.ModelShape("bert", 7, 100, 5, 300, 1001, 77), seq=13, batch=5)
     for name in SLIDERS:
-        own = [engine("choices", name, setting(BudgetLab(shape)), known(engine, lab)) for _, _, _, shape, *_ in PRESETS]
+        others = known(engine, lab)
+        settings = [setting(BudgetLab(shape)) for _, _, _, shape, *_ in PRESETS]
+        own = [engine("choices", name, each, lab.limits, others) for each in settings]
         for offered, (_, _, _, shape, *_) in zip(own, PRESETS):
             stops = {getattr(shape, name, None) or {"seq": shape.n_positions, "batch": 1}[name]}
             if name not in ("n_heads", "d_ff"):
                 stops |= {setting(lab).get(name, asdict(lab.shape).get(name)), RANGES[name][1]}
             assert stops <= set(offered) and offered[0] >= RANGES[name][0] and offered[-1] <= RANGES[name][1]
-    assert len(engine("choices", "n_layers", setting(lab))) == 96
+    assert len(engine("choices", "n_layers", setting(lab), lab.limits)) == 96
 
 
 def test_when_the_width_changes_heads_keep_their_features_and_d_ff_its_ratio(engine):
     for *_, shape, _, _ in PRESETS:
         now = setting(BudgetLab(shape))
         for d_model in range(64, 12_289, 64):
-            wide = engine("alter", now, "d_model", d_model)["shape"]
+            wide = engine("alter", now, "d_model", d_model, LIMITS)["shape"]
             assert (wide["n_heads"], wide["d_ff"]) == (d_model // 64, 4 * d_model)
     odd = setting(BudgetLab(replace(tl.GPT2, d_model=768, n_heads=6, d_ff=2047)))
     for d_model in (704, 832, 64, 12_288):
-        wide = engine("alter", odd, "d_model", d_model)
+        wide = engine("alter", odd, "d_model", d_model, LIMITS)
         assert d_model % wide["shape"]["n_heads"] == 0
         ratio = wide["shape"]["n_heads"] / (d_model / 128)
         others = [n / (d_model / 128) for n in range(1, d_model + 1) if d_model % n == 0]
         assert max(ratio, 1 / ratio) == min(max(other, 1 / other) for other in others)
-        back = engine("alter", wide, "d_model", 768, odd["shape"])
+        back = engine("alter", wide, "d_model", 768, LIMITS, odd["shape"])
         assert back == odd, "what rounding takes away comes back"
 
 
-def test_the_ranges_are_pythons(engine):
-    limits = engine("((limits) => limits)", engine("Object", engine("eval", "LIMITS")))
-    assert {name: tuple(range) for name, range in limits.items()} == {
-        **{name: range for name, range in RANGES.items() if name != "n_segments"},
-        "bytes_per_value": (min(BYTES), max(BYTES)),
-    }
+def test_the_browser_lists_the_same_quantities(engine):
     assert tuple(engine("Object.keys", engine("eval", "QUANTITIES"))) == QUANTITIES
 
 
@@ -198,8 +200,8 @@ def test_the_presets_are_the_packages_and_hold_what_was_published():
 @given(lab=labs())
 @settings(max_examples=200, deadline=None, derandomize=True)
 def test_a_state_comes_back_from_its_address_and_from_its_code(engine, lab):
-    everything = known(engine, lab)
-    code = engine("pythonCode", state(lab), everything)
+    everything = world(engine, lab)
+    code = engine("pythonCode", state(lab), everything["all"])
     copied = eval(code, {"tl": tl})
     expected = state(lab) if lab.base != "start" else {**state(lab), "base": copied.base}
     assert state(copied) == expected
@@ -208,21 +210,21 @@ def test_a_state_comes_back_from_its_address_and_from_its_code(engine, lab):
     began = tl.ModelShape(**lab.start["shape"])
     options = {name: getattr(began, name) for name in ("family", "n_segments", "pooler", "tied", "final_norm", "bias")}
     lab.shape = replace(lab.shape, **options)
-    text = engine("encode", state(lab), everything, lab.start)
+    text = engine("encode", state(lab), everything)
     if text is None:
         assert state(lab) == lab.start
         return
     assert re.fullmatch(r"[\w.-]+", text), "what a query holds as it is"
-    found = engine("decode", text, everything, lab.start)["state"]
+    found = engine("decode", text, everything)["state"]
     assert found == state(lab)
 
 
 def test_an_address_says_what_is_different(engine):
     lab = BudgetLab()
-    everything = known(engine, lab)
+    everything = world(engine, lab)
 
     def encoded(lab):
-        return engine("encode", state(lab), everything, lab.start)
+        return engine("encode", state(lab), everything)
 
     assert encoded(lab) is None
     lab.seq = 2048
@@ -234,8 +236,8 @@ def test_an_address_says_what_is_different(engine):
     own = BudgetLab(tl.ModelShape("gpt2", 2, 64, 2, 100, 300, 50, tied=False))
     assert own.base == "start"
     own.batch = 3
-    assert engine("encode", state(own), known(engine, own), own.start) == "start.batch-3"
-    found = engine("decode", "start.batch-3", known(engine, own), own.start)
+    assert engine("encode", state(own), world(engine, own)) == "start.batch-3"
+    found = engine("decode", "start.batch-3", world(engine, own))
     assert found == {"state": state(own)}
 
 
@@ -267,7 +269,7 @@ def test_an_address_says_what_is_different(engine):
 )
 def test_a_broken_address_is_answered(engine, text, error):
     own = BudgetLab()
-    assert engine("decode", text, known(engine, own), own.start) == {"error": error}
+    assert engine("decode", text, world(engine, own)) == {"error": error}
 
 
 # What is said.
@@ -372,10 +374,8 @@ def test_the_beginning_is_told_with_what_was_published(engine):
 
 
 def test_the_script_is_small_and_needs_nothing_else():
-    assert BudgetLab._esm == script("budget") and BudgetLab._css == style("budget")
-    assert len(script("budget").encode()) <= 60_000
-    assert script("budget").rstrip().endswith("export default { render };") and script("budget").count("export ") == 1
-    for text in (script("budget").replace("http://www.w3.org/2000/svg", ""), style("budget")):
+    assert len(BudgetLab._esm.encode()) <= 60_000
+    for text in (BudgetLab._esm.replace("http://www.w3.org/2000/svg", ""), BudgetLab._css):
         assert not any(word in text for word in ("import ", "require(", "//cdn", "http:", "https:", "@import", "url("))
 
 

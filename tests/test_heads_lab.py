@@ -15,7 +15,6 @@ from javascript import Engine
 import transformer_lab as tl
 from transformer_lab.labs import HeadsLab
 from transformer_lab.labs.heads import LEVELS
-from transformer_lab.labs.lab import script, style
 
 SENTENCE = ["the", "cat", "sat", "on", "the", "mat", "and", "the", "cat", "slept"]
 SIZES = [(4, 2, 3), (3, 5, 2), (7, 3, 5), (1, 2, 1), (5, 1, 4), (2, 7, 3)]  # seq, heads, d_head
@@ -67,7 +66,7 @@ STATES = [make, large, crossing, lambda: HeadsLab(torch.zeros(1, 1, 1, 1), ["lon
 
 @pytest.fixture(scope="module")
 def engine():
-    return Engine("heads")
+    return Engine(HeadsLab)
 
 
 # The patterns.
@@ -167,7 +166,7 @@ def walked(seq, heads, width, split_by_view, merge_by_view):
 @pytest.mark.parametrize("mistakes", MISTAKES)
 @pytest.mark.parametrize(("seq", "heads", "width"), SIZES)
 def test_numbers_go_where_torch_puts_them(engine, seq, heads, width, mistakes):
-    found = engine("journey", {"seq": seq, "heads": heads, "width": width}, *mistakes)
+    found = engine("journey", {"seq": seq, "heads": heads, "d_head": width}, *mistakes)
     expected = walked(seq, heads, width, *mistakes)
     assert len(found) == len(expected)
     for i, (step, tensor) in enumerate(zip(found, expected)):
@@ -333,7 +332,7 @@ def test_a_lab_keeps_its_tokens_and_shape():
 
 
 def test_script_is_small():
-    assert len((script("heads") + style("heads")).encode()) < 60_000
+    assert len(HeadsLab._esm.encode()) < 60_000
 
 
 # In a browser.
@@ -617,7 +616,7 @@ def test_the_lab_follows_weights_that_change(show):
             const texts = (selector) => [...el.querySelectorAll(selector)].map((node) => node.textContent);
             return [texts(".tl-reading")[0], texts(".tl-fits td:last-child"), texts(".tl-looks")];
         }""",
-        [script("heads"), before, after],
+        [HeadsLab._esm, before, after],
     )
     assert said[0] == f"weights[1, 0, 2, {lab.key}] = {later.weights[1, 0, 2, lab.key]:.4f}"
     scores = scores_by_torch(later.weights[1, 0], list("abc")).values()  # nothing comes twice: no induction

@@ -18,21 +18,26 @@ from javascript import Engine, agree
 
 import transformer_lab as tl
 from transformer_lab.labs import MaskLab
-from transformer_lab.labs.lab import script, style
 from transformer_lab.labs.masks import MISTAKES, PAD, PRESETS, made_up
 
+SET = ("tokens", "source", "preset", "window", "prefix", "flipped", "mistake", "at", "given")
 LONGEST = "attention is all you need when the words have their own places"
 
 
 @pytest.fixture(scope="module")
 def masks():
-    return Engine("masks")
+    return Engine(MaskLab)
 
 
 def state_of(lab):
     """The lab's own traits, as the browser gets them."""
-    names = ("tokens", "source", "preset", "window", "prefix", "flipped", "mistake", "at", "given")
-    return json.loads(json.dumps({name: lab.get_state()[name] for name in names}))
+    return json.loads(json.dumps({name: lab.get_state()[name] for name in (*SET, "presets", "limits")}))
+
+
+def looked_at(lab, masks):
+    """The same, with the names of queries and keys."""
+    state = state_of(lab)
+    return state | masks("sides", state)
 
 
 def flips(draw, lab, count):
@@ -75,7 +80,7 @@ def test_presets_are_the_masks_of_the_package(masks):
             ):
                 lab = MaskLab(sentence, preset, window=lengths, prefix=lengths)
                 assert torch.equal(lab.mask, expected)
-                assert masks("compute", state_of(lab))["mask"] == expected.tolist()
+                assert masks("compute", looked_at(lab, masks))["mask"] == expected.tolist()
 
 
 def test_presets_with_padding_are_those_of_the_package(masks):
@@ -93,7 +98,7 @@ def test_presets_with_padding_are_those_of_the_package(masks):
         ):
             lab = MaskLab(tokens, preset, source=source)
             assert torch.equal(lab.mask, expected)
-            assert masks("compute", state_of(lab))["mask"] == expected.tolist()
+            assert masks("compute", looked_at(lab, masks))["mask"] == expected.tolist()
 
 
 def test_tensors_of_unequal_lengths_stand_at_the_end(masks):
@@ -103,7 +108,7 @@ def test_tensors_of_unequal_lengths_stand_at_the_end(masks):
             i, j = torch.arange(q_len)[:, None] + k_len - q_len, torch.arange(k_len)
             expected = {"causal": j <= i, "window": (j <= i) & (j > i - 2), "prefix": (j <= i) | (j < 2)}[preset]
             assert torch.equal(lab.mask, expected)
-            assert masks("compute", state_of(lab))["mask"] == expected.tolist()
+            assert masks("compute", looked_at(lab, masks))["mask"] == expected.tolist()
             assert preset != "causal" or torch.equal(expected, tl.causal_mask(q_len, k_len))
 
 
@@ -141,7 +146,7 @@ def test_every_stage_agrees_with_the_package(masks, mistake):
         labs.append(MaskLab(query=query, key=key, value=value, mistake=mistake))
     for lab, count in itertools.product(labs, (0, 5, 144)):
         lab.flipped = flips(draw, lab, count)
-        found = masks("compute", state_of(lab))
+        found = masks("compute", looked_at(lab, masks))
         mask, query, key, value = lab.mask, lab.query.double(), lab.key.double(), lab.value.double()
         scores = query @ key.T / query.shape[1] ** 0.5
         names = lab.source if lab.preset == "encoder" else lab.tokens
@@ -172,16 +177,17 @@ def test_a_mistake_shows_somewhere():
 
 def test_the_words_tell_the_numbers(masks):
     lab = MaskLab(mistake="after softmax")
-    sides, found = masks("sides", state_of(lab)), masks("compute", state_of(lab))
+    state = looked_at(lab, masks)
+    found = masks("compute", state)
     row = lab.weights[2]
-    sees = masks("rowInWords", sides, found, 2, lab.mistake)
+    sees = masks("rowInWords", state, found, 2)
     assert sees == told(lab, 2)
     without = tl.attention_weights(lab.query, lab.key, torch.arange(6) != 4)
-    assert masks("leakInWords", sides, found, 2, lab.mistake) == (
+    assert masks("leakInWords", state, found, 2) == (
         f"“sat” lost {1 - row.sum():.2f} to hidden keys. Without “the” at position 4, which it must not see, "
         f"it would give {without[2, 2]:.2f} to “sat”, not {row[2]:.2f}. "
     )
-    assert masks("damageInWords", sides, found, lab.mistake) == "Here 5 rows do not sum to one."
+    assert masks("damageInWords", state, found) == "Here 5 rows do not sum to one."
 
 
 def told(lab, i):
@@ -212,14 +218,14 @@ def told(lab, i):
 @example(text=f"a {PAD} {PAD}")
 @example(text="\ufeff \x85 \x1f")
 def test_a_typed_sentence_is_read_alike_on_both_sides(text, masks):
-    found = masks("parseTokens", text)
+    found = masks("parseTokens", text, MaskLab().limits)
     if "error" in found:
         assert found.keys() == {"error"} and len(found["error"]) > 10
         return
-    assert masks("parseTokens", found["text"]) == found
+    assert masks("parseTokens", found["text"], MaskLab().limits) == found
     lab = MaskLab(found["value"])
     assert lab.tokens == found["value"] == MaskLab(found["text"]).tokens
-    assert masks("compute", state_of(lab))["mask"] == lab.mask.tolist()
+    assert masks("compute", looked_at(lab, masks))["mask"] == lab.mask.tolist()
 
 
 @pytest.mark.parametrize(
@@ -232,7 +238,7 @@ def test_a_typed_sentence_is_read_alike_on_both_sides(text, masks):
     ],
 )
 def test_a_sentence_that_does_not_fit_is_answered(masks, text, error):
-    assert masks("parseTokens", text) == {"error": error}
+    assert masks("parseTokens", text, MaskLab().limits) == {"error": error}
 
 
 # The state in Python.
@@ -313,11 +319,11 @@ def test_the_state_survives_the_way_to_the_browser_and_back():
         lab, state = make(), state_of(make())
         lab.set_state({"preset": "window", "window": 1, "flipped": [[0, 1]], "mistake": "times zero", "at": [1, 1]})
         assert repr(lab) != repr(make())
-        lab.set_state(state)
+        lab.set_state({name: state[name] for name in SET})
         assert repr(lab) == repr(make()) and torch.equal(lab.weights, make().weights)
 
 
-SHAPE = "query must have shape (q_len, d_head), from 1 to 12 rows and 1 to 256 features, got {}"
+SHAPE = "query must have shape (q_len, d_head), from (1, 1) to (12, 256), got {}"
 
 
 @pytest.mark.parametrize(
@@ -359,7 +365,7 @@ SHAPE = "query must have shape (q_len, d_head), from 1 to 12 rows and 1 to 256 f
         ),
         (lambda: MaskLab(window=0), ValueError, "window must be from 1 to 12, got 0"),
         (lambda: MaskLab(prefix=13), ValueError, "prefix must be from 0 to 12, got 13"),
-        (lambda: MaskLab(query="up"), TypeError, "query must be a tensor or a sequence of rows of numbers, got 'up'"),
+        (lambda: MaskLab(query="up"), TypeError, "query must be a tensor or sequences of numbers, got 'up'"),
         (lambda: MaskLab(query=[1.0]), ValueError, SHAPE.format((1,))),
         (lambda: MaskLab(query=torch.zeros(13, 1)), ValueError, SHAPE.format((13, 1))),
         (lambda: MaskLab(query=torch.zeros(1, 0)), ValueError, SHAPE.format((1, 0))),
@@ -412,9 +418,8 @@ def test_a_refused_setting_changes_nothing():
 
 
 def test_the_script_is_small_and_needs_nothing_else():
-    assert len(script("masks").encode()) <= 60_000 and len(style("masks").encode()) <= 60_000
-    assert script("masks").rstrip().endswith("export default { render };") and script("masks").count("export ") == 1
-    for text in (script("masks").replace("http://www.w3.org/2000/svg", ""), style("masks")):
+    assert len(MaskLab._esm.encode()) <= 60_000
+    for text in (MaskLab._esm.replace("http://www.w3.org/2000/svg", ""), MaskLab._css):
         assert not any(word in text for word in ("import ", "require(", "//cdn", "http:", "https:", "@import", "url("))
 
 

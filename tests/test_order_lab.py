@@ -14,8 +14,7 @@ from torch.nn import functional as F
 
 import transformer_lab as tl
 from transformer_lab.labs import OrderLab
-from transformer_lab.labs.lab import script, style
-from transformer_lab.labs.order import MODES
+from transformer_lab.labs.order import MODES, SIZES
 
 THIN = 2
 
@@ -50,7 +49,7 @@ def by_definition(query, key, value):
 
 @pytest.fixture(scope="module")
 def engine():
-    return Engine("order")
+    return Engine(OrderLab)
 
 
 def test_the_feature_map_is_the_packages(engine):
@@ -163,31 +162,29 @@ def test_the_slider_of_n_stops_at_round_numbers(engine):
 
 def test_what_is_typed_is_read_or_refused(engine):
     for text, value in [("16", 16), (" 65,536 ", 65_536), ("4096", 4096), ("4 096", 4096), ("50_257", 50_257)]:
-        assert engine("parseSize", "n", text) == {"value": value, "text": f"{value:,}"}
+        assert engine("parseSize", "n", text, SIZES["n"]) == {"value": value, "text": f"{value:,}"}
     for text in ("", "x", "-3", "1.5", "1e3", "4,09", "16 17"):
-        assert engine("parseSize", "n", text) == {"error": "N is a whole number from 16 to 65,536."}
-    assert engine("parseSize", "n", "15") == {"error": "N goes from 16 to 65,536; 15 does not fit."}
-    assert engine("parseSize", "d", "1,000") == {"error": "D goes from 1 to 256; 1,000 does not fit."}
-    assert engine("parseSize", "m", "0") == {"error": "M goes from 1 to 256; 0 does not fit."}
+        assert engine("parseSize", "n", text, SIZES["n"]) == {"error": "N is a whole number from 16 to 65,536."}
+    assert engine("parseSize", "n", "15", SIZES["n"]) == {"error": "N goes from 16 to 65,536; 15 does not fit."}
+    assert engine("parseSize", "d", "1,000", SIZES["d"]) == {"error": "D goes from 1 to 256; 1,000 does not fit."}
+    assert engine("parseSize", "m", "0", SIZES["m"]) == {"error": "M goes from 1 to 256; 0 does not fit."}
 
 
 def test_numbers_are_written_for_readers(engine):
-    assert [engine("short", x) for x in (3, 2.5, -0.333, 0.004, -1e-9, 0, 12345.6)] == [
+    assert [engine("trimmed", x) for x in (3, 2.5, -0.333, 0.004, -1e-9, 0, 12345.6)] == [
         "3", "2.5", "−0.33", "≈0", "≈0", "0", "12346",
     ]  # fmt: skip
     assert [engine("positive", x) for x in (3, 0.004, 0.0000454, 2e-9)] == ["3", "0.004", "0.00005", "2e−9"]
     assert [engine("narrow", x) for x in (9.25, -10.25, 99.96, -1320.4)] == ["9.25", "−10.3", "100", "−1320"]
-    assert [engine("times", x) for x in (16, 1152.4, 6.4, 1.5, 1.0156)] == ["16", "1,152", "6.4", "1.5", "1.016"]
+    assert [engine("ratioText", x) for x in (16, 1152.4, 6.4, 1.5, 1.0156)] == ["16", "1,152", "6.4", "1.5", "1.016"]
     assert [engine("grouped", x) for x in (1, 1024, 2199023255552)] == ["1", "1,024", "2,199,023,255,552"]
     assert engine("sumText", [2, 0.5], [3, -1]) == "2·3 + 0.5·(−1)"
-    assert [engine("tuple", x) for x in ([1, -2], [3])] == ["(1, −2)", "3"]
+    assert [engine("vector", x) for x in ([1, -2], [3])] == ["(1, −2)", "3"]
 
 
 def test_the_script_is_small_and_needs_nothing_else():
-    assert OrderLab._esm == script("order") and OrderLab._css == style("order")
-    assert len(script("order").encode()) <= 60_000
-    assert script("order").rstrip().endswith("export default { render };") and script("order").count("export ") == 1
-    for text in (script("order").replace("http://www.w3.org/2000/svg", ""), style("order")):
+    assert len(OrderLab._esm.encode()) <= 60_000
+    for text in (OrderLab._esm.replace("http://www.w3.org/2000/svg", ""), OrderLab._css):
         assert not any(word in text for word in ("import ", "require(", "//cdn", "http:", "https:", "@import", "url("))
 
 
@@ -277,22 +274,22 @@ def test_inputs_are_copied_and_tensors_open_the_steps():
         (
             {"query": [[1]], "key": [1, 2], "value": [[1]]},
             ValueError,
-            "key must have shape (seq, d_head), at most (12, 6), got (2,)",
+            "key must have shape (seq, d_head), from (1, 1) to (12, 6), got (2,)",
         ),
         (
             {"query": [[1]], "key": [[1]], "value": torch.zeros(13, 2)},
             ValueError,
-            "value must have shape (seq, d_value), at most (12, 6), got (13, 2)",
+            "value must have shape (seq, d_value), from (1, 1) to (12, 6), got (13, 2)",
         ),
         (
             {"query": torch.zeros(2, 7), "key": [[1]], "value": [[1]]},
             ValueError,
-            "query must have shape (seq, d_head), at most (12, 6), got (2, 7)",
+            "query must have shape (seq, d_head), from (1, 1) to (12, 6), got (2, 7)",
         ),
         (
             {"query": torch.zeros(0, 2), "key": [[1]], "value": [[1]]},
             ValueError,
-            "query must have shape (seq, d_head), at most (12, 6), got (0, 2)",
+            "query must have shape (seq, d_head), from (1, 1) to (12, 6), got (0, 2)",
         ),
         (
             {"query": [[1, math.nan]], "key": [[1, 2]], "value": [[1]]},
