@@ -32,9 +32,10 @@ test: environment ## everything that CI runs
 	$(ONCE) grade $(MAKE) --no-print-directory grade
 	@echo "All tests passed."
 
-lint: environment ## style of the code, form of the notebooks
+lint: environment ## style of the code, Python and JavaScript, form of the notebooks
 	@$(HERE) -m ruff check
 	@$(HERE) -m ruff format --check
+	@if [ -x .venv/bin/biome ]; then .venv/bin/biome ci --error-on-warnings; else echo "JavaScript is not linted: biome has no wheel here."; fi
 	@$(HERE) tools/notebooks.py --check
 	@$(HERE) tools/assignments.py --check
 
