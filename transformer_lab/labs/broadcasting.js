@@ -292,7 +292,8 @@ function render({ model, el }) {
     }
     const shaped = `${mode === "matmul" ? "The product" : "The sum"} has shape ${shapeText(result.shape)}`;
     if (!drawable || !product(result.shape)) {
-      setText(status, `${shaped}: ${grouped(product(result.shape))} elements.`);
+      const count = result.shape.reduce((all, size) => all * BigInt(size), 1n); // it may have 72 digits
+      setText(status, `${shaped}: ${grouped(count)} elements.`);
       return;
     }
     const fits = wanted.length === result.shape.length && wanted.every((i, axis) => i >= 0 && i < result.shape[axis]);

@@ -15,9 +15,9 @@ export function short(x) {
   return places(x, Math.abs(x) < 9.95 ? 1 : 0);
 }
 
-// 1,234,567
+// 1,234,567. A drag writes hundreds of numbers a second, and toLocaleString takes several times as long.
 /** @type {(n: number | bigint) => string} */
-export const grouped = (n) => n.toLocaleString("en");
+export const grouped = (n) => String(n).replace(/\B(?=(\d{3})+$)/g, ",");
 
 // 1 head, 1,024 heads
 /** @type {(count: number, one: string, many?: string) => string} */
