@@ -36,6 +36,7 @@ lint: environment ## all that can be said in seconds: style of the code, rules a
 	@$(HERE) -m ruff check
 	@$(HERE) -m ruff format --check
 	@$(HERE) -m ty check --quiet
+	@if [ -x .venv/bin/biome ]; then .venv/bin/biome ci --error-on-warnings; else echo "JavaScript is not linted: biome has no wheel here."; fi
 	@$(HERE) tools/notebooks.py --check
 	@$(HERE) tools/notebook_rules.py
 	@$(HERE) tools/assignments.py --check

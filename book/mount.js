@@ -1,7 +1,8 @@
 // Brings the labs of a published page to life, with no kernel behind them and no request to anywhere.
 //
-// The page holds the state of its widgets as JSON, and where each one stands. For each lab this script imports the lab's own
-// code out of that state and gives it a model with the four methods that a lab uses: get, set, on/off, save_changes.
+// The page holds the state of its widgets as JSON, and where each one stands. For each lab this script imports the
+// lab's own code out of that state and gives it a model with the four methods that a lab uses: get, set, on/off,
+// save_changes.
 (() => {
   const STATE = 'script[type="application/vnd.jupyter.widget-state+json"]';
   const VIEW = 'script[type="application/vnd.jupyter.widget-view+json"]';
@@ -16,7 +17,10 @@
         values[name] = value;
         for (const listener of listeners[`change:${name}`] ?? []) listener();
       },
-      on: (event, listener) => (listeners[event] ??= new Set()).add(listener),
+      on(event, listener) {
+        listeners[event] ??= new Set();
+        listeners[event].add(listener);
+      },
       off: (event, listener) => listeners[event]?.delete(listener),
       save_changes() {},
     };
@@ -27,7 +31,10 @@
   function importText(text) {
     if (!imports.has(text)) {
       const url = URL.createObjectURL(new Blob([text], { type: "text/javascript" }));
-      imports.set(text, import(url).then((module) => module.default).finally(() => URL.revokeObjectURL(url)));
+      imports.set(
+        text,
+        import(url).then((module) => module.default).finally(() => URL.revokeObjectURL(url)),
+      );
     }
     return imports.get(text);
   }
@@ -49,17 +56,24 @@
       place.dataset.lab = "ready";
     } catch (error) {
       place.dataset.lab = "failed";
-      place.textContent = "This live figure could not start in this browser. Everything else on the page works without it.";
+      place.textContent =
+        "This live figure could not start in this browser. Everything else on the page works without it.";
       console.error(error);
     }
   }
 
   // What a script of data says; nothing while only its beginning has been read.
   function parse(script) {
-    try { return JSON.parse(script.textContent); } catch { return null; }
+    try {
+      return JSON.parse(script.textContent);
+    } catch {
+      return null;
+    }
   }
 
-  const states = new Map(), models = new Map(), seen = new WeakSet();
+  const states = new Map();
+  const models = new Map();
+  const seen = new WeakSet();
   function* unseen(selector) {
     for (const script of document.querySelectorAll(selector)) {
       const data = !seen.has(script) && parse(script);
@@ -88,5 +102,8 @@
   mountWhatIsThere();
   const reading = new MutationObserver(mountWhatIsThere);
   reading.observe(document, { childList: true, subtree: true });
-  document.addEventListener("DOMContentLoaded", () => { mountWhatIsThere(); reading.disconnect(); });
+  document.addEventListener("DOMContentLoaded", () => {
+    mountWhatIsThere();
+    reading.disconnect();
+  });
 })();

@@ -15,8 +15,8 @@
   window.addEventListener("resize", reach);
   document.addEventListener("toggle", reach, true);
 
-  // MathJax keeps a browser busy for a second. It begins once the page stands and its labs are drawn, and goes on a few formulas
-  // at a time: whoever plays or scrolls meanwhile is answered in between.
+  // MathJax keeps a browser busy for a second. It begins once the page stands and its labs are drawn, and goes on a
+  // few formulas at a time: whoever plays or scrolls meanwhile is answered in between.
   const AT_ONCE = 10;
   const leisure = () => new Promise((resolve) => (window.requestIdleCallback ?? setTimeout)(resolve));
   async function typeset() {
@@ -36,8 +36,16 @@
   });
 
   // A closed fold-out would be missing on paper.
-  window.addEventListener("beforeprint", () => document.querySelectorAll("details:not([open])").forEach((fold) => {
-    fold.open = true;
-    window.addEventListener("afterprint", () => { fold.open = false; }, { once: true });
-  }));
+  window.addEventListener("beforeprint", () =>
+    document.querySelectorAll("details:not([open])").forEach((fold) => {
+      fold.open = true;
+      window.addEventListener(
+        "afterprint",
+        () => {
+          fold.open = false;
+        },
+        { once: true },
+      );
+    }),
+  );
 })();

@@ -3,8 +3,9 @@
 import os
 from functools import cache
 
-import fonts
 import pytest
+
+import fonts
 from lab_page import lab_page
 
 # What the stand-in itself must do can be asked only where it is the device: see test_standin.py.

@@ -12,8 +12,9 @@ from urllib.parse import unquote, urlsplit
 
 import pytest
 import yaml
-from accessibility import violations
 from bs4 import BeautifulSoup
+
+from accessibility import violations
 
 ROOT = Path(__file__).parents[2]
 HTML = ROOT / "_build" / "html"

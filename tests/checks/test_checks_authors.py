@@ -7,10 +7,10 @@ from pathlib import Path
 import nbformat
 import pytest
 import torch
-from run_python import run_python
 
 import assignments
 import transformer_lab as tl
+from run_python import run_python
 from transformer_lab.checks import course
 from transformer_lab.checks.diagnose import diagnose
 from transformer_lab.checks.exercise import exercise

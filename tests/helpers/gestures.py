@@ -31,6 +31,20 @@ def slide(page, slider, shares):
     page.mouse.up()
 
 
+def drag(page, locator, dx, dy=0, steps=8):
+    """Drag with the mouse, in steps; returns where the locator's top was on the way."""
+    locator.scroll_into_view_if_needed()
+    x, y = middle(locator)
+    page.mouse.move(x, y)
+    page.mouse.down()
+    tops = set()
+    for step in range(1, steps + 1):
+        page.mouse.move(x + dx * step / steps, y + dy * step / steps)
+        tops.add(round(locator.bounding_box()["y"], 1) if not dy else 0)
+    page.mouse.up()
+    return tops
+
+
 def swipe(page, start, dx, dy=0, steps=8):
     """Drag with one finger."""
     touch = page.context.new_cdp_session(page)

@@ -3,17 +3,17 @@
 import json
 
 import torch
+from hypothesis import settings
+from hypothesis import strategies as st
 from py_mini_racer import MiniRacer
-
-from transformer_lab.labs.lab import script
 
 
 class Engine:
-    """The script of one lab, loaded: ``engine("softmax", [0, 1])`` calls its function ``softmax``."""
+    """The script of one kind of lab, loaded: ``engine("softmax", [0, 1])`` calls its function ``softmax``."""
 
     def __init__(self, lab):
         self._context = MiniRacer()
-        self._context.eval(script(lab).replace("export default { render };", ""))
+        self._context.eval(lab._esm.replace("export default { render };", ""))
 
     def __call__(self, function, *arguments):
         given = ", ".join(json.dumps(argument) for argument in arguments)
@@ -25,3 +25,19 @@ def agree(found, expected, rtol=1e-6, atol=1e-6):
     """Demand that the engine's numbers are these, in float64 as JavaScript's are, and of the same shape."""
     found = torch.as_tensor(found, dtype=torch.float64)
     torch.testing.assert_close(found, expected, rtol=rtol, atol=atol)
+
+
+# What a reader may type into a field: a value, or an error in words, and never an exception.
+ANYTHING = st.text(max_size=30) | st.text("()[]., :−-x0123456789evw\n", max_size=20)
+many = settings(max_examples=300, deadline=None, derandomize=True)
+
+
+def read(engine, parse, text, *options):
+    """What a field makes of ``text``, held to: an error in words, or a value that is written and read again."""
+    result = engine(parse, text, *options)
+    if "error" in result:
+        assert result.keys() == {"error"} and len(result["error"]) > 10
+        return None
+    again = engine(parse, result["text"], *options)
+    assert again == result
+    return result

@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 import torch
-from agreement import DEVICE, agree, normal, says, says_exactly
 
 import transformer_lab as tl
+from agreement import DEVICE, agree, normal, says, says_exactly
 from transformer_lab import arguments
 
 

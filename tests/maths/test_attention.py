@@ -4,12 +4,12 @@ import math
 
 import pytest
 import torch
-from agreement import DEVICE, DTYPES, EXACT, agree, agree_in_gradient, gradients, needs_float64, normal, quick, says
 from hypothesis import given
 from hypothesis import strategies as st
 from torch.nn import functional as F
 
 import transformer_lab as tl
+from agreement import DEVICE, DTYPES, EXACT, agree, agree_in_gradient, gradients, needs_float64, normal, quick, says
 
 
 def loop(query, key, value, mask=None, is_causal=False, scale=None):

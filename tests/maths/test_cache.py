@@ -2,11 +2,11 @@
 
 import pytest
 import torch
-from agreement import DEVICE, DTYPES, agree, normal, quick, ready, says
 from hypothesis import given
 from hypothesis import strategies as st
 
 import transformer_lab as tl
+from agreement import DEVICE, DTYPES, agree, normal, quick, ready, says
 
 CHUNKS = [[1] * 7, [3, 2, 2], [7], [1, 6], [6, 1], [0, 4, 0, 3]]
 

@@ -4,7 +4,6 @@ from dataclasses import replace
 
 import pytest
 import torch
-from agreement import quick, says
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch import nn
@@ -13,6 +12,7 @@ from torch.nn.attention import SDPBackend, sdpa_kernel
 from torch.utils.flop_counter import FlopCounterMode, sdpa_backward_flop_count, sdpa_flop_count
 
 import transformer_lab as tl
+from agreement import quick, says
 
 few = settings(quick, max_examples=20)
 aten = torch.ops.aten

@@ -4,6 +4,10 @@ import math
 
 import pytest
 import torch
+from torch import nn
+from torch.nn import functional as F
+
+import transformer_lab as tl
 from agreement import (
     DEVICE,
     DTYPES,
@@ -17,10 +21,6 @@ from agreement import (
     same_numbers_elsewhere,
     says,
 )
-from torch import nn
-from torch.nn import functional as F
-
-import transformer_lab as tl
 
 D_MODEL, N_HEADS, D_FF = 12, 3, 20
 ACTIVATIONS = {"relu": "relu", "gelu": "gelu", "F.gelu": F.gelu, "nn.GELU": nn.GELU(), "nn.ReLU": nn.ReLU()}

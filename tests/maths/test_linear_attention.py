@@ -5,6 +5,12 @@ import math
 
 import pytest
 import torch
+from hypothesis import given
+from hypothesis import strategies as st
+from torch import nn
+from torch.nn import functional as F
+
+import transformer_lab as tl
 from agreement import (
     DEVICE,
     DTYPES,
@@ -17,12 +23,6 @@ from agreement import (
     ready,
     says,
 )
-from hypothesis import given
-from hypothesis import strategies as st
-from torch import nn
-from torch.nn import functional as F
-
-import transformer_lab as tl
 
 D_MODEL, N_HEADS = 12, 3
 

@@ -5,10 +5,10 @@ import math
 
 import pytest
 import torch
-from agreement import DEVICE, DTYPES, EXACT, agree, agree_in_gradient, normal, says
 from torch.nn import functional as F
 
 import transformer_lab as tl
+from agreement import DEVICE, DTYPES, EXACT, agree, agree_in_gradient, normal, says
 
 SIZES = range(6)
 

@@ -1,8 +1,8 @@
 """``measure``: sizes are found by the time that calls take; the times themselves are nobody's to promise."""
 
 import pytest
-from agreement import says
 
+from agreement import says
 from transformer_lab import measure
 
 

@@ -4,6 +4,12 @@ import math
 
 import pytest
 import torch
+from hypothesis import given
+from hypothesis import strategies as st
+from torch import nn
+from torch.nn import functional as F
+
+import transformer_lab as tl
 from agreement import (
     DEVICE,
     DTYPES,
@@ -18,12 +24,6 @@ from agreement import (
     same_numbers_elsewhere,
     says,
 )
-from hypothesis import given
-from hypothesis import strategies as st
-from torch import nn
-from torch.nn import functional as F
-
-import transformer_lab as tl
 
 D_MODEL, N_HEADS = 12, 3
 

@@ -5,13 +5,13 @@ from itertools import product
 
 import pytest
 import torch
-from agreement import DEVICE, DTYPES, EXACT, agree, agree_in_gradient, needs_float64, normal, quick, says
 from hypothesis import given
 from hypothesis import strategies as st
 from torch import nn
 from torch.nn import functional as F
 
 import transformer_lab as tl
+from agreement import DEVICE, DTYPES, EXACT, agree, agree_in_gradient, needs_float64, normal, quick, says
 
 SHAPES = [(4, 6), (4, 6, 5), (4, 6, 3, 2), (2, 6, 3, 1, 2)]
 

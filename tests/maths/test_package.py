@@ -9,9 +9,9 @@ import sys
 from pathlib import Path
 
 import pytest
-from run_python import run_python
 
 import transformer_lab as tl
+from run_python import run_python
 
 FOLDER = Path(tl.__file__).parent
 MODULES = {"checks", "labs", "measure", "plots"}  # public as modules, and loaded when first used

@@ -5,12 +5,12 @@ from dataclasses import FrozenInstanceError, replace
 import numpy as np
 import pytest
 import torch
-from agreement import quick, says
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch import nn
 
 import transformer_lab as tl
+from agreement import quick, says
 from transformer_lab.parameters import COMPONENTS
 
 # What the weights that were published hold, with the pooler of BERT.

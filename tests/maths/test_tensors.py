@@ -4,9 +4,9 @@ import math
 
 import pytest
 import torch
-from agreement import DEVICE, DTYPES
 
 import transformer_lab as tl
+from agreement import DEVICE, DTYPES
 
 TEXTS = [
     (torch.tensor([[0.5, -0.25], [1, 2]]), "(2, 2) · float32\n[[ 0.5000 -0.2500]\n [ 1.0000  2.0000]]\n"),

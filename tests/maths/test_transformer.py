@@ -6,6 +6,10 @@ import math
 
 import pytest
 import torch
+from torch import nn
+from torch.nn import functional as F
+
+import transformer_lab as tl
 from agreement import (
     DEVICE,
     DTYPES,
@@ -18,10 +22,6 @@ from agreement import (
     same_numbers_elsewhere,
     says,
 )
-from torch import nn
-from torch.nn import functional as F
-
-import transformer_lab as tl
 
 D_MODEL, N_HEADS, D_FF = 12, 3, 20
 SRC_VOCAB, TGT_VOCAB, BOS, EOS = 11, 13, 1, 2

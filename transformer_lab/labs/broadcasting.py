@@ -3,7 +3,10 @@
 import torch
 import traitlets
 
-from .lab import Lab, script, style
+from .lab import Lab, one_of, script, style
+
+MODES = ("elementwise", "matmul")
+MOST_AXES, LARGEST_SIZE = 8, 10**9
 
 
 class BroadcastingLab(Lab):
@@ -31,7 +34,7 @@ class BroadcastingLab(Lab):
     (3, 4)
     """
 
-    _esm = script("broadcasting")
+    _esm = script("broadcasting_rules", "broadcasting")
     _css = style("broadcasting")
     shown = ("a", "b", "mode")
 
@@ -39,6 +42,7 @@ class BroadcastingLab(Lab):
     b = traitlets.List(traitlets.Int()).tag(sync=True)
     mode = traitlets.Unicode().tag(sync=True)
     index = traitlets.List(traitlets.Int()).tag(sync=True)
+    limits = traitlets.Dict({"axes": MOST_AXES, "size": LARGEST_SIZE}).tag(sync=True)
 
     def __init__(self, a=(3, 1), b=(4,), mode="elementwise", index=()):
         super().__init__(a=a, b=b, mode=mode, index=index)
@@ -46,17 +50,15 @@ class BroadcastingLab(Lab):
     @traitlets.validate("a", "b")
     def _check_shape(self, proposal):
         shape = proposal.value
-        if len(shape) > 8 or any(not 0 <= size <= 10**9 for size in shape):
+        if len(shape) > MOST_AXES or any(not 0 <= size <= LARGEST_SIZE for size in shape):
             raise ValueError(
-                f"{proposal.trait.name} must have at most 8 axes of sizes from 0 to 10**9, got {tuple(shape)}"
+                f"{proposal.trait.name} must have at most {MOST_AXES} axes of sizes from 0 to 10**9, got {tuple(shape)}"
             )
         return shape
 
     @traitlets.validate("mode")
     def _check_mode(self, proposal):
-        if proposal.value not in ("elementwise", "matmul"):
-            raise ValueError(f"mode must be 'elementwise' or 'matmul', got {proposal.value!r}")
-        return proposal.value
+        return one_of("mode", proposal.value, MODES)
 
     @property
     def result_shape(self):

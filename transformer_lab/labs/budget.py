@@ -6,9 +6,9 @@ import traitlets
 
 from ..compute import flops_breakdown, kv_cache_bytes, memory_breakdown, weight_bytes
 from ..parameters import BERT_BASE, BERT_LARGE, GPT2, GPT2_LARGE, GPT2_MEDIUM, GPT2_XL, ModelShape, parameter_breakdown
-from .lab import Lab, script, style
+from .lab import Lab, one_of, script, style, whole
 
-# From the least to the most that the lab takes; the script has the same numbers.
+# From the least to the most that the lab takes.
 RANGES = {
     "n_layers": (1, 96),
     "d_model": (1, 12_288),
@@ -98,7 +98,7 @@ class BudgetLab(Lab):
     (786432, 9663676416)
     """
 
-    _esm = script("budget")
+    _esm = script("budget_counts", "budget_settings", "budget_words", "budget_address", "budget")
     _css = style("budget")
 
     shape = traitlets.Any().tag(  # the checks below say what is wrong in the package's own words
@@ -110,6 +110,7 @@ class BudgetLab(Lab):
     base = traitlets.Any().tag(sync=True)
     quantity = traitlets.Any().tag(sync=True)
     presets = traitlets.List(_presets()).tag(sync=True)
+    limits = traitlets.Dict({**RANGES, "bytes_per_value": (min(BYTES), max(BYTES))}).tag(sync=True)
     start = traitlets.Dict().tag(sync=True)  # what the lab begins with
 
     def __init__(self, shape=GPT2, seq=None, batch=1, *, bytes_per_value=4, base=None, quantity="parameters"):
@@ -134,22 +135,13 @@ class BudgetLab(Lab):
 
     @traitlets.validate("seq", "batch")
     def _check_size(self, proposal):
-        name, size = proposal.trait.name, proposal.value
-        least, most = RANGES[name]
-        if isinstance(size, bool) or not isinstance(size, int):
-            raise TypeError(f"{name} must be an integer, got {size!r}")
-        if not least <= size <= most:
-            raise ValueError(f"{name} must be from {least} to {most}, got {size}")
-        return size
+        return whole(proposal.trait.name, proposal.value, *RANGES[proposal.trait.name])
 
     @traitlets.validate("bytes_per_value", "base", "quantity")
     def _check_choice(self, proposal):
-        name, value = proposal.trait.name, proposal.value
         keys = (*(key for key, *_ in PRESETS), "start")
-        choices = {"bytes_per_value": BYTES, "base": keys, "quantity": QUANTITIES}[name]
-        if value not in choices or isinstance(value, (bool, float)):
-            raise ValueError(f"{name} must be one of {', '.join(map(repr, choices))}, got {value!r}")
-        return value
+        options = {"bytes_per_value": BYTES, "base": keys, "quantity": QUANTITIES}
+        return one_of(proposal.trait.name, proposal.value, options[proposal.trait.name])
 
     @property
     def parameters(self):

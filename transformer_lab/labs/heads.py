@@ -7,18 +7,18 @@ import numpy as np
 import torch
 import traitlets
 
-from .lab import Lab, script, style
+from .lab import Lab, between, script, style
 
 MOST_TOKENS, MOST_HEADS, MOST_LAYERS, MOST_WEIGHTS = 64, 32, 128, 2**21
 LEVELS = 65535  # a weight travels to the browser as a whole number from 0 to this
 STAGES = 10  # steps of the stage bar
-CELLS = 24  # numbers in its example: 4 tokens, 2 heads, d_head 3
+EXAMPLE = {"seq": 4, "heads": 2, "d_head": 3}  # the tensor that it follows
 
 
 def _pack(weights, _):
     """Weights as the browser reads them: two bytes each, lowest first, in base64."""
     levels = (weights.double() * LEVELS).round().to(torch.int32).numpy().astype("<u2")
-    return {"shape": list(weights.shape), "data": base64.b64encode(levels.tobytes()).decode("ascii")}
+    return {"shape": list(weights.shape), "levels": LEVELS, "data": base64.b64encode(levels.tobytes()).decode("ascii")}
 
 
 def _unpack(packed, _):
@@ -70,7 +70,7 @@ class HeadsLab(Lab):
     tensor([0., 0., 1.])
     """
 
-    _esm = script("heads")
+    _esm = script("heads_patterns", "heads_journey", "heads_pictures", "heads")
     _css = style("heads")
     shown = ("layer", "head", "query", "key")
 
@@ -86,6 +86,7 @@ class HeadsLab(Lab):
     cell = traitlets.Int(9).tag(sync=True)
     split_by_view = traitlets.Bool().tag(sync=True)
     merge_by_view = traitlets.Bool().tag(sync=True)
+    example = traitlets.Dict(EXAMPLE).tag(sync=True)
 
     def __init__(self, weights, tokens, key_tokens=None, *, d_model=None, layer=0, head=0, query=None, key=None):
         weights = _layers(weights)
@@ -108,10 +109,7 @@ class HeadsLab(Lab):
         self._drawn = True
 
     def _check_range(self, name, place):
-        size = self._shape[("layer", "head", "query", "key").index(name)]
-        if not 0 <= place < size:
-            raise ValueError(f"{name} must be from 0 to {size - 1}, got {place}")
-        return place
+        return between(name, place, 0, self._shape[("layer", "head", "query", "key").index(name)] - 1)
 
     @traitlets.validate("layer", "head", "query", "key")
     def _check_place(self, proposal):
@@ -132,10 +130,8 @@ class HeadsLab(Lab):
 
     @traitlets.validate("stage", "cell")
     def _check_picture(self, proposal):
-        name, most = proposal.trait.name, {"stage": STAGES, "cell": CELLS}[proposal.trait.name] - 1
-        if not 0 <= proposal.value <= most:
-            raise ValueError(f"{name} must be from 0 to {most}, got {proposal.value}")
-        return proposal.value
+        count = {"stage": STAGES, "cell": math.prod(EXAMPLE.values())}[proposal.trait.name]
+        return between(proposal.trait.name, proposal.value, 0, count - 1)
 
     @property
     def chosen(self):

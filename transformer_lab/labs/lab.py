@@ -1,21 +1,30 @@
-"""What every lab has in common: its scripts, its style, its name."""
+"""What every lab has in common: its scripts and its style, its tensors, its text, and its words for a wrong setting."""
 
+import operator
+import re
 from pathlib import Path
 
 import anywidget
+import torch
+import traitlets
 
 _FOLDER = Path(__file__).parent
+_SHARED = ("maths", "words", "ui")
+# What is there for those who edit: imports of the files from one another, exports, and types.
+_FOR_EDITORS = re.compile(
+    r'^import .*? from "\./\w+\.js";\n|^export (?!default)|^ */\*\*.*?\*/\n', re.DOTALL | re.MULTILINE
+)
 
 
-def script(name):
-    """Return the browser's script of lab ``name``: the shared arithmetic and drawing, then the lab's own."""
-    return "\n".join((_FOLDER / file).read_text("utf-8") for file in ("maths.js", "ui.js", f"{name}.js"))
+def script(*names):
+    """Return a lab's script for the browser, one module: the files that all labs share, then the lab's own."""
+    text = "\n".join((_FOLDER / f"{name}.js").read_text("utf-8") for name in (*_SHARED, *names))
+    return _FOR_EDITORS.sub("", text)
 
 
 def style(name):
-    """Return the style sheet of lab ``name``: the shared one, then the lab's own if it has one."""
-    files = (_FOLDER / "lab.css", _FOLDER / f"{name}.css")
-    return "\n".join(file.read_text("utf-8") for file in files if file.exists())
+    """Return the style sheet of lab ``name``: the shared one, then the lab's own."""
+    return "\n".join((_FOLDER / f"{file}.css").read_text("utf-8") for file in ("lab", name))
 
 
 class Lab(anywidget.AnyWidget):
@@ -39,3 +48,58 @@ def _plain(value):
     if isinstance(value, list):
         return tuple(_plain(item) for item in value)
     return round(value, 4) if isinstance(value, float) else value
+
+
+def tensor_trait():
+    """Return a trait that holds a float32 tensor, and travels as a list."""
+    return traitlets.Instance(torch.Tensor).tag(
+        sync=True,
+        to_json=lambda x, _: x.numpy().astype(str).astype(float).tolist(),  # 1.6, not 1.600000023841858
+        from_json=lambda x, _: torch.tensor(x, dtype=torch.float32),  # JavaScript writes 1.0 as 1
+    )
+
+
+def as_tensor(name, x, axes, least, most, reach=None):
+    """Return ``x`` as a float32 tensor of its own, or raise an error that says what is wrong with it.
+
+    Its shape is written ``axes``, and goes from ``least`` to ``most``; its values go from ``-reach`` to ``reach``, or
+    are any numbers that are finite.
+    """
+    try:
+        x = torch.as_tensor(x, dtype=torch.float32).detach().cpu().clone()
+    except (TypeError, ValueError, RuntimeError):
+        raise TypeError(f"{name} must be a tensor or sequences of numbers, got {x!r}") from None
+    shape = tuple(x.shape)
+    if len(shape) != len(least) or any(not a <= size <= b for a, size, b in zip(least, shape, most)):
+        sizes = "" if least == most else f", from {least} to {most}"
+        raise ValueError(f"{name} must have shape {axes}{sizes}, got {shape}")
+    fits = x.isfinite() if reach is None else x.abs() <= reach  # also false for NaN
+    if not fits.all():
+        values = "be finite" if reach is None else f"have values from {-reach:g} to {reach:g}"
+        raise ValueError(f"{name} must {values}, got {x[~fits][0].item():g}")
+    return x
+
+
+def one_of(name, found, options):
+    """Return ``found``, or raise an error that lists the options."""
+    if not isinstance(found, type(options[0])) or found not in options:
+        raise ValueError(f"{name} must be one of {', '.join(map(repr, options))}, got {found!r}")
+    return found
+
+
+def between(name, found, least, most):
+    """Return ``found``, or raise an error that says from where to where it goes."""
+    if not least <= found <= most:  # also false for NaN
+        raise ValueError(f"{name} must be from {least} to {most}, got {found}")
+    return found
+
+
+def whole(name, found, least, most):
+    """Return ``found`` as an int, or raise an error that says what it is instead, or from where to where it goes."""
+    try:
+        number = operator.index(found)
+    except TypeError:
+        number = None
+    if number is None or isinstance(found, bool):
+        raise TypeError(f"{name} must be an integer, got {found!r}")
+    return between(name, number, least, most)

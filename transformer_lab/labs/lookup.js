@@ -1,53 +1,112 @@
 // The lookup lab: a query among keys, and the blend of their values. From a dictionary to an average by one slider.
 
-const REACH = 2;                              // the plane goes from −2 to 2,
-const EDGE = 2.5;                             // and is drawn with room for the names of points at its border
-const COLDEST = 0.01, HOTTEST = 100;          // the slider's ends: a hard lookup, and a uniform average
-const ROOT_D = Math.SQRT2;                    // the plane has d_head = 2 features
+import { blend, clamp, dot, softmax } from "./maths.js";
+import { button, choice, commit, element, field, follow, frame, hueOf, reserve, room, set } from "./ui.js";
+import { setText, slider, traitsOf, widest } from "./ui.js";
+import { minus, places, tuple } from "./words.js";
+
+/** @typedef {[number, number]} Point */
+/** @typedef {{ reach: number, coldest: number, hottest: number }} Limits From −reach to reach goes the plane. */
+/**
+ * @typedef {object} State
+ * @property {Point} query
+ * @property {Point[]} key
+ * @property {Point[]} value
+ * @property {number} temperature
+ * @property {"dot" | "distance"} similarity
+ */
+
+const MARGIN = 0.5; // around the plane, for the names of points at its border
+const ROOT_D = Math.SQRT2; // the plane has d_head = 2 features
+const STEPS = 1000; // of the temperature's slider
 
 // How well a query matches a key: their dot product, or minus half their squared distance.
-function similarity(kind, query, key) {
+function match(kind, query, key) {
   return kind === "dot" ? dot(query, key) : -0.5 * query.reduce((sum, x, i) => sum + (x - key[i]) ** 2, 0);
 }
 
-function lookup({ query, keys, values, temperature, kind }) {
-  const scores = keys.map((key) => similarity(kind, query, key));
+/** @type {(state: State) => { scores: number[], weights: number[], output: number[] }} */
+function lookup({ query, key, value, temperature, similarity }) {
+  const scores = key.map((each) => match(similarity, query, each));
   const weights = softmax(scores.map((score) => score / temperature));
-  return { scores, weights, output: blend(weights, values) };
+  return { scores, weights, output: blend(weights, value) };
 }
 
-const sliderOf = (temperature) => Math.round((1000 * Math.log(temperature / COLDEST)) / Math.log(HOTTEST / COLDEST));
-const temperatureOf = (slider) => COLDEST * (HOTTEST / COLDEST) ** (slider / 1000);
-const within = (x) => Math.min(Math.max(Math.round(x * 100) / 100, -REACH), REACH);
-const tidy = (x) => (Math.abs(x) < 0.005 ? "0.00" : x.toFixed(2)).replace("-", "−");
-const pair = (point) => `(${point.map(tidy).join(", ")})`;
+// The slider goes from the coldest to the hottest temperature by even factors.
+const sliderOf = (temperature, { coldest, hottest }) =>
+  Math.round((STEPS * Math.log(temperature / coldest)) / Math.log(hottest / coldest));
+const temperatureOf = (slider, { coldest, hottest }) => coldest * (hottest / coldest) ** (slider / STEPS);
 
-function parsePoint(text) {
-  const parts = text.replace(/[()[\]]/g, " ").replaceAll("−", "-").trim().split(/\s*,\s*|\s+/);
+const rounded = (x) => Math.round(x * 100) / 100;
+const typedPoint = (point) => point.map((x) => String(rounded(x))).join(", ");
+const pointText = (point) => tuple(point, places);
+
+function parsePoint(text, { reach }) {
+  const parts = text
+    .replace(/[()[\]]/g, " ")
+    .replaceAll("−", "-")
+    .trim()
+    .split(/\s*,\s*|\s+/);
   const value = parts.map(Number);
-  if (parts.length !== 2 || parts.includes("") || value.some((x) => !Number.isFinite(x))) return { error: "Write a point as two numbers: 1, 0.5." };
-  if (value.some((x) => Math.abs(x) > REACH)) return { error: `The plane goes from −${REACH} to ${REACH} both ways.` };
-  return { value, text: value.map((x) => String(within(x))).join(", ") };
+  if (parts.length !== 2 || parts.includes("") || value.some((x) => !Number.isFinite(x))) {
+    return { error: "Write a point as two numbers: 1, 0.5." };
+  }
+  if (value.some((x) => Math.abs(x) > reach)) return { error: `The plane goes from −${reach} to ${reach} both ways.` };
+  return { value, text: typedPoint(value) };
 }
+
+const outputInWords = (output) => `The output is ${pointText(output)}.`;
+const evenInWords = (count, output) =>
+  `All weights are about 1/${count}: the output ${pointText(output)} is about the plain mean of the values.`;
+const mostInWords = (label, weight, output) =>
+  weight > 0.99
+    ? `${label} weighs ${weight.toFixed(2)}: a lookup that finds one key. ${outputInWords(output)}`
+    : `${label} weighs most, ${weight.toFixed(2)}. ${outputInWords(output)}`;
 
 // A plane with axes. Screen y grows downwards, the plane's upwards.
-function plane(label) {
-  const node = h("svg", { viewBox: `${-EDGE} ${-EDGE} ${2 * EDGE} ${2 * EDGE}`, class: "tl-plane", role: "group", "aria-label": label });
-  node.append(h("rect", { x: -EDGE, y: -EDGE, width: 2 * EDGE, height: 2 * EDGE, class: "tl-ground" }),
-    h("line", { x1: -EDGE, x2: EDGE, y1: 0, y2: 0, class: "tl-axis" }), h("line", { x1: 0, x2: 0, y1: -EDGE, y2: EDGE, class: "tl-axis" }),
-    ...[-REACH, REACH].flatMap((at) => [h("text", { x: at, y: 0.2, class: "tl-tick" }, `${at}`.replace("-", "−")), h("text", { x: -0.15, y: 0.06 - at, class: "tl-tick" }, `${at}`.replace("-", "−"))]));
+function plane(label, reach) {
+  const edge = reach + MARGIN;
+  const node = element("svg", {
+    viewBox: `${-edge} ${-edge} ${2 * edge} ${2 * edge}`,
+    class: "tl-plane",
+    role: "group",
+    "aria-label": label,
+  });
+  const tick = (x, y, at) => element("text", { x, y, class: "tl-tick" }, minus(String(at)));
+  node.append(
+    element("rect", { x: -edge, y: -edge, width: 2 * edge, height: 2 * edge, class: "tl-ground" }),
+    element("line", { x1: -edge, x2: edge, y1: 0, y2: 0, class: "tl-axis" }),
+    element("line", { x1: 0, x2: 0, y1: -edge, y2: edge, class: "tl-axis" }),
+    ...[-reach, reach].flatMap((at) => [tick(at, 0.2, at), tick(-0.15, 0.06 - at, at)]),
+  );
   const locate = (event) => {
     const box = node.getBoundingClientRect();
-    return [((event.clientX - box.left) / box.width - 0.5) * 2 * EDGE, (0.5 - (event.clientY - box.top) / box.height) * 2 * EDGE];
+    return [
+      ((event.clientX - box.left) / box.width - 0.5) * 2 * edge,
+      (0.5 - (event.clientY - box.top) / box.height) * 2 * edge,
+    ];
   };
-  return { node, locate };
+  const onPlane = (point) => point.map((x) => clamp(rounded(x), -reach, reach));
+  return { node, locate, onPlane };
 }
 
 // A point that can be dragged, and moved by the arrow keys (with Shift in larger steps).
-function handle(locate, name, read, write, shape) {
-  const node = h("g", { class: "tl-handle", tabindex: "0", role: "application", "aria-roledescription": "point, moved with the arrow keys" },
-    h("circle", { r: 0.28, class: "tl-touch" }), ...shape);
-  let grip = null;                            // from the pointer to the point, while it is held
+function handle({ locate, onPlane }, name, read, write, shape) {
+  const node = element(
+    "g",
+    {
+      class: "tl-handle",
+      tabindex: "0",
+      role: "application",
+      "aria-roledescription": "point, moved with the arrow keys",
+    },
+    element("circle", { r: 0.28, class: "tl-touch" }),
+    ...shape,
+  );
+  let grip = null; // from the pointer to the point, while it is held
+  const letGo = () => {
+    grip = null;
+  };
   set(node, {
     onpointerdown: (event) => {
       const at = locate(event);
@@ -56,109 +115,207 @@ function handle(locate, name, read, write, shape) {
       node.focus();
       event.preventDefault();
     },
-    ontouchstart: (event) => event.preventDefault(),          // in a drawing, touch-action alone does not keep the page still
-    onpointermove: (event) => { if (grip) write(locate(event).map((x, i) => within(x + grip[i]))); },
-    onpointerup: () => { grip = null; },
-    onpointercancel: () => { grip = null; },
+    ontouchstart: (event) => event.preventDefault(), // in a drawing, touch-action alone does not keep the page still
+    onpointermove: (event) => {
+      if (grip) write(onPlane(locate(event).map((x, i) => x + grip[i])));
+    },
+    onpointerup: letGo,
+    onpointercancel: letGo,
     onkeydown: (event) => {
       const by = { ArrowLeft: [-1, 0], ArrowRight: [1, 0], ArrowUp: [0, 1], ArrowDown: [0, -1] }[event.key];
       if (!by) return;
       const step = event.shiftKey ? 0.5 : 0.1;
-      write(read().map((x, i) => within(x + by[i] * step)));
+      write(onPlane(read().map((x, i) => x + by[i] * step)));
       event.preventDefault();
     },
   });
-  const show = (point) => set(node, { transform: `translate(${point[0]} ${-point[1]})`, "aria-label": `${name} at ${pair(point)}` });
+  const show = (point) =>
+    set(node, { transform: `translate(${point[0]} ${-point[1]})`, "aria-label": `${name} at ${pointText(point)}` });
   return { node, show };
 }
 
-function render({ model, el }) {
-  const traits = ["query", "key", "value", "temperature", "similarity"];
+// The two planes: the query among the keys, and the values with their blend.
+/** @type {(model: import("./ui.js").Model) => { node: HTMLElement, draw: (state: State, found: any) => void }} */
+function planesPanel(model) {
   const labels = model.get("labels");
-  const count = labels.length;
-  const left = plane("Query and keys. Drag the query or a key, or focus one and use the arrow keys.");
-  const right = plane("Values and the blended value. Drag a value, or focus one and use the arrow keys.");
-  const moved = (name, i, point) => commit(model, { [name]: model.get(name).map((row, j) => (j === i ? point : row)) });
+  const { reach } = model.get("limits");
+  const left = plane("Query and keys. Drag the query or a key, or focus one and use the arrow keys.", reach);
+  const right = plane("Values and the blended value. Drag a value, or focus one and use the arrow keys.", reach);
+  const hue = (i) => `--hue: ${hueOf(i, labels.length)}`;
   const each = (make) => labels.map((_, i) => make(i));
-
-  const rays = each((i) => h("line", { class: "tl-ray", style: `--hue: ${hueOf(i, count)}` }));
-  const threads = each((i) => h("line", { class: "tl-ray", style: `--hue: ${hueOf(i, count)}` }));
-  const name = (i, dy) => h("text", { class: "tl-name", y: dy }, labels[i]);
-  const dots = each((i) => h("circle", { r: 0.11, class: "tl-point", style: `--hue: ${hueOf(i, count)}` }));
-  const squares = each((i) => h("rect", { x: -0.11, y: -0.11, width: 0.22, height: 0.22, class: "tl-point", style: `--hue: ${hueOf(i, count)}` }));
-  const keys = each((i) => handle(left.locate, `Key ${labels[i]}`, () => model.get("key")[i], (point) => moved("key", i, point), [dots[i], name(i, -0.2)]));
-  const values = each((i) => handle(right.locate, `Value ${labels[i]}`, () => model.get("value")[i], (point) => moved("value", i, point), [squares[i], name(i, -0.2)]));
-  const arrow = h("line", { class: "tl-query-line" });
-  const query = handle(left.locate, "Query", () => model.get("query"), (point) => commit(model, { query: point }),
-    [h("circle", { r: 0.13, class: "tl-query" }), h("text", { class: "tl-name tl-strong", y: 0.38 }, "query")]);
-  const blended = h("g", {}, h("path", { d: "M0 -0.22 L0.22 0 L0 0.22 L-0.22 0 Z", class: "tl-output" }),
-    h("text", { class: "tl-name tl-strong", y: 0.42 }, "output"));
+  const line = (i) => element("line", { class: "tl-ray", style: hue(i) });
+  const name = (text, y, kind = "tl-name") => element("text", { class: kind, y }, text);
+  const one = (on, trait, i, shape) => {
+    const label = `${trait === "key" ? "Key" : "Value"} ${labels[i]}`;
+    const write = (point) => commit(model, { [trait]: model.get(trait).map((row, j) => (j === i ? point : row)) });
+    return handle(on, label, () => model.get(trait)[i], write, [shape, name(labels[i], -0.2)]);
+  };
+  const rays = each(line);
+  const threads = each(line);
+  const circle = (i) => element("circle", { r: 0.11, class: "tl-point", style: hue(i) });
+  const square = (i) =>
+    element("rect", { x: -0.11, y: -0.11, width: 0.22, height: 0.22, class: "tl-point", style: hue(i) });
+  const keys = each((i) => one(left, "key", i, circle(i)));
+  const values = each((i) => one(right, "value", i, square(i)));
+  const arrow = element("line", { class: "tl-query-line" });
+  const writeQuery = (point) => commit(model, { query: point });
+  const query = handle(left, "Query", () => model.get("query"), writeQuery, [
+    element("circle", { r: 0.13, class: "tl-query" }),
+    name("query", 0.38, "tl-name tl-strong"),
+  ]);
+  const diamond = element("path", { d: "M0 -0.22 L0.22 0 L0 0.22 L-0.22 0 Z", class: "tl-output" });
+  const blended = element("g", {}, diamond, name("output", 0.42, "tl-name tl-strong"));
   left.node.append(...rays, arrow, ...keys.map((key) => key.node), query.node);
   right.node.append(...threads, ...values.map((value) => value.node), blended);
 
-  const typed = field("Query", `two numbers from −${REACH} to ${REACH}`, parsePoint, (point) => commit(model, { query: point.map(within) }), { inputmode: "text" });
-  const kinds = choice("Similarity", [["dot", "dot product"], ["distance", "distance"]], (similarity) => commit(model, { similarity }));
-  const slider = h("input", { type: "range", min: 0, max: 1000, step: 1, "aria-label": "Temperature",
-    oninput: () => commit(model, { temperature: temperatureOf(+slider.value) }) });
-  const rootMark = h("button", { type: "button", class: "tl-root", style: `--at: ${sliderOf(ROOT_D) / 10}`,
-    onclick: () => commit(model, { temperature: ROOT_D }) }, "√d");
-  const reading = h("span", { class: "tl-code" });
-  const rows = each((i) => {
-    const cells = { score: h("td"), divided: h("td"), bar: h("span", { class: "tl-bar", style: `--hue: ${hueOf(i, count)}` }), weight: h("span", { class: "tl-weight" }) };
-    return { ...cells, node: h("tr", {}, h("th", { scope: "row" }, labels[i]), cells.score, cells.divided, h("td", { class: "tl-bars" }, cells.bar, cells.weight)) };
-  });
-  const scoreHead = h("th", { scope: "col" });
-  const table = h("table", { class: "tl-scores" }, h("thead", {}, h("tr", {}, h("th", { scope: "col" }, "key"), scoreHead, h("th", { scope: "col" }, "÷ τ"), h("th", { scope: "col" }, "weight"))),
-    h("tbody", {}, rows.map((row) => row.node)));
-  const { status } = frame({ model, el }, "A lookup that matches every key a little", traits,
-    h("div", { class: "tl-planes" },
-      h("div", {}, h("p", { class: "tl-label" }, "query and keys: drag the query"), left.node),
-      h("div", {}, h("p", { class: "tl-label" }, "values and their blend"), right.node)),
-    h("p", { class: "tl-label" }, "temperature τ: ", room(reading)),
-    h("div", { class: "tl-slider" }, slider, rootMark),
-    h("div", { class: "tl-ends tl-note" }, h("span", {}, "hard lookup"), h("span", {}, "uniform average")),
-    h("div", { class: "tl-row" }, typed.node, h("div", {}, h("p", { class: "tl-note" }, "match by"), kinds.node)),
-    h("div", { class: "tl-scroll" }, table));
+  const titled = (text, svg) => element("div", {}, element("p", { class: "tl-label" }, text), svg);
+  const node = element(
+    "div",
+    { class: "tl-planes" },
+    titled("query and keys: drag the query", left.node),
+    titled("values and their blend", right.node),
+  );
 
-  const long = widest(status, labels), far = pair([-REACH, -REACH]);
-  reserve(reading, "0.000 = √d, the usual scale");
-  reserve(status, `${long} weighs most, 0.00. The output is ${far}.`, `${long} weighs 0.00: a lookup that finds one key. The output is ${far}.`,
-    `All weights are about 1/${count}: the output ${far} is about the plain mean of the values.`);
+  const between = ([x1, y1], [x2, y2]) => ({ x1, y1: -y1, x2, y2: -y2 });
+  function draw(state, { weights, output }) {
+    const visibility = state.similarity === "dot" ? "visible" : "hidden";
+    set(arrow, { ...between([0, -0], state.query), visibility });
+    query.show(state.query);
+    for (const [i, weight] of weights.entries()) {
+      const look = { "stroke-width": 0.015 + 0.13 * weight, opacity: 0.15 + 0.85 * weight };
+      keys[i].show(state.key[i]);
+      values[i].show(state.value[i]);
+      set(rays[i], { ...between(state.query, state.key[i]), ...look });
+      set(threads[i], { ...between(output, state.value[i]), ...look });
+    }
+    set(blended, { transform: `translate(${output[0]} ${-output[1]})` });
+  }
+  return { node, draw };
+}
 
-  function draw() {
-    const state = { query: model.get("query"), keys: model.get("key"), values: model.get("value"), temperature: model.get("temperature"), kind: model.get("similarity") };
-    const { scores, weights, output } = lookup(state);
-    const { query: q, temperature } = state;
-    typed.show(q.map((x) => String(within(x))).join(", "));
-    kinds.show(state.kind);
-    slider.value = sliderOf(temperature);
+// The temperature: its slider, with a mark at √d.
+function temperaturePanel(model) {
+  const limits = model.get("limits");
+  const pick = (temperature) => commit(model, { temperature });
+  const input = slider("Temperature", 0, STEPS, (at) => pick(temperatureOf(at, limits)));
+  const at = `--at: ${(100 * sliderOf(ROOT_D, limits)) / STEPS}`;
+  const mark = button("√d", () => pick(ROOT_D), { class: "tl-root", style: at });
+  const reading = element("span", { class: "tl-code" });
+  const nodes = [
+    element("p", { class: "tl-label" }, "temperature τ: ", room(reading)),
+    element("div", { class: "tl-slider" }, input, mark),
+    element(
+      "div",
+      { class: "tl-ends tl-note" },
+      element("span", {}, "hard lookup"),
+      element("span", {}, "uniform average"),
+    ),
+  ];
+  const usual = (shown) => `${shown} = √d, the usual scale`;
+  const makeRoom = () => reserve(reading, usual("0.000"));
+
+  function draw({ temperature }) {
+    input.value = sliderOf(temperature, limits);
     const marked = Math.abs(temperature / ROOT_D - 1) < 0.006;
     const shown = temperature.toFixed(temperature < 0.1 ? 3 : temperature < 10 ? 2 : 0);
-    say(reading, `${shown}${marked ? " = √d, the usual scale" : ""}`);
-    set(slider, { "aria-valuetext": `${shown}${marked ? ", the square root of d" : ""}` });
-    set(rootMark, { "aria-pressed": String(marked) });
-    set(arrow, { x1: 0, y1: 0, x2: q[0], y2: -q[1], visibility: state.kind === "dot" ? "visible" : "hidden" });
-    query.show(q);
-    say(scoreHead, state.kind === "dot" ? "q · k" : "−½ distance²");
-    labels.forEach((_, i) => {
-      const width = 0.015 + 0.13 * weights[i], strength = 0.15 + 0.85 * weights[i];
-      keys[i].show(state.keys[i]);
-      values[i].show(state.values[i]);
-      set(rays[i], { x1: q[0], y1: -q[1], x2: state.keys[i][0], y2: -state.keys[i][1], "stroke-width": width, opacity: strength });
-      set(threads[i], { x1: output[0], y1: -output[1], x2: state.values[i][0], y2: -state.values[i][1], "stroke-width": width, opacity: strength });
-      say(rows[i].score, tidy(scores[i]));
-      say(rows[i].divided, tidy(scores[i] / temperature));
-      say(rows[i].weight, weights[i].toFixed(2));
-      rows[i].bar.style.setProperty("--size", weights[i]);
-    });
-    set(blended, { transform: `translate(${output[0]} ${-output[1]})` });
-    const best = weights.indexOf(Math.max(...weights));
-    const even = Math.max(...weights) - Math.min(...weights) < 0.02;
-    say(status, even
-      ? `All weights are about 1/${count}: the output ${pair(output)} is about the plain mean of the values.`
-      : `${labels[best]} weighs ${weights[best] > 0.99 ? "" : "most, "}${weights[best].toFixed(2)}${weights[best] > 0.99 ? ": a lookup that finds one key" : ""}. The output is ${pair(output)}.`);
+    setText(reading, marked ? usual(shown) : shown);
+    set(input, { "aria-valuetext": `${shown}${marked ? ", the square root of d" : ""}` });
+    set(mark, { "aria-pressed": String(marked) });
   }
-  return follow(model, traits, draw);
+  return { nodes, makeRoom, draw };
+}
+
+// A row for each key: its score, the score over τ, and its weight.
+function scoresTable(labels) {
+  const rows = labels.map((label, i) => {
+    const [score, divided] = [element("td"), element("td")];
+    const bar = element("span", { class: "tl-bar", style: `--hue: ${hueOf(i, labels.length)}` });
+    const weight = element("span", { class: "tl-weight" });
+    const name = element("th", { scope: "row" }, label);
+    const node = element("tr", {}, name, score, divided, element("td", { class: "tl-bars" }, bar, weight));
+    return { score, divided, bar, weight, node };
+  });
+  const head = (text) => element("th", { scope: "col" }, text);
+  const scoreHead = head("");
+  const node = element(
+    "table",
+    { class: "tl-scores" },
+    element("thead", {}, element("tr", {}, head("key"), scoreHead, head("÷ τ"), head("weight"))),
+    element(
+      "tbody",
+      {},
+      rows.map((row) => row.node),
+    ),
+  );
+
+  function draw({ temperature, similarity }, { scores, weights }) {
+    setText(scoreHead, similarity === "dot" ? "q · k" : "−½ distance²");
+    for (const [i, row] of rows.entries()) {
+      setText(row.score, places(scores[i]));
+      setText(row.divided, places(scores[i] / temperature));
+      setText(row.weight, places(weights[i]));
+      row.bar.style.setProperty("--size", weights[i]);
+    }
+  }
+  return { node, draw };
+}
+
+/** @param {import("./ui.js").View} view */
+function render({ model, el }) {
+  const traits = ["query", "key", "value", "temperature", "similarity"];
+  const labels = model.get("labels");
+  const limits = model.get("limits");
+  const count = labels.length;
+  const { reach } = limits;
+  const planes = planesPanel(model);
+  const temperature = temperaturePanel(model);
+  const table = scoresTable(labels);
+  const typed = field(
+    "Query",
+    `two numbers from −${reach} to ${reach}`,
+    (text) => parsePoint(text, limits),
+    (point) => commit(model, { query: point.map(rounded) }),
+    { inputmode: "text" },
+  );
+  const kinds = [
+    ["dot", "dot product"],
+    ["distance", "distance"],
+  ];
+  const similarity = choice("Similarity", kinds, (similarity) => commit(model, { similarity }));
+  const { status } = frame(
+    { model, el },
+    "A lookup that matches every key a little",
+    traits,
+    planes.node,
+    temperature.nodes,
+    element(
+      "div",
+      { class: "tl-row" },
+      typed.node,
+      element("div", {}, element("p", { class: "tl-note" }, "match by"), similarity.node),
+    ),
+    element("div", { class: "tl-scroll" }, table.node),
+  );
+
+  const long = widest(status, labels);
+  const far = [-reach, -reach];
+  temperature.makeRoom();
+  reserve(status, mostInWords(long, 0, far), mostInWords(long, 1, far), evenInWords(count, far));
+
+  return follow(model, traits, () => {
+    /** @type {State} */
+    const state = traitsOf(model, traits);
+    const found = lookup(state);
+    const { weights, output } = found;
+    typed.show(typedPoint(state.query));
+    similarity.show(state.similarity);
+    temperature.draw(state);
+    planes.draw(state, found);
+    table.draw(state, found);
+    const most = Math.max(...weights);
+    const even = most - Math.min(...weights) < 0.02;
+    setText(status, even ? evenInWords(count, output) : mostInWords(labels[weights.indexOf(most)], most, output));
+  });
 }
 
 export default { render };

@@ -6,9 +6,12 @@ import torch
 import traitlets
 
 from ..attention import attention_weights
-from .lab import Lab, script, style
+from .lab import Lab, as_tensor, between, one_of, script, style, tensor_trait
 
-COLDEST, HOTTEST, REACH = 0.01, 100.0, 2.0
+REACH = 2  # the plane goes from -2 to 2, both ways
+COLDEST, HOTTEST = 0.01, 100  # temperatures: a hard lookup, and a uniform average
+MOST_KEYS = 8
+SIMILARITIES = ("dot", "distance")
 ROOT_D = math.sqrt(2)
 WORDS = ("cat", "dog", "owl", "carp", "oak")
 KEYS = ((1.6, 0.2), (1.1, 1.3), (-0.5, 1.6), (-1.5, -0.3), (0.4, -1.5))
@@ -16,34 +19,11 @@ VALUES = ((1.4, 1.2), (0.6, 1.6), (-1.3, 1.0), (-1.2, -1.3), (1.3, -1.0))
 QUERY = (1.2, 0.3)
 
 
-def _plane():
-    """A trait that holds points of the plane as a float32 tensor, and travels as a list."""
-    return traitlets.Instance(torch.Tensor).tag(
-        sync=True,
-        to_json=lambda points, _: [_tidy(row) for row in points.tolist()],
-        from_json=lambda points, _: torch.tensor(points, dtype=torch.float32),  # JavaScript writes 1.0 as 1
-    )
-
-
 def _points(name, points):
     """The points as a float32 tensor, or an error that says what is wrong with them."""
-    try:
-        points = torch.as_tensor(points, dtype=torch.float32).detach().cpu()
-    except (TypeError, ValueError, RuntimeError):
-        raise TypeError(f"{name} must be a tensor or a sequence of numbers, got {points!r}") from None
-    wanted, fits = "(2,)", points.shape == (2,)
-    if name != "query":
-        wanted, fits = "(k_len, 2) with k_len from 1 to 8", points.shape[1:] == (2,) and 1 <= len(points) <= 8
-    if not fits:
-        raise ValueError(f"{name} must have shape {wanted}, got {tuple(points.shape)}")
-    if not (points.abs() <= REACH).all():  # also false for NaN
-        raise ValueError(f"{name} must have coordinates from -{REACH:g} to {REACH:g}, got {points.tolist()}")
-    return points
-
-
-def _tidy(value):
-    """Six digits: float32 as a reader would write it."""
-    return [_tidy(item) for item in value] if isinstance(value, list) else float(f"{value:.6g}")
+    if name == "query":
+        return as_tensor(name, points, "(2,)", (2,), (2,), REACH)
+    return as_tensor(name, points, "(k_len, 2)", (1, 2), (MOST_KEYS, 2), REACH)
 
 
 class LookupLab(Lab):
@@ -81,12 +61,13 @@ class LookupLab(Lab):
     _css = style("lookup")
     shown = ("query", "labels", "temperature", "similarity")
 
-    query = _plane()
-    key = _plane()
-    value = _plane()
+    query = tensor_trait()
+    key = tensor_trait()
+    value = tensor_trait()
     labels = traitlets.List(traitlets.Unicode()).tag(sync=True)
     temperature = traitlets.Float().tag(sync=True)
     similarity = traitlets.Unicode().tag(sync=True)
+    limits = traitlets.Dict({"reach": REACH, "coldest": COLDEST, "hottest": HOTTEST}).tag(sync=True)
 
     def __init__(self, query=QUERY, key=KEYS, value=VALUES, labels=None, temperature=ROOT_D, similarity="dot"):
         key = _points("key", key)
@@ -111,15 +92,11 @@ class LookupLab(Lab):
 
     @traitlets.validate("temperature")
     def _check_temperature(self, proposal):
-        if not COLDEST <= proposal.value <= HOTTEST:
-            raise ValueError(f"temperature must be from {COLDEST} to {HOTTEST:g}, got {proposal.value}")
-        return proposal.value
+        return between("temperature", proposal.value, COLDEST, HOTTEST)
 
     @traitlets.validate("similarity")
     def _check_similarity(self, proposal):
-        if proposal.value not in ("dot", "distance"):
-            raise ValueError(f"similarity must be 'dot' or 'distance', got {proposal.value!r}")
-        return proposal.value
+        return one_of("similarity", proposal.value, SIMILARITIES)
 
     @property
     def weights(self):

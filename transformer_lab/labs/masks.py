@@ -2,30 +2,71 @@
 
 import math
 import re
+from dataclasses import KW_ONLY, asdict, dataclass
 
 import torch
 import traitlets
 
 from ..attention import attention_weights
 from ..masks import causal_mask, sliding_window_mask
-from .lab import Lab, script, style
+from .lab import Lab, as_tensor, one_of, script, style, whole
 
 PAD = "<pad>"
 SENTENCE = "the cat sat on the mat"
 SOURCE = "il gatto sedeva sul tappeto"
 MOST_TOKENS, LONGEST_TOKEN, MOST_FEATURES = 12, 16, 256
 D_HEAD, D_VALUE = 4, 2  # of the made-up vectors of typed words
-PRESETS = (
-    "everything",
-    "causal",
-    "padding",
-    "both",
-    "window",
-    "prefix",
-    "encoder",
-    "decoder self",
-    "decoder cross",
-)
+
+
+@dataclass(frozen=True)
+class Preset:
+    """What a mask hides, and what readers are told: a name, and a sentence with places for lengths."""
+
+    label: str
+    says: str
+    _: KW_ONLY
+    causal: bool = False
+    padding: bool = False
+    window: bool = False
+    prefix: bool = False
+    queries: str = "tokens"  # which sentence looks, and
+    keys: str = "tokens"  # which is looked at
+    place: bool = False  # a place in a Transformer
+
+
+PRESETS = {
+    "everything": Preset("everything", "Every query sees every key: no mask."),
+    "causal": Preset("causal", "A token sees itself and what stands before it.{end}", causal=True),
+    "padding": Preset("padding", "Padding is hidden as a key, from every query: columns, not rows.", padding=True),
+    "both": Preset(
+        "causal + padding", "A token sees itself and what stands before it, and no padding.", causal=True, padding=True
+    ),
+    "window": Preset("window", "A token sees {window}.{end}", causal=True, window=True),
+    "prefix": Preset("prefix", "All see the first {prefix}; the rest is causal.{end}", causal=True, prefix=True),
+    "encoder": Preset(
+        "encoder",
+        "The encoder’s self-attention: the source sees itself, without its padding.",
+        padding=True,
+        queries="source",
+        keys="source",
+        place=True,
+    ),
+    "decoder self": Preset(
+        "decoder: self",
+        "The decoder’s self-attention: causal, and without the target’s own padding.",
+        causal=True,
+        padding=True,
+        place=True,
+    ),
+    "decoder cross": Preset(
+        "decoder: cross",
+        "The decoder’s cross-attention: each target token sees the whole source, without the source’s padding. "
+        "Nothing is causal here.",
+        padding=True,
+        keys="source",
+        place=True,
+    ),
+}
 MISTAKES = ("none", "after softmax", "inverted", "times zero", "diagonal", "padded rows", "large negative")
 
 
@@ -84,7 +125,7 @@ class MaskLab(Lab):
             [ True,  True,  True]])
     """
 
-    _esm = script("masks")
+    _esm = script("masks_maths", "masks_words", "masks_stage", "masks")
     _css = style("masks")
 
     tokens = traitlets.List(traitlets.Unicode()).tag(sync=True)
@@ -96,6 +137,10 @@ class MaskLab(Lab):
     mistake = traitlets.Unicode().tag(sync=True)
     at = traitlets.List(traitlets.Int()).tag(sync=True)  # the cell that is picked: [query, key]
     given = traitlets.Dict(allow_none=True, default_value=None).tag(sync=True)  # the reader's own tensors, as lists
+    presets = traitlets.Dict({name: asdict(preset) for name, preset in PRESETS.items()}).tag(sync=True)
+    limits = traitlets.Dict(
+        {"tokens": MOST_TOKENS, "letters": LONGEST_TOKEN, "d_head": D_HEAD, "d_value": D_VALUE}
+    ).tag(sync=True)
 
     def __init__(
         self,
@@ -113,11 +158,12 @@ class MaskLab(Lab):
     ):
         given = _given(query, key, value)
         if given is None:
-            padding = f" {PAD} {PAD}"
+            chosen = PRESETS.get(preset) if isinstance(preset, str) else None
+            padded = chosen.keys if chosen and chosen.padding else None
             if tokens is None:
-                tokens = SENTENCE + padding * (preset in ("padding", "both", "decoder self"))
+                tokens = SENTENCE + f" {PAD} {PAD}" * (padded == "tokens")
             if source is None:
-                source = SOURCE + padding * (preset in ("encoder", "decoder cross"))
+                source = SOURCE + f" {PAD} {PAD}" * (padded == "source")
         else:
             tokens = _names(len(given["query"]), "x" if key is None else "q") if tokens is None else tokens
             if source is None:
@@ -149,10 +195,10 @@ class MaskLab(Lab):
     @property
     def offered(self):
         """The presets that this lab's tokens allow."""
-        if self.given is None:
-            return PRESETS
-        padding = ("padding", "both") if PAD in self.source else ()
-        return ("everything", "causal", *padding, "window", "prefix")
+        fits = {
+            name: not preset.place and (not preset.padding or PAD in self.source) for name, preset in PRESETS.items()
+        }
+        return tuple(name for name in PRESETS if self.given is None or fits[name])
 
     @property
     def query(self):
@@ -207,9 +253,8 @@ class MaskLab(Lab):
     @property
     def _sides(self):
         """The names of the queries and of the keys."""
-        queries = self.source if self.preset == "encoder" else self.tokens
-        across = self.given is not None or self.preset in ("encoder", "decoder cross")
-        return queries, self.source if across else self.tokens
+        preset = PRESETS[self.preset]
+        return getattr(self, preset.queries), self.source if self.given is not None else getattr(self, preset.keys)
 
     def _vectors(self, role, words, features):
         if self.given is None:
@@ -218,16 +263,16 @@ class MaskLab(Lab):
         return None if rows is None else torch.tensor(rows, dtype=torch.float32)
 
     def _preset_mask(self):
-        queries, keys = self._sides
+        preset, (queries, keys) = PRESETS[self.preset], self._sides
         q_len, k_len = len(queries), len(keys)
-        if self.preset == "window":
-            return sliding_window_mask(max(q_len, k_len), self.window)[-q_len:, -k_len:].clone()
         mask = torch.ones(q_len, k_len, dtype=torch.bool)
-        if self.preset in ("causal", "both", "prefix", "decoder self"):
+        if preset.causal:
             mask = causal_mask(q_len, k_len)
-        if self.preset == "prefix":
+        if preset.window:
+            mask = sliding_window_mask(max(q_len, k_len), self.window)[-q_len:, -k_len:].clone()
+        if preset.prefix:
             mask = mask | (torch.arange(k_len) < self.prefix)
-        if self.preset in ("padding", "both", "encoder", "decoder self", "decoder cross"):
+        if preset.padding:
             mask = mask & _real(keys)
         return mask
 
@@ -241,8 +286,7 @@ class MaskLab(Lab):
             raise ValueError(f"mask must have shape (q_len, k_len), here {shape}, got {tuple(mask.shape)}")
         mask = mask.cpu()
         if name_it:
-            patterns = [name for name in ("causal", *PRESETS[:6]) if name in self.offered]
-            for name in (*patterns, "everything"):
+            for name in ("causal", *(name for name in self.offered if not PRESETS[name].place), "everything"):
                 self.preset = name
                 if torch.equal(self._preset_mask(), mask):
                     break
@@ -264,18 +308,16 @@ class MaskLab(Lab):
 
     @traitlets.validate("preset")
     def _check_preset(self, proposal):
-        return _one_of("preset", self.offered, proposal.value)
+        return one_of("preset", proposal.value, self.offered)
 
     @traitlets.validate("mistake")
     def _check_mistake(self, proposal):
-        return _one_of("mistake", MISTAKES, proposal.value)
+        return one_of("mistake", proposal.value, MISTAKES)
 
     @traitlets.validate("window", "prefix")
     def _check_length(self, proposal):
-        name, least = proposal.trait.name, 1 if proposal.trait.name == "window" else 0
-        if not least <= proposal.value <= MOST_TOKENS:
-            raise ValueError(f"{name} must be from {least} to {MOST_TOKENS}, got {proposal.value}")
-        return proposal.value
+        name = proposal.trait.name
+        return whole(name, proposal.value, 1 if name == "window" else 0, MOST_TOKENS)
 
     @traitlets.validate("flipped", "at")
     def _check_cells(self, proposal):
@@ -318,12 +360,6 @@ def _real(tokens):
     return torch.tensor([token != PAD for token in tokens])
 
 
-def _one_of(name, options, found):
-    if found not in options:
-        raise ValueError(f"{name} must be one of {', '.join(map(repr, options))}, got {found!r}")
-    return found
-
-
 def _given(query, key, value):
     """The reader's own tensors as lists, or an error that says what is wrong with them; ``None`` without any."""
     if query is None:
@@ -343,14 +379,5 @@ def _given(query, key, value):
     return {"query": query.tolist(), "key": key.tolist(), "value": value}
 
 
-def _matrix(name, x, shape):
-    try:
-        x = torch.as_tensor(x, dtype=torch.float32).detach().cpu()
-    except (TypeError, ValueError, RuntimeError):
-        raise TypeError(f"{name} must be a tensor or a sequence of rows of numbers, got {x!r}") from None
-    if x.ndim != 2 or not 1 <= len(x) <= MOST_TOKENS or not 1 <= x.shape[1] <= MOST_FEATURES:
-        limits = f"from 1 to {MOST_TOKENS} rows and 1 to {MOST_FEATURES} features"
-        raise ValueError(f"{name} must have shape {shape}, {limits}, got {tuple(x.shape)}")
-    if not x.isfinite().all():
-        raise ValueError(f"{name} must be finite, got {x[~x.isfinite()][0].item()}")
-    return x
+def _matrix(name, x, axes):
+    return as_tensor(name, x, axes, (1, 1), (MOST_TOKENS, MOST_FEATURES))

@@ -1,305 +1,351 @@
-// The normalization lab: a cube of values (batch, seq, d_model). Which entries share a mean and a variance, and which move when
-// another one is changed. All norms are one function; they differ in the axes that share.
+// The normalization lab: a cube of values (batch, seq, d_model). Which entries share a mean and a variance, and which
+// move when another one is changed.
 
-const NORMS = [
-  { name: "batch norm", dims: [0, 1], center: true, note: "in training; afterwards running statistics take their place" },
-  { name: "layer norm", dims: [2], center: true, note: "each token is on its own" },
-  { name: "instance norm", dims: [1], center: true, note: "PyTorch's channels are the features" },
-  { name: "group norm", dims: [1, 2], center: true, grouped: true, note: "PyTorch's channels are the features" },
-  { name: "RMSNorm", dims: [2], center: false, note: "layer norm that leaves the mean where it is" },
-];
+import { divisors, range, ravel } from "./maths.js";
+import { disturbed, fewest, leaks, sliderRange, standardize } from "./normalization_maths.js";
+import { asCode, byText, entryInWords, movedInWords, plain, QUESTIONS, ruleInWords } from "./normalization_words.js";
+import { button, choice, commit, element, ems, follow, frame, reserve, room, set, setText } from "./ui.js";
+import { slider, tensorGrid, traitsOf, widest } from "./ui.js";
+import { short } from "./words.js";
+
+/** @typedef {import("./ui.js").Model} Model */
+/** @typedef {import("./normalization_maths.js").Norm} Norm */
+/** @typedef {import("./normalization_maths.js").Count} Count */
+/** @typedef {{ name: string, dims: number[], note: string, center: boolean, grouped: boolean }} KnownNorm */
+/** What a lab began with, flat, and its shape. @typedef {{ shape: number[], clean: number[] }} Beginning */
+/**
+ * All that is shown of a lab's traits: what the reader has made of x, what the norm makes of that, and who has moved.
+ * @typedef {object} State
+ * @property {Norm} norm
+ * @property {number} own which of the known norms it is, or -1
+ * @property {number[]} lengths
+ * @property {number[]} chosen
+ * @property {import("./normalization_maths.js").Disturbed} now
+ * @property {boolean} anything whether anything is touched
+ * @property {ReturnType<typeof standardize>} found
+ * @property {ReturnType<typeof leaks>} leaked
+ */
+
 const AXES = ["batch", "seq", "d_model"];
-const MOVED = 0.001;                          // a change that shows
-const REACH = 100;                            // the largest value
 
-// Who shares with whom: one number per entry, equal where entries share. An axis that shares is left out of account.
-function sharing(shape, dims, groups) {
-  const wide = shape[2] / groups, ids = [];
-  const own = (i, axis) => (!dims.includes(axis) ? i : axis === 2 ? i - (i % wide) : 0);
-  for (let b = 0; b < shape[0]; b++) {
-    for (let s = 0; s < shape[1]; s++) {
-      for (let f = 0; f < shape[2]; f++) ids.push(ravel([own(b, 0), own(s, 1), own(f, 2)], shape));
-    }
-  }
-  return ids;
-}
+const indicesOf = (marks) => marks.flatMap((is, i) => (is ? [i] : []));
 
-// The one function. `square` is the mean square of what is left after centring: the variance, where the mean was taken off.
-function standardize(x, shape, { dims, groups, center, eps }) {
-  const ids = sharing(shape, dims, groups);
-  const average = (numbers) => {
-    const sum = ids.map(() => 0), count = ids.map(() => 0);
-    ids.forEach((id, i) => { sum[id] += numbers[i]; count[id]++; });
-    return ids.map((id) => sum[id] / count[id]);
+// Which axes share, in what groups, and whether the mean is taken off; as a choice of norms, by hand, and in words.
+/** @type {(model: Model, beginning: Beginning) => any} */
+function normPanel(model, { shape }) {
+  const features = shape[2];
+  /** @type {KnownNorm[]} */
+  const known = model.get("norms");
+  const pick = (i) => {
+    const { dims, center, grouped } = known[i];
+    commit(model, { dims, center, n_groups: grouped ? fewest(features) : 1 });
   };
-  const mean = average(x);
-  const left = center ? x.map((value, i) => value - mean[i]) : x;
-  const square = average(left.map((value) => value * value));
-  return { ids, mean, square, values: left.map((value, i) => value / Math.sqrt(square[i] + eps)) };
-}
-
-// What the reader has made of x, one item per entry: the values with zeros where a sentence has ended, whether they are
-// such padding, and whether their token is touched, in any of its features.
-function disturbed(x, original, shape, lengths) {
-  const [, seq, features] = shape, token = (flat) => Math.floor(flat / features);
-  const padding = x.map((_, flat) => token(flat) % seq >= lengths[Math.floor(token(flat) / seq)]);
-  const changed = new Set();
-  x.forEach((value, flat) => { if (padding[flat] || value !== original[flat]) changed.add(token(flat)); });
-  return { x: x.map((value, flat) => (padding[flat] ? 0 : value)), padding, touched: x.map((_, flat) => changed.has(token(flat))) };
-}
-
-// Which entries of untouched tokens one norm moves, and how many of how many: in sentences with a touched token, and in others.
-function leaks(original, { x, touched }, shape, norm) {
-  const now = standardize(x, shape, norm).values, before = standardize(original, shape, norm).values;
-  const delta = now.map((value, flat) => value - before[flat]);
-  const moved = delta.map((by, flat) => !touched[flat] && Math.abs(by) >= MOVED);
-  const near = { moved: 0, all: 0 }, far = { moved: 0, all: 0 }, size = shape[1] * shape[2];
-  for (let start = 0; start < x.length; start += size) {
-    const count = touched.slice(start, start + size).includes(true) ? near : far;
-    for (let flat = start; flat < start + size; flat++) {
-      if (touched[flat]) continue;
-      count.all++;
-      if (moved[flat]) count.moved++;
-    }
-  }
-  return { delta, moved, near, far };
-}
-
-// The smallest number of groups that is more than one, where there is any.
-const fewest = (features) => Array.from({ length: features }, (_, i) => i + 1).find((n) => features % n === 0 && n > 1) ?? 1;
-
-// What the axes mean, in words: what has statistics of its own, and, unless it is all there is, over what they are taken.
-function inWords(dims, groups) {
-  const grouped = groups > 1 && dims.includes(2);
-  const words = {
-    "": ["entry", "itself alone"],
-    "0": ["token place and feature", "all sentences"],
-    "1": ["sentence and feature", "all its tokens"],
-    "2": ["token", "all its features"],
-    "01": ["feature", "all tokens of all sentences"],
-    "02": ["token place", "all sentences and features"],
-    "12": ["sentence", "all its tokens and features"],
-    "012": ["the whole cube"],
-  };
-  const inGroups = {
-    "2": ["token and group of features", "the group"],
-    "02": ["token place and group of features", "the group in all sentences"],
-    "12": ["sentence and group of features", "the group in all its tokens"],
-    "012": ["group of features", "the group in all tokens of all sentences"],
-  };
-  return (grouped ? inGroups : words)[dims.join("")];
-}
-
-// The others with whom an entry shares, in words.
-function others(dims, groups) {
-  const features = groups > 1 ? "the features of its group" : "all features";
-  return {
-    "0": "its feature and token place in every sentence",
-    "1": "its feature in every token of its sentence",
-    "2": groups > 1 ? "the features of its group in its token" : "the features of its token",
-    "01": "its feature in every token of every sentence",
-    "02": `${features} at its token place in every sentence`,
-    "12": `${features} in every token of its sentence`,
-    "012": `${features} in every token of every sentence`,
-  }[dims.join("")] ?? "";
-}
-
-// The norm as a line of code.
-function asCode(shape, dims, groups, center) {
-  if (!dims.length) return center ? "x − x" : "x / |x|";
-  const grouped = groups > 1 && dims.includes(2);
-  const of = grouped ? `x.view(${[shape[0], shape[1], groups, shape[2] / groups].join(", ")})` : "x";
-  const axes = shapeText(dims.map((dim) => (grouped && dim === 2 ? 3 : dim)));
-  return center ? `standardize(${of}, dims=${axes})` : `x / sqrt(mean(${of}², dims=${axes}) + eps)`;
-}
-
-// Numbers as text.
-const minus = (text) => (Number(text) === 0 ? text.replace("-", "") : text.replace("-", "−"));
-const short = (x) => minus(x.toFixed(Math.abs(x) < 9.95 ? 1 : 0));                             // what fits a cell
-const plain = (x) => minus(Number.isInteger(x) ? String(x) : x.toFixed(2));
-const places = (x, digits) => minus(x.toFixed(digits));
-const signed = (x) => (Number(x.toFixed(2)) === 0 ? "≈0" : (x > 0 ? "+" : "") + places(x, Math.abs(x) >= 10 ? 1 : 2));
-
-// What is shared, by how many, and what becomes of one entry.
-function ruleInWords({ dims, groups, center }) {
-  const [each, over] = inWords(dims, groups);
-  return `One ${center ? "mean and variance" : "mean square"} for ${over ? `each ${each}, over ${over}` : each}.`;
-}
-function entryInWords(index, value, { dims, groups, center }, [mean, deviation], sharers, normalized, by, counted) {
-  const shares = center ? `its mean ${places(mean, 2)} and standard deviation ${places(deviation, 2)}` : `its root mean square ${places(deviation, 2)}`;
-  const rest = sharers ? `${sharers} other${sharers > 1 ? "s" : ""}: ${others(dims, groups)}` : "no other entry";
-  const [count, all] = counted || [];
-  return `x[${index.join(", ")}] = ${value} shares ${shares} with ${rest}. Normalized it is ${places(normalized, 2)}${by ? `, moved by ${by}` : ""}.` +
-    (counted ? ` Of ${all} entries of other tokens, ${count || "none"} ha${count === 1 || !count ? "s" : "ve"} moved.` : "");
-}
-const movedInWords = (count, all) => `normalized: ${count} of ${all} moved in other tokens`;
-const QUESTIONS = ["drag a slider: which norms move other tokens?", "entries of other tokens that moved"];
-
-// How far the slider goes, and its step: to five times the largest value, rounded up to one digit.
-function sliderRange(original) {
-  const far = 5 * Math.max(...original.map(Math.abs)) || 10;
-  const unit = 10 ** Math.floor(Math.log10(far));
-  const reach = Math.min(Number((Math.ceil(far / unit - 1e-9) * unit).toPrecision(1)), REACH);
-  return { reach, step: Number((unit / 10).toPrecision(1)) };
-}
-
-function render({ model, el }) {
-  const traits = ["x", "lengths", "index", "dims", "n_groups", "center"];
-  const original = model.get("original"), eps = model.get("eps");
-  const shape = [original.length, original[0].length, original[0][0].length];
-  const [batch, seq, features] = shape;
-  const clean = original.flat(2);
-  const { reach, step } = sliderRange(clean);
-  const brightest = Math.max(...clean.map(Math.abs)) || 1;
-
-  // Which axes share.
-  const named = (i) => ({ dims: NORMS[i].dims, center: NORMS[i].center, n_groups: NORMS[i].grouped ? fewest(features) : 1 });
-  const norms = choice("Norm", NORMS.map(({ name }, i) => [i, name]), (i) => commit(model, named(i)));
-  const axes = AXES.map((name, axis) => h("button", { type: "button", onclick: () => {
+  const norms = choice(
+    "Norm",
+    known.map(({ name }, i) => [i, name]),
+    pick,
+  );
+  const toggle = (axis) => {
     const dims = model.get("dims");
     commit(model, { dims: dims.includes(axis) ? dims.filter((dim) => dim !== axis) : [...dims, axis].sort() });
-  } }, name));
-  const divisors = Array.from({ length: features }, (_, i) => i + 1).filter((n) => features % n === 0);
-  const groupChoice = choice("Groups of features", divisors.map((n) => [n, String(n)]), (n_groups) => commit(model, { n_groups }));
-  const centring = h("button", { type: "button", onclick: () => commit(model, { center: !model.get("center") }) }, "subtract the mean");
-  const code = h("span", { class: "tl-code" }), note = h("span", { class: "tl-note" }), rule = h("p", {}, code, note), words = h("p");
+  };
+  const axes = AXES.map((name, axis) => button(name, () => toggle(axis)));
+  const groups = choice(
+    "Groups of features",
+    divisors(features).map((n) => [n, String(n)]),
+    (n_groups) => commit(model, { n_groups }),
+  );
+  const centring = button("subtract the mean", () => commit(model, { center: !model.get("center") }));
+  const code = element("span", { class: "tl-code" });
+  const note = element("span", { class: "tl-note" });
+  const rule = element("p", {}, code, note);
+  const words = element("p");
+  const axesChoice = element("div", { class: "tl-choice", role: "group", "aria-label": "Axes that share" }, axes);
+  const noted = (text, control) => element("div", {}, element("span", { class: "tl-note" }, text), control);
+  const nodes = [
+    element("div", { class: "tl-row" }, norms.node),
+    element(
+      "div",
+      { class: "tl-row tl-settings" },
+      noted("axes that share", axesChoice),
+      noted("groups of features", groups.node),
+      noted("centring", element("div", { class: "tl-choice" }, centring)),
+    ),
+    element("div", { class: "tl-rule" }, room(rule), room(words)),
+  ];
 
-  // The cube, before and after. Hovering shows for a moment; pressing and the arrow keys choose.
-  let pointed = null, hovering = false;
+  /** @type {(state: State) => void} */
+  function draw({ norm, own }) {
+    norms.show(own);
+    for (const [axis, each] of axes.entries()) set(each, { "aria-pressed": String(norm.dims.includes(axis)) });
+    groups.show(norm.groups);
+    for (const each of groups.buttons) set(each, { disabled: !norm.dims.includes(2) });
+    set(centring, { "aria-pressed": String(norm.center) });
+    setText(code, asCode(shape, norm.dims, norm.groups, norm.center));
+    setText(note, known[own]?.note ?? "");
+    setText(words, ruleInWords(norm));
+  }
+
+  // Room for every norm in `any`.
+  function makeRoom(lab, any) {
+    const codeOf = ({ dims, groups, center }) => asCode(shape, dims, groups, center);
+    const line = (text, note = "") => [
+      element("span", { class: "tl-code" }, text),
+      element("span", { class: "tl-note" }, note),
+    ];
+    const codes = any.flatMap((norm) => [true, false].map((center) => codeOf({ ...norm, center })));
+    const most = divisors(features).at(-2) ?? 1;
+    const lines = known.map((norm) => line(codeOf({ ...norm, groups: norm.grouped ? most : 1 }), norm.note));
+    reserve(rule, line(widest(lab, codes)), ...lines);
+    reserve(words, ...new Set(any.map(ruleInWords)));
+  }
+  return { nodes, draw, makeRoom };
+}
+
+// The cube, before and after. Hovering shows an entry for a moment; pressing and the arrow keys choose it.
+function cubesPanel(model, { shape, clean }, redraw) {
+  const [, seq, features] = shape;
+  const brightest = Math.max(...clean.map(Math.abs)) || 1;
+  let pointed = null;
+  let hovering = false;
   const point = (index) => {
-    if (hovering) { pointed = index; draw(); } else { pointed = null; commit(model, { index }); draw(); }
+    pointed = hovering ? index : null;
+    if (!hovering) commit(model, { index });
+    redraw();
+  };
+  const hover = (event) => {
+    hovering = event.type === "pointermove" && event.pointerType === "mouse" && !event.buttons;
+  };
+  const leave = () => {
+    if (!pointed) return;
+    pointed = null;
+    redraw();
   };
   const cube = (label) => {
     const grid = tensorGrid(label, point);
+    const { node } = grid;
     grid.draw(shape, () => ({ text: "" }), { block: ([sentence]) => `sentence ${sentence}` });
-    const cells = [...grid.node.querySelectorAll(".tl-cell")];
-    for (const block of grid.node.querySelectorAll(".tl-block")) {
-      block.before(h("div", { class: "tl-columns", style: `--columns: ${features}` }, Array.from({ length: features }, (_, i) => h("span", {}, `f${i}`))));
+    const names = () => range(features).map((i) => element("span", {}, `f${i}`));
+    for (const block of node.querySelectorAll(".tl-block")) {
+      block.before(element("div", { class: "tl-columns", style: `--columns: ${features}` }, names()));
     }
-    return { grid, cells };
+    for (const event of ["pointermove", "pointerdown", "keydown"]) node.addEventListener(event, hover, true);
+    node.addEventListener("pointerleave", leave);
+    return { grid, node, cells: [...node.querySelectorAll(".tl-cell")] };
   };
-  const before = cube("x, the values. Arrow keys move through them."), after = cube("The normalized values");
-  set(after.grid.node, { tabindex: null, role: "img", "aria-roledescription": null });
-  const verdict = h("span");
+  const before = cube("x, the values. Arrow keys move through them.");
+  const after = cube("The normalized values");
+  set(after.node, { tabindex: null, role: "img", "aria-roledescription": null });
 
-  // What disturbs.
-  const reading = h("p"), padReading = h("p", { class: "tl-label" });
-  const slider = h("input", { type: "range", min: -reach, max: reach, step, "aria-label": "Value of the chosen entry", oninput: () => {
-    const [b, s, f] = model.get("index");
-    commit(model, { x: model.get("x").map((rows, i) => (i !== b ? rows : rows.map((row, j) => (j !== s ? row : row.map((value, k) => (k !== f ? value : +slider.value)))))) });
-  } });
-  const padSlider = h("input", { type: "range", min: 0, max: seq - 1, step: 1, "aria-label": "Padding at the end of the sentence", disabled: seq < 2, oninput: () => {
-    commit(model, { lengths: model.get("lengths").map((length, i) => (i === model.get("index")[0] ? seq - +padSlider.value : length)) });
-  } });
-  const restore = h("button", { type: "button", onclick: () => commit(model, { x: original, lengths: original.map(() => seq) }) }, "Put x back");
-
-  // All norms at once.
-  const rows = NORMS.map(({ name }) => {
-    const [near, far] = [h("td"), h("td")];
-    return { near, far, node: h("tr", {}, h("th", { scope: "row" }, name), near, far) };
-  });
-  const table = h("table", { class: "tl-leaks" }, h("thead", {}, h("tr", {}, ["norm", "same sentence", "other sentences"].map((name) => h("th", { scope: "col" }, name)))),
-    h("tbody", {}, rows.map((row) => row.node)));
-
-  const question = h("p");
-  const wide = batch * (36 + 34 * features) > 350;            // pixels: too wide for two columns
-  const picture = h("div", { class: `tl-cubes${wide ? " tl-tall" : ""}` },
-    h("div", {}, h("p", { class: "tl-label" }, "x: rows are tokens, columns features"), before.grid.node,
-      h("div", { class: "tl-disturb" }, room(reading, "tl-label"), slider, padReading, padSlider, restore)),
-    h("div", {}, room(verdict, "tl-label"), after.grid.node, room(question, "tl-label"), h("div", { class: "tl-scroll" }, table)));
-  for (const grid of [before.grid.node, after.grid.node]) {
-    grid.addEventListener("pointermove", (event) => { hovering = event.pointerType === "mouse" && !event.buttons; }, true);
-    grid.addEventListener("pointerdown", () => { hovering = false; }, true);
-    grid.addEventListener("keydown", () => { hovering = false; }, true);
-    grid.addEventListener("pointerleave", () => { if (pointed) { pointed = null; draw(); } });
+  // A colour on both sides of zero: blue below, orange above, stronger further out.
+  function paint(cell, text, size) {
+    setText(cell, text);
+    set(cell, { style: `--hue: ${size < 0 ? 255 : 45}; --much: ${Math.min(Math.abs(size), 1).toFixed(2)}` });
   }
-  const { lab, status } = frame({ model, el }, "Who shares a mean and a variance?", traits,
-    h("div", { class: "tl-row" }, norms.node),
-    h("div", { class: "tl-row tl-settings" },
-      h("div", {}, h("span", { class: "tl-note" }, "axes that share"), h("div", { class: "tl-choice", role: "group", "aria-label": "Axes that share" }, axes)),
-      h("div", {}, h("span", { class: "tl-note" }, "groups of features"), groupChoice.node),
-      h("div", {}, h("span", { class: "tl-note" }, "centring"), h("div", { class: "tl-choice" }, centring))),
-    h("div", { class: "tl-rule" }, room(rule), room(words)), picture);
+
+  // Returns the entry that is shown, and those with whom it shares.
+  /** @type {(state: State) => { shown: number[], sharers: number[] }} */
+  function draw({ chosen, now, found, leaked }) {
+    const { x, padding } = now;
+    const shown = pointed ?? chosen;
+    const flat = ravel(shown, shape);
+    const sharers = found.ids.flatMap((id, i) => (id === found.ids[flat] && i !== flat ? [i] : []));
+    for (const [i, value] of x.entries()) {
+      paint(before.cells[i], Number.isInteger(value) ? plain(value) : short(value), value / brightest);
+      paint(after.cells[i], short(found.values[i]), found.values[i] / 2);
+      set(after.cells[i], { "data-delta": leaked.moved[i] ? byText(leaked.delta[i]) : null });
+      if (i % features) continue;
+      const name = padding[i] ? "pad" : `t${Math.floor(i / features) % seq}`;
+      for (const { cells } of [before, after]) set(cells[i], { "data-row": name });
+    }
+    const marks = { "tl-used": sharers, "tl-pad": indicesOf(padding) };
+    const edited = x.map((value, i) => !padding[i] && value !== clean[i]);
+    before.grid.mark(shown, { ...marks, "tl-edited": indicesOf(edited) });
+    after.grid.mark(shown, { ...marks, "tl-moved": indicesOf(leaked.moved) });
+    return { shown, sharers };
+  }
+  return { before: before.node, after: after.node, draw };
+}
+
+// What disturbs: an outlier, and padding.
+function disturbPanel(model, { shape, clean }) {
+  const seq = shape[1];
+  const { reach, step } = sliderRange(clean, model.get("limits").reach);
+  const original = model.get("original");
+  const reading = element("p");
+  const padReading = element("p", { class: "tl-label" });
+  // The nested rows with one value changed.
+  const changed = (rows, [i, ...inner], value) =>
+    rows.map((row, j) => (j !== i ? row : inner.length ? changed(row, inner, value) : value));
+  const pickValue = (value) => commit(model, { x: changed(model.get("x"), model.get("index"), value) });
+  const pickPadding = (count) => {
+    const [sentence] = model.get("index");
+    commit(model, { lengths: changed(model.get("lengths"), [sentence], seq - count) });
+  };
+  const input = slider("Value of the chosen entry", -reach, reach, pickValue, { step });
+  const padInput = slider("Padding at the end of the sentence", 0, seq - 1, pickPadding, { disabled: seq < 2 });
+  const putBack = () => commit(model, { x: original, lengths: original.map(() => seq) });
+  const restore = button("Put x back", putBack);
+  const readingRoom = room(reading, "tl-label");
+  const node = element("div", { class: "tl-disturb" }, readingRoom, input, padReading, padInput, restore);
+
+  /** @type {(state: State) => void} */
+  function draw({ chosen, lengths, now, anything }) {
+    const place = `x[${chosen.join(", ")}]`;
+    const at = ravel(chosen, shape);
+    const value = now.x[at];
+    const pads = seq - lengths[chosen[0]];
+    setText(reading, `chosen entry ${place} = ${now.padding[at] ? "0: padding" : plain(value)}`);
+    input.value = value;
+    set(input, { disabled: now.padding[at], "aria-valuetext": `${place} is ${plain(value)}` });
+    setText(padReading, `padding at the end of sentence ${chosen[0]}: ${pads} of ${seq} tokens`);
+    padInput.value = pads;
+    set(padInput, { "aria-valuetext": `${pads} of ${seq} tokens of sentence ${chosen[0]}` });
+    set(restore, { disabled: !anything });
+  }
+  const makeRoom = (last, far) =>
+    reserve(reading, ...[far, "0: padding"].map((text) => `chosen entry x[${last.join(", ")}] = ${text}`));
+  return { node, draw, makeRoom };
+}
+
+// All norms at once: whom they move.
+function leaksTable(model, { shape, clean }) {
+  /** @type {KnownNorm[]} */
+  const known = model.get("norms");
+  const rows = known.map(({ name }) => {
+    const [near, far] = [element("td"), element("td")];
+    return { near, far, node: element("tr", {}, element("th", { scope: "row" }, name), near, far) };
+  });
+  const heads = ["norm", "same sentence", "other sentences"].map((name) => element("th", { scope: "col" }, name));
+  const body = element(
+    "tbody",
+    {},
+    rows.map((row) => row.node),
+  );
+  const node = element("table", { class: "tl-leaks" }, element("thead", {}, element("tr", {}, heads)), body);
+
+  /** @type {(state: State) => void} */
+  function draw({ norm, own, now, anything }) {
+    for (const [i, other] of known.entries()) {
+      const groups = !other.grouped ? 1 : i === own ? norm.groups : fewest(shape[2]);
+      const leaked = leaks(clean, now, shape, { ...other, groups, eps: norm.eps }, model.get("limits").moved);
+      for (const where of ["near", "far"]) {
+        const { moved, all } = leaked[where];
+        setText(rows[i][where], anything && all ? `${moved} of ${all}` : "–");
+        set(rows[i][where], { class: anything && moved > 0 ? "tl-leaking" : null });
+      }
+      set(rows[i].node, { class: i === own ? "tl-current" : null });
+    }
+  }
+  return { node, draw };
+}
+
+/** @param {import("./ui.js").View} view */
+function render({ model, el }) {
+  const traits = ["x", "lengths", "index", "dims", "n_groups", "center"];
+  const original = model.get("original");
+  const shape = [original.length, original[0].length, original[0][0].length];
+  const [batch, seq, features] = shape;
+  const beginning = { shape, clean: original.flat(2) };
+  const { clean } = beginning;
+  const limits = model.get("limits");
+
+  const norms = normPanel(model, beginning);
+  const cubes = cubesPanel(model, beginning, () => draw());
+  const disturb = disturbPanel(model, beginning);
+  const table = leaksTable(model, beginning);
+  const verdict = element("span");
+  const question = element("p");
+  const wide = batch * (36 + 34 * features) > 350; // pixels: too wide for two columns
+  const title = element("p", { class: "tl-label" }, "x: rows are tokens, columns features");
+  const picture = element(
+    "div",
+    { class: `tl-cubes${wide ? " tl-tall" : ""}` },
+    element("div", {}, title, cubes.before, disturb.node),
+    element(
+      "div",
+      {},
+      room(verdict, "tl-label"),
+      cubes.after,
+      room(question, "tl-label"),
+      element("div", { class: "tl-scroll" }, table.node),
+    ),
+  );
+  const { lab, status } = frame({ model, el }, "Who shares a mean and a variance?", traits, norms.nodes, picture);
   lab.classList.add("tl-normalization");
   makeRoom();
 
+  // Which of the known norms this is.
+  const nameOf = ({ dims, groups, center }) =>
+    model
+      .get("norms")
+      .findIndex(
+        (known) =>
+          `${known.dims}` === `${dims}` &&
+          known.center === center &&
+          (known.grouped || !dims.includes(2) || groups === 1),
+      );
+
+  /** @type {() => State} */
+  function compute() {
+    const { x, lengths, index, dims, n_groups, center } = traitsOf(model, traits);
+    const norm = { dims, groups: n_groups, center, eps: model.get("eps") };
+    const now = disturbed(x.flat(2), clean, shape, lengths);
+    return {
+      norm,
+      own: nameOf(norm),
+      lengths,
+      chosen: index,
+      now,
+      anything: now.touched.includes(true),
+      found: standardize(now.x, shape, norm),
+      leaked: leaks(clean, now, shape, norm, limits.moved),
+    };
+  }
+
   function draw() {
-    const [values, lengths, dims, groups, center] = [model.get("x").flat(2), model.get("lengths"), model.get("dims"), model.get("n_groups"), model.get("center")];
-    const norm = { dims, groups, center, eps };
-    const now = disturbed(values, clean, shape, lengths);
-    const { x, padding, touched } = now;
-    const { ids, mean, square, values: normalized } = standardize(x, shape, norm);
-    const { delta, moved, near, far } = leaks(clean, now, shape, norm);
-    const anything = touched.includes(true);
-    const chosen = model.get("index"), shown = pointed ?? chosen, flat = ravel(shown, shape);
+    const state = compute();
+    const { norm, now, anything, found, leaked } = state;
+    norms.draw(state);
+    const { shown, sharers } = cubes.draw(state);
+    disturb.draw(state);
+    table.draw(state);
 
-    const own = NORMS.findIndex((each) => `${each.dims}` === `${dims}` && each.center === center && (each.grouped || !dims.includes(2) || groups === 1));
-    norms.show(own);
-    axes.forEach((button, axis) => set(button, { "aria-pressed": String(dims.includes(axis)) }));
-    groupChoice.show(groups);
-    for (const button of groupChoice.node.children) set(button, { disabled: !dims.includes(2) });
-    set(centring, { "aria-pressed": String(center) });
-    say(code, asCode(shape, dims, groups, center));
-    say(note, NORMS[own]?.note ?? "");
-    say(words, ruleInWords(norm));
-
-    const sharers = ids.flatMap((id, i) => (id === ids[flat] && i !== flat ? [i] : []));
-    const listed = (marks) => marks.flatMap((is, i) => (is ? [i] : []));
-    before.cells.forEach((cell, i) => {
-      paint(cell, Number.isInteger(x[i]) ? plain(x[i]) : short(x[i]), x[i] / brightest);
-      paint(after.cells[i], short(normalized[i]), normalized[i] / 2);
-      set(after.cells[i], { "data-delta": moved[i] ? signed(delta[i]) : null });
-      if (i % features === 0) for (const { cells } of [before, after]) set(cells[i], { "data-row": padding[i] ? "pad" : `t${Math.floor(i / features) % seq}` });
-    });
-    const marks = { "tl-used": sharers, "tl-pad": listed(padding) };
-    before.grid.mark(shown, { ...marks, "tl-edited": listed(x.map((value, i) => !padding[i] && value !== clean[i])) });
-    after.grid.mark(shown, { ...marks, "tl-moved": listed(moved) });
-
-    const place = `x[${chosen.join(", ")}]`, at = ravel(chosen, shape), real = lengths[chosen[0]];
-    say(reading, padding[at] ? `chosen entry ${place} = 0: padding` : `chosen entry ${place} = ${plain(x[at])}`);
-    slider.value = x[at];
-    set(slider, { disabled: padding[at], "aria-valuetext": `${place} is ${plain(x[at])}` });
-    say(padReading, `padding at the end of sentence ${chosen[0]}: ${seq - real} of ${seq} tokens`);
-    padSlider.value = seq - real;
-    set(padSlider, { "aria-valuetext": `${seq - real} of ${seq} tokens of sentence ${chosen[0]}` });
-    set(restore, { disabled: !anything });
-
-    NORMS.forEach((other, i) => {
-      const counts = leaks(clean, now, shape, { ...other, groups: !other.grouped ? 1 : i === own ? groups : fewest(features), eps });
-      for (const where of ["near", "far"]) {
-        const { moved: some, all } = counts[where];
-        say(rows[i][where], anything && all ? `${some} of ${all}` : "–");
-        set(rows[i][where], { class: anything && some > 0 ? "tl-leaking" : null });
-      }
-      set(rows[i].node, { class: i === own ? "tl-current" : null });
-    });
-
-    const count = near.moved + far.moved, all = near.all + far.all;
-    say(question, QUESTIONS[Number(anything)]);
-    say(verdict, anything ? movedInWords(count, all) : "normalized");
-    say(status, entryInWords(shown, plain(x[flat]), norm, [mean[flat], Math.sqrt(square[flat])], sharers.length, normalized[flat], moved[flat] && signed(delta[flat]), anything && [count, all]));
+    const flat = ravel(shown, shape);
+    const count = leaked.near.moved + leaked.far.moved;
+    const all = leaked.near.all + leaked.far.all;
+    setText(question, QUESTIONS[Number(anything)]);
+    setText(verdict, anything ? movedInWords(count, all) : "normalized");
+    const entry = {
+      index: shown,
+      value: plain(now.x[flat]),
+      mean: found.mean[flat],
+      deviation: Math.sqrt(found.square[flat]),
+      sharers: sharers.length,
+      normalized: found.values[flat],
+      by: leaked.moved[flat] && byText(leaked.delta[flat]),
+      moved: anything && [count, all],
+    };
+    setText(status, entryInWords(entry, norm));
   }
 
   // Room for all norms and numbers.
   function makeRoom() {
-    const all = clean.length, last = shape.map((size) => size - 1), far = "−00.00", subsets = [[], [0], [1], [2], [0, 1], [0, 2], [1, 2], [0, 1, 2]];
+    const all = clean.length;
+    const last = shape.map((size) => size - 1);
+    const far = "−00.00";
+    const subsets = [[], [0], [1], [2], [0, 1], [0, 2], [1, 2], [0, 1, 2]];
     const any = subsets.flatMap((dims) => [1, fewest(features)].map((groups) => ({ dims, groups, center: true })));
-    const code = (text, note = "") => [h("span", { class: "tl-code" }, text), h("span", { class: "tl-note" }, note)];
-    const codes = any.flatMap(({ dims, groups }) => [true, false].map((center) => asCode(shape, dims, groups, center)));
-    reserve(rule, code(widest(lab, codes)), ...NORMS.map(({ dims, center, grouped, note }) => code(asCode(shape, dims, grouped ? divisors.at(-2) ?? 1 : 1, center), note)));
-    reserve(words, ...new Set(any.map(ruleInWords)));
-    reserve(reading, `chosen entry x[${last.join(", ")}] = ${far}`, `chosen entry x[${last.join(", ")}] = 0: padding`);
+    const entry = { index: last, value: far, mean: -limits.reach, deviation: limits.reach, sharers: all };
+    const longest = { ...entry, normalized: -1.11, by: byText(-1.11), moved: ["none", all] };
+    norms.makeRoom(lab, any);
+    disturb.makeRoom(last, far);
     reserve(question, ...QUESTIONS);
     reserve(verdict, movedInWords(all, all));
-    reserve(status, ...new Set(any.map((norm) => entryInWords(last, far, norm, [-REACH, REACH], all, -1.11, signed(-1.11), ["none", all]))));
-    lab.style.setProperty("--number", Math.max(...[short(-1.11), short(-REACH)].map((text) => ems(lab, text, 700))));
+    reserve(status, ...new Set(any.map((norm) => entryInWords(longest, norm))));
+    const numbers = [short(-1.11), short(-limits.reach)];
+    lab.style.setProperty("--number", Math.max(...numbers.map((text) => ems(lab, text, 700))));
     lab.style.setProperty("--name", Math.max(...["pad", `t${seq - 1}`].map((text) => ems(lab, text))));
-  }
-
-  // A colour on both sides of zero: blue below, orange above, stronger further out.
-  function paint(cell, text, size) {
-    say(cell, text);
-    set(cell, { style: `--hue: ${size < 0 ? 255 : 45}; --much: ${Math.min(Math.abs(size), 1).toFixed(2)}` });
   }
 
   return follow(model, traits, draw);

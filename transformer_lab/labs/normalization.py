@@ -1,45 +1,46 @@
 """The normalization lab: a cube of values, and which of them share a mean and a variance."""
 
 import math
+from dataclasses import asdict, dataclass
 
 import torch
 import traitlets
 
 from ..normalization import standardize
-from .lab import Lab, script, style
+from .lab import Lab, as_tensor, one_of, script, style, tensor_trait
 
-AXES = ("batch", "seq", "d_model")
 LARGEST = (4, 6, 6)
 REACH = 100
 MOVED = 0.001  # a change that shows
-NORMS = {"batch": (0, 1), "layer": (2,), "instance": (1,), "group": (1, 2), "rms": (2,)}
+
+
+@dataclass(frozen=True)
+class Norm:
+    """One row of the lab's table of norms."""
+
+    name: str  # for readers
+    dims: tuple  # the axes that share
+    note: str  # for readers
+    center: bool = True  # whether the mean is taken off
+    grouped: bool = False  # whether the features stand in groups
+
+
+NORMS = {
+    "batch": Norm("batch norm", (0, 1), note="in training; afterwards running statistics take their place"),
+    "layer": Norm("layer norm", (2,), note="each token is on its own"),
+    "instance": Norm("instance norm", (1,), note="PyTorch's channels are the features"),
+    "group": Norm("group norm", (1, 2), grouped=True, note="PyTorch's channels are the features"),
+    "rms": Norm("RMSNorm", (2,), center=False, note="layer norm that leaves the mean where it is"),
+}
 X = (
     ((1, 5, 3, 3), (2, 6, 2, 6), (0, 4, 4, 8), (3, 3, 1, 5)),
     ((1, 7, 3, 5), (2, 4, 0, 6), (4, 8, 2, 2), (3, 3, 1, 5)),
 )
 
 
-def _cube():
-    """A trait that holds a float32 tensor, and travels as a list."""
-    return traitlets.Instance(torch.Tensor).tag(
-        sync=True,
-        to_json=lambda x, _: x.tolist(),
-        from_json=lambda x, _: torch.tensor(x, dtype=torch.float32),  # JavaScript writes 1.0 as 1
-    )
-
-
 def _values(name, x):
     """The values as a float32 tensor of their own, or an error that says what is wrong with them."""
-    try:
-        x = torch.as_tensor(x, dtype=torch.float32).detach().cpu().clone()
-    except (TypeError, ValueError, RuntimeError):
-        raise TypeError(f"{name} must be a tensor or nested sequences of numbers, got {x!r}") from None
-    if x.ndim != 3 or any(not 1 <= size <= most for size, most in zip(x.shape, LARGEST)):
-        raise ValueError(f"{name} must have shape (batch, seq, d_model), at most {LARGEST}, got {tuple(x.shape)}")
-    if not (x.abs() <= REACH).all():  # also false for NaN
-        worst = x.flatten()[x.abs().argmax()].item()
-        raise ValueError(f"{name} must have values from -{REACH} to {REACH}, got {worst:g}")
-    return x
+    return as_tensor(name, x, "(batch, seq, d_model)", (1, 1, 1), LARGEST, REACH)
 
 
 class NormalizationLab(Lab):
@@ -95,18 +96,20 @@ class NormalizationLab(Lab):
     (tensor(False), tensor(True))
     """
 
-    _esm = script("normalization")
+    _esm = script("normalization_maths", "normalization_words", "normalization")
     _css = style("normalization")
     shown = ("shape", "norm", "dims", "n_groups")
 
-    x = _cube()
-    original = _cube()
+    x = tensor_trait()
+    original = tensor_trait()
     lengths = traitlets.List(traitlets.Int()).tag(sync=True)
     index = traitlets.List(traitlets.Int()).tag(sync=True)
     dims = traitlets.List(traitlets.Int()).tag(sync=True)
     n_groups = traitlets.Int().tag(sync=True)
     center = traitlets.Bool().tag(sync=True)
     eps = traitlets.Float().tag(sync=True)
+    norms = traitlets.List([asdict(norm) for norm in NORMS.values()]).tag(sync=True)
+    limits = traitlets.Dict({"reach": REACH, "moved": MOVED}).tag(sync=True)
 
     def __init__(self, x=X, norm="layer", *, dims=None, n_groups=None, eps=1e-5, lengths=None, index=None):
         x = _values("x", x)
@@ -171,9 +174,9 @@ class NormalizationLab(Lab):
 
     @property
     def norm(self):
-        for name, dims in NORMS.items():
-            grouped = 2 in dims and self.n_groups > 1
-            if self.dims == list(dims) and self.center == (name != "rms") and (name == "group" or not grouped):
+        for name, norm in NORMS.items():
+            groups_fit = norm.grouped or self.n_groups == 1 or 2 not in norm.dims
+            if (tuple(self.dims), self.center) == (norm.dims, norm.center) and groups_fit:
                 return name
         return None
 
@@ -213,7 +216,6 @@ class NormalizationLab(Lab):
 
 def _settings(norm, d_model):
     """The traits that make ``norm``, or an error that names the norms that there are."""
-    if not isinstance(norm, str) or norm not in NORMS:
-        raise ValueError(f"norm must be one of {', '.join(map(repr, NORMS))}, got {norm!r}")
+    norm = NORMS[one_of("norm", norm, tuple(NORMS))]
     fewest = next((n for n in range(2, d_model + 1) if d_model % n == 0), 1)
-    return {"dims": list(NORMS[norm]), "center": norm != "rms", "n_groups": fewest if norm == "group" else 1}
+    return {"dims": list(norm.dims), "center": norm.center, "n_groups": fewest if norm.grouped else 1}

@@ -1,13 +1,11 @@
 """The order lab: two orders of one product, and the second one as a state that is carried from token to token."""
 
 import math
-import operator
 
-import torch
 import traitlets
 
 from ..linear_attention import causal_linear_attention, initial_state, linear_attention_step
-from .lab import Lab, script, style
+from .lab import Lab, as_tensor, one_of, script, style, tensor_trait, whole
 
 SIZES = {"n": (16, 65_536), "d": (1, 256), "m": (1, 256)}
 MODES = ("order", "steps")
@@ -20,28 +18,10 @@ KEY = ((1, 0, HALF), (0, 2, 0), (HALF, 1, 1), (2, HALF, 0), (0, 0, 1), (1, 1, 0)
 VALUE = ((2, 0), (0, 3), (-1, 1), (4, 0), (1, -2), (0, 2))
 
 
-def _rows():
-    """A trait that holds one row of features per token as a float32 tensor, and travels as a list."""
-    return traitlets.Instance(torch.Tensor).tag(
-        sync=True,
-        to_json=lambda x, _: x.tolist(),
-        from_json=lambda x, _: torch.tensor(x, dtype=torch.float32),  # JavaScript writes 1.0 as 1
-    )
-
-
 def _features(name, x):
-    """The rows as a float32 tensor of their own, or an error that says what is wrong with them."""
-    try:
-        x = torch.as_tensor(x, dtype=torch.float32).detach().cpu().clone()
-    except (TypeError, ValueError, RuntimeError):
-        raise TypeError(f"{name} must be a tensor or sequences of numbers, got {x!r}") from None
-    if x.ndim != 2 or not (1 <= x.shape[0] <= LONGEST and 1 <= x.shape[1] <= WIDEST):
-        axes = "(seq, d_value)" if name == "value" else "(seq, d_head)"
-        raise ValueError(f"{name} must have shape {axes}, at most ({LONGEST}, {WIDEST}), got {tuple(x.shape)}")
-    if not (x.abs() <= REACH).all():  # also false for NaN
-        worst = x.flatten()[x.abs().argmax()].item()
-        raise ValueError(f"{name} must have values from -{REACH} to {REACH}, got {worst:g}")
-    return x
+    """The rows of features, one for each token, or an error that says what is wrong with them."""
+    axes = "(seq, d_value)" if name == "value" else "(seq, d_head)"
+    return as_tensor(name, x, axes, (1, 1), (LONGEST, WIDEST), REACH)
 
 
 def _sequence(query, key, value):
@@ -60,18 +40,6 @@ def _sequence(query, key, value):
     if query.shape != key.shape:
         raise ValueError(f"query and key must share d_head, got {query.shape[1]} and {key.shape[1]}")
     return query, key, value
-
-
-def _whole(name, x, least, most):
-    try:
-        number = operator.index(x)
-    except TypeError:
-        number = None
-    if number is None or isinstance(x, bool):
-        raise TypeError(f"{name} must be an integer, got {x!r}")
-    if not least <= number <= most:
-        raise ValueError(f"{name} must be from {least} to {most}, got {number}")
-    return number
 
 
 class OrderLab(Lab):
@@ -118,19 +86,20 @@ class OrderLab(Lab):
     ((tensor([[15.]]), tensor([3.])), tensor([5.]))
     """
 
-    _esm = script("order")
+    _esm = script("order_maths", "order_words", "order_pictures", "order")
     _css = style("order")
     shown = ("mode", "n", "d", "m", "between", "token")
 
-    query = _rows()
-    key = _rows()
-    value = _rows()
+    query = tensor_trait()
+    key = tensor_trait()
+    value = tensor_trait()
     n = traitlets.Any().tag(sync=True)  # the checks below say what is wrong in the package's own words
     d = traitlets.Any().tag(sync=True)
     m = traitlets.Any().tag(sync=True)
     between = traitlets.Any().tag(sync=True)
     mode = traitlets.Any().tag(sync=True)
     token = traitlets.Any().tag(sync=True)
+    limits = traitlets.Dict(SIZES).tag(sync=True)
 
     def __init__(self, n=1024, d=64, m=64, *, between="nothing", mode=None, query=None, key=None, value=None, token=1):
         if mode is None:
@@ -140,18 +109,16 @@ class OrderLab(Lab):
 
     @traitlets.validate("n", "d", "m")
     def _check_size(self, proposal):
-        return _whole(proposal.trait.name, proposal.value, *SIZES[proposal.trait.name])
+        return whole(proposal.trait.name, proposal.value, *SIZES[proposal.trait.name])
 
     @traitlets.validate("token")
     def _check_token(self, proposal):
-        return _whole("token", proposal.value, 1, len(self.key))
+        return whole("token", proposal.value, 1, len(self.key))
 
     @traitlets.validate("mode", "between")
     def _check_word(self, proposal):
-        name, words = proposal.trait.name, MODES if proposal.trait.name == "mode" else BETWEEN
-        if not isinstance(proposal.value, str) or proposal.value not in words:
-            raise ValueError(f"{name} must be one of {', '.join(map(repr, words))}, got {proposal.value!r}")
-        return proposal.value
+        name = proposal.trait.name
+        return one_of(name, proposal.value, MODES if name == "mode" else BETWEEN)
 
     @traitlets.validate("query", "key", "value")
     def _check_features(self, proposal):

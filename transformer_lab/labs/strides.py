@@ -8,7 +8,7 @@ import traitlets
 
 from .lab import Lab, script, style
 
-MOST_ELEMENTS = 64
+MOST_AXES, MOST_ELEMENTS = 5, 64
 LONGEST_CHAIN = 1000  # characters: longer ones overrun Python's own parser
 OPERATIONS = ("view", "reshape", "flatten", "transpose", "t", "permute", "contiguous", "squeeze", "unsqueeze", "expand")
 
@@ -41,13 +41,14 @@ class StridesLab(Lab):
             [2, 5]])
     """
 
-    _esm = script("strides")
+    _esm = script("strides_rules", "strides_chain", "strides")
     _css = style("strides")
     shown = ("shape", "chain")
 
     shape = traitlets.List(traitlets.Int()).tag(sync=True)
     chain = traitlets.Unicode().tag(sync=True)
     index = traitlets.List(traitlets.Int()).tag(sync=True)
+    limits = traitlets.Dict({"axes": MOST_AXES, "elements": MOST_ELEMENTS, "chain": LONGEST_CHAIN}).tag(sync=True)
 
     def __init__(self, shape=(2, 3, 4), chain=".transpose(1, 2)", index=()):
         super().__init__(shape=shape, chain=chain, index=index)
@@ -55,9 +56,10 @@ class StridesLab(Lab):
     @traitlets.validate("shape")
     def _check_shape(self, proposal):
         shape = proposal.value
-        if len(shape) > 5 or any(size < 1 for size in shape) or math.prod(shape) > MOST_ELEMENTS:
+        if len(shape) > MOST_AXES or any(size < 1 for size in shape) or math.prod(shape) > MOST_ELEMENTS:
             raise ValueError(
-                f"shape must have at most 5 axes of size 1 or more and {MOST_ELEMENTS} elements, got {tuple(shape)}"
+                f"shape must have at most {MOST_AXES} axes of size 1 or more and {MOST_ELEMENTS} elements, "
+                f"got {tuple(shape)}"
             )
         return shape
 

@@ -1,7 +1,22 @@
 // What every lab draws with. A lab is a tree of plain elements, made once and then changed in place.
 
-// An element: h("button", { class: "x", onclick: f, disabled: true }, "text", child).
-function h(tag, props = {}, ...children) {
+import { clamp, product, ravel, unravel } from "./maths.js";
+
+/**
+ * The state of a lab, as ipywidgets and mount.js hand it over: named values, and those who listen to them.
+ * @typedef {object} Model
+ * @property {(name: string) => any} get
+ * @property {(name: string, value: any) => void} set
+ * @property {(event: string, listener: () => void) => void} [on]
+ * @property {(event: string, listener: () => void) => void} [off]
+ * @property {() => void} save_changes
+ */
+/** @typedef {{ model: Model, el: HTMLElement }} View */
+/** @typedef {Record<string, any>} Props Attributes of an element, and listeners: their names begin with “on”. */
+
+// element("button", { class: "x", onclick: f, disabled: true }, "text", child).
+/** @type {(tag: string, props?: Props, ...children: any[]) => any} */
+export function element(tag, props = {}, ...children) {
   const svg = ["svg", "g", "line", "circle", "rect", "path", "text"].includes(tag);
   const node = svg ? document.createElementNS("http://www.w3.org/2000/svg", tag) : document.createElement(tag);
   set(node, props);
@@ -10,7 +25,8 @@ function h(tag, props = {}, ...children) {
 }
 
 // Sets attributes, and listeners where the name begins with "on". false and null take an attribute away.
-function set(node, props) {
+/** @type {<T extends Element>(node: T, props: Props) => T} */
+export function set(node, props) {
   for (const [name, value] of Object.entries(props)) {
     if (name.startsWith("on")) node.addEventListener(name.slice(2), value);
     else if (value === false || value == null) node.removeAttribute(name);
@@ -19,149 +35,235 @@ function set(node, props) {
   return node;
 }
 
-// Writes only what changed, so that a screen reader hears a sentence once. A text that is there is written over: a browser
-// styles a new one.
-function say(node, text) {
+// Writes only what changed, so that a screen reader hears a sentence once. A text that is there is written over: a
+// browser styles a new one.
+/** @type {(node: Node, text: string) => void} */
+export function setText(node, text) {
   const [first] = node.childNodes;
-  if (text && first?.nodeType === 3 && !first.nextSibling) { if (first.data !== text) first.data = text; }
-  else if (node.textContent !== text) node.textContent = text;
+  if (text && first?.nodeType === 3 && !first.nextSibling) {
+    if (first.data !== text) first.data = text;
+  } else if (node.textContent !== text) node.textContent = text;
 }
 
-// A place for a text that changes: below it nothing moves while a reader plays. The longest that `node` can say are handed to
-// `reserve`, and stand in its place, unseen. In any letters and at any width a text takes no more lines than one that has as many
-// words, each at least as wide; digits are all of one width.
-const room = (node, kind = "") => h("div", { class: `tl-room ${kind}` }, node);
-function reserve(node, ...longest) {
-  const [, ...unseen] = node.parentNode.children, wanted = longest.map((text) => h("span", { class: node.className || null, "aria-hidden": "true" }, [text].flat()));
-  if (unseen.length === wanted.length && wanted.every((other, i) => other.textContent === unseen[i].textContent)) return;
-  unseen.forEach((other) => other.remove());
+// A place for a text that changes: below it nothing moves while a reader plays. The longest that `node` can say are
+// handed to `reserve`, and stand in its place, unseen. In any letters and at any width a text takes no more lines than
+// one that has as many words, each at least as wide; digits are all of one width.
+/** @type {(node: Element, kind?: string) => HTMLElement} */
+export const room = (node, kind = "") => element("div", { class: `tl-room ${kind}` }, node);
+/** @type {(node: Element, ...longest: (string | any[])[]) => void} */
+export function reserve(node, ...longest) {
+  const [, ...unseen] = node.parentNode.children;
+  const copy = (text) => element("span", { class: node.className || null, "aria-hidden": "true" }, [text].flat());
+  const wanted = longest.map(copy);
+  const same = (other, i) => other.textContent === unseen[i].textContent;
+  if (unseen.length === wanted.length && wanted.every(same)) return;
+  for (const other of unseen) other.remove();
   node.after(...wanted);
 }
 
 // How wide a text is in the letters of `node`, as a multiple of their size; also where the node is not on show.
 let canvas;
-function ems(node, text, weight = 400) {
+/** @type {(node: Element, text: string, weight?: number) => number} */
+export function ems(node, text, weight = 400) {
   canvas ??= document.createElement("canvas").getContext("2d");
   canvas.font = `${weight} 100px ${getComputedStyle(node).fontFamily || "sans-serif"}`;
   return canvas.measureText(text).width / 100;
 }
-const byWidth = (node, texts) => texts.map((text) => [ems(node, text), text]).sort(([a], [b]) => b - a).map(([, text]) => text);
-const widest = (node, texts) => byWidth(node, texts)[0];
+/** @type {(node: Element, texts: string[]) => string[]} */
+export const byWidth = (node, texts) =>
+  texts
+    .map((text) => [ems(node, text), text])
+    .sort(([a], [b]) => b - a)
+    .map(([, text]) => text);
+/** @type {(node: Element, texts: string[]) => string} */
+export const widest = (node, texts) => byWidth(node, texts)[0];
+
+// A button, and a slider that hands on its number.
+/** @type {(text: string, onclick: () => void, props?: Props) => HTMLButtonElement} */
+export const button = (text, onclick, props = {}) => element("button", { type: "button", onclick, ...props }, text);
+/** @type {(label: string, least: number, most: number, pick: (value: number) => void, props?: Props) => any} */
+export function slider(label, least, most, pick, props = {}) {
+  const oninput = () => pick(+node.value);
+  const node = element("input", {
+    type: "range",
+    min: least,
+    max: most,
+    step: 1,
+    "aria-label": label,
+    oninput,
+    ...props,
+  });
+  return node;
+}
 
 // The frame of a lab: its name, a reset button, a body, and one sentence that says in words what is shown.
-// `reset` puts back the traits as they were when the lab was first drawn.
-function frame({ model, el }, title, traits, ...body) {
-  const first = Object.fromEntries(traits.map((name) => [name, model.get(name)]));
-  const status = h("p", { role: "status", "aria-live": "polite" });
-  const reset = h("button", { type: "button", class: "tl-reset", onclick: () => {
+// Reset puts back the traits as they were when the lab was first drawn.
+/** @type {(view: View, title: string, traits: string[], ...body: any[]) => Record<"lab" | "status", HTMLElement>} */
+export function frame({ model, el }, title, traits, ...body) {
+  const first = traitsOf(model, traits);
+  const status = element("p", { role: "status", "aria-live": "polite" });
+  const putBack = () => {
     commit(model, first);
     for (const input of lab.querySelectorAll(".tl-input")) input.dispatchEvent(new Event("tl-reset"));
-  } }, "Reset");
-  const lab = h("div", { class: "tl-lab", role: "group", "aria-label": `Lab: ${title}` },
-    h("div", { class: "tl-head" }, h("span", { class: "tl-title" }, title), reset), ...body, room(status, "tl-status"));
+  };
+  const name = element("span", { class: "tl-title" }, title);
+  const lab = element(
+    "div",
+    { class: "tl-lab", role: "group", "aria-label": `Lab: ${title}` },
+    element("div", { class: "tl-head" }, name, button("Reset", putBack, { class: "tl-reset" })),
+    ...body,
+    room(status, "tl-status"),
+  );
   el.append(lab);
   return { lab, status };
 }
 
+// The values of these traits, by name.
+/** @type {(model: Model, traits: string[]) => any} */
+export const traitsOf = (model, traits) => Object.fromEntries(traits.map((name) => [name, model.get(name)]));
+
 // Sets traits and hands them on, to Python where there is one.
-function commit(model, traits) {
+/** @type {(model: Model, traits: Record<string, any>) => void} */
+export function commit(model, traits) {
   for (const [name, value] of Object.entries(traits)) model.set(name, value);
   model.save_changes();
 }
 
 // Calls `draw` once now, and again once for each batch of changes. Returns what takes the listeners away again.
-function follow(model, traits, draw) {
+/** @type {(model: Model, traits: string[], draw: () => void) => () => void} */
+export function follow(model, traits, draw) {
   let waiting = false;
   const later = () => {
     if (waiting) return;
     waiting = true;
-    queueMicrotask(() => { waiting = false; draw(); });
+    queueMicrotask(() => {
+      waiting = false;
+      draw();
+    });
   };
   for (const name of traits) model.on(`change:${name}`, later);
   draw();
-  return () => traits.forEach((name) => model.off(`change:${name}`, later));
+  return () => {
+    for (const name of traits) model.off(`change:${name}`, later);
+  };
 }
 
 let fields = 0;
 
-// A labelled text field, and below it what it takes. `parse` returns {value} or {error}; an error stands in the hint's place,
-// and what is on show stays.
-function field(label, hint, parse, accept, props = {}) {
+// A labelled text field, and below it what it takes. An error stands in the hint's place, and what is on show stays.
+/**
+ * @type {(
+ *   label: string, hint: string, parse: (text: string) => import("./words.js").Parsed<any>,
+ *   accept: (value: any) => void, props?: Props,
+ * ) => { node: HTMLElement, label: HTMLElement, show: (text: string) => void }}
+ */
+export function field(label, hint, parse, accept, props = {}) {
   const id = `tl-field-${Date.now().toString(36)}-${fields++}`;
-  const error = h("span", { class: "tl-error", id: `${id}-error`, role: "alert" });
-  const input = h("input", { id, class: "tl-input", type: "text", spellcheck: "false", autocomplete: "off", autocapitalize: "off",
-    "aria-describedby": `${id}-error ${id}-hint`, ...props });
+  const error = element("span", { class: "tl-error", id: `${id}-error`, role: "alert" });
+  const name = element("label", { for: id }, label);
+  const input = element("input", {
+    id,
+    class: "tl-input",
+    type: "text",
+    spellcheck: "false",
+    autocomplete: "off",
+    autocapitalize: "off",
+    "aria-describedby": `${id}-error ${id}-hint`,
+    ...props,
+  });
   let shown = "";
-  input.addEventListener("tl-reset", () => { input.value = shown; complain(); });
+  input.addEventListener("tl-reset", () => {
+    input.value = shown;
+    complain();
+  });
   input.addEventListener("input", () => {
     const result = parse(input.value);
     complain(result.error);
     if (!result.error) accept(result.value);
   });
   const complain = (reason) => {
-    say(error, reason ?? "");
+    setText(error, reason ?? "");
     set(input, { "aria-invalid": reason ? "true" : false });
   };
   // Shows a value that came from elsewhere, and leaves a reader alone who is typing the same thing in another way.
   const show = (text) => {
     shown = text;
     const typed = parse(input.value);
-    if (typed.error || typed.text !== text) { input.value = text; complain(parse(text).error); }
+    if (typed.error || typed.text !== text) {
+      input.value = text;
+      complain(parse(text).error);
+    }
   };
-  return { node: h("div", { class: "tl-field" }, h("label", { for: id }, label), input, error,
-    h("span", { class: "tl-note", id: `${id}-hint` }, hint)), input, show, complain };
+  const note = element("span", { class: "tl-note", id: `${id}-hint` }, hint);
+  return { node: element("div", { class: "tl-field" }, name, input, error, note), label: name, show };
 }
-
-// "2, 3, 4" → [2, 3, 4]. Brackets may stand around it; nothing at all is the shape of a single number.
-function parseShape(text, { most = 1e9, axes = 8, least = 0 } = {}) {
-  const inner = text.trim().replace(/^[([]/, "").replace(/[)\]]$/, "").replace(/,\s*$/, "").trim();
-  if (!inner) return { value: [], text: "" };
-  const value = [];
-  for (const part of inner.split(/\s*,\s*|\s+/)) {
-    if (!/^\d+$/.test(part)) return { error: `A size is a whole number; “${part}” is not. Write a shape as 2, 3, 4.` };
-    if (+part < least || +part > most) return { error: `A size here goes from ${least} to ${most.toLocaleString("en")}; ${part} does not fit.` };
-    value.push(+part);
-  }
-  if (value.length > axes) return { error: `At most ${axes} axes here; this has ${value.length}.` };
-  return { value, text: value.join(", ") };
-}
-
-const shapeText = (shape) => (shape.length === 1 ? `(${shape[0]},)` : `(${shape.join(", ")})`);
 
 // A group of buttons of which one is pressed: options are [value, label] pairs.
-function choice(label, options, pick) {
-  const buttons = options.map(([value, text]) =>
-    h("button", { type: "button", "aria-pressed": "false", onclick: () => pick(value) }, text));
-  return {
-    node: h("div", { class: "tl-choice", role: "group", "aria-label": label }, buttons),
-    show: (value) => buttons.forEach((button, i) => set(button, { "aria-pressed": String(options[i][0] === value) })),
+/**
+ * @type {(label: string, options: any[][], pick: (value: any) => void) =>
+ *   { node: HTMLElement, buttons: HTMLButtonElement[], show: (value: any) => void }}
+ */
+export function choice(label, options, pick) {
+  const buttons = options.map(([value, text]) => button(text, () => pick(value), { "aria-pressed": "false" }));
+  const node = element("div", { class: "tl-choice", role: "group", "aria-label": label }, buttons);
+  const show = (value) => {
+    for (const [i, each] of buttons.entries()) set(each, { "aria-pressed": String(options[i][0] === value) });
   };
+  return { node, buttons, show };
 }
 
 // A tensor as a picture: the last two axes are a block of cells, the axes before them tell the blocks apart.
 // `cell(index, flat)` gives {text, hue, ghost}. One element can be chosen: by pointing, touch, or the arrow keys.
 // `names.block(index)` and `names.row(index)` name blocks and rows; blocks bear their index where nothing is given.
-function tensorGrid(label, choose) {
-  const node = h("div", { class: "tl-grid", tabindex: "0", role: "application", "aria-roledescription": "tensor", "aria-label": label });
-  let shape = [], cells = [], chosen = null;
+// `mark(index, marks)` marks the chosen cell, and gives each class in `marks` to the cells of these flat numbers.
+/** @typedef {{ text: string | number, hue?: number | null, ghost?: boolean }} Cell */
+/**
+ * @typedef {object} Grid
+ * @property {HTMLElement} node
+ * @property {(
+ *   shape: number[], cell: (index: number[], flat: number) => Cell,
+ *   names?: { block?: (index: number[]) => string, row?: (index: number[]) => string },
+ * ) => void} draw
+ * @property {(index: number[] | null, marks?: Record<string, number[]>) => void} mark
+ */
+/** @type {(label: string, choose: (index: number[]) => void) => Grid} */
+export function tensorGrid(label, choose) {
+  const node = element("div", {
+    class: "tl-grid",
+    tabindex: "0",
+    role: "application",
+    "aria-roledescription": "tensor",
+    "aria-label": label,
+  });
+  let shape = [];
+  let cells = [];
+  let chosen = null;
   const pointed = (event) => {
     const cell = document.elementFromPoint(event.clientX, event.clientY)?.closest(".tl-cell");
     if (cell && node.contains(cell)) choose(unravel(+cell.dataset.flat, shape));
   };
-  node.addEventListener("pointermove", (event) => { if (event.pointerType === "mouse" || event.buttons) pointed(event); });
+  node.addEventListener("pointermove", (event) => {
+    if (event.pointerType === "mouse" || event.buttons) pointed(event);
+  });
   node.addEventListener("pointerdown", pointed);
   node.addEventListener("keydown", (event) => {
-    const moves = { ArrowRight: [1, 1], ArrowLeft: [1, -1], ArrowDown: [2, 1], ArrowUp: [2, -1], PageDown: [3, 1], PageUp: [3, -1] };
+    const moves = {
+      ArrowRight: [1, 1],
+      ArrowLeft: [1, -1],
+      ArrowDown: [2, 1],
+      ArrowUp: [2, -1],
+      PageDown: [3, 1],
+      PageUp: [3, -1],
+    };
     const move = moves[event.key];
     if (!move || !cells.length) return;
     const index = [...(chosen ?? shape.map(() => 0))];
     const axis = shape.length - Math.min(move[0], Math.max(shape.length, 1));
     // Past the end of the last axis the next row begins: the keys can reach every element.
     if (move[0] === 1) {
-      const flat = Math.min(Math.max(ravel(index, shape) + move[1], 0), cells.length - 1);
-      choose(unravel(flat, shape));
+      choose(unravel(clamp(ravel(index, shape) + move[1], 0, cells.length - 1), shape));
     } else if (shape.length >= move[0]) {
-      index[axis] = Math.min(Math.max(index[axis] + move[1], 0), shape[axis] - 1);
+      index[axis] = clamp(index[axis] + move[1], 0, shape[axis] - 1);
       choose(index);
     }
     event.preventDefault();
@@ -169,39 +271,48 @@ function tensorGrid(label, choose) {
   const draw = (newShape, cell, names = {}) => {
     shape = newShape;
     cells = [];
-    const columns = shape.at(-1) ?? 1, rows = shape.at(-2) ?? 1, blocks = product(shape.slice(0, -2));
+    const columns = shape.at(-1) ?? 1;
+    const rows = shape.at(-2) ?? 1;
+    const blocks = product(shape.slice(0, -2));
+    const nameOf = names.block ?? ((index) => `[${index.join(", ")}]`);
     const drawn = [];
     let longest = 1;
     for (let block = 0; block < blocks; block++) {
-      const body = h("div", { class: `${shape.length > 1 ? "tl-block" : "tl-strip"}${names.row ? " tl-named" : ""}`, style: `--columns: ${Math.max(columns, 1)}` });
+      const body = element("div", {
+        class: `${shape.length > 1 ? "tl-block" : "tl-strip"}${names.row ? " tl-named" : ""}`,
+        style: `--columns: ${Math.max(columns, 1)}`,
+      });
       for (let i = 0; i < rows * columns; i++) {
         const flat = block * rows * columns + i;
         const index = unravel(flat, shape);
         const { text, hue, ghost } = cell(index, flat);
-        if (names.row && i % columns === 0) body.append(h("span", { class: "tl-row-name" }, names.row(index)));
-        const node = h("span", { class: `tl-cell${ghost ? " tl-ghost" : ""}`, "data-flat": flat, style: hue == null ? null : `--hue: ${hue}` }, text);
+        if (names.row && i % columns === 0) body.append(element("span", { class: "tl-row-name" }, names.row(index)));
+        const style = hue == null ? null : `--hue: ${hue}`;
+        const node = element("span", { class: `tl-cell${ghost ? " tl-ghost" : ""}`, "data-flat": flat, style }, text);
         longest = Math.max(longest, String(text).length);
         cells.push(node);
         body.append(node);
       }
-      const name = shape.length > 2 ? h("span", { class: "tl-block-name" }, names.block?.(unravel(block, shape.slice(0, -2))) ?? `[${unravel(block, shape.slice(0, -2)).join(", ")}]`) : [];
-      drawn.push(h("div", {}, name, body));
+      const index = unravel(block, shape.slice(0, -2));
+      const name = shape.length > 2 ? element("span", { class: "tl-block-name" }, nameOf(index)) : [];
+      drawn.push(element("div", {}, name, body));
     }
     node.style.setProperty("--longest", longest);
-    node.replaceChildren(...(cells.length ? drawn : [h("span", { class: "tl-note" }, "no elements: an axis has size 0")]));
+    node.replaceChildren(
+      ...(cells.length ? drawn : [element("span", { class: "tl-note" }, "no elements: an axis has size 0")]),
+    );
   };
   // A wide tensor scrolls sideways in its own place, and the page stays where it is.
   const reveal = (cell) => {
     const [box, at] = [node.getBoundingClientRect(), cell.getBoundingClientRect()];
     node.scrollLeft += Math.min(at.left - box.left - 4, 0) + Math.max(at.right - box.right + 4, 0);
   };
-  // Marks cells: `marks` maps a class to the flat numbers that wear it.
   const mark = (index, marks = {}) => {
     chosen = index;
-    const worn = { "tl-chosen": index && cells.length ? [ravel(index, shape)] : [], ...marks };
-    for (const [name, numbers] of Object.entries(worn)) {
+    const all = { "tl-chosen": index && cells.length ? [ravel(index, shape)] : [], ...marks };
+    for (const [name, numbers] of Object.entries(all)) {
       const wanted = new Set(numbers);
-      cells.forEach((cell, i) => cell.classList.toggle(name, wanted.has(i)));
+      for (const [i, cell] of cells.entries()) cell.classList.toggle(name, wanted.has(i));
     }
     if (shape.at(-1) > 6 && index && cells.length) reveal(cells[ravel(index, shape)]);
   };
@@ -209,17 +320,22 @@ function tensorGrid(label, choose) {
 }
 
 // The place of element i of n on a sweep of colours from blue to orange.
-const hueOf = (i, n) => Math.round(255 - 215 * (n > 1 ? i / (n - 1) : 0));
+/** @type {(i: number, n: number) => number} */
+export const hueOf = (i, n) => Math.round(255 - 215 * (n > 1 ? i / (n - 1) : 0));
 
-// The course's two colour maps, as in its figures. Weights go from white (0) to dark blue (1); other numbers are white at
-// zero, blue below and red above.
+// The course's two colour maps, as in its figures. Weights go from white (0) to dark blue (1); other numbers are white
+// at zero, blue below and red above.
+/** @typedef {number[][]} ColourMap Its colours in even steps, as red, green and blue. */
+/** @type {(text: string) => ColourMap} */
 const colours = (text) => text.split(" ").map((hex) => [0, 2, 4].map((at) => parseInt(hex.slice(at, at + 2), 16)));
-const BLUES = colours("f7fbff deebf7 c6dbef 9dcae1 6aaed6 4191c6 2070b4 08509b 08306b");
-const SIGNED = colours("053061 2065ab 4393c3 90c4dd d1e5f0 f7f6f6 fddbc7 f3a481 d6604d b1182b 67001f");
+export const BLUES = colours("f7fbff deebf7 c6dbef 9dcae1 6aaed6 4191c6 2070b4 08509b 08306b");
+export const SIGNED = colours("053061 2065ab 4393c3 90c4dd d1e5f0 f7f6f6 fddbc7 f3a481 d6604d b1182b 67001f");
 
 // The colours of a cell at place t, 0 to 1, of a map: the cell's own, and that of the text on it.
-function shade(map, t) {
-  const place = Math.min(Math.max(t, 0), 1) * (map.length - 1), below = Math.min(Math.floor(place), map.length - 2);
+/** @type {(map: ColourMap, t: number) => { background: string, color: string }} */
+export function shade(map, t) {
+  const place = clamp(t, 0, 1) * (map.length - 1);
+  const below = Math.min(Math.floor(place), map.length - 2);
   const rgb = map[below].map((c, i) => Math.round(c * (1 - place + below) + map[below + 1][i] * (place - below)));
   const linear = rgb.map((c) => ((c / 255 + 0.055) / 1.055) ** 2.4);
   const light = 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2] > 0.18;

@@ -8,26 +8,15 @@ import matplotlib
 import pytest
 import torch
 import traitlets
-from accessibility import violations_in_both_themes
-from gestures import finger_scrolls, tab_through
-from javascript import Engine
 
 import transformer_lab as tl
+from javascript import Engine
+from lab_table import SENTENCE, random_weights
 from transformer_lab.labs import HeadsLab
 from transformer_lab.labs.heads import LEVELS
-from transformer_lab.labs.lab import script, style
 
-SENTENCE = ["the", "cat", "sat", "on", "the", "mat", "and", "the", "cat", "slept"]
 SIZES = [(4, 2, 3), (3, 5, 2), (7, 3, 5), (1, 2, 1), (5, 1, 4), (2, 7, 3)]  # seq, heads, d_head
 MISTAKES = list(itertools.product((False, True), repeat=2))
-
-
-def random_weights(layers, heads, q_len, k_len, seed=0, causal=False):
-    generator = torch.Generator().manual_seed(seed)
-    scores = 3 * torch.randn(layers, heads, q_len, k_len, generator=generator)
-    if causal:
-        scores = scores.masked_fill(~tl.causal_mask(q_len), -torch.inf)
-    return scores.softmax(-1)
 
 
 def some_heads():
@@ -62,12 +51,9 @@ def crossing():
     return HeadsLab(weights, "le chat dort .", "the cat is a sleep .", query=1)
 
 
-STATES = [make, large, crossing, lambda: HeadsLab(torch.zeros(1, 1, 1, 1), ["lone"])]
-
-
 @pytest.fixture(scope="module")
 def engine():
-    return Engine("heads")
+    return Engine(HeadsLab)
 
 
 # The patterns.
@@ -167,7 +153,7 @@ def walked(seq, heads, width, split_by_view, merge_by_view):
 @pytest.mark.parametrize("mistakes", MISTAKES)
 @pytest.mark.parametrize(("seq", "heads", "width"), SIZES)
 def test_numbers_go_where_torch_puts_them(engine, seq, heads, width, mistakes):
-    found = engine("journey", {"seq": seq, "heads": heads, "width": width}, *mistakes)
+    found = engine("journey", {"seq": seq, "heads": heads, "d_head": width}, *mistakes)
     expected = walked(seq, heads, width, *mistakes)
     assert len(found) == len(expected)
     for i, (step, tensor) in enumerate(zip(found, expected)):
@@ -332,10 +318,6 @@ def test_a_lab_keeps_its_tokens_and_shape():
             setattr(lab, name, 99)
 
 
-def test_script_is_small():
-    assert len((script("heads") + style("heads")).encode()) < 60_000
-
-
 # In a browser.
 
 
@@ -397,12 +379,6 @@ def test_every_weight_reaches_the_browser(show):
         .evaluate("node => [...node.getContext('2d').getImageData(0, 0, node.width, node.height).data]")
     )
     assert small == drawn
-
-
-def test_tab_reaches_every_control_and_shows_where_it_is(show):
-    page = show(make())
-    stops = tab_through(page, ".tl-lab :is(button, input, [tabindex='0']):not(:disabled, [tabindex='-1'])")
-    assert stops == 11  # groups of heads, tokens and steps are one stop each
 
 
 def test_heads_tokens_and_steps_by_keyboard(show):
@@ -480,27 +456,6 @@ def test_pointing_at_the_large_map(show, width):
     assert "(batch, q_len, d_model)" in page.locator(".tl-stage").first.inner_text()
 
 
-def test_by_touch(show):
-    lab = make()
-    page = show(lab, width=360, touch=True)
-    page.get_by_role("radio", name="head 1").tap()
-    page.get_by_role("radiogroup", name="Who looks").get_by_role("radio").nth(2).tap()
-    assert words(page) == "Layer 0, head 1: “sat” looks at “sat” (1.00) alone. Its weights sum to 1.00."
-    page.locator(".tl-sheet").scroll_into_view_if_needed()
-    page.touchscreen.tap(*spot(page, 9, 4, 10, 10))
-    assert reading(page) == [0, 1, 9, 4, 0]
-    page.get_by_role("button", name="view alone to split").tap()
-    assert picture_words(page).startswith("b3, feature 3 of token b, stands at [0, 3, 0]: head 0, row d.")
-
-
-def test_a_finger_still_scrolls_the_page(show):
-    page = show(make(), width=360, touch=True)
-    for place in (".tl-sheet", ".tl-chips", ".tl-minis", ".tl-stages", ".tl-grid"):
-        page.locator(place).first.scroll_into_view_if_needed()
-        box = page.locator(place).first.bounding_box()
-        finger_scrolls(page, spot(page, 5, 5, 10, 10) if place == ".tl-sheet" else (60, box["y"] + 20))
-
-
 # The picture of the split.
 
 
@@ -570,32 +525,6 @@ def test_shapes_are_given_in_numbers_where_they_are_known(show):
     assert page.locator(".tl-sizes").nth(3).inner_text() == "(1, 12, 64, d_head)"
 
 
-# On the page.
-
-
-def test_reset_puts_everything_back(show):
-    page = show(make())
-    shown = page.locator(".tl-lab").inner_html()
-    page.get_by_role("button", name="1", exact=True).click()
-    page.get_by_role("radio", name="head 2").click()
-    page.get_by_role("radiogroup", name="Who looks").get_by_role("radio").nth(3).click()
-    page.get_by_role("button", name="view alone to merge").click()
-    page.locator(".tl-stage").nth(5).click()
-    page.locator(".tl-grid .tl-cell").nth(20).click()
-    assert page.locator(".tl-lab").inner_html() != shown
-    page.get_by_role("button", name="Reset").click()
-    assert page.locator(".tl-lab").inner_html() == shown
-
-
-def test_two_views_of_one_lab_stay_in_step(show):
-    lab = make()
-    page = show(lab, lab)
-    page.get_by_role("radio", name="head 1").first.click()
-    page.get_by_role("button", name="view alone to split").first.click()
-    assert words(page) == words(page, 1) and "head 1" in words(page)
-    assert picture_words(page) == picture_words(page, 1) and "row d" in picture_words(page)
-
-
 def test_the_lab_follows_weights_that_change(show):
     lab = HeadsLab(random_weights(2, 2, 3, 3), "a b c", layer=1)
     later = HeadsLab(random_weights(2, 2, 3, 3, seed=1), "a b c", layer=1, key=lab.key)
@@ -617,7 +546,7 @@ def test_the_lab_follows_weights_that_change(show):
             const texts = (selector) => [...el.querySelectorAll(selector)].map((node) => node.textContent);
             return [texts(".tl-reading")[0], texts(".tl-fits td:last-child"), texts(".tl-looks")];
         }""",
-        [script("heads"), before, after],
+        [HeadsLab._esm, before, after],
     )
     assert said[0] == f"weights[1, 0, 2, {lab.key}] = {later.weights[1, 0, 2, lab.key]:.4f}"
     scores = scores_by_torch(later.weights[1, 0], list("abc")).values()  # nothing comes twice: no induction
@@ -637,13 +566,6 @@ def test_many_layers_are_a_slider(show):
 def test_tokens_are_text_and_nothing_else(show):
     page = show(HeadsLab(four, ["<b>x</b>", " cat", "\n", ""]))
     assert page.locator(".tl-token").all_inner_texts() == ["<b>x</b>", "␣cat", "↵", "∅"]
-
-
-def test_axe_finds_nothing(show):
-    labs = [state() for state in STATES]
-    labs[0].split_by_view = True
-    page = show(*labs)
-    assert not violations_in_both_themes(page)
 
 
 ACTS = {

@@ -1,24 +1,30 @@
-// Looks at the labs of a page as a reader does: is a text cut or laid over another, and does anything move that should not?
+// Looks at the labs of a page as a reader does: is a text cut or laid over another, and does anything move that
+// should not?
 (() => {
   const rectOf = (node) => node.getBoundingClientRect();
   const seen = (node) => node.checkVisibility({ visibilityProperty: true });
   const nameOf = (node) => (node.getAttribute("aria-label") || node.textContent).slice(0, 60);
 
-  // Every text stands inside its box, every box inside its lab. What scrolls in its own place may be wider than that; and
-  // names of tokens, of rows and columns, and of the pieces of a bar may be cut.
-  const SCROLLS = ".tl-grid, .tl-scroll, .tl-sum-of, .tl-matrix", CUT = ".tl-map, .tl-blend, .tl-piece, .tl-looks, .tl-long, .tl-matrix, .tl-grid, option, svg";
+  // Every text stands inside its box, every box inside its lab. What scrolls in its own place may be wider than that;
+  // and names of tokens, of rows and columns, and of the pieces of a bar may be cut.
+  const SCROLLS = ".tl-grid, .tl-scroll, .tl-sum-of, .tl-matrix";
+  const CUT = ".tl-map, .tl-blend, .tl-piece, .tl-looks, .tl-long, .tl-matrix, .tl-grid, option, svg";
   const NUMBERS = ".tl-cell, .tl-square";
 
   function outside() {
-    const found = [], range = document.createRange();
+    const found = [];
+    const range = document.createRange();
     const check = (node, rect, box, what) => {
-      const lab = rectOf(node.closest(".tl-lab")), inLab = node.closest(SCROLLS) || (rect.left >= lab.left && rect.right <= lab.right);
+      const lab = rectOf(node.closest(".tl-lab"));
+      const inLab = node.closest(SCROLLS) || (rect.left >= lab.left && rect.right <= lab.right);
       if (!inLab || rect.left < box.left - 1 || rect.right > box.right + 1) found.push(what);
     };
     const texts = document.createTreeWalker(document.querySelector("main"), NodeFilter.SHOW_TEXT);
     while (texts.nextNode()) {
-      const text = texts.currentNode, node = text.parentNode;
-      if (!text.data.trim() || !node.closest(".tl-lab") || !seen(node) || (node.closest(CUT) && !node.matches(NUMBERS))) continue;
+      const text = texts.currentNode;
+      const node = text.parentNode;
+      if (!text.data.trim() || !node.closest(".tl-lab") || !seen(node) || (node.closest(CUT) && !node.matches(NUMBERS)))
+        continue;
       let box = node;
       while (getComputedStyle(box).display.startsWith("inline")) box = box.parentNode;
       range.selectNodeContents(text);
@@ -30,22 +36,27 @@
     return found;
   }
 
-  // What may not move: the end of the lab, and whatever in it can be used, or read as a picture. Excepted are the pictures of
-  // tensors that grow with them; they stand last.
+  // What may not move: the end of the lab, and whatever in it can be used, or read as a picture. Excepted are the
+  // pictures of tensors that grow with them; they stand last.
   const GROWS = "div.tl-picture, .tl-before-after";
   const PARTS = "button, input, select, svg, table, .tl-grid, .tl-matrix, .tl-sheet, .tl-label";
 
-  const MOST_CELLS = 120;    // that are pointed at; of more, as many in even steps
+  const MOST_CELLS = 120; // that are pointed at; of more, as many in even steps
 
   async function moves(pressed) {
-    const lab = document.querySelector(".tl-lab"), found = [];
+    const lab = document.querySelector(".tl-lab");
+    const found = [];
     const all = (selector) => [...lab.querySelectorAll(selector)].filter(seen);
     const topOf = (node) => rectOf(node).top - rectOf(lab).top;
     const places = () => {
-      const parts = all(PARTS).filter((node) => !node.closest(GROWS)).map((node) => [node, topOf(node)]);
+      const parts = all(PARTS)
+        .filter((node) => !node.closest(GROWS))
+        .map((node) => [node, topOf(node)]);
       return new Map(lab.querySelector("div.tl-picture") ? parts : [[lab, rectOf(lab).height], ...parts]);
     };
-    const drawn = async () => { for (let i = 0; i < 3; i++) await null; };    // a lab is drawn once for each batch of changes
+    const drawn = async () => {
+      for (let i = 0; i < 3; i++) await null;
+    }; // a lab is drawn once for each batch of changes
     const then = async (before, what) => {
       await drawn();
       const now = places();
@@ -59,7 +70,9 @@
     };
 
     for (const slider of all("input[type=range]:not(:disabled)")) {
-      const before = places(), began = slider.value, [least, most] = [+slider.min, +slider.max];
+      const before = places();
+      const began = slider.value;
+      const [least, most] = [+slider.min, +slider.max];
       for (const share of [...Array(13).keys()].map((i) => i / 12)) {
         slider.value = least + (most - least) * share;
         slider.dispatchEvent(new Event("input"));
@@ -81,7 +94,8 @@
       point("pointerup", knob, 0.5, 0.5);
     }
     const before = places();
-    const cells = all(".tl-grid .tl-cell, .tl-matrix .tl-square, .tl-sheet"), each = Math.ceil(cells.length / MOST_CELLS);
+    const cells = all(".tl-grid .tl-cell, .tl-matrix .tl-square, .tl-sheet");
+    const each = Math.ceil(cells.length / MOST_CELLS);
     for (const cell of cells.filter((_, i) => i % each === 0)) {
       cell.scrollIntoView({ block: "nearest" });
       const shares = cell.matches(".tl-sheet") ? [0.05, 0.35, 0.65, 0.95] : [0.5];
@@ -98,7 +112,8 @@
     }
     // A button that is pressed stays where it is, whatever it does to what is below.
     for (const text of pressed) {
-      const button = all("button").find((each) => each.textContent === text), top = topOf(button);
+      const button = all("button").find((each) => each.textContent === text);
+      const top = topOf(button);
       button.click();
       await drawn();
       if (Math.abs(topOf(button) - top) > 0.5) found.push(`${text}, pressed`);
@@ -106,17 +121,26 @@
     return found;
   }
 
-  // Which names in a picture stand on one another, or beyond its edge. The letters of a line are lower than its box: of two lines,
-  // one under the other, the boxes may share a little.
+  // Which names in a picture stand on one another, or beyond its edge. The letters of a line are lower than its box:
+  // of two lines, one under the other, the boxes may share a little.
   function touching() {
     return [...document.querySelectorAll("svg.tl-picture")].flatMap((picture) => {
-      const frame = rectOf(picture), unit = frame.width / picture.viewBox.baseVal.width;
+      const frame = rectOf(picture);
+      const unit = frame.width / picture.viewBox.baseVal.width;
       const names = [...picture.querySelectorAll("text")].filter((node) => node.textContent && seen(node));
-      const apart = (a, b) => a.right + unit <= b.left || b.right + unit <= a.left || a.bottom - 4 * unit <= b.top || b.bottom - 4 * unit <= a.top;
-      const within = ({ left, right, top, bottom }) => left >= frame.left - 1 && right <= frame.right + 1 && top >= frame.top - 1 && bottom <= frame.bottom + 1;
+      const apart = (a, b) =>
+        a.right + unit <= b.left ||
+        b.right + unit <= a.left ||
+        a.bottom - 4 * unit <= b.top ||
+        b.bottom - 4 * unit <= a.top;
+      const within = ({ left, right, top, bottom }) =>
+        left >= frame.left - 1 && right <= frame.right + 1 && top >= frame.top - 1 && bottom <= frame.bottom + 1;
       return names.flatMap((node, i) => [
         ...(within(rectOf(node)) ? [] : [`${nameOf(node)} beyond the edge`]),
-        ...names.slice(i + 1).filter((other) => !apart(rectOf(node), rectOf(other))).map((other) => `${nameOf(node)} on ${nameOf(other)}`),
+        ...names
+          .slice(i + 1)
+          .filter((other) => !apart(rectOf(node), rectOf(other)))
+          .map((other) => `${nameOf(node)} on ${nameOf(other)}`),
       ]);
     });
   }

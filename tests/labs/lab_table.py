@@ -1,0 +1,396 @@
+"""Every lab in one table: what it can be brought to, and what a hand does with it."""
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import torch
+
+import transformer_lab as tl
+from gestures import drag, middle, status, swipe
+from transformer_lab.labs import (
+    BroadcastingLab,
+    BudgetLab,
+    HeadsLab,
+    LookupLab,
+    MaskLab,
+    NormalizationLab,
+    OrderLab,
+    StridesLab,
+)
+
+PAD = "<pad>"
+LONGEST = "attention is all you need when the words have their own places"
+SENTENCE = ["the", "cat", "sat", "on", "the", "mat", "and", "the", "cat", "slept"]
+GPT2_TEXT = "BudgetLab(GPT2, seq=1024, batch=1, bytes_per_value=4)"
+
+
+@dataclass(frozen=True)
+class Case:
+    """One lab: how it is made, what it is asked, and by whose hand."""
+
+    make: Callable
+    text: str  # how it prints
+    states: list  # what it can be brought to that is large, wide, or wrong
+    sent: dict  # what the browser may send when a reader plays
+    refused: dict  # settings that are wrong
+    linked: str  # a setting that another widget may follow
+    keys: tuple  # a control, and a key that changes what is said
+    play: Callable  # with the mouse: leaves little as it was
+    touch: Callable  # with a finger, on a page 360 pixels wide; says whether the lab answers rightly
+    scrolls: tuple  # where a finger scrolls the page
+    nonsense: tuple = ()  # a field, what is typed, the answer; then what is right, and what the lab says
+
+
+def press(page, *names):
+    for name in names:
+        page.get_by_role("button", name=name, exact=True).first.click()
+
+
+def cell(page, flat, grid=0):
+    return page.locator(".tl-grid").nth(grid).locator(f"[data-flat='{flat}']")
+
+
+def square(page, i, j, stage="weights"):
+    return page.locator(f"[data-stage={stage}]:visible .tl-square[data-at='{i} {j}']").first
+
+
+def query_handle(page):
+    return page.get_by_label(re.compile("^Query at")).first
+
+
+def random_weights(layers, heads, q_len, k_len, seed=0, causal=False):
+    generator = torch.Generator().manual_seed(seed)
+    scores = 3 * torch.randn(layers, heads, q_len, k_len, generator=generator)
+    if causal:
+        scores = scores.masked_fill(~tl.causal_mask(q_len), -torch.inf)
+    return scores.softmax(-1)
+
+
+# What hands do.
+
+
+def play_with_strides(page):
+    page.get_by_label("Shape of x").first.fill("4, 4")
+    press(page, "+ .view(-1)")
+    cell(page, 3).click()
+
+
+def touch_strides(page):
+    cell(page, 7).tap()
+    return status(page).startswith("Element [0, 2, 1] is 6, at storage place 6.")
+
+
+def play_with_broadcasting(page):
+    drag(page, page.get_by_label("b, axis 0").first, 40)
+    press(page, "a @ b")
+
+
+def touch_broadcasting(page):
+    knob = page.get_by_label("a, axis 0")
+    knob.scroll_into_view_if_needed()
+    swipe(page, middle(knob), 54)
+    return status(page).endswith("= 10 + 1 = 11. The sum has shape (6, 4).")
+
+
+def play_with_lookup(page):
+    drag(page, query_handle(page).locator(".tl-query"), -60, 60)
+    drag(page, page.get_by_label(re.compile("^Value owl")).first.locator(".tl-point"), 30, 30)
+    page.get_by_label("Temperature").first.fill("900")
+    press(page, "distance")
+
+
+def touch_lookup(page):
+    query_handle(page).scroll_into_view_if_needed()
+    unit = page.locator(".tl-plane").first.bounding_box()["width"] / 5
+    swipe(page, middle(query_handle(page).locator(".tl-query")), -0.5 * unit, 1.5 * unit)
+    x, y = (float(part) for part in page.get_by_label("Query", exact=True).input_value().split(", "))
+    return abs(x - 0.7) < 0.03 and abs(y + 1.2) < 0.03 and "weighs most" in status(page)
+
+
+def play_with_masks(page):
+    press(page, "decoder: cross")
+    square(page, 0, 0).click()
+    press(page, "scores × 0")
+    page.get_by_label("Source sentence (the keys)", exact=True).first.fill("uno due")
+    press(page, "window", "More window")
+    page.get_by_label("Sentence", exact=True).first.fill("one two three")
+
+
+def touch_masks(page):
+    square(page, 1, 4).tap()
+    return status(page).startswith("“cat” sees “the”, “cat” and “the”; weights ")
+
+
+def play_with_normalization(page):
+    cell(page, 9).click()
+    page.get_by_label("Value of the chosen entry").first.fill("-12")
+    page.get_by_label("Padding at the end of the sentence").first.fill("2")
+    press(page, "group norm", "subtract the mean")
+
+
+def touch_normalization(page):
+    cell(page, 14).tap()
+    press(page, "instance norm")
+    return status(page).startswith("x[0, 3, 2] = 1 shares its mean ")
+
+
+def play_with_order(page):
+    page.get_by_role("textbox", name="N, tokens").first.fill("300")
+    page.get_by_label("Slider of D").first.fill("200")
+    page.get_by_role("textbox", name="M, value features").first.fill("nothing")
+    press(page, "softmax", "step by step", "Next token")
+
+
+def touch_order(page):
+    page.locator(".tl-mark").tap()
+    equal = status(page).startswith("Both orders take")
+    page.get_by_role("button", name="step by step").tap()
+    page.get_by_role("button", name="Next token").tap()
+    return equal and status(page).startswith("Token 2 of 6")
+
+
+def play_with_heads(page):
+    press(page, "1")
+    page.get_by_role("radio", name="head 2").first.click()
+    page.get_by_role("radiogroup", name="Who looks").first.get_by_role("radio").nth(3).click()
+    press(page, "view alone to merge")
+    page.locator(".tl-stage").nth(5).click()
+    cell(page, 20).click()
+
+
+def touch_heads(page):
+    page.get_by_role("radio", name="head 1").tap()
+    page.get_by_role("radiogroup", name="Who looks").get_by_role("radio").nth(2).tap()
+    chosen = status(page).startswith("Layer 0, head 1: “sat” looks ")
+    page.get_by_role("button", name="view alone to split").tap()
+    return chosen and status(page, 1).startswith("b3, feature 3 of token b, stands at [0, 3, 0]: head 0, row d.")
+
+
+def play_with_budget(page):
+    for name in ("layers", "d_model", "heads", "d_ff", "vocabulary", "positions", "context, seq", "batch"):
+        page.get_by_label(name, exact=True).first.press("PageUp")
+    press(page, "2: half", "training")
+    page.get_by_label("Changes are shown against").first.select_option("GPT-2 XL")
+
+
+def touch_budget(page):
+    page.get_by_role("button", name="BERT-large").tap()
+    preset = status(page).startswith("BERT-large has 335,141,888 parameters")
+    page.get_by_role("button", name="seq = 4,096").tap()
+    return preset and status(page).startswith("A context of 4,096 tokens instead of 512")
+
+
+LABS = {
+    "strides": Case(
+        make=StridesLab,
+        text="StridesLab(shape=(2, 3, 4), chain='.transpose(1, 2)')",
+        states=[
+            lambda: StridesLab((4, 16), ".t()"),
+            lambda: StridesLab((2, 32), ".reshape(-1)[::3]"),
+            lambda: StridesLab((2, 2, 2, 2, 4), ".transpose(0, 4).view(64)"),
+        ],
+        sent={"shape": [6], "chain": ".view(2, 3)[-1, ...]", "index": [1]},
+        refused={"shape": (5, 13), "chain": ".explode()"},
+        linked="chain",
+        keys=(".tl-grid", "ArrowRight"),
+        play=play_with_strides,
+        touch=touch_strides,
+        scrolls=(".tl-grid", ".tl-storage", "input[type=range]"),
+        nonsense=(
+            ("Shape of x", "two", "A size is a whole number", "2, 5", "shape (2, 5)"),
+            ("Shape of x", "9, 9", "81 elements are more than this lab draws (64).", "8, 8", "shape (8, 8)"),
+            ("Operations on x", ".explode()", ".explode is not in this lab.", ".view(24)", "shape (24,)"),
+            ("Operations on x", "<img src=x>", "This can be read up to", "[0]", "shape (3, 4)"),
+        ),
+    ),
+    "broadcasting": Case(
+        make=BroadcastingLab,
+        text="BroadcastingLab(a=(3, 1), b=(4,), mode='elementwise')",
+        states=[
+            lambda: BroadcastingLab((2, 3, 1), (4,)),
+            lambda: BroadcastingLab((8, 8), (8, 8), "matmul", (7, 7)),
+            lambda: BroadcastingLab((3, 4), (3,)),
+            lambda: BroadcastingLab((2, 1, 3, 4, 1, 2, 3, 1), (10**9,)),
+        ],
+        sent={"a": [5, 3, 2], "b": [2, 4], "mode": "matmul", "index": [1, 1, 1]},
+        refused={"a": (-1,), "b": (1,) * 9, "mode": "x"},
+        linked="mode",
+        keys=(".tl-knob", "ArrowUp"),
+        play=play_with_broadcasting,
+        touch=touch_broadcasting,
+        scrolls=(".tl-knob", ".tl-grid"),
+        nonsense=(
+            ("Shape of a", "3, -1", "A size is a whole number", "5, 1", "shape (5, 4)"),
+            ("Shape of b", "99999999999", "A size here goes from 0 to 1,000,000,000", "7", "shape (3, 7)"),
+        ),
+    ),
+    "lookup": Case(
+        make=LookupLab,
+        text=(
+            "LookupLab(query=(1.2, 0.3), labels=('cat', 'dog', 'owl', 'carp', 'oak'), temperature=1.4142, "
+            "similarity='dot')"
+        ),
+        states=[
+            lambda: LookupLab(
+                (2, -2), [(2, -2), (-2, 2)], [(-2, -2), (2, -2)], labels=["a long name", "b"], temperature=100
+            )
+        ],
+        sent={"query": [0, 1], "key": [[0, 1]] * 5, "temperature": 10, "similarity": "distance"},
+        refused={"query": torch.tensor([9.0, 0.0]), "key": torch.zeros(3, 2), "temperature": 0, "similarity": ""},
+        linked="temperature",
+        keys=('[aria-label^="Query at"]', "ArrowLeft"),
+        play=play_with_lookup,
+        touch=touch_lookup,
+        scrolls=(".tl-ground", "input[type=range]"),
+        nonsense=(
+            ("Query", "one, two", "Write a point as two numbers: 1, 0.5.", "1, 0.5", "dog weighs most"),
+            ("Query", "3, 0", "The plane goes from −2 to 2 both ways.", "2, 0", "cat weighs most"),
+        ),
+    ),
+    "masks": Case(
+        make=MaskLab,
+        text="MaskLab(tokens=('the', 'cat', 'sat', 'on', 'the', 'mat'), preset='causal', mistake='none')",
+        states=[
+            lambda: MaskLab(LONGEST, "window", window=4),
+            lambda: MaskLab("w" * 16 + " " + "x" * 16 + f" {PAD}" * 10, "decoder self", mistake="inverted"),
+            lambda: MaskLab(f"{PAD} {PAD} the cat sat", "both", mistake="times zero"),
+            lambda: MaskLab("a b", mask=torch.zeros(2, 2, dtype=torch.bool), mistake="large negative"),
+            lambda: MaskLab(preset="decoder cross", mistake="after softmax"),
+            lambda: MaskLab(
+                "a", query=torch.ones(1, 256) * 1e6, key=torch.ones(12, 256), value=torch.ones(12, 40) * -1e4
+            ),
+        ],
+        sent={"preset": "window", "window": 1, "flipped": [[0, 1]], "mistake": "times zero", "at": [1, 1]},
+        refused={
+            "tokens": [],
+            "preset": "?",
+            "mistake": "",
+            "window": 13,
+            "flipped": [[1]],
+            "at": [-1, 0],
+            "mask": torch.ones(1, 1, dtype=torch.bool),
+        },
+        linked="preset",
+        keys=("[role=grid][tabindex='0']", "ArrowDown"),
+        play=play_with_masks,
+        touch=touch_masks,
+        scrolls=(".tl-hint", ".tl-key-name", ".tl-query-name", ".tl-sum", ".tl-blend", ".tl-status"),
+        nonsense=(
+            ("Sentence", " ", "Type a word or more.", "a b", "“b” sees “a” and “b”"),
+            ("Sentence", LONGEST + " and more", "At most 12 tokens here; this has 14.", "a", "“a” sees “a”"),
+            ("Sentence", "antidisestablishmentarianism", "A token has at most 16 characters", "x y", "“y” sees “x”"),
+        ),
+    ),
+    "normalization": Case(
+        make=NormalizationLab,
+        text="NormalizationLab(shape=(2, 4, 4), norm='layer', dims=(2,), n_groups=1)",
+        states=[
+            lambda: NormalizationLab(norm="batch", lengths=[4, 2]),
+            lambda: NormalizationLab(torch.linspace(-100, 100, 144).view(4, 6, 6), "group", lengths=[6, 5, 4, 1]),
+            lambda: NormalizationLab(torch.zeros(1, 1, 1), "rms"),
+            lambda: NormalizationLab(torch.full((3, 2, 5), -0.25), dims=()),
+        ],
+        sent={"dims": [0, 1], "lengths": [4, 3], "index": [1, 1, 1], "center": False},
+        refused={
+            "x": torch.zeros(1, 4, 4),
+            "lengths": [4],
+            "index": [0, 0, 4],
+            "dims": (0, 3),
+            "n_groups": 3,
+            "eps": 0.0,
+            "norm": "weight",
+        },
+        linked="n_groups",
+        keys=(".tl-grid", "ArrowRight"),
+        play=play_with_normalization,
+        touch=touch_normalization,
+        scrolls=(".tl-grid", "input[type=range]"),
+    ),
+    "order": Case(
+        make=OrderLab,
+        text="OrderLab(mode='order', n=1024, d=64, m=64, between='nothing', token=1)",
+        states=[
+            lambda: OrderLab(65_536, 256, 256, between="causal"),
+            lambda: OrderLab(16, 256, 1, between="softmax"),
+            lambda: OrderLab(mode="steps", token=4),
+            lambda: OrderLab(
+                **dict(zip(("query", "key", "value"), torch.linspace(-10, 10, 216).view(3, 12, 6))), token=8
+            ),
+            lambda: OrderLab(query=[[-10, 10]], key=[[-10, -10]], value=[[0]]),
+        ],
+        sent={"n": 4096, "d": 32, "m": 16, "between": "causal", "mode": "steps", "token": 6},
+        refused={
+            "n": 2,
+            "d": 1.5,
+            "token": 9,
+            "mode": "x",
+            "between": "",
+            "key": torch.zeros(2, 3),
+            "value": torch.full((6, 2), 11.0),
+        },
+        linked="mode",
+        keys=('[aria-label^="Slider of N"]', "ArrowRight"),
+        play=play_with_order,
+        touch=touch_order,
+        scrolls=(".tl-matrix", "input[aria-label='Token']"),
+        nonsense=(
+            ("N, tokens", "many", "N is a whole number from 16 to 65,536.", "64", "Both orders take"),
+            ("N, tokens", "8", "N goes from 16 to 65,536; 8 does not fit.", "128", "128² × 64"),
+            ("D, key features", "1.5", "D is a whole number from 1 to 256.", "8", "1,024² × 8"),
+            ("M, value features", "257", "M goes from 1 to 256; 257 does not fit.", "16", "1,024² × 16"),
+        ),
+    ),
+    "heads": Case(
+        make=lambda: HeadsLab(random_weights(2, 4, 10, 10), SENTENCE, d_model=32),
+        text="HeadsLab(layer=0, head=0, query=9, key=6)",
+        states=[
+            lambda: HeadsLab(random_weights(12, 12, 64, 64, causal=True), [f"word{i % 13}" for i in range(64)]),
+            lambda: HeadsLab(random_weights(1, 3, 4, 6), "le chat dort .", "the cat is a sleep .", query=1),
+            lambda: HeadsLab(torch.zeros(1, 1, 1, 1), ["lone"]),
+            lambda: HeadsLab(random_weights(13, 7, 20, 20), [f"aVeryLongTokenNumber{i}" for i in range(20)]),
+        ],
+        sent={"layer": 1, "head": 2, "query": 3, "key": 4, "stage": 5, "cell": 0, "split_by_view": True},
+        refused={
+            "layer": 2,
+            "head": -1,
+            "query": 10,
+            "key": 10,
+            "stage": 10,
+            "cell": 24,
+            "tokens": list("abcdefghij"),
+            "weights": torch.ones(1, 1, 1, 1),
+        },
+        linked="head",
+        keys=(".tl-sheet", "ArrowUp"),
+        play=play_with_heads,
+        touch=touch_heads,
+        scrolls=(".tl-sheet", ".tl-chips", ".tl-minis", ".tl-stages", ".tl-grid"),
+    ),
+    "budget": Case(
+        make=BudgetLab,
+        text=GPT2_TEXT,
+        states=[
+            lambda: BudgetLab(tl.BERT_LARGE, 4096, base="gpt2", quantity="training"),
+            lambda: BudgetLab(tl.ModelShape("gpt2", 3, 100, 5, 77, 1, 1, tied=False, bias=False), quantity="flops"),
+            lambda: BudgetLab(tl.ModelShape("gpt2", 96, 12_288, 96, 98_304, 262_144, 131_072), batch=1024),
+            lambda: BudgetLab(
+                tl.ModelShape("gpt2", 96, 12_288, 12_288, 98_304, 262_144, 1024), 131_072, 1024, base="bert-base"
+            ),
+        ],
+        sent={"seq": 256, "batch": 2, "bytes_per_value": 2, "quantity": "flops", "base": "bert-base"},
+        refused={
+            "shape": tl.ModelShape("transformer", 6, 512, 8, vocab_size=37_000),
+            "seq": 0,
+            "batch": 1.0,
+            "bytes_per_value": 8,
+            "base": "",
+            "quantity": "money",
+        },
+        linked="quantity",
+        keys=('input[aria-label="layers"]', "ArrowRight"),
+        play=play_with_budget,
+        touch=touch_budget,
+        scrolls=(".tl-rail input", ".tl-stack", ".tl-account:visible"),
+    ),
+}

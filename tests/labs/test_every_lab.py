@@ -1,0 +1,200 @@
+"""What every lab promises, asked of each from one table: in Python, and by mouse, finger and keyboard in a browser."""
+
+import json
+from pathlib import Path
+
+import ipywidgets
+import pytest
+import traitlets
+
+import transformer_lab as tl
+from accessibility import violations_in_both_themes
+from gestures import finger_scrolls, moving, status, tab_through
+from lab_table import LABS
+
+each_lab = pytest.mark.parametrize("case", LABS.values(), ids=LABS)
+
+
+def settings(lab):
+    """All that travels between Python and the browser, but for the code."""
+    names = [name for name in lab.traits(sync=True) if not name.startswith("_") and name not in ("layout", "comm")]
+    return json.loads(json.dumps(lab.get_state(names)))
+
+
+def picture(page, without="[hidden]"):
+    """All that a reader can see of a lab, and what a screen reader can hear."""
+    return page.locator(".tl-lab").evaluate(
+        """(lab, without) => {
+            const copy = lab.cloneNode(true);
+            for (const unseen of copy.querySelectorAll(without)) unseen.remove();
+            const inputs = [...lab.querySelectorAll('input, select')].filter((input) => !input.closest(without));
+            return `${copy.innerHTML} ${inputs.map((input) => input.value)}`;
+        }""",
+        without,
+    )
+
+
+def test_every_lab_is_in_the_table():
+    assert {type(case.make()).__name__ for case in LABS.values()} == set(tl.labs.__all__)
+
+
+# In Python.
+
+
+@each_lab
+def test_its_text_is_the_same_in_every_run(case):
+    assert repr(case.make()) == repr(case.make()) == case.text
+
+
+@each_lab
+def test_what_the_browser_sends_is_kept_and_the_state_comes_back(case):
+    lab = case.make()
+    before, text = settings(lab), repr(lab)
+    lab.set_state(case.sent)
+    assert settings(lab) == before | case.sent
+    lab.set_state({name: before[name] for name in case.sent})
+    assert (settings(lab), repr(lab)) == (before, text)
+
+
+@each_lab
+def test_a_refused_setting_changes_nothing(case):
+    lab = case.make()
+    before = settings(lab)
+    for name, value in case.refused.items():
+        with pytest.raises((TypeError, ValueError, traitlets.TraitError), match=name):
+            setattr(lab, name, value)
+        assert settings(lab) == before, name
+
+
+@each_lab
+def test_it_composes_like_any_widget(case):
+    lab = case.make()
+    assert ipywidgets.HBox([lab]).children == (lab,)
+    other = ipywidgets.Text() if isinstance(getattr(lab, case.linked), str) else ipywidgets.FloatText()
+    assert ipywidgets.jslink((lab, case.linked), (other, "value")).source == (lab, case.linked)
+    ipywidgets.link((lab, case.linked), (other, "value"))
+    assert other.value == getattr(lab, case.linked)
+    setattr(lab, case.linked, type(getattr(lab, case.linked))(case.sent.get(case.linked, getattr(lab, case.linked))))
+    assert other.value == getattr(lab, case.linked)
+
+
+@each_lab
+def test_its_script_is_small_and_needs_nothing_else(case):
+    lab = case.make()
+    script, style = lab._esm, lab._css
+    assert len(script.encode()) <= 60_000 and len(style.encode()) <= 60_000
+    assert script.rstrip().endswith("export default { render };") and script.count("export ") == 1
+    assert "/**" not in script, "types are for who edits"
+    for text in (script.replace("http://www.w3.org/2000/svg", ""), style):
+        assert not any(word in text for word in ("import ", "require(", "//cdn", "http:", "https:", "@import", "url("))
+
+
+# In a browser.
+
+
+@each_lab
+def test_by_keyboard(show, case):
+    page = show(case.make())
+    tab_through(page, ".tl-lab :is(button, input, select, [tabindex='0']):not(:disabled, [tabindex='-1']):visible")
+    said = page.get_by_role("status").all_inner_texts()
+    control, key = case.keys
+    page.locator(f"{control}:visible").first.press(key)
+    assert page.get_by_role("status").all_inner_texts() != said and all(said)
+    assert page.locator("[role=status]:not([aria-live=polite])").count() == 0
+
+
+@each_lab
+def test_reset_puts_everything_back(show, case):
+    page = show(case.make())
+    shown = picture(page)
+    case.play(page)
+    assert picture(page) != shown
+    page.get_by_role("button", name="Reset").click()
+    assert picture(page) == shown
+
+
+@each_lab
+def test_two_views_of_one_lab_stay_in_step(show, case):
+    lab = case.make()
+    page = show(lab, lab)
+    before = page.get_by_role("status").all_inner_texts()
+    case.play(page)
+    said = page.get_by_role("status").all_inner_texts()
+    half = len(said) // 2
+    assert said[:half] == said[half:] and said != before
+
+
+@each_lab
+def test_by_touch(show, case):
+    below = '<p style="margin-top: 100vh">Here the page goes on.</p></main>'
+    page = show(case.make(), width=360, touch=True, change=lambda html: html.replace("</main>", below))
+    assert case.touch(page), status(page)
+    for place in case.scrolls:
+        target = page.locator(f"{place}:visible").first
+        target.scroll_into_view_if_needed()
+        box = target.bounding_box()
+        finger_scrolls(page, (box["x"] + min(40, box["width"] / 2), box["y"] + min(12, box["height"] / 2)))
+
+
+NONSENSE = [(name, *row) for name, case in LABS.items() for row in case.nonsense]
+
+
+@pytest.mark.parametrize(("name", "label", "typed", "message", "right", "then"), NONSENSE)
+def test_nonsense_is_answered_beside_the_field_and_nothing_is_lost(show, name, label, typed, message, right, then):
+    page = show(LABS[name].make())
+    field, first, others = page.get_by_label(label, exact=True), status(page), "[hidden], .tl-field"
+    shown, old = picture(page, without=others), field.input_value()
+    field.fill(typed)
+    complaint = page.locator(f"#{field.get_attribute('aria-describedby').split()[0]}")
+    assert complaint.is_visible() and complaint.inner_text().startswith(message)
+    assert field.get_attribute("aria-invalid") == "true"
+    assert picture(page, without=others) == shown
+    page.get_by_role("button", name="Reset").click()
+    assert (field.input_value(), complaint.inner_text(), status(page)) == (old, "", first)
+    field.fill(typed)
+    field.fill(right)
+    assert complaint.inner_text() == "" and field.get_attribute("aria-invalid") is None
+    assert then in page.locator(".tl-lab").inner_text()
+    assert field.input_value() == right
+
+
+@each_lab
+def test_axe_finds_nothing_and_nothing_moves_by_itself(show, case):
+    page = show(case.make(), *(state() for state in case.states))
+    if case.nonsense:
+        page.locator(".tl-input:visible").first.fill("nonsense,,")
+    assert moving(page) == 0
+    assert not violations_in_both_themes(page)
+
+
+@each_lab
+def test_it_follows_the_theme_of_the_page_and_of_the_system(show, case):
+    page = show(case.make())
+    ground = "getComputedStyle(document.querySelector('.tl-lab')).backgroundColor"
+    dark, light = "rgb(22, 25, 29)", "rgb(255, 255, 255)"
+    assert page.evaluate(ground) == light
+    page.evaluate("document.documentElement.dataset.theme = 'dark'")
+    assert page.evaluate(ground) == dark
+    page.emulate_media(color_scheme="dark")
+    page.evaluate("document.documentElement.dataset.theme = 'light'")
+    assert page.evaluate(ground) == light, "the page's own theme wins"
+    page.evaluate("delete document.documentElement.dataset.theme")
+    assert page.evaluate(ground) == dark
+
+
+def test_a_lab_that_cannot_start_says_so(show, windows):
+    page = show(
+        LABS["strides"].make(), change=lambda html: html.replace("export default { render };", "export default {")
+    )
+    failed = page.locator("[data-lab=failed]")
+    assert "This live figure could not start in this browser." in failed.inner_text()
+    troubles = windows[1]
+    assert any("SyntaxError" in trouble for trouble in troubles)
+    troubles.clear()
+
+
+def test_no_line_of_javascript_is_too_long():
+    root = Path(__file__).parents[2]
+    files = [*root.glob("transformer_lab/labs/*.js"), *root.glob("book/*.js"), *root.glob("tests/**/*.js")]
+    lines = [(file.name, line) for file in files for line in file.read_text("utf-8").splitlines()]
+    assert len(files) > 20 and [place for place in lines if len(place[1]) > 120] == []

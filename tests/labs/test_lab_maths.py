@@ -1,0 +1,91 @@
+"""What all labs' scripts share, against PyTorch: the arithmetic of maths.js, and the texts of words.js."""
+
+import math
+import random
+
+import pytest
+import torch
+from hypothesis import example, given
+
+import transformer_lab as tl
+from javascript import ANYTHING, Engine, agree, many, read
+from transformer_lab.labs import BroadcastingLab, StridesLab
+
+SHAPES = BroadcastingLab().limits
+
+
+@pytest.fixture(scope="module")
+def engine():
+    return Engine(BroadcastingLab)
+
+
+def test_softmax_dot_and_blend_agree_with_torch(engine):
+    generator = torch.Generator().manual_seed(0)
+    for k_len, features in [(1, 1), (2, 5), (5, 3), (8, 2)] * 10:
+        scores = torch.randn(k_len, generator=generator, dtype=torch.float64) * 10
+        other = torch.randn(k_len, generator=generator, dtype=torch.float64)
+        rows = torch.randn(k_len, features, generator=generator, dtype=torch.float64)
+        weights = tl.softmax(scores)
+        agree(engine("softmax", scores.tolist()), weights)
+        agree(engine("dot", scores.tolist(), other.tolist()), scores @ other)
+        agree(engine("blend", weights.tolist(), rows.tolist()), weights @ rows)
+
+
+def test_softmax_does_not_overflow(engine):
+    assert engine("softmax", [1e4, 0, 1e4]) == [0.5, 0, 0.5]
+
+
+def test_elements_are_counted_as_torch_counts_them(engine):
+    draw = random.Random(1)
+    for _ in range(200):
+        shape = [draw.choice((0, 1, 2, 3, 5)) for _ in range(draw.randrange(5))]
+        x = torch.arange(math.prod(shape)).view(shape)
+        assert tuple(engine("contiguousStrides", shape)) == x.stride()
+        for flat in range(x.numel()):
+            index = engine("unravel", flat, shape)
+            assert x[tuple(index)] == flat == engine("ravel", index, shape)
+
+
+def test_divisors_are_all_of_them(engine):
+    for n in range(1, 200):
+        assert engine("divisors", n) == [i for i in range(1, n + 1) if n % i == 0]
+
+
+def test_numbers_and_lists_are_written_for_readers(engine):
+    assert [engine("minus", text) for text in ("-3", "-0.00", "2e-9", "0")] == ["−3", "0.00", "2e−9", "0"]
+    assert [engine("places", x) for x in (-0.004, 0.005, -1.234)] == ["0.00", "0.01", "−1.23"]
+    assert [engine("short", x) for x in (2.25, -0.04, 9.96, -12.34, 12345)] == ["2.3", "0.0", "10", "−12", "1e4"]
+    assert engine._context.eval("short(-Infinity)") == "−∞"
+    assert [engine("grouped", x) for x in (1, 1024, 2199023255552)] == ["1", "1,024", "2,199,023,255,552"]
+    assert engine._context.eval("grouped(123456789012345678901234n)") == "123,456,789,012,345,678,901,234"
+    assert [engine("counted", n, "axis", "axes") for n in (1, 0, 1000)] == ["1 axis", "0 axes", "1,000 axes"]
+    assert [engine("listed", list("abc")[:n]) for n in range(4)] == ["", "a", "a and b", "a, b and c"]
+    assert [engine("shapeText", shape) for shape in ([], [3], [2, 3])] == ["()", "(3,)", "(2, 3)"]
+
+
+@many
+@given(text=ANYTHING)
+@example(text="2, 3, 4")
+@example(text="(1,)")
+@example(text="99999999999999999999")
+def test_typed_shapes(text, engine):
+    result = read(engine, "parseShape", text, SHAPES)
+    if result:
+        BroadcastingLab(a=result["value"])
+    result = read(engine, "parseShape", text, {"size": 64, "axes": 5, "least": 1})
+    if result and math.prod(result["value"]) <= 64:
+        StridesLab(result["value"], "")
+
+
+@pytest.mark.parametrize(
+    ("text", "error"),
+    [
+        ("2, x", "A size is a whole number; “x” is not. Write a shape as 2, 3, 4."),
+        ("2.5", "A size is a whole number; “2.5” is not. Write a shape as 2, 3, 4."),
+        ("-1", "A size is a whole number; “-1” is not. Write a shape as 2, 3, 4."),
+        ("5000000000", "A size here goes from 0 to 1,000,000,000; 5000000000 does not fit."),
+        ("1 1 1 1 1 1 1 1 1", "At most 8 axes here; this has 9."),
+    ],
+)
+def test_a_shape_that_is_typed_wrong_is_answered(engine, text, error):
+    assert engine("parseShape", text, SHAPES) == {"error": error}

@@ -1,0 +1,348 @@
+"""The strides lab: its rules against PyTorch, its state in Python, and its behaviour in a browser."""
+
+import math
+import random
+import re
+
+import pytest
+import torch
+import traitlets
+from hypothesis import example, given
+from hypothesis import strategies as st
+
+import transformer_lab as tl
+from agreement import says
+from gestures import slide, status
+from javascript import ANYTHING, Engine, many, read
+from transformer_lab.labs import BroadcastingLab, LookupLab, StridesLab
+from transformer_lab.labs.strides import OPERATIONS
+
+LIMITS = StridesLab().limits
+REFUSALS = (RuntimeError, IndexError, TypeError, ValueError)  # what PyTorch raises at an operation that does not fit
+
+
+@pytest.fixture(scope="module")
+def strides():
+    return Engine(StridesLab)
+
+
+def some_operation(draw, x):
+    """One operation for ``x``, as code; about one in four does not fit."""
+
+    def axis():
+        return draw.randint(-x.ndim - 1, x.ndim) if draw.random() < 0.15 else draw.randrange(-x.ndim, max(x.ndim, 1))
+
+    def sizes():
+        shape, left = [], x.numel()
+        for prime in (2, 2, 2, 2, 2, 2, 3, 3, 3, 5, 7):
+            if left and left % prime == 0:
+                left //= prime
+                shape.append(prime)
+        while len(shape) > 1 and draw.random() < 0.7:
+            shape.append(shape.pop(draw.randrange(len(shape))) * shape.pop(draw.randrange(len(shape))))
+        shape += [1] * draw.choice((0, 0, 1, 2))
+        if not x.numel():
+            shape = [*x.shape, 0] if draw.random() < 0.5 else list(x.shape)
+        draw.shuffle(shape)
+        if shape and draw.random() < 0.25:
+            shape[draw.randrange(len(shape))] = draw.choice((-1, -1, -1, 3, -2))
+        return shape
+
+    def part(size):
+        low, high, step = (draw.choice(("", draw.randint(-size - 1, size + 1))) for _ in range(3))
+        return draw.choice((str(draw.randint(-size, size)), ":", f"{low}:", f":{high}", f"{low}:{high}:{step}", "::2"))
+
+    def index():
+        parts = [part(size) for size in x.shape[: draw.randrange(x.ndim + 1)]]
+        if draw.random() < 0.3:
+            parts.insert(draw.randrange(len(parts) + 1), "...")
+        return ", ".join(parts or ["..."])
+
+    def order():
+        dims = draw.sample(range(x.ndim), x.ndim)
+        return dims[1:] if draw.random() < 0.1 else dims
+
+    def stretched():
+        shape = [draw.choice((2, 3, 1, -1)) if size == 1 else draw.choice((size, size, -1, 4)) for size in x.shape]
+        return [draw.choice((1, 2, 0)) for _ in range(draw.randrange(3))] + shape
+
+    def listed(numbers):
+        text = ", ".join(map(str, numbers))
+        return draw.choice((text, f"({text}{',' if len(numbers) == 1 else ''})", f"[{text}]"))
+
+    kind = draw.choice([*OPERATIONS, "view", "transpose", "["])
+    if kind == "[":
+        return f"[{index()}]"
+    arguments = {
+        "view": lambda: listed(sizes()),
+        "reshape": lambda: listed(sizes()),
+        "permute": lambda: listed(order()),
+        "expand": lambda: listed(stretched()),
+        "flatten": lambda: draw.choice(("", f"{axis()}", f"{axis()}, {axis()}")),
+        "transpose": lambda: f"{axis()}, {axis()}",
+        "squeeze": lambda: draw.choice(("", f"{axis()}", f"{axis()}, {axis()}")),
+        "unsqueeze": lambda: f"{axis()}",
+    }.get(kind, str)()
+    if draw.random() < 0.03:
+        arguments = draw.choice(("", "0, 1, 1", "(0, 1)"))
+    return f".{kind}({'' if arguments == '()' and kind == 'squeeze' else arguments})"
+
+
+def same_tensor(strides, drawn, x):
+    """Demand that the lab's tensor reads its storage exactly as PyTorch's does."""
+    assert tuple(drawn["shape"]) == tuple(x.shape)
+    assert tuple(drawn["strides"]) == x.stride(), tuple(drawn["shape"])
+    assert drawn["offset"] == x.storage_offset()
+    assert strides("isContiguous", drawn) == x.is_contiguous()
+    if x.numel():
+        storage = x.as_strided((x.untyped_storage().nbytes() // x.element_size(),), (1,), 0)
+        assert drawn["storage"] == storage.tolist()
+        assert [drawn["storage"][place] for place in strides("storagePlaces", drawn)] == x.flatten().tolist()
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_chains_agree_with_torch(strides, seed):
+    draw = random.Random(seed)
+    fitted = refused = 0
+    for _ in range(150):
+        shape = [draw.choice((1, 2, 3, 4, 5)) for _ in range(draw.randrange(5))]
+        while math.prod(shape) > 64:
+            shape.pop()
+        x = torch.arange(math.prod(shape)).view(shape)
+        chain, real = "", [x]
+        for _ in range(draw.randint(1, 5)):
+            chain += (piece := some_operation(draw, x))
+            try:
+                x = eval(f"x{piece}", {"x": x})
+            except REFUSALS:
+                break
+            real.append(x)
+            if x.numel() > 128:
+                break
+        steps = strides("parseChain", chain, LIMITS)
+        assert "error" not in steps, chain
+        found = strides("run", shape, steps["value"])
+        fits = len(real) == len(steps["value"]) + 1 and x.numel() <= 128
+        assert found.get("refused") == (None if fits else len(steps["value"]) - 1), f"{shape} {chain} {found}"
+        assert fits or found["reason"]
+        fitted, refused = fitted + fits, refused + (not fits)
+        for before, drawn, here in zip([None, *real], found["tensors"], real):
+            try:
+                same_tensor(strides, drawn, here)
+            except AssertionError as error:
+                raise AssertionError(f"{shape} {chain}: {error}") from None
+            if before is not None and here.numel():
+                assert drawn["copied"] != tl.layout(here).shares_storage_with(before), chain
+        if fits:  # and Python reads the same chain as the browser, as typed and as written anew
+            for text in (chain, steps["text"]):
+                lab = StridesLab(shape, text)
+                assert tl.layout(lab.tensor) == tl.layout(x) or torch.equal(lab.tensor, x), text
+    assert min(fitted, refused) > 30  # both were tried
+
+
+@pytest.mark.parametrize(
+    ("chain", "reason"),
+    [
+        (".transpose(0, 1).view(6)", "view cannot walk axes 0 and 1 in one even step"),
+        (".view(4)", "view: the shape (4,) does not hold the 6 elements of (2, 3)."),
+        (".view(-1, -1)", "view: only one size can be left open with −1."),
+        (
+            ".transpose(0, 2)",
+            "transpose: dimension 2 is out of range; this tensor has 2 axes, so it goes from -2 to 1.",
+        ),
+        (".transpose(0)", "transpose wants two dimensions: .transpose(0, 1)."),
+        (".transpose((0, 1))", "transpose takes plain numbers, not a list of them."),
+        (".t(1)", "t takes no numbers; got 1."),
+        (".unsqueeze(0, 1)", "unsqueeze takes 1 number; got 2."),
+        (".flatten(0, 1, 1)", "flatten takes 2 numbers at most; got 3."),
+        (".unsqueeze(0).t()", "t turns a matrix; this tensor has 3 axes."),
+        (".permute(0)", "permute: name each of the 2 axes once; got (0)."),
+        (".view()", "view wants to know the shape."),
+        (".expand(4, 3)", "expand: axis 0 has size 2; only an axis of size 1 can stretch, so it cannot become 4."),
+        (".unsqueeze(0).expand(50, 2, 3)", "expand: 300 elements are more than this lab draws (128)."),
+        ("[2]", "Index 2 is out of range for axis 0 of size 2."),
+        ("[0, 0, 0]", "Too many indices: 3 for 2 axes."),
+        ("[::0]", "A slice's step must be greater than zero in PyTorch"),
+    ],
+)
+def test_a_refusal_says_why(strides, chain, reason):
+    found = strides("run", [2, 3], strides("parseChain", chain, LIMITS)["value"])
+    assert found["reason"].startswith(reason)
+
+
+# What is typed.
+
+
+chains = st.lists(
+    st.sampled_from(
+        [".", "view", "t", "squeeze", "(", ")", "[", "]", ",", ":", "...", "-1", "2", "3", "6", "0", " ", "x"]
+    ),
+    max_size=12,
+).map("".join)
+
+
+@many
+@given(text=ANYTHING | chains | st.builds("{}{}".format, st.just(".transpose(0, 1)"), chains))
+@example(text=" x.transpose( 0,1 )\n.view([6])")
+@example(text="[01, ::2]")
+@example(text=".view((6,))")
+@example(text=".view(2,3])")
+@example(text="\xa0.t()")
+def test_typed_chains(text, strides):
+    result = read(strides, "parseChain", text, LIMITS)
+    if result is None:
+        return
+    found = strides("run", [2, 3], result["value"])
+    lab = StridesLab((2, 3), result["text"])  # whatever the browser sends, Python reads
+    if "reason" not in found:
+        assert tuple(found["tensors"][-1]["shape"]) == tuple(lab.tensor.shape)
+
+
+@pytest.mark.parametrize(
+    ("text", "error"),
+    [
+        (
+            ".view(6",
+            "This can be read up to “.view(6”. Write operations as .transpose(0, 1) or [:, 0].",
+        ),
+        (".view(six)", ".view takes whole numbers here; “six” is not one."),
+        ("[None]", "“None” is not an index; write 1, or 0:2, or ::2, or “...”."),
+    ],
+)
+def test_a_chain_that_is_typed_wrong_is_answered(strides, text, error):
+    assert strides("parseChain", text, LIMITS) == {"error": error}
+
+
+def test_an_unknown_operation_is_answered_with_the_known_ones(strides):
+    for name in ("flip", "constructor", "index", "toString"):
+        error = strides("parseChain", f".{name}(0)", LIMITS)["error"]
+        assert error.startswith(f".{name} is not in this lab. It knows view, reshape, flatten, ")
+
+
+# The state in Python.
+
+
+def test_it_gives_the_tensor():
+    lab = StridesLab(shape=(2, 3, 4), chain=".transpose(1, 2)[:, ::2]")
+    assert torch.equal(lab.tensor, torch.arange(24).view(2, 3, 4).transpose(1, 2)[:, ::2])
+    lab.set_state({"shape": [6], "chain": ".view(2, 3)[-1, ...]"})  # as the browser does
+    assert lab.tensor.tolist() == [3, 4, 5]
+    assert StridesLab((), "").tensor.shape == ()
+    with pytest.raises(RuntimeError, match="view size is not compatible"):
+        _ = StridesLab((2, 3), ".t().view(6)").tensor
+
+
+CHAIN = (
+    "chain must be operations like .transpose(0, 1)[:, ::2], of view, reshape, flatten, transpose, t, permute, "
+    "contiguous, squeeze, unsqueeze, expand and [ ], got {!r}"
+)
+
+
+SHAPE = "shape must have at most 5 axes of size 1 or more and 64 elements, got {}"
+
+
+@pytest.mark.parametrize(
+    ("make", "error", "text"),
+    [
+        (lambda: StridesLab((5, 13)), ValueError, SHAPE.format((5, 13))),
+        (lambda: StridesLab((0,)), ValueError, SHAPE.format((0,))),
+        (lambda: StridesLab((1,) * 6), ValueError, SHAPE.format((1,) * 6)),
+        *(
+            (lambda chain=chain: StridesLab(chain=chain), ValueError, CHAIN.format(chain))
+            for chain in (
+                "view(6)",
+                "foo",
+                "y.t()",
+                ".t",
+                ".flip(0)",
+                ".view(dim=1)",
+                ".view(1.5)",
+                ".view(True)",
+                "[None]",
+                "[1.5:]",
+                "['a']",
+                "[(0, 1), 2]",
+                "__import__('os')",
+                ".view(x.numel())",
+                "\0",
+                "(",
+                "x + 1",
+                ".t()" * 9999,
+            )
+        ),
+        (
+            lambda: StridesLab(3),
+            traitlets.TraitError,
+            "The 'shape' trait of a StridesLab instance expected a list, not the int 3.",
+        ),
+    ],
+)
+def test_bad_arguments_are_named(make, error, text):
+    says(make, error, text)
+
+
+# In a browser.
+
+
+def walked(x, flat):
+    """The lab's first sentence about element number ``flat`` of ``x``."""
+    index = [int(i) for i in torch.unravel_index(torch.tensor(flat), x.shape)]
+    place = x.storage_offset() + sum(i * stride for i, stride in zip(index, x.stride()))
+    return f"Element {index} is {x.flatten()[flat].item()}, at storage place {place}."
+
+
+def test_arrow_keys_walk_through_a_tensor(show):
+    lab = StridesLab((2, 3, 4), ".transpose(1, 2)[:, 1:]")
+    page = show(lab)
+    grid = page.get_by_label(re.compile("^The tensor"))
+    grid.focus()
+    flat = 0
+    for key, by in [("ArrowRight", 1), ("ArrowDown", 3), ("ArrowRight", 1), ("PageDown", 9), ("ArrowLeft", -1)]:
+        page.keyboard.press(key)
+        flat += by
+        assert status(page).startswith(walked(lab.tensor, flat))
+    walk = page.get_by_role("slider")
+    walk.focus()
+    page.keyboard.press("End")
+    assert status(page).startswith(walked(lab.tensor, lab.tensor.numel() - 1))
+    assert "17, storage place 23" not in walk.get_attribute("aria-valuetext")
+    assert walk.get_attribute("aria-valuetext") == "element 18 of 18, storage place 23"
+
+
+def test_operations_are_added_and_taken_back_by_keyboard(show):
+    page = show(StridesLab())
+    for chain, name in [(".view(-1)", "+ .view(-1)"), ("", "undo last")]:
+        button = page.get_by_role("button", name=name)
+        button.focus()
+        page.keyboard.press("Enter")
+        assert page.get_by_label("Operations on x").input_value() == (".transpose(1, 2)" + chain)
+        assert page.evaluate("document.activeElement.tagName") == "BUTTON"
+        if chain:
+            assert "They would have to be equal" in page.get_by_role("alert").filter(has_text="view").inner_text()
+            assert page.locator(".tl-failed").inner_text().startswith(".view(-1)")
+
+
+@pytest.mark.parametrize("width", [760, 360])
+def test_walking_by_mouse(show, width):
+    lab = StridesLab()
+    page = show(lab, width=width)
+    walk, frame = page.get_by_role("slider"), page.locator(".tl-lab")
+    height = frame.bounding_box()["height"]
+    seen = set()
+    for _ in slide(page, walk, [step / 12 for step in range(13)]):
+        assert frame.bounding_box()["height"] == height, "the lab changes its size under the finger"
+        seen.add(status(page))
+    assert len(seen) > 10 and status(page).startswith(walked(lab.tensor, 23))
+    page.locator(".tl-grid .tl-cell").nth(7).hover()
+    assert status(page).startswith(walked(lab.tensor, 7))
+
+
+def test_what_is_too_large_to_draw_is_said(show):
+    page = show(StridesLab((1, 64), ".expand(4, 64)"))
+    assert "256 elements are more than this lab draws" in page.locator(".tl-refusal").inner_text()
+
+
+def test_numbers_of_places_have_room_beside_other_labs(show):
+    page = show(StridesLab(), BroadcastingLab(), LookupLab())
+    gap = "node => parseFloat(getComputedStyle(node).rowGap)"
+    assert page.locator(".tl-storage").first.evaluate(gap) > 12, "another lab's style hides them"

@@ -1,0 +1,147 @@
+// PyTorch's rules for two shapes: what comes out, which axes stretch, and what one element is made of.
+
+import { ravel } from "./maths.js";
+
+/** @typedef {"elementwise" | "matmul"} Mode */
+/**
+ * The shape that comes out, with what matmul really multiplies; or the reason why none does.
+ * @typedef {object} Combined
+ * @property {number[]} [shape]
+ * @property {string} [reason]
+ * @property {number[]} [batch]
+ * @property {number[]} [left]
+ * @property {number[]} [right]
+ * @property {number} [k]
+ */
+/**
+ * One axis of the result. An axis that an operand lacks is null; one that it has no place for, undefined.
+ * @typedef {object} Column
+ * @property {number | null} [a]
+ * @property {number | null} [b]
+ * @property {number | null} [out]
+ * @property {string} [stretch]
+ * @property {"batch" | "clash" | "kept" | "summed"} role
+ * @property {string} why
+ */
+
+// Broadcasting aligns shapes from the right. Sizes are those of elementwise arithmetic.
+/** @type {(a: number[], b: number[]) => Combined} */
+function broadcastShapes(a, b) {
+  const length = Math.max(a.length, b.length);
+  const shape = [];
+  for (let axis = 1; axis <= length; axis++) {
+    const [x, y] = [a[a.length - axis] ?? 1, b[b.length - axis] ?? 1];
+    if (x !== y && x !== 1 && y !== 1) {
+      return { reason: `axis −${axis}: ${x} and ${y} differ, and neither is 1` };
+    }
+    shape.unshift(x === 1 ? y : x);
+  }
+  return { shape };
+}
+
+// The shape of a @ b by torch.matmul's rules, with the shapes that it really multiplies.
+/** @type {(a: number[], b: number[]) => Combined} */
+function matmulShapes(a, b) {
+  if (!a.length || !b.length)
+    return { reason: "matmul wants at least one axis on each side; use * for a single number" };
+  const left = a.length === 1 ? [1, a[0]] : a;
+  const right = b.length === 1 ? [b[0], 1] : b;
+  const [k, k2] = [left.at(-1), right.at(-2)];
+  if (k !== k2) {
+    const where = b.length === 1 ? "only" : "second-to-last";
+    return { reason: `the last axis of a (${k}) and the ${where} axis of b (${k2}) must be equal` };
+  }
+  const { shape: batch, reason } = broadcastShapes(left.slice(0, -2), right.slice(0, -2));
+  if (reason) return { reason: `batch axes: ${reason.replace(/−(\d+)/, (_, n) => `−${+n + 2}`)}` };
+  const rows = a.length === 1 ? [] : left.slice(-2, -1);
+  const columns = b.length === 1 ? [] : right.slice(-1);
+  return { shape: [...batch, ...rows, ...columns], batch, left, right, k };
+}
+
+// How each axis of the result comes about, from the right: {a, b, out, role, why}. A missing axis is null.
+/** @type {(mode: Mode, a: number[], b: number[]) => Column[]} */
+export function alignment(mode, a, b) {
+  const columns = [];
+  const add = (x, y) => {
+    const [p, q] = [x ?? 1, y ?? 1];
+    const fits = p === q || p === 1 || q === 1;
+    const stretch = !fits || p === q ? "" : p === 1 ? "a" : "b";
+    const role = fits ? "batch" : "clash";
+    columns.unshift({ a: x, b: y, out: fits ? (p === 1 ? q : p) : null, stretch, role, why: why(x, y, stretch, fits) });
+  };
+  const [left, right] = mode === "matmul" ? [a.slice(0, -2), b.slice(0, -2)] : [a, b];
+  for (let axis = 1; axis <= Math.max(left.length, right.length); axis++) {
+    add(left[left.length - axis] ?? null, right[right.length - axis] ?? null);
+  }
+  if (mode !== "matmul") return columns;
+  const n = a.length > 1 ? a.at(-2) : null;
+  const m = b.length > 1 ? b.at(-1) : null;
+  const [k, k2] = [a.at(-1) ?? null, (b.length > 1 ? b.at(-2) : b.at(-1)) ?? null];
+  const [role, told] = [
+    k === k2 && k !== null ? "summed" : "clash",
+    k === k2 ? "summed over" : `${k ?? "none"} ≠ ${k2 ?? "none"}`,
+  ];
+  columns.push({ a: n, b: undefined, out: n, role: "kept", why: "rows of a" });
+  columns.push({ a: k, b: k2, out: undefined, role, why: told });
+  columns.push({ a: undefined, b: m, out: m, role: "kept", why: "columns of b" });
+  return columns;
+}
+
+function why(x, y, stretch, fits) {
+  if (!fits) return `${x ?? 1} ≠ ${y ?? 1}`;
+  if (x === null) return "added to a";
+  if (y === null) return "added to b";
+  return stretch ? `${stretch} stretches` : "equal";
+}
+
+// The element of an operand that stands behind an element of the result: a stretched axis stays at 0.
+/** @type {(index: number[], shape: number[]) => number[]} */
+export const source = (index, shape) =>
+  shape.map((size, axis) => (size === 1 ? 0 : index[index.length - shape.length + axis]));
+
+export const valueA = (mode, flat) => (mode === "matmul" ? flat + 1 : 10 * (flat + 1));
+export const valueB = (flat) => flat + 1;
+
+// What one element of the result is made of: places in a and in b (flat), the sum in words, and the number.
+/**
+ * @type {(mode: Mode, a: number[], b: number[], result: Combined, index: number[]) =>
+ *   { usedA: number[], usedB: number[], value: number, words: string }}
+ */
+export function explain(mode, a, b, result, index) {
+  if (mode !== "matmul") {
+    const [ia, ib] = [source(index, a), source(index, b)];
+    const [x, y] = [valueA(mode, ravel(ia, a)), valueB(ravel(ib, b))];
+    return {
+      usedA: [ravel(ia, a)],
+      usedB: [ravel(ib, b)],
+      value: x + y,
+      words: `result[${index.join(", ")}] = a[${ia.join(", ")}] + b[${ib.join(", ")}] = ${x} + ${y} = ${x + y}`,
+    };
+  }
+  const batch = index.slice(0, result.batch.length);
+  const rest = index.slice(result.batch.length);
+  const row = a.length === 1 ? 0 : rest[0];
+  const column = b.length === 1 ? 0 : rest.at(-1);
+  const lead = (operand) => source(batch, operand.slice(0, -2));
+  const usedA = [];
+  const usedB = [];
+  const terms = [];
+  let value = 0;
+  for (let k = 0; k < result.k; k++) {
+    const ia = ravel([...lead(result.left), row, k], result.left);
+    const ib = ravel([...lead(result.right), k, column], result.right);
+    usedA.push(ia);
+    usedB.push(ib);
+    terms.push(`${valueA(mode, ia)}×${valueB(ib)}`);
+    value += valueA(mode, ia) * valueB(ib);
+  }
+  return {
+    usedA,
+    usedB,
+    value,
+    words: `result[${index.join(", ")}] = ${terms.join(" + ") || "an empty sum"} = ${value}`,
+  };
+}
+
+/** @type {(mode: Mode, a: number[], b: number[]) => Combined} */
+export const combine = (mode, a, b) => (mode === "matmul" ? matmulShapes(a, b) : broadcastShapes(a, b));

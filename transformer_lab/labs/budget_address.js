@@ -1,0 +1,116 @@
+// The budget lab's state as text: in an address, a known setting and what is different, gpt2.n_layers-24.seq-2048;
+// and as Python.
+
+import { QUANTITIES } from "./budget_counts.js";
+import { changedIn, find, OF_SHAPE, optionsOf, read, same, sameShape, write } from "./budget_settings.js";
+import { grouped, quoted } from "./words.js";
+
+/** @typedef {import("./budget_settings.js").State} State */
+/** @typedef {import("./budget_settings.js").World} World */
+
+const WORDS = { bytes_per_value: "bytes", base: "against", quantity: "show" };
+
+// A state as text, or null where it is as the lab began.
+/** @type {(state: State, world: World) => string | null} */
+export function encode(state, { all, start }) {
+  if (same(state, start) && state.base === start.base && state.quantity === start.quantity) return null;
+  const near = all.filter(({ shape }) => optionsOf(shape).every((name) => shape[name] === state.shape[name]));
+  const far = (from) => changedIn(from, state).length;
+  const from = near.reduce((best, each) => (far(each) < far(best) ? each : best), near[0] ?? all[0]);
+  const parts = changedIn(from, state).map((name) => `${WORDS[name] ?? name}-${read(state, name)}`);
+  if (state.base !== from.key) parts.push(`against-${state.base}`);
+  if (state.quantity !== "parameters") parts.push(`show-${state.quantity}`);
+  return [from.key, ...parts].join(".");
+}
+
+// The state that a text stands for, as {state}, or {error}.
+/** @type {(text: string, world: World) => { state?: State, error?: string }} */
+export function decode(text, world) {
+  const [key, ...parts] = text.split(".");
+  const from = find(world, key);
+  if (!from) return { error: `it names the model ${cited(key)}, which this lab does not know` };
+  const { shape, seq, batch, bytes_per_value } = from;
+  let state = { shape, seq, batch, bytes_per_value, base: from.key, quantity: "parameters" };
+  for (const part of parts) {
+    const found = decodePart(part, state, world);
+    if (found.error) return found;
+    state = found.state;
+  }
+  const { d_model, n_heads } = state.shape;
+  return d_model % n_heads ? { error: `${n_heads} heads cannot share its d_model ${d_model}` } : { state };
+}
+
+const cited = (text) => quoted(text.slice(0, 20));
+
+function decodePart(part, state, world) {
+  const [, word, value] = /^([a-z_]+)-(.+)$/.exec(part) ?? [];
+  const name = Object.keys(WORDS).find((each) => WORDS[each] === word) ?? word;
+  if (name === "base") {
+    if (find(world, value)) return { state: { ...state, base: value } };
+    return { error: `it compares with ${cited(value)}, which this lab does not know` };
+  }
+  if (name === "quantity") {
+    if (Object.hasOwn(QUANTITIES, value)) return { state: { ...state, quantity: value } };
+    return { error: `it asks to show ${cited(value)}, which this lab does not list` };
+  }
+  if (word === "bytes_per_value" || !Object.hasOwn(world.limits, name ?? "")) {
+    return { error: `${cited(part)} in it says nothing to this lab` };
+  }
+  const [least, most] = world.limits[name];
+  const number = /^\d{1,9}$/.test(value) ? Number(value) : NaN;
+  if (number >= least && number <= most && !(word === "bytes" && number === 3)) {
+    return { state: write(state, name, number) };
+  }
+  const fits = word === "bytes" ? "2 or 4" : `a whole number from ${least} to ${grouped(most)}`;
+  return { error: `its ${word} is ${cited(value)}, where ${fits} can stand` };
+}
+
+// The state as Python.
+/** @type {(state: State, all: import("./budget_settings.js").Known[]) => string} */
+export function pythonCode(state, all) {
+  const { shape } = state;
+  const preset = all.find((each) => each.code && sameShape(each.shape, shape));
+  const optional = { n_segments: 2, pooler: true, tied: true, final_norm: null, bias: true };
+  const literal = (value) => (value === true ? "True" : value === false ? "False" : value === null ? "None" : value);
+  const names = [...OF_SHAPE, ...Object.keys(optional).filter((name) => shape[name] !== optional[name])];
+  const named = names.map((name) => `${name}=${literal(shape[name])}`);
+  const parts = [preset ? `tl.${preset.code}` : `tl.ModelShape("${shape.family}", ${named.join(", ")})`];
+  if (state.seq !== shape.n_positions) parts.push(`seq=${state.seq}`);
+  if (state.batch !== 1) parts.push(`batch=${state.batch}`);
+  if (state.bytes_per_value !== 4) parts.push(`bytes_per_value=${state.bytes_per_value}`);
+  const itself = all.find((each) => each.code && same(each, state));
+  if (state.base !== "start" && state.base !== itself?.key) parts.push(`base="${state.base}"`);
+  if (state.quantity !== "parameters") parts.push(`quantity="${state.quantity}"`);
+  return `tl.labs.BudgetLab(${parts.join(", ")})`;
+}
+
+// The address is the lab's where the page carries the state of its widgets; in a notebook it is the notebook's. Each
+// lab of a page has a word of its own in the query: a link within the page leaves that alone.
+const claimed = new Map();
+/**
+ * @type {(model: import("./ui.js").Model) =>
+ *   { text: () => string | null, link: (text: string | null) => URL, write: (text: string | null) => void } | null}
+ */
+export function addressOf(model) {
+  if (!document.querySelector('script[type="application/vnd.jupyter.widget-state+json"]')) return null;
+  if (!claimed.has(model)) claimed.set(model, claimed.size ? `budget${claimed.size + 1}` : "budget");
+  const word = claimed.get(model);
+  const link = (text) => {
+    const url = new URL(location.href);
+    if (text === null) url.searchParams.delete(word);
+    else url.searchParams.set(word, text);
+    return url;
+  };
+  return {
+    text: () => new URLSearchParams(location.search).get(word),
+    link,
+    write(text) {
+      const url = link(text).href;
+      try {
+        if (url !== location.href) history.replaceState(history.state, "", url);
+      } catch {
+        // A browser may not allow it: the link can still be copied.
+      }
+    },
+  };
+}

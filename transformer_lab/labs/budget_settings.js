@@ -1,0 +1,86 @@
+// The settings of the budget lab: what the sliders offer, and what one of them changes.
+
+import { clamp, divisors, range } from "./maths.js";
+
+/** @typedef {import("./budget_counts.js").Shape} Shape */
+/** @typedef {import("./budget_counts.js").Setting} Setting */
+/** @typedef {Setting & { base: string, quantity: string }} State What it is compared with, and what the table lists. */
+/** @typedef {Record<string, [number, number]>} Limits From the least to the most that the lab takes. */
+/**
+ * A setting with a name. A preset has the package's name for it, and what was published of it.
+ * @typedef {Setting & { key: string, name: string, code?: string, published?: number, paper?: string }} Known
+ */
+/** @typedef {{ all: Known[], start: State, limits: Limits }} World What a lab knows, and what it began with. */
+
+export const OF_SHAPE = ["n_layers", "d_model", "n_heads", "d_ff", "vocab_size", "n_positions"];
+const OF_TEXT = ["seq", "batch", "bytes_per_value"];
+export const SLIDERS = [...OF_SHAPE, "seq", "batch"];
+
+/** @type {(setting: Setting, name: string) => any} */
+export const read = (setting, name) => (OF_SHAPE.includes(name) ? setting.shape : setting)[name];
+/** @type {<T extends Setting>(setting: T, name: string, value: any) => T} */
+export const write = (setting, name, value) =>
+  OF_SHAPE.includes(name) ? { ...setting, shape: { ...setting.shape, [name]: value } } : { ...setting, [name]: value };
+
+/** @type {(a: Shape, b: Shape) => boolean} */
+export const sameShape = (a, b) => Object.keys(a).every((name) => a[name] === b[name]);
+/** @type {(a: Setting, b: Setting) => boolean} */
+export const same = (a, b) => sameShape(a.shape, b.shape) && OF_TEXT.every((name) => a[name] === b[name]);
+// Which numbers differ, and which fields of a shape are no numbers to slide.
+/** @type {(a: Setting, b: Setting) => string[]} */
+export const changedIn = (a, b) => [...OF_SHAPE, ...OF_TEXT].filter((name) => read(a, name) !== read(b, name));
+/** @type {(shape: Shape) => string[]} */
+export const optionsOf = (shape) => Object.keys(shape).filter((name) => !OF_SHAPE.includes(name));
+
+// Round numbers, `parts` to each doubling.
+function doublings(least, most, parts) {
+  const found = [];
+  for (let power = least; power < most; power *= 2) {
+    found.push(...range(parts, power, power / parts).filter(Number.isInteger));
+  }
+  return [...found, most];
+}
+
+const GRIDS = {
+  n_layers: (most) => range(most, 1),
+  d_model: (most) => range(most / 64, 64, 64),
+  vocab_size: (most) => doublings(256, most, 8),
+  n_positions: (most) => doublings(16, most, 8),
+  seq: (most) => doublings(16, most, 8),
+  batch: (most) => doublings(1, most, 2),
+};
+
+// The values that a slider goes through: its grid, where it stands, and where the other settings stand.
+/** @type {(name: string, setting: Setting, limits: Limits, others?: Setting[]) => number[]} */
+export function choices(name, setting, limits, others = []) {
+  const { d_model, d_ff } = setting.shape;
+  const most = limits[name][1];
+  if (name === "n_heads") return divisors(d_model);
+  const grid = name === "d_ff" ? range(16, 1).map((half) => (half * d_model) / 2) : GRIDS[name](most);
+  const own = name === "d_ff" ? [d_ff] : [setting, ...others].map((each) => read(each, name));
+  const fit = [...grid, ...own].filter((value) => Number.isInteger(value) && value <= most);
+  return [...new Set(fit)].sort((a, b) => a - b);
+}
+
+// The setting after one slider has moved. When the width changes, d_ff keeps its ratio to it, and the heads keep their
+// width, as they were in `anchor`; where that does not divide the new width, the nearest width of a head that does.
+/** @type {<T extends Setting>(setting: T, name: string, value: number, limits: Limits, anchor?: Shape) => T} */
+export function alter(setting, name, value, limits, anchor = setting.shape) {
+  const next = write(setting, name, value);
+  if (name !== "d_model") return next;
+  const wanted = (value * anchor.n_heads) / anchor.d_model;
+  const off = (heads) => Math.abs(Math.log(heads / wanted));
+  const n_heads = divisors(value).reduce((best, heads) => (off(heads) < off(best) ? heads : best));
+  const d_ff = clamp(Math.round((anchor.d_ff * value) / anchor.d_model), 1, limits.d_ff[1]);
+  return { ...next, shape: { ...next.shape, n_heads, d_ff } };
+}
+
+// The presets, and what the lab began with where that is none of them.
+/** @type {(presets: any[], start: State) => Known[]} */
+export function known(presets, start) {
+  const named = presets.map((preset) => ({ ...preset, ...preset.setting }));
+  return named.some((each) => same(each, start)) ? named : [{ ...start, key: "start", name: "the start" }, ...named];
+}
+/** @type {(world: World, key: string) => Known | undefined} */
+export const find = ({ all, start }, key) =>
+  all.find((each) => each.key === key || (key === "start" && same(each, start)));

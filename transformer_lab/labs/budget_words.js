@@ -1,0 +1,188 @@
+// What the budget lab says: of numbers, of a setting, and of a change from one setting to another.
+
+import { costs, total } from "./budget_counts.js";
+import { changedIn, optionsOf, read } from "./budget_settings.js";
+import { counted, grouped } from "./words.js";
+
+/** @typedef {import("./budget_settings.js").Setting} Setting */
+/** @typedef {import("./budget_settings.js").Known} Known */
+
+const CACHE = "key–value cache";
+
+/** @type {(n: bigint) => string} */
+export const signed = (n) => (n < 0n ? `−${grouped(-n)}` : `+${grouped(n)}`);
+
+// Four digits and a prefix: 124.4 M. Parameters are counted in B, everything else in G.
+/** @type {(n: bigint, unit?: string) => string} */
+export function compact(n, unit = "") {
+  const prefixes = unit ? ["", "k", "M", "G", "T", "P", "E", "Z", "Y"] : ["", "k", "M", "B", "T"];
+  let size = Number(n);
+  let at = 0;
+  while (size >= 999.95 && at < prefixes.length - 1) {
+    size /= 1000;
+    at++;
+  }
+  const text = at ? size.toPrecision(4) : String(size);
+  return `${text}${prefixes[at] || unit ? " " : ""}${prefixes[at]}${unit}`;
+}
+/** @type {(n: bigint, unit?: string) => string} */
+export const compactSigned = (n, unit) => (n < 0n ? `−${compact(-n, unit)}` : `+${compact(n, unit)}`);
+
+// How many times b is in a: a whole number exactly, any other with three digits at most.
+/** @type {(a: bigint, b: bigint) => string} */
+export function times(a, b) {
+  if (a % b === 0n && a / b < 1_000_000n) return `${grouped(a / b)} ×`;
+  const ratio = Number(a) / Number(b);
+  const [digits, power] = ratio.toExponential(2).split("e");
+  const text = Number(ratio.toPrecision(ratio < 0.1 ? 2 : 3));
+  if (text === 1) return "≈ 1 ×";
+  if (ratio < 0.001) return "≈ 0 ×";
+  if (ratio < 1e6) return `${text >= 1000 ? grouped(text) : text} ×`;
+  const raised = [...power.slice(1)].map((digit) => "⁰¹²³⁴⁵⁶⁷⁸⁹"[digit]).join("");
+  return `${digits}·10${raised} ×`;
+}
+
+// A share in per cent.
+/** @type {(part: bigint, whole: bigint) => string} */
+export function share(part, whole) {
+  const percent = (100 * Number(part)) / Number(whole);
+  if (part === whole) return "100 %";
+  return percent < 0.01 ? (part ? "≈ 0 %" : "0 %") : `${percent.toFixed(percent < 9.995 ? 2 : 1)} %`;
+}
+
+// A setting, and the known one that it is.
+/** @type {(setting: Setting, of: Partial<Known>) => string} */
+export function introduction(setting, of) {
+  const cost = costs(setting);
+  const count = total(cost.parameters);
+  const who = of.published ? of.name : "This model";
+  const exact = of.published && BigInt(of.published) === count;
+  const published = exact ? `, as many as its published weights; its paper says ${of.paper}` : "";
+  const sequences = setting.batch > 1 ? ` in each of ${grouped(setting.batch)} sequences` : "";
+  const flops = compact(total(cost.flops), "FLOP");
+  const pass = `A forward pass over ${grouped(setting.seq)} tokens${sequences} takes ${flops}`;
+  const cache = setting.shape.family === "bert" ? "" : `, and the ${CACHE} ${compact(cost.generation[CACHE], "B")}`;
+  const training = `a step of training ${compact(total(cost.training), "B")}`;
+  return `${who} has ${grouped(count)} parameters${published}. ${pass}, ${training}${cache}.`;
+}
+
+/** @type {(base: Known) => string} */
+export function publishedInWords({ name, published, paper, seq }) {
+  if (!published) return "What the lab began with.";
+  const count = `${grouped(published)} parameters in the published weights`;
+  return `${name}: ${count}, ${paper} in the paper; context ${grouped(seq)}.`;
+}
+
+/** @type {(seq: number, positions: number) => string} */
+export const warningInWords = (seq, positions) =>
+  `Context ${grouped(seq)} is beyond the ${grouped(positions)} positions: what comes after them has no embedding.`;
+
+// What stands below the bars.
+/** @type {(rule: bigint, missed: bigint, count: bigint) => string} */
+export const ruleInWords = (rule, missed, count) => {
+  const by = missed < 0n ? -missed : missed;
+  const off = missed ? `${grouped(by)} too ${missed < 0n ? "many" : "few"}, ${share(by, count)}` : "exact";
+  return `Rule of thumb, 12·L·D² + V·D: ${grouped(rule)}, ${off}.`;
+};
+/** @type {(ratio: string) => string} */
+export const overtakenInWords = (ratio) => `Scores and blend take ${ratio} feed-forward, seq / d_ff. Equal at`;
+/** @type {(bytes: number) => string} */
+export const trainingInWords = (bytes) =>
+  `Each parameter takes ${4 * bytes} bytes: weight, gradient, Adam's two moments.`;
+/** @type {(values: bigint, tokens: bigint) => string} */
+export const cacheInWords = (values, tokens) =>
+  `A token keeps 2·L·D = ${grouped(values)} values. ${grouped(tokens)} tokens take as much as the weights.`;
+export const NO_CACHE = "A BERT reads a sentence at once: it does not generate, and keeps no cache.";
+
+// What became of one setting on the way to another.
+/** @type {(from: Setting, to: Setting) => string} */
+export function describe(from, to) {
+  const facts = factsOf(from, to);
+  const changed = changedIn(from, to);
+  const { count, work, ratio } = facts;
+  if (optionsOf(from.shape).some((name) => from.shape[name] !== to.shape[name])) {
+    return `Another model: ${count}. ${work}, a step of training ${ratio("training")} the memory.`;
+  }
+  const wider = changed[0] === "d_model" && changed.every((name) => ["d_model", "n_heads", "d_ff"].includes(name));
+  if (wider) return CHANGES.d_model(facts);
+  if (changed.length === 1) return CHANGES[changed[0]](facts);
+  return `${count[0].toUpperCase()}${count.slice(1)}. ${work}, a step of training ${ratio("training")} the memory.`;
+}
+
+// What the sentences below are made of.
+function factsOf(from, to) {
+  const [before, after] = [costs(from), costs(to)];
+  const [a, b] = [from.shape, to.shape];
+  const by = total(after.parameters) - total(before.parameters);
+  const ratio = (what) => times(total(after[what]), total(before[what]));
+  const more = `${signed(by)} parameters, ${ratio("parameters")} as many`;
+  const cache = () => `, the cache ${times(after.generation[CACHE], before.generation[CACHE])} the memory`;
+  const overtaken = ({ seq, shape }) => seq > shape.d_ff;
+  const now = overtaken(to) ? "more" : "no more";
+  return {
+    a,
+    b,
+    by,
+    ratio,
+    bert: b.family === "bert",
+    count: by ? more : "not one parameter more or less",
+    work: `A forward pass takes ${ratio("flops")} the FLOPs`,
+    // By how much one number changed, and one component.
+    of: (name) => times(BigInt(read(to, name)), BigInt(read(from, name))),
+    part: (what, name) => times(after[what][name], before[what][name]),
+    instead: (name, one = "", many = one) =>
+      `${grouped(read(to, name))}${read(to, name) > 1 ? many : one} instead of ${grouped(read(from, name))}`,
+    grows: [a, b].some(({ family }) => family === "bert") ? "" : cache(),
+    crossing:
+      overtaken(to) === overtaken(from) ? "" : ` Scores and blend now take ${now} than the feed-forward layers.`,
+  };
+}
+
+const CHANGES = {
+  d_model: ({ a, b, count, work, of, part, instead, grows }) => {
+    const width = counted(b.d_model / b.n_heads, "feature");
+    const heads = counted(b.n_heads, "head");
+    const kept = b.d_model / b.n_heads === a.d_model / a.n_heads;
+    const told = kept ? `Heads keep their width, ${width}: now ${heads}.` : `Now ${heads} of ${width}.`;
+    const square = `The attention matrices grow with its square, ${part("parameters", "attention weights")}`;
+    const itself = `the embeddings only with itself, ${of("d_model")}`;
+    return `d_model ${instead("d_model")}: ${count}. ${square}; ${itself}. ${told} ${work}${grows}.`;
+  },
+  n_layers: ({ a, b, by, count, work, instead, grows }) => {
+    const each = grouped(by / BigInt(b.n_layers - a.n_layers));
+    const layers = instead("n_layers", " layer", " layers");
+    return `${layers}: ${count}. Each layer has ${each}; the embeddings stay as they are. ${work}${grows}.`;
+  },
+  n_heads: ({ a, b, count, instead }) => {
+    const width = counted(b.d_model / b.n_heads, "feature");
+    const features = `${width} in each instead of ${grouped(a.d_model / a.n_heads)}`;
+    const shared = "Heads share d_model among themselves.";
+    return `${instead("n_heads", " head", " heads")}, ${features}: ${count}, and not one FLOP. ${shared}`;
+  },
+  d_ff: ({ count, work, instead, crossing }) =>
+    `d_ff ${instead("d_ff")}: ${count}, all in the feed-forward layers. ${work}.${crossing}`,
+  vocab_size: ({ b, bert, count, ratio, of, instead }) => {
+    const where = bert || b.tied ? "all in the token embedding" : "in the token embedding and the output head";
+    const matrix = b.tied ? ", which is the same matrix," : "";
+    const head = `The output head${matrix} takes ${of("vocab_size")} the FLOPs, a forward pass ${ratio("flops")}`;
+    const looked = "FLOPs stay: rows are looked up, not multiplied";
+    return `A vocabulary of ${instead("vocab_size")}: ${count}, ${where}. ${bert ? looked : head}.`;
+  },
+  n_positions: ({ count, instead }) =>
+    `${instead("n_positions", " positions")}: ${count}, all in the position embedding. FLOPs and cache depend on the ` +
+    "tokens that are there, not on the places for them.",
+  seq: ({ bert, count, work, of, part, instead, crossing }) => {
+    const context = `A context of ${instead("seq", " token", " tokens")}: ${count}`;
+    const rest = `${bert ? "its other products" : "everything else"} ${of("seq")}`;
+    return `${context}. ${work}: scores and blend ${part("flops", "scores and blend")}, ${rest}.${crossing}`;
+  },
+  batch: ({ bert, count, ratio, of, instead }) => {
+    const sequences = instead("batch", " sequence", " sequences");
+    const goes = `FLOPs${bert ? " and activations" : ", activations and cache"} go with the batch, ${of("batch")}`;
+    const training = `a step of training takes ${ratio("training")} the memory`;
+    return `${sequences} at a time: ${count}. ${goes}; weights, gradients and optimizer state stay: ${training}.`;
+  },
+  bytes_per_value: ({ count, ratio, part, instead }) =>
+    `${instead("bytes_per_value", " bytes")} for each value: ${count}, and as many FLOPs. ` +
+    `Weights take ${part("training", "weights")} the memory, a step of training ${ratio("training")}.`,
+};

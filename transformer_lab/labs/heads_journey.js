@@ -1,0 +1,167 @@
+// The way of a tensor into heads and back, on a small example: what stands where at each step, and what is said of it.
+
+import { range, ravel, unravel } from "./maths.js";
+
+/** @typedef {{ seq: number, heads: number, d_head: number }} Example */
+// A step's shape and, for each place in reading order, which number stands there; in scores, which two meet.
+/** @typedef {{ shape: number[], ids: (number | [number, number])[] }} Step */
+// A step's code, its shape in axis words, and what happens in it; `wrong` where it is a mistake.
+/** @typedef {{ text: string, shape: string[], words: string, wrong: boolean }} Told */
+
+// Numbers keep their identity: number t·d_model + f is feature f of token t.
+/** @type {(example: Example, splitByView: boolean, mergeByView: boolean) => Step[]} */
+export function journey({ seq, heads, d_head: width }, splitByView, mergeByView) {
+  const model = heads * width;
+  const x = range(seq * model);
+  const swap = (ids, [a, b, c]) =>
+    x.map((_, flat) => {
+      const [j, i, k] = unravel(flat, [b, a, c]);
+      return ids[ravel([i, j, k], [a, b, c])];
+    });
+  const cut = splitByView ? [heads, seq, width] : [seq, heads, width];
+  const split = [heads, seq, width];
+  const inHeads = splitByView ? x : swap(x, cut);
+  const scores = Array.from({ length: heads * seq * seq }, (_, flat) => {
+    const [head, i, j] = unravel(flat, [heads, seq, seq]);
+    return [inHeads[ravel([head, i, 0], split)], inHeads[ravel([head, j, 0], split)]];
+  });
+  const back = mergeByView ? inHeads : swap(inHeads, split);
+  const rows = [seq, model];
+  const table = [heads, seq, seq];
+  const joined = mergeByView ? split : [seq, heads, width];
+  const step = (shape, ids) => ({ shape, ids });
+  return [
+    step(rows, x),
+    step(rows, x),
+    step(cut, x),
+    step(split, inHeads),
+    step(table, scores),
+    step(table, scores),
+    step(split, inHeads),
+    step(joined, back),
+    step(rows, back),
+    step(rows, back),
+  ];
+}
+
+// How the example's numbers are called, and whether they are where their row says.
+/** @type {(example: Example) => any} */
+export function namesIn({ heads, d_head }) {
+  const features = heads * d_head;
+  const letter = (token) => String.fromCharCode(97 + token);
+  const tokenOf = (id) => Math.floor(id / features);
+  const nameOf = (id) =>
+    Array.isArray(id) ? id.map((one) => letter(tokenOf(one))).join("·") : `${letter(tokenOf(id))}${id % features}`;
+  // Whether the first of the axes before the last is the tokens' (rows, or one block for each), or the heads'.
+  const byHead = (shape) => shape.length === 3 && shape[0] === heads;
+  const rowOf = (shape, index) => index[byHead(shape) ? 1 : 0];
+  const astray = ({ shape, ids }, flat) => {
+    const id = ids[flat];
+    const index = unravel(flat, shape);
+    if (Array.isArray(id)) return tokenOf(id[0]) !== index[1] || tokenOf(id[1]) !== index[2];
+    return tokenOf(id) !== rowOf(shape, index);
+  };
+  return { features, letter, tokenOf, nameOf, byHead, rowOf, astray };
+}
+
+// The tokens, first to last, whose numbers land in a head when view alone splits.
+/** @type {(head: number, heads: number, seq: number) => [number, number]} */
+export const readByHead = (head, heads, seq) => [
+  Math.floor((head * seq) / heads),
+  Math.floor(((head + 1) * seq - 1) / heads),
+];
+
+// Each step: its code, its shape in axis words, and what happens in it.
+/** @type {(splitByView: boolean, mergeByView: boolean, seq: string) => Told[]} */
+export function steps(splitByView, mergeByView, seq) {
+  const rows = ["batch", seq, "d_model"];
+  const cut = ["batch", seq, "heads", "d_head"];
+  const split = ["batch", "heads", seq, "d_head"];
+  const table = ["batch", "heads", "q_len", "k_len"];
+  const code = (text, shape, words, wrong = false) => ({ text, shape, words, wrong });
+  return [
+    code("x", rows, "One row for each token, d_model features in each."),
+    code(
+      "q = q_proj(x)",
+      rows,
+      "A linear layer makes each token’s query from all its features. k_proj and v_proj make keys and values in the " +
+        "same way. A row is still a token.",
+    ),
+    splitByView
+      ? code(
+          `q = q.view(batch, heads, ${seq}, d_head)`,
+          split,
+          "The shape is right, and view has dealt the numbers out in reading order. Head 0 gets the first half of " +
+            "the sentence, each token in two pieces, and takes every piece for a token.",
+          true,
+        )
+      : code(
+          `q = q.view(batch, ${seq}, heads, d_head)`,
+          cut,
+          "Each token’s row is cut into one piece per head. No number moves.",
+        ),
+    splitByView
+      ? code(
+          "(no transpose)",
+          split,
+          "The shape is right already, so nothing warns you. A dashed cell lies in a row that attention takes for " +
+            "another token’s.",
+          true,
+        )
+      : code(
+          "q = q.transpose(1, 2)",
+          split,
+          "The heads step in front: each head now has its own matrix, with one row for every token.",
+        ),
+    code(
+      "scores = q @ k.transpose(2, 3) / √d_head",
+      table,
+      splitByView
+        ? "Head 0 compares pieces of a and b with one another. It never meets c and d."
+        : "Each head compares its own queries with its own keys: a·b is a’s query with b’s key.",
+    ),
+    code(
+      "weights = scores.softmax(dim=-1)",
+      table,
+      splitByView
+        ? "Rows sum to one, and belong to the wrong tokens."
+        : "Every row sums to one. These are the heatmaps above.",
+    ),
+    code(
+      "out = weights @ v",
+      split,
+      splitByView
+        ? "Each row is the answer to a piece of a token, blended from pieces of two tokens."
+        : "Each head blends its own values: one row for every token again.",
+    ),
+    mergeByView
+      ? code("(no transpose)", split, "Left out: the heads still stand in front.", true)
+      : code(
+          "out = out.transpose(1, 2)",
+          ["batch", seq, "heads", "d_head"],
+          "The token steps in front again, and what its heads found stands together.",
+        ),
+    code(
+      `out = out.reshape(batch, ${seq}, d_model)`,
+      rows,
+      mergeByView
+        ? splitByView
+          ? "Every letter is back in its row, as if nothing had happened. The numbers are wrong all the same: no " +
+            "head ever saw the whole sentence."
+          : "The shape is right. Row a holds what head 0 found for a and for b; nothing that head 1 found for a is " +
+            "in it."
+        : splitByView
+          ? "Row a holds answers to pieces of a and of c."
+          : "The pieces of a token become one row. The transpose has left them scattered in storage, so view would " +
+            "raise; reshape copies.",
+      mergeByView,
+    ),
+    code(
+      "y = out_proj(out)",
+      rows,
+      splitByView || mergeByView
+        ? "The last layer mixes each row. No shape has shown that anything went wrong."
+        : "The last layer mixes what the heads found. Up to here, no number of one head has met one of another.",
+    ),
+  ];
+}

@@ -1,0 +1,96 @@
+// What a head does with a sentence: how well it fits known patterns, and one row of its weights in words.
+
+import { sum } from "./maths.js";
+import { listed, quoted } from "./words.js";
+
+/** @typedef {"previous" | "same" | "induction" | "first"} Pattern */
+
+// How well a head fits each of four patterns, from 0 to 1; null where the tokens give no occasion.
+//   previous    mean weight on the token before, over all queries but the first
+//   same        mean weight on keys that hold the query's own token, itself among them
+//   induction   mean weight on the tokens that came after the query's token earlier on, over queries whose token came
+//               earlier
+//   first       mean weight on the first token, over all queries but the first
+/** @type {(rows: ArrayLike<number>[], tokens: string[]) => Record<Pattern, number | null>} */
+export function patternScores(rows, tokens) {
+  const sums = { previous: [0, 0], same: [0, 0], induction: [0, 0], first: [0, 0] };
+  const add = (name, weight) => {
+    sums[name][0] += weight;
+    sums[name][1] += 1;
+  };
+  for (const [i, token] of tokens.entries()) {
+    const row = rows[i];
+    if (i > 0) {
+      add("previous", row[i - 1]);
+      add("first", row[0]);
+    }
+    let same = 0;
+    let after = 0;
+    let earlier = false;
+    for (let j = 0; j < tokens.length; j++) {
+      if (tokens[j] !== token) continue;
+      same += row[j];
+      if (j < i) {
+        earlier = true;
+        after += row[j + 1];
+      }
+    }
+    add("same", same);
+    if (earlier) add("induction", after);
+  }
+  return Object.fromEntries(Object.entries(sums).map(([name, [sum, count]]) => [name, count ? sum / count : null]));
+}
+
+export const PATTERNS = {
+  previous: "previous token",
+  same: "same token",
+  induction: "induction",
+  first: "first token",
+};
+const CLEAR = 0.5; // from here on a pattern gives a head its name
+
+// The pattern that a head fits best, if it fits one clearly.
+/** @type {(scores: Record<Pattern, number | null>) => { name: Pattern, score: number } | null} */
+export function bestPattern(scores) {
+  const better = (best, next) => ((next[1] ?? 0) > best[1] ? next : best);
+  const [name, score] = Object.entries(scores).reduce(better, [null, 0]);
+  return score >= CLEAR ? { name, score } : null;
+}
+
+// The keys of a row, heaviest first.
+/** @type {(row: number[]) => number[]} */
+export const heaviest = (row) => [...row.keys()].sort((a, b) => row[b] - row[a] || a - b);
+
+// A token as it can be read: spaces and line ends made visible.
+/** @type {(token: string) => string} */
+export const legible = (token) => token.replaceAll(" ", "␣").replaceAll("\n", "↵").replaceAll("\t", "⇥") || "∅";
+// A token in a sentence, with its place where it stands more than once.
+/** @type {(tokens: string[], i: number) => string} */
+export const quotedAt = (tokens, i) =>
+  quoted(legible(tokens[i])) + (tokens.indexOf(tokens[i]) === tokens.lastIndexOf(tokens[i]) ? "" : ` [${i}]`);
+
+const sumInWords = (whole) => ` Its weights sum to ${whole.toFixed(2)}.`;
+
+// One row of weights in words.
+/** @type {(row: number[], who: string, keyTokens: string[]) => string} */
+export function describeRow(row, who, keyTokens) {
+  const order = heaviest(row);
+  const whole = sum(row);
+  const share = (j) => `${quotedAt(keyTokens, j)} (${row[j].toFixed(2)})`;
+  const top = row[order[0]];
+  const low = row[order.at(-1)];
+  if (top === 0) return `${who} looks at nothing: all its weights are zero.`;
+  if (row.length === 1 || top > 0.995) return `${who} looks at ${share(order[0])} alone.${sumInWords(whole)}`;
+  if (top - low < 0.02) {
+    const each = (whole / row.length).toFixed(2);
+    return `${who} looks at all ${row.length} keys about alike (${each} each).${sumInWords(whole)}`;
+  }
+  const next = order.slice(1, 3).filter((j) => row[j] >= 0.05);
+  const then = next.length ? `, then at ${listed(next.map(share))}` : "";
+  return `${who} looks most at ${share(order[0])}${then}.${sumInWords(whole)}`;
+}
+
+// The longest that can be said of a row, by its longest tokens.
+/** @type {(who: string, key: string) => string} */
+export const longestRow = (who, key) =>
+  `${who} looks most at ${key} (0.00), then at ${key} (0.00) and ${key} (0.00).${sumInWords(0)}`;

@@ -1,0 +1,167 @@
+// What the heads lab is made of: heatmaps, tokens with a weight, and groups of which one is chosen.
+
+import { legible } from "./heads_patterns.js";
+import { clamp, range } from "./maths.js";
+import { BLUES, element, set, shade } from "./ui.js";
+
+// 256 steps of the course's colours of weights: for a cell of a page, and as the four bytes of a pixel.
+const TINTS = range(256).map((level) => shade(BLUES, level / 255));
+const PIXELS = TINTS.map(({ background }) => Uint8Array.of(...background.match(/\d+/g), 255)).map(
+  (bytes) => new Uint32Array(bytes.buffer)[0],
+);
+const levelOf = (weight) => Math.round(clamp(weight, 0, 1) * 255);
+
+// A group of which one is chosen: a single stop for Tab, and the arrow keys inside.
+/**
+ * @type {(label: string, props: import("./ui.js").Props, nodes: HTMLElement[], pick: (i: number) => void) =>
+ *   { node: HTMLElement, show: (i: number) => void }}
+ */
+export function radios(label, props, nodes, pick) {
+  let chosen = null;
+  const show = (i) => {
+    if (i === chosen) return;
+    if (chosen !== null) set(nodes[chosen], { "aria-checked": "false", tabindex: -1 });
+    set(nodes[i], { "aria-checked": "true", tabindex: 0 });
+    chosen = i;
+  };
+  for (const [i, node] of nodes.entries()) {
+    set(node, { type: "button", role: "radio", "aria-checked": "false", tabindex: -1, onclick: () => pick(i) });
+  }
+  const node = element(
+    "div",
+    {
+      role: "radiogroup",
+      "aria-label": label,
+      ...props,
+      onkeydown: (event) => {
+        const to = {
+          ArrowRight: chosen + 1,
+          ArrowDown: chosen + 1,
+          ArrowLeft: chosen - 1,
+          ArrowUp: chosen - 1,
+          Home: 0,
+          End: nodes.length - 1,
+        }[event.key];
+        if (to === undefined) return;
+        event.preventDefault();
+        const next = Math.min(Math.max(to, 0), nodes.length - 1);
+        pick(next);
+        nodes[next].focus();
+      },
+    },
+    nodes,
+  );
+  return { node, show };
+}
+
+// A mark is as high as a row and as wide as a column or the whole; moved by its own size, nothing is laid out anew.
+export const rowsDown = (i) => `translateY(${100 * i}%)`;
+
+// A matrix of weights as pixels; the style sheet stretches them.
+/** @type {(queries: number, keys: number) => { node: HTMLElement, draw: (rows: ArrayLike<number>[]) => void }} */
+export function heatmap(queries, keys) {
+  const node = element("canvas", { width: keys, height: queries, "aria-hidden": "true" });
+  const context = node.getContext("2d", { alpha: false });
+  const image = context.createImageData(keys, queries);
+  const pixels = new Uint32Array(image.data.buffer);
+  const draw = (rows) => {
+    for (const [i, row] of rows.entries()) {
+      for (let j = 0; j < keys; j++) pixels[i * keys + j] = PIXELS[levelOf(row[j])];
+    }
+    context.putImageData(image, 0, 0);
+  };
+  return { node, draw };
+}
+
+// The chosen head, large: pointing at a cell chooses who looks (its row) and what is looked at (its column).
+/**
+ * @type {(queries: number, keys: number, names: [string[], string[]], choose: (i: number, j: number) => void) =>
+ *   { node: HTMLElement, draw: (rows: ArrayLike<number>[]) => void, show: (i: number, j: number) => void }}
+ */
+export function largeMap(queries, keys, names, choose) {
+  const map = heatmap(queries, keys);
+  const band = element("div", { class: "tl-band" });
+  const spot = element("div", { class: "tl-spot" });
+  let at = [0, 0];
+  const node = element(
+    "div",
+    {
+      class: "tl-sheet",
+      tabindex: "0",
+      role: "application",
+      "aria-roledescription": "heatmap",
+      "aria-label": "Weights of the chosen head. Up and Down choose who looks, Left and Right what is looked at.",
+    },
+    map.node,
+    band,
+    spot,
+  );
+  const clip = ([i, j]) => [clamp(i, 0, queries - 1), clamp(j, 0, keys - 1)];
+  const pointed = (event) => {
+    const box = map.node.getBoundingClientRect();
+    choose(
+      ...clip([
+        Math.floor(((event.clientY - box.top) / box.height) * queries),
+        Math.floor(((event.clientX - box.left) / box.width) * keys),
+      ]),
+    );
+  };
+  set(node, {
+    onpointermove: (event) => {
+      if (event.pointerType === "mouse" || event.buttons) pointed(event);
+    },
+    onpointerdown: pointed,
+    onkeydown: (event) => {
+      const by = { ArrowUp: [-1, 0], ArrowDown: [1, 0], ArrowLeft: [0, -1], ArrowRight: [0, 1] }[event.key];
+      if (!by) return;
+      event.preventDefault();
+      choose(...clip([at[0] + by[0], at[1] + by[1]]));
+    },
+  });
+  const label = (token) => element("span", {}, element("span", {}, legible(token)));
+  const rows = names[0].map(label);
+  const columns = names[1].map(label);
+  const show = (i, j) => {
+    for (const label of [rows[at[0]], columns[at[1]]]) set(label, { class: false });
+    at = [i, j];
+    for (const label of [rows[i], columns[j]]) set(label, { class: "tl-on" });
+    band.style.transform = rowsDown(i);
+    spot.style.transform = `translate(${100 * j}%, ${100 * i}%)`;
+  };
+  const ratio = clamp(keys / queries, 0.6, 4);
+  const whole = element(
+    "div",
+    {
+      class: `tl-map${Math.max(queries, keys) > 20 ? " tl-dense" : ""}`,
+      style: `--ratio: ${ratio}; --keys: ${keys}; --high: ${100 / queries}%; --wide: ${100 / keys}%`,
+    },
+    element("span", { class: "tl-across tl-note" }, "k_len (what is looked at)"),
+    element("span", { class: "tl-down tl-note" }, "q_len (who looks)"),
+    element("div", { class: "tl-columns", "aria-hidden": "true" }, columns),
+    element("div", { class: "tl-rows", "aria-hidden": "true" }, rows),
+    node,
+  );
+  return { node: whole, draw: map.draw, show };
+}
+
+// A token with the weight it gets. The shade lies inside: a browser restyles a span in a third of the time of a button.
+/** @type {(tag: string, token: string) => { node: HTMLElement, show: (weight: number) => void }} */
+export function tokenButton(tag, token) {
+  const weight = new Text();
+  const text = legible(token);
+  const shade = element(
+    "span",
+    { class: "tl-shade" },
+    element("span", { class: text.length > 6 ? "tl-token tl-long" : "tl-token" }, text),
+    element("small", {}, weight),
+  );
+  let shown = {};
+  const show = (value) => {
+    const next = { ...TINTS[levelOf(value)], data: value >= 0.005 ? value.toFixed(2) : " " };
+    if (next.background !== shown.background) shade.style.backgroundColor = next.background;
+    if (next.color !== shown.color) shade.style.color = next.color;
+    if (next.data !== shown.data) weight.data = next.data;
+    shown = next;
+  };
+  return { node: element(tag, { class: "tl-chip" }, shade), show };
+}

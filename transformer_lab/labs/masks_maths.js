@@ -1,0 +1,145 @@
+// The arithmetic of the mask lab: which query sees which key, and every stage of attention, with a mistake in it or
+// none.
+
+import { blend, dot, range, softmax, sum } from "./maths.js";
+
+/** @typedef {{ query: number[][], key: number[][], value: number[][] | null }} Vectors */
+/**
+ * What a preset hides, who looks and what is looked at; and what readers are told.
+ * @typedef {object} Preset
+ * @property {string} label
+ * @property {string} says
+ * @property {boolean} causal
+ * @property {boolean} padding
+ * @property {boolean} window
+ * @property {boolean} prefix
+ * @property {"tokens" | "source"} queries
+ * @property {"tokens" | "source"} keys
+ * @property {boolean} place whether it is a place in a Transformer
+ */
+/** @typedef {{ tokens: number, letters: number, d_head: number, d_value: number }} Limits */
+/**
+ * The lab's traits, and the names of queries and keys that follow from them.
+ * @typedef {object} State
+ * @property {string[]} tokens
+ * @property {string[]} source
+ * @property {string} preset
+ * @property {number} window
+ * @property {number} prefix
+ * @property {[number, number][]} flipped
+ * @property {string} mistake
+ * @property {[number, number]} at
+ * @property {Vectors | null} given
+ * @property {Record<string, Preset>} presets
+ * @property {Limits} limits
+ * @property {string[]} queries
+ * @property {string[]} keys
+ */
+/**
+ * All stages of attention. `sees` is what a row sees where scores become −∞.
+ * @typedef {object} Stages
+ * @property {number[][]} scores
+ * @property {number[][]} masked
+ * @property {boolean[][]} sees
+ * @property {number[][]} weights
+ * @property {number[]} sums
+ * @property {number[][] | null} output
+ */
+// The same with the mask, the preset's own mask, the values, and what the stages should be.
+/** @typedef {Stages & { mask: boolean[][], base: boolean[][], right: Stages, value: number[][] | null }} Computed */
+
+export const PAD = "<pad>"; // as in Python
+
+// Numbers from −2 to 2, to one decimal, that depend on the word and the role alone. Python makes the same.
+/** @type {(word: string, role: string, features: number) => number[]} */
+function madeUp(word, role, features) {
+  let code = 5728;
+  for (const letter of role[0] + word) code = Math.imul(code ^ letter.codePointAt(0), 16777619);
+  return range(features).map(() => {
+    code = (code + 2654435769) | 0;
+    let mixed = Math.imul(code ^ (code >>> 16), 2246822507);
+    mixed = Math.imul(mixed ^ (mixed >>> 13), 3266489909);
+    return ((((mixed ^ (mixed >>> 16)) >>> 0) % 41) - 20) / 10;
+  });
+}
+
+// The names of those who look, and of what is looked at.
+/** @type {(state: any) => { queries: string[], keys: string[] }} */
+export function sides({ preset, presets, given, ...sentences }) {
+  const { queries, keys } = presets[preset];
+  return { queries: sentences[queries], keys: given ? sentences.source : sentences[keys] };
+}
+
+/** @type {(state: State) => boolean[][]} */
+export function presetMask({ preset, presets, window, prefix, queries, keys }) {
+  const is = presets[preset];
+  const shift = keys.length - queries.length; // the last query stands at the last key
+  const sees = (i, j) =>
+    (!is.causal || j <= i + shift || (is.prefix && j < prefix)) &&
+    (!is.window || j > i + shift - window) &&
+    (!is.padding || keys[j] !== PAD);
+  return queries.map((_, i) => keys.map((_, j) => sees(i, j)));
+}
+
+function maskOf(state) {
+  const mask = presetMask(state);
+  for (const [i, j] of state.flipped) if (mask[i]?.[j] !== undefined) mask[i][j] = !mask[i][j];
+  return mask;
+}
+
+// The weights of one row over what it sees: none at all where it sees nothing.
+/** @type {(scores: number[], sees: boolean[]) => number[]} */
+export function weigh(scores, sees) {
+  if (!sees.some(Boolean)) return scores.map(() => 0);
+  return softmax(scores.map((score, j) => (sees[j] ? score : -Infinity)));
+}
+
+// Whether a row's score of one key is let through.
+function seesWith(mistake, seen, onDiagonal, realQuery) {
+  const otherwise = {
+    "after softmax": true,
+    "times zero": true,
+    "large negative": true,
+    inverted: !seen,
+    diagonal: seen && !onDiagonal,
+    "padded rows": seen && realQuery,
+  };
+  return otherwise[mistake] ?? seen;
+}
+
+// All stages of attention with `mask`, computed with `mistake` in it.
+/** @type {(given: any) => Stages} */
+function attend({ query, key, value, mask, mistake, realQueries }) {
+  const scores = query.map((q) => key.map((k) => dot(q, k) / Math.sqrt(q.length)));
+  const shift = key.length - query.length;
+  const sees = mask.map((row, i) => row.map((seen, j) => seesWith(mistake, seen, j === i + shift, realQueries[i])));
+  const masked = scores.map((row, i) =>
+    row.map((score, j) => {
+      if (!sees[i][j]) return -Infinity;
+      if (mask[i][j] || mistake === "after softmax" || mistake === "inverted") return score;
+      return mistake === "large negative" ? -1e9 : 0;
+    }),
+  );
+  const weights = masked.map((row, i) =>
+    weigh(row, sees[i]).map((w, j) => (mistake === "after softmax" && !mask[i][j] ? 0 : w)),
+  );
+  const sums = weights.map(sum);
+  return { scores, masked, sees, weights, sums, output: value && weights.map((row) => blend(row, value)) };
+}
+
+// All that is shown of a state.
+/** @type {(state: State) => Computed} */
+export function compute(state) {
+  const { queries, keys, limits } = state;
+  const made = (words, role, features) => words.map((word) => madeUp(word, role, features));
+  const vectors = state.given ?? {
+    query: made(queries, "query", limits.d_head),
+    key: made(keys, "key", limits.d_head),
+    value: made(keys, "value", limits.d_value),
+  };
+  const mask = maskOf(state);
+  const all = { ...vectors, mask, realQueries: queries.map((token) => token !== PAD) };
+  const right = attend({ ...all, mistake: "none" });
+  const shown = state.mistake === "none" ? right : attend({ ...all, mistake: state.mistake });
+  return { ...shown, mask, base: presetMask(state), right, value: vectors.value };
+}

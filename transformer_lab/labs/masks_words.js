@@ -1,0 +1,218 @@
+// What the mask lab says: of a preset, of the classic mistakes, and of one row. It reads sentences, too.
+
+import { PAD, weigh } from "./masks_maths.js";
+import { range } from "./maths.js";
+import { byWidth } from "./ui.js";
+import { counted, listed, places, quoted } from "./words.js";
+
+/** @typedef {import("./masks_maths.js").State} State */
+/** @typedef {import("./masks_maths.js").Computed} Computed */
+
+export const LEAST = 0.005; // a weight below is 0.00 in print
+export const MOST_OUTPUT = 4; // columns of the output that are drawn
+
+// A sentence as tokens: words, and marks by themselves.
+/**
+ * @type {(text: string, limits: import("./masks_maths.js").Limits) => import("./words.js").Parsed<string[]>}
+ */
+export function parseTokens(text, limits) {
+  const value = text.match(/[^\s\p{Cc}.,;:!?"“”()…]+|[.,;:!?"“”()…]/gu) ?? [];
+  if (!value.length) return { error: "Type a word or more." };
+  if (value.length > limits.tokens) return { error: `At most ${limits.tokens} tokens here; this has ${value.length}.` };
+  const long = value.map((token) => [...token]).find((letters) => letters.length > limits.letters);
+  if (!long) return { value, text: value.join(" ") };
+  const start = quoted(`${long.slice(0, limits.letters).join("")}…`);
+  return { error: `A token has at most ${limits.letters} characters here; ${start} has ${long.length}.` };
+}
+
+// An output in words: its first few numbers.
+/** @type {(output: number[]) => string} */
+export function written(output) {
+  const first = output.slice(0, MOST_OUTPUT).map((x) => places(x));
+  return `= (${first.join(", ")}${output.length > MOST_OUTPUT ? ", …" : ""})`;
+}
+
+// For each mistake its name, what happens in the second and third stage, and what that breaks.
+const SOFTMAX = "softmax of each row";
+export const MISTAKES = {
+  none: {
+    label: "none",
+    masked: "hidden → −∞",
+    weights: SOFTMAX,
+    breaks:
+      "Hidden scores become −∞ before the softmax, and e to the −∞ is 0. So every row shares one whole among the " +
+      "keys it sees.",
+  },
+  "after softmax": {
+    label: "after the softmax",
+    masked: "nothing hidden yet",
+    weights: "softmax, then × mask",
+    breaks:
+      "Hidden keys had taken their share before they were removed, so rows no longer sum to one. And they still " +
+      "matter: their scores are in every denominator. No error appears, since every shape is right.",
+  },
+  inverted: {
+    label: "inverted",
+    masked: "seen → −∞",
+    weights: SOFTMAX,
+    breaks:
+      "True was read as “hide”, as nn.MultiheadAttention reads it. Every query sees exactly what it must not. No " +
+      "error appears: shapes are right, and rows sum to one.",
+  },
+  "times zero": {
+    label: "scores × 0",
+    masked: "hidden → 0",
+    weights: SOFTMAX,
+    breaks:
+      "A hidden score becomes 0, and e⁰ is 1, not 0: a hidden key weighs as much as any key that scores 0. No error " +
+      "appears: shapes are right, and rows sum to one.",
+  },
+  diagonal: {
+    label: "diagonal too",
+    masked: "hidden, itself → −∞",
+    weights: SOFTMAX,
+    breaks:
+      "One off, tril(-1) for tril(0): no token sees itself. Shapes are right and nothing raises, until a row sees " +
+      "nothing and a plain softmax makes it NaN.",
+  },
+  "padded rows": {
+    label: "padded rows too",
+    masked: "hidden, padded rows → −∞",
+    weights: SOFTMAX,
+    breaks:
+      "Padding is a key that nobody may see. Hidden as a query too, its row holds −∞ alone, and a plain softmax " +
+      "makes it NaN. NaN spreads: NaN × 0 is NaN, in the next layer and in the loss. Hide columns, not rows.",
+  },
+  "large negative": {
+    label: "−10⁹, not −∞",
+    masked: "hidden → −10⁹",
+    weights: SOFTMAX,
+    breaks:
+      "Where a row sees anything, the weights are the same as with −∞. A row that sees nothing has equal scores, all " +
+      "−10⁹, and attends to all keys alike, hidden ones included. No NaN, no error, and no warning.",
+  },
+};
+
+// In words: what a preset lets a query see, or how many cells are unlike it.
+/** @type {(state: State, flipped: number) => string} */
+export function described({ preset, presets, window, prefix, keys, queries }, flipped) {
+  const { label, says, padding } = presets[preset];
+  if (flipped) return `Your own mask: ${counted(flipped, "cell is", "cells are")} not as in ${quoted(label)}.`;
+  const before = window === 2 ? "the token" : `the ${window - 1} tokens`;
+  const filled = {
+    window: window === 1 ? "itself alone" : `itself and ${before} before it`,
+    prefix: counted(prefix, "token"),
+    end: keys.length === queries.length ? "" : " The last query stands at the last key.",
+  };
+  const none = padding && !keys.includes(PAD) ? " There is no padding yet: add some, or type <pad>." : "";
+  return says.replace(/\{(\w+)\}/g, (_, name) => filled[name]) + none;
+}
+
+// In words: the row that is picked.
+/** @type {(state: State, now: Computed, i: number) => string} */
+export function rowInWords({ queries, keys, mistake }, { mask, weights, sums, sees }, i) {
+  const seen = range(keys.length).filter((j) => mask[i][j]);
+  const who = quoted(queries[i]);
+  if (!sees[i].some(Boolean)) {
+    const hidden = `${who} should see ${counted(seen.length, "key")}, but all its scores are −∞`;
+    const why = seen.length ? hidden : `${who} sees nothing`;
+    return `${why}: weights 0 and output 0 here, by the course’s rule. A plain softmax gives NaN.`;
+  }
+  const total = `sum ${places(sums[i])}`;
+  if (!seen.length) return `${who} sees nothing by the mask, and still has weights, ${total}.`;
+  const numbers = seen.map((j) => places(weights[i][j]));
+  if (seen.length > 6) {
+    const all = seen.length === keys.length ? "all" : `${seen.length} of`;
+    const most = seen.reduce((best, j) => (weights[i][j] > weights[i][best] ? j : best), seen[0]);
+    const heaviest = `${quoted(keys[most])} most: weight ${places(weights[i][most])}`;
+    return `${who} sees ${all} ${keys.length} keys, ${heaviest}, ${total}.`;
+  }
+  const names = listed(seen.map((j) => quoted(keys[j])));
+  const noun = seen.length > 1 ? "weights" : "weight";
+  return `${who} ${mistake === "none" ? "sees" : "may see"} ${names}; ${noun} ${numbers.join(", ")}, ${total}.`;
+}
+
+const givesInWords = (who, weight, key) => `${who} gives ${places(weight)} to ${key}, which it must not see. `;
+const lostInWords = (who, lost, thief, without, key, weight) =>
+  `${who} lost ${places(lost)} to hidden keys. Without ${thief}, which it must not see, it would give ` +
+  `${places(without)} to ${key}, not ${places(weight)}. `;
+
+// In words: how a hidden key still matters to the row, if it does.
+/** @type {(state: State, now: Computed, i: number) => string} */
+export function leakInWords({ queries, keys, mistake }, { mask, weights, scores, sums }, i) {
+  const [seen, hidden] = [true, false].map((is) => range(keys.length).filter((j) => mask[i][j] === is));
+  const best = (numbers, among) => among.reduce((top, j) => (top < 0 || numbers[j] > numbers[top] ? j : top), -1);
+  const thief = best(mistake === "after softmax" ? scores[i] : weights[i], hidden);
+  if (thief < 0) return "";
+  const who = quoted(queries[i]);
+  // A word that stands in the sentence twice is told apart by its position.
+  const once = keys.indexOf(keys[thief]) === keys.lastIndexOf(keys[thief]);
+  const name = quoted(keys[thief]) + (once ? "" : ` at position ${thief}`);
+  if (mistake !== "after softmax") {
+    return weights[i][thief] >= LEAST ? givesInWords(who, weights[i][thief], name) : "";
+  }
+  const most = best(weights[i], seen);
+  if (most < 0) return "";
+  const others = keys.map((_, j) => j !== thief);
+  const without = weigh(scores[i], others)[most];
+  return lostInWords(who, 1 - sums[i], name, without, quoted(keys[most]), weights[i][most]);
+}
+
+// In words: what the mistake does to this mask as a whole, and which rows see nothing.
+/** @type {(state: State, now: Computed) => string} */
+export function damageInWords({ queries, given, mistake }, { mask, weights, sums, sees }) {
+  const rows = range(queries.length);
+  const empty = rows.filter((i) => !sees[i].some(Boolean));
+  const lost = rows.filter((i) => !empty.includes(i) && Math.abs(sums[i] - 1) >= LEAST);
+  const leaks = rows.flatMap((i) => weights[i].filter((weight, j) => !mask[i][j] && weight >= LEAST));
+  if (mistake !== "none") {
+    return damages(lost.length, leaks.length, Math.max(...leaks), empty.length) || unchanged(mistake, given);
+  }
+  return empty.length ? emptiness(empty.length, [...new Set(empty.map((i) => quoted(queries[i])))]) : "";
+}
+
+function damages(lost, leaks, most, empty) {
+  const said = [];
+  if (lost) said.push(`${counted(lost, "row does", "rows do")} not sum to one`);
+  if (leaks) said.push(`${counted(leaks, "hidden cell gets", "hidden cells get")} weight, up to ${places(most)}`);
+  if (empty) said.push(`${counted(empty, "row is", "rows are")} all −∞`);
+  return said.length ? `Here ${listed(said)}.` : "";
+}
+
+const unchanged = (mistake, given) =>
+  ({
+    "padded rows": `Here it changes nothing: no query is padding.${given ? "" : " Add some."}`,
+    "large negative": "Here it changes nothing: no row is empty. Hide a whole row.",
+    diagonal: "Here it changes nothing: the diagonal is hidden already.",
+  })[mistake] ?? "Here it changes nothing, for nothing is hidden. Choose a mask.";
+
+function emptiness(rows, names) {
+  const some = names.length > 3 ? "" : `, of ${listed(names)},`;
+  const who = rows === 1 ? `The row of ${names[0]} sees` : `${rows} rows${some} see`;
+  return `${who} nothing. No weights sum to one there: the course gives zeros, a plain softmax NaN.`;
+}
+
+// The longest that can be said of a state, in the letters of `node`: of its rows, of its hidden keys and of all of it.
+/** @type {(node: Element, state: State) => { rows: string[], leak: string, damages: string[] }} */
+export function longestWords(node, { queries, keys, mistake, given }) {
+  const askers = byWidth(node, [...new Set(queries)]);
+  const names = byWidth(node, keys);
+  const row = (keys, sees) => {
+    const weights = keys.map(() => 0);
+    const now = { mask: [keys.map(() => true)], weights: [weights], sums: [0], sees: [[sees]] };
+    return rowInWords({ queries: [askers[0]], keys, mistake }, now, 0);
+  };
+  const [who, name] = [quoted(askers[0]), quoted(names[0])];
+  const place = new Set(keys).size < keys.length ? `${name} at position 00` : name;
+  const leaks = { none: "", "after softmax": lostInWords(who, 0, place, 0, name, 0) };
+  const most = {
+    none: emptiness(queries.length, askers.slice(0, 3).map(quoted)),
+    "after softmax": damages(queries.length, 0, 0, 0),
+  };
+  const anyMistake = damages(0, queries.length * keys.length, 0, queries.length);
+  return {
+    rows: [row(names.slice(0, 6), true), row(keys, true), row(keys, false)],
+    leak: leaks[mistake] ?? givesInWords(who, 0, place),
+    damages: [most[mistake] ?? anyMistake, ...(mistake === "none" ? [] : [unchanged(mistake, given)])],
+  };
+}

@@ -1,0 +1,100 @@
+// The arithmetic of the normalization lab. All norms are one function; they differ in the axes that share.
+
+import { divisors, ravel } from "./maths.js";
+
+/** @typedef {{ dims: number[], groups: number, center: boolean, eps: number }} Norm */
+/** @typedef {{ x: number[], padding: boolean[], touched: boolean[] }} Disturbed */
+
+// Who shares with whom: one number per entry, equal where entries share. An axis that shares is left out of account.
+/** @type {(shape: number[], dims: number[], groups: number) => number[]} */
+function sharing(shape, dims, groups) {
+  const wide = shape[2] / groups;
+  const ids = [];
+  const own = (i, axis) => (!dims.includes(axis) ? i : axis === 2 ? i - (i % wide) : 0);
+  for (let b = 0; b < shape[0]; b++) {
+    for (let s = 0; s < shape[1]; s++) {
+      for (let f = 0; f < shape[2]; f++) ids.push(ravel([own(b, 0), own(s, 1), own(f, 2)], shape));
+    }
+  }
+  return ids;
+}
+
+// The one function. `square` is the mean square of what is left after centring: the variance, where the mean was
+// taken off.
+/**
+ * @type {(x: number[], shape: number[], norm: Norm) =>
+ *   { ids: number[], mean: number[], square: number[], values: number[] }}
+ */
+export function standardize(x, shape, { dims, groups, center, eps }) {
+  const ids = sharing(shape, dims, groups);
+  const average = (numbers) => {
+    const sum = ids.map(() => 0);
+    const count = ids.map(() => 0);
+    ids.forEach((id, i) => {
+      sum[id] += numbers[i];
+      count[id]++;
+    });
+    return ids.map((id) => sum[id] / count[id]);
+  };
+  const mean = average(x);
+  const left = center ? x.map((value, i) => value - mean[i]) : x;
+  const square = average(left.map((value) => value * value));
+  return { ids, mean, square, values: left.map((value, i) => value / Math.sqrt(square[i] + eps)) };
+}
+
+// What the reader has made of x, one item per entry: the values with zeros where a sentence has ended, whether they are
+// such padding, and whether their token is touched, in any of its features.
+/** @type {(x: number[], original: number[], shape: number[], lengths: number[]) => Disturbed} */
+export function disturbed(x, original, shape, lengths) {
+  const [, seq, features] = shape;
+  const token = (flat) => Math.floor(flat / features);
+  const padding = x.map((_, flat) => token(flat) % seq >= lengths[Math.floor(token(flat) / seq)]);
+  const changed = new Set();
+  x.forEach((value, flat) => {
+    if (padding[flat] || value !== original[flat]) changed.add(token(flat));
+  });
+  return {
+    x: x.map((value, flat) => (padding[flat] ? 0 : value)),
+    padding,
+    touched: x.map((_, flat) => changed.has(token(flat))),
+  };
+}
+
+// Which entries of untouched tokens one norm moves, by `least` or more, and how many of how many: in sentences with a
+// touched token, and in others.
+/** @typedef {{ moved: number, all: number }} Count */
+/**
+ * @type {(original: number[], now: Disturbed, shape: number[], norm: Norm, least: number) =>
+ *   { delta: number[], moved: boolean[], near: Count, far: Count }}
+ */
+export function leaks(original, { x, touched }, shape, norm, least) {
+  const now = standardize(x, shape, norm).values;
+  const before = standardize(original, shape, norm).values;
+  const delta = now.map((value, flat) => value - before[flat]);
+  const moved = delta.map((by, flat) => !touched[flat] && Math.abs(by) >= least);
+  const near = { moved: 0, all: 0 };
+  const far = { moved: 0, all: 0 };
+  const size = shape[1] * shape[2];
+  for (let start = 0; start < x.length; start += size) {
+    const count = touched.slice(start, start + size).includes(true) ? near : far;
+    for (let flat = start; flat < start + size; flat++) {
+      if (touched[flat]) continue;
+      count.all++;
+      if (moved[flat]) count.moved++;
+    }
+  }
+  return { delta, moved, near, far };
+}
+
+// The smallest number of groups that is more than one, where there is any.
+/** @type {(features: number) => number} */
+export const fewest = (features) => divisors(features)[1] ?? 1;
+
+// How far the slider goes, and its step: to five times the largest value, rounded up to one digit.
+/** @type {(original: number[], most: number) => { reach: number, step: number }} */
+export function sliderRange(original, most) {
+  const far = 5 * Math.max(...original.map(Math.abs)) || 10;
+  const unit = 10 ** Math.floor(Math.log10(far));
+  const reach = Math.min(Number((Math.ceil(far / unit - 1e-9) * unit).toPrecision(1)), most);
+  return { reach, step: Number((unit / 10).toPrecision(1)) };
+}

@@ -1,0 +1,100 @@
+// What the normalization lab says: of axes that share, of a norm, and of one entry.
+
+import { counted, minus, places, shapeText } from "./words.js";
+
+/** @typedef {import("./normalization_maths.js").Norm} Norm */
+
+// What the axes mean, in words: what has statistics of its own, and, unless it is all there is, over what they are
+// taken.
+/** @type {(dims: number[], groups: number) => string[]} */
+function inWords(dims, groups) {
+  const grouped = groups > 1 && dims.includes(2);
+  const words = {
+    "": ["entry", "itself alone"],
+    "0": ["token place and feature", "all sentences"],
+    "1": ["sentence and feature", "all its tokens"],
+    "2": ["token", "all its features"],
+    "01": ["feature", "all tokens of all sentences"],
+    "02": ["token place", "all sentences and features"],
+    "12": ["sentence", "all its tokens and features"],
+    "012": ["the whole cube"],
+  };
+  const inGroups = {
+    "2": ["token and group of features", "the group"],
+    "02": ["token place and group of features", "the group in all sentences"],
+    "12": ["sentence and group of features", "the group in all its tokens"],
+    "012": ["group of features", "the group in all tokens of all sentences"],
+  };
+  return (grouped ? inGroups : words)[dims.join("")];
+}
+
+// The others with whom an entry shares, in words.
+/** @type {(dims: number[], groups: number) => string} */
+function others(dims, groups) {
+  const features = groups > 1 ? "the features of its group" : "all features";
+  return (
+    {
+      "0": "its feature and token place in every sentence",
+      "1": "its feature in every token of its sentence",
+      "2": groups > 1 ? "the features of its group in its token" : "the features of its token",
+      "01": "its feature in every token of every sentence",
+      "02": `${features} at its token place in every sentence`,
+      "12": `${features} in every token of its sentence`,
+      "012": `${features} in every token of every sentence`,
+    }[dims.join("")] ?? ""
+  );
+}
+
+// The norm as a line of code.
+/** @type {(shape: number[], dims: number[], groups: number, center: boolean) => string} */
+export function asCode(shape, dims, groups, center) {
+  if (!dims.length) return center ? "x − x" : "x / |x|";
+  const grouped = groups > 1 && dims.includes(2);
+  const of = grouped ? `x.view(${[shape[0], shape[1], groups, shape[2] / groups].join(", ")})` : "x";
+  const axes = shapeText(dims.map((dim) => (grouped && dim === 2 ? 3 : dim)));
+  return center ? `standardize(${of}, dims=${axes})` : `x / sqrt(mean(${of}², dims=${axes}) + eps)`;
+}
+
+/** @type {(x: number) => string} */
+export const plain = (x) => (Number.isInteger(x) ? minus(String(x)) : places(x));
+// By how much an entry has moved.
+/** @type {(x: number) => string} */
+export const byText = (x) =>
+  Number(x.toFixed(2)) === 0 ? "≈0" : `${x > 0 ? "+" : ""}${places(x, Math.abs(x) >= 10 ? 1 : 2)}`;
+
+// What is shared.
+/** @type {(norm: Norm) => string} */
+export function ruleInWords({ dims, groups, center }) {
+  const [each, over] = inWords(dims, groups);
+  return `One ${center ? "mean and variance" : "mean square"} for ${over ? `each ${each}, over ${over}` : each}.`;
+}
+
+/**
+ * An entry and its value, what it shares and with how many, what becomes of it; and how many entries of other tokens
+ * have moved, of how many.
+ * @typedef {object} Entry
+ * @property {number[]} index
+ * @property {string} value
+ * @property {number} mean
+ * @property {number} deviation
+ * @property {number} sharers
+ * @property {number} normalized
+ * @property {string | false} by
+ * @property {[number | string, number] | false} moved
+ */
+/** @type {(entry: Entry, norm: Norm) => string} */
+export function entryInWords({ index, value, mean, deviation, sharers, normalized, by, moved }, norm) {
+  const shares = norm.center
+    ? `its mean ${places(mean)} and standard deviation ${places(deviation)}`
+    : `its root mean square ${places(deviation)}`;
+  const rest = sharers ? `${counted(sharers, "other")}: ${others(norm.dims, norm.groups)}` : "no other entry";
+  const becomes = `Normalized it is ${places(normalized)}${by ? `, moved by ${by}` : ""}.`;
+  const [count, all] = moved || [];
+  const have = count === 1 || !count ? "has" : "have";
+  const leaked = moved ? ` Of ${all} entries of other tokens, ${count || "none"} ${have} moved.` : "";
+  return `x[${index.join(", ")}] = ${value} shares ${shares} with ${rest}. ${becomes}${leaked}`;
+}
+
+/** @type {(count: number, all: number) => string} */
+export const movedInWords = (count, all) => `normalized: ${count} of ${all} moved in other tokens`;
+export const QUESTIONS = ["drag a slider: which norms move other tokens?", "entries of other tokens that moved"];

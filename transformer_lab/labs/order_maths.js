@@ -1,0 +1,79 @@
+// The arithmetic of the order lab: what two orders of one product cost, and the second one from token to token.
+
+import { blend, dot, sum } from "./maths.js";
+
+/** @typedef {{ n: number, d: number, m: number }} Sizes Tokens, features of a key, features of a value. */
+/** @typedef {{ first: number[], second: number[], held: number[], equal: number }} Counts */
+/**
+ * What one token does: the state before it and after it, what is added, and what is read.
+ * @typedef {object} Step
+ * @property {{ S: number[][], z: number[] }} before
+ * @property {number[]} keys φ(k)
+ * @property {number[]} queries φ(q)
+ * @property {number[][]} added
+ * @property {number[][]} S
+ * @property {number[]} z
+ * @property {number[]} numerator
+ * @property {number} denominator
+ * @property {number[]} output
+ */
+
+const FINE = 8; // steps of N's slider from one power of two to the next
+
+// The feature map, elu(x) + 1.
+/** @type {(x: number) => number} */
+const phi = (x) => (x > 0 ? x + 1 : Math.exp(x));
+
+// What the two orders cost in multiply–adds, product by product, and how many numbers stand between their products.
+// They cost the same where N = equal.
+/** @type {(sizes: Sizes) => Counts} */
+export function counts({ n, d, m }) {
+  return {
+    first: [n * n * d, n * n * m],
+    second: [n * d * m, n * d * m],
+    held: [n * n, d * m],
+    equal: (2 * d * m) / (d + m),
+  };
+}
+
+// The recurrent form, token by token: φ(k)vᵀ and φ(k) are added to the state (S, z), and then φ(q) reads it.
+/** @type {(query: number[][], key: number[][], value: number[][]) => Step[]} */
+export function recurrent(query, key, value) {
+  let S = key[0].map(() => value[0].map(() => 0));
+  let z = key[0].map(() => 0);
+  return key.map((k, t) => {
+    const before = { S, z };
+    const keys = k.map(phi);
+    const queries = query[t].map(phi);
+    const added = keys.map((x) => value[t].map((v) => x * v));
+    S = S.map((row, i) => row.map((x, j) => x + added[i][j]));
+    z = z.map((x, i) => x + keys[i]);
+    const column = (j) => S.map((row) => row[j]);
+    const numerator = value[t].map((_, j) => dot(queries, column(j)));
+    const denominator = dot(queries, z);
+    const output = numerator.map((x) => x / denominator);
+    return { before, keys, queries, added, S, z, numerator, denominator, output };
+  });
+}
+
+// Row t of the parallel form: φ(q)·φ(k) for the keys up to t, divided by their sum, times the values.
+/**
+ * @type {(query: number[][], key: number[][], value: number[][], t: number) =>
+ *   { scores: number[], sum: number, weights: number[], output: number[] }}
+ */
+export function parallel(query, key, value, t) {
+  const queries = query[t].map(phi);
+  const scores = key.slice(0, t + 1).map((k) => dot(queries, k.map(phi)));
+  const all = sum(scores);
+  const weights = scores.map((score) => score / all);
+  return { scores, sum: all, weights, output: blend(weights, value.slice(0, t + 1)) };
+}
+
+// N's slider: even steps between the powers of two, so that every stop is a round number.
+/** @type {(n: number) => number} */
+export const sliderOf = (n) => {
+  const octave = Math.floor(Math.log2(n) + 1e-12);
+  return FINE * (octave - 4 + n / 2 ** octave - 1);
+};
+/** @type {(slider: number) => number} */
+export const tokensOf = (slider) => (FINE + (slider % FINE)) * 2 ** (Math.floor(slider / FINE) + 1);

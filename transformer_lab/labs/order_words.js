@@ -1,0 +1,96 @@
+// How the order lab writes numbers, and what it says.
+
+import { grouped, listed, minus, tuple } from "./words.js";
+
+/** @typedef {import("./order_maths.js").Sizes} Sizes */
+/** @typedef {import("./order_maths.js").Counts} Counts */
+
+// At most two places.
+/** @type {(x: number) => string} */
+export const trimmed = (x) => {
+  if (x !== 0 && Math.abs(x) < 0.005) return "≈0";
+  return minus(Math.abs(x) >= 1000 ? x.toFixed(0) : String(Number(x.toFixed(2))));
+};
+// The same for what is more than zero, so that ≈0 / ≈0 is never on show.
+/** @type {(x: number) => string} */
+export const positive = (x) => (x > 0 && x < 0.005 ? minus(String(Number(x.toPrecision(1)))) : trimmed(x));
+// The same for a cell, which has room for four characters or so.
+/** @type {(x: number) => string} */
+export const narrow = (x) =>
+  Math.abs(x) < 10 ? trimmed(x) : minus(String(Number(x.toFixed(Math.abs(x) < 100 ? 1 : 0))));
+/** @type {(numbers: number[], write?: (x: number) => string) => string} */
+export const vector = (numbers, write = trimmed) => tuple(numbers, write);
+// 2·3 + 0.5·(−1)
+/** @type {(a: number[], b: number[], write?: (x: number) => string) => string} */
+export function sumText(a, b, write = trimmed) {
+  const factor = (x) => (x < 0 ? `(${write(x)})` : write(x));
+  return a.map((x, i) => `${positive(x)}·${factor(b[i])}`).join(" + ");
+}
+/** @type {(ratio: number) => string} */
+const ratioText = (ratio) =>
+  ratio >= 10 ? grouped(Math.round(ratio)) : String(Number(ratio.toFixed(ratio < 1.1 ? 3 : 2)));
+/** @type {(x: number) => string} */
+export const sizeText = (x) => (Number.isInteger(x) ? grouped(x) : x.toFixed(1));
+
+/** @type {(name: string, text: string, limits: [number, number]) => import("./words.js").Parsed<number>} */
+export function parseSize(name, text, [least, most]) {
+  const digits = text.trim().replace(/(\d)[,_ ](?=\d{3}(\D|$))/g, "$1");
+  const [letter, reach] = [name.toUpperCase(), `from ${grouped(least)} to ${grouped(most)}`];
+  if (!/^\d+$/.test(digits)) return { error: `${letter} is a whole number ${reach}.` };
+  const value = Number(digits);
+  if (value < least || value > most) return { error: `${letter} goes ${reach}; ${grouped(value)} does not fit.` };
+  return { value, text: grouped(value) };
+}
+
+// Why the order may be chosen, or not.
+export const REASONS = {
+  nothing: "Matrix products are associative: both orders give the same numbers.",
+  softmax:
+    "Softmax takes exp of every score and divides by the sum of its row. All N × N scores must be there before V.",
+  causal:
+    "One φ(K)ᵀV would hold the future too. So it is built up: each token adds to S, then reads it. The counts stay.",
+};
+export const WHO = ["Queries with keys first", "Keys with values first"];
+/** @type {(sizes: Sizes) => { first: string[], second: string[] }} */
+export const formulas = ({ n, d, m }) => ({
+  first: [
+    `N²D = ${grouped(n)}² × ${d}`,
+    `N²M = ${grouped(n)}² × ${m}`,
+    `N²(D + M) = ${grouped(n)}² × ${d + m}`,
+    `N² = ${grouped(n)}² numbers`,
+  ],
+  second: [
+    ...Array(2).fill(`NDM = ${grouped(n)} × ${d} × ${m}`),
+    `2NDM = 2 × ${grouped(n)} × ${d} × ${m}`,
+    `DM = ${d} × ${m} numbers`,
+  ],
+});
+/** @type {(total: number, held: number) => string} */
+export const oneOrderInWords = (total, held) =>
+  `With softmax between, only one order is left: ${grouped(total)} multiply–adds and ${grouped(held)} numbers held ` +
+  "in between. Twice as many tokens take four times as much.";
+/** @type {(who: string, ratio: number, totals: [number, number], equal: number) => string} */
+export const fewerInWords = (who, ratio, [less, more], equal) =>
+  `${who} takes ${ratioText(ratio)} times fewer multiply–adds: ${grouped(less)} against ${grouped(more)}. ` +
+  `They are equal at N = 2DM/(D + M) = ${sizeText(equal)}. `;
+/** @type {(held: number[]) => string} */
+export const heldInWords = (held) => `Held in between: ${grouped(held[0])} numbers or ${grouped(held[1])}.`;
+/** @type {(totals: number[], counts: Counts) => string} */
+export function ordersInWords([a, b], { held, equal }) {
+  const told =
+    a === b
+      ? `Both orders take ${grouped(a)} multiply–adds: N is 2DM/(D + M). `
+      : a > b
+        ? fewerInWords(WHO[1], a / b, [b, a], equal)
+        : fewerInWords(WHO[0], b / a, [a, b], equal);
+  return told + heldInWords(held);
+}
+// `sides` are names and sizes of what would be thinner than `thin` pixels at this scale.
+/** @type {(sides: [string, number][], scale: number, thin: number) => string} */
+export function thinInWords(sides, scale, thin) {
+  const several = sides.length > 1;
+  const names = listed(sides.map(([name, size]) => `${name} = ${size}`));
+  const pixels = `${Math.max(...sides.map(([, size]) => size * scale)).toFixed(2)} pixels${several ? " or less" : ""}`;
+  const seen = several ? "them" : "it";
+  return `At this scale ${names} would be ${pixels}: drawn ${thin} pixels wide, so that you see ${seen}.`;
+}

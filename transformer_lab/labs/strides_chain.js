@@ -1,0 +1,107 @@
+// A chain of operations, as a reader types it: read, and run step by step.
+
+import { product } from "./maths.js";
+import { arange, operations, Refused, refuse } from "./strides_rules.js";
+import { counted, quoted } from "./words.js";
+
+/** @typedef {import("./strides_rules.js").Strided} Strided */
+// One operation, and how it is written.
+/** @typedef {{ text: string, name: string, args: any[], inBrackets?: boolean }} Step */
+
+const MOST_DRAWN = 128;
+
+// How many numbers at most, for the operations that take no list.
+const MOST_NUMBERS = { t: 0, contiguous: 0, unsqueeze: 1, transpose: 2, flatten: 2 };
+
+function checkArguments({ name, args, inBrackets }) {
+  const most = MOST_NUMBERS[name];
+  if (inBrackets && most !== undefined) refuse(`${name} takes plain numbers, not a list of them.`);
+  if (args.length > most) {
+    const allowed = most ? counted(most, "number") : "no numbers";
+    refuse(`${name} takes ${allowed}${most > 1 ? " at most" : ""}; got ${args.length}.`);
+  }
+  if (!args.length && inBrackets && name === "squeeze") refuse("squeeze: an empty list names no axis.");
+  if (!args.length && !inBrackets && ["view", "reshape", "permute", "expand"].includes(name)) {
+    refuse(`${name} wants to know the ${name === "permute" ? "order of the axes" : "shape"}.`);
+  }
+}
+
+const WHOLE = /^-?\d{1,9}$/;
+
+// .view(2, 3): {step, rest}, or {error}. The step is written anew, in the one way that Python reads too.
+function parseCall([whole, name, inside], text) {
+  const known = Object.keys(operations).filter((operation) => operation !== "index");
+  if (!known.includes(name)) return { error: `.${name} is not in this lab. It knows ${known.join(", ")} and [ ].` };
+  const bracket = /^\((.*)\)$|^\[(.*)\]$/s.exec(inside.trim());
+  const list = (bracket ? (bracket[1] ?? bracket[2]) : inside).trim();
+  const inList = list.replace(/,$/, "").trim();
+  const args = inList ? inList.split(",").map((arg) => arg.trim()) : [];
+  const bad = args.find((arg) => !WHOLE.test(arg));
+  if (bad !== undefined) return { error: `.${name} takes whole numbers here; ${quoted(bad)} is not one.` };
+  // (2) is a number, (2,) and [2] are lists of one.
+  const inBrackets = Boolean(bracket) && (bracket[2] !== undefined || list.includes(",") || !args.length);
+  const numbers = args.map(Number).join(", ");
+  const written = inBrackets ? `(${numbers}${args.length === 1 ? "," : ""})` : numbers;
+  const step = { text: `.${name}(${written})`, name, args: args.map(Number), inBrackets };
+  return { step, rest: text.slice(whole.length) };
+}
+
+// [0, ::2]: the same.
+function parseIndex([whole, inside], text) {
+  const args = [];
+  for (const part of inside.split(",").map((part) => part.trim())) {
+    const ends = part.split(":").map((end) => end.trim());
+    const number = (digits) => (digits === undefined || digits === "" ? null : +digits);
+    if (WHOLE.test(part)) args.push(+part);
+    else if (part === "...") args.push("...");
+    else if ([2, 3].includes(ends.length) && ends.every((end) => !end || WHOLE.test(end))) {
+      args.push({ from: number(ends[0]), to: number(ends[1]), step: number(ends[2]) });
+    } else return { error: `${quoted(part)} is not an index; write 1, or 0:2, or ::2, or “...”.` };
+  }
+  const ends = ({ from, to, step }) => [from, to, ...(step === null ? [] : [step])].map((end) => end ?? "").join(":");
+  const written = args.map((part) => (part?.from === undefined ? part : ends(part)));
+  return { step: { text: `[${written.join(", ")}]`, name: "index", args }, rest: text.slice(whole.length) };
+}
+
+// ".transpose(0, 1).view(6)" → two steps.
+/** @type {(text: string, limits: { chain: number }) => import("./words.js").Parsed<Step[]>} */
+export function parseChain(text, limits) {
+  if (text.length > limits.chain) return { error: `At most ${limits.chain} characters here.` };
+  const steps = [];
+  let rest = text.trim().replace(/^x(?=[.[])/, "");
+  while (rest) {
+    const call = /^\s*\.\s*([A-Za-z_]+)\s*\(\s*([^()]*|\([^()]*\))\s*\)/.exec(rest);
+    const index = /^\s*\[([^\]]*)\]/.exec(rest);
+    if (!call && !index) {
+      const start = quoted(rest.trim().slice(0, 12));
+      return { error: `This can be read up to ${start}. Write operations as .transpose(0, 1) or [:, 0].` };
+    }
+    const read = call ? parseCall(call, rest) : parseIndex(index, rest);
+    if (read.error) return read;
+    steps.push(read.step);
+    rest = read.rest.trimStart();
+  }
+  return { value: steps, text: textOf(steps) };
+}
+
+/** @type {(steps: Step[]) => string} */
+export const textOf = (steps) => steps.map((step) => step.text).join("");
+
+// Runs a chain from a fresh tensor: every tensor on the way, and the refusal that ended it, if one did.
+/** @type {(shape: number[], steps: Step[]) => { tensors: Strided[], refused?: number, reason?: string }} */
+export function run(shape, steps) {
+  const tensors = [arange(shape)];
+  for (const [i, step] of steps.entries()) {
+    try {
+      checkArguments(step);
+      const next = operations[step.name](tensors.at(-1), ...step.args);
+      const count = product(next.shape);
+      if (count > MOST_DRAWN) refuse(`${step.name}: ${count} elements are more than this lab draws (${MOST_DRAWN}).`);
+      tensors.push({ ...next, copied: next.storage !== tensors.at(-1).storage });
+    } catch (error) {
+      if (!(error instanceof Refused)) throw error;
+      return { tensors, refused: i, reason: error.message };
+    }
+  }
+  return { tensors };
+}

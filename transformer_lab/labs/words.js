@@ -1,0 +1,71 @@
+// How the labs write numbers, shapes and lists for readers, and read what is typed.
+
+// A number's text with a true minus, and none in front of a zero.
+/** @type {(text: string) => string} */
+export const minus = (text) => (Number(text) === 0 ? text.replace("-", "") : text.replace("-", "−"));
+
+/** @type {(x: number, digits?: number) => string} */
+export const places = (x, digits = 2) => minus(x.toFixed(digits));
+
+// What fits a cell: four characters or so.
+/** @type {(x: number) => string} */
+export function short(x) {
+  if (x === -Infinity) return "−∞";
+  if (Math.abs(x) >= 1000) return minus(x.toExponential(0).replace("+", ""));
+  return places(x, Math.abs(x) < 9.95 ? 1 : 0);
+}
+
+// 1,234,567. A drag writes hundreds of numbers a second, and toLocaleString takes several times as long.
+/** @type {(n: number | bigint) => string} */
+export const grouped = (n) => String(n).replace(/\B(?=(\d{3})+$)/g, ",");
+
+// 1 head, 1,024 heads
+/** @type {(count: number, one: string, many?: string) => string} */
+export const counted = (count, one, many = `${one}s`) => `${grouped(count)} ${count === 1 ? one : many}`;
+
+/** @type {(text: string) => string} */
+export const quoted = (text) => `“${text}”`;
+
+// “a”, “a and b”, “a, b and c”
+/** @type {(things: string[]) => string} */
+export const listed = (things) =>
+  things.length < 2 ? things.join("") : `${things.slice(0, -1).join(", ")} and ${things.at(-1)}`;
+
+// (1, −2), and a single number without brackets.
+/** @type {(numbers: number[], write: (x: number) => string) => string} */
+export const tuple = (numbers, write) =>
+  numbers.length > 1 ? `(${numbers.map((x) => write(x)).join(", ")})` : write(numbers[0]);
+
+// (2, 3) and (2,), as Python writes them.
+/** @type {(shape: (number | string)[]) => string} */
+export const shapeText = (shape) => (shape.length === 1 ? `(${shape[0]},)` : `(${shape.join(", ")})`);
+
+/**
+ * What a reader's text means, and how it is written anew; or what is wrong with it.
+ * @template T
+ * @typedef {{ value?: T, text?: string, error?: string }} Parsed
+ */
+
+// "2, 3, 4" → [2, 3, 4]. Brackets may stand around it; nothing at all is the shape of a single number.
+/** @type {(text: string, limits: { axes: number, size: number, least?: number }) => Parsed<number[]>} */
+export function parseShape(text, { axes, size, least = 0 }) {
+  const inner = text
+    .trim()
+    .replace(/^[([]/, "")
+    .replace(/[)\]]$/, "")
+    .replace(/,\s*$/, "")
+    .trim();
+  if (!inner) return { value: [], text: "" };
+  const value = [];
+  for (const part of inner.split(/\s*,\s*|\s+/)) {
+    if (!/^\d+$/.test(part)) {
+      return { error: `A size is a whole number; ${quoted(part)} is not. Write a shape as 2, 3, 4.` };
+    }
+    if (+part < least || +part > size) {
+      return { error: `A size here goes from ${least} to ${grouped(size)}; ${part} does not fit.` };
+    }
+    value.push(+part);
+  }
+  if (value.length > axes) return { error: `At most ${axes} axes here; this has ${value.length}.` };
+  return { value, text: value.join(", ") };
+}
