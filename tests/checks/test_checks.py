@@ -3,9 +3,12 @@
 from itertools import combinations
 
 import pytest
+import torch
 
 import transformer_lab as tl
+from transformer_lab.checks.describe import _gradients
 from transformer_lab.checks.diagnose import diagnose, recognise
+from transformer_lab.checks.probes import strided
 
 PAIRS = 40  # of each exercise's pairs of mistakes so many are tried, spread evenly
 EXERCISES = [pytest.param(exercise, id=exercise.name) for exercise in tl.checks.EXERCISES]
@@ -81,3 +84,17 @@ def holds_for(holds, function, exercise):
         return holds(function, *exercise.probes[0].arguments)
     except Exception:
         return False
+
+
+@pytest.mark.parametrize("exercise", EXERCISES)
+def test_the_references_own_gradients_are_finite(exercise):
+    """Where they are not, an answer's are not looked at."""
+    for probe, expected in zip(exercise.probes, exercise.expected):
+        for gradient in (expected.error is None and _gradients(exercise.reference, probe)) or ():
+            assert gradient is None or gradient.isfinite().all(), probe.name
+
+
+def test_an_input_that_is_not_contiguous_is_none():
+    x = torch.arange(24.0).reshape(2, 3, 4)
+    other = strided(x)
+    assert torch.equal(other, x) and not other.is_contiguous()

@@ -33,6 +33,10 @@ def test_what_was_correct_once_stays_so(folder):
     first = record.read()["merge_heads"]
     check(wrong)
     assert record.read()["merge_heads"] == {**first, "checks": 3} and "UTC" in first["correct"]
+    long_ago = {**first, "correct": "2020-01-01 00:00 UTC"}
+    record._write({"merge_heads": long_ago})
+    check(right)
+    assert record.read()["merge_heads"] == {**long_ago, "checks": 3}
 
 
 def test_the_courses_own_function_is_nobodys_solution(folder, capsys):
