@@ -27,9 +27,10 @@ test: environment ## everything that CI runs
 	$(STEP) outputs $(MAKE) --no-print-directory outputs
 	$(ONCE) units $(MAKE) --no-print-directory units
 	$(ONCE) device $(MAKE) --no-print-directory device QUICK=--quick
-	$(STEP) book $(MAKE) --no-print-directory book
+	@# At the same time: neither keeps two processors busy.
+	@$(HERE) tools/step.py book $(MAKE) --no-print-directory book & \
+	$(HERE) tools/step.py --once grade $(MAKE) --no-print-directory grade; status=$$?; wait $$! && exit $$status
 	$(ONCE) pages $(MAKE) --no-print-directory pages
-	$(ONCE) grade $(MAKE) --no-print-directory grade
 	@echo "All tests passed."
 
 lint: environment ## all that can be said in seconds: style of the code, rules and form of the notebooks, links to Colab

@@ -30,7 +30,7 @@ MATHEMATICS = (  # below tests/, the longest first
     "maths/linear_attention maths/transformer checks/checks maths/multi_head maths/attention maths/normalization"
     " maths/layers maths/cache maths/masks maths/compute maths/measure maths/positions maths/tensors maths/arguments"
 )
-QUICK = ("test_attention", "test_masks", "test_cache", "test_tensors", "chapters/01", "chapters/02")
+QUICK = ("test_attention", "test_masks", "test_cache", "test_tensors", "chapters/01")
 SLOW = ("06_norm", "08_linear", "project", "07_param", "04_multi", "05_masks")  # notebooks, the longest first
 
 

@@ -152,17 +152,18 @@ def left_by_uv(python, pip, log):
         return None
     with open(os.path.join(ROOT, "requirements.txt")) as file:
         lines = [line.strip() for line in file if not line.startswith("#")]
-    rest = [line for line in lines if re.match("-e |torch==", line)]
     (uv,) = (line for line in lines if line.startswith("uv=="))
-    same = [line for line in lines if line not in rest]
+    rest = [line for line in lines if line.startswith("torch==")]
+    same = [line for line in lines if line not in rest and line != "-e ."]
     with tempfile.NamedTemporaryFile("w", suffix=".txt") as file:
         file.write("\n".join(same))
         file.flush()
-        tool = [python, "-m", "uv", "pip", "install", "--quiet", "--no-deps", "--python", python, "-r", file.name]
+        tool = [python, "-m", "uv", "pip", "install", "--quiet", "--no-deps", "--python", python]
+        tool += ["-e", ".", "-r", file.name]
         for command in ([*pip, "--quiet", uv], tool):
             if subprocess.call(command, cwd=ROOT, stderr=log):
                 return None
-    return [word for line in rest for word in line.split()]
+    return rest
 
 
 if __name__ == "__main__":

@@ -1,8 +1,9 @@
 """Uses the assignments in a class, with nbgrader: the sources are the solutions, as they are.
 
-One student gets everything right. The other gets as far as the middle of each notebook: what follows is left out or
-wrong, in turn. (Functions call those above them: below a wrong one, a right one gets no points.) Each must get the
-points that they deserve. The environment .venv-nbgrader has nbgrader; the notebooks run in the book's environment.
+Two students get everything right, and hand in every second notebook. The third gets as far as the middle of each: what
+follows is left out or wrong, in turn. (Functions call those above them: below a wrong one, a right one gets no points.)
+Each must get the points that they deserve. The environment .venv-nbgrader has nbgrader; the notebooks run in the book's
+environment.
 """
 
 import csv
@@ -25,7 +26,12 @@ from notebooks import ROOT
 VENV = ROOT / ".venv-nbgrader"
 PINS = ["nbgrader==0.9.6", "--exclude-newer", "2026-11-20"]  # what it needs, as it was on that day
 COURSE = "course"
-STUDENTS = {"all right": 1, "half right": 1 / 2}  # how much of each notebook is right
+EVEN, ODD = slice(0, None, 2), slice(1, None, 2)
+STUDENTS = {
+    "all right 1": (1, EVEN),
+    "all right 2": (1, ODD),
+    "half right": (1 / 2, ODD),
+}  # how much, of which notebooks
 
 
 def environment():
@@ -95,9 +101,10 @@ def grade(folder, student, released, sources):
     target = folder / "submitted" / student / COURSE
     target.mkdir(parents=True)
     deserved = 0
-    for name, notebook in released.items():
-        handed_in = deepcopy(notebook)
-        deserved += answered(handed_in, nbformat.read(sources[name], 4), STUDENTS[student])
+    share, which = STUDENTS[student]
+    for name in sorted(released)[which]:
+        handed_in = deepcopy(released[name])
+        deserved += answered(handed_in, nbformat.read(sources[name], 4), share)
         nbformat.write(handed_in, target / name)
     nbgrader(folder, "autograde", COURSE, "--create")
     nbgrader(folder, "export", "--to", "grades.csv")
@@ -119,7 +126,7 @@ def main():
             print(f"  {student:11} {got:3.0f} points, deserves {deserved}", flush=True)
             return got == deserved
 
-        with ThreadPoolExecutor() as pool:
+        with ThreadPoolExecutor(2) as pool:
             results = list(pool.map(result, STUDENTS))
     if not all(results):
         sys.exit("The points are not those that the notebooks deserve.")
