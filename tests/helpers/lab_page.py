@@ -41,4 +41,5 @@ def _script(kind, value):
 
 
 def _text(value):
-    return json.dumps(value).replace("</", "<\\/")
+    # The book's pages store a dict in the order of the alphabet.
+    return json.dumps(value, sort_keys=True).replace("</", "<\\/")

@@ -29,8 +29,9 @@ def masks():
 
 
 def state_of(lab):
-    """The lab's own traits, as the browser gets them."""
-    return json.loads(json.dumps({name: lab.get_state()[name] for name in (*SET, "presets", "limits")}))
+    """The lab's own traits, as its own script makes them of what the browser gets."""
+    state = json.loads(json.dumps({name: lab.get_state()[name] for name in (*SET, "presets", "limits")}))
+    return state | {"presets": {preset["name"]: preset for preset in state["presets"]}}
 
 
 def looked_at(lab, masks):
@@ -434,6 +435,8 @@ def test_the_first_view_is_right(show):
     shows(page, MaskLab())
     assert status(page) == told(MaskLab(), 2)
     assert button(page, "causal").get_attribute("aria-pressed") == "true"
+    names = page.locator(".tl-presets button").all_inner_texts()[: len(PRESETS)]
+    assert names == [preset.label for preset in sorted(PRESETS.values(), key=lambda preset: preset.place)]
 
 
 @pytest.mark.parametrize("preset", PRESETS)

@@ -18,7 +18,8 @@ const TRAITS = ["tokens", "source", "preset", "window", "prefix", "flipped", "mi
 
 /** @type {(model: Model) => State} */
 function stateOf(model) {
-  const state = traitsOf(model, [...TRAITS, "presets", "limits"]);
+  const presets = Object.fromEntries(model.get("presets").map((preset) => [preset.name, preset]));
+  const state = { ...traitsOf(model, [...TRAITS, "limits"]), presets };
   return { ...state, ...sides(state) };
 }
 

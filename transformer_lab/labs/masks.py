@@ -137,7 +137,8 @@ class MaskLab(Lab):
     mistake = traitlets.Unicode().tag(sync=True)
     at = traitlets.List(traitlets.Int()).tag(sync=True)  # the cell that is picked: [query, key]
     given = traitlets.Dict(allow_none=True, default_value=None).tag(sync=True)  # the reader's own tensors, as lists
-    presets = traitlets.Dict({name: asdict(preset) for name, preset in PRESETS.items()}).tag(sync=True)
+    # A list: a published page stores its dicts in the order of the alphabet.
+    presets = traitlets.List([{"name": name, **asdict(preset)} for name, preset in PRESETS.items()]).tag(sync=True)
     limits = traitlets.Dict(
         {"tokens": MOST_TOKENS, "letters": LONGEST_TOKEN, "d_head": D_HEAD, "d_value": D_VALUE}
     ).tag(sync=True)
