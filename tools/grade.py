@@ -27,11 +27,8 @@ VENV = ROOT / ".venv-nbgrader"
 PINS = ["nbgrader==0.9.6", "--exclude-newer", "2026-11-20"]  # what it needs, as it was on that day
 COURSE = "course"
 EVEN, ODD = slice(0, None, 2), slice(1, None, 2)
-STUDENTS = {
-    "all right 1": (1, EVEN),
-    "all right 2": (1, ODD),
-    "half right": (1 / 2, ODD),
-}  # how much, of which notebooks
+# How much of each notebook is right, and which notebooks are handed in.
+STUDENTS = {"all right 1": (1, EVEN), "all right 2": (1, ODD), "half right": (1 / 2, ODD)}
 
 
 def environment():
