@@ -118,10 +118,8 @@ def sliding_window_mask(seq: int, window: int, *, device: torch.device | str | N
 
     Raises
     ------
-    TypeError
-        If ``seq`` or ``window`` is not an integer.
-    ValueError
-        If ``seq`` is negative or ``window`` below 1.
+    TypeError, ValueError
+        As :func:`causal_mask`.
 
     References
     ----------
@@ -155,10 +153,8 @@ def prefix_mask(seq: int, prefix: int, *, device: torch.device | str | None = No
 
     Raises
     ------
-    TypeError
-        If ``seq`` or ``prefix`` is not an integer.
-    ValueError
-        If one is negative, or ``prefix`` is above ``seq``.
+    TypeError, ValueError
+        As :func:`causal_mask`.
 
     References
     ----------

@@ -144,10 +144,8 @@ def instance_norm(x: Tensor, weight: Tensor | None = None, bias: Tensor | None =
 
     Raises
     ------
-    TypeError
-        If an argument has the wrong type.
-    ValueError
-        If a shape does not fit, or a channel has one value only and so no variance.
+    TypeError, ValueError
+        As :func:`batch_norm` in training.
 
     References
     ----------
@@ -187,10 +185,8 @@ def group_norm(
 
     Raises
     ------
-    TypeError
-        If an argument has the wrong type.
-    ValueError
-        If a shape does not fit, or ``n_groups`` does not divide ``channels``.
+    TypeError, ValueError
+        As :func:`batch_norm`.
 
     References
     ----------
@@ -227,10 +223,8 @@ def layer_norm(x: Tensor, weight: Tensor | None = None, bias: Tensor | None = No
 
     Raises
     ------
-    TypeError
-        If an argument has the wrong type.
-    ValueError
-        If a shape does not fit, or ``eps`` is negative.
+    TypeError, ValueError
+        As :func:`standardize`.
 
     References
     ----------
@@ -264,10 +258,8 @@ def rms_norm(x: Tensor, weight: Tensor | None = None, eps: float = 1e-6) -> Tens
 
     Raises
     ------
-    TypeError
-        If an argument has the wrong type.
-    ValueError
-        If a shape does not fit, or ``eps`` is negative.
+    TypeError, ValueError
+        As :func:`standardize`.
 
     References
     ----------

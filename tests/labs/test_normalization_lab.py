@@ -10,6 +10,7 @@ import torch
 from torch.nn import functional as F
 
 import transformer_lab as tl
+from agreement import says
 from gestures import status
 from javascript import Engine, agree
 from lab_table import cell
@@ -256,35 +257,34 @@ def test_inputs_are_copied():
     assert lab.original.eq(1).all()
 
 
+SHAPE = "x must have shape (batch, seq, d_model), from (1, 1, 1) to (4, 6, 6), got {}"
+ONE_OF = "norm must be one of the norms, got {}"
+
+
 @pytest.mark.parametrize(
     ("arguments", "error", "message"),
     [
         ({"x": "four"}, TypeError, "x must be a tensor or sequences of numbers, got 'four'"),
-        (
-            {"x": torch.zeros(4, 4)},
-            ValueError,
-            r"x must have shape \(batch, seq, d_model\), from \(1, 1, 1\) to \(4, 6, 6\), got",
-        ),
-        ({"x": torch.zeros(2, 7, 4)}, ValueError, r"x must have shape .* got \(2, 7, 4\)"),
-        ({"x": torch.zeros(2, 0, 4)}, ValueError, r"x must have shape .* got \(2, 0, 4\)"),
+        ({"x": torch.zeros(4, 4)}, ValueError, SHAPE.format((4, 4))),
+        ({"x": torch.zeros(2, 7, 4)}, ValueError, SHAPE.format((2, 7, 4))),
+        ({"x": torch.zeros(2, 0, 4)}, ValueError, SHAPE.format((2, 0, 4))),
         ({"x": torch.full((1, 1, 1), math.nan)}, ValueError, "x must have values from -100 to 100, got nan"),
         ({"x": torch.full((1, 1, 1), -101.0)}, ValueError, "x must have values from -100 to 100, got -101"),
-        ({"norm": "weight"}, ValueError, "norm must be one of 'batch', 'layer', .*, got 'weight'"),
-        ({"norm": ["layer"]}, ValueError, "norm must be one of"),
-        ({"dims": (0, 3)}, ValueError, r"dims must be axes of x from -3 to 2, each once, got \(0, 3\)"),
-        ({"dims": (2, -1)}, ValueError, r"dims must be axes .* got \(2, -1\)"),
+        ({"norm": "weight"}, ValueError, ONE_OF.format("'weight'")),
+        ({"norm": ["layer"]}, ValueError, ONE_OF.format("['layer']")),
+        ({"dims": (0, 3)}, ValueError, "dims must be axes of x from -3 to 2, each once, got (0, 3)"),
+        ({"dims": (2, -1)}, ValueError, "dims must be axes of x from -3 to 2, each once, got (2, -1)"),
         ({"n_groups": 3}, ValueError, "n_groups must divide d_model, got 3 and 4"),
         ({"n_groups": 0}, ValueError, "n_groups must divide d_model, got 0 and 4"),
         ({"eps": 0.0}, ValueError, "eps must be positive, got 0.0"),
         ({"eps": math.nan}, ValueError, "eps must be positive, got nan"),
-        ({"lengths": [4]}, ValueError, r"lengths must be 2 numbers from 1 to 4, got \(4,\)"),
-        ({"lengths": [4, 0]}, ValueError, r"lengths must be 2 numbers from 1 to 4, got \(4, 0\)"),
-        ({"index": [0, 0, 4]}, ValueError, r"index must name an entry of shape \(2, 4, 4\), got \(0, 0, 4\)"),
+        ({"lengths": [4]}, ValueError, "lengths must be 2 numbers from 1 to 4, got (4,)"),
+        ({"lengths": [4, 0]}, ValueError, "lengths must be 2 numbers from 1 to 4, got (4, 0)"),
+        ({"index": [0, 0, 4]}, ValueError, "index must name an entry of shape (2, 4, 4), got (0, 0, 4)"),
     ],
 )
 def test_what_is_wrong_is_named(arguments, error, message):
-    with pytest.raises(error, match=f"^{message}"):
-        NormalizationLab(**arguments)
+    says(lambda: NormalizationLab(**arguments), error, message)
 
 
 def test_the_shape_stays():
