@@ -8,6 +8,7 @@ from .masks import MaskLab
 from .normalization import NormalizationLab
 from .order import OrderLab
 from .strides import StridesLab
+from .whole import WholeLab
 
 __all__ = [
     "BroadcastingLab",
@@ -18,4 +19,5 @@ __all__ = [
     "NormalizationLab",
     "OrderLab",
     "StridesLab",
+    "WholeLab",
 ]
