@@ -1,7 +1,21 @@
 // The whole lab: a trained Transformer runs in the page. Its drawing can be walked through, opened, and pointed at.
 
 import { clamp, range, sum } from "./maths.js";
-import { button, choice, commit, element, field, follow, frame, reserve, room, set, setText, slider } from "./ui.js";
+import {
+  button,
+  choice,
+  commit,
+  element,
+  field,
+  follow,
+  followTheme,
+  frame,
+  reserve,
+  room,
+  set,
+  setText,
+  slider,
+} from "./ui.js";
 import { decode, encode, openModel, tokenize, write } from "./whole_maths.js";
 import { isOfOneToken, viewOf } from "./whole_panels.js";
 import { picture } from "./whole_picture.js";
@@ -434,10 +448,10 @@ function render(view) {
       now.family === "encoder" ? `An encoder alone: vectors for ${quoted(now.text)}, and no words.` : writes;
     setText(status, id ? `${now.step ? `Step ${now.step}. ` : ""}${titleOf(id)}. ${said}` : whole);
   }
-  const unfollow = follow(model, TRAITS, draw);
+  const ends = [follow(model, TRAITS, draw), followTheme(lab, draw)];
   return () => {
     steps.stop();
-    unfollow();
+    for (const end of ends) end();
   };
 }
 

@@ -1,7 +1,7 @@
 // Tensors of the whole lab as tables of coloured cells, numbers as bars, and a panel that is made of them and of lines.
 
 import { clamp, range } from "./maths.js";
-import { BLUES, button, element, SIGNED, set, setText, shade } from "./ui.js";
+import { BLUES, button, element, pixelsOf, SIGNED, set, setText } from "./ui.js";
 
 /**
  * A table: its cells, the names of its rows and, where they have some, of its columns, and the cell that is marked.
@@ -19,12 +19,6 @@ import { BLUES, button, element, SIGNED, set, setText, shade } from "./ui.js";
 /** @typedef {{ bars: { name: string, size?: number, text: string, on?: boolean }[], pick?: (i: number) => void }} Bars */
 /** @typedef {string | Table | Bars | Table[]} Part A line of text, a table, bars, or tables side by side. */
 
-// 256 steps of a map as the four bytes of a pixel.
-const pixelsOf = (map) =>
-  range(256).map((level) => {
-    const rgb = shade(map, level / 255).background.match(/\d+/g);
-    return new Uint32Array(Uint8Array.of(...rgb.map(Number), 255).buffer)[0];
-  });
 const PIXELS = { weights: pixelsOf(BLUES), signed: pixelsOf(SIGNED) };
 
 function fill(node, names) {
@@ -76,7 +70,8 @@ function heat() {
     const limit = Math.max(...flat.map(Math.abs), 1e-9);
     const image = new ImageData(columns, rows);
     const pixels = new Uint32Array(image.data.buffer);
-    const tints = PIXELS[weights ? "weights" : "signed"];
+    const map = PIXELS[weights ? "weights" : "signed"];
+    const tints = map[getComputedStyle(node).colorScheme] ?? map.light;
     for (const [k, x] of flat.entries()) {
       pixels[k] = tints[Math.round(clamp(weights ? x : x / limit / 2 + 0.5, 0, 1) * 255)];
     }
