@@ -269,6 +269,10 @@ def test_half_precision_is_read_exactly(engine):
 # What is typed.
 
 
+DIGITS = WholeLab()
+WORDS = WholeLab(tl.LanguageModel(3, 8, 2, 1, 8), ["ab", "c", "ba"])
+
+
 @many
 @given(text=ANYTHING)
 @example(text="342")
@@ -276,16 +280,14 @@ def test_half_precision_is_read_exactly(engine):
 @example(text="")
 @example(text="1234567")
 def test_digits_that_are_typed(engine, text):
-    _typed(engine, text, WholeLab())
+    _typed(engine, text, DIGITS)
 
 
 @many
 @given(text=st.text("ab c\n", max_size=30) | ANYTHING)
 @example(text=" ab  c ab ")
 def test_words_that_are_typed(engine, text):
-    torch.manual_seed(0)
-    words = WholeLab(tl.LanguageModel(3, 8, 2, 1, 8), ["ab", "c", "ba"])
-    _typed(engine, text, words)
+    _typed(engine, text, WORDS)
 
 
 def _typed(engine, text, lab):
