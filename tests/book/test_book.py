@@ -205,6 +205,17 @@ def test_a_picture_stands_for_each_lab_where_no_script_runs(page):
         assert picture["alt"] and (HTML / page).parent.joinpath(picture["src"]).stat().st_size <= 40_000
 
 
+@pytest.mark.parametrize("page", NOTEBOOKS)
+def test_page_holds_the_labs_that_it_shows_and_each_script_once(page):
+    views = soup(page).select('script[type="application/vnd.jupyter.widget-view+json"]')
+    shown = {json.loads(view.text)["model_id"] for view in views}
+    states = soup(page).select('script[type="application/vnd.jupyter.widget-state+json"]')
+    held = {model: kept["state"] for state in states for model, kept in json.loads(state.text)["state"].items()}
+    assert set(held) == shown
+    scripts = [state["_esm"] for state in held.values() if isinstance(state["_esm"], str)]
+    assert len(set(scripts)) == len(scripts)
+
+
 @pytest.mark.parametrize("page", CHAPTERS)
 def test_alerts_are_admonitions(page):
     assert "[!" not in soup(page).select_one("article").text
