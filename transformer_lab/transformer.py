@@ -447,14 +447,15 @@ class Transformer(nn.Module):
         Tensor of int64, shape (batch, at most 1 + max_new_tokens)
             It ends early when all targets have ended.
         """
-        if self.tgt_embedding is None or self.output is None:
+        embedding, output = self.tgt_embedding, self.output
+        if embedding is None or output is None:
             raise ValueError(
                 "generate must have embeddings and an output layer: this model was made by from_torch and has neither"
             )
         require_sizes(least=0, bos=bos, max_new_tokens=max_new_tokens, **({} if eos is None else {"eos": eos}))
         for name, token in (("bos", bos), ("eos", eos)):
-            if token is not None and token >= len(self.tgt_embedding.weight):
-                raise ValueError(f"{name} must be below tgt_vocab, {len(self.tgt_embedding.weight)}, got {token}")
+            if token is not None and token >= len(embedding.weight):
+                raise ValueError(f"{name} must be below tgt_vocab, {len(embedding.weight)}, got {token}")
         _require_temperature(temperature)
         with _evaluating(self):
             memory = self.encode(src, src_mask)  # (batch, src_len, d_model)
@@ -469,8 +470,8 @@ class Transformer(nn.Module):
             def next_scores(tokens, start):
                 if not use_cache:
                     return self.decode(tokens, memory, memory_mask=src_mask)[:, -1]
-                x = self.tgt_embedding(tokens[:, start:], start)
-                return self.output(self.decoder.step(x, caches, memories, src_mask))[:, -1]
+                x = embedding(tokens[:, start:], start)
+                return output(self.decoder.step(x, caches, memories, src_mask))[:, -1]
 
             tokens = src.new_full((src.shape[0], 1), bos, dtype=torch.long)
             stop = () if eos is None else (eos,)
@@ -582,6 +583,8 @@ class LanguageModel(nn.Module):
         _require_temperature(temperature)
         if top_k is not None:
             require_sizes(top_k=top_k)
+        if is_integer(stop):
+            raise TypeError(f"stop must be a sequence of tokens, got {stop!r}")
         if not all(is_integer(token) and 0 <= token < vocab_size for token in stop):
             raise ValueError(f"stop must hold tokens from 0 to vocab_size - 1, which is {vocab_size - 1}, got {stop!r}")
         _require_tokens(tokens, vocab_size, self.embedding.weight.device)

@@ -193,11 +193,8 @@ def test_scripts_are_loaded_where_they_are_needed(page):
     scripts = str([script.get("src", "") for script in soup(page).select("script")])
     labs = soup(page).select('script[type="application/vnd.jupyter.widget-view+json"]')
     assert ("mount.js" in scripts) == bool(labs)
-    # MathJax is fetched with the page, and run by page.js when there is time.
-    assert "mathjax" not in scripts.lower()
-    fetched = [link["href"] for link in soup(page).select('link[rel="preload"][as="script"]')]
-    up = "../" * page.count("/")
-    assert fetched == [f"{up}_static/mathjax/tex-chtml.js"] * bool(soup(page).select(".math"))
+    styles = str([link["href"] for link in soup(page).select('link[rel="stylesheet"]')])
+    assert ("mathematics.css" in styles) == bool(soup(page).select("math"))
 
 
 @pytest.mark.parametrize("page", CHAPTERS)
@@ -272,11 +269,10 @@ def visit(browser):
 
 
 def settle(page):
-    """Waits for formulas and labs."""
+    """Waits for labs."""
     page.wait_for_function(
-        """() => !document.querySelector('.math:not(:has(mjx-container))')
-            && document.querySelectorAll('script[type$="widget-view+json"]').length
-              === document.querySelectorAll('[data-lab]').length"""
+        """() => document.querySelectorAll('script[type$="widget-view+json"]').length
+            === document.querySelectorAll('[data-lab]').length"""
     )
 
 
@@ -300,10 +296,12 @@ ONE_OF_EACH_KIND = """() => {
 def dead(page, name):
     """What of a page's labs and formulas did not come to life."""
     labs = soup(name).select('script[type="application/vnd.jupyter.widget-view+json"]')
-    formulas = page.locator("mjx-container").count() - page.locator("mjx-merror").count()
     found = page.eval_on_selector_all("[data-lab]", "labs => labs.map(lab => lab.dataset.lab)")
-    wanted = ["ready"] * len(labs), len(soup(name).select(".math"))
-    return None if (found, formulas) == wanted else f"found {found}, {formulas} formulas, wanted {wanted}"
+    letters = page.evaluate(
+        "[...document.fonts].filter(({ family }) => /STIX/.test(family)).map(({ status }) => status)"
+    )
+    wanted = ["ready"] * len(labs), ["loaded"] * bool(soup(name).select("math"))
+    return None if (found, letters) == wanted else f"found {found}, {letters}, wanted {wanted}"
 
 
 # Pages of one kind load the same files: one of each, with labs where there are any.
@@ -342,6 +340,45 @@ def test_search_finds(visit, site, words, place):
     page.locator("#search-results li a").first.click()
     page.wait_for_load_state()
     assert Path(urlsplit(page.url).path).name in CHAPTERS
+
+
+def sections_that_are_linked():
+    """The sections of each chapter to which glossary and notes lead."""
+    found = {}
+    for name in ("glossary.html", "notes.html"):
+        for link in soup(name).select("article a[href*='.html#']"):
+            page, _, section = link["href"].partition("#")
+            found.setdefault(page, set()).add(section)
+    return found
+
+
+# How far a section's heading lies from the window's upper edge, once a link to it has been followed.
+LAND = """async (sections) => {
+    const found = {};
+    for (const name of sections) {
+        location.hash = name;
+        await new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)));
+        found[name] = Math.round(document.querySelector(":target").querySelector("h1, h2, h3").getBoundingClientRect().y);
+    }
+    return found;
+}"""
+
+
+@pytest.mark.parametrize("width", [1440, 360])
+@pytest.mark.parametrize("name", sections_that_are_linked())
+def test_a_link_lands_on_its_heading(visit, site, name, width):
+    page = visit(site + name, viewport={"width": width, "height": 800})
+    landed = page.evaluate(LAND, sorted(sections_that_are_linked()[name]))
+    assert {section: y for section, y in landed.items() if not 60 <= y <= 68} == {}
+
+
+@pytest.mark.parametrize("width", [1440, 360])
+def test_a_shared_link_lands_on_its_heading_while_the_page_comes_to_life(visit, site, width):
+    name, sections = max(sections_that_are_linked().items(), key=lambda item: len(item[1]))
+    section = sorted(sections)[-1]
+    page = visit(f"{site}{name}#{section}", viewport={"width": width, "height": 800})
+    page.wait_for_load_state("networkidle")
+    assert 60 <= page.locator(f"#{section} :is(h1, h2, h3)").first.bounding_box()["y"] <= 68
 
 
 def test_what_is_not_there_says_so(visit, site):

@@ -7,6 +7,7 @@ from .lookup import LookupLab
 from .masks import MaskLab
 from .normalization import NormalizationLab
 from .order import OrderLab
+from .split import SplitLab
 from .strides import StridesLab
 from .whole import WholeLab
 
@@ -18,6 +19,7 @@ __all__ = [
     "MaskLab",
     "NormalizationLab",
     "OrderLab",
+    "SplitLab",
     "StridesLab",
     "WholeLab",
 ]

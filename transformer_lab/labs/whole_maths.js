@@ -57,7 +57,7 @@ export function tokenize(text, tokens, most = Infinity) {
   const unknown = parts.find((part) => !tokens.includes(part));
   if (unknown !== undefined) {
     const known = tokens.length > 12 ? [...tokens.slice(0, 9), counted(tokens.length - 9, "other")] : tokens;
-    return { error: `${quoted(unknown)} is not among the model's tokens: ${listed(known)}.` };
+    return { error: `${quoted(unknown)} is not among the model’s tokens: ${listed(known)}.` };
   }
   if (!parts.length) return { error: `Type at least one token, such as ${tokens[0]}.` };
   if (parts.length > most) return { error: `At most ${counted(most, "token")} here; this has ${parts.length}.` };
