@@ -21,12 +21,15 @@ def thumbnail(chapter):
 def dress(app, doctree, docname):
     if docname != app.config.root_doc:
         return
+    # All of the width is the lab's.
+    app.env.metadata[docname]["html_theme.sidebar_secondary.remove"] = True
     for paragraph in list(doctree.findall(nodes.paragraph)):
         link, place = paragraph[0], paragraph.parent
         chapter = isinstance(link, nodes.reference) and Path(link["refuri"]).stem
         if chapter not in PLACES:
             continue
         if isinstance(place, nodes.section):
+            place["classes"].append("tl-front")
             paragraph["classes"].append("tl-start")
         if isinstance(place, nodes.list_item):
             place.parent["classes"] = ["tl-cards"]
