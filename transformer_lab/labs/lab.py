@@ -19,7 +19,7 @@ _DEFINITION = re.compile(r"^(?:const|let|function) (\w+).*?(?=^(?:const|let|func
 
 
 def script(*names):
-    """Return a lab's script for the browser, one module: what it uses of the files that all labs share, then its own."""
+    """Return a lab's script for the browser, one module: what it uses of what labs share, then its own."""
     own = _read(names)
     return _INDENTATION.sub("", "".join(_used(own, _read(_SHARED))) + own)
 
