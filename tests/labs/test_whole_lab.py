@@ -114,7 +114,7 @@ def test_nothing_plays_under_reduced_motion(show, windows):
 @pytest.mark.parametrize("make", [WholeLab, own_model, lambda: own_model(kind=tl.LanguageModel)])
 def test_every_part_and_arrow_opens_and_says_something_of_its_own(show, make):
     page = show(make())
-    free = page.locator("svg [role=button]:not([aria-hidden])")
+    free = page.locator("svg [role=button][aria-hidden=false]")
     said = set()
     for i in range(free.count()):
         free.nth(i).dispatch_event("click")
@@ -217,7 +217,11 @@ def test_one_column_falls_away_and_what_remains_can_be_opened(show):
 def test_pointing_at_an_arrow_shows_what_flows_and_leaving_it_puts_back_what_was_open(show):
     page = show(WholeLab(part="encoder.0.self"))
     before = side(page)
-    page.locator("[data-flow=memory] .hit").hover(position={"x": 9, "y": 32}, force=True)
+    x, y = page.locator("[data-flow=memory] .line").evaluate("""line => {
+        const { x, y } = line.getPointAtLength(15).matrixTransform(line.getScreenCTM());
+        return [x, y];
+    }""")
+    page.mouse.move(x, y)
     assert status(page).startswith("Encoder: to the decoder. Shape (seq 3, d_model 24). Row “3”, feature 0: ")
     page.mouse.move(2, 2)
     assert side(page) == before

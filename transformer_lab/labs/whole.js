@@ -133,7 +133,7 @@ function stateOf(model) {
 
 // A link to where the course teaches it, where this page is part of the course; elsewhere the name of the section.
 function lesson(node, { page, section }) {
-  const known = /** @type {HTMLAnchorElement | null} */ (document.querySelector(`a[href*="${page}.html"]`));
+  const known = document.querySelector(`a[href*="${page}.html"]`);
   const here = location.pathname.endsWith(`${page}.html`);
   const id = section
     .toLowerCase()

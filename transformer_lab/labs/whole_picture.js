@@ -146,7 +146,7 @@ export function picture(drawing, titleOf, normFirst, peek, open) {
       const gone = falls(item.dataset, now.family);
       set(item, {
         "aria-label": (item.dataset.flow ? "Arrow: " : "") + titleOf(id),
-        "aria-hidden": gone ? "true" : null,
+        "aria-hidden": String(gone),
         "aria-pressed": String(id === now.open),
       });
       const states = [gone && "gone", now.lit.has(id) && "lit", id === now.open && "open"];
