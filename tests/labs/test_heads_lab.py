@@ -311,11 +311,7 @@ def test_a_lab_keeps_its_tokens_and_shape():
 
 
 def words(page, lab=0):
-    return page.get_by_role("status").nth(2 * lab).inner_text()
-
-
-def picture_words(page, lab=0):
-    return page.get_by_role("status").nth(2 * lab + 1).inner_text()
+    return page.get_by_role("status").nth(lab).inner_text()
 
 
 def reading(page):

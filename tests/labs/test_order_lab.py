@@ -326,11 +326,11 @@ def press(page, name):
 
 
 def slider(page, name):
-    return page.get_by_label(f"Slider of {FIELDS[name]}")
+    return page.get_by_role("slider", name=FIELDS[name])
 
 
 def typed(page, name):
-    return page.get_by_role("textbox", name=FIELDS[name])
+    return page.get_by_label(f"{FIELDS[name]}, typed")
 
 
 def written(number):
