@@ -1,6 +1,7 @@
 // The strides lab: a tensor is a storage and a rule for walking through it. Here are the rule, and the walk.
 
 import { product, ravel, unravel } from "./maths.js";
+import { moveFrom, placesOf } from "./motion.js";
 import { parseChain, run, textOf } from "./strides_chain.js";
 import { isContiguous, placeOf, storagePlaces } from "./strides_rules.js";
 import { inParts, numbers, typedText } from "./address.js";
@@ -152,6 +153,8 @@ function tensorPanel(model) {
     tensor = next;
     const { shape, storage } = tensor;
     const total = product(model.get("shape"));
+    const cells = () => grid.node.querySelectorAll(".tl-cell");
+    const stood = [placesOf(grid.node, cells()), placesOf(strip, slots)];
     grid.draw(shape, (index) => {
       const number = storage[placeOf(tensor, index)];
       return { text: number, hue: hueOf(number, total) };
@@ -164,6 +167,8 @@ function tensorPanel(model) {
     );
     strip.replaceChildren(...slots);
     set(strip, { "aria-label": `Storage of ${storage.length} elements: ${storage.join(", ")}` });
+    moveFrom(stood[0], grid.node, cells());
+    moveFrom(stood[1], strip, slots);
   }
 
   // Shows which element is chosen, and says so.

@@ -43,7 +43,7 @@ class StridesLab(Lab):
             [2, 5]])
     """
 
-    _esm = script("strides_rules", "strides_chain", "strides")
+    _esm = script("motion", "strides_rules", "strides_chain", "strides")
     _css = style("strides")
     shown = ("shape", "chain")
     groups = ("shape", "chain", "walk")
