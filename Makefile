@@ -53,7 +53,7 @@ live: environment ## the same, with every notebook executed by nbval itself
 	@$(NBVAL) $(REPORT) chapters
 
 units: environment ## everything but the book
-	@$(HERE) -m pytest -q -n 2 --dist worksteal $(REPORT) --ignore tests/book/test_book.py
+	@$(HERE) -m pytest -q -n 2 --dist worksteal $(REPORT) --ignore tests/book/test_book.py --ignore tests/book/test_front.py
 
 claims: environment ## what the chapters say of their small models, from ten seeds
 	@TRANSFORMER_LAB_ALL_SEEDS=1 $(HERE) -m pytest -q -n 2 $(REPORT) tests/chapters
@@ -62,7 +62,7 @@ device: environment ## the mathematics' tests and every notebook on a stand-in f
 	@$(HERE) tools/device.py $(QUICK)
 
 pages: environment ## the built book, in a browser
-	@$(HERE) -m pytest -q -n 2 --dist worksteal $(REPORT) tests/book/test_book.py
+	@$(HERE) -m pytest -q -n 2 --dist worksteal $(REPORT) tests/book/test_book.py tests/book/test_front.py
 
 notebooks: environment ## make the assignments, run the notebooks in place, write them in canonical form: make notebooks [ONLY=06]
 	@$(HERE) tools/assignments.py $(ONLY)

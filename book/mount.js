@@ -81,11 +81,43 @@
     }
   }
 
+  // Labs near the window are drawn at once, those far off when there is time or when one comes near, the nearest first.
+  const NEAR = 1.5; // windows
+  const leisure = window.requestIdleCallback ?? setTimeout;
+  const waiting = new Set();
+  let planned = false;
+
+  function distance(view) {
+    const { top, bottom } = view.parentElement.getBoundingClientRect();
+    return Math.max(0, top - innerHeight, -bottom) / innerHeight;
+  }
+
+  function mountView(view) {
+    waiting.delete(view);
+    const { model_id: id } = parse(view);
+    mount(view, models.get(id), states.get(id)._esm, states.get(id)._css);
+  }
+
+  function mountWaiting() {
+    for (const view of [...waiting]) if (distance(view) <= NEAR) mountView(view);
+    if (!waiting.size || planned) return;
+    planned = true;
+    leisure(() => {
+      planned = false;
+      const [nearest] = [...waiting].sort((a, b) => distance(a) - distance(b));
+      if (nearest) mountView(nearest);
+      mountWaiting();
+    });
+  }
+  window.addEventListener("scroll", mountWaiting, { passive: true });
+
   function mountWhatIsThere() {
     for (const [script, data] of unseen(STATE)) {
       seen.add(script);
       for (const [id, { state }] of Object.entries(data.state)) {
         if (!state._esm) continue;
+        // A text that several labs share stands in the page once: see book/widget_state.py.
+        for (const name of ["_esm", "_css"]) state[name] = data.state[state[name]?.as]?.state[name] ?? state[name];
         states.set(id, state);
         models.set(id, createModel(state));
         importText(state._esm).catch(() => {}); // the reason is given where the lab should stand
@@ -94,8 +126,9 @@
     for (const [view, { model_id: id }] of unseen(VIEW)) {
       if (!models.has(id)) continue;
       seen.add(view);
-      mount(view, models.get(id), states.get(id)._esm, states.get(id)._css);
+      waiting.add(view);
     }
+    mountWaiting();
   }
 
   // A lab is drawn as soon as the page has been read to where it stands, not only when all of it has been read.

@@ -51,6 +51,12 @@ def _pictures(cell):
     return sum("image/png" in output.get("data", {}) for output in cell.outputs)
 
 
+def _labs(cell):
+    """How many labs a cell shows."""
+    outputs = cell.outputs if cell.cell_type == "code" else []
+    return sum(bool(re.match(r"\w+Lab\(", output.get("data", {}).get("text/plain", ""))) for output in outputs)
+
+
 # The file
 
 
@@ -267,6 +273,25 @@ def explains_every_option(notebook, path):
                     yield f"cell {number}: an option without a reason: {summary}"
 
 
+def begins_with_something_to_do(notebook, path):
+    """A chapter asks, then lets its reader play, and plays again later: each lab near the text that needs it."""
+    if path.parent != ROOT / "chapters" or not re.match(r"\d\d_", path.name):
+        return
+    part, labs = None, {}
+    for cell in notebook.cells:
+        headings = re.findall(r"(?m)^## +(.+)$", _prose(cell.source)) if cell.cell_type == "markdown" else []
+        labs |= dict.fromkeys(headings, 0)
+        part = headings[-1] if headings else part
+        if part:
+            labs[part] += _labs(cell)
+    if list(labs)[:2] != ["Predict first", "Try it first"]:
+        yield f"its first two parts must be Predict first and Try it first, are {' and '.join(list(labs)[:2])}"
+    elif not labs["Try it first"]:
+        yield "Try it first must show a lab"
+    if sum(labs.values()) < 2:
+        yield f"must show two labs or more, has {sum(labs.values())}"
+
+
 def has_ordered_headings(notebook, path):
     levels = []
     for number, cell in _cells(notebook, "markdown"):
@@ -295,6 +320,7 @@ RULES = [
     has_short_paragraphs,
     does_not_belittle,
     explains_every_option,
+    begins_with_something_to_do,
     has_ordered_headings,
 ]
 

@@ -21,11 +21,16 @@ ADDRESS = repository.Address("ada/course", "main", "https://ada.github.io/course
 DOT = base64.b64encode(b"\x89PNG\r\n\x1a\n" + bytes(12)).decode()  # a picture as far as the rules look
 
 
+def lab_cell():
+    shown = new_output("execute_result", {"text/plain": "MaskLab(preset='causal')"}, execution_count=1)
+    return new_code_cell("tl.labs.MaskLab()", outputs=[shown])
+
+
 def sample(address=ADDRESS):
     """A notebook that keeps all rules, with every part that a rule looks at."""
     link = f"[Open in Colab]({address.colab('chapters/00_sample.ipynb')})" if address else "About 5 minutes"
     cells = [
-        new_markdown_cell(f"# Sample\n\n{link}\n\n## Predict"),
+        new_markdown_cell(f"# Sample\n\n{link}\n\n## Predict first"),
         new_code_cell(repository.first_cell(address)),
         new_code_cell("print(6 * 7)", outputs=[new_output("stream", text="42\n")]),
         new_markdown_cell(
@@ -43,9 +48,13 @@ def sample(address=ADDRESS):
             "# NBVAL_IGNORE_OUTPUT\nstart = time.perf_counter()\nprint(time.perf_counter() - start)\nassert start > 0",
             outputs=[new_output("stream", text="0.1\n")],
         ),
+        new_markdown_cell("## Try it first"),
+        lab_cell(),
+        new_markdown_cell("## Later"),
+        lab_cell(),
         new_markdown_cell(
             "> [!NOTE]\n> Rows first: $a < b$, `<b>`, `{x}`.\n\n"
-            "[Plan](index.md#plan)\n\n```text\n# + <b> just %\n```\n\n"
+            "[Plan](how.md#plan)\n\n```text\n# + <b> just %\n```\n\n"
             + "\n".join(["A line of a list that goes on for the whole width of the page.", *["- An item of it."] * 50])
         ),
     ]
@@ -53,6 +62,7 @@ def sample(address=ADDRESS):
 
 
 LAST, QUESTION, PICTURE, TIMED, PRINTED, INSTALLED = -1, 3, 4, 5, 2, 1
+TRIED, FIRST_LAB, SECOND_LAB = 6, 7, 9
 
 
 def with_text(source):
@@ -85,6 +95,10 @@ def with_output(**output):
 
 def with_tag(tag):
     return lambda notebook: notebook.cells[PRINTED].metadata.update(tags=[tag])
+
+
+def without_a_lab(number):
+    return lambda notebook: notebook.cells[number].update(outputs=[])
 
 
 SPOILED = [
@@ -146,6 +160,10 @@ SPOILED = [
     (notebook_rules.explains_every_option, with_words(QUESTION, "B. 41", "C. 41")),
     (notebook_rules.explains_every_option, with_words(QUESTION, "B. 41", "B. `41`")),
     (notebook_rules.explains_every_option, with_words(QUESTION, "41</summary>\n", "41</summary>")),
+    (notebook_rules.begins_with_something_to_do, with_words(0, "Predict first", "Set up")),
+    (notebook_rules.begins_with_something_to_do, with_words(TRIED, "Try it first", "First section")),
+    (notebook_rules.begins_with_something_to_do, without_a_lab(FIRST_LAB)),
+    (notebook_rules.begins_with_something_to_do, without_a_lab(SECOND_LAB)),
     (notebook_rules.has_ordered_headings, with_text("# Another")),
     (notebook_rules.has_ordered_headings, with_text("#### Too deep")),
     (notebook_rules.has_ordered_headings, with_words(0, "# Sample", "Sample")),
@@ -191,7 +209,7 @@ def test_a_complaint_names_file_rule_and_cell(tmp_path, monkeypatch):
     monkeypatch.setattr(notebook_rules, "stored_address", lambda: None)
     monkeypatch.setattr("sys.argv", ["notebook_rules.py", str(path)])
     with pytest.raises(
-        SystemExit, match=r"sample\.ipynb: does_not_belittle: cell 7: says 'Just', which tells a reader"
+        SystemExit, match=r"sample\.ipynb: does_not_belittle: cell 11: says 'Just', which tells a reader"
     ):
         notebook_rules.main()
 

@@ -7,7 +7,9 @@ from .lookup import LookupLab
 from .masks import MaskLab
 from .normalization import NormalizationLab
 from .order import OrderLab
+from .split import SplitLab
 from .strides import StridesLab
+from .whole import WholeLab
 
 __all__ = [
     "BroadcastingLab",
@@ -17,5 +19,7 @@ __all__ = [
     "MaskLab",
     "NormalizationLab",
     "OrderLab",
+    "SplitLab",
     "StridesLab",
+    "WholeLab",
 ]

@@ -1,9 +1,10 @@
 // The broadcasting lab: two shapes, aligned from the right. Which axes stretch, what comes out, or why nothing does.
 
+import { inParts, numbers, oneOf, typedText } from "./address.js";
 import { alignment, combine, explain, source, valueA, valueB } from "./broadcasting_rules.js";
 import { clamp, product, ravel } from "./maths.js";
-import { choice, commit, element, field, follow, frame, hueOf, reserve, room, set, setText, tensorGrid } from "./ui.js";
-import { traitsOf } from "./ui.js";
+import { choice, commit, element, field, follow, frame, group, hueOf, reserve, room, set, setText } from "./ui.js";
+import { tensorGrid, traitsOf } from "./ui.js";
 import { grouped, parseShape, shapeText } from "./words.js";
 
 /** @typedef {import("./ui.js").Model} Model */
@@ -242,7 +243,6 @@ function makeRoom({ mode, a, b }, verdict, status) {
 
 /** @param {import("./ui.js").View} view */
 function render({ model, el }) {
-  const traits = ["a", "b", "mode", "index"];
   const kinds = [
     ["elementwise", "a + b"],
     ["matmul", "a @ b"],
@@ -250,23 +250,36 @@ function render({ model, el }) {
   const modes = choice("Operation", kinds, (mode) => commit(model, { mode, index: [] }));
   const parse = (text) => parseShape(text, model.get("limits"));
   const operand = (name) =>
-    field(`Shape of ${name}`, "such as 3, 1", parse, (shape) => commit(model, { [name]: shape, index: [] }));
+    field(`Shape of ${name}`, "Such as 3, 1", parse, (shape) => commit(model, { [name]: shape, index: [] }));
   const fields = { a: operand("a"), b: operand("b") };
   const table = axesTable(model);
   const verdict = element("span");
   const verdictBox = room(verdict, "tl-verdict");
   const picture = picturePanel(model);
-  const { lab, status } = frame(
+  const shape = typedText(parse, (sizes) => sizes.join(","), "sizes like 3,1");
+  const place = (all) => all.every((x) => x >= 0 && Number.isInteger(x));
+  const kept = inParts("broadcasting", {
+    a: shape,
+    b: shape,
+    mode: oneOf(kinds.map(([kind]) => kind)),
+    index: numbers(place, "an element of the result"),
+  });
+  // The picture comes last, for it grows with its tensors, and nothing else may move.
+  const { status } = frame(
     { model, el },
     "Two shapes, aligned from the right",
-    traits,
-    element("div", { class: "tl-row" }, modes.node),
-    element("div", { class: "tl-row" }, fields.a.node, fields.b.node),
+    kept,
+    group("mode", element("div", { class: "tl-row" }, modes.node)),
+    group("shapes", element("div", { class: "tl-row" }, fields.a.node, fields.b.node)),
     element("div", { class: "tl-scroll" }, table.node),
-    element("p", { class: "tl-note" }, "Drag a size sideways, or focus it and use the arrow keys."),
+    element(
+      "p",
+      { class: "tl-note" },
+      "Drag a size sideways, or focus it and use the arrow keys. Point at an element.",
+    ),
     verdictBox,
+    group("picture", picture.node, picture.note),
   );
-  lab.append(picture.node, picture.note); // last, for a picture grows with its tensors, and nothing else may move
 
   let drawn = null;
   let drawable = false;
@@ -303,8 +316,8 @@ function render({ model, el }) {
     setText(status, `${chosen.words}. ${shaped}.`);
   }
 
-  return follow(model, traits, () => {
-    const { index, ...shapes } = traitsOf(model, traits);
+  return follow(model, kept.names, () => {
+    const { index, ...shapes } = traitsOf(model, kept.names);
     const state = { ...shapes, result: combine(shapes.mode, shapes.a, shapes.b) };
     const key = JSON.stringify(shapes);
     if (key !== drawn) drawShapes(state);

@@ -19,6 +19,8 @@ class BroadcastingLab(Lab):
     mode : {"elementwise", "matmul"}
     index : sequence of int, optional
         The element of the result that is chosen; the first when left out.
+    controls : sequence of str, optional
+        The groups of controls to show, of ``"mode"``, ``"shapes"`` and ``"picture"``; all when left out.
 
     Attributes
     ----------
@@ -37,6 +39,7 @@ class BroadcastingLab(Lab):
     _esm = script("broadcasting_rules", "broadcasting")
     _css = style("broadcasting")
     shown = ("a", "b", "mode")
+    groups = ("mode", "shapes", "picture")
 
     a = traitlets.List(traitlets.Int()).tag(sync=True)
     b = traitlets.List(traitlets.Int()).tag(sync=True)
@@ -44,8 +47,8 @@ class BroadcastingLab(Lab):
     index = traitlets.List(traitlets.Int()).tag(sync=True)
     limits = traitlets.Dict({"axes": MOST_AXES, "size": LARGEST_SIZE}).tag(sync=True)
 
-    def __init__(self, a=(3, 1), b=(4,), mode="elementwise", index=()):
-        super().__init__(a=a, b=b, mode=mode, index=index)
+    def __init__(self, a=(3, 1), b=(4,), mode="elementwise", index=(), *, controls=None):
+        super().__init__(a=a, b=b, mode=mode, index=index, controls=controls)
 
     @traitlets.validate("a", "b")
     def _check_shape(self, proposal):

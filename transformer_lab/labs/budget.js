@@ -1,7 +1,7 @@
 // The budget lab: what a model of a given shape costs, in parameters, FLOPs and memory, and what a change of its shape
 // changes.
 
-import { addressOf, decode, encode, pythonCode } from "./budget_address.js";
+import { decode, encode, pythonCode } from "./budget_address.js";
 import { bigs, COMPONENTS, costs, QUANTITIES, ruleOfThumb, total } from "./budget_counts.js";
 import { alter, choices, find, known, OF_SHAPE, read, SLIDERS, same, sameShape } from "./budget_settings.js";
 import {
@@ -22,9 +22,23 @@ import {
   trainingInWords,
   warningInWords,
 } from "./budget_words.js";
-import { button, byWidth, choice, commit, element, follow, frame, reserve, room, set, setText } from "./ui.js";
-import { slider, traitsOf, widest } from "./ui.js";
-import { counted, grouped } from "./words.js";
+import {
+  button,
+  byWidth,
+  choice,
+  commit,
+  dial,
+  element,
+  follow,
+  frame,
+  group,
+  reserve,
+  room,
+  set,
+  setText,
+} from "./ui.js";
+import { traitsOf, widest } from "./ui.js";
+import { counted, grouped, parseNumber } from "./words.js";
 
 /** @typedef {import("./ui.js").Model} Model */
 /** @typedef {import("./budget_counts.js").Counts} Counts */
@@ -38,14 +52,14 @@ import { counted, grouped } from "./words.js";
 
 const TRAITS = ["shape", "seq", "batch", "bytes_per_value", "base", "quantity"];
 const LABELS = {
-  n_layers: "layers",
+  n_layers: "Layers",
   d_model: "d_model",
-  n_heads: "heads",
+  n_heads: "Heads",
   d_ff: "d_ff",
-  vocab_size: "vocabulary",
-  n_positions: "positions",
-  seq: "context, seq",
-  batch: "batch",
+  vocab_size: "Vocabulary",
+  n_positions: "Positions",
+  seq: "Context, seq",
+  batch: "Batch",
 };
 
 // What a reader has done to a lab, for all its views: the setting before the last change, and the one after.
@@ -55,8 +69,8 @@ const stories = new WeakMap();
 /** @type {(model: Model, world: World) => any} */
 function presetPanel(model, { all }) {
   const pick = (i) => {
-    const { shape, seq, batch, bytes_per_value, key } = all[i];
-    commit(model, { shape, seq, batch, bytes_per_value, base: key });
+    const { shape, seq, batch, bytes_per_value } = all[i];
+    commit(model, { shape, seq, batch, bytes_per_value });
   };
   const presets = choice(
     "Start from",
@@ -67,8 +81,8 @@ function presetPanel(model, { all }) {
   const options = all.map((each) => element("option", { value: each.key }, each.name));
   const props = { class: "tl-against", "aria-label": "Changes are shown against" };
   const against = element("select", { ...props, onchange: () => commit(model, { base: against.value }) }, options);
-  const compare = element("label", { class: "tl-compare" }, "thin bars and marks, and all changes: against ", against);
-  const label = element("p", { class: "tl-label" }, "start from");
+  const compare = element("label", { class: "tl-compare" }, "Thin bars and marks, and all changes: against", against);
+  const label = element("p", { class: "tl-label" }, "Start from");
   const nodes = [label, presets.node, room(published, "tl-note tl-published")];
   /** @type {(compared: Compared) => void} */
   const draw = ({ now, base }) => {
@@ -80,19 +94,35 @@ function presetPanel(model, { all }) {
   return { nodes, compare, draw, makeRoom };
 }
 
-// One slider, which moves through numbers that fit; a mark stands where the base has it.
-/** @type {(name: string, world: World, change: Change, letGo: () => void) => any} */
-function shapeSlider(name, { all, start, limits }, change, letGo) {
-  const value = element("strong", {});
+// One slider, which moves through numbers that fit; a mark stands where the base has it. What is typed may be any number.
+/** @type {(name: string, world: World, change: Change, letGo: () => void, shape: () => any) => any} */
+function shapeSlider(name, { all, start, limits }, change, letGo, shape) {
   const was = element("span", { class: "tl-was", "aria-hidden": "true" });
-  const input = slider(LABELS[name], 0, 0, (at) => change(name, offered[at]), { onchange: letGo });
+  const more = element("span", { class: "tl-code" });
   let offered = [];
   let offeredFor = "";
 
-  function textOf(at, { d_model, n_heads }) {
-    if (name === "n_heads") return `${grouped(at)} × ${grouped(d_model / n_heads)}`;
-    return name === "d_ff" ? `${grouped(at)} (${Number((at / d_model).toFixed(2))} ×)` : grouped(at);
+  function parse(text) {
+    const parsed = parseNumber(text, LABELS[name], limits[name]);
+    const width = shape().d_model;
+    const wrong = name === "n_heads" && !parsed.error && width % parsed.value;
+    return wrong ? { error: `${grouped(parsed.value)} heads cannot share d_model ${grouped(width)}.` } : parsed;
   }
+  function moreOf(at, { d_model, n_heads }) {
+    if (name === "n_heads") return `× ${grouped(d_model / n_heads)}`;
+    return name === "d_ff" ? `(${Number((at / d_model).toFixed(2))} ×)` : "";
+  }
+  const head = element("p", {}, `${LABELS[name]} `, room(more));
+  const props = { onchange: letGo };
+  const how = { placeOf: (value) => offered.indexOf(value), valueAt: (place) => offered[place] };
+  const turn = dial(LABELS[name], { ends: limits[name], head, marks: was, parse, props, ...how }, (value) => {
+    change(name, value);
+    if (document.activeElement === turn.typed) letGo();
+  });
+  set(turn.node, { class: "tl-dial tl-turn" });
+  const most = grouped(limits[name][1]);
+  reserve(more, { n_heads: `× ${most}`, d_ff: "(11.11 ×)" }[name] ?? "");
+
   // Where the base stands, between the values on its two sides.
   function placeOf(before, last) {
     const above = offered.findIndex((each) => each >= before);
@@ -107,36 +137,31 @@ function shapeSlider(name, { all, start, limits }, change, letGo) {
     if (offeredFor !== `${at} ${d_model}`) offered = choices(name, now, limits, [start, ...all]);
     offeredFor = `${at} ${d_model}`;
     const last = Math.max(offered.length - 1, 1);
-    set(input, { max: last, disabled: offered.length < 2 });
-    if (+input.value !== offered.indexOf(at)) input.value = offered.indexOf(at);
-    setText(value, textOf(at, now.shape));
+    set(turn.input, { max: last, disabled: offered.length < 2 });
+    turn.show(at);
+    setText(more, moreOf(at, now.shape));
     const width = name === "n_heads" ? ` heads of ${counted(d_model / n_heads, "feature")}` : "";
     const other = at === before ? "" : `; ${base.name}: ${grouped(before)}`;
-    set(input, { "aria-valuetext": `${grouped(at)}${width}${other}` });
+    set(turn.input, { "aria-valuetext": `${grouped(at)}${width}${other}` });
     set(was, { style: `--at: ${(placeOf(before, last) / last).toFixed(4)}`, hidden: at === before });
   }
-
-  const reading = element("p", {}, `${LABELS[name]} `, value);
-  const head = room(reading);
-  const most = grouped(limits[name][1]);
-  const longest = { n_heads: `${most} × ${most}`, d_ff: `${most} (11.11 ×)` }[name] ?? most;
-  reserve(reading, [`${LABELS[name]} `, element("strong", {}, longest)]);
-  return { draw, node: element("div", { class: "tl-turn" }, head, element("div", { class: "tl-rail" }, was, input)) };
+  return { draw, node: turn.node };
 }
 
 // All sliders, and how many bytes a value takes.
-/** @type {(model: Model, world: World, change: Change, letGo: () => void) => any} */
-function slidersPanel(model, world, change, letGo) {
-  const sliders = SLIDERS.map((name) => shapeSlider(name, world, change, letGo));
+/** @type {(model: Model, world: World, change: Change, letGo: () => void, compare: HTMLElement) => any} */
+function slidersPanel(model, world, change, letGo, compare) {
+  const shape = () => model.get("shape");
+  const sliders = SLIDERS.map((name) => shapeSlider(name, world, change, letGo, shape));
   const options = [
     [4, "4: float32"],
     [2, "2: half"],
   ];
   const formats = choice("Bytes per value", options, (bytes_per_value) => commit(model, { bytes_per_value }));
   const warning = element("p");
-  const format = element("div", { class: "tl-turn" }, element("p", {}, "bytes per value"), formats.node);
+  const format = element("div", { class: "tl-turn" }, element("p", {}, "Bytes per value"), formats.node);
   const turns = sliders.map((each) => each.node);
-  const nodes = [element("div", { class: "tl-turns" }, turns, format), room(warning, "tl-note tl-warning")];
+  const nodes = [element("div", { class: "tl-turns" }, turns, format, compare), room(warning, "tl-note tl-warning")];
   /** @type {(compared: Compared) => void} */
   const draw = (compared) => {
     const { seq, shape, bytes_per_value } = compared.now;
@@ -162,13 +187,35 @@ function costBar(quantity, el, names) {
   const components = Object.entries(COMPONENTS[quantity]);
   const pieces = (named) =>
     components.map(([component, [, hue]]) => {
-      const props = { class: `tl-piece${greyIn(hue)}`, style: `--hue: ${hue ?? 0}` };
+      const props = { class: `tl-piece${greyIn(hue)}`, style: `--hue: ${hue ?? 0}`, "data-name": component };
       return element("span", props, named ? element("span", {}, component) : []);
     });
   const stack = element("div", { class: "tl-stack", role: "img" }, pieces(true));
   const shadow = element("div", { class: "tl-stack tl-shadow", "aria-hidden": "true" }, pieces(false));
   const head = element("p", { class: "tl-cost-head" }, element("span", {}, name), room(sums, "tl-sums"));
-  const bars = element("div", { class: "tl-bars" }, stack, shadow);
+  // A piece that is pointed at is named below the bar: not every piece has room for its name.
+  let said = "";
+  let shown = null;
+  const point = ({ target }) => {
+    const component = target.closest(".tl-piece")?.dataset.name;
+    if (!component || !shown) return;
+    const [counts, whole] = shadow.contains(target) ? shown.before : shown.now;
+    const count = counts[component] ?? 0n;
+    setText(
+      note,
+      `${component}: ${grouped(count)}${unit && ` ${unit}`}, ${share(count, whole)} of ${compact(whole, unit)}`,
+    );
+  };
+  const bars = element(
+    "div",
+    { class: "tl-bars", onpointermove: point, onpointerdown: point, onpointerleave: () => setText(note, said) },
+    stack,
+    shadow,
+  );
+  const say = (text) => {
+    said = text;
+    setText(note, text);
+  };
   const node = element("div", { class: "tl-cost" }, head, bars, room(aside, "tl-note tl-aside"));
   const far = `111.1 M${unit}`;
   const longest = [`−${far} · 1.11·10¹¹ ×`, `as ${widest(el, names)}`];
@@ -190,10 +237,11 @@ function costBar(quantity, el, names) {
     setText(by, whole === ghost ? `as ${base.name}` : change);
     const shares = Object.keys(mine).map((component) => `${component} ${share(mine[component], whole)}`);
     set(stack, { style: styleOf(mine, whole, most), "aria-label": `${name}: ${shares.join(", ")}` });
+    shown = { now: [mine, whole], before: [theirs, ghost] };
     const level = whole === ghost ? " tl-level" : "";
     set(shadow, { style: styleOf(theirs, ghost, most), class: `tl-stack tl-shadow${level}` });
   }
-  return { node, note, aside, draw };
+  return { node, say, aside, draw };
 }
 
 // The four bars, and what is worth knowing of each.
@@ -217,12 +265,12 @@ function barsPanel(model, el, { all, limits }, change) {
     const count = total(compared.cost.parameters);
     const rule = ruleOfThumb(shape);
     for (const bar of Object.values(bars)) bar.draw(compared);
-    setText(bars.parameters.note, ruleInWords(rule, count - rule, count));
-    setText(bars.flops.note, overtakenInWords(times(BigInt(seq), BigInt(shape.d_ff))));
+    bars.parameters.say(ruleInWords(rule, count - rule, count));
+    bars.flops.say(overtakenInWords(times(BigInt(seq), BigInt(shape.d_ff))));
     setText(overtake, equalAt(shape.d_ff));
     set(overtake, { "aria-pressed": String(seq === shape.d_ff) });
-    setText(bars.training.note, trainingInWords(bytes_per_value));
-    setText(bars.generation.note, shape.family === "bert" ? NO_CACHE : cacheOf(shape, count));
+    bars.training.say(trainingInWords(bytes_per_value));
+    bars.generation.say(shape.family === "bert" ? NO_CACHE : cacheOf(shape, count));
   }
 
   /** @type {(most: Setting, dearest: Record<string, Counts>) => void} */
@@ -283,8 +331,11 @@ function tablesPanel(model) {
   const names = { parameters: "parameters", flops: "FLOPs", training: "training", generation: "generation" };
   const quantities = choice("Numbers of", Object.entries(names), (quantity) => commit(model, { quantity }));
   const tables = Object.keys(QUANTITIES).map(quantityTable);
-  const which = element("span", { class: "tl-note" }, "to the last digit");
-  const nodes = [element("div", { class: "tl-which" }, which, quantities.node), ...tables.map((each) => each.node)];
+  const which = element("span", { class: "tl-note" }, "Numbers of");
+  const head = element("summary", {}, "To the last digit");
+  const chosen = element("div", { class: "tl-which" }, which, quantities.node);
+  const open = model.get("quantity") !== "parameters";
+  const node = element("details", { class: "tl-digits", open }, head, chosen, ...tables.map((each) => each.node));
   /** @type {(compared: Compared) => void} */
   function draw({ now, cost, before }) {
     quantities.show(now.quantity);
@@ -297,45 +348,7 @@ function tablesPanel(model) {
   function makeRoom(dearest) {
     for (const { quantity, rows } of tables) for (const row of rows) row.makeRoom(dearest[quantity]);
   }
-  return { nodes, draw, makeRoom };
-}
-
-// To hand on: the address where it is ours, and otherwise a line of code.
-/** @type {(model: Model, el: HTMLElement, world: World, address: ReturnType<typeof addressOf>) => any} */
-function handOnPanel(model, el, world, address) {
-  const what = address ? "link" : "code";
-  const told = element("span", { class: "tl-note", "aria-live": "polite" });
-  const label = `${address ? "Link to" : "Code for"} this state`;
-  const props = { class: "tl-input", type: "text", readonly: true, hidden: true, "aria-label": label };
-  const byHand = element("input", props);
-  const text = () => {
-    const state = traitsOf(model, TRAITS);
-    if (!address) return pythonCode(state, world.all);
-    const url = address.link(encode(state, world));
-    const section = el.closest("section[id]");
-    if (section) url.hash = section.id;
-    return url.href;
-  };
-  const copy = button(`Copy ${what}`, async () => {
-    const copied = text();
-    try {
-      await navigator.clipboard.writeText(copied);
-      setText(told, `The ${what} is copied.`);
-      set(byHand, { hidden: true });
-    } catch {
-      setText(told, `The browser does not let the lab copy: take the ${what} from here.`);
-      set(byHand, { hidden: null });
-      byHand.value = copied;
-      byHand.focus();
-      byHand.select();
-    }
-  });
-  // What was handed on is no longer what is shown.
-  const forget = () => {
-    setText(told, "");
-    set(byHand, { hidden: true });
-  };
-  return { node: element("div", { class: "tl-hand-on" }, copy, told, byHand), forget };
+  return { node, draw, makeRoom };
 }
 
 // The lab's story: what a slider changes, told from where it stood when it was taken up.
@@ -386,41 +399,32 @@ function render({ model, el }) {
   /** @type {World} */
   const world = { all: known(model.get("presets"), start), start, limits: model.get("limits") };
   const { all } = world;
-  const address = addressOf(model);
-  const complaint = element("p", { class: "tl-error", role: "alert" });
-  const text = address && !stories.has(model) ? address.text() : null;
-  if (text !== null) {
-    const { state, error } = decode(text, world);
-    if (state) commit(model, state);
-    else setText(complaint, `What the address says of this lab is left out: ${error}.`);
-  }
-  const story = storyOf(model, world.limits);
-  const presets = presetPanel(model, world);
-  const sliders = slidersPanel(model, world, story.change, story.letGo);
-  const bars = barsPanel(model, el, world, story.change);
-  const tables = tablesPanel(model);
-  const handOn = handOnPanel(model, el, world, address);
-
-  // Reset goes back to what the lab began with in Python, not to what the address made of it.
-  const beginning = {
-    get: (name) => start[name],
-    set: (name, value) => model.set(name, value),
-    save_changes: () => model.save_changes(),
+  const kept = {
+    word: "budget",
+    names: TRAITS,
+    encode(state) {
+      const text = encode(state, world);
+      return text === null ? {} : { "": text };
+    },
+    decode: (texts) => decode(texts[""] ?? "", world),
+    code: () => pythonCode(traitsOf(model, TRAITS), all),
   };
+  const presets = presetPanel(model, world);
+  const change = (name, value) => story.change(name, value);
+  const sliders = slidersPanel(model, world, change, () => story.letGo(), presets.compare);
+  const bars = barsPanel(model, el, world, change);
+  const tables = tablesPanel(model);
   const { lab, status } = frame(
-    { model: beginning, el },
+    { model, el },
     "What does a model cost?",
-    TRAITS,
-    complaint,
-    presets.nodes,
-    sliders.nodes,
-    presets.compare,
+    kept,
+    group("presets", presets.nodes),
+    group("sliders", sliders.nodes),
     bars.node,
-    tables.nodes,
-    handOn.node,
+    group("table", tables.node),
   );
+  const story = storyOf(model, world.limits);
   lab.classList.add("tl-budget");
-  sliders.nodes.at(-1).after(status.parentNode); // beside the sliders, which it tells of
 
   // Room for what the ends of all sliders make of the numbers and sentences.
   const { most, longest } = longestChanges(world, el);
@@ -443,7 +447,6 @@ function render({ model, el }) {
     return same(story.from(), now) ? against(base.name, describe(base, now)) : describe(story.from(), now);
   }
 
-  let later = null;
   function draw() {
     /** @type {State} */
     const now = traitsOf(model, TRAITS);
@@ -452,13 +455,6 @@ function render({ model, el }) {
     story.goOn(now);
     for (const panel of [presets, sliders, bars, tables]) panel.draw(compared);
     setText(status, stateInWords(compared));
-    handOn.forget();
-    if (encode(now, world)) setText(complaint, "");
-    // Once a drag has come to rest: browsers count how often an address changes, and some refuse.
-    clearTimeout(later);
-    if (address && !complaint.textContent) {
-      later = setTimeout(() => address.write(encode(traitsOf(model, TRAITS), world)), 250);
-    }
   }
   return follow(model, TRAITS, draw);
 }

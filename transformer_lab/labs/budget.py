@@ -75,10 +75,13 @@ class BudgetLab(Lab):
     bytes_per_value : {4, 2}, optional
     base : str, optional
         What changes are shown against: ``"bert-base"``, ``"bert-large"``, ``"gpt2"``, ``"gpt2-medium"``,
-        ``"gpt2-large"``, ``"gpt2-xl"``, each with its whole context, one sequence and 4 bytes; when left out, what the
-        lab begins with, ``"start"``.
+        ``"gpt2-large"``, ``"gpt2-xl"``, each with its whole context, one sequence and 4 bytes, or ``"start"``, what the
+        lab begins with. When left out, the small model of the other family for a preset, and ``"start"`` otherwise.
     quantity : {"parameters", "flops", "training", "generation"}, optional
         What the table lists.
+    controls : sequence of str, optional
+        The groups of controls to show beside the bars, of ``"presets"``, ``"sliders"`` and ``"table"``; all when left
+        out.
 
     Attributes
     ----------
@@ -113,7 +116,11 @@ class BudgetLab(Lab):
     limits = traitlets.Dict({**RANGES, "bytes_per_value": (min(BYTES), max(BYTES))}).tag(sync=True)
     start = traitlets.Dict().tag(sync=True)  # what the lab begins with
 
-    def __init__(self, shape=GPT2, seq=None, batch=1, *, bytes_per_value=4, base=None, quantity="parameters"):
+    groups = ("presets", "sliders", "table")
+
+    def __init__(
+        self, shape=GPT2, seq=None, batch=1, *, bytes_per_value=4, base=None, quantity="parameters", controls=None
+    ):
         shape = _supported(shape)
         seq = shape.n_positions if seq is None else seq
         super().__init__(
@@ -123,10 +130,12 @@ class BudgetLab(Lab):
             bytes_per_value=bytes_per_value,
             base="start" if base is None else base,
             quantity=quantity,
+            controls=controls,
         )
         setting = _setting(shape, seq, batch, bytes_per_value)
         if base is None:
-            self.base = next((preset["key"] for preset in self.presets if preset["setting"] == setting), "start")
+            preset = any(preset["setting"] == setting for preset in self.presets)
+            self.base = {"bert": "gpt2", "gpt2": "bert-base"}[shape.family] if preset else "start"
         self.start = {**setting, "base": self.base, "quantity": quantity}
 
     @traitlets.validate("shape")

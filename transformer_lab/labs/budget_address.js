@@ -1,9 +1,10 @@
 // The budget lab's state as text: in an address, a known setting and what is different, gpt2.n_layers-24.seq-2048;
 // and as Python.
 
+import { cited } from "./address.js";
 import { QUANTITIES } from "./budget_counts.js";
 import { changedIn, find, OF_SHAPE, optionsOf, read, same, sameShape, write } from "./budget_settings.js";
-import { grouped, quoted } from "./words.js";
+import { grouped } from "./words.js";
 
 /** @typedef {import("./budget_settings.js").State} State */
 /** @typedef {import("./budget_settings.js").World} World */
@@ -39,8 +40,6 @@ export function decode(text, world) {
   const { d_model, n_heads } = state.shape;
   return d_model % n_heads ? { error: `${n_heads} heads cannot share its d_model ${d_model}` } : { state };
 }
-
-const cited = (text) => quoted(text.slice(0, 20));
 
 function decodePart(part, state, world) {
   const [, word, value] = /^([a-z_]+)-(.+)$/.exec(part) ?? [];
@@ -82,35 +81,4 @@ export function pythonCode(state, all) {
   if (state.base !== "start" && state.base !== itself?.key) parts.push(`base="${state.base}"`);
   if (state.quantity !== "parameters") parts.push(`quantity="${state.quantity}"`);
   return `tl.labs.BudgetLab(${parts.join(", ")})`;
-}
-
-// The address is the lab's where the page carries the state of its widgets; in a notebook it is the notebook's. Each
-// lab of a page has a word of its own in the query: a link within the page leaves that alone.
-const claimed = new Map();
-/**
- * @type {(model: import("./ui.js").Model) =>
- *   { text: () => string | null, link: (text: string | null) => URL, write: (text: string | null) => void } | null}
- */
-export function addressOf(model) {
-  if (!document.querySelector('script[type="application/vnd.jupyter.widget-state+json"]')) return null;
-  if (!claimed.has(model)) claimed.set(model, claimed.size ? `budget${claimed.size + 1}` : "budget");
-  const word = claimed.get(model);
-  const link = (text) => {
-    const url = new URL(location.href);
-    if (text === null) url.searchParams.delete(word);
-    else url.searchParams.set(word, text);
-    return url;
-  };
-  return {
-    text: () => new URLSearchParams(location.search).get(word),
-    link,
-    write(text) {
-      const url = link(text).href;
-      try {
-        if (url !== location.href) history.replaceState(history.state, "", url);
-      } catch {
-        // A browser may not allow it: the link can still be copied.
-      }
-    },
-  };
 }

@@ -7,10 +7,10 @@
 
 // What is counted: its name, its unit, and the head of its table.
 export const QUANTITIES = {
-  parameters: { name: "parameters", unit: "", of: "parameters" },
+  parameters: { name: "Parameters", unit: "", of: "parameters" },
   flops: { name: "FLOPs of a forward pass", unit: "FLOP", of: "FLOPs" },
-  training: { name: "memory of a training step", unit: "B", of: "bytes" },
-  generation: { name: "memory of generation", unit: "B", of: "bytes" },
+  training: { name: "Memory of a training step", unit: "B", of: "bytes" },
+  generation: { name: "Memory of generation", unit: "B", of: "bytes" },
 };
 
 // Every component that there is: how it is counted, and its colour. In one bar, a component without a hue is grey.

@@ -1,13 +1,12 @@
-// The heads lab: the attention weights of every head of a layer, and the way of a tensor into heads and back.
+// The heads lab: the attention weights of every head of a layer.
 
-import { journey, namesIn, readByHead, steps } from "./heads_journey.js";
-import { bestPattern, describeRow, heaviest, legible, longestRow, PATTERNS } from "./heads_patterns.js";
-import { patternScores, quotedAt } from "./heads_patterns.js";
-import { heatmap, largeMap, radios, rowsDown, tokenButton } from "./heads_pictures.js";
-import { clamp, product, range, ravel, unravel } from "./maths.js";
-import { button, choice, commit, element, follow, frame, hueOf, reserve, room, set, setText } from "./ui.js";
-import { slider, tensorGrid, traitsOf, widest } from "./ui.js";
-import { shapeText } from "./words.js";
+import { inParts, wholeNumber } from "./address.js";
+import { bestPattern, describeRow, heaviest, longestRow, PATTERNS, patternScores } from "./heads_patterns.js";
+import { heatmap, largeMap, rowsDown, tokenButton } from "./heads_pictures.js";
+import { clamp, range } from "./maths.js";
+import { choice, commit, dial, element, follow, followTheme, frame, group, radios, reserve, room } from "./ui.js";
+import { set, setText, traitsOf, widest } from "./ui.js";
+import { legible, quotedAt } from "./words.js";
 
 /** @typedef {import("./ui.js").Model} Model */
 /** @typedef {Float32Array[]} Rows Row i holds what query i pays to each key. */
@@ -22,6 +21,7 @@ import { shapeText } from "./words.js";
  * @property {number} head
  * @property {number} query
  * @property {number} key
+ * @property {string} theme light or dark, in which maps are painted
  * @property {Rows[]} maps
  * @property {Rows} rows
  * @property {Record<string, number | null>[] | null} fits
@@ -56,19 +56,17 @@ const label = (...inside) => element("p", { class: "tl-label" }, ...inside);
 /** @type {(model: Model, layers: number) => { nodes: HTMLElement[], draw: (layer: number) => void }} */
 function layerPanel(model, layers) {
   const pick = (layer) => commit(model, { layer });
-  const name = element("span", { class: "tl-code" });
   if (layers <= MOST_BUTTONS) {
     const options = range(layers).map((i) => [i, String(i)]);
     const buttons = choice("Layer", options, pick);
-    return { nodes: layers > 1 ? [label("Layer ", name), buttons.node] : [], draw: buttons.show };
+    return { nodes: layers > 1 ? [label("Layer"), buttons.node] : [], draw: buttons.show };
   }
-  const input = slider("Layer", 0, layers - 1, pick);
+  const input = dial("Layer", { ends: [0, layers - 1], head: label(`Layer, of 0 to ${layers - 1}`) }, pick);
   const draw = (layer) => {
-    setText(name, `${layer} of 0 to ${layers - 1}`);
-    input.value = layer;
-    set(input, { "aria-valuetext": `layer ${layer}` });
+    input.show(layer);
+    set(input.input, { "aria-valuetext": `layer ${layer}` });
   };
-  return { nodes: [label("Layer ", name), input], draw };
+  return { nodes: [input.node], draw };
 }
 
 // The heads of a layer, small: the pattern that each fits, and where the chosen token looks.
@@ -86,13 +84,13 @@ function smallMaps(model, { heads, queries, keys, keyTokens }) {
   });
   const style = `--ratio: ${clamp(keys / queries, 0.5, 4)}; --high: ${100 / queries}%`;
   const nodes = minis.map((mini) => mini.node);
-  const group = radios("Head", { class: "tl-minis", style }, nodes, (head) => commit(model, { head }));
+  const choose = radios("Head", { class: "tl-minis", style }, nodes, (head) => commit(model, { head }));
 
-  function draw({ head, query, maps, fits }, changed) {
-    group.show(head);
+  function draw({ head, query, maps, fits, theme }, changed) {
+    choose.show(head);
     for (const [i, { map, looks, badge, band }] of minis.entries()) {
       if (changed.layer) {
-        map.draw(maps[i]);
+        map.draw(maps[i], theme);
         const best = fits && bestPattern(fits[i]);
         setText(badge, best ? `${best.name} ${best.score.toFixed(2)}` : " ");
       }
@@ -104,7 +102,7 @@ function smallMaps(model, { heads, queries, keys, keyTokens }) {
       }
     }
   }
-  return { node: group.node, draw };
+  return { node: choose.node, draw };
 }
 
 // How well the chosen head fits the patterns.
@@ -136,6 +134,9 @@ function headPanel(model, { layers, heads, queries, keys, tokens, keyTokens, own
   const name = element("span", {});
   const reading = element("p");
   const share = element("p");
+  const width = (model.get("d_model") ?? 0) / heads;
+  const features = (head) => `, features ${head * width} to ${(head + 1) * width - 1} of ${heads * width}`;
+  const nameOf = (layer, head) => `Layer ${layer}, head ${head}${width ? features(head) : ""}. Point at a weight`;
   const shareInWords = (asker, target) => `What ${asker} takes from ${target}.`;
   const node = element(
     "div",
@@ -144,7 +145,7 @@ function headPanel(model, { layers, heads, queries, keys, tokens, keyTokens, own
     element(
       "div",
       {},
-      own ? table.node : [],
+      own ? group("patterns", table.node) : [],
       label("The weight that is pointed at"),
       room(reading, "tl-reading"),
       room(share, "tl-note"),
@@ -152,10 +153,10 @@ function headPanel(model, { layers, heads, queries, keys, tokens, keyTokens, own
   );
 
   /** @type {(state: State, changed: Changed) => void} */
-  function draw({ layer, head, query, key, rows, fits }, changed) {
+  function draw({ layer, head, query, key, rows, fits, theme }, changed) {
     if (changed.head) {
-      map.draw(rows);
-      setText(name, `Layer ${layer}, head ${head}`);
+      map.draw(rows, theme);
+      setText(name, nameOf(layer, head));
       if (fits) table.draw(fits[head]);
     }
     map.show(query, key);
@@ -175,32 +176,30 @@ function headPanel(model, { layers, heads, queries, keys, tokens, keyTokens, own
 function sentencePanel(model, { layers, heads, tokens, keyTokens, own }, rows) {
   const askers = tokens.map((token) => tokenButton("button", token));
   const looked = own ? askers : keyTokens.map((token) => tokenButton("span", token));
-  const group = radios(
+  const choose = radios(
     "Who looks",
     { class: "tl-strip tl-chips" },
     askers.map((asker) => asker.node),
     (query) => commit(model, { query, key: heaviest(rows()[query])[0] }),
   );
-  const words = element("p", { role: "status", "aria-live": "polite" });
   const ask = own ? "Choose who looks (outlined); the shade says how much each token is looked at" : "Choose who looks";
   const others = looked.map((token) => token.node);
   const nodes = [
     label(ask),
-    group.node,
+    choose.node,
     own ? [] : [label("What it looks at"), element("div", { class: "tl-strip tl-chips" }, others)],
-    room(words, "tl-status"),
   ].flat();
 
-  /** @type {(state: State) => void} */
-  function draw({ layer, head, query, rows }) {
-    group.show(query);
+  /** @type {(state: State, words: HTMLElement) => void} */
+  function draw({ layer, head, query, rows }, words) {
+    choose.show(query);
     for (const [j, token] of looked.entries()) token.show(rows[query][j]);
     const who = quotedAt(tokens, query);
     setText(words, `Layer ${layer}, head ${head}: ${describeRow(rows[query], who, keyTokens)}`);
   }
 
   // The longest tokens are known here: it returns who asks and what is looked at.
-  function makeRoom() {
+  function makeRoom(words) {
     const longest = (names) =>
       widest(
         words,
@@ -213,183 +212,6 @@ function sentencePanel(model, { layers, heads, tokens, keyTokens, own }, rows) {
   return { nodes, draw, makeRoom };
 }
 
-// The bar of stages: a step's code, its shape in axis words, and its shape in numbers.
-function stageBar(model, count) {
-  const stages = range(count).map(() => {
-    const code = element("code");
-    const [shape, sizes] = ["tl-shape", "tl-sizes"].map((kind) => element("span", { class: kind }));
-    return { code, shape, sizes, node: element("button", { class: "tl-stage" }, code, shape, sizes) };
-  });
-  const nodes = stages.map((stage) => stage.node);
-  const pick = (stage) => commit(model, { stage });
-  const group = radios("Steps of multi-head attention", { class: "tl-stages" }, nodes, pick);
-  const draw = (told, chosen, sizes) => {
-    for (const [i, { text, shape, wrong }] of told.entries()) {
-      setText(stages[i].code, text);
-      setText(stages[i].shape, shapeText(shape));
-      setText(stages[i].sizes, shapeText(shape.map((axis) => sizes[axis])));
-      stages[i].node.classList.toggle("tl-wrong", wrong);
-    }
-    group.show(chosen);
-  };
-  return { node: group.node, draw };
-}
-
-const TENSORS = ["x", "q", "q", "q", "scores", "weights", "out", "out", "out", "y"]; // at each stage
-
-// The example's tensor before a step and after it. One number is followed.
-function beforeAndAfter(model, example) {
-  const { letter, tokenOf, nameOf, byHead, rowOf, astray } = namesIn(example);
-  let column = 0; // in a table of scores: which key
-  const pictures = ["Before this step", "After this step"].map((text) => {
-    const picture = { step: null, drawn: "" };
-    const grid = tensorGrid(`${text}. Arrow keys follow a number.`, (index) => {
-      const { ids, shape } = picture.step;
-      const id = ids[ravel(index, shape)];
-      if (Array.isArray(id)) column = index[2];
-      commit(model, { cell: [id].flat()[0] });
-    });
-    const name = element("span", {});
-    const shape = element("span", { class: "tl-code" });
-    return Object.assign(picture, { grid, name, shape, node: element("div", {}, label(name, " ", shape), grid.node) });
-  });
-
-  // Draws the step after stage `at`, of the way that `which` names.
-  function drawOne(picture, step, at, which, cell) {
-    const { grid, name } = picture;
-    picture.node.hidden = !step;
-    if (!step) return;
-    const { shape, ids } = step;
-    const found = (id) =>
-      Array.isArray(id) ? Math.floor(id[0] / example.d_head) === Math.floor(cell / example.d_head) : id === cell;
-    setText(name, TENSORS[Math.max(at, 0)]);
-    setText(picture.shape, shapeText(shape));
-    if (picture.drawn !== `${at} ${which}`) {
-      const hue = (id) => hueOf(tokenOf([id].flat()[0]), example.seq);
-      grid.draw(shape, (_, flat) => ({ text: nameOf(ids[flat]), hue: hue(ids[flat]) }), {
-        block: (index) => (byHead(shape) ? `head ${index[0]}` : letter(index[0])),
-        row: (index) => (byHead(shape) || shape.length === 2 ? letter(rowOf(shape, index)) : `head ${index[1]}`),
-      });
-      picture.drawn = `${at} ${which}`;
-      picture.step = step;
-    }
-    const index = unravel(ids.findIndex(found), shape);
-    if (Array.isArray(ids[0])) index[2] = Math.min(column, shape[2] - 1);
-    grid.mark(index, { "tl-astray": range(ids.length).filter((flat) => astray(step, flat)) });
-  }
-
-  const draw = (way, ends, which, cell) => {
-    for (const [i, at] of ends.entries()) drawOne(pictures[i], way[at], at, which, cell);
-  };
-  const nodes = pictures.map((picture) => picture.node);
-  return { node: element("div", { class: "tl-row tl-before-after" }, nodes), draw };
-}
-
-const EACH_ROW = "Each row is one token’s look at all tokens, and each head has a table of its own.";
-const lostInWords = (lost, all) => `${lost} of ${all} cells compare other tokens than their row and column say.`;
-
-// The way into heads and back.
-/** @type {(model: Model, sentence: Sentence) => any} */
-function journeyPanel(model, { heads, queries, keys, tokens, own }) {
-  const seq = own ? "seq" : "q_len";
-  const example = model.get("example");
-  const { features, letter, tokenOf, nameOf, byHead, rowOf, astray } = namesIn(example);
-  const bar = stageBar(model, steps(false, false, seq).length);
-  const toggle = (trait, text) =>
-    button(text, () => commit(model, { [trait]: !model.get(trait) }), { "aria-pressed": "false" });
-  const toggles = {
-    split_by_view: toggle("split_by_view", "view alone to split"),
-    merge_by_view: toggle("merge_by_view", "view alone to merge"),
-  };
-  const lesson = element("p");
-  const picture = beforeAndAfter(model, example);
-  const sizes =
-    `tokens a to ${letter(example.seq - 1)}, d_model ${features}, ${example.heads} heads, ` +
-    `d_head ${example.d_head}`;
-  const mistakes = element(
-    "div",
-    { class: "tl-choice", role: "group", "aria-label": "A mistake" },
-    Object.values(toggles),
-  );
-  const nodes = [
-    element("p", { class: "tl-label tl-second" }, "The way into heads and back: choose a step"),
-    bar.node,
-    element(
-      "div",
-      { class: "tl-row tl-toggles" },
-      element("span", { class: "tl-note" }, "What would happen with"),
-      mistakes,
-    ),
-    room(lesson, "tl-lesson"),
-    element("p", { class: "tl-note" }, `In small, and without batch: ${sizes}. b3 is feature 3 of token b.`),
-    picture.node,
-  ];
-
-  // What a mistake in splitting would do to the reader's own sentence.
-  function yoursInWords(splitByView) {
-    if (!splitByView || heads === 1) return "";
-    const [from, to] = readByHead(0, heads, queries);
-    const last = to > from ? ` to ${quotedAt(tokens, to)}` : " alone";
-    return ` On your sentence, head 0 of ${heads} would read ${quotedAt(tokens, from)}${last}.`;
-  }
-
-  function placeInWords(shape, index) {
-    const row = letter(rowOf(shape, index));
-    if (shape.length === 2) return `row ${row}`;
-    return byHead(shape) ? `head ${index[0]}, row ${row}` : `token ${row}, piece ${index[1]}`;
-  }
-
-  // The number that is followed: where it stands, and who takes it for what.
-  function cellInWords(step, cell, lost) {
-    const { ids, shape } = step;
-    const place = ids.indexOf(cell);
-    if (place < 0) return lost ? lostInWords(lost, ids.length) : EACH_ROW;
-    const index = unravel(place, shape);
-    const feature = `${nameOf(cell)}, feature ${cell % features} of token ${letter(tokenOf(cell))}`;
-    const taken = astray(step, place) ? ` That row is taken for token ${letter(rowOf(shape, index))}.` : "";
-    const wrong = lost ? ` ${lost} of ${ids.length} numbers are in the wrong row.` : "";
-    return `${feature}, stands at [${index.join(", ")}]: ${placeInWords(shape, index)}.${taken}${wrong}`;
-  }
-
-  function draw(status) {
-    const { stage, cell, split_by_view: split, merge_by_view: merge } = traitsOf(model, PICTURED);
-    const told = steps(split, merge, seq);
-    const way = journey(example, split, merge);
-    const whole = model.get("d_model");
-    const lengths = { batch: 1, seq: queries, q_len: queries, k_len: keys, heads };
-    const widths = { d_model: whole ?? "d_model", d_head: whole ? whole / heads : "d_head" };
-    bar.draw(told, stage, { ...lengths, ...widths });
-    set(toggles.split_by_view, { "aria-pressed": String(split) });
-    set(toggles.merge_by_view, { "aria-pressed": String(merge) });
-    // A transpose that is left out changes nothing: what stands before it is then what the view began with.
-    const start = stage - (told[stage].wrong && stage !== 2 && stage !== 8 ? 2 : 1);
-    picture.draw(way, [start, stage], `${split} ${merge}`, cell);
-    setText(lesson, told[stage].words);
-
-    const step = way[stage];
-    const lost = range(step.ids.length).filter((flat) => astray(step, flat)).length;
-    const yours = yoursInWords(split);
-    const most = product([example.heads, example.seq, example.seq]);
-    const last = letter(example.seq - 1);
-    const wrong = ` That row is taken for token ${last}. ${most} of ${most} numbers are in the wrong row.`;
-    const stands = `${last}0, feature 0 of token ${last}, stands at [0, 0, 0]: token ${last}, piece 0.`;
-    const longest = [EACH_ROW, lostInWords(most, most), `${stands}${split || merge ? wrong : ""}`];
-    reserve(status, ...longest.map((text) => `${text}${yours}`));
-    setText(status, `${cellInWords(step, cell, lost)}${stage > 1 && stage < 7 ? yours : ""}`);
-  }
-
-  // Room for what each step is about, with each of the mistakes.
-  function makeRoom() {
-    const both = [false, true];
-    const all = both.flatMap((merge) => both.flatMap((split) => steps(split, merge, seq)));
-    reserve(lesson, ...new Set(all.map((step) => step.words)));
-  }
-  return { nodes, draw, makeRoom };
-}
-
-const CHOSEN = ["layer", "head", "query", "key"];
-const PICTURED = ["stage", "cell", "split_by_view", "merge_by_view"];
-
 /** @param {import("./ui.js").View} view */
 function render({ model, el }) {
   const [tokens, keyTokens] = [model.get("tokens"), model.get("key_tokens")];
@@ -401,21 +223,19 @@ function render({ model, el }) {
   const minis = smallMaps(model, sentence);
   const large = headPanel(model, sentence);
   const words = sentencePanel(model, sentence, () => state.rows);
-  const stages = journeyPanel(model, sentence);
-  const { status } = frame(
+  const place = (count) => wholeNumber(0, count - 1);
+  const kept = inParts("heads", { layer: place(layers), head: place(heads), query: place(queries), key: place(keys) });
+  const { lab, status } = frame(
     { model, el },
     "Every head of a layer",
-    [...CHOSEN, ...PICTURED],
-    layer.nodes,
-    label("Its heads: choose one"),
-    minis.node,
+    kept,
+    group("layer", layer.nodes),
+    group("heads", label("Its heads: choose one"), minis.node),
     large.node,
-    words.nodes,
-    stages.nodes,
+    group("tokens", words.nodes),
   );
-  const [asker, target] = words.makeRoom();
+  const [asker, target] = words.makeRoom(status);
   large.makeRoom(asker, target);
-  stages.makeRoom();
 
   /** @type {State & { packed: object }} */
   let state = null;
@@ -424,15 +244,16 @@ function render({ model, el }) {
   // What is chosen, and what of it was not on show before.
   function compute() {
     const packed = model.get("weights");
-    const chosen = traitsOf(model, CHOSEN);
+    const chosen = traitsOf(model, kept.names);
     const before = state;
+    const theme = getComputedStyle(lab).colorScheme;
     if (before?.packed !== packed) fits.clear();
-    const layer = before?.packed !== packed || before.layer !== chosen.layer;
+    const layer = before?.packed !== packed || before.layer !== chosen.layer || before.theme !== theme;
     const maps = layer ? range(heads).map((i) => unpack(packed).rows(chosen.layer, i)) : before.maps;
     if (!fits.has(chosen.layer)) {
       fits.set(chosen.layer, own ? maps.map((rows) => patternScores(rows, tokens)) : null);
     }
-    state = { packed, ...chosen, maps, rows: maps[chosen.head], fits: fits.get(chosen.layer) };
+    state = { packed, theme, ...chosen, maps, rows: maps[chosen.head], fits: fits.get(chosen.layer) };
     return { layer, head: layer || before.head !== chosen.head, query: layer || before.query !== chosen.query };
   }
 
@@ -441,10 +262,10 @@ function render({ model, el }) {
     if (changed.layer) layer.draw(state.layer);
     if (changed.head || changed.query) minis.draw(state, changed);
     large.draw(state, changed);
-    if (changed.head || changed.query) words.draw(state);
+    if (changed.head || changed.query) words.draw(state, status);
   }
 
-  const ends = [follow(model, ["weights", ...CHOSEN], drawHeads), follow(model, PICTURED, () => stages.draw(status))];
+  const ends = [follow(model, ["weights", ...kept.names], drawHeads), followTheme(lab, drawHeads)];
   return () => {
     for (const end of ends) end();
   };

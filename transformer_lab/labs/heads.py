@@ -1,4 +1,4 @@
-"""The heads lab: the attention weights of every head of a model, and how a tensor is cut into heads."""
+"""The heads lab: the attention weights of every head of a model."""
 
 import base64
 import math
@@ -11,8 +11,6 @@ from .lab import Lab, between, script, style
 
 MOST_TOKENS, MOST_HEADS, MOST_LAYERS, MOST_WEIGHTS = 64, 32, 128, 2**21
 LEVELS = 65535  # a weight travels to the browser as a whole number from 0 to this
-STAGES = 10  # steps of the stage bar
-EXAMPLE = {"seq": 4, "heads": 2, "d_head": 3}  # the tensor that it follows
 
 
 def _pack(weights, _):
@@ -27,7 +25,7 @@ def _unpack(packed, _):
 
 
 class HeadsLab(Lab):
-    """Look through all heads of a layer, and see how a tensor becomes heads and comes back.
+    """Look through all heads of a layer: where each token looks, and which pattern a head follows.
 
     Parameters
     ----------
@@ -40,12 +38,16 @@ class HeadsLab(Lab):
     key_tokens : str or sequence of str, optional
         The k_len tokens that are looked at; ``tokens`` when left out.
     d_model : int, optional
-        A multiple of heads, for the numbers in the stage bar.
+        A multiple of heads: then the lab says which features of the model a head has.
     layer, head : int, optional
         What is chosen, counted from 0.
     query, key : int, optional
         The token that looks, the last when left out, and the one whose weight is read, the one that it looks at most
         when left out.
+
+    controls : sequence of str, optional
+        The groups of controls to show, of ``"layer"``, ``"heads"`` (all of them, small), ``"patterns"`` and
+        ``"tokens"``; all when left out.
 
     Attributes
     ----------
@@ -70,9 +72,10 @@ class HeadsLab(Lab):
     tensor([0., 0., 1.])
     """
 
-    _esm = script("heads_patterns", "heads_journey", "heads_pictures", "heads")
+    _esm = script("heads_patterns", "heads_pictures", "heads")
     _css = style("heads")
     shown = ("layer", "head", "query", "key")
+    groups = ("layer", "heads", "patterns", "tokens")
 
     weights = traitlets.Instance(torch.Tensor).tag(sync=True, to_json=_pack, from_json=_unpack)
     tokens = traitlets.List(traitlets.Unicode()).tag(sync=True)
@@ -82,13 +85,10 @@ class HeadsLab(Lab):
     head = traitlets.Int().tag(sync=True)
     query = traitlets.Int().tag(sync=True)
     key = traitlets.Int().tag(sync=True)
-    stage = traitlets.Int(3).tag(sync=True)
-    cell = traitlets.Int(9).tag(sync=True)
-    split_by_view = traitlets.Bool().tag(sync=True)
-    merge_by_view = traitlets.Bool().tag(sync=True)
-    example = traitlets.Dict(EXAMPLE).tag(sync=True)
 
-    def __init__(self, weights, tokens, key_tokens=None, *, d_model=None, layer=0, head=0, query=None, key=None):
+    def __init__(
+        self, weights, tokens, key_tokens=None, *, d_model=None, layer=0, head=0, query=None, key=None, controls=None
+    ):
         weights = _layers(weights)
         tokens = _words("tokens", tokens, "q_len", weights.shape[2])
         key_tokens = tokens if key_tokens is None else _words("key_tokens", key_tokens, "k_len", weights.shape[3])
@@ -105,7 +105,8 @@ class HeadsLab(Lab):
         if key is None:
             key = int(weights[tuple(places.values())].argmax())
         self._drawn = False
-        super().__init__(weights=weights, tokens=tokens, key_tokens=key_tokens, d_model=d_model, key=key, **places)
+        names = {"tokens": tokens, "key_tokens": key_tokens}
+        super().__init__(weights=weights, **names, d_model=d_model, key=key, **places, controls=controls)
         self._drawn = True
 
     def _check_range(self, name, place):
@@ -127,11 +128,6 @@ class HeadsLab(Lab):
         if self._drawn and proposal.value != getattr(self, proposal.trait.name):
             raise ValueError(f"{proposal.trait.name} cannot change, got {proposal.value!r}: make a new lab")
         return proposal.value
-
-    @traitlets.validate("stage", "cell")
-    def _check_picture(self, proposal):
-        count = {"stage": STAGES, "cell": math.prod(EXAMPLE.values())}[proposal.trait.name]
-        return between(proposal.trait.name, proposal.value, 0, count - 1)
 
     @property
     def chosen(self):

@@ -1,7 +1,7 @@
 // What a head does with a sentence: how well it fits known patterns, and one row of its weights in words.
 
 import { sum } from "./maths.js";
-import { listed, quoted } from "./words.js";
+import { listed, quotedAt } from "./words.js";
 
 /** @typedef {"previous" | "same" | "induction" | "first"} Pattern */
 
@@ -60,14 +60,6 @@ export function bestPattern(scores) {
 // The keys of a row, heaviest first.
 /** @type {(row: number[]) => number[]} */
 export const heaviest = (row) => [...row.keys()].sort((a, b) => row[b] - row[a] || a - b);
-
-// A token as it can be read: spaces and line ends made visible.
-/** @type {(token: string) => string} */
-export const legible = (token) => token.replaceAll(" ", "␣").replaceAll("\n", "↵").replaceAll("\t", "⇥") || "∅";
-// A token in a sentence, with its place where it stands more than once.
-/** @type {(tokens: string[], i: number) => string} */
-export const quotedAt = (tokens, i) =>
-  quoted(legible(tokens[i])) + (tokens.indexOf(tokens[i]) === tokens.lastIndexOf(tokens[i]) ? "" : ` [${i}]`);
 
 const sumInWords = (whole) => ` Its weights sum to ${whole.toFixed(2)}.`;
 

@@ -1,72 +1,29 @@
 // What the heads lab is made of: heatmaps, tokens with a weight, and groups of which one is chosen.
 
-import { legible } from "./heads_patterns.js";
 import { clamp, range } from "./maths.js";
-import { BLUES, element, set, shade } from "./ui.js";
+import { BLUES, element, pixelsOf, set, shade } from "./ui.js";
+import { legible } from "./words.js";
 
-// 256 steps of the course's colours of weights: for a cell of a page, and as the four bytes of a pixel.
+// 256 steps of the course's colours of weights: for a cell of a page, and for a pixel.
 const TINTS = range(256).map((level) => shade(BLUES, level / 255));
-const PIXELS = TINTS.map(({ background }) => Uint8Array.of(...background.match(/\d+/g), 255)).map(
-  (bytes) => new Uint32Array(bytes.buffer)[0],
-);
+const PIXELS = pixelsOf(BLUES);
 const levelOf = (weight) => Math.round(clamp(weight, 0, 1) * 255);
-
-// A group of which one is chosen: a single stop for Tab, and the arrow keys inside.
-/**
- * @type {(label: string, props: import("./ui.js").Props, nodes: HTMLElement[], pick: (i: number) => void) =>
- *   { node: HTMLElement, show: (i: number) => void }}
- */
-export function radios(label, props, nodes, pick) {
-  let chosen = null;
-  const show = (i) => {
-    if (i === chosen) return;
-    if (chosen !== null) set(nodes[chosen], { "aria-checked": "false", tabindex: -1 });
-    set(nodes[i], { "aria-checked": "true", tabindex: 0 });
-    chosen = i;
-  };
-  for (const [i, node] of nodes.entries()) {
-    set(node, { type: "button", role: "radio", "aria-checked": "false", tabindex: -1, onclick: () => pick(i) });
-  }
-  const node = element(
-    "div",
-    {
-      role: "radiogroup",
-      "aria-label": label,
-      ...props,
-      onkeydown: (event) => {
-        const to = {
-          ArrowRight: chosen + 1,
-          ArrowDown: chosen + 1,
-          ArrowLeft: chosen - 1,
-          ArrowUp: chosen - 1,
-          Home: 0,
-          End: nodes.length - 1,
-        }[event.key];
-        if (to === undefined) return;
-        event.preventDefault();
-        const next = Math.min(Math.max(to, 0), nodes.length - 1);
-        pick(next);
-        nodes[next].focus();
-      },
-    },
-    nodes,
-  );
-  return { node, show };
-}
 
 // A mark is as high as a row and as wide as a column or the whole; moved by its own size, nothing is laid out anew.
 export const rowsDown = (i) => `translateY(${100 * i}%)`;
 
-// A matrix of weights as pixels; the style sheet stretches them.
-/** @type {(queries: number, keys: number) => { node: HTMLElement, draw: (rows: ArrayLike<number>[]) => void }} */
+// A matrix of weights as pixels; the style sheet stretches them. They are painted anew for another theme.
+/** @type {(queries: number, keys: number) =>
+ *   { node: HTMLElement, draw: (rows: ArrayLike<number>[], theme: string) => void }} */
 export function heatmap(queries, keys) {
   const node = element("canvas", { width: keys, height: queries, "aria-hidden": "true" });
   const context = node.getContext("2d", { alpha: false });
   const image = context.createImageData(keys, queries);
   const pixels = new Uint32Array(image.data.buffer);
-  const draw = (rows) => {
+  const draw = (rows, theme) => {
+    const colours = PIXELS[theme] ?? PIXELS.light;
     for (const [i, row] of rows.entries()) {
-      for (let j = 0; j < keys; j++) pixels[i * keys + j] = PIXELS[levelOf(row[j])];
+      for (let j = 0; j < keys; j++) pixels[i * keys + j] = colours[levelOf(row[j])];
     }
     context.putImageData(image, 0, 0);
   };
@@ -76,7 +33,7 @@ export function heatmap(queries, keys) {
 // The chosen head, large: pointing at a cell chooses who looks (its row) and what is looked at (its column).
 /**
  * @type {(queries: number, keys: number, names: [string[], string[]], choose: (i: number, j: number) => void) =>
- *   { node: HTMLElement, draw: (rows: ArrayLike<number>[]) => void, show: (i: number, j: number) => void }}
+ *   { node: HTMLElement, draw: (rows: ArrayLike<number>[], theme: string) => void, show: (i: number, j: number) => void }}
  */
 export function largeMap(queries, keys, names, choose) {
   const map = heatmap(queries, keys);

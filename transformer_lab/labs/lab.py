@@ -9,10 +9,11 @@ import torch
 import traitlets
 
 _FOLDER = Path(__file__).parent
-_SHARED = ("maths", "words", "ui")
-# What is there for those who edit: imports of the files from one another, exports, and types.
+_SHARED = ("maths", "words", "address", "ui")
+# What is there for those who edit: imports of the files from one another, exports, types, comments, and indentation.
 _FOR_EDITORS = re.compile(
-    r'^import .*? from "\./\w+\.js";\n|^export (?!default)|^ */\*\*.*?\*/\n', re.DOTALL | re.MULTILINE
+    r'^import .*? from "\./\w+\.js";\n|^export (?!default)|^ */\*\*.*?\*/\n|^ *//[^\n]*\n|^ +',
+    re.DOTALL | re.MULTILINE,
 )
 
 
@@ -36,6 +37,21 @@ class Lab(anywidget.AnyWidget):
 
     shown = ()
     """The traits that the lab's text form names."""
+    groups = ()
+    """The groups of controls that it can be shown with, or without."""
+
+    controls = traitlets.List(traitlets.Unicode()).tag(sync=True)
+
+    def __init__(self, *, controls=None, **settings):
+        controls = self.groups if controls is None else (controls,) if isinstance(controls, str) else controls
+        super().__init__(controls=list(controls), **settings)
+
+    @traitlets.validate("controls")
+    def _check_controls(self, proposal):
+        for name in proposal.value:
+            if name not in self.groups:
+                raise ValueError(f"controls must be among {', '.join(map(repr, self.groups))}, got {name!r}")
+        return proposal.value
 
     def __repr__(self):
         settings = ", ".join(f"{name}={_plain(getattr(self, name))!r}" for name in self.shown)

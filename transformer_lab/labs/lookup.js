@@ -1,8 +1,10 @@
 // The lookup lab: a query among keys, and the blend of their values. From a dictionary to an average by one slider.
 
+import { inParts, numbers, numbersLike, oneOf } from "./address.js";
 import { blend, clamp, dot, softmax } from "./maths.js";
-import { button, choice, commit, element, field, follow, frame, hueOf, reserve, room, set } from "./ui.js";
-import { setText, slider, traitsOf, widest } from "./ui.js";
+import { moveFrom, placesOf } from "./motion.js";
+import { button, choice, commit, dial, element, field, follow, frame, group, hueOf, reserve, room } from "./ui.js";
+import { set, setText, traitsOf, widest } from "./ui.js";
 import { minus, places, tuple } from "./words.js";
 
 /** @typedef {[number, number]} Point */
@@ -36,6 +38,9 @@ function lookup({ query, key, value, temperature, similarity }) {
 const sliderOf = (temperature, { coldest, hottest }) =>
   Math.round((STEPS * Math.log(temperature / coldest)) / Math.log(hottest / coldest));
 const temperatureOf = (slider, { coldest, hottest }) => coldest * (hottest / coldest) ** (slider / STEPS);
+
+const digitsOf = (temperature) => temperature.toFixed(temperature < 0.1 ? 3 : temperature < 10 ? 2 : 0);
+const USUAL = "√d, the usual scale";
 
 const rounded = (x) => Math.round(x * 100) / 100;
 const typedPoint = (point) => point.map((x) => String(rounded(x))).join(", ");
@@ -172,8 +177,8 @@ function planesPanel(model) {
   const node = element(
     "div",
     { class: "tl-planes" },
-    titled("query and keys: drag the query", left.node),
-    titled("values and their blend", right.node),
+    titled("Query and keys: drag the query, or a key", left.node),
+    titled("Values and their blend: drag a value", right.node),
   );
 
   const between = ([x1, y1], [x2, y2]) => ({ x1, y1: -y1, x2, y2: -y2 });
@@ -197,40 +202,49 @@ function planesPanel(model) {
 function temperaturePanel(model) {
   const limits = model.get("limits");
   const pick = (temperature) => commit(model, { temperature });
-  const input = slider("Temperature", 0, STEPS, (at) => pick(temperatureOf(at, limits)));
+  const { coldest, hottest } = limits;
   const at = `--at: ${(100 * sliderOf(ROOT_D, limits)) / STEPS}`;
   const mark = button("√d", () => pick(ROOT_D), { class: "tl-root", style: at });
-  const reading = element("span", { class: "tl-code" });
-  const nodes = [
-    element("p", { class: "tl-label" }, "temperature τ: ", room(reading)),
-    element("div", { class: "tl-slider" }, input, mark),
-    element(
-      "div",
-      { class: "tl-ends tl-note" },
-      element("span", {}, "hard lookup"),
-      element("span", {}, "uniform average"),
-    ),
-  ];
-  const usual = (shown) => `${shown} = √d, the usual scale`;
-  const makeRoom = () => reserve(reading, usual("0.000"));
+  const end = (text) => element("span", {}, text);
+  const ends = element("div", { class: "tl-ends tl-note" }, end("hard lookup"), end("uniform average"));
+  const reading = element("span");
+  const input = dial(
+    "Temperature",
+    {
+      head: element("p", { class: "tl-label" }, "Temperature τ: ", room(reading)),
+      marks: [mark, ends],
+      ends: [coldest, hottest],
+      whole: false,
+      write: digitsOf,
+      placeOf: (temperature) => sliderOf(temperature, limits),
+      valueAt: (at) => temperatureOf(at, limits),
+    },
+    pick,
+  );
+  set(input.node, { class: "tl-dial tl-temperature" });
+  const makeRoom = () => reserve(reading, USUAL, "scores are divided by it");
 
   function draw({ temperature }) {
-    input.value = sliderOf(temperature, limits);
     const marked = Math.abs(temperature / ROOT_D - 1) < 0.006;
-    const shown = temperature.toFixed(temperature < 0.1 ? 3 : temperature < 10 ? 2 : 0);
-    setText(reading, marked ? usual(shown) : shown);
-    set(input, { "aria-valuetext": `${shown}${marked ? ", the square root of d" : ""}` });
+    input.show(temperature);
+    setText(reading, marked ? USUAL : "scores are divided by it");
+    const shown = digitsOf(temperature);
+    set(input.input, { "aria-valuetext": `${shown}${marked ? ", the square root of d" : ""}` });
     set(mark, { "aria-pressed": String(marked) });
   }
-  return { nodes, makeRoom, draw };
+  return { node: input.node, makeRoom, draw };
 }
 
 // A row for each key: its score, the score over τ, and its weight.
 function scoresTable(labels) {
   const rows = labels.map((label, i) => {
     const [score, divided] = [element("td"), element("td")];
-    const bar = element("span", { class: "tl-bar", style: `--hue: ${hueOf(i, labels.length)}` });
-    const weight = element("span", { class: "tl-weight" });
+    const bar = element("span", {
+      class: "tl-bar",
+      style: `--hue: ${hueOf(i, labels.length)}`,
+      "data-part": `bar ${i}`,
+    });
+    const weight = element("span", { class: "tl-weight", "data-part": `weight ${i}` });
     const name = element("th", { scope: "row" }, label);
     const node = element("tr", {}, name, score, divided, element("td", { class: "tl-bars" }, bar, weight));
     return { score, divided, bar, weight, node };
@@ -248,7 +262,15 @@ function scoresTable(labels) {
     ),
   );
 
+  const moving = rows.flatMap(({ bar, weight }) => [bar, weight]);
+  const partOf = (part) => part.dataset.part;
+  let last = null;
   function draw({ temperature, similarity }, { scores, weights }) {
+    // Another scale in one press: the bars grow from what they were. Under a hand that drags they follow at once.
+    const scaled =
+      last && (last.similarity !== similarity || (last.temperature !== temperature && temperature === ROOT_D));
+    last = { temperature, similarity };
+    const stood = scaled && placesOf(node, moving, partOf);
     setText(scoreHead, similarity === "dot" ? "q · k" : "−½ distance²");
     for (const [i, row] of rows.entries()) {
       setText(row.score, places(scores[i]));
@@ -256,13 +278,13 @@ function scoresTable(labels) {
       setText(row.weight, places(weights[i]));
       row.bar.style.setProperty("--size", weights[i]);
     }
+    if (stood) moveFrom(stood, node, moving, partOf);
   }
   return { node, draw };
 }
 
 /** @param {import("./ui.js").View} view */
 function render({ model, el }) {
-  const traits = ["query", "key", "value", "temperature", "similarity"];
   const labels = model.get("labels");
   const limits = model.get("limits");
   const count = labels.length;
@@ -272,7 +294,7 @@ function render({ model, el }) {
   const table = scoresTable(labels);
   const typed = field(
     "Query",
-    `two numbers from −${reach} to ${reach}`,
+    `Two numbers from −${reach} to ${reach}`,
     (text) => parsePoint(text, limits),
     (point) => commit(model, { query: point.map(rounded) }),
     { inputmode: "text" },
@@ -282,19 +304,27 @@ function render({ model, el }) {
     ["distance", "distance"],
   ];
   const similarity = choice("Similarity", kinds, (similarity) => commit(model, { similarity }));
+  const points = (name) => numbersLike(model.get(name), -reach, reach);
+  const kept = inParts("lookup", {
+    query: points("query"),
+    key: points("key"),
+    value: points("value"),
+    temperature: numbers(
+      ([x, ...more]) => !more.length && x >= limits.coldest && x <= limits.hottest,
+      `a number from ${limits.coldest} to ${limits.hottest}`,
+      ([x]) => x,
+    ),
+    similarity: oneOf(kinds.map(([kind]) => kind)),
+  });
+  const matchBy = element("div", {}, element("p", { class: "tl-note" }, "Match by"), similarity.node);
   const { status } = frame(
     { model, el },
     "A lookup that matches every key a little",
-    traits,
+    kept,
     planes.node,
-    temperature.nodes,
-    element(
-      "div",
-      { class: "tl-row" },
-      typed.node,
-      element("div", {}, element("p", { class: "tl-note" }, "match by"), similarity.node),
-    ),
-    element("div", { class: "tl-scroll" }, table.node),
+    group("temperature", temperature.node),
+    element("div", { class: "tl-row" }, group("query", typed.node), group("similarity", matchBy)),
+    group("scores", element("div", { class: "tl-scroll" }, table.node)),
   );
 
   const long = widest(status, labels);
@@ -302,9 +332,9 @@ function render({ model, el }) {
   temperature.makeRoom();
   reserve(status, mostInWords(long, 0, far), mostInWords(long, 1, far), evenInWords(count, far));
 
-  return follow(model, traits, () => {
+  return follow(model, kept.names, () => {
     /** @type {State} */
-    const state = traitsOf(model, traits);
+    const state = traitsOf(model, kept.names);
     const found = lookup(state);
     const { weights, output } = found;
     typed.show(typedPoint(state.query));

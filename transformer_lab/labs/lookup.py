@@ -40,6 +40,9 @@ class LookupLab(Lab):
         What scores are divided by before the softmax, from 0.01 to 100; ``√d_head = √2`` when left out.
     similarity : {"dot", "distance"}
         Scores are ``q · k``, or ``-|q - k|² / 2``.
+    controls : sequence of str, optional
+        The groups of controls to show beside the planes, of ``"temperature"``, ``"query"``, ``"similarity"`` and
+        ``"scores"``; all when left out.
 
     Attributes
     ----------
@@ -57,9 +60,10 @@ class LookupLab(Lab):
     tensor([0.6698, 0.3302])
     """
 
-    _esm = script("lookup")
+    _esm = script("motion", "lookup")
     _css = style("lookup")
     shown = ("query", "labels", "temperature", "similarity")
+    groups = ("temperature", "query", "similarity", "scores")
 
     query = tensor_trait()
     key = tensor_trait()
@@ -69,7 +73,17 @@ class LookupLab(Lab):
     similarity = traitlets.Unicode().tag(sync=True)
     limits = traitlets.Dict({"reach": REACH, "coldest": COLDEST, "hottest": HOTTEST}).tag(sync=True)
 
-    def __init__(self, query=QUERY, key=KEYS, value=VALUES, labels=None, temperature=ROOT_D, similarity="dot"):
+    def __init__(
+        self,
+        query=QUERY,
+        key=KEYS,
+        value=VALUES,
+        labels=None,
+        temperature=ROOT_D,
+        similarity="dot",
+        *,
+        controls=None,
+    ):
         key = _points("key", key)
         if labels is None:
             labels = WORDS if len(key) == len(WORDS) else [f"key {i}" for i in range(len(key))]
@@ -80,6 +94,7 @@ class LookupLab(Lab):
             labels=labels,
             temperature=temperature,
             similarity=similarity,
+            controls=controls,
         )
 
     @traitlets.validate("query", "key", "value")

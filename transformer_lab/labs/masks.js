@@ -1,14 +1,15 @@
 // The mask lab: which query sees which key. Scores → masked scores → weights → output, and what the classic mistakes
 // do.
 
+import { inParts, numbers, oneOf, typedText, wholeNumber } from "./address.js";
 import { compute, PAD, presetMask, sides } from "./masks_maths.js";
 import { stageTable } from "./masks_stage.js";
 import { damageInWords, described, LEAST, leakInWords, longestWords, MISTAKES, MOST_OUTPUT } from "./masks_words.js";
 import { parseTokens, rowInWords, written } from "./masks_words.js";
 import { clamp, range, sum } from "./maths.js";
-import { BLUES, button, choice, commit, element, ems, field, follow, frame, reserve, room, SIGNED } from "./ui.js";
-import { set, setText, shade, traitsOf, widest } from "./ui.js";
-import { places, quoted, shapeText, short } from "./words.js";
+import { BLUES, button, choice, commit, element, ems, field, follow, frame, group, reserve, room } from "./ui.js";
+import { set, setText, shade, shadeOf, traitsOf, typed, widest } from "./ui.js";
+import { parseNumber, places, quoted, shapeText, short } from "./words.js";
 
 /** @typedef {import("./ui.js").Model} Model */
 /** @typedef {import("./masks_maths.js").State} State */
@@ -29,35 +30,41 @@ const pickedIn = ({ at, queries, keys }) => [Math.min(at[0], queries.length - 1)
 const noted = (text, ...controls) =>
   element("div", { class: "tl-row tl-presets" }, element("span", { class: "tl-note" }, text), ...controls);
 
-// A number to step up and down.
-function stepper(label, step) {
-  const count = element("span", { class: "tl-count", "aria-live": "polite" });
+// A small number, stepped up and down or typed.
+function stepper(label, pick) {
+  let ends = [0, 0];
+  let shown = 0;
+  const name = `${label[0].toUpperCase()}${label.slice(1)}`;
+  const number = typed((text) => parseNumber(text, name, ends), pick, { "aria-label": name, inputmode: "numeric" });
+  const step = (by) => pick(shown + by);
   const less = button("−", () => step(-1), { "aria-label": `Less ${label}` });
   const more = button("+", () => step(1), { "aria-label": `More ${label}` });
-  const note = element("span", { class: "tl-note" }, label);
+  const note = element("span", { class: "tl-note" }, name);
   const show = (value, least, most) => {
-    setText(count, String(value));
+    [ends, shown] = [[least, most], value];
+    number.show(String(value));
     set(less, { disabled: value <= least });
     set(more, { disabled: value >= most });
   };
-  const node = element("div", { class: "tl-stepper", role: "group", "aria-label": label }, note, less, count, more);
-  return { node, show };
+  const parts = [note, less, number.input, more, number.error];
+  return { node: element("div", { class: "tl-stepper", role: "group", "aria-label": label }, parts), show };
 }
 
 // The sentences that are typed, and padding at the end of the keys.
 /** @type {(model: Model) => { node: HTMLElement, draw: (state: State) => void }} */
 function sentencePanel(model) {
   const limits = model.get("limits");
-  const hint = `up to ${limits.tokens} tokens; ${PAD} is padding`;
+  const hint = `Up to ${limits.tokens} tokens; ${PAD} is padding`;
   const sentence = (name) => {
     const accept = (value) => commit(model, { [name]: value });
     return field("", hint, (text) => parseTokens(text, limits), accept);
   };
   const fields = { tokens: sentence("tokens"), source: sentence("source") };
-  const padding = stepper("padding", (by) => {
+  const padsOf = (keys) => keys.length - 1 - keys.findLastIndex((token) => token !== PAD);
+  const padding = stepper("padding", (count) => {
     const { keys, source } = stateOf(model);
     const name = keys === source ? "source" : "tokens";
-    commit(model, { [name]: by > 0 ? [...keys, PAD] : keys.slice(0, -1) });
+    commit(model, { [name]: [...keys.slice(0, keys.length - padsOf(keys)), ...Array(count).fill(PAD)] });
   });
   const hidden = Boolean(model.get("given"));
   const node = element("div", { class: "tl-row", hidden }, fields.tokens.node, fields.source.node, padding.node);
@@ -72,7 +79,7 @@ function sentencePanel(model) {
     const target = presets[preset].place ? "Target sentence" : "Sentence";
     setText(fields.tokens.label, across ? "Target sentence (the queries)" : target);
     setText(fields.source.label, across ? "Source sentence (the keys)" : "Source sentence");
-    const pads = keys.length - 1 - keys.findLastIndex((token) => token !== PAD);
+    const pads = padsOf(keys);
     if (pads === keys.length)
       padding.show(pads, 1, pads); // a sentence keeps one token
     else padding.show(pads, 0, pads + limits.tokens - keys.length);
@@ -80,10 +87,17 @@ function sentencePanel(model) {
   return { node, draw };
 }
 
+// The presets that the tokens allow.
+function offeredIn(model) {
+  const { presets, given, source } = stateOf(model);
+  const fits = ({ place, padding }) => !given || (!place && (!padding || source.includes(PAD)));
+  return Object.keys(presets).filter((name) => fits(presets[name]));
+}
+
 // The presets, and what the one that is chosen lets a query see.
-/** @type {(model: Model) => { nodes: HTMLElement[], draw: (state: State, now: Computed) => void }} */
+/** @type {(model: Model) => any} */
 function presetPanel(model) {
-  const { presets, given, source, limits } = stateOf(model);
+  const { presets, given, limits } = stateOf(model);
   const pick = (preset) => {
     const { keys, source, tokens } = { ...stateOf(model), ...sides({ ...stateOf(model), preset }) };
     const name = keys === source ? "source" : "tokens";
@@ -92,17 +106,17 @@ function presetPanel(model) {
     const padding = Array(Math.min(2, limits.tokens - words.length)).fill(PAD);
     commit(model, { preset, flipped: [], ...(bare ? { [name]: [...words, ...padding] } : {}) });
   };
-  const offered = ({ place, padding }) => !given || (!place && (!padding || source.includes(PAD)));
-  const kinds = Object.entries(presets).filter(([, preset]) => offered(preset));
+  const offered = offeredIn(model);
+  const kinds = Object.entries(presets).filter(([name]) => offered.includes(name));
   const options = (place) => kinds.filter(([, each]) => each.place === place).map(([name, { label }]) => [name, label]);
   const patterns = choice("Mask", options(false), pick);
   const inTransformer = choice("Place in a Transformer", options(true), pick);
   const about = element("p");
-  const length = (name) => stepper(name, (by) => commit(model, { [name]: model.get(name) + by }));
+  const length = (name) => stepper(name, (value) => commit(model, { [name]: value }));
   const lengths = { window: length("window"), prefix: length("prefix") };
   const nodes = [
-    noted("mask", patterns.node),
-    set(noted("in a Transformer", inTransformer.node), { hidden: !options(true).length }),
+    group("mask", noted("Mask", patterns.node)),
+    group("place", set(noted("In a Transformer", inTransformer.node), { hidden: !options(true).length })),
     element("div", { class: "tl-row tl-about" }, room(about), lengths.window.node, lengths.prefix.node),
   ];
 
@@ -151,31 +165,41 @@ function maskEditor(model, computed) {
   };
 }
 
-// Makes a table one to paint in: the first cell that is pressed decides whether the drag hides or shows.
+// Makes a table one to paint in: the first cell that is pressed decides whether the drag hides or shows. A finger that
+// goes down or up scrolls the page: it paints from the next cell on that it comes to sideways, and a tap switches one.
 function makePaintable(matrix, el, editor) {
   let brush = null;
   let last = null;
+  let finger = null; // where one came down, and has not moved on yet
   const cellAt = (event) => {
     const root = el.getRootNode().elementFromPoint ? el.getRootNode() : document;
     const hit = root.elementFromPoint(event.clientX, event.clientY)?.closest(".tl-square");
     return hit && matrix.contains(hit) ? hit.dataset.at.split(" ").map(Number) : null;
   };
+  const begin = (at) => {
+    [brush, last, finger] = [!editor.isSeen(at), at, null];
+    editor.paint([at], brush, at);
+  };
   const letGo = () => {
-    brush = null;
+    [brush, finger] = [null, null];
   };
   set(matrix, {
     onpointerdown: (event) => {
       const at = cellAt(event);
       if (!at || event.button > 0) return;
-      [brush, last] = [!editor.isSeen(at), at];
-      matrix.setPointerCapture(event.pointerId);
       matrix.focus({ preventScroll: true });
-      editor.paint([at], brush, at);
+      if (event.pointerType === "touch") {
+        finger = at;
+        return;
+      }
+      matrix.setPointerCapture(event.pointerId);
+      begin(at);
       event.preventDefault();
     },
     onpointermove: (event) => {
       const at = cellAt(event);
       if (!at) return;
+      if (finger && `${at}` !== `${finger}`) begin(finger);
       if (brush === null) {
         if (event.pointerType === "mouse") editor.pick(at);
         return;
@@ -186,7 +210,10 @@ function makePaintable(matrix, el, editor) {
       editor.paint(range(steps, 1).map(between), brush, at);
       last = at;
     },
-    onpointerup: letGo,
+    onpointerup: () => {
+      if (finger) begin(finger);
+      letGo();
+    },
     onpointercancel: letGo,
     onkeydown: (event) => {
       const move = {
@@ -207,16 +234,15 @@ function makePaintable(matrix, el, editor) {
 
 // How the cells of each stage look.
 function looksOf({ keys, mistake }, reach) {
-  const signed = (x, most) => shade(SIGNED, 0.5 + (0.46 * x) / most);
   return {
-    scores: (score) => ({ text: short(score), shade: signed(score, reach) }),
+    scores: (score) => ({ text: short(score), shade: shadeOf(score, reach) }),
     masked: (score, hidden) => {
       const huge = mistake === "large negative" && hidden;
       const hides = score === -Infinity || huge;
       return {
         text: huge ? "−10⁹" : short(score),
         alarm: hides ? !hidden && mistake !== "inverted" : hidden,
-        shade: hides ? null : signed(score, reach),
+        shade: hides ? null : shadeOf(score, reach),
       };
     },
     weights: (weight, hidden, kind) => {
@@ -229,7 +255,7 @@ function looksOf({ keys, mistake }, reach) {
         shade: none ? null : shade(BLUES, weight),
       };
     },
-    output: (most) => (x) => ({ text: short(x), shade: signed(x, most) }),
+    output: (most) => (x) => ({ text: short(x), shade: shadeOf(x, most) }),
   };
 }
 
@@ -243,7 +269,10 @@ function stagesPanel(model, el, computed, redraw) {
     weights: stageTable("weights", "weights"),
     output: stageTable("output", "output"),
   };
-  const names = Object.keys(stages).filter((name) => name !== "output" || !given || given.value);
+  const all = model.get("controls")?.includes("stages") ?? true;
+  const names = Object.keys(stages).filter((name) =>
+    name === "weights" ? true : all && (name !== "output" || !given || given.value),
+  );
   let front = "weights";
   const options = names.map((name) => [name, name]);
   const tabs = choice("Stage", options, (name) => {
@@ -252,7 +281,7 @@ function stagesPanel(model, el, computed, redraw) {
   });
   tabs.node.classList.add("tl-tabs");
   const shown = names.map((name) => stages[name].node);
-  const node = element("div", { class: "tl-flow" }, tabs.node, shown);
+  const node = element("div", {}, all ? tabs.node : [], shown);
   const told = Object.values(MISTAKES);
   reserve(stages.masked.formula, ...new Set(told.map(({ masked }) => masked)));
   reserve(stages.weights.formula, ...new Set(told.map(({ weights }) => weights)));
@@ -316,7 +345,8 @@ function stagesPanel(model, el, computed, redraw) {
     drawTables(state, now);
     node.style.setProperty("--n", keys.length);
     node.style.setProperty("--total", 3 * keys.length + 1 + columns);
-    node.className = `tl-flow ${keys.length <= 6 ? "tl-six" : keys.length <= 9 ? "tl-nine" : "tl-many"}`;
+    const size = keys.length <= 6 ? "tl-six" : keys.length <= 9 ? "tl-nine" : "tl-many";
+    node.className = `tl-flow ${all ? size : "tl-alone"}`;
     for (const name of names) stages[name].node.classList.toggle("tl-front", name === front);
     giveKeyboard(pickedIn(state));
   }
@@ -387,7 +417,7 @@ function mistakePanel(model) {
   const broken = element("p", {}, told, " ", leak, damage);
   const verdict = room(broken, "tl-verdict-box");
   const bar = blendBar();
-  const nodes = [noted("classic mistake", mistakes.node), bar.node, verdict];
+  const nodes = [noted("Classic mistake", mistakes.node), bar.node, verdict];
 
   /** @type {(state: State, now: Computed, i: number) => void} */
   function draw(state, now, i) {
@@ -437,19 +467,38 @@ function render({ model, el }) {
   const bar = blendBar();
   const mistakes = mistakePanel(model);
   const hint =
-    "Click a cell, or drag over several, to hide a key from a query or show it. Arrow keys move, Space switches.";
+    "Click or tap a cell, or drag sideways over several, to hide a key from a query or show it. Arrow keys move, Space " +
+    "switches.";
+  const limits = model.get("limits");
+  const cells = (all) => all.every((x) => Number.isInteger(x) && x >= 0) && all.length % 2 === 0;
+  const pairs = (all) => range(all.length / 2).map((i) => all.slice(2 * i, 2 * i + 2));
+  const sentence = typedText(
+    (text) => parseTokens(text, limits),
+    (tokens) => tokens.join(" "),
+    "a short sentence",
+  );
+  const kept = inParts("masks", {
+    ...(given ? {} : { tokens: sentence, source: sentence }),
+    preset: oneOf(offeredIn(model)),
+    window: wholeNumber(1, limits.tokens),
+    prefix: wholeNumber(0, limits.tokens),
+    flipped: numbers(cells, "pairs of query and key", pairs),
+    mistake: oneOf(Object.keys(MISTAKES)),
+    at: numbers((all) => cells(all) && all.length === 2, "a query and a key"),
+  });
+  const source = element("p", { class: "tl-note" }, sourceInWords(given, limits));
   const { lab, status } = frame(
     { model, el },
     "Who sees whom: masks",
-    TRAITS,
-    sentences.node,
+    kept,
+    group("sentence", sentences.node),
     presets.nodes,
     stages.node,
     element("p", { class: "tl-note tl-hint" }, hint),
-    bar.node,
+    group("blend", bar.node, source),
+    group("mistake", mistakes.nodes),
   );
   lab.classList.add("tl-masks");
-  lab.append(...mistakes.nodes, element("p", { class: "tl-note" }, sourceInWords(given, model.get("limits"))));
 
   // Room for the longest words, where a sentence or a mistake is new.
   let made = "";

@@ -101,6 +101,10 @@ class MaskLab(Lab):
         multiplied by the mask), ``"diagonal"`` (hidden as well), ``"padded rows"`` (hidden as well), or
         ``"large negative"`` (-1e9 instead of -inf).
 
+    controls : sequence of str, optional
+        The groups of controls to show, of ``"sentence"``, ``"mask"``, ``"place"`` (in a Transformer), ``"stages"`` (all
+        four tables; without it, the weights alone), ``"blend"`` and ``"mistake"``; all when left out.
+
     Attributes
     ----------
     mask : Tensor of bool, shape (q_len, k_len)
@@ -127,6 +131,7 @@ class MaskLab(Lab):
 
     _esm = script("masks_maths", "masks_words", "masks_stage", "masks")
     _css = style("masks")
+    groups = ("sentence", "mask", "place", "stages", "blend", "mistake")
 
     tokens = traitlets.List(traitlets.Unicode()).tag(sync=True)
     source = traitlets.List(traitlets.Unicode()).tag(sync=True)
@@ -156,6 +161,7 @@ class MaskLab(Lab):
         window=3,
         prefix=2,
         mistake="none",
+        controls=None,
     ):
         given = _given(query, key, value)
         if given is None:
@@ -183,6 +189,7 @@ class MaskLab(Lab):
             mistake=mistake,
             at=[2, 0],
             given=given,
+            controls=controls,
         )
         if mask is not None:
             self._set_mask(mask, name_it=preset is None)

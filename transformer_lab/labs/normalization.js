@@ -1,12 +1,14 @@
 // The normalization lab: a cube of values (batch, seq, d_model). Which entries share a mean and a variance, and which
 // move when another one is changed.
 
+import { flag, inParts, numbers, numbersLike, oneOf } from "./address.js";
 import { divisors, range, ravel } from "./maths.js";
+import { moveFrom, placesOf } from "./motion.js";
 import { disturbed, fewest, leaks, sliderRange, standardize } from "./normalization_maths.js";
 import { asCode, byText, entryInWords, movedInWords, plain, QUESTIONS, ruleInWords } from "./normalization_words.js";
-import { button, choice, commit, element, ems, follow, frame, reserve, room, set, setText } from "./ui.js";
-import { slider, tensorGrid, traitsOf, widest } from "./ui.js";
-import { short } from "./words.js";
+import { button, choice, commit, dial, element, ems, follow, frame, group, reserve, room, set, setText } from "./ui.js";
+import { shadeOf, tensorGrid, traitsOf, widest } from "./ui.js";
+import { minus, parseNumber, short } from "./words.js";
 
 /** @typedef {import("./ui.js").Model} Model */
 /** @typedef {import("./normalization_maths.js").Norm} Norm */
@@ -63,13 +65,16 @@ function normPanel(model, { shape }) {
   const axesChoice = element("div", { class: "tl-choice", role: "group", "aria-label": "Axes that share" }, axes);
   const noted = (text, control) => element("div", {}, element("span", { class: "tl-note" }, text), control);
   const nodes = [
-    element("div", { class: "tl-row" }, norms.node),
-    element(
-      "div",
-      { class: "tl-row tl-settings" },
-      noted("axes that share", axesChoice),
-      noted("groups of features", groups.node),
-      noted("centring", element("div", { class: "tl-choice" }, centring)),
+    group("norm", element("div", { class: "tl-row" }, norms.node)),
+    group(
+      "axes",
+      element(
+        "div",
+        { class: "tl-row tl-settings" },
+        noted("Axes that share", axesChoice),
+        noted("Groups of features", groups.node),
+        noted("Centring", element("div", { class: "tl-choice" }, centring)),
+      ),
     ),
     element("div", { class: "tl-rule" }, room(rule), room(words)),
   ];
@@ -137,10 +142,10 @@ function cubesPanel(model, { shape, clean }, redraw) {
   const after = cube("The normalized values");
   set(after.node, { tabindex: null, role: "img", "aria-roledescription": null });
 
-  // A colour on both sides of zero: blue below, orange above, stronger further out.
   function paint(cell, text, size) {
     setText(cell, text);
-    set(cell, { style: `--hue: ${size < 0 ? 255 : 45}; --much: ${Math.min(Math.abs(size), 1).toFixed(2)}` });
+    const { background, color } = shadeOf(Math.round(50 * size), 50); // as few colours as can be told apart
+    set(cell, { style: `background: ${background}; color: ${color}` });
   }
 
   // Returns the entry that is shown, and those with whom it shares.
@@ -164,7 +169,13 @@ function cubesPanel(model, { shape, clean }, redraw) {
     after.grid.mark(shown, { ...marks, "tl-moved": indicesOf(leaked.moved) });
     return { shown, sharers };
   }
-  return { before: before.node, after: after.node, draw };
+  // Those who share walk through the norm together: from x to what it makes of them.
+  const walk = (box, together) => {
+    const [from, to] = [before, after].map(({ cells }) => together.map((i) => cells[i]));
+    const numberOf = (cell) => cell.dataset.flat;
+    moveFrom(placesOf(box, from, numberOf), box, to, numberOf);
+  };
+  return { before: before.node, after: after.node, draw, walk };
 }
 
 // What disturbs: an outlier, and padding.
@@ -174,6 +185,9 @@ function disturbPanel(model, { shape, clean }) {
   const original = model.get("original");
   const reading = element("p");
   const padReading = element("p", { class: "tl-label" });
+  const readingRoom = room(reading, "tl-label");
+  const entryIn = (text) =>
+    parseNumber(text, "A value", [-reach, reach], { whole: false, write: (x) => minus(String(x)) });
   // The nested rows with one value changed.
   const changed = (rows, [i, ...inner], value) =>
     rows.map((row, j) => (j !== i ? row : inner.length ? changed(row, inner, value) : value));
@@ -182,29 +196,38 @@ function disturbPanel(model, { shape, clean }) {
     const [sentence] = model.get("index");
     commit(model, { lengths: changed(model.get("lengths"), [sentence], seq - count) });
   };
-  const input = slider("Value of the chosen entry", -reach, reach, pickValue, { step });
-  const padInput = slider("Padding at the end of the sentence", 0, seq - 1, pickPadding, { disabled: seq < 2 });
+  const value = dial(
+    "Value of the chosen entry",
+    { ends: [-reach, reach], head: readingRoom, step, whole: false, write: (x) => minus(String(x)), parse: entryIn },
+    pickValue,
+  );
+  const pads = dial(
+    "Padding at the end of the sentence",
+    { ends: [0, seq - 1], head: padReading, props: { disabled: seq < 2 } },
+    pickPadding,
+  );
+  set(pads.typed, { disabled: seq < 2 });
   const putBack = () => commit(model, { x: original, lengths: original.map(() => seq) });
   const restore = button("Put x back", putBack);
-  const readingRoom = room(reading, "tl-label");
-  const node = element("div", { class: "tl-disturb" }, readingRoom, input, padReading, padInput, restore);
+  const node = element("div", { class: "tl-disturb" }, value.node, pads.node, restore);
 
   /** @type {(state: State) => void} */
   function draw({ chosen, lengths, now, anything }) {
     const place = `x[${chosen.join(", ")}]`;
     const at = ravel(chosen, shape);
-    const value = now.x[at];
-    const pads = seq - lengths[chosen[0]];
-    setText(reading, `chosen entry ${place} = ${now.padding[at] ? "0: padding" : plain(value)}`);
-    input.value = value;
-    set(input, { disabled: now.padding[at], "aria-valuetext": `${place} is ${plain(value)}` });
-    setText(padReading, `padding at the end of sentence ${chosen[0]}: ${pads} of ${seq} tokens`);
-    padInput.value = pads;
-    set(padInput, { "aria-valuetext": `${pads} of ${seq} tokens of sentence ${chosen[0]}` });
+    const count = seq - lengths[chosen[0]];
+    const disabled = now.padding[at];
+    setText(reading, `Chosen entry ${place} = ${disabled ? "0: padding" : plain(now.x[at])}`);
+    value.show(now.x[at]);
+    set(value.input, { disabled, "aria-valuetext": `${place} is ${plain(now.x[at])}` });
+    set(value.typed, { disabled });
+    setText(padReading, `Padding at the end of sentence ${chosen[0]}: ${count} of ${seq} tokens`);
+    pads.show(count);
+    set(pads.input, { "aria-valuetext": `${count} of ${seq} tokens of sentence ${chosen[0]}` });
     set(restore, { disabled: !anything });
   }
   const makeRoom = (last, far) =>
-    reserve(reading, ...[far, "0: padding"].map((text) => `chosen entry x[${last.join(", ")}] = ${text}`));
+    reserve(reading, ...[far, "0: padding"].map((text) => `Chosen entry x[${last.join(", ")}] = ${text}`));
   return { node, draw, makeRoom };
 }
 
@@ -216,7 +239,7 @@ function leaksTable(model, { shape, clean }) {
     const [near, far] = [element("td"), element("td")];
     return { near, far, node: element("tr", {}, element("th", { scope: "row" }, name), near, far) };
   });
-  const heads = ["norm", "same sentence", "other sentences"].map((name) => element("th", { scope: "col" }, name));
+  const heads = ["Norm", "Same sentence", "Other sentences"].map((name) => element("th", { scope: "col" }, name));
   const body = element(
     "tbody",
     {},
@@ -242,7 +265,6 @@ function leaksTable(model, { shape, clean }) {
 
 /** @param {import("./ui.js").View} view */
 function render({ model, el }) {
-  const traits = ["x", "lengths", "index", "dims", "n_groups", "center"];
   const original = model.get("original");
   const shape = [original.length, original[0].length, original[0][0].length];
   const [batch, seq, features] = shape;
@@ -257,21 +279,35 @@ function render({ model, el }) {
   const verdict = element("span");
   const question = element("p");
   const wide = batch * (36 + 34 * features) > 350; // pixels: too wide for two columns
-  const title = element("p", { class: "tl-label" }, "x: rows are tokens, columns features");
+  const title = element(
+    "p",
+    { class: "tl-label" },
+    "x: rows are tokens, columns features. Point at an entry, or click to choose it",
+  );
   const picture = element(
     "div",
     { class: `tl-cubes${wide ? " tl-tall" : ""}` },
-    element("div", {}, title, cubes.before, disturb.node),
+    element("div", {}, title, cubes.before, group("disturb", disturb.node)),
     element(
       "div",
       {},
       room(verdict, "tl-label"),
       cubes.after,
-      room(question, "tl-label"),
-      element("div", { class: "tl-scroll" }, table.node),
+      group("table", room(question, "tl-label"), element("div", { class: "tl-scroll" }, table.node)),
     ),
   );
-  const { lab, status } = frame({ model, el }, "Who shares a mean and a variance?", traits, norms.nodes, picture);
+  const whole = (all) => all.every(Number.isInteger);
+  const within = (all) => whole(all) && all.length === 3 && all.every((i, axis) => i >= 0 && i < shape[axis]);
+  const apart = (all) => whole(all) && new Set(all).size === all.length && all.every((axis) => axis >= 0 && axis < 3);
+  const kept = inParts("normalization", {
+    x: numbersLike(original, -limits.reach, limits.reach),
+    lengths: numbersLike(Array(batch).fill(seq), 1, seq),
+    index: numbers(within, "an entry of x"),
+    dims: numbers(apart, "axes from 0 to 2", (all) => all.sort()),
+    n_groups: oneOf(divisors(features).map(String), Number),
+    center: flag,
+  });
+  const { lab, status } = frame({ model, el }, "Who shares a mean and a variance?", kept, norms.nodes, picture);
   lab.classList.add("tl-normalization");
   makeRoom();
 
@@ -288,7 +324,7 @@ function render({ model, el }) {
 
   /** @type {() => State} */
   function compute() {
-    const { x, lengths, index, dims, n_groups, center } = traitsOf(model, traits);
+    const { x, lengths, index, dims, n_groups, center } = traitsOf(model, kept.names);
     const norm = { dims, groups: n_groups, center, eps: model.get("eps") };
     const now = disturbed(x.flat(2), clean, shape, lengths);
     return {
@@ -303,19 +339,23 @@ function render({ model, el }) {
     };
   }
 
+  let walked = null;
   function draw() {
     const state = compute();
     const { norm, now, anything, found, leaked } = state;
+    const last = walked;
+    walked = JSON.stringify(norm);
     norms.draw(state);
     const { shown, sharers } = cubes.draw(state);
     disturb.draw(state);
     table.draw(state);
 
     const flat = ravel(shown, shape);
+    if (last && last !== walked) cubes.walk(picture, [flat, ...sharers]);
     const count = leaked.near.moved + leaked.far.moved;
     const all = leaked.near.all + leaked.far.all;
     setText(question, QUESTIONS[Number(anything)]);
-    setText(verdict, anything ? movedInWords(count, all) : "normalized");
+    setText(verdict, anything ? movedInWords(count, all) : "Normalized");
     const entry = {
       index: shown,
       value: plain(now.x[flat]),
@@ -348,7 +388,7 @@ function render({ model, el }) {
     lab.style.setProperty("--name", Math.max(...["pad", `t${seq - 1}`].map((text) => ems(lab, text))));
   }
 
-  return follow(model, traits, draw);
+  return follow(model, kept.names, draw);
 }
 
 export default { render };

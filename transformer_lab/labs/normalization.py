@@ -64,6 +64,8 @@ class NormalizationLab(Lab):
         How many tokens of each sentence are real; those behind them are padding, zeros. All when left out.
     index : sequence of int, optional
         The entry that is chosen; ``[0, 1, 1]``, where there is one, when left out.
+    controls : sequence of str, optional
+        The groups of controls to show, of ``"norm"``, ``"axes"``, ``"disturb"`` and ``"table"``; all when left out.
 
     Attributes
     ----------
@@ -96,9 +98,10 @@ class NormalizationLab(Lab):
     (tensor(False), tensor(True))
     """
 
-    _esm = script("normalization_maths", "normalization_words", "normalization")
+    _esm = script("motion", "normalization_maths", "normalization_words", "normalization")
     _css = style("normalization")
     shown = ("shape", "norm", "dims", "n_groups")
+    groups = ("norm", "axes", "disturb", "table")
 
     x = tensor_trait()
     original = tensor_trait()
@@ -111,7 +114,9 @@ class NormalizationLab(Lab):
     norms = traitlets.List([asdict(norm) for norm in NORMS.values()]).tag(sync=True)
     limits = traitlets.Dict({"reach": REACH, "moved": MOVED}).tag(sync=True)
 
-    def __init__(self, x=X, norm="layer", *, dims=None, n_groups=None, eps=1e-5, lengths=None, index=None):
+    def __init__(
+        self, x=X, norm="layer", *, dims=None, n_groups=None, eps=1e-5, lengths=None, index=None, controls=None
+    ):
         x = _values("x", x)
         own = _settings(norm, x.shape[2])
         super().__init__(
@@ -123,6 +128,7 @@ class NormalizationLab(Lab):
             eps=eps,
             lengths=[x.shape[1]] * x.shape[0] if lengths is None else lengths,
             index=[0, min(1, x.shape[1] - 1), min(1, x.shape[2] - 1)] if index is None else index,
+            controls=controls,
         )
 
     @traitlets.validate("x", "original")

@@ -96,5 +96,5 @@ export function entryInWords({ index, value, mean, deviation, sharers, normalize
 }
 
 /** @type {(count: number, all: number) => string} */
-export const movedInWords = (count, all) => `normalized: ${count} of ${all} moved in other tokens`;
-export const QUESTIONS = ["drag a slider: which norms move other tokens?", "entries of other tokens that moved"];
+export const movedInWords = (count, all) => `Normalized: ${count} of ${all} moved in other tokens`;
+export const QUESTIONS = ["Drag a slider: which norms move other tokens?", "Entries of other tokens that moved"];

@@ -1,13 +1,14 @@
 // The order lab: (φ(Q)φ(K)ᵀ)V or φ(Q)(φ(K)ᵀV), as rectangles and as counts; and the second one as a state that is
 // carried from token to token.
 
+import { inParts, oneOf, wholeNumber } from "./address.js";
 import { clamp, range } from "./maths.js";
 import { counts, parallel, recurrent, sliderOf, tokensOf } from "./order_maths.js";
 import { fit, place, rectangles, slotsFor, THIN } from "./order_pictures.js";
 import { fewerInWords, formulas, heldInWords, narrow, oneOrderInWords, ordersInWords } from "./order_words.js";
 import { parseSize, positive, REASONS, sizeText, sumText, thinInWords, trimmed, vector, WHO } from "./order_words.js";
-import { button, byWidth, choice, commit, element, ems, field, follow, frame, reserve, room, set } from "./ui.js";
-import { setText, slider, traitsOf } from "./ui.js";
+import { button, byWidth, choice, commit, dial, element, ems, follow, frame, group, reserve, room, set } from "./ui.js";
+import { setText, shadeOf, traitsOf } from "./ui.js";
 import { grouped } from "./words.js";
 
 /** @typedef {import("./ui.js").Model} Model */
@@ -47,30 +48,21 @@ function costTable(longest, largest) {
   return { node: element("div", {}, element("div", { class: "tl-scroll" }, table), bar), draw };
 }
 
-// One size: typed, or set with a slider; `mark` stands at the slider of n.
-function sizeControl(model, name, words, mark) {
-  const [least, most] = model.get("limits")[name];
+// One size, `marks` on its slider.
+function sizeControl(model, name, words, marks) {
+  const ends = model.get("limits")[name];
   const letter = name.toUpperCase();
-  const pick = (value) => commit(model, { [name]: value });
-  const typed = field(
-    `${letter}, ${words}`,
-    `${least} to ${grouped(most)}`,
-    (text) => parseSize(name, text, [least, most]),
-    pick,
-    { inputmode: "numeric" },
-  );
-  const label = `Slider of ${letter}, ${words}`;
-  const input =
-    name === "n"
-      ? slider(label, sliderOf(least), sliderOf(most), (at) => pick(tokensOf(at)))
-      : slider(label, least, most, pick);
+  const label = `${letter}, ${words}`;
+  const head = element("p", { class: "tl-note" }, `${label}: ${ends.map(grouped).join(" to ")}`);
+  const parse = (text) => parseSize(name, text, ends);
+  const how = name === "n" ? { placeOf: (n) => Math.round(sliderOf(n)), valueAt: tokensOf } : {};
+  const size = dial(label, { ends, head, marks, parse, ...how }, (value) => commit(model, { [name]: value }));
   const show = (value) => {
-    typed.show(grouped(value));
-    input.value = name === "n" ? Math.round(sliderOf(value)) : value;
-    set(input, { "aria-valuetext": `${grouped(value)} ${words}` });
+    size.show(value);
+    set(size.input, { "aria-valuetext": `${grouped(value)} ${words}` });
   };
-  const slide = element("div", { class: "tl-slide" }, input, mark ?? []);
-  return { node: element("div", { class: `tl-dial tl-dial-${name}` }, typed.node, slide), show };
+  set(size.node, { class: `tl-dial tl-size-${name}` });
+  return { node: size.node, show };
 }
 
 // The three sizes, and on the slider of n a mark where both orders cost the same.
@@ -94,7 +86,7 @@ function sizesPanel(model) {
       style: `--at: ${Math.max(sliderOf(Math.max(equal, least)) / sliderOf(most), 0)}`,
       hidden: !inside || softmax,
       "aria-pressed": String(inside && sizes.n === Math.round(equal)),
-      "aria-label": `Set N to ${sizeText(equal)}, where both orders cost the same`,
+      "aria-label": `equal: ${sizeText(equal)}, set N to where both orders cost the same`,
     });
     setText(mark, `equal: ${sizeText(equal)}`);
   }
@@ -108,7 +100,8 @@ function orderColumn(label, longest, largest) {
   const sums = costTable(longest, largest);
   const refusal = element("p", { class: "tl-refusal" });
   const price = element("div", { class: "tl-room tl-price" }, sums.node, refusal);
-  const node = element("div", {}, heading, element("p", { class: "tl-label" }, label), picture.node, price);
+  const name = element("p", { class: "tl-label" }, label);
+  const node = element("div", {}, heading, name, picture.node, group("costs", price));
   return { heading, picture, sums, refusal, node };
 }
 
@@ -136,22 +129,17 @@ function ordersPanel(model) {
   const why = element("p");
   const longest = formulas(largest);
   const far = end.first[0] + end.first[1];
-  const first = orderColumn("queries with keys first", longest.first, far);
-  const second = orderColumn("keys with values first", longest.second, far);
+  const first = orderColumn("Queries with keys first", longest.first, far);
+  const second = orderColumn("Keys with values first", longest.second, far);
   const widened = element("p");
+  const chosen = element("div", {}, element("p", { class: "tl-note" }, "Between the two products"), between.node);
   const node = element(
     "div",
     {},
-    sizes.node,
-    element(
-      "div",
-      { class: "tl-row" },
-      element("div", {}, element("p", { class: "tl-note" }, "between the two products"), between.node),
-      room(why, "tl-why"),
-    ),
+    group("sizes", sizes.node),
+    group("between", element("div", { class: "tl-row" }, chosen, room(why, "tl-why"))),
     element("div", { class: "tl-orders" }, first.node, second.node),
-    element("p", { class: "tl-note" }, ONE_SCALE),
-    room(widened, "tl-note tl-widened"),
+    group("costs", element("p", { class: "tl-note" }, ONE_SCALE), room(widened, "tl-note tl-widened")),
   );
   const thinnest = [
     ["D", largest.d],
@@ -257,8 +245,8 @@ function block(rows, columns, sign = null, left = false) {
   );
   const drawCell = (cell, value, inS, limit, grown) => {
     setText(cell, (value < 0.005 && !inS ? positive : narrow)(value));
-    const much = Math.min(Math.abs(value) / (limit || 1), 1).toFixed(2);
-    set(cell, { style: `--hue: ${value < 0 ? 255 : 45}; --much: ${much}` });
+    const { background, color } = shadeOf(value, limit);
+    set(cell, { style: `background: ${background}; color: ${color}` });
     cell.classList.toggle("tl-grown", grown);
   };
   const draw = ({ S, z, most, v, keys, changed }) => {
@@ -414,10 +402,11 @@ function walkControls(model, seq) {
   const [back, on] = [button("Back", by(-1)), button("Next token", by(1))];
   const reading = element("p");
   const pick = (token) => commit(model, { token });
-  const input = slider("Token", 1, seq, pick, { disabled: seq < 2 });
-  const lines = (token) => [[reading, `token ${token} of ${seq}`]];
+  const { node, input, typed, show } = dial("Token", { ends: [1, seq], props: { disabled: seq < 2 } }, pick);
+  set(typed, { disabled: seq < 2 });
+  const lines = (token) => [[reading, `Token ${token} of ${seq}`]];
   function draw(token) {
-    input.value = token;
+    show(token);
     set(input, { "aria-valuetext": `token ${token} of ${seq}` });
     // A button at the end of its way hands the focus on, before it is switched off.
     const ends = [
@@ -433,7 +422,7 @@ function walkControls(model, seq) {
     }
   }
   const row = element("div", { class: "tl-walk" }, back, on, room(reading, "tl-reading"));
-  return { nodes: [row, input], lines, draw };
+  return { nodes: [row, node], lines, draw };
 }
 
 // The panel of the recurrent form.
@@ -511,7 +500,16 @@ function stepsPanel(model) {
 
 /** @param {import("./ui.js").View} view */
 function render({ model, el }) {
-  const traits = ["mode", "n", "d", "m", "between", "token"];
+  const limits = model.get("limits");
+  const size = (name) => wholeNumber(...limits[name]);
+  const kept = inParts("order", {
+    mode: oneOf(["order", "steps"]),
+    n: size("n"),
+    d: size("d"),
+    m: size("m"),
+    between: oneOf(["nothing", "softmax", "causal"]),
+    token: wholeNumber(1, model.get("key").length),
+  });
   const kinds = [
     ["order", "order of multiplication"],
     ["steps", "step by step"],
@@ -521,15 +519,15 @@ function render({ model, el }) {
   const { lab, status } = frame(
     { model, el },
     "Which product first?",
-    traits,
-    element("div", { class: "tl-row" }, modes.node),
+    kept,
+    group("mode", element("div", { class: "tl-row" }, modes.node)),
     panels.order.node,
     panels.steps.node,
   );
   lab.classList.add("tl-order");
   // The one that is not on show has its room from the beginning as well.
   for (const panel of Object.values(panels)) panel.draw(status);
-  return follow(model, [...traits, "query", "key", "value"], () => {
+  return follow(model, [...kept.names, "query", "key", "value"], () => {
     const mode = model.get("mode");
     modes.show(mode);
     for (const [name, panel] of Object.entries(panels)) set(panel.node, { hidden: name !== mode });

@@ -60,6 +60,8 @@ class OrderLab(Lab):
         numbers to check by hand when left out.
     token : int
         How many tokens have been read, from 1 on.
+    controls : sequence of str, optional
+        The groups of controls to show, of ``"mode"``, ``"sizes"``, ``"between"`` and ``"costs"``; all when left out.
 
     Attributes
     ----------
@@ -89,6 +91,7 @@ class OrderLab(Lab):
     _esm = script("order_maths", "order_words", "order_pictures", "order")
     _css = style("order")
     shown = ("mode", "n", "d", "m", "between", "token")
+    groups = ("mode", "sizes", "between", "costs")
 
     query = tensor_trait()
     key = tensor_trait()
@@ -101,11 +104,25 @@ class OrderLab(Lab):
     token = traitlets.Any().tag(sync=True)
     limits = traitlets.Dict(SIZES).tag(sync=True)
 
-    def __init__(self, n=1024, d=64, m=64, *, between="nothing", mode=None, query=None, key=None, value=None, token=1):
+    def __init__(
+        self,
+        n=1024,
+        d=64,
+        m=64,
+        *,
+        between="nothing",
+        mode=None,
+        query=None,
+        key=None,
+        value=None,
+        token=1,
+        controls=None,
+    ):
         if mode is None:
             mode = "order" if query is key is value is None else "steps"
         query, key, value = _sequence(query, key, value)
-        super().__init__(query=query, key=key, value=value, n=n, d=d, m=m, between=between, mode=mode, token=token)
+        tensors = {"query": query, "key": key, "value": value}
+        super().__init__(n=n, d=d, m=m, between=between, mode=mode, token=token, controls=controls, **tensors)
 
     @traitlets.validate("n", "d", "m")
     def _check_size(self, proposal):

@@ -1,6 +1,6 @@
 // How the order lab writes numbers, and what it says.
 
-import { grouped, listed, minus, tuple } from "./words.js";
+import { grouped, listed, minus, parseNumber, tuple } from "./words.js";
 
 /** @typedef {import("./order_maths.js").Sizes} Sizes */
 /** @typedef {import("./order_maths.js").Counts} Counts */
@@ -33,14 +33,7 @@ const ratioText = (ratio) =>
 export const sizeText = (x) => (Number.isInteger(x) ? grouped(x) : x.toFixed(1));
 
 /** @type {(name: string, text: string, limits: [number, number]) => import("./words.js").Parsed<number>} */
-export function parseSize(name, text, [least, most]) {
-  const digits = text.trim().replace(/(\d)[,_ ](?=\d{3}(\D|$))/g, "$1");
-  const [letter, reach] = [name.toUpperCase(), `from ${grouped(least)} to ${grouped(most)}`];
-  if (!/^\d+$/.test(digits)) return { error: `${letter} is a whole number ${reach}.` };
-  const value = Number(digits);
-  if (value < least || value > most) return { error: `${letter} goes ${reach}; ${grouped(value)} does not fit.` };
-  return { value, text: grouped(value) };
-}
+export const parseSize = (name, text, limits) => parseNumber(text, name.toUpperCase(), limits);
 
 // Why the order may be chosen, or not.
 export const REASONS = {

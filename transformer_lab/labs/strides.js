@@ -1,11 +1,13 @@
 // The strides lab: a tensor is a storage and a rule for walking through it. Here are the rule, and the walk.
 
 import { product, ravel, unravel } from "./maths.js";
+import { moveFrom, placesOf } from "./motion.js";
 import { parseChain, run, textOf } from "./strides_chain.js";
 import { isContiguous, placeOf, storagePlaces } from "./strides_rules.js";
-import { button, choice, commit, element, field, follow, frame, hueOf, reserve, room } from "./ui.js";
-import { set, setText, slider, tensorGrid } from "./ui.js";
-import { counted, parseShape, shapeText } from "./words.js";
+import { inParts, numbers, typedText } from "./address.js";
+import { button, choice, commit, dial, element, field, follow, frame, group, hueOf, reserve, room } from "./ui.js";
+import { set, setText, tensorGrid } from "./ui.js";
+import { counted, parseNumber, parseShape, shapeText } from "./words.js";
 
 /** @typedef {import("./strides_rules.js").Strided} Strided */
 /** @typedef {import("./ui.js").Model} Model */
@@ -36,21 +38,23 @@ function piecesFor({ shape }) {
   return [...new Set(pieces)];
 }
 
+function parseSizes(text, limits) {
+  const parsed = parseShape(text, { axes: limits.axes, size: limits.elements, least: 1 });
+  const total = parsed.error ? 0 : product(parsed.value);
+  if (total <= limits.elements) return parsed;
+  return { error: `${total} elements are more than this lab draws (${limits.elements}).` };
+}
+
 // What is typed and pressed, and what becomes of the tensor step by step.
 function chainPanel(model, el) {
   const limits = model.get("limits");
-  const parseSizes = (text) => {
-    const parsed = parseShape(text, { axes: limits.axes, size: limits.elements, least: 1 });
-    const total = parsed.error ? 0 : product(parsed.value);
-    if (total <= limits.elements) return parsed;
-    return { error: `${total} elements are more than this lab draws (${limits.elements}).` };
-  };
   const pickShape = (shape) => commit(model, { shape, index: [] });
   const pickChain = (chain) => commit(model, { chain, index: [] });
-  const sizes = field("Shape of x", `sizes, at most ${limits.elements} elements`, parseSizes, pickShape);
+  const hint = `Sizes, at most ${limits.elements} elements`;
+  const sizes = field("Shape of x", hint, (text) => parseSizes(text, limits), pickShape);
   const chain = field(
     "Operations on x",
-    "such as .permute(2, 0, 1)[0].flatten()",
+    "Such as .permute(2, 0, 1)[0].flatten()",
     (text) => parseChain(text, limits),
     (steps) => pickChain(textOf(steps)),
   );
@@ -62,7 +66,7 @@ function chainPanel(model, el) {
   function offer(tensor, steps) {
     const text = model.get("chain");
     const add = (piece) => button(`+ ${piece}`, () => pickChain(text + piece), { class: "tl-code" });
-    const undo = button("undo last", () => pickChain(textOf(steps.slice(0, -1))), { disabled: !steps.length });
+    const undo = button("Undo last", () => pickChain(textOf(steps.slice(0, -1))), { disabled: !steps.length });
     // The button that was pressed is drawn anew: keep the keyboard where it was.
     const held = [...offers.children].indexOf(el.getRootNode().activeElement);
     offers.replaceChildren(...piecesFor(tensor).map(add), undo);
@@ -97,7 +101,7 @@ function chainPanel(model, el) {
     const [first, ...others] = tensors;
     const total = product(shape);
     list.replaceChildren(
-      line(`arange(${total}).view${shapeText(shape)}`, first, `a storage of ${total}`),
+      line(`arange(${total}).view(${shape.length ? shape.join(", ") : "()"})`, first, `a storage of ${total}`),
       ...others.map((tensor, i) =>
         line(steps[i].text, tensor, tensor.copied ? "a new storage: copied" : "the same storage"),
       ),
@@ -110,7 +114,9 @@ function chainPanel(model, el) {
     setText(refusal, reason ?? "");
     return tensors.at(-1);
   }
-  return { nodes: [element("div", { class: "tl-row" }, sizes.node, chain.node), offers, list, refusal], draw };
+  const [shapeNode, chainNode] = [group("shape", sizes.node), group("chain", chain.node)];
+  const nodes = [element("div", { class: "tl-row" }, shapeNode, chainNode), group("chain", offers), list, refusal];
+  return { nodes, draw };
 }
 
 // The last tensor, and the storage that it reads.
@@ -121,17 +127,23 @@ function tensorPanel(model) {
   const grid = tensorGrid("The tensor. Arrow keys move through it, Page Up and Page Down change the block.", (index) =>
     commit(model, { index }),
   );
-  const walk = slider("Walk through the tensor in reading order", 0, 0, (flat) =>
-    commit(model, { index: unravel(flat, tensor.shape) }),
+  const pick = (flat) => commit(model, { index: unravel(flat, tensor.shape) });
+  const parse = (text) => {
+    const { value, ...parsed } = parseNumber(text, "The number", [1, Math.max(product(tensor.shape), 1)]);
+    return parsed.error ? parsed : { value: value - 1, ...parsed };
+  };
+  const walk = dial(
+    "Walk through the tensor in reading order",
+    { ends: [0, 63], write: (x) => `${x + 1}`, parse },
+    pick,
   );
   const strip = element("div", { class: "tl-strip tl-storage", role: "img" });
   const formula = element("p", { class: "tl-formula" });
   const label = (text) => element("p", { class: "tl-label" }, text);
   const nodes = [
-    label("The tensor, as you index it"),
+    label("The tensor, as you index it: point at an element, or click it"),
     grid.node,
-    label("Walk through it in reading order"),
-    walk,
+    group("walk", label("Walk through it in reading order: the number of an element"), walk.node),
     label("Its storage, with the number of each place (outlined: the chosen element’s row)"),
     strip,
     room(formula),
@@ -141,16 +153,22 @@ function tensorPanel(model) {
     tensor = next;
     const { shape, storage } = tensor;
     const total = product(model.get("shape"));
+    const cells = () => grid.node.querySelectorAll(".tl-cell");
+    const stood = [placesOf(grid.node, cells()), placesOf(strip, slots)];
     grid.draw(shape, (index) => {
       const number = storage[placeOf(tensor, index)];
       return { text: number, hue: hueOf(number, total) };
     });
-    set(walk, { max: Math.max(product(shape) - 1, 0), disabled: product(shape) < 2 });
+    const disabled = product(shape) < 2;
+    set(walk.input, { max: Math.max(product(shape) - 1, 0), disabled });
+    set(walk.typed, { disabled });
     slots = storage.map((number, place) =>
       element("span", { class: "tl-cell", style: `--hue: ${hueOf(number, total)}`, "data-place": place }, number),
     );
     strip.replaceChildren(...slots);
     set(strip, { "aria-label": `Storage of ${storage.length} elements: ${storage.join(", ")}` });
+    moveFrom(stood[0], grid.node, cells());
+    moveFrom(stood[1], strip, slots);
   }
 
   // Shows which element is chosen, and says so.
@@ -170,8 +188,8 @@ function tensorPanel(model) {
     const place = placeOf(tensor, index);
     const flat = ravel(index, shape);
     const all = storagePlaces(tensor);
-    walk.value = flat;
-    set(walk, { "aria-valuetext": `element ${flat + 1} of ${count}, storage place ${place}` });
+    walk.show(flat);
+    set(walk.input, { "aria-valuetext": `element ${flat + 1} of ${count}, storage place ${place}` });
     grid.mark(index, { "tl-used": all.flatMap((other, i) => (other === place && i !== flat ? [i] : [])) });
     const row = shape.length ? all.slice(flat - index.at(-1), flat - index.at(-1) + shape.at(-1)) : all;
     for (const [i, slot] of slots.entries()) {
@@ -193,12 +211,21 @@ function tensorPanel(model) {
 
 /** @param {import("./ui.js").View} view */
 function render({ model, el }) {
-  const traits = ["shape", "chain", "index"];
+  const limits = model.get("limits");
+  const place = (all) => all.length <= limits.axes && all.every((x) => x >= 0 && Number.isInteger(x));
+  const kept = inParts("strides", {
+    shape: typedText(
+      (text) => parseSizes(text, limits),
+      (shape) => shape.join(","),
+    ),
+    chain: typedText((text) => (parseChain(text, limits).error ? parseChain(text, limits) : { value: text })),
+    index: numbers(place, "an element of the tensor"),
+  });
   const chain = chainPanel(model, el);
   const tensor = tensorPanel(model);
-  const { status } = frame({ model, el }, "One storage, many tensors", traits, chain.nodes, tensor.nodes);
+  const { status } = frame({ model, el }, "One storage, many tensors", kept, chain.nodes, tensor.nodes);
   let drawn = null;
-  return follow(model, traits, () => {
+  return follow(model, kept.names, () => {
     const key = `${model.get("shape")}|${model.get("chain")}`;
     if (key !== drawn) tensor.draw(chain.draw());
     drawn = key;

@@ -24,6 +24,8 @@ class StridesLab(Lab):
         Operations as code, such as ``".transpose(0, 1).view(6)"`` or ``"[:, ::2]"``.
     index : sequence of int, optional
         The element of the last tensor that is chosen; the first when left out.
+    controls : sequence of str, optional
+        The groups of controls to show, of ``"shape"``, ``"chain"`` and ``"walk"``; all when left out.
 
     Attributes
     ----------
@@ -41,17 +43,18 @@ class StridesLab(Lab):
             [2, 5]])
     """
 
-    _esm = script("strides_rules", "strides_chain", "strides")
+    _esm = script("motion", "strides_rules", "strides_chain", "strides")
     _css = style("strides")
     shown = ("shape", "chain")
+    groups = ("shape", "chain", "walk")
 
     shape = traitlets.List(traitlets.Int()).tag(sync=True)
     chain = traitlets.Unicode().tag(sync=True)
     index = traitlets.List(traitlets.Int()).tag(sync=True)
     limits = traitlets.Dict({"axes": MOST_AXES, "elements": MOST_ELEMENTS, "chain": LONGEST_CHAIN}).tag(sync=True)
 
-    def __init__(self, shape=(2, 3, 4), chain=".transpose(1, 2)", index=()):
-        super().__init__(shape=shape, chain=chain, index=index)
+    def __init__(self, shape=(2, 3, 4), chain=".transpose(1, 2)", index=(), *, controls=None):
+        super().__init__(shape=shape, chain=chain, index=index, controls=controls)
 
     @traitlets.validate("shape")
     def _check_shape(self, proposal):

@@ -1,6 +1,8 @@
 // What every lab draws with. A lab is a tree of plain elements, made once and then changed in place.
 
+import { handOn } from "./address.js";
 import { clamp, product, ravel, unravel } from "./maths.js";
+import { grouped, parseNumber } from "./words.js";
 
 /**
  * The state of a lab, as ipywidgets and mount.js hand it over: named values, and those who listen to them.
@@ -20,7 +22,7 @@ export function element(tag, props = {}, ...children) {
   const svg = ["svg", "g", "line", "circle", "rect", "path", "text"].includes(tag);
   const node = svg ? document.createElementNS("http://www.w3.org/2000/svg", tag) : document.createElement(tag);
   set(node, props);
-  node.append(...children.flat());
+  node.append(...children.flat(Infinity));
   return node;
 }
 
@@ -96,24 +98,43 @@ export function slider(label, least, most, pick, props = {}) {
   return node;
 }
 
-// The frame of a lab: its name, a reset button, a body, and one sentence that says in words what is shown.
-// Reset puts back the traits as they were when the lab was first drawn.
-/** @type {(view: View, title: string, traits: string[], ...body: any[]) => Record<"lab" | "status", HTMLElement>} */
+// Controls that a lab may leave out: all, or those groups that its trait `controls` names.
+/** @type {(name: string, ...nodes: any[]) => HTMLElement[]} */
+export const group = (name, ...nodes) => nodes.flat().map((node) => set(node, { "data-group": name }));
+
+// What each lab was when its first view was drawn: there Reset leads.
+const beginnings = new WeakMap();
+
+// The frame of a lab: its name, a body, one sentence that says in words what is shown, and last a way to hand the state
+// on and one back to the beginning. `traits` are what the reader sets: their names, or how the address holds them.
+/**
+ * @type {(view: View, title: string, traits: string[] | import("./address.js").Kept, ...body: any[]) =>
+ *   Record<"lab" | "status", HTMLElement>}
+ */
 export function frame({ model, el }, title, traits, ...body) {
-  const first = traitsOf(model, traits);
+  const kept = Array.isArray(traits) ? { names: traits } : traits;
+  const again = beginnings.has(model);
+  if (!again) beginnings.set(model, traitsOf(model, kept.names));
+  const first = beginnings.get(model);
   const status = element("p", { role: "status", "aria-live": "polite" });
   const putBack = () => {
     commit(model, first);
     for (const input of lab.querySelectorAll(".tl-input")) input.dispatchEvent(new Event("tl-reset"));
   };
-  const name = element("span", { class: "tl-title" }, title);
+  const { complaint, nodes } = handOn(model, el, kept, { first, again });
   const lab = element(
     "div",
     { class: "tl-lab", role: "group", "aria-label": `Lab: ${title}` },
-    element("div", { class: "tl-head" }, name, button("Reset", putBack, { class: "tl-reset" })),
+    element("p", { class: "tl-title" }, title),
+    complaint,
     ...body,
     room(status, "tl-status"),
+    element("div", { class: "tl-foot" }, nodes, button("Reset", putBack, { class: "tl-reset" })),
   );
+  const controls = model.get("controls");
+  for (const node of controls ? lab.querySelectorAll("[data-group]") : []) {
+    if (!controls.includes(node.dataset.group)) node.remove();
+  }
   el.append(lab);
   return { lab, status };
 }
@@ -150,17 +171,16 @@ export function follow(model, traits, draw) {
 
 let fields = 0;
 
-// A labelled text field, and below it what it takes. An error stands in the hint's place, and what is on show stays.
+// A text field, and the place where it says what is wrong; what is on show stays then.
+/** @typedef {{ input: HTMLInputElement, error: HTMLElement, show: (text: string) => void }} Typed */
 /**
  * @type {(
- *   label: string, hint: string, parse: (text: string) => import("./words.js").Parsed<any>,
- *   accept: (value: any) => void, props?: Props,
- * ) => { node: HTMLElement, label: HTMLElement, show: (text: string) => void }}
+ *   parse: (text: string) => import("./words.js").Parsed<any>, accept: (value: any) => void, props?: Props,
+ * ) => Typed}
  */
-export function field(label, hint, parse, accept, props = {}) {
+export function typed(parse, accept, props = {}) {
   const id = `tl-field-${Date.now().toString(36)}-${fields++}`;
   const error = element("span", { class: "tl-error", id: `${id}-error`, role: "alert" });
-  const name = element("label", { for: id }, label);
   const input = element("input", {
     id,
     class: "tl-input",
@@ -168,7 +188,7 @@ export function field(label, hint, parse, accept, props = {}) {
     spellcheck: "false",
     autocomplete: "off",
     autocapitalize: "off",
-    "aria-describedby": `${id}-error ${id}-hint`,
+    "aria-describedby": `${id}-error`,
     ...props,
   });
   let shown = "";
@@ -188,14 +208,65 @@ export function field(label, hint, parse, accept, props = {}) {
   // Shows a value that came from elsewhere, and leaves a reader alone who is typing the same thing in another way.
   const show = (text) => {
     shown = text;
-    const typed = parse(input.value);
-    if (typed.error || typed.text !== text) {
+    const result = parse(input.value);
+    if (result.error || result.text !== text) {
       input.value = text;
       complain(parse(text).error);
     }
   };
-  const note = element("span", { class: "tl-note", id: `${id}-hint` }, hint);
+  return { input, error, show };
+}
+
+// A labelled text field, and below it what it takes; an error stands in the hint's place.
+/**
+ * @type {(
+ *   label: string, hint: string, parse: (text: string) => import("./words.js").Parsed<any>,
+ *   accept: (value: any) => void, props?: Props,
+ * ) => { node: HTMLElement, label: HTMLElement, show: (text: string) => void }}
+ */
+export function field(label, hint, parse, accept, props = {}) {
+  const { input, error, show } = typed(parse, accept, props);
+  const note = element("span", { class: "tl-note", id: `${input.id}-hint` }, hint);
+  set(input, { "aria-describedby": `${error.id} ${note.id}` });
+  const name = element("label", { for: input.id }, label);
   return { node: element("div", { class: "tl-field" }, name, input, error, note), label: name, show };
+}
+
+// A slider, and beside it a field for the same number; `head` stands above them, `marks` on the slider's rail.
+/**
+ * What a dial goes through. The slider has places of its own where `placeOf` and `valueAt` are given: by even factors,
+ * or among numbers that fit. The field takes what `parse` takes, any number in between otherwise.
+ * @typedef {object} Dial
+ * @property {[number, number]} ends
+ * @property {any} [head]
+ * @property {any} [marks]
+ * @property {number} [step]
+ * @property {boolean} [whole] whether the number is a whole one
+ * @property {(value: number) => string} [write]
+ * @property {(text: string) => import("./words.js").Parsed<number>} [parse]
+ * @property {(value: number) => number} [placeOf]
+ * @property {(place: number) => number} [valueAt]
+ * @property {Props} [props] of the slider
+ */
+/**
+ * @type {(label: string, dial: Dial, pick: (value: number) => void) =>
+ *   { node: HTMLElement, input: HTMLInputElement, typed: HTMLInputElement, show: (value: number) => void }}
+ */
+export function dial(label, { ends, head = [], marks = [], props, step = 1, ...rest }, pick) {
+  const { whole = true, write = grouped, placeOf = (x) => x, valueAt = (x) => x } = rest;
+  const { parse = (text) => parseNumber(text, label, ends, { whole, write }) } = rest;
+  const [least, most] = ends.map(placeOf);
+  const input = slider(label, least, most, (place) => pick(valueAt(place)), { step, ...props });
+  const widest = Math.max(...ends.map((end) => write(end).length), 4);
+  const inputmode = whole && ends[0] >= 0 ? "numeric" : null;
+  const number = typed(parse, pick, { "aria-label": `${label}, typed`, style: `--letters: ${widest}`, inputmode });
+  const rail = element("div", { class: "tl-rail" }, input, marks);
+  const node = element("div", { class: "tl-dial" }, head, rail, number.input, number.error);
+  const show = (value) => {
+    input.value = placeOf(value);
+    number.show(write(value));
+  };
+  return { node, input, typed: number.input, show };
 }
 
 // A group of buttons of which one is pressed: options are [value, label] pairs.
@@ -210,6 +281,49 @@ export function choice(label, options, pick) {
     for (const [i, each] of buttons.entries()) set(each, { "aria-pressed": String(options[i][0] === value) });
   };
   return { node, buttons, show };
+}
+
+// A group of which one is chosen: a single stop for Tab, and the arrow keys inside.
+/**
+ * @type {(label: string, props: Props, nodes: HTMLElement[], pick: (i: number) => void) =>
+ *   { node: HTMLElement, show: (i: number) => void }}
+ */
+export function radios(label, props, nodes, pick) {
+  let chosen = null;
+  const show = (i) => {
+    if (i === chosen) return;
+    if (chosen !== null) set(nodes[chosen], { "aria-checked": "false", tabindex: -1 });
+    set(nodes[i], { "aria-checked": "true", tabindex: 0 });
+    chosen = i;
+  };
+  for (const [i, node] of nodes.entries()) {
+    set(node, { type: "button", role: "radio", "aria-checked": "false", tabindex: -1, onclick: () => pick(i) });
+  }
+  const node = element(
+    "div",
+    {
+      role: "radiogroup",
+      "aria-label": label,
+      ...props,
+      onkeydown: (event) => {
+        const to = {
+          ArrowRight: chosen + 1,
+          ArrowDown: chosen + 1,
+          ArrowLeft: chosen - 1,
+          ArrowUp: chosen - 1,
+          Home: 0,
+          End: nodes.length - 1,
+        }[event.key];
+        if (to === undefined) return;
+        event.preventDefault();
+        const next = Math.min(Math.max(to, 0), nodes.length - 1);
+        pick(next);
+        nodes[next].focus();
+      },
+    },
+    nodes,
+  );
+  return { node, show };
 }
 
 // A tensor as a picture: the last two axes are a block of cells, the axes before them tell the blocks apart.
@@ -323,21 +437,68 @@ export function tensorGrid(label, choose) {
 /** @type {(i: number, n: number) => number} */
 export const hueOf = (i, n) => Math.round(255 - 215 * (n > 1 ? i / (n - 1) : 0));
 
-// The course's two colour maps, as in its figures. Weights go from white (0) to dark blue (1); other numbers are white
-// at zero, blue below and red above.
-/** @typedef {number[][]} ColourMap Its colours in even steps, as red, green and blue. */
-/** @type {(text: string) => ColourMap} */
+// The course's two colour maps, as in its figures. On a light page weights go from white (0) to dark blue (1), and other
+// numbers are white at zero, blue below and red above; on a dark one the ground is dark, and what is far is bright.
+/** @typedef {number[][]} Colours Colours in even steps, as red, green and blue. */
+/** @typedef {{ light: Colours, dark: Colours }} ColourMap */
+/** @type {(text: string) => Colours} */
 const colours = (text) => text.split(" ").map((hex) => [0, 2, 4].map((at) => parseInt(hex.slice(at, at + 2), 16)));
-export const BLUES = colours("f7fbff deebf7 c6dbef 9dcae1 6aaed6 4191c6 2070b4 08509b 08306b");
-export const SIGNED = colours("053061 2065ab 4393c3 90c4dd d1e5f0 f7f6f6 fddbc7 f3a481 d6604d b1182b 67001f");
+export const BLUES = {
+  light: colours("f7fbff deebf7 c6dbef 9dcae1 6aaed6 4191c6 2070b4 08509b 08306b"),
+  dark: colours("1c2128 182c42 15395c 164a7a 22609b 3d7cb8 6a9fd3 a3c8ea e4f1fd"),
+};
+export const SIGNED = {
+  light: colours("053061 2065ab 4393c3 90c4dd d1e5f0 f7f6f6 fddbc7 f3a481 d6604d b1182b 67001f"),
+  dark: colours("d6ebff 9bcaf2 5c9fd6 2f6ea6 1d4265 1f2329 572823 96392f cf5f4b f19a80 ffdccd"),
+};
 
-// The colours of a cell at place t, 0 to 1, of a map: the cell's own, and that of the text on it.
-/** @type {(map: ColourMap, t: number) => { background: string, color: string }} */
-export function shade(map, t) {
+// The colour at place t, 0 to 1.
+/** @type {(map: Colours, t: number) => number[]} */
+function tint(map, t) {
   const place = clamp(t, 0, 1) * (map.length - 1);
   const below = Math.min(Math.floor(place), map.length - 2);
-  const rgb = map[below].map((c, i) => Math.round(c * (1 - place + below) + map[below + 1][i] * (place - below)));
+  return map[below].map((c, i) => Math.round(c * (1 - place + below) + map[below + 1][i] * (place - below)));
+}
+// Black or white: what is read on a colour.
+function inkOn(rgb) {
   const linear = rgb.map((c) => ((c / 255 + 0.055) / 1.055) ** 2.4);
-  const light = 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2] > 0.18;
-  return { background: `rgb(${rgb.join(" ")})`, color: light ? "#000" : "#fff" };
+  return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2] > 0.18 ? "#000" : "#fff";
+}
+// The colours of a cell at place t, 0 to 1, of a map, in both themes: the cell's own, and that of the text on it.
+/** @type {(map: ColourMap, t: number) => { background: string, color: string }} */
+export function shade({ light, dark }, t) {
+  const both = [tint(light, t), tint(dark, t)];
+  const [day, night] = both.map((rgb) => `rgb(${rgb.join(" ")})`);
+  const inks = both.map(inkOn);
+  return { background: `light-dark(${day}, ${night})`, color: `light-dark(${inks.join(", ")})` };
+}
+// The same for a number from −most to most.
+/** @type {(x: number, most: number) => { background: string, color: string }} */
+export const shadeOf = (x, most) => shade(SIGNED, 0.5 + (0.46 * clamp(x, -most, most)) / (most || 1));
+
+// 256 steps of a map in each theme, as the four bytes of a pixel.
+/** @type {(map: ColourMap) => Record<string, number[]>} */
+export function pixelsOf({ light, dark }) {
+  const pixel = (map, level) => new Uint32Array(Uint8Array.of(...tint(map, level / 255), 255).buffer)[0];
+  const steps = (map) => Array.from({ length: 256 }, (_, level) => pixel(map, level));
+  return { light: steps(light), dark: steps(dark) };
+}
+
+// Calls `draw` when the page, or the system, has changed its theme: for what is painted and follows no style sheet.
+/** @type {(lab: Element, draw: () => void) => () => void} */
+export function followTheme(lab, draw) {
+  const now = () => getComputedStyle(lab).colorScheme;
+  let was = now();
+  const look = () => {
+    if (now() !== was) draw();
+    was = now();
+  };
+  const page = new MutationObserver(look);
+  for (const node of [document.documentElement, document.body]) page.observe(node, { attributes: true });
+  const system = matchMedia("(prefers-color-scheme: dark)");
+  system.addEventListener("change", look);
+  return () => {
+    page.disconnect();
+    system.removeEventListener("change", look);
+  };
 }

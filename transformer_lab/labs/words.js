@@ -26,6 +26,14 @@ export const counted = (count, one, many = `${one}s`) => `${grouped(count)} ${co
 /** @type {(text: string) => string} */
 export const quoted = (text) => `“${text}”`;
 
+// A token as it can be read: spaces and line ends made visible.
+/** @type {(token: string) => string} */
+export const legible = (token) => token.replaceAll(" ", "␣").replaceAll("\n", "↵").replaceAll("\t", "⇥") || "∅";
+// A token in a sentence, with its place where it stands more than once.
+/** @type {(tokens: string[], i: number) => string} */
+export const quotedAt = (tokens, i) =>
+  quoted(legible(tokens[i])) + (tokens.indexOf(tokens[i]) === tokens.lastIndexOf(tokens[i]) ? "" : ` [${i}]`);
+
 // “a”, “a and b”, “a, b and c”
 /** @type {(things: string[]) => string} */
 export const listed = (things) =>
@@ -45,6 +53,28 @@ export const shapeText = (shape) => (shape.length === 1 ? `(${shape[0]},)` : `($
  * @template T
  * @typedef {{ value?: T, text?: string, error?: string }} Parsed
  */
+
+// "1,024" → 1024.
+/**
+ * @type {(
+ *   text: string, name: string, ends: [number, number], how?: { whole?: boolean, write?: (value: number) => string },
+ * ) => Parsed<number>}
+ */
+export function parseNumber(text, name, [least, most], { whole = true, write = grouped } = {}) {
+  const plain = text
+    .trim()
+    .replace("−", "-")
+    .replace(/(\d)[,_ ](?=\d{3}(\D|$))/g, "$1");
+  const reach = `from ${write(least)} to ${write(most)}`;
+  const number = whole ? /^\d+$/ : /^(\d+\.?\d*|\.\d+)$/;
+  if (!number.test(least < 0 ? plain.replace(/^-/, "") : plain)) {
+    return { error: `${name} is a ${whole ? "whole number" : "number"} ${reach}.` };
+  }
+  const value = Number(plain);
+  if (value >= least && value <= most) return { value, text: write(value) };
+  const said = plain.length > 15 ? `a number of ${plain.length} digits` : minus(grouped(plain));
+  return { error: `${name} goes ${reach}; ${said} does not fit.` };
+}
 
 // "2, 3, 4" → [2, 3, 4]. Brackets may stand around it; nothing at all is the shape of a single number.
 /** @type {(text: string, limits: { axes: number, size: number, least?: number }) => Parsed<number[]>} */

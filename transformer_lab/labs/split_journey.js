@@ -72,8 +72,9 @@ export const readByHead = (head, heads, seq) => [
 ];
 
 // Each step: its code, its shape in axis words, and what happens in it.
-/** @type {(splitByView: boolean, mergeByView: boolean, seq: string) => Told[]} */
-export function steps(splitByView, mergeByView, seq) {
+/** @type {(splitByView: boolean, mergeByView: boolean) => Told[]} */
+export function steps(splitByView, mergeByView) {
+  const seq = "seq";
   const rows = ["batch", seq, "d_model"];
   const cut = ["batch", seq, "heads", "d_head"];
   const split = ["batch", "heads", seq, "d_head"];
@@ -125,7 +126,7 @@ export function steps(splitByView, mergeByView, seq) {
       table,
       splitByView
         ? "Rows sum to one, and belong to the wrong tokens."
-        : "Every row sums to one. These are the heatmaps above.",
+        : "Every row sums to one. These are the heatmaps of the heads.",
     ),
     code(
       "out = weights @ v",

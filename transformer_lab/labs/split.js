@@ -1,0 +1,214 @@
+// The split lab: the way of a tensor into heads and back, step by step, and what view alone would do to it.
+
+import { flag, inParts, wholeNumber } from "./address.js";
+import { product, range, ravel, unravel } from "./maths.js";
+import { moveFrom, placesOf } from "./motion.js";
+import { journey, namesIn, readByHead, steps } from "./split_journey.js";
+import { button, commit, element, follow, frame, group, hueOf, radios, reserve, room, set, setText } from "./ui.js";
+import { tensorGrid, traitsOf } from "./ui.js";
+import { quotedAt, shapeText } from "./words.js";
+
+/** @typedef {import("./ui.js").Model} Model */
+
+const TRAITS = ["stage", "cell", "split_by_view", "merge_by_view"];
+const label = (...inside) => element("p", { class: "tl-label" }, ...inside);
+// The bar of stages: a step's code, its shape in axis words, and its shape in numbers.
+function stageBar(model, count) {
+  const stages = range(count).map(() => {
+    const code = element("code");
+    const [shape, sizes] = ["tl-shape", "tl-sizes"].map((kind) => element("span", { class: kind }));
+    return { code, shape, sizes, node: element("button", { class: "tl-stage" }, code, shape, sizes) };
+  });
+  const nodes = stages.map((stage) => stage.node);
+  const pick = (stage) => commit(model, { stage });
+  const group = radios("Steps of multi-head attention", { class: "tl-stages" }, nodes, pick);
+  const draw = (told, chosen, sizes) => {
+    for (const [i, { text, shape, wrong }] of told.entries()) {
+      setText(stages[i].code, text);
+      setText(stages[i].shape, shapeText(shape));
+      setText(stages[i].sizes, shapeText(shape.map((axis) => sizes[axis])));
+      stages[i].node.classList.toggle("tl-wrong", wrong);
+    }
+    group.show(chosen);
+  };
+  return { node: group.node, draw };
+}
+
+const TENSORS = ["x", "q", "q", "q", "scores", "weights", "out", "out", "out", "y"]; // at each stage
+
+// The example's tensor before a step and after it. One number is followed.
+function beforeAndAfter(model, example) {
+  const { letter, tokenOf, nameOf, byHead, rowOf, astray } = namesIn(example);
+  let column = 0; // in a table of scores: which key
+  const pictures = ["Before this step", "After this step"].map((text) => {
+    const picture = { step: null, drawn: "" };
+    const grid = tensorGrid(`${text}. Arrow keys follow a number.`, (index) => {
+      const { ids, shape } = picture.step;
+      const id = ids[ravel(index, shape)];
+      if (Array.isArray(id)) column = index[2];
+      commit(model, { cell: [id].flat()[0] });
+    });
+    const name = element("span", {});
+    const shape = element("span", { class: "tl-code" });
+    return Object.assign(picture, { grid, name, shape, node: element("div", {}, label(name, " ", shape), grid.node) });
+  });
+
+  // Draws the step after stage `at`, of the way that `which` names.
+  function drawOne(picture, step, at, which, cell) {
+    const { grid, name } = picture;
+    picture.node.hidden = !step;
+    if (!step) return;
+    const { shape, ids } = step;
+    const found = (id) =>
+      Array.isArray(id) ? Math.floor(id[0] / example.d_head) === Math.floor(cell / example.d_head) : id === cell;
+    setText(name, TENSORS[Math.max(at, 0)]);
+    setText(picture.shape, shapeText(shape));
+    if (picture.drawn !== `${at} ${which}`) {
+      const hue = (id) => hueOf(tokenOf([id].flat()[0]), example.seq);
+      grid.draw(shape, (_, flat) => ({ text: nameOf(ids[flat]), hue: hue(ids[flat]) }), {
+        block: (index) => (byHead(shape) ? `head ${index[0]}` : letter(index[0])),
+        row: (index) => (byHead(shape) || shape.length === 2 ? letter(rowOf(shape, index)) : `head ${index[1]}`),
+      });
+      picture.drawn = `${at} ${which}`;
+      picture.step = step;
+    }
+    const index = unravel(ids.findIndex(found), shape);
+    if (Array.isArray(ids[0])) index[2] = Math.min(column, shape[2] - 1);
+    grid.mark(index, { "tl-astray": range(ids.length).filter((flat) => astray(step, flat)) });
+  }
+
+  const node = element("div", { class: "tl-row tl-before-after" });
+  node.append(...pictures.map((picture) => picture.node));
+  const cellsOf = ({ grid }) => grid.node.querySelectorAll(".tl-cell");
+  const draw = (way, ends, which, cell) => {
+    const [before, after] = pictures;
+    const shown = after.drawn;
+    for (const [i, at] of ends.entries()) drawOne(pictures[i], way[at], at, which, cell);
+    // Another step: its numbers come from where they stood before it.
+    if (shown && shown !== after.drawn) moveFrom(placesOf(node, cellsOf(before)), node, cellsOf(after));
+  };
+  return { node, draw };
+}
+
+const WITH = "What would happen with";
+const EACH_ROW = "Each row is one token’s look at all tokens, and each head has a table of its own.";
+const lostInWords = (lost, all) => `${lost} of ${all} cells compare other tokens than their row and column say.`;
+
+// The way into heads and back.
+/** @type {(model: Model) => any} */
+function journeyPanel(model) {
+  const [tokens, heads] = [model.get("tokens"), model.get("n_heads")];
+  const queries = tokens.length;
+  const example = model.get("example");
+  const { features, letter, tokenOf, nameOf, byHead, rowOf, astray } = namesIn(example);
+  const bar = stageBar(model, steps(false, false).length);
+  const toggle = (trait, text) =>
+    button(text, () => commit(model, { [trait]: !model.get(trait) }), { "aria-pressed": "false" });
+  const toggles = {
+    split_by_view: toggle("split_by_view", "view alone to split"),
+    merge_by_view: toggle("merge_by_view", "view alone to merge"),
+  };
+  const lesson = element("p");
+  const picture = beforeAndAfter(model, example);
+  const sizes =
+    `tokens a to ${letter(example.seq - 1)}, d_model ${features}, ${example.heads} heads, ` +
+    `d_head ${example.d_head}`;
+  const mistakes = element(
+    "div",
+    { class: "tl-choice", role: "group", "aria-label": "A mistake" },
+    Object.values(toggles),
+  );
+  const nodes = [
+    label("Choose a step"),
+    bar.node,
+    group(
+      "mistakes",
+      element("div", { class: "tl-row tl-toggles" }, element("span", { class: "tl-note" }, WITH), mistakes),
+    ),
+    room(lesson, "tl-lesson"),
+    element(
+      "p",
+      { class: "tl-note" },
+      `In small, and without batch: ${sizes}. b3 is feature 3 of token b. Point at a number to follow it.`,
+    ),
+    picture.node,
+  ];
+
+  // What a mistake in splitting would do to the reader's own sentence.
+  function yoursInWords(splitByView) {
+    if (!splitByView || heads === 1) return "";
+    const [from, to] = readByHead(0, heads, queries);
+    const last = to > from ? ` to ${quotedAt(tokens, to)}` : " alone";
+    return ` On your sentence, head 0 of ${heads} would read ${quotedAt(tokens, from)}${last}.`;
+  }
+
+  function placeInWords(shape, index) {
+    const row = letter(rowOf(shape, index));
+    if (shape.length === 2) return `row ${row}`;
+    return byHead(shape) ? `head ${index[0]}, row ${row}` : `token ${row}, piece ${index[1]}`;
+  }
+
+  // The number that is followed: where it stands, and who takes it for what.
+  function cellInWords(step, cell, lost) {
+    const { ids, shape } = step;
+    const place = ids.indexOf(cell);
+    if (place < 0) return lost ? lostInWords(lost, ids.length) : EACH_ROW;
+    const index = unravel(place, shape);
+    const feature = `${nameOf(cell)}, feature ${cell % features} of token ${letter(tokenOf(cell))}`;
+    const taken = astray(step, place) ? ` That row is taken for token ${letter(rowOf(shape, index))}.` : "";
+    const wrong = lost ? ` ${lost} of ${ids.length} numbers are in the wrong row.` : "";
+    return `${feature}, stands at [${index.join(", ")}]: ${placeInWords(shape, index)}.${taken}${wrong}`;
+  }
+
+  function draw(status) {
+    const { stage, cell, split_by_view: split, merge_by_view: merge } = traitsOf(model, TRAITS);
+    const told = steps(split, merge);
+    const way = journey(example, split, merge);
+    const whole = model.get("d_model");
+    const lengths = { batch: 1, seq: queries, q_len: queries, k_len: queries, heads };
+    const widths = { d_model: whole ?? "d_model", d_head: whole ? whole / heads : "d_head" };
+    bar.draw(told, stage, { ...lengths, ...widths });
+    set(toggles.split_by_view, { "aria-pressed": String(split) });
+    set(toggles.merge_by_view, { "aria-pressed": String(merge) });
+    // A transpose that is left out changes nothing: what stands before it is then what the view began with.
+    const start = stage - (told[stage].wrong && stage !== 2 && stage !== 8 ? 2 : 1);
+    picture.draw(way, [start, stage], `${split} ${merge}`, cell);
+    setText(lesson, told[stage].words);
+
+    const step = way[stage];
+    const lost = range(step.ids.length).filter((flat) => astray(step, flat)).length;
+    const yours = yoursInWords(split);
+    const most = product([example.heads, example.seq, example.seq]);
+    const last = letter(example.seq - 1);
+    const wrong = ` That row is taken for token ${last}. ${most} of ${most} numbers are in the wrong row.`;
+    const stands = `${last}0, feature 0 of token ${last}, stands at [0, 0, 0]: token ${last}, piece 0.`;
+    const longest = [EACH_ROW, lostInWords(most, most), `${stands}${split || merge ? wrong : ""}`];
+    reserve(status, ...longest.map((text) => `${text}${yours}`));
+    setText(status, `${cellInWords(step, cell, lost)}${stage > 1 && stage < 7 ? yours : ""}`);
+  }
+
+  // Room for what each step is about, with each of the mistakes.
+  function makeRoom() {
+    const both = [false, true];
+    const all = both.flatMap((merge) => both.flatMap((split) => steps(split, merge)));
+    reserve(lesson, ...new Set(all.map((step) => step.words)));
+  }
+  return { nodes, draw, makeRoom };
+}
+
+/** @param {import("./ui.js").View} view */
+function render({ model, el }) {
+  const { seq, heads, d_head } = model.get("example");
+  const stages = journeyPanel(model);
+  const kept = inParts("split", {
+    stage: wholeNumber(0, steps(false, false).length - 1),
+    cell: wholeNumber(0, seq * heads * d_head - 1),
+    split_by_view: flag,
+    merge_by_view: flag,
+  });
+  const { status } = frame({ model, el }, "The way into heads and back", kept, stages.nodes);
+  stages.makeRoom();
+  return follow(model, kept.names, () => stages.draw(status));
+}
+
+export default { render };

@@ -1,0 +1,92 @@
+"""The split lab: how a tensor is cut into heads, and comes back."""
+
+import math
+
+import traitlets
+
+from .lab import Lab, between, script, style, whole
+
+MOST_HEADS, MOST_TOKENS = 32, 64
+STAGES = 10  # steps of the way
+EXAMPLE = {"seq": 4, "heads": 2, "d_head": 3}  # the tensor that is followed
+SENTENCE = "the cat sat on the mat"
+
+
+class SplitLab(Lab):
+    """Follow a number into the heads and back, step by step, and see what ``view`` alone would do to it.
+
+    Parameters
+    ----------
+    tokens : str or sequence of str, optional
+        A sentence, at most 64 tokens: its length stands in the shapes. A string is split at its spaces.
+    n_heads : int, optional
+        From 1 to 32, in the shapes; what is drawn has 2.
+    d_model : int, optional
+        A multiple of ``n_heads``, in the shapes.
+    stage : int, optional
+        The step that is chosen, from 0 to 9.
+    split_by_view, merge_by_view : bool, optional
+        Whether the transpose is left out, on the way in or back.
+    controls : sequence of str, optional
+        The groups of controls to show beside the steps, of ``"mistakes"``; all when left out.
+
+    Attributes
+    ----------
+    stage, split_by_view, merge_by_view
+        What the reader has set.
+    cell : int
+        The number that is followed: ``6 * token + feature``.
+
+    Examples
+    --------
+    >>> SplitLab("the cat sat", n_heads=4, d_model=32)
+    SplitLab(n_heads=4, stage=3, split_by_view=False, merge_by_view=False)
+    """
+
+    _esm = script("motion", "split_journey", "split")
+    _css = style("split")
+    shown = ("n_heads", "stage", "split_by_view", "merge_by_view")
+    groups = ("mistakes",)
+
+    tokens = traitlets.List(traitlets.Unicode()).tag(sync=True)
+    n_heads = traitlets.Any().tag(sync=True)
+    d_model = traitlets.Any().tag(sync=True)
+    stage = traitlets.Any().tag(sync=True)
+    cell = traitlets.Any(9).tag(sync=True)
+    split_by_view = traitlets.Bool().tag(sync=True)
+    merge_by_view = traitlets.Bool().tag(sync=True)
+    example = traitlets.Dict(EXAMPLE).tag(sync=True)
+
+    def __init__(
+        self,
+        tokens=SENTENCE,
+        n_heads=2,
+        *,
+        d_model=None,
+        stage=3,
+        split_by_view=False,
+        merge_by_view=False,
+        controls=None,
+    ):
+        tokens = tokens.split() if isinstance(tokens, str) else list(tokens)
+        super().__init__(
+            tokens=tokens,
+            n_heads=n_heads,
+            d_model=d_model,
+            stage=stage,
+            split_by_view=split_by_view,
+            merge_by_view=merge_by_view,
+            controls=controls,
+        )
+        if d_model is not None and whole("d_model", d_model, 1, 2**20) % n_heads:
+            raise ValueError(f"d_model must be a multiple of n_heads {n_heads}, got {d_model}")
+
+    @traitlets.validate("tokens")
+    def _check_tokens(self, proposal):
+        between("the number of tokens", len(proposal.value), 1, MOST_TOKENS)
+        return proposal.value
+
+    @traitlets.validate("n_heads", "stage", "cell")
+    def _check_whole(self, proposal):
+        ends = {"n_heads": (1, MOST_HEADS), "stage": (0, STAGES - 1), "cell": (0, math.prod(EXAMPLE.values()) - 1)}
+        return whole(proposal.trait.name, proposal.value, *ends[proposal.trait.name])
