@@ -81,6 +81,36 @@
     }
   }
 
+  // Labs near the window are drawn at once, those far off when there is time or when one comes near, the nearest first.
+  const NEAR = 1.5; // windows
+  const leisure = window.requestIdleCallback ?? setTimeout;
+  const waiting = new Set();
+  let planned = false;
+
+  function distance(view) {
+    const { top, bottom } = view.parentElement.getBoundingClientRect();
+    return Math.max(0, top - innerHeight, -bottom) / innerHeight;
+  }
+
+  function mountView(view) {
+    waiting.delete(view);
+    const { model_id: id } = parse(view);
+    mount(view, models.get(id), states.get(id)._esm, states.get(id)._css);
+  }
+
+  function mountWaiting() {
+    for (const view of [...waiting]) if (distance(view) <= NEAR) mountView(view);
+    if (!waiting.size || planned) return;
+    planned = true;
+    leisure(() => {
+      planned = false;
+      const [nearest] = [...waiting].sort((a, b) => distance(a) - distance(b));
+      if (nearest) mountView(nearest);
+      mountWaiting();
+    });
+  }
+  window.addEventListener("scroll", mountWaiting, { passive: true });
+
   function mountWhatIsThere() {
     for (const [script, data] of unseen(STATE)) {
       seen.add(script);
@@ -96,8 +126,9 @@
     for (const [view, { model_id: id }] of unseen(VIEW)) {
       if (!models.has(id)) continue;
       seen.add(view);
-      mount(view, models.get(id), states.get(id)._esm, states.get(id)._css);
+      waiting.add(view);
     }
+    mountWaiting();
   }
 
   // A lab is drawn as soon as the page has been read to where it stands, not only when all of it has been read.

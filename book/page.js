@@ -1,8 +1,5 @@
 // What the theme leaves to be done in the browser.
 (() => {
-  // A page on disk may not read other pages: there the search lists titles, without excerpts.
-  if (location.protocol === "file:") DOCUMENTATION_OPTIONS.SHOW_SEARCH_SUMMARY = false;
-
   // A formula or table that is wider than its column can be scrolled by keyboard.
   const WIDE = ".formula, .pst-scrollable-table-container";
   function reach() {

@@ -82,6 +82,8 @@ class Structure(HTMLParser):
         self.open, self.faults = [], []
 
     def handle_starttag(self, tag, attributes):
+        if tag == "p" and "summary" in self.open:
+            self.faults.append(f"<p> inside <summary> in line {self.getpos()[0]}")
         if tag in BLOCKS and "p" in self.open:
             self.faults.append(f"<{tag}> inside <p> in line {self.getpos()[0]}")
         if tag not in VOID:
@@ -349,17 +351,106 @@ def test_page_is_alive_accessible_and_fits(visit, site, name):
         assert serious(page, only_colours=theme == "dark" and name in NOTEBOOKS) == [], f"{theme}, {width} px"
 
 
+def search(visit, start, words):
+    """What the search page finds: the addresses of sections, the best first."""
+    page = visit(f"{start}?q={words}")
+    assert page.locator("#search-results [role=status]").inner_text().startswith("Search finished")
+    return page, page.eval_on_selector_all(
+        "#search-results a", "links => links.map((link) => link.getAttribute('href'))"
+    )
+
+
 @pytest.mark.parametrize("place", ["disk", "site"])
 @pytest.mark.parametrize("words", ["d_model", "q_len", "In one table", "contiguous"])
-def test_search_finds(visit, site, words, place):
+def test_search_finds_sections(visit, site, words, place):
     start = (HTML / "search.html").as_uri() if place == "disk" else site + "search.html"
-    page = visit(f"{start}?q={words}")
-    page.wait_for_function("document.querySelector('#search-results p')?.textContent.includes('finished')")
-    results = page.locator("#search-results li a").all_inner_texts()
-    assert results
-    page.locator("#search-results li a").first.click()
+    page, found = search(visit, start, words)
+    assert len(found) > 5 and sum("#" in address for address in found) > len(found) / 2
+    page.locator("#search-results a").first.click()
     page.wait_for_load_state()
-    assert Path(urlsplit(page.url).path).name in CHAPTERS
+    path, section = page.url.split("#")
+    assert Path(urlsplit(path).path).name in [*CHAPTERS, "glossary.html"]
+    assert page.locator(f"#{section}").is_visible()
+
+
+@pytest.mark.parametrize(
+    ("words", "wanted"),
+    [
+        ("layernorm", "glossary.html#layer-norm"),
+        ("layer normalisation", "glossary.html#layer-norm"),
+        ("multihead", "glossary.html#multi-head-attention"),
+        ("kv cache", "glossary.html#keyvalue-cache"),
+        ("softmax attention", "08_linear_attention.html#what-is-linear-attention"),
+    ],
+)
+def test_search_knows_other_ways_to_write_it(visit, site, words, wanted):
+    assert wanted in search(visit, f"{site}search.html", words)[1][:3]
+
+
+def test_search_puts_solutions_last_and_says_when_it_finds_nothing(visit, site):
+    _, found = search(visit, f"{site}search.html", "causal mask")
+    solved = [address.startswith("solutions/") for address in found]
+    assert found and solved == sorted(solved)
+    page, found = search(visit, f"{site}search.html", "zzzz")
+    assert found == [] and "nothing for “zzzz”" in page.locator("#search-results").inner_text()
+    assert search(visit, f"{site}search.html", "<img src=x>")[1] == []
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_assignments_and_solutions_are_folded_where_one_reads_something_else(page):
+    folds = {fold.summary.text: fold.has_attr("open") for fold in soup(page).select(".bd-links details")}
+    folder = page.partition("/")[0]
+    assert folds == {"Assignments": folder == "assignments", "Solutions": folder == "solutions"}
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_every_icon_of_a_page_is_in_the_fonts_cut(page):
+    rules = (HTML / "_static" / "icons.css").read_text("utf-8")
+    names = {name for icon in soup(page).select("i[class*=fa-]") for name in icon["class"] if name.startswith("fa-")}
+    assert [name for name in names if f".{name}" not in rules] == []
+
+
+def test_a_question_says_whether_the_choice_was_right(visit, site):
+    page = visit(f"{site}{CHAPTERS[2]}#predict-first")
+    score = page.locator("#predict-first .score")
+    assert score.inner_text() == "3 questions. The first option that you open counts."
+    options = page.locator("#predict-first details")
+    options.nth(2).locator("summary").click()  # right
+    assert options.nth(2).locator("summary").inner_text().endswith("✓ Right")
+    options.nth(3).locator("summary").focus()
+    page.keyboard.press("Enter")  # wrong
+    assert options.nth(3).locator("summary").inner_text().endswith("✗ No")
+    options.nth(5).locator("summary").click()  # right, at the second try
+    assert options.nth(5).get_attribute("data-answer") == "right"
+    assert score.inner_text() == "1 of 2 right at the first try, 1 question to go."
+    page.pdf()  # which opens all folds, and answers nothing
+    assert score.inner_text() == "1 of 2 right at the first try, 1 question to go."
+    options.nth(6).locator("summary").click()
+    assert score.inner_text() == "2 of 3 right at the first try."
+
+
+@pytest.mark.parametrize("page", NOTEBOOKS)
+def test_figures_say_how_large_they_are(page):
+    for figure in soup(page).select(".cell_output img:not(.lab-picture img)"):
+        assert figure.get("width") and figure.get("height") and figure["loading"] == "lazy"
+
+
+def test_lines_of_text_and_of_code_have_room(visit, site):
+    """At 1200 pixels 88 letters of code fit; prose is no wider than about 80."""
+    page = visit(site + CHAPTERS[4], viewport={"width": 1200, "height": 850})
+    code, prose = page.evaluate("""() => {
+        const pen = document.createElement("canvas").getContext("2d");
+        const letters = (element, sample) => {
+            const { font, paddingLeft, paddingRight } = getComputedStyle(element);
+            pen.font = font;
+            const room = element.clientWidth - parseFloat(paddingLeft) - parseFloat(paddingRight);
+            return (room * sample.length) / pen.measureText(sample).width;
+        };
+        const paragraphs = [...document.querySelectorAll(".bd-article section > p")];
+        const longest = paragraphs.reduce((a, b) => (a.textContent.length > b.textContent.length ? a : b));
+        return [letters(document.querySelector(".cell_input pre"), "0"), letters(longest, longest.textContent)];
+    }""")
+    assert code >= 88 and 60 <= prose <= 95
 
 
 def sections_that_are_linked():

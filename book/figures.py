@@ -1,0 +1,31 @@
+"""Figures keep their place free and are fetched when they come near: a page says how large each one is."""
+
+import re
+from pathlib import Path
+from urllib.parse import unquote
+
+IMAGE = re.compile(r'<img (?=[^>]*src="[^"]*_images/(?P<name>[^"]+\.png)")(?![^>]*(?:width|height)=)')
+
+
+def size_of(png):
+    """The width and height that a PNG file says it has."""
+    return int.from_bytes(png[16:20], "big"), int.from_bytes(png[20:24], "big")
+
+
+def add_sizes(app, pagename, templatename, context, doctree):
+    sources = {name: source for source, name in app.builder.images.items()}
+
+    def with_size(image):
+        if source := sources.get(unquote(image["name"])):
+            with Path(app.srcdir, source).open("rb") as file:
+                width, height = size_of(file.read(24))
+            return f'<img width="{width}" height="{height}" loading="lazy" '
+        return image[0]
+
+    if "body" in context:
+        context["body"] = IMAGE.sub(with_size, context["body"])
+
+
+def setup(app):
+    app.connect("html-page-context", add_sizes)
+    return {"parallel_read_safe": True, "parallel_write_safe": True}

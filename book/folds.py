@@ -1,0 +1,46 @@
+"""What is folded away: cells of code, assignments and solutions in the list of pages. All as plain HTML, no script."""
+
+import re
+from html import escape
+
+from myst_nb.sphinx_ import HideCodeCellNode
+
+PART = re.compile(
+    r'<p aria-level="2" class="caption" role="heading"><span class="caption-text">(?P<name>[^<]*)</span></p>'
+    r'(?P<pages>.*?)(?=<p aria-level="2" class="caption"|\Z)',
+    re.DOTALL,
+)
+FOLDED = {"Assignments", "Solutions"}
+
+
+def begin_cell(translator, node):
+    # myst-nb's own has paragraphs in the summary, which may hold words only, and a name that is not what one reads.
+    translator.body.append(
+        f'<details class="admonition hide {" ".join(node["classes"])}">\n<summary>'
+        f'<span class="collapsed admonition-title">{escape(node["prompt_show"])}</span>'
+        f'<span class="expanded admonition-title">{escape(node["prompt_hide"])}</span></summary>\n'
+    )
+
+
+def end_cell(translator, node):
+    translator.body.append("</details>\n")
+
+
+def fold(part):
+    """Return a part of the list of pages; one that is folded is open where it holds the page itself."""
+    if part["name"] not in FOLDED:
+        return part[0]
+    opened = " open" if 'class="current' in part["pages"] else ""
+    name = f'<span aria-level="2" class="caption" role="heading">{part["name"]}</span>'
+    return f'<details class="fold"{opened}><summary>{name}</summary>{part["pages"]}</details>'
+
+
+def fold_parts(app, pagename, templatename, context, doctree):
+    write = context["generate_toctree_html"]
+    context["generate_toctree_html"] = lambda *args, **settings: PART.sub(fold, str(write(*args, **settings)))
+
+
+def setup(app):
+    app.add_node(HideCodeCellNode, override=True, html=(begin_cell, end_cell))
+    app.connect("html-page-context", fold_parts, priority=900)  # after the theme has made its own
+    return {"parallel_read_safe": True, "parallel_write_safe": True}

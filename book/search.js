@@ -1,0 +1,105 @@
+// The search page: finds sections, with no server and no other file than the list of sections, SECTIONS.
+(() => {
+  // Different words for one thing: the first stands for all of them.
+  const SAME = [
+    ["layer norm", "layer normalization", "layer normalisation"],
+    ["batch norm", "batch normalization", "batch normalisation"],
+    ["normalization", "normalisation"],
+    ["feed forward", "ffn", "mlp"],
+    ["multi head attention", "mha"],
+    ["key value cache", "kv cache"],
+    ["scaled dot product attention", "sdpa"],
+    ["position", "positional encoding", "positional embedding", "position embedding"],
+    ["einsum", "einstein summation"],
+  ];
+  const SHOWN = 40;
+  const EXCERPT = 180;
+
+  // Words as they are compared: small letters, no hyphens, one word for one thing.
+  function plain(text) {
+    let found = ` ${text.toLowerCase().replace(/[^\p{L}\p{N}_]+/gu, " ")} `;
+    for (const [word, ...others] of SAME)
+      for (const other of others) found = found.replaceAll(` ${other} `, ` ${word} `);
+    return found;
+  }
+
+  // "masks" finds "mask"; what is written in one word, such as "layernorm", is found where it is written in two.
+  const stem = (word) => (word.length > 3 ? word.replace(/s$/, "") : word);
+  const LONG = 6;
+  function count(word, text) {
+    const begins = text.split(` ${stem(word)}`).length - 1;
+    if (begins || word.length < LONG) return begins;
+    return text.replaceAll(" ", "").includes(stem(word)) ? 1 : 0;
+  }
+
+  const sections = SECTIONS.map(([page, address, title, text]) => {
+    const heading = plain(title.replace(/^[\d.·\s]+/, ""));
+    return { page, address, title, text, heading, body: plain(text) };
+  });
+
+  // How well a section answers; 0 if a word is missing.
+  function score({ heading, body }, words, phrase) {
+    let sum = 0;
+    for (const word of words) {
+      const inHeading = count(word, heading);
+      const inBody = count(word, body);
+      if (!inHeading && !inBody) return 0;
+      sum += 8 * Math.min(inHeading, 1) + Math.log2(1 + inBody);
+    }
+    const squeezed = phrase.replaceAll(" ", "");
+    if (heading.replaceAll(" ", "") === squeezed) sum += 30;
+    else if (heading.includes(phrase)) sum += 15;
+    if (body.includes(phrase)) sum += 6;
+    return sum;
+  }
+
+  // Who has not solved an exercise yet wants its solution last.
+  const LAST = ["solutions/", "assignments/"];
+  const rank = ({ address }) => LAST.findIndex((folder) => address.startsWith(folder));
+  const later = (section) => (rank(section) < 0 ? 0 : LAST.length - rank(section));
+
+  function find(query) {
+    const phrase = plain(query);
+    const words = phrase.split(" ").filter(Boolean);
+    if (!words.length) return [];
+    return sections
+      .map((section) => ({ ...section, score: score(section, words, phrase) }))
+      .filter((section) => section.score)
+      .sort((a, b) => later(a) - later(b) || b.score - a.score);
+  }
+
+  // The words around the first place where one of the query's words stands.
+  function excerpt(text, query) {
+    const words = query.match(/[\p{L}\p{N}_]+/gu) ?? [];
+    const places = words.map((word) => text.toLowerCase().indexOf(stem(word.toLowerCase()))).filter((at) => at >= 0);
+    const from = Math.max(0, Math.min(...places, text.length) - EXCERPT / 3);
+    const start = from && places.length ? text.indexOf(" ", from) + 1 : 0;
+    return `${start ? "… " : ""}${text.slice(start, start + EXCERPT).replace(/\s\S*$/, "")} …`;
+  }
+
+  function make(tag, properties, ...children) {
+    const element = Object.assign(document.createElement(tag), properties);
+    element.append(...children);
+    return element;
+  }
+
+  const query = new URLSearchParams(location.search).get("q")?.trim() ?? "";
+  for (const field of document.querySelectorAll(".bd-search input")) field.value = query;
+  if (!query) return;
+  const found = find(query);
+  const number = `${found.length} ${found.length === 1 ? "section" : "sections"}`;
+  const shown = found.length > SHOWN ? ` The first ${SHOWN} are shown.` : "";
+  const said = found.length
+    ? `Search finished: ${number} for “${query}”.${shown}`
+    : `Search finished: nothing for “${query}”. Try one word, or look into the glossary.`;
+  const list = make("ol", {});
+  for (const { page, address, title, text } of found.slice(0, SHOWN)) {
+    const item = make("li", {}, make("a", { href: address, textContent: title }));
+    if (title !== page) item.append(" ", make("span", { className: "search-page", textContent: page }));
+    item.append(make("p", { textContent: excerpt(text, query) }));
+    list.append(item);
+  }
+  const status = make("p", { textContent: said });
+  status.setAttribute("role", "status");
+  document.getElementById("search-results").append(status, list);
+})();

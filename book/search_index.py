@@ -1,0 +1,50 @@
+"""What the search page looks through: the text of every section, in the order of the book."""
+
+import json
+from pathlib import Path
+
+from docutils import nodes
+
+LEFT_OUT = (nodes.math, nodes.math_block, nodes.raw, nodes.comment, nodes.image, nodes.title, nodes.section)
+
+
+def words(node):
+    """Return what one reads in a node, its title and its sections left out."""
+    if isinstance(node, nodes.Text):
+        return str(node)
+    if node.get("nb_element") == "cell_code_output":  # numbers, and what widgets hold
+        return ""
+    between = "" if isinstance(node, nodes.TextElement) else " "
+    return between.join(words(child) for child in node.children if not isinstance(child, LEFT_OUT))
+
+
+def sections_of(address, doctree):
+    """Yield each section: its page's title, its address, its own title, its text."""
+    name = doctree.next_node(nodes.title).astext()
+    for section in doctree.findall(nodes.section):
+        title = section.next_node(nodes.title).astext()
+        top = section.parent is doctree
+        yield name, address if top else f"{address}#{section['ids'][0]}", title, " ".join(words(section).split())
+
+
+def pages_in_order(env):
+    """Return the names of the pages, as the list beside every page has them."""
+    root = env.config.root_doc
+    return list(dict.fromkeys([root, *env.toctree_includes.get(root, ())]))
+
+
+def write_index(app, error):
+    if error or app.builder.format != "html":
+        return
+    found = [
+        section
+        for page in pages_in_order(app.env)
+        for section in sections_of(app.builder.get_target_uri(page), app.env.get_doctree(page))
+    ]
+    text = json.dumps(found, ensure_ascii=False, separators=(",", ":"))
+    Path(app.outdir, "_static", "sections.js").write_text(f"const SECTIONS = {text};\n", "utf-8")
+
+
+def setup(app):
+    app.connect("build-finished", write_index)
+    return {"parallel_read_safe": True}
