@@ -16,7 +16,7 @@ unexport PYTHONDONTWRITEBYTECODE
 # What runs here must not write into the record of the learner whose computer this is.
 export TRANSFORMER_LAB_DATA ?= $(CURDIR)/_build/data
 
-.PHONY: environment book test lint executed outputs live units claims device pages notebooks serve bench colab grade lock repository address site
+.PHONY: environment book test lint executed outputs live units claims device pages notebooks pictures serve bench colab grade lock repository address site
 
 book: environment ## build the book; notebooks that have changed are executed
 	@$(HERE) tools/build_book.py
@@ -53,7 +53,7 @@ live: environment ## the same, with every notebook executed by nbval itself
 	@$(NBVAL) $(REPORT) chapters
 
 units: environment ## everything but the book
-	@$(HERE) -m pytest -q -n 2 --dist worksteal $(REPORT) --ignore tests/book/test_book.py
+	@$(HERE) -m pytest -q -n 2 --dist worksteal $(REPORT) --ignore tests/book/test_book.py --ignore tests/book/test_front.py
 
 claims: environment ## what the chapters say of their small models, from ten seeds
 	@TRANSFORMER_LAB_ALL_SEEDS=1 $(HERE) -m pytest -q -n 2 $(REPORT) tests/chapters
@@ -62,11 +62,14 @@ device: environment ## the mathematics' tests and every notebook on a stand-in f
 	@$(HERE) tools/device.py $(QUICK)
 
 pages: environment ## the built book, in a browser
-	@$(HERE) -m pytest -q -n 2 --dist worksteal $(REPORT) tests/book/test_book.py
+	@$(HERE) -m pytest -q -n 2 --dist worksteal $(REPORT) tests/book/test_book.py tests/book/test_front.py
 
 notebooks: environment ## make the assignments, run the notebooks in place, write them in canonical form: make notebooks [ONLY=06]
 	@$(HERE) tools/assignments.py $(ONLY)
 	@$(HERE) tools/notebooks.py $(ONLY)
+
+pictures: environment ## take the pictures of the labs that readers without scripts see, from the built book
+	@$(HERE) tools/lab_pictures.py
 
 serve: environment ## show the book, and build it again on every change
 	@$(HERE) tools/build_book.py --serve

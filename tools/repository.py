@@ -169,7 +169,9 @@ def notebook(text, new, path):
     found = nbformat.reads(text, 4)
     begin = f"[Open in Colab]({new.colab(path)}) · a" if new else "A"
     head = found.cells[0]
-    head.source = re.sub(r"(?m)^(?:\[Open in Colab\]\(\S*\) · a|A)(?=bout \d+ minutes)", begin, head.source, count=1)
+    head.source = re.sub(
+        r"(?m)^(?:\[Open in Colab\]\(\S*\) · a|A)(?=bout \d+ (?:minutes|hours))", begin, head.source, count=1
+    )
     next(cell for cell in found.cells if cell.cell_type == "code").source = first_cell(new)
     return notebooks.text(found)
 
@@ -206,13 +208,18 @@ def configured(text, new):
 def changes(new, root=ROOT):
     """Return ``{path: new text}`` for all files that do not follow from the address ``new`` yet."""
     names = {path: path.relative_to(root).as_posix() for path in notebooks.all_notebooks(root)}
-    chapters = " · ".join(link(path, new) for path in names if new and path.parent.name == "chapters")
+    chapters = " · ".join(link(path, new) for path in names if new and is_chapter(path))
     texts = {path: notebook(path.read_text("utf-8"), new, handed_out(name)) for path, name in names.items()}
     for path in [*root.glob("*.md"), *root.glob("chapters/*.md")]:
         texts[path] = markdown(path.read_text("utf-8"), new, chapters)
     for name, write in {"CITATION.cff": citation, "_config.yml": configured}.items():
         texts[root / name] = write((root / name).read_text("utf-8"), new)
     return {path: text for path, text in texts.items() if text != path.read_text("utf-8")}
+
+
+def is_chapter(path):
+    """Whether a notebook is a chapter: its assignment, its solution and the front page are none."""
+    return path.parent.name == "chapters" and path.name[0].isdigit()
 
 
 def handed_out(name):

@@ -80,7 +80,7 @@ from .parameters import (
 from .positions import sinusoidal_positions
 from .progress import progress_bar
 from .tensors import layout, show
-from .transformer import Decoder, Encoder, TokenEmbedding, Transformer
+from .transformer import Decoder, Encoder, LanguageModel, TokenEmbedding, Transformer
 
 __all__ = [
     "BERT_BASE",
@@ -95,6 +95,7 @@ __all__ = [
     "EncoderLayer",
     "FeedForward",
     "KeyValueCache",
+    "LanguageModel",
     "LayerNorm",
     "LinearAttention",
     "ModelShape",

@@ -8,7 +8,7 @@ import torch
 from torch import Tensor, nn
 from typing_extensions import Self
 
-from .arguments import is_number, require_mask, require_probability, require_sizes, values_are_known
+from .arguments import is_integer, is_number, require_mask, require_probability, require_sizes, values_are_known
 from .cache import KeyValueCache, StateCache
 from .layers import DecoderLayer, EncoderLayer
 from .masks import causal_mask
@@ -447,50 +447,194 @@ class Transformer(nn.Module):
         Tensor of int64, shape (batch, at most 1 + max_new_tokens)
             It ends early when all targets have ended.
         """
-        if self.tgt_embedding is None or self.output is None:
+        embedding, output = self.tgt_embedding, self.output
+        if embedding is None or output is None:
             raise ValueError(
                 "generate must have embeddings and an output layer: this model was made by from_torch and has neither"
             )
         require_sizes(least=0, bos=bos, max_new_tokens=max_new_tokens, **({} if eos is None else {"eos": eos}))
         for name, token in (("bos", bos), ("eos", eos)):
-            if token is not None and token >= len(self.tgt_embedding.weight):
-                raise ValueError(f"{name} must be below tgt_vocab, {len(self.tgt_embedding.weight)}, got {token}")
-        if not is_number(temperature) or not temperature >= 0:
-            raise ValueError(f"temperature must be a number, 0 or more, got {temperature!r}")
+            if token is not None and token >= len(embedding.weight):
+                raise ValueError(f"{name} must be below tgt_vocab, {len(embedding.weight)}, got {token}")
+        _require_temperature(temperature)
         with _evaluating(self):
             memory = self.encode(src, src_mask)  # (batch, src_len, d_model)
             if src_mask is not None:
                 _require_source_mask(src_mask, memory)
             if src.ndim != 2:
                 raise ValueError(f"src must have shape (batch, src_len), got {tuple(src.shape)}")
-            tokens = src.new_full((src.shape[0], 1), bos, dtype=torch.long)
-            ended = torch.zeros_like(tokens, dtype=torch.bool)
             if use_cache:
                 caches = [layer.self_attention.new_cache() for layer in self.decoder.layers]
                 memories = self.decoder.project_memory(memory)
-            for _ in range(max_new_tokens):
-                if use_cache:
-                    x = self.tgt_embedding(tokens[:, -1:], start=tokens.shape[1] - 1)
-                    scores = self.output(self.decoder.step(x, caches, memories, src_mask))[:, -1]
-                else:
-                    scores = self.decode(tokens, memory, memory_mask=src_mask)[:, -1]
-                token = _choose(scores, temperature, generator)
-                if eos is not None:
-                    token = token.masked_fill(ended, eos)
-                    ended = token == eos
-                tokens = torch.cat([tokens, token], dim=1)
-                if eos is not None and bool(ended.all()):
-                    break
-        return tokens
+
+            def next_scores(tokens, start):
+                if not use_cache:
+                    return self.decode(tokens, memory, memory_mask=src_mask)[:, -1]
+                x = embedding(tokens[:, start:], start)
+                return output(self.decoder.step(x, caches, memories, src_mask))[:, -1]
+
+            tokens = src.new_full((src.shape[0], 1), bos, dtype=torch.long)
+            stop = () if eos is None else (eos,)
+            return _go_on(tokens, next_scores, max_new_tokens, stop, temperature, generator)
 
 
-def _choose(scores, temperature, generator):
+class LanguageModel(nn.Module):
+    """A decoder-only model: from tokens to scores of the next one, at every position.
+
+    Parameters
+    ----------
+    vocab_size : int
+    d_model : int
+    n_heads : int
+    n_layers : int
+    d_ff : int
+    dropout : float, optional
+    norm_first : bool, optional
+    activation : {"relu", "gelu"}, optional
+    bias : bool, optional
+        Whether linear maps and norms add a bias. The output layer has none.
+    final_norm : bool, optional
+        As in :class:`Encoder`.
+    share_embeddings : bool, optional
+        Whether embedding and output layer are one matrix.
+
+    References
+    ----------
+    Radford et al., "Improving Language Understanding by Generative Pre-Training", 2018, section 3.1.
+
+    Examples
+    --------
+    >>> model = LanguageModel(vocab_size=11, d_model=8, n_heads=2, n_layers=2, d_ff=32)
+    >>> tokens = torch.zeros(2, 5, dtype=torch.long)
+    >>> model(tokens).shape
+    torch.Size([2, 5, 11])
+    >>> model.generate(tokens, max_new_tokens=4).shape
+    torch.Size([2, 9])
+    """
+
+    def __init__(
+        self,
+        vocab_size: int,
+        d_model: int,
+        n_heads: int,
+        n_layers: int,
+        d_ff: int,
+        dropout: float = 0.0,
+        norm_first: bool = False,
+        activation: str = "relu",
+        bias: bool = True,
+        *,
+        final_norm: bool | None = None,
+        share_embeddings: bool = False,
+    ):
+        super().__init__()
+        options = (d_model, n_heads, n_layers, d_ff, dropout, norm_first, activation, bias)
+        self.embedding = TokenEmbedding(vocab_size, d_model, dropout)
+        self.decoder = Encoder(
+            *options, final_norm=final_norm
+        )  # without cross-attention, only the mask tells them apart
+        self.output = nn.Linear(d_model, vocab_size, bias=False)
+        if share_embeddings:
+            self.output.weight = self.embedding.weight
+
+    def forward(self, tokens: Tensor) -> Tensor:
+        """Return the scores of every next token: from integers, (batch, seq), to Tensor, (batch, seq, vocab_size)."""
+        return self.output(self.decoder(self.embedding(tokens), is_causal=True))
+
+    @torch.no_grad()
+    def generate(
+        self,
+        tokens: Tensor,
+        max_new_tokens: int,
+        *,
+        temperature: float = 0.0,
+        top_k: int | None = None,
+        stop: Sequence[int] = (),
+        use_cache: bool = True,
+        generator: torch.Generator | None = None,
+    ) -> Tensor:
+        """Go on with each sequence, one token at a time.
+
+        Dropout is off meanwhile, whatever mode the model is in.
+
+        Parameters
+        ----------
+        tokens : Tensor of integers, shape (batch, seq)
+            What stands there already, one token at least.
+        max_new_tokens : int
+        temperature : float, optional
+            0 takes the token of the highest score; otherwise one is drawn from ``softmax(scores / temperature)``.
+        top_k : int, optional
+            Draw among the tokens of the ``top_k`` highest scores only.
+        stop : sequence of int, optional
+            Tokens that end a sequence. Everything after the first one is filled with it.
+        use_cache : bool, optional
+            Keep keys and values of earlier tokens, instead of computing them anew for each. The tokens are the same.
+        generator : torch.Generator, optional
+            Where the draws come from.
+
+        Returns
+        -------
+        Tensor of int64, shape (batch, at most seq + max_new_tokens)
+            What was given and what was written. It ends early when all sequences have ended.
+        """
+        vocab_size = len(self.embedding.weight)
+        require_sizes(least=0, max_new_tokens=max_new_tokens)
+        _require_temperature(temperature)
+        if top_k is not None:
+            require_sizes(top_k=top_k)
+        if is_integer(stop):
+            raise TypeError(f"stop must be a sequence of tokens, got {stop!r}")
+        if not all(is_integer(token) and 0 <= token < vocab_size for token in stop):
+            raise ValueError(f"stop must hold tokens from 0 to vocab_size - 1, which is {vocab_size - 1}, got {stop!r}")
+        _require_tokens(tokens, vocab_size, self.embedding.weight.device)
+        if tokens.ndim != 2 or not tokens.shape[1]:
+            raise ValueError(f"tokens must have shape (batch, seq), seq at least 1, got {tuple(tokens.shape)}")
+        with _evaluating(self):
+            caches = [layer.self_attention.new_cache() for layer in self.decoder.layers]
+
+            def next_scores(tokens, start):
+                if not use_cache:
+                    return self(tokens)[:, -1]
+                return self.output(self.decoder.step(self.embedding(tokens[:, start:], start), caches)[:, -1])
+
+            return _go_on(tokens.long(), next_scores, max_new_tokens, stop, temperature, generator, top_k)
+
+
+def _go_on(tokens, next_scores, max_new_tokens, stop, temperature, generator, top_k=None):
+    """The tokens, (batch, length), and behind them what is chosen one by one, until every sequence has met a stop.
+
+    ``next_scores(tokens, start)`` scores what comes next, and has been asked about the tokens before ``start`` already.
+    """
+    ended = torch.zeros_like(tokens[:, -1:], dtype=torch.bool)
+    start = 0
+    for _ in range(max_new_tokens):
+        token = _choose(next_scores(tokens, start), temperature, generator, top_k)
+        token = torch.where(ended, tokens[:, -1:], token)
+        start = tokens.shape[1]
+        tokens = torch.cat([tokens, token], dim=1)
+        for end in stop:
+            ended = ended | (token == end)
+        if stop and bool(ended.all()):
+            break
+    return tokens
+
+
+def _choose(scores, temperature, generator, top_k):
     """The next token of each sequence, (batch, 1), from its scores (batch, vocab)."""
     if temperature == 0:
         return scores.argmax(dim=-1, keepdim=True)
     # The highest score is made 0 first: divided by a small temperature, a large one would be infinite.
     scores = (scores - scores.amax(dim=-1, keepdim=True)).float() / temperature
+    if top_k is not None and top_k < scores.shape[-1]:
+        best = scores.topk(top_k).indices
+        scores = torch.full_like(scores, -math.inf).scatter(-1, best, scores.gather(-1, best))
     return torch.multinomial(torch.softmax(scores, dim=-1), 1, generator=generator)
+
+
+def _require_temperature(temperature):
+    if not is_number(temperature) or not temperature >= 0:
+        raise ValueError(f"temperature must be a number, 0 or more, got {temperature!r}")
 
 
 @contextmanager

@@ -27,7 +27,7 @@ PAGES = sorted(
     path.relative_to(HTML).as_posix() for folder in FOLDERS for path in HTML.glob(f"{folder}/*.html".lstrip("/"))
 )
 NOTEBOOKS = [page for page in PAGES if Path(ROOT, "chapters", page).with_suffix(".ipynb").is_file()]
-CHAPTERS = [page for page in NOTEBOOKS if "/" not in page]
+CHAPTERS = [page for page in NOTEBOOKS if page[0].isdigit()]
 # The 404 page is shown under addresses that do not exist: from disk it is never opened.
 OPENED = [page for page in PAGES if page != "404.html"]
 
@@ -169,7 +169,7 @@ def test_the_wheel_lies_beside_the_pages():
 
 
 def test_descriptions_tell_pages_apart():
-    descriptions = [soup(page).select_one('meta[name="description"]')["content"] for page in [*NOTEBOOKS, "index.html"]]
+    descriptions = [soup(page).select_one('meta[name="description"]')["content"] for page in [*NOTEBOOKS, "how.html"]]
     assert len(set(descriptions)) == len(descriptions)
 
 
@@ -193,11 +193,16 @@ def test_scripts_are_loaded_where_they_are_needed(page):
     scripts = str([script.get("src", "") for script in soup(page).select("script")])
     labs = soup(page).select('script[type="application/vnd.jupyter.widget-view+json"]')
     assert ("mount.js" in scripts) == bool(labs)
-    # MathJax is fetched with the page, and run by page.js when there is time.
-    assert "mathjax" not in scripts.lower()
-    fetched = [link["href"] for link in soup(page).select('link[rel="preload"][as="script"]')]
-    up = "../" * page.count("/")
-    assert fetched == [f"{up}_static/mathjax/tex-chtml.js"] * bool(soup(page).select(".math"))
+    styles = str([link["href"] for link in soup(page).select('link[rel="stylesheet"]')])
+    assert ("mathematics.css" in styles) == bool(soup(page).select("math"))
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_a_picture_stands_for_each_lab_where_no_script_runs(page):
+    for view in soup(page).select('script[type="application/vnd.jupyter.widget-view+json"]'):
+        picture = view.find_next_sibling("noscript").img
+        assert picture, f"a lab of {page} has no picture: run `make pictures`, then `make book`"
+        assert picture["alt"] and (HTML / page).parent.joinpath(picture["src"]).stat().st_size <= 40_000
 
 
 @pytest.mark.parametrize("page", NOTEBOOKS)
@@ -250,7 +255,7 @@ def visit(browser):
     """Opens pages, and holds them to this: nothing is asked of another host, nothing fails, the console is silent."""
     contexts, faults = [], []
 
-    def open_page(address, **options):
+    def open_page(address, settled=settle, **options):
         context = browser.new_context(**options)
         contexts.append(context)
         page = context.new_page()
@@ -272,7 +277,8 @@ def visit(browser):
         page.on("pageerror", lambda error: faults.append(f"error: {error}"))
         page.on("console", lambda said: said.type in ("error", "warning") and faults.append(f"console: {said.text}"))
         page.goto(address)
-        settle(page)
+        if settled:
+            settled(page)
         return page
 
     open_page.faults = faults
@@ -283,11 +289,10 @@ def visit(browser):
 
 
 def settle(page):
-    """Waits for formulas and labs."""
+    """Waits for labs."""
     page.wait_for_function(
-        """() => !document.querySelector('.math:not(:has(mjx-container))')
-            && document.querySelectorAll('script[type$="widget-view+json"]').length
-              === document.querySelectorAll('[data-lab]').length"""
+        """() => document.querySelectorAll('script[type$="widget-view+json"]').length
+            === document.querySelectorAll('[data-lab]').length"""
     )
 
 
@@ -311,10 +316,12 @@ ONE_OF_EACH_KIND = """() => {
 def dead(page, name):
     """What of a page's labs and formulas did not come to life."""
     labs = soup(name).select('script[type="application/vnd.jupyter.widget-view+json"]')
-    formulas = page.locator("mjx-container").count() - page.locator("mjx-merror").count()
     found = page.eval_on_selector_all("[data-lab]", "labs => labs.map(lab => lab.dataset.lab)")
-    wanted = ["ready"] * len(labs), len(soup(name).select(".math"))
-    return None if (found, formulas) == wanted else f"found {found}, {formulas} formulas, wanted {wanted}"
+    letters = page.evaluate(
+        "[...document.fonts].filter(({ family }) => /STIX/.test(family)).map(({ status }) => status)"
+    )
+    wanted = ["ready"] * len(labs), ["loaded"] * bool(soup(name).select("math"))
+    return None if (found, letters) == wanted else f"found {found}, {letters}, wanted {wanted}"
 
 
 # Pages of one kind load the same files: one of each, with labs where there are any.
@@ -355,6 +362,45 @@ def test_search_finds(visit, site, words, place):
     assert Path(urlsplit(page.url).path).name in CHAPTERS
 
 
+def sections_that_are_linked():
+    """The sections of each chapter to which glossary and notes lead."""
+    found = {}
+    for name in ("glossary.html", "notes.html"):
+        for link in soup(name).select("article a[href*='.html#']"):
+            page, _, section = link["href"].partition("#")
+            found.setdefault(page, set()).add(section)
+    return found
+
+
+# How far a section's heading lies from the window's upper edge, once a link to it has been followed.
+LAND = """async (sections) => {
+    const found = {};
+    for (const name of sections) {
+        location.hash = name;
+        await new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)));
+        found[name] = document.querySelector(":target :is(h1, h2, h3)").getBoundingClientRect().y;
+    }
+    return found;
+}"""
+
+
+@pytest.mark.parametrize("width", [1440, 360])
+@pytest.mark.parametrize("name", sections_that_are_linked())
+def test_a_link_lands_on_its_heading(visit, site, name, width):
+    page = visit(site + name, viewport={"width": width, "height": 800})
+    landed = page.evaluate(LAND, sorted(sections_that_are_linked()[name]))
+    assert {section: y for section, y in landed.items() if not 60 <= y <= 68} == {}
+
+
+@pytest.mark.parametrize("width", [1440, 360])
+def test_a_shared_link_lands_on_its_heading_while_the_page_comes_to_life(visit, site, width):
+    name, sections = max(sections_that_are_linked().items(), key=lambda item: len(item[1]))
+    section = sorted(sections)[-1]
+    page = visit(f"{site}{name}#{section}", viewport={"width": width, "height": 800})
+    page.wait_for_load_state("networkidle")
+    assert 60 <= page.locator(f"#{section} :is(h1, h2, h3)").first.bounding_box()["y"] <= 68
+
+
 def test_what_is_not_there_says_so(visit, site):
     address = f"{site}no/such/page.html"
     page = visit(address)
@@ -375,6 +421,27 @@ def test_theme_is_kept_from_page_to_page(visit, site):
         page.locator(".article-header-buttons .theme-switch-button").click()
     page.goto(site + CHAPTERS[0])
     assert page.evaluate("document.documentElement.dataset.theme") == "dark"
+
+
+@pytest.mark.parametrize("name", ["index.html", CHAPTERS[-1]])
+def test_a_page_reads_without_scripts(visit, site, name):
+    page = visit(site + name, settled=None, java_script_enabled=False, color_scheme="dark")
+    for picture in page.locator(".lab-picture img").all():
+        picture.scroll_into_view_if_needed()
+        assert picture.bounding_box()["height"] > 100
+    labs = soup(name).select('script[type="application/vnd.jupyter.widget-view+json"]')
+    assert page.locator(".lab-picture p").count() == len(labs)
+    assert page.locator("html").get_attribute("data-theme") == "light"
+    assert all(formula.bounding_box()["width"] for formula in page.locator(".formula > math").all())
+
+
+def test_paper_keeps_the_labs_colours(visit):
+    page = visit((HTML / CHAPTERS[0]).as_uri())
+    page.emulate_media(media="print")
+    colours = page.eval_on_selector_all(
+        ".tl-lab, .tl-lab *", "all => [...new Set(all.map((element) => getComputedStyle(element).printColorAdjust))]"
+    )
+    assert colours == ["exact"]
 
 
 def test_paper_shows_what_is_folded_away(visit):

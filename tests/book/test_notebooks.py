@@ -54,7 +54,7 @@ def sample(address=ADDRESS):
         lab_cell(),
         new_markdown_cell(
             "> [!NOTE]\n> Rows first: $a < b$, `<b>`, `{x}`.\n\n"
-            "[Plan](index.md#plan)\n\n```text\n# + <b> just %\n```\n\n"
+            "[Plan](how.md#plan)\n\n```text\n# + <b> just %\n```\n\n"
             + "\n".join(["A line of a list that goes on for the whole width of the page.", *["- An item of it."] * 50])
         ),
     ]

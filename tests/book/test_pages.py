@@ -1,6 +1,8 @@
 """The pages beside the chapters say what the chapters say: times, needs, axis words, references, sections."""
 
+import json
 import re
+import runpy
 from functools import partial
 from shutil import copy, copytree
 
@@ -17,16 +19,24 @@ import transformer_lab as tl
 from notebooks import ROOT
 
 PROJECT = "project"  # which has an assignment, and no chapter
-NAMES = ("index", "glossary", "notes", "teach", "references")
+PAGE_FILES = ["index.ipynb", "how.md", "glossary.md", "notes.md", "teach.md", "references.md"]
 LINK = re.compile(r"\]\(([^)\s]+)\)")
 
 
 def find_chapters(root):
-    return sorted((root / "chapters").glob("*.ipynb"))
+    return sorted((root / "chapters").glob("[0-9]*.ipynb"))
+
+
+def markdown(path):
+    return [cell.source for cell in nbformat.read(path, 4).cells if cell.cell_type == "markdown"]
+
+
+def read_page(path):
+    return "\n\n".join(markdown(path)) if path.suffix == ".ipynb" else path.read_text("utf-8")
 
 
 def read_pages(root):
-    return {name: (root / "chapters" / f"{name}.md").read_text("utf-8") for name in NAMES}
+    return {file.split(".")[0]: read_page(root / "chapters" / file) for file in PAGE_FILES}
 
 
 CHAPTERS, PAGES = find_chapters(ROOT), read_pages(ROOT)
@@ -38,15 +48,21 @@ def number_of(file):
     return int(str(file).split("/")[-1].split("_")[0])
 
 
-def row(page, path):
-    """The row of a page's table that leads to a chapter."""
-    found = [line for line in PAGES[page].splitlines() if line.startswith("|") and f"]({path.name})" in line]
-    assert len(found) == 1, f"chapters/{page}.md: the table must have one row for {path.name}, has {len(found)}"
+def file_of(page):
+    return next(f"chapters/{file}" for file in PAGE_FILES if file.startswith(f"{page}."))
+
+
+def row(page, path, begin="|"):
+    """The row of a page's table, or list, that leads to a chapter."""
+    found = [line for line in PAGES[page].splitlines() if line.startswith(begin) and f"]({path.name})" in line]
+    what = {"|": "table", "-": "list"}[begin]
+    assert len(found) == 1, f"{file_of(page)}: the {what} must have one row for {path.name}, has {len(found)}"
     return found[0]
 
 
-def markdown(path):
-    return [cell.source for cell in nbformat.read(path, 4).cells if cell.cell_type == "markdown"]
+def table(name):
+    """One of the tables of ``book/you_are_here.py``."""
+    return runpy.run_path(str(ROOT / "book" / "you_are_here.py"))[name]
 
 
 def assignment_of(path):
@@ -64,7 +80,7 @@ def test_the_book_has_every_chapter_and_every_page():
     files = [entry["file"] for part in toc["parts"] for entry in part["chapters"]]
     names = [path.stem for path in CHAPTERS]
     assignments, solutions = ([f"{kind}/{name}" for name in [*names, PROJECT]] for kind in ("assignments", "solutions"))
-    wanted = [*names, *assignments, "glossary", "notes", "teach", "references", *solutions]
+    wanted = [*names, *assignments, "how", "glossary", "notes", "teach", "references", *solutions]
     missing = [file for file in wanted if file not in files]
     assert not missing, f"_toc.yml: must name {', '.join(missing)}"
     assert files == wanted, "_toc.yml: must name chapters, assignments, pages and solutions, each in order"
@@ -75,11 +91,29 @@ def test_the_syllabus_agrees_with_the_chapters_own_first_lines(path):
     first = markdown(path)[0]
     title = re.match(r"# (\d+) · (.+)\n", first)
     minutes, needs = re.search(r"\b[Aa]bout (\d+) minutes · needs: (.+)\n", first).groups()
-    _, link, question, row_minutes, row_needs, _ = (cell.strip() for cell in row("index", path).split("|"))
+    _, link, row_minutes, row_needs, assignment, _ = (cell.strip() for cell in row("index", path).split("|"))
     assert link == f"[{title[1]} {title[2]}]({path.name})"
-    assert question.endswith("?")
     assert row_minutes == minutes
     assert re.findall(r"\d+", row_needs) == re.findall(r"\d+", needs)
+    assert assignment == f"[assignment {title[1]}](assignments/{path.name})"
+
+
+@each_chapter
+def test_every_chapter_has_a_card_with_its_question_and_a_picture(path):
+    title = re.match(r"# (\d+) · (.+)\n", markdown(path)[0])
+    card = row("index", path, "-")
+    assert re.fullmatch(rf"- \[{title[1]} {re.escape(title[2])}\]\({path.name}\)<br>[^?]+\?", card), card
+    assert (ROOT / "book" / "thumbnails" / f"{path.stem}.svg").exists(), f"book/thumbnails: must have {path.stem}.svg"
+
+
+@each_chapter
+def test_every_chapter_has_its_place_in_the_drawing(path):
+    assert path.stem in table("PLACES"), f"book/you_are_here.py: PLACES must have a row for {path.stem}"
+
+
+def test_the_front_page_says_how_long_all_chapters_take():
+    minutes = sum(int(re.search(r"[Aa]bout (\d+) minutes", markdown(path)[0])[1]) for path in CHAPTERS)
+    assert re.search(r"[Aa]bout (\d+) hours", PAGES["index"])[1] == str(round(minutes / 60))
 
 
 @each_chapter
@@ -105,7 +139,6 @@ def test_a_chapter_leads_to_its_assignment_at_its_beginning_and_its_end(path):
     link = f"](assignments/{path.name})"
     assert link in cells[0]
     assert any(link in source for source in cells[1:])
-    assert link in PAGES["index"], f"chapters/index.md: must lead to the assignment of {path.name}"
 
 
 def test_the_glossary_has_the_axis_words_of_the_package_in_their_order():
@@ -173,10 +206,14 @@ def additions(last):
             (f"- file: {folder}{last.stem}\n", f"      - file: {folder}99_sample\n")
             for folder in ("", "assignments/", "solutions/")
         ],
-        "chapters/index.md": [
-            (f"{row('index', last)}\n", "| [99 Sample](99_sample.ipynb) | Does it fit? | 5 | 1 |\n"),
-            (f"(assignments/{last.name})", " · [99 Sample](assignments/99_sample.ipynb)"),
+        "chapters/index.ipynb": [
+            (
+                row("index", last),
+                "\n| [99 Sample](99_sample.ipynb) | 5 | 1 | [assignment 99](assignments/99_sample.ipynb) |",
+            ),
+            (row("index", last, "-"), "\n- [99 Sample](99_sample.ipynb)<br>Does it fit?"),
         ],
+        "book/you_are_here.py": [("PLACES = {\n", '    "99_sample": ("a sample", ("linear",)),\n')],
         "chapters/teach.md": [(f"{row('teach', last)}\n", "| [99 Sample](99_sample.ipynb) | 5 | 5 | 2 |\n")],
         "chapters/references.md": [("## The Transformer\n\n", f"- Ada, [A paper]({PAPER}). (99)\n")],
     }
@@ -185,7 +222,8 @@ def additions(last):
 @pytest.fixture
 def course(tmp_path, monkeypatch):
     """A copy of the course without an address, and with one chapter and its assignment more."""
-    copytree(ROOT / "chapters", tmp_path / "chapters")
+    for folder in ("chapters", "book"):
+        copytree(ROOT / folder, tmp_path / folder)
     for name in ("_toc.yml", "_config.yml", "CITATION.cff", "README.md"):
         copy(ROOT / name, tmp_path)
     for path, text in repository.changes(None, tmp_path).items():
@@ -195,6 +233,10 @@ def course(tmp_path, monkeypatch):
         (tmp_path / "chapters" / f"{name}.ipynb").write_text(notebooks.text(notebook), "utf-8")
     monkeypatch.setattr(assignments, "COURSE", {"ch99_sample": ["softmax"]})
     monkeypatch.setattr(assignments, "FOLDERS", {"softmax": "ch99_sample"})
+    copy(
+        tmp_path / "book" / "thumbnails" / f"{CHAPTERS[-1].stem}.svg",
+        tmp_path / "book" / "thumbnails" / "99_sample.svg",
+    )
     for path, text in assignments.files_from(tmp_path / "chapters" / "solutions" / "99_sample.ipynb").items():
         path.write_text(text, "utf-8")
     monkeypatch.setattr(notebook_rules, "stored_address", lambda: None)
@@ -209,6 +251,8 @@ def complaints(course, monkeypatch):
     of_all = [test_the_book_has_every_chapter_and_every_page, test_the_points_for_a_class_add_up]
     of_each = [
         test_the_syllabus_agrees_with_the_chapters_own_first_lines,
+        test_every_chapter_has_a_card_with_its_question_and_a_picture,
+        test_every_chapter_has_its_place_in_the_drawing,
         test_the_plan_for_a_class_agrees_with_chapter_and_assignment,
         test_a_chapter_leads_to_its_assignment_at_its_beginning_and_its_end,
         test_the_references_have_all_that_a_chapter_cites,
@@ -232,6 +276,8 @@ def test_another_chapter_needs_its_files_and_the_lists_that_the_tests_name(cours
     for name, rows in lists.items():
         text = (course / name).read_text("utf-8")
         for stands, follows in rows:
+            if name.endswith(".ipynb"):  # whose text stands in strings
+                stands, follows = (json.dumps(words, ensure_ascii=False)[1:-1] for words in (stands, follows))
             assert text.count(stands) == 1, stands
             text = text.replace(stands, stands + follows)
         total = sum(map(points, CHAPTERS))

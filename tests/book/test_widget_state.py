@@ -4,7 +4,6 @@ import json
 import re
 
 from book.widget_state import lean
-from lab_page import lab_page
 from transformer_lab.labs import BroadcastingLab, MaskLab
 
 SCRIPT = re.compile(r'(?s)(<script type="application/vnd.jupyter.widget-state\+json">)(.*?)(</script>)')

@@ -592,6 +592,101 @@ def test_the_whole_model_compiles_and_exports_as_one_graph():
     agree(torch.compile(linear, backend="eager", fullgraph=True)(query, key, value), linear(query, key, value))
 
 
+# The decoder-only model.
+
+
+def language_model(seed=0, **options):
+    torch.manual_seed(seed)
+    model = tl.LanguageModel(TGT_VOCAB, D_MODEL, N_HEADS, d_ff=D_FF, **{"n_layers": 2} | options)
+    return ready(model, seed=1000 * seed).eval()
+
+
+@BOTH_WAYS
+def test_a_language_model_gives_pytorchs_numbers(norm_first):
+    theirs, _ = stacks(batch_first=True, norm_first=norm_first, final_norm=True, dtype=torch.float32)
+    ours = tl.LanguageModel(TGT_VOCAB, D_MODEL, N_HEADS, 3, D_FF, norm_first=norm_first, final_norm=True).to(DEVICE)
+    ours.decoder = tl.Encoder.from_torch(theirs)
+    given = tokens(2, 5, vocab=TGT_VOCAB)
+    x = F.embedding(given, ours.embedding.weight) * math.sqrt(D_MODEL)
+    x = x + tl.sinusoidal_positions(5, D_MODEL, device=DEVICE)
+    x = theirs(x, mask=~tl.causal_mask(5, device=DEVICE), is_causal=True)
+    agree(ours(given), F.linear(x, ours.output.weight))
+
+
+@BOTH_WAYS
+@pytest.mark.parametrize("final_norm", [None, True, False])
+def test_a_language_model_is_its_parts(norm_first, final_norm):
+    model = language_model(norm_first=norm_first, final_norm=final_norm, activation="gelu", bias=False)
+    assert (model.decoder.norm is not None) == (norm_first if final_norm is None else final_norm)
+    given = tokens(2, 5, vocab=TGT_VOCAB)
+    x = model.embedding(given)
+    for layer in model.decoder.layers:
+        x = layer(x, tl.causal_mask(5, device=DEVICE))
+    expected = model.output(x if model.decoder.norm is None else model.decoder.norm(x))
+    agree(model(given), expected)
+    changed = given.clone()
+    changed[:, 3:] = (changed[:, 3:] + 1) % TGT_VOCAB
+    agree(model(changed)[:, :3], expected[:, :3])
+    shared = tl.LanguageModel(TGT_VOCAB, 8, 2, 1, 16, share_embeddings=True)
+    assert shared.output.weight is shared.embedding.weight
+    assert tl.count_parameters(shared) == tl.count_parameters(tl.LanguageModel(TGT_VOCAB, 8, 2, 1, 16)) - 8 * TGT_VOCAB
+
+
+@pytest.mark.parametrize("seed", range(4))
+@BOTH_WAYS
+def test_a_language_model_goes_on_as_it_is_taught(norm_first, seed):
+    model = language_model(seed, norm_first=norm_first, n_layers=seed)
+    given = tokens(3, 1 + seed, vocab=TGT_VOCAB, seed=seed).int()
+    written = model.train().generate(given, 9)
+    assert model.training and written.dtype == torch.int64
+    assert torch.equal(written, model.generate(given, 9, use_cache=False))
+    assert torch.equal(written[:, : 1 + seed], given.long())
+    assert torch.equal(model.eval()(written)[:, seed:-1].argmax(-1), written[:, 1 + seed :])
+    assert torch.equal(model.generate(given[1:2], 9), written[1:2])  # each sequence for itself
+
+
+@pytest.mark.parametrize("use_cache", [True, False])
+def test_stops_end_a_sequence_and_fill_it(use_cache):
+    model, given = language_model(), torch.tensor([[3, 1], [EOS, 4], [5, 5], [6, 0]], device=DEVICE)
+    options = {"use_cache": use_cache, "temperature": 1.5}
+    stops, lengths = (EOS, 7), set()
+    for seed in range(8):
+        written, free = (
+            model.generate(
+                given, 12, stop=stop, generator=torch.Generator(DEVICE).manual_seed(seed), **options
+            ).tolist()
+            for stop in (stops, ())
+        )
+        for row, goes_on in zip(written, free):
+            end = next((i for i in range(2, 14) if goes_on[i] in stops), 13)  # a stop in the prompt ends nothing
+            assert row[: end + 1] == goes_on[: end + 1][: len(row)] and row[end + 1 :] == [goes_on[end]] * (
+                len(row) - end - 1
+            )
+        if len(written[0]) < 14:
+            assert all(row[-1] in stops for row in written)
+        lengths.add(len(written[0]))
+    assert len(lengths) > 1
+    assert model.generate(given, 0, stop=stops).tolist() == given.tolist()
+
+
+def test_top_k_draws_among_the_best():
+    model, given = language_model(), tokens(1, 4, vocab=TGT_VOCAB).expand(400, 4)
+    scores = model(given[:1])[0, -1]
+
+    def draw(**options):
+        generator = torch.Generator(DEVICE).manual_seed(0)
+        return model.generate(given, 1, generator=generator, **options)[:, -1]
+
+    best = scores.topk(3).indices
+    drawn = draw(temperature=2.0, top_k=3)
+    assert set(drawn.tolist()) == set(best.tolist())
+    share = torch.stack([(drawn == token).float().mean() for token in best])
+    assert (share - torch.softmax(scores[best] / 2, -1)).abs().max() < 4 * math.sqrt(0.25 / 400)
+    assert (draw(temperature=1.0, top_k=1) == scores.argmax()).all() and (draw() == scores.argmax()).all()
+    assert torch.equal(draw(temperature=9.0, top_k=TGT_VOCAB), draw(temperature=9.0))
+    assert torch.equal(draw(temperature=9.0, top_k=1000), draw(temperature=9.0))
+
+
 # Every error, word for word.
 
 small = tl.Transformer(11, 13, 8, 2, 1, 16)
@@ -604,6 +699,9 @@ SCORES = "{} must broadcast to the scores (2, 2, {}), got shape {}: its axis {} 
 
 def generate(given=src, **options):
     return small.generate(given, **{"bos": 1, "max_new_tokens": 2} | options)
+
+
+language = tl.LanguageModel(11, 8, 2, 1, 16)
 
 
 WRONG = [
@@ -700,6 +798,41 @@ WRONG = [
     (lambda: generate(temperature=math.nan), ValueError, "temperature must be a number, 0 or more, got nan"),
     (lambda: generate(temperature="1"), ValueError, "temperature must be a number, 0 or more, got '1'"),
     (lambda: generate(src + 11), ValueError, "tokens must be from 0 to vocab_size - 1, which is 10, got 11"),
+    (lambda: tl.LanguageModel(0, 8, 2, 1, 16), ValueError, "vocab_size must be at least 1, got 0"),
+    (lambda: tl.LanguageModel(11, 8, 3, 1, 16), ValueError, "n_heads must divide d_model, got n_heads 3 and d_model 8"),
+    (lambda: language([1]), TypeError, TOKENS.format("list")),
+    (lambda: language(src + 11), ValueError, "tokens must be from 0 to vocab_size - 1, which is 10, got 11"),
+    (lambda: language.generate(src.float(), 1), TypeError, TOKENS.format("torch.float32")),
+    (
+        lambda: language.generate(src[0], 1),
+        ValueError,
+        "tokens must have shape (batch, seq), seq at least 1, got (5,)",
+    ),
+    (
+        lambda: language.generate(src[:, :0], 1),
+        ValueError,
+        "tokens must have shape (batch, seq), seq at least 1, got (2, 0)",
+    ),
+    (lambda: language.generate(src, -1), ValueError, "max_new_tokens must be at least 0, got -1"),
+    (lambda: language.generate(src, 1.5), TypeError, "max_new_tokens must be an integer, got 1.5"),
+    (
+        lambda: language.generate(src, 1, temperature=-1),
+        ValueError,
+        "temperature must be a number, 0 or more, got -1",
+    ),
+    (lambda: language.generate(src, 1, top_k=0), ValueError, "top_k must be at least 1, got 0"),
+    (lambda: language.generate(src, 1, top_k=True), TypeError, "top_k must be an integer, got True"),
+    (lambda: language.generate(src, 1, stop=3), TypeError, "stop must be a sequence of tokens, got 3"),
+    (
+        lambda: language.generate(src, 1, stop=[11]),
+        ValueError,
+        "stop must hold tokens from 0 to vocab_size - 1, which is 10, got [11]",
+    ),
+    (
+        lambda: language.generate(src, 1, stop=["."]),
+        ValueError,
+        "stop must hold tokens from 0 to vocab_size - 1, which is 10, got ['.']",
+    ),
 ]
 
 

@@ -79,14 +79,14 @@ def test_an_address_is_named_wherever_it_is_needed_and_can_be_taken_away(address
         notebook = nbformat.read(path, 4)
         for rule in (notebook_rules.opens_in_colab, notebook_rules.installs_the_package):
             assert list(rule(notebook, path)) == []
-        assert re.search(r"\n\n\[Open in Colab\]\(\S+\) · about \d+ m", notebook.cells[0].source)
+        assert re.search(r"\n\n\[Open in Colab\]\(\S+\) · about \d+ [mh]", notebook.cells[0].source)
         assert notebooks.check(path) == []
     there = texts(tree)
-    chapters = [path.name for path in notebooks.all_notebooks(tree) if path.parent.name == "chapters"]
+    chapters = [path.name for path in notebooks.all_notebooks(tree) if repository.is_chapter(path)]
     assert all(f"]({address.colab(f'chapters/{name}')})" in there["README.md"] for name in chapters)
     assert address.site in there["README.md"] and f'pip install "{address.install}"' in there["README.md"]
     assert there["CITATION.cff"].endswith(f"\nrepository-code: {address.url}\nurl: {address.site}\n")
-    assert "*Colab* button" in there["chapters/index.md"] and "*Colab* button" not in before["chapters/index.md"]
+    assert "*Colab* button" in there["chapters/how.md"] and "*Colab* button" not in before["chapters/how.md"]
     config = yaml.safe_load(there["_config.yml"])
     assert config["repository"] == {"url": address.url, "branch": address.branch, "path_to_book": "chapters"}
     assert config["html"]["baseurl"] == address.site and not any(".invalid" in text for text in there.values())
@@ -101,7 +101,7 @@ def test_nothing_but_the_address_changes(tree):
     before = {path: nbformat.read(path, 4) for path in notebooks.all_notebooks(tree)}
     changed = apply(tree, GRACE)
     assert set(before) | {
-        tree / name for name in ("_config.yml", "CITATION.cff", "README.md", "chapters/index.md")
+        tree / name for name in ("_config.yml", "CITATION.cff", "README.md", "chapters/how.md")
     } == set(changed)
     for path, old in before.items():
         new = nbformat.read(path, 4)

@@ -9,6 +9,7 @@ from .normalization import NormalizationLab
 from .order import OrderLab
 from .split import SplitLab
 from .strides import StridesLab
+from .whole import WholeLab
 
 __all__ = [
     "BroadcastingLab",
@@ -20,4 +21,5 @@ __all__ = [
     "OrderLab",
     "SplitLab",
     "StridesLab",
+    "WholeLab",
 ]

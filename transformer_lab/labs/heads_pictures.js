@@ -1,14 +1,12 @@
 // What the heads lab is made of: heatmaps, tokens with a weight, and groups of which one is chosen.
 
 import { clamp, range } from "./maths.js";
-import { BLUES, element, set, shade, tint } from "./ui.js";
+import { BLUES, element, pixelsOf, set, shade } from "./ui.js";
 import { legible } from "./words.js";
 
-// 256 steps of the course's colours of weights: for a cell of a page, and as the four bytes of a pixel in each theme.
+// 256 steps of the course's colours of weights: for a cell of a page, and for a pixel.
 const TINTS = range(256).map((level) => shade(BLUES, level / 255));
-const pixelsOf = (map) =>
-  range(256).map((level) => new Uint32Array(Uint8Array.of(...tint(map, level / 255), 255).buffer)[0]);
-const PIXELS = { light: pixelsOf(BLUES.light), dark: pixelsOf(BLUES.dark) };
+const PIXELS = pixelsOf(BLUES);
 const levelOf = (weight) => Math.round(clamp(weight, 0, 1) * 255);
 
 // A mark is as high as a row and as wide as a column or the whole; moved by its own size, nothing is laid out anew.

@@ -454,7 +454,7 @@ export const SIGNED = {
 
 // The colour at place t, 0 to 1.
 /** @type {(map: Colours, t: number) => number[]} */
-export function tint(map, t) {
+function tint(map, t) {
   const place = clamp(t, 0, 1) * (map.length - 1);
   const below = Math.min(Math.floor(place), map.length - 2);
   return map[below].map((c, i) => Math.round(c * (1 - place + below) + map[below + 1][i] * (place - below)));
@@ -475,6 +475,14 @@ export function shade({ light, dark }, t) {
 // The same for a number from −most to most.
 /** @type {(x: number, most: number) => { background: string, color: string }} */
 export const shadeOf = (x, most) => shade(SIGNED, 0.5 + (0.46 * clamp(x, -most, most)) / (most || 1));
+
+// 256 steps of a map in each theme, as the four bytes of a pixel.
+/** @type {(map: ColourMap) => Record<string, number[]>} */
+export function pixelsOf({ light, dark }) {
+  const pixel = (map, level) => new Uint32Array(Uint8Array.of(...tint(map, level / 255), 255).buffer)[0];
+  const steps = (map) => Array.from({ length: 256 }, (_, level) => pixel(map, level));
+  return { light: steps(light), dark: steps(dark) };
+}
 
 // Calls `draw` when the page, or the system, has changed its theme: for what is painted and follows no style sheet.
 /** @type {(lab: Element, draw: () => void) => () => void} */

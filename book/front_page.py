@@ -1,0 +1,41 @@
+"""The front page: the link to the first chapter is a button; the list of chapters is cards, each with a picture."""
+
+from pathlib import Path
+
+from docutils import nodes
+from sphinx.errors import ExtensionError
+
+from book.you_are_here import PLACES
+
+THUMBNAILS = Path(__file__).parent / "thumbnails"
+
+
+def thumbnail(chapter):
+    """Return a chapter's picture, which says nothing that its question does not."""
+    path = THUMBNAILS / f"{chapter}.svg"
+    if not path.exists():
+        raise ExtensionError(f"{chapter} has no picture for the front page: draw book/thumbnails/{path.name}")
+    return nodes.raw("", path.read_text("utf-8").replace("<svg ", '<svg aria-hidden="true" ', 1), format="html")
+
+
+def dress(app, doctree, docname):
+    if docname != app.config.root_doc:
+        return
+    # All of the width is the lab's.
+    app.env.metadata[docname]["html_theme.sidebar_secondary.remove"] = True
+    for paragraph in list(doctree.findall(nodes.paragraph)):
+        link, place = paragraph[0], paragraph.parent
+        chapter = isinstance(link, nodes.reference) and Path(link["refuri"]).stem
+        if chapter not in PLACES:
+            continue
+        if isinstance(place, nodes.section):
+            place["classes"].append("tl-front")
+            paragraph["classes"].append("tl-start")
+        if isinstance(place, nodes.list_item):
+            place.parent["classes"] = ["tl-cards"]
+            paragraph.insert(0, thumbnail(chapter))
+
+
+def setup(app):
+    app.connect("doctree-resolved", dress)
+    return {"parallel_read_safe": True, "parallel_write_safe": True}

@@ -1,0 +1,206 @@
+"""Formulas are MathML, set when the book is built: they need no script, and nothing moves once they are there.
+
+latex2mathml converts the TeX. Where a browser would set the result otherwise than TeX does, ``_polish`` mends it. The
+letters are those of STIX Two Math, cut to what formulas use: fonts/README.md says how.
+"""
+
+import re
+from base64 import b64encode
+from functools import cache
+from html import unescape
+from pathlib import Path
+from xml.etree.ElementTree import Element, SubElement, tostring
+
+from docutils import nodes
+from fontTools.ttLib import TTFont
+from latex2mathml.converter import convert_to_element
+from sphinx.util import logging
+
+FONT = Path(__file__).parent / "fonts" / "stix-two-math.woff"
+STYLE = "mathematics.css"
+ARGUMENTS = {"mfrac": 2, "mroot": 2, "msub": 2, "msup": 2, "munder": 2, "mover": 2, "msubsup": 3, "munderover": 3}
+SCRIPTS = ARGUMENTS.keys() - {"mfrac", "mroot"}
+# The space around a sign, where TeX's is another than a browser's.
+AROUND = {":": "0.278em", "…": "0.167em", "/": "0", "∞": "0", "∅": "0"}
+THIN = "0.167em"
+ACCENTS = {"^": "ˆ", "~": "˜"}
+BRACES = ("⏞", "⏟")
+OPENING, CLOSING = "([{|‖⌈⌊⟨", ")]}|!‖⌉⌋⟩"
+CODE = "font-family: var(--pst-font-family-monospace); font-size: 0.85em"
+logger = logging.getLogger(__name__)
+
+
+class FormulaError(ValueError):
+    """What is wrong with a formula, in words."""
+
+
+def mathml(tex, display="inline"):
+    """Return a formula as MathML, which carries its TeX for those who copy it or search for it."""
+    try:
+        # Before \left, \! takes back a space that TeX would add, and a browser does not.
+        root = convert_to_element(re.sub(r"\\!\s*(?=\\left\b)", "", tex), display=display)
+    except Exception as error:  # the library has a class for each mistake, and no words
+        reason = re.sub(r"(?<=[a-z])(?=[A-Z])", " ", type(error).__name__).lower()
+        raise FormulaError(f"the formula {tex} cannot be read: {reason}") from error
+    for element in root.iter():
+        element.text = unescape(element.text or "")
+        _check(element, tex)
+    for element in root.iter():
+        _polish(element)
+    meaning = Element("semantics")
+    meaning.extend(root)
+    SubElement(meaning, "annotation", encoding="application/x-tex").text = tex
+    root[:] = [meaning]
+    root.attrib |= {"alttext": tex, "class": "math"}
+    return tostring(root, encoding="unicode")
+
+
+def _check(element, tex):
+    text, variant = element.text, element.get("mathvariant", "monospace")
+    if text.startswith("\\") and len(text) > 1:
+        raise FormulaError(f"the formula {tex} uses {text}, which is no command that book/mathematics.py knows")
+    if variant != "monospace":
+        raise FormulaError(f"the formula {tex} has letters in {variant}, which browsers do not make of plain ones")
+    if missing := sorted({letter for letter in text if ord(letter) not in letters()}):
+        raise FormulaError(f"the formula {tex} uses {' '.join(missing)}, which the font in book/fonts does not have")
+    if len(element) != ARGUMENTS.get(element.tag, len(element)):
+        raise FormulaError(f"the formula {tex} breaks off")
+
+
+@cache
+def letters():
+    """What the font has, by number."""
+    return TTFont(FONT)["cmap"].getBestCmap().keys()
+
+
+def _polish(element):
+    """Make a browser set an element, and what stands in it, as TeX would."""
+    if element.attrib.pop("mathvariant", None):
+        element.set("style", CODE)
+    if side := element.attrib.pop("columnalign", None):
+        element.set("style", f"text-align: {side}")
+    if element.tag == "mi" and element.text in "ΓΔΘΛΞΠΣΥΦΨΩ":
+        element.set("mathvariant", "normal")
+    if element.text in BRACES:
+        element.set("class", "brace")
+    if element.tag == "mspace":
+        _set_space(element)
+    if element.tag == "mover" and element[1].text in ACCENTS:
+        element[1].text = ACCENTS[element[1].text]
+        element[1].set("stretchy", "false")
+    if element.tag in SCRIPTS:
+        for script in element[1:]:
+            for sign in script.iter("mo"):
+                _set_around(sign, "0")
+        if element[-1].text == "′":
+            element[-1] = _prime()
+    if element.tag == "mrow" and len(element) == 1 and element[0].tag == "mo":
+        _set_around(element[0], "0")  # in braces, {,}, a sign is no more than a letter
+    for i, child in reversed(list(enumerate(element))):
+        _set_in_row(element, i, child)
+
+
+def _set_around(sign, width):
+    sign.attrib |= {"lspace": width, "rspace": width}
+
+
+def _set_space(space):
+    width = space.get("width").replace("negativethinmathspace", f"-{THIN}")
+    if width.startswith("-"):  # browsers know no negative space, but negative margins
+        space.set("style", f"margin-inline-start: {width}")
+    space.set("width", width if width[0] != "-" else "0")
+
+
+def _prime():
+    """Return a prime as tall as its letter: browsers make it as small as an index."""
+    lowered = Element("mpadded", voffset="-0.4em", height="0.3em")
+    SubElement(SubElement(lowered, "mstyle", scriptlevel="0"), "mi").text = "′"
+    return lowered
+
+
+def _set_in_row(row, i, element):
+    """Give an element of a row the space that it has in TeX between these two neighbours."""
+    before = row[i - 1] if i else None
+    after = row[i + 1] if i + 1 < len(row) else None
+    name = _first(element, SCRIPTS)
+    if name.tag in ("mi", "mo") and len(name.text) > 1 and name.text.isalpha():
+        name.tag = "mi"  # such as max, which is a function's name and no sign
+        if after is not None and after.tag not in ("mo", "mspace") and _first(after).text not in tuple(OPENING):
+            row.insert(i + 1, Element("mspace", width=THIN))
+        if before is not None and before.tag not in ("mo", "mspace", "mtext"):
+            row.insert(i, Element("mspace", width=THIN))
+    elif element.tag == "mo" and element.text == "−":
+        if before is None or (before.tag == "mo" and before.text not in CLOSING):
+            _set_around(element, "0")
+    elif element.text in AROUND and "lspace" not in element.attrib:
+        element.tag = "mo"
+        _set_around(element, AROUND[element.text])
+        if element.text == "…" and before is not None and before.text == ",":
+            element.set("lspace", "0")
+        if element.text == "…" and after is not None and after.tag == "mo" and after.text not in f",{CLOSING}":
+            element.text = "⋯"  # between signs, dots stand at their height
+            _set_around(element, "0")
+
+
+def _first(element, tags=None):
+    """Return the innermost first element, going only into those with these tags if there are any."""
+    while len(element) and (tags is None or element.tag in tags):
+        element = element[0]
+    return element
+
+
+def parts_of(tex):
+    """Return what stands between the wide spaces of a formula. A narrow page shows one below the other."""
+    parts = [part.strip() for part in re.split(r"(?:\\qquad(?![a-zA-Z])\s*)+", tex)]
+
+    def whole(part):
+        pairs = (("{", "}"), (r"\\begin\b", r"\\end\b"), (r"\\left\b", r"\\right\b"))
+        return part and all(len(re.findall(left, part)) == len(re.findall(right, part)) for left, right in pairs)
+
+    return parts if all(map(whole, parts)) else [tex]
+
+
+def set_inline(translator, node):
+    formula = _html(node, [node.astext()], "inline")
+    following = node.next_node(nodes.Text, descend=False, siblings=True)
+    # A browser would begin a line with the full stop after a formula.
+    together = "\u2060" if following and following[0] in ".,;:!?)’”" else ""
+    translator.body.append(formula + together)
+    raise nodes.SkipNode
+
+
+def set_block(translator, node):
+    translator.body.append(f'<div class="formula">{_html(node, parts_of(node.astext()), "block")}</div>\n')
+    raise nodes.SkipNode
+
+
+def _html(node, parts, display):
+    try:
+        return "".join(mathml(part, display) for part in parts)
+    except FormulaError as error:
+        logger.warning(str(error), location=node)
+        return ""
+
+
+def write_style(app):
+    """Write the font into a style sheet: one that is fetched by itself comes after the text, and moves it."""
+    if app.builder.format == "html":
+        data = b64encode(FONT.read_bytes()).decode()
+        source = f'url("data:font/woff;base64,{data}") format("woff")'
+        folder = Path(app.outdir, "_static")
+        folder.mkdir(parents=True, exist_ok=True)
+        (folder / STYLE).write_text(f'@font-face {{ font-family: "STIX Two Math"; src: {source}; }}\n', "utf-8")
+
+
+def add_style(app, pagename, templatename, context, doctree):
+    """Give the letters to the pages that have formulas."""
+    if doctree and (doctree.next_node(nodes.math) or doctree.next_node(nodes.math_block)):
+        app.add_css_file(STYLE)
+
+
+def setup(app):
+    app.add_html_math_renderer("mathml", (set_inline, None), (set_block, None))
+    app.config.html_math_renderer = "mathml"
+    app.connect("builder-inited", write_style)
+    app.connect("html-page-context", add_style)
+    return {"parallel_read_safe": True, "parallel_write_safe": True}

@@ -1,0 +1,102 @@
+"""The whole Transformer at the head of each chapter, small: the chapter's parts are marked, the others lead to theirs.
+
+The drawing is the one of the lab that shows the whole Transformer.
+"""
+
+import re
+from html import escape
+from pathlib import Path
+from xml.etree import ElementTree
+
+from docutils import nodes
+from sphinx.errors import ExtensionError
+
+DRAWING = Path(__file__).parents[1] / "transformer_lab" / "labs" / "whole.svg"
+SVG = "{http://www.w3.org/2000/svg}"
+
+# For each part of the drawing its name, and the chapter that teaches it.
+PARTS = {
+    "tokens": ("tokens", "01_tensor_operations"),
+    "linear": ("linear", "02_matmul_broadcasting"),
+    "embedding": ("embedding", "03_attention_lookup"),
+    "positions": ("positions", "03_attention_lookup"),
+    "self_attention": ("self-attention", "03_attention_lookup"),
+    "softmax": ("softmax", "03_attention_lookup"),
+    "cross_attention": ("cross-attention", "04_multi_head"),
+    "memory": ("from encoder to decoder", "04_multi_head"),
+    "masked_attention": ("masked attention", "05_masks"),
+    "add_norm": ("add and norm", "06_normalization"),
+    "feed_forward": ("feed-forward", "06_normalization"),
+}
+ATTENTION = ("self_attention", "masked_attention", "cross_attention")
+# For each chapter what it is about, in words, and what of the drawing is marked: parts; "arrow", which is all of them;
+# or the last word of an arrow's name.
+PLACES = {
+    "01_tensor_operations": ("the tensor on every arrow", ("arrow",)),
+    "02_matmul_broadcasting": ("linear maps", ("linear",)),
+    "03_attention_lookup": ("attention, and where word order comes in", ("embedding", "positions", *ATTENTION)),
+    "04_multi_head": ("multi-head attention", ATTENTION),
+    "05_masks": ("masks", ("masked_attention",)),
+    "06_normalization": ("norms, residuals, and the whole block", ("add_norm", "residual", "feed_forward")),
+    "07_parameters": ("what each part costs", tuple(PARTS)),
+    "08_linear_attention": ("another attention", ATTENTION),
+}
+
+
+def demand_places(app, env, names):
+    for name in names:
+        if re.fullmatch(r"\d\d_\w+", name) and name not in PLACES:
+            raise ExtensionError(f"{name} has no place in the Transformer: give PLACES in book/you_are_here.py its row")
+
+
+def draw(here, address, title):
+    """Return the drawing as it stands in the chapter ``here``, as HTML.
+
+    ``address`` and ``title`` say for a chapter where it is and what it is called. To a keyboard and a screen reader the
+    drawing has one link for each chapter, with the names of its parts.
+    """
+    about, marked = PLACES[here]
+    drawing = ElementTree.parse(DRAWING).getroot()
+    drawing.attrib.pop("role")  # it holds links, which no picture does
+    drawing.remove(drawing.find(f"{SVG}title"))
+    drawing.set("class", f"{drawing.get('class')} small")
+    linked = set()
+    for parent in list(drawing.iter(f"{SVG}g")):
+        for group in parent.findall(f"{SVG}g"):
+            part, flow = group.get("data-part"), group.get("data-flow", "")
+            if {part, flow and "arrow", flow.split(".")[-1]} & set(marked):
+                group.set("class", "here")
+            name, chapter = PARTS.get(part, ("", here))
+            if chapter == here:
+                continue
+            names = ", ".join(other for other, where in PARTS.values() if where == chapter)
+            link = ElementTree.Element(f"{SVG}a", {"href": address(chapter)})
+            link.set("aria-label", f"{title(chapter)}: {names}")
+            if chapter in linked:
+                link.attrib |= {"tabindex": "-1", "aria-hidden": "true"}
+            linked.add(chapter)
+            ElementTree.SubElement(link, f"{SVG}title").text = f"{name.capitalize()}: chapter {title(chapter)}"
+            parent[list(parent).index(group)] = link
+            link.append(group)
+    ElementTree.register_namespace("", SVG[1:-1])
+    label = escape(f"Where you are in the Transformer: {about}")
+    picture = ElementTree.tostring(drawing, encoding="unicode")
+    return f'<nav class="tl-here" aria-label="{label}">{picture}<p>You are here: <b>{escape(about)}</b></p></nav>'
+
+
+def show(app, doctree, docname):
+    if docname not in PLACES:
+        return
+    html = draw(
+        docname,
+        lambda chapter: app.builder.get_relative_uri(docname, chapter),
+        lambda chapter: app.env.titles[chapter].astext(),
+    )
+    title = doctree.next_node(nodes.title)
+    title.parent.insert(title.parent.index(title) + 1, nodes.raw("", html, format="html"))
+
+
+def setup(app):
+    app.connect("env-before-read-docs", demand_places)
+    app.connect("doctree-resolved", show)
+    return {"parallel_read_safe": True, "parallel_write_safe": True}

@@ -1,0 +1,92 @@
+"""The built front page, and the small Transformer at the head of each chapter: as files, and in a browser."""
+
+import sys
+
+import pytest
+from test_book import CHAPTERS, ROOT, site, soup, visit  # noqa: F401
+
+sys.path.append(str(ROOT))
+from book.you_are_here import PARTS, PLACES
+
+each_chapter = pytest.mark.parametrize("name", CHAPTERS)
+
+
+# The front page
+
+
+def test_a_first_screen_shows_what_it_is_for_a_button_and_a_lab(visit, site):  # noqa: F811
+    page = visit(f"{site}index.html", viewport={"width": 1200, "height": 850})
+    lab, start = page.locator("[data-lab=ready]"), page.locator(".tl-start a")
+    assert page.locator("[data-lab]").count() == lab.count() == 1
+    assert start.bounding_box()["y"] < lab.bounding_box()["y"] < 300
+    start.click()
+    page.wait_for_load_state()
+    assert page.url == site + CHAPTERS[0]
+
+
+@pytest.mark.parametrize("width", [1200, 320])
+def test_each_chapter_has_a_card_that_leads_to_it(visit, site, width):  # noqa: F811
+    page = visit(f"{site}index.html", viewport={"width": width, "height": 850})
+    assert page.evaluate("document.documentElement.scrollWidth") == width
+    cards = page.locator(".tl-cards > li")
+    assert cards.locator("a").evaluate_all("links => links.map(link => link.getAttribute('href'))") == CHAPTERS
+    assert all(text.endswith("?") for text in cards.all_inner_texts())
+    assert cards.locator("svg").count() == len(CHAPTERS)
+    cards.last.locator("svg").click(force=True)  # all of a card is its link
+    page.wait_for_load_state()
+    assert page.url == site + CHAPTERS[-1]
+
+
+# You are here
+
+
+def groups(name):
+    """The parts and arrows of a chapter's drawing: (part, arrow, whether it is marked, the link that it is in)."""
+    (place,) = soup(name).select("nav.tl-here")
+    for group in place.select("[data-part], [data-flow]"):
+        yield (
+            group.get("data-part"),
+            group.get("data-flow", ""),
+            "here" in group.get("class", []),
+            group.find_parent("a"),
+        )
+
+
+@each_chapter
+def test_a_chapter_says_where_it_is(name):
+    about, marked = PLACES[name.removesuffix(".html")]
+    (place,) = soup(name).select("nav.tl-here")
+    assert place["aria-label"] == f"Where you are in the Transformer: {about}"
+    assert about in place.get_text() and not place.select("script, image, [role=img]")
+    assert place.find_previous_sibling().name == "h1"
+    for part, arrow, here, _ in groups(name):
+        assert here == bool({part, arrow.split(".")[-1], "arrow" if arrow else part} & set(marked)), (part, arrow)
+    assert any(here for *_, here, _ in groups(name))
+
+
+@each_chapter
+def test_every_part_leads_to_its_chapter_and_what_leads_nowhere_is_no_link(name):
+    for part, _, _, link in groups(name):
+        chapter = PARTS[part][1] if part else None
+        assert (link["href"] if link else None) == (f"{chapter}.html" if part and chapter + ".html" != name else None)
+    links = soup(name).select("nav.tl-here a")
+    reached = [link for link in links if link.get("tabindex") != "-1"]
+    assert {link["href"] for link in reached} == {link["href"] for link in links}
+    assert len({link["href"] for link in reached}) == len(reached)  # a chapter is one stop of the keyboard, not ten
+    assert all(link["aria-hidden"] == "true" for link in links if link not in reached)
+    for link in reached:
+        chapter = soup(link["href"]).select_one("h1").get_text().rstrip("#")
+        assert link["aria-label"].startswith(f"{chapter}: ") and link.title.text.endswith(chapter)
+
+
+@pytest.mark.parametrize("width, most", [(1200, 300), (360, 160)])
+def test_the_drawing_is_small_and_can_be_used(visit, site, width, most):  # noqa: F811
+    for theme, name in (("light", CHAPTERS[0]), ("dark", CHAPTERS[5])):
+        page = visit(site + name, viewport={"width": width, "height": 800}, color_scheme=theme)
+        place = page.locator(".tl-here")
+        assert place.bounding_box()["height"] < most
+        assert place.locator("svg").bounding_box()["height"] <= 220
+    leads = place.locator("[data-part=softmax]")
+    leads.click()
+    page.wait_for_load_state()
+    assert page.url == f"{site}{PARTS['softmax'][1]}.html"

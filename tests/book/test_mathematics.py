@@ -1,0 +1,77 @@
+"""What book/mathematics.py makes of TeX."""
+
+import sys
+from pathlib import Path
+from xml.etree import ElementTree as xml
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+sys.path.append(str(ROOT))  # as in book/conf.py: the book's extensions are no part of the package
+
+from book.mathematics import FormulaError, mathml, parts_of  # noqa: E402
+
+M = "{http://www.w3.org/1998/Math/MathML}"
+
+
+def row(tex):
+    """The elements of a formula, one after the other."""
+    return list(xml.fromstring(mathml(tex))[0][0])
+
+
+def texts(tex):
+    return [element.text for element in row(tex)]
+
+
+@pytest.mark.parametrize("tex", [r"a < b \text{ & } c", r"\frac{QK^\top}{\sqrt{d_{head}}}"])
+def test_a_formula_carries_its_tex(tex):
+    formula = xml.fromstring(mathml(tex))
+    assert formula.get("alttext") == formula.find(f".//{M}annotation").text == tex
+
+
+@pytest.mark.parametrize(
+    ("tex", "said"),
+    [
+        (r"x + \sofmax y", r"uses \sofmax, which is no command"),
+        (r"\mathbf{xy}", "letters in bold"),
+        (r"\frac{1", "breaks off"),
+        (r"a^b^c", "cannot be read: double superscripts"),
+        (r"\left( x", "cannot be read"),
+        ("x \N{SNOWMAN} y", "uses \N{SNOWMAN}, which the font"),
+    ],
+)
+def test_what_cannot_be_set_is_named(tex, said):
+    with pytest.raises(FormulaError) as error:
+        mathml(tex)
+    assert said in str(error.value) and tex in str(error.value)
+
+
+def test_signs_have_the_space_that_tex_gives_them():
+    assert texts("2 - 1") == ["2", "−", "1"]
+    assert row("2 - 1")[1].get("lspace") is None  # a browser's own is right
+    assert row("-1")[0].get("rspace") == row("a = -1")[2].get("rspace") == "0"
+    assert row("a/b")[1].get("lspace") == "0"
+    (script,) = row("x_{i - 1}")
+    assert script.find(f".//{M}mo").get("lspace") == "0"
+
+
+def test_a_functions_name_keeps_away_from_what_is_no_bracket():
+    tags = [element.tag.removeprefix(M) for element in row(r"2 \ln x")]
+    assert tags == ["mn", "mspace", "mi", "mspace", "mi"]
+    assert [element.tag.removeprefix(M) for element in row(r"\ln(x)")][:2] == ["mi", "mo"]
+
+
+def test_dots_are_low_in_a_list_and_high_between_signs():
+    assert "…" in texts(r"a, \dots, b")
+    assert "⋯" in texts(r"a + \dots + b")
+
+
+def test_a_negative_space_is_a_margin():
+    space = row(r"a\!b")[1]
+    assert space.get("width") == "0" and space.get("style") == "margin-inline-start: -0.167em"
+
+
+def test_a_formula_parts_at_its_wide_spaces_and_not_within_braces():
+    assert parts_of(r"a = b, \qquad\qquad c \quad d") == ["a = b,", r"c \quad d"]
+    for tex in (r"\text{a \qquad b}", r"\left( a \qquad b \right)", r"\begin{matrix} a \qquad b \end{matrix}"):
+        assert parts_of(tex) == [tex]

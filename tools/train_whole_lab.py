@@ -1,0 +1,165 @@
+"""Trains the two models of the whole lab, which read a number in digits and write it in words: 342, three hundred and
+forty two. It takes a minute or two on a CPU, and writes the weights into the package.
+
+python tools/train_whole_lab.py [seed]
+"""
+
+import json
+import sys
+from pathlib import Path
+
+import torch
+from torch.nn import functional as F
+from torch.nn.utils.rnn import pad_sequence
+from torch.optim.lr_scheduler import OneCycleLR
+
+import transformer_lab as tl
+from transformer_lab.labs.whole import pack, unpack
+
+FILE = Path(tl.__file__).parent / "labs" / "whole_weights.json"
+SEED, STEPS, BATCH, RATE = 0, 1500, 128, 3e-3
+SIZES = {"d_model": 24, "n_heads": 4, "n_layers": 2, "d_ff": 48}
+DIGITS = [*"0123456789"]
+NAMES = (
+    "zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen seventeen "
+    "eighteen nineteen twenty thirty forty fifty sixty seventy eighty ninety hundred thousand and"
+)
+WORDS = NAMES.split()
+IGNORED = -100  # cross_entropy leaves it out
+
+
+def in_words(n):
+    """342 → ["three", "hundred", "and", "forty", "two"], up to 999,999."""
+    if n <= 20:
+        return [WORDS[n]]
+    if n < 100:
+        return [WORDS[18 + n // 10], *(in_words(n % 10) if n % 10 else [])]
+    size, name = (1000, "thousand") if n >= 1000 else (100, "hundred")
+    rest = n % size
+    link = ["and"] if 0 < rest < 100 else []
+    return [*in_words(n // size), name, *link, *(in_words(rest) if rest else [])]
+
+
+class EncoderDecoder:
+    """The encoder reads the digits, the decoder writes the words."""
+
+    target = ("<start>", "<end>", *WORDS)
+    begin = target.index("<start>")
+    end = target.index("<end>")
+
+    def make(self):
+        return tl.Transformer(len(DIGITS), len(self.target), **SIZES)
+
+    def examples(self, texts):
+        """What goes into the model, and what it shall say."""
+        digits = [torch.tensor([int(digit) for digit in text]) for text in texts]
+        words = [torch.tensor([self.target.index(word) for word in in_words(int(text))]) for text in texts]
+        given = [F.pad(x, (1, 0), value=self.begin) for x in words]
+        wished = [F.pad(x, (0, 1), value=self.end) for x in words]
+        source = pad_sequence(digits, batch_first=True)  # with any digit: the mask hides it
+        mask = tl.padding_mask([len(x) for x in digits], source.shape[1])
+        return (source, pad_sequence(given, batch_first=True), mask), pad_sequence(wished, True, IGNORED)
+
+    def write(self, model, texts):
+        (source, _, mask), _ = self.examples(texts)
+        return model.generate(source, mask, bos=self.begin, eos=self.end, max_new_tokens=12)[:, 1:]
+
+
+class DecoderOnly:
+    """One sequence: the digits, =, the words."""
+
+    target = (*DIGITS, "=", "<end>", *WORDS)
+    begin = target.index("=")
+    end = target.index("<end>")
+
+    def make(self):
+        return tl.LanguageModel(len(self.target), **SIZES)
+
+    def examples(self, texts):
+        """What goes into the model, and what it shall say."""
+        given, wished = [], []
+        for text in texts:
+            words = [self.target.index(word) for word in in_words(int(text))]
+            given.append(torch.tensor([int(digit) for digit in text] + [self.begin, *words]))
+            wished.append(torch.tensor([IGNORED] * len(text) + [*words, self.end]))  # no digit foretells the next
+        return (pad_sequence(given, batch_first=True),), pad_sequence(wished, True, IGNORED)
+
+    def write(self, model, texts):
+        """For texts of one length."""
+        prompt = torch.tensor([[int(digit) for digit in text] + [self.begin] for text in texts])
+        return model.generate(prompt, max_new_tokens=12, stop=[self.end])[:, prompt.shape[1] :]
+
+
+def split(seed):
+    """Texts to train on, and the tenth that is held out; of those below 100 none, which are too few."""
+    order = (torch.randperm(9900, generator=torch.Generator().manual_seed(seed)) + 100).tolist()
+    return [str(n) for n in [*range(100), *order[990:]]], [str(n) for n in order[:990]]
+
+
+def train(task, texts, seed):
+    torch.manual_seed(seed)
+    model = task.make()
+    inputs, wished = task.examples(texts)
+    # There are ten times as many of each length as of the one before: they are drawn √10 times as often.
+    weights = torch.tensor([10 ** (-len(text) / 2) for text in texts])
+    optimizer = torch.optim.Adam(model.parameters(), fused=True)
+    schedule = OneCycleLR(optimizer, max_lr=RATE, total_steps=STEPS, pct_start=0.1)
+    for step in range(STEPS):
+        drawn = weights.multinomial(BATCH, replacement=True)
+        scores = model(*(x[drawn] for x in inputs))
+        loss = F.cross_entropy(scores.flatten(0, 1), wished[drawn].flatten(), ignore_index=IGNORED)
+        optimizer.zero_grad()
+        loss.backward()
+        torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
+        optimizer.step()
+        schedule.step()
+        if step % 100 == 99:
+            print(f"{type(task).__name__}, step {step + 1}: loss {loss.item():.4f}", flush=True)
+    return model.eval()
+
+
+def count_right(task, model, texts):
+    """How many of the texts, all of one length, it writes without a single wrong word."""
+    right = 0
+    for text, written in zip(texts, task.write(model, texts).tolist()):
+        words = [*in_words(int(text)), "<end>"]
+        right += [task.target[token] for token in written][: len(words)] == words
+    return right
+
+
+def questions(seed):
+    """Texts that it has not been trained on, by what is asked of it."""
+    _, held_out = split(seed)
+    numbers = torch.Generator().manual_seed(seed)
+    long = {n: torch.randint(10 ** (n - 1), 10**n, (500,), generator=numbers).tolist() for n in (5, 6)}
+    return {
+        "3 digits": [text for text in held_out if len(text) == 3],
+        "4 digits": [text for text in held_out if len(text) == 4],
+        "with a zero in front": [f"0{n}" for n in range(100, 1000)],
+        "5 digits": [str(n) for n in long[5]],
+        "6 digits": [str(n) for n in long[6]],
+    }
+
+
+def main(seed=SEED):
+    texts, held_out = split(seed)
+    asked = questions(seed)
+    models, right = [], {}
+    for task in (EncoderDecoder(), DecoderOnly()):
+        model = train(task, texts, seed)
+        stored = pack(model, DIGITS, list(task.target), task.begin, task.end, "float16")
+        # The rounded model is the one that is stored, and what is said of it is measured with it.
+        rounded = unpack(stored)
+        right[stored["family"]] = {name: count_right(task, rounded, asked[name]) for name in asked}
+        for name in asked:
+            before, after = count_right(task, model, asked[name]), right[stored["family"]][name]
+            print(f"{name}: {before} of {len(asked[name])} right, {after} when rounded")
+        models.append(stored)
+    made = {"script": "tools/train_whole_lab.py", "seed": seed, "steps": STEPS, "batch": BATCH}
+    made |= {"trained_on": len(texts), "held_out": len(held_out)}
+    made |= {"asked": {name: len(asked[name]) for name in asked}, "right": right}
+    FILE.write_text(json.dumps({"made": made, "models": models}) + "\n", "utf-8")
+
+
+if __name__ == "__main__":
+    main(*map(int, sys.argv[1:]))

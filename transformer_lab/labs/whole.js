@@ -1,0 +1,458 @@
+// The whole lab: a trained Transformer runs in the page. Its drawing can be walked through, opened, and pointed at.
+
+import { clamp, range, sum } from "./maths.js";
+import {
+  button,
+  choice,
+  commit,
+  element,
+  field,
+  follow,
+  followTheme,
+  frame,
+  reserve,
+  room,
+  set,
+  setText,
+  slider,
+} from "./ui.js";
+import { decode, encode, openModel, tokenize, write } from "./whole_maths.js";
+import { isOfOneToken, viewOf } from "./whole_panels.js";
+import { picture } from "./whole_picture.js";
+import { content } from "./whole_tables.js";
+import { aboutOf, FAMILIES, inEnglish, placeOf, sectionOf, share, titleOf, whyWrong } from "./whole_words.js";
+import { counted, grouped, quoted } from "./words.js";
+
+/** @typedef {{ lit: string[], written: number }} Stop Of the walk: the places, the first one open, and the words so far. */
+
+const TRAITS = ["text", "family", "step", "part", "at"];
+const PACE = 900; // milliseconds from step to step while it plays
+const PLACES = /\.(tokens|embed|place|linear|softmax|next|(self|cross|feed_forward)(\.add)?)$/;
+
+// The last results of a function of a few strings and numbers.
+function remembered(compute, most = 30) {
+  const results = new Map();
+  return (...key) => {
+    const name = key.join("|");
+    if (!results.has(name)) results.set(name, compute(...key));
+    if (results.size > most) results.delete(results.keys().next().value);
+    return results.get(name);
+  };
+}
+
+// The walk: through the encoder layer by layer, through the decoder for the first word, and then word by word.
+/** @type {(layers: number, family: string, words: number) => Stop[]} */
+function walk(layers, family, words) {
+  const stop = (...lit) => ({ lit, written: 0 });
+  const through = (side, parts) => [
+    stop(`${side}.tokens`),
+    stop(`${side}.embed`, `${side}.place`),
+    ...range(layers).flatMap((layer) =>
+      parts.map((part) => stop(`${side}.${layer}.${part}`, `${side}.${layer}.${part}.add`)),
+    ),
+  ];
+  const reading = family === "decoder" ? [] : [...through("encoder", ["self", "feed_forward"]), stop("encoder.memory")];
+  if (family === "encoder") return reading;
+  const parts = family === "both" ? ["self", "cross", "feed_forward"] : ["self", "feed_forward"];
+  const writing = range(words).map((written) => ({
+    ...stop("decoder.softmax", "decoder.linear", "decoder.next"),
+    written,
+  }));
+  return [...reading, ...through("decoder", parts), ...writing];
+}
+
+// A model as it travels, opened, with the sizes that are written often.
+function opened(stored) {
+  const model = openModel(stored);
+  const { parameters } = model;
+  const size = sum(Object.values(parameters).map(({ values }) => values.length));
+  const dFf = parameters["decoder.layers.0.feed_forward.linear1.weight"].shape[0];
+  return { ...model, size, dFf, width: parameters["output.weight"].shape[1] };
+}
+
+// All that follows from the traits; computed where they change, and remembered.
+/** @type {(model: import("./ui.js").Model) => () => any} */
+function stateOf(model) {
+  const models = model.get("stored").map(opened);
+  const { written: most } = model.get("limits");
+  const facts = model.get("facts");
+  const of = (writes) => models.find((each) => (each.family === "decoder") === (writes === "decoder")) ?? models[0];
+  const answerOf = remembered((writes, text) => {
+    const source = tokenize(text, of(writes).source).value ?? [0];
+    return { source, ...write(of(writes), source, most) };
+  });
+  const traceOf = remembered((family, text, count) => {
+    const { source, tokens } = answerOf(family === "decoder" ? family : "both", text);
+    return family === "encoder" ? encode(of(family), source) : decode(of(family), source, tokens.slice(0, count));
+  });
+  return () => {
+    const [text, family, part] = ["text", "family", "part"].map((name) => model.get(name));
+    const at = [0, 0, 0].map((none, i) => model.get("at")[i] ?? none);
+    const used = of(family);
+    const answer = answerOf(family === "decoder" ? family : "both", text);
+    const ended = answer.tokens.at(-1) === used.eos;
+    const words = answer.tokens.slice(0, ended ? -1 : undefined).map((i) => used.target[i]);
+    const wanted = facts ? inEnglish(Number(text)).join(" ") : "";
+    const right = ended && words.join(" ") === wanted;
+    const stops = walk(used.nLayers, family, answer.tokens.length);
+    const step = clamp(model.get("step"), 0, stops.length);
+    const stop = stops[step - 1];
+    const count = stop ? stop.written : answer.tokens.length - 1;
+    const trace = traceOf(family, text, count);
+    const given = [...(used.bos === null ? [] : [used.bos]), ...answer.tokens.slice(0, count)];
+    const ids = { encoder: answer.source, decoder: [...(family === "decoder" ? answer.source : []), ...given] };
+    const names = {
+      encoder: ids.encoder.map((i) => used.source[i]),
+      decoder: ids.decoder.map((i) => used.target[i]),
+    };
+    const isThere = (id) => {
+      const { side, layer, of } = placeOf(id);
+      if (["d_model", "vocab"].includes(trace[id]?.axes[1])) return true;
+      return PLACES.test(id) && Boolean(trace[layer === null ? `${side}.input` : `${side}.${layer}.${of}.output`]);
+    };
+    const shown = {
+      models,
+      model: used,
+      text,
+      family,
+      answer,
+      words,
+      wanted,
+      right,
+      stops,
+      step,
+      stop,
+      count,
+      trace,
+      ids,
+      names,
+      at,
+    };
+    return { ...shown, isThere, part: isThere(part) ? part : "" };
+  };
+}
+
+// A link to where the course teaches it, where this page is part of the course; elsewhere the name of the section.
+function lesson(node, [page, section]) {
+  const known = /** @type {HTMLAnchorElement | null} */ (document.querySelector(`a[href*="${page}.html"]`));
+  const here = location.pathname.endsWith(`${page}.html`);
+  const id = section
+    .toLowerCase()
+    .replace(/[^a-z0-9]+/g, "-")
+    .replace(/-$/, "");
+  const href = here || known ? `${here ? "" : known.href.split("#")[0]}#${id}` : null;
+  setText(node, `chapter ${Number(page.slice(0, 2))}, ${section}`);
+  set(node, { href });
+}
+
+// What is typed, and examples to press.
+function askPanel(model, state) {
+  const { tokens } = model.get("limits");
+  const examples = model.get("examples");
+  const [what, most] = model.get("facts") ? ["number", "digit"] : ["sequence", "token"];
+  const pick = (text) => commit(model, { text, step: 0 });
+  const parse = (typed) => {
+    const { error, text } = tokenize(typed, state().model.source, tokens);
+    return error ? { error } : { value: text, text };
+  };
+  const props = most === "digit" ? { inputmode: "numeric" } : {};
+  const typed = field(`Type a ${what}`, `up to ${counted(tokens, most)}`, parse, pick, props);
+  const tries = choice(
+    "Examples to try",
+    examples.map((text) => [text, text]),
+    pick,
+  );
+  const or = element(
+    "div",
+    { class: "tl-tries", hidden: !examples.length },
+    element("span", { class: "tl-note" }, "or try"),
+    tries.node,
+  );
+  const draw = ({ text }) => {
+    typed.show(text);
+    tries.show(text);
+  };
+  return { node: element("div", { class: "tl-ask" }, typed.node, or), draw };
+}
+
+// The answer, word by word, each with its probability; and whether all of it is right.
+function answerPanel(model, state) {
+  const goTo = (word) => {
+    const { stops, answer } = state();
+    commit(model, { step: stops.length - answer.tokens.length + word + 1, part: "decoder.softmax" });
+  };
+  const chips = range(model.get("limits").written).map((i) => {
+    const [name, bar] = [element("span"), element("span", { class: "tl-bar" })];
+    const node = button("", () => goTo(i), { class: "tl-word" });
+    node.append(name, element("span", { class: "tl-part" }, bar));
+    return { name, bar, node };
+  });
+  const words = element(
+    "div",
+    { "class": "tl-words", "role": "group", "aria-label": "The answer" },
+    chips.map(({ node }) => node),
+  );
+  const judged = element("p");
+  function draw({ model: used, answer, family, count, text, step, wanted, right }) {
+    const writes = family !== "encoder";
+    for (const [i, { node, name, bar }] of chips.entries()) {
+      set(node, { hidden: !writes || i >= answer.tokens.length });
+      if (node.hidden) continue;
+      const probability = `probability ${share(answer.probabilities[i])}`;
+      const word = used.target[answer.tokens[i]];
+      setText(name, word);
+      bar.style.transform = `scaleX(${answer.probabilities[i]})`;
+      node.classList.toggle("tl-later", i > count);
+      set(node, {
+        "title": i > count ? "" : probability,
+        "aria-label": i > count ? "not written yet" : `${word}, ${probability}`,
+        "aria-pressed": String(step > 0 && i === count),
+      });
+    }
+    const says = right ? "Right." : `Wrong: it is ${wanted}. ${whyWrong(text)}`;
+    setText(
+      judged,
+      writes ? wanted && says : `One vector for each of the ${counted(answer.source.length, "token")}, and no answer.`,
+    );
+    const later = writes && count < answer.tokens.length - 1;
+    set(judged, { class: `tl-verdict ${later ? "tl-unsaid" : writes ? (right ? "tl-right" : "tl-wrong") : ""}` });
+  }
+  return { node: element("div", { class: "tl-answer" }, words, judged), draw };
+}
+
+// What is pointed at when a place is opened: in the decoder, the row that the next word comes from.
+function lastRow({ at, ids, count }, part, written = count) {
+  return placeOf(part).side === "decoder" ? [at[0], ids.decoder.length - 1 - count + written, at[2]] : at;
+}
+
+// One control for the walk: a slider, a step back, a step on, and a button that goes on by itself to the end.
+function walkPanel(model, state) {
+  let timer = 0;
+  const go = (step) => {
+    const stop = state().stops[step - 1];
+    commit(model, { step, part: stop?.lit[0] ?? "", at: lastRow(state(), stop?.lit[0] ?? "", stop?.written) });
+  };
+  const stop = () => {
+    clearInterval(timer);
+    timer = 0;
+    setText(play, "▶");
+    set(play, { "aria-label": "Play" });
+  };
+  const byHand = (step) => {
+    stop();
+    go(step);
+  };
+  const next = () => {
+    const { step, stops } = state();
+    if (!node.isConnected || step === stops.length) stop();
+    else go(step + 1);
+  };
+  const start = () => {
+    if (timer) return stop();
+    if (state().step === state().stops.length) go(0);
+    timer = setInterval(next, PACE);
+    setText(play, "❚❚");
+    set(play, { "aria-label": "Pause" });
+    next();
+  };
+  const play = button("▶", start, { "aria-label": "Play" });
+  const back = button("‹", () => byHand(state().step - 1), { "aria-label": "Step back" });
+  const on = button("›", () => byHand(state().step + 1), { "aria-label": "Step on" });
+  const input = slider("Walk through the model", 0, 1, byHand);
+  const said = element("span", { class: "tl-note" });
+  const node = element("div", { class: "tl-walk" }, play, back, input, on, room(said));
+  const still = matchMedia("(prefers-reduced-motion: reduce)");
+  function draw({ step, stops, stop: at }) {
+    if (timer && step === stops.length) stop();
+    set(play, { hidden: still.matches });
+    set(input, {
+      max: stops.length,
+      "aria-valuetext": at ? `Step ${step}: ${titleOf(at.lit[0])}` : "The whole answer",
+    });
+    input.value = step;
+    // A button at the end of its way hands the focus on, before it is switched off.
+    for (const [button, other, off] of [
+      [back, on, step === 0],
+      [on, back, step === stops.length],
+    ]) {
+      if (!off) set(button, { disabled: false });
+      else {
+        if (button.matches(":focus")) set(other, { disabled: false }).focus();
+        set(button, { disabled: true });
+      }
+    }
+    setText(said, at ? `step ${step} of ${stops.length}` : `${stops.length} steps`);
+    reserve(said, "step 88 of 88");
+  }
+  return { node, draw, stop };
+}
+
+// Which parts the model has: encoder and decoder, or one of them; and what that is for.
+function familyPanel(model, state) {
+  const kinds = state().models.map((each) => each.family);
+  const offered = Object.keys(FAMILIES).filter((family) => kinds.includes(family === "decoder" ? family : "both"));
+  const pick = (family) => commit(model, { family, step: 0, part: "" });
+  const families = choice(
+    "Kind of Transformer",
+    offered.map((family) => [family, FAMILIES[family][0]]),
+    pick,
+  );
+  const said = element("p", { class: "tl-note" });
+  const draw = ({ family }) => {
+    families.show(family);
+    setText(said, FAMILIES[family][1]);
+    reserve(said, ...offered.map((each) => FAMILIES[each][1]));
+  };
+  return { node: element("div", { class: "tl-family" }, families.node, room(said)), draw };
+}
+
+// What there is to do, where nothing is open.
+function welcome(model, { models }) {
+  const [{ family, nLayers, nHeads, width, size }] = models;
+  const facts = model.get("facts");
+  const items = [
+    [facts ? "Type a number" : "Type a sequence", "or press an example. Where does it fail?"],
+    ["Open a block", "of the drawing: what it does, with your numbers."],
+    ["Point at an arrow", "or tap it: the tensor that flows there."],
+    ["Walk", "with ▶ or the slider: from tokens to the answer, step by step."],
+  ].map(([name, text]) => element("li", {}, element("strong", {}, name), ` ${text}`));
+  const task = facts ? "It reads a number in digits and writes it in English, word by word. " : "";
+  const layers = counted(nLayers, "layer") + (family === "both" ? " on each side" : "");
+  const sizes = `${layers}, ${counted(nHeads, "head")}, ${width} numbers a token, ${grouped(size)} weights`;
+  return element("div", {}, `${task}It has ${sizes}, and runs on this page.`, element("ul", {}, items), facts);
+}
+
+// The panel beside the drawing: one place of the model, opened.
+function sidePanel(model, state) {
+  const { models, model: first } = state();
+  let shown;
+  const choose = (...at) => commit(model, { at });
+  const title = element("p", { class: "tl-name" });
+  const about = element("p");
+  const close = button("×", () => commit(model, { part: "", step: 0 }), { "aria-label": "Close" });
+  const layers = choice(
+    "Layer",
+    range(first.nLayers).map((layer) => [layer, `layer ${layer + 1}`]),
+    (layer) => commit(model, { part: shown.id.replace(/\d+/, layer) }),
+  );
+  const { tokens: read, written } = model.get("limits");
+  const tokens = range(read + written + 1).map((i) => button("", () => choose(shown.at[0], i, shown.at[2])));
+  const tokenChoice = element("div", { "class": "tl-choice", "role": "group", "aria-label": "Token" }, tokens);
+  const hello = welcome(model, { models });
+  const body = element("div");
+  const fillBody = content(body);
+  const link = element("a");
+  const taught = element("p", { class: "tl-note" }, "Taught in ", link);
+  const head = element("div", { class: "tl-side-head" }, title, close);
+  const who = element("div", { class: "tl-who" }, layers.node, tokenChoice);
+  const props = { "class": "tl-side", "tabindex": "0", "role": "group", "aria-label": "What is inside" };
+  const node = element("div", props, head, about, who, hello, body, taught);
+
+  // Returns what is shown, in words.
+  function draw(now, id) {
+    shown = { ...now, id, choose };
+    const view = id ? viewOf(shown) : { parts: [], said: "" };
+    const { side, layer } = placeOf(id);
+    const names = now.names[side] ?? [];
+    fillBody(view.parts);
+    set(hello, { hidden: Boolean(id) });
+    set(close, { hidden: !id });
+    setText(title, id ? titleOf(id) : "A small Transformer, alive");
+    setText(about, aboutOf(id, now.model.width));
+    lesson(link, sectionOf(id || (now.family === "both" ? "" : "x.family")));
+    set(layers.node, { hidden: layer === null || first.nLayers === 1 });
+    layers.show(layer);
+    set(tokenChoice, { hidden: !isOfOneToken(id) });
+    const token = Math.min(now.at[1], names.length - 1);
+    for (const [i, each] of tokens.entries()) {
+      set(each, { "hidden": i >= names.length, "aria-pressed": String(i === token) });
+      setText(each, names[i] ?? "");
+    }
+    return view.said;
+  }
+  return { node, draw };
+}
+
+// The last tokens that have room in the drawing.
+function clipped(tokens, most = 20) {
+  const text = tokens.join(" ");
+  return text.length > most ? text.slice(-most).replace(/^\S* ?/, "… ") : text;
+}
+
+/** @type {(view: import("./ui.js").View) => () => void} */
+function render(view) {
+  const { model } = view;
+  const state = stateOf(model);
+  let peeked = null;
+  const steps = walkPanel(model, state);
+  const side = sidePanel(model, state);
+  const peek = (id) => {
+    if (id === peeked) return;
+    peeked = id;
+    draw();
+  };
+  const open = (part) => {
+    steps.stop();
+    peeked = null;
+    const now = state();
+    commit(model, { part, at: placeOf(part).side === placeOf(now.part).side ? now.at : lastRow(now, part) });
+  };
+  const drawing = picture(model.get("drawing"), state().model.normFirst, peek, open);
+  const panels = [askPanel(model, state), answerPanel(model, state), familyPanel(model, state), steps];
+  const [ask, answer, family, walking] = panels.map((panel) => panel.node);
+  const stage = element("div", { class: "tl-stage" }, family, drawing.node, walking, side.node);
+  const { lab, status } = frame(view, "A whole Transformer", TRAITS, ask, answer, stage);
+  lab.classList.add("tl-whole");
+  reserve(
+    status,
+    range(38)
+      .map(() => "noon")
+      .join(" "),
+  );
+
+  function drawPicture(now) {
+    const { nLayers: layers, normFirst, target } = now.model;
+    const layer = { encoder: 0, decoder: 0 };
+    for (const id of [now.stop?.lit[0] ?? "", now.part]) {
+      const place = placeOf(id);
+      if (place.layer !== null) layer[place.side] = place.layer;
+    }
+    const open = placeOf(now.part);
+    const layerText = (side) =>
+      open.side === side && open.layer !== null ? `${open.layer + 1} of ${layers}` : `× ${layers}`;
+    drawing.draw({
+      family: now.family,
+      layers,
+      normFirst,
+      finalNorm: Boolean(now.trace["decoder.last"]),
+      layer,
+      layerText: { encoder: layerText("encoder"), decoder: layerText("decoder") },
+      texts: {
+        source: clipped(now.names.encoder),
+        target: clipped(now.names.decoder),
+        next: target[now.answer.tokens[now.count]],
+      },
+      lit: new Set(now.stop?.lit),
+      open: now.part,
+    });
+  }
+
+  function draw() {
+    const now = state();
+    const id = peeked && now.isThere(peeked) ? peeked : now.part;
+    for (const panel of panels) panel.draw(now);
+    drawPicture(now);
+    const said = side.draw(now, id);
+    const writes = `It reads ${quoted(now.text)} and writes ${quoted(now.words.join(" "))}${now.wanted && (now.right ? ": right" : ": wrong")}.`;
+    const whole =
+      now.family === "encoder" ? `An encoder alone: vectors for ${quoted(now.text)}, and no words.` : writes;
+    setText(status, id ? `${now.step ? `Step ${now.step}. ` : ""}${titleOf(id)}. ${said}` : whole);
+  }
+  const ends = [follow(model, TRAITS, draw), followTheme(lab, draw)];
+  return () => {
+    steps.stop();
+    for (const end of ends) end();
+  };
+}
+
+export default { render };

@@ -1,0 +1,300 @@
+"""The whole lab: a trained Transformer that runs in the browser, with every tensor on its way."""
+
+import base64
+import json
+import math
+from pathlib import Path
+
+import numpy as np
+import torch
+import traitlets
+
+from ..attention import scaled_dot_product_attention
+from ..normalization import LayerNorm
+from ..transformer import LanguageModel, Transformer
+from .lab import Lab, one_of, script, style, whole
+
+_FOLDER = Path(__file__).parent
+MOST = {"n_layers": 4, "n_heads": 8, "d_model": 64, "d_ff": 256}  # of a reader's own model
+MOST_WORDS = 128  # in a vocabulary
+LIMITS = {"tokens": 12, "written": 12}
+DIGITS = 6  # that may be typed for the course's own two models
+EXAMPLES = ("342", "13", "30", "2003", "1000", "0342", "12345")
+EPS = 1e-5
+
+
+def pack(model, source, target, bos, eos, dtype="float32"):
+    """Return a model as the browser reads it: its options, its vocabularies, and its weights in base64."""
+    weights = {name: x.detach().cpu().float() for name, x in model.state_dict().items()}
+    numbers = torch.cat([x.flatten() for x in weights.values()]).numpy().astype(np.dtype(dtype).newbyteorder("<"))
+    layer = model.decoder.layers[0]
+    return {
+        "family": "both" if isinstance(model, Transformer) else "decoder",
+        "nHeads": layer.self_attention.n_heads,
+        "nLayers": len(model.decoder.layers),
+        "normFirst": layer.norm_first,
+        "activation": layer.feed_forward.activation,
+        "source": source,
+        "target": target,
+        "bos": bos,
+        "eos": eos,
+        "layout": [[name, list(x.shape)] for name, x in weights.items()],
+        "dtype": dtype,
+        "weights": base64.b64encode(numbers.tobytes()).decode("ascii"),
+    }
+
+
+def unpack(stored):
+    """Return the model that :func:`pack` has packed, ready for use."""
+    shapes = dict(stored["layout"])
+    numbers = np.frombuffer(base64.b64decode(stored["weights"]), np.dtype(stored["dtype"]).newbyteorder("<"))
+    parts = torch.from_numpy(numbers.astype(np.float32)).split([math.prod(shape) for shape in shapes.values()])
+    d_ff, d_model = shapes["decoder.layers.0.feed_forward.linear1.weight"]
+    vocabularies = [shapes[name][0] for name in ("src_embedding.weight", "output.weight") if name in shapes]
+    model = (Transformer if stored["family"] == "both" else LanguageModel)(
+        *vocabularies,
+        d_model,
+        stored["nHeads"],
+        stored["nLayers"],
+        d_ff,
+        norm_first=stored["normFirst"],
+        activation=stored["activation"],
+        bias="decoder.layers.0.norm1.bias" in shapes,
+        final_norm="decoder.norm.weight" in shapes,
+    )
+    model.load_state_dict({name: part.view(shape) for (name, shape), part in zip(shapes.items(), parts)})
+    return model.eval()
+
+
+class WholeLab(Lab):
+    """Run a whole Transformer, see every tensor that flows in it, and its answer token by token.
+
+    Without a model it shows the course's own two, a Transformer and a decoder-only model, which read a number in digits
+    and write it in words.
+
+    Parameters
+    ----------
+    model : Transformer or LanguageModel, optional
+        Your own, with at most 4 layers, 8 heads, ``d_model`` 64 and ``d_ff`` 256. What the lab shows are its weights
+        at this moment, in float32.
+    tokens : sequence of str, optional
+        The words of the source vocabulary, in order; of a LanguageModel, those of its one vocabulary. At most 128.
+    tgt_tokens : sequence of str, optional
+        The words of a Transformer's target vocabulary; ``tokens`` when left out.
+    bos : int, optional
+        The token that every answer begins with, as in :meth:`Transformer.generate`. A LanguageModel gets it behind what
+        is typed, or nothing when it is left out.
+    eos : int, optional
+        The token that ends an answer. An answer ends after 12 tokens at the latest.
+    text : str, optional
+        What is typed, at most 12 tokens (6 digits for the course's models): characters, where all tokens are single
+        characters, and otherwise tokens with spaces between them.
+    family : {"both", "encoder", "decoder"}, optional
+        Which parts are shown: of a Transformer both or the encoder alone, of a decoder-only model the decoder.
+    step : int, optional
+        Where the walk through the model stands; 0 is before it.
+    part : str, optional
+        The block or the arrow that is open, such as ``"decoder.0.cross"``.
+
+    Attributes
+    ----------
+    text, family, step, part
+        What the reader has set.
+    model : Transformer or LanguageModel
+        The model whose numbers are shown, in evaluation mode.
+    answer : list of str
+        What it writes. An encoder alone writes nothing.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If the model is of another kind or too large, or the tokens are not as many as its vocabularies.
+
+    Examples
+    --------
+    >>> lab = WholeLab(text="342")
+    >>> lab
+    WholeLab(text='342', family='both', step=0, part='')
+    >>> lab.answer
+    ['three', 'hundred', 'and', 'forty', 'two']
+    """
+
+    _esm = script("whole_maths", "whole_words", "whole_tables", "whole_picture", "whole_panels", "whole")
+    _css = style("whole")
+    shown = ("text", "family", "step", "part")
+
+    stored = traitlets.List().tag(sync=True)
+    drawing = traitlets.Unicode((_FOLDER / "whole.svg").read_text("utf-8")).tag(sync=True)
+    limits = traitlets.Dict().tag(sync=True)
+    examples = traitlets.List(traitlets.Unicode()).tag(sync=True)
+    facts = traitlets.Unicode(None, allow_none=True).tag(sync=True)
+    text = traitlets.Any().tag(sync=True)  # the checks below say what is wrong in the package's own words
+    family = traitlets.Any().tag(sync=True)
+    step = traitlets.Any().tag(sync=True)
+    part = traitlets.Any().tag(sync=True)
+    at = traitlets.List(traitlets.Int()).tag(sync=True)
+
+    def __init__(
+        self,
+        model=None,
+        tokens=None,
+        tgt_tokens=None,
+        *,
+        bos=None,
+        eos=None,
+        text=None,
+        family=None,
+        step=0,
+        part="",
+    ):
+        if model is None:
+            given = {"tokens": tokens, "tgt_tokens": tgt_tokens, "bos": bos, "eos": eos}
+            for name, value in given.items():
+                if value is not None:
+                    raise ValueError(f"{name} must come with a model, got {value!r} alone")
+            course = json.loads((_FOLDER / "whole_weights.json").read_text("utf-8"))
+            stored, limits, first = course["models"], LIMITS | {"tokens": DIGITS}, EXAMPLES[0]
+            about = {"examples": list(EXAMPLES), "facts": _facts(course["made"])}
+        else:
+            stored, limits, about = [_checked(model, tokens, tgt_tokens, bos, eos)], LIMITS, {}
+            first = stored[0]["source"][0]
+        self._made = False
+        super().__init__(
+            stored=stored,
+            limits=limits,
+            text=first if text is None else text,
+            family=stored[0]["family"] if family is None else family,
+            step=step,
+            part=part,
+            **about,
+        )
+        self._made = True
+
+    @traitlets.validate("text")
+    def _check_text(self, proposal):
+        return _read(proposal.value, self.stored[0]["source"], self.limits["tokens"])[1]
+
+    @traitlets.validate("family")
+    def _check_family(self, proposal):
+        views = {"both": ["both", "encoder"], "decoder": ["decoder"]}
+        return one_of("family", proposal.value, [view for stored in self.stored for view in views[stored["family"]]])
+
+    @traitlets.validate("step")
+    def _check_step(self, proposal):
+        return whole("step", proposal.value, 0, 999)
+
+    @traitlets.validate("part")
+    def _check_part(self, proposal):
+        if not isinstance(proposal.value, str):
+            raise TypeError(f"part must be a string, got {proposal.value!r}")
+        return proposal.value
+
+    @traitlets.validate("stored", "drawing", "limits", "examples", "facts")
+    def _check_fixed(self, proposal):
+        if self._made and proposal.value != getattr(self, proposal.trait.name):
+            raise ValueError(f"{proposal.trait.name} cannot change: make a new lab")
+        return proposal.value
+
+    @property
+    def _shown(self):
+        return next(stored for stored in self.stored if (stored["family"] == "decoder") == (self.family == "decoder"))
+
+    @property
+    def model(self):
+        return unpack(self._shown)
+
+    @property
+    def answer(self):
+        stored, model = self._shown, self.model
+        source, _ = _read(self.text, stored["source"], self.limits["tokens"])
+        if self.family == "encoder":
+            return []
+        most, eos = self.limits["written"], stored["eos"]
+        if self.family == "both":
+            written = model.generate(torch.tensor([source]), bos=stored["bos"], eos=eos, max_new_tokens=most)[0, 1:]
+        else:
+            prompt = source + ([] if stored["bos"] is None else [stored["bos"]])
+            stop = () if eos is None else (eos,)
+            written = model.generate(torch.tensor([prompt]), most, stop=stop)[0, len(prompt) :]
+        return [stored["target"][token] for token in written if token != eos]
+
+
+def _facts(made):
+    """What is known of the course's two models, in words."""
+    both, decoder = made["right"]["both"], made["right"]["decoder"]
+    counts = [f"{name}, {both[name]} and {decoder[name]} of {asked}" for name, asked in made["asked"].items()]
+    return (
+        f"Trained on {made['trained_on']:,} of the numbers from 0 to 9999. Of numbers that they have never seen, the "
+        f"encoder–decoder and the decoder-only model write without a mistake: {'; '.join(counts)}."
+    )
+
+
+def _read(text, tokens, most):
+    """The tokens of what is typed, as numbers, and its text written anew."""
+    if not isinstance(text, str):
+        raise TypeError(f"text must be a string, got {text!r}")
+    letters = all(len(token) == 1 for token in tokens)
+    parts = [part for part in text if part.strip() or part in tokens] if letters else text.split()
+    for part in parts:
+        if part not in tokens:
+            raise ValueError(f"text must hold tokens of the model, got {part!r}")
+    if not 1 <= len(parts) <= most:
+        raise ValueError(f"text must have from 1 to {most} tokens, got {len(parts)}")
+    return [tokens.index(part) for part in parts], ("" if letters else " ").join(parts)
+
+
+def _checked(model, tokens, tgt_tokens, bos, eos):
+    """A reader's own model as it travels, or an error that says what is wrong with it."""
+    if not isinstance(model, (Transformer, LanguageModel)):
+        raise TypeError(f"model must be a tl.Transformer or a tl.LanguageModel, got {type(model).__name__}")
+    if model.output is None:
+        raise ValueError("model must have embeddings and an output layer, got one of from_torch, which has neither")
+    both = isinstance(model, Transformer)
+    source = _vocabulary("tokens", tokens, model.src_embedding if both else model.embedding)
+    if both:
+        target = _vocabulary("tgt_tokens", tokens if tgt_tokens is None else tgt_tokens, model.tgt_embedding)
+    elif tgt_tokens is not None:
+        raise ValueError(
+            f"tgt_tokens must be left out for a LanguageModel, which has one vocabulary, got {tgt_tokens!r}"
+        )
+    else:
+        target = source
+    _check_parts(model)
+    if both and bos is None:
+        raise ValueError("bos must be the token that every answer of a Transformer begins with, got None")
+    for name, token in (("bos", bos), ("eos", eos)):
+        if token is not None:
+            whole(name, token, 0, len(target) - 1)
+    return pack(model, source, target, bos, eos)
+
+
+def _check_parts(model):
+    layers = [layer for stack in (getattr(model, "encoder", None), model.decoder) if stack for layer in stack.layers]
+    sizes = {"n_layers": len(model.decoder.layers), "d_model": model.output.in_features}
+    if layers:
+        sizes |= {"n_heads": layers[0].self_attention.n_heads, "d_ff": layers[0].feed_forward.linear1.out_features}
+    for name, size in sizes.items():
+        if not 1 <= size <= MOST[name]:
+            raise ValueError(f"model must have {name} from 1 to {MOST[name]}, got {size}")
+    for part in model.modules():
+        attend, rotate = getattr(part, "attend", scaled_dot_product_attention), getattr(part, "rotate", None)
+        if attend is not scaled_dot_product_attention or rotate is not None:
+            raise ValueError("model must attend by scaled_dot_product_attention, without rotate")
+        if isinstance(part, LayerNorm) and part.eps != EPS:
+            raise ValueError(f"model must have norms of eps {EPS:g}, got {part.eps:g}")
+
+
+def _vocabulary(name, words, embedding):
+    """The words as a list, as many as the embedding has rows."""
+    if words is None or isinstance(words, str) or not all(isinstance(word, str) for word in words):
+        raise TypeError(f"{name} must be a sequence of strings, got {words!r}")
+    words, size = list(words), len(embedding.weight)
+    if len(words) != size:
+        raise ValueError(f"{name} must be as many as the vocabulary, {size}, got {len(words)}")
+    if size > MOST_WORDS:
+        raise ValueError(f"{name} must be at most {MOST_WORDS}, got {size}")
+    letters = all(len(word) == 1 for word in words)
+    for word in words:
+        if words.count(word) > 1 or not word or (not letters and word.split() != [word]):
+            raise ValueError(f"{name} must be different words without spaces, got {word!r}")
+    return words

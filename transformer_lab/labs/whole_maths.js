@@ -1,0 +1,264 @@
+// The forward pass of the whole model, with every tensor on the way, as transformer_lab/transformer.py computes it.
+
+import { range, softmax } from "./maths.js";
+import { counted, listed, quoted } from "./words.js";
+
+/**
+ * A model as it travels: its options, its vocabularies, and its weights in base64.
+ * @typedef {object} Stored
+ * @property {"both" | "decoder"} family A Transformer, or a decoder-only LanguageModel.
+ * @property {number} nHeads
+ * @property {number} nLayers
+ * @property {boolean} normFirst
+ * @property {"relu" | "gelu"} activation
+ * @property {string[]} source The tokens that may be typed.
+ * @property {string[]} target The tokens that may be written. Decoder-only, the typed ones are the first of them.
+ * @property {number | null} bos What the answer begins with; decoder-only it stands behind the prompt, or is null.
+ * @property {number | null} eos What ends it, if anything does.
+ * @property {[string, number[]][]} layout Names and shapes of the weights, in order.
+ * @property {"float16" | "float32"} dtype
+ * @property {string} weights
+ */
+/** @typedef {{ shape: number[], axes: string[], values: ArrayLike<number> }} Tensor Flat, the last axis fastest. */
+/** @typedef {Record<string, Tensor>} Trace What flows, by the place where it flows: "decoder.0.self.weights". */
+/** @typedef {Stored & { parameters: Record<string, { shape: number[], values: ArrayLike<number> }> }} Model */
+
+const EPS = 1e-5; // of every norm
+
+/** @type {(stored: Stored) => Model} */
+export function openModel(stored) {
+  const bytes = Uint8Array.from(atob(stored.weights), (letter) => letter.charCodeAt(0)).buffer;
+  const numbers =
+    stored.dtype === "float16" ? Float32Array.from(new Uint16Array(bytes), half) : new Float32Array(bytes);
+  const parameters = {};
+  let start = 0;
+  for (const [name, shape] of stored.layout) {
+    const end = start + shape.reduce((a, b) => a * b, 1);
+    parameters[name] = { shape, values: numbers.subarray(start, end) };
+    start = end;
+  }
+  return { ...stored, parameters };
+}
+
+// The number that two bytes of float16 stand for: a sign, five bits of exponent, ten of fraction.
+/** @type {(bits: number) => number} */
+function half(bits) {
+  const sign = bits >> 15 ? -1 : 1;
+  const exponent = (bits >> 10) & 31;
+  const fraction = (bits & 1023) / 1024;
+  return sign * (exponent ? 2 ** (exponent - 15) * (1 + fraction) : 2 ** -14 * fraction);
+}
+
+// "342" → [3, 4, 2]. Where every token is one character, characters are read, and otherwise words.
+/** @type {(text: string, tokens: string[], most?: number) => import("./words.js").Parsed<number[]>} */
+export function tokenize(text, tokens, most = Infinity) {
+  const letters = tokens.every((token) => [...token].length === 1);
+  const parts = letters ? [...text].filter((part) => part.trim() || tokens.includes(part)) : text.match(/\S+/g) || [];
+  const unknown = parts.find((part) => !tokens.includes(part));
+  if (unknown !== undefined) {
+    const known = tokens.length > 12 ? [...tokens.slice(0, 9), counted(tokens.length - 9, "other")] : tokens;
+    return { error: `${quoted(unknown)} is not among the model’s tokens: ${listed(known)}.` };
+  }
+  if (!parts.length) return { error: `Type at least one token, such as ${tokens[0]}.` };
+  if (parts.length > most) return { error: `At most ${counted(most, "token")} here; this has ${parts.length}.` };
+  return { value: parts.map((part) => tokens.indexOf(part)), text: parts.join(letters ? "" : " ") };
+}
+
+// All that flows in the encoder.
+/** @type {(model: Model, source: number[]) => Trace} */
+export function encode(model, source) {
+  const trace = {};
+  const x = stack(model, "encoder", trace, embed(model, "encoder", "src_embedding", source, trace));
+  trace["encoder.memory"] = x;
+  return trace;
+}
+
+// All that flows in the model when it has written these tokens: its last row of probabilities is for the next one.
+/** @type {(model: Model, source: number[], written: number[], encoded?: Trace) => Trace} */
+export function decode(model, source, written, encoded = model.family === "both" ? encode(model, source) : {}) {
+  const trace = { ...encoded };
+  const both = model.family === "both";
+  const given = [...(both ? [] : source), ...(model.bos === null ? [] : [model.bos]), ...written];
+  const x = embed(model, "decoder", both ? "tgt_embedding" : "embedding", given, trace);
+  const logits = linear(model, "output", stack(model, "decoder", trace, x, trace["encoder.memory"]), "vocab");
+  trace["decoder.logits"] = logits;
+  trace["decoder.probabilities"] = { ...logits, values: byRow(logits, softmax) };
+  return trace;
+}
+
+// The likeliest token, again and again, until one ends the answer or there are `most`.
+/** @type {(model: Model, source: number[], most: number) => { tokens: number[], probabilities: number[] }} */
+export function write(model, source, most) {
+  const tokens = [];
+  const probabilities = [];
+  const encoded = model.family === "both" ? encode(model, source) : {};
+  while (tokens.length < most) {
+    const row = rowsOf(decode(model, source, tokens, encoded)["decoder.probabilities"]).at(-1);
+    const best = row.indexOf(Math.max(...row));
+    tokens.push(best);
+    probabilities.push(row[best]);
+    if (best === model.eos) break;
+  }
+  return { tokens, probabilities };
+}
+
+function embed(model, side, name, tokens, trace) {
+  const { shape, values } = model.parameters[`${name}.weight`];
+  const width = shape[1];
+  const axes = ["seq", "d_model"];
+  const table = (value) => ({
+    shape: [tokens.length, width],
+    axes,
+    values: tokens.flatMap((token, place) => range(width).map((feature) => value(token, place, feature))),
+  });
+  const embedding = table((token, _, feature) => values[token * width + feature] * Math.sqrt(width));
+  const positions = table((_, place, feature) => position(place, feature, width));
+  trace[`${side}.embedding`] = embedding;
+  trace[`${side}.positions`] = positions;
+  trace[`${side}.input`] = add(embedding, positions);
+  return trace[`${side}.input`];
+}
+
+// Sine and cosine alternate, and each pair turns more slowly than the one before it.
+/** @type {(place: number, feature: number, width: number) => number} */
+function position(place, feature, width) {
+  const angle = place / 10000 ** ((feature - (feature % 2)) / width);
+  return feature % 2 ? Math.cos(angle) : Math.sin(angle);
+}
+
+function stack(model, side, trace, x, memory = null) {
+  for (const layer of range(model.nLayers)) {
+    const name = `${side}.layers.${layer}`;
+    const id = `${side}.${layer}`;
+    const look = (kind, x, memory) =>
+      attention(model, `${name}.${kind}_attention`, trace, `${id}.${kind}`, x, memory, side === "decoder");
+    x = residual(model, `${name}.norm1`, trace, `${id}.self`, x, (x) => look("self", x, null));
+    if (memory) x = residual(model, `${name}.norm2`, trace, `${id}.cross`, x, (x) => look("cross", x, memory));
+    const last = `${name}.norm${memory ? 3 : 2}`;
+    x = residual(model, last, trace, `${id}.feed_forward`, x, (x) =>
+      feedForward(model, `${name}.feed_forward`, trace, `${id}.feed_forward`, x),
+    );
+  }
+  if (!model.parameters[`${side}.norm.weight`]) return x;
+  trace[`${side}.last`] = norm(model, `${side}.norm`, x);
+  return trace[`${side}.last`];
+}
+
+// What `part` makes of x, added to x, and normalized before or after.
+function residual(model, name, trace, id, x, part) {
+  const normed = (x) => {
+    trace[`${id}.norm`] = norm(model, name, x);
+    return trace[`${id}.norm`];
+  };
+  trace[`${id}.output`] = part(model.normFirst ? normed(x) : x);
+  trace[`${id}.sum`] = add(x, trace[`${id}.output`]);
+  return model.normFirst ? trace[`${id}.sum`] : normed(trace[`${id}.sum`]);
+}
+
+function attention(model, name, trace, id, x, memory, causal) {
+  const [seq, width] = x.shape;
+  const kLen = (memory || x).shape[0];
+  const heads = model.nHeads;
+  const dHead = width / heads;
+  const [qAxis, kAxis] = memory ? ["q_len", "k_len"] : ["seq", "seq"];
+  const split = (projection, from, axis) => {
+    const { values } = linear(model, `${name}.${projection}`, from, "d_model");
+    const length = from.shape[0];
+    const at = (head, place, feature) => values[place * width + head * dHead + feature];
+    return cube(["heads", axis, "d_head"], [heads, length, dHead], at);
+  };
+  const query = split("q_proj", x, qAxis);
+  const key = split("k_proj", memory || x, kAxis);
+  const value = split("v_proj", memory || x, kAxis);
+  const scores = cube(["heads", "q_len", "k_len"], [heads, seq, kLen], (head, i, j) => {
+    let product = 0;
+    for (let f = 0; f < dHead; f++) {
+      product += query.values[(head * seq + i) * dHead + f] * key.values[(head * kLen + j) * dHead + f];
+    }
+    return product / Math.sqrt(dHead);
+  });
+  const sees = (i, j) => memory || !causal || j <= i;
+  const mask = range(seq).flatMap((i) => range(kLen).map((j) => (sees(i, j) ? 1 : 0)));
+  const hidden = scores.values.map((score, at) => (mask[at % mask.length] ? score : -Infinity));
+  const weights = { ...scores, values: byRow({ ...scores, values: hidden }, softmax) };
+  const found = cube(["heads", "q_len", "d_head"], [heads, seq, dHead], (head, i, f) => {
+    let blend = 0;
+    for (let j = 0; j < kLen; j++) {
+      blend += weights.values[(head * seq + i) * kLen + j] * value.values[(head * kLen + j) * dHead + f];
+    }
+    return blend;
+  });
+  const merged = range(seq).flatMap((i) =>
+    range(width).map((f) => found.values[(Math.floor(f / dHead) * seq + i) * dHead + (f % dHead)]),
+  );
+  const tensors = { query, key, value, scores, weights, heads: found };
+  for (const [part, tensor] of Object.entries(tensors)) trace[`${id}.${part}`] = tensor;
+  trace[`${id}.mask`] = { shape: [seq, kLen], axes: ["q_len", "k_len"], values: mask };
+  return linear(model, `${name}.out_proj`, { ...x, values: merged }, "d_model");
+}
+
+function feedForward(model, name, trace, id, x) {
+  const inner = linear(model, `${name}.linear1`, x, "d_ff");
+  const activate = model.activation === "relu" ? (x) => Math.max(x, 0) : gelu;
+  trace[`${id}.hidden`] = { ...inner, values: inner.values.map(activate) };
+  return linear(model, `${name}.linear2`, trace[`${id}.hidden`], "d_model");
+}
+
+// x times the share of a normal distribution that lies below it. The sum is erf's series, all of whose terms are
+// positive; from 6 on nothing is left of its end.
+/** @type {(x: number) => number} */
+function gelu(x) {
+  if (Math.abs(x) > 6) return Math.max(x, 0);
+  let term = x;
+  let whole = x;
+  for (let n = 3; Math.abs(term) > 1e-17; n += 2) {
+    term *= (x * x) / n;
+    whole += term;
+  }
+  return x * (0.5 + (whole * Math.exp((-x * x) / 2)) / Math.sqrt(2 * Math.PI));
+}
+
+function linear(model, name, x, axis) {
+  const { shape, values: weight } = model.parameters[`${name}.weight`];
+  const bias = model.parameters[`${name}.bias`];
+  const [rows, columns, width] = [x.shape[0], ...shape];
+  const given = x.values;
+  const values = new Array(rows * columns);
+  for (let i = 0; i < rows; i++) {
+    for (let j = 0; j < columns; j++) {
+      let product = bias ? bias.values[j] : 0;
+      for (let f = 0; f < width; f++) product += given[i * width + f] * weight[j * width + f];
+      values[i * columns + j] = product;
+    }
+  }
+  return { shape: [rows, columns], axes: [x.axes[0], axis], values };
+}
+
+function norm(model, name, x) {
+  const { values: weight } = model.parameters[`${name}.weight`];
+  const bias = model.parameters[`${name}.bias`];
+  const values = byRow(x, (row) => {
+    const mean = row.reduce((a, b) => a + b, 0) / row.length;
+    const variance = row.reduce((a, b) => a + (b - mean) ** 2, 0) / row.length;
+    return row.map((b, f) => ((b - mean) / Math.sqrt(variance + EPS)) * weight[f] + (bias ? bias.values[f] : 0));
+  });
+  return { ...x, values };
+}
+
+const add = (x, y) => ({ ...x, values: x.values.map((a, i) => a + y.values[i]) });
+
+// The rows along the last axis.
+/** @type {(x: Tensor) => number[][]} */
+function rowsOf({ shape, values }) {
+  const width = shape.at(-1);
+  return range(values.length / width).map((i) => Array.prototype.slice.call(values, i * width, (i + 1) * width));
+}
+
+const byRow = (x, change) => rowsOf(x).flatMap(change);
+
+// A tensor of three axes from what stands at each place.
+function cube(axes, shape, at) {
+  const [a, b, c] = shape;
+  const values = range(a).flatMap((i) => range(b).flatMap((j) => range(c).map((k) => at(i, j, k))));
+  return { shape, axes, values };
+}

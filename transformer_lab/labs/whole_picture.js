@@ -1,0 +1,163 @@
+// The drawing of the whole Transformer, brought to life: its parts can be opened, its arrows pointed at.
+
+import { element, set, setText } from "./ui.js";
+import { titleOf } from "./whole_words.js";
+
+/**
+ * What the drawing shows.
+ * @typedef {object} Shown
+ * @property {"both" | "encoder" | "decoder"} family
+ * @property {number} layers
+ * @property {boolean} normFirst
+ * @property {boolean} finalNorm
+ * @property {Record<string, number>} layer Of each side, the layer whose numbers are on show.
+ * @property {Record<string, string>} layerText
+ * @property {Record<string, string>} texts What is read and written: "source", "target", "next".
+ * @property {Set<string>} lit The places of this step.
+ * @property {string} open
+ */
+
+// The place of a part in the drawing, or of what flows in one of its arrows, in the layer that is on show.
+/** @type {(data: DOMStringMap, shown: Shown) => string} */
+export function idOf({ part, flow, side, of }, { family, layer: layerOf, layers, normFirst, finalNorm }) {
+  const layer = layerOf[side];
+  const end = normFirst ? "sum" : "norm";
+  const after = (block) => `${side}.${layer}.${block}.${end}`;
+  const out = (l) => `${side}.${l}.feed_forward.${end}`;
+  if (flow) {
+    const entering = layer ? out(layer - 1) : `${side}.input`;
+    const between = side === "decoder" && family !== "decoder" ? after("cross") : after("self");
+    const ids = {
+      "memory": "encoder.memory",
+      "input": entering,
+      "self.residual": entering,
+      "self.norm": after("self"),
+      "past": after("self"),
+      "cross.residual": after("self"),
+      "cross.norm": after("cross"),
+      "feed_forward.residual": between,
+      "last": finalNorm ? "decoder.last" : out(layers - 1),
+    };
+    return ids[flow] ?? (flow.includes(".") ? `${side}.${layer}.${flow}` : `${side}.${flow}`);
+  }
+  if (of === "next") return "decoder.next";
+  if (part === "add_norm") return `${side}.${layer}.${of}.add`;
+  if (of) return `${side}.${layer}.${of}`;
+  return `${side}.${{ embedding: "embed", positions: "place" }[part] ?? part}`;
+}
+
+// What falls away in a model of one column.
+/** @type {(data: DOMStringMap, family: string) => boolean} */
+export function falls({ part, flow = "", side, of = "" }, family) {
+  if (family === "encoder") return side === "decoder";
+  if (family === "decoder")
+    return side === "encoder" || of === "cross" || flow.startsWith("cross") || part === "memory";
+  return flow === "past";
+}
+
+// What a block is called where the norm stands before it, not behind.
+const BLOCKS = { self: "Norm, attention", cross: "Norm, cross-att.", feed_forward: "Norm, feed-forw." };
+
+// From the bottom of a column to its top, one column after the other: as the numbers flow.
+function along(a, b) {
+  const height = (node) => {
+    const rect = node.querySelector("rect");
+    if (rect) return +rect.getAttribute("y") + rect.getAttribute("height") / 2;
+    return +/^M\S+ ([\d.]+)/.exec(node.querySelector("path").getAttribute("d"))[1];
+  };
+  return (a.dataset.side === "decoder") - (b.dataset.side === "decoder") || height(b) - height(a);
+}
+
+/**
+ * @type {(drawing: string, normFirst: boolean, peek: (id: string | null) => void, open: (id: string) => void) =>
+ *   { node: HTMLElement, draw: (shown: Shown) => void }}
+ */
+export function picture(drawing, normFirst, peek, open) {
+  const node = element("div", { class: "tl-drawing" });
+  node.innerHTML = drawing;
+  const svg = node.querySelector("svg");
+  svg.querySelector("title").remove(); // what it says would stand over every part that is pointed at
+  const items = [...svg.querySelectorAll("[data-part], [data-flow]")].sort(along);
+  const texts = Object.fromEntries(["source", "target", "next"].map((name) => [name, find(name)]));
+  const layers = { encoder: find("layers", "encoder"), decoder: find("layers", "decoder") };
+  const hint = ["Point at an arrow:", "see what flows.", "Open a block:", "see what it does."].map((line, i) =>
+    element("text", { x: 76, y: 74 + 18 * i + (i > 1 ? 10 : 0), class: i % 2 ? "quiet" : "hint" }, line),
+  );
+  svg.append(...hint);
+  set(node, {
+    role: "group",
+    "aria-label": "The model: parts to open, arrows to point at. Arrow keys go from one to the next.",
+  });
+  /** @type {Shown} */
+  let shown;
+  let at = items[0];
+
+  function find(name, side) {
+    return svg.querySelector(`${side ? `[data-column=${side}] ` : ""}[data-text=${name}]`);
+  }
+  const own = (event) => event.target.closest("[data-part], [data-flow]");
+  const free = () => items.filter((item) => !falls(item.dataset, shown.family));
+  const stand = (item) => {
+    set(at, { tabindex: -1 });
+    at = set(item, { tabindex: 0 });
+  };
+  const move = (by) => {
+    const all = free();
+    const next = all[Math.min(Math.max(all.indexOf(at) + by, 0), all.length - 1)];
+    stand(next);
+    next.focus();
+  };
+  set(node, {
+    onpointerover: (event) => {
+      if (event.pointerType === "mouse") peek(own(event) ? idOf(own(event).dataset, shown) : null);
+    },
+    onpointerleave: () => peek(null),
+    onfocusin: (event) => own(event)?.matches(":focus-visible") && peek(idOf(own(event).dataset, shown)),
+    onfocusout: () => peek(null),
+    onclick: (event) => {
+      const item = own(event);
+      if (!item) return;
+      stand(item);
+      open(idOf(item.dataset, shown));
+    },
+    onkeydown: (event) => {
+      const by = { ArrowUp: 1, ArrowRight: 1, ArrowDown: -1, ArrowLeft: -1 }[event.key];
+      if (by) move(by);
+      else if (event.key === "Enter" || event.key === " ") open(idOf(at.dataset, shown));
+      else return;
+      event.preventDefault();
+    },
+  });
+  for (const item of items) {
+    const { flow, part, of } = item.dataset;
+    set(item, { role: "button", tabindex: -1 });
+    if (flow) {
+      const hit = item.querySelector("path").cloneNode();
+      item.prepend(set(hit, { class: flow.endsWith("residual") || flow === "memory" ? "hit" : "hit wide" }));
+    } else if (normFirst && of in BLOCKS) setText(item.querySelector("text"), part === "add_norm" ? "Add" : BLOCKS[of]);
+  }
+
+  function draw(now) {
+    shown = now;
+    set(svg, { "data-family": now.family });
+    for (const item of items) {
+      const id = idOf(item.dataset, now);
+      const gone = falls(item.dataset, now.family);
+      set(item, {
+        "aria-label": (item.dataset.flow ? "Arrow: " : "") + titleOf(id),
+        "aria-hidden": gone ? "true" : null,
+        "aria-pressed": String(id === now.open),
+      });
+      item.classList.toggle("gone", gone);
+      item.classList.toggle("lit", now.lit.has(id));
+      item.classList.toggle("open", id === now.open);
+      if (gone) set(item, { tabindex: -1 });
+    }
+    // Tab comes back to what is open, and otherwise to the beginning.
+    const open = items.find((item) => item.classList.contains("open"));
+    if (open || !svg.contains(svg.getRootNode().activeElement)) stand(open ?? free()[0]);
+    for (const [name, text] of Object.entries(now.texts)) setText(texts[name], text);
+    for (const [side, text] of Object.entries(now.layerText)) setText(layers[side], text);
+  }
+  return { node, draw };
+}
