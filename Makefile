@@ -16,7 +16,7 @@ unexport PYTHONDONTWRITEBYTECODE
 # What runs here must not write into the record of the learner whose computer this is.
 export TRANSFORMER_LAB_DATA ?= $(CURDIR)/_build/data
 
-.PHONY: environment book test lint executed outputs live units claims device pages notebooks serve bench colab grade lock repository address site
+.PHONY: environment book test lint executed outputs live units claims device pages notebooks pictures serve bench colab grade lock repository address site
 
 book: environment ## build the book; notebooks that have changed are executed
 	@$(HERE) tools/build_book.py
@@ -67,6 +67,9 @@ pages: environment ## the built book, in a browser
 notebooks: environment ## make the assignments, run the notebooks in place, write them in canonical form: make notebooks [ONLY=06]
 	@$(HERE) tools/assignments.py $(ONLY)
 	@$(HERE) tools/notebooks.py $(ONLY)
+
+pictures: environment ## take the pictures of the labs that readers without scripts see, from the built book
+	@$(HERE) tools/lab_pictures.py
 
 serve: environment ## show the book, and build it again on every change
 	@$(HERE) tools/build_book.py --serve

@@ -186,12 +186,10 @@ def write_style(app):
     """Write the font into a style sheet: one that is fetched by itself comes after the text, and moves it."""
     if app.builder.format == "html":
         data = b64encode(FONT.read_bytes()).decode()
-        rule = (
-            f'@font-face {{ font-family: "STIX Two Math"; src: url("data:font/woff;base64,{data}") format("woff"); }}\n'
-        )
+        source = f'url("data:font/woff;base64,{data}") format("woff")'
         folder = Path(app.outdir, "_static")
         folder.mkdir(parents=True, exist_ok=True)
-        (folder / STYLE).write_text(rule, "utf-8")
+        (folder / STYLE).write_text(f'@font-face {{ font-family: "STIX Two Math"; src: {source}; }}\n', "utf-8")
 
 
 def add_style(app, pagename, templatename, context, doctree):

@@ -86,6 +86,8 @@
       seen.add(script);
       for (const [id, { state }] of Object.entries(data.state)) {
         if (!state._esm) continue;
+        // A text that several labs share stands in the page once: see book/widget_state.py.
+        for (const name of ["_esm", "_css"]) state[name] = data.state[state[name]?.as]?.state[name] ?? state[name];
         states.set(id, state);
         models.set(id, createModel(state));
         importText(state._esm).catch(() => {}); // the reason is given where the lab should stand

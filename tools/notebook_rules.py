@@ -275,7 +275,7 @@ def explains_every_option(notebook, path):
 
 def begins_with_something_to_do(notebook, path):
     """A chapter asks, then lets its reader play, and plays again later: each lab near the text that needs it."""
-    if path.parent != ROOT / "chapters":
+    if path.parent != ROOT / "chapters" or not re.match(r"\d\d_", path.name):
         return
     part, labs = None, {}
     for cell in notebook.cells:

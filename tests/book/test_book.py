@@ -197,6 +197,25 @@ def test_scripts_are_loaded_where_they_are_needed(page):
     assert ("mathematics.css" in styles) == bool(soup(page).select("math"))
 
 
+@pytest.mark.parametrize("page", PAGES)
+def test_a_picture_stands_for_each_lab_where_no_script_runs(page):
+    for view in soup(page).select('script[type="application/vnd.jupyter.widget-view+json"]'):
+        picture = view.find_next_sibling("noscript").img
+        assert picture, f"a lab of {page} has no picture: run `make pictures`, then `make book`"
+        assert picture["alt"] and (HTML / page).parent.joinpath(picture["src"]).stat().st_size <= 40_000
+
+
+@pytest.mark.parametrize("page", NOTEBOOKS)
+def test_page_holds_the_labs_that_it_shows_and_each_script_once(page):
+    views = soup(page).select('script[type="application/vnd.jupyter.widget-view+json"]')
+    shown = {json.loads(view.text)["model_id"] for view in views}
+    states = soup(page).select('script[type="application/vnd.jupyter.widget-state+json"]')
+    held = {model: kept["state"] for state in states for model, kept in json.loads(state.text)["state"].items()}
+    assert set(held) == shown
+    scripts = [state["_esm"] for state in held.values() if isinstance(state["_esm"], str)]
+    assert len(set(scripts)) == len(scripts)
+
+
 @pytest.mark.parametrize("page", CHAPTERS)
 def test_alerts_are_admonitions(page):
     assert "[!" not in soup(page).select_one("article").text
@@ -236,7 +255,7 @@ def visit(browser):
     """Opens pages, and holds them to this: nothing is asked of another host, nothing fails, the console is silent."""
     contexts, faults = [], []
 
-    def open_page(address, **options):
+    def open_page(address, settled=settle, **options):
         context = browser.new_context(**options)
         contexts.append(context)
         page = context.new_page()
@@ -258,7 +277,8 @@ def visit(browser):
         page.on("pageerror", lambda error: faults.append(f"error: {error}"))
         page.on("console", lambda said: said.type in ("error", "warning") and faults.append(f"console: {said.text}"))
         page.goto(address)
-        settle(page)
+        if settled:
+            settled(page)
         return page
 
     open_page.faults = faults
@@ -358,7 +378,7 @@ LAND = """async (sections) => {
     for (const name of sections) {
         location.hash = name;
         await new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)));
-        found[name] = Math.round(document.querySelector(":target").querySelector("h1, h2, h3").getBoundingClientRect().y);
+        found[name] = document.querySelector(":target :is(h1, h2, h3)").getBoundingClientRect().y;
     }
     return found;
 }"""
@@ -401,6 +421,27 @@ def test_theme_is_kept_from_page_to_page(visit, site):
         page.locator(".article-header-buttons .theme-switch-button").click()
     page.goto(site + CHAPTERS[0])
     assert page.evaluate("document.documentElement.dataset.theme") == "dark"
+
+
+@pytest.mark.parametrize("name", ["index.html", CHAPTERS[-1]])
+def test_a_page_reads_without_scripts(visit, site, name):
+    page = visit(site + name, settled=None, java_script_enabled=False, color_scheme="dark")
+    for picture in page.locator(".lab-picture img").all():
+        picture.scroll_into_view_if_needed()
+        assert picture.bounding_box()["height"] > 100
+    labs = soup(name).select('script[type="application/vnd.jupyter.widget-view+json"]')
+    assert page.locator(".lab-picture p").count() == len(labs)
+    assert page.locator("html").get_attribute("data-theme") == "light"
+    assert all(formula.bounding_box()["width"] for formula in page.locator(".formula > math").all())
+
+
+def test_paper_keeps_the_labs_colours(visit):
+    page = visit((HTML / CHAPTERS[0]).as_uri())
+    page.emulate_media(media="print")
+    colours = page.eval_on_selector_all(
+        ".tl-lab, .tl-lab *", "all => [...new Set(all.map((element) => getComputedStyle(element).printColorAdjust))]"
+    )
+    assert colours == ["exact"]
 
 
 def test_paper_shows_what_is_folded_away(visit):

@@ -17,6 +17,7 @@ from transformer_lab.labs import (
     NormalizationLab,
     OrderLab,
     StridesLab,
+    WholeLab,
 )
 
 PAD = "<pad>"
@@ -179,6 +180,29 @@ def touch_budget(page):
     preset = status(page).startswith("BERT-large has 335,141,888 parameters")
     page.get_by_role("button", name="seq = 4,096").tap()
     return preset and status(page).startswith("A context of 4,096 tokens instead of 512")
+
+
+def play_with_whole(page):
+    page.get_by_label("Type a number", exact=True).first.fill("13")
+    page.locator("[data-part=cross_attention] rect").first.click()
+    page.locator(".tl-sheet").first.press("ArrowDown")
+    press(page, "layer 2", "decoder only", "Step on", "Step on", "Step on")
+
+
+def touch_whole(page):
+    page.locator("[data-part=self_attention] rect").tap()
+    opened = status(page).startswith("Encoder, layer 1: self-attention. Head 1: “3” gives “3” the weight ")
+    page.get_by_role("button", name="encoder only").tap()
+    return opened and status(page) == "An encoder alone: vectors for “342”, and no words."
+
+
+def own_model(norm_first=True, activation="gelu", kind=tl.Transformer):
+    """A reader's model, untrained, as large as the lab takes one."""
+    torch.manual_seed(0)
+    words = [f"word{i}" for i in range(128)]
+    vocabularies = (128, 128) if kind is tl.Transformer else (128,)
+    model = kind(*vocabularies, 64, 8, 4, 256, norm_first=norm_first, activation=activation)
+    return tl.labs.WholeLab(model, words, bos=0, text=" ".join(words[-12:]))
 
 
 LABS = {
@@ -392,5 +416,28 @@ LABS = {
         play=play_with_budget,
         touch=touch_budget,
         scrolls=(".tl-rail input", ".tl-stack", ".tl-account:visible"),
+    ),
+    "whole": Case(
+        make=WholeLab,
+        text="WholeLab(text='342', family='both', step=0, part='')",
+        states=[
+            lambda: WholeLab(text="777777", part="decoder.1.self"),
+            lambda: WholeLab(text="2003", family="decoder", step=4, part="decoder.0.self.add"),
+            lambda: WholeLab(family="encoder", part="encoder.memory"),
+            lambda: WholeLab(step=21, part="decoder.softmax"),
+            own_model,
+        ],
+        sent={"text": "13", "family": "decoder", "step": 3, "part": "decoder.0.self", "at": [1, 0, 1]},
+        refused={"text": "3x", "family": "x", "step": -1, "part": 3},
+        linked="text",
+        keys=("input[type=range]", "ArrowRight"),
+        play=play_with_whole,
+        touch=touch_whole,
+        scrolls=(".tl-drawing", "input[type=range]", ".tl-name", ".tl-status"),
+        nonsense=(
+            ("Type a number", "three", "“t” is not among the model’s tokens", "3", "Right."),
+            ("Type a number", "1234567", "At most 6 tokens here; this has 7.", "1000", "thousand"),
+            ("Type a number", " ", "Type at least one token", "45678", "Wrong: it is forty five thousand six hundred"),
+        ),
     ),
 }

@@ -1,28 +1,70 @@
 """Cells travel to their new places in the labs whose lesson it is, and nowhere where a reader asked for less motion."""
 
+from collections.abc import Callable
+from dataclasses import dataclass
+
 import pytest
 
-from transformer_lab.labs import StridesLab
+from transformer_lab.labs import LookupLab, NormalizationLab, SplitLab, StridesLab
 
-# What a hand does, and what travels then.
-TRAVELS = {
-    "a transpose": (
-        lambda: StridesLab(shape=(2, 3, 4), chain=""),
-        lambda page: page.get_by_role("button", name="+ .transpose(1, 2)").click(),
-        ".tl-grid .tl-cell",
+
+def press(name):
+    return lambda page: page.get_by_role("button", name=name, exact=True).first.click()
+
+
+@dataclass(frozen=True)
+class Journey:
+    """What a hand does, and which cells travel then: from where they stood in their box, or from what stands there."""
+
+    make: Callable
+    act: Callable
+    cells: str
+    box: str
+    source: str | None = None
+    name: str = "textContent"
+
+
+JOURNEYS = {
+    "a transpose": Journey(
+        lambda: StridesLab((2, 3, 4), ""), press("+ .transpose(1, 2)"), ".tl-grid .tl-cell", ".tl-grid"
     ),
-    "a copy": (
-        lambda: StridesLab(shape=(2, 3), chain=".transpose(0, 1)"),
-        lambda page: page.get_by_role("button", name="+ .contiguous()").click(),
-        ".tl-storage .tl-cell",
-    ),
-    "a view": (
-        lambda: StridesLab(shape=(2, 3, 4), chain=""),
-        lambda page: page.get_by_role("button", name="+ .view(-1)").click(),
+    "a view": Journey(lambda: StridesLab((2, 3, 4), ""), press("+ .view(-1)"), ".tl-grid .tl-cell", ".tl-grid"),
+    "a permutation": Journey(
+        lambda: StridesLab((2, 3, 4), ""),
+        lambda page: page.get_by_label("Operations on x").fill(".permute(2, 0, 1)"),
         ".tl-grid .tl-cell",
+        ".tl-grid",
+    ),
+    "a copy": Journey(
+        lambda: StridesLab((2, 3), ".transpose(0, 1)"), press("+ .contiguous()"), ".tl-storage .tl-cell", ".tl-storage"
+    ),
+    "a split": Journey(
+        lambda: SplitLab(stage=2),
+        lambda page: page.locator(".tl-stage").nth(3).click(),
+        ".tl-before-after > :last-child .tl-cell",
+        ".tl-before-after",
+        source=".tl-before-after > :first-child .tl-cell",
+    ),
+    "a merge": Journey(
+        lambda: SplitLab(stage=6),
+        lambda page: page.locator(".tl-stage").nth(7).click(),
+        ".tl-before-after > :last-child .tl-cell",
+        ".tl-before-after",
+        source=".tl-before-after > :first-child .tl-cell",
+    ),
+    "a scale": Journey(
+        lambda: LookupLab(temperature=0.1), press("√d"), ".tl-bar, .tl-weight", ".tl-scores", name="dataset.part"
+    ),
+    "the walk of a norm": Journey(
+        NormalizationLab,
+        press("batch norm"),
+        ".tl-cubes > :last-child .tl-cell:is(.tl-used, .tl-chosen)",
+        ".tl-cubes",
+        source=".tl-cubes > :first-child .tl-cell:is(.tl-used, .tl-chosen)",
+        name="dataset.flat",
     ),
 }
-each_travel = pytest.mark.parametrize("make, act, selector", TRAVELS.values(), ids=list(TRAVELS))
+each_journey = pytest.mark.parametrize("journey", JOURNEYS.values(), ids=list(JOURNEYS))
 
 # From here on what moves stands still at its start, so that no test depends on how fast it runs.
 HOLD = """() => {
@@ -33,12 +75,7 @@ HOLD = """() => {
         return animation;
     };
 }"""
-# Where each cell is drawn in its picture, by what it holds; the first of those that hold the same.
-DRAWN = """cells => Object.fromEntries(cells.reverse().map((cell) => {
-    const box = cell.closest('.tl-grid, .tl-storage').getBoundingClientRect();
-    const { left, top, width } = cell.getBoundingClientRect();
-    return [cell.textContent, [left - box.left, top - box.top, width].map(Math.round)];
-}))"""
+ARRIVE = "document.getAnimations().forEach((move) => move.finish())"
 # Where everything is laid out, wherever it is drawn.
 LAID_OUT = """() => [document.documentElement, ...document.querySelectorAll('.tl-lab, .tl-lab *')].map((node) =>
     [node.offsetLeft, node.offsetTop, node.offsetWidth, node.offsetHeight, node.clientWidth, node.clientHeight])"""
@@ -49,42 +86,66 @@ MOVES = """() => document.getAnimations().map((move) => [
 OWN = {"offset", "computedOffset", "easing", "composite", "transform", "transformOrigin"}
 
 
-@each_travel
-def test_cells_travel_from_where_they_stood_and_only_their_drawing_does(show, make, act, selector):
-    page = show(make())
-    cells = page.locator(selector)
-    stood = cells.evaluate_all(DRAWN)
+def drawn(page, journey, cells=None):
+    """Where each cell is drawn in its box, by what it holds; the first of those that hold the same."""
+    return page.locator(cells or journey.cells).evaluate_all(
+        f"""cells => Object.fromEntries(cells.reverse().map((cell) => {{
+            const box = cell.closest('{journey.box}').getBoundingClientRect();
+            const {{ left, top, width }} = cell.getBoundingClientRect();
+            return [cell.{journey.name}, [left - box.left, top - box.top, width].map(Math.round)];
+        }}))"""
+    )
+
+
+def act(page, journey):
     page.evaluate(HOLD)
-    act(page)
-    page.wait_for_function("document.getAnimations().length")
-    for duration, *properties in page.evaluate(MOVES):
+    journey.act(page)
+    page.evaluate("() => new Promise((done) => setTimeout(done))")  # a lab draws when the event is over
+
+
+@each_journey
+def test_cells_travel_from_where_they_stood_and_only_their_drawing_does(show, journey):
+    page = show(journey.make())
+    stood = drawn(page, journey)
+    act(page, journey)
+    moves = page.evaluate(MOVES)
+    assert moves
+    for duration, *properties in moves:
         assert duration <= 400
         assert set(properties) <= OWN
-    starts = cells.evaluate_all(DRAWN)
-    travelling = {name: place for name, place in starts.items() if name in stood}
-    assert travelling == {name: stood[name] for name in travelling}
+    starts = drawn(page, journey)
+    came_from = drawn(page, journey, journey.source) if journey.source else stood
+    known = [name for name in starts if name in came_from]
+    assert known
+    for name in known:
+        assert starts[name] == pytest.approx(came_from[name], abs=1)
     laid_out = page.evaluate(LAID_OUT)
-    page.evaluate("document.getAnimations().forEach((move) => move.finish())")
+    page.evaluate(ARRIVE)
     page.wait_for_function("!document.querySelector('.tl-moving')")
     assert page.evaluate(LAID_OUT) == laid_out
-    assert cells.evaluate_all(DRAWN) != starts
+    assert drawn(page, journey) != starts
 
 
-@each_travel
-def test_with_less_motion_cells_are_there_at_once(show, make, act, selector):
-    page = show(make())
-    page.evaluate(HOLD)
-    act(page)
-    page.wait_for_function("document.getAnimations().length")
-    page.evaluate("document.getAnimations().forEach((move) => move.finish())")
-    arrived = page.locator(selector).evaluate_all(DRAWN)
+@each_journey
+def test_with_less_motion_cells_are_there_at_once(show, journey):
+    page = show(journey.make())
+    act(page, journey)
+    page.evaluate(ARRIVE)
+    arrived = drawn(page, journey)
 
-    page = show(make())
+    page = show(journey.make())
     page.emulate_media(reduced_motion="reduce")
     try:
-        page.evaluate(HOLD)
-        act(page)
-        assert page.locator(selector).evaluate_all(DRAWN) == arrived
+        act(page, journey)
+        assert drawn(page, journey) == arrived
         assert page.evaluate("document.getAnimations().length") == 0
     finally:
         page.emulate_media(reduced_motion="no-preference")
+
+
+def test_bars_follow_a_hand_that_drags_at_once(show):
+    page = show(LookupLab())
+    page.evaluate(HOLD)
+    page.get_by_label("Temperature", exact=True).press("ArrowLeft")
+    page.evaluate("() => new Promise((done) => setTimeout(done))")
+    assert page.evaluate("document.getAnimations().length") == 0

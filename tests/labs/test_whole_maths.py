@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 import train_whole_lab
 import transformer_lab as tl
+from agreement import says
 from javascript import ANYTHING, Engine, many, read
 from transformer_lab.labs import WholeLab
 from transformer_lab.labs.whole import unpack
@@ -268,6 +269,10 @@ def test_half_precision_is_read_exactly(engine):
 # What is typed.
 
 
+DIGITS = WholeLab()
+WORDS = WholeLab(tl.LanguageModel(3, 8, 2, 1, 8), ["ab", "c", "ba"])
+
+
 @many
 @given(text=ANYTHING)
 @example(text="342")
@@ -275,16 +280,14 @@ def test_half_precision_is_read_exactly(engine):
 @example(text="")
 @example(text="1234567")
 def test_digits_that_are_typed(engine, text):
-    _typed(engine, text, WholeLab())
+    _typed(engine, text, DIGITS)
 
 
 @many
 @given(text=st.text("ab c\n", max_size=30) | ANYTHING)
 @example(text=" ab  c ab ")
 def test_words_that_are_typed(engine, text):
-    torch.manual_seed(0)
-    words = WholeLab(tl.LanguageModel(3, 8, 2, 1, 8), ["ab", "c", "ba"])
-    _typed(engine, text, words)
+    _typed(engine, text, WORDS)
 
 
 def _typed(engine, text, lab):
@@ -339,3 +342,121 @@ def test_half_precision_models_and_those_of_float64_are_taken():
     for dtype in (torch.float64, torch.bfloat16):
         model = small(tl.LanguageModel, 1, SIZES[0], {}).to(dtype)
         assert torch.equal(WholeLab(model, TARGET).model.output.weight, model.output.weight.float())
+
+
+# Every error, word for word.
+
+model = tl.Transformer(3, 4, 8, 2, 1, 8)
+ABC, ABCD = [*"abc"], [*"abcd"]
+
+
+def changed(**attributes):
+    model = tl.LanguageModel(3, 8, 2, 1, 8)
+    for name, value in attributes.items():
+        part = model.decoder.layers[0].norm1 if name == "eps" else model.decoder.layers[0].self_attention
+        setattr(part, name, value)
+    return WholeLab(model, ABC)
+
+
+WRONG = [
+    (lambda: WholeLab(tokens=ABC), ValueError, "tokens must come with a model, got ['a', 'b', 'c'] alone"),
+    (lambda: WholeLab(eos=0), ValueError, "eos must come with a model, got 0 alone"),
+    (
+        lambda: WholeLab(torch.nn.Linear(2, 2), ABC),
+        TypeError,
+        "model must be a tl.Transformer or a tl.LanguageModel, got Linear",
+    ),
+    (
+        lambda: WholeLab(tl.Transformer.from_torch(torch.nn.Transformer(8, 2, 1, 1, 8, batch_first=True)), ABC),
+        ValueError,
+        "model must have embeddings and an output layer, got one of from_torch, which has neither",
+    ),
+    (
+        lambda: WholeLab(tl.LanguageModel(3, 128, 2, 1, 8), ABC),
+        ValueError,
+        "model must have d_model from 1 to 64, got 128",
+    ),
+    (
+        lambda: WholeLab(tl.LanguageModel(3, 8, 2, 0, 8), ABC),
+        ValueError,
+        "model must have n_layers from 1 to 4, got 0",
+    ),
+    (
+        lambda: WholeLab(tl.LanguageModel(3, 8, 2, 1, 300), ABC),
+        ValueError,
+        "model must have d_ff from 1 to 256, got 300",
+    ),
+    (
+        lambda: WholeLab(tl.LanguageModel(3, 32, 16, 1, 8), ABC),
+        ValueError,
+        "model must have n_heads from 1 to 8, got 16",
+    ),
+    (
+        lambda: changed(rotate=lambda x, positions: x),
+        ValueError,
+        "model must attend by scaled_dot_product_attention, without rotate",
+    ),
+    (
+        lambda: changed(attend=tl.bidirectional_linear_attention),
+        ValueError,
+        "model must attend by scaled_dot_product_attention, without rotate",
+    ),
+    (lambda: changed(eps=0.1), ValueError, "model must have norms of eps 1e-05, got 0.1"),
+    (lambda: WholeLab(model, bos=0), TypeError, "tokens must be a sequence of strings, got None"),
+    (lambda: WholeLab(model, "abc", bos=0), TypeError, "tokens must be a sequence of strings, got 'abc'"),
+    (lambda: WholeLab(model, [1, 2, 3], bos=0), TypeError, "tokens must be a sequence of strings, got [1, 2, 3]"),
+    (lambda: WholeLab(model, ABCD, bos=0), ValueError, "tokens must be as many as the vocabulary, 3, got 4"),
+    (lambda: WholeLab(model, ABC, bos=0), ValueError, "tgt_tokens must be as many as the vocabulary, 4, got 3"),
+    (
+        lambda: WholeLab(tl.LanguageModel(200, 8, 2, 1, 8), [f"{i}" for i in range(200)]),
+        ValueError,
+        "tokens must be at most 128, got 200",
+    ),
+    (
+        lambda: WholeLab(model, ["a", "b", "a"], ABCD, bos=0),
+        ValueError,
+        "tokens must be different words without spaces, got 'a'",
+    ),
+    (
+        lambda: WholeLab(model, ["a", "b c", "d"], ABCD, bos=0),
+        ValueError,
+        "tokens must be different words without spaces, got 'b c'",
+    ),
+    (
+        lambda: WholeLab(tl.LanguageModel(3, 8, 2, 1, 8), ABC, ABC),
+        ValueError,
+        "tgt_tokens must be left out for a LanguageModel, which has one vocabulary, got ['a', 'b', 'c']",
+    ),
+    (
+        lambda: WholeLab(model, ABC, ABCD),
+        ValueError,
+        "bos must be the token that every answer of a Transformer begins with, got None",
+    ),
+    (lambda: WholeLab(model, ABC, ABCD, bos=4), ValueError, "bos must be from 0 to 3, got 4"),
+    (lambda: WholeLab(model, ABC, ABCD, bos=0, eos="d"), TypeError, "eos must be an integer, got 'd'"),
+    (
+        lambda: WholeLab(model, ABC, ABCD, bos=0, family="decoder"),
+        ValueError,
+        "family must be one of 'both', 'encoder', got 'decoder'",
+    ),
+    (lambda: WholeLab(family="all"), ValueError, "family must be one of 'both', 'encoder', 'decoder', got 'all'"),
+    (lambda: WholeLab(text=342), TypeError, "text must be a string, got 342"),
+    (lambda: WholeLab(text="34x"), ValueError, "text must hold tokens of the model, got 'x'"),
+    (lambda: WholeLab(text=""), ValueError, "text must have from 1 to 6 tokens, got 0"),
+    (lambda: WholeLab(text="1234567"), ValueError, "text must have from 1 to 6 tokens, got 7"),
+    (lambda: WholeLab(step=-1), ValueError, "step must be from 0 to 999, got -1"),
+    (lambda: WholeLab(step=1.5), TypeError, "step must be an integer, got 1.5"),
+    (lambda: WholeLab(part=None), TypeError, "part must be a string, got None"),
+]
+
+
+@pytest.mark.parametrize(("call", "error", "text"), WRONG)
+def test_the_lab_names_what_is_wrong(call, error, text):
+    says(call, error, text)
+
+
+def test_what_a_lab_is_made_of_stays():
+    lab = WholeLab()
+    for name in ("stored", "drawing", "limits", "examples", "facts"):
+        with pytest.raises(ValueError, match=rf"^{name} cannot change: make a new lab$"):
+            setattr(lab, name, type(getattr(lab, name))())

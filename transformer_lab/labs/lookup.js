@@ -2,6 +2,7 @@
 
 import { inParts, numbers, numbersLike, oneOf } from "./address.js";
 import { blend, clamp, dot, softmax } from "./maths.js";
+import { moveFrom, placesOf } from "./motion.js";
 import { button, choice, commit, dial, element, field, follow, frame, group, hueOf, reserve, room } from "./ui.js";
 import { set, setText, traitsOf, widest } from "./ui.js";
 import { minus, places, tuple } from "./words.js";
@@ -238,8 +239,12 @@ function temperaturePanel(model) {
 function scoresTable(labels) {
   const rows = labels.map((label, i) => {
     const [score, divided] = [element("td"), element("td")];
-    const bar = element("span", { class: "tl-bar", style: `--hue: ${hueOf(i, labels.length)}` });
-    const weight = element("span", { class: "tl-weight" });
+    const bar = element("span", {
+      class: "tl-bar",
+      style: `--hue: ${hueOf(i, labels.length)}`,
+      "data-part": `bar ${i}`,
+    });
+    const weight = element("span", { class: "tl-weight", "data-part": `weight ${i}` });
     const name = element("th", { scope: "row" }, label);
     const node = element("tr", {}, name, score, divided, element("td", { class: "tl-bars" }, bar, weight));
     return { score, divided, bar, weight, node };
@@ -257,7 +262,15 @@ function scoresTable(labels) {
     ),
   );
 
+  const moving = rows.flatMap(({ bar, weight }) => [bar, weight]);
+  const partOf = (part) => part.dataset.part;
+  let last = null;
   function draw({ temperature, similarity }, { scores, weights }) {
+    // Another scale in one press: the bars grow from what they were. Under a hand that drags they follow at once.
+    const scaled =
+      last && (last.similarity !== similarity || (last.temperature !== temperature && temperature === ROOT_D));
+    last = { temperature, similarity };
+    const stood = scaled && placesOf(node, moving, partOf);
     setText(scoreHead, similarity === "dot" ? "q · k" : "−½ distance²");
     for (const [i, row] of rows.entries()) {
       setText(row.score, places(scores[i]));
@@ -265,6 +278,7 @@ function scoresTable(labels) {
       setText(row.weight, places(weights[i]));
       row.bar.style.setProperty("--size", weights[i]);
     }
+    if (stood) moveFrom(stood, node, moving, partOf);
   }
   return { node, draw };
 }

@@ -60,7 +60,7 @@ class LookupLab(Lab):
     tensor([0.6698, 0.3302])
     """
 
-    _esm = script("lookup")
+    _esm = script("motion", "lookup")
     _css = style("lookup")
     shown = ("query", "labels", "temperature", "similarity")
     groups = ("temperature", "query", "similarity", "scores")

@@ -17,7 +17,8 @@ export function placesOf(box, cells, nameOf = ownText) {
   const places = new Map();
   for (const cell of cells) {
     const { x, y, width } = cell.getBoundingClientRect();
-    if (!places.has(nameOf(cell))) places.set(nameOf(cell), { x: x - left, y: y - top, width });
+    const [name, shown] = [nameOf(cell), cell.getClientRects().length > 0];
+    if (shown && !places.has(name)) places.set(name, { x: x - left, y: y - top, width });
   }
   return places;
 }
@@ -28,18 +29,18 @@ export function moveFrom(places, box, cells, nameOf = ownText) {
   if (matchMedia("(prefers-reduced-motion: reduce)").matches) return;
   for (const cell of cells) for (const old of cell.getAnimations()) old.cancel();
   const { left, top } = box.getBoundingClientRect();
-  const moves = [...cells].map((cell) => {
-    const to = cell.getBoundingClientRect();
-    const from = places.get(nameOf(cell)) ?? { x: to.x - left, y: to.y - top, width: to.width };
-    return { cell, x: from.x - to.x + left, y: from.y - to.y + top, wider: from.width / to.width };
+  const moves = [...cells].flatMap((cell) => {
+    const [from, to] = [places.get(nameOf(cell)), cell.getBoundingClientRect()];
+    if (!from || !to.width) return [];
+    const [x, y, wider] = [left + from.x - to.x, top + from.y - to.y, from.width / to.width];
+    const there = Math.abs(x) + Math.abs(y) < 0.5 && Math.abs(wider - 1) < 0.01;
+    return there ? [] : [{ cell, start: `translate(${x}px, ${y}px) scaleX(${wider})` }];
   });
-  const moving = moves.filter(({ x, y, wider }) => Math.abs(x) + Math.abs(y) > 0.5 || Math.abs(wider - 1) > 0.01);
-  const grids = new Set(moving.map(({ cell }) => cell.closest(".tl-grid")));
+  const grids = new Set(moves.map(({ cell }) => cell.closest(".tl-grid")));
   const whole = [...grids].filter((grid) => grid && grid.scrollWidth <= grid.clientWidth);
-  for (const { cell, x, y, wider } of moving) {
-    const there = { transform: "none", transformOrigin: "0 0" };
-    const here = { ...there, transform: `translate(${x}px, ${y}px) scaleX(${wider})` };
-    cell.animate([here, there], { duration: TRAVEL, easing: "ease-in-out" });
+  for (const { cell, start } of moves) {
+    const frames = { transform: [start, "none"], transformOrigin: ["0 0", "0 0"] };
+    cell.animate(frames, { duration: TRAVEL, easing: "ease-in-out" });
   }
   whole.forEach(letThrough);
 }

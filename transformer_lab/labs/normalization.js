@@ -3,6 +3,7 @@
 
 import { flag, inParts, numbers, numbersLike, oneOf } from "./address.js";
 import { divisors, range, ravel } from "./maths.js";
+import { moveFrom, placesOf } from "./motion.js";
 import { disturbed, fewest, leaks, sliderRange, standardize } from "./normalization_maths.js";
 import { asCode, byText, entryInWords, movedInWords, plain, QUESTIONS, ruleInWords } from "./normalization_words.js";
 import { button, choice, commit, dial, element, ems, follow, frame, group, reserve, room, set, setText } from "./ui.js";
@@ -168,7 +169,13 @@ function cubesPanel(model, { shape, clean }, redraw) {
     after.grid.mark(shown, { ...marks, "tl-moved": indicesOf(leaked.moved) });
     return { shown, sharers };
   }
-  return { before: before.node, after: after.node, draw };
+  // Those who share walk through the norm together: from x to what it makes of them.
+  const walk = (box, together) => {
+    const [from, to] = [before, after].map(({ cells }) => together.map((i) => cells[i]));
+    const numberOf = (cell) => cell.dataset.flat;
+    moveFrom(placesOf(box, from, numberOf), box, to, numberOf);
+  };
+  return { before: before.node, after: after.node, draw, walk };
 }
 
 // What disturbs: an outlier, and padding.
@@ -332,15 +339,19 @@ function render({ model, el }) {
     };
   }
 
+  let walked = null;
   function draw() {
     const state = compute();
     const { norm, now, anything, found, leaked } = state;
+    const last = walked;
+    walked = JSON.stringify(norm);
     norms.draw(state);
     const { shown, sharers } = cubes.draw(state);
     disturb.draw(state);
     table.draw(state);
 
     const flat = ravel(shown, shape);
+    if (last && last !== walked) cubes.walk(picture, [flat, ...sharers]);
     const count = leaked.near.moved + leaked.far.moved;
     const all = leaked.near.all + leaked.far.all;
     setText(question, QUESTIONS[Number(anything)]);

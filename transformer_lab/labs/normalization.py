@@ -98,7 +98,7 @@ class NormalizationLab(Lab):
     (tensor(False), tensor(True))
     """
 
-    _esm = script("normalization_maths", "normalization_words", "normalization")
+    _esm = script("motion", "normalization_maths", "normalization_words", "normalization")
     _css = style("normalization")
     shown = ("shape", "norm", "dims", "n_groups")
     groups = ("norm", "axes", "disturb", "table")

@@ -2,6 +2,7 @@
 
 import { flag, inParts, wholeNumber } from "./address.js";
 import { product, range, ravel, unravel } from "./maths.js";
+import { moveFrom, placesOf } from "./motion.js";
 import { journey, namesIn, readByHead, steps } from "./split_journey.js";
 import { button, commit, element, follow, frame, group, hueOf, radios, reserve, room, set, setText } from "./ui.js";
 import { tensorGrid, traitsOf } from "./ui.js";
@@ -76,11 +77,17 @@ function beforeAndAfter(model, example) {
     grid.mark(index, { "tl-astray": range(ids.length).filter((flat) => astray(step, flat)) });
   }
 
+  const node = element("div", { class: "tl-row tl-before-after" });
+  node.append(...pictures.map((picture) => picture.node));
+  const cellsOf = ({ grid }) => grid.node.querySelectorAll(".tl-cell");
   const draw = (way, ends, which, cell) => {
+    const [before, after] = pictures;
+    const shown = after.drawn;
     for (const [i, at] of ends.entries()) drawOne(pictures[i], way[at], at, which, cell);
+    // Another step: its numbers come from where they stood before it.
+    if (shown && shown !== after.drawn) moveFrom(placesOf(node, cellsOf(before)), node, cellsOf(after));
   };
-  const nodes = pictures.map((picture) => picture.node);
-  return { node: element("div", { class: "tl-row tl-before-after" }, nodes), draw };
+  return { node, draw };
 }
 
 const WITH = "What would happen with";

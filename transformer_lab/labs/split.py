@@ -43,7 +43,7 @@ class SplitLab(Lab):
     SplitLab(n_heads=4, stage=3, split_by_view=False, merge_by_view=False)
     """
 
-    _esm = script("split_journey", "split")
+    _esm = script("motion", "split_journey", "split")
     _css = style("split")
     shown = ("n_heads", "stage", "split_by_view", "merge_by_view")
     groups = ("mistakes",)

@@ -151,7 +151,10 @@ function askPanel(model, state) {
   const examples = model.get("examples");
   const [what, most] = model.get("facts") ? ["number", "digit"] : ["sequence", "token"];
   const pick = (text) => commit(model, { text, step: 0 });
-  const parse = (text) => tokenize(text, state().model.source, tokens);
+  const parse = (typed) => {
+    const { error, text } = tokenize(typed, state().model.source, tokens);
+    return error ? { error } : { value: text, text };
+  };
   const props = most === "digit" ? { inputmode: "numeric" } : {};
   const typed = field(`Type a ${what}`, `up to ${counted(tokens, most)}`, parse, pick, props);
   const tries = choice(
@@ -201,7 +204,7 @@ function answerPanel(model, state) {
       bar.style.transform = `scaleX(${answer.probabilities[i]})`;
       node.classList.toggle("tl-later", i > count);
       set(node, {
-        "title": i > count ? null : probability,
+        "title": i > count ? "" : probability,
         "aria-label": i > count ? "not written yet" : `${word}, ${probability}`,
         "aria-pressed": String(step > 0 && i === count),
       });
@@ -211,15 +214,24 @@ function answerPanel(model, state) {
       judged,
       writes ? wanted && says : `One vector for each of the ${counted(answer.source.length, "token")}, and no answer.`,
     );
-    set(judged, { class: `tl-verdict${writes && !right ? " tl-wrong" : ""}` });
+    const later = writes && count < answer.tokens.length - 1;
+    set(judged, { class: `tl-verdict ${later ? "tl-unsaid" : writes ? (right ? "tl-right" : "tl-wrong") : ""}` });
   }
   return { node: element("div", { class: "tl-answer" }, words, judged), draw };
+}
+
+// What is pointed at when a place is opened: in the decoder, the row that the next word comes from.
+function lastRow({ at, ids, count }, part, written = count) {
+  return placeOf(part).side === "decoder" ? [at[0], ids.decoder.length - 1 - count + written, at[2]] : at;
 }
 
 // One control for the walk: a slider, a step back, a step on, and a button that goes on by itself to the end.
 function walkPanel(model, state) {
   let timer = 0;
-  const go = (step) => commit(model, { step, part: state().stops[step - 1]?.lit[0] ?? "" });
+  const go = (step) => {
+    const stop = state().stops[step - 1];
+    commit(model, { step, part: stop?.lit[0] ?? "", at: lastRow(state(), stop?.lit[0] ?? "", stop?.written) });
+  };
   const stop = () => {
     clearInterval(timer);
     timer = 0;
@@ -315,7 +327,7 @@ function sidePanel(model, state) {
   const { models, model: first } = state();
   let shown;
   const choose = (...at) => commit(model, { at });
-  const title = element("h3");
+  const title = element("p", { class: "tl-name" });
   const about = element("p");
   const close = button("×", () => commit(model, { part: "", step: 0 }), { "aria-label": "Close" });
   const layers = choice(
@@ -333,7 +345,7 @@ function sidePanel(model, state) {
   const taught = element("p", { class: "tl-note" }, "Taught in ", link);
   const head = element("div", { class: "tl-side-head" }, title, close);
   const who = element("div", { class: "tl-who" }, layers.node, tokenChoice);
-  const props = { "class": "tl-side", "tabindex": "0", "role": "region", "aria-label": "What is inside" };
+  const props = { "class": "tl-side", "tabindex": "0", "role": "group", "aria-label": "What is inside" };
   const node = element("div", props, head, about, who, hello, body, taught);
 
   // Returns what is shown, in words.
@@ -382,7 +394,8 @@ function render(view) {
   const open = (part) => {
     steps.stop();
     peeked = null;
-    commit(model, { part });
+    const now = state();
+    commit(model, { part, at: placeOf(part).side === placeOf(now.part).side ? now.at : lastRow(now, part) });
   };
   const drawing = picture(model.get("drawing"), state().model.normFirst, peek, open);
   const panels = [askPanel(model, state), answerPanel(model, state), familyPanel(model, state), steps];

@@ -192,7 +192,7 @@ class WholeLab(Lab):
     @traitlets.validate("stored", "drawing", "limits", "examples", "facts")
     def _check_fixed(self, proposal):
         if self._made and proposal.value != getattr(self, proposal.trait.name):
-            raise ValueError(f"{proposal.trait.name} cannot change, got {proposal.value!r}: make a new lab")
+            raise ValueError(f"{proposal.trait.name} cannot change: make a new lab")
         return proposal.value
 
     @property
@@ -248,7 +248,7 @@ def _checked(model, tokens, tgt_tokens, bos, eos):
     if not isinstance(model, (Transformer, LanguageModel)):
         raise TypeError(f"model must be a tl.Transformer or a tl.LanguageModel, got {type(model).__name__}")
     if model.output is None:
-        raise ValueError("model must have embeddings and an output layer: this one was made by from_torch, has neither")
+        raise ValueError("model must have embeddings and an output layer, got one of from_torch, which has neither")
     both = isinstance(model, Transformer)
     source = _vocabulary("tokens", tokens, model.src_embedding if both else model.embedding)
     if both:

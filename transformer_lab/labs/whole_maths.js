@@ -219,18 +219,19 @@ function gelu(x) {
 }
 
 function linear(model, name, x, axis) {
-  const { shape, values } = model.parameters[`${name}.weight`];
+  const { shape, values: weight } = model.parameters[`${name}.weight`];
   const bias = model.parameters[`${name}.bias`];
-  const [rows, columns] = [x.shape[0], shape[0]];
-  const out = new Array(rows * columns);
+  const [rows, columns, width] = [x.shape[0], ...shape];
+  const given = x.values;
+  const values = new Array(rows * columns);
   for (let i = 0; i < rows; i++) {
     for (let j = 0; j < columns; j++) {
       let product = bias ? bias.values[j] : 0;
-      for (let f = 0; f < shape[1]; f++) product += x.values[i * shape[1] + f] * values[j * shape[1] + f];
-      out[i * columns + j] = product;
+      for (let f = 0; f < width; f++) product += given[i * width + f] * weight[j * width + f];
+      values[i * columns + j] = product;
     }
   }
-  return { shape: [rows, columns], axes: [x.axes[0], axis], values: out };
+  return { shape: [rows, columns], axes: [x.axes[0], axis], values };
 }
 
 function norm(model, name, x) {

@@ -49,7 +49,7 @@ export function idOf({ part, flow, side, of }, { family, layer: layerOf, layers,
 // What falls away in a model of one column.
 /** @type {(data: DOMStringMap, family: string) => boolean} */
 export function falls({ part, flow = "", side, of = "" }, family) {
-  if (family === "encoder") return side === "decoder" || flow === "memory";
+  if (family === "encoder") return side === "decoder";
   if (family === "decoder")
     return side === "encoder" || of === "cross" || flow.startsWith("cross") || part === "memory";
   return flow === "past";
@@ -84,7 +84,7 @@ export function picture(drawing, normFirst, peek, open) {
     element("text", { x: 76, y: 74 + 18 * i + (i > 1 ? 10 : 0), class: i % 2 ? "quiet" : "hint" }, line),
   );
   svg.append(...hint);
-  set(svg, {
+  set(node, {
     role: "group",
     "aria-label": "The model: parts to open, arrows to point at. Arrow keys go from one to the next.",
   });
@@ -107,7 +107,7 @@ export function picture(drawing, normFirst, peek, open) {
     stand(next);
     next.focus();
   };
-  set(svg, {
+  set(node, {
     onpointerover: (event) => {
       if (event.pointerType === "mouse") peek(own(event) ? idOf(own(event).dataset, shown) : null);
     },
@@ -153,8 +153,9 @@ export function picture(drawing, normFirst, peek, open) {
       item.classList.toggle("open", id === now.open);
       if (gone) set(item, { tabindex: -1 });
     }
-    if (falls(at.dataset, now.family)) at = free()[0];
-    set(at, { tabindex: 0 });
+    // Tab comes back to what is open, and otherwise to the beginning.
+    const open = items.find((item) => item.classList.contains("open"));
+    if (open || !svg.contains(svg.getRootNode().activeElement)) stand(open ?? free()[0]);
     for (const [name, text] of Object.entries(now.texts)) setText(texts[name], text);
     for (const [side, text] of Object.entries(now.layerText)) setText(layers[side], text);
   }

@@ -1,0 +1,39 @@
+"""Where a live figure stands, a browser without scripts shows a picture of it, and says so.
+
+`make pictures` takes the pictures, and the sentence that each figure says of itself, from the built book.
+"""
+
+import json
+import re
+from html import escape
+from itertools import count
+from pathlib import Path
+
+LISTED = Path(__file__).parent / "pictures" / "pictures.json"
+VIEW = re.compile(r'<script type="application/vnd\.jupyter\.widget-view\+json">.*?</script>', re.DOTALL)
+SENTENCE = "This figure is live where scripts may run. Here is a picture of how it begins."
+
+
+def picture_name(page, number):
+    """The name of a page's figure: page without its suffix, figures counted from 1."""
+    return f"{page.replace('/', '_')}-{number}"
+
+
+def add_pictures(app, pagename, templatename, context, doctree):
+    listed, numbers = json.loads(LISTED.read_text("utf-8")), count(1)
+
+    def with_picture(view):
+        picture, image = listed.get(picture_name(pagename, next(numbers))), ""
+        if picture:
+            source = context["pathto"](f"_static/{picture['file']}", 1)
+            size = f'width="{picture["width"]}" height="{picture["height"]}"'
+            image = f'<img src="{source}" {size} alt="{escape(picture["says"])}" />'
+        return f'{view[0]}<noscript><div class="lab-picture"><p>{SENTENCE}</p>{image}</div></noscript>'
+
+    if "body" in context:
+        context["body"] = VIEW.sub(with_picture, context["body"])
+
+
+def setup(app):
+    app.connect("html-page-context", add_pictures)
+    return {"parallel_read_safe": True, "parallel_write_safe": True}

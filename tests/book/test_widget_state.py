@@ -1,0 +1,37 @@
+"""What a page stores of its labs: those that it shows, and each script once; and such a page comes to life."""
+
+import json
+import re
+
+from book.widget_state import lean
+from transformer_lab.labs import BroadcastingLab, MaskLab
+
+SCRIPT = re.compile(r'(?s)(<script type="application/vnd.jupyter.widget-state\+json">)(.*?)(</script>)')
+
+
+def test_only_what_is_shown_is_kept_and_every_text_once():
+    one, other, unseen = ({"state": {"_esm": "draw", "_css": "red", "n": n}} for n in range(3))
+    data = {"state": {"a": one, "b": unseen, "c": other, "d": {"state": {"width": "2em"}}}, "version_major": 2}
+    kept = lean(data, {"a", "c"})
+    assert kept == {
+        "state": {"a": one, "c": {"state": {"_esm": {"as": "a"}, "_css": {"as": "a"}, "n": 1}}},
+        "version_major": 2,
+    }
+    assert other["state"]["_esm"] == "draw"
+
+
+def test_labs_that_share_a_script_come_to_life(show):
+    labs = [MaskLab("the cat"), BroadcastingLab(), MaskLab("sat on the mat")]
+
+    def change(html):
+        def shorter(found):
+            data = json.loads(found[2])
+            text = json.dumps(lean(data, set(data["state"]))).replace("</", "<\\/")
+            assert len(text) < 0.75 * len(found[2])
+            return found[1] + text + found[3]
+
+        return SCRIPT.sub(shorter, html)
+
+    page = show(*labs, change=change)
+    assert page.locator("[data-lab=ready]").count() == len(labs)
+    assert page.locator(".tl-lab").nth(2).get_by_text("mat").count()

@@ -1,0 +1,74 @@
+"""Takes a picture of each live figure of the built book, for readers whose browsers run no scripts.
+
+They lie in book/pictures, and are taken again when a lab looks different: `make pictures`, then `make book`.
+"""
+
+import io
+import json
+import shutil
+import sys
+from pathlib import Path
+
+from PIL import Image
+from playwright.sync_api import sync_playwright
+
+from state import browser
+
+ROOT = Path(__file__).resolve().parents[1]
+sys.path.append(str(ROOT))  # as in book/conf.py
+HTML = ROOT / "_build" / "html"
+FOLDER = ROOT / "book" / "pictures"
+LARGEST = 40_000  # bytes
+COLOURS = (256, 128, 64, 32, 16)
+READY = """() => document.querySelectorAll('script[type$="widget-view+json"]').length
+    === document.querySelectorAll('[data-lab=ready]').length"""
+
+
+def small(png):
+    """Return a picture as WebP, in as many colours as the bytes that it may take allow."""
+    picture = Image.open(io.BytesIO(png)).convert("RGB")
+    for colours in COLOURS:
+        out = io.BytesIO()
+        picture.quantize(colours, dither=Image.Dither.NONE).convert("RGB").save(out, "webp", lossless=True, method=6)
+        if out.tell() <= LARGEST:
+            break
+    return out.getvalue(), picture.size
+
+
+def take(page, name):
+    """Save the pictures of one page; return what is known of them."""
+    from book.lab_pictures import picture_name
+
+    taken = {}
+    page.goto((HTML / f"{name}.html").as_uri())
+    page.wait_for_function(READY)
+    for number, lab in enumerate(page.locator("[data-lab]").all(), 1):
+        data, (width, height) = small(lab.screenshot(animations="disabled"))
+        key = picture_name(name, number)
+        file = f"lab-{key}.webp"
+        (FOLDER / file).write_bytes(data)
+        said = [lab.locator(part).first.inner_text() for part in (".tl-title", ".tl-status")]
+        taken[key] = {"file": file, "width": width, "height": height, "says": ": ".join(said)}
+        print(f"{file:<40} {len(data) / 1000:6.1f} kB")
+    return taken
+
+
+def main():
+    found = browser()
+    if found is None or not HTML.exists():
+        sys.exit("Pictures are taken from the built book, by Chromium or Chrome: run `make book`, and install one.")
+    pages = [path for path in sorted(HTML.rglob("*.html")) if "widget-view+json" in path.read_text("utf-8")]
+    shutil.rmtree(FOLDER, ignore_errors=True)
+    FOLDER.mkdir()
+    taken = {}
+    with sync_playwright() as playwright:
+        window = playwright.chromium.launch(executable_path=found, args=["--no-sandbox"])
+        page = window.new_page(viewport={"width": 1280, "height": 900}, color_scheme="light")
+        for path in pages:
+            taken |= take(page, path.relative_to(HTML).with_suffix("").as_posix())
+        window.close()
+    (FOLDER / "pictures.json").write_text(json.dumps(taken, indent=1, ensure_ascii=False) + "\n", "utf-8")
+
+
+if __name__ == "__main__":
+    main()
