@@ -8,7 +8,7 @@
   // Every text stands inside its box, every box inside its lab. What scrolls in its own place may be wider than that;
   // and names of tokens, of rows and columns, and of the pieces of a bar may be cut.
   const SCROLLS = ".tl-grid, .tl-scroll, .tl-sum-of, .tl-matrix";
-  const CUT = ".tl-map, .tl-blend, .tl-piece, .tl-looks, .tl-long, .tl-matrix, .tl-grid, option, svg";
+  const CUT = ".tl-heat, .tl-map, .tl-blend, .tl-piece, .tl-looks, .tl-long, .tl-matrix, .tl-grid, option, svg";
   const NUMBERS = ".tl-cell, .tl-square";
 
   function outside() {
