@@ -222,11 +222,16 @@ class WholeLab(Lab):
 
 def _facts(made):
     """What is known of the course's two models, in words."""
-    both, decoder = made["right"]["both"], made["right"]["decoder"]
-    counts = [f"{name}, {both[name]} and {decoder[name]} of {asked}" for name, asked in made["asked"].items()]
+    like, unlike = ("3 digits", "4 digits"), ("5 digits", "6 digits", "with a zero in front")
+
+    def total(counts, kinds):
+        return sum(counts[kind] for kind in kinds)
+
+    both, alone = ([total(made["right"][family], kinds) for kinds in (like, unlike)] for family in ("both", "decoder"))
     return (
-        f"Trained on {made['trained_on']:,} of the numbers from 0 to 9999. Of numbers that they have never seen, the "
-        f"encoder–decoder and the decoder-only model write without a mistake: {'; '.join(counts)}."
+        f"Two models learned this from {made['trained_on']:,} numbers below 10,000. Of {total(made['asked'], like)} others "
+        f"the encoder–decoder writes {both[0]} without a mistake, the decoder-only model {alone[0]}. Of "
+        f"{total(made['asked'], unlike):,} with five or six digits, or a zero in front, they write {both[1]} and {alone[1]}."
     )
 
 
