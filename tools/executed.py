@@ -34,7 +34,7 @@ def cache_folder():
     device = os.environ.get("TRANSFORMER_LAB_DEVICE") or "cpu"
     digest = hashlib.sha256(f"{platform.python_version()} {platform.machine()} {device}".encode())
     for path in sorted(path for pattern in SOURCES for path in ROOT.glob(pattern)):
-        if path.suffix in (".py", ".js", ".css", ".txt"):
+        if path.suffix in (".py", ".js", ".css", ".svg", ".json", ".txt"):
             digest.update(path.relative_to(ROOT).as_posix().encode() + b"\0" + path.read_bytes())
     return CACHES / digest.hexdigest()[:16]
 
