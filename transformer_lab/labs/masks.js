@@ -468,8 +468,8 @@ function render({ model, el }) {
   const bar = blendBar();
   const mistakes = mistakePanel(model);
   const hint =
-    "Click or tap a cell, or drag sideways over several, to hide a key from a query or show it. Arrow keys move, Space " +
-    "switches.";
+    "Click or tap a cell, or drag sideways over several, to hide a key from a query or show it. Arrow keys move, " +
+    "Space switches.";
   const limits = model.get("limits");
   const cells = (all) => all.every((x) => Number.isInteger(x) && x >= 0) && all.length % 2 === 0;
   const pairs = (all) => range(all.length / 2).map((i) => all.slice(2 * i, 2 * i + 2));
