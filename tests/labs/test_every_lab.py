@@ -234,6 +234,12 @@ def test_no_text_is_smaller_than_eleven_pixels(show, case, width):
     assert page.evaluate(TEXT_SIZES) == []
 
 
+@pytest.mark.parametrize("name", ["heads", "split", "budget", "order"])
+def test_it_fits_one_screen(show, name):
+    page = show(LABS[name].make(), width=814)
+    assert page.locator(".tl-lab").bounding_box()["height"] <= 850
+
+
 @each_lab
 def test_it_can_be_shown_with_fewer_controls(show, case):
     lab = type(case.make())

@@ -72,6 +72,7 @@ def lay(show, size):
         large = f"<style>html {{ font-size: {size}% }}</style></head>"
         page = show(*labs, width=WIDTHS[size][0], change=lambda html: html.replace("<body>", f"{large}<body>"))
         page.add_script_tag(path=Path(__file__).with_name("layout.js"))
+        page.locator(".tl-lab details").evaluate_all("nodes => nodes.forEach((node) => { node.open = true; })")
         for width in WIDTHS[size]:
             page.set_viewport_size({"width": width, "height": 800})
             page.evaluate("drawn()")

@@ -33,7 +33,8 @@ export function heatmap(queries, keys) {
 // The chosen head, large: pointing at a cell chooses who looks (its row) and what is looked at (its column).
 /**
  * @type {(queries: number, keys: number, names: [string[], string[]], choose: (i: number, j: number) => void) =>
- *   { node: HTMLElement, draw: (rows: ArrayLike<number>[], theme: string) => void, show: (i: number, j: number) => void }}
+ *   { node: HTMLElement, draw: (rows: ArrayLike<number>[], theme: string) => void,
+ *     show: (i: number, j: number) => void }}
  */
 export function largeMap(queries, keys, names, choose) {
   const map = heatmap(queries, keys);

@@ -199,7 +199,8 @@ function makePaintable(matrix, el, editor) {
     onpointermove: (event) => {
       const at = cellAt(event);
       if (!at) return;
-      if (finger && `${at}` !== `${finger}`) begin(finger);
+      const comes = finger && `${at}` !== `${finger}`; // a finger has come to a second cell: the first one counts too
+      if (comes) [brush, last, finger] = [!editor.isSeen(finger), finger, null];
       if (brush === null) {
         if (event.pointerType === "mouse") editor.pick(at);
         return;
@@ -207,7 +208,7 @@ function makePaintable(matrix, el, editor) {
       const steps = Math.max(Math.abs(at[0] - last[0]), Math.abs(at[1] - last[1])); // a fast pointer skips cells
       if (!steps) return;
       const between = (step) => at.map((x, axis) => Math.round(last[axis] + ((x - last[axis]) * step) / steps));
-      editor.paint(range(steps, 1).map(between), brush, at);
+      editor.paint((comes ? range(steps + 1) : range(steps, 1)).map(between), brush, at);
       last = at;
     },
     onpointerup: () => {
@@ -467,8 +468,8 @@ function render({ model, el }) {
   const bar = blendBar();
   const mistakes = mistakePanel(model);
   const hint =
-    "Click or tap a cell, or drag sideways over several, to hide a key from a query or show it. Arrow keys move, Space " +
-    "switches.";
+    "Click or tap a cell, or drag sideways over several, to hide a key from a query or show it. Arrow keys move, " +
+    "Space switches.";
   const limits = model.get("limits");
   const cells = (all) => all.every((x) => Number.isInteger(x) && x >= 0) && all.length % 2 === 0;
   const pairs = (all) => range(all.length / 2).map((i) => all.slice(2 * i, 2 * i + 2));

@@ -140,7 +140,10 @@ function ordersPanel(model) {
     group("sizes", sizes.node),
     group("between", element("div", { class: "tl-row" }, chosen, room(why, "tl-why"))),
     element("div", { class: "tl-orders" }, first.node, second.node),
-    group("costs", element("p", { class: "tl-note" }, ONE_SCALE), room(widened, "tl-note tl-widened")),
+    group(
+      "costs",
+      element("div", { class: "tl-scales tl-note" }, element("p", {}, ONE_SCALE), room(widened, "tl-widened")),
+    ),
   );
   const thinnest = [
     ["D", largest.d],

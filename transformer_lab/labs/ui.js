@@ -437,8 +437,9 @@ export function tensorGrid(label, choose) {
 /** @type {(i: number, n: number) => number} */
 export const hueOf = (i, n) => Math.round(255 - 215 * (n > 1 ? i / (n - 1) : 0));
 
-// The course's two colour maps, as in its figures. On a light page weights go from white (0) to dark blue (1), and other
-// numbers are white at zero, blue below and red above; on a dark one the ground is dark, and what is far is bright.
+// The course's two colour maps, as in its figures. On a light page weights go from white (0) to dark blue (1), and
+// other numbers are white at zero, blue below and red above; on a dark one the ground is dark, and what is far is
+// bright.
 /** @typedef {number[][]} Colours Colours in even steps, as red, green and blue. */
 /** @typedef {{ light: Colours, dark: Colours }} ColourMap */
 /** @type {(text: string) => Colours} */
