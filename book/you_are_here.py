@@ -32,10 +32,13 @@ ATTENTION = ("self_attention", "masked_attention", "cross_attention")
 # For each chapter what it is about, in words, and what of the drawing is marked: parts; "arrow", which is all of them;
 # or the last word of an arrow's name.
 PLACES = {
-    "01_tensor_operations": ("the tensor on every arrow", ("arrow",)),
+    "01_tensor_operations": ("the tensor on every arrow", ("tokens", "arrow")),
     "02_matmul_broadcasting": ("linear maps", ("linear",)),
-    "03_attention_lookup": ("attention, and where word order comes in", ("embedding", "positions", *ATTENTION)),
-    "04_multi_head": ("multi-head attention", ATTENTION),
+    "03_attention_lookup": (
+        "attention, and where word order comes in",
+        ("embedding", "positions", *ATTENTION, "softmax"),
+    ),
+    "04_multi_head": ("multi-head attention", (*ATTENTION, "memory")),
     "05_masks": ("masks", ("masked_attention",)),
     "06_normalization": ("norms, residuals, and the whole block", ("add_norm", "residual", "feed_forward")),
     "07_parameters": ("what each part costs", tuple(PARTS)),

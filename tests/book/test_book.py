@@ -7,9 +7,12 @@ import threading
 from functools import cache
 from html.parser import HTMLParser
 from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
+from io import BytesIO
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
+import matplotlib.image
+import numpy as np
 import pytest
 import yaml
 from bs4 import BeautifulSoup
@@ -533,6 +536,22 @@ def test_paper_keeps_the_labs_colours(visit):
         ".tl-lab, .tl-lab *", "all => [...new Set(all.map((element) => getComputedStyle(element).printColorAdjust))]"
     )
     assert colours == ["exact"]
+
+
+@pytest.mark.parametrize("theme", ["light", "dark"])
+def test_figures_stand_on_the_page_s_own_ground_and_can_be_read(visit, theme):
+    page = visit((HTML / "05_masks.html").as_uri(), color_scheme=theme, viewport={"width": 1280, "height": 900})
+    figure = page.locator(".cell_output img").first
+    figure.evaluate("figure => figure.scrollIntoView({ block: 'center' })")
+    page.wait_for_timeout(300)  # colours change over a moment
+    colours = (255 * matplotlib.image.imread(BytesIO(figure.screenshot()))[..., :3]).round()
+    found = colours[8, 8]  # in the margin
+    ground = re.findall(r"\d+", page.evaluate("getComputedStyle(document.body).backgroundColor"))
+    assert abs(found - np.array(ground[:3], float)).max() <= 2
+
+    linear = np.where(colours <= 10, colours / 3294, ((colours / 255 + 0.055) / 1.055) ** 2.4)
+    light = linear @ np.array([0.2126, 0.7152, 0.0722]) + 0.05
+    assert light.max() / light.min() > 7
 
 
 def test_paper_shows_what_is_folded_away(visit):

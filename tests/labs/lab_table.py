@@ -16,6 +16,7 @@ from transformer_lab.labs import (
     MaskLab,
     NormalizationLab,
     OrderLab,
+    SplitLab,
     StridesLab,
     WholeLab,
 )
@@ -137,9 +138,9 @@ def touch_normalization(page):
 
 
 def play_with_order(page):
-    page.get_by_role("textbox", name="N, tokens").first.fill("300")
-    page.get_by_label("Slider of D").first.fill("200")
-    page.get_by_role("textbox", name="M, value features").first.fill("nothing")
+    page.get_by_label("N, tokens, typed").first.fill("300")
+    page.get_by_role("slider", name="D, key features").first.fill("200")
+    page.get_by_label("M, value features, typed").first.fill("nothing")
     press(page, "softmax", "step by step", "Next token")
 
 
@@ -155,6 +156,9 @@ def play_with_heads(page):
     press(page, "1")
     page.get_by_role("radio", name="head 2").first.click()
     page.get_by_role("radiogroup", name="Who looks").first.get_by_role("radio").nth(3).click()
+
+
+def play_with_split(page):
     press(page, "view alone to merge")
     page.locator(".tl-stage").nth(5).click()
     cell(page, 20).click()
@@ -163,15 +167,21 @@ def play_with_heads(page):
 def touch_heads(page):
     page.get_by_role("radio", name="head 1").tap()
     page.get_by_role("radiogroup", name="Who looks").get_by_role("radio").nth(2).tap()
-    chosen = status(page).startswith("Layer 0, head 1: “sat” looks ")
+    return status(page).startswith("Layer 0, head 1: “sat” looks ")
+
+
+def touch_split(page):
     page.get_by_role("button", name="view alone to split").tap()
-    return chosen and status(page, 1).startswith("b3, feature 3 of token b, stands at [0, 3, 0]: head 0, row d.")
+    return status(page).startswith("b3, feature 3 of token b, stands at [0, 3, 0]: head 0, row d.")
 
 
 def play_with_budget(page):
-    for name in ("layers", "d_model", "heads", "d_ff", "vocabulary", "positions", "context, seq", "batch"):
+    for name in ("Layers", "d_model", "Heads", "d_ff", "Vocabulary", "Positions", "Context, seq", "Batch"):
         page.get_by_label(name, exact=True).first.press("PageUp")
-    press(page, "2: half", "training")
+    press(page, "2: half")
+    page.get_by_text("To the last digit").first.click()
+    press(page, "training")
+    page.get_by_text("To the last digit").first.click()
     page.get_by_label("Changes are shown against").first.select_option("GPT-2 XL")
 
 
@@ -224,6 +234,13 @@ LABS = {
         nonsense=(
             ("Shape of x", "two", "A size is a whole number", "2, 5", "shape (2, 5)"),
             ("Shape of x", "9, 9", "81 elements are more than this lab draws (64).", "8, 8", "shape (8, 8)"),
+            (
+                "Walk through the tensor in reading order, typed",
+                "25",
+                "The number goes from 1 to 24; 25",
+                "24",
+                "is 23",
+            ),
             ("Operations on x", ".explode()", ".explode is not in this lab.", ".view(24)", "shape (24,)"),
             ("Operations on x", "<img src=x>", "This can be read up to", "[0]", "shape (3, 4)"),
         ),
@@ -269,6 +286,8 @@ LABS = {
         scrolls=(".tl-ground", "input[type=range]"),
         nonsense=(
             ("Query", "one, two", "Write a point as two numbers: 1, 0.5.", "1, 0.5", "dog weighs most"),
+            ("Temperature, typed", "hot", "Temperature is a number from 0.010 to 100.", "0.5", "weighs most"),
+            ("Temperature, typed", "1000", "Temperature goes from 0.010 to 100; 1,000 does", "0.5", "weighs most"),
             ("Query", "3, 0", "The plane goes from −2 to 2 both ways.", "2, 0", "cat weighs most"),
         ),
     ),
@@ -299,8 +318,9 @@ LABS = {
         keys=("[role=grid][tabindex='0']", "ArrowDown"),
         play=play_with_masks,
         touch=touch_masks,
-        scrolls=(".tl-hint", ".tl-key-name", ".tl-query-name", ".tl-sum", ".tl-blend", ".tl-status"),
+        scrolls=(".tl-hint", ".tl-key-name", ".tl-square", ".tl-query-name", ".tl-sum", ".tl-blend", ".tl-status"),
         nonsense=(
+            ("Padding", "7", "Padding goes from 0 to 6; 7 does not fit.", "2", "<pad>"),
             ("Sentence", " ", "Type a word or more.", "a b", "“b” sees “a” and “b”"),
             ("Sentence", LONGEST + " and more", "At most 12 tokens here; this has 14.", "a", "“a” sees “a”"),
             ("Sentence", "antidisestablishmentarianism", "A token has at most 16 characters", "x y", "“y” sees “x”"),
@@ -330,6 +350,16 @@ LABS = {
         play=play_with_normalization,
         touch=touch_normalization,
         scrolls=(".tl-grid", "input[type=range]"),
+        nonsense=(
+            ("Value of the chosen entry, typed", "x", "A value is a number from −", "-1.5", "x[0, 1, 1] = −1.50"),
+            (
+                "Padding at the end of the sentence, typed",
+                "4",
+                "Padding at the end of the sentence goes",
+                "3",
+                "3 of 4",
+            ),
+        ),
     ),
     "order": Case(
         make=OrderLab,
@@ -354,15 +384,22 @@ LABS = {
             "value": torch.full((6, 2), 11.0),
         },
         linked="mode",
-        keys=('[aria-label^="Slider of N"]', "ArrowRight"),
+        keys=('[type=range][aria-label^="N"]', "ArrowRight"),
         play=play_with_order,
         touch=touch_order,
         scrolls=(".tl-matrix", "input[aria-label='Token']"),
         nonsense=(
-            ("N, tokens", "many", "N is a whole number from 16 to 65,536.", "64", "Both orders take"),
-            ("N, tokens", "8", "N goes from 16 to 65,536; 8 does not fit.", "128", "128² × 64"),
-            ("D, key features", "1.5", "D is a whole number from 1 to 256.", "8", "1,024² × 8"),
-            ("M, value features", "257", "M goes from 1 to 256; 257 does not fit.", "16", "1,024² × 16"),
+            ("N, tokens, typed", "many", "N is a whole number from 16 to 65,536.", "64", "Both orders take"),
+            (
+                "N, tokens, typed",
+                "9" * 400,
+                "N goes from 16 to 65,536; a number of 400 digits does",
+                "64",
+                "Both orders take",
+            ),
+            ("N, tokens, typed", "8", "N goes from 16 to 65,536; 8 does not fit.", "128", "128² × 64"),
+            ("D, key features, typed", "1.5", "D is a whole number from 1 to 256.", "8", "1,024² × 8"),
+            ("M, value features, typed", "257", "M goes from 1 to 256; 257 does not fit.", "16", "1,024² × 16"),
         ),
     ),
     "heads": Case(
@@ -374,14 +411,12 @@ LABS = {
             lambda: HeadsLab(torch.zeros(1, 1, 1, 1), ["lone"]),
             lambda: HeadsLab(random_weights(13, 7, 20, 20), [f"aVeryLongTokenNumber{i}" for i in range(20)]),
         ],
-        sent={"layer": 1, "head": 2, "query": 3, "key": 4, "stage": 5, "cell": 0, "split_by_view": True},
+        sent={"layer": 1, "head": 2, "query": 3, "key": 4},
         refused={
             "layer": 2,
             "head": -1,
             "query": 10,
             "key": 10,
-            "stage": 10,
-            "cell": 24,
             "tokens": list("abcdefghij"),
             "weights": torch.ones(1, 1, 1, 1),
         },
@@ -389,7 +424,22 @@ LABS = {
         keys=(".tl-sheet", "ArrowUp"),
         play=play_with_heads,
         touch=touch_heads,
-        scrolls=(".tl-sheet", ".tl-chips", ".tl-minis", ".tl-stages", ".tl-grid"),
+        scrolls=(".tl-sheet", ".tl-chips", ".tl-minis"),
+    ),
+    "split": Case(
+        make=SplitLab,
+        text="SplitLab(n_heads=2, stage=3, split_by_view=False, merge_by_view=False)",
+        states=[
+            lambda: SplitLab("a " * 64, 32, d_model=1024, stage=7, split_by_view=True, merge_by_view=True),
+            lambda: SplitLab("aVeryLongToken " * 3, 4, stage=4, split_by_view=True),
+        ],
+        sent={"stage": 5, "cell": 0, "split_by_view": True, "merge_by_view": True},
+        refused={"stage": 10, "cell": 24, "n_heads": 0, "tokens": []},
+        linked="stage",
+        keys=(".tl-grid", "ArrowRight"),
+        play=play_with_split,
+        touch=touch_split,
+        scrolls=(".tl-stages", ".tl-grid"),
     ),
     "budget": Case(
         make=BudgetLab,
@@ -412,10 +462,14 @@ LABS = {
             "quantity": "money",
         },
         linked="quantity",
-        keys=('input[aria-label="layers"]', "ArrowRight"),
+        keys=('input[aria-label="Layers"]', "ArrowRight"),
         play=play_with_budget,
         touch=touch_budget,
-        scrolls=(".tl-rail input", ".tl-stack", ".tl-account:visible"),
+        scrolls=(".tl-rail input", ".tl-stack", ".tl-status"),
+        nonsense=(
+            ("Heads, typed", "7", "7 heads cannot share d_model 768.", "16", "16 heads instead of 12"),
+            ("Layers, typed", "97", "Layers goes from 1 to 96; 97 does not fit.", "13", "13 layers instead of 12"),
+        ),
     ),
     "whole": Case(
         make=WholeLab,

@@ -37,8 +37,8 @@
   }
 
   // What may not move: the end of the lab, and whatever in it can be used, or read as a picture. Excepted are the
-  // pictures of tensors that grow with them; they stand last.
-  const GROWS = "div.tl-picture, .tl-before-after";
+  // pictures of tensors that grow with them, and below them the foot.
+  const GROWS = "div.tl-picture, .tl-before-after, .tl-foot";
   const PARTS = "button, input, select, svg, table, .tl-grid, .tl-matrix, .tl-sheet, .tl-label";
 
   const MOST_CELLS = 120; // that are pointed at; of more, as many in even steps

@@ -2,6 +2,7 @@
 
 import json
 from pathlib import Path
+from urllib.parse import parse_qsl, urlsplit
 
 import ipywidgets
 import pytest
@@ -10,8 +11,10 @@ import traitlets
 import transformer_lab as tl
 from accessibility import violations_in_both_themes
 from gestures import finger_scrolls, moving, status, tab_through
+from lab_page import as_notebook
 from lab_table import LABS
 
+CONTROLS = ":is(button, input, select, summary, [tabindex='0'])"
 each_lab = pytest.mark.parametrize("case", LABS.values(), ids=LABS)
 
 
@@ -28,7 +31,8 @@ def picture(page, without="[hidden]"):
             const copy = lab.cloneNode(true);
             for (const unseen of copy.querySelectorAll(without)) unseen.remove();
             const inputs = [...lab.querySelectorAll('input, select')].filter((input) => !input.closest(without));
-            return `${copy.innerHTML} ${inputs.map((input) => input.value)}`;
+            const html = copy.innerHTML.replace(/tl-(field|cells)-\\w+-/g, ''); // in another visit others
+            return `${html} ${inputs.map((input) => input.value)}`;
         }""",
         without,
     )
@@ -95,12 +99,163 @@ def test_its_script_is_small_and_needs_nothing_else(case):
 @each_lab
 def test_by_keyboard(show, case):
     page = show(case.make())
-    tab_through(page, ".tl-lab :is(button, input, select, [tabindex='0']):not(:disabled, [tabindex='-1']):visible")
+    tab_through(page, f".tl-lab {CONTROLS}:not(:disabled, [tabindex='-1']):visible")
     said = page.get_by_role("status").all_inner_texts()
     control, key = case.keys
     page.locator(f"{control}:visible").first.press(key)
     assert page.get_by_role("status").all_inner_texts() != said and all(said)
     assert page.locator("[role=status]:not([aria-live=polite])").count() == 0
+
+
+@each_lab
+def test_the_status_stands_once_after_all_else_and_reset_comes_last(show, case):
+    page = show(case.make())
+    assert page.get_by_role("status").count() == 1
+    last = page.locator(".tl-lab > *").evaluate_all("nodes => nodes.slice(-2).map((node) => node.className)")
+    assert last[0].split() == ["tl-room", "tl-status"] and last[1] == "tl-foot"
+    controls = page.locator(f".tl-lab {CONTROLS}:visible").all()
+    assert [control.inner_text() for control in controls[-2:]] == ["Copy link", "Reset"]
+
+
+@each_lab
+def test_beside_every_slider_its_number_can_be_typed(show, case):
+    page = show(case.make())
+    for slider in page.locator("input[type=range]").all():
+        label = slider.get_attribute("aria-label")
+        typed = page.get_by_label(f"{label}, typed", exact=True)
+        assert typed.count() == 1 and typed.is_disabled() == slider.is_disabled()
+        if slider.is_disabled() or not slider.is_visible():
+            continue
+        ends = []
+        for key in ("Home", "End"):
+            slider.press(key)
+            ends.append((typed.input_value(), slider.input_value()))
+        assert ends[0] != ends[1], label
+        typed.fill(ends[0][0])
+        assert slider.input_value() == ends[0][1], "the slider follows what is typed"
+        typed.fill("x")
+        complaint = page.locator(f"#{typed.get_attribute('aria-describedby')}")
+        assert complaint.is_visible() and slider.input_value() == ends[0][1]
+        typed.fill(ends[1][0])
+
+
+def search(page):
+    return parse_qsl(urlsplit(page.url).query)
+
+
+def again(page, url):
+    page.goto("about:blank")
+    page.goto(url)
+    page.wait_for_selector("[data-lab=ready]")
+
+
+@each_lab
+def test_the_address_brings_the_state_back(show, case):
+    page = show(case.make())
+    began, url = picture(page), page.url
+    case.play(page)
+    page.wait_for_function("location.search")
+    page.wait_for_timeout(300)
+    said, values = status(page), page.locator(".tl-lab input").evaluate_all("nodes => nodes.map((node) => node.value)")
+    again(page, page.url)
+    assert (status(page) == said) == (type(case.make()).__name__ != "BudgetLab"), "it tells of the last change"
+    assert page.locator(".tl-lab input").evaluate_all("nodes => nodes.map((node) => node.value)") == values
+    page.get_by_role("button", name="Reset").click()
+    assert picture(page) == began, "back to what the lab began with, not to the address"
+    page.wait_for_function("url => location.href === url", arg=url)
+
+
+@each_lab
+def test_nonsense_in_an_address_is_left_out_and_said(show, case):
+    page = show(case.make())
+    began, url = picture(page, ".tl-error"), page.url
+    word = type(case.make()).__module__.split(".")[-1]
+    for query in (f"{word}.nothing=1", f"{word}=%3Cb%3E&{word}.constructor=x&{word}.at=-1"):
+        again(page, f"{url}?{query}")
+        alert = page.locator(".tl-lab > .tl-error")
+        assert alert.is_visible() and alert.inner_text().startswith("What the address says of this lab is left out: ")
+        assert picture(page, ".tl-error") == began
+        page.wait_for_timeout(300)
+        assert page.url.endswith(query), "it stays for who wants to mend it"
+    again(page, f"{url}?other=1")
+    assert page.locator(".tl-lab > .tl-error").is_hidden()
+
+
+@each_lab
+def test_labs_of_one_page_keep_apart_in_the_address_and_a_link_holds_all(show, case):
+    page = show(case.make(), case.make())
+    case.play(page)
+    page.wait_for_function("location.search")
+    page.wait_for_timeout(300)
+    words = {name.split(".")[0] for name, _ in search(page)}
+    assert len(words) == 1 and not any(word.endswith("2") for word in words), "the second one is as it began"
+    page.evaluate("""() => Object.defineProperty(navigator, "clipboard", {
+        configurable: true, value: { writeText: async (text) => { window.copied = text; } },
+    })""")
+    page.get_by_role("button", name="Copy link").nth(1).click()
+    assert page.evaluate("window.copied") == page.url
+
+
+@each_lab
+def test_in_a_notebook_nothing_is_written_to_the_address(show, case):
+    page = show(case.make(), change=as_notebook)
+    url = page.url
+    case.play(page)
+    page.wait_for_timeout(400)
+    assert page.url == url and page.get_by_role("button", name="Copy link").count() == 0
+
+
+TEXT_SIZES = """() => {
+    const texts = document.createTreeWalker(document.querySelector('main'), NodeFilter.SHOW_TEXT);
+    const found = [];
+    while (texts.nextNode()) {
+        const { data, parentNode: node } = texts.currentNode;
+        if (!data.trim() || !node.closest('.tl-lab') || !node.checkVisibility({ visibilityProperty: true })) continue;
+        const svg = node.ownerSVGElement;
+        const unit = svg ? svg.getBoundingClientRect().width / svg.viewBox.baseVal.width : 1;
+        const size = parseFloat(getComputedStyle(node).fontSize) * unit;
+        if (size > 0 && size < 10.99) found.push([data, size]);
+    }
+    for (const node of document.querySelectorAll('.tl-lab *')) {
+        for (const part of ['::before', '::after']) {
+            const style = getComputedStyle(node, part);
+            const shown = !['none', '""', ''].includes(style.content);
+            if (shown && parseFloat(style.fontSize) < 10.99) found.push([part, style.fontSize]);
+        }
+    }
+    return found;
+}"""
+
+
+@each_lab
+@pytest.mark.parametrize("width", [790, 648, 360])
+def test_no_text_is_smaller_than_eleven_pixels(show, case, width):
+    page = show(case.make(), *(state() for state in case.states), width=width)
+    assert page.evaluate(TEXT_SIZES) == []
+
+
+@each_lab
+def test_it_can_be_shown_with_fewer_controls(show, case):
+    lab = type(case.make())
+    assert lab.groups and case.make().controls == list(lab.groups)
+    with pytest.raises(ValueError, match=f"controls must be among {lab.groups[0]!r}.*, got 'x'"):
+        case.make().controls = ["x"]
+    bare = case.make()
+    bare.controls = []
+    full = show(case.make())
+    count, height = full.locator(".tl-lab *").count(), full.locator(".tl-lab").bounding_box()["height"]
+    page = show(bare)
+    assert page.locator(".tl-lab *").count() < count and page.locator(".tl-lab").bounding_box()["height"] < height
+    assert status(page) and page.get_by_role("button", name="Reset").is_visible()
+    for name in lab.groups:
+        one = case.make()
+        one.controls = [name]
+        page = show(one)
+        assert page.locator("[data-group]").evaluate_all("nodes => nodes.map((node) => node.dataset.group)") in (
+            [],
+            *([name] * times for times in range(1, 9)),
+        )
+        assert status(page)
 
 
 @each_lab
@@ -142,7 +297,11 @@ NONSENSE = [(name, *row) for name, case in LABS.items() for row in case.nonsense
 @pytest.mark.parametrize(("name", "label", "typed", "message", "right", "then"), NONSENSE)
 def test_nonsense_is_answered_beside_the_field_and_nothing_is_lost(show, name, label, typed, message, right, then):
     page = show(LABS[name].make())
-    field, first, others = page.get_by_label(label, exact=True), status(page), "[hidden], .tl-field"
+    field, first, others = (
+        page.get_by_label(label, exact=True),
+        status(page),
+        "[hidden], .tl-field, .tl-input, .tl-error",
+    )
     shown, old = picture(page, without=others), field.input_value()
     field.fill(typed)
     complaint = page.locator(f"#{field.get_attribute('aria-describedby').split()[0]}")

@@ -9,15 +9,11 @@ import pytest
 import torch
 import traitlets
 
-import transformer_lab as tl
 from agreement import says
 from javascript import Engine
 from lab_table import SENTENCE, random_weights
 from transformer_lab.labs import HeadsLab
 from transformer_lab.labs.heads import LEVELS
-
-SIZES = [(4, 2, 3), (3, 5, 2), (7, 3, 5), (1, 2, 1), (5, 1, 4), (2, 7, 3)]  # seq, heads, d_head
-MISTAKES = list(itertools.product((False, True), repeat=2))
 
 
 def some_heads():
@@ -131,72 +127,6 @@ def test_tokens_can_be_read(engine, token, shown):
     assert engine("legible", token) == shown
 
 
-# The way into heads and back.
-
-
-def walked(seq, heads, width, split_by_view, merge_by_view):
-    """What stands where at each step, by PyTorch's own view and transpose; in scores, which two numbers meet first."""
-    x = torch.arange(seq * heads * width).view(1, seq, -1)
-    if split_by_view:
-        cut = split = x.view(1, heads, seq, width)
-    else:
-        cut = x.view(1, seq, heads, width)
-        split = cut.transpose(1, 2)
-        assert torch.equal(split, tl.split_heads(x, heads))
-    pairs = torch.stack(torch.broadcast_tensors(split[..., :, None, 0], split[..., None, :, 0]), -1)
-    back = split if merge_by_view else split.transpose(1, 2)
-    joined = back.reshape(1, seq, heads * width)
-    if not merge_by_view:
-        assert torch.equal(joined, tl.merge_heads(split))
-    return [x, x, cut, split, pairs, pairs, split, back, joined, joined]
-
-
-@pytest.mark.parametrize("mistakes", MISTAKES)
-@pytest.mark.parametrize(("seq", "heads", "width"), SIZES)
-def test_numbers_go_where_torch_puts_them(engine, seq, heads, width, mistakes):
-    found = engine("journey", {"seq": seq, "heads": heads, "d_head": width}, *mistakes)
-    expected = walked(seq, heads, width, *mistakes)
-    assert len(found) == len(expected)
-    for i, (step, tensor) in enumerate(zip(found, expected)):
-        shape = tensor.shape[1:-1] if i in (4, 5) else tensor.shape[1:]
-        assert tuple(step["shape"]) == tuple(shape)
-        assert step["ids"] == tensor.reshape(math.prod(shape), -1).squeeze(-1).tolist() or i in (4, 5)
-        if i in (4, 5):
-            assert step["ids"] == tensor.reshape(-1, 2).tolist()
-
-
-@pytest.mark.parametrize(("seq", "heads", "width"), SIZES)
-def test_view_alone_gives_a_head_these_tokens(engine, seq, heads, width):
-    split = torch.arange(seq * heads * width).view(heads, seq, width)
-    for head in range(heads):
-        tokens = split[head] // (heads * width)
-        assert engine("readByHead", head, heads, seq) == [tokens.min().item(), tokens.max().item()]
-
-
-@pytest.mark.parametrize("mistakes", MISTAKES)
-def test_the_code_of_the_steps_runs_and_has_the_shapes_it_says(engine, mistakes):
-    layer = tl.MultiHeadAttention(12, 3)
-    sizes = {"batch": 2, "seq": 5, "q_len": 5, "k_len": 5, "heads": 3, "d_model": 12, "d_head": 4}
-    x = torch.randn(2, 5, 12, generator=torch.Generator().manual_seed(0))
-    names = sizes | {"x": x, "q_proj": layer.q_proj, "out_proj": layer.out_proj}
-    names |= {"k": tl.split_heads(layer.k_proj(x), 3), "v": tl.split_heads(layer.v_proj(x), 3)}
-    if mistakes[0]:
-        names |= {name: getattr(layer, f"{name}_proj")(x).view(2, 3, 5, 4) for name in "kv"}
-    steps = engine("steps", *mistakes, "seq")
-    result = "x"
-    for step in steps:
-        code = step["text"].replace("√d_head", "d_head**0.5")
-        if "=" in code:
-            exec(code, names)
-            result = code.split()[0]
-        assert tuple(names[result].shape) == tuple(sizes[axis] for axis in step["shape"]), code
-    assert [i for i, step in enumerate(steps) if step["wrong"]] == [2, 3] * mistakes[0] + [7, 8] * mistakes[1]
-    with torch.no_grad():
-        assert torch.allclose(names["y"], layer(x), atol=1e-6) == (mistakes == (False, False))
-        if mistakes == (True, True):
-            assert names["y"].shape == layer(x).shape
-
-
 # The state in Python.
 
 
@@ -302,20 +232,13 @@ def test_a_lab_keeps_its_tokens_and_shape():
             setattr(lab, name, value)
     with pytest.raises(ValueError, match="weights must keep their shape"):
         lab.weights = four[:, :1]
-    for name in ("stage", "cell"):
-        with pytest.raises(ValueError, match=f"{name} must be from 0 to"):
-            setattr(lab, name, 99)
 
 
 # In a browser.
 
 
 def words(page, lab=0):
-    return page.get_by_role("status").nth(2 * lab).inner_text()
-
-
-def picture_words(page, lab=0):
-    return page.get_by_role("status").nth(2 * lab + 1).inner_text()
+    return page.get_by_role("status").nth(lab).inner_text()
 
 
 def reading(page):
@@ -370,7 +293,7 @@ def test_every_weight_reaches_the_browser(show):
     assert small == drawn
 
 
-def test_heads_tokens_and_steps_by_keyboard(show):
+def test_heads_and_tokens_by_keyboard(show):
     page = show(make())
     assert words(page) == "Layer 0, head 0: “slept” looks at “cat” [8] (1.00) alone. Its weights sum to 1.00."
     page.get_by_role("radio", name="head 0").focus()
@@ -394,11 +317,6 @@ def test_heads_tokens_and_steps_by_keyboard(show):
     page.get_by_role("button", name="1", exact=True).press("Enter")
     assert words(page) == ("Layer 1, head 0: “cat” [8] looks at “sat” (1.00) alone. Its weights sum to 1.00.")
     assert page.locator(".tl-badge").all_inner_texts() == ["induction 1.00", "", "previous 1.00", "same 1.00"]
-    steps = page.get_by_role("radiogroup", name="Steps of multi-head attention")
-    steps.get_by_role("radio", checked=True).focus()
-    page.keyboard.press("ArrowUp")
-    assert page.evaluate("document.activeElement.textContent").startswith("q = q.view(batch, seq, heads, d_head)")
-    assert picture_words(page) == "b3, feature 3 of token b, stands at [1, 1, 0]: token b, piece 1."
 
 
 def test_every_head_shows_where_the_chosen_token_looks(show):
@@ -442,76 +360,6 @@ def test_pointing_at_the_large_map(show, width):
         assert words(page).startswith(f"Layer 0, head 0: “{lab.tokens[i]}” looks ")
         assert frame.bounding_box()["height"] == height, "the lab changes its size under the pointer"
     assert page.locator(".tl-fits").count() == 0, "patterns compare tokens with themselves"
-    assert "(batch, q_len, d_model)" in page.locator(".tl-stage").first.inner_text()
-
-
-# The picture of the split.
-
-
-def cells(page, grid):
-    return page.locator(".tl-before-after .tl-grid").nth(grid).locator(".tl-cell").all_inner_texts()
-
-
-def named(numbers):
-    return ["abcd"[number // 6] + str(number % 6) for number in numbers]
-
-
-@pytest.mark.parametrize("mistakes", MISTAKES)
-def test_the_picture_shows_what_torch_does(show, mistakes):
-    page = show(make())
-    for name, wrong in zip(("view alone to split", "view alone to merge"), mistakes):
-        if wrong:
-            page.get_by_role("button", name=name).click()
-    for i, tensor in enumerate(walked(4, 2, 3, *mistakes)):
-        page.locator(".tl-stage").nth(i).click()
-        if i in (4, 5):
-            expected = [f"{'abcd'[a // 6]}·{'abcd'[b // 6]}" for a, b in tensor.view(-1, 2).tolist()]
-            rows, columns = torch.meshgrid(torch.arange(4), torch.arange(4), indexing="ij")
-            astray = ((tensor // 6) != torch.stack([rows, columns], -1)).any(-1).sum().item()
-        else:
-            expected = named(tensor.flatten().tolist())
-            by_heads = tensor.ndim == 4 and tensor.shape[1] == 2
-            place = torch.arange(4).view((-1, 1) if by_heads else (-1, *[1] * (tensor.ndim - 2)))
-            astray = (tensor // 6 != place).sum().item()
-        assert cells(page, 1) == expected
-        assert page.locator(".tl-before-after .tl-grid").nth(1).locator(".tl-astray").count() == astray
-        said = picture_words(page)
-        assert (f"{astray} of {tensor[..., 0].numel() if i in (4, 5) else 24}" in said) == bool(astray)
-
-
-def test_a_number_is_followed_from_step_to_step(show):
-    page = show(make())
-    first = page.locator(".tl-before-after .tl-grid").nth(1)
-    first.locator(".tl-cell").nth(14).hover()  # head 1, row a, last column: a5
-    assert picture_words(page) == "a5, feature 5 of token a, stands at [1, 0, 2]: head 1, row a."
-    for stage, place in [(1, "[0, 5]: row a"), (3, "[1, 0, 2]: head 1, row a"), (7, "[0, 1, 2]: token a, piece 1")]:
-        page.locator(".tl-stage").nth(stage).click()
-        assert picture_words(page).endswith(f"stands at {place}.")
-        assert page.locator(".tl-grid .tl-chosen").all_inner_texts() == ["a5", "a5"]
-    page.locator(".tl-stage").nth(4).click()
-    first.focus()
-    page.keyboard.press("ArrowRight")
-    page.keyboard.press("ArrowDown")
-    assert first.locator(".tl-chosen").inner_text() == "b·b"
-
-
-def test_view_alone_is_shown_on_the_readers_own_sentence(show):
-    page = show(make())
-    page.get_by_role("button", name="view alone to split").click()
-    x = torch.arange(10 * 32).view(10, 32)
-    read = x.view(4, 10, 8)[0] // 32
-    assert (read.min(), read.max()) == (0, 2)
-    assert picture_words(page).endswith("On your sentence, head 0 of 4 would read “the” [0] to “sat”.")
-
-
-def test_shapes_are_given_in_numbers_where_they_are_known(show):
-    page = show(make())
-    layer, x = tl.MultiHeadAttention(32, 4), torch.zeros(1, 10, 32)
-    shapes = page.locator(".tl-sizes").all_inner_texts()
-    assert shapes[0] == str(tuple(x.shape)) and shapes[3] == str(tuple(tl.split_heads(layer.q_proj(x), 4).shape))
-    assert shapes[5] == str(tuple(layer.weights(x).shape)) and shapes[9] == str(tuple(layer(x).shape))
-    page = show(large())
-    assert page.locator(".tl-sizes").nth(3).inner_text() == "(1, 12, 64, d_head)"
 
 
 def test_the_lab_follows_weights_that_change(show):
@@ -565,7 +413,6 @@ ACTS = {
     "head": "i => { const heads = document.querySelectorAll('.tl-mini'); heads[(i + 1) % heads.length].click(); }",
     "layer": """i => { const layers = document.querySelectorAll('.tl-choice')[0].querySelectorAll('button');
         layers[(i + 1) % layers.length].click(); }""",
-    "step": "i => { const steps = document.querySelectorAll('.tl-stage'); steps[i % steps.length].click(); }",
 }
 
 

@@ -18,6 +18,7 @@ from transformer_lab.labs import (
     MaskLab,
     NormalizationLab,
     OrderLab,
+    SplitLab,
     StridesLab,
 )
 
@@ -35,7 +36,8 @@ LABS = {
     "broadcasting": (lambda: BroadcastingLab((3, 1), (4,)), []),
     "product": (lambda: BroadcastingLab((3, 4), (4, 2), "matmul"), []),
     "lookup": (LookupLab, ["distance", "dot product"]),
-    "heads": (lambda: HeadsLab(WEIGHTS, SENTENCE), ["view alone to split", "view alone to merge"]),
+    "heads": (lambda: HeadsLab(WEIGHTS, SENTENCE), []),
+    "split": (lambda: SplitLab(SENTENCE, 4, d_model=32), ["view alone to split", "view alone to merge"]),
     "masks": (
         MaskLab,
         ["after the softmax", "inverted", "scores × 0", "diagonal too", "padded rows too", "−10⁹, not −∞", "none"],

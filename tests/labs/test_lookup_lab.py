@@ -177,7 +177,7 @@ def test_arrow_keys_move_a_point(show):
     assert status(page) == weighed(LookupLab(query=(0.3, 0.5)))
     page.get_by_role("button", name="distance").press("Enter")
     assert status(page) == weighed(LookupLab(query=(0.3, 0.5), similarity="distance"))
-    page.get_by_label("Temperature").press("Home")
+    page.get_by_label("Temperature", exact=True).press("Home")
     assert "a lookup that finds one key" in status(page)
 
 

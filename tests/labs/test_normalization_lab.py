@@ -385,9 +385,9 @@ def test_a_disturbance_marks_and_counts_who_moves(show, norm, by):
     assert set(leaking(page).values()) == {("–", "–")}
     assert not marked(page, "tl-moved", 1)
     if by != "padding":
-        page.get_by_label(OUTLIER).fill("30")
+        page.get_by_label(OUTLIER, exact=True).fill("30")
     if by != "outlier":
-        page.get_by_label(PADDING).fill("1")
+        page.get_by_label(PADDING, exact=True).fill("1")
     counts = leaking(page)
     for name in NORMS:
         lab = NormalizationLab(norm=name, lengths=[4 if by == "outlier" else 3, 4])
@@ -419,14 +419,14 @@ def test_the_sliders_act_on_the_entry_that_is_chosen(show):
     page = show(NormalizationLab())
     cell(page, 4 * 7 + 2).click()  # the last token of the second sentence
     for _ in range(3):
-        page.get_by_label(OUTLIER).press("ArrowLeft")
+        page.get_by_label(OUTLIER, exact=True).press("ArrowLeft")
     assert cell(page, 30).inner_text() == "−2" and "tl-edited" in cell(page, 30).get_attribute("class")
-    page.get_by_label(PADDING).press("ArrowRight")
+    page.get_by_label(PADDING, exact=True).press("ArrowRight")
     assert marked(page, "tl-pad") == {28, 29, 30, 31}
-    assert page.get_by_label(OUTLIER).is_disabled(), "padding has no value to choose"
-    assert "chosen entry x[1, 3, 2] = 0: padding" in page.locator(".tl-disturb").inner_text()
-    page.get_by_label(PADDING).press("Home")
-    assert page.get_by_label(OUTLIER).is_enabled() and cell(page, 30).inner_text() == "−2"
+    assert page.get_by_label(OUTLIER, exact=True).is_disabled(), "padding has no value to choose"
+    assert "Chosen entry x[1, 3, 2] = 0: padding" in page.locator(".tl-disturb").inner_text()
+    page.get_by_label(PADDING, exact=True).press("Home")
+    assert page.get_by_label(OUTLIER, exact=True).is_enabled() and cell(page, 30).inner_text() == "−2"
 
 
 def test_pointing_shows_for_a_moment_and_pressing_chooses(show):
@@ -435,10 +435,10 @@ def test_pointing_shows_for_a_moment_and_pressing_chooses(show):
     for grid in (0, 1):
         cell(page, 18, grid).hover()
         assert marked(page, "tl-used", 1) == sharers(lab, (1, 0, 2)) and status(page).startswith("x[1, 0, 2] = 3 ")
-        assert "chosen entry x[0, 1, 1]" in page.locator(".tl-disturb").inner_text()
-        page.get_by_label(OUTLIER).hover()
+        assert "Chosen entry x[0, 1, 1]" in page.locator(".tl-disturb").inner_text()
+        page.get_by_label(OUTLIER, exact=True).hover()
         assert status(page) == first
     cell(page, 18, 1).click()
-    page.get_by_label(OUTLIER).hover()
+    page.get_by_label(OUTLIER, exact=True).hover()
     assert marked(page, "tl-used") == sharers(lab, (1, 0, 2))
-    assert "chosen entry x[1, 0, 2] = 3" in page.locator(".tl-disturb").inner_text()
+    assert "Chosen entry x[1, 0, 2] = 3" in page.locator(".tl-disturb").inner_text()

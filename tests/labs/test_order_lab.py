@@ -139,8 +139,8 @@ def test_a_product_stands_in_the_corner_of_its_factors_and_all_sides_are_to_scal
         # No more would fit.
         larger = engine("place", sizes, scale * 1.001, SLOTS)
         sides = [(picture["width"], picture["high"]) for picture in pictures.values()]
-        assert max(x for x, _ in sides) <= 340 and max(y for _, y in sides) <= 176
-        assert any(picture["width"] > 340 or picture["high"] > 176 for picture in larger.values()) or scale > 31
+        assert max(x for x, _ in sides) <= 340 and max(y for _, y in sides) <= 136
+        assert any(picture["width"] > 340 or picture["high"] > 136 for picture in larger.values()) or scale > 31
 
 
 def test_the_scale_is_a_round_length_that_fits(engine):
@@ -326,11 +326,11 @@ def press(page, name):
 
 
 def slider(page, name):
-    return page.get_by_label(f"Slider of {FIELDS[name]}")
+    return page.get_by_role("slider", name=FIELDS[name])
 
 
 def typed(page, name):
-    return page.get_by_role("textbox", name=FIELDS[name])
+    return page.get_by_label(f"{FIELDS[name]}, typed")
 
 
 def written(number):
@@ -427,7 +427,7 @@ def test_softmax_leaves_one_order_and_a_mask_makes_the_sum_grow(show):
         assert page.locator(".tl-bill").nth(1).is_visible() != softmax
         refusal = page.locator(".tl-refusal").nth(1).inner_text()
         assert refusal.startswith("Not possible: exp(q·k) is no product") if softmax else refusal == ""
-        assert page.get_by_role("button", name="Set N to 64").count() == (0 if softmax else 1)
+        assert page.get_by_role("button", name="equal: 64").count() == (0 if softmax else 1)
         assert page.locator(".tl-masked").nth(0).is_visible() == causal
         assert ("softmax(QKᵀ)" in page.locator(".tl-picture").nth(0).text_content()) == softmax
         assert ("S so far" in page.locator(".tl-picture").nth(1).text_content()) == causal
@@ -444,9 +444,13 @@ def test_the_mark_goes_to_where_both_cost_the_same(show):
     mark.click()
     assert typed(page, "n").input_value() == "64" and status(page).startswith("Both orders take 524,288 multiply–adds")
     assert mark.get_attribute("aria-pressed") == "true"
+    for name in "dm":
+        typed(page, name).fill("256")
     track, place = slider(page, "n").bounding_box(), mark.bounding_box()
-    thumb = track["x"] + 8 + (track["width"] - 16) * 2 / 12  # two of twelve doublings from 16
+    thumb = track["x"] + 8 + (track["width"] - 16) * 4 / 12  # four of twelve doublings from 16
     assert place["x"] + place["width"] / 2 == pytest.approx(thumb, abs=2)
+    for name in "dm":
+        typed(page, name).fill("64")
     typed(page, "m").fill("32")
     assert mark.inner_text() == "equal: 42.7" and mark.get_attribute("aria-pressed") == "false"
     mark.click()

@@ -311,7 +311,7 @@ def test_arrow_keys_walk_through_a_tensor(show):
 
 def test_operations_are_added_and_taken_back_by_keyboard(show):
     page = show(StridesLab())
-    for chain, name in [(".view(-1)", "+ .view(-1)"), ("", "undo last")]:
+    for chain, name in [(".view(-1)", "+ .view(-1)"), ("", "Undo last")]:
         button = page.get_by_role("button", name=name)
         button.focus()
         page.keyboard.press("Enter")

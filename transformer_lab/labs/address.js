@@ -1,5 +1,5 @@
-// The state of a lab in the page's address, ?masks.preset=window&masks.window=4, so that a reload or a shared link brings
-// it back. Only what differs from how the lab began is written.
+// The state of a lab in the page's address, ?masks.preset=window&masks.window=4, so that a reload or a shared link
+// brings it back. Only what differs from how the lab began is written.
 
 import { button, commit, element, follow, set, setText, traitsOf } from "./ui.js";
 import { listed, quoted } from "./words.js";
@@ -41,7 +41,10 @@ export const flag = {
   write: (value) => (value ? "yes" : "no"),
   read: (text) => (["yes", "no"].includes(text) ? { value: text === "yes" } : { error: "yes or no" }),
 };
-/** @type {(parse: (text: string) => import("./words.js").Parsed<any>, write?: (value: any) => string, what?: string) => Part} */
+/**
+ * @type {(parse: (text: string) => import("./words.js").Parsed<any>, write?: (value: any) => string, what?: string) =>
+ *   Part}
+ */
 export const typedText = (parse, write = String, what = "something that can be typed there") => ({
   write,
   read: (text) => (parse(text).error ? { error: what } : parse(text)),
@@ -106,7 +109,7 @@ function addressOf(model, word) {
     const url = new URL(location.href);
     for (const key of [...url.searchParams.keys()]) if (nameIn(key) !== null) url.searchParams.delete(key);
     for (const [name, text] of Object.entries(texts)) url.searchParams.set(name ? `${own}.${name}` : own, text);
-    url.search = url.search.replaceAll("%2C", ",");
+    url.search = url.search.replace(/%(2C|28|29|3A|5B|5D)/g, decodeURIComponent); // ,():[] are read as they are
     return url;
   };
   return {

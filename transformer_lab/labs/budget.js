@@ -94,7 +94,7 @@ function presetPanel(model, { all }) {
   return { nodes, compare, draw, makeRoom };
 }
 
-// One slider, which moves through numbers that fit; a mark stands where the base has it. What is typed may be any number.
+// One slider, which moves through numbers that fit; a mark stands where the base has it. Any other number can be typed.
 /** @type {(name: string, world: World, change: Change, letGo: () => void, shape: () => any) => any} */
 function shapeSlider(name, { all, start, limits }, change, letGo, shape) {
   const was = element("span", { class: "tl-was", "aria-hidden": "true" });
@@ -137,7 +137,7 @@ function shapeSlider(name, { all, start, limits }, change, letGo, shape) {
     if (offeredFor !== `${at} ${d_model}`) offered = choices(name, now, limits, [start, ...all]);
     offeredFor = `${at} ${d_model}`;
     const last = Math.max(offered.length - 1, 1);
-    set(turn.input, { max: last, disabled: offered.length < 2 });
+    set(turn.input, { min: 0, max: last, disabled: offered.length < 2 });
     turn.show(at);
     setText(more, moreOf(at, now.shape));
     const width = name === "n_heads" ? ` heads of ${counted(d_model / n_heads, "feature")}` : "";

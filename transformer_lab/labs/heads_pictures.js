@@ -85,11 +85,12 @@ export function largeMap(queries, keys, names, choose) {
     band.style.transform = rowsDown(i);
     spot.style.transform = `translate(${100 * j}%, ${100 * i}%)`;
   };
+  const short = names[1].every((token) => [...legible(token)].length < 3); // upright there is room for two letters
   const ratio = clamp(keys / queries, 0.6, 4);
   const whole = element(
     "div",
     {
-      class: `tl-map${Math.max(queries, keys) > 20 ? " tl-dense" : ""}`,
+      class: `tl-map${Math.max(queries, keys) > 20 ? " tl-dense" : ""}${short ? " tl-short" : ""}`,
       style: `--ratio: ${ratio}; --keys: ${keys}; --high: ${100 / queries}%; --wide: ${100 / keys}%`,
     },
     element("span", { class: "tl-across tl-note" }, "k_len (what is looked at)"),
@@ -114,7 +115,7 @@ export function tokenButton(tag, token) {
   );
   let shown = {};
   const show = (value) => {
-    const next = { ...TINTS[levelOf(value)], data: value >= 0.005 ? value.toFixed(2) : " " };
+    const next = { ...TINTS[levelOf(value)], data: value >= 0.005 ? value.toFixed(2) : "0" };
     if (next.background !== shown.background) shade.style.backgroundColor = next.background;
     if (next.color !== shown.color) shade.style.color = next.color;
     if (next.data !== shown.data) weight.data = next.data;

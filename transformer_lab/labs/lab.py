@@ -10,17 +10,32 @@ import traitlets
 
 _FOLDER = Path(__file__).parent
 _SHARED = ("maths", "words", "address", "ui")
-# What is there for those who edit: imports of the files from one another, exports, types, comments, and indentation.
+# What is there for those who edit: imports of the files from one another, exports, types, comments; and indentation.
 _FOR_EDITORS = re.compile(
-    r'^import .*? from "\./\w+\.js";\n|^export (?!default)|^ */\*\*.*?\*/\n|^ *//[^\n]*\n|^ +',
-    re.DOTALL | re.MULTILINE,
+    r'^import .*? from "\./\w+\.js";\n|^export (?!default)|^ */\*\*.*?\*/\n|^ *//[^\n]*\n', re.DOTALL | re.MULTILINE
 )
+_INDENTATION = re.compile(r"^ +", re.MULTILINE)
+_DEFINITION = re.compile(r"^(?:const|let|function) (\w+).*?(?=^(?:const|let|function) |\Z)", re.DOTALL | re.MULTILINE)
 
 
 def script(*names):
-    """Return a lab's script for the browser, one module: the files that all labs share, then the lab's own."""
-    text = "\n".join((_FOLDER / f"{name}.js").read_text("utf-8") for name in (*_SHARED, *names))
+    """Return a lab's script for the browser, one module: what it uses of what labs share, then its own."""
+    own = _read(names)
+    return _INDENTATION.sub("", "".join(_used(own, _read(_SHARED))) + own)
+
+
+def _read(names):
+    text = "\n".join((_FOLDER / f"{name}.js").read_text("utf-8") for name in names)
     return _FOR_EDITORS.sub("", text)
+
+
+def _used(own, shared):
+    """The definitions of ``shared`` whose names stand in ``own``, or in another one that is used."""
+    used, before = [], None
+    while used != before:
+        before, words = used, set(re.findall(r"\w+", own + "".join(used)))
+        used = [definition[0] for definition in _DEFINITION.finditer(shared) if definition[1] in words]
+    return used
 
 
 def style(name):

@@ -101,14 +101,15 @@ function orderColumn(label, longest, largest) {
   const refusal = element("p", { class: "tl-refusal" });
   const price = element("div", { class: "tl-room tl-price" }, sums.node, refusal);
   const name = element("p", { class: "tl-label" }, label);
-  const node = element("div", {}, heading, name, picture.node, group("costs", price));
+  const title = element("div", { class: "tl-order-title" }, heading, name);
+  const node = element("div", {}, title, picture.node, group("costs", price));
   return { heading, picture, sums, refusal, node };
 }
 
 const SHAPES = { q: "N × D", k: "D × N", v: "N × M", out: "N × M" };
 const ONE_SCALE =
-  "Both pictures and both bars have one scale. Counted are the two products alone, without φ, softmax and the " +
-  "division; a multiply–add is 2 FLOPs.";
+  "One scale for both pictures and bars. Counted are the two products alone, without φ, softmax and the division; a " +
+  "multiply–add is 2 FLOPs.";
 const NOT_POSSIBLE =
   "Not possible: exp(q·k) is no product of one factor from q and one from k, nor a sum of finitely many such " +
   "products, so there is nothing to pull out of the sum over the keys.";

@@ -20,7 +20,7 @@ import { grouped } from "./words.js";
 
 const KINDS = ["q", "k", "v", "mid", "out"];
 const WIDE = 340;
-const HIGH = 176;
+const HIGH = 136;
 export const THIN = 2;
 const TOP = 30;
 const JOINT = 5;

@@ -1,5 +1,6 @@
 // The whole lab: a trained Transformer runs in the page. Its drawing can be walked through, opened, and pointed at.
 
+import { inParts, numbersLike, oneOf, typedText, wholeNumber } from "./address.js";
 import { clamp, range, sum } from "./maths.js";
 import {
   button,
@@ -20,12 +21,11 @@ import { decode, encode, openModel, tokenize, write } from "./whole_maths.js";
 import { isOfOneToken, viewOf } from "./whole_panels.js";
 import { picture } from "./whole_picture.js";
 import { content } from "./whole_tables.js";
-import { aboutOf, FAMILIES, inEnglish, placeOf, sectionOf, share, titleOf, whyWrong } from "./whole_words.js";
+import { inEnglish, placeOf, share, told, whyWrong } from "./whole_words.js";
 import { counted, grouped, quoted } from "./words.js";
 
 /** @typedef {{ lit: string[], written: number }} Stop Of the walk: the places, the first one open, and the words so far. */
 
-const TRAITS = ["text", "family", "step", "part", "at"];
 const PACE = 900; // milliseconds from step to step while it plays
 const PLACES = /\.(tokens|embed|place|linear|softmax|next|(self|cross|feed_forward)(\.add)?)$/;
 
@@ -86,8 +86,7 @@ function stateOf(model) {
     return family === "encoder" ? encode(of(family), source) : decode(of(family), source, tokens.slice(0, count));
   });
   return () => {
-    const [text, family, part] = ["text", "family", "part"].map((name) => model.get(name));
-    const at = [0, 0, 0].map((none, i) => model.get("at")[i] ?? none);
+    const [text, family, part, at] = ["text", "family", "part", "at"].map((name) => model.get(name));
     const used = of(family);
     const answer = answerOf(family === "decoder" ? family : "both", text);
     const ended = answer.tokens.at(-1) === used.eos;
@@ -133,8 +132,8 @@ function stateOf(model) {
 }
 
 // A link to where the course teaches it, where this page is part of the course; elsewhere the name of the section.
-function lesson(node, [page, section]) {
-  const known = /** @type {HTMLAnchorElement | null} */ (document.querySelector(`a[href*="${page}.html"]`));
+function lesson(node, { page, section }) {
+  const known = document.querySelector(`a[href*="${page}.html"]`);
   const here = location.pathname.endsWith(`${page}.html`);
   const id = section
     .toLowerCase()
@@ -145,16 +144,19 @@ function lesson(node, [page, section]) {
   set(node, { href });
 }
 
+// What is typed, written anew.
+function readIn(vocabulary, typed, most) {
+  const { error, text } = tokenize(typed, vocabulary, most);
+  return error ? { error } : { value: text, text };
+}
+
 // What is typed, and examples to press.
 function askPanel(model, state) {
   const { tokens } = model.get("limits");
   const examples = model.get("examples");
   const [what, most] = model.get("facts") ? ["number", "digit"] : ["sequence", "token"];
   const pick = (text) => commit(model, { text, step: 0 });
-  const parse = (typed) => {
-    const { error, text } = tokenize(typed, state().model.source, tokens);
-    return error ? { error } : { value: text, text };
-  };
+  const parse = (text) => readIn(state().model.source, text, tokens);
   const props = most === "digit" ? { inputmode: "numeric" } : {};
   const typed = field(`Type a ${what}`, `up to ${counted(tokens, most)}`, parse, pick, props);
   const tries = choice(
@@ -267,7 +269,7 @@ function walkPanel(model, state) {
     set(play, { hidden: still.matches });
     set(input, {
       max: stops.length,
-      "aria-valuetext": at ? `Step ${step}: ${titleOf(at.lit[0])}` : "The whole answer",
+      "aria-valuetext": at ? `Step ${step}: ${told(model.get("words"), at.lit[0]).title}` : "The whole answer",
     });
     input.value = step;
     // A button at the end of its way hands the focus on, before it is switched off.
@@ -289,19 +291,22 @@ function walkPanel(model, state) {
 
 // Which parts the model has: encoder and decoder, or one of them; and what that is for.
 function familyPanel(model, state) {
+  const texts = model.get("words").families;
   const kinds = state().models.map((each) => each.family);
-  const offered = Object.keys(FAMILIES).filter((family) => kinds.includes(family === "decoder" ? family : "both"));
+  const offered = ["both", "encoder", "decoder"].filter((family) =>
+    kinds.includes(family === "decoder" ? family : "both"),
+  );
   const pick = (family) => commit(model, { family, step: 0, part: "" });
   const families = choice(
     "Kind of Transformer",
-    offered.map((family) => [family, FAMILIES[family][0]]),
+    offered.map((family) => [family, texts[family][0]]),
     pick,
   );
   const said = element("p", { class: "tl-note" });
   const draw = ({ family }) => {
     families.show(family);
-    setText(said, FAMILIES[family][1]);
-    reserve(said, ...offered.map((each) => FAMILIES[each][1]));
+    setText(said, texts[family][1]);
+    reserve(said, ...offered.map((each) => texts[each][1]));
   };
   return { node: element("div", { class: "tl-family" }, families.node, room(said)), draw };
 }
@@ -312,9 +317,9 @@ function welcome(model, { models }) {
   const facts = model.get("facts");
   const items = [
     [facts ? "Type a number" : "Type a sequence", "or press an example. Where does it fail?"],
-    ["Open a block", "of the drawing: what it does, with your numbers."],
-    ["Point at an arrow", "or tap it: the tensor that flows there."],
-    ["Walk", "with ▶ or the slider: from tokens to the answer, step by step."],
+    ["Open a block:", "what it does, with your numbers."],
+    ["Point at an arrow:", "the tensor that flows there."],
+    ["Walk", "with ▶ or the slider, from tokens to the answer."],
   ].map(([name, text]) => element("li", {}, element("strong", {}, name), ` ${text}`));
   const task = facts ? "It reads a number in digits and writes it in English, word by word. " : "";
   const layers = counted(nLayers, "layer") + (family === "both" ? " on each side" : "");
@@ -357,9 +362,10 @@ function sidePanel(model, state) {
     fillBody(view.parts);
     set(hello, { hidden: Boolean(id) });
     set(close, { hidden: !id });
-    setText(title, id ? titleOf(id) : "A small Transformer, alive");
-    setText(about, aboutOf(id, now.model.width));
-    lesson(link, sectionOf(id || (now.family === "both" ? "" : "x.family")));
+    const { title: name, about: text, ...where } = told(model.get("words"), id);
+    setText(title, name);
+    setText(about, text.replaceAll("~", String(now.model.width)));
+    lesson(link, where);
     set(layers.node, { hidden: layer === null || first.nLayers === 1 });
     layers.show(layer);
     set(tokenChoice, { hidden: !isOfOneToken(id) });
@@ -397,11 +403,20 @@ function render(view) {
     const now = state();
     commit(model, { part, at: placeOf(part).side === placeOf(now.part).side ? now.at : lastRow(now, part) });
   };
-  const drawing = picture(model.get("drawing"), state().model.normFirst, peek, open);
+  const titleOf = (id) => told(model.get("words"), id).title;
+  const drawing = picture(model.get("drawing"), titleOf, state().model.normFirst, peek, open);
   const panels = [askPanel(model, state), answerPanel(model, state), familyPanel(model, state), steps];
   const [ask, answer, family, walking] = panels.map((panel) => panel.node);
   const stage = element("div", { class: "tl-stage" }, family, drawing.node, walking, side.node);
-  const { lab, status } = frame(view, "A whole Transformer", TRAITS, ask, answer, stage);
+  const { tokens } = model.get("limits");
+  const kept = inParts("whole", {
+    text: typedText((text) => readIn(model.get("stored")[0].source, text, tokens)),
+    family: oneOf(["both", "encoder", "decoder"]),
+    step: wholeNumber(0, 999),
+    part: typedText((text) => ({ value: text })),
+    at: numbersLike([0, 0, 0], 0, 999),
+  });
+  const { lab, status } = frame(view, "A whole Transformer", kept, ask, answer, stage);
   lab.classList.add("tl-whole");
   reserve(
     status,
@@ -448,7 +463,7 @@ function render(view) {
       now.family === "encoder" ? `An encoder alone: vectors for ${quoted(now.text)}, and no words.` : writes;
     setText(status, id ? `${now.step ? `Step ${now.step}. ` : ""}${titleOf(id)}. ${said}` : whole);
   }
-  const ends = [follow(model, TRAITS, draw), followTheme(lab, draw)];
+  const ends = [follow(model, kept.names, draw), followTheme(lab, draw)];
   return () => {
     steps.stop();
     for (const end of ends) end();

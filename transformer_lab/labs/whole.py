@@ -125,6 +125,7 @@ class WholeLab(Lab):
 
     stored = traitlets.List().tag(sync=True)
     drawing = traitlets.Unicode((_FOLDER / "whole.svg").read_text("utf-8")).tag(sync=True)
+    words = traitlets.Dict(json.loads((_FOLDER / "whole_words.json").read_text("utf-8"))).tag(sync=True)
     limits = traitlets.Dict().tag(sync=True)
     examples = traitlets.List(traitlets.Unicode()).tag(sync=True)
     facts = traitlets.Unicode(None, allow_none=True).tag(sync=True)
@@ -132,7 +133,7 @@ class WholeLab(Lab):
     family = traitlets.Any().tag(sync=True)
     step = traitlets.Any().tag(sync=True)
     part = traitlets.Any().tag(sync=True)
-    at = traitlets.List(traitlets.Int()).tag(sync=True)
+    at = traitlets.List(traitlets.Int(), [0, 0, 0]).tag(sync=True)  # head, row and column that are pointed at
 
     def __init__(
         self,

@@ -46,7 +46,7 @@ const VIEWS = {
     const said = `Shape ${axesText(tensor)}. Row ${quoted(names[side][i])}, ${column}: ${weights ? share(x) : num(x)}`;
     const pick = (row, column) => choose(at[0], row, column);
     return {
-      parts: [{ ...cells(tensor), label: "What flows here", names: names[side], at: [i, j], weights, pick }, said],
+      parts: [{ ...cells(tensor), label: "Tensor", names: names[side], at: [i, j], weights, pick }, said],
       said,
     };
   },
@@ -68,7 +68,7 @@ const VIEWS = {
     const row = vector.map((x) => x / root);
     const table = {
       ...stacked([row, vector, position, both]),
-      label: "Embedding, position and their sum",
+      label: "Embedding plus position",
       names: ["learned row", `· √${model.width}`, `position ${t}`, "sum"],
       at: [3, j],
       pick: (_, column) => choose(at[0], t, column),
@@ -132,7 +132,7 @@ const VIEWS = {
         ...range(keys.length).map((key) => rowOf(get("value"), h * keys.length + key)),
         rowOf(get("heads"), h * queries.length + i),
       ]),
-      label: "Values, and their weighted mean",
+      label: "Values",
       names: [...keys.map((name, key) => `${places(weight(i, key))} · ${name}`), "= takes home"],
     };
     const best = seen.reduce((a, b) => (weight(i, b) > weight(i, a) ? b : a));
@@ -158,7 +158,7 @@ const VIEWS = {
     const rows = model.normFirst ? [came, normed, made, whole] : [came, made, whole, normed];
     const table = {
       ...stacked(rows),
-      label: "What came in, what was made of it, their sum, and the norm",
+      label: "Add and norm",
       names: model.normFirst ? ["came in", "its norm", "made of it", "sum"] : ["came in", "made of it", "sum", "norm"],
       at: [3, j],
       pick: (_, column) => choose(at[0], t, column),
@@ -221,7 +221,7 @@ const VIEWS = {
     const learned = weightOf(model, "output", word);
     const table = {
       ...stacked([row, learned, row.map((x, f) => x * learned[f])]),
-      label: "The last row, the word’s row, and their products",
+      label: "Products",
       names: ["last row", "the word’s", "products"],
     };
     const name = quoted(model.target[word]);

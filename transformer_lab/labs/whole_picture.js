@@ -1,7 +1,7 @@
 // The drawing of the whole Transformer, brought to life: its parts can be opened, its arrows pointed at.
 
+import { clamp } from "./maths.js";
 import { element, set, setText } from "./ui.js";
-import { titleOf } from "./whole_words.js";
 
 /**
  * What the drawing shows.
@@ -69,10 +69,10 @@ function along(a, b) {
 }
 
 /**
- * @type {(drawing: string, normFirst: boolean, peek: (id: string | null) => void, open: (id: string) => void) =>
+ * @type {(drawing: string, titleOf: (id: string) => string, normFirst: boolean, peek: (id: string | null) => void, open: (id: string) => void) =>
  *   { node: HTMLElement, draw: (shown: Shown) => void }}
  */
-export function picture(drawing, normFirst, peek, open) {
+export function picture(drawing, titleOf, normFirst, peek, open) {
   const node = element("div", { class: "tl-drawing" });
   node.innerHTML = drawing;
   const svg = node.querySelector("svg");
@@ -84,9 +84,9 @@ export function picture(drawing, normFirst, peek, open) {
     element("text", { x: 76, y: 74 + 18 * i + (i > 1 ? 10 : 0), class: i % 2 ? "quiet" : "hint" }, line),
   );
   svg.append(...hint);
-  set(node, {
+  set(svg, {
     role: "group",
-    "aria-label": "The model: parts to open, arrows to point at. Arrow keys go from one to the next.",
+    "aria-label": "The model. Arrow keys go from part to part.",
   });
   /** @type {Shown} */
   let shown;
@@ -103,7 +103,7 @@ export function picture(drawing, normFirst, peek, open) {
   };
   const move = (by) => {
     const all = free();
-    const next = all[Math.min(Math.max(all.indexOf(at) + by, 0), all.length - 1)];
+    const next = all[clamp(all.indexOf(at) + by, 0, all.length - 1)];
     stand(next);
     next.focus();
   };
@@ -132,8 +132,9 @@ export function picture(drawing, normFirst, peek, open) {
     const { flow, part, of } = item.dataset;
     set(item, { role: "button", tabindex: -1 });
     if (flow) {
-      const hit = item.querySelector("path").cloneNode();
-      item.prepend(set(hit, { class: flow.endsWith("residual") || flow === "memory" ? "hit" : "hit wide" }));
+      item.prepend(
+        set(item.querySelector("path").cloneNode(), { class: /residual|memory/.test(flow) ? "hit" : "hit wide" }),
+      );
     } else if (normFirst && of in BLOCKS) setText(item.querySelector("text"), part === "add_norm" ? "Add" : BLOCKS[of]);
   }
 
@@ -145,12 +146,11 @@ export function picture(drawing, normFirst, peek, open) {
       const gone = falls(item.dataset, now.family);
       set(item, {
         "aria-label": (item.dataset.flow ? "Arrow: " : "") + titleOf(id),
-        "aria-hidden": gone ? "true" : null,
+        "aria-hidden": String(gone),
         "aria-pressed": String(id === now.open),
       });
-      item.classList.toggle("gone", gone);
-      item.classList.toggle("lit", now.lit.has(id));
-      item.classList.toggle("open", id === now.open);
+      const states = [gone && "gone", now.lit.has(id) && "lit", id === now.open && "open"];
+      set(item, { class: states.filter(Boolean).join(" ") });
       if (gone) set(item, { tabindex: -1 });
     }
     // Tab comes back to what is open, and otherwise to the beginning.

@@ -79,7 +79,7 @@ function heat() {
     context.putImageData(image, 0, 0);
     fill(left, names);
     fill(top, tops);
-    const keys = table.pick ? ". The arrow keys pick a cell." : "";
+    const keys = table.pick ? ". Arrow keys pick a cell." : "";
     set(node, { style: `--rows: ${rows}; --columns: ${columns}`, class: `tl-heat${on ? " tl-on" : ""}` });
     set(sheet, {
       "aria-label": label + keys,

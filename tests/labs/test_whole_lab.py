@@ -1,0 +1,280 @@
+"""The whole lab in a browser: typing, walking, opening, pointing, and that every number on show is the model's."""
+
+import json
+import re
+from pathlib import Path
+
+import pytest
+import torch
+
+import train_whole_lab
+import transformer_lab as tl
+from gestures import status, swipe
+from javascript import Engine
+from lab_table import own_model, press
+from transformer_lab.labs import WholeLab
+
+ROOT = Path(__file__).parents[2]
+NUMBER = r"([−\d.]+)"
+
+
+def words(page):
+    return page.locator(".tl-word:visible > span:first-child").all_inner_texts()
+
+
+def side(page):
+    return page.locator(".tl-side").inner_text()
+
+
+def part(page, name, on="decoder", of=""):
+    return page.locator(f"[data-part={name}][data-side={on}]" + (f"[data-of={of}]" if of else ""))
+
+
+def number(text):
+    return float(text.replace("−", "-"))
+
+
+def test_what_is_typed_is_answered_word_by_word(show):
+    page = show(WholeLab())
+    for typed, answer in (("13", "thirteen"), ("30", "thirty"), ("3", "three"), ("2003", "two thousand and three")):
+        page.get_by_label("Type a number").fill(typed)
+        assert words(page) == [*answer.split(), "<end>"] == [*WholeLab(text=typed).answer, "<end>"]
+        assert page.locator(".tl-verdict").inner_text() == "Right."
+        assert status(page) == f"It reads “{typed}” and writes “{answer}”: right."
+
+
+@pytest.mark.parametrize(
+    ("typed", "right", "why"),
+    [
+        (
+            "45678",
+            "forty five thousand six hundred and seventy eight",
+            "It has only seen numbers of one to four digits.",
+        ),
+        ("0342", "three hundred and forty two", "It has never seen a number that begins with 0."),
+    ],
+)
+def test_where_it_fails_it_says_so_and_why(show, typed, right, why):
+    page = show(WholeLab())
+    page.get_by_label("Type a number").fill(typed)
+    said = page.locator(".tl-verdict").inner_text()
+    assert said.startswith(f"Wrong: it is {right}.") and why in said and status(page).endswith(": wrong.")
+
+
+def test_the_lab_knows_english_as_the_model_was_taught_it():
+    engine = Engine(WholeLab)
+    for n in [*range(1100), *range(1100, 1_000_000, 7919), 999_999]:
+        assert engine("inEnglish", n) == train_whole_lab.in_words(n)
+
+
+def test_the_walk_goes_through_every_block_and_writes_the_answer(show):
+    page = show(WholeLab(text="13"))
+    slider = page.get_by_label("Walk through the model")
+    steps = int(slider.get_attribute("max"))
+    lit = set()
+    for step in range(1, steps + 1):
+        slider.press("ArrowRight")
+        assert status(page).startswith(f"Step {step}. ")
+        lit |= set(page.locator(".lit[data-part]").evaluate_all("parts => parts.map((part) => part.dataset.part)"))
+    parts = set(re.findall(r'data-part="(\w+)"', (ROOT / "transformer_lab/labs/whole.svg").read_text("utf-8")))
+    assert lit == parts
+    assert words(page) == ["thirteen", "<end>"]
+    page.get_by_role("button", name="Step back").click()
+    assert status(page).startswith(f"Step {steps - 1}. ") and words(page)[0] == "thirteen"
+    assert page.locator(".tl-later:visible").count() == 1
+
+
+def test_a_word_opens_the_step_that_wrote_it(show):
+    page = show(WholeLab())
+    page.get_by_role("button", name="hundred, probability").click()
+    assert status(page).startswith("Step 17. Decoder: softmax. Next: “hundred”")
+    assert page.locator("[data-text=target]").inner_html() == "&lt;start&gt; three"
+    assert page.locator("[data-text=next]").inner_html() == "hundred"
+
+
+def test_it_plays_to_the_end_and_stops_there(show):
+    page = show(WholeLab(text="3", step=14))
+    page.get_by_role("button", name="Play").click()
+    assert page.get_by_role("button", name="Pause").is_visible()
+    page.wait_for_function(
+        "document.querySelector('.tl-walk input').value === document.querySelector('.tl-walk input').max"
+    )
+    page.get_by_role("button", name="Play").wait_for()
+    assert words(page) == ["three", "<end>"]
+
+
+def test_nothing_plays_under_reduced_motion(show, windows):
+    page = windows[0][False]
+    page.emulate_media(reduced_motion="reduce")
+    page = show(WholeLab())
+    assert page.get_by_role("button", name="Play").count() == 0
+    page.emulate_media(reduced_motion="no-preference")
+
+
+@pytest.mark.parametrize("make", [WholeLab, own_model, lambda: own_model(kind=tl.LanguageModel)])
+def test_every_part_and_arrow_opens_and_says_something_of_its_own(show, make):
+    page = show(make())
+    free = page.locator("svg [role=button][aria-hidden=false]")
+    said = set()
+    for i in range(free.count()):
+        free.nth(i).dispatch_event("click")
+        assert page.locator(".tl-name").inner_text() == free.nth(i).get_attribute("aria-label").removeprefix("Arrow: ")
+        assert "NaN" not in side(page) and "undefined" not in side(page)
+        said.add(side(page))
+    assert len(said) > free.count() / 2
+
+
+def traced(lab):
+    """What flows in the course's Transformer when it has written all but the last word: by hooks."""
+    model, found = lab.model, {}
+    for name, module in model.named_modules():
+        module.register_forward_hook(lambda _, __, out, name=name: found.__setitem__(name, out))
+    source = torch.tensor([[int(digit) for digit in lab.text]])
+    target = lab.stored[0]["target"]
+    given = torch.tensor([[target.index(word) for word in ["<start>", *lab.answer]]])
+    with torch.no_grad():
+        model(source, given)
+    return found
+
+
+FLOWS = {
+    "encoder.input": "src_embedding",
+    "encoder.0.self.output": "encoder.layers.0.self_attention",
+    "encoder.1.feed_forward.norm": "encoder.layers.1.norm2",
+    "decoder.0.self.norm": "decoder.layers.0.norm1",
+    "decoder.1.cross.output": "decoder.layers.1.cross_attention",
+    "decoder.1.feed_forward.output": "decoder.layers.1.feed_forward",
+    "decoder.logits": "output",
+}
+
+
+@pytest.mark.parametrize("flow", FLOWS)
+def test_an_arrow_shows_the_numbers_that_flow(show, flow):
+    lab = WholeLab(part=flow)
+    page = show(lab)
+    expected = traced(lab)[FLOWS[flow]]
+    expected = (expected[0] if isinstance(expected, tuple) else expected)[0]
+    axis = "vocab" if flow.endswith("logits") else "d_model"
+    assert f"Shape (seq {expected.shape[0]}, {axis} {expected.shape[1]})" in side(page)
+    sheet = page.locator(".tl-sheet").first
+    for row in range(expected.shape[0]):
+        for column in range(3):
+            found = re.search(rf": {NUMBER}$", status(page))[1]
+            assert number(found) == pytest.approx(
+                expected[row, column].item(), abs=0.51 * 10 ** -len(found.partition(".")[2])
+            )
+            sheet.press("ArrowRight")
+        for _ in range(3):
+            sheet.press("ArrowLeft")
+        sheet.press("ArrowDown")
+
+
+def test_attention_is_worked_out_with_the_models_numbers(show):
+    lab = WholeLab(part="decoder.1.cross")
+    page = show(lab)
+    model = lab.model
+    found = traced(lab)
+    memory, x = found["encoder.layers.1"], found["decoder.layers.1.norm1"]
+    weights = model.decoder.layers[1].cross_attention.weights(x, memory)[0]
+    for head in range(4):
+        page.locator(".tl-beside .tl-sheet").nth(head).press("ArrowDown")
+        page.locator(".tl-beside .tl-sheet").nth(head).press("ArrowUp")
+        bars = page.locator(".tl-bar-row:visible").all_inner_texts()
+        row = int(
+            page.locator(".tl-who .tl-choice")
+            .last.locator("button")
+            .evaluate_all("all => all.findIndex((each) => each.ariaPressed === 'true')")
+        )
+        for key, text in enumerate(bars):
+            shown = number(re.search(rf"weight {NUMBER}$", text)[1])
+            assert shown == pytest.approx(weights[head, row, key].item(), abs=0.0051)
+        assert status(page).startswith(f"Decoder, layer 2: cross-attention. Head {head + 1}: ")
+
+
+def test_the_mask_hides_what_comes_later(show):
+    page = show(WholeLab(family="decoder", part="decoder.0.self"))
+    bars = page.locator(".tl-bar-row:visible").all_inner_texts()
+    assert [("masked" in text) for text in bars] == [False] + [True] * (len(bars) - 1)
+    page.get_by_role("group", name="Token").get_by_role("button").nth(2).click()
+    bars = page.locator(".tl-bar-row:visible").all_inner_texts()
+    assert [("masked" in text) for text in bars] == [False] * 3 + [True] * (len(bars) - 3)
+
+
+def test_one_column_falls_away_and_what_remains_can_be_opened(show):
+    page = show(WholeLab())
+    press(page, "encoder only")
+    assert part(page, "masked_attention").get_attribute("aria-hidden") == "true"
+    assert words(page) == [] and "writes nothing" in page.locator(".tl-family").inner_text()
+    assert page.get_by_label("Walk through the model").get_attribute("max") == "7"
+    press(page, "decoder only")
+    assert part(page, "self_attention", "encoder").get_attribute("aria-hidden") == "true"
+    assert part(page, "cross_attention").get_attribute("aria-hidden") == "true"
+    assert words(page) == [*WholeLab(family="decoder").answer, "<end>"]
+    part(page, "masked_attention").locator("rect").click()
+    assert "q_len 9, k_len 9" in status(page)
+
+
+def test_pointing_at_an_arrow_shows_what_flows_and_leaving_it_puts_back_what_was_open(show):
+    page = show(WholeLab(part="encoder.0.self"))
+    before = side(page)
+    x, y = page.locator("[data-flow=memory] .line").evaluate("""line => {
+        const { x, y } = line.getPointAtLength(15).matrixTransform(line.getScreenCTM());
+        return [x, y];
+    }""")
+    page.mouse.move(x, y)
+    assert status(page).startswith("Encoder: to the decoder. Shape (seq 3, d_model 24). Row “3”, feature 0: ")
+    page.mouse.move(2, 2)
+    assert side(page) == before
+
+
+def test_the_drawing_is_walked_and_opened_by_keyboard(show):
+    page = show(WholeLab())
+    page.locator("svg [tabindex='0']").focus()
+    for _ in range(5):
+        page.keyboard.press("ArrowUp")
+    focused = page.evaluate("document.activeElement.getAttribute('aria-label')")
+    page.keyboard.press("Enter")
+    page.keyboard.press("Tab")
+    assert page.locator(".tl-name").inner_text() == focused.removeprefix("Arrow: ")
+
+
+def test_a_finger_opens_and_scrolls(show):
+    page = show(WholeLab(), width=360, touch=True)
+    part(page, "feed_forward", "encoder").locator("rect").tap()
+    assert "hidden units are on for “3”" in status(page)
+    box = page.locator(".tl-drawing").bounding_box()
+    top = page.evaluate("scrollY")
+    swipe(page, (box["x"] + 60, box["y"] + 200), 0, -120)
+    page.wait_for_function("top => scrollY > top + 60", arg=top)
+
+
+@pytest.mark.parametrize("width", [1100, 360])
+def test_nothing_moves_on_the_walk(show, width):
+    page = show(WholeLab(), width=width)
+    slider = page.get_by_label("Walk through the model")
+    places = """[...document.querySelectorAll(".tl-walk, .tl-side, .tl-status, .tl-drawing")]
+        .map((node) => node.getBoundingClientRect().top + scrollY)"""
+    before = page.evaluate(places)
+    for _ in range(int(slider.get_attribute("max"))):
+        slider.press("ArrowRight")
+        assert page.evaluate(places) == before, status(page)
+
+
+def headings(page):
+    cells = json.loads((ROOT / "chapters" / f"{page}.ipynb").read_text("utf-8"))["cells"]
+    text = "\n".join("".join(cell["source"]) for cell in cells if cell["cell_type"] == "markdown")
+    return re.findall(r"^## (?:\d+\.\d+ )?(.+)$", text, flags=re.MULTILINE)
+
+
+def test_every_place_is_taught_in_a_section_that_there_is():
+    for *_, page, section in WholeLab().words["places"].values():
+        assert section in [re.sub(r"[`*]", "", heading).replace("\u00a0", " ") for heading in headings(page)], section
+
+
+def test_where_the_page_is_part_of_the_course_places_lead_to_their_sections(show):
+    link = '<a href="book/06_normalization.html">6</a></main>'
+    page = show(WholeLab(part="encoder.0.feed_forward"), change=lambda html: html.replace("</main>", link))
+    place = page.get_by_role("link", name="chapter 6, What does the feed-forward layer do?")
+    assert place.get_attribute("href").endswith("book/06_normalization.html#what-does-the-feed-forward-layer-do")
+    page = show(WholeLab(part="encoder.0.feed_forward"))
+    assert page.get_by_role("link").count() == 0 and "chapter 6, What does the feed-forward layer do?" in side(page)
