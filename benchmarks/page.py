@@ -6,6 +6,7 @@ Every page of the built book is opened in an installed Chromium: from disk, over
 with the usual set-up for widgets, myst-nb's default scripts (require.js and @jupyter-widgets/html-manager) and
 anywidget's own loader, all served from this machine. The peers are fetched once with npm into _build/benchmark-peers;
 without npm those rows are left out. A lab responds when a key pressed on its main control has changed its sentence. A
+far lab's time runs from going to a page's last lab as soon as the page has been read. What moved is the layout shift. A
 frame's work is given as time passed, and as time computed: on a busy machine the first is longer.
 """
 
@@ -57,6 +58,29 @@ function ask() {
     watch.observe(lab.querySelector(".tl-status"), { childList: true, characterData: true, subtree: true });
 }
 new MutationObserver(ask).observe(document, { childList: true, subtree: true });
+"""
+
+
+# Adds up what moves by itself while the page comes to life; and, once it has been read, goes to its last lab and notes
+# how long that lab takes until it stands.
+SHIFT = """
+window.shift = 0;
+new PerformanceObserver((list) => {
+    for (const entry of list.getEntries()) if (!entry.hadRecentInput) window.shift += entry.value;
+}).observe({ type: "layout-shift", buffered: true });
+"""
+FAR = """
+addEventListener("DOMContentLoaded", () => {
+    const views = document.querySelectorAll('script[type$="widget-view+json"]');
+    const place = views[views.length - 1].parentElement;
+    const start = performance.now();
+    const look = () => {
+        if (place.querySelector("[data-lab=ready]")) window.far = performance.now() - start;
+        else requestAnimationFrame(look);
+    };
+    place.scrollIntoView();
+    look();
+});
 """
 
 
@@ -137,8 +161,9 @@ def open_page(browser, address, script=""):
 
 
 def cost(browser, address):
-    """Requests, bytes, and requests to other hosts, until the page is quiet."""
+    """Requests, bytes, requests to other hosts, and how far things moved, until the page is quiet."""
     page = browser.new_context().new_page()
+    page.add_init_script(SHIFT)
     asked, elsewhere = [], []
 
     def note(request):
@@ -151,8 +176,18 @@ def cost(browser, address):
     page.on("request", note)
     page.goto(address, wait_until="networkidle")
     page.wait_for_timeout(500)
+    shift = page.evaluate("window.shift")
     page.context.close()
-    return len(asked), sum(file.stat().st_size for file in asked if file.is_file()), len(elsewhere)
+    return len(asked), sum(file.stat().st_size for file in asked if file.is_file()), len(elsewhere), shift
+
+
+def far_time(browser, address):
+    """Milliseconds from going to a page's last lab, as soon as the page has been read, until the lab stands."""
+    page = open_page(browser, address, FAR)
+    page.wait_for_function("window.far")
+    far = page.evaluate("window.far")
+    page.context.close()
+    return far
 
 
 def response_time(browser, address, labs):
@@ -254,7 +289,7 @@ def main():
 
 
 def report(browser, site, pages, repeats, usual):
-    print(f"{'page':<30}{'opened':<8}{'requests':>9}{'kB':>8}{'to other hosts':>16}{'labs respond':>16}")
+    print(f"{'page':<30}{'opened':<8}{'requests':>9}{'kB':>8}{'to other hosts':>16}{'moved':>8}{'labs respond':>16}")
     details = []
     cost(browser, (HTML / pages[0]).as_uri())  # the first page that a browser opens pays for its start
     for name in pages:
@@ -267,23 +302,32 @@ def report(browser, site, pages, repeats, usual):
             for setup, address in setups.items():
                 times[setup].append(response_time(browser, address, labs))
         for setup, address in setups.items():
-            requests, size, elsewhere = cost(browser, address)
+            requests, size, elsewhere, shift = cost(browser, address)
             answer = f"{statistics.median(times[setup]):>13.0f} ms" if labs else f"{'no lab':>16}"
-            print(f"{name:<30}{setup:<8}{requests:>9}{size / 1000:>8.0f}{elsewhere:>16}{answer}", flush=True)
+            print(
+                f"{name:<30}{setup:<8}{requests:>9}{size / 1000:>8.0f}{elsewhere:>16}{shift:>8.3f}{answer}", flush=True
+            )
         if labs:
             script = sum(len(source.encode()) for source in sources) + (ROOT / "book" / "mount.js").stat().st_size
             ratio = statistics.median(b / a for a, b in zip(times["http"], times["usual"])) if usual else None
             answer = max(statistics.median(times[setup]) for setup in ("disk", "http"))
             frames = list(smoothness(browser, setups["disk"]))
-            details.append((name, answer, ratio, script, [max(column) for column in zip(*frames)]))
+            far = statistics.median(far_time(browser, setups["http"]) for _ in range(repeats))
+            details.append((name, answer, far, ratio, script, [max(column) for column in zip(*frames)]))
 
-    heads = ("respond", "usual/ours", "lab script", "longest task", "computed", "busiest move")
+    heads = ("respond", "far lab", "usual/ours", "lab script", "longest task", "computed", "busiest move")
     print(f"\n{'page':<30}" + "".join(f"{head:>14}" for head in heads))
-    for name, answer, ratio, script, frame in details:
+    for name, answer, far, ratio, script, frame in details:
         times = "not measured" if ratio is None else f"{ratio:.1f} ×"
-        cells = [f"{answer:.0f} ms", times, f"{script / 1000:.1f} kB", *(f"{time:.1f} ms" for time in frame)]
+        cells = [
+            f"{answer:.0f} ms",
+            f"{far:.0f} ms",
+            times,
+            f"{script / 1000:.1f} kB",
+            *(f"{time:.1f} ms" for time in frame),
+        ]
         print(f"{name:<30}" + "".join(f"{cell:>14}" for cell in cells))
-    print(f"{'aims':<30}" + "".join(f"{aim:>14}" for aim in ("≤ 1000 ms", "≥ 3 ×", "≤ 60 kB", "≤ 16 ms")))
+    print(f"{'aims':<30}" + "".join(f"{aim:>14}" for aim in ("≤ 1000 ms", "≤ 300 ms", "≥ 3 ×", "≤ 60 kB", "≤ 16 ms")))
 
 
 if __name__ == "__main__":
