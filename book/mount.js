@@ -102,12 +102,13 @@
     for (const view of [...waiting]) if (distance(view) <= NEAR) mountView(view);
     if (!waiting.size || planned) return;
     planned = true;
-    leisure(() => {
+    const draw = () => {
       planned = false;
       const [nearest] = [...waiting].sort((a, b) => distance(a) - distance(b));
       if (nearest) mountView(nearest);
       mountWaiting();
-    });
+    };
+    leisure(draw, { timeout: 200 });
   }
   window.addEventListener("scroll", mountWaiting, { passive: true });
 
