@@ -715,7 +715,7 @@ def test_the_lab_fits_where_it_stands(show, width):
 
 
 def test_rows_of_all_stages_are_level(show):
-    page = show(MaskLab())
+    page = show(MaskLab(), width=1280)
     tops = {stage: square(page, 3, 0, stage).bounding_box()["y"] for stage in ("scores", "masked", "weights", "output")}
     assert len(set(tops.values())) == 1, tops
 

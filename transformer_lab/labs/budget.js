@@ -250,7 +250,7 @@ function barsPanel(model, el, { all, limits }, change) {
   const names = all.map((each) => each.name);
   const bars = Object.fromEntries(Object.keys(QUANTITIES).map((name) => [name, costBar(name, el, names)]));
   const overtake = button("", () => change("seq", model.get("shape").d_ff));
-  bars.flops.aside.append(" ", overtake);
+  bars.flops.aside.prepend(overtake);
   const equalAt = (seq) => `seq = ${grouped(seq)}`;
   const nodes = Object.values(bars).map((bar) => bar.node);
 
@@ -280,7 +280,7 @@ function barsPanel(model, el, { all, limits }, change) {
     const [L, D] = bigs(shape, ["n_layers", "d_model"]);
     const equal = element("button", { type: "button", disabled: true }, equalAt(limits.d_ff[1]));
     reserve(bars.parameters.aside, ruleInWords(rule, rule - count, count));
-    reserve(bars.flops.aside, [overtakenInWords("111,111 ×"), " ", equal]);
+    reserve(bars.flops.aside, [equal, overtakenInWords("111,111 ×")]);
     reserve(bars.generation.aside, NO_CACHE, cacheInWords(2n * L * D, 111_111n));
   }
   return { node: element("div", { class: "tl-costs" }, nodes), draw, makeRoom };

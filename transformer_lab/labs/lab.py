@@ -14,14 +14,14 @@ _SHARED = ("maths", "words", "address", "ui")
 _FOR_EDITORS = re.compile(
     r'^import .*? from "\./\w+\.js";\n|^export (?!default)|^ */\*\*.*?\*/\n|^ *//[^\n]*\n', re.DOTALL | re.MULTILINE
 )
-_INDENTATION = re.compile(r"^ +", re.MULTILINE)
+_SPACE = re.compile(r"^\s+", re.MULTILINE)  # indentation, and lines with nothing else
 _DEFINITION = re.compile(r"^(?:const|let|function) (\w+).*?(?=^(?:const|let|function) |\Z)", re.DOTALL | re.MULTILINE)
 
 
 def script(*names):
     """Return a lab's script for the browser, one module: what it uses of what labs share, then its own."""
     own = _read(names)
-    return _INDENTATION.sub("", "".join(_used(own, _read(_SHARED))) + own)
+    return _SPACE.sub("", "".join(_used(own, _read(_SHARED))) + own)
 
 
 def _read(names):

@@ -1,6 +1,6 @@
-// Motion, where motion is the lesson: cells travel from where they stood to where they stand now. Everything is in its new
-// place at once, for hands, for keys and for the page around; only the drawing follows, and nothing does where a reader
-// has asked for less motion.
+// Motion, where motion is the lesson: cells travel from where they stood to where they stand now. Everything is in its
+// new place at once, for hands, for keys and for the page around; only the drawing follows, and nothing does where a
+// reader has asked for less motion.
 
 const TRAVEL = 350; // milliseconds
 

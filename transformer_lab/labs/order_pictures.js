@@ -20,7 +20,7 @@ import { grouped } from "./words.js";
 
 const KINDS = ["q", "k", "v", "mid", "out"];
 const WIDE = 340;
-const HIGH = 106;
+const HIGH = 125;
 export const THIN = 2;
 const TOP = 30;
 const JOINT = 5;

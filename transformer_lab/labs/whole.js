@@ -24,7 +24,8 @@ import { content } from "./whole_tables.js";
 import { inEnglish, placeOf, share, told, whyWrong } from "./whole_words.js";
 import { counted, grouped, quoted } from "./words.js";
 
-/** @typedef {{ lit: string[], written: number }} Stop Of the walk: the places, the first one open, and the words so far. */
+// A stop of the walk: the places that are lit, the first one open, and the words so far.
+/** @typedef {{ lit: string[], written: number }} Stop */
 
 const PACE = 900; // milliseconds from step to step while it plays
 const PLACES = /\.(tokens|embed|place|linear|softmax|next|(self|cross|feed_forward)(\.add)?)$/;
@@ -260,7 +261,7 @@ function walkPanel(model, state) {
   const play = button("▶", start, { "aria-label": "Play" });
   const back = button("‹", () => byHand(state().step - 1), { "aria-label": "Step back" });
   const on = button("›", () => byHand(state().step + 1), { "aria-label": "Step on" });
-  const input = slider("Walk through the model", 0, 1, byHand);
+  const input = slider("Walk through the model", 0, 1, byHand, { class: "tl-steps" });
   const said = element("span", { class: "tl-note" });
   const node = element("div", { class: "tl-walk" }, play, back, input, on, room(said));
   const still = matchMedia("(prefers-reduced-motion: reduce)");
@@ -458,7 +459,8 @@ function render(view) {
     for (const panel of panels) panel.draw(now);
     drawPicture(now);
     const said = side.draw(now, id);
-    const writes = `It reads ${quoted(now.text)} and writes ${quoted(now.words.join(" "))}${now.wanted && (now.right ? ": right" : ": wrong")}.`;
+    const verdict = now.wanted && (now.right ? ": right" : ": wrong");
+    const writes = `It reads ${quoted(now.text)} and writes ${quoted(now.words.join(" "))}${verdict}.`;
     const whole =
       now.family === "encoder" ? `An encoder alone: vectors for ${quoted(now.text)}, and no words.` : writes;
     setText(status, id ? `${now.step ? `Step ${now.step}. ` : ""}${titleOf(id)}. ${said}` : whole);

@@ -231,8 +231,8 @@ def _facts(made):
     return (
         f"Two models learned this from {made['trained_on']:,} numbers below 10,000. Of {total(made['asked'], like)} "
         f"others the encoder–decoder writes {both[0]} without a mistake, the decoder-only model {alone[0]}. Of "
-        f"{total(made['asked'], unlike):,} with five or six digits, or a zero in front, they write {both[1]} and "
-        f"{alone[1]}."
+        f"{total(made['asked'], unlike):,} with five or six digits, or a zero in front, they get {both[1]} "
+        f"and {alone[1]} right."
     )
 
 

@@ -15,7 +15,8 @@ import { places, quoted } from "./words.js";
  * @property {number[]} at Head, row and column that are pointed at.
  * @property {(head: number, row: number, column: number) => void} choose
  */
-/** @typedef {{ parts: import("./whole_tables.js").Part[], said: string }} View What is drawn, and what is said of it. */
+// What is drawn, and what is said of it.
+/** @typedef {{ parts: import("./whole_tables.js").Part[], said: string }} View */
 
 const num = (x) => places(x, Math.abs(x) < 9.995 ? 2 : 1);
 const factor = (x) => (x < 0 ? `(${num(x)})` : num(x));
@@ -85,7 +86,8 @@ const VIEWS = {
     const [i, j] = [clip(at[1], names[side].length), clip(at[2], model.width)];
     const table = cells(trace[`${side}.positions`]);
     const wave = j % 2 ? "cos" : "sin";
-    const said = `Position ${i}, feature ${j}: ${wave}(${i} / 10000^(${j - (j % 2)}/${model.width})) = ${num(table.value(i, j))}`;
+    const angle = `${i} / 10000^(${j - (j % 2)}/${model.width})`;
+    const said = `Position ${i}, feature ${j}: ${wave}(${angle}) = ${num(table.value(i, j))}`;
     const rows = names[side].map((name, t) => `${t}: ${name}`);
     const pick = (row, column) => choose(at[0], row, column);
     return { parts: [{ ...table, label: "Positions", names: rows, at: [i, j], pick }, said], said };
@@ -118,14 +120,16 @@ const VIEWS = {
     }));
     const width = get("query").shape[2];
     const [q, k] = [rowOf(get("query"), h * queries.length + i), rowOf(get("key"), h * keys.length + j)];
-    const terms = q.map((x, f) => `${num(x)}·${factor(k[f])}`);
+    const all = q.map((x, f) => `${num(x)}·${factor(k[f])}`);
+    const terms = (width > 8 ? [...all.slice(0, 3), "…", all.at(-1)] : all).join(" + ");
     const product =
-      `Score of ${quoted(keys[j])}: q·k / √d_head = (${(width > 8 ? [...terms.slice(0, 3), "…", terms.at(-1)] : terms).join(" + ")}) / √${width} = ` +
+      `Score of ${quoted(keys[j])}: q·k / √d_head = (${terms}) / √${width} = ` +
       `${num(dot(q, k))} / ${num(Math.sqrt(width))} = ${num(score(i, j))}`;
     const seen = range(keys.length).filter((key) => sees(i, key));
     const whole = sum(seen.map((key) => Math.exp(score(i, key))));
     const softmaxed = sees(i, j)
-      ? `Its weight: e^${num(score(i, j))} / sum over ${seen.length} = ${places(Math.exp(score(i, j)), 2)} / ${places(whole, 2)} = ${places(weight(i, j))}`
+      ? `Its weight: e^${num(score(i, j))} / sum over ${seen.length} = ` +
+        `${places(Math.exp(score(i, j)), 2)} / ${places(whole, 2)} = ${places(weight(i, j))}`
       : "The mask hides it: its score becomes −∞, and e^−∞ = 0.";
     const values = {
       ...stacked([
@@ -137,8 +141,8 @@ const VIEWS = {
     };
     const best = seen.reduce((a, b) => (weight(i, b) > weight(i, a) ? b : a));
     const said =
-      `Head ${h + 1}: ${quoted(queries[i])} gives ${quoted(keys[j])} the weight ${places(weight(i, j))}; most goes to ` +
-      `${quoted(keys[best])}, ${places(weight(i, best))}. Weights have shape ${axesText(get("weights"))}`;
+      `Head ${h + 1}: ${quoted(queries[i])} gives ${quoted(keys[j])} the weight ${places(weight(i, j))}; most goes ` +
+      `to ${quoted(keys[best])}, ${places(weight(i, best))}. Weights have shape ${axesText(get("weights"))}`;
     const asks = `Head ${h + 1}: ${quoted(queries[i])} asks`;
     const pick = (key) => choose(h, i, key);
     return { parts: [heads, asks, { bars, pick }, product, softmaxed, "Values, by their weights:", values], said };
@@ -171,7 +175,8 @@ const VIEWS = {
     const parts = [
       table,
       sums,
-      `${model.normFirst ? "What came in" : "The sum"}: mean ${num(mean)}, standard deviation ${num(deviation)}, over ${model.width} features`,
+      `${model.normFirst ? "What came in" : "The sum"}: mean ${num(mean)}, standard deviation ${num(deviation)}, ` +
+        `over ${model.width} features`,
       `Norm: (${num(raw[j])} − ${factor(mean)}) / ${num(deviation)} = ${num((raw[j] - mean) / deviation)}, ` +
         `times ${num(weight)}, plus ${factor(bias)}: ${num(normed[j])}`,
     ];
@@ -191,8 +196,9 @@ const VIEWS = {
     const x = dot(rowOf(came, i), weightOf(model, name, j)) + bias;
     const on = rowOf(hidden, i).filter((x) => x > 0).length;
     const said =
-      `${on} of ${model.dFf} hidden units are on for ${quoted(names[side][i])}. Unit ${j}: ${model.width} products and a ` +
-      `bias sum to ${num(x)}; ${model.activation === "relu" ? "ReLU" : "GELU"} makes it ${num(cells(hidden).value(i, j))}`;
+      `${on} of ${model.dFf} hidden units are on for ${quoted(names[side][i])}. Unit ${j}: ${model.width} products ` +
+      `and a bias sum to ${num(x)}; ${model.activation === "relu" ? "ReLU" : "GELU"} makes it ` +
+      `${num(cells(hidden).value(i, j))}`;
     const parts = [
       { ...cells(hidden), label: "Hidden units", names: names[side], at: [i, j], pick },
       said,

@@ -69,7 +69,9 @@ function along(a, b) {
 }
 
 /**
- * @type {(drawing: string, titleOf: (id: string) => string, normFirst: boolean, peek: (id: string | null) => void, open: (id: string) => void) =>
+ * @type {(
+ *   drawing: string, titleOf: (id: string) => string, normFirst: boolean,
+ *   peek: (id: string | null) => void, open: (id: string) => void) =>
  *   { node: HTMLElement, draw: (shown: Shown) => void }}
  */
 export function picture(drawing, titleOf, normFirst, peek, open) {

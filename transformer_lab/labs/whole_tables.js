@@ -16,7 +16,8 @@ import { BLUES, button, element, pixelsOf, SIGNED, set, setText } from "./ui.js"
  * @property {boolean} [weights] from 0 to 1; other numbers are shown as far as the largest goes
  * @property {boolean} [on] whether it is the chosen one
  */
-/** @typedef {{ bars: { name: string, size?: number, text: string, on?: boolean }[], pick?: (i: number) => void }} Bars */
+/** @typedef {{ name: string, size?: number, text: string, on?: boolean }} Bar */
+/** @typedef {{ bars: Bar[], pick?: (i: number) => void }} Bars */
 /** @typedef {string | Table | Bars | Table[]} Part A line of text, a table, bars, or tables side by side. */
 
 const PIXELS = { weights: pixelsOf(BLUES), signed: pixelsOf(SIGNED) };
