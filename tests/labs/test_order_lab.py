@@ -139,8 +139,8 @@ def test_a_product_stands_in_the_corner_of_its_factors_and_all_sides_are_to_scal
         # No more would fit.
         larger = engine("place", sizes, scale * 1.001, SLOTS)
         sides = [(picture["width"], picture["high"]) for picture in pictures.values()]
-        assert max(x for x, _ in sides) <= 340 and max(y for _, y in sides) <= 106
-        assert any(picture["width"] > 340 or picture["high"] > 106 for picture in larger.values()) or scale > 31
+        assert max(x for x, _ in sides) <= 340 and max(y for _, y in sides) <= 125
+        assert any(picture["width"] > 340 or picture["high"] > 125 for picture in larger.values()) or scale > 31
 
 
 def test_the_scale_is_a_round_length_that_fits(engine):
