@@ -530,9 +530,8 @@ class LanguageModel(nn.Module):
         super().__init__()
         options = (d_model, n_heads, n_layers, d_ff, dropout, norm_first, activation, bias)
         self.embedding = TokenEmbedding(vocab_size, d_model, dropout)
-        self.decoder = Encoder(
-            *options, final_norm=final_norm
-        )  # without cross-attention, only the mask tells them apart
+        # Without cross-attention, only the mask tells a decoder from an encoder.
+        self.decoder = Encoder(*options, final_norm=final_norm)
         self.output = nn.Linear(d_model, vocab_size, bias=False)
         if share_embeddings:
             self.output.weight = self.embedding.weight
@@ -602,9 +601,9 @@ class LanguageModel(nn.Module):
 
 
 def _go_on(tokens, next_scores, max_new_tokens, stop, temperature, generator, top_k=None):
-    """The tokens, (batch, length), and behind them what is chosen one by one, until every sequence has met a stop.
+    """The tokens, (batch, length), followed by those chosen one by one, until every sequence has met a stop.
 
-    ``next_scores(tokens, start)`` scores what comes next, and has been asked about the tokens before ``start`` already.
+    ``next_scores(tokens, start)`` scores what comes next, and has already seen the tokens before ``start``.
     """
     ended = torch.zeros_like(tokens[:, -1:], dtype=torch.bool)
     start = 0
