@@ -1,0 +1,79 @@
+"""What every chapter's notebook needs: tensors on the course's device, and the same random numbers everywhere.
+
+from transformer_lab.lesson import begin, close, tensor
+
+randn = begin(seed=3)
+"""
+
+from collections.abc import Callable
+from typing import Any
+
+import matplotlib.pyplot as plt
+import torch
+from torch import Tensor
+
+from .device import device
+
+
+def begin(seed: int) -> Callable[..., Tensor]:
+    """Begin a notebook: sharp figures, a seed for modules' weights, and random numbers that all devices share.
+
+    Parameters
+    ----------
+    seed : int
+        Of the numbers and of PyTorch's own generator. A chapter takes its number.
+
+    Returns
+    -------
+    callable
+        ``randn(*shape)``: standard normal numbers, drawn on the CPU and moved to the course's device.
+
+    Examples
+    --------
+    >>> randn = begin(seed=3)
+    >>> randn(2, 5).shape
+    torch.Size([2, 5])
+    """
+    plt.rcParams["figure.dpi"] = 120
+    torch.manual_seed(seed)
+    generator = torch.Generator().manual_seed(seed)
+
+    def randn(*shape: int) -> Tensor:
+        """Random numbers, drawn on the CPU: the same on every device."""
+        return torch.randn(*shape, generator=generator).to(device())
+
+    return randn
+
+
+def tensor(data: Any) -> Tensor:
+    """A tensor on the course's device.
+
+    Examples
+    --------
+    >>> tensor([1.0, 2.0]).shape
+    torch.Size([2])
+    """
+    return torch.tensor(data, device=device())
+
+
+def close(a: Tensor, b: Tensor) -> bool:
+    """Whether two tensors are equal up to rounding: to 1e-5, and as much again relative to ``b``.
+
+    Examples
+    --------
+    >>> close(torch.tensor(0.1 + 0.2), torch.tensor(0.3))
+    True
+    """
+    return torch.allclose(a, b, atol=1e-5)
+
+
+def made(module_class: type, *sizes: int, **options: Any) -> torch.nn.Module:
+    """A module whose weights are drawn on the CPU, from seed 0: the same on every device.
+
+    Examples
+    --------
+    >>> made(torch.nn.Linear, 3, 5).weight.shape
+    torch.Size([5, 3])
+    """
+    torch.manual_seed(0)
+    return module_class(*sizes, **options).to(device())
