@@ -55,11 +55,11 @@ def _pictures(cell):
     return sum(bool({"image/png", "image/svg+xml"} & {*output.get("data", {})}) for output in cell.outputs)
 
 
-def _is_chapter(path):
+def is_chapter(path):
     return path.parent == ROOT / "chapters" and re.match(r"\d\d_", path.name)
 
 
-def _labs(cell):
+def count_labs(cell):
     """How many labs a cell shows."""
     outputs = cell.outputs if cell.cell_type == "code" else []
     return sum(bool(re.match(r"\w+Lab\(", output.get("data", {}).get("text/plain", ""))) for output in outputs)
@@ -283,7 +283,7 @@ def explains_every_option(notebook, path):
 
 def begins_with_something_to_do(notebook, path):
     """A chapter asks, then lets its reader play, and plays again later: each lab near the text that needs it."""
-    if not _is_chapter(path):
+    if not is_chapter(path):
         return
     part, labs = None, {}
     for cell in notebook.cells:
@@ -291,7 +291,7 @@ def begins_with_something_to_do(notebook, path):
         labs |= dict.fromkeys(headings, 0)
         part = headings[-1] if headings else part
         if part:
-            labs[part] += _labs(cell)
+            labs[part] += count_labs(cell)
     if list(labs)[:2] != ["Predict first", "Try it first"]:
         yield f"its first two parts must be Predict first and Try it first, are {' and '.join(list(labs)[:2])}"
     elif not labs["Try it first"]:
@@ -308,7 +308,7 @@ def right_letters(notebook):
 
 def spreads_the_right_answers(notebook, path):
     """No letter wins a chapter's questions; that none wins the whole course's, a test asks of all chapters."""
-    if not _is_chapter(path):
+    if not is_chapter(path):
         return
     letters = right_letters(notebook)
     for letter, count in Counter(letters).items():
@@ -317,7 +317,7 @@ def spreads_the_right_answers(notebook, path):
 
 
 def has_short_lines_of_code(notebook, path):
-    if not _is_chapter(path):
+    if not is_chapter(path):
         return
     for number, cell in _cells(notebook, "code")[1:]:  # the first one installs the package, and no page shows it
         for line in cell.source.splitlines():
