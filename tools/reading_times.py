@@ -20,7 +20,7 @@ MINUTES_A_QUESTION = 1
 MINUTES_A_LAB = 3
 SECOND_SITTING = re.compile(r"(?m)^## 4\.10 ")  # chapter 4 has two
 UNSEEN = {"remove-cell", "remove-input", "hide-input"}  # tags of cells whose code the page does not show, or folds away
-STATED = re.compile(r"[Aa]bout (\d+)(?: and (\d+))? minutes")
+STATED = re.compile(r"\b[Aa]bout (\d+) minutes(?:, in two sittings \((\d+) and (\d+)\))?")
 
 
 def sittings(notebook):
@@ -55,7 +55,10 @@ def _read(source):
 
 def stated(source):
     """The minutes that a chapter says it takes, sitting by sitting."""
-    return [int(number) for number in STATED.search(source).groups() if number]
+    total, *parts = [int(number) for number in STATED.search(source).groups() if number]
+    if parts and sum(parts) != total:
+        raise ValueError(f"the sittings must add up to {total} minutes, got {parts}")
+    return parts or [total]
 
 
 def main():
