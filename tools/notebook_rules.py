@@ -48,7 +48,7 @@ def _printed(cell):
 
 
 def _pictures(cell):
-    return sum("image/png" in output.get("data", {}) for output in cell.outputs)
+    return sum(bool({"image/png", "image/svg+xml"} & {*output.get("data", {})}) for output in cell.outputs)
 
 
 def _labs(cell):

@@ -14,7 +14,7 @@ import transformer_lab as tl
 from run_python import run_python
 
 FOLDER = Path(tl.__file__).parent
-MODULES = {"checks", "labs", "measure", "plots"}  # public as modules, and loaded when first used
+MODULES = {"checks", "drawings", "labs", "measure", "plots"}  # public as modules, and loaded when first used
 HEAVY = ["matplotlib", "anywidget", "ipywidgets", "traitlets", "IPython"]
 
 
@@ -23,6 +23,7 @@ def public():
     things = {name: getattr(tl, name) for name in tl.__all__ if name not in MODULES and not name.isupper()}
     things |= {f"labs.{name}": getattr(tl.labs, name) for name in tl.labs.__all__}
     things |= {f"checks.{name}": getattr(tl.checks, name) for name in ("summary", "progress")}
+    things |= {f"drawings.{name}": thing for name, thing in vars(tl.drawings).items() if _draws(thing)}
     for module in (tl.measure, tl.plots):
         label = module.__name__.split(".")[-1]
         things |= {f"{label}.{name}": thing for name, thing in vars(module).items() if _is_own(thing, module)}
@@ -32,6 +33,10 @@ def public():
 def _is_own(thing, module):
     own = getattr(thing, "__module__", "") == module.__name__ and callable(thing)
     return own and not thing.__name__.startswith("_")
+
+
+def _draws(thing):
+    return inspect.isfunction(thing) and thing.__annotations__.get("return") is tl.drawings.Drawing
 
 
 def test_the_import_loads_neither_matplotlib_nor_widgets():
