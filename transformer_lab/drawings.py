@@ -49,11 +49,10 @@ class Drawing:
 
     def __init__(self, title: str, height: float, parts: list[str]) -> None:
         self.title = title
-        head = (
-            f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {height}" width="{WIDTH}" height="{height}"'
-        )
+        size = f'width="{WIDTH}" height="{height}"'
+        head = f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {height}" {size}'
         look = f'font-family="system-ui, sans-serif" font-size="{SIZE}" style="max-width: 100%; height: auto"'
-        ground = f'<rect width="{WIDTH}" height="{height}" fill="#fff"/>'
+        ground = f'<rect {size} fill="#fff"/>'
         self.svg = "\n".join([f'{head} {look} role="img" aria-label="{escape(title)}">', ground, *parts, "</svg>\n"])
 
     def _repr_svg_(self) -> str:
@@ -70,7 +69,8 @@ def label(point, words, *, anchor="middle", colour=INK, bold=False):
     """Words, on a line whose letters are centred on the height of the point."""
     x, y = point
     weight = ' font-weight="bold"' if bold else ""
-    return f'<text x="{x:.1f}" y="{y + 0.35 * SIZE:.1f}" text-anchor="{anchor}" fill="{colour}"{weight}>{escape(words)}</text>'
+    place = f'x="{x:.1f}" y="{y + 0.35 * SIZE:.1f}" text-anchor="{anchor}"'
+    return f'<text {place} fill="{colour}"{weight}>{escape(words)}</text>'
 
 
 def box(corner, size, words=(), *, fill="#fff", stroke=INK, rounded=4):
@@ -104,7 +104,7 @@ def arrow(*points, colour=INK, width=1.5):
 
 
 def arc(start, end, high, *, colour=INK):
-    """An arrow that leaves one point and comes to another of the same height in a bow, which reaches ``high`` further."""
+    """An arrow from one point to another of the same height, in a bow that rises by ``high``."""
     (x0, y), (x1, _) = start, end
     bend = y - high * 4 / 3
     lean = 0.15 * (x1 - x0)
@@ -165,7 +165,7 @@ def storage_merges() -> Drawing:
 
 
 def _merge(x, axis, top):
-    """Two neighbouring axes of ``x``: the rule, and the walk through storage along them. Returns parts and their height."""
+    """The rule for two neighbouring axes of ``x``, and the walk along them: as parts, and how high these are."""
     left, right, size = x.stride(axis), x.stride(axis + 1), x.shape[axis + 1]
     walk = x.movedim((axis, axis + 1), (-2, -1)).flatten(0, -3)[0].flatten().tolist()  # values are places
     even = left == size * right

@@ -79,8 +79,8 @@ def test_texts_keep_apart_and_inside_in_any_letters(letters, name):
     for text in found:
         # A line of letters is higher than the letters themselves.
         text["y"], text["height"] = text["y"] + 0.15 * text["height"], 0.7 * text["height"]
-        assert 3 <= text["x"] and text["x"] + text["width"] <= width - 3, text
-        assert 0 <= text["y"] and text["y"] + text["height"] <= height, text
+        assert text["x"] >= 3 and text["x"] + text["width"] <= width - 3, text
+        assert text["y"] >= 0 and text["y"] + text["height"] <= height, text
     for one, other in combinations(found, 2):
         apart = (
             one["x"] + one["width"] + 2 <= other["x"]
@@ -109,8 +109,8 @@ def test_letters_are_large_enough_on_a_phone(letters, name):
     letters.set_content(f"<style>body {{ margin: 0 }}</style>{getattr(drawings, name)().svg}")
     scale = letters.evaluate("document.querySelector('svg').getBoundingClientRect().width") / drawings.WIDTH
     assert scale <= 360 / drawings.WIDTH
-    sizes = letters.evaluate(
-        "[...document.querySelectorAll('text')].map((t) => parseFloat(getComputedStyle(t).fontSize))"
+    sizes = letters.eval_on_selector_all(
+        "text", "all => all.map((text) => parseFloat(getComputedStyle(text).fontSize))"
     )
     assert min(sizes) * scale >= 11
 
@@ -185,21 +185,21 @@ def test_clock_hands_end_at_the_features():
         torch.testing.assert_close(rows[:-2] @ rotation, rows[2:], atol=0.02, rtol=0)
 
 
-@pytest.mark.parametrize(("said", "layer"), [("3 layers", "convolution"), ("1 layer", "attention")])
-def test_paths_are_as_long_as_the_gradient_says(said, layer):
-    assert said in texts("paths")
+@pytest.mark.parametrize(("layers", "layer"), [(3, "convolution"), (1, "attention")])
+def test_paths_are_as_long_as_the_gradient_says(layers, layer):
+    assert f"{layers} layer{'s' * (layers > 1)}" in texts("paths")
     torch.manual_seed(0)
     x = torch.randn(7, 4, dtype=torch.float64, requires_grad=True)
     kernel = torch.randn(4, 4, 5, dtype=torch.float64)
-    h = x
-    for depth in range(1, 9):
+    h, reached = x, []
+    for _ in range(layers):
         if layer == "attention":
             h = tl.scaled_dot_product_attention(h, h, h)
         else:
             h = torch.nn.functional.conv1d(h.T[None], kernel, padding=2)[0].T
-        if torch.autograd.grad(h[-1].sum(), x, retain_graph=True)[0][0].abs().sum() > 0:
-            break
-    assert depth == int(said.split()[0])
+        gradient = torch.autograd.grad(h[-1].sum(), x, retain_graph=True)[0]  # of the last token, by each
+        reached.append(gradient[0].abs().sum().item() > 0)
+    assert reached == [False] * (layers - 1) + [True]
 
 
 def test_split_and_merge_shows_the_functions_numbers():
