@@ -31,6 +31,6 @@ def chapter_code(stem, constants=(), sections=None):
             headings = re.findall(r"(?m)^## (\d+\.\d+) ", cell.source)
             section = headings[-1] if headings else section
         elif section is None or sections is None or section in sections:
-            nodes = list(definitions(cell.source, {"device", "generator", *constants}))
+            nodes = list(definitions(cell.source, {"device", "generator", "randn", *constants}))
             exec(compile(ast.Module(nodes, []), stem, "exec"), names)
     return names
