@@ -238,7 +238,7 @@ def test_no_text_is_smaller_than_eleven_pixels(show, case):
 
 @pytest.mark.parametrize("name", ["heads", "split", "budget", "order"])
 def test_it_fits_one_screen(show, name):
-    page = show(LABS[name].make(), width=814)
+    page = show(LABS[name].make(), width=798)
     assert page.locator(".tl-lab").bounding_box()["height"] <= 850
 
 
