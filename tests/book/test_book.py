@@ -562,3 +562,7 @@ def test_paper_shows_what_is_folded_away(visit):
     page.pdf()
     assert page.evaluate("folded.length") == 0
     assert page.locator("details[open]").count() == 0
+    page.emulate_media(media="print")
+    page.evaluate("document.querySelectorAll('details').forEach((fold) => { fold.open = true; })")
+    moving = "nodes => nodes.filter((node) => getComputedStyle(node).animationName !== 'none').length"
+    assert page.locator("details > *").evaluate_all(moving) == 0
