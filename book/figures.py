@@ -4,12 +4,15 @@ import re
 from pathlib import Path
 from urllib.parse import unquote
 
-IMAGE = re.compile(r'<img (?=[^>]*src="[^"]*_images/(?P<name>[^"]+\.png)")(?![^>]*(?:width|height)=)')
+IMAGE = re.compile(r'<img (?=[^>]*src="[^"]*_images/(?P<name>[^"]+\.(?:png|svg))")(?![^>]*(?:width|height)=)')
+DRAWN = re.compile(rb'<svg [^>]*?width="(\d+)" height="(\d+)"')
 
 
-def size_of(png):
-    """The width and height that a PNG file says it has."""
-    return int.from_bytes(png[16:20], "big"), int.from_bytes(png[20:24], "big")
+def size_of(head):
+    """The width and height that a PNG or SVG file says it has, in its first bytes."""
+    if drawn := DRAWN.search(head):
+        return int(drawn[1]), int(drawn[2])
+    return int.from_bytes(head[16:20], "big"), int.from_bytes(head[20:24], "big")
 
 
 def add_sizes(app, pagename, templatename, context, doctree):
@@ -18,7 +21,7 @@ def add_sizes(app, pagename, templatename, context, doctree):
     def with_size(image):
         if source := sources.get(unquote(image["name"])):
             with Path(app.srcdir, source).open("rb") as file:
-                width, height = size_of(file.read(24))
+                width, height = size_of(file.read(400))
             return f'<img width="{width}" height="{height}" loading="lazy" '
         return image[0]
 

@@ -6,8 +6,10 @@ Whether a notebook is in canonical form is asked by ``notebooks.py --check``.
 """
 
 import ast
+import math
 import re
 import sys
+from collections import Counter
 from functools import cache
 from pathlib import Path
 
@@ -20,6 +22,8 @@ from repository import first_cell, handed_out
 stored_address = cache(repository.stored_address)  # two rules ask for it in every notebook
 LARGEST = 1_500_000  # bytes: what GitHub still shows
 LONGEST_PARAGRAPH = 5 * 110  # characters: five lines of the page
+LONGEST_LINE = 88  # characters of code: what a page 1200 pixels wide shows without scrolling
+SHARE_OF_A_LETTER = 0.4  # of the right answers, at most: nobody gets more than that by always choosing one letter
 
 
 # What a notebook is made of
@@ -48,10 +52,14 @@ def _printed(cell):
 
 
 def _pictures(cell):
-    return sum("image/png" in output.get("data", {}) for output in cell.outputs)
+    return sum(bool({"image/png", "image/svg+xml"} & {*output.get("data", {})}) for output in cell.outputs)
 
 
-def _labs(cell):
+def is_chapter(path):
+    return path.parent == ROOT / "chapters" and re.match(r"\d\d_", path.name)
+
+
+def count_labs(cell):
     """How many labs a cell shows."""
     outputs = cell.outputs if cell.cell_type == "code" else []
     return sum(bool(re.match(r"\w+Lab\(", output.get("data", {}).get("text/plain", ""))) for output in outputs)
@@ -275,7 +283,7 @@ def explains_every_option(notebook, path):
 
 def begins_with_something_to_do(notebook, path):
     """A chapter asks, then lets its reader play, and plays again later: each lab near the text that needs it."""
-    if path.parent != ROOT / "chapters" or not re.match(r"\d\d_", path.name):
+    if not is_chapter(path):
         return
     part, labs = None, {}
     for cell in notebook.cells:
@@ -283,13 +291,38 @@ def begins_with_something_to_do(notebook, path):
         labs |= dict.fromkeys(headings, 0)
         part = headings[-1] if headings else part
         if part:
-            labs[part] += _labs(cell)
+            labs[part] += count_labs(cell)
     if list(labs)[:2] != ["Predict first", "Try it first"]:
         yield f"its first two parts must be Predict first and Try it first, are {' and '.join(list(labs)[:2])}"
     elif not labs["Try it first"]:
         yield "Try it first must show a lab"
     if sum(labs.values()) < 2:
         yield f"must show two labs or more, has {sum(labs.values())}"
+
+
+def right_letters(notebook):
+    """The letters of the right options, question by question."""
+    option = re.compile(r"<summary>([A-Z])\. [^\n]*</summary>\s*\*\*Right\.\*\*")
+    return [letter for _, cell in _cells(notebook, "markdown") for letter in option.findall(cell.source)]
+
+
+def spreads_the_right_answers(notebook, path):
+    """No letter wins a chapter's questions; that none wins the whole course's, a test asks of all chapters."""
+    if not is_chapter(path):
+        return
+    letters = right_letters(notebook)
+    for letter, count in Counter(letters).items():
+        if count > math.ceil(SHARE_OF_A_LETTER * len(letters)):
+            yield f"{letter} is right in {count} of {len(letters)} questions: {' '.join(letters)}"
+
+
+def has_short_lines_of_code(notebook, path):
+    if not is_chapter(path):
+        return
+    for number, cell in _cells(notebook, "code")[1:]:  # the first one installs the package, and no page shows it
+        for line in cell.source.splitlines():
+            if len(line) > LONGEST_LINE:
+                yield f"cell {number}: a line of {len(line)} characters, over {LONGEST_LINE}: {line.strip()[:40]}…"
 
 
 def has_ordered_headings(notebook, path):
@@ -320,6 +353,8 @@ RULES = [
     has_short_paragraphs,
     does_not_belittle,
     explains_every_option,
+    spreads_the_right_answers,
+    has_short_lines_of_code,
     begins_with_something_to_do,
     has_ordered_headings,
 ]

@@ -116,6 +116,7 @@ __all__ = [
     "checks",
     "count_parameters",
     "device",
+    "drawings",
     "elu_feature_map",
     "flops_breakdown",
     "forward_flops",
@@ -154,7 +155,7 @@ __version__ = "0.1.0"
 
 def __getattr__(name):
     # Figures, widgets and measurements load when first used, so that the import adds little to torch's own.
-    if name in ("checks", "labs", "measure", "plots"):
+    if name in ("checks", "drawings", "labs", "measure", "plots"):
         return import_module(f".{name}", __name__)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 

@@ -5,8 +5,10 @@ import json
 import re
 import subprocess
 import sys
+from collections import Counter
 from copy import deepcopy
 
+import nbformat
 import pytest
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook, new_output
 
@@ -84,6 +86,19 @@ def with_words(number, old, new):
     return spoil
 
 
+def with_questions(letters):
+    """A spoiler: these are the right answers."""
+    option = (
+        "<details><summary>{}. Perhaps</summary>\n\n**{}.** It seems so, and many people think it is.\n\n</details>"
+    )
+
+    def spoil(notebook):
+        questions = [[option.format(x, "Right" if x == letter else "No") for x in "ABC"] for letter in letters]
+        notebook.cells[QUESTION].source = "\n\n".join("\n".join(options) for options in questions)
+
+    return spoil
+
+
 def with_output(**output):
     """A spoiler: a cell has this output, too."""
 
@@ -141,6 +156,7 @@ SPOILED = [
     (notebook_rules.calls_out_as_github_does, with_text("> [!NOTE] Look.")),
     (notebook_rules.calls_out_as_github_does, with_text("> **Note:** look.")),
     (notebook_rules.calls_out_as_github_does, with_text("**Warning.** Look.")),
+    (notebook_rules.describes_its_pictures, with_output(output_type="display_data", data={"image/svg+xml": "<svg/>"})),
     (notebook_rules.describes_its_pictures, lambda notebook: notebook.cells[PICTURE].metadata.clear()),
     (notebook_rules.describes_its_pictures, lambda notebook: notebook.cells[PICTURE].outputs.append(picture())),
     (notebook_rules.describes_its_pictures, with_text("![](lab.png)")),
@@ -160,6 +176,8 @@ SPOILED = [
     (notebook_rules.explains_every_option, with_words(QUESTION, "B. 41", "C. 41")),
     (notebook_rules.explains_every_option, with_words(QUESTION, "B. 41", "B. `41`")),
     (notebook_rules.explains_every_option, with_words(QUESTION, "41</summary>\n", "41</summary>")),
+    (notebook_rules.spreads_the_right_answers, with_questions("ABAA")),
+    (notebook_rules.has_short_lines_of_code, with_words(PRINTED, "print(6 * 7)", f"print(6 * 7)  # {'1' * 73}")),
     (notebook_rules.begins_with_something_to_do, with_words(0, "Predict first", "Set up")),
     (notebook_rules.begins_with_something_to_do, with_words(TRIED, "Try it first", "First section")),
     (notebook_rules.begins_with_something_to_do, without_a_lab(FIRST_LAB)),
@@ -201,6 +219,22 @@ def test_every_rule_is_seen_to_complain():
     assert {rule for rule, _ in SPOILED} == set(notebook_rules.RULES)
 
 
+def test_no_letter_is_right_much_more_often_than_the_others():
+    chapters = [path for path in notebooks.all_notebooks() if notebook_rules.is_chapter(path)]
+    letters = [letter for path in chapters for letter in notebook_rules.right_letters(nbformat.read(path, 4))]
+    assert len(letters) > 70
+    most, count = Counter(letters).most_common(1)[0]
+    assert count <= notebook_rules.SHARE_OF_A_LETTER * len(letters), f"{most} in {count} of {len(letters)}"
+
+
+def test_a_line_of_code_may_have_88_letters_in_a_chapter_and_any_number_elsewhere():
+    narrow, wide = sample(), sample()
+    with_words(PRINTED, "print(6 * 7)", f"print(6 * 7)  # {'1' * 72}")(narrow)
+    with_words(PRINTED, "print(6 * 7)", f"print(6 * 7)  # {'1' * 99}")(wide)
+    assert list(notebook_rules.has_short_lines_of_code(narrow, PATH)) == []
+    assert list(notebook_rules.has_short_lines_of_code(wide, PATH.parent / "assignments" / PATH.name)) == []
+
+
 def test_a_complaint_names_file_rule_and_cell(tmp_path, monkeypatch):
     path = tmp_path / "sample.ipynb"
     spoiled = sample()
@@ -226,7 +260,7 @@ NOT_CANONICAL = [
     (lambda notebook: notebook.cells[PRINTED].update(execution_count=9), "execution_count: is '9', must be '2'"),
     (lambda notebook: notebook.cells[PRINTED].update(execution_count=None), "execution_count: is 'None', must be '2'"),
     (with_output(output_type="display_data", data=WIDGET), "widget-view+json must not be stored"),
-    (with_output(output_type="display_data", data={"image/svg+xml": "<svg/>"}), "image/svg+xml is not stored: give"),
+    (with_output(output_type="display_data", data={"image/jpeg": "/9j/"}), "image/jpeg is not stored: give"),
     (with_output(output_type="display_data", data={"text/plain": "<Lab object at 0x7f00>"}), "an object's address"),
     (with_output(output_type="stream", name="stdout", text="in another chunk\n"), "cell 3 outputs: is"),
     (with_output(output_type="stream", name="stderr", text="a warning\n"), "prints to stderr: 'a warning'"),
@@ -314,11 +348,13 @@ def test_running_twice_changes_nothing_not_even_measured_times_and_pictures(tmp_
         "# NBVAL_IGNORE_OUTPUT\nprint(f'{time.time() / 1e6:.6f} s')",
         "figure, ax = plt.subplots()\n_ = ax.plot([1, 2])",
         "from ipywidgets import IntSlider\nIntSlider(3)",
+        "class Drawing:\n    __repr__ = lambda self: 'Drawing'\n    _repr_svg_ = lambda self: '<svg/>'\nDrawing()",
     )
     assert notebooks.run(path) == ("written", [])
     first = path.read_text("utf-8")
     assert notebooks.run(path) == ("unchanged", []) and path.read_text("utf-8") == first
     assert "Software" not in base64.b64decode(re.search(r'"image/png": "([^"]+)"', first)[1]).decode("latin-1")
+    assert '"image/svg+xml": ' in first and "<svg/>" in first
     assert "widget-view" not in first and "IntSlider(value=3)" in first
     path.write_text(first.replace("IGNORE_OUTPUT", "OTHER"), "utf-8")  # a time that is compared must not be kept
     assert notebooks.run(path)[0] == "written"

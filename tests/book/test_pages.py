@@ -163,6 +163,53 @@ def test_a_link_to_a_section_names_the_section(name):
         assert number_of(file) == int(chapter) and anchor.startswith(f"{chapter}{section}-")
 
 
+def sections(root):
+    """What stands in each section of each chapter, text and code: ``{address of the section: words}``."""
+    found, address = {}, None
+    for path in find_chapters(root):
+        for cell in nbformat.read(path, 4).cells:
+            for part in re.split(r"(?m)^(?=## )", cell.source) if cell.cell_type == "markdown" else [cell.source]:
+                if heading := re.match(r"## (.+)", part):
+                    address = f"{path.name}#{anchor(heading[1])}"
+                    found[address] = ""
+                if address and address.startswith(path.name):
+                    found[address] += f"{part}\n"
+    return found
+
+
+def anchor(heading):
+    """The anchor that the book, as GitHub, makes of a heading."""
+    return re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-")
+
+
+def in_letters(words):
+    """As names in code: `tl.MultiHeadAttention` is multi-head attention."""
+    return re.sub(r"[\W_]", "", words.lower())
+
+
+@pytest.mark.parametrize("name", ["glossary", "notes", "teach", "how", "references"])
+def test_a_link_to_a_section_leads_to_one_that_there_is(name):
+    there = sections(ROOT)
+    linked = [link for link in LINK.findall(PAGES[name]) if re.match(r"\d\d_\w+\.ipynb#", link)]
+    assert [link for link in linked if link not in there] == []
+    assert linked or name not in ("glossary", "notes")
+
+
+def test_a_term_occurs_in_the_sections_that_the_glossary_names():
+    words, terms = PAGES["glossary"].split("## Terms")
+    entries = [(row.split("`")[1], row) for row in words.splitlines() if row.startswith("| `")]
+    entries += [(entry.splitlines()[0], entry) for entry in terms.split("\n### ")[1:]]
+    there = sections(ROOT)
+    missing = [
+        f"{term} in {link}"
+        for title, entry in entries
+        for link in LINK.findall(entry)
+        for term in title.split(", ")
+        if in_letters(term) not in in_letters(there[link])
+    ]
+    assert missing == []
+
+
 @each_chapter
 def test_the_references_have_all_that_a_chapter_cites(path):
     cited = markdown(path)[-1]

@@ -1,0 +1,212 @@
+"""Drawings are well-formed, show the package's numbers, and have words that keep apart in any letters."""
+
+import re
+from inspect import isfunction
+from itertools import combinations
+from math import cos, pi, sin
+from xml.etree import ElementTree
+
+import pytest
+import torch
+
+import transformer_lab as tl
+from fonts import FAMILIES
+from transformer_lab import drawings
+
+DRAWINGS = ("storage_merges", "dot_product", "attention", "clock_hands", "paths", "split_and_merge")
+SVG = "{http://www.w3.org/2000/svg}"
+
+
+def drawn(name):
+    return ElementTree.fromstring(getattr(drawings, name)().svg)
+
+
+def texts(name):
+    return [text.text for text in drawn(name).iter(f"{SVG}text")]
+
+
+def test_the_list_is_complete():
+    functions = {name: thing for name, thing in vars(drawings).items() if isfunction(thing)}
+    made = [name for name, thing in functions.items() if thing.__annotations__.get("return") is drawings.Drawing]
+    assert made == [*DRAWINGS]
+
+
+@pytest.mark.parametrize("name", DRAWINGS)
+def test_a_drawing_is_one_svg_without_names_that_another_could_have(name):
+    picture = getattr(tl.drawings, name)()
+    root = drawn(name)
+    width, height = root.get("viewBox").split()[2:]
+    assert (root.get("width"), root.get("height")) == (width, height)
+    assert picture._repr_svg_() == picture.svg == getattr(tl.drawings, name)().svg
+    assert repr(picture) == f"Drawing({root.get('aria-label')!r})"
+    assert (root[0].tag, root[0].get("fill")) == (f"{SVG}rect", "#fff")
+    # Several stand in one page of a notebook: no ids, no styles that would reach further.
+    assert {element.tag.removeprefix(SVG) for element in root.iter()} <= {
+        "svg",
+        "rect",
+        "text",
+        "polyline",
+        "polygon",
+        "circle",
+        "path",
+    }
+    assert not any(element.get("id") or element.get("class") for element in root.iter())
+
+
+# Boxes of all texts, in units of the drawing.
+TEXTS = """() => {
+    const drawing = document.querySelector("svg");
+    return [...drawing.querySelectorAll("text")].map((text) => {
+        const { x, y, width, height } = text.getBBox();
+        return { words: text.textContent, x, y, width, height };
+    });
+}"""
+
+
+@pytest.fixture(scope="session", params=FAMILIES)
+def letters(request, launch):
+    page = launch(request.param).new_page()
+    yield page
+    page.close()
+
+
+@pytest.mark.parametrize("name", DRAWINGS)
+def test_texts_keep_apart_and_inside_in_any_letters(letters, name):
+    letters.set_content(getattr(drawings, name)().svg)
+    width, height = map(float, drawn(name).get("viewBox").split()[2:])
+    found = letters.evaluate(TEXTS)
+    assert found
+    for text in found:
+        # A line of letters is higher than the letters themselves.
+        text["y"], text["height"] = text["y"] + 0.15 * text["height"], 0.7 * text["height"]
+        assert text["x"] >= 3 and text["x"] + text["width"] <= width - 3, text
+        assert text["y"] >= 0 and text["y"] + text["height"] <= height, text
+    for one, other in combinations(found, 2):
+        apart = (
+            one["x"] + one["width"] + 2 <= other["x"]
+            or other["x"] + other["width"] + 2 <= one["x"]
+            or one["y"] + one["height"] <= other["y"]
+            or other["y"] + other["height"] <= one["y"]
+        )
+        assert apart, (one, other)
+
+
+@pytest.mark.parametrize("name", DRAWINGS)
+def test_words_fit_the_boxes_that_they_stand_in(letters, name):
+    """Of the boxes in which a text's middle lies, the smallest holds all of it."""
+    letters.set_content(getattr(drawings, name)().svg)
+    root = drawn(name)
+    boxes = [[float(box.get(key, 0)) for key in ("width", "x", "y", "height")] for box in root.iter(f"{SVG}rect")]
+    for text in letters.evaluate(TEXTS):
+        x, y = text["x"] + text["width"] / 2, text["y"] + text["height"] / 2
+        width, left, *_ = min(box for box in boxes if box[1] < x < box[1] + box[0] and box[2] < y < box[2] + box[3])
+        assert left + 1 <= text["x"] and text["x"] + text["width"] <= left + width - 1, text
+
+
+@pytest.mark.parametrize("name", DRAWINGS)
+def test_letters_are_large_enough_on_a_phone(letters, name):
+    letters.set_viewport_size({"width": 360, "height": 800})
+    letters.set_content(f"<style>body {{ margin: 0 }}</style>{getattr(drawings, name)().svg}")
+    scale = letters.evaluate("document.querySelector('svg').getBoundingClientRect().width") / drawings.WIDTH
+    assert scale <= 360 / drawings.WIDTH
+    sizes = letters.eval_on_selector_all(
+        "text", "all => all.map((text) => parseFloat(getComputedStyle(text).fontSize))"
+    )
+    assert min(sizes) * scale >= 11
+
+
+def test_storage_merges_says_what_view_does():
+    x = torch.arange(12).view(2, 3, 2)
+    said = texts("storage_merges")
+    verdicts = [text == "may merge" for text in said if text.startswith("may")]
+    found = []
+    for tensor in (x, x.transpose(0, 1)):
+        assert f"shape {tuple(tensor.shape)}, strides {tensor.stride()}" in said
+        for axis in (0, 1):
+            merged = [*tensor.shape[:axis], -1, *tensor.shape[axis + 2 :]]
+            try:
+                found.append(tensor.view(merged).shape[axis] > 0)
+            except RuntimeError:
+                found.append(False)
+    assert verdicts == found == [True, True, False, False]
+    steps = [text for text in said if re.fullmatch(r"[+−]\d", text)]
+    assert steps == ["+2"] * 5 + ["+1"] * 5 + ["+6", "−4"] * 2 + ["+6"] + ["+1", "+5", "+1"]
+
+
+def test_dot_product_shows_the_products_of_what_it_draws():
+    """The vectors are measured in the drawing: products of arrows, in units of the query's own length, 3."""
+    said = texts("dot_product")
+    assert [text for text in said if "=" in text] == ["q · a = 3 · 2 = 6", "q · b = 3 · 0 = 0", "q · c = 3 · (−2) = −6"]
+    heads = [
+        torch.tensor([float(n) for n in polygon.get("points").split()[0].split(",")])
+        for polygon in drawn("dot_product").iter(f"{SVG}polygon")
+    ]
+    query_line = next(drawn("dot_product").iter(f"{SVG}polyline")).get("points").split()[0]
+    origin = heads[2].clone()  # b stands on q: its foot is the origin
+    origin[1] = float(query_line.split(",")[1])
+    query, *keys = [(head - origin) / (heads[0] - origin).norm() * 3 for head in heads]
+    torch.testing.assert_close(torch.stack(keys) @ query, torch.tensor([6.0, 0.0, -6.0]), atol=0.02, rtol=0)
+    angles = [torch.acos(key @ query / key.norm() / query.norm()).item() * 180 / pi for key in keys]
+    assert [text for text in said if "angle" in text] == [f"angle {angle:.0f}°" for angle in angles]
+
+
+def test_attention_names_the_shapes_that_attention_has():
+    sizes = {"q_len": 7, "k_len": 6, "d_head": 5, "d_value": 4}
+    query, key, value = torch.zeros(7, 5), torch.zeros(6, 5), torch.zeros(6, 4)
+    shapes = {
+        "query": query,
+        "key": key,
+        "value": value,
+        "scores": query @ key.mT,
+        "weights": tl.attention_weights(query, key),
+        "output": tl.scaled_dot_product_attention(query, key, value),
+    }
+    said = texts("attention")
+    for name, tensor in shapes.items():
+        axes = said[said.index(name) + 1].split(", ")
+        assert tuple(sizes[axis] for axis in axes) == tensor.shape, name
+
+
+def test_clock_hands_end_at_the_features():
+    """Hands are arrows: their heads lie at (sine, cosine) of the position, on a clock with 0 at the top."""
+    root = drawn("clock_hands")
+    centres = [[float(circle.get(key)) for key in ("cx", "cy")] for circle in root.iter(f"{SVG}circle")]
+    tips = [polygon.get("points").split()[0].split(",") for polygon in root.iter(f"{SVG}polygon")][: len(centres)]
+    ends = (torch.tensor([[float(n) for n in tip] for tip in tips]) - torch.tensor(centres)) / 27
+    ends[:, 1] *= -1
+    features = tl.sinusoidal_positions(6, 32)
+    wanted = [features[p, 2 * pair : 2 * pair + 2] for pair in (0, 2, 4) for p in range(6)]
+    torch.testing.assert_close(ends, torch.stack(wanted), atol=0.01, rtol=0)
+    for pair in (0, 2, 4):
+        (turn,) = [text for text in texts("clock_hands") if text == f"+2: {2 * 180 / pi / 10000 ** (pair / 16):.0f}°"]
+        angle = float(turn[4:-1]) * pi / 180
+        rotation = torch.tensor([[cos(angle), -sin(angle)], [sin(angle), cos(angle)]])  # of rows (sine, cosine)
+        rows = features[:, 2 * pair : 2 * pair + 2]
+        torch.testing.assert_close(rows[:-2] @ rotation, rows[2:], atol=0.02, rtol=0)
+
+
+@pytest.mark.parametrize(("layers", "layer"), [(3, "convolution"), (1, "attention")])
+def test_paths_are_as_long_as_the_gradient_says(layers, layer):
+    assert f"{layers} layer{'s' * (layers > 1)}" in texts("paths")
+    torch.manual_seed(0)
+    x = torch.randn(7, 4, dtype=torch.float64, requires_grad=True)
+    kernel = torch.randn(4, 4, 5, dtype=torch.float64)
+    h, reached = x, []
+    for _ in range(layers):
+        if layer == "attention":
+            h = tl.scaled_dot_product_attention(h, h, h)
+        else:
+            h = torch.nn.functional.conv1d(h.T[None], kernel, padding=2)[0].T
+        gradient = torch.autograd.grad(h[-1].sum(), x, retain_graph=True)[0]  # of the last token, by each
+        reached.append(gradient[0].abs().sum().item() > 0)
+    assert reached == [False] * (layers - 1) + [True]
+
+
+def test_split_and_merge_shows_the_functions_numbers():
+    numbers = [int(text) for text in texts("split_and_merge") if text.isdigit()]
+    x = torch.tensor([[0, 1, 2, 3], [10, 11, 12, 13], [20, 21, 22, 23]])
+    cut = x.view(3, 2, 2).transpose(0, 1).flatten().tolist()  # the middle is drawn head by head
+    heads = tl.split_heads(x, 2)
+    merged = tl.merge_heads(heads).flatten().tolist()
+    assert numbers == x.flatten().tolist() + cut + merged + cut + heads.flatten().tolist()
+    assert merged == x.flatten().tolist()

@@ -1,0 +1,466 @@
+"""Drawings for what words struggle with, as vector graphics: each function returns a picture that notebooks show.
+
+They are dark on white, as the figures of ``plots`` are, and as wide as a phone can show with letters that can be read.
+What is a number in them comes from the package's own functions.
+"""
+
+import math
+from itertools import pairwise
+from xml.sax.saxutils import escape
+
+import torch
+from torch import Tensor
+
+from .attention import merge_heads, split_heads
+from .positions import sinusoidal_positions
+
+WIDTH = 520
+SIZE = 17  # of letters: on a page 360 px wide they have 11
+INK, QUIET, LINE = "#1b1f24", "#565d66", "#8b949e"
+BLUE, RED, GREEN = "#0b5cad", "#b3261e", "#1a6b35"
+PALE_RED, PALE_GREEN = "#fbe3e0", "#dff2e4"
+BLUE_BOX = {"fill": "#dbe9f8", "stroke": BLUE}
+RED_BOX = {"fill": PALE_RED, "stroke": RED}
+GREEN_BOX = {"fill": PALE_GREEN, "stroke": GREEN}
+
+
+class Drawing:
+    """A picture in SVG, which notebooks show.
+
+    Parameters
+    ----------
+    title : str
+        What it shows, in a few words.
+    height : float
+        Its width is always the same.
+    parts : sequence of str
+        Its elements, as SVG, the hindmost first.
+
+    Attributes
+    ----------
+    svg : str
+        The whole picture, a file of its own.
+
+    Examples
+    --------
+    >>> Drawing("a line", 20, [line((0, 10), (100, 10))])
+    Drawing('a line')
+    """
+
+    def __init__(self, title: str, height: float, parts: list[str]) -> None:
+        self.title = title
+        size = f'width="{WIDTH}" height="{height}"'
+        head = f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {height}" {size}'
+        look = f'font-family="system-ui, sans-serif" font-size="{SIZE}" style="max-width: 100%; height: auto"'
+        ground = f'<rect {size} fill="#fff"/>'
+        self.svg = "\n".join([f'{head} {look} role="img" aria-label="{escape(title)}">', ground, *parts, "</svg>\n"])
+
+    def _repr_svg_(self) -> str:
+        return self.svg
+
+    def __repr__(self) -> str:
+        return f"Drawing({self.title!r})"
+
+
+# What pictures are made of. A point is a pair (x, y); y grows downwards.
+
+
+def label(point, words, *, anchor="middle", colour=INK, bold=False):
+    """Words, on a line whose letters are centred on the height of the point."""
+    x, y = point
+    weight = ' font-weight="bold"' if bold else ""
+    place = f'x="{x:.1f}" y="{y + 0.35 * SIZE:.1f}" text-anchor="{anchor}"'
+    return f'<text {place} fill="{colour}"{weight}>{escape(words)}</text>'
+
+
+def box(corner, size, words=(), *, fill="#fff", stroke=INK, rounded=4):
+    """A box, with lines of words in its middle, of which the first is bold if there are more."""
+    (x, y), (width, height) = corner, size
+    frame = f'<rect x="{x:.1f}" y="{y:.1f}" width="{width:.1f}" height="{height:.1f}" rx="{rounded}"'
+    lines = [words] if isinstance(words, str) else words
+    middle = y + height / 2 - 11 * (len(lines) - 1)
+    inside = [
+        label((x + width / 2, middle + 22 * i), line, bold=i == 0 and len(lines) > 1) for i, line in enumerate(lines)
+    ]
+    return "".join([f'{frame} fill="{fill}" stroke="{stroke}"/>', *inside])
+
+
+def line(*points, colour=INK, width=1.5, dashed=False):
+    """A line through points."""
+    path = " ".join(f"{x:.1f},{y:.1f}" for x, y in points)
+    dashes = ' stroke-dasharray="4 4"' if dashed else ""
+    return f'<polyline points="{path}" fill="none" stroke="{colour}" stroke-width="{width}"{dashes}/>'
+
+
+def arrow(*points, colour=INK, width=1.5):
+    """A line through points, with a head at its end."""
+    (x0, y0), (x, y) = points[-2:]
+    along = math.atan2(y - y0, x - x0)
+    reach = 6 + 2 * width
+    back = [(x - reach * math.cos(along + turn), y - reach * math.sin(along + turn)) for turn in (-0.42, 0.42)]
+    head = " ".join(f"{px:.1f},{py:.1f}" for px, py in [(x, y), *back])
+    neck = (x - 0.8 * reach * math.cos(along), y - 0.8 * reach * math.sin(along))
+    return line(*points[:-1], neck, colour=colour, width=width) + f'<polygon points="{head}" fill="{colour}"/>'
+
+
+def arc(start, end, high, *, colour=INK):
+    """An arrow from one point to another of the same height, in a bow that rises by ``high``."""
+    (x0, y), (x1, _) = start, end
+    bend = y - high * 4 / 3
+    lean = 0.15 * (x1 - x0)
+    curve = f'<path d="M{x0:.1f} {y:.1f}C{x0 + lean:.1f} {bend:.1f} {x1 - lean:.1f} {bend:.1f} {x1:.1f} {y:.1f}"'
+    tip = arrow((x1 - lean * 0.12, y - high * 0.1), end, colour=colour)
+    return f'{curve} fill="none" stroke="{colour}" stroke-width="1.5"/>{tip}'
+
+
+def circle(centre, radius, *, fill="#fff", stroke=INK):
+    """A circle."""
+    x, y = centre
+    return f'<circle cx="{x:.1f}" cy="{y:.1f}" r="{radius}" fill="{fill}" stroke="{stroke}"/>'
+
+
+def on_clock(centre, radius, angle):
+    """The point where a hand ends that was turned by an angle, clockwise from the top."""
+    return centre[0] + radius * math.sin(angle), centre[1] - radius * math.cos(angle)
+
+
+def sector(centre, radius, start, end, *, fill):
+    """The part of a disc that a hand sweeps, clockwise, between two angles less than a whole turn apart."""
+    (x0, y0), (x1, y1) = on_clock(centre, radius, start), on_clock(centre, radius, end)
+    large = int(end - start > math.pi)
+    path = f"M{centre[0]:.1f} {centre[1]:.1f}L{x0:.1f} {y0:.1f}A{radius} {radius} 0 {large} 1 {x1:.1f} {y1:.1f}Z"
+    return f'<path d="{path}" fill="{fill}"/>'
+
+
+# The pictures
+
+
+def storage_merges() -> Drawing:
+    """Draw which neighbouring axes ``view`` may merge: those that form one even walk through storage.
+
+    Above the axes of a contiguous tensor, below those of its transpose.
+
+    Returns
+    -------
+    Drawing
+
+    Examples
+    --------
+    >>> storage_merges()
+    Drawing('which axes view may merge')
+    """
+    x = torch.arange(12).view(2, 3, 2)
+    parts, top = [], 24
+    for name, tensor in (("x", x), ("y = x.transpose(0, 1)", x.transpose(0, 1))):
+        parts += [
+            label((20, top), name, anchor="start", bold=True),
+            label((20, top + 24), f"shape {tuple(tensor.shape)}, strides {tensor.stride()}", anchor="start"),
+        ]
+        top += 58
+        for axis in (0, 1):
+            row, height = _merge(tensor, axis, top)
+            parts += row
+            top += height
+    return Drawing("which axes view may merge", top - 12, parts)
+
+
+def _merge(x, axis, top):
+    """The rule for two neighbouring axes of ``x``, and the walk along them: as parts, and how high these are."""
+    left, right, size = x.stride(axis), x.stride(axis + 1), x.shape[axis + 1]
+    walk = x.movedim((axis, axis + 1), (-2, -1)).flatten(0, -3)[0].flatten().tolist()  # values are places
+    even = left == size * right
+    colour, verdict = (GREEN, "may merge") if even else (RED, "may not merge")
+    sign = "=" if even else "≠"
+    parts = [
+        label((20, top), f"axes {axis} and {axis + 1}:  {left} {sign} {size} · {right}", anchor="start"),
+        label((500, top), verdict, anchor="end", colour=colour, bold=True),
+    ]
+    cell = 40
+    forth, back = (max((sign * (b - a) for a, b in pairwise(walk)), default=0) for sign in (1, -1))
+    y = top + 44 + _bow(forth)
+    for place in range(x.numel()):
+        look = {"fill": "#fff", "stroke": LINE}
+        if place in walk:
+            look = GREEN_BOX if even else RED_BOX
+        parts.append(box((20 + place * cell, y), (cell, 32), str(place), rounded=0, **look))
+    for start, end in pairwise(walk):
+        side, edge = (1, y) if end > start else (-1, y + 32)
+        x0, x1 = (20 + (place + 0.5) * cell for place in (start, end))
+        high = side * _bow(abs(end - start))
+        parts.append(arc((x0, edge), (x1, edge), high, colour=colour))
+        step = f"{end - start:+d}".replace("-", "−")
+        parts.append(label(((x0 + x1) / 2, edge - high - side * 11), step, colour=colour))
+    return parts, y - top + 32 + (_bow(back) + 22 if back > 0 else 0) + 28
+
+
+def _bow(steps):
+    return 10 + 5 * steps
+
+
+def dot_product() -> Drawing:
+    """Draw the dot product of a query with three keys: positive, zero, negative.
+
+    It is the query's length times the length of the key's shadow on the query's line.
+
+    Returns
+    -------
+    Drawing
+
+    Examples
+    --------
+    >>> dot_product()
+    Drawing('the dot product as a length')
+    """
+    query = torch.tensor([3.0, 0.0])
+    keys = {"a": (torch.tensor([2.0, 1.0]), GREEN), "b": (torch.tensor([0.0, 2.0]), BLUE)}
+    keys["c"] = torch.tensor([-2.0, 1.0]), RED
+    unit, (x0, y0) = 72, (244, 176)
+
+    def at(vector: Tensor, down=0):
+        x, y = vector.tolist()
+        return x0 + unit * x, y0 - unit * y + down
+
+    parts = [line((20, y0), (500, y0), colour=LINE, width=1), arrow(at(0 * query), at(query), width=2.5)]
+    parts.append(label((at(query)[0] + 14, y0 - 20), "q", bold=True))
+    for row, (name, (key, colour)) in enumerate(keys.items()):
+        product, length = (query @ key).item(), query.norm().item()
+        shadow = product / length  # with its sign
+        foot = query / length * shadow
+        angle = math.degrees(math.acos(product / length / key.norm().item()))
+        parts += [
+            line(at(key), at(foot), colour=colour, dashed=True),
+            line(at(0 * query, 7), at(foot, 7), colour=colour, width=7),
+            arrow(at(0 * query), at(key), colour=colour, width=2.5),
+            label((at(key)[0], at(key)[1] - 16), name, colour=colour, bold=True),
+        ]
+        if shadow:
+            parts.append(label(((x0 + at(foot)[0]) / 2, y0 + 28), _number(shadow), colour=colour))
+        numbers = f"q · {name} = {_number(length)} · {_in_brackets(shadow)} = {_number(product)}"
+        parts += [
+            label((20, y0 + 74 + 27 * row), numbers, anchor="start", colour=colour, bold=True),
+            label((500, y0 + 74 + 27 * row), f"angle {angle:.0f}°", anchor="end", colour=colour),
+        ]
+    return Drawing("the dot product as a length", y0 + 150, parts)
+
+
+def _number(value):
+    return f"{value:g}".replace("-", "−")
+
+
+def _in_brackets(value):
+    return f"({_number(value)})" if value < 0 else _number(value)
+
+
+def attention() -> Drawing:
+    """Draw attention as a flow of data: from query, key and value to the output, with the shape of each.
+
+    Returns
+    -------
+    Drawing
+
+    Examples
+    --------
+    >>> attention()
+    Drawing('attention as a flow of data')
+    """
+    columns, wide, top = (92, 260, 428), 160, 68
+    flow = sum(columns[:2]) / 2  # where what comes of query and key goes down
+    parts = [label((260, 16), "batch and heads come before these axes", colour=QUIET)]
+    tensors = ("query", "q_len, d_head"), ("key", "k_len, d_head"), ("value", "k_len, d_value")
+    for x, words in zip(columns, tensors):
+        look = GREEN_BOX if words[0] == "value" else BLUE_BOX
+        parts.append(box((x - wide / 2, top - 32), (wide, 58), words, **look))
+    top += 26
+    parts += [arrow((x, top), (x, top + 24)) for x in columns[:2]]
+    for words in (
+        "query @ keyᵀ",
+        ("scores", "q_len, k_len"),
+        "÷ √d_head",
+        "mask: False becomes −∞",
+        "softmax over k_len",
+        ("weights", "q_len, k_len"),
+    ):
+        look, height = ({}, 36) if isinstance(words, str) else (BLUE_BOX, 58)
+        parts.append(box((columns[0] - wide / 2, top + 24), (columns[1] - columns[0] + wide, height), words, **look))
+        top += 24 + height
+        parts.append(arrow((flow, top), (flow, top + 24)))
+    parts += [
+        arrow((columns[2], 94), (columns[2], top + 24)),
+        box((12, top + 24), (496, 36), "weights @ value"),
+        arrow((260, top + 60), (260, top + 84)),
+        box((260 - wide / 2, top + 84), (wide, 58), ("output", "q_len, d_value"), **GREEN_BOX),
+    ]
+    return Drawing("attention as a flow of data", top + 154, parts)
+
+
+def clock_hands() -> Drawing:
+    """Draw sinusoidal positions as the hands of clocks: one row for a pair of features, one column for a position.
+
+    A hand ends at (sine, cosine). Two steps turn it by the same angle, wherever they begin.
+
+    Returns
+    -------
+    Drawing
+
+    Examples
+    --------
+    >>> clock_hands()
+    Drawing('positions as the hands of clocks')
+    """
+    d_model, pairs, n = 32, (0, 2, 4), 6
+    features = sinusoidal_positions(n, d_model, device="cpu").unflatten(1, (-1, 2))  # (seq, pairs, 2)
+    left, apart, radius = 168, 64, 27
+    parts = [label((8, 22), "position", anchor="start", bold=True)]
+    parts += [label((left + apart * p, 22), str(p), bold=True) for p in range(n)]
+    for row, pair in enumerate(pairs):
+        middle = 74 + 82 * row
+        sines, cosines = features[:, pair].T
+        angles = torch.atan2(sines, cosines).tolist()
+        turn = math.remainder(angles[2] - angles[0], math.tau)
+        parts += [
+            label((8, middle - 22), f"{('fast', 'slower', 'slow')[row]}", anchor="start", bold=True),
+            label((8, middle), f"features {2 * pair}, {2 * pair + 1}", anchor="start"),
+            label((8, middle + 22), f"+2: {math.degrees(turn):.0f}°", anchor="start", colour=GREEN),
+        ]
+        for p in range(n):
+            centre = (left + apart * p, middle)
+            parts.append(circle(centre, radius, stroke=LINE))
+            if p in (2, 5):
+                parts.append(sector(centre, radius, angles[p] - turn, angles[p], fill=PALE_GREEN))
+                parts.append(line(centre, on_clock(centre, radius, angles[p] - turn), colour=GREEN, dashed=True))
+            parts.append(arrow(centre, on_clock(centre, radius, angles[p]), colour=BLUE, width=2))
+    below = 74 + 82 * len(pairs) - 30
+    for start in (0, 3):
+        x0, x1 = left + apart * start, left + apart * (start + 2)
+        parts.append(arrow((x0, below), (x0, below + 14), (x1, below + 14), (x1, below), colour=GREEN))
+        parts.append(label(((x0 + x1) / 2, below + 30), "+2", colour=GREEN, bold=True))
+    return Drawing("positions as the hands of clocks", below + 48, parts)
+
+
+def paths() -> Drawing:
+    """Draw how a signal goes from the first token to the last: through an RNN, through convolutions, through attention.
+
+    Returns
+    -------
+    Drawing
+
+    Examples
+    --------
+    >>> paths()
+    Drawing('paths from the first token to the last')
+    """
+    n, width = 7, 5
+    reach = width // 2  # of a convolution, to each side
+    layers = math.ceil((n - 1) / reach)
+    parts, top = [], 22
+
+    def at(position, height):
+        return 44 + 72 * position, height
+
+    def network(title, result, heights, edges, path):
+        """Tokens at the first height, layers above them; ``edges`` and ``path`` join pairs (position, layer)."""
+        parts.append(label((12, top), title, anchor="start", bold=True))
+        parts.append(label((508, top), result, anchor="end", colour=RED, bold=True))
+        place = [[at(position, height) for position in range(n)] for height in heights]
+        for (p0, l0), (p1, l1) in edges:
+            parts.append(line(place[l0][p0], place[l1][p1], colour="#b9c0c8", width=1))
+        for (p0, l0), (p1, l1) in pairwise(path):
+            (x0, y0), (x1, y1) = place[l0][p0], place[l1][p1]
+            short = 11 / math.hypot(x1 - x0, y1 - y0)
+            end = x1 - (x1 - x0) * short, y1 - (y1 - y0) * short
+            parts.append(arrow((x0, y0), end, colour=RED, width=3))
+        for layer, row in enumerate(place):
+            for position, centre in enumerate(row):
+                on = (position, layer) in path
+                parts.append(circle(centre, 9, fill=PALE_RED if on else "#fff", stroke=RED if on else QUIET))
+
+    everywhere = range(n)
+    network(
+        "RNN",
+        f"{n - 1} steps, one after the other",
+        (top + 92, top + 36),
+        [((p, 0), (p, 1)) for p in everywhere] + [((p, 1), (p + 1, 1)) for p in range(n - 1)],
+        [(0, 0), *((p, 1) for p in everywhere)],
+    )
+    top += 136
+    network(
+        f"convolution, width {width}",
+        f"{layers} layers",
+        [top + 36 + 56 * layer for layer in range(layers, -1, -1)],
+        [
+            ((p, layer), (q, layer + 1))
+            for layer in range(layers)
+            for p in everywhere
+            for q in everywhere
+            if abs(p - q) <= reach
+        ],
+        [(min(reach * layer, n - 1), layer) for layer in range(layers + 1)],
+    )
+    top += 36 + 56 * layers + 44
+    network(
+        "self-attention",
+        "1 layer",
+        (top + 132, top + 36),
+        [((p, 0), (q, 1)) for p in everywhere for q in everywhere],
+        [(0, 0), (n - 1, 1)],
+    )
+    parts += [label(at(0, top + 160), "first"), label(at(n - 1, top + 160), "last")]
+    return Drawing("paths from the first token to the last", top + 178, parts)
+
+
+def split_and_merge() -> Drawing:
+    """Draw how the features of three tokens are cut into two heads, and merged again.
+
+    The numbers are those of :func:`split_heads` and :func:`merge_heads`: feature f of token t is 10·t + f.
+
+    Returns
+    -------
+    Drawing
+
+    Examples
+    --------
+    >>> split_and_merge()
+    Drawing('features cut into heads and merged again')
+    """
+    seq, n_heads, d_head = 3, 2, 2
+    x = 10 * torch.arange(seq)[:, None] + torch.arange(n_heads * d_head)  # (seq, d_model)
+    heads = split_heads(x, n_heads)  # (heads, seq, d_head)
+    cell, high = 31, 28
+
+    def table(corner, numbers):
+        """A matrix, in which each feature has the colour of its head."""
+        for i, row in enumerate(numbers.tolist()):
+            for j, number in enumerate(row):
+                look = (BLUE_BOX, RED_BOX)[number % 10 // d_head]
+                place = corner[0] + cell * j, corner[1] + high * i
+                parts.append(box(place, (cell, high), str(number), rounded=0, **look))
+
+    def row(y, numbers, cut):
+        """On the left all features of each token, in the middle the same, cut where the heads meet."""
+        table((16, y), numbers)
+        for head in range(n_heads):
+            table((226 + (cell * d_head + 12) * head, y), cut[:, head])
+
+    parts = []
+    row(40, x, x.unflatten(1, (n_heads, d_head)))
+    row(300, merge_heads(heads), heads.transpose(0, 1))
+    for head, y in enumerate((118, 238)):
+        parts.append(label((471, y - 16), f"head {head}", bold=True, colour=(BLUE, RED)[head]))
+        table((440, y), heads[head])
+    parts += [
+        label((78, 20), "seq, d_model", colour=QUIET),
+        label((294, 20), "seq, heads, d_head", colour=QUIET),
+        label((506, 362), "heads, seq,", anchor="end", colour=QUIET),
+        label((506, 384), "d_head", anchor="end", colour=QUIET),
+        label((183, 68), "view"),
+        arrow((148, 82), (218, 82)),
+        arrow((368, 82), (404, 82), (404, 160), (432, 160)),
+        label((396, 146), "transpose", anchor="end"),
+        label((394, 216), "each head attends on its own", anchor="end"),
+        arrow((400, 216), (432, 216)),
+        arrow((432, 284), (404, 284), (404, 342), (368, 342)),
+        label((396, 278), "transpose", anchor="end"),
+        arrow((218, 342), (148, 342)),
+        label((183, 362), "reshape"),
+    ]
+    return Drawing("features cut into heads and merged again", 410, parts)
