@@ -18,7 +18,7 @@ def describe(doctree):
     section = doctree.next_node(nodes.section)
     for paragraph in section.findall(nodes.paragraph):
         text = paragraph.astext()
-        if re.search(r"\b[Aa]bout \d+ minutes · needs: ", text):
+        if re.search(r"\b[Aa]bout \d+ minutes\b.* · needs: ", text):
             continue
         if text.endswith(":"):
             points = paragraph.next_node(nodes.list_item, siblings=False, ascend=True).parent

@@ -5,6 +5,7 @@ What is a number in them comes from the package's own functions.
 """
 
 import math
+from collections.abc import Sequence
 from itertools import pairwise
 from xml.sax.saxutils import escape
 
@@ -47,7 +48,7 @@ class Drawing:
     Drawing('a line')
     """
 
-    def __init__(self, title: str, height: float, parts: list[str]) -> None:
+    def __init__(self, title: str, height: float, parts: Sequence[str]) -> None:
         self.title = title
         size = f'width="{WIDTH}" height="{height}"'
         head = f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {height}" {size}'
@@ -274,8 +275,8 @@ def attention() -> Drawing:
     parts += [arrow((x, top), (x, top + 24)) for x in columns[:2]]
     for words in (
         "query @ keyᵀ",
-        ("scores", "q_len, k_len"),
         "÷ √d_head",
+        ("scores", "q_len, k_len"),
         "mask: False becomes −∞",
         "softmax over k_len",
         ("weights", "q_len, k_len"),

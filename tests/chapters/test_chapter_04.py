@@ -1,32 +1,111 @@
 """Chapter 4 says of its small model that ten seeds give ten models whose heads have jobs: trained with its cells."""
 
+from functools import cache
+
 import pytest
 import torch
-from chapter_code import SEEDS, chapter_code
+from chapter_code import ALL_SEEDS, SEEDS, chapter_code
 
 CONSTANTS = {"n_letters", "n_digits", "half", "d_model", "n_heads", "d_head", "test"}
+LOST = 0.7  # fewer right answers than this: the answer is lost, says the chapter
 
 
 @pytest.fixture(scope="module")
 def chapter():
     threads = torch.get_num_threads()
     torch.set_num_threads(1)  # as the chapter does: tensors this small are done sooner by one
-    yield chapter_code("04_multi_head", CONSTANTS, sections=("4.9", "4.10"))
+    names = chapter_code("04_multi_head", CONSTANTS, sections=("4.7", "4.8"))
+    names["train"] = cache(names["train"])
+    yield names
     torch.set_num_threads(threads)
+
+
+def without(chapter, model):
+    """The accuracies with heads switched off, (cases, 3), in the order of the chapter's table ``AFTER``."""
+    previous, same = chapter["jobs"](model)[:2, 0].argmax(dim=-1).tolist()
+    cases = [], [(0, previous)], [(0, same)], [(1, 0)], [(1, 1)], [(1, 0), (1, 1)]
+    shares = [chapter["accuracy"](chapter["silenced"](model, *silent)) for silent in cases]
+    shares[3:5] = sorted(shares[3:5], key=lambda share: share[2].item())  # first the one that is missed more
+    return torch.stack(shares)
 
 
 @pytest.mark.parametrize("seed", SEEDS)
 def test_every_seed_gives_a_model_that_answers_and_heads_that_have_jobs(chapter, seed):
-    model = chapter["model"] = chapter["train"](seed)
+    model = chapter["train"](seed)
     assert (chapter["accuracy"](model) > 0.97).all()
     jobs = chapter["jobs"](model)  # (previous, twin, after the twin; layers; heads)
     previous, same = jobs[0, 0], jobs[1, 0]
     assert previous.max() > 0.8 and same.max() > 0.8 and jobs[2, 1].max() > 0.8
     assert previous.argmax() != same.argmax()
-    before, digit, after = chapter["accuracy_without"]((0, previous.argmax()))
-    assert before < 0.5 and digit > 0.97 and after < 0.5
-    before, digit, after = chapter["accuracy_without"]((1, 0), (1, 1))
-    assert before > 0.97 and digit > 0.97 and after < 0.5
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_what_every_model_loses_with_a_head(chapter, seed):
+    shares = without(chapter, chapter["train"](seed))
+    certain = torch.tensor(  # before, digit, after: of "after" two rows depend on the model
+        [
+            [False, False, False],
+            [True, False, True],
+            [False, True, False],
+            [False, False, False],
+            [False, False, False],
+            [False, False, True],
+        ]
+    )
+    for row, (share, lost) in enumerate(zip(shares.cpu(), certain)):
+        answers = 2 if row in (2, 3) else 3
+        assert ((share < 0.5) == lost)[:answers].all() and ((share > 0.97) != lost)[:2].all(), (row, share)
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_the_second_layer_needs_the_letter_before_in_its_keys_and_the_twins_letter_in_its_queries(chapter, seed):
+    model = chapter["model"] = chapter["train"](seed)
+    silenced, after_with = chapter["silenced"], chapter["after_with"]
+    previous, same = chapter["jobs"](model)[:2, 0].argmax(dim=-1).tolist()
+    deaf = silenced(model, (0, previous))
+    assert after_with(deaf, model) > 0.97 and after_with(model, deaf) < 0.5
+    alone = silenced(model, (0, same))
+    assert after_with(model, alone) > 0.97
+
+    class OnlyTheLetter:
+        """The model whose same-token head returns nothing but the letter that it finds."""
+
+        @torch.no_grad()
+        def states(self, letters, digits):
+            x0, x1, _ = alone.states(letters, digits)
+            head = silenced(model, (0, 1 - same)).layers[0]
+            letter = head(x0, x0, model.letter(letters), is_causal=True) - head.out_proj.bias
+            return [x0, x1 + letter]
+
+    assert after_with(OnlyTheLetter(), model) > 0.95
+
+
+def test_the_figure_shows_what_the_text_says_of_it(chapter):
+    lost = {name: sum(share < LOST for share in shares) for name, shares in chapter["AFTER"].items()}
+    assert list(lost.values()) == [0, 10, 4, 1, 0, 10], lost
+    assert sum(share > 0.98 for share in chapter["AFTER"]["same token"]) == 3
+
+
+@pytest.mark.skipif(not ALL_SEEDS, reason="a count over ten models: make claims")
+def test_ten_models_lose_what_the_figure_says(chapter):
+    after = torch.stack([without(chapter, chapter["train"](seed))[:, 2].cpu() for seed in SEEDS], dim=1)
+    stored = torch.tensor(list(chapter["AFTER"].values()))
+    lost, said = (after < LOST).sum(dim=1), (stored < LOST).sum(dim=1)
+    # Another machine rounds otherwise and trains other models: rows on which all models agree stay, two may move.
+    for row, room in enumerate([0, 0, 3, 2, 0, 0]):
+        assert abs(lost[row] - said[row]) <= room, f"lost {lost.tolist()}, the figure has {said.tolist()}:\n{after}"
+    assert (after[2] < LOST).any() and (after[2] > 0.97).any(), after[2]
+
+
+@pytest.mark.skipif(not ALL_SEEDS, reason="a count over ten models: make claims")
+def test_without_the_mask_many_models_answer_in_another_way(chapter):
+    otherwise = 0
+    for seed in SEEDS:
+        model = chapter["train"](seed, is_causal=False)
+        previous = chapter["jobs"](model)[0, 0].argmax().item()
+        right = chapter["accuracy"](model)[2] > 0.95
+        otherwise += int(right and chapter["accuracy"](chapter["silenced"](model, (0, previous)))[2] > LOST)
+    assert 3 <= otherwise <= 9, otherwise  # the chapter counted six
 
 
 def test_a_model_that_has_hardly_trained_has_none_of_this(chapter):

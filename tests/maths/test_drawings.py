@@ -157,7 +157,7 @@ def test_attention_names_the_shapes_that_attention_has():
         "query": query,
         "key": key,
         "value": value,
-        "scores": query @ key.mT,
+        "scores": query @ key.mT / 5**0.5,
         "weights": tl.attention_weights(query, key),
         "output": tl.scaled_dot_product_attention(query, key, value),
     }

@@ -16,7 +16,7 @@ from ..exercise import exercise
         "Section 1.1 has the formula. You count from the tensor's first element, so leave its offset out. The rest "
         "needs only the two tuples: each index meets the stride of its own "
         "axis, and `zip` walks through both at once.",
-        "`place = 0`, then a loop `for i, stride in zip(…, …)` that adds `…` to `place`. The `return` stands behind "
+        "`place = 0`, then a loop `for i, stride in zip(…, …)` that adds `…` to `place`. The `return` comes after "
         "the loop.",
     ),
 )

@@ -93,7 +93,7 @@ def by_as_strided(tokens, batch):
 def as_given(tokens, batch):
     """This gives the numbers of the program as it was given. Rows of `batch` neighbouring tokens are cut in reading
     order, so that the text runs from left to right, and a column takes every `batch`-th token. No `view` or `reshape`
-    to the final shape can mend that. Read a column downwards: which token should come second?"""
+    to the final shape can fix that. Read a column downwards: which token should come second?"""
     seq = len(tokens) // batch
     return tokens[: seq * batch].reshape(seq, batch)
 

@@ -94,8 +94,8 @@ def always_contiguous(x):
 
 @merge_last_two.mistake
 def always_copied(x):
-    """The numbers are right. But they are always copied, also where the last two axes lie one behind the other and a
-    view would do: `cat` and `clone` make new memory every time. The docstring asks for a view where there can be one.
+    """The numbers are right. But they are always copied, even where the last two axes form one even walk and a view
+    would do: `cat` and `clone` make new memory every time. The docstring asks for a view where there can be one.
     Try it on a fresh tensor: a write into the result should show in `x`."""
     return x.reshape(_merged(x)).clone()
 
@@ -168,7 +168,7 @@ def everything_merged(x):
 
 @merge_last_two.mistake
 def all_behind_the_first_merged(x):
-    """Every axis behind the first is merged. With three axes that is right; with four it swallows one too many. Count
+    """Every axis after the first is merged. With three axes that is right; with four it swallows one too many. Count
     the axes from the end: it is the last two that become one, however many stand in front."""
     return x.reshape(x.shape[0], -1)
 

@@ -176,7 +176,7 @@ def pair_by_pair(query, key):
 def one_letter_for_both(query, key):
     """In your `einsum` the positions of queries and keys have the same letter. A letter in two inputs lines them up:
     query 0 with key 0, query 1 with key 1, and nothing else, which is the diagonal of the table. Give each of the two
-    lengths a letter of its own, and let both stand behind the arrow."""
+    lengths a letter of its own, and let both stand after the arrow."""
     return torch.einsum("...qd,...qd->...q", query, key)
 
 
@@ -225,7 +225,7 @@ def queries_with_themselves(query, key):
 @all_dot_products.mistake
 def summed_over_heads(query, key):
     """The axis in front of the positions is gone: you sum over it, so that the heads run into one another. In `einsum`,
-    a letter that is missing behind the arrow is summed over. Only the features may go."""
+    a letter that is missing after the arrow is summed over. Only the features may go."""
     return torch.einsum("...hqd,...hkd->...qk", query, key)
 
 
@@ -247,7 +247,7 @@ def three_axes_by_bmm(query, key):
 @all_dot_products.mistake
 def three_letters(query, key):
     """Your `einsum` names exactly three axes, and the docstring allows any leading axes: here there are four. Three
-    dots in place of the leading letters, in both inputs and behind the arrow, stand for as many axes as there are."""
+    dots in place of the leading letters, in both inputs and after the arrow, stand for as many axes as there are."""
     return torch.einsum("bqd,bkd->bqk", query, key)
 
 

@@ -137,8 +137,8 @@ def paired_from_the_left_and_cut(a, b):
 
 @broadcast_shape.mistake(stage="aligned")
 def back_to_front(a, b):
-    """Your sizes come in the opposite order, the last axis first. One goes through the shapes from the right and
-    collects the sizes on the way; whoever does that must turn the list round at the end."""
+    """Your sizes come in the opposite order, the last axis first. Going through the shapes from the right
+    collects them in that order, and the list must be reversed at the end."""
     return ones_in_front(a, b)[::-1]
 
 

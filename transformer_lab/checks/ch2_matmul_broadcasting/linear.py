@@ -24,8 +24,8 @@ def added(y, bias):
     hints=(
         "The weight is stored as (d_out, d_in). Which of its axes must meet the last axis of `x`, and where must that "
         "axis stand?",
-        "The product goes along the last axis of `x`, whatever stands in front. The weight is a matrix, so turning it "
-        "round is `.T`. The bias has one number for each output feature, and broadcasting puts it there.",
+        "The product goes along the last axis of `x`, whatever stands in front. The weight is a matrix, so its "
+        "transpose is `.T`. The bias has one number for each output feature, and broadcasting puts it there.",
         "`y = x @ …`, then `return y + …`: no loop, and no axis that has to be moved in `x`",
     ),
 )
@@ -180,7 +180,7 @@ def bias_for_each_token(y, bias):
 
 @linear.mistake(stage="plus")
 def activation_added(y, bias):
-    """No number of yours is negative: there is a ReLU behind the layer. A network often has one there, and a linear
+    """No number of yours is negative: there is a ReLU after the layer. A network often has one there, and a linear
     layer has none. The result is the product plus the bias, and nothing else."""
     return (y + bias).relu()
 

@@ -266,7 +266,7 @@ def every_one_removed(a, b):
 @matmul_shape.mistake
 def first_axis_removed(a, b):
     """With a vector on the left you remove the first axis of the result. The row that the vector was made of is the
-    second-to-last axis, behind the batch: `(4,) @ (10, 4, 5)` is `(10, 5)`, and the 10 must stay."""
+    second-to-last axis, after the batch: `(4,) @ (10, 4, 5)` is `(10, 5)`, and the 10 must stay."""
     left, right = row_and_column(a, b)
     must_agree(left[-1], right[-2])
     shape = (*broadcast_shape.reference(left[:-2], right[:-2]), left[-2], right[-1])

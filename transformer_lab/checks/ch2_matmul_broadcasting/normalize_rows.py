@@ -171,9 +171,9 @@ def sums_in_one_column(x):
 
 @normalize_rows.mistake
 def turned_round(x):
-    """You turn `x` round, so that the sums stand under its rows, and turn it back. For a matrix that works; with three
-    axes, `.T` reverses them all, and the sums meet the wrong ones. There is a way without turning: keep the axis that
-    you sum over."""
+    """You transpose `x`, so that the sums stand under its rows, and transpose back. For a matrix that works; with three
+    axes, `.T` reverses them all, and the sums meet the wrong ones. There is a way without transposing: keep the axis
+    that you sum over."""
     reverse = tuple(reversed(range(x.ndim)))  # what x.T is, without its warning
     return (x.permute(reverse) / x.sum(dim=-1)).permute(reverse)
 

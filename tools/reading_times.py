@@ -1,0 +1,72 @@
+"""How long each chapter takes, from what stands on its page, beside what the course says that it takes.
+
+    python tools/reading_times.py
+
+A minute is 150 words, or seven and a half lines of code: slow enough to follow each sentence and each shape. A question
+with options takes a minute beside its words, and a lab three: enough for its tasks.
+"""
+
+import re
+from pathlib import Path
+
+import nbformat
+
+import notebook_rules
+from notebooks import ROOT
+
+WORDS_A_MINUTE = 150
+SECONDS_A_LINE = 8
+MINUTES_A_QUESTION = 1
+MINUTES_A_LAB = 3
+SECOND_SITTING = re.compile(r"(?m)^## 4\.10 ")  # chapter 4 has two
+UNSEEN = {"remove-cell", "remove-input", "hide-input"}  # tags of cells whose code the page does not show, or folds away
+STATED = re.compile(r"\b[Aa]bout (\d+) minutes(?:, in two sittings \((\d+) and (\d+)\))?")
+
+
+def sittings(notebook):
+    """The cells of a chapter in one list, or in two where it is made for two sittings."""
+    parts = [[]]
+    for cell in notebook.cells:
+        if cell.cell_type == "markdown" and SECOND_SITTING.search(cell.source):
+            parts.append([])
+        parts[-1].append(cell)
+    return parts
+
+
+def minutes(cells):
+    """How long it takes to read these cells, answer their questions and do what their labs ask."""
+    words = lines = questions = labs = 0
+    for cell in cells:
+        if cell.cell_type == "markdown":
+            words += sum(bool(re.search(r"\w", word)) for word in _read(cell.source).split())
+            questions += len(re.findall(r"<summary>A\. ", cell.source))
+        else:
+            labs += notebook_rules.count_labs(cell)
+            if not UNSEEN & {*cell.metadata.get("tags", [])}:
+                lines += sum(bool(line.strip()) for line in cell.source.splitlines())
+    reading = words / WORDS_A_MINUTE + lines * SECONDS_A_LINE / 60
+    return reading + questions * MINUTES_A_QUESTION + labs * MINUTES_A_LAB
+
+
+def _read(source):
+    """What of a Markdown cell is read: no addresses of links, no tags."""
+    return re.sub(r"\]\([^)]*\)|</?\w+[^>]*>", " ", source)
+
+
+def stated(source):
+    """The minutes that a chapter says it takes, sitting by sitting."""
+    total, *parts = [int(number) for number in STATED.search(source).groups() if number]
+    if parts and sum(parts) != total:
+        raise ValueError(f"the sittings must add up to {total} minutes, got {parts}")
+    return parts or [total]
+
+
+def main():
+    for path in sorted(Path(ROOT, "chapters").glob("0*.ipynb")):
+        notebook = nbformat.read(path, 4)
+        found = [round(minutes(cells)) for cells in sittings(notebook)]
+        print(f"{path.stem:24} says {stated(notebook.cells[0].source)}, computed {found}")
+
+
+if __name__ == "__main__":
+    main()
