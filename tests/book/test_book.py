@@ -554,6 +554,16 @@ def test_figures_stand_on_the_page_s_own_ground_and_can_be_read(visit, theme):
     assert light.max() / light.min() > 7
 
 
+@pytest.mark.parametrize("name", CHAPTERS)
+def test_on_a_phone_most_code_is_read_without_scrolling(visit, name):
+    page = visit((HTML / name).as_uri(), viewport={"width": 360, "height": 780})
+    page.evaluate("document.querySelectorAll('details').forEach((fold) => { fold.open = true; })")
+    wide = page.locator("article pre:visible").evaluate_all(
+        "blocks => blocks.map((block) => block.scrollWidth > block.clientWidth + 1)"
+    )
+    assert sum(wide) <= len(wide) / 5
+
+
 def test_paper_shows_what_is_folded_away(visit):
     page = visit((HTML / CHAPTERS[0]).as_uri())
     page.evaluate(
