@@ -416,7 +416,7 @@ def test_every_icon_of_a_page_is_in_the_fonts_cut(page):
 def test_a_question_says_whether_the_choice_was_right(visit, site):
     page = visit(f"{site}{CHAPTERS[2]}#predict-first")
     score = page.locator("#predict-first .score")
-    assert score.inner_text() == "3 questions. The first option that you open counts."
+    assert score.inner_text() == "3 questions. Your first choice counts."
     options = page.locator("#predict-first details")
     options.nth(2).locator("summary").click()  # right
     assert options.nth(2).locator("summary").inner_text().endswith("✓ Right")
