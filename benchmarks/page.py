@@ -120,6 +120,17 @@ def find(path):
     return anywidget_script() if rest.startswith("anywidget@") else PEERS / rest
 
 
+def repeat_texts(script):
+    """A page's state as the usual set-up reads it: every widget with the whole text of its own script and style."""
+    data = json.loads(script[1])
+    models = {name: model["state"] for name, model in data["state"].items()}
+    for state in models.values():
+        for text in ("_esm", "_css"):
+            if isinstance(state.get(text), dict):
+                state[text] = models[state[text]["as"]][text]
+    return script[0].replace(script[1], json.dumps(data).replace("</", "<\\/"))
+
+
 class Site(SimpleHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
 
@@ -130,7 +141,7 @@ class Site(SimpleHTTPRequestHandler):
             return self.send_error(404)
         body = file.read_bytes()
         if path.startswith("/usual/") and file.suffix == ".html":
-            body = MOUNT.sub(USUAL, body.decode()).encode()
+            body = STATE.sub(repeat_texts, MOUNT.sub(USUAL, body.decode())).encode()
         self.send_response(200)
         self.send_header("Content-Type", self.guess_type(str(file)))
         self.send_header("Content-Length", str(len(body)))
@@ -148,7 +159,8 @@ class Site(SimpleHTTPRequestHandler):
 def lab_sources(html):
     """The labs' scripts that the page carries, each once, and how many labs it shows."""
     states = [json.loads(text)["state"] for text in STATE.findall(html)]
-    sources = {state["state"]["_esm"] for models in states for state in models.values() if "_esm" in state["state"]}
+    texts = [model["state"].get("_esm") for models in states for model in models.values()]
+    sources = {text for text in texts if isinstance(text, str)}  # a later lab of a kind names the first
     return sources, html.count('"application/vnd.jupyter.widget-view+json"')
 
 

@@ -125,6 +125,8 @@ def _set_in_row(row, i, element):
     name = _first(element, SCRIPTS)
     if name.tag in ("mi", "mo") and len(name.text) > 1 and name.text.isalpha():
         name.tag = "mi"  # such as max, which is a function's name and no sign
+        if row.tag in ARGUMENTS:  # a name and its index have no place for a space between them
+            return
         if after is not None and after.tag not in ("mo", "mspace") and _first(after).text not in tuple(OPENING):
             row.insert(i + 1, Element("mspace", width=THIN))
         if before is not None and before.tag not in ("mo", "mspace", "mtext"):

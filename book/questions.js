@@ -23,7 +23,7 @@
     const right = answered.filter(({ first }) => first === "right").length;
     const left = questions.length - answered.length;
     const open = `${left} ${left === 1 ? "question" : "questions"}`;
-    if (!answered.length) return `${open}. The first option that you open counts.`;
+    if (!answered.length) return `${open}. Your first choice counts.`;
     return `${right} of ${answered.length} right at the first try${left ? `, ${open} to go.` : "."}`;
   }
 

@@ -416,7 +416,7 @@ def test_every_icon_of_a_page_is_in_the_fonts_cut(page):
 def test_a_question_says_whether_the_choice_was_right(visit, site):
     page = visit(f"{site}{CHAPTERS[2]}#predict-first")
     score = page.locator("#predict-first .score")
-    assert score.inner_text() == "3 questions. The first option that you open counts."
+    assert score.inner_text() == "3 questions. Your first choice counts."
     options = page.locator("#predict-first details")
     options.nth(2).locator("summary").click()  # right
     assert options.nth(2).locator("summary").inner_text().endswith("✓ Right")
@@ -554,6 +554,16 @@ def test_figures_stand_on_the_page_s_own_ground_and_can_be_read(visit, theme):
     assert light.max() / light.min() > 7
 
 
+@pytest.mark.parametrize("name", CHAPTERS)
+def test_on_a_phone_most_code_is_read_without_scrolling(visit, name):
+    page = visit((HTML / name).as_uri(), viewport={"width": 360, "height": 780})
+    page.evaluate("document.querySelectorAll('details').forEach((fold) => { fold.open = true; })")
+    wide = page.locator("article pre:visible").evaluate_all(
+        "blocks => blocks.map((block) => block.scrollWidth > block.clientWidth + 1)"
+    )
+    assert sum(wide) <= len(wide) / 5
+
+
 def test_paper_shows_what_is_folded_away(visit):
     page = visit((HTML / CHAPTERS[0]).as_uri())
     page.evaluate(
@@ -562,3 +572,7 @@ def test_paper_shows_what_is_folded_away(visit):
     page.pdf()
     assert page.evaluate("folded.length") == 0
     assert page.locator("details[open]").count() == 0
+    page.emulate_media(media="print")
+    page.evaluate("document.querySelectorAll('details').forEach((fold) => { fold.open = true; })")
+    moving = "nodes => nodes.filter((node) => getComputedStyle(node).animationName !== 'none').length"
+    assert page.locator("details > *").evaluate_all(moving) == 0

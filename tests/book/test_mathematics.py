@@ -58,6 +58,8 @@ def test_signs_have_the_space_that_tex_gives_them():
 def test_a_functions_name_keeps_away_from_what_is_no_bracket():
     tags = [element.tag.removeprefix(M) for element in row(r"2 \ln x")]
     assert tags == ["mn", "mspace", "mi", "mspace", "mi"]
+    name, space, _ = row(r"\max_l s_l")
+    assert [part.text for part in name] == ["max", "l"] and space.tag == f"{M}mspace"
     assert [element.tag.removeprefix(M) for element in row(r"\ln(x)")][:2] == ["mi", "mo"]
 
 

@@ -10,7 +10,7 @@ from transformer_lab.checks.describe import _gradients
 from transformer_lab.checks.diagnose import diagnose, recognise
 from transformer_lab.checks.probes import strided
 
-PAIRS = 40  # of each exercise's pairs of mistakes so many are tried, spread evenly
+PAIRS = 20  # of each exercise's pairs of mistakes so many are tried, spread evenly
 EXERCISES = [pytest.param(exercise, id=exercise.name) for exercise in tl.checks.EXERCISES]
 RIGHT = [
     pytest.param(exercise, function, id=f"{exercise.name}-{name}")

@@ -20,6 +20,7 @@ from transformer_lab.labs import (
     OrderLab,
     SplitLab,
     StridesLab,
+    WholeLab,
 )
 
 # How large the text of a page is, in per cent, and how wide the page: then it is made as narrow as a phone.
@@ -52,6 +53,7 @@ LABS = {
     "bert": (lambda: BudgetLab(tl.BERT_LARGE, 4096, base="gpt2", quantity="training"), []),
     "order": (OrderLab, ["softmax", "causal mask", "nothing"]),
     "steps": (lambda: OrderLab(mode="steps"), ["Next token", "Back"]),
+    "whole": (WholeLab, ["13", "2003", "12345", "342"]),
 }
 # What labs can be brought to that is large, wide, or wrong. Three of them are small, and share a page.
 SMALL = ("strides", "broadcasting", "lookup")
