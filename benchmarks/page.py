@@ -125,6 +125,7 @@ def repeat_texts(script):
     data = json.loads(script[1])
     models = {name: model["state"] for name, model in data["state"].items()}
     for state in models.values():
+        state.pop("layout", None)  # which the page has left out
         for text in ("_esm", "_css"):
             if isinstance(state.get(text), dict):
                 state[text] = models[state[text]["as"]][text]
