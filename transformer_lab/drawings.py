@@ -177,7 +177,7 @@ def _merge(x, axis, top):
         label((500, top), verdict, anchor="end", colour=colour, bold=True),
     ]
     cell = 40
-    forth, back = (max((sign * (b - a) for a, b in pairwise(walk)), default=0) for sign in (1, -1))
+    forth, back = (max((way * (b - a) for a, b in pairwise(walk)), default=0) for way in (1, -1))
     y = top + 44 + _bow(forth)
     for place in range(x.numel()):
         look = {"fill": "#fff", "stroke": LINE}
