@@ -334,7 +334,7 @@ def activation_bytes(
     ================================  =============================================================
     D                                 input of the projections of queries, keys and values
     3·D                               queries, keys, values
-    D                                 what the heads take home, input of the output projection
+    D                                 what the heads return, input of the output projection
     n_heads                           logarithm of each row's sum, at least 4 bytes each
     D, and F, with GELU 2·F           input of the feed-forward layer; its features (and before GELU)
     2·(D + 2)                         input of each norm, its mean, one over its deviation

@@ -222,12 +222,12 @@ function temperaturePanel(model) {
     pick,
   );
   set(input.node, { class: "tl-dial tl-temperature" });
-  const makeRoom = () => reserve(reading, USUAL, "scores are divided by it");
+  const makeRoom = () => reserve(reading, USUAL, "matches are divided by it");
 
   function draw({ temperature }) {
     const marked = Math.abs(temperature / ROOT_D - 1) < 0.006;
     input.show(temperature);
-    setText(reading, marked ? USUAL : "scores are divided by it");
+    setText(reading, marked ? USUAL : "matches are divided by it");
     const shown = digitsOf(temperature);
     set(input.input, { "aria-valuetext": `${shown}${marked ? ", the square root of d" : ""}` });
     set(mark, { "aria-pressed": String(marked) });

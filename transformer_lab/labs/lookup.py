@@ -27,7 +27,7 @@ def _points(name, points):
 
 
 class LookupLab(Lab):
-    """Drag a query among keys and see which values it takes home; turn the temperature from lookup to average.
+    """Drag a query among keys and see which values it blends; turn the temperature from lookup to average.
 
     Parameters
     ----------
@@ -37,9 +37,9 @@ class LookupLab(Lab):
     labels : sequence of str, optional
         One name per key.
     temperature : float
-        What scores are divided by before the softmax, from 0.01 to 100; ``√d_head = √2`` when left out.
+        What the similarities are divided by before the softmax, from 0.01 to 100; ``√d_head = √2`` when left out.
     similarity : {"dot", "distance"}
-        Scores are ``q · k``, or ``-|q - k|² / 2``.
+        How alike query and key are: ``q · k``, or ``-|q - k|² / 2``.
     controls : sequence of str, optional
         The groups of controls to show beside the planes, of ``"temperature"``, ``"query"``, ``"similarity"`` and
         ``"scores"``; all when left out.

@@ -365,7 +365,7 @@ function stagesPanel(model, el, computed, redraw) {
   return { node: element("div", { class: "tl-flow-box" }, node), draw, makeRoom };
 }
 
-// One row's weights as a bar, and what it takes home.
+// One row's weights as a bar, and what it receives.
 function blendBar() {
   const strip = element("div", { class: "tl-blend" });
   const result = element("span", { class: "tl-code" });
@@ -513,7 +513,7 @@ function render({ model, el }) {
     const reach = now.value ? Math.max(...now.value.flat().map(Math.abs)) : 0;
     reserve(status, ...longest.rows);
     mistakes.makeRoom(mistake, longest);
-    reserve(bar.label, `${who} takes home`, `${who}, right`);
+    reserve(bar.label, `${who} receives`, `${who}, right`);
     stages.makeRoom(status, state, now, reach);
     if (!now.output) return;
     for (const { result } of [bar, mistakes.bar]) reserve(result, written(now.output[0].map(() => -reach)));
@@ -525,7 +525,7 @@ function render({ model, el }) {
     const { weights, sums, output } = now.right;
     const [i] = pickedIn(state);
     const who = quoted(state.queries[i]);
-    const label = state.mistake === "none" ? `${who} takes home` : `${who}, right`;
+    const label = state.mistake === "none" ? `${who} receives` : `${who}, right`;
     makeRoom(state);
     sentences.draw(state);
     presets.draw(state, now);

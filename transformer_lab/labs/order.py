@@ -74,7 +74,7 @@ class OrderLab(Lab):
     state : tuple of Tensor, shapes (d_head, d_value) and (d_head,)
         ``S`` and ``z`` after the tokens that have been read.
     output : Tensor, shape (d_value,)
-        What the last of them takes home.
+        What the last of them receives.
 
     Examples
     --------
