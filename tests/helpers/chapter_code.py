@@ -8,9 +8,10 @@ import nbformat
 
 import notebooks
 
-# What a chapter says of ten seeds: it trains from one of them itself, on every push; `make claims` tries all ten.
+# What a chapter says of ten seeds: the chapter itself trains from one, and every push from one more; `make claims`
+# tries all ten.
 ALL_SEEDS = "TRANSFORMER_LAB_ALL_SEEDS" in os.environ
-SEEDS = range(10) if ALL_SEEDS else ()
+SEEDS = range(10) if ALL_SEEDS else range(1, 2)
 
 
 def definitions(source, constants):
