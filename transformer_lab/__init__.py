@@ -77,7 +77,7 @@ from .parameters import (
     count_parameters,
     parameter_breakdown,
 )
-from .positions import sinusoidal_positions
+from .positions import alibi_bias, rotary, sinusoidal_positions
 from .progress import progress_bar
 from .tensors import layout, show
 from .transformer import Decoder, Encoder, LanguageModel, TokenEmbedding, Transformer
@@ -107,6 +107,7 @@ __all__ = [
     "Transformer",
     "activation_bytes",
     "additive_mask",
+    "alibi_bias",
     "attention_flops",
     "attention_weights",
     "batch_norm",
@@ -138,6 +139,7 @@ __all__ = [
     "prefix_mask",
     "progress_bar",
     "rms_norm",
+    "rotary",
     "scaled_dot_product_attention",
     "show",
     "sinusoidal_positions",
