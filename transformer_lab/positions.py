@@ -117,11 +117,17 @@ def rotary(x: Tensor, positions: Tensor | None = None, *, base: float = 10000.0,
     exact = (positions if has_float64 else positions.cpu()).double()
     even = torch.arange(0, d_head, 2, dtype=torch.float64, device=exact.device)  # (pairs,)
     angle = exact.unsqueeze(-1) / base ** (even / d_head)  # (..., seq, pairs)
-    cos, sin = (part.to(x.device, wide_dtype(x)) for part in (angle.cos(), angle.sin()))
-    first, second = (x[..., 0::2], x[..., 1::2]) if interleaved else x.chunk(2, dim=-1)
-    pair = first * cos - second * sin, first * sin + second * cos
-    turned = torch.stack(pair, dim=-1).flatten(-2) if interleaved else torch.cat(pair, dim=-1)
-    return turned.to(x.dtype)
+    cos, sin = angle.cos(), angle.sin()
+    # Of a pair (a, b), a becomes a · cos − b · sin, and b becomes b · cos + a · sin: each reads itself and its partner.
+    if interleaved:
+        cos, sin = (torch.stack(pair, dim=-1).flatten(-2) for pair in ((cos, cos), (-sin, sin)))
+        partner = x.unflatten(-1, (d_head // 2, 2)).flip(-1).flatten(-2)
+    else:
+        cos, sin = (torch.cat(pair, dim=-1) for pair in ((cos, cos), (-sin, sin)))
+        partner = x.roll(d_head // 2, dims=-1)
+    wide = wide_dtype(x)
+    cos, sin = cos.to(x.device, wide), sin.to(x.device, wide)  # (..., seq, d_head)
+    return torch.addcmul(x * cos, partner, sin).to(x.dtype)
 
 
 def alibi_bias(
