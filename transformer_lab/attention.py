@@ -218,7 +218,7 @@ def scaled_dot_product_attention(
     scale = _check_scale(scale, query)
     require_probability(dropout_p=dropout_p)
     _require_one_mask(mask, is_causal)
-    if enable_gqa and not HAS_GQA:
+    if enable_gqa and not _kernel_takes_shared_keys(query):
         key, value, enable_gqa = _for_every_query_head(key, query), _for_every_query_head(value, query), False
     if bias is not None and is_causal:  # the kernels take the one or the other
         mask, is_causal = _causal(query, key), False
@@ -605,6 +605,11 @@ class MultiHeadAttention(nn.Module):
         key = query if key is None else key
         query, key = self._heads(self.q_proj, query, "query"), self._heads(self.k_proj, key, "key")
         return attention_weights(query, key, mask, is_causal=is_causal, enable_gqa=self.n_kv_heads < self.n_heads)
+
+
+def _kernel_takes_shared_keys(query):
+    """Whether PyTorch has a fused kernel for it: on CUDA that of half precision alone, else it forms all weights."""
+    return HAS_GQA and not (query.is_cuda and query.dtype not in (torch.float16, torch.bfloat16))
 
 
 def _for_every_query_head(x, query):
