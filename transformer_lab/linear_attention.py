@@ -379,7 +379,8 @@ class LinearAttention(MultiHeadAttention):
         """
         key = query if key is None else key
         query, key = self._heads(self.q_proj, query, "query"), self._heads(self.k_proj, key, "key")
-        key = key.repeat_interleave(self.n_heads // self.n_kv_heads, -3)
+        if self.n_kv_heads < self.n_heads:
+            key = key.repeat_interleave(self.n_heads // self.n_kv_heads, -3)
         lead = require_attention(query, key, mask)
         _require_feature_map(self.feature_map, query, key)
         wide = wide_dtype(query)
