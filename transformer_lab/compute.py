@@ -97,13 +97,13 @@ def linear_attention_flops(seq: int, d_model: int, n_heads: int) -> int:
 def flops_breakdown(shape: ModelShape, seq: int, batch: int = 1, *, tgt_len: int | None = None) -> dict[str, int]:
     """Return the work of one forward pass, component by component.
 
-    With ``N = seq``, ``D = d_model``, ``F = d_ff``, ``L = n_layers``, ``V = vocab_size``, and ``K`` for the features of
-    all heads of keys, ``n_kv_heads * d_head``, for one sequence:
+    With ``N = seq``, ``D = d_model``, ``F = d_ff``, ``L = n_layers``, ``V = vocab_size``, and ``D_kv`` for the features
+    of all heads of keys, ``n_kv_heads * d_head``, for one sequence:
 
     ======================  ===================  ===================  =============================================
     component               ``"bert", "gpt2"``   ``"llama"``          ``"transformer"``, ``T`` tokens in the target
     ======================  ===================  ===================  =============================================
-    attention projections   L·8·N·D²             L·4·N·(D² + D·K)     L·12·(N + T)·D²
+    attention projections   L·8·N·D²             L·4·N·D·(D + D_kv)   L·12·(N + T)·D²
     scores and blend        L·4·N²·D             L·4·N²·D             L·4·(N² + T² + T·N)·D
     feed-forward            L·4·N·D·F            L·6·N·D·F            L·4·(N + T)·D·F
     pooler                  2·D², ``"bert"``
@@ -345,8 +345,8 @@ def activation_bytes(
     ================================  =============================================================
 
     With GELU, as in ``"bert"`` and ``"gpt2"``, and ``F = 4·D`` this is ``16·D + n_heads + 4``; ``"transformer"`` has
-    ReLU, which can be undone from what the next map keeps. In ``"llama"`` keys and values take ``2·K``, with ``K`` as
-    in :func:`flops_breakdown`; a gated layer keeps ``4·F``: gate, SiLU of it, features, and their product. RMS norm
+    ReLU, which can be undone from what the next map keeps. In ``"llama"`` keys and values take ``2·D_kv``, as in
+    :func:`flops_breakdown`; a gated layer keeps ``4·F``: gate, SiLU of it, features, and their product. RMS norm
     keeps ``2·D + 1``, its input as it was and divided, in at least 4 bytes; rotary positions keep ``4·d_head`` of
     cosines and sines for each place, whatever the batch.
 

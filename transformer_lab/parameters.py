@@ -156,7 +156,7 @@ def is_gated(shape: ModelShape) -> bool:
 
 
 def key_features(shape: ModelShape) -> int:
-    """The features of a token's keys in all heads together, and of its values: ``K`` in the tables."""
+    """The features of a token's keys in all heads together, and of its values: ``D_kv`` in the tables."""
     return shape.d_model // shape.n_heads * (shape.n_kv_heads or shape.n_heads)
 
 
@@ -208,7 +208,7 @@ def parameter_breakdown(shape_or_module: ModelShape | nn.Module) -> dict[str, in
     """Return how many parameters each component of a model has.
 
     From a shape, with ``V = vocab_size``, ``P = n_positions``, ``D = d_model``, ``F = d_ff``, ``L = n_layers``, and
-    ``K`` for the features of all heads of keys, ``n_kv_heads * d_head``:
+    ``D_kv`` for the features of all heads of keys, ``n_kv_heads * d_head``:
 
     ====================  =============  =============  ================  ========================================
     component             ``"bert"``     ``"gpt2"``     ``"llama"``       ``"transformer"``
@@ -216,7 +216,7 @@ def parameter_breakdown(shape_or_module: ModelShape | nn.Module) -> dict[str, in
     token embedding       V·D            V·D            V·D               V·D if tied, else V·D + V_target·D
     position embedding    P·D            P·D
     segment embedding     n_segments·D
-    attention weights     L·4·D²         L·4·D²         L·(2·D² + 2·D·K)  3·L·4·D²
+    attention weights     L·4·D²         L·4·D²         L·2·D·(D + D_kv)  3·L·4·D²
     attention biases      L·4·D          L·4·D                            3·L·4·D
     feed-forward weights  L·2·D·F        L·2·D·F        L·3·D·F           2·L·2·D·F
     feed-forward biases   L·(F + D)      L·(F + D)                        2·L·(F + D)
@@ -226,7 +226,7 @@ def parameter_breakdown(shape_or_module: ModelShape | nn.Module) -> dict[str, in
     ====================  =============  =============  ================  ========================================
 
     The rule of thumb ``12·L·D² + V·D`` is three of the rows: token embedding, attention weights, feed-forward weights.
-    The number of heads is in none of them, unless keys are shared: ``K`` is then less than ``D``.
+    The number of heads is in none of them, unless keys are shared: ``D_kv`` is then less than ``D``.
 
     Parameters
     ----------
