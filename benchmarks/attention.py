@@ -197,6 +197,32 @@ def extras(quick, budget):
     }
     extra_row(f"(1, 8, {seq}, 64), causal, forward", calls, budget)
 
+    for queries in (seq, 1):  # a whole text, and a step of generation
+        asked = query[:, :, :queries]
+        shared = [x[:, :2] for x in (key, value)]
+        options = {"is_causal": queries > 1, "enable_gqa": True}
+        calls = {
+            "tl enable_gqa": lambda q=asked, kv=shared, o=options: tl.scaled_dot_product_attention(q, *kv, **o),
+            "F enable_gqa": lambda q=asked, kv=shared, o=options: F.scaled_dot_product_attention(q, *kv, **o),
+            "F, keys and values repeated": lambda q=asked, kv=shared, n=queries: F.scaled_dot_product_attention(
+                q, *(x.repeat_interleave(4, 1) for x in kv), is_causal=n > 1
+            ),
+        }
+        extra_row(f"8 heads on 2, {queries} on {seq} tokens", calls, budget)
+
+    def rotate_half(x):  # as in transformers, whose tables are made once for a whole model
+        first, second = x.chunk(2, dim=-1)
+        return torch.cat((-second, first), dim=-1)
+
+    angle = torch.arange(seq).double()[:, None] / 10000 ** (torch.arange(0, 64, 2).double() / 64)
+    cos, sin = (x.repeat(1, 2).float().to(DEVICE) for x in (angle.cos(), angle.sin()))
+    heads = query.transpose(1, 2).contiguous().transpose(1, 2)
+    calls = {
+        "tl.rotary": lambda: tl.rotary(heads),
+        "x * cos + rotate_half(x) * sin": lambda: heads * cos + rotate_half(heads) * sin,
+    }
+    extra_row(f"(1, 8, {seq}, 64), rotary", calls, budget)
+
     rows = 512 if quick else 4096
     x, weight, bias = (torch.randn(*size, 512).to(DEVICE) for size in ((rows,), (), ()))
     calls = {

@@ -73,11 +73,13 @@ from .parameters import (
     GPT2_LARGE,
     GPT2_MEDIUM,
     GPT2_XL,
+    LLAMA3_8B,
+    SMOLLM2_135M,
     ModelShape,
     count_parameters,
     parameter_breakdown,
 )
-from .positions import sinusoidal_positions
+from .positions import alibi_bias, rotary, sinusoidal_positions
 from .progress import progress_bar
 from .tensors import layout, show
 from .transformer import Decoder, Encoder, LanguageModel, TokenEmbedding, Transformer
@@ -89,6 +91,8 @@ __all__ = [
     "GPT2_LARGE",
     "GPT2_MEDIUM",
     "GPT2_XL",
+    "LLAMA3_8B",
+    "SMOLLM2_135M",
     "Decoder",
     "DecoderLayer",
     "Encoder",
@@ -107,6 +111,7 @@ __all__ = [
     "Transformer",
     "activation_bytes",
     "additive_mask",
+    "alibi_bias",
     "attention_flops",
     "attention_weights",
     "batch_norm",
@@ -139,6 +144,7 @@ __all__ = [
     "prefix_mask",
     "progress_bar",
     "rms_norm",
+    "rotary",
     "scaled_dot_product_attention",
     "show",
     "sinusoidal_positions",

@@ -81,6 +81,20 @@ def require_heads(n_heads, d_model):
         raise ValueError(f"n_heads must divide d_model, got n_heads {n_heads} and d_model {d_model}")
 
 
+def require_kv_heads(n_kv_heads, n_heads):
+    """Raise unless the heads of queries can share this number of heads of keys and values, each the same number."""
+    require_sizes(n_kv_heads=n_kv_heads)
+    if n_heads % n_kv_heads:
+        raise ValueError(f"n_kv_heads must divide n_heads, got n_kv_heads {n_kv_heads} and n_heads {n_heads}")
+
+
+def require_one_of(options, **words):
+    """Raise unless each is one of the options."""
+    for name, word in words.items():
+        if word not in tuple(options):
+            raise ValueError(f"{name} must be one of {', '.join(options)}, got {word!r}")
+
+
 def require_probability(**numbers):
     """Raise unless each is a number from 0 to 1."""
     for name, number in numbers.items():
@@ -107,24 +121,39 @@ def require_mask(mask, scores_shape, device, name="mask"):
         raise TypeError(f"{name} must be bool, True where a query may attend, got {mask.dtype}: use {convert}")
     if mask.device != device:
         raise ValueError(f"query and {name} must lie on one device, got {device} and {mask.device}")
+    _require_scores(mask, scores_shape, name)
+
+
+def require_bias(bias, scores_shape, query):
+    """Raise unless the bias has the dtype and the device of the query, and broadcasts to the shape of the scores."""
+    require_floating(bias=bias)
+    if bias.dtype != query.dtype and not is_autocast(query):
+        raise TypeError(f"query and bias must share a dtype, got {query.dtype} and {bias.dtype}")
+    if bias.device != query.device:
+        raise ValueError(f"query and bias must lie on one device, got {query.device} and {bias.device}")
+    _require_scores(bias, scores_shape, "bias")
+
+
+def _require_scores(x, scores_shape, name):
+    """Raise unless this broadcasts to the shape of the scores."""
     axes = ["batch", "heads", "q_len", "k_len"]
     if len(scores_shape) != 4:
         axes = ["leading axis"] * (len(scores_shape) - 2) + ["q_len", "k_len"]
-    if mask.ndim > len(scores_shape):
+    if x.ndim > len(scores_shape):
         raise ValueError(
             f"{name} must have at most the {len(scores_shape)} axes of the scores {tuple(scores_shape)}, "
-            f"got shape {tuple(mask.shape)}"
+            f"got shape {tuple(x.shape)}"
         )
-    for axis in range(-1, -mask.ndim - 1, -1):
-        if mask.shape[axis] not in (1, scores_shape[axis]):
+    for axis in range(-1, -x.ndim - 1, -1):
+        if x.shape[axis] not in (1, scores_shape[axis]):
             raise ValueError(
-                f"{name} must broadcast to the scores {tuple(scores_shape)}, got shape {tuple(mask.shape)}: "
-                f"its axis {axis} ({axes[axis]}) must be 1 or {scores_shape[axis]}, not {mask.shape[axis]}"
+                f"{name} must broadcast to the scores {tuple(scores_shape)}, got shape {tuple(x.shape)}: "
+                f"its axis {axis} ({axes[axis]}) must be 1 or {scores_shape[axis]}, not {x.shape[axis]}"
             )
 
 
-def require_attention(query, key, mask, value=None):
-    """Raise unless the arguments of an attention fit together; return their common leading axes."""
+def require_attention(query, key, mask, value=None, bias=None, enable_gqa=False):
+    """Raise unless the arguments of an attention fit together; return the leading axes of its scores."""
     tensors = {"query": query, "key": key}
     if value is not None:
         tensors["value"] = value
@@ -141,12 +170,28 @@ def require_attention(query, key, mask, value=None):
         raise ValueError(f"query and key must share d_head, got {query.shape[-1]} and {key.shape[-1]}")
     if value is not None and value.shape[-2] != key.shape[-2]:
         raise ValueError(f"key and value must share k_len, got {key.shape[-2]} and {value.shape[-2]}")
-    if any(x.shape[:-2] != lead for x in tensors.values()):  # broadcast_shapes is slow, and slower still the first time
+    leads = [x.shape[:-2] for x in tensors.values()]
+    if enable_gqa:
+        leads = _as_those_of_the_query(leads)
+    if any(other != lead for other in leads):  # broadcast_shapes is slow, and slower still the first time
         try:
-            lead = torch.broadcast_shapes(*(x.shape[:-2] for x in tensors.values()))
+            lead = torch.broadcast_shapes(*leads)
         except RuntimeError:
             found = " and ".join(str(tuple(x.shape[:-2])) for x in tensors.values())
             raise ValueError(f"{' and '.join(tensors)} must have leading axes that broadcast, got {found}") from None
     if mask is not None:
         require_mask(mask, (*lead, query.shape[-2], key.shape[-2]), query.device)
+    if bias is not None:
+        require_bias(bias, (*lead, query.shape[-2], key.shape[-2]), query)
     return lead
+
+
+def _as_those_of_the_query(leads):
+    """The leading axes with the query's heads in the place of key's and value's, which must divide them."""
+    heads = [lead[-1] if len(lead) else 0 for lead in leads]  # 0: there is no such axis
+    if not all(heads) or heads[0] % heads[1] or len(set(heads[1:])) > 1:
+        raise ValueError(
+            "enable_gqa must have one number of heads in key and value, which divides that in query, got leading axes "
+            + " and ".join(str(tuple(lead)) for lead in leads)
+        )
+    return [(*lead[:-1], heads[0]) for lead in leads]

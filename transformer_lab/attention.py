@@ -16,6 +16,7 @@ from .arguments import (
     require_features,
     require_floating,
     require_heads,
+    require_kv_heads,
     require_probability,
     require_sizes,
 )
@@ -23,6 +24,9 @@ from .cache import KeyValueCache, StateCache
 from .conversion import take_over
 from .masks import causal_mask
 from .precision import wide_dtype
+
+# Since 2.5 PyTorch's kernels take fewer heads of keys than of queries as they are.
+HAS_GQA = tuple(int(number) for number in torch.__version__.split(".")[:2]) >= (2, 5)
 
 
 def softmax(x: Tensor, dim: int = -1) -> Tensor:
@@ -69,11 +73,18 @@ def softmax(x: Tensor, dim: int = -1) -> Tensor:
 
 
 def attention_weights(
-    query: Tensor, key: Tensor, mask: Tensor | None = None, *, is_causal: bool = False, scale: float | None = None
+    query: Tensor,
+    key: Tensor,
+    mask: Tensor | None = None,
+    *,
+    is_causal: bool = False,
+    scale: float | None = None,
+    bias: Tensor | None = None,
+    enable_gqa: bool = False,
 ) -> Tensor:
     """Return how much each query takes from each key.
 
-    ``softmax(query · keyᵀ · scale)``, over the keys.
+    ``softmax(query · keyᵀ · scale + bias)``, over the keys.
 
     Parameters
     ----------
@@ -86,6 +97,9 @@ def attention_weights(
         As in :func:`scaled_dot_product_attention`.
     scale : float, optional
         Factor of the scores; ``1 / √d_head`` when left out.
+    bias : Tensor, broadcastable to (..., q_len, k_len), optional
+    enable_gqa : bool, optional
+        Both as in :func:`scaled_dot_product_attention`.
 
     Returns
     -------
@@ -110,14 +124,18 @@ def attention_weights(
     >>> attention_weights(query, key)
     tensor([[0.8044, 0.1956]])
     """
-    lead = require_attention(query, key, mask)
+    lead = require_attention(query, key, mask, bias=bias, enable_gqa=enable_gqa)
     scale = _check_scale(scale, query)
     _require_one_mask(mask, is_causal)
+    if enable_gqa:
+        key = _for_every_query_head(key, query)
     if is_causal:
-        mask = torch.ones(query.shape[-2], key.shape[-2], dtype=torch.bool, device=query.device).tril()
+        mask = _causal(query, key)
     wide = wide_dtype(query)
     # Scaling the query touches d_head numbers a row; scaling the scores would touch k_len.
     scores = (query.to(wide) * scale) @ key.to(wide).transpose(-2, -1)  # (..., q_len, k_len)
+    if bias is not None:
+        scores = scores + bias
     if mask is None:
         return torch.softmax(scores, dim=-1).to(query.dtype)
     scores = scores.expand(*lead, *scores.shape[-2:])
@@ -136,6 +154,8 @@ def scaled_dot_product_attention(
     is_causal: bool = False,
     dropout_p: float = 0.0,
     scale: float | None = None,
+    bias: Tensor | None = None,
+    enable_gqa: bool = False,
 ) -> Tensor:
     """Return, for each query, the mean of the values, weighted by how well their keys match.
 
@@ -158,6 +178,13 @@ def scaled_dot_product_attention(
         about training and evaluation.
     scale : float, optional
         Factor of the scores; ``1 / √d_head`` when left out.
+    bias : Tensor, broadcastable to (..., q_len, k_len), optional
+        What is added to the scores: finite numbers in the dtype of ``query``, such as :func:`alibi_bias`, or T5's
+        learned table, looked up by distance. A mask hides what it hides, whatever the bias says.
+    enable_gqa : bool, optional
+        Grouped-query attention, by PyTorch's name for it: key and value may have fewer heads, (..., n_kv_heads, k_len,
+        ·), a divisor of those of ``query``, (..., heads, q_len, d_head). Head ``h`` of the queries reads head
+        ``h // (heads / n_kv_heads)`` of keys and values. With one head for all it is called multi-query attention.
 
     Returns
     -------
@@ -175,7 +202,9 @@ def scaled_dot_product_attention(
 
     References
     ----------
-    Vaswani et al., "Attention Is All You Need", 2017, section 3.2.1. Dao et al., "FlashAttention", 2022.
+    Vaswani et al., "Attention Is All You Need", 2017, section 3.2.1. Dao et al., "FlashAttention", 2022. Raffel et al.,
+    "Exploring the Limits of Transfer Learning", 2020, section 2.1, for a learned bias. Shazeer, "Fast Transformer
+    Decoding", 2019, for one head of keys; Ainslie et al., "GQA", 2023, section 2.2, for groups.
 
     Examples
     --------
@@ -185,10 +214,14 @@ def scaled_dot_product_attention(
     >>> scaled_dot_product_attention(query, key, value)
     tensor([[11.9557]])
     """
-    lead = require_attention(query, key, mask, value)
+    lead = require_attention(query, key, mask, value, bias, enable_gqa)
     scale = _check_scale(scale, query)
     require_probability(dropout_p=dropout_p)
     _require_one_mask(mask, is_causal)
+    if enable_gqa and not _kernel_takes_shared_keys(query):
+        key, value, enable_gqa = _for_every_query_head(key, query), _for_every_query_head(value, query), False
+    if bias is not None and is_causal:  # the kernels take the one or the other
+        mask, is_causal = _causal(query, key), False
     if scale <= 0:
         # PyTorch's kernels multiply the hidden scores, -inf, by the scale as well, which must therefore be positive.
         # The sign is moved exactly; the size would be rounded in half precision.
@@ -198,10 +231,17 @@ def scaled_dot_product_attention(
         mask = mask[(None,) * (2 - mask.ndim)]  # two axes or more
         # A row that sees nothing would be 0/0 in some of PyTorch's kernels. It may see everything, and is zeroed after.
         sees_nothing = ~mask.any(dim=-1, keepdim=True)
-        mask = _with_two_leading_axes(mask | sees_nothing, lead)
-    if len(lead) != 2 or not query.shape[:-2] == key.shape[:-2] == value.shape[:-2]:
-        tensors = (x.expand(*lead, *x.shape[-2:]) for x in (query, key, value))
-        query, key, value = (_with_two_leading_axes(x, lead) for x in tensors)
+        mask = mask | sees_nothing
+    if bias is not None:
+        bias = bias[(None,) * (2 - bias.ndim)]
+        mask = bias if mask is None else torch.where(mask, bias, -math.inf)
+    if mask is not None:
+        mask = _with_two_leading_axes(mask, lead)
+    kv_lead = (*lead[:-1], key.shape[-3]) if enable_gqa else lead
+    if len(lead) != 2 or query.shape[:-2] != lead or not key.shape[:-2] == value.shape[:-2] == kv_lead:
+        query = _with_two_leading_axes(query.expand(*lead, *query.shape[-2:]), lead)
+        key, value = (_with_two_leading_axes(x.expand(*kv_lead, *x.shape[-2:]), kv_lead) for x in (key, value))
+    options = {"enable_gqa": True} if enable_gqa else {}
     fused = F.scaled_dot_product_attention(
         query,
         key,
@@ -210,6 +250,7 @@ def scaled_dot_product_attention(
         dropout_p=float(dropout_p),
         is_causal=bool(is_causal),
         scale=scale,
+        **options,
     )
     output = fused if len(lead) == 2 else fused.reshape(*lead, *fused.shape[-2:])  # (..., q_len, d_value)
     if sees_nothing is None:
@@ -355,6 +396,9 @@ class MultiHeadAttention(nn.Module):
         Features of a query token that comes in, and of what comes out.
     n_heads : int
         A divisor of ``d_model``; every head works on ``d_model / n_heads`` features.
+    n_kv_heads : int, optional
+        Heads of keys and values, a divisor of ``n_heads``, each read by ``n_heads / n_kv_heads`` heads of queries:
+        grouped-query attention, whose keys and values are fewer to project and to keep. ``n_heads`` when left out.
     d_key_in, d_value_in : int, optional
         Features of a key token and of a value token; ``d_model`` when left out.
     bias : bool, optional
@@ -363,14 +407,15 @@ class MultiHeadAttention(nn.Module):
         Probability with which each attention weight is dropped in training.
     attend : function, optional
         What the heads do: ``attend(query, key, value, mask, is_causal=…, dropout_p=…)``, as
-        :func:`scaled_dot_product_attention` takes them, from ``(..., heads, length, d_head)`` to the same.
+        :func:`scaled_dot_product_attention` takes them, from ``(..., heads, length, d_head)`` to the same. With fewer
+        ``n_kv_heads`` also ``enable_gqa=True``.
     rotate : function, optional
         What turns queries and keys by their positions: ``rotate(x, positions)``, for ``x`` of shape
-        (..., heads, length, d_head) and ``positions`` (length,), integers.
+        (..., heads, length, d_head) and ``positions`` (length,), integers. :func:`rotary` is one.
 
     References
     ----------
-    Vaswani et al., "Attention Is All You Need", 2017, section 3.2.2.
+    Vaswani et al., "Attention Is All You Need", 2017, section 3.2.2. Ainslie et al., "GQA", 2023, section 2.2.
 
     Examples
     --------
@@ -386,6 +431,7 @@ class MultiHeadAttention(nn.Module):
         d_model: int,
         n_heads: int,
         *,
+        n_kv_heads: int | None = None,
         d_key_in: int | None = None,
         d_value_in: int | None = None,
         bias: bool = True,
@@ -399,13 +445,16 @@ class MultiHeadAttention(nn.Module):
         require_sizes(d_model=d_model, d_key_in=d_key_in, d_value_in=d_value_in)
         require_probability(dropout=dropout)
         require_heads(n_heads, d_model)
-        self.n_heads = int(n_heads)
+        n_kv_heads = n_heads if n_kv_heads is None else n_kv_heads
+        require_kv_heads(n_kv_heads, n_heads)
+        self.n_heads, self.n_kv_heads = int(n_heads), int(n_kv_heads)
+        d_kv = d_model // self.n_heads * self.n_kv_heads
         self.dropout = dropout
         self.attend = attend
         self.rotate = rotate
         self.q_proj = nn.Linear(d_model, d_model, bias=bias)
-        self.k_proj = nn.Linear(d_key_in, d_model, bias=bias)
-        self.v_proj = nn.Linear(d_value_in, d_model, bias=bias)
+        self.k_proj = nn.Linear(d_key_in, d_kv, bias=bias)
+        self.v_proj = nn.Linear(d_value_in, d_kv, bias=bias)
         self.out_proj = nn.Linear(d_model, d_model, bias=bias)
         # Where it can, PyTorch draws the three as one matrix, (3 * d_model, d_model), and Xavier's bound is √2 smaller.
         gain = 2**-0.5 if d_key_in == d_value_in == d_model else 1.0
@@ -482,7 +531,7 @@ class MultiHeadAttention(nn.Module):
         return self._in_heads(self._heads(self.q_proj, query, "query"), *self.project(key, value), mask, is_causal)
 
     def project(self, key: Tensor, value: Tensor | None = None, *, start: int = 0) -> tuple[Tensor, Tensor]:
-        """Return every head's keys, shape (..., heads, k_len, d_head), and values: what a cache keeps.
+        """Return every head's keys, shape (..., n_kv_heads, k_len, d_head), and values: what a cache keeps.
 
         ``start`` is the position of the first key, for ``rotate``.
         """
@@ -503,19 +552,22 @@ class MultiHeadAttention(nn.Module):
         return self._in_heads(self._heads(self.q_proj, query, "query", start), key, value, mask, is_causal)
 
     def extra_repr(self) -> str:
-        return f"n_heads={self.n_heads}, dropout={self.dropout}"
+        shared = f"n_kv_heads={self.n_kv_heads}, " if self.n_kv_heads < self.n_heads else ""
+        return f"n_heads={self.n_heads}, {shared}dropout={self.dropout}"
 
     def _heads(self, projection, x, name, start=0):
         """The heads of what a projection makes of ``x``; turned by position, unless ``start`` is None."""
         require_features(projection.weight, **{name: x})
-        heads = split_heads(projection(x), self.n_heads)  # (..., heads, length, d_head)
+        n_heads = self.n_heads if projection is self.q_proj else self.n_kv_heads
+        heads = split_heads(projection(x), n_heads)  # (..., heads, length, d_head)
         if self.rotate is None or start is None:
             return heads
         return self.rotate(heads, torch.arange(start, start + x.shape[-2], device=x.device))
 
     def _in_heads(self, query, key, value, mask, is_causal):
         dropout_p = self.dropout if self.training else 0.0
-        heads = self.attend(query, key, value, mask, is_causal=is_causal, dropout_p=dropout_p)
+        options = {"enable_gqa": True} if self.n_kv_heads < self.n_heads else {}
+        heads = self.attend(query, key, value, mask, is_causal=is_causal, dropout_p=dropout_p, **options)
         return self.out_proj(merge_heads(heads))  # (..., q_len, d_model)
 
     def new_cache(self) -> KeyValueCache | StateCache:
@@ -552,7 +604,17 @@ class MultiHeadAttention(nn.Module):
             raise ValueError(f"attend must be scaled_dot_product_attention for its weights to be known, got {name}")
         key = query if key is None else key
         query, key = self._heads(self.q_proj, query, "query"), self._heads(self.k_proj, key, "key")
-        return attention_weights(query, key, mask, is_causal=is_causal)
+        return attention_weights(query, key, mask, is_causal=is_causal, enable_gqa=self.n_kv_heads < self.n_heads)
+
+
+def _kernel_takes_shared_keys(query):
+    """Whether PyTorch has a fused kernel for it: on CUDA that of half precision alone, else it forms all weights."""
+    return HAS_GQA and not (query.is_cuda and query.dtype not in (torch.float16, torch.bfloat16))
+
+
+def _for_every_query_head(x, query):
+    """Keys or values, (..., n_kv_heads, k_len, ·), once for each head of the queries that reads them."""
+    return x.repeat_interleave(query.shape[-3] // x.shape[-3], -3)
 
 
 def _with_two_leading_axes(x, lead):
@@ -568,6 +630,11 @@ def _require_one_mask(mask, is_causal):
             "mask and is_causal must not be given together, got both: combine them, mask & causal, with "
             "causal = torch.ones(q_len, k_len, dtype=torch.bool).tril()"
         )
+
+
+def _causal(query, key):
+    """What ``is_causal`` allows, as a mask: it counts from the first key."""
+    return torch.ones(query.shape[-2], key.shape[-2], dtype=torch.bool, device=query.device).tril()
 
 
 def _check_scale(scale, query):

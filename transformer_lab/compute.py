@@ -7,7 +7,7 @@ what is done number by number (softmax, norms, activations, sums) takes few FLOP
 from torch import nn
 
 from .arguments import as_sizes, require_heads
-from .parameters import ModelShape, count_parameters, has_final_norm
+from .parameters import ModelShape, count_parameters, has_final_norm, is_gated, key_features
 
 
 def attention_flops(seq: int, d_model: int, k_len: int | None = None) -> int:
@@ -97,21 +97,25 @@ def linear_attention_flops(seq: int, d_model: int, n_heads: int) -> int:
 def flops_breakdown(shape: ModelShape, seq: int, batch: int = 1, *, tgt_len: int | None = None) -> dict[str, int]:
     """Return the work of one forward pass, component by component.
 
-    With ``N = seq``, ``D = d_model``, ``F = d_ff``, ``L = n_layers`` and ``V = vocab_size``, for one sequence:
+    With ``N = seq``, ``D = d_model``, ``F = d_ff``, ``L = n_layers``, ``V = vocab_size``, and ``D_kv`` for the features
+    of all heads of keys, ``n_kv_heads * d_head``, for one sequence:
 
-    ======================  ===================  ==================================================
-    component               ``"bert", "gpt2"``   ``"transformer"`` with ``T`` tokens in the target
-    ======================  ===================  ==================================================
-    attention projections   L·8·N·D²             L·12·(N + T)·D²
-    scores and blend        L·4·N²·D             L·4·(N² + T² + T·N)·D
-    feed-forward            L·4·N·D·F            L·4·(N + T)·D·F
+    ======================  ===================  ===================  =============================================
+    component               ``"bert", "gpt2"``   ``"llama"``          ``"transformer"``, ``T`` tokens in the target
+    ======================  ===================  ===================  =============================================
+    attention projections   L·8·N·D²             L·4·N·D·(D + D_kv)   L·12·(N + T)·D²
+    scores and blend        L·4·N²·D             L·4·N²·D             L·4·(N² + T² + T·N)·D
+    feed-forward            L·4·N·D·F            L·6·N·D·F            L·4·(N + T)·D·F
     pooler                  2·D², ``"bert"``
-    output head             2·N·D·V, ``"gpt2"``  2·T·D·V_target
-    ======================  ===================  ==================================================
+    output head             2·N·D·V, ``"gpt2"``  2·N·D·V              2·T·D·V_target
+    ======================  ===================  ===================  =============================================
 
-    Scores and blend are the part that grows with ``N²``. They overtake the feed-forward layer at ``N = d_ff``, which
-    is ``4·D`` as usual; attention with its projections does so at ``N = d_ff − 2·D``, and scores and blend exceed all
-    the rest of the layer from ``N = d_ff + 2·D`` on. Looking embeddings up costs nothing.
+    Heads that share keys are projected for less; the scores are as many as before. A feed-forward layer without a gate
+    takes two thirds of one with it.
+
+    Scores and blend are the part that grows with ``N²``. In ``"bert"`` and ``"gpt2"`` they overtake the feed-forward
+    layer at ``N = d_ff``, which is ``4·D`` as usual; attention with its projections does so at ``N = d_ff − 2·D``, and
+    scores and blend exceed all the rest of the layer from ``N = d_ff + 2·D`` on. Looking embeddings up costs nothing.
 
     Parameters
     ----------
@@ -156,15 +160,15 @@ def flops_breakdown(shape: ModelShape, seq: int, batch: int = 1, *, tgt_len: int
     src, tgt, batch = _lengths(shape, seq, batch, tgt_len)
     layers, d_model = shape.n_layers, shape.d_model
     if shape.family == "transformer":
-        tokens, projected = src + tgt, 12 * (src + tgt)
+        tokens, projected = src + tgt, 12 * (src + tgt) * d_model**2
         pairs = attention_flops(src, d_model) + attention_flops(tgt, d_model) + attention_flops(tgt, d_model, src)
     else:
-        tokens, projected = src, 8 * src
+        tokens, projected = src, 4 * src * d_model * (d_model + key_features(shape))
         pairs = attention_flops(src, d_model)
     flops = {
-        "attention projections": layers * projected * d_model**2,
+        "attention projections": layers * projected,
         "scores and blend": layers * pairs,
-        "feed-forward": layers * 4 * tokens * d_model * shape.d_ff,
+        "feed-forward": layers * (4 + 2 * is_gated(shape)) * tokens * d_model * shape.d_ff,
     }
     if shape.family != "bert":
         flops["output head"] = 2 * tgt * d_model * _target_vocabulary(shape)
@@ -341,8 +345,13 @@ def activation_bytes(
     ================================  =============================================================
 
     With GELU, as in ``"bert"`` and ``"gpt2"``, and ``F = 4·D`` this is ``16·D + n_heads + 4``; ``"transformer"`` has
-    ReLU, which can be undone from what the next map keeps. Nothing grows with ``seq²``: the fused kernel keeps no
-    weights. Plain attention keeps at least those, ``n_heads * seq`` values more for each token.
+    ReLU, which can be undone from what the next map keeps. In ``"llama"`` keys and values take ``2·D_kv``, as in
+    :func:`flops_breakdown`; a gated layer keeps ``4·F``: gate, SiLU of it, features, and their product. RMS norm
+    keeps ``2·D + 1``, its input as it was and divided, in at least 4 bytes; rotary positions keep ``4·d_head`` of
+    cosines and sines for each place, whatever the batch.
+
+    Nothing grows with ``seq²``: the fused kernel keeps no weights. Plain attention keeps at least those,
+    ``n_heads * seq`` values more for each token.
 
     Parameters
     ----------
@@ -356,7 +365,8 @@ def activation_bytes(
     Returns
     -------
     int
-        Exactly what PyTorch keeps on a CPU; on a GPU, half precision keeps 4 bytes for the norms' two numbers as well.
+        Exactly what PyTorch keeps on a CPU; on a GPU, half precision keeps 4 bytes for the norms' two numbers as well,
+        and a fused RMS norm keeps its input once.
         The token numbers themselves, 8 bytes each, are not in it, nor is what the loss keeps: :func:`memory_breakdown`.
 
     Raises
@@ -378,6 +388,8 @@ def activation_bytes(
     """
     (bytes_per_value,) = as_sizes(bytes_per_value=bytes_per_value)
     src, tgt, batch = _lengths(shape, seq, batch, tgt_len)
+    if shape.family == "llama":
+        return _llama_activation_bytes(shape, src, batch, bytes_per_value)
     layers, d_model, norm = shape.n_layers, shape.d_model, shape.d_model + 2
     features = shape.d_ff if shape.family == "transformer" else 2 * shape.d_ff
     layer = 5 * d_model + norm + d_model + features + norm  # for each token
@@ -411,9 +423,10 @@ def kv_cache_bytes(shape: ModelShape, seq: int, batch: int = 1, bytes_per_value:
     Returns
     -------
     int
-        ``2 * n_layers * seq * d_model * batch * bytes_per_value``, in however many heads; 0 for ``"bert"``, which does
-        not generate. In ``"transformer"`` these are the decoder's own tokens; cross-attention keeps as much for every
-        token of the source. :class:`KeyValueCache` sets room aside for tokens to come, up to as much again.
+        ``2 * n_layers * seq * d_model * batch * bytes_per_value``, in however many heads, unless they share keys:
+        ``n_kv_heads * d_head`` then takes the place of ``d_model``. 0 for ``"bert"``, which does not generate. In
+        ``"transformer"`` these are the decoder's own tokens; cross-attention keeps as much for every token of the
+        source. :class:`KeyValueCache` sets room aside for tokens to come, up to as much again.
 
     Raises
     ------
@@ -422,19 +435,21 @@ def kv_cache_bytes(shape: ModelShape, seq: int, batch: int = 1, bytes_per_value:
 
     References
     ----------
-    Shazeer, "Fast Transformer Decoding", 2019, section 2.4.
+    Shazeer, "Fast Transformer Decoding", 2019, section 2.4. Ainslie et al., "GQA", 2023, section 2.2.
 
     Examples
     --------
-    >>> from transformer_lab import GPT2
+    >>> from transformer_lab import GPT2, LLAMA3_8B
     >>> f"{kv_cache_bytes(GPT2, seq=1024) / 1e6:.1f} MB"
     '75.5 MB'
+    >>> kv_cache_bytes(LLAMA3_8B, seq=1, bytes_per_value=2) // 1024  # KiB for a token; 32 heads, 8 of keys and values
+    128
     """
     (bytes_per_value,) = as_sizes(bytes_per_value=bytes_per_value)
     seq, _, batch = _lengths(shape, seq, batch, None)
     if shape.family == "bert":
         return 0
-    return 2 * shape.n_layers * seq * shape.d_model * batch * bytes_per_value
+    return 2 * shape.n_layers * seq * key_features(shape) * batch * bytes_per_value
 
 
 def memory_breakdown(
@@ -488,6 +503,15 @@ def memory_breakdown(
     if shape.family != "bert":
         memory["log-probabilities"] = batch * tgt * _target_vocabulary(shape) * bytes_per_value
     return memory
+
+
+def _llama_activation_bytes(shape, seq, batch, bytes_per_value):
+    """The same for ``"llama"``, whose norms and rotary positions compute in float32 at least."""
+    layers, d_model = shape.n_layers, shape.d_model
+    layer = 4 * d_model + 2 * key_features(shape) + (4 if is_gated(shape) else 2) * shape.d_ff  # for each token
+    norms = (2 * layers + has_final_norm(shape)) * (2 * d_model + 1)
+    wide = batch * seq * (norms + layers * shape.n_heads) + layers * seq * 4 * (d_model // shape.n_heads)
+    return batch * seq * (layers * layer + d_model) * bytes_per_value + wide * max(4, bytes_per_value)
 
 
 def _lengths(shape, seq, batch, tgt_len):

@@ -1,62 +1,98 @@
 """The layers of encoder and decoder: attention and feed-forward, each with a residual connection and a norm."""
 
+from collections.abc import Callable
 from copy import deepcopy
+from functools import partial
+from typing import TypedDict
 
 import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 from typing_extensions import Self
 
-from .arguments import as_sizes, require_features, require_mask, require_probability
+from .arguments import as_sizes, require_features, require_mask, require_one_of, require_probability
 from .attention import MultiHeadAttention
 from .cache import KeyValueCache, StateCache
-from .normalization import LayerNorm
+from .normalization import LayerNorm, new_norm
 
-ACTIVATIONS = {"relu": F.relu, "gelu": F.gelu}
+ACTIVATIONS = {"relu": F.relu, "gelu": F.gelu, "gelu_tanh": partial(F.gelu, approximate="tanh"), "silu": F.silu}
+
+
+def default_d_ff(d_model: int, gated: bool) -> int:
+    """The width of a feed-forward layer that names none: a gate is a third matrix, and each then has two thirds."""
+    return 8 * d_model // 3 if gated else 4 * d_model
 
 
 class FeedForward(nn.Module):
-    """Two linear maps with an activation between them, for every position on its own.
+    """Two linear maps with an activation between them, for every position on its own; or three, one of them a gate.
+
+    ``linear2(activation(linear1(x)))``; gated ``linear2(activation(gate(x)) * linear1(x))``: with SiLU this is SwiGLU,
+    with GELU it is GEGLU.
 
     Parameters
     ----------
     d_model : int
     d_ff : int, optional
-        Features between the two maps; ``4 * d_model`` when left out.
-    activation : {"relu", "gelu"}, optional
+        Features between the maps; when left out ``4 * d_model``, and gated ``8 * d_model // 3``, which makes as many
+        weights of three matrices as there are in two.
+    activation : {"relu", "gelu", "gelu_tanh", "silu"}, optional
+        ``"gelu_tanh"`` is GELU as GPT-2 computes it, by a tanh; ``"silu"`` is ``x * sigmoid(x)``, also named swish.
     dropout : float, optional
-        Probability with which a feature between the two maps is dropped in training.
+        Probability with which a feature between the maps is dropped in training.
     bias : bool, optional
-        Whether the two maps add a bias.
+        Whether the maps add a bias.
+    gated : bool, optional
+        Whether a map of its own, ``gate``, goes through the activation, and multiplies what ``linear1`` makes.
 
     References
     ----------
-    Vaswani et al., "Attention Is All You Need", 2017, section 3.3, equation 2.
+    Vaswani et al., "Attention Is All You Need", 2017, section 3.3, equation 2. Shazeer, "GLU Variants Improve
+    Transformer", 2020, equation 6.
 
     Examples
     --------
     >>> FeedForward(d_model=4, d_ff=16)(torch.zeros(2, 5, 4)).shape
     torch.Size([2, 5, 4])
+    >>> FeedForward(d_model=576, activation="silu", bias=False, gated=True).gate
+    Linear(in_features=576, out_features=1536, bias=False)
     """
 
     def __init__(
-        self, d_model: int, d_ff: int | None = None, activation: str = "relu", dropout: float = 0.0, bias: bool = True
+        self,
+        d_model: int,
+        d_ff: int | None = None,
+        activation: str = "relu",
+        dropout: float = 0.0,
+        bias: bool = True,
+        gated: bool = False,
     ):
         super().__init__()
         (d_model,) = as_sizes(d_model=d_model)
-        (d_ff,) = as_sizes(d_ff=4 * d_model if d_ff is None else d_ff)
+        (d_ff,) = as_sizes(d_ff=default_d_ff(d_model, gated) if d_ff is None else d_ff)
         require_probability(dropout=dropout)
-        if activation not in tuple(ACTIVATIONS):
-            raise ValueError(f"activation must be one of {', '.join(ACTIVATIONS)}, got {activation!r}")
+        require_one_of(ACTIVATIONS, activation=activation)
         self.activation = activation
         self.linear1 = nn.Linear(d_model, d_ff, bias=bias)
         self.linear2 = nn.Linear(d_ff, d_model, bias=bias)
+        self.gate = nn.Linear(d_model, d_ff, bias=bias) if gated else None
         self.dropout = nn.Dropout(dropout)
 
     def forward(self, x: Tensor) -> Tensor:
         """Return what each position makes of its own features: shape of ``x``, (..., seq, d_model)."""
         require_features(self.linear1.weight, x=x)
-        return self.linear2(self.dropout(ACTIVATIONS[self.activation](self.linear1(x))))
+        activation, features = ACTIVATIONS[self.activation], self.linear1(x)  # (..., seq, d_ff)
+        features = activation(features) if self.gate is None else activation(self.gate(x)) * features
+        return self.linear2(self.dropout(features))
+
+
+class LayerOptions(TypedDict, total=False):
+    """What a layer may have that the paper's has not: :class:`EncoderLayer` says what each is. Stacks pass them on."""
+
+    norm: str
+    eps: float | None
+    gated: bool
+    n_kv_heads: int | None
+    rotate: Callable[[Tensor, Tensor], Tensor] | None
 
 
 class EncoderLayer(nn.Module):
@@ -74,9 +110,19 @@ class EncoderLayer(nn.Module):
     norm_first : bool, optional
         ``False`` normalizes sums, ``norm(x + part(x))``, as the paper does (post-norm). ``True`` normalizes what goes
         into a part, ``x + part(norm(x))`` (pre-norm).
-    activation : {"relu", "gelu"}, optional
+    activation : {"relu", "gelu", "gelu_tanh", "silu"}, optional
     bias : bool, optional
-        Whether linear maps and norms add a bias.
+        Whether linear maps and norms add a bias; RMS norm has none.
+    norm : {"layer", "rms"}, optional
+        :class:`LayerNorm` or :class:`RMSNorm`.
+    eps : float, optional
+        That of the norms; when left out 1e-5 for ``"layer"``, 1e-6 for ``"rms"``.
+    gated : bool, optional
+        As in :class:`FeedForward`.
+    n_kv_heads : int, optional
+        As in :class:`MultiHeadAttention`.
+    rotate : function, optional
+        As in :class:`MultiHeadAttention`, for self-attention.
 
     References
     ----------
@@ -98,13 +144,21 @@ class EncoderLayer(nn.Module):
         norm_first: bool = False,
         activation: str = "relu",
         bias: bool = True,
+        *,
+        norm: str = "layer",
+        eps: float | None = None,
+        gated: bool = False,
+        n_kv_heads: int | None = None,
+        rotate: Callable[[Tensor, Tensor], Tensor] | None = None,
     ):
         super().__init__()
         self.norm_first = norm_first
-        self.self_attention = MultiHeadAttention(d_model, n_heads, bias=bias, dropout=dropout)
-        self.feed_forward = FeedForward(d_model, d_ff, activation, dropout, bias)
-        self.norm1 = LayerNorm(d_model, bias=bias)
-        self.norm2 = LayerNorm(d_model, bias=bias)
+        self.self_attention = MultiHeadAttention(
+            d_model, n_heads, n_kv_heads=n_kv_heads, bias=bias, dropout=dropout, rotate=rotate
+        )
+        self.feed_forward = FeedForward(d_model, d_ff, activation, dropout, bias, gated)
+        self.norm1 = new_norm(norm, d_model, eps, bias)
+        self.norm2 = new_norm(norm, d_model, eps, bias)
         self.dropout = nn.Dropout(dropout)
 
     @classmethod
@@ -160,8 +214,13 @@ class DecoderLayer(nn.Module):
     d_ff : int
     dropout : float, optional
     norm_first : bool, optional
-    activation : {"relu", "gelu"}, optional
+    activation : {"relu", "gelu", "gelu_tanh", "silu"}, optional
     bias : bool, optional
+    norm : {"layer", "rms"}, optional
+    eps : float, optional
+    gated : bool, optional
+    n_kv_heads : int, optional
+    rotate : function, optional
 
     References
     ----------
@@ -183,15 +242,22 @@ class DecoderLayer(nn.Module):
         norm_first: bool = False,
         activation: str = "relu",
         bias: bool = True,
+        *,
+        norm: str = "layer",
+        eps: float | None = None,
+        gated: bool = False,
+        n_kv_heads: int | None = None,
+        rotate: Callable[[Tensor, Tensor], Tensor] | None = None,
     ):
         super().__init__()
         self.norm_first = norm_first
-        self.self_attention = MultiHeadAttention(d_model, n_heads, bias=bias, dropout=dropout)
-        self.cross_attention = MultiHeadAttention(d_model, n_heads, bias=bias, dropout=dropout)
-        self.feed_forward = FeedForward(d_model, d_ff, activation, dropout, bias)
-        self.norm1 = LayerNorm(d_model, bias=bias)
-        self.norm2 = LayerNorm(d_model, bias=bias)
-        self.norm3 = LayerNorm(d_model, bias=bias)
+        attention = partial(MultiHeadAttention, d_model, n_heads, n_kv_heads=n_kv_heads, bias=bias, dropout=dropout)
+        self.self_attention = attention(rotate=rotate)
+        self.cross_attention = attention()
+        self.feed_forward = FeedForward(d_model, d_ff, activation, dropout, bias, gated)
+        self.norm1 = new_norm(norm, d_model, eps, bias)
+        self.norm2 = new_norm(norm, d_model, eps, bias)
+        self.norm3 = new_norm(norm, d_model, eps, bias)
         self.dropout = nn.Dropout(dropout)
 
     @classmethod
@@ -305,6 +371,8 @@ def _begin_from_torch(cls, module, kind):
 def _activation_name(activation):
     if activation in (F.relu, torch.relu) or isinstance(activation, nn.ReLU):
         return "relu"
-    if activation is F.gelu or (isinstance(activation, nn.GELU) and activation.approximate == "none"):
-        return "gelu"
-    raise ValueError(f"module must have activation relu or gelu, got {activation}")
+    if activation is F.gelu or isinstance(activation, nn.GELU):
+        return "gelu_tanh" if getattr(activation, "approximate", "none") == "tanh" else "gelu"
+    if activation is F.silu or isinstance(activation, nn.SiLU):
+        return "silu"
+    raise ValueError(f"module must have activation relu, gelu or silu, got {activation}")

@@ -271,12 +271,17 @@ class LinearAttention(MultiHeadAttention):
         Features of a query token that comes in, and of what comes out.
     n_heads : int
         A divisor of ``d_model``; every head works on ``d_model / n_heads`` features.
+    n_kv_heads : int, optional
+        Heads of keys and values, and of the state, as in :class:`MultiHeadAttention`.
     d_key_in, d_value_in : int, optional
         Features of a key token and of a value token; ``d_model`` when left out.
     bias : bool, optional
         Whether the four projections add a bias.
     dropout : float, optional
         0. There are no weights that could be dropped.
+    rotate : function, optional
+        As in :class:`MultiHeadAttention`. The feature map comes after it, so that positions no longer act by their
+        distance alone.
     feature_map : function, optional
         As in :func:`bidirectional_linear_attention`.
     chunk_size : int, optional
@@ -300,10 +305,12 @@ class LinearAttention(MultiHeadAttention):
         d_model: int,
         n_heads: int,
         *,
+        n_kv_heads: int | None = None,
         d_key_in: int | None = None,
         d_value_in: int | None = None,
         bias: bool = True,
         dropout: float = 0.0,
+        rotate: Callable[[Tensor, Tensor], Tensor] | None = None,
         feature_map: Callable[[Tensor], Tensor] = elu_feature_map,
         chunk_size: int = 128,
     ):
@@ -312,11 +319,13 @@ class LinearAttention(MultiHeadAttention):
         super().__init__(
             d_model,
             n_heads,
+            n_kv_heads=n_kv_heads,
             d_key_in=d_key_in,
             d_value_in=d_value_in,
             bias=bias,
             dropout=dropout,
             attend=attend,
+            rotate=rotate,
         )
         if dropout:
             raise ValueError(f"dropout must be 0: linear attention has no weights to drop, got {dropout}")
@@ -340,7 +349,12 @@ class LinearAttention(MultiHeadAttention):
         Token for token this is causal self-attention over the whole sequence. It is for generation: no gradient flows
         through it.
         """
-        query, key, value = self._heads(self.q_proj, x, "query"), *self.project(x)  # (..., heads, new, features)
+        start = cache.length
+        query = self._heads(self.q_proj, x, "query", start)  # (..., heads, new, d_head)
+        key, value = self.project(x, start=start)
+        grouped = self.n_kv_heads < self.n_heads
+        if grouped:
+            query, key, value = _in_groups(query, key, value)
         if cache.state is not None and x.shape[-2] == 1:
             query, key, value = query.squeeze(-2), key.squeeze(-2), value.squeeze(-2)
             state, heads = linear_attention_step(cache.state, query, key, value, feature_map=self.feature_map)
@@ -349,6 +363,7 @@ class LinearAttention(MultiHeadAttention):
             _require_linear(query, key, value, None, self.feature_map, causal=True)
             state, heads = _scan(cache.state, query, key, value, None, self.feature_map, self.chunk_size)
         cache.keep(state, x.shape[-2])
+        heads = heads.flatten(-4, -3) if grouped else heads
         return self.out_proj(merge_heads(heads))
 
     def weights(
@@ -364,6 +379,8 @@ class LinearAttention(MultiHeadAttention):
         """
         key = query if key is None else key
         query, key = self._heads(self.q_proj, query, "query"), self._heads(self.k_proj, key, "key")
+        if self.n_kv_heads < self.n_heads:
+            key = key.repeat_interleave(self.n_heads // self.n_kv_heads, -3)
         lead = require_attention(query, key, mask)
         _require_feature_map(self.feature_map, query, key)
         wide = wide_dtype(query)
@@ -376,13 +393,24 @@ class LinearAttention(MultiHeadAttention):
             return _divided(similarity, similarity.sum(-1, keepdim=True)).to(query.dtype)
 
 
-def _in_every_head(query, key, value, mask, *, is_causal, dropout_p, feature_map, chunk_size):
+def _in_every_head(query, key, value, mask, *, is_causal, dropout_p, feature_map, chunk_size, enable_gqa=False):
     """Linear attention as :class:`MultiHeadAttention` calls what its heads do; ``dropout_p`` is 0."""
     if mask is not None:
-        _require_key_mask(mask, require_attention(query, key, None, value), key, "mask")
+        _require_key_mask(mask, require_attention(query, key, None, value, enable_gqa=enable_gqa), key, "mask")
+    if enable_gqa:
+        if mask is not None and mask.ndim > 2:  # with an axis of heads
+            mask = mask.unflatten(-3, (1, 1) if mask.shape[-3] == 1 else (key.shape[-3], -1))
+        grouped = _in_groups(query, key, value)
+        options = {"is_causal": is_causal, "dropout_p": dropout_p, "feature_map": feature_map, "chunk_size": chunk_size}
+        return _in_every_head(*grouped, mask, **options).flatten(-4, -3)
     if is_causal:
         return causal_linear_attention(query, key, value, key_mask=mask, feature_map=feature_map, chunk_size=chunk_size)
     return bidirectional_linear_attention(query, key, value, key_mask=mask, feature_map=feature_map)
+
+
+def _in_groups(query, key, value):
+    """The heads of queries that share one of keys as an axis, (..., n_kv_heads, group, ·, ·), for that to broadcast."""
+    return query.unflatten(-3, (key.shape[-3], -1)), key.unsqueeze(-3), value.unsqueeze(-3)
 
 
 def _scan(state, query, key, value, key_mask, feature_map, chunk_size):

@@ -8,7 +8,7 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 from typing_extensions import Self
 
-from .arguments import is_integer, is_number, require_floating, require_probability, require_sizes
+from .arguments import is_integer, is_number, require_floating, require_one_of, require_probability, require_sizes
 from .conversion import take_over
 from .precision import is_autocast, wide_dtype, widened
 
@@ -353,6 +353,13 @@ class RMSNorm(nn.Module):
 
     def extra_repr(self) -> str:
         return f"{len(self.weight)}, eps={self.eps}"
+
+
+def new_norm(norm: str, d_model: int, eps: float | None = None, bias: bool = True) -> LayerNorm | RMSNorm:
+    """Return the norm of this name, ``"layer"`` or ``"rms"``, with its own eps where none is given."""
+    require_one_of(("layer", "rms"), norm=norm)
+    options = {} if eps is None else {"eps": eps}
+    return RMSNorm(d_model, **options) if norm == "rms" else LayerNorm(d_model, **options, bias=bias)
 
 
 def _scale_and_shift(normalized, weight, bias, x):

@@ -4,12 +4,14 @@ from dataclasses import dataclass
 
 from torch import nn
 
-from .arguments import is_integer, require_heads, require_sizes
+from .arguments import is_integer, require_heads, require_kv_heads, require_one_of, require_sizes
+from .layers import default_d_ff
 
 # The options that each family has beside its sizes.
 FAMILIES = {
     "bert": {"n_segments", "pooler"},
     "gpt2": {"final_norm", "tied"},
+    "llama": {"final_norm", "gated", "n_kv_heads", "tied"},
     "transformer": {"tgt_vocab_size", "final_norm", "tied"},
 }
 # What a class of feed-forward layers has in its name: in this package, GPT-2, DistilBERT, T5 and BERT.
@@ -39,20 +41,20 @@ class ModelShape:
 
     Parameters
     ----------
-    family : {"bert", "gpt2", "transformer"}
-        ``"bert"`` is an encoder without a head; ``"gpt2"`` a decoder alone; ``"transformer"`` encoder and decoder, with
-        sinusoidal positions: :class:`Transformer`.
+    family : {"bert", "gpt2", "llama", "transformer"}
+        ``"bert"`` is an encoder without a head; ``"gpt2"`` a decoder alone; ``"llama"`` one with RMS norm, SiLU and
+        rotary positions; ``"transformer"`` encoder and decoder, with sinusoidal positions: :class:`Transformer`.
     n_layers : int
         Layers of each stack; ``"transformer"`` has two.
     d_model : int
     n_heads : int
         A divisor of ``d_model``.
     d_ff : int, optional
-        ``4 * d_model`` when left out.
+        When left out ``4 * d_model``, and gated ``8 * d_model // 3``.
     vocab_size : int
         Different tokens: those of the source in ``"transformer"``.
     n_positions : int
-        The longest sequence. ``"transformer"`` learns no positions, and may leave it out.
+        The longest sequence. ``"llama"`` and ``"transformer"`` learn no positions, and may leave it out.
     n_segments : int, optional
         ``"bert"``: rows of the embedding that tells a first sentence from a second.
     pooler : bool, optional
@@ -60,24 +62,30 @@ class ModelShape:
     tgt_vocab_size : int, optional
         ``"transformer"``: different tokens of the target; ``vocab_size`` when left out.
     tied : bool, optional
-        ``"gpt2"``, ``"transformer"``: whether embeddings and output head are one matrix, as published.
+        All but ``"bert"``: whether embeddings and output head are one matrix, as published, but for large Llamas.
     final_norm : bool, optional
-        ``"gpt2"``, ``"transformer"``: whether a norm follows each stack. When left out, as published: in ``"gpt2"``.
+        All but ``"bert"``: whether a norm follows each stack. When left out, as published: not in ``"transformer"``.
     bias : bool, optional
-        Whether linear maps and norms add a bias. The output head has none.
+        Whether linear maps and norms add a bias; when left out, as published: not in ``"llama"``. The output head has
+        none, nor has RMS norm.
+    n_kv_heads : int, optional
+        ``"llama"``: heads of keys and values, a divisor of ``n_heads``, which takes its place when left out.
+    gated : bool, optional
+        ``"llama"``: whether feed-forward layers have a gate, a third matrix.
 
     Raises
     ------
     TypeError
         If a size is not an integer, or an option not a bool.
     ValueError
-        If the family is unknown or has no such option, a size is too small, ``n_heads`` does not divide ``d_model``, or
-        two vocabularies are to be tied.
+        If the family is unknown or has no such option, a size is too small, ``n_heads`` does not divide ``d_model``,
+        ``n_kv_heads`` does not divide ``n_heads``, or two vocabularies are to be tied.
 
     References
     ----------
     Vaswani et al., "Attention Is All You Need", 2017, table 3. Devlin et al., "BERT", 2019, section 3. Radford et al.,
-    "Language Models are Unsupervised Multitask Learners", 2019, table 2.
+    "Language Models are Unsupervised Multitask Learners", 2019, table 2. Grattafiori et al., "The Llama 3 Herd of
+    Models", 2024, table 3.
 
     Examples
     --------
@@ -99,25 +107,30 @@ class ModelShape:
     tgt_vocab_size: int | None = None
     tied: bool = True
     final_norm: bool | None = None
-    bias: bool = True
+    bias: bool = None  # ty: ignore[invalid-assignment] (the family decides)
+    n_kv_heads: int | None = None
+    gated: bool = True
 
     def __post_init__(self):
-        if self.family not in tuple(FAMILIES):
-            raise ValueError(f"family must be one of {', '.join(FAMILIES)}, got {self.family!r}")
+        require_one_of(FAMILIES, family=self.family)
+        if self.bias is None:
+            object.__setattr__(self, "bias", self.family != "llama")
         for name, size in vars(self).items():
             if is_integer(size):
                 object.__setattr__(self, name, int(size))  # NumPy's would overflow in the counts
         require_sizes(least=0, n_layers=self.n_layers, n_segments=self.n_segments)
         require_sizes(d_model=self.d_model, n_heads=self.n_heads)
         require_heads(self.n_heads, self.d_model)
+        if self.n_kv_heads is not None:
+            require_kv_heads(self.n_kv_heads, self.n_heads)
         if self.d_ff is None:
-            object.__setattr__(self, "d_ff", 4 * self.d_model)
+            object.__setattr__(self, "d_ff", default_d_ff(self.d_model, is_gated(self)))
         require_sizes(d_ff=self.d_ff, vocab_size=self.vocab_size)
-        if self.family != "transformer" or self.n_positions is not None:
+        if self.family in ("bert", "gpt2") or self.n_positions is not None:
             require_sizes(n_positions=self.n_positions)
         if self.tgt_vocab_size is not None:
             require_sizes(tgt_vocab_size=self.tgt_vocab_size)
-        for name in ("pooler", "tied", "bias", "final_norm"):
+        for name in ("pooler", "tied", "bias", "final_norm", "gated"):
             flag = getattr(self, name)
             if not isinstance(flag, bool) and not (name == "final_norm" and flag is None):
                 raise TypeError(f"{name} must be True or False, got {flag!r}")
@@ -132,12 +145,29 @@ class ModelShape:
             )
 
 
+def has_final_norm(shape: ModelShape) -> bool:
+    """Whether a norm follows each stack, which the family decides where the shape does not."""
+    return shape.family in ("gpt2", "llama") if shape.final_norm is None else shape.final_norm
+
+
+def is_gated(shape: ModelShape) -> bool:
+    """Whether feed-forward layers have a gate."""
+    return shape.family == "llama" and shape.gated
+
+
+def key_features(shape: ModelShape) -> int:
+    """The features of a token's keys in all heads together, and of its values: ``D_kv`` in the tables."""
+    return shape.d_model // shape.n_heads * (shape.n_kv_heads or shape.n_heads)
+
+
 BERT_BASE = ModelShape("bert", 12, 768, 12, vocab_size=30522, n_positions=512)
 BERT_LARGE = ModelShape("bert", 24, 1024, 16, vocab_size=30522, n_positions=512)
 GPT2 = ModelShape("gpt2", 12, 768, 12, vocab_size=50257, n_positions=1024)
 GPT2_MEDIUM = ModelShape("gpt2", 24, 1024, 16, vocab_size=50257, n_positions=1024)
 GPT2_LARGE = ModelShape("gpt2", 36, 1280, 20, vocab_size=50257, n_positions=1024)
 GPT2_XL = ModelShape("gpt2", 48, 1600, 25, vocab_size=50257, n_positions=1024)
+SMOLLM2_135M = ModelShape("llama", 30, 576, 9, 1536, vocab_size=49152, n_positions=8192, n_kv_heads=3)
+LLAMA3_8B = ModelShape("llama", 32, 4096, 32, 14336, vocab_size=128256, n_positions=8192, n_kv_heads=8, tied=False)
 
 
 def count_parameters(shape_or_module: ModelShape | nn.Module) -> int:
@@ -177,25 +207,26 @@ def count_parameters(shape_or_module: ModelShape | nn.Module) -> int:
 def parameter_breakdown(shape_or_module: ModelShape | nn.Module) -> dict[str, int]:
     """Return how many parameters each component of a model has.
 
-    From a shape, with ``V = vocab_size``, ``P = n_positions``, ``D = d_model``, ``F = d_ff`` and ``L = n_layers``:
+    From a shape, with ``V = vocab_size``, ``P = n_positions``, ``D = d_model``, ``F = d_ff``, ``L = n_layers``, and
+    ``D_kv`` for the features of all heads of keys, ``n_kv_heads * d_head``:
 
-    ====================  ==============  ===============  =========================================
-    component             ``"bert"``      ``"gpt2"``       ``"transformer"``
-    ====================  ==============  ===============  =========================================
-    token embedding       V·D             V·D              V·D if tied, else V·D + V_target·D
-    position embedding    P·D             P·D
+    ====================  =============  =============  ================  ========================================
+    component             ``"bert"``     ``"gpt2"``     ``"llama"``       ``"transformer"``
+    ====================  =============  =============  ================  ========================================
+    token embedding       V·D            V·D            V·D               V·D if tied, else V·D + V_target·D
+    position embedding    P·D            P·D
     segment embedding     n_segments·D
-    attention weights     L·4·D²          L·4·D²           3·L·4·D²
-    attention biases      L·4·D           L·4·D            3·L·4·D
-    feed-forward weights  L·2·D·F         L·2·D·F          2·L·2·D·F
-    feed-forward biases   L·(F + D)       L·(F + D)        2·L·(F + D)
-    norms                 (2·L + 1)·2·D   (2·L + 1)·2·D    5·L·2·D; with ``final_norm`` 2·2·D more
+    attention weights     L·4·D²         L·4·D²         L·2·D·(D + D_kv)  3·L·4·D²
+    attention biases      L·4·D          L·4·D                            3·L·4·D
+    feed-forward weights  L·2·D·F        L·2·D·F        L·3·D·F           2·L·2·D·F
+    feed-forward biases   L·(F + D)      L·(F + D)                        2·L·(F + D)
+    norms                 (2·L + 1)·2·D  (2·L + 1)·2·D  (2·L + 1)·D       5·L·2·D; with ``final_norm`` 2·2·D more
     pooler                D² + D
-    output head                           0; untied V·D    0; untied V_target·D
-    ====================  ==============  ===============  =========================================
+    output head                          0; untied V·D  0; untied V·D     0; untied V_target·D
+    ====================  =============  =============  ================  ========================================
 
     The rule of thumb ``12·L·D² + V·D`` is three of the rows: token embedding, attention weights, feed-forward weights.
-    The number of heads is in none of them.
+    The number of heads is in none of them, unless keys are shared: ``D_kv`` is then less than ``D``.
 
     Parameters
     ----------
@@ -236,11 +267,6 @@ def parameter_breakdown(shape_or_module: ModelShape | nn.Module) -> dict[str, in
     return {component: found[component] for component in COMPONENTS if found.get(component)}
 
 
-def has_final_norm(shape: ModelShape) -> bool:
-    """Whether a norm follows each stack, which the family decides where the shape does not."""
-    return shape.family == "gpt2" if shape.final_norm is None else shape.final_norm
-
-
 def _of_shape(shape):
     """The table of :func:`parameter_breakdown`."""
     layers, d_model, d_ff, bias = shape.n_layers, shape.d_model, shape.d_ff, int(shape.bias)
@@ -252,8 +278,9 @@ def _of_shape(shape):
         embeddings["segment embedding"] = shape.n_segments * d_model
         norms += 1  # that of the embeddings
         head["pooler"] = shape.pooler * (d_model**2 + bias * d_model)
-    elif shape.family == "gpt2":
-        embeddings["position embedding"] = shape.n_positions * d_model
+    elif shape.family in ("gpt2", "llama"):
+        if shape.family == "gpt2":
+            embeddings["position embedding"] = shape.n_positions * d_model
         norms += has_final_norm(shape)
         head["output head"] = (not shape.tied) * shape.vocab_size * d_model
     else:
@@ -261,13 +288,14 @@ def _of_shape(shape):
         target = (not shape.tied) * (shape.tgt_vocab_size or shape.vocab_size) * d_model
         embeddings["token embedding"] += target
         head["output head"] = target
+    projected, wide = 2 * d_model + 2 * key_features(shape), (1 + is_gated(shape)) * d_ff
     return {
         **embeddings,
-        "attention weights": attentions * 4 * d_model**2,
-        "attention biases": attentions * 4 * d_model * bias,
-        "feed-forward weights": feed_forwards * 2 * d_model * d_ff,
-        "feed-forward biases": feed_forwards * (d_ff + d_model) * bias,
-        "norms": norms * (1 + bias) * d_model,
+        "attention weights": attentions * d_model * projected,
+        "attention biases": attentions * projected * bias,
+        "feed-forward weights": feed_forwards * d_model * (wide + d_ff),
+        "feed-forward biases": feed_forwards * (wide + d_model) * bias,
+        "norms": norms * (1 if shape.family == "llama" else 1 + bias) * d_model,
         **head,
     }
 

@@ -1,25 +1,34 @@
 """Stacks of layers, and the Transformer: encoder, decoder, and what leads from tokens to vectors and back."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import contextmanager
 
 import torch
 from torch import Tensor, nn
-from typing_extensions import Self
+from typing_extensions import Self, Unpack
 
-from .arguments import is_integer, is_number, require_mask, require_probability, require_sizes, values_are_known
+from .arguments import (
+    is_integer,
+    is_number,
+    require_mask,
+    require_one_of,
+    require_probability,
+    require_sizes,
+    values_are_known,
+)
 from .cache import KeyValueCache, StateCache
-from .layers import DecoderLayer, EncoderLayer
+from .layers import DecoderLayer, EncoderLayer, LayerOptions
 from .masks import causal_mask
-from .normalization import LayerNorm
-from .positions import sinusoidal_positions
+from .normalization import LayerNorm, RMSNorm, new_norm
+from .positions import rotary, sinusoidal_positions
 
 
 class _Stack(nn.Module):
     """What encoder and decoder share: layers, and perhaps a norm after the last."""
 
     Layer: type[EncoderLayer] | type[DecoderLayer]
+    norm: LayerNorm | RMSNorm | None
     TorchStack: type[nn.Module]
 
     def __init__(
@@ -34,13 +43,15 @@ class _Stack(nn.Module):
         bias: bool = True,
         *,
         final_norm: bool | None = None,
+        **options: Unpack[LayerOptions],
     ):
         super().__init__()
         require_sizes(least=0, n_layers=n_layers)
         final_norm = norm_first if final_norm is None else final_norm
-        options = (d_model, n_heads, d_ff, dropout, norm_first, activation, bias)
-        self.layers = nn.ModuleList(self.Layer(*options) for _ in range(n_layers))
-        self.norm = LayerNorm(d_model, bias=bias) if final_norm else None
+        sizes = (d_model, n_heads, d_ff, dropout, norm_first, activation, bias)
+        self.layers = nn.ModuleList(self.Layer(*sizes, **options) for _ in range(n_layers))
+        norm, eps = options.get("norm", "layer"), options.get("eps")
+        self.norm = new_norm(norm, d_model, eps, bias) if final_norm else None
 
     @classmethod
     def from_torch(cls, module: nn.TransformerEncoder | nn.TransformerDecoder) -> Self:
@@ -68,11 +79,13 @@ class Encoder(_Stack):
     d_ff : int
     dropout : float, optional
     norm_first : bool, optional
-    activation : {"relu", "gelu"}, optional
+    activation : {"relu", "gelu", "gelu_tanh", "silu"}, optional
     bias : bool, optional
     final_norm : bool, optional
         Whether the output of the last layer is normalized once more; ``norm_first`` when left out, since only then the
         last sum has not been normalized yet.
+    **options : optional
+        ``norm``, ``eps``, ``gated``, ``n_kv_heads`` and ``rotate``, as in :class:`EncoderLayer`.
 
     References
     ----------
@@ -126,9 +139,10 @@ class Decoder(_Stack):
     d_ff : int
     dropout : float, optional
     norm_first : bool, optional
-    activation : {"relu", "gelu"}, optional
+    activation : {"relu", "gelu", "gelu_tanh", "silu"}, optional
     bias : bool, optional
     final_norm : bool, optional
+    **options : optional
         As in :class:`Encoder`.
 
     References
@@ -203,6 +217,9 @@ class TokenEmbedding(nn.Module):
     d_model : int
     dropout : float, optional
         Probability with which a feature of the sum is dropped in training.
+    sinusoidal : bool, optional
+        ``False`` returns the rows as they are: where attention turns queries and keys by their positions, there is
+        nothing to add, and no size to bring the rows to.
 
     References
     ----------
@@ -214,14 +231,15 @@ class TokenEmbedding(nn.Module):
     torch.Size([1, 3, 4])
     """
 
-    def __init__(self, vocab_size: int, d_model: int, dropout: float = 0.0):
+    def __init__(self, vocab_size: int, d_model: int, dropout: float = 0.0, *, sinusoidal: bool = True):
         super().__init__()
         require_sizes(vocab_size=vocab_size, d_model=d_model)
         require_probability(dropout=dropout)
+        self.sinusoidal = sinusoidal
         self.weight = nn.Parameter(torch.empty(vocab_size, d_model))
         # Times √d_model, the features then have variance 1, and the positions (mean square ½) are of the same size.
         nn.init.normal_(self.weight, std=d_model**-0.5)
-        self.register_buffer("positions", self._positions(128), persistent=False)
+        self.register_buffer("positions", self._positions(128 if sinusoidal else 0), persistent=False)
         self.dropout = nn.Dropout(dropout)
 
     def forward(self, tokens: Tensor, start: int = 0) -> Tensor:
@@ -240,6 +258,8 @@ class TokenEmbedding(nn.Module):
         vocab_size, d_model = self.weight.shape
         _require_tokens(tokens, vocab_size, self.weight.device)
         require_sizes(least=0, start=start)
+        if not self.sinusoidal:
+            return self.dropout(nn.functional.embedding(tokens, self.weight))
         end = start + tokens.shape[-1]
         if self.positions.device != self.weight.device:  # weights were assigned to a module made on meta
             self.positions = self._positions(len(self.positions))
@@ -273,13 +293,15 @@ class Transformer(nn.Module):
     dropout : float, optional
     norm_first : bool, optional
         ``False`` is the paper's post-norm, ``True`` pre-norm.
-    activation : {"relu", "gelu"}, optional
+    activation : {"relu", "gelu", "gelu_tanh", "silu"}, optional
     bias : bool, optional
         Whether linear maps and norms add a bias. The output layer has none.
     final_norm : bool, optional
         As in :class:`Encoder`.
     share_embeddings : bool, optional
         Whether both embeddings and the output layer are one matrix, as in the paper. It needs one vocabulary for both.
+    **options : optional
+        As in :class:`Encoder`, for all layers.
 
     References
     ----------
@@ -315,6 +337,7 @@ class Transformer(nn.Module):
         *,
         final_norm: bool | None = None,
         share_embeddings: bool = False,
+        **options: Unpack[LayerOptions],
     ):
         super().__init__()
         require_sizes(src_vocab=src_vocab, tgt_vocab=tgt_vocab)
@@ -322,11 +345,11 @@ class Transformer(nn.Module):
             raise ValueError(
                 f"share_embeddings asks for one vocabulary, got src_vocab {src_vocab} and tgt_vocab {tgt_vocab}"
             )
-        options = (d_model, n_heads, n_layers, d_ff, dropout, norm_first, activation, bias)
+        sizes = (d_model, n_heads, n_layers, d_ff, dropout, norm_first, activation, bias)
         self.src_embedding = TokenEmbedding(src_vocab, d_model, dropout)
         self.tgt_embedding = TokenEmbedding(tgt_vocab, d_model, dropout)
-        self.encoder = Encoder(*options, final_norm=final_norm)
-        self.decoder = Decoder(*options, final_norm=final_norm)
+        self.encoder = Encoder(*sizes, final_norm=final_norm, **options)
+        self.decoder = Decoder(*sizes, final_norm=final_norm, **options)
         self.output = nn.Linear(d_model, tgt_vocab, bias=False)
         if share_embeddings:
             self.src_embedding.weight = self.output.weight = self.tgt_embedding.weight
@@ -490,17 +513,23 @@ class LanguageModel(nn.Module):
     d_ff : int
     dropout : float, optional
     norm_first : bool, optional
-    activation : {"relu", "gelu"}, optional
+    activation : {"relu", "gelu", "gelu_tanh", "silu"}, optional
     bias : bool, optional
         Whether linear maps and norms add a bias. The output layer has none.
     final_norm : bool, optional
         As in :class:`Encoder`.
     share_embeddings : bool, optional
         Whether embedding and output layer are one matrix.
+    positions : {"sinusoidal", "rotary"} or function, optional
+        ``"sinusoidal"`` adds them to the embedding, as :class:`TokenEmbedding` does; ``"rotary"`` turns queries and
+        keys in every layer, as :func:`rotary` does. A function may take its place: ``partial(rotary, base=500_000.0)``.
+    **options : optional
+        ``norm``, ``eps``, ``gated`` and ``n_kv_heads``, as in :class:`EncoderLayer`.
 
     References
     ----------
-    Radford et al., "Improving Language Understanding by Generative Pre-Training", 2018, section 3.1.
+    Radford et al., "Improving Language Understanding by Generative Pre-Training", 2018, section 3.1. Touvron et al.,
+    "LLaMA", 2023, section 2.2, for the second example.
 
     Examples
     --------
@@ -510,6 +539,9 @@ class LanguageModel(nn.Module):
     torch.Size([2, 5, 11])
     >>> model.generate(tokens, max_new_tokens=4).shape
     torch.Size([2, 9])
+    >>> llama = {"norm_first": True, "norm": "rms", "activation": "silu", "gated": True, "bias": False}
+    >>> LanguageModel(11, 8, 4, 2, 24, **llama, positions="rotary", n_kv_heads=2)(tokens).shape
+    torch.Size([2, 5, 11])
     """
 
     def __init__(
@@ -526,12 +558,21 @@ class LanguageModel(nn.Module):
         *,
         final_norm: bool | None = None,
         share_embeddings: bool = False,
+        positions: str | Callable[[Tensor, Tensor], Tensor] = "sinusoidal",
+        **options: Unpack[LayerOptions],
     ):
         super().__init__()
-        options = (d_model, n_heads, n_layers, d_ff, dropout, norm_first, activation, bias)
-        self.embedding = TokenEmbedding(vocab_size, d_model, dropout)
+        if "rotate" in options:
+            raise TypeError("rotate must be given as positions, which then turns queries and keys, got rotate")
+        if not callable(positions):
+            require_one_of(("sinusoidal", "rotary"), positions=positions)
+        sinusoidal = positions == "sinusoidal"
+        if not sinusoidal:
+            options["rotate"] = rotary if isinstance(positions, str) else positions
+        sizes = (d_model, n_heads, n_layers, d_ff, dropout, norm_first, activation, bias)
+        self.embedding = TokenEmbedding(vocab_size, d_model, dropout, sinusoidal=sinusoidal)
         # Without cross-attention, only the mask tells a decoder from an encoder.
-        self.decoder = Encoder(*options, final_norm=final_norm)
+        self.decoder = Encoder(*sizes, final_norm=final_norm, **options)
         self.output = nn.Linear(d_model, vocab_size, bias=False)
         if share_embeddings:
             self.output.weight = self.embedding.weight

@@ -24,12 +24,12 @@ NAMES = {"n_layers": "Layers", "d_model": "d_model", "n_heads": "Heads", "d_ff":
 NAMES |= {"n_positions": "Positions", "seq": "Context, seq", "batch": "Batch"}
 LARGEST = {
     family: BudgetLab(tl.ModelShape(family, 96, 12_288, 96, 98_304, 262_144, 131_072), batch=1024)
-    for family in ("bert", "gpt2")
+    for family in ("bert", "gpt2", "llama")
 }
 # One below: odd numbers, whose products a JavaScript number would round.
 ODD = {
     family: BudgetLab(tl.ModelShape(family, 95, 12_287, 11, 98_303, 262_143, 131_071), batch=1023)
-    for family in ("bert", "gpt2")
+    for family in ("bert", "gpt2", "llama")
 }
 
 
@@ -44,7 +44,7 @@ def state(lab):
 def costs(lab):
     """What the package says, in the order in which it says it."""
     generation = {"weights": tl.weight_bytes(lab.shape, lab.bytes_per_value)}
-    if lab.shape.family == "gpt2":
+    if lab.shape.family != "bert":
         generation["key–value cache"] = tl.kv_cache_bytes(lab.shape, lab.seq, lab.batch, lab.bytes_per_value)
     return {
         "parameters": tl.parameter_breakdown(lab.shape),
@@ -67,12 +67,15 @@ def in_order(breakdowns):
 def labs(draw):
     """Labs from all over the ranges, with all options, near the ends as likely as between."""
     size = {name: st.integers(*range) for name, range in RANGES.items()}
-    family = draw(st.sampled_from(("bert", "gpt2")))
+    family = draw(st.sampled_from(("bert", "gpt2", "llama")))
     d_model = draw(st.one_of(st.integers(1, 192).map(lambda i: 64 * i), size["d_model"]))
     n_heads = draw(st.sampled_from([i for i in range(1, d_model + 1) if d_model % i == 0]))
     options = {"n_segments": draw(size["n_segments"]), "pooler": draw(st.booleans())}
-    if family == "gpt2":
+    if family != "bert":
         options = {"tied": draw(st.booleans()), "final_norm": draw(st.sampled_from((None, True, False)))}
+    if family == "llama":
+        n_kv_heads = [i for i in range(1, n_heads + 1) if n_heads % i == 0]
+        options |= {"gated": draw(st.booleans()), "n_kv_heads": draw(st.sampled_from(n_kv_heads))}
     sizes = {name: draw(size[name]) for name in ("d_ff", "vocab_size", "n_positions")}
     shape = tl.ModelShape(
         family, draw(size["n_layers"]), d_model, n_heads, **sizes, **options, bias=draw(st.booleans())
@@ -107,8 +110,11 @@ def world(engine, lab):
 @given(lab=labs())
 @example(lab=LARGEST["bert"])
 @example(lab=LARGEST["gpt2"])
+@example(lab=LARGEST["llama"])
 @example(lab=ODD["bert"])
 @example(lab=ODD["gpt2"])
+@example(lab=ODD["llama"])
+@example(lab=BudgetLab(tl.LLAMA3_8B, bytes_per_value=2))
 @example(lab=BudgetLab(tl.ModelShape("gpt2", 1, 1, 1, 1, 1, 1)))
 @settings(max_examples=300, deadline=None, derandomize=True)
 def test_every_number_is_the_packages_to_the_last_digit(engine, lab):
@@ -171,7 +177,13 @@ def test_when_the_width_changes_heads_keep_their_features_and_d_ff_its_ratio(eng
         now = setting(BudgetLab(shape))
         for d_model in range(64, 12_289, 64):
             wide = engine("alter", now, "d_model", d_model, LIMITS)["shape"]
-            assert (wide["n_heads"], wide["d_ff"]) == (d_model // 64, 4 * d_model)
+            ratio = shape.d_ff / shape.d_model
+            assert (wide["n_heads"], wide["d_ff"]) == (d_model // 64, min(int(ratio * d_model + 0.5), 98_304))
+            if shape.n_kv_heads and d_model % 192 == 0:
+                assert wide["n_kv_heads"] == wide["n_heads"] // 3
+    now = setting(BudgetLab(tl.SMOLLM2_135M))
+    for n_heads, n_kv_heads in ((3, 1), (12, 4), (18, 6), (1, 1), (2, 1), (4, 1), (16, 4), (576, 192)):
+        assert engine("alter", now, "n_heads", n_heads, LIMITS)["shape"]["n_kv_heads"] == n_kv_heads
     odd = setting(BudgetLab(replace(tl.GPT2, d_model=768, n_heads=6, d_ff=2047)))
     for d_model in (704, 832, 64, 12_288):
         wide = engine("alter", odd, "d_model", d_model, LIMITS)
@@ -209,7 +221,10 @@ def test_a_state_comes_back_from_its_address_and_from_its_code(engine, lab):
 
     # In a page, the options that no slider changes are those of a preset, or of what the lab began with.
     began = tl.ModelShape(**lab.start["shape"])
-    options = {name: getattr(began, name) for name in ("family", "n_segments", "pooler", "tied", "final_norm", "bias")}
+    names = ("family", "n_segments", "pooler", "tied", "final_norm", "bias", "gated")
+    options = {name: getattr(began, name) for name in names}
+    if began.family != lab.shape.family or began.family != "llama":
+        options["n_kv_heads"] = lab.shape.n_heads if began.family == "llama" else None
     lab.shape = replace(lab.shape, **options)
     text = engine("encode", state(lab), everything)
     if text is None:
@@ -235,6 +250,9 @@ def test_an_address_says_what_is_different(engine):
     assert encoded(lab) == "gpt2-xl.bytes-2.against-gpt2"
     lab.base, lab.quantity = "bert-base", "flops"
     assert encoded(lab) == "gpt2-xl.bytes-2.against-bert-base.show-flops"
+    lab = BudgetLab(tl.SMOLLM2_135M, base="gpt2")
+    lab.shape = replace(lab.shape, n_heads=18, n_kv_heads=6)
+    assert encoded(lab) == "smollm2-135m.n_heads-18.n_kv_heads-6.against-gpt2"
     own = BudgetLab(tl.ModelShape("gpt2", 2, 64, 2, 100, 300, 50, tied=False))
     assert own.base == "start"
     own.batch = 3
@@ -264,6 +282,9 @@ def test_an_address_says_what_is_different(engine):
         ("gpt2.bytes-3", "its bytes is “3”, where 2 or 4 can stand"),
         ("gpt2.n_heads-7", "7 heads cannot share its d_model 768"),
         ("gpt2.d_model-100", "12 heads cannot share its d_model 100"),
+        ("gpt2.n_kv_heads-3", "“n_kv_heads-3” in it says nothing to this lab"),
+        ("smollm2-135m.n_kv_heads-5", "9 heads cannot share 5 of keys"),
+        ("smollm2-135m.n_heads-8", "8 heads cannot share 3 of keys"),
         ("gpt2.against-gpt5", "it compares with “gpt5”, which this lab does not know"),
         ("gpt2.show-money", "it asks to show “money”, which this lab does not list"),
         ("gpt2.show-toString", "it asks to show “toString”, which this lab does not list"),
@@ -339,7 +360,8 @@ def test_a_change_is_told_in_the_packages_numbers(engine):
         assert f"{ratio(flops, tl.forward_flops(other.shape, one.seq))} the FLOPs" in text
         assert text.endswith("the FLOPs." if bert else ", the cache 2 × the memory.")
 
-        text = told(engine, one, changed(shape, n_heads=shape.n_heads * 2))
+        shared = {"n_kv_heads": shape.n_kv_heads and 2 * shape.n_kv_heads}
+        text = told(engine, one, changed(shape, n_heads=shape.n_heads * 2, **shared))
         assert text == (
             f"{2 * shape.n_heads} heads instead of {shape.n_heads}, 32 features in each instead of 64: not one "
             "parameter more or less, and not one FLOP. Heads share d_model among themselves."
@@ -347,8 +369,14 @@ def test_a_change_is_told_in_the_packages_numbers(engine):
         text = told(engine, changed(shape, vocab_size=10_000), changed(shape, vocab_size=20_000))
         assert f"20,000 instead of 10,000: +{10_000 * shape.d_model:,} parameters" in text and head in text
         text = told(engine, one, changed(shape, n_positions=shape.n_positions - 24, seq=one.seq))
-        assert f"−{24 * shape.d_model:,} parameters" in text and "in the position embedding" in text
+        if shape.family == "llama":
+            assert "not one parameter more or less, none is learned" in text
+        else:
+            assert f"−{24 * shape.d_model:,} parameters" in text and "in the position embedding" in text
 
+        if shape.family == "llama":  # whose context is longer than all that follows
+            one = changed(shape, seq=1024)
+            flops = tl.forward_flops(shape, one.seq)
         text = told(engine, one, changed(shape, seq=2 * shape.d_ff))
         assert "not one parameter more or less" in text and text.endswith("take more than the feed-forward layers.")
         rest = "its other products" if bert else "everything else"
@@ -357,16 +385,18 @@ def test_a_change_is_told_in_the_packages_numbers(engine):
         text = told(engine, changed(shape, seq=2 * shape.d_ff), one)
         assert text.endswith("take no more than the feed-forward layers.")
 
-        other = changed(shape, d_model=2 * shape.d_model, n_heads=2 * shape.n_heads, d_ff=2 * shape.d_ff)
+        other = changed(
+            shape, seq=one.seq, d_model=2 * shape.d_model, n_heads=2 * shape.n_heads, d_ff=2 * shape.d_ff, **shared
+        )
         text = told(engine, one, other)
         assert "grow with its square, 4 ×; the embeddings only with itself, 2 ×." in text
         assert f"Heads keep their width, 64 features: now {2 * shape.n_heads} heads." in text
-        text = told(engine, one, changed(shape, batch=8))
+        text = told(engine, one, changed(shape, seq=one.seq, batch=8))
         memory = [sum(tl.memory_breakdown(shape, one.seq, batch).values()) for batch in (1, 8)]
         assert "go with the batch, 8 ×" in text and text.endswith(
             f"step of training takes {ratio(*memory)} the memory."
         )
-        assert "Weights take 0.5 × the memory" in told(engine, one, changed(shape, bytes_per_value=2))
+        assert "Weights take 0.5 × the memory" in told(engine, one, changed(shape, seq=one.seq, bytes_per_value=2))
         text = told(engine, one, changed(shape, n_layers=1, seq=3))
         assert text.startswith(f"−{count - tl.count_parameters(replace(shape, n_layers=1)):,} parameters, ")
     assert told(engine, BudgetLab(tl.BERT_BASE), BudgetLab(tl.GPT2)).startswith("Another model: +14,957,568 parameters")
@@ -379,7 +409,7 @@ def test_the_beginning_is_told_with_what_was_published(engine):
         assert text.startswith(
             f"{name} has {published:,} parameters, as many as its published weights; its paper says {paper}. "
         )
-        assert ("cache" in text) == (shape.family == "gpt2")
+        assert ("cache" in text) == (shape.family != "bert")
     own = BudgetLab(replace(tl.GPT2, bias=False), batch=3)
     text = engine("introduction", setting(own), known(engine, own)[0])
     assert text.startswith(
@@ -414,7 +444,7 @@ def test_it_begins_with_a_preset_or_with_its_own():
     assert BudgetLab(tl.GPT2, seq=100_000).shape.n_positions == 1024, "the context may be longer, as in the package"
 
 
-KEYS = "'bert-base', 'bert-large', 'gpt2', 'gpt2-medium', 'gpt2-large', 'gpt2-xl', 'start'"
+KEYS = "'bert-base', 'bert-large', 'gpt2', 'gpt2-medium', 'gpt2-large', 'gpt2-xl', 'smollm2-135m', 'start'"
 
 
 @pytest.mark.parametrize(
@@ -425,7 +455,12 @@ KEYS = "'bert-base', 'bert-large', 'gpt2', 'gpt2-medium', 'gpt2-large', 'gpt2-xl
         (
             {"shape": tl.ModelShape("transformer", 6, 512, 8, vocab_size=37_000)},
             ValueError,
-            "shape must be of family 'bert' or 'gpt2', got 'transformer'",
+            "shape must be of family 'bert', 'gpt2' or 'llama', got 'transformer'",
+        ),
+        (
+            {"shape": replace(tl.SMOLLM2_135M, n_positions=None)},
+            ValueError,
+            "shape must have n_positions from 1 to 131072, got None",
         ),
         ({"shape": replace(tl.GPT2, n_layers=97)}, ValueError, "shape must have n_layers from 1 to 96, got 97"),
         ({"shape": replace(tl.GPT2, n_layers=0)}, ValueError, "shape must have n_layers from 1 to 96, got 0"),
@@ -596,7 +631,8 @@ def test_every_preset_shows_its_published_count_and_the_packages_numbers(show, p
     rule = 12 * shape.n_layers * shape.d_model**2 + shape.vocab_size * shape.d_model
     missed = published - rule
     note = page.locator(".tl-aside").first.inner_text()
-    assert f"{rule:,}, {missed:,} too few, {100 * missed / published:.2f} %" in note
+    assert f"{rule:,}, {abs(missed):,} too {'few' if missed > 0 else 'many'}, " in note
+    assert f"{100 * abs(missed) / published:.{2 if abs(missed) / published < 0.09995 else 1}f} %" in note
 
 
 def test_a_change_is_shown_against_the_preset(show):

@@ -358,6 +358,7 @@ def changed(**attributes):
     return WholeLab(model, ABC)
 
 
+TODAY = "model must have layer norm, ReLU or GELU, no gate, and keys for every head, got "
 WRONG = [
     (lambda: WholeLab(tokens=ABC), ValueError, "tokens must come with a model, got ['a', 'b', 'c'] alone"),
     (lambda: WholeLab(eos=0), ValueError, "eos must come with a model, got 0 alone"),
@@ -398,6 +399,20 @@ WRONG = [
     ),
     (
         lambda: changed(attend=tl.bidirectional_linear_attention),
+        ValueError,
+        "model must attend by scaled_dot_product_attention, without rotate",
+    ),
+    *(
+        (lambda options=options: WholeLab(tl.LanguageModel(3, 8, 2, 1, 8, **options), ABC), ValueError, TODAY + found)
+        for options, found in (
+            ({"norm": "rms"}, "RMSNorm with other"),
+            ({"gated": True}, "FeedForward with other"),
+            ({"activation": "silu"}, "FeedForward with other"),
+            ({"n_kv_heads": 1}, "MultiHeadAttention with other"),
+        )
+    ),
+    (
+        lambda: WholeLab(tl.LanguageModel(3, 8, 2, 1, 8, positions="rotary"), ABC),
         ValueError,
         "model must attend by scaled_dot_product_attention, without rotate",
     ),

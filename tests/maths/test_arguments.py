@@ -72,6 +72,10 @@ def mask_of(*shape, dtype=torch.bool, device="cpu"):
     return lambda: arguments.require_mask(torch.zeros(shape, dtype=dtype, device=device), scores, x.device)
 
 
+def bias_of(*shape, dtype=torch.float32, device="cpu"):
+    return lambda: arguments.require_bias(torch.zeros(shape, dtype=dtype, device=device), scores, x)
+
+
 RULES = [
     (lambda: arguments.require_floating(x=[1.0]), TypeError, "x must be a tensor, got list"),
     (lambda: arguments.require_floating(x=numbers), TypeError, "x must be floating point, got torch.int64"),
@@ -81,6 +85,16 @@ RULES = [
         lambda: arguments.require_probability(dropout=1.5),
         ValueError,
         "dropout must be a probability from 0 to 1, got 1.5",
+    ),
+    (
+        lambda: arguments.require_kv_heads(4, 6),
+        ValueError,
+        "n_kv_heads must divide n_heads, got n_kv_heads 4 and n_heads 6",
+    ),
+    (
+        lambda: arguments.require_one_of(("layer", "rms"), norm="batch"),
+        ValueError,
+        "norm must be one of layer, rms, got 'batch'",
     ),
     (lambda: arguments.require_axis(x, 1.0), TypeError, "dim must be an integer, got 1.0"),
     (lambda: arguments.require_axis(x, 3), IndexError, "dim must be an axis of x, from -3 to 2, got 3"),
@@ -124,6 +138,24 @@ RULES = [
         mask_of(5, 4),
         ValueError,
         "mask must broadcast to the scores (2, 6, 3, 4), got shape (5, 4): its axis -2 (q_len) must be 1 or 3, not 5",
+    ),
+    (bias_of(3, 4, dtype=torch.bool), TypeError, "bias must be floating point, got torch.bool"),
+    (
+        bias_of(3, 4, dtype=torch.float16),
+        TypeError,
+        "query and bias must share a dtype, got torch.float32 and torch.float16",
+    ),
+    (bias_of(3, 4, device="meta"), ValueError, "query and bias must lie on one device, got cpu and meta"),
+    (
+        bias_of(3, 5),
+        ValueError,
+        "bias must broadcast to the scores (2, 6, 3, 4), got shape (3, 5): its axis -1 (k_len) must be 1 or 4, not 5",
+    ),
+    (
+        lambda: arguments.require_attention(x, x[:0], None, x, enable_gqa=True),
+        ValueError,
+        "enable_gqa must have one number of heads in key and value, which divides that in query, "
+        "got leading axes (2,) and (0,) and (2,)",
     ),
     (attention(x[0, 0]), ValueError, "query must have at least 2 axes (..., length, features), got shape (4,)"),
     (attention(key=half), TypeError, "query and key must share a dtype, got torch.float32 and torch.float16"),

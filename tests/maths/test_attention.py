@@ -1,6 +1,7 @@
 """Attention against PyTorch's own, and against loops in float64, on the device of ``TRANSFORMER_LAB_DEVICE``."""
 
 import math
+import sys
 
 import pytest
 import torch
@@ -157,6 +158,111 @@ def test_gradcheck(masked):
         mask[1] = False
     assert torch.autograd.gradcheck(lambda q, k, v: tl.scaled_dot_product_attention(q, k, v, mask), (query, key, value))
     assert torch.autograd.gradcheck(lambda q, k: tl.attention_weights(q, k, mask), (query, key))
+
+
+# A bias, and heads that share keys.
+
+
+@st.composite
+def grouped(draw):
+    """Arguments of attention in which heads share keys, with a mask, a bias, both or neither."""
+    batch, n_kv_heads, group, q_len, k_len = (draw(st.integers(1, most)) for most in (2, 3, 3, 4, 5))
+    lead = draw(st.sampled_from([(), (batch,), (2, batch)]))
+    dtype, seed = draw(st.sampled_from(DTYPES)), draw(st.integers(0, 10**6))
+    query = normal(*lead, n_kv_heads * group, q_len, 4, seed=seed, dtype=dtype)
+    key = normal(*lead, n_kv_heads, k_len, 4, seed=seed + 1, dtype=dtype)
+    value = normal(*lead[draw(st.integers(0, len(lead))) :], n_kv_heads, k_len, 3, seed=seed + 2, dtype=dtype)
+    shape = [draw(st.sampled_from((size, size, 1))) for size in (*lead, n_kv_heads * group, q_len, k_len)]
+    options = {}
+    if draw(st.booleans()):
+        options["mask"] = (normal(*shape[draw(st.integers(0, len(shape))) :], seed=seed + 3) > 0).detach()
+    elif draw(st.booleans()):
+        options["is_causal"] = True
+    bias = None
+    if draw(st.booleans()):
+        bias = normal(*shape[draw(st.integers(0, len(shape))) :], seed=seed + 4, dtype=dtype)
+    return query, key, value, bias, options, draw(st.sampled_from((None, 0.3, -1, 0)))
+
+
+def written_out(query, key, value, bias, mask=None, is_causal=False, scale=None):
+    """Scores, bias, mask, softmax and blend, one head at a time, in float64; zeros where nothing is seen."""
+    query, key, value = (x.cpu().double() for x in (query, key, value))
+    lead = torch.broadcast_shapes(query.shape[:-3], value.shape[:-3])
+    group = query.shape[-3] // key.shape[-3]
+    shape = (*lead, *query.shape[-3:-1], key.shape[-2])
+    allowed = torch.ones(shape, dtype=torch.bool)
+    if mask is not None:
+        allowed = allowed & mask.cpu()
+    if is_causal:
+        allowed = allowed.tril()
+    added = torch.zeros(shape, dtype=torch.float64) if bias is None else bias.cpu().double().expand(shape)
+    heads, weights = [], []
+    for head in range(query.shape[-3]):
+        scores = torch.einsum("...qd,...kd->...qk", query[..., head, :, :], key[..., head // group, :, :])
+        scores = scores * (query.shape[-1] ** -0.5 if scale is None else scale) + added[..., head, :, :]
+        seen = allowed[..., head, :, :]
+        exp = torch.where(seen, (scores - scores.detach().amax(-1, keepdim=True)).exp(), 0.0)
+        weights.append(exp / exp.sum(-1, keepdim=True).masked_fill(~seen.any(-1, keepdim=True), 1.0))
+        heads.append(torch.einsum("...qk,...kd->...qd", weights[-1], value[..., head // group, :, :]))
+    return torch.stack(heads, -3), torch.stack(weights, -3)
+
+
+@quick
+@given(problem=grouped())
+def test_heads_that_share_keys_and_a_bias_agree_with_the_definition(problem):
+    query, key, value, bias, options, scale = problem
+    inputs = [x for x in (query, key, value, bias) if x is not None]
+    expected, weights = written_out(query, key, value, bias, scale=scale, **options)
+    options = options | {"scale": scale, "bias": bias, "enable_gqa": True}
+    output = tl.scaled_dot_product_attention(query, key, value, **options)
+    assert output.dtype == query.dtype and output.device == query.device
+    agree(output, expected)
+    agree_in_gradient(output, expected, inputs)
+    found = tl.attention_weights(query, key, **options)
+    agree(found.expand(weights.shape), weights)
+    assert all(x._version == 0 for x in inputs)
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("is_causal", [False, True])
+def test_heads_that_share_keys_agree_with_torch(is_causal, dtype):
+    query = normal(2, 6, 5, 4, seed=0, dtype=dtype)
+    key, value = normal(2, 2, 5, 4, seed=1, dtype=dtype), normal(2, 2, 5, 4, seed=2, dtype=dtype)
+    found = tl.scaled_dot_product_attention(query, key, value, is_causal=is_causal, enable_gqa=True)
+    expected = F.scaled_dot_product_attention(
+        query, *(x.repeat_interleave(3, 1) for x in (key, value)), is_causal=is_causal
+    )
+    agree(found, expected)
+    agree_in_gradient(found, expected, (query, key, value))
+
+
+def test_without_pytorchs_own_groups(monkeypatch):
+    query, key, value = normal(2, 6, 5, 4, seed=0), normal(2, 2, 7, 4, seed=1), normal(2, 2, 7, 3, seed=2)
+    expected = tl.scaled_dot_product_attention(query, key, value, enable_gqa=True)
+    monkeypatch.setattr(sys.modules["transformer_lab.attention"], "HAS_GQA", False)
+    found = tl.scaled_dot_product_attention(query, key, value, enable_gqa=True)
+    agree(found, expected)
+    agree_in_gradient(found, expected, (query, key, value))
+
+
+@pytest.mark.skipif(DEVICE.type != "cpu", reason="records the CPU's allocations")
+def test_shared_keys_are_not_copied():
+    query, key, value = torch.randn(1, 16, 64, 8), torch.randn(1, 1, 4096, 8), torch.randn(1, 1, 4096, 8)
+    needed = tl.measure.peak_bytes(lambda: tl.scaled_dot_product_attention(query, key, value, enable_gqa=True))
+    assert needed < 4 * key.nbytes  # 16 copies of each would be 32 times as much
+
+
+def test_t5s_bias_is_learned_through_attention():
+    """A table of one number for each distance and head, looked up and added; the caller's own."""
+    table = normal(9, 3, seed=3)
+    distance = torch.arange(5)[:, None] - torch.arange(5) + 4
+    bias = table[distance.to(DEVICE)].permute(2, 0, 1)  # (heads, q_len, k_len)
+    query, key, value = (normal(2, 3, 5, 4, seed=seed) for seed in range(3))
+    mask = tl.padding_mask([3, 0], 5, device=DEVICE)
+    output = tl.scaled_dot_product_attention(query, key, value, mask, bias=bias)
+    expected, _ = written_out(query, key, value, bias, mask)
+    agree_in_gradient(output, expected, (query, key, value, table))
+    assert (output[1] == 0).all()
 
 
 # Properties.
@@ -439,6 +545,7 @@ BOTH = (
 )
 DIM = "dim must be an axis of x, from {} to {}, got {}"
 
+added = torch.zeros(5, 7)
 WRONG_FOR_BOTH = [
     (([[1.0]], k, v), {}, TypeError, "query must be a tensor, got list"),
     ((q, None, v), {}, TypeError, "key must be a tensor, got NoneType"),
@@ -466,6 +573,32 @@ WRONG_FOR_BOTH = [
     ),
     ((q, k, v), {"scale": math.inf}, ValueError, "scale must be a finite number, got inf"),
     ((q, k, v), {"scale": math.nan}, ValueError, "scale must be a finite number, got nan"),
+    ((q, k, v), {"bias": seen}, TypeError, "bias must be floating point, got torch.bool"),
+    ((q, k, v), {"bias": 1.0}, TypeError, "bias must be a tensor, got float"),
+    (
+        (q, k, v),
+        {"bias": q.new_zeros(5, 7).half()},
+        TypeError,
+        "query and bias must share a dtype, got torch.float32 and torch.float16",
+    ),
+    (
+        (q, k, v),
+        {"bias": q.new_zeros(7).to("meta")},
+        ValueError,
+        "query and bias must lie on one device, got cpu and meta",
+    ),
+    (
+        (q, k, v),
+        {"bias": q.new_zeros(7, 5)},
+        ValueError,
+        MASK.format((7, 5), "-1 (k_len)", 7, 5).replace("mask", "bias"),
+    ),
+    (
+        (q, k, v),
+        {"bias": added.expand(1, 1, 5, 7)},
+        ValueError,
+        "bias must have at most the 3 axes of the scores (2, 5, 7), got shape (1, 1, 5, 7)",
+    ),
     ((q, k, v), {"scale": "small"}, ValueError, "scale must be a finite number, got 'small'"),
     ((q, k, v), {"scale": True}, ValueError, "scale must be a finite number, got True"),
 ]
@@ -486,10 +619,39 @@ WRONG_FOR_ATTENTION = [
     ((q, k, v), {"dropout_p": -0.1}, ValueError, "dropout_p must be a probability from 0 to 1, got -0.1"),
     ((q, k, v), {"dropout_p": math.nan}, ValueError, "dropout_p must be a probability from 0 to 1, got nan"),
     ((q, k, v), {"dropout_p": None}, ValueError, "dropout_p must be a probability from 0 to 1, got None"),
+    (
+        (q, torch.zeros(4, 7, 4), torch.zeros(4, 7, 6)),
+        {"enable_gqa": True},
+        ValueError,
+        "enable_gqa must have one number of heads in key and value, got leading axes (2,) and (4,) and (4,)",
+    ),
+    (
+        (q[0], k[0], v[0]),
+        {"enable_gqa": True},
+        ValueError,
+        "enable_gqa must have one number of heads in key and value, got leading axes () and () and ()",
+    ),
+    (
+        (q, k[:1], v),
+        {"enable_gqa": True},
+        ValueError,
+        "enable_gqa must have one number of heads in key and value, got leading axes (2,) and (1,) and (2,)",
+    ),
+    (
+        (q.expand(3, 2, 5, 4), k.expand(2, 2, 7, 4), v),
+        {"enable_gqa": True},
+        ValueError,
+        "query and key and value must have leading axes that broadcast, got (3, 2) and (2, 2) and (2,)",
+    ),
 ]
 
 layer = tl.SingleHeadAttention(4, 3)
 WRONG_ELSEWHERE = [
+    (
+        lambda: tl.attention_weights(q, torch.zeros(4, 7, 4), enable_gqa=True),
+        ValueError,
+        "enable_gqa must have one number of heads in key and value, got leading axes (2,) and (4,)",
+    ),
     (
         lambda: tl.attention_weights(q, k[:1].expand(3, 7, 4)),
         ValueError,

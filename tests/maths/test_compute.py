@@ -64,8 +64,16 @@ def our_transformer(shape, norm_first=False):
     return tl.Transformer(*sizes, norm_first=norm_first, **options)
 
 
+def our_llama(shape, norm_first=True):
+    options = {"norm": "rms", "activation": "silu", "positions": "rotary", "gated": shape.gated, "bias": shape.bias}
+    options |= {"n_kv_heads": shape.n_kv_heads, "share_embeddings": shape.tied}
+    sizes = (shape.vocab_size, shape.d_model, shape.n_heads, shape.n_layers, shape.d_ff)
+    return tl.LanguageModel(*sizes, norm_first=norm_first, **options, final_norm=shape.final_norm is not False)
+
+
 def model_of(shape):
-    return {"gpt2": Gpt2, "bert": Bert, "transformer": our_transformer}[shape.family](shape)
+    kinds = {"gpt2": Gpt2, "bert": Bert, "llama": our_llama, "transformer": our_transformer}
+    return kinds[shape.family](shape)
 
 
 def tokens_for(shape, seq, batch, tgt_len=None, device=None):
@@ -85,7 +93,7 @@ def counted(call, custom=None):
 def runs(draw):
     """A small shape, and the lengths of a batch for it."""
     size = st.integers(1, 7)
-    family = draw(st.sampled_from(["bert", "gpt2", "transformer"]))
+    family = draw(st.sampled_from(["bert", "gpt2", "llama", "transformer"]))
     n_heads, bias, lengths = draw(st.integers(1, 3)), True, {"seq": draw(size), "batch": draw(st.integers(1, 3))}
     options = {"vocab_size": draw(size), "n_positions": 7}
     if family == "bert":
@@ -97,15 +105,20 @@ def runs(draw):
         lengths["tgt_len"] = draw(st.none() | size)
         if not options["tied"]:
             options["tgt_vocab_size"] = draw(st.none() | size)
-    shape = tl.ModelShape(
-        family, draw(st.integers(0, 2)), n_heads * draw(size), n_heads, draw(size), **options, bias=bias
-    )
+    d_head = draw(size)
+    if family == "llama":  # rotary positions turn pairs of features
+        n_heads, d_head = draw(st.sampled_from([1, 2, 3, 4, 6])), 2 * d_head
+        divisors = [n for n in range(1, n_heads + 1) if n_heads % n == 0]
+        options |= {"n_kv_heads": draw(st.sampled_from([None, *divisors])), "gated": draw(st.booleans())}
+    shape = tl.ModelShape(family, draw(st.integers(0, 2)), n_heads * d_head, n_heads, draw(size), **options, bias=bias)
     return shape, lengths
 
 
 FIXED = [
     (replace(tl.GPT2, n_layers=2), {"seq": 1024, "batch": 2}),
     (replace(tl.BERT_BASE, n_layers=2), {"seq": 512, "batch": 3}),
+    (replace(tl.SMOLLM2_135M, n_layers=2), {"seq": 512, "batch": 2}),
+    (replace(tl.LLAMA3_8B, n_layers=1, vocab_size=1000), {"seq": 64, "batch": 1}),
     (
         tl.ModelShape("transformer", 2, 512, 8, vocab_size=370, tgt_vocab_size=410, tied=False),
         {"seq": 70, "batch": 2, "tgt_len": 50},
@@ -138,7 +151,7 @@ def test_flops_are_those_of_the_counter_at_real_sizes(shape, lengths):
 
 @pytest.mark.parametrize(("shape", "lengths"), FIXED, ids=lambda case: getattr(case, "family", ""))
 def test_what_the_counter_makes_of_a_fused_kernel(shape, lengths):
-    shape = replace(shape, d_model=24, n_heads=3, d_ff=40, vocab_size=17, tgt_vocab_size=None)
+    shape = replace(shape, d_model=24, n_heads=3, d_ff=40, vocab_size=17, tgt_vocab_size=None, n_kv_heads=None)
     pairs = tl.flops_breakdown(shape, **lengths)["scores and blend"]
     model, inputs = model_of(shape), tokens_for(shape, **lengths)
     # As it comes, the counter knows no formula for the CPU's kernel.
@@ -168,7 +181,7 @@ def test_components_of_gpt2():
     assert "output head" not in tl.flops_breakdown(tl.BERT_BASE, 512)
 
 
-@pytest.mark.parametrize("shape", [tl.GPT2, tl.GPT2_XL])
+@pytest.mark.parametrize("shape", [tl.GPT2, tl.GPT2_XL, tl.SMOLLM2_135M])
 def test_two_flops_for_each_weight_and_token(shape):
     found = tl.parameter_breakdown(shape)
     matrices = sum(found[name] for name in ("token embedding", "attention weights", "feed-forward weights"))
@@ -264,6 +277,10 @@ def test_activations_at_larger_sizes_and_both_norms(seq, norm_first):
     model = our_transformer(shape, norm_first)
     kept, _ = kept_for_the_backward_pass(model, lambda: model(*tokens_for(shape, seq, 2, 30)))
     assert kept == tl.activation_bytes(shape, seq, 2, tgt_len=30)
+    shape = tl.ModelShape("llama", 3, 64, 4, vocab_size=50, n_kv_heads=2)
+    model = our_llama(shape, norm_first)
+    kept, _ = kept_for_the_backward_pass(model, lambda: model(*tokens_for(shape, seq, 2)))
+    assert kept == tl.activation_bytes(shape, seq, 2)
 
 
 def test_activations_grow_with_the_length_and_those_of_plain_attention_with_its_square():
@@ -281,7 +298,7 @@ def test_activations_of_a_layer_are_those_of_the_literature():
     assert layers[1] - layers[0] == (34 - 2) * 768 + 4 * 2 + 12 * 4
 
 
-@pytest.mark.parametrize("family", ["gpt2", "transformer"])
+@pytest.mark.parametrize("family", ["gpt2", "llama", "transformer"])
 def test_log_probabilities_are_what_the_loss_keeps(family):
     shape = tl.ModelShape(family, 1, 12, 3, vocab_size=300, n_positions=9)
     model, inputs = model_of(shape), tokens_for(shape, 9, 2)
@@ -322,7 +339,26 @@ def test_the_cache_is_what_generation_keeps(monkeypatch):
         assert expected <= storage_bytes(views) <= 2 * expected
 
 
+def test_the_cache_of_heads_that_share_keys(monkeypatch):
+    caches, init = [], tl.KeyValueCache.__init__
+
+    def watched(cache):
+        init(cache)
+        caches.append(cache)
+
+    monkeypatch.setattr(tl.KeyValueCache, "__init__", watched)
+    shape = tl.ModelShape("llama", 3, 24, 6, vocab_size=17, n_kv_heads=2)
+    our_llama(shape).generate(torch.zeros(2, 5, dtype=torch.long), 8)
+    kept = [x[..., : cache.length, :] for cache in caches for x in (cache._key, cache._value)]
+    assert len(kept) == 6 and caches[0].length == 12  # the last token that was written is not read
+    assert sum(x.numel() * x.element_size() for x in kept) == tl.kv_cache_bytes(shape, 12, batch=2)
+    assert 3 * tl.kv_cache_bytes(shape, 12) == tl.kv_cache_bytes(replace(shape, n_kv_heads=None), 12)
+
+
 def test_cache_of_published_models():
+    # One token of Llama 3 8B in 16 bits: 32 layers, two vectors of 8 heads of 128 numbers; or of all 32 heads.
+    assert tl.kv_cache_bytes(tl.LLAMA3_8B, 1, bytes_per_value=2) == 32 * 2 * 8 * 128 * 2 == 128 * 1024
+    assert tl.kv_cache_bytes(replace(tl.LLAMA3_8B, n_kv_heads=None), 1, bytes_per_value=2) == 512 * 1024
     # One token of GPT-2 XL: 48 layers, two vectors of 1,600 half-precision numbers.
     assert tl.kv_cache_bytes(tl.GPT2_XL, 1, bytes_per_value=2) == 48 * 2 * 1600 * 2
     assert tl.kv_cache_bytes(replace(tl.GPT2, n_heads=1), 9) == tl.kv_cache_bytes(tl.GPT2, 9)

@@ -24,6 +24,7 @@ from agreement import (
 
 D_MODEL, N_HEADS, D_FF = 12, 3, 20
 ACTIVATIONS = {"relu": "relu", "gelu": "gelu", "F.gelu": F.gelu, "nn.GELU": nn.GELU(), "nn.ReLU": nn.ReLU()}
+ACTIVATIONS |= {"F.silu": F.silu, "nn.SiLU": nn.SiLU(), "tanh": nn.GELU(approximate="tanh")}
 
 
 def theirs(kind, dtype=torch.float32, **options):
@@ -83,7 +84,7 @@ OPTIONS = [
     {"norm_first": norm_first, "bias": bias, "batch_first": batch_first, "activation": activation}
     for (norm_first, bias, batch_first), activation in zip(
         [(f, b, s) for f in (False, True) for b in (True, False) for s in (True, False)],
-        ["relu", "gelu", "F.gelu", "nn.ReLU", "nn.GELU", "relu", "gelu", "nn.ReLU"],
+        ["relu", "gelu", "F.gelu", "nn.ReLU", "nn.GELU", "F.silu", "nn.SiLU", "tanh"],
     )
 ]
 
@@ -170,11 +171,9 @@ def test_refused_options_of_pytorchs_layers():
     def encoder_layer(**options):
         return tl.EncoderLayer.from_torch(nn.TransformerEncoderLayer(8, 2, 16, **options))
 
-    tanh = nn.GELU(approximate="tanh")
-    text = "module must have activation relu or gelu, got {}"
-    says(lambda: encoder_layer(activation=tanh), ValueError, text.format("GELU(approximate='tanh')"))
-    says(lambda: encoder_layer(activation=F.silu), ValueError, text.format(F.silu))
-    says(lambda: encoder_layer(activation=nn.SiLU()), ValueError, text.format("SiLU()"))
+    text = "module must have activation relu, gelu or silu, got {}"
+    says(lambda: encoder_layer(activation=F.elu), ValueError, text.format(F.elu))
+    says(lambda: encoder_layer(activation=nn.Tanh()), ValueError, text.format("Tanh()"))
     for part, value in (("dropout", nn.Dropout(0.2)), ("dropout2", nn.Dropout(0.2))):
         module = nn.TransformerEncoderLayer(8, 2, 16)
         setattr(module, part, value)
@@ -360,6 +359,83 @@ def test_parameters(bias):
     assert any("bias" in name for name, _ in decoder.named_parameters()) == bias
 
 
+# The block of today.
+
+
+@pytest.mark.parametrize("activation", ["relu", "gelu", "gelu_tanh", "silu"])
+@pytest.mark.parametrize("bias", [True, False])
+def test_a_gate_multiplies_what_comes_up(activation, bias):
+    module = ready(tl.FeedForward(D_MODEL, D_FF, activation, bias=bias, gated=True))
+    x = vectors(5)
+
+    def act(z):
+        if activation == "silu":
+            return z / (1 + (-z).exp())
+        if activation == "gelu_tanh":
+            return z / 2 * (1 + torch.tanh(math.sqrt(2 / math.pi) * (z + 0.044715 * z**3)))
+        return z.clamp(min=0) if activation == "relu" else z / 2 * (1 + torch.erf(z / math.sqrt(2)))
+
+    def linear(z, layer):
+        z = z @ layer.weight.double().cpu().T
+        return z + layer.bias.double().cpu() if bias else z
+
+    wide = x.double().cpu()
+    expected = linear(act(linear(wide, module.gate)) * linear(wide, module.linear1), module.linear2)
+    agree(module(x), expected)
+    inputs = (x, *module.parameters())
+    assert len(inputs) == (7 if bias else 4)
+    agree_in_gradient(module(x), expected, inputs)
+
+
+def test_a_gated_layer_is_as_large_as_one_without():
+    for d_model in (3, 576, 768):
+        plain, gated = (tl.FeedForward(d_model, bias=False, gated=gated) for gated in (False, True))
+        assert gated.linear1.out_features == gated.gate.out_features == 8 * d_model // 3
+        assert abs(tl.count_parameters(gated) - tl.count_parameters(plain)) <= 3 * d_model
+    assert tl.FeedForward(4, 5, gated=True).linear2.in_features == 5
+
+
+@pytest.mark.parametrize("norm_first", [False, True])
+@pytest.mark.parametrize("norm", ["layer", "rms"])
+def test_layers_take_either_norm_and_its_eps(norm, norm_first):
+    kinds = {"layer": (tl.LayerNorm, 1e-5), "rms": (tl.RMSNorm, 1e-6)}
+    kind, own = kinds[norm]
+    for layer_of in (tl.EncoderLayer, tl.DecoderLayer):
+        for eps in (None, 0.25):
+            layer = ready(layer_of(D_MODEL, N_HEADS, D_FF, norm_first=norm_first, norm=norm, eps=eps))
+            norms = [part for part in layer.modules() if isinstance(part, (tl.LayerNorm, tl.RMSNorm))]
+            assert len(norms) == (2 if layer_of is tl.EncoderLayer else 3)
+            assert all(type(part) is kind and part.eps == (own if eps is None else eps) for part in norms)
+    layer = ready(tl.EncoderLayer(D_MODEL, N_HEADS, D_FF, norm_first=norm_first, norm=norm, eps=0.25))
+    x = vectors(5)
+
+    def normalized(x, part):
+        x = x - x.mean(-1, keepdim=True) if norm == "layer" else x
+        x = x / (x.square().mean(-1, keepdim=True) + 0.25).sqrt() * part.weight
+        return x + part.bias if norm == "layer" else x
+
+    y = x
+    for part, own_norm in ((layer.self_attention, layer.norm1), (layer.feed_forward, layer.norm2)):
+        y = y + part(normalized(y, own_norm)) if norm_first else normalized(y + part(y), own_norm)
+    agree(layer(x), y)
+
+
+def test_layers_pass_on_what_attention_takes():
+    encoder, decoder = (
+        ready(kind(D_MODEL, 6, D_FF, n_kv_heads=2, rotate=tl.rotary, gated=True)).eval()
+        for kind in (tl.EncoderLayer, tl.DecoderLayer)
+    )
+    assert encoder.self_attention.n_kv_heads == decoder.cross_attention.n_kv_heads == 2
+    assert encoder.self_attention.rotate is decoder.self_attention.rotate is tl.rotary
+    assert decoder.cross_attention.rotate is None  # source and target are no one sequence
+    x, memory = vectors(5), vectors(6, seed=2)
+    for layer, options in ((encoder, []), (decoder, [memory])):
+        cache = layer.self_attention.new_cache()
+        projected = [layer.cross_attention.project(memory)] if options else []
+        steps = [layer.step(new, cache, *projected) for new in x.split([2, 1, 1, 1], 1)]
+        agree(torch.cat(steps, 1), layer(x, *options, is_causal=True))
+
+
 # Every error, word for word.
 
 encoder = {norm_first: tl.EncoderLayer(8, 2, 16, norm_first=norm_first) for norm_first in (False, True)}
@@ -374,6 +450,18 @@ WRONG = [
     (lambda: tl.FeedForward(8, 1.5), TypeError, "d_ff must be an integer, got 1.5"),
     (lambda: tl.FeedForward(8, 8, "tanh"), ValueError, "activation must be one of relu, gelu, got 'tanh'"),
     (lambda: tl.FeedForward(8, 8, ["relu"]), ValueError, "activation must be one of relu, gelu, got ['relu']"),
+    (lambda: tl.EncoderLayer(8, 2, 16, norm="batch"), ValueError, "norm must be one of layer, rms, got 'batch'"),
+    (lambda: tl.DecoderLayer(8, 2, 16, norm=None), ValueError, "norm must be one of layer, rms, got None"),
+    (
+        lambda: tl.EncoderLayer(8, 4, 16, n_kv_heads=3),
+        ValueError,
+        "n_kv_heads must divide n_heads, got n_kv_heads 3 and n_heads 4",
+    ),
+    (
+        lambda: tl.EncoderLayer(6, 2, 16, rotate=tl.rotary)(torch.zeros(3, 4, 6)),
+        ValueError,
+        "x must have shape (..., heads, seq, d_head), d_head even, got (3, 2, 4, 3)",
+    ),
     (lambda: tl.FeedForward(8, dropout=-1), ValueError, "dropout must be a probability from 0 to 1, got -1"),
     (
         lambda: tl.FeedForward(8)(x[..., :6]),

@@ -852,6 +852,34 @@ def test_the_module_can_be_copied_and_saved(tmp_path):
     assert module.extra_repr().startswith("n_heads=3")
 
 
+@pytest.mark.parametrize("n_kv_heads", [1, 2])
+@pytest.mark.parametrize("rotate", [None, tl.rotary])
+def test_heads_may_share_keys_and_so_the_state(rotate, n_kv_heads):
+    torch.manual_seed(0)
+    module = tl.LinearAttention(12, 6, n_kv_heads=n_kv_heads, rotate=rotate, chunk_size=2).to(DEVICE)
+    own, state = tl.LinearAttention(12, 6, rotate=rotate).to(DEVICE), dict(module.state_dict())
+    for name in ("k_proj.weight", "k_proj.bias", "v_proj.weight", "v_proj.bias"):
+        heads = state[name].chunk(n_kv_heads)
+        state[name] = torch.cat([heads[head * n_kv_heads // 6] for head in range(6)])
+    own.load_state_dict(state)
+    x = normal(2, 5, 12, seed=1)
+    padding, of_heads = tl.padding_mask([3, 5], 5, device=DEVICE), (normal(6, 1, 5, seed=2) > 0).detach()
+    for options in (
+        {},
+        {"is_causal": True},
+        {"mask": padding},
+        {"mask": of_heads, "is_causal": True},
+        {"mask": padding[0, 0]},
+    ):
+        agree(module(x, **options), own(x, **options))
+        agree_in_gradient(module(x, **options), own(x, **options), (x,))
+        agree(module.weights(x, **options), own.weights(x, **options))
+    cache = module.new_cache()
+    steps = [module.step(new, cache) for new in x.split([2, 1, 2], -2)]
+    agree(torch.cat(steps, -2), own(x, is_causal=True))
+    assert cache.state[0].numel() == 2 * n_kv_heads * 2 * 2
+
+
 # Every error, word for word.
 
 q, k, v = torch.zeros(2, 5, 4), torch.zeros(2, 7, 4), torch.zeros(2, 7, 6)

@@ -440,6 +440,65 @@ def test_the_weights_of_a_causal_call():
     agree(linear.weights(x, is_causal=True), linear.weights(x, mask=causal))
 
 
+# Heads that share keys and values.
+
+
+def with_all_heads(module, kind=tl.MultiHeadAttention, **options):
+    """The attention in which every head of the queries has keys of its own: copies of those that were shared."""
+    own, group = kind(module.out_proj.in_features, module.n_heads, **options), module.n_heads // module.n_kv_heads
+    state = dict(module.state_dict())
+    for name in ("k_proj.weight", "k_proj.bias", "v_proj.weight", "v_proj.bias"):
+        state[name] = torch.cat([state[name].chunk(module.n_kv_heads)[head // group] for head in range(module.n_heads)])
+    own.load_state_dict(state)
+    return own.to(DEVICE, module.out_proj.weight.dtype)
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("rotate", [None, tl.rotary])
+@pytest.mark.parametrize("n_kv_heads", [1, 2, 3, 6])
+def test_heads_that_share_keys_are_heads_with_equal_ones(n_kv_heads, rotate, dtype):
+    torch.manual_seed(0)
+    module = ready(tl.MultiHeadAttention(12, 6, n_kv_heads=n_kv_heads, rotate=rotate), dtype).eval()
+    own = with_all_heads(module, rotate=rotate).eval()
+    d_kv = 2 * n_kv_heads
+    assert module.k_proj.weight.shape == module.v_proj.weight.shape == (d_kv, 12)
+    x, memory = tokens(2, 5, 12, dtype=dtype), tokens(2, 7, 12, seed=2, dtype=dtype)
+    some = (normal(2, 6, 5, 7, seed=3) > 0).detach()
+    calls = [
+        ((x,), {}),
+        ((x,), {"is_causal": True}),
+        ((x, memory), {"mask": some}),
+        ((x, memory), {"mask": tl.padding_mask([3, 0], 7, device=DEVICE)}),
+    ]
+    for inputs, options in calls:
+        agree(module(*inputs, **options), own(*inputs, **options))
+        agree_in_gradient(module(*inputs, **options), own(*inputs, **options), inputs)
+        agree(module.weights(*inputs, **options), own.weights(*inputs, **options))
+    key, value = module.project(x)
+    assert key.shape == value.shape == (2, n_kv_heads, 5, 2)
+    cache = module.new_cache()
+    steps = [module.step(new, cache) for new in x.split([2, 1, 1, 1], -2)]
+    agree(torch.cat(steps, -2), own(x, is_causal=True))
+    assert cache._key.shape[:2] == cache._value.shape[:2] == (2, n_kv_heads)
+
+
+def test_a_repr_says_that_keys_are_shared():
+    assert "(\n  n_heads=6, n_kv_heads=2, dropout=0.0\n" in repr(tl.MultiHeadAttention(12, 6, n_kv_heads=2))
+    assert "n_kv_heads" not in repr(tl.MultiHeadAttention(12, 6, n_kv_heads=6))
+
+
+def test_with_one_key_for_each_head_nothing_is_drawn_or_called_otherwise():
+    def attend(query, key, value, mask, *, is_causal, dropout_p):  # knows nothing of groups
+        return tl.scaled_dot_product_attention(query, key, value, mask, is_causal=is_causal)
+
+    made = []
+    for options in ({}, {"n_kv_heads": 6, "attend": attend}):
+        torch.manual_seed(0)
+        made.append(tl.MultiHeadAttention(12, 6, **options).to(DEVICE))
+    x = tokens(2, 5, 12)
+    assert torch.equal(made[0](x), made[1](x))
+
+
 # How it begins.
 
 
@@ -488,6 +547,18 @@ CONVERT = "mask must be bool, True where a query may attend, got torch.{}: use {
 WEIGHTS = "{} must have the dtype of the module's weights, torch.float32, got torch.{}"
 
 WRONG = [
+    (
+        lambda: tl.MultiHeadAttention(8, 4, n_kv_heads=3),
+        ValueError,
+        "n_kv_heads must divide n_heads, got n_kv_heads 3 and n_heads 4",
+    ),
+    (
+        lambda: tl.MultiHeadAttention(8, 4, n_kv_heads=8),
+        ValueError,
+        "n_kv_heads must divide n_heads, got n_kv_heads 8 and n_heads 4",
+    ),
+    (lambda: tl.MultiHeadAttention(8, 4, n_kv_heads=0), ValueError, "n_kv_heads must be at least 1, got 0"),
+    (lambda: tl.MultiHeadAttention(8, 4, n_kv_heads=2.0), TypeError, "n_kv_heads must be an integer, got 2.0"),
     (lambda: tl.split_heads([[1.0]], 1), TypeError, "x must be a tensor, got list"),
     (lambda: tl.split_heads(x[0, 0], 2), ValueError, "x must have shape (..., seq, d_model), got (8,)"),
     (lambda: tl.split_heads(x, 3), ValueError, "n_heads must divide d_model, got n_heads 3 and d_model 8"),

@@ -23,9 +23,16 @@ PUBLISHED = {
     "GPT-2 XL": (tl.GPT2_XL, 1_557_611_200),
     "RoBERTa-base": (tl.ModelShape("bert", 12, 768, 12, 3072, 50265, 514, n_segments=1), 124_645_632),
     "DistilBERT": (tl.ModelShape("bert", 6, 768, 12, 3072, 30522, 512, n_segments=0, pooler=False), 66_362_880),
+    "SmolLM2-135M": (tl.SMOLLM2_135M, 134_515_008),
+    "SmolLM2-360M": (tl.ModelShape("llama", 32, 960, 15, 2560, 49152, n_kv_heads=5), 361_821_120),
+    "SmolLM2-1.7B": (tl.ModelShape("llama", 24, 2048, 32, 8192, 49152), 1_711_376_384),
+    "TinyLlama-1.1B": (tl.ModelShape("llama", 22, 2048, 32, 5632, 32000, n_kv_heads=4, tied=False), 1_100_048_384),
+    "Llama-2-7B": (tl.ModelShape("llama", 32, 4096, 32, 11008, 32000, tied=False), 6_738_415_616),
+    "Mistral-7B": (tl.ModelShape("llama", 32, 4096, 32, 14336, 32000, n_kv_heads=8, tied=False), 7_241_732_096),
+    "Llama-3-8B": (tl.LLAMA3_8B, 8_030_261_248),
     "GPT": (tl.ModelShape("gpt2", 12, 768, 12, 3072, 40478, 512, final_norm=False), 116_534_784),
 }
-SHAPES = [pytest.param(shape, id=name) for name, (shape, _) in PUBLISHED.items()]
+SHAPES = [pytest.param(shape, id=name) for name, (shape, _) in PUBLISHED.items() if shape.family != "llama"]
 
 
 class TorchBert(nn.Module):
@@ -77,6 +84,9 @@ def shapes(draw, family):
         sizes |= {"tied": draw(st.booleans()), "final_norm": draw(st.sampled_from([None, False, True]))}
     if family == "transformer" and not sizes["tied"]:
         sizes["tgt_vocab_size"] = draw(st.none() | size)
+    if family == "llama":
+        n_kv_heads = [None, *(n for n in range(1, n_heads + 1) if n_heads % n == 0)]
+        sizes |= {"n_kv_heads": draw(st.sampled_from(n_kv_heads)), "gated": draw(st.booleans())}
     d_ff = draw(st.none() | size)
     return tl.ModelShape(family, draw(st.integers(1, 3)), n_heads * draw(size), n_heads, d_ff, **sizes)
 
@@ -125,6 +135,31 @@ def test_any_shape_counts_what_our_transformer_holds(shape, norm_first):
         share_embeddings=shape.tied,
     )
     assert adds_up(model) == tl.parameter_breakdown(shape)
+
+
+def our_llama(shape):
+    options = {"norm_first": True, "norm": "rms", "activation": "silu", "positions": "rotary", "gated": shape.gated}
+    options |= {"bias": shape.bias, "n_kv_heads": shape.n_kv_heads, "share_embeddings": shape.tied}
+    sizes = (shape.vocab_size, shape.d_model, shape.n_heads, shape.n_layers, shape.d_ff)
+    return on_meta(tl.LanguageModel, *sizes, **options, final_norm=shape.final_norm is not False)
+
+
+@settings(quick, max_examples=40)
+@given(shapes("llama"))
+def test_any_shape_counts_what_our_language_model_holds(shape):
+    assert adds_up(our_llama(shape)) == tl.parameter_breakdown(shape)
+
+
+@pytest.mark.parametrize("shape", [shape for shape, _ in PUBLISHED.values() if shape.family == "llama"], ids=repr)
+def test_published_llamas_are_language_models_of_ours(shape):
+    assert adds_up(our_llama(shape)) == tl.parameter_breakdown(shape)
+
+
+def test_the_family_decides_what_a_shape_leaves_out():
+    shape = tl.ModelShape("llama", 2, 576, 9, vocab_size=5)
+    assert (shape.bias, shape.gated, shape.n_kv_heads, shape.d_ff, shape.n_positions) == (False, True, None, 1536, None)
+    assert tl.ModelShape("llama", 2, 576, 9, vocab_size=5, gated=False).d_ff == 4 * 576
+    assert tl.GPT2.bias is tl.BERT_BASE.bias is tl.ModelShape("transformer", 2, 8, 2, vocab_size=5).bias is True
 
 
 def test_the_paper_transformer():
@@ -266,8 +301,14 @@ def gpt2_with(**changes):
 
 
 def test_wrong_arguments_are_named():
-    says(gpt2_with(family="llama"), ValueError, "family must be one of bert, gpt2, transformer, got 'llama'")
-    says(gpt2_with(family=["gpt2"]), ValueError, "family must be one of bert, gpt2, transformer, got ['gpt2']")
+    says(gpt2_with(family="t5"), ValueError, "family must be one of bert, gpt2, llama, transformer, got 't5'")
+    says(gpt2_with(family=["gpt2"]), ValueError, "family must be one of bert, gpt2, llama, transformer, got ['gpt2']")
+    says(gpt2_with(gated=False), ValueError, "gated is an option of family 'llama', got it with 'gpt2'")
+    says(gpt2_with(n_kv_heads=3), ValueError, "n_kv_heads is an option of family 'llama', got it with 'gpt2'")
+    text = "n_kv_heads must divide n_heads, got n_kv_heads 5 and n_heads 32"
+    says(lambda: replace(tl.LLAMA3_8B, n_kv_heads=5), ValueError, text)
+    says(lambda: replace(tl.LLAMA3_8B, n_kv_heads=8.0), TypeError, "n_kv_heads must be an integer, got 8.0")
+    says(lambda: replace(tl.LLAMA3_8B, gated=1), TypeError, "gated must be True or False, got 1")
     says(gpt2_with(n_layers=-1), ValueError, "n_layers must be at least 0, got -1")
     for name in ("d_model", "n_heads", "d_ff", "vocab_size", "n_positions"):
         says(gpt2_with(**{name: 0}), ValueError, f"{name} must be at least 1, got 0")
@@ -290,7 +331,7 @@ def test_wrong_arguments_are_named():
     says(
         lambda: replace(tl.BERT_BASE, tied=False),
         ValueError,
-        "tied is an option of family 'gpt2' or 'transformer', got it with 'bert'",
+        "tied is an option of family 'gpt2' or 'llama' or 'transformer', got it with 'bert'",
     )
     says(
         lambda: tl.ModelShape("transformer", 2, 8, 2, vocab_size=5, tgt_vocab_size=7),

@@ -1,13 +1,13 @@
-"""Sinusoidal positions against the paper's formula, number by number in float64."""
+"""Positions against the papers' formulas, number by number in float64."""
 
 import math
+from functools import partial
 
 import pytest
 import torch
 
 import transformer_lab as tl
-
-DEVICE = tl.device()
+from agreement import DEVICE, DTYPES, EXACT, agree, agree_in_gradient, normal, says
 
 
 def formula(position, feature, d_model):
@@ -68,3 +68,143 @@ def test_errors_say_what_is_wrong(sizes, error, text):
     with pytest.raises(error) as raised:
         tl.sinusoidal_positions(*sizes)
     assert type(raised.value) is error and str(raised.value) == text
+
+
+# Rotary positions.
+
+LAYOUTS = pytest.mark.parametrize("interleaved", [False, True])
+
+
+def turned(x, positions, base=10000.0, interleaved=False):
+    """Each pair as one complex number, times ``exp(i angle)``, in float64 on the CPU; differentiable."""
+    x, positions, half = x.cpu().double(), positions.cpu().double(), x.shape[-1] // 2
+    pairs = x.unflatten(-1, (half, 2)) if interleaved else x.unflatten(-1, (2, half)).mT  # (..., seq, pairs, 2)
+    turns = torch.tensor([base ** (-2 * i / x.shape[-1]) for i in range(half)], dtype=torch.float64)
+    angle = positions[..., None] * turns
+    product = torch.view_as_complex(pairs.contiguous()) * torch.polar(torch.ones_like(angle), angle)
+    pairs = torch.view_as_real(product)
+    return pairs.flatten(-2) if interleaved else pairs.mT.flatten(-2)
+
+
+@LAYOUTS
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("d_head", [2, 6, 64])
+def test_rotary_turns_complex_numbers(d_head, dtype, interleaved):
+    x, places = normal(2, 3, 5, d_head, seed=1, dtype=dtype), torch.arange(5, device=DEVICE)
+    found = tl.rotary(x, interleaved=interleaved)
+    assert found.dtype == dtype and found.device == x.device and x._version == 0
+    expected = turned(x, places, interleaved=interleaved)
+    agree(found, expected)
+    agree_in_gradient(found, expected, (x,))
+    assert torch.equal(tl.rotary(x, places, interleaved=interleaved), found)
+    other = tl.rotary(x, places, base=500_000.0, interleaved=interleaved)
+    agree(other, turned(x, places, 500_000.0, interleaved))
+
+
+@LAYOUTS
+def test_sequences_may_have_positions_of_their_own(interleaved):
+    x = normal(2, 3, 5, 4, seed=1)
+    padded = torch.tensor([[0, 0, 0, 1, 2], [0, 1, 2, 3, 4]], dtype=torch.int32, device=DEVICE)[:, None]
+    found = tl.rotary(x, padded, interleaved=interleaved)
+    agree(found, turned(x, padded, interleaved=interleaved))
+    agree(found[0, :, 2:], tl.rotary(x[0, :, 2:], interleaved=interleaved))  # as if the padding were not there
+
+
+@LAYOUTS
+@pytest.mark.parametrize("dtype", EXACT)
+def test_late_positions_turn_as_exactly_as_early_ones(dtype, interleaved):
+    x, late = normal(1, 3, 8, seed=2, dtype=dtype), torch.tensor([0, 99_999, 1_000_003], device=DEVICE)
+    difference = tl.rotary(x, late, interleaved=interleaved).cpu().double() - turned(x, late, interleaved=interleaved)
+    assert difference.abs().max() < (1e-6 if dtype == torch.float32 else 1e-9)
+
+
+@LAYOUTS
+@pytest.mark.parametrize("shift", [1, 17, 5000])
+def test_scores_depend_on_distance_alone(shift, interleaved):
+    query, key = normal(2, 3, 7, 8, seed=1), normal(2, 3, 7, 8, seed=2)
+    turn = partial(tl.rotary, interleaved=interleaved)
+    places = torch.arange(7, device=DEVICE)
+    here = turn(query) @ turn(key).mT
+    agree(turn(query, places + shift) @ turn(key, places + shift).mT, here)
+    assert (turn(query, places + shift) @ turn(key).mT - here).abs().max() > 0.1
+    agree(turn(query).norm(dim=-1), query.norm(dim=-1))
+
+
+def test_the_two_layouts_are_one_turn_of_other_rows():
+    x = normal(2, 5, 8, seed=1)
+    order = torch.tensor([0, 4, 1, 5, 2, 6, 3, 7], device=DEVICE)  # the halves, riffled into neighbours
+    agree(tl.rotary(x[..., order], interleaved=True), tl.rotary(x)[..., order])
+
+
+def test_rotary_of_nothing():
+    x = normal(2, 3, 5, 4, seed=1)
+    assert tl.rotary(x.to("meta")).shape == x.shape
+    assert tl.rotary(x[:, :, :0]).shape == (2, 3, 0, 4) and tl.rotary(x[..., :0]).shape == (2, 3, 5, 0)
+
+
+x, places = torch.zeros(2, 3, 5, 4), torch.arange(5)
+WRONG = [
+    (lambda: tl.rotary([1.0]), TypeError, "x must be a tensor, got list"),
+    (lambda: tl.rotary(x.long()), TypeError, "x must be floating point, got torch.int64"),
+    (
+        lambda: tl.rotary(x[..., :3]),
+        ValueError,
+        "x must have shape (..., heads, seq, d_head), d_head even, got (2, 3, 5, 3)",
+    ),
+    (lambda: tl.rotary(x[0, 0, 0]), ValueError, "x must have shape (..., heads, seq, d_head), got (4,)"),
+    (lambda: tl.rotary(x, [0, 1]), TypeError, "positions must be a tensor of integers, got list"),
+    (lambda: tl.rotary(x, places.float()), TypeError, "positions must be a tensor of integers, got torch.float32"),
+    (lambda: tl.rotary(x, places > 2), TypeError, "positions must be a tensor of integers, got torch.bool"),
+    (lambda: tl.rotary(x, places[:4]), ValueError, "positions must broadcast to (2, 3, 5), got (4,)"),
+    (lambda: tl.rotary(x, places[:1]), ValueError, "positions must broadcast to (2, 3, 5), got (1,)"),
+    (lambda: tl.rotary(x, places[0]), ValueError, "positions must broadcast to (2, 3, 5), got ()"),
+    (
+        lambda: tl.rotary(x, places.expand(2, 5)),
+        ValueError,
+        "positions must broadcast to (2, 3, 5), got (2, 5)",
+    ),
+    (
+        lambda: tl.rotary(x, places.expand(1, 2, 3, 5)),
+        ValueError,
+        "positions must broadcast to (2, 3, 5), got (1, 2, 3, 5)",
+    ),
+    (lambda: tl.rotary(x, places - 2), ValueError, "positions must be 0 or more, got -2"),
+    (lambda: tl.rotary(x, places.to("meta")), ValueError, "x and positions must lie on one device, got cpu and meta"),
+    (lambda: tl.rotary(x, base=0), ValueError, "base must be a number above 0, got 0"),
+    (lambda: tl.rotary(x, base=True), ValueError, "base must be a number above 0, got True"),
+    (lambda: tl.alibi_bias(0, 3), ValueError, "n_heads must be at least 1, got 0"),
+    (lambda: tl.alibi_bias(2, 3.0), TypeError, "q_len must be an integer, got 3.0"),
+    (lambda: tl.alibi_bias(2, 3, -1), ValueError, "k_len must be at least 0, got -1"),
+]
+
+
+@pytest.mark.parametrize(("call", "error", "text"), WRONG)
+def test_rotary_and_alibi_name_what_is_wrong(call, error, text):
+    says(call, error, text)
+
+
+# ALiBi.
+
+
+def test_alibi_is_a_slope_times_the_distance():
+    # As printed: for 8 heads 1/2, 1/4, … 1/256; for 12 the authors' code adds every other slope of 16 heads.
+    eight = [2**-i for i in range(1, 9)]
+    slopes = {1: [2**-8], 2: [2**-4, 2**-8], 8: eight, 12: [*eight, *(2**-i for i in (0.5, 1.5, 2.5, 3.5))]}
+    for n_heads, expected in slopes.items():
+        found = tl.alibi_bias(n_heads, 3, 7, device=DEVICE)
+        assert found.shape == (n_heads, 3, 7) and found.dtype == torch.float32 and found.device.type == DEVICE.type
+        for head, slope in enumerate(expected):
+            for i in range(3):
+                for j in range(7):
+                    assert abs(found[head, i, j].item() + slope * abs(4 + i - j)) < 1e-6
+
+
+def test_alibi_in_attention_over_a_sequence_and_step_by_step():
+    def attend(query, key, value, mask, **options):
+        bias = tl.alibi_bias(query.shape[-3], query.shape[-2], key.shape[-2], device=query.device)
+        return tl.scaled_dot_product_attention(query, key, value, mask, bias=bias, **options)
+
+    attention = tl.MultiHeadAttention(12, 6, n_kv_heads=2, attend=attend).to(DEVICE).eval()
+    x, cache = normal(2, 5, 12, seed=1), attention.new_cache()
+    step_by_step = torch.cat([attention.step(new, cache) for new in x.split([2, 1, 1, 1], -2)], -2)
+    agree(step_by_step, attention(x, is_causal=True))

@@ -3,6 +3,7 @@
 import copy
 import io
 import math
+from functools import partial
 
 import pytest
 import torch
@@ -687,6 +688,106 @@ def test_top_k_draws_among_the_best():
     assert torch.equal(draw(temperature=9.0, top_k=1000), draw(temperature=9.0))
 
 
+# A Llama-style model.
+
+LLAMA = {"norm_first": True, "norm": "rms", "eps": 1e-5, "activation": "silu", "gated": True, "bias": False}
+
+
+def llama(tokens, weights, n_heads, base):
+    """The model by the equations of its papers, in float64: one token, one head, one pair of features at a time."""
+    weights = {name: x.detach().cpu().double() for name, x in weights.items()}
+
+    def normalized(x, name):  # Zhang and Sennrich 2019, equation 4
+        return x / (x.square().mean() + 1e-5).sqrt() * weights[f"{name}.weight"]
+
+    def turn(x, place):  # Su et al. 2021, equation 13, on the pairs (i, i + d_head / 2)
+        half = len(x) // 2
+        turns = [complex(math.cos(a), math.sin(a)) for a in (place * base ** (-i / half) for i in range(half))]
+        pairs = [complex(x[i], x[i + half]) * turn for i, turn in enumerate(turns)]
+        return torch.tensor([z.real for z in pairs] + [z.imag for z in pairs], dtype=torch.float64)
+
+    stream = [weights["embedding.weight"][token] for token in tokens]
+    n_layers = 1 + max(int(name.split(".")[2]) for name in weights if ".layers." in name)
+    for layer in (f"decoder.layers.{n}" for n in range(n_layers)):
+        read = [normalized(x, f"{layer}.norm1") for x in stream]
+        matrix = {name: weights[f"{layer}.self_attention.{name}_proj.weight"] for name in ("q", "k", "v", "out")}
+        d_head = matrix["q"].shape[0] // n_heads
+        heads = {name: [(matrix[name] @ x).split(d_head) for x in read] for name in "qkv"}
+        group = n_heads // len(heads["k"][0])  # Ainslie et al. 2023: neighbours share keys and values
+        for i in range(len(tokens)):
+            found = []
+            for head in range(n_heads):
+                query = turn(heads["q"][i][head], i)
+                keys = [turn(heads["k"][j][head // group], j) for j in range(i + 1)]
+                share = torch.stack([query @ key / math.sqrt(d_head) for key in keys]).exp()
+                values = torch.stack([heads["v"][j][head // group] for j in range(i + 1)])
+                found.append((share / share.sum()) @ values)
+            stream[i] = stream[i] + matrix["out"] @ torch.cat(found)
+        for i, x in enumerate(stream):
+            x = normalized(x, f"{layer}.norm2")
+            part = {name: weights[f"{layer}.feed_forward.{name}.weight"] for name in ("gate", "linear1", "linear2")}
+            gate = part["gate"] @ x  # Shazeer 2020, equation 6: SwiGLU
+            stream[i] = stream[i] + part["linear2"] @ (gate / (1 + (-gate).exp()) * (part["linear1"] @ x))
+    return torch.stack([weights["output.weight"] @ normalized(x, "decoder.norm") for x in stream])
+
+
+@pytest.mark.parametrize("dtype", EXACT)
+@pytest.mark.parametrize(
+    ("n_heads", "n_kv_heads", "base", "shared"), [(6, 2, 1e4, True), (3, 1, 5e5, False), (4, None, 1e4, True)]
+)
+def test_a_llama_style_model_gives_its_papers_numbers(n_heads, n_kv_heads, base, shared, dtype):
+    positions = "rotary" if base == 1e4 else partial(tl.rotary, base=base)
+    torch.manual_seed(0)
+    options = LLAMA | {"n_kv_heads": n_kv_heads, "positions": positions, "share_embeddings": shared}
+    model = ready(tl.LanguageModel(TGT_VOCAB, 4 * n_heads, n_heads, 2, D_FF, **options), dtype).eval()
+    given = tokens(2, 7, vocab=TGT_VOCAB)
+    expected = torch.stack([llama(row, model.state_dict(), n_heads, base) for row in given.tolist()])
+    agree(model(given), expected)
+    assert not any("bias" in name for name, _ in model.named_parameters())
+    assert torch.equal(model.generate(given, 12), model.generate(given, 12, use_cache=False))
+
+
+def test_rotary_positions_take_the_place_of_the_embeddings_own():
+    model = tl.LanguageModel(TGT_VOCAB, 12, 3, 1, 8, positions="rotary").to(DEVICE)
+    given = tokens(2, 5, vocab=TGT_VOCAB)
+    assert torch.equal(model.embedding(given, start=3), F.embedding(given, model.embedding.weight))
+    assert model.embedding.positions.numel() == 0
+    assert all(layer.self_attention.rotate is tl.rotary for layer in model.decoder.layers)
+    assert tl.LanguageModel(TGT_VOCAB, 12, 3, 1, 8).decoder.layers[0].self_attention.rotate is None
+
+
+@BOTH_WAYS
+def test_all_models_take_the_options_of_today(norm_first):
+    options = {"norm": "rms", "eps": 0.01, "gated": True, "n_kv_heads": 1, "activation": "gelu_tanh"}
+    model = transformer(norm_first=norm_first, **options, rotate=tl.rotary)
+    norms = [part for part in model.modules() if isinstance(part, (tl.LayerNorm, tl.RMSNorm))]
+    assert len(norms) == 10 + 2 * norm_first and all(type(x) is tl.RMSNorm and x.eps == 0.01 for x in norms)
+    assert all(part.n_kv_heads == 1 for part in model.modules() if isinstance(part, tl.MultiHeadAttention))
+    src = tokens(2, 5)
+    written = model.generate(src, bos=BOS, max_new_tokens=9)
+    assert torch.equal(written, model.generate(src, bos=BOS, max_new_tokens=9, use_cache=False))
+
+
+def test_a_llama_style_model_can_be_copied_moved_and_saved():
+    model = ready(tl.LanguageModel(TGT_VOCAB, 12, 3, 1, 8, **LLAMA, n_kv_heads=1, positions="rotary"))
+    given, file = tokens(2, 5, vocab=TGT_VOCAB), io.BytesIO()
+    torch.save(model, file)
+    file.seek(0)
+    for other in (copy.deepcopy(model), torch.load(file, weights_only=False)):
+        assert torch.equal(other(given), model(given))
+    with torch.device("meta"):
+        empty = tl.LanguageModel(TGT_VOCAB, 12, 3, 1, 8, **LLAMA, n_kv_heads=1, positions="rotary")
+    empty.load_state_dict(model.state_dict(), assign=True)
+    assert torch.equal(empty(given), model(given))
+
+
+@pytest.mark.skipif(DEVICE.type != "cpu", reason="compiles for the CPU")
+def test_a_llama_style_model_compiles_as_one_graph():
+    model = tl.LanguageModel(TGT_VOCAB, 12, 3, 1, 8, **LLAMA, n_kv_heads=1, positions="rotary")
+    given = tokens(2, 5, vocab=TGT_VOCAB)
+    agree(torch.compile(model, backend="eager", fullgraph=True)(given), model(given))
+
+
 # Every error, word for word.
 
 small = tl.Transformer(11, 13, 8, 2, 1, 16)
@@ -813,6 +914,27 @@ WRONG = [
         ValueError,
         "tokens must have shape (batch, seq), seq at least 1, got (2, 0)",
     ),
+    (
+        lambda: tl.LanguageModel(11, 8, 2, 1, 16, positions="learned"),
+        ValueError,
+        "positions must be one of sinusoidal, rotary, got 'learned'",
+    ),
+    (
+        lambda: tl.LanguageModel(11, 8, 2, 1, 16, positions=None),
+        ValueError,
+        "positions must be one of sinusoidal, rotary, got None",
+    ),
+    (
+        lambda: tl.LanguageModel(11, 8, 2, 1, 16, rotate=tl.rotary),
+        TypeError,
+        "rotate must be given as positions, got rotate",
+    ),
+    (
+        lambda: tl.Transformer(11, 13, 8, 2, 1, 16, n_kv_heads=3),
+        ValueError,
+        "n_kv_heads must divide n_heads, got n_kv_heads 3 and n_heads 2",
+    ),
+    (lambda: tl.Encoder(8, 2, 1, 16, norm="batch"), ValueError, "norm must be one of layer, rms, got 'batch'"),
     (lambda: language.generate(src, -1), ValueError, "max_new_tokens must be at least 0, got -1"),
     (lambda: language.generate(src, 1.5), TypeError, "max_new_tokens must be an integer, got 1.5"),
     (

@@ -2,13 +2,14 @@
 // changes.
 
 import { decode, encode, pythonCode } from "./budget_address.js";
-import { bigs, COMPONENTS, costs, QUANTITIES, ruleOfThumb, total } from "./budget_counts.js";
+import { COMPONENTS, costs, isGated, keyFeatures, QUANTITIES, ruleOfThumb, total } from "./budget_counts.js";
 import { alter, choices, find, known, OF_SHAPE, read, SLIDERS, same, sameShape } from "./budget_settings.js";
 import {
   cacheInWords,
   compact,
   compactSigned,
   describe,
+  equalContext,
   introduction,
   NO_CACHE,
   overtakenInWords,
@@ -167,9 +168,10 @@ function slidersPanel(model, world, change, letGo, compare) {
     const { seq, shape, bytes_per_value } = compared.now;
     for (const each of sliders) each.draw(compared);
     formats.show(bytes_per_value);
-    setText(warning, seq > shape.n_positions ? warningInWords(seq, shape.n_positions) : "");
+    setText(warning, seq > shape.n_positions ? warningInWords(seq, shape) : "");
   };
-  const makeRoom = () => reserve(warning, warningInWords(world.limits.seq[1], world.limits.n_positions[1]));
+  const longest = (family) => warningInWords(world.limits.seq[1], { family, n_positions: world.limits.n_positions[1] });
+  const makeRoom = () => reserve(warning, longest("gpt2"), longest("llama"));
   return { nodes, draw, makeRoom };
 }
 
@@ -249,15 +251,15 @@ function costBar(quantity, el, names) {
 function barsPanel(model, el, { all, limits }, change) {
   const names = all.map((each) => each.name);
   const bars = Object.fromEntries(Object.keys(QUANTITIES).map((name) => [name, costBar(name, el, names)]));
-  const overtake = button("", () => change("seq", model.get("shape").d_ff));
+  const overtake = button("", () => change("seq", equalContext(model.get("shape"))));
   bars.flops.aside.prepend(overtake);
   const equalAt = (seq) => `seq = ${grouped(seq)}`;
   const nodes = Object.values(bars).map((bar) => bar.node);
 
   // What a token keeps in the cache, and how many tokens take as much as the weights.
   const cacheOf = (shape, count) => {
-    const [L, D] = bigs(shape, ["n_layers", "d_model"]);
-    return cacheInWords(2n * L * D, count / (2n * L * D));
+    const values = 2n * BigInt(shape.n_layers) * keyFeatures(shape);
+    return cacheInWords(values, count / values, shape.family === "llama");
   };
   /** @type {(compared: Compared) => void} */
   function draw(compared) {
@@ -266,9 +268,11 @@ function barsPanel(model, el, { all, limits }, change) {
     const rule = ruleOfThumb(shape);
     for (const bar of Object.values(bars)) bar.draw(compared);
     bars.parameters.say(ruleInWords(rule, count - rule, count));
-    bars.flops.say(overtakenInWords(times(BigInt(seq), BigInt(shape.d_ff))));
-    setText(overtake, equalAt(shape.d_ff));
-    set(overtake, { "aria-pressed": String(seq === shape.d_ff) });
+    const equal = equalContext(shape);
+    const { "scores and blend": pairs, "feed-forward": features } = compared.cost.flops;
+    bars.flops.say(overtakenInWords(times(pairs, features), isGated(shape)));
+    setText(overtake, equalAt(equal));
+    set(overtake, { "aria-pressed": String(seq === equal) });
     bars.training.say(trainingInWords(bytes_per_value));
     bars.generation.say(shape.family === "bert" ? NO_CACHE : cacheOf(shape, count));
   }
@@ -277,11 +281,14 @@ function barsPanel(model, el, { all, limits }, change) {
   function makeRoom({ shape }, dearest) {
     const count = total(dearest.parameters);
     const rule = ruleOfThumb(shape);
-    const [L, D] = bigs(shape, ["n_layers", "d_model"]);
     const equal = element("button", { type: "button", disabled: true }, equalAt(limits.d_ff[1]));
     reserve(bars.parameters.aside, ruleInWords(rule, rule - count, count));
-    reserve(bars.flops.aside, [equal, overtakenInWords("111,111 ×")]);
-    reserve(bars.generation.aside, NO_CACHE, cacheInWords(2n * L * D, 111_111n));
+    reserve(bars.flops.aside, [equal, overtakenInWords("111,111 ×", true)]);
+    reserve(
+      bars.generation.aside,
+      NO_CACHE,
+      cacheInWords(2n * BigInt(shape.n_layers) * keyFeatures(shape), 111_111n, true),
+    );
   }
   return { node: element("div", { class: "tl-costs" }, nodes), draw, makeRoom };
 }

@@ -1,11 +1,21 @@
 """The budget lab: what a model of a given shape costs, in parameters, FLOPs and memory."""
 
-from dataclasses import asdict
+from dataclasses import asdict, replace
 
 import traitlets
 
 from ..compute import flops_breakdown, kv_cache_bytes, memory_breakdown, weight_bytes
-from ..parameters import BERT_BASE, BERT_LARGE, GPT2, GPT2_LARGE, GPT2_MEDIUM, GPT2_XL, ModelShape, parameter_breakdown
+from ..parameters import (
+    BERT_BASE,
+    BERT_LARGE,
+    GPT2,
+    GPT2_LARGE,
+    GPT2_MEDIUM,
+    GPT2_XL,
+    SMOLLM2_135M,
+    ModelShape,
+    parameter_breakdown,
+)
 from .lab import Lab, one_of, script, style, whole
 
 # From the least to the most that the lab takes.
@@ -17,13 +27,14 @@ RANGES = {
     "vocab_size": (1, 262_144),
     "n_positions": (1, 131_072),
     "n_segments": (0, 64),
+    "n_kv_heads": (1, 12_288),
     "seq": (1, 131_072),
     "batch": (1, 1024),
 }
 BYTES = (4, 2)
 QUANTITIES = ("parameters", "flops", "training", "generation")
 # A key for addresses, a name for readers, the package's name, how many parameters the published weights hold, and how
-# many the paper names: BERT in section 3, GPT-2 in table 2.
+# many the paper names: BERT in section 3, GPT-2 in table 2, SmolLM2 in its title.
 PRESETS = (
     ("bert-base", "BERT-base", "BERT_BASE", BERT_BASE, 109_482_240, "110 M"),
     ("bert-large", "BERT-large", "BERT_LARGE", BERT_LARGE, 335_141_888, "340 M"),
@@ -31,6 +42,7 @@ PRESETS = (
     ("gpt2-medium", "GPT-2 medium", "GPT2_MEDIUM", GPT2_MEDIUM, 354_823_168, "345 M"),
     ("gpt2-large", "GPT-2 large", "GPT2_LARGE", GPT2_LARGE, 774_030_080, "762 M"),
     ("gpt2-xl", "GPT-2 XL", "GPT2_XL", GPT2_XL, 1_557_611_200, "1542 M"),
+    ("smollm2-135m", "SmolLM2 135M", "SMOLLM2_135M", SMOLLM2_135M, 134_515_008, "135 M"),
 )
 CODE = {shape: code for _, _, code, shape, _, _ in PRESETS}
 
@@ -52,11 +64,16 @@ def _supported(shape):
     """The shape, or an error that says why the lab cannot take it."""
     if not isinstance(shape, ModelShape):
         raise TypeError(f"shape must be a ModelShape, got {type(shape).__name__}")
-    if shape.family not in ("bert", "gpt2"):
-        raise ValueError(f"shape must be of family 'bert' or 'gpt2', got {shape.family!r}")
+    if shape.family not in ("bert", "gpt2", "llama"):
+        raise ValueError(f"shape must be of family 'bert', 'gpt2' or 'llama', got {shape.family!r}")
+    if shape.family == "llama" and shape.n_kv_heads is None:
+        shape = replace(shape, n_kv_heads=shape.n_heads)
     for name, (least, most) in RANGES.items():
-        if not least <= getattr(shape, name, least) <= most:
-            raise ValueError(f"shape must have {name} from {least} to {most}, got {getattr(shape, name)}")
+        size = getattr(shape, name, least)
+        if name == "n_kv_heads" and size is None:
+            continue
+        if size is None or not least <= size <= most:
+            raise ValueError(f"shape must have {name} from {least} to {most}, got {size}")
     return shape
 
 
@@ -66,8 +83,8 @@ class BudgetLab(Lab):
     Parameters
     ----------
     shape : ModelShape
-        Of family ``"bert"`` or ``"gpt2"``; at most 96 layers, ``d_model`` 12,288, ``d_ff`` 98,304, 262,144 different
-        tokens, 131,072 positions.
+        Of family ``"bert"``, ``"gpt2"`` or ``"llama"``; at most 96 layers, ``d_model`` 12,288, ``d_ff`` 98,304, 262,144
+        different tokens, 131,072 positions.
     seq : int, optional
         Tokens of a sequence, up to 131,072; ``n_positions`` when left out.
     batch : int, optional
@@ -75,8 +92,9 @@ class BudgetLab(Lab):
     bytes_per_value : {4, 2}, optional
     base : str, optional
         What changes are shown against: ``"bert-base"``, ``"bert-large"``, ``"gpt2"``, ``"gpt2-medium"``,
-        ``"gpt2-large"``, ``"gpt2-xl"``, each with its whole context, one sequence and 4 bytes, or ``"start"``, what the
-        lab begins with. When left out, the small model of the other family for a preset, and ``"start"`` otherwise.
+        ``"gpt2-large"``, ``"gpt2-xl"``, ``"smollm2-135m"``, each with its whole context, one sequence and 4 bytes, or
+        ``"start"``, what the lab begins with. When left out, a small model of another family for a preset, and
+        ``"start"`` otherwise.
     quantity : {"parameters", "flops", "training", "generation"}, optional
         What the table lists.
     controls : sequence of str, optional
@@ -135,7 +153,7 @@ class BudgetLab(Lab):
         setting = _setting(shape, seq, batch, bytes_per_value)
         if base is None:
             preset = any(preset["setting"] == setting for preset in self.presets)
-            self.base = {"bert": "gpt2", "gpt2": "bert-base"}[shape.family] if preset else "start"
+            self.base = {"bert": "gpt2", "gpt2": "bert-base", "llama": "gpt2"}[shape.family] if preset else "start"
         self.start = {**setting, "base": self.base, "quantity": quantity}
 
     @traitlets.validate("shape")

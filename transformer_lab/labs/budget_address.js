@@ -37,8 +37,9 @@ export function decode(text, world) {
     if (found.error) return found;
     state = found.state;
   }
-  const { d_model, n_heads } = state.shape;
-  return d_model % n_heads ? { error: `${n_heads} heads cannot share its d_model ${d_model}` } : { state };
+  const { d_model, n_heads, n_kv_heads } = state.shape;
+  if (d_model % n_heads) return { error: `${n_heads} heads cannot share its d_model ${d_model}` };
+  return n_heads % (n_kv_heads ?? 1) ? { error: `${n_heads} heads cannot share ${n_kv_heads} of keys` } : { state };
 }
 
 function decodePart(part, state, world) {
@@ -52,7 +53,8 @@ function decodePart(part, state, world) {
     if (Object.hasOwn(QUANTITIES, value)) return { state: { ...state, quantity: value } };
     return { error: `it asks to show ${cited(value)}, which this lab does not list` };
   }
-  if (word === "bytes_per_value" || !Object.hasOwn(world.limits, name ?? "")) {
+  const unknown = word === "bytes_per_value" || !Object.hasOwn(world.limits, name ?? "");
+  if (unknown || (name === "n_kv_heads" && state.shape.family !== "llama")) {
     return { error: `${cited(part)} in it says nothing to this lab` };
   }
   const [least, most] = world.limits[name];
@@ -69,9 +71,10 @@ function decodePart(part, state, world) {
 export function pythonCode(state, all) {
   const { shape } = state;
   const preset = all.find((each) => each.code && sameShape(each.shape, shape));
-  const optional = { n_segments: 2, pooler: true, tied: true, final_norm: null, bias: true };
+  const optional = { n_segments: 2, pooler: true, tied: true, final_norm: null, gated: true };
   const literal = (value) => (value === true ? "True" : value === false ? "False" : value === null ? "None" : value);
-  const names = [...OF_SHAPE, ...Object.keys(optional).filter((name) => shape[name] !== optional[name])];
+  const usual = { ...optional, n_kv_heads: null, bias: shape.family !== "llama" };
+  const names = [...OF_SHAPE, ...Object.keys(usual).filter((name) => shape[name] !== usual[name])];
   const named = names.map((name) => `${name}=${literal(shape[name])}`);
   const parts = [preset ? `tl.${preset.code}` : `tl.ModelShape("${shape.family}", ${named.join(", ")})`];
   if (state.seq !== shape.n_positions) parts.push(`seq=${state.seq}`);

@@ -19,18 +19,18 @@ export const COMPONENTS = {
     "token embedding": ["V·D", 150],
     "position embedding": ["P·D", 185],
     "segment embedding": ["segments·D", 110],
-    "attention weights": ["L·4·D²", 255],
-    "attention biases": ["L·4·D", 275],
-    "feed-forward weights": ["L·2·D·F", 55],
+    "attention weights": ["L·2·D·(D + D_kv)", 255],
+    "attention biases": ["L·2·(D + D_kv)", 275],
+    "feed-forward weights": ["L·2·D·F, gated 3", 55],
     "feed-forward biases": ["L·(F + D)", 75],
     norms: ["weights and biases", null],
     pooler: ["D² + D", 345],
     "output head": ["V·D, not tied", 345],
   },
   flops: {
-    "attention projections": ["L·8·N·D²", 255],
+    "attention projections": ["L·4·N·D·(D + D_kv)", 255],
     "scores and blend": ["L·4·N²·D", 300],
-    "feed-forward": ["L·4·N·D·F", 55],
+    "feed-forward": ["L·4·N·D·F, gated 6", 55],
     pooler: ["2·D²", 345],
     "output head": ["2·N·D·V", 345],
   },
@@ -41,7 +41,7 @@ export const COMPONENTS = {
     activations: ["what the backward pass needs", 40],
     "log-probabilities": ["N·V, for the loss", 345],
   },
-  generation: { weights: ["one value per parameter", 220], "key–value cache": ["2·L·N·D values", 300] },
+  generation: { weights: ["one value per parameter", 220], "key–value cache": ["2·L·N·D_kv values", 300] },
 };
 
 /** @type {(object: Record<string, any>, names: string[]) => bigint[]} */
@@ -49,22 +49,33 @@ export const bigs = (object, names) => names.map((name) => BigInt(object[name]))
 /** @type {(counts: Counts) => bigint} */
 export const total = (counts) => Object.values(counts).reduce((a, b) => a + b, 0n);
 const present = (counts) => Object.fromEntries(Object.entries(counts).filter(([, count]) => count > 0n));
-const finalNorm = (shape) => (shape.family === "gpt2" && shape.final_norm !== false ? 1n : 0n);
+const finalNorm = (shape) => (shape.family !== "bert" && shape.final_norm !== false ? 1n : 0n);
 const pooler = (shape) => (shape.family === "bert" && shape.pooler ? 1n : 0n);
+
+/** @type {(shape: Shape) => boolean} */
+export const isGated = (shape) => shape.family === "llama" && shape.gated;
+// The features of a token's keys in all heads, D_kv: as many as D, unless heads share them.
+/** @type {(shape: Shape) => bigint} */
+export function keyFeatures(shape) {
+  const [D, H] = bigs(shape, ["d_model", "n_heads"]);
+  return (D / H) * BigInt(shape.n_kv_heads ?? shape.n_heads);
+}
 
 function parameters(shape) {
   const [L, D, F, V, P] = bigs(shape, ["n_layers", "d_model", "d_ff", "vocab_size", "n_positions"]);
   const bias = shape.bias ? 1n : 0n;
-  const bert = shape.family === "bert";
+  const [bert, llama] = [shape.family === "bert", shape.family === "llama"];
+  const K = keyFeatures(shape);
+  const gates = isGated(shape) ? 1n : 0n;
   return present({
     "token embedding": V * D,
-    "position embedding": P * D,
+    "position embedding": llama ? 0n : P * D,
     "segment embedding": bert ? BigInt(shape.n_segments) * D : 0n,
-    "attention weights": L * 4n * D * D,
-    "attention biases": L * 4n * D * bias,
-    "feed-forward weights": L * 2n * D * F,
-    "feed-forward biases": L * (F + D) * bias,
-    norms: (2n * L + (bert ? 1n : finalNorm(shape))) * (1n + bias) * D,
+    "attention weights": L * 2n * D * (D + K),
+    "attention biases": L * 2n * (D + K) * bias,
+    "feed-forward weights": L * (2n + gates) * D * F,
+    "feed-forward biases": L * ((1n + gates) * F + D) * bias,
+    norms: (2n * L + (bert ? 1n : finalNorm(shape))) * (llama ? 1n : 1n + bias) * D,
     pooler: pooler(shape) * (D * D + bias * D),
     "output head": bert || shape.tied ? 0n : V * D,
   });
@@ -75,9 +86,9 @@ function flops({ shape, seq, batch }) {
   const N = BigInt(seq);
   const B = BigInt(batch);
   return present({
-    "attention projections": B * L * 8n * N * D * D,
+    "attention projections": B * L * 4n * N * D * (D + keyFeatures(shape)),
     "scores and blend": B * L * 4n * N * N * D,
-    "feed-forward": B * L * 4n * N * D * F,
+    "feed-forward": B * L * (isGated(shape) ? 6n : 4n) * N * D * F,
     pooler: B * pooler(shape) * 2n * D * D,
     "output head": shape.family === "bert" ? 0n : B * 2n * N * D * V,
   });
@@ -88,26 +99,30 @@ function training({ shape, seq, batch, bytes_per_value }) {
   const N = BigInt(seq);
   const B = BigInt(batch);
   const bytes = BigInt(bytes_per_value);
-  const bert = shape.family === "bert";
+  const [bert, llama] = [shape.family === "bert", shape.family === "llama"];
   const weights = total(parameters(shape)) * bytes;
   const norm = D + 2n;
   let values = L * N * (6n * D + 2n * F + 2n * norm);
-  if (bert) values += N * norm + pooler(shape) * (N + 1n) * D;
+  let sums = L * N * H; // the logarithms of the rows' sums, at least four bytes each
+  let turns = 0n; // the same for every sequence
+  if (llama) {
+    values = N * (L * (4n * D + 2n * keyFeatures(shape) + (isGated(shape) ? 4n : 2n) * F) + D);
+    sums += N * (2n * L + finalNorm(shape)) * (2n * D + 1n);
+    turns = L * N * 4n * (D / H);
+  } else if (bert) values += N * norm + pooler(shape) * (N + 1n) * D;
   else values += finalNorm(shape) * N * norm + N * D;
-  const sums = L * N * H; // the logarithms of the rows' sums, at least four bytes each
   return present({
     weights,
     gradients: weights,
     "optimizer state": 2n * weights,
-    activations: B * (values * bytes + sums * (bytes > 4n ? bytes : 4n)),
+    activations: B * values * bytes + (B * sums + turns) * (bytes > 4n ? bytes : 4n),
     "log-probabilities": bert ? 0n : B * N * V * bytes,
   });
 }
 
 function generation({ shape, seq, batch, bytes_per_value }) {
-  const [L, D] = bigs(shape, ["n_layers", "d_model"]);
   const bytes = BigInt(bytes_per_value);
-  const cache = 2n * L * BigInt(seq) * D * BigInt(batch) * bytes;
+  const cache = 2n * BigInt(shape.n_layers) * BigInt(seq) * keyFeatures(shape) * BigInt(batch) * bytes;
   return present({
     weights: total(parameters(shape)) * bytes,
     "key–value cache": shape.family === "bert" ? 0n : cache,

@@ -13,14 +13,17 @@ import { clamp, divisors, range } from "./maths.js";
 /** @typedef {{ all: Known[], start: State, limits: Limits }} World What a lab knows, and what it began with. */
 
 export const OF_SHAPE = ["n_layers", "d_model", "n_heads", "d_ff", "vocab_size", "n_positions"];
+// It follows the heads, and has no slider of its own; null where heads share nothing.
+const FOLLOWING = ["n_kv_heads"];
+const NUMBERS = [...OF_SHAPE, ...FOLLOWING];
 const OF_TEXT = ["seq", "batch", "bytes_per_value"];
 export const SLIDERS = [...OF_SHAPE, "seq", "batch"];
 
 /** @type {(setting: Setting, name: string) => any} */
-export const read = (setting, name) => (OF_SHAPE.includes(name) ? setting.shape : setting)[name];
+export const read = (setting, name) => (NUMBERS.includes(name) ? setting.shape : setting)[name];
 /** @type {<T extends Setting>(setting: T, name: string, value: any) => T} */
 export const write = (setting, name, value) =>
-  OF_SHAPE.includes(name) ? { ...setting, shape: { ...setting.shape, [name]: value } } : { ...setting, [name]: value };
+  NUMBERS.includes(name) ? { ...setting, shape: { ...setting.shape, [name]: value } } : { ...setting, [name]: value };
 
 /** @type {(a: Shape, b: Shape) => boolean} */
 export const sameShape = (a, b) => Object.keys(a).every((name) => a[name] === b[name]);
@@ -28,9 +31,9 @@ export const sameShape = (a, b) => Object.keys(a).every((name) => a[name] === b[
 export const same = (a, b) => sameShape(a.shape, b.shape) && OF_TEXT.every((name) => a[name] === b[name]);
 // Which numbers differ, and which fields of a shape are no numbers to slide.
 /** @type {(a: Setting, b: Setting) => string[]} */
-export const changedIn = (a, b) => [...OF_SHAPE, ...OF_TEXT].filter((name) => read(a, name) !== read(b, name));
+export const changedIn = (a, b) => [...NUMBERS, ...OF_TEXT].filter((name) => read(a, name) !== read(b, name));
 /** @type {(shape: Shape) => string[]} */
-export const optionsOf = (shape) => Object.keys(shape).filter((name) => !OF_SHAPE.includes(name));
+export const optionsOf = (shape) => Object.keys(shape).filter((name) => !NUMBERS.includes(name));
 
 // Round numbers, `parts` to each doubling.
 function doublings(least, most, parts) {
@@ -62,17 +65,29 @@ export function choices(name, setting, limits, others = []) {
   return [...new Set(fit)].sort((a, b) => a - b);
 }
 
+// The divisor of a number that is nearest to what is wanted, by their ratio.
+function nearestDivisor(number, wanted) {
+  const off = (divisor) => Math.abs(Math.log(divisor / wanted));
+  return divisors(number).reduce((best, divisor) => (off(divisor) < off(best) ? divisor : best));
+}
+
+// As many heads of keys as leaves their groups the size that they had in `anchor`, or near it.
+function withGroups(setting, anchor) {
+  const { n_heads, n_kv_heads } = setting.shape;
+  if (n_kv_heads === null) return setting;
+  return write(setting, "n_kv_heads", nearestDivisor(n_heads, (n_heads * anchor.n_kv_heads) / anchor.n_heads));
+}
+
 // The setting after one slider has moved. When the width changes, d_ff keeps its ratio to it, and the heads keep their
 // width, as they were in `anchor`; where that does not divide the new width, the nearest width of a head that does.
 /** @type {<T extends Setting>(setting: T, name: string, value: number, limits: Limits, anchor?: Shape) => T} */
 export function alter(setting, name, value, limits, anchor = setting.shape) {
   const next = write(setting, name, value);
+  if (name === "n_heads") return withGroups(next, anchor);
   if (name !== "d_model") return next;
-  const wanted = (value * anchor.n_heads) / anchor.d_model;
-  const off = (heads) => Math.abs(Math.log(heads / wanted));
-  const n_heads = divisors(value).reduce((best, heads) => (off(heads) < off(best) ? heads : best));
+  const n_heads = nearestDivisor(value, (value * anchor.n_heads) / anchor.d_model);
   const d_ff = clamp(Math.round((anchor.d_ff * value) / anchor.d_model), 1, limits.d_ff[1]);
-  return { ...next, shape: { ...next.shape, n_heads, d_ff } };
+  return withGroups({ ...next, shape: { ...next.shape, n_heads, d_ff } }, anchor);
 }
 
 // The presets, and what the lab began with where that is none of them.

@@ -1,6 +1,6 @@
 // What the budget lab says: of numbers, of a setting, and of a change from one setting to another.
 
-import { costs, total } from "./budget_counts.js";
+import { costs, isGated, total } from "./budget_counts.js";
 import { changedIn, optionsOf, read } from "./budget_settings.js";
 import { counted, grouped } from "./words.js";
 
@@ -73,9 +73,11 @@ export function publishedInWords({ name, published, paper, seq }) {
   return `${name}: ${count}, ${paper} in the paper; context ${grouped(seq)}.`;
 }
 
-/** @type {(seq: number, positions: number) => string} */
-export const warningInWords = (seq, positions) =>
-  `Context ${grouped(seq)} is beyond the ${grouped(positions)} positions: what comes after them has no embedding.`;
+/** @type {(seq: number, shape: import("./budget_counts.js").Shape) => string} */
+export function warningInWords(seq, { family, n_positions }) {
+  const why = family === "llama" ? "the model has never seen so long a text" : "what comes after them has no embedding";
+  return `Context ${grouped(seq)} is beyond the ${grouped(n_positions)} positions: ${why}.`;
+}
 
 // What stands below the bars.
 /** @type {(rule: bigint, missed: bigint, count: bigint) => string} */
@@ -84,21 +86,25 @@ export const ruleInWords = (rule, missed, count) => {
   const off = missed ? `${grouped(by)} too ${missed < 0n ? "many" : "few"}, ${share(by, count)}` : "exact";
   return `Rule of thumb, 12·L·D² + V·D: ${grouped(rule)}, ${off}.`;
 };
-/** @type {(ratio: string) => string} */
-export const overtakenInWords = (ratio) => `Scores and blend take ${ratio} feed-forward, seq / d_ff. Equal at`;
+/** @type {(ratio: string, gated: boolean) => string} */
+export const overtakenInWords = (ratio, gated) =>
+  `Scores and blend take ${ratio} feed-forward, ${gated ? "2·seq / 3·d_ff" : "seq / d_ff"}. Equal at`;
+// How long a context takes as much for scores and blend as for the feed-forward layers; gated ones have a third matrix.
+/** @type {(shape: import("./budget_counts.js").Shape) => number} */
+export const equalContext = (shape) => (isGated(shape) ? 1.5 : 1) * shape.d_ff;
 /** @type {(bytes: number) => string} */
 export const trainingInWords = (bytes) =>
   `Each parameter takes ${4 * bytes} bytes: weight, gradient, Adam's two moments.`;
-/** @type {(values: bigint, tokens: bigint) => string} */
-export const cacheInWords = (values, tokens) =>
-  `A token keeps 2·L·D = ${grouped(values)} values. ${grouped(tokens)} tokens take as much as the weights.`;
+/** @type {(values: bigint, tokens: bigint, shared: boolean) => string} */
+export const cacheInWords = (values, tokens, shared) =>
+  `A token keeps 2·L·${shared ? "D_kv" : "D"} = ${grouped(values)} values. ${grouped(tokens)} tokens take as much as the weights.`;
 export const NO_CACHE = "A BERT reads a sentence at once: it does not generate, and keeps no cache.";
 
 // What became of one setting on the way to another.
 /** @type {(from: Setting, to: Setting) => string} */
 export function describe(from, to) {
   const facts = factsOf(from, to);
-  const changed = changedIn(from, to);
+  const changed = changedIn(from, to).filter((name) => name !== "n_kv_heads"); // which follows n_heads
   const { count, work, ratio } = facts;
   if (optionsOf(from.shape).some((name) => from.shape[name] !== to.shape[name])) {
     return `Another model: ${count}. ${work}, a step of training ${ratio("training")} the memory.`;
@@ -117,7 +123,7 @@ function factsOf(from, to) {
   const ratio = (what) => times(total(after[what]), total(before[what]));
   const more = `${signed(by)} parameters, ${ratio("parameters")} as many`;
   const cache = () => `, the cache ${times(after.generation[CACHE], before.generation[CACHE])} the memory`;
-  const overtaken = ({ seq, shape }) => seq > shape.d_ff;
+  const overtaken = ({ seq, shape }) => seq > equalContext(shape);
   const now = overtaken(to) ? "more" : "no more";
   return {
     a,
@@ -153,10 +159,11 @@ const CHANGES = {
     const layers = instead("n_layers", " layer", " layers");
     return `${layers}: ${count}. Each layer has ${each}; the embeddings stay as they are. ${work}${grows}.`;
   },
-  n_heads: ({ a, b, count, instead }) => {
+  n_heads: ({ a, b, by, count, work, instead, grows }) => {
     const width = counted(b.d_model / b.n_heads, "feature");
     const features = `${width} in each instead of ${grouped(a.d_model / a.n_heads)}`;
     const shared = "Heads share d_model among themselves.";
+    if (by) return `${instead("n_heads", " head", " heads")}, ${features}: ${count}. ${work}${grows}.`;
     return `${instead("n_heads", " head", " heads")}, ${features}: ${count}, and not one FLOP. ${shared}`;
   },
   d_ff: ({ count, work, instead, crossing }) =>
@@ -168,9 +175,9 @@ const CHANGES = {
     const looked = "FLOPs stay: rows are looked up, not multiplied";
     return `A vocabulary of ${instead("vocab_size")}: ${count}, ${where}. ${bert ? looked : head}.`;
   },
-  n_positions: ({ count, instead }) =>
-    `${instead("n_positions", " positions")}: ${count}, all in the position embedding. FLOPs and cache depend on the ` +
-    "tokens that are there, not on the places for them.",
+  n_positions: ({ by, count, instead }) =>
+    `${instead("n_positions", " positions")}: ${count}, ${by ? "all in the position embedding" : "none is learned"}. ` +
+    "FLOPs and cache depend on the tokens that are there, not on the places for them.",
   seq: ({ bert, count, work, of, part, instead, crossing }) => {
     const context = `A context of ${instead("seq", " token", " tokens")}: ${count}`;
     const rest = `${bert ? "its other products" : "everything else"} ${of("seq")}`;

@@ -10,7 +10,7 @@ import torch
 import traitlets
 
 from ..attention import scaled_dot_product_attention
-from ..normalization import LayerNorm
+from ..normalization import LayerNorm, RMSNorm
 from ..transformer import LanguageModel, Transformer
 from .lab import Lab, one_of, script, style, whole
 
@@ -287,6 +287,13 @@ def _check_parts(model):
         attend, rotate = getattr(part, "attend", scaled_dot_product_attention), getattr(part, "rotate", None)
         if attend is not scaled_dot_product_attention or rotate is not None:
             raise ValueError("model must attend by scaled_dot_product_attention, without rotate")
+        shared = getattr(part, "n_kv_heads", None) != getattr(part, "n_heads", None)
+        gated = getattr(part, "gate", None) is not None
+        if isinstance(part, RMSNorm) or gated or shared or getattr(part, "activation", "relu") not in ("relu", "gelu"):
+            raise ValueError(
+                "model must have layer norm, ReLU or GELU, no gate, and keys for every head, "
+                f"got {type(part).__name__} with other"
+            )
         if isinstance(part, LayerNorm) and part.eps != EPS:
             raise ValueError(f"model must have norms of eps {EPS:g}, got {part.eps:g}")
 
