@@ -1,4 +1,4 @@
-"""Attention: every query looks at every key and takes home a weighted mean of the values."""
+"""Attention: every query looks at every key and receives a weighted mean of the values."""
 
 import math
 from collections.abc import Callable
@@ -386,7 +386,7 @@ class SingleHeadAttention(nn.Module):
 
 
 class MultiHeadAttention(nn.Module):
-    """Several small attentions side by side, and a projection that mixes what they bring home.
+    """Several small attentions side by side, and a projection that mixes what they return.
 
     Batch first, with any number of leading axes. The weights begin as those of ``torch.nn.MultiheadAttention`` do.
 
