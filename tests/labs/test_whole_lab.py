@@ -58,7 +58,37 @@ def test_where_it_fails_it_says_so_and_why(show, typed, right, why):
     page = show(WholeLab())
     page.get_by_label("Type a number").fill(typed)
     said = page.locator(".tl-verdict").inner_text()
-    assert said.startswith(f"Wrong: it is {right}.") and why in said and status(page).endswith(": wrong.")
+    assert f"Wrong: it is {right}." in said and why in said and status(page).endswith(": wrong.")
+
+
+def test_what_is_not_read_does_not_look_right(show):
+    page = show(WholeLab())
+    page.get_by_label("Type a number").fill("34a")
+    assert page.locator(".tl-verdict").inner_text() == "Still showing 342."
+    reason = "Digits only: it knows 0 to 9, no comma, sign or letter."
+    assert status(page) == f"Not read: {reason} Still showing 342."
+    page.locator("[data-part=cross_attention] rect").hover()
+    assert page.locator(".tl-input").input_value() == "34a", "what is pointed at leaves it alone"
+    page.get_by_role("button", name="342", exact=True).click()
+    assert page.locator(".tl-verdict").inner_text() == "Right." and page.locator(".tl-input").input_value() == "342"
+
+
+def test_an_answer_without_words_says_so(show):
+    page = show(WholeLab(text="0342"))
+    assert status(page) == "It reads “0342” and stops at once, without a word: wrong."
+    assert page.locator(".tl-verdict").inner_text().startswith("It writes nothing. Wrong: it is three hundred")
+    page.get_by_label("Type a number").fill("000001")
+    assert page.locator(".tl-verdict").inner_text().endswith("of one to four digits, and none that begins with 0.")
+
+
+def test_each_family_is_told_what_it_is(show):
+    page = show(WholeLab())
+    assert "2 layers on each side" in side(page) and "26,208 weights" in side(page)
+    press(page, "encoder only")
+    assert "It writes nothing" in side(page) and "weights" not in side(page)
+    press(page, "decoder only")
+    assert "It continues one sequence: the digits, then the words." in side(page) and "11,808 weights" in side(page)
+    assert page.locator("[data-text=target]").inner_html() == "3 4 2 = three … two"
 
 
 def test_the_lab_knows_english_as_the_model_was_taught_it():
@@ -225,6 +255,38 @@ def test_pointing_at_an_arrow_shows_what_flows_and_leaving_it_puts_back_what_was
     assert status(page).startswith("Encoder: to the decoder. Shape (seq 3, d_model 24). Row “3”, feature 0: ")
     page.mouse.move(2, 2)
     assert side(page) == before
+
+
+@pytest.mark.parametrize("family", ["both", "encoder", "decoder"])
+def test_the_arrow_keys_follow_the_numbers_through_the_whole_drawing(show, family):
+    page = show(WholeLab(family=family))
+    page.locator("svg [tabindex='0']").focus()
+    free = page.locator("svg [role=button][aria-hidden=false]").count()
+    index = "[...document.querySelectorAll('svg [role=button]')].indexOf(document.activeElement)"
+    reached = [page.evaluate(index)]
+    for _ in range(free - 1):
+        page.keyboard.press("ArrowUp")
+        reached.append(page.evaluate(index))
+    assert len(set(reached)) == free and -1 not in reached
+    page.keyboard.press("ArrowUp")
+    assert page.evaluate(index) == reached[-1], "at the top it ends"
+    page.keyboard.press("Home")
+    assert page.evaluate(index) == reached[0]
+    page.keyboard.press("End")
+    page.keyboard.press("ArrowDown")
+    assert page.evaluate(index) == reached[-2]
+
+
+def test_left_and_right_change_the_side_at_the_same_height(show):
+    page = show(WholeLab())
+    part(page, "self_attention", "encoder").focus()
+    page.keyboard.press("ArrowRight")
+    where = "[document.activeElement.dataset.side, document.activeElement.dataset.part]"
+    assert page.evaluate(where) == ["decoder", "masked_attention"]
+    page.keyboard.press("ArrowRight")
+    assert page.evaluate(where) == ["decoder", "masked_attention"]
+    page.keyboard.press("ArrowLeft")
+    assert page.evaluate(where) == ["encoder", "self_attention"]
 
 
 def test_the_drawing_is_walked_and_opened_by_keyboard(show):

@@ -1,13 +1,12 @@
 // The whole lab: a trained Transformer runs in the page. Its drawing can be walked through, opened, and pointed at.
 
 import { inParts, numbersLike, oneOf, typedText, wholeNumber } from "./address.js";
-import { clamp, range, sum } from "./maths.js";
+import { clamp, range } from "./maths.js";
 import {
   button,
   choice,
   commit,
   element,
-  field,
   follow,
   followTheme,
   frame,
@@ -16,13 +15,14 @@ import {
   set,
   setText,
   slider,
+  typed,
 } from "./ui.js";
 import { decode, encode, openModel, tokenize, write } from "./whole_maths.js";
 import { isOfOneToken, viewOf } from "./whole_panels.js";
 import { picture } from "./whole_picture.js";
 import { content } from "./whole_tables.js";
 import { inEnglish, placeOf, share, told, whyWrong } from "./whole_words.js";
-import { counted, grouped, quoted } from "./words.js";
+import { counted, quoted } from "./words.js";
 
 // A stop of the walk: the places that are lit, the first one open, and the words so far.
 /** @typedef {{ lit: string[], written: number }} Stop */
@@ -66,9 +66,8 @@ function walk(layers, family, words) {
 function opened(stored) {
   const model = openModel(stored);
   const { parameters } = model;
-  const size = sum(Object.values(parameters).map(({ values }) => values.length));
   const dFf = parameters["decoder.layers.0.feed_forward.linear1.weight"].shape[0];
-  return { ...model, size, dFf, width: parameters["output.weight"].shape[1] };
+  return { ...model, dFf, width: parameters["output.weight"].shape[1] };
 }
 
 // All that follows from the traits; computed where they change, and remembered.
@@ -76,7 +75,7 @@ function opened(stored) {
 function stateOf(model) {
   const models = model.get("stored").map(opened);
   const { written: most } = model.get("limits");
-  const facts = model.get("facts");
+  const { why } = model.get("says");
   const of = (writes) => models.find((each) => (each.family === "decoder") === (writes === "decoder")) ?? models[0];
   const answerOf = remembered((writes, text) => {
     const source = tokenize(text, of(writes).source).value ?? [0];
@@ -92,7 +91,7 @@ function stateOf(model) {
     const answer = answerOf(family === "decoder" ? family : "both", text);
     const ended = answer.tokens.at(-1) === used.eos;
     const words = answer.tokens.slice(0, ended ? -1 : undefined).map((i) => used.target[i]);
-    const wanted = facts ? inEnglish(Number(text)).join(" ") : "";
+    const wanted = why ? inEnglish(Number(text)).join(" ") : "";
     const right = ended && words.join(" ") === wanted;
     const stops = walk(used.nLayers, family, answer.tokens.length);
     const step = clamp(model.get("step"), 0, stops.length);
@@ -145,25 +144,27 @@ function lesson(node, { page, section }) {
   set(node, { href });
 }
 
-// What is typed, written anew.
-function readIn(vocabulary, typed, most) {
-  const { error, text } = tokenize(typed, vocabulary, most);
+// What is typed, written anew, or what is said of it.
+function readIn(vocabulary, typed, most, says) {
+  const { error, text } = tokenize(typed, vocabulary, most, says);
   return error ? { error } : { value: text, text };
 }
 
 // What is typed, and examples to press.
-function askPanel(model, state) {
-  const { tokens } = model.get("limits");
+function askPanel(model, parse, redraw) {
   const examples = model.get("examples");
-  const [what, most] = model.get("facts") ? ["number", "digit"] : ["sequence", "token"];
+  const { label, inputmode, unknown } = model.get("says");
   const pick = (text) => commit(model, { text, step: 0 });
-  const parse = (text) => readIn(state().model.source, text, tokens);
-  const props = most === "digit" ? { inputmode: "numeric" } : {};
-  const typed = field(`Type a ${what}`, `up to ${counted(tokens, most)}`, parse, pick, props);
+  const { input, error, show } = typed(parse, pick, { inputmode });
+  set(input, { oninput: redraw, "ontl-reset": redraw });
   const tries = choice(
     "Examples to try",
     examples.map((text) => [text, text]),
-    pick,
+    (text) => {
+      show(text);
+      pick(text);
+      redraw();
+    },
   );
   const or = element(
     "div",
@@ -171,15 +172,20 @@ function askPanel(model, state) {
     element("span", { class: "tl-note" }, "or try"),
     tries.node,
   );
+  let before;
   const draw = ({ text }) => {
-    typed.show(text);
+    reserve(error, unknown);
+    if (text !== before) show(text); // who is typing something wrong goes on
+    before = text;
     tries.show(text);
   };
-  return { node: element("div", { class: "tl-ask" }, typed.node, or), draw };
+  const name = element("label", { for: input.id }, label);
+  return { node: element("div", { class: "tl-ask tl-field" }, name, input, or, room(error)), draw, error };
 }
 
 // The answer, word by word, each with its probability; and whether all of it is right.
-function answerPanel(model, state) {
+function answerPanel(model, state, unread) {
+  const { why } = model.get("says");
   const goTo = (word) => {
     const { stops, answer } = state();
     commit(model, { step: stops.length - answer.tokens.length + word + 1, part: "decoder.softmax" });
@@ -190,13 +196,13 @@ function answerPanel(model, state) {
     node.append(name, element("span", { class: "tl-part" }, bar));
     return { name, bar, node };
   });
-  const words = element(
+  const all = element(
     "div",
     { "class": "tl-words", "role": "group", "aria-label": "The answer" },
     chips.map(({ node }) => node),
   );
   const judged = element("p");
-  function draw({ model: used, answer, family, count, text, step, wanted, right }) {
+  function draw({ model: used, answer, words, family, count, text, step, wanted, right }) {
     const writes = family !== "encoder";
     for (const [i, { node, name, bar }] of chips.entries()) {
       set(node, { hidden: !writes || i >= answer.tokens.length });
@@ -212,15 +218,16 @@ function answerPanel(model, state) {
         "aria-pressed": String(step > 0 && i === count),
       });
     }
-    const says = right ? "Right." : `Wrong: it is ${wanted}. ${whyWrong(text)}`;
-    setText(
-      judged,
-      writes ? wanted && says : `One vector for each of the ${counted(answer.source.length, "token")}, and no answer.`,
-    );
-    const later = writes && count < answer.tokens.length - 1;
-    set(judged, { class: `tl-verdict ${later ? "tl-unsaid" : writes ? (right ? "tl-right" : "tl-wrong") : ""}` });
+    const wrong = `${words.length ? "" : "It writes nothing. "}Wrong: it is ${wanted}.`;
+    const says = right ? "Right." : `${wrong} ${wanted && whyWrong(text, why)}`;
+    const vectors = `One vector for each of the ${counted(answer.source.length, "token")}, and no answer.`;
+    const typing = unread();
+    const later = count < answer.tokens.length - 1;
+    setText(judged, typing ? `Still showing ${text}.` : writes ? wanted && says : vectors);
+    const kind = typing || !writes ? "" : later ? "tl-unsaid" : right ? "tl-right" : "tl-wrong";
+    set(judged, { class: `tl-verdict ${kind}` });
   }
-  return { node: element("div", { class: "tl-answer" }, words, judged), draw };
+  return { node: element("div", { class: "tl-answer" }, all, judged), draw };
 }
 
 // What is pointed at when a place is opened: in the decoder, the row that the next word comes from.
@@ -313,24 +320,16 @@ function familyPanel(model, state) {
 }
 
 // What there is to do, where nothing is open.
-function welcome(model, { models }) {
-  const [{ family, nLayers, nHeads, width, size }] = models;
-  const facts = model.get("facts");
-  const items = [
-    [facts ? "Type a number" : "Type a sequence", "or press an example. Where does it fail?"],
-    ["Open a block:", "what it does, with your numbers."],
-    ["Point at an arrow:", "the tensor that flows there."],
-    ["Walk", "with ▶ or the slider, from tokens to the answer."],
-  ].map(([name, text]) => element("li", {}, element("strong", {}, name), ` ${text}`));
-  const task = facts ? "It reads a number in digits and writes it in English, word by word. " : "";
-  const layers = counted(nLayers, "layer") + (family === "both" ? " on each side" : "");
-  const sizes = `${layers}, ${counted(nHeads, "head")}, ${width} numbers a token, ${grouped(size)} weights`;
-  return element("div", {}, `${task}It has ${sizes}, and runs on this page.`, element("ul", {}, items), facts);
+function welcome({ about, facts = "" }, todo) {
+  const items = todo.map(([name, text]) => element("li", {}, element("strong", {}, name), ` ${text}`));
+  const task = element("p");
+  const node = element("div", {}, task, element("ul", {}, items), facts);
+  return { node, draw: (family) => setText(task, about[family]) };
 }
 
 // The panel beside the drawing: one place of the model, opened.
 function sidePanel(model, state) {
-  const { models, model: first } = state();
+  const first = state().model;
   let shown;
   const choose = (...at) => commit(model, { at });
   const title = element("p", { class: "tl-name" });
@@ -344,7 +343,7 @@ function sidePanel(model, state) {
   const { tokens: read, written } = model.get("limits");
   const tokens = range(read + written + 1).map((i) => button("", () => choose(shown.at[0], i, shown.at[2])));
   const tokenChoice = element("div", { "class": "tl-choice", "role": "group", "aria-label": "Token" }, tokens);
-  const hello = welcome(model, { models });
+  const hello = welcome(model.get("says"), model.get("words").todo);
   const body = element("div");
   const fillBody = content(body);
   const link = element("a");
@@ -352,7 +351,7 @@ function sidePanel(model, state) {
   const head = element("div", { class: "tl-side-head" }, title, close);
   const who = element("div", { class: "tl-who" }, layers.node, tokenChoice);
   const props = { "class": "tl-side", "tabindex": "0", "role": "group", "aria-label": "What is inside" };
-  const node = element("div", props, head, about, who, hello, body, taught);
+  const node = element("div", props, head, about, who, hello.node, body, taught);
 
   // Returns what is shown, in words.
   function draw(now, id) {
@@ -361,7 +360,8 @@ function sidePanel(model, state) {
     const { side, layer } = placeOf(id);
     const names = now.names[side] ?? [];
     fillBody(view.parts);
-    set(hello, { hidden: Boolean(id) });
+    set(hello.node, { hidden: Boolean(id) });
+    hello.draw(now.family);
     set(close, { hidden: !id });
     const { title: name, about: text, ...where } = told(model.get("words"), id);
     setText(title, name);
@@ -380,10 +380,11 @@ function sidePanel(model, state) {
   return { node, draw };
 }
 
-// The last tokens that have room in the drawing.
+// The first tokens that have room in the drawing, and the last one.
 function clipped(tokens, most = 20) {
-  const text = tokens.join(" ");
-  return text.length > most ? text.slice(-most).replace(/^\S* ?/, "… ") : text;
+  const cut = (count) => [...tokens.slice(0, count), "…", tokens.at(-1)].join(" ");
+  if (tokens.join(" ").length <= most) return tokens.join(" ");
+  return cut(tokens.findIndex((_, i) => cut(i + 1).length > most)).slice(-most);
 }
 
 /** @type {(view: import("./ui.js").View) => () => void} */
@@ -406,12 +407,15 @@ function render(view) {
   };
   const titleOf = (id) => told(model.get("words"), id).title;
   const drawing = picture(model.get("drawing"), titleOf, state().model.normFirst, peek, open);
-  const panels = [askPanel(model, state), answerPanel(model, state), familyPanel(model, state), steps];
+  const { tokens } = model.get("limits");
+  const read = (text) => readIn(model.get("stored")[0].source, text, tokens, model.get("says"));
+  const asking = askPanel(model, read, () => draw());
+  const unread = () => asking.error.textContent;
+  const panels = [asking, answerPanel(model, state, unread), familyPanel(model, state), steps];
   const [ask, answer, family, walking] = panels.map((panel) => panel.node);
   const stage = element("div", { class: "tl-stage" }, family, drawing.node, walking, side.node);
-  const { tokens } = model.get("limits");
   const kept = inParts("whole", {
-    text: typedText((text) => readIn(model.get("stored")[0].source, text, tokens)),
+    text: typedText(read),
     family: oneOf(["both", "encoder", "decoder"]),
     step: wholeNumber(0, 999),
     part: typedText((text) => ({ value: text })),
@@ -419,12 +423,7 @@ function render(view) {
   });
   const { lab, status } = frame(view, "A whole Transformer", kept, ask, answer, stage);
   lab.classList.add("tl-whole");
-  reserve(
-    status,
-    range(38)
-      .map(() => "noon")
-      .join(" "),
-  );
+  reserve(status, "noon ".repeat(30));
 
   function drawPicture(now) {
     const { nLayers: layers, normFirst, target } = now.model;
@@ -460,10 +459,12 @@ function render(view) {
     drawPicture(now);
     const said = side.draw(now, id);
     const verdict = now.wanted && (now.right ? ": right" : ": wrong");
-    const writes = `It reads ${quoted(now.text)} and writes ${quoted(now.words.join(" "))}${verdict}.`;
+    const written = now.words.length ? `writes ${quoted(now.words.join(" "))}` : "stops at once, without a word";
+    const writes = `It reads ${quoted(now.text)} and ${written}${verdict}.`;
     const whole =
       now.family === "encoder" ? `An encoder alone: vectors for ${quoted(now.text)}, and no words.` : writes;
-    setText(status, id ? `${now.step ? `Step ${now.step}. ` : ""}${titleOf(id)}. ${said}` : whole);
+    const still = unread() && `Not read: ${unread()} Still showing ${now.text}.`;
+    setText(status, still || (id ? `${now.step ? `Step ${now.step}. ` : ""}${titleOf(id)}. ${said}` : whole));
   }
   const ends = [follow(model, kept.names, draw), followTheme(lab, draw)];
   return () => {

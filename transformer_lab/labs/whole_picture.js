@@ -1,6 +1,5 @@
 // The drawing of the whole Transformer, brought to life: its parts can be opened, its arrows pointed at.
 
-import { clamp } from "./maths.js";
 import { element, set, setText } from "./ui.js";
 
 /**
@@ -58,15 +57,15 @@ export function falls({ part, flow = "", side, of = "" }, family) {
 // What a block is called where the norm stands before it, not behind.
 const BLOCKS = { self: "Norm, attention", cross: "Norm, cross-att.", feed_forward: "Norm, feed-forw." };
 
-// From the bottom of a column to its top, one column after the other: as the numbers flow.
-function along(a, b) {
-  const height = (node) => {
-    const rect = node.querySelector("rect");
-    if (rect) return +rect.getAttribute("y") + rect.getAttribute("height") / 2;
-    return +/^M\S+ ([\d.]+)/.exec(node.querySelector("path").getAttribute("d"))[1];
-  };
-  return (a.dataset.side === "decoder") - (b.dataset.side === "decoder") || height(b) - height(a);
+const isRight = ({ dataset }) => dataset.side === "decoder";
+// How far down the drawing a block stands, or an arrow begins.
+function depth(node) {
+  const rect = node.querySelector("rect");
+  if (rect) return +rect.getAttribute("y") + rect.getAttribute("height") / 2;
+  return +/^M\S+ ([\d.]+)/.exec(node.querySelector("path").getAttribute("d"))[1];
 }
+// From the bottom of a column to its top, one column after the other: as the numbers flow.
+const along = (a, b) => isRight(a) - isRight(b) || depth(b) - depth(a);
 
 /**
  * @type {(
@@ -82,17 +81,14 @@ export function picture(drawing, titleOf, normFirst, peek, open) {
   const items = [...svg.querySelectorAll("[data-part], [data-flow]")].sort(along);
   const texts = Object.fromEntries(["source", "target", "next"].map((name) => [name, find(name)]));
   const layers = { encoder: find("layers", "encoder"), decoder: find("layers", "decoder") };
-  const hint = ["Point at an arrow:", "see what flows.", "Open a block:", "see what it does."].map((line, i) =>
-    element("text", { x: 76, y: 74 + 18 * i + (i > 1 ? 10 : 0), class: i % 2 ? "quiet" : "hint" }, line),
-  );
-  svg.append(...hint);
   set(svg, {
     role: "group",
-    "aria-label": "The model. Arrow keys go from part to part.",
+    "aria-label": "The model. Up and Down follow the numbers, Left and Right change the side.",
   });
   /** @type {Shown} */
   let shown;
   let at = items[0];
+  let was = null;
 
   function find(name, side) {
     return svg.querySelector(`${side ? `[data-column=${side}] ` : ""}[data-text=${name}]`);
@@ -103,18 +99,27 @@ export function picture(drawing, titleOf, normFirst, peek, open) {
     set(at, { tabindex: -1 });
     at = set(item, { tabindex: 0 });
   };
-  const move = (by) => {
+  // Up and Down go along, Left and Right to what is nearest on the other side.
+  const move = (key) => {
     const all = free();
-    const next = all[clamp(all.indexOf(at) + by, 0, all.length - 1)];
-    stand(next);
-    next.focus();
+    const i = all.indexOf(at);
+    const beside = all
+      .filter((item) => isRight(item) === (key === "ArrowRight") && isRight(at) !== isRight(item))
+      .sort((a, b) => Math.abs(depth(a) - depth(at)) - Math.abs(depth(b) - depth(at)));
+    const to = { ArrowUp: all[i + 1], ArrowDown: all[i - 1], Home: all[0], End: all.at(-1) };
+    stand((key in to ? to[key] : beside[0]) ?? at);
+    at.focus();
   };
   set(node, {
     onpointerover: (event) => {
       if (event.pointerType === "mouse") peek(own(event) ? idOf(own(event).dataset, shown) : null);
     },
     onpointerleave: () => peek(null),
-    onfocusin: (event) => own(event)?.matches(":focus-visible") && peek(idOf(own(event).dataset, shown)),
+    onfocusin: (event) => {
+      const item = own(event);
+      if (item) stand(item);
+      if (item?.matches(":focus-visible")) peek(idOf(item.dataset, shown));
+    },
     onfocusout: () => peek(null),
     onclick: (event) => {
       const item = own(event);
@@ -123,8 +128,7 @@ export function picture(drawing, titleOf, normFirst, peek, open) {
       open(idOf(item.dataset, shown));
     },
     onkeydown: (event) => {
-      const by = { ArrowUp: 1, ArrowRight: 1, ArrowDown: -1, ArrowLeft: -1 }[event.key];
-      if (by) move(by);
+      if (/^(Arrow|Home|End)/.test(event.key)) move(event.key);
       else if (event.key === "Enter" || event.key === " ") open(idOf(at.dataset, shown));
       else return;
       event.preventDefault();
@@ -155,9 +159,12 @@ export function picture(drawing, titleOf, normFirst, peek, open) {
       set(item, { class: states.filter(Boolean).join(" ") });
       if (gone) set(item, { tabindex: -1 });
     }
-    // Tab comes back to what is open, and otherwise to the beginning.
-    const open = items.find((item) => item.classList.contains("open"));
-    if (open || !svg.contains(svg.getRootNode().activeElement)) stand(open ?? free()[0]);
+    // Tab comes back to what is open, and otherwise to the beginning; who is inside stays there.
+    if (was !== now.open || falls(at.dataset, now.family)) {
+      const inside = svg.contains(svg.getRootNode().activeElement) && free().includes(at);
+      stand(items.find((item) => item.matches(".open")) ?? (inside ? at : free()[0]));
+    }
+    was = now.open;
     for (const [name, text] of Object.entries(now.texts)) setText(texts[name], text);
     for (const [side, text] of Object.entries(now.layerText)) setText(layers[side], text);
   }

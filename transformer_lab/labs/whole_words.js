@@ -25,12 +25,11 @@ export function inEnglish(n) {
   ];
 }
 
-// Why the model is wrong about what is typed.
-/** @type {(digits: string) => string} */
-export function whyWrong(digits) {
-  if (digits.length > 4) return `It has only seen numbers of one to four digits.`;
-  if (/^0./.test(digits)) return "It has never seen a number that begins with 0.";
-  return "It learned from examples; no one told it a rule.";
+// Why the model is wrong about what is typed: one of these reasons.
+/** @type {(digits: string, why: Record<string, string>) => string} */
+export function whyWrong(digits, { long, zero, both, other }) {
+  const begins = /^0./.test(digits);
+  return digits.length > 4 ? (begins ? both : long) : begins ? zero : other;
 }
 
 // "encoder.0.self.add" → its side, its layer if it has one, and what it is there.
