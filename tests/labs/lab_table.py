@@ -201,7 +201,7 @@ def play_with_whole(page):
 
 def touch_whole(page):
     page.locator("[data-part=self_attention] rect").tap()
-    opened = status(page).startswith("Encoder, layer 1: self-attention. Head 1: “3” gives “3” the weight ")
+    opened = status(page).startswith("Self-attention, encoder layer 1, head 1: “3” looks at “")
     page.get_by_role("button", name="encoder only").tap()
     return opened and status(page) == "An encoder alone: vectors for “342”, and no words."
 

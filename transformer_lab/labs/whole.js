@@ -1,6 +1,6 @@
 // The whole lab: a trained Transformer runs in the page. Its drawing can be walked through, opened, and pointed at.
 
-import { inParts, numbersLike, oneOf, typedText, wholeNumber } from "./address.js";
+import { inParts, oneOf, typedText } from "./address.js";
 import { clamp, range } from "./maths.js";
 import {
   button,
@@ -18,7 +18,7 @@ import {
   typed,
 } from "./ui.js";
 import { decode, encode, openModel, tokenize, write } from "./whole_maths.js";
-import { isOfOneToken, viewOf } from "./whole_panels.js";
+import { columnIn, isOfOneToken, viewOf } from "./whole_panels.js";
 import { picture } from "./whole_picture.js";
 import { content } from "./whole_tables.js";
 import { inEnglish, placeOf, share, told, whyWrong } from "./whole_words.js";
@@ -27,16 +27,16 @@ import { counted, quoted } from "./words.js";
 // A stop of the walk: the places that are lit, the first one open, and the words so far.
 /** @typedef {{ lit: string[], written: number }} Stop */
 
-const PACE = 900; // milliseconds from step to step while it plays
+const PACE = { first: 2500, again: 900 }; // milliseconds from step to step while it plays
 const PLACES = /\.(tokens|embed|place|linear|softmax|next|(self|cross|feed_forward)(\.add)?)$/;
 
 // The last results of a function of a few strings and numbers.
-function remembered(compute, most = 30) {
+function remembered(compute) {
   const results = new Map();
   return (...key) => {
     const name = key.join("|");
+    if (results.size > 30) results.clear();
     if (!results.has(name)) results.set(name, compute(...key));
-    if (results.size > most) results.delete(results.keys().next().value);
     return results.get(name);
   };
 }
@@ -62,18 +62,10 @@ function walk(layers, family, words) {
   return [...reading, ...through("decoder", parts), ...writing];
 }
 
-// A model as it travels, opened, with the sizes that are written often.
-function opened(stored) {
-  const model = openModel(stored);
-  const { parameters } = model;
-  const dFf = parameters["decoder.layers.0.feed_forward.linear1.weight"].shape[0];
-  return { ...model, dFf, width: parameters["output.weight"].shape[1] };
-}
-
 // All that follows from the traits; computed where they change, and remembered.
 /** @type {(model: import("./ui.js").Model) => () => any} */
 function stateOf(model) {
-  const models = model.get("stored").map(opened);
+  const models = model.get("stored").map(openModel);
   const { written: most } = model.get("limits");
   const { why } = model.get("says");
   const of = (writes) => models.find((each) => (each.family === "decoder") === (writes === "decoder")) ?? models[0];
@@ -91,12 +83,14 @@ function stateOf(model) {
     const answer = answerOf(family === "decoder" ? family : "both", text);
     const ended = answer.tokens.at(-1) === used.eos;
     const words = answer.tokens.slice(0, ended ? -1 : undefined).map((i) => used.target[i]);
-    const wanted = why ? inEnglish(Number(text)).join(" ") : "";
+    const { target } = models[0];
+    const wanted = why ? inEnglish(Number(text), target.slice(target.indexOf("zero"))).join(" ") : "";
     const right = ended && words.join(" ") === wanted;
     const stops = walk(used.nLayers, family, answer.tokens.length);
     const step = clamp(model.get("step"), 0, stops.length);
     const stop = stops[step - 1];
     const count = stop ? stop.written : answer.tokens.length - 1;
+    const ready = !stop || stop.lit.includes("decoder.softmax") ? count + 1 : 0; // words on show
     const trace = traceOf(family, text, count);
     const given = [...(used.bos === null ? [] : [used.bos]), ...answer.tokens.slice(0, count)];
     const ids = { encoder: answer.source, decoder: [...(family === "decoder" ? answer.source : []), ...given] };
@@ -110,7 +104,6 @@ function stateOf(model) {
       return PLACES.test(id) && Boolean(trace[layer === null ? `${side}.input` : `${side}.${layer}.${of}.output`]);
     };
     const shown = {
-      models,
       model: used,
       text,
       family,
@@ -122,6 +115,7 @@ function stateOf(model) {
       step,
       stop,
       count,
+      ready,
       trace,
       ids,
       names,
@@ -137,8 +131,8 @@ function lesson(node, { page, section }) {
   const here = location.pathname.endsWith(`${page}.html`);
   const id = section
     .toLowerCase()
-    .replace(/[^a-z0-9]+/g, "-")
-    .replace(/-$/, "");
+    .match(/[a-z0-9]+/g)
+    .join("-");
   const href = here || known ? `${here ? "" : known.href.split("#")[0]}#${id}` : null;
   setText(node, `chapter ${Number(page.slice(0, 2))}, ${section}`);
   set(node, { href });
@@ -202,27 +196,26 @@ function answerPanel(model, state, unread) {
     chips.map(({ node }) => node),
   );
   const judged = element("p");
-  function draw({ model: used, answer, words, family, count, text, step, wanted, right }) {
+  function draw({ model: used, answer, words, family, ready, text, step, wanted, right }) {
     const writes = family !== "encoder";
     for (const [i, { node, name, bar }] of chips.entries()) {
       set(node, { hidden: !writes || i >= answer.tokens.length });
       if (node.hidden) continue;
-      const probability = `probability ${share(answer.probabilities[i])}`;
       const word = used.target[answer.tokens[i]];
       setText(name, word);
       bar.style.transform = `scaleX(${answer.probabilities[i]})`;
-      node.classList.toggle("tl-later", i > count);
+      const later = i >= ready;
+      node.classList.toggle("tl-later", later);
       set(node, {
-        "title": i > count ? "" : probability,
-        "aria-label": i > count ? "not written yet" : `${word}, ${probability}`,
-        "aria-pressed": String(step > 0 && i === count),
+        "aria-label": later ? "not written yet" : `${word}, probability ${share(answer.probabilities[i])}`,
+        "aria-pressed": String(step > 0 && i === ready - 1),
       });
     }
     const wrong = `${words.length ? "" : "It writes nothing. "}Wrong: it is ${wanted}.`;
     const says = right ? "Right." : `${wrong} ${wanted && whyWrong(text, why)}`;
-    const vectors = `One vector for each of the ${counted(answer.source.length, "token")}, and no answer.`;
+    const vectors = `${counted(answer.source.length, "vector")}, and no answer.`;
     const typing = unread();
-    const later = count < answer.tokens.length - 1;
+    const later = ready < answer.tokens.length;
     setText(judged, typing ? `Still showing ${text}.` : writes ? wanted && says : vectors);
     const kind = typing || !writes ? "" : later ? "tl-unsaid" : right ? "tl-right" : "tl-wrong";
     set(judged, { class: `tl-verdict ${kind}` });
@@ -232,7 +225,8 @@ function answerPanel(model, state, unread) {
 
 // What is pointed at when a place is opened: in the decoder, the row that the next word comes from.
 function lastRow({ at, ids, count }, part, written = count) {
-  return placeOf(part).side === "decoder" ? [at[0], ids.decoder.length - 1 - count + written, at[2]] : at;
+  const row = placeOf(part).side === "decoder" ? ids.decoder.length - 1 - count + written : at[1];
+  return [at[0], row, columnIn(part, at[2])];
 }
 
 // One control for the walk: a slider, a step back, a step on, and a button that goes on by itself to the end.
@@ -243,24 +237,25 @@ function walkPanel(model, state) {
     commit(model, { step, part: stop?.lit[0] ?? "", at: lastRow(state(), stop?.lit[0] ?? "", stop?.written) });
   };
   const stop = () => {
-    clearInterval(timer);
+    clearTimeout(timer);
     timer = 0;
     setText(play, "▶");
     set(play, { "aria-label": "Play" });
   };
   const byHand = (step) => {
     stop();
-    go(step);
+    go(clamp(step, 0, state().stops.length));
   };
   const next = () => {
     const { step, stops } = state();
-    if (!node.isConnected || step === stops.length) stop();
-    else go(step + 1);
+    if (!node.isConnected || step === stops.length) return stop();
+    go(step + 1);
+    const { written, lit } = stops[step];
+    timer = setTimeout(next, written || /\.[1-9]/.test(lit[0]) ? PACE.again : PACE.first);
   };
   const start = () => {
     if (timer) return stop();
     if (state().step === state().stops.length) go(0);
-    timer = setInterval(next, PACE);
     setText(play, "❚❚");
     set(play, { "aria-label": "Pause" });
     next();
@@ -277,33 +272,23 @@ function walkPanel(model, state) {
     set(play, { hidden: still.matches });
     set(input, {
       max: stops.length,
-      "aria-valuetext": at ? `Step ${step}: ${told(model.get("words"), at.lit[0]).title}` : "The whole answer",
+      "aria-valuetext": at
+        ? `Step ${step}: ${told(model.get("words"), at.lit[0]).title}`
+        : `Not started, ${stops.length} steps`,
     });
     input.value = step;
-    // A button at the end of its way hands the focus on, before it is switched off.
-    for (const [button, other, off] of [
-      [back, on, step === 0],
-      [on, back, step === stops.length],
-    ]) {
-      if (!off) set(button, { disabled: false });
-      else {
-        if (button.matches(":focus")) set(other, { disabled: false }).focus();
-        set(button, { disabled: true });
-      }
-    }
-    setText(said, at ? `step ${step} of ${stops.length}` : `${stops.length} steps`);
-    reserve(said, "step 88 of 88");
+    set(back, { "aria-disabled": String(step === 0) });
+    set(on, { "aria-disabled": String(step === stops.length) });
+    setText(said, at ? `step ${step} of ${stops.length}` : `walk: ${stops.length} steps`);
+    reserve(said, "walk: 88 steps", "step 88 of 88");
   }
   return { node, draw, stop };
 }
 
 // Which parts the model has: encoder and decoder, or one of them; and what that is for.
-function familyPanel(model, state) {
+function familyPanel(model) {
   const texts = model.get("words").families;
-  const kinds = state().models.map((each) => each.family);
-  const offered = ["both", "encoder", "decoder"].filter((family) =>
-    kinds.includes(family === "decoder" ? family : "both"),
-  );
+  const offered = ["both", "encoder", "decoder"].filter((family) => family in model.get("says").about);
   const pick = (family) => commit(model, { family, step: 0, part: "" });
   const families = choice(
     "Kind of Transformer",
@@ -319,39 +304,37 @@ function familyPanel(model, state) {
   return { node: element("div", { class: "tl-family" }, families.node, room(said)), draw };
 }
 
-// What there is to do, where nothing is open.
-function welcome({ about, facts = "" }, todo) {
-  const items = todo.map(([name, text]) => element("li", {}, element("strong", {}, name), ` ${text}`));
-  const task = element("p");
-  const node = element("div", {}, task, element("ul", {}, items), facts);
-  return { node, draw: (family) => setText(task, about[family]) };
-}
-
 // The panel beside the drawing: one place of the model, opened.
-function sidePanel(model, state) {
+function sidePanel(model, state, shut) {
   const first = state().model;
   let shown;
   const choose = (...at) => commit(model, { at });
-  const title = element("p", { class: "tl-name" });
+  const title = element("p", { "class": "tl-name", "role": "heading", "aria-level": 3 });
   const about = element("p");
-  const close = button("×", () => commit(model, { part: "", step: 0 }), { "aria-label": "Close" });
+  const close = button("×", shut, { "aria-label": "Close" });
   const layers = choice(
     "Layer",
     range(first.nLayers).map((layer) => [layer, `layer ${layer + 1}`]),
     (layer) => commit(model, { part: shown.id.replace(/\d+/, layer) }),
   );
   const { tokens: read, written } = model.get("limits");
-  const tokens = range(read + written + 1).map((i) => button("", () => choose(shown.at[0], i, shown.at[2])));
+  const tokens = range(read + written + 1).map((i) =>
+    button("", () => choose(shown.at[0], i, columnIn(shown.id, shown.at[2]))),
+  );
   const tokenChoice = element("div", { "class": "tl-choice", "role": "group", "aria-label": "Token" }, tokens);
-  const hello = welcome(model.get("says"), model.get("words").todo);
+  const { about: task, facts = "" } = model.get("says");
+  const hello = element("div"); // where nothing is open
   const body = element("div");
   const fillBody = content(body);
   const link = element("a");
-  const taught = element("p", { class: "tl-note" }, "Taught in ", link);
+  const lead = element("span");
+  const taught = element("p", { class: "tl-note" }, lead, link);
+  const scale = element("p", { class: "tl-note tl-scale" });
+  scale.innerHTML = model.get("words").scales;
   const head = element("div", { class: "tl-side-head" }, title, close);
   const who = element("div", { class: "tl-who" }, layers.node, tokenChoice);
   const props = { "class": "tl-side", "tabindex": "0", "role": "group", "aria-label": "What is inside" };
-  const node = element("div", props, head, about, who, hello.node, body, taught);
+  const node = element("div", props, head, about, who, hello, body, scale, taught);
 
   // Returns what is shown, in words.
   function draw(now, id) {
@@ -360,13 +343,16 @@ function sidePanel(model, state) {
     const { side, layer } = placeOf(id);
     const names = now.names[side] ?? [];
     fillBody(view.parts);
-    set(hello.node, { hidden: Boolean(id) });
-    hello.draw(now.family);
     set(close, { hidden: !id });
-    const { title: name, about: text, ...where } = told(model.get("words"), id);
+    const { end, others, todo, ...words } = model.get("words");
+    hello.innerHTML = id ? "" : task[now.family] + todo + facts;
+    const { title: name, about: text, ...where } = told(words, id);
     setText(title, name);
-    setText(about, text.replaceAll("~", String(now.model.width)));
-    lesson(link, where);
+    const more = now.step && now.ready === 1 && now.answer.tokens[1] !== undefined ? others : "";
+    setText(about, text.replaceAll("~", String(now.model.width)) + more);
+    const atEnd = now.step === now.stops.length;
+    setText(lead, atEnd ? "Now build it. Start with " : "Taught in ");
+    lesson(link, atEnd ? { page: end[0], section: end[1] } : where);
     set(layers.node, { hidden: layer === null || first.nLayers === 1 });
     layers.show(layer);
     set(tokenChoice, { hidden: !isOfOneToken(id) });
@@ -387,13 +373,25 @@ function clipped(tokens, most = 20) {
   return cut(tokens.findIndex((_, i) => cut(i + 1).length > most)).slice(-most);
 }
 
+// How the address holds whole numbers.
+const inDigits = (form, toValue) => ({
+  write: String,
+  read: (text) => (form.test(text) ? { value: toValue(text) } : { error: "whole numbers up to 999" }),
+});
+
 /** @type {(view: import("./ui.js").View) => () => void} */
 function render(view) {
   const { model } = view;
   const state = stateOf(model);
   let peeked = null;
   const steps = walkPanel(model, state);
-  const side = sidePanel(model, state);
+  const shut = () => {
+    drawing.node.querySelector("[tabindex='0']").focus();
+    peeked = null;
+    commit(model, { part: "", step: 0 });
+    draw();
+  };
+  const side = sidePanel(model, state, shut);
   const peek = (id) => {
     if (id === peeked) return;
     peeked = id;
@@ -403,7 +401,13 @@ function render(view) {
     steps.stop();
     peeked = null;
     const now = state();
-    commit(model, { part, at: placeOf(part).side === placeOf(now.part).side ? now.at : lastRow(now, part) });
+    const at = lastRow(now, part);
+    if (placeOf(part).side === placeOf(now.part).side) at[1] = now.at[1];
+    commit(model, { part, at });
+    draw();
+    // Below the edge of the page nobody would see it.
+    const { top } = side.node.getBoundingClientRect();
+    if (top > 0.85 * innerHeight) scrollBy({ top: top - 0.6 * innerHeight, behavior: "instant" });
   };
   const titleOf = (id) => told(model.get("words"), id).title;
   const drawing = picture(model.get("drawing"), titleOf, state().model.normFirst, peek, open);
@@ -411,18 +415,20 @@ function render(view) {
   const read = (text) => readIn(model.get("stored")[0].source, text, tokens, model.get("says"));
   const asking = askPanel(model, read, () => draw());
   const unread = () => asking.error.textContent;
-  const panels = [asking, answerPanel(model, state, unread), familyPanel(model, state), steps];
+  const panels = [asking, answerPanel(model, state, unread), familyPanel(model), steps];
   const [ask, answer, family, walking] = panels.map((panel) => panel.node);
-  const stage = element("div", { class: "tl-stage" }, family, drawing.node, walking, side.node);
+  const stage = element("div", { class: "tl-stage" }, family, drawing.node, side.node, walking);
+  set(stage, { onkeydown: ({ key }) => key === "Escape" && shut() });
   const kept = inParts("whole", {
     text: typedText(read),
     family: oneOf(["both", "encoder", "decoder"]),
-    step: wholeNumber(0, 999),
+    step: inDigits(/^\d{1,3}$/, Number),
     part: typedText((text) => ({ value: text })),
-    at: numbersLike([0, 0, 0], 0, 999),
+    at: inDigits(/^(\d{1,3},){2}(\d{1,3}|-1)$/, (text) => text.split(",").map(Number)),
   });
   const { lab, status } = frame(view, "A whole Transformer", kept, ask, answer, stage);
   lab.classList.add("tl-whole");
+  set(lab.querySelector(".tl-title"), { "role": "heading", "aria-level": 2 });
   reserve(status, "noon ".repeat(30));
 
   function drawPicture(now) {
@@ -441,11 +447,13 @@ function render(view) {
       normFirst,
       finalNorm: Boolean(now.trace["decoder.last"]),
       layer,
-      layerText: { encoder: layerText("encoder"), decoder: layerText("decoder") },
       texts: {
+        encoder: layerText("encoder"),
+        decoder: layerText("decoder"),
         source: clipped(now.names.encoder),
         target: clipped(now.names.decoder),
-        next: target[now.answer.tokens[now.count]],
+        next: now.ready ? target[now.answer.tokens[now.count]] : "",
+        vectors: counted(now.ids.encoder.length, "vector"),
       },
       lit: new Set(now.stop?.lit),
       open: now.part,
@@ -457,14 +465,15 @@ function render(view) {
     const id = peeked && now.isThere(peeked) ? peeked : now.part;
     for (const panel of panels) panel.draw(now);
     drawPicture(now);
-    const said = side.draw(now, id);
+    const text = side.draw(now, id);
+    const said = text.startsWith(",") ? text : `. ${text}`;
     const verdict = now.wanted && (now.right ? ": right" : ": wrong");
     const written = now.words.length ? `writes ${quoted(now.words.join(" "))}` : "stops at once, without a word";
     const writes = `It reads ${quoted(now.text)} and ${written}${verdict}.`;
     const whole =
       now.family === "encoder" ? `An encoder alone: vectors for ${quoted(now.text)}, and no words.` : writes;
     const still = unread() && `Not read: ${unread()} Still showing ${now.text}.`;
-    setText(status, still || (id ? `${now.step ? `Step ${now.step}. ` : ""}${titleOf(id)}. ${said}` : whole));
+    setText(status, still || (id ? `${now.step ? `Step ${now.step}. ` : ""}${titleOf(id)}${said}` : whole));
   }
   const ends = [follow(model, kept.names, draw), followTheme(lab, draw)];
   return () => {

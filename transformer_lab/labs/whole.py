@@ -133,7 +133,7 @@ class WholeLab(Lab):
     family = traitlets.Any().tag(sync=True)
     step = traitlets.Any().tag(sync=True)
     part = traitlets.Any().tag(sync=True)
-    at = traitlets.List(traitlets.Int(), [0, 0, 0]).tag(sync=True)  # head, row and column that are pointed at
+    at = traitlets.List(traitlets.Int(), [0, 0, -1]).tag(sync=True)  # head, row, column pointed at; −1: largest weight
 
     def __init__(
         self,
@@ -244,8 +244,9 @@ def _of_tokens(stored):
         "about": {
             "both": f"Your model: {_sizes(stored)}.",
             "encoder": "The encoder of your model: it turns each token into a vector, and writes nothing.",
-            "decoder": f"Your model: {_sizes(stored)}.",
-        },
+        }
+        if stored["family"] == "both"
+        else {"decoder": f"Your model: {_sizes(stored)}."},
     }
 
 

@@ -20,7 +20,8 @@ import { range, softmax } from "./maths.js";
  */
 /** @typedef {{ shape: number[], axes: string[], values: ArrayLike<number> }} Tensor Flat, the last axis fastest. */
 /** @typedef {Record<string, Tensor>} Trace What flows, by the place where it flows: "decoder.0.self.weights". */
-/** @typedef {Stored & { parameters: Record<string, { shape: number[], values: ArrayLike<number> }> }} Model */
+/** @typedef {Record<string, { shape: number[], values: ArrayLike<number> }>} Parameters */
+/** @typedef {Stored & { parameters: Parameters, width: number }} Model `width` is d_model. */
 
 const EPS = 1e-5; // of every norm
 
@@ -36,7 +37,7 @@ export function openModel(stored) {
     parameters[name] = { shape, values: numbers.subarray(start, end) };
     start = end;
   }
-  return { ...stored, parameters };
+  return { ...stored, parameters, width: parameters["output.weight"].shape[1] };
 }
 
 // The number that two bytes of float16 stand for: a sign, five bits of exponent, ten of fraction.

@@ -10,8 +10,7 @@ import { element, set, setText } from "./ui.js";
  * @property {boolean} normFirst
  * @property {boolean} finalNorm
  * @property {Record<string, number>} layer Of each side, the layer whose numbers are on show.
- * @property {Record<string, string>} layerText
- * @property {Record<string, string>} texts What is read and written: "source", "target", "next".
+ * @property {Record<string, string>} texts What is written in the drawing, by the name of the place.
  * @property {Set<string>} lit The places of this step.
  * @property {string} open
  */
@@ -28,6 +27,7 @@ export function idOf({ part, flow, side, of }, { family, layer: layerOf, layers,
     const between = side === "decoder" && family !== "decoder" ? after("cross") : after("self");
     const ids = {
       "memory": "encoder.memory",
+      "vectors": "encoder.memory",
       "input": entering,
       "self.residual": entering,
       "self.norm": after("self"),
@@ -48,7 +48,8 @@ export function idOf({ part, flow, side, of }, { family, layer: layerOf, layers,
 // What falls away in a model of one column.
 /** @type {(data: DOMStringMap, family: string) => boolean} */
 export function falls({ part, flow = "", side, of = "" }, family) {
-  if (family === "encoder") return side === "decoder";
+  if (flow === "vectors") return family !== "encoder";
+  if (family === "encoder") return side === "decoder" || part === "memory";
   if (family === "decoder")
     return side === "encoder" || of === "cross" || flow.startsWith("cross") || part === "memory";
   return flow === "past";
@@ -79,8 +80,6 @@ export function picture(drawing, titleOf, normFirst, peek, open) {
   const svg = node.querySelector("svg");
   svg.querySelector("title").remove(); // what it says would stand over every part that is pointed at
   const items = [...svg.querySelectorAll("[data-part], [data-flow]")].sort(along);
-  const texts = Object.fromEntries(["source", "target", "next"].map((name) => [name, find(name)]));
-  const layers = { encoder: find("layers", "encoder"), decoder: find("layers", "decoder") };
   set(svg, {
     role: "group",
     "aria-label": "The model. Up and Down follow the numbers, Left and Right change the side.",
@@ -90,9 +89,6 @@ export function picture(drawing, titleOf, normFirst, peek, open) {
   let at = items[0];
   let was = null;
 
-  function find(name, side) {
-    return svg.querySelector(`${side ? `[data-column=${side}] ` : ""}[data-text=${name}]`);
-  }
   const own = (event) => event.target.closest("[data-part], [data-flow]");
   const free = () => items.filter((item) => !falls(item.dataset, shown.family));
   const stand = (item) => {
@@ -150,8 +146,10 @@ export function picture(drawing, titleOf, normFirst, peek, open) {
     for (const item of items) {
       const id = idOf(item.dataset, now);
       const gone = falls(item.dataset, now.family);
+      const { flow = "", side } = item.dataset;
+      const named = flow.endsWith("residual") ? `${side}.${now.layer[side]}.${flow}` : id;
       set(item, {
-        "aria-label": (item.dataset.flow ? "Arrow: " : "") + titleOf(id),
+        "aria-label": (flow && "Arrow: ") + titleOf(named),
         "aria-hidden": String(gone),
         "aria-pressed": String(id === now.open),
       });
@@ -165,8 +163,7 @@ export function picture(drawing, titleOf, normFirst, peek, open) {
       stand(items.find((item) => item.matches(".open")) ?? (inside ? at : free()[0]));
     }
     was = now.open;
-    for (const [name, text] of Object.entries(now.texts)) setText(texts[name], text);
-    for (const [side, text] of Object.entries(now.layerText)) setText(layers[side], text);
+    for (const node of svg.querySelectorAll("[data-text]")) setText(node, now.texts[node.dataset.text]);
   }
   return { node, draw };
 }
