@@ -334,7 +334,7 @@ function sidePanel(model, state, shut) {
   const head = element("div", { class: "tl-side-head" }, title, close);
   const who = element("div", { class: "tl-who" }, layers.node, tokenChoice);
   const props = { "class": "tl-side", "tabindex": "0", "role": "group", "aria-label": "What is inside" };
-  const node = element("div", props, head, about, who, hello, body, scale, taught);
+  const node = element("div", props, head, about, who, hello, body, taught, scale);
 
   // Returns what is shown, in words.
   function draw(now, id) {
