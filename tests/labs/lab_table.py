@@ -193,7 +193,7 @@ def touch_budget(page):
 
 
 def play_with_whole(page):
-    page.get_by_label("Type a number", exact=True).first.fill("13")
+    page.get_by_label("Type a number, up to 6 digits", exact=True).first.fill("13")
     page.locator("[data-part=cross_attention] rect").first.click()
     page.locator(".tl-sheet").first.press("ArrowDown")
     press(page, "layer 2", "decoder only", "Step on", "Step on", "Step on")
@@ -201,7 +201,7 @@ def play_with_whole(page):
 
 def touch_whole(page):
     page.locator("[data-part=self_attention] rect").tap()
-    opened = status(page).startswith("Encoder, layer 1: self-attention. Head 1: “3” gives “3” the weight ")
+    opened = status(page).startswith("Self-attention, encoder layer 1, head 1: “3” looks at “")
     page.get_by_role("button", name="encoder only").tap()
     return opened and status(page) == "An encoder alone: vectors for “342”, and no words."
 
@@ -489,9 +489,21 @@ LABS = {
         touch=touch_whole,
         scrolls=(".tl-drawing", "input[type=range]", ".tl-name", ".tl-status"),
         nonsense=(
-            ("Type a number", "three", "“t” is not among the model’s tokens", "3", "Right."),
-            ("Type a number", "1234567", "At most 6 tokens here; this has 7.", "1000", "thousand"),
-            ("Type a number", " ", "Type at least one token", "45678", "Wrong: it is forty five thousand six hundred"),
+            (
+                "Type a number, up to 6 digits",
+                "three",
+                "Digits only: it knows 0 to 9, no comma, sign or letter.",
+                "3",
+                "Right.",
+            ),
+            ("Type a number, up to 6 digits", "1234567", "At most 6 digits; this has 7.", "1000", "thousand"),
+            (
+                "Type a number, up to 6 digits",
+                " ",
+                "Type a number, such as 7.",
+                "45678",
+                "Wrong: it is forty five thousand six hundred",
+            ),
         ),
     ),
 }

@@ -37,8 +37,8 @@
   }
 
   // What may not move: the end of the lab, and whatever in it can be used, or read as a picture. Excepted are the
-  // pictures of tensors that grow with them, and below them the foot.
-  const GROWS = "div.tl-picture, .tl-before-after, .tl-foot";
+  // pictures of tensors and the panels that grow with them, and below them the foot.
+  const GROWS = "div.tl-picture, .tl-side, .tl-before-after, .tl-foot";
   const PARTS = "button, input, select, svg, table, .tl-grid, .tl-matrix, .tl-sheet, .tl-label";
 
   const MOST_CELLS = 120; // that are pointed at; of more, as many in even steps
@@ -52,7 +52,7 @@
       const parts = all(PARTS)
         .filter((node) => !node.closest(GROWS))
         .map((node) => [node, topOf(node)]);
-      return new Map(lab.querySelector("div.tl-picture") ? parts : [[lab, rectOf(lab).height], ...parts]);
+      return new Map(lab.querySelector("div.tl-picture, .tl-side") ? parts : [[lab, rectOf(lab).height], ...parts]);
     };
     const drawn = async () => {
       for (let i = 0; i < 3; i++) await null;

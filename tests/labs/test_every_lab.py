@@ -310,7 +310,7 @@ def test_nonsense_is_answered_beside_the_field_and_nothing_is_lost(show, name, l
     field, first, others = (
         page.get_by_label(label, exact=True),
         status(page),
-        "[hidden], .tl-field, .tl-input, .tl-error",
+        "[hidden], .tl-field, .tl-input, .tl-error, .tl-verdict, .tl-status",
     )
     shown, old = picture(page, without=others), field.input_value()
     field.fill(typed)
@@ -318,6 +318,7 @@ def test_nonsense_is_answered_beside_the_field_and_nothing_is_lost(show, name, l
     assert complaint.is_visible() and complaint.inner_text().startswith(message)
     assert field.get_attribute("aria-invalid") == "true"
     assert picture(page, without=others) == shown
+    assert status(page) in (first, f"Not read: {complaint.inner_text()} Still showing {old}.")
     page.get_by_role("button", name="Reset").click()
     assert (field.input_value(), complaint.inner_text(), status(page)) == (old, "", first)
     field.fill(typed)

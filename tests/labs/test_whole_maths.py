@@ -293,7 +293,7 @@ def test_words_that_are_typed(engine, text):
 def _typed(engine, text, lab):
     """The page and Python read the same, and refuse the same."""
     tokens = lab.stored[0]["source"]
-    result = read(engine, "tokenize", text, tokens, lab.limits["tokens"])
+    result = read(engine, "tokenize", text, tokens, lab.limits["tokens"], lab.says)
     if result is None:
         with pytest.raises(ValueError, match=r"^text must"):
             lab.text = text
@@ -306,17 +306,29 @@ def _typed(engine, text, lab):
 @pytest.mark.parametrize(
     ("arguments", "error"),
     [
-        (["", [*"ab"]], "Type at least one token, such as a."),
-        (["3a", [*"0123456789"]], "“a” is not among the model’s tokens: 0, 1, 2, 3, 4, 5, 6, 7, 8 and 9."),
+        (["", [*"abc"]], "Type at least one token, such as a."),
+        (["3a", [*"abc"]], "“3” is not among the model’s tokens: a, b and c."),
         (
             ["x", [f"t{i}" for i in range(14)]],
             "“x” is not among the model’s tokens: t0, t1, t2, t3, t4, t5, t6, t7, t8 and 5 others.",
         ),
-        (["1234567", [*"0123456789"], 6], "At most 6 tokens here; this has 7."),
+        (["abcabcabcabca", [*"abc"]], "At most 12 tokens here; this has 13."),
     ],
 )
 def test_what_is_typed_wrong_is_answered(engine, arguments, error):
-    assert engine("tokenize", *arguments) == {"error": error}
+    text, tokens = arguments
+    lab = WholeLab(tl.LanguageModel(len(tokens), 8, 2, 1, 8), tokens)
+    assert engine("tokenize", text, tokens, lab.limits["tokens"], lab.says) == {"error": error}
+
+
+def test_who_types_for_the_courses_models_is_answered_about_numbers(engine):
+    lab = WholeLab()
+    for text, error in (
+        ("", "Type a number, such as 7."),
+        ("1,000", "Digits only: it knows 0 to 9, no comma, sign or letter."),
+        ("1234567", "At most 6 digits; this has 7."),
+    ):
+        assert engine("tokenize", text, [*"0123456789"], lab.limits["tokens"], lab.says) == {"error": error}
 
 
 # The lab in Python.
@@ -326,7 +338,7 @@ def test_a_readers_model_is_shown_as_it_is_now():
     model = small(tl.Transformer, 1, SIZES[1], {})
     lab = WholeLab(model.train(), SOURCE, TARGET, bos=BOS, eos=EOS, text=" a bc")
     assert repr(lab) == "WholeLab(text='abc', family='both', step=0, part='')" and model.training
-    assert lab.facts is None and lab.examples == [] and lab.limits == {"tokens": 12, "written": 12}
+    assert "facts" not in lab.says and lab.examples == [] and lab.limits == {"tokens": 12, "written": 12}
     before = lab.answer
     with torch.no_grad():
         model.output.weight.zero_()
@@ -472,6 +484,6 @@ def test_the_lab_names_what_is_wrong(call, error, text):
 
 def test_what_a_lab_is_made_of_stays():
     lab = WholeLab()
-    for name in ("stored", "drawing", "limits", "examples", "facts"):
+    for name in ("stored", "drawing", "limits", "examples", "says"):
         with pytest.raises(ValueError, match=rf"^{name} cannot change: make a new lab$"):
             setattr(lab, name, type(getattr(lab, name))())

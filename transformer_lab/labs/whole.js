@@ -1,13 +1,12 @@
 // The whole lab: a trained Transformer runs in the page. Its drawing can be walked through, opened, and pointed at.
 
-import { inParts, numbersLike, oneOf, typedText, wholeNumber } from "./address.js";
-import { clamp, range, sum } from "./maths.js";
+import { inParts, oneOf, typedText } from "./address.js";
+import { clamp, range } from "./maths.js";
 import {
   button,
   choice,
   commit,
   element,
-  field,
   follow,
   followTheme,
   frame,
@@ -16,27 +15,28 @@ import {
   set,
   setText,
   slider,
+  typed,
 } from "./ui.js";
 import { decode, encode, openModel, tokenize, write } from "./whole_maths.js";
-import { isOfOneToken, viewOf } from "./whole_panels.js";
+import { columnIn, isOfOneToken, viewOf } from "./whole_panels.js";
 import { picture } from "./whole_picture.js";
 import { content } from "./whole_tables.js";
 import { inEnglish, placeOf, share, told, whyWrong } from "./whole_words.js";
-import { counted, grouped, quoted } from "./words.js";
+import { counted, quoted } from "./words.js";
 
 // A stop of the walk: the places that are lit, the first one open, and the words so far.
 /** @typedef {{ lit: string[], written: number }} Stop */
 
-const PACE = 900; // milliseconds from step to step while it plays
+const PACE = { first: 2500, again: 900 }; // milliseconds from step to step while it plays
 const PLACES = /\.(tokens|embed|place|linear|softmax|next|(self|cross|feed_forward)(\.add)?)$/;
 
 // The last results of a function of a few strings and numbers.
-function remembered(compute, most = 30) {
+function remembered(compute) {
   const results = new Map();
   return (...key) => {
     const name = key.join("|");
+    if (results.size > 30) results.clear();
     if (!results.has(name)) results.set(name, compute(...key));
-    if (results.size > most) results.delete(results.keys().next().value);
     return results.get(name);
   };
 }
@@ -62,21 +62,12 @@ function walk(layers, family, words) {
   return [...reading, ...through("decoder", parts), ...writing];
 }
 
-// A model as it travels, opened, with the sizes that are written often.
-function opened(stored) {
-  const model = openModel(stored);
-  const { parameters } = model;
-  const size = sum(Object.values(parameters).map(({ values }) => values.length));
-  const dFf = parameters["decoder.layers.0.feed_forward.linear1.weight"].shape[0];
-  return { ...model, size, dFf, width: parameters["output.weight"].shape[1] };
-}
-
 // All that follows from the traits; computed where they change, and remembered.
 /** @type {(model: import("./ui.js").Model) => () => any} */
 function stateOf(model) {
-  const models = model.get("stored").map(opened);
+  const models = model.get("stored").map(openModel);
   const { written: most } = model.get("limits");
-  const facts = model.get("facts");
+  const { why } = model.get("says");
   const of = (writes) => models.find((each) => (each.family === "decoder") === (writes === "decoder")) ?? models[0];
   const answerOf = remembered((writes, text) => {
     const source = tokenize(text, of(writes).source).value ?? [0];
@@ -92,12 +83,14 @@ function stateOf(model) {
     const answer = answerOf(family === "decoder" ? family : "both", text);
     const ended = answer.tokens.at(-1) === used.eos;
     const words = answer.tokens.slice(0, ended ? -1 : undefined).map((i) => used.target[i]);
-    const wanted = facts ? inEnglish(Number(text)).join(" ") : "";
+    const { target } = models[0];
+    const wanted = why ? inEnglish(Number(text), target.slice(target.indexOf("zero"))).join(" ") : "";
     const right = ended && words.join(" ") === wanted;
     const stops = walk(used.nLayers, family, answer.tokens.length);
     const step = clamp(model.get("step"), 0, stops.length);
     const stop = stops[step - 1];
     const count = stop ? stop.written : answer.tokens.length - 1;
+    const ready = !stop || stop.lit.includes("decoder.softmax") ? count + 1 : 0; // words on show
     const trace = traceOf(family, text, count);
     const given = [...(used.bos === null ? [] : [used.bos]), ...answer.tokens.slice(0, count)];
     const ids = { encoder: answer.source, decoder: [...(family === "decoder" ? answer.source : []), ...given] };
@@ -111,7 +104,6 @@ function stateOf(model) {
       return PLACES.test(id) && Boolean(trace[layer === null ? `${side}.input` : `${side}.${layer}.${of}.output`]);
     };
     const shown = {
-      models,
       model: used,
       text,
       family,
@@ -123,6 +115,7 @@ function stateOf(model) {
       step,
       stop,
       count,
+      ready,
       trace,
       ids,
       names,
@@ -138,32 +131,34 @@ function lesson(node, { page, section }) {
   const here = location.pathname.endsWith(`${page}.html`);
   const id = section
     .toLowerCase()
-    .replace(/[^a-z0-9]+/g, "-")
-    .replace(/-$/, "");
+    .match(/[a-z0-9]+/g)
+    .join("-");
   const href = here || known ? `${here ? "" : known.href.split("#")[0]}#${id}` : null;
   setText(node, `chapter ${Number(page.slice(0, 2))}, ${section}`);
   set(node, { href });
 }
 
-// What is typed, written anew.
-function readIn(vocabulary, typed, most) {
-  const { error, text } = tokenize(typed, vocabulary, most);
+// What is typed, written anew, or what is said of it.
+function readIn(vocabulary, typed, most, says) {
+  const { error, text } = tokenize(typed, vocabulary, most, says);
   return error ? { error } : { value: text, text };
 }
 
 // What is typed, and examples to press.
-function askPanel(model, state) {
-  const { tokens } = model.get("limits");
+function askPanel(model, parse, redraw) {
   const examples = model.get("examples");
-  const [what, most] = model.get("facts") ? ["number", "digit"] : ["sequence", "token"];
+  const { label, inputmode, unknown } = model.get("says");
   const pick = (text) => commit(model, { text, step: 0 });
-  const parse = (text) => readIn(state().model.source, text, tokens);
-  const props = most === "digit" ? { inputmode: "numeric" } : {};
-  const typed = field(`Type a ${what}`, `up to ${counted(tokens, most)}`, parse, pick, props);
+  const { input, error, show } = typed(parse, pick, { inputmode });
+  set(input, { oninput: redraw, "ontl-reset": redraw });
   const tries = choice(
     "Examples to try",
     examples.map((text) => [text, text]),
-    pick,
+    (text) => {
+      show(text);
+      pick(text);
+      redraw();
+    },
   );
   const or = element(
     "div",
@@ -171,15 +166,20 @@ function askPanel(model, state) {
     element("span", { class: "tl-note" }, "or try"),
     tries.node,
   );
+  let before;
   const draw = ({ text }) => {
-    typed.show(text);
+    reserve(error, unknown);
+    if (text !== before) show(text); // who is typing something wrong goes on
+    before = text;
     tries.show(text);
   };
-  return { node: element("div", { class: "tl-ask" }, typed.node, or), draw };
+  const name = element("label", { for: input.id }, label);
+  return { node: element("div", { class: "tl-ask tl-field" }, name, input, or, room(error)), draw, error };
 }
 
 // The answer, word by word, each with its probability; and whether all of it is right.
-function answerPanel(model, state) {
+function answerPanel(model, state, unread) {
+  const { why } = model.get("says");
   const goTo = (word) => {
     const { stops, answer } = state();
     commit(model, { step: stops.length - answer.tokens.length + word + 1, part: "decoder.softmax" });
@@ -190,42 +190,43 @@ function answerPanel(model, state) {
     node.append(name, element("span", { class: "tl-part" }, bar));
     return { name, bar, node };
   });
-  const words = element(
+  const all = element(
     "div",
     { "class": "tl-words", "role": "group", "aria-label": "The answer" },
     chips.map(({ node }) => node),
   );
   const judged = element("p");
-  function draw({ model: used, answer, family, count, text, step, wanted, right }) {
+  function draw({ model: used, answer, words, family, ready, text, step, wanted, right }) {
     const writes = family !== "encoder";
     for (const [i, { node, name, bar }] of chips.entries()) {
       set(node, { hidden: !writes || i >= answer.tokens.length });
       if (node.hidden) continue;
-      const probability = `probability ${share(answer.probabilities[i])}`;
       const word = used.target[answer.tokens[i]];
       setText(name, word);
       bar.style.transform = `scaleX(${answer.probabilities[i]})`;
-      node.classList.toggle("tl-later", i > count);
+      const later = i >= ready;
+      node.classList.toggle("tl-later", later);
       set(node, {
-        "title": i > count ? "" : probability,
-        "aria-label": i > count ? "not written yet" : `${word}, ${probability}`,
-        "aria-pressed": String(step > 0 && i === count),
+        "aria-label": later ? "not written yet" : `${word}, probability ${share(answer.probabilities[i])}`,
+        "aria-pressed": String(step > 0 && i === ready - 1),
       });
     }
-    const says = right ? "Right." : `Wrong: it is ${wanted}. ${whyWrong(text)}`;
-    setText(
-      judged,
-      writes ? wanted && says : `One vector for each of the ${counted(answer.source.length, "token")}, and no answer.`,
-    );
-    const later = writes && count < answer.tokens.length - 1;
-    set(judged, { class: `tl-verdict ${later ? "tl-unsaid" : writes ? (right ? "tl-right" : "tl-wrong") : ""}` });
+    const wrong = `${words.length ? "" : "It writes nothing. "}Wrong: it is ${wanted}.`;
+    const says = right ? "Right." : `${wrong} ${wanted && whyWrong(text, why)}`;
+    const vectors = `${counted(answer.source.length, "vector")}, and no answer.`;
+    const typing = unread();
+    const later = ready < answer.tokens.length;
+    setText(judged, typing ? `Still showing ${text}.` : writes ? wanted && says : vectors);
+    const kind = typing || !writes ? "" : later ? "tl-unsaid" : right ? "tl-right" : "tl-wrong";
+    set(judged, { class: `tl-verdict ${kind}` });
   }
-  return { node: element("div", { class: "tl-answer" }, words, judged), draw };
+  return { node: element("div", { class: "tl-answer" }, all, judged), draw };
 }
 
 // What is pointed at when a place is opened: in the decoder, the row that the next word comes from.
 function lastRow({ at, ids, count }, part, written = count) {
-  return placeOf(part).side === "decoder" ? [at[0], ids.decoder.length - 1 - count + written, at[2]] : at;
+  const row = placeOf(part).side === "decoder" ? ids.decoder.length - 1 - count + written : at[1];
+  return [at[0], row, columnIn(part, at[2])];
 }
 
 // One control for the walk: a slider, a step back, a step on, and a button that goes on by itself to the end.
@@ -236,24 +237,25 @@ function walkPanel(model, state) {
     commit(model, { step, part: stop?.lit[0] ?? "", at: lastRow(state(), stop?.lit[0] ?? "", stop?.written) });
   };
   const stop = () => {
-    clearInterval(timer);
+    clearTimeout(timer);
     timer = 0;
     setText(play, "▶");
     set(play, { "aria-label": "Play" });
   };
   const byHand = (step) => {
     stop();
-    go(step);
+    go(clamp(step, 0, state().stops.length));
   };
   const next = () => {
     const { step, stops } = state();
-    if (!node.isConnected || step === stops.length) stop();
-    else go(step + 1);
+    if (!node.isConnected || step === stops.length) return stop();
+    go(step + 1);
+    const { written, lit } = stops[step];
+    timer = setTimeout(next, written || /\.[1-9]/.test(lit[0]) ? PACE.again : PACE.first);
   };
   const start = () => {
     if (timer) return stop();
     if (state().step === state().stops.length) go(0);
-    timer = setInterval(next, PACE);
     setText(play, "❚❚");
     set(play, { "aria-label": "Pause" });
     next();
@@ -270,33 +272,23 @@ function walkPanel(model, state) {
     set(play, { hidden: still.matches });
     set(input, {
       max: stops.length,
-      "aria-valuetext": at ? `Step ${step}: ${told(model.get("words"), at.lit[0]).title}` : "The whole answer",
+      "aria-valuetext": at
+        ? `Step ${step}: ${told(model.get("words"), at.lit[0]).title}`
+        : `Not started, ${stops.length} steps`,
     });
     input.value = step;
-    // A button at the end of its way hands the focus on, before it is switched off.
-    for (const [button, other, off] of [
-      [back, on, step === 0],
-      [on, back, step === stops.length],
-    ]) {
-      if (!off) set(button, { disabled: false });
-      else {
-        if (button.matches(":focus")) set(other, { disabled: false }).focus();
-        set(button, { disabled: true });
-      }
-    }
-    setText(said, at ? `step ${step} of ${stops.length}` : `${stops.length} steps`);
-    reserve(said, "step 88 of 88");
+    set(back, { "aria-disabled": String(step === 0) });
+    set(on, { "aria-disabled": String(step === stops.length) });
+    setText(said, at ? `step ${step} of ${stops.length}` : `walk: ${stops.length} steps`);
+    reserve(said, "walk: 88 steps", "step 88 of 88");
   }
   return { node, draw, stop };
 }
 
 // Which parts the model has: encoder and decoder, or one of them; and what that is for.
-function familyPanel(model, state) {
+function familyPanel(model) {
   const texts = model.get("words").families;
-  const kinds = state().models.map((each) => each.family);
-  const offered = ["both", "encoder", "decoder"].filter((family) =>
-    kinds.includes(family === "decoder" ? family : "both"),
-  );
+  const offered = ["both", "encoder", "decoder"].filter((family) => family in model.get("says").about);
   const pick = (family) => commit(model, { family, step: 0, part: "" });
   const families = choice(
     "Kind of Transformer",
@@ -312,47 +304,37 @@ function familyPanel(model, state) {
   return { node: element("div", { class: "tl-family" }, families.node, room(said)), draw };
 }
 
-// What there is to do, where nothing is open.
-function welcome(model, { models }) {
-  const [{ family, nLayers, nHeads, width, size }] = models;
-  const facts = model.get("facts");
-  const items = [
-    [facts ? "Type a number" : "Type a sequence", "or press an example. Where does it fail?"],
-    ["Open a block:", "what it does, with your numbers."],
-    ["Point at an arrow:", "the tensor that flows there."],
-    ["Walk", "with ▶ or the slider, from tokens to the answer."],
-  ].map(([name, text]) => element("li", {}, element("strong", {}, name), ` ${text}`));
-  const task = facts ? "It reads a number in digits and writes it in English, word by word. " : "";
-  const layers = counted(nLayers, "layer") + (family === "both" ? " on each side" : "");
-  const sizes = `${layers}, ${counted(nHeads, "head")}, ${width} numbers a token, ${grouped(size)} weights`;
-  return element("div", {}, `${task}It has ${sizes}, and runs on this page.`, element("ul", {}, items), facts);
-}
-
 // The panel beside the drawing: one place of the model, opened.
-function sidePanel(model, state) {
-  const { models, model: first } = state();
+function sidePanel(model, state, shut) {
+  const first = state().model;
   let shown;
   const choose = (...at) => commit(model, { at });
-  const title = element("p", { class: "tl-name" });
+  const title = element("p", { "class": "tl-name", "role": "heading", "aria-level": 3 });
   const about = element("p");
-  const close = button("×", () => commit(model, { part: "", step: 0 }), { "aria-label": "Close" });
+  const close = button("×", shut, { "aria-label": "Close" });
   const layers = choice(
     "Layer",
     range(first.nLayers).map((layer) => [layer, `layer ${layer + 1}`]),
     (layer) => commit(model, { part: shown.id.replace(/\d+/, layer) }),
   );
   const { tokens: read, written } = model.get("limits");
-  const tokens = range(read + written + 1).map((i) => button("", () => choose(shown.at[0], i, shown.at[2])));
+  const tokens = range(read + written + 1).map((i) =>
+    button("", () => choose(shown.at[0], i, columnIn(shown.id, shown.at[2]))),
+  );
   const tokenChoice = element("div", { "class": "tl-choice", "role": "group", "aria-label": "Token" }, tokens);
-  const hello = welcome(model, { models });
+  const { about: task, facts = "" } = model.get("says");
+  const hello = element("div"); // where nothing is open
   const body = element("div");
   const fillBody = content(body);
   const link = element("a");
-  const taught = element("p", { class: "tl-note" }, "Taught in ", link);
+  const lead = element("span");
+  const taught = element("p", { class: "tl-note" }, lead, link);
+  const scale = element("p", { class: "tl-note tl-scale" });
+  scale.innerHTML = model.get("words").scales;
   const head = element("div", { class: "tl-side-head" }, title, close);
   const who = element("div", { class: "tl-who" }, layers.node, tokenChoice);
   const props = { "class": "tl-side", "tabindex": "0", "role": "group", "aria-label": "What is inside" };
-  const node = element("div", props, head, about, who, hello, body, taught);
+  const node = element("div", props, head, about, who, hello, body, taught, scale);
 
   // Returns what is shown, in words.
   function draw(now, id) {
@@ -361,12 +343,16 @@ function sidePanel(model, state) {
     const { side, layer } = placeOf(id);
     const names = now.names[side] ?? [];
     fillBody(view.parts);
-    set(hello, { hidden: Boolean(id) });
     set(close, { hidden: !id });
-    const { title: name, about: text, ...where } = told(model.get("words"), id);
+    const { end, others, todo, ...words } = model.get("words");
+    hello.innerHTML = id ? "" : task[now.family] + todo + facts;
+    const { title: name, about: text, ...where } = told(words, id);
     setText(title, name);
-    setText(about, text.replaceAll("~", String(now.model.width)));
-    lesson(link, where);
+    const more = now.step && now.ready === 1 && now.answer.tokens[1] !== undefined ? others : "";
+    setText(about, text.replaceAll("~", String(now.model.width)) + more);
+    const atEnd = now.step === now.stops.length;
+    setText(lead, atEnd ? "Now build it. Start with " : "Taught in ");
+    lesson(link, atEnd ? { page: end[0], section: end[1] } : where);
     set(layers.node, { hidden: layer === null || first.nLayers === 1 });
     layers.show(layer);
     set(tokenChoice, { hidden: !isOfOneToken(id) });
@@ -380,11 +366,18 @@ function sidePanel(model, state) {
   return { node, draw };
 }
 
-// The last tokens that have room in the drawing.
+// The first tokens that have room in the drawing, and the last one.
 function clipped(tokens, most = 20) {
-  const text = tokens.join(" ");
-  return text.length > most ? text.slice(-most).replace(/^\S* ?/, "… ") : text;
+  const cut = (count) => [...tokens.slice(0, count), "…", tokens.at(-1)].join(" ");
+  if (tokens.join(" ").length <= most) return tokens.join(" ");
+  return cut(tokens.findIndex((_, i) => cut(i + 1).length > most)).slice(-most);
 }
+
+// How the address holds whole numbers.
+const inDigits = (form, toValue) => ({
+  write: String,
+  read: (text) => (form.test(text) ? { value: toValue(text) } : { error: "whole numbers up to 999" }),
+});
 
 /** @type {(view: import("./ui.js").View) => () => void} */
 function render(view) {
@@ -392,7 +385,13 @@ function render(view) {
   const state = stateOf(model);
   let peeked = null;
   const steps = walkPanel(model, state);
-  const side = sidePanel(model, state);
+  const shut = () => {
+    drawing.node.querySelector("[tabindex='0']").focus();
+    peeked = null;
+    commit(model, { part: "", step: 0 });
+    draw();
+  };
+  const side = sidePanel(model, state, shut);
   const peek = (id) => {
     if (id === peeked) return;
     peeked = id;
@@ -402,29 +401,35 @@ function render(view) {
     steps.stop();
     peeked = null;
     const now = state();
-    commit(model, { part, at: placeOf(part).side === placeOf(now.part).side ? now.at : lastRow(now, part) });
+    const at = lastRow(now, part);
+    if (placeOf(part).side === placeOf(now.part).side) at[1] = now.at[1];
+    commit(model, { part, at });
+    draw();
+    // Below the edge of the page nobody would see it.
+    const { top } = side.node.getBoundingClientRect();
+    if (top > 0.85 * innerHeight) scrollBy({ top: top - 0.6 * innerHeight, behavior: "instant" });
   };
   const titleOf = (id) => told(model.get("words"), id).title;
   const drawing = picture(model.get("drawing"), titleOf, state().model.normFirst, peek, open);
-  const panels = [askPanel(model, state), answerPanel(model, state), familyPanel(model, state), steps];
-  const [ask, answer, family, walking] = panels.map((panel) => panel.node);
-  const stage = element("div", { class: "tl-stage" }, family, drawing.node, walking, side.node);
   const { tokens } = model.get("limits");
+  const read = (text) => readIn(model.get("stored")[0].source, text, tokens, model.get("says"));
+  const asking = askPanel(model, read, () => draw());
+  const unread = () => asking.error.textContent;
+  const panels = [asking, answerPanel(model, state, unread), familyPanel(model), steps];
+  const [ask, answer, family, walking] = panels.map((panel) => panel.node);
+  const stage = element("div", { class: "tl-stage" }, family, drawing.node, side.node, walking);
+  set(stage, { onkeydown: ({ key }) => key === "Escape" && shut() });
   const kept = inParts("whole", {
-    text: typedText((text) => readIn(model.get("stored")[0].source, text, tokens)),
+    text: typedText(read),
     family: oneOf(["both", "encoder", "decoder"]),
-    step: wholeNumber(0, 999),
+    step: inDigits(/^\d{1,3}$/, Number),
     part: typedText((text) => ({ value: text })),
-    at: numbersLike([0, 0, 0], 0, 999),
+    at: inDigits(/^(\d{1,3},){2}(\d{1,3}|-1)$/, (text) => text.split(",").map(Number)),
   });
   const { lab, status } = frame(view, "A whole Transformer", kept, ask, answer, stage);
   lab.classList.add("tl-whole");
-  reserve(
-    status,
-    range(38)
-      .map(() => "noon")
-      .join(" "),
-  );
+  set(lab.querySelector(".tl-title"), { "role": "heading", "aria-level": 2 });
+  reserve(status, "noon ".repeat(30));
 
   function drawPicture(now) {
     const { nLayers: layers, normFirst, target } = now.model;
@@ -442,11 +447,13 @@ function render(view) {
       normFirst,
       finalNorm: Boolean(now.trace["decoder.last"]),
       layer,
-      layerText: { encoder: layerText("encoder"), decoder: layerText("decoder") },
       texts: {
+        encoder: layerText("encoder"),
+        decoder: layerText("decoder"),
         source: clipped(now.names.encoder),
         target: clipped(now.names.decoder),
-        next: target[now.answer.tokens[now.count]],
+        next: now.ready ? target[now.answer.tokens[now.count]] : "",
+        vectors: counted(now.ids.encoder.length, "vector"),
       },
       lit: new Set(now.stop?.lit),
       open: now.part,
@@ -458,12 +465,15 @@ function render(view) {
     const id = peeked && now.isThere(peeked) ? peeked : now.part;
     for (const panel of panels) panel.draw(now);
     drawPicture(now);
-    const said = side.draw(now, id);
+    const text = side.draw(now, id);
+    const said = text.startsWith(",") ? text : `. ${text}`;
     const verdict = now.wanted && (now.right ? ": right" : ": wrong");
-    const writes = `It reads ${quoted(now.text)} and writes ${quoted(now.words.join(" "))}${verdict}.`;
+    const written = now.words.length ? `writes ${quoted(now.words.join(" "))}` : "stops at once, without a word";
+    const writes = `It reads ${quoted(now.text)} and ${written}${verdict}.`;
     const whole =
       now.family === "encoder" ? `An encoder alone: vectors for ${quoted(now.text)}, and no words.` : writes;
-    setText(status, id ? `${now.step ? `Step ${now.step}. ` : ""}${titleOf(id)}. ${said}` : whole);
+    const still = unread() && `Not read: ${unread()} Still showing ${now.text}.`;
+    setText(status, still || (id ? `${now.step ? `Step ${now.step}. ` : ""}${titleOf(id)}${said}` : whole));
   }
   const ends = [follow(model, kept.names, draw), followTheme(lab, draw)];
   return () => {

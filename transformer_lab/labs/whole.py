@@ -128,12 +128,12 @@ class WholeLab(Lab):
     words = traitlets.Dict(json.loads((_FOLDER / "whole_words.json").read_text("utf-8"))).tag(sync=True)
     limits = traitlets.Dict().tag(sync=True)
     examples = traitlets.List(traitlets.Unicode()).tag(sync=True)
-    facts = traitlets.Unicode(None, allow_none=True).tag(sync=True)
+    says = traitlets.Dict().tag(sync=True)  # what is said of these models, and to who types
     text = traitlets.Any().tag(sync=True)  # the checks below say what is wrong in the package's own words
     family = traitlets.Any().tag(sync=True)
     step = traitlets.Any().tag(sync=True)
     part = traitlets.Any().tag(sync=True)
-    at = traitlets.List(traitlets.Int(), [0, 0, 0]).tag(sync=True)  # head, row and column that are pointed at
+    at = traitlets.List(traitlets.Int(), [0, 0, -1]).tag(sync=True)  # head, row, column pointed at; −1: largest weight
 
     def __init__(
         self,
@@ -155,9 +155,10 @@ class WholeLab(Lab):
                     raise ValueError(f"{name} must come with a model, got {value!r} alone")
             course = json.loads((_FOLDER / "whole_weights.json").read_text("utf-8"))
             stored, limits, first = course["models"], LIMITS | {"tokens": DIGITS}, EXAMPLES[0]
-            about = {"examples": list(EXAMPLES), "facts": _facts(course["made"])}
+            about = {"examples": list(EXAMPLES), "says": _of_digits(stored, course["made"])}
         else:
-            stored, limits, about = [_checked(model, tokens, tgt_tokens, bos, eos)], LIMITS, {}
+            stored, limits = [_checked(model, tokens, tgt_tokens, bos, eos)], LIMITS
+            about = {"says": _of_tokens(stored[0])}
             first = stored[0]["source"][0]
         self._made = False
         super().__init__(
@@ -190,7 +191,7 @@ class WholeLab(Lab):
             raise TypeError(f"part must be a string, got {proposal.value!r}")
         return proposal.value
 
-    @traitlets.validate("stored", "drawing", "limits", "examples", "facts")
+    @traitlets.validate("stored", "drawing", "limits", "examples", "says")
     def _check_fixed(self, proposal):
         if self._made and proposal.value != getattr(self, proposal.trait.name):
             raise ValueError(f"{proposal.trait.name} cannot change: make a new lab")
@@ -220,20 +221,72 @@ class WholeLab(Lab):
         return [stored["target"][token] for token in written if token != eos]
 
 
-def _facts(made):
-    """What is known of the course's two models, in words."""
+def _sizes(stored):
+    weights = sum(math.prod(shape) for _, shape in stored["layout"])
+    layers = _counted(stored["nLayers"], "layer") + (" on each side" if stored["family"] == "both" else "")
+    return f"{layers}, {_counted(stored['nHeads'], 'head')}, {weights:,} weights"
+
+
+def _counted(count, one):
+    return f"{count} {one}" + "s" * (count != 1)
+
+
+def _of_tokens(stored):
+    """What is said of a reader's own model, and to who types for it."""
+    tokens, most = stored["source"], LIMITS["tokens"]
+    known = [*tokens[:9], f"{len(tokens) - 9} others"] if len(tokens) > 12 else tokens
+    listed = " and ".join([*([", ".join(known[:-1])] if known[1:] else []), known[-1]])
+    return {
+        "label": f"Type a sequence, up to {most} tokens",
+        "empty": f"Type at least one token, such as {tokens[0]}.",
+        "unknown": f"“~” is not among the model’s tokens: {listed}.",
+        "many": f"At most {most} tokens here; this has ~.",
+        "about": {
+            "both": f"Your model: {_sizes(stored)}.",
+            "encoder": "The encoder of your model: it turns each token into a vector, and writes nothing.",
+        }
+        if stored["family"] == "both"
+        else {"decoder": f"Your model: {_sizes(stored)}."},
+    }
+
+
+def _of_digits(models, made):
+    """What is said of the course's two models, and to who types a number for them."""
+    both, alone = (next(stored for stored in models if stored["family"] == family) for family in ("both", "decoder"))
     like, unlike = ("3 digits", "4 digits"), ("5 digits", "6 digits", "with a zero in front")
 
     def total(counts, kinds):
         return sum(counts[kind] for kind in kinds)
 
-    both, alone = ([total(made["right"][family], kinds) for kinds in (like, unlike)] for family in ("both", "decoder"))
-    return (
-        f"Two models learned this from {made['trained_on']:,} numbers below 10,000. Of {total(made['asked'], like)} "
-        f"others the encoder–decoder writes {both[0]} without a mistake, the decoder-only model {alone[0]}. Of "
-        f"{total(made['asked'], unlike):,} with five or six digits, or a zero in front, they get {both[1]} "
-        f"and {alone[1]} right."
-    )
+    missed = [total(made["asked"], like) - total(made["right"][family], like) for family in ("both", "decoder")]
+    mistakes, others = ({0: "no mistake", 1: "one", 2: "two"}.get(count, count) for count in missed)
+    right = sum(total(made["right"][family], unlike) for family in ("both", "decoder"))
+    width = dict(both["layout"])["output.weight"][1]
+    return {
+        "label": f"Type a number, up to {DIGITS} digits",
+        "inputmode": "numeric",
+        "empty": "Type a number, such as 7.",
+        "unknown": "Digits only: it knows 0 to 9, no comma, sign or letter.",
+        "many": f"At most {DIGITS} digits; this has ~.",
+        "about": {
+            "both": "It reads a number in digits and writes it in English, word by word, on this page. "
+            f"{_sizes(both)}.",
+            "encoder": f"It turns each digit into a vector of {width} numbers that knows its neighbours. "
+            f"{_counted(both['nLayers'], 'layer')}, {_counted(both['nHeads'], 'head')}. "
+            "It writes nothing: a classifier or a search would read these vectors.",
+            "decoder": f"It continues one sequence: the digits, then the words. {_sizes(alone)}.",
+        },
+        "facts": f"It learned from {made['trained_on']:,} of the numbers 0 to 9,999. On the {made['held_out']} it "
+        f"never saw it makes {mistakes}; the decoder-only model makes {others}. "
+        f"Of {total(made['asked'], unlike):,} numbers that are longer or begin with 0, "
+        f"they get {right or 'none'} right: they learned four digits, not a rule.",
+        "why": {
+            "long": "It has only seen numbers of one to four digits.",
+            "zero": "It has never seen a number that begins with 0.",
+            "both": "It has only seen numbers of one to four digits, and none that begins with 0.",
+            "other": "It learned from examples; no one told it a rule.",
+        },
+    }
 
 
 def _read(text, tokens, most):

@@ -1,7 +1,6 @@
 // The forward pass of the whole model, with every tensor on the way, as transformer_lab/transformer.py computes it.
 
 import { range, softmax } from "./maths.js";
-import { counted, listed, quoted } from "./words.js";
 
 /**
  * A model as it travels: its options, its vocabularies, and its weights in base64.
@@ -21,7 +20,8 @@ import { counted, listed, quoted } from "./words.js";
  */
 /** @typedef {{ shape: number[], axes: string[], values: ArrayLike<number> }} Tensor Flat, the last axis fastest. */
 /** @typedef {Record<string, Tensor>} Trace What flows, by the place where it flows: "decoder.0.self.weights". */
-/** @typedef {Stored & { parameters: Record<string, { shape: number[], values: ArrayLike<number> }> }} Model */
+/** @typedef {Record<string, { shape: number[], values: ArrayLike<number> }>} Parameters */
+/** @typedef {Stored & { parameters: Parameters, width: number }} Model `width` is d_model. */
 
 const EPS = 1e-5; // of every norm
 
@@ -37,7 +37,7 @@ export function openModel(stored) {
     parameters[name] = { shape, values: numbers.subarray(start, end) };
     start = end;
   }
-  return { ...stored, parameters };
+  return { ...stored, parameters, width: parameters["output.weight"].shape[1] };
 }
 
 // The number that two bytes of float16 stand for: a sign, five bits of exponent, ten of fraction.
@@ -49,18 +49,19 @@ function half(bits) {
   return sign * (exponent ? 2 ** (exponent - 15) * (1 + fraction) : 2 ** -14 * fraction);
 }
 
-// "342" → [3, 4, 2]. Where every token is one character, characters are read, and otherwise words.
-/** @type {(text: string, tokens: string[], most?: number) => import("./words.js").Parsed<number[]>} */
-export function tokenize(text, tokens, most = Infinity) {
+// "342" → [3, 4, 2], or what is said of it. Where every token is one character, characters are read, otherwise words.
+/**
+ * @type {(text: string, tokens: string[], most?: number, says?: Record<string, string>) =>
+ *   import("./words.js").Parsed<number[]>}
+ */
+export function tokenize(text, tokens, most = Infinity, says = {}) {
+  const wrong = (kind, found) => ({ error: says[kind]?.replace("~", found) ?? kind });
   const letters = tokens.every((token) => [...token].length === 1);
   const parts = letters ? [...text].filter((part) => part.trim() || tokens.includes(part)) : text.match(/\S+/g) || [];
   const unknown = parts.find((part) => !tokens.includes(part));
-  if (unknown !== undefined) {
-    const known = tokens.length > 12 ? [...tokens.slice(0, 9), counted(tokens.length - 9, "other")] : tokens;
-    return { error: `${quoted(unknown)} is not among the model’s tokens: ${listed(known)}.` };
-  }
-  if (!parts.length) return { error: `Type at least one token, such as ${tokens[0]}.` };
-  if (parts.length > most) return { error: `At most ${counted(most, "token")} here; this has ${parts.length}.` };
+  if (unknown !== undefined) return wrong("unknown", unknown);
+  if (!parts.length) return wrong("empty", "");
+  if (parts.length > most) return wrong("many", parts.length);
   return { value: parts.map((part) => tokens.indexOf(part)), text: parts.join(letters ? "" : " ") };
 }
 

@@ -14,11 +14,13 @@ import { places, quoted } from "./words.js";
  * @property {Record<string, number[]>} ids
  * @property {number[]} at Head, row and column that are pointed at.
  * @property {(head: number, row: number, column: number) => void} choose
+ * @property {(row: number, column: number) => void} [pick] In the head that is pointed at.
  */
 // What is drawn, and what is said of it.
 /** @typedef {{ parts: import("./whole_tables.js").Part[], said: string }} View */
 
-const num = (x) => places(x, Math.abs(x) < 9.995 ? 2 : 1);
+const num = (x) => places(x);
+const least = (x) => (x > 0 && x < 0.005 ? "< 0.01" : num(x));
 const factor = (x) => (x < 0 ? `(${num(x)})` : num(x));
 const clip = (x, n) => clamp(x, 0, n - 1);
 const rowOf = ({ shape, values }, i) => range(shape.at(-1), i * shape.at(-1)).map((k) => values[k]);
@@ -37,7 +39,7 @@ const endOf = (model) => (model.normFirst ? "sum" : "norm");
 /** @type {Record<string, (state: State) => View>} */
 const VIEWS = {
   // A tensor that flows in an arrow.
-  flow({ trace, id, names, at, model, choose }) {
+  flow({ trace, id, names, at, model, pick }) {
     const tensor = trace[id];
     const { side } = placeOf(id);
     const [i, j] = [clip(at[1], tensor.shape[0]), clip(at[2], tensor.shape[1])];
@@ -45,9 +47,8 @@ const VIEWS = {
     const x = cells(tensor).value(i, j);
     const column = tensor.axes[1] === "vocab" ? `the word ${quoted(model.target[j])}` : `feature ${j}`;
     const said = `Shape ${axesText(tensor)}. Row ${quoted(names[side][i])}, ${column}: ${weights ? share(x) : num(x)}`;
-    const pick = (row, column) => choose(at[0], row, column);
     return {
-      parts: [{ ...cells(tensor), label: "Tensor", names: names[side], at: [i, j], weights, pick }, said],
+      parts: [{ ...cells(tensor), names: names[side], at: [i, j], weights, pick }, said],
       said,
     };
   },
@@ -55,12 +56,12 @@ const VIEWS = {
   // Tokens and their numbers.
   tokens({ id, names, ids }) {
     const { side } = placeOf(id);
-    const bars = names[side].map((name, i) => ({ name, text: `token ${ids[side][i]}, at position ${i}` }));
-    return { parts: [{ bars }], said: `${bars.map(({ name, text }) => `${quoted(name)}: ${text}`).join("; ")}.` };
+    const bars = names[side].map((name, i) => ({ name, texts: [`token ${ids[side][i]}, at position ${i}`] }));
+    return { parts: [{ bars }], said: `${bars.map(({ name, texts }) => `${quoted(name)}: ${texts}`).join("; ")}.` };
   },
 
   // The embedding: a row of the table, scaled, and the position added.
-  embed({ trace, id, names, at, model, choose }) {
+  embed({ trace, id, names, at, model, pick }) {
     const { side } = placeOf(id);
     const [t, j] = [clip(at[1], names[side].length), clip(at[2], model.width)];
     const root = Math.sqrt(model.width);
@@ -69,10 +70,9 @@ const VIEWS = {
     const row = vector.map((x) => x / root);
     const table = {
       ...stacked([row, vector, position, both]),
-      label: "Embedding plus position",
       names: ["learned row", `· √${model.width}`, `position ${t}`, "sum"],
       at: [3, j],
-      pick: (_, column) => choose(at[0], t, column),
+      pick: (_, column) => pick(t, column),
     };
     const said =
       `Feature ${j} of ${quoted(names[side][t])}: ${num(row[j])} · √${model.width} = ${num(vector[j])}; ` +
@@ -81,7 +81,7 @@ const VIEWS = {
   },
 
   // The waves of the positions.
-  place({ trace, id, names, at, model, choose }) {
+  place({ trace, id, names, at, model, pick }) {
     const { side } = placeOf(id);
     const [i, j] = [clip(at[1], names[side].length), clip(at[2], model.width)];
     const table = cells(trace[`${side}.positions`]);
@@ -89,8 +89,7 @@ const VIEWS = {
     const angle = `${i} / 10000^(${j - (j % 2)}/${model.width})`;
     const said = `Position ${i}, feature ${j}: ${wave}(${angle}) = ${num(table.value(i, j))}`;
     const rows = names[side].map((name, t) => `${t}: ${name}`);
-    const pick = (row, column) => choose(at[0], row, column);
-    return { parts: [{ ...table, label: "Positions", names: rows, at: [i, j], pick }, said], said };
+    return { parts: [{ ...table, names: rows, at: [i, j], pick }, said], said };
   },
 
   // Attention: the weights of every head; for one query of one head all that leads to its row, and what it takes home.
@@ -99,7 +98,10 @@ const VIEWS = {
     const get = (part) => trace[`${id}.${part}`];
     const queries = names[side];
     const keys = kind === "cross" ? names.encoder : queries;
-    const [h, i, j] = [clip(at[0], model.nHeads), clip(at[1], queries.length), clip(at[2], keys.length)];
+    const [h, i] = [clip(at[0], model.nHeads), clip(at[1], queries.length)];
+    const shares = range(keys.length).map((k) => cells(get("weights"), h).value(i, k));
+    // Without a key that is pointed at, the one with the largest weight.
+    const j = at[2] < 0 ? shares.indexOf(Math.max(...shares)) : clip(at[2], keys.length);
     const heads = range(model.nHeads).map((head) => ({
       ...cells(get("weights"), head),
       label: `Weights of head ${head + 1}`,
@@ -115,7 +117,7 @@ const VIEWS = {
     const bars = keys.map((name, k) => ({
       name,
       size: weight(i, k),
-      text: sees(i, k) ? `score ${num(score(i, k))}, weight ${places(weight(i, k))}` : "masked: −∞, weight 0",
+      texts: sees(i, k) ? [num(score(i, k)), least(weight(i, k))] : ["masked: −∞", "0"],
       on: k === j,
     }));
     const width = get("query").shape[2];
@@ -124,32 +126,38 @@ const VIEWS = {
     const terms = (width > 8 ? [...all.slice(0, 3), "…", all.at(-1)] : all).join(" + ");
     const product =
       `Score of ${quoted(keys[j])}: q·k / √d_head = (${terms}) / √${width} = ` +
-      `${num(dot(q, k))} / ${num(Math.sqrt(width))} = ${num(score(i, j))}`;
+      `${num(dot(q, k))} / √${width} = ${num(score(i, j))}`;
     const seen = range(keys.length).filter((key) => sees(i, key));
     const whole = sum(seen.map((key) => Math.exp(score(i, key))));
     const softmaxed = sees(i, j)
-      ? `Its weight: e^${num(score(i, j))} / sum over ${seen.length} = ` +
-        `${places(Math.exp(score(i, j)), 2)} / ${places(whole, 2)} = ${places(weight(i, j))}`
+      ? `Its weight, its share of all that it sees: e^${num(score(i, j))} / ${num(whole)} = ${least(weight(i, j))}`
       : "The mask hides it: its score becomes −∞, and e^−∞ = 0.";
     const values = {
       ...stacked([
         ...range(keys.length).map((key) => rowOf(get("value"), h * keys.length + key)),
         rowOf(get("heads"), h * queries.length + i),
       ]),
-      label: "Values",
-      names: [...keys.map((name, key) => `${places(weight(i, key))} · ${name}`), "= takes home"],
+      names: [...keys.map((name, key) => `${least(weight(i, key))} · ${name}`), "= mixture"],
     };
-    const best = seen.reduce((a, b) => (weight(i, b) > weight(i, a) ? b : a));
-    const said =
-      `Head ${h + 1}: ${quoted(queries[i])} gives ${quoted(keys[j])} the weight ${places(weight(i, j))}; most goes ` +
-      `to ${quoted(keys[best])}, ${places(weight(i, best))}. Weights have shape ${axesText(get("weights"))}`;
-    const asks = `Head ${h + 1}: ${quoted(queries[i])} asks`;
+    const looks = `ead ${h + 1}: ${quoted(queries[i])} looks at`;
+    const said = `, h${looks} ${quoted(keys[j])} (${least(weight(i, j))})`;
     const pick = (key) => choose(h, i, key);
-    return { parts: [heads, asks, { bars, pick }, product, softmaxed, "Values, by their weights:", values], said };
+    return {
+      parts: [
+        heads,
+        `H${looks}`,
+        { bars, pick, heads: ["score", "weight"] },
+        product,
+        softmaxed,
+        "The values, by their weights, add up to the mixture:",
+        values,
+      ],
+      said,
+    };
   },
 
   // Add & norm: what came in, what the block made of it, their sum, and the sum normalized.
-  add({ trace, id, names, at, model, choose }) {
+  add({ trace, id, names, at, model, pick }) {
     const { side, layer, of } = placeOf(id);
     const [t, j] = [clip(at[1], names[side].length), clip(at[2], model.width)];
     const get = (kind) => rowOf(trace[`${side}.${layer}.${of}.${kind}`], t);
@@ -159,13 +167,12 @@ const VIEWS = {
     const mean = sum(raw) / raw.length;
     // As layer norm does it: the small number keeps it from dividing by zero.
     const deviation = Math.sqrt(sum(raw.map((x) => (x - mean) ** 2)) / raw.length + 1e-5);
-    const rows = model.normFirst ? [came, normed, made, whole] : [came, made, whole, normed];
+    const order = model.normFirst ? [0, 3, 1, 2] : [0, 1, 2, 3];
     const table = {
-      ...stacked(rows),
-      label: "Add and norm",
-      names: model.normFirst ? ["came in", "its norm", "made of it", "sum"] : ["came in", "made of it", "sum", "norm"],
+      ...stacked(order.map((i) => [came, made, whole, normed][i])),
+      names: order.map((i) => ["came in", "result", "sum", "norm"][i]),
       at: [3, j],
-      pick: (_, column) => choose(at[0], t, column),
+      pick: (_, column) => pick(t, column),
     };
     const third = side === "decoder" && model.family === "both" ? 3 : 2;
     const name = `${side}.layers.${layer}.norm${{ self: 1, cross: 2, feed_forward: third }[of]}`;
@@ -184,11 +191,11 @@ const VIEWS = {
   },
 
   // The feed-forward block: which hidden units are on, how one comes to its number, and what they add.
-  feed_forward({ trace, id, names, at, model, choose }) {
+  feed_forward({ trace, id, names, at, model, pick }) {
     const { side, layer } = placeOf(id);
     const [hidden, output] = [trace[`${id}.hidden`], trace[`${id}.output`]];
-    const [i, j] = [clip(at[1], names[side].length), clip(at[2], model.dFf)];
-    const pick = (row, column) => choose(at[0], row, column);
+    const units = hidden.shape[1];
+    const [i, j] = [clip(at[1], names[side].length), clip(at[2], units)];
     const before = ["cross", "self"].map((part) => trace[`${side}.${layer}.${part}.${endOf(model)}`]).find(Boolean);
     const came = model.normFirst ? trace[`${id}.norm`] : before;
     const name = `${side}.layers.${layer}.feed_forward.linear1`;
@@ -196,20 +203,20 @@ const VIEWS = {
     const x = dot(rowOf(came, i), weightOf(model, name, j)) + bias;
     const on = rowOf(hidden, i).filter((x) => x > 0).length;
     const said =
-      `${on} of ${model.dFf} hidden units are on for ${quoted(names[side][i])}. Unit ${j}: ${model.width} products ` +
+      `${on} of ${units} hidden units are on for ${quoted(names[side][i])}. Unit ${j}: ${model.width} products ` +
       `and a bias sum to ${num(x)}; ${model.activation === "relu" ? "ReLU" : "GELU"} makes it ` +
       `${num(cells(hidden).value(i, j))}`;
     const parts = [
-      { ...cells(hidden), label: "Hidden units", names: names[side], at: [i, j], pick },
+      { ...cells(hidden), names: names[side], at: [i, j], pick },
       said,
       "What they add to each token:",
-      { ...cells(output), label: "What the block adds", names: names[side] },
+      { ...cells(output), names: names[side] },
     ];
     return { parts, said };
   },
 
   // The last row to logits, and logits to probabilities: the five likeliest words.
-  next({ trace, at, model, id, choose }) {
+  next({ trace, at, model, id, pick }) {
     const last = (tensor) => rowOf(tensor, tensor.shape[0] - 1);
     const [logits, probabilities] = ["logits", "probabilities"].map((kind) => last(trace[`decoder.${kind}`]));
     const words = range(logits.length)
@@ -220,30 +227,25 @@ const VIEWS = {
     const bars = words.map((i) => ({
       name: model.target[i],
       size: probabilities[i],
-      text: linear ? `logit ${num(logits[i])}` : share(probabilities[i]),
+      texts: [linear ? num(logits[i]) : share(probabilities[i])],
       on: i === word,
     }));
     const row = last(trace["decoder.last"] ?? trace[`decoder.${model.nLayers - 1}.feed_forward.${endOf(model)}`]);
     const learned = weightOf(model, "output", word);
     const table = {
       ...stacked([row, learned, row.map((x, f) => x * learned[f])]),
-      label: "Products",
       names: ["last row", "the word’s", "products"],
     };
     const name = quoted(model.target[word]);
     const parts = [
-      { bars, pick: (i) => choose(at[0], at[1], words[i]) },
+      { bars, pick: (i) => pick(at[1], words[i]), heads: [linear ? "logit" : "probability"] },
+      `The decoder’s last row, times what it learned of ${name}: the products add up to the logit, ` +
+        `${num(logits[word])}`,
       table,
-      `${name}: the ${model.width} products sum to its logit, ${num(logits[word])}`,
-      `Softmax: e^${num(logits[word])} / sum over ${logits.length} words = ${share(probabilities[word])}`,
+      `Its share of all ${logits.length} words, as e^logit: ${share(probabilities[word])}`,
     ];
-    return {
-      parts,
-      said: `Next: ${bars
-        .slice(0, 3)
-        .map(({ name }, i) => `${quoted(name)} ${share(probabilities[words[i]])}`)
-        .join(", ")}`,
-    };
+    const [first] = words;
+    return { parts, said: `Next: ${quoted(model.target[first])}, ${share(probabilities[first])}` };
   },
 };
 const SAME = { cross: "self", linear: "next", softmax: "next" };
@@ -252,8 +254,13 @@ const SAME = { cross: "self", linear: "next", softmax: "next" };
 /** @type {(state: State) => View} */
 export const viewOf = (state) => {
   const { kind } = placeOf(state.id);
-  return (VIEWS[SAME[kind] ?? kind] ?? VIEWS.flow)(state);
+  const pick = (row, column) => state.choose(state.at[0], row, column);
+  return (VIEWS[SAME[kind] ?? kind] ?? VIEWS.flow)({ ...state, pick });
 };
+
+// What is pointed at when a place is opened: in attention, the largest weight.
+/** @type {(id: string, column: number) => number} */
+export const columnIn = (id, column) => (/(self|cross)$/.test(id) ? -1 : column);
 
 // Whether one of its tokens is looked at by itself.
 /** @type {(id: string) => boolean} */

@@ -1,6 +1,5 @@
 // The drawing of the whole Transformer, brought to life: its parts can be opened, its arrows pointed at.
 
-import { clamp } from "./maths.js";
 import { element, set, setText } from "./ui.js";
 
 /**
@@ -11,8 +10,7 @@ import { element, set, setText } from "./ui.js";
  * @property {boolean} normFirst
  * @property {boolean} finalNorm
  * @property {Record<string, number>} layer Of each side, the layer whose numbers are on show.
- * @property {Record<string, string>} layerText
- * @property {Record<string, string>} texts What is read and written: "source", "target", "next".
+ * @property {Record<string, string>} texts What is written in the drawing, by the name of the place.
  * @property {Set<string>} lit The places of this step.
  * @property {string} open
  */
@@ -29,6 +27,7 @@ export function idOf({ part, flow, side, of }, { family, layer: layerOf, layers,
     const between = side === "decoder" && family !== "decoder" ? after("cross") : after("self");
     const ids = {
       "memory": "encoder.memory",
+      "vectors": "encoder.memory",
       "input": entering,
       "self.residual": entering,
       "self.norm": after("self"),
@@ -49,7 +48,8 @@ export function idOf({ part, flow, side, of }, { family, layer: layerOf, layers,
 // What falls away in a model of one column.
 /** @type {(data: DOMStringMap, family: string) => boolean} */
 export function falls({ part, flow = "", side, of = "" }, family) {
-  if (family === "encoder") return side === "decoder";
+  if (flow === "vectors") return family !== "encoder";
+  if (family === "encoder") return side === "decoder" || part === "memory";
   if (family === "decoder")
     return side === "encoder" || of === "cross" || flow.startsWith("cross") || part === "memory";
   return flow === "past";
@@ -58,15 +58,15 @@ export function falls({ part, flow = "", side, of = "" }, family) {
 // What a block is called where the norm stands before it, not behind.
 const BLOCKS = { self: "Norm, attention", cross: "Norm, cross-att.", feed_forward: "Norm, feed-forw." };
 
-// From the bottom of a column to its top, one column after the other: as the numbers flow.
-function along(a, b) {
-  const height = (node) => {
-    const rect = node.querySelector("rect");
-    if (rect) return +rect.getAttribute("y") + rect.getAttribute("height") / 2;
-    return +/^M\S+ ([\d.]+)/.exec(node.querySelector("path").getAttribute("d"))[1];
-  };
-  return (a.dataset.side === "decoder") - (b.dataset.side === "decoder") || height(b) - height(a);
+const isRight = ({ dataset }) => dataset.side === "decoder";
+// How far down the drawing a block stands, or an arrow begins.
+function depth(node) {
+  const rect = node.querySelector("rect");
+  if (rect) return +rect.getAttribute("y") + rect.getAttribute("height") / 2;
+  return +/^M\S+ ([\d.]+)/.exec(node.querySelector("path").getAttribute("d"))[1];
 }
+// From the bottom of a column to its top, one column after the other: as the numbers flow.
+const along = (a, b) => isRight(a) - isRight(b) || depth(b) - depth(a);
 
 /**
  * @type {(
@@ -80,41 +80,42 @@ export function picture(drawing, titleOf, normFirst, peek, open) {
   const svg = node.querySelector("svg");
   svg.querySelector("title").remove(); // what it says would stand over every part that is pointed at
   const items = [...svg.querySelectorAll("[data-part], [data-flow]")].sort(along);
-  const texts = Object.fromEntries(["source", "target", "next"].map((name) => [name, find(name)]));
-  const layers = { encoder: find("layers", "encoder"), decoder: find("layers", "decoder") };
-  const hint = ["Point at an arrow:", "see what flows.", "Open a block:", "see what it does."].map((line, i) =>
-    element("text", { x: 76, y: 74 + 18 * i + (i > 1 ? 10 : 0), class: i % 2 ? "quiet" : "hint" }, line),
-  );
-  svg.append(...hint);
   set(svg, {
     role: "group",
-    "aria-label": "The model. Arrow keys go from part to part.",
+    "aria-label": "The model. Up and Down follow the numbers, Left and Right change the side.",
   });
   /** @type {Shown} */
   let shown;
   let at = items[0];
+  let was = null;
 
-  function find(name, side) {
-    return svg.querySelector(`${side ? `[data-column=${side}] ` : ""}[data-text=${name}]`);
-  }
   const own = (event) => event.target.closest("[data-part], [data-flow]");
   const free = () => items.filter((item) => !falls(item.dataset, shown.family));
   const stand = (item) => {
     set(at, { tabindex: -1 });
     at = set(item, { tabindex: 0 });
   };
-  const move = (by) => {
+  // Up and Down go along, Left and Right to what is nearest on the other side.
+  const move = (key) => {
     const all = free();
-    const next = all[clamp(all.indexOf(at) + by, 0, all.length - 1)];
-    stand(next);
-    next.focus();
+    const i = all.indexOf(at);
+    const beside = all
+      .filter((item) => isRight(item) === (key === "ArrowRight") && isRight(at) !== isRight(item))
+      .sort((a, b) => Math.abs(depth(a) - depth(at)) - Math.abs(depth(b) - depth(at)));
+    const to = { ArrowUp: all[i + 1], ArrowDown: all[i - 1], Home: all[0], End: all.at(-1) };
+    stand((key in to ? to[key] : beside[0]) ?? at);
+    at.focus();
   };
   set(node, {
     onpointerover: (event) => {
       if (event.pointerType === "mouse") peek(own(event) ? idOf(own(event).dataset, shown) : null);
     },
     onpointerleave: () => peek(null),
-    onfocusin: (event) => own(event)?.matches(":focus-visible") && peek(idOf(own(event).dataset, shown)),
+    onfocusin: (event) => {
+      const item = own(event);
+      if (item) stand(item);
+      if (item?.matches(":focus-visible")) peek(idOf(item.dataset, shown));
+    },
     onfocusout: () => peek(null),
     onclick: (event) => {
       const item = own(event);
@@ -123,8 +124,7 @@ export function picture(drawing, titleOf, normFirst, peek, open) {
       open(idOf(item.dataset, shown));
     },
     onkeydown: (event) => {
-      const by = { ArrowUp: 1, ArrowRight: 1, ArrowDown: -1, ArrowLeft: -1 }[event.key];
-      if (by) move(by);
+      if (/^(Arrow|Home|End)/.test(event.key)) move(event.key);
       else if (event.key === "Enter" || event.key === " ") open(idOf(at.dataset, shown));
       else return;
       event.preventDefault();
@@ -146,8 +146,10 @@ export function picture(drawing, titleOf, normFirst, peek, open) {
     for (const item of items) {
       const id = idOf(item.dataset, now);
       const gone = falls(item.dataset, now.family);
+      const { flow = "", side } = item.dataset;
+      const named = flow.endsWith("residual") ? `${side}.${now.layer[side]}.${flow}` : id;
       set(item, {
-        "aria-label": (item.dataset.flow ? "Arrow: " : "") + titleOf(id),
+        "aria-label": (flow && "Arrow: ") + titleOf(named),
         "aria-hidden": String(gone),
         "aria-pressed": String(id === now.open),
       });
@@ -155,11 +157,13 @@ export function picture(drawing, titleOf, normFirst, peek, open) {
       set(item, { class: states.filter(Boolean).join(" ") });
       if (gone) set(item, { tabindex: -1 });
     }
-    // Tab comes back to what is open, and otherwise to the beginning.
-    const open = items.find((item) => item.classList.contains("open"));
-    if (open || !svg.contains(svg.getRootNode().activeElement)) stand(open ?? free()[0]);
-    for (const [name, text] of Object.entries(now.texts)) setText(texts[name], text);
-    for (const [side, text] of Object.entries(now.layerText)) setText(layers[side], text);
+    // Tab comes back to what is open, and otherwise to the beginning; who is inside stays there.
+    if (was !== now.open || falls(at.dataset, now.family)) {
+      const inside = svg.contains(svg.getRootNode().activeElement) && free().includes(at);
+      stand(items.find((item) => item.matches(".open")) ?? (inside ? at : free()[0]));
+    }
+    was = now.open;
+    for (const node of svg.querySelectorAll("[data-text]")) setText(node, now.texts[node.dataset.text]);
   }
   return { node, draw };
 }

@@ -6,7 +6,7 @@ import { BLUES, button, element, pixelsOf, SIGNED, set, setText } from "./ui.js"
 /**
  * A table: its cells, the names of its rows and, where they have some, of its columns, and the cell that is marked.
  * @typedef {object} Table
- * @property {string} label
+ * @property {string} [label]
  * @property {number[]} shape
  * @property {(i: number, j: number) => number} value
  * @property {string[]} names
@@ -16,8 +16,8 @@ import { BLUES, button, element, pixelsOf, SIGNED, set, setText } from "./ui.js"
  * @property {boolean} [weights] from 0 to 1; other numbers are shown as far as the largest goes
  * @property {boolean} [on] whether it is the chosen one
  */
-/** @typedef {{ name: string, size?: number, text: string, on?: boolean }} Bar */
-/** @typedef {{ bars: Bar[], pick?: (i: number) => void }} Bars */
+/** @typedef {{ name: string, size?: number, texts: string[], on?: boolean }} Bar */
+/** @typedef {{ bars: Bar[], pick?: (i: number) => void, heads?: string[] }} Bars `heads` stand above the texts. */
 /** @typedef {string | Table | Bars | Table[]} Part A line of text, a table, bars, or tables side by side. */
 
 const PIXELS = { weights: pixelsOf(BLUES), signed: pixelsOf(SIGNED) };
@@ -33,17 +33,16 @@ function fill(node, names) {
 function heat() {
   const canvas = element("canvas");
   const context = canvas.getContext("2d", { alpha: false });
-  const [row, spot] = ["tl-spot-row", "tl-spot"].map((name) => element("div", { class: name }));
+  const spot = element("div", {
+    class: "tl-spot",
+    role: "gridcell",
+    id: `tl-cells-${Math.random().toString(36).slice(2)}-`,
+  });
+  const row = element("div", { class: "tl-spot-row", role: "row" }, spot);
   const [left, top] = ["tl-heat-rows", "tl-heat-tops"].map((name) =>
     element("div", { class: name, "aria-hidden": "true" }),
   );
-  const sheet = element(
-    "div",
-    { class: "tl-sheet", role: "application", "aria-roledescription": "table of numbers" },
-    canvas,
-    row,
-    spot,
-  );
+  const sheet = element("div", { class: "tl-sheet" }, canvas, row);
   const node = element("div", { class: "tl-heat" }, top, left, sheet);
   /** @type {any} */
   let now = {};
@@ -65,7 +64,7 @@ function heat() {
 
   function draw(table) {
     now = table;
-    const { label, shape, value, names, tops = [], at, weights = false, on = false } = table;
+    const { label = "Numbers", shape, value, names, tops = [], at, weights = false, on = false } = table;
     const [rows, columns] = shape;
     const flat = range(rows * columns).map((k) => value(Math.floor(k / columns), k % columns));
     const limit = Math.max(...flat.map(Math.abs), 1e-9);
@@ -80,16 +79,21 @@ function heat() {
     context.putImageData(image, 0, 0);
     fill(left, names);
     fill(top, tops);
-    const keys = table.pick ? ". Arrow keys pick a cell." : "";
-    set(node, { style: `--rows: ${rows}; --columns: ${columns}`, class: `tl-heat${on ? " tl-on" : ""}` });
+    set(node, {
+      style: `--rows: ${rows}; --columns: ${columns}`,
+      class: `tl-heat tl-${weights ? "weights" : "signed"}${on ? " tl-on" : ""}`,
+    });
     set(sheet, {
-      "aria-label": label + keys,
+      "aria-label": label,
+      role: table.pick ? "grid" : "img",
       tabindex: table.pick ? 0 : null,
-      class: at ? "tl-sheet" : "tl-sheet tl-nowhere",
+      "aria-activedescendant": table.pick && spot.id,
     });
     if (!at) return;
     row.style.transform = `translateY(${100 * at[0]}%)`;
-    spot.style.transform = `translate(${100 * at[1]}%, ${100 * at[0]}%)`;
+    spot.style.transform = `translateX(${100 * at[1]}%)`;
+    const [i, j] = at;
+    set(spot, { "aria-label": `${names[i] ?? `row ${i}`}, ${tops[j] ?? j}: ${value(i, j).toFixed(2)}` });
   }
   return { node, draw };
 }
@@ -97,27 +101,31 @@ function heat() {
 // Names with a bar and a text each. With `pick` they are buttons.
 /** @type {() => { node: HTMLElement, draw: (bars: Bars) => void }} */
 function bars() {
-  const node = element("div", { class: "tl-bars" });
+  const over = range(4).map(() => element("span"));
+  const node = element("div", { class: "tl-bars" }, element("div", { class: "tl-bar-heads tl-note" }, over));
   const rows = [];
   /** @type {any} */
   let now = {};
   const make = (i) => {
-    const [name, bar, text] = [element("span"), element("span", { class: "tl-bar" }), element("span")];
+    const [name, bar, ...texts] = range(4).map((j) => element("span", { class: j === 1 && "tl-bar" }));
     const row = button("", () => now.pick?.(i), { class: "tl-bar-row" });
-    row.append(name, element("span", { class: "tl-part" }, bar), text);
+    row.append(name, element("span", { class: "tl-part" }, bar), ...texts);
     node.append(row);
-    rows.push({ row, name, bar, text });
+    rows.push({ row, name, bar, texts });
   };
   function draw(given) {
     now = given;
+    const { heads = [] } = given;
+    for (const [j, node] of over.entries()) setText(node, heads[j - 2] ?? "");
     while (rows.length < given.bars.length) make(rows.length);
-    for (const [i, { row, name, bar, text }] of rows.entries()) {
+    for (const [i, { row, name, bar, texts }] of rows.entries()) {
       const each = given.bars[i];
       set(row, { hidden: !each });
       if (!each) continue;
       setText(name, each.name);
-      setText(text, each.text);
-      set(row, { "aria-pressed": String(Boolean(each.on)) });
+      for (const [j, node] of texts.entries()) setText(node, each.texts[j] ?? "");
+      const said = each.texts.map((text, j) => `${heads[j] ?? ""} ${text}`);
+      set(row, { "aria-pressed": String(Boolean(each.on)), "aria-label": [each.name, ...said].join(", ") });
       set(bar.parentNode, { hidden: each.size === undefined });
       bar.style.transform = `scaleX(${each.size ?? 0})`;
     }
@@ -131,7 +139,11 @@ function line() {
 }
 
 function side() {
-  const node = element("div", { class: "tl-beside" });
+  const node = element("div", {
+    "class": "tl-beside",
+    "role": "group",
+    "aria-label": "Weights, a table for each head",
+  });
   return { node, draw: content(node) };
 }
 
@@ -139,17 +151,15 @@ function side() {
 /** @type {(node: HTMLElement) => (parts: Part[]) => void} */
 export function content(node) {
   const makers = { line, heat, bars, side };
-  const made = { line: [], heat: [], bars: [], side: [] };
+  const made = {};
   const kindOf = (part) =>
     typeof part === "string" ? "line" : Array.isArray(part) ? "side" : "bars" in part ? "bars" : "heat";
   return (parts) => {
-    const used = { line: 0, heat: 0, bars: 0, side: 0 };
-    const nodes = parts.map((part) => {
+    const nodes = parts.map((part, i) => {
       const kind = kindOf(part);
-      const i = used[kind]++;
-      made[kind][i] ??= makers[kind]();
-      made[kind][i].draw(part);
-      return made[kind][i].node;
+      made[kind + i] ??= makers[kind]();
+      made[kind + i].draw(part);
+      return made[kind + i].node;
     });
     if (nodes.length !== node.children.length || nodes.some((each, i) => node.children[i] !== each)) {
       node.replaceChildren(...nodes);

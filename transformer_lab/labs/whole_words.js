@@ -4,33 +4,26 @@ import { places } from "./words.js";
 
 /** @typedef {{ side: string, layer: number | null, kind: string, of: string }} Place */
 
-const SMALL = (
-  "zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen seventeen " +
-  "eighteen nineteen"
-).split(" ");
-const TENS = "twenty thirty forty fifty sixty seventy eighty ninety".split(" ");
-
-// 342 → three hundred and forty two, up to 999,999.
-/** @type {(n: number) => string[]} */
-export function inEnglish(n) {
-  if (n < 20) return [SMALL[n]];
-  if (n < 100) return [TENS[Math.floor(n / 10) - 2], ...(n % 10 ? inEnglish(n % 10) : [])];
+// 342 → three hundred and forty two, up to 999,999. `words` are the model’s: zero to twenty, and then the other tens.
+/** @type {(n: number, words: string[]) => string[]} */
+export function inEnglish(n, words) {
+  if (n < 20) return [words[n]];
+  if (n < 100) return [words[18 + Math.floor(n / 10)], ...(n % 10 ? inEnglish(n % 10, words) : [])];
   const [size, name] = n >= 1000 ? [1000, "thousand"] : [100, "hundred"];
   const rest = n % size;
   return [
-    ...inEnglish(Math.floor(n / size)),
+    ...inEnglish(Math.floor(n / size), words),
     name,
     ...(rest && rest < 100 ? ["and"] : []),
-    ...(rest ? inEnglish(rest) : []),
+    ...(rest ? inEnglish(rest, words) : []),
   ];
 }
 
-// Why the model is wrong about what is typed.
-/** @type {(digits: string) => string} */
-export function whyWrong(digits) {
-  if (digits.length > 4) return `It has only seen numbers of one to four digits.`;
-  if (/^0./.test(digits)) return "It has never seen a number that begins with 0.";
-  return "It learned from examples; no one told it a rule.";
+// Why the model is wrong about what is typed: one of these reasons.
+/** @type {(digits: string, why: Record<string, string>) => string} */
+export function whyWrong(digits, { long, zero, both, other }) {
+  if (/^0./.test(digits)) return digits.length > 4 ? both : zero;
+  return digits.length > 4 ? long : other;
 }
 
 // "encoder.0.self.add" → its side, its layer if it has one, and what it is there.
@@ -54,9 +47,9 @@ export function told({ places }, id) {
   const { side, layer, kind, of } = placeOf(id);
   const entry = (kind) => places[kind === "self" && side === "decoder" ? "masked" : kind];
   const [name, about, page, section] = entry(kind);
-  const behind = layer !== null && kind !== of ? `${entry(of)[0]}, ` : "";
-  const where = `${side === "encoder" ? "Encoder" : "Decoder"}${layer === null ? "" : `, layer ${layer + 1}`}`;
-  return { title: id ? `${where}: ${behind}${name}` : name, about, page, section };
+  const where = `, ${side}${layer === null ? "" : ` layer ${layer + 1}`}`;
+  const title = layer === null ? name : name.replace("%", entry(of)[0].toLowerCase());
+  return { title: title + (id && where), about, page, section };
 }
 
 // (seq 3, d_model 32)
