@@ -97,7 +97,8 @@ export const trainingInWords = (bytes) =>
   `Each parameter takes ${4 * bytes} bytes: weight, gradient, Adam's two moments.`;
 /** @type {(values: bigint, tokens: bigint, shared: boolean) => string} */
 export const cacheInWords = (values, tokens, shared) =>
-  `A token keeps 2·L·${shared ? "D_kv" : "D"} = ${grouped(values)} values. ${grouped(tokens)} tokens take as much as the weights.`;
+  `A token keeps 2·L·${shared ? "D_kv" : "D"} = ${grouped(values)} values. ` +
+  `${grouped(tokens)} tokens take as much as the weights.`;
 export const NO_CACHE = "A BERT reads a sentence at once: it does not generate, and keeps no cache.";
 
 // What became of one setting on the way to another.
