@@ -1,8 +1,6 @@
 """What every chapter's notebook needs: tensors on the course's device, and the same random numbers everywhere.
 
-from transformer_lab.lesson import begin, close, tensor
-
-randn = begin(seed=3)
+A chapter begins with ``randn = begin(seed=3)``; ``tensor``, ``close`` and ``made`` need no beginning.
 """
 
 from collections.abc import Callable
