@@ -90,3 +90,11 @@ def test_the_drawing_is_small_and_can_be_used(visit, site, width, most):  # noqa
     leads.click()
     page.wait_for_load_state()
     assert page.url == f"{site}{PARTS['softmax'][1]}.html"
+
+
+@pytest.mark.parametrize("width", [1200, 1440])
+def test_a_chapter_stands_where_it_stands_before_the_list_of_its_sections_is_read(visit, site, width):  # noqa: F811
+    page = visit(site + CHAPTERS[4], viewport={"width": width, "height": 800})
+    places = [page.locator(".tl-here").bounding_box()]
+    page.evaluate("document.querySelector('.bd-sidebar-secondary').remove()")  # it comes last in the file
+    assert [*places, page.locator(".tl-here").bounding_box()] == places * 2
