@@ -81,36 +81,31 @@
     }
   }
 
-  // Labs near the window are drawn at once, those far off when there is time or when one comes near, the nearest first.
-  const NEAR = 1.5; // windows
-  const leisure = window.requestIdleCallback ?? setTimeout;
+  // Labs near the window are drawn at once; those far off when one comes near or once the page has been read,
+  // the nearest first. The observer learns where they are from layouts that are made anyway.
   const waiting = new Set();
-  let planned = false;
-
-  function distance(view) {
-    const { top, bottom } = view.parentElement.getBoundingClientRect();
-    return Math.max(0, top - innerHeight, -bottom) / innerHeight;
-  }
+  const near = new IntersectionObserver(
+    (entries) => {
+      const places = new Set(entries.filter((entry) => entry.isIntersecting).map((entry) => entry.target));
+      for (const view of [...waiting]) if (places.has(view.parentElement)) mountView(view);
+    },
+    { rootMargin: "150% 0px" },
+  );
 
   function mountView(view) {
     waiting.delete(view);
+    near.unobserve(view.parentElement);
     const { model_id: id } = parse(view);
     mount(view, models.get(id), states.get(id)._esm, states.get(id)._css);
   }
 
   function mountWaiting() {
-    for (const view of [...waiting]) if (distance(view) <= NEAR) mountView(view);
-    if (!waiting.size || planned) return;
-    planned = true;
-    const draw = () => {
-      planned = false;
-      const [nearest] = [...waiting].sort((a, b) => distance(a) - distance(b));
-      if (nearest) mountView(nearest);
-      mountWaiting();
-    };
-    leisure(draw, { timeout: 200 });
+    const distance = (view) => Math.abs(view.parentElement.getBoundingClientRect().top);
+    const [nearest] = [...waiting].sort((a, b) => distance(a) - distance(b));
+    if (!nearest) return;
+    mountView(nearest);
+    setTimeout(mountWaiting); // one at a time: between two of them, the page answers its reader
   }
-  window.addEventListener("scroll", mountWaiting, { passive: true });
 
   function mountWhatIsThere() {
     for (const [script, data] of unseen(STATE)) {
@@ -128,8 +123,8 @@
       if (!models.has(id)) continue;
       seen.add(view);
       waiting.add(view);
+      near.observe(view.parentElement);
     }
-    mountWaiting();
   }
 
   // A lab is drawn as soon as the page has been read to where it stands, not only when all of it has been read.
@@ -139,5 +134,6 @@
   document.addEventListener("DOMContentLoaded", () => {
     mountWhatIsThere();
     reading.disconnect();
+    mountWaiting();
   });
 })();
