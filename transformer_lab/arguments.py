@@ -98,6 +98,8 @@ def require_one_of(options, **words):
 def require_probability(**numbers):
     """Raise unless each is a number from 0 to 1."""
     for name, number in numbers.items():
+        if type(number) is float and 0 <= number <= 1:
+            continue
         if not is_number(number) or not 0 <= number <= 1:
             raise ValueError(f"{name} must be a probability from 0 to 1, got {number!r}")
 
@@ -154,6 +156,35 @@ def _require_scores(x, scores_shape, name):
 
 def require_attention(query, key, mask, value=None, bias=None, enable_gqa=False):
     """Raise unless the arguments of an attention fit together; return the leading axes of its scores."""
+    # A model that writes calls this for every token and layer: the usual case is let through at once.
+    lead = query.shape[:-2] if _fit(query, key, value, enable_gqa) else _leading_axes(query, key, value, enable_gqa)
+    if mask is not None:
+        require_mask(mask, (*lead, query.shape[-2], key.shape[-2]), query.device)
+    if bias is not None:
+        require_bias(bias, (*lead, query.shape[-2], key.shape[-2]), query)
+    return lead
+
+
+def _fit(query, key, value, enable_gqa):
+    """Whether these fit as they are: tensors of one dtype on one device with equal leading axes, shared heads aside."""
+    if not isinstance(query, torch.Tensor) or not query.is_floating_point():
+        return False
+    dtype, device, shape = query.dtype, query.device, query.shape
+    for x in (key,) if value is None else (key, value):
+        if not isinstance(x, torch.Tensor) or x.dtype != dtype or x.device != device:
+            return False
+    keys, least = key.shape, 3 if enable_gqa else 2
+    if len(shape) < least or len(keys) != len(shape) or keys[-1] != shape[-1]:
+        return False
+    if value is not None and value.shape[:-1] != keys[:-1]:
+        return False
+    if not enable_gqa:
+        return keys[:-2] == shape[:-2]
+    return keys[:-3] == shape[:-3] and keys[-3] > 0 and shape[-3] > 0 and shape[-3] % keys[-3] == 0
+
+
+def _leading_axes(query, key, value, enable_gqa):
+    """The leading axes of the scores, where they must be broadcast; raise where the tensors do not fit."""
     tensors = {"query": query, "key": key}
     if value is not None:
         tensors["value"] = value
@@ -179,10 +210,6 @@ def require_attention(query, key, mask, value=None, bias=None, enable_gqa=False)
         except RuntimeError:
             found = " and ".join(str(tuple(x.shape[:-2])) for x in tensors.values())
             raise ValueError(f"{' and '.join(tensors)} must have leading axes that broadcast, got {found}") from None
-    if mask is not None:
-        require_mask(mask, (*lead, query.shape[-2], key.shape[-2]), query.device)
-    if bias is not None:
-        require_bias(bias, (*lead, query.shape[-2], key.shape[-2]), query)
     return lead
 
 
