@@ -40,8 +40,8 @@ def without_added_axes(a, b, rows, columns):
         "Four steps: a vector becomes a row or a column; the two inner sizes are compared; the batch axes broadcast, "
         "which your `broadcast_shape` can do; and the axis that a vector was given is taken away again.",
         "`left = (1, *a) if len(a) == 1 else a`, `right = … if len(b) == 1 else b`, `if left[…] != right[…]: raise …`, "
-        "`shape = broadcast_shape(left[:-2], right[:-2])`, then append `left[…]` if `a` was no vector, and `right[…]` "
-        "if `b` was none",
+        "`shape = broadcast_shape(left[:-2], right[:-2])`, then append `left[…]` if `a` was not a vector, and "
+        "`right[…]` if `b` was not one",
     ),
 )
 def matmul_shape(

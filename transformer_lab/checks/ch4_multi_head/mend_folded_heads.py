@@ -40,7 +40,7 @@ def unfold(x, batch):
         "return": "batch seq d_model",
     },
     hints=(
-        "The program is right for one sentence. What can only go wrong when there are two?",
+        "The program is right for one sentence. What can go wrong only when there are two?",
         "Two sentences with two heads make four tables. Write down whose they are, in the order in which the folded "
         "axis holds them. In which order does the program take them apart?",
         "Folding puts `batch` outside and `heads` inside: `view(…, …, seq, …)` must take them apart in this order.",

@@ -53,9 +53,11 @@ def output_projection(merged, w_o):
     inputs=_layer,
     axes={"x": "batch seq d_model", "return": "batch seq d_model"},
     hints=(
-        "Which of your functions do you already have, and in which order does a tensor pass through them?",
-        "Project, split, attend in every head (with the scale of one head), merge, project. Weights are (out, in).",
-        "`q, k, v = (split_heads(x @ w.T, n_heads) for w in …)` · `attention(q, k, v)` · `merge_heads(…) @ …`",
+        "Which of the steps have you written already, and in which order does a tensor pass through them?",
+        "Project, split, attend in every head (with the scale of one head), merge, project. The weights are (out, in), "
+        "so each is transposed.",
+        "`q, k, v = (split_heads(x @ w.T, n_heads) for w in …)`, `scores = q @ k.mT / …`, "
+        "`merge_heads(scores.softmax(…) @ v) @ …`",
     ),
 )
 def multi_head_attention(

@@ -14,7 +14,7 @@ def _tokens(draw, batch=2, seq=7, heads=3, d_head=5):
     axes={"x": "batch seq d_model", "return": "batch heads seq d_head"},
     hints=(
         "Every token's features are shared out among the heads. Which axis must be cut, and which must stay whole?",
-        "Cutting the last axis in two is a `view`. Bringing `heads` before `seq` needs what moves axes.",
+        "Cutting the last axis in two is a `view`. Bringing `heads` before `seq` takes an operation that moves axes.",
         "`x.view(batch, seq, …, …).transpose(…, …)`",
     ),
 )
