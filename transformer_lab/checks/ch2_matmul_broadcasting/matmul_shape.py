@@ -329,8 +329,8 @@ def no_vectors(a, b):
 @matmul_shape.mistake
 def batch_of_vectors(a, b):
     """You take `(10, 3, 4) @ (10, 4)` for ten matrices and ten vectors. `@` knows no batch of vectors: two axes are
-    always one matrix, here of 10 rows, and 4 does not meet 10. That must raise a `ValueError`; whoever means ten
-    vectors gives them the shape `(10, 4, 1)`."""
+    always one matrix, here of 10 rows, and 4 does not meet 10. That must raise a `ValueError`; ten
+    vectors need the shape `(10, 4, 1)`."""
     if len(b) > 1 and tuple(a[:-2]) == tuple(b[:-1]) and a[-1] == b[-1]:
         return tuple(a[:-1])
     return matmul_shape.reference(a, b)

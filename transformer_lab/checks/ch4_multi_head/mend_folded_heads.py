@@ -138,7 +138,7 @@ def folded_otherwise(x):
 def only_the_cut_was_mended(query, key, value):
     """The folded axis is taken apart as (batch, heads), which is right, and the order in which the axes are moved still
     fits (heads, batch). The shape comes out right, and tokens of several sentences end up in one. Name the four axes
-    before the move and behind it: which one must stay in front?"""
+    before the move and after it: which one must stay in front?"""
     batch, heads, seq, d_head = query.shape
     output = scaled_dot_product_attention(query, key, value)
     return output.permute(1, 2, 0, 3).reshape(batch, seq, heads * d_head)

@@ -151,7 +151,7 @@ def not_joined(x):
 
 @merge_heads.mistake
 def tokens_joined_as_well(x):
-    """Your result is (batch, seq · heads · d_value): everything behind `batch` was joined, the tokens too. `flatten`
+    """Your result is (batch, seq · heads · d_value): everything after `batch` was joined, the tokens too. `flatten`
     goes on to the last axis from where you let it begin. Which is the first axis that should be joined?"""
     return x.transpose(1, 2).flatten(1)
 
