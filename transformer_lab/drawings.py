@@ -661,8 +661,8 @@ def _grid(corner, mask):
 def softmax_in_pieces() -> Drawing:
     """Draw how one query's output is made of its scores in three pieces, of which only one is in memory at a time.
 
-    Carried along are the largest score so far, m, the sum l of exp(score - m), and o, the sum of exp(score - m) times
-    the value. Where m grows, l and o are multiplied by exp(m_old - m_new).
+    Carried along are the largest score so far, m, the sum of exp(score - m), and the blend, the sum of exp(score - m)
+    times the value. Where m grows, sum and blend are multiplied by exp(m_old - m_new).
 
     Returns
     -------
@@ -691,8 +691,8 @@ def softmax_in_pieces() -> Drawing:
         known = "" if i == 0 else f"{_number(before[0])}, "
         lines = [
             ("m", f"max({known}{', '.join(_number(n) for n in piece.tolist())})", _number(largest)),
-            ("l", f"{first} + {second}", f"{total:.2f}"),
-            ("o", f"{first} · {_number(value[0].item())} + {second} · {_number(value[1].item())}", f"{output:.2f}"),
+            ("sum", f"{first} + {second}", f"{total:.2f}"),
+            ("blend", f"{first} · {_number(value[0].item())} + {second} · {_number(value[1].item())}", f"{output:.2f}"),
         ]
         if i:
             factor = f"{kept:.2f}"
@@ -700,7 +700,7 @@ def softmax_in_pieces() -> Drawing:
                 (name, f"{factor} · {old:.2f} + {rest}", result)
                 for (name, rest, result), old in zip(lines[1:], before[1:])
             ]
-            words = f"factor for l and o: exp({_number(before[0])} − {_number(largest)}) = {factor}"
+            words = f"factor for sum and blend: exp({_number(before[0])} − {_number(largest)}) = {factor}"
             parts.append(label((20, top + 22), words, anchor="start", colour=colours[i]))
         high = 98 if i else 76
         parts.append(label((20, top), f"piece {i + 1}", anchor="start", bold=True, colour=colours[i]))
@@ -711,7 +711,7 @@ def softmax_in_pieces() -> Drawing:
         top += high + 24
     parts += [
         line((20, top - 12), (504, top - 12), colour=LINE, width=1),
-        label((20, top + 10), "output = o ÷ l", anchor="start", bold=True),
+        label((20, top + 10), "output = blend ÷ sum", anchor="start", bold=True),
         label((504, top + 10), f"= {output / total:.2f}", anchor="end", bold=True),
     ]
     return Drawing("softmax in three pieces", top + 30, parts)
