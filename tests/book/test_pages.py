@@ -20,7 +20,7 @@ from notebooks import ROOT
 from reading_times import minutes, sittings, stated
 
 PROJECT = "project"  # which has an assignment, and no chapter
-PAGE_FILES = ["index.ipynb", "how.md", "glossary.md", "notes.md", "teach.md", "references.md"]
+PAGE_FILES = ["index.ipynb", "next.md", "how.md", "glossary.md", "notes.md", "teach.md", "references.md"]
 LINK = re.compile(r"\]\(([^)\s]+)\)")
 
 
@@ -81,7 +81,7 @@ def test_the_book_has_every_chapter_and_every_page():
     files = [entry["file"] for part in toc["parts"] for entry in part["chapters"]]
     names = [path.stem for path in CHAPTERS]
     assignments, solutions = ([f"{kind}/{name}" for name in [*names, PROJECT]] for kind in ("assignments", "solutions"))
-    wanted = [*names, *assignments, "how", "glossary", "notes", "teach", "references", *solutions]
+    wanted = [*names, "next", *assignments, "how", "glossary", "notes", "teach", "references", *solutions]
     missing = [file for file in wanted if file not in files]
     assert not missing, f"_toc.yml: must name {', '.join(missing)}"
     assert files == wanted, "_toc.yml: must name chapters, assignments, pages and solutions, each in order"
@@ -211,12 +211,12 @@ def in_letters(words):
     return re.sub(r"[\W_]", "", words.lower())
 
 
-@pytest.mark.parametrize("name", ["glossary", "notes", "teach", "how", "references"])
+@pytest.mark.parametrize("name", ["next", "glossary", "notes", "teach", "how", "references"])
 def test_a_link_to_a_section_leads_to_one_that_there_is(name):
     there = sections(ROOT)
     linked = [link for link in LINK.findall(PAGES[name]) if re.match(r"\d\d_\w+\.ipynb#", link)]
     assert [link for link in linked if link not in there] == []
-    assert linked or name not in ("glossary", "notes")
+    assert linked or name not in ("next", "glossary", "notes")
 
 
 def test_a_term_occurs_in_the_sections_that_the_glossary_names():

@@ -1,9 +1,13 @@
 """Chapter 8 says that softmax attention recalls what linear attention of the same size does not, from every seed."""
 
+import re
+
+import nbformat
 import pytest
 import torch
 from chapter_code import ALL_SEEDS, SEEDS, chapter_code
 
+import notebooks
 import transformer_lab as tl
 
 CONSTANTS = {"n_keys", "n_values", "n_questions", "pairs"}
@@ -50,3 +54,102 @@ def test_both_models_have_the_same_parameters(chapter):
 def test_a_model_that_has_hardly_trained_recalls_nothing(chapter):
     accuracy = chapter["accuracy"](chapter["train"](tl.MultiHeadAttention, 16, seed=0, steps=20))
     assert (accuracy < 0.25).all()
+
+
+def test_the_delta_rule_keeps_its_last_pairs_and_has_overwritten_the_first(chapter):
+    """An error of 1 is what an empty state gives, of 2 what a value gives that has nothing to do with the right one."""
+    numbers = torch.Generator().manual_seed(0)
+    key = torch.nn.functional.normalize(torch.randn(200, 64, 16, generator=numbers), dim=-1)
+    value = torch.randn(200, 64, 16, generator=numbers)
+    S = torch.zeros(200, 16, 16)
+    for k, v in zip(key.unbind(1), value.unbind(1)):
+        S = chapter["delta"](S, k, v)
+    error = (key @ S - value).square().mean((0, 2))
+    assert error[-1] < 1e-6 and error[-4:].mean() < 0.4 and (error[:16] > 1.7).all()
+
+
+def test_the_delta_rule_is_a_step_of_gradient_descent(chapter):
+    S, k, v = torch.randn(4, 3, requires_grad=True), torch.randn(4), torch.randn(3)
+    ((S.T @ k - v).square().sum() / 2).backward()
+    torch.testing.assert_close(chapter["delta"](S, k, v, beta=0.3), S - 0.3 * S.grad)
+
+
+def test_a_gated_delta_rule_is_gate_or_delta_rule_where_the_other_is_off(chapter):
+    S, k, v, alpha = torch.randn(4, 3), torch.randn(4), torch.randn(3), torch.rand(4)
+    torch.testing.assert_close(chapter["gated_delta"](S, k, v, torch.ones(4)), chapter["delta"](S, k, v))
+    forgotten = chapter["gate"](torch.zeros(4, 3), k, v, alpha)
+    torch.testing.assert_close(chapter["gated_delta"](S, k, v, torch.zeros(4)), forgotten)
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_own_weights_sum_to_the_number_of_features_at_most(seed):
+    """For any positive features of 64 queries and keys: the bound of section 8.8, also where they are far apart."""
+    numbers = torch.Generator().manual_seed(seed)
+    q, k = (torch.randn(64, 16, generator=numbers).mul(seed).exp() for _ in range(2))
+    weights = (q @ k.T) / (q @ k.T).sum(dim=-1, keepdim=True)
+    assert weights.trace() <= 16 + 1e-3
+
+
+def read(state, features):
+    S, z = state
+    return (features @ S).item(), (features @ z).item()
+
+
+def both_orders(chapter):
+    n, width = 1000, 100
+    q, k, v = (torch.empty(n, width, device="meta") for _ in range(3))
+    first = chapter["multiply_adds"](lambda: (q @ k.T) @ v)
+    second = chapter["multiply_adds"](lambda: q @ (k.T @ v))
+    return [f"{first // 10**6} million", f"{second // 10**6} million", "from $N = 100$ on"]
+
+
+def one_more_feature(chapter):
+    q, k = torch.randn(4, 2), torch.randn(4, 2)
+    features = [torch.cat([chapter["squares"](x), torch.ones(4, 1)], dim=-1) for x in (q, k)]
+    torch.testing.assert_close(features[0] @ features[1].T, (q @ k.T) ** 2 + 1)
+    return ["a fourth feature that is always 1"]
+
+
+def another_query(chapter):
+    above, below = read((torch.tensor([23.0, 49.0]), torch.tensor([3.0, 4.0])), torch.ones(2))
+    return [f"{above:.0f}/{below:.0f}, about {above / below:.1f}"]
+
+
+def third_token(chapter):
+    key, value = torch.tensor([1.0, 0.0]), 6.0
+    state = torch.tensor([23.0, 49.0]) + key * value, torch.tensor([3.0, 4.0]) + key
+    above, below = read(state, torch.tensor([1.0, 2.0]))
+    held = [", ".join(f"{x:.0f}" for x in sums.tolist()) for sums in state]
+    return [f"({held[0]})", f"$z = ({held[1]})$", f"{above:.0f}/{below:.0f}, about {above / below:.1f}"]
+
+
+def state_and_cache(chapter):
+    shape = tl.GPT2_XL
+    d_head = shape.d_model // shape.n_heads
+    S, z = tl.initial_state(1, shape.n_heads, d_head, d_head)
+    state, token = S.numel() + z.numel(), tl.kv_cache_bytes(shape, seq=1) // shape.n_layers // 4
+    return [f"= {state:,}", f"= {token:,} a token", f"from token {state // token + 1} on"]
+
+
+def error_of_many(chapter):
+    assert chapter["store_and_read"](1000, 128, lists=4) == pytest.approx(999 / 128, rel=0.1)
+    return [f"999/128 = {999 / 128:.1f}", f"{999 / 0.1:,.0f} features"]
+
+
+def half_a_step(chapter):
+    key = torch.tensor([0.6, 0.8])
+    S = chapter["delta"](4 * key[:, None], key, torch.tensor([10.0]), beta=0.5)
+    return [f"= {(key @ S).item():.0f}: half of the way"]
+
+
+ANSWERS = [both_orders, one_more_feature, another_query, third_token, state_and_cache, error_of_many, half_a_step]
+
+
+def test_every_folded_answer_is_what_comes_out(chapter):
+    cells = nbformat.read(notebooks.ROOT / "chapters" / "08_linear_attention.ipynb", 4).cells
+    text = "\n\n".join(cell.source for cell in cells if cell.cell_type == "markdown")
+    found = re.findall(r"(?s)\*\*Before you read on:\*\*.*?<summary>Answer</summary>(.*?)</details>", text)
+    assert len(found) == len(ANSWERS)
+    for answer, computed in zip(found, ANSWERS):
+        for words in computed(chapter):
+            assert words in answer, f"{computed.__name__}: must say {words}, says {answer.strip()}"
