@@ -334,7 +334,7 @@ def _values(cell):
 
 def _only_truths(values):
     """Whether True or False is all that is said: beside it there may be words, and no number."""
-    return re.search(r"\b(True|False)\b", "\n".join(values)) and not re.search(r"\d", "\n".join(values))
+    return re.search(r"(?<![=\w])(True|False)\b", "\n".join(values)) and not re.search(r"\d", "\n".join(values))
 
 
 def prints_numbers(notebook, path):
