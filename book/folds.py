@@ -15,10 +15,11 @@ FOLDED = {"Assignments", "Solutions"}
 
 def begin_cell(translator, node):
     # myst-nb's own has paragraphs in the summary, which may hold words only, and a name that is not what one reads.
+    show, hide = (escape(node[name].replace("source", "code")) for name in ("prompt_show", "prompt_hide"))
     translator.body.append(
         f'<details class="admonition hide {" ".join(node["classes"])}">\n<summary>'
-        f'<span class="collapsed admonition-title">{escape(node["prompt_show"])}</span>'
-        f'<span class="expanded admonition-title">{escape(node["prompt_hide"])}</span></summary>\n'
+        f'<span class="collapsed admonition-title">{show}</span>'
+        f'<span class="expanded admonition-title">{hide}</span></summary>\n'
     )
 
 
