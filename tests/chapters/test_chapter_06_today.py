@@ -1,0 +1,44 @@
+"""Section 6.15: the block of 2017 and that of today on two tasks. What decides between them is the positions."""
+
+from functools import cache
+
+import pytest
+from chapter_code import ALL_SEEDS, SEEDS, chapter_code
+
+STEP_SIZES = (5e-3, 1e-2) if ALL_SEEDS else (1e-2,)
+
+
+@pytest.fixture(scope="module")
+def final_loss():
+    chapter = chapter_code("06_normalization")
+    then, now = (chapter["FORMS"][name] for name in ("2017", "today"))
+    forms = {
+        "2017": then,
+        "today": now,
+        "2017, rotary": then | {"positions": "rotary"},
+        "today, added": now | {"positions": "sinusoidal"},
+        "2017, none": then | {"positions": lambda x, positions: x},
+    }
+
+    @cache
+    def final_loss(task, form, seed, step_size):
+        losses = chapter["train_form"](task, forms[form], seed=seed, step_size=step_size)[1]
+        return sum(losses[-10:]) / 10
+
+    return final_loss
+
+
+@pytest.mark.parametrize("step_size", STEP_SIZES)
+@pytest.mark.parametrize("seed", SEEDS)
+@pytest.mark.parametrize("task", ["copy", "reverse"])
+def test_the_positions_decide_which_task_is_learned_sooner(task, seed, step_size, final_loss):
+    rotary = [final_loss(task, form, seed, step_size) for form in ("today", "2017, rotary")]
+    added = [final_loss(task, form, seed, step_size) for form in ("2017", "today, added")]
+    sooner, later = (rotary, added) if task == "copy" else (added, rotary)
+    assert max(sooner) < min(later)
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_without_positions_both_tasks_stay_hard(seed, final_loss):
+    assert 0.5 < final_loss("copy", "2017, none", seed, 1e-2) < 1.3
+    assert 0.8 < final_loss("reverse", "2017, none", seed, 1e-2) < 1.7
