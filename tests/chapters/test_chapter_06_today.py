@@ -9,8 +9,12 @@ STEP_SIZES = (5e-3, 1e-2) if ALL_SEEDS else (1e-2,)
 
 
 @pytest.fixture(scope="module")
-def final_loss():
-    chapter = chapter_code("06_normalization")
+def chapter():
+    return chapter_code("06_normalization")
+
+
+@pytest.fixture(scope="module")
+def final_loss(chapter):
     then, now = (chapter["FORMS"][name] for name in ("2017", "today"))
     forms = {
         "2017": then,
@@ -30,10 +34,16 @@ def final_loss():
 
 @pytest.mark.parametrize("step_size", STEP_SIZES)
 @pytest.mark.parametrize("seed", SEEDS)
+def test_each_form_is_ahead_on_one_task(seed, step_size, final_loss):
+    assert final_loss("copy", "today", seed, step_size) < final_loss("copy", "2017", seed, step_size)
+    assert final_loss("reverse", "2017", seed, step_size) < final_loss("reverse", "today", seed, step_size)
+
+
+@pytest.mark.parametrize("seed", SEEDS)
 @pytest.mark.parametrize("task", ["copy", "reverse"])
-def test_the_positions_decide_which_task_is_learned_sooner(task, seed, step_size, final_loss):
-    rotary = [final_loss(task, form, seed, step_size) for form in ("today", "2017, rotary")]
-    added = [final_loss(task, form, seed, step_size) for form in ("2017", "today, added")]
+def test_the_positions_decide_which_task_is_learned_sooner(task, seed, final_loss):
+    rotary = [final_loss(task, form, seed, 1e-2) for form in ("today", "2017, rotary")]
+    added = [final_loss(task, form, seed, 1e-2) for form in ("2017", "today, added")]
     sooner, later = (rotary, added) if task == "copy" else (added, rotary)
     assert max(sooner) < min(later)
 
@@ -42,3 +52,10 @@ def test_the_positions_decide_which_task_is_learned_sooner(task, seed, step_size
 def test_without_positions_both_tasks_stay_hard(seed, final_loss):
     assert 0.5 < final_loss("copy", "2017, none", seed, 1e-2) < 1.3
     assert 0.8 < final_loss("reverse", "2017, none", seed, 1e-2) < 1.7
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_rotary_positions_do_not_copy_at_a_length_that_they_have_not_seen(seed, chapter):
+    model, _ = chapter["train_form"]("copy", chapter["FORMS"]["today"], seed=seed)
+    assert chapter["share_copied"](model, length=5) > 0.95
+    assert chapter["share_copied"](model, length=7) < 0.05
