@@ -2,8 +2,13 @@
 
 from functools import cache
 
+import nbformat
 import pytest
+import torch
 from chapter_code import ALL_SEEDS, SEEDS, chapter_code
+
+import notebooks
+import transformer_lab as tl
 
 STEP_SIZES = (5e-3, 1e-2) if ALL_SEEDS else (1e-2,)
 
@@ -59,3 +64,18 @@ def test_rotary_positions_do_not_copy_at_a_length_that_they_have_not_seen(seed, 
     model, _ = chapter["train_form"]("copy", chapter["FORMS"]["today"], seed=seed)
     assert chapter["share_copied"](model, length=5) > 0.95
     assert chapter["share_copied"](model, length=7) < 0.05
+
+
+def test_its_folded_answers_are_right():
+    cells = nbformat.read(notebooks.ROOT / "chapters" / "06_normalization.ipynb", 4).cells
+    text = "\n".join(cell.source for cell in cells if cell.cell_type == "markdown")
+    target, memory = torch.zeros(2, 7, 12), torch.zeros(2, 5, 12)
+    attention = tl.MultiHeadAttention(12, n_heads=3)
+    for weights in (attention.weights(target), attention.weights(target, memory)):
+        assert f"`{tuple(weights.shape)}`" in text
+    with torch.device("meta"):
+        key, _ = tl.MultiHeadAttention(8 * 64, n_heads=8, n_kv_heads=2).project(torch.zeros(3, 20, 8 * 64))
+        gated, plain = tl.FeedForward(4096, 14336, bias=False, gated=True), tl.FeedForward(4096, bias=False)
+    assert f"`key` is `{tuple(key.shape)}`" in text
+    millions = [tl.count_parameters(part) // 10**6 for part in (gated, plain)]
+    assert f"{millions[0]} million instead of {millions[1]} million" in text
