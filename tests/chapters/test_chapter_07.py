@@ -1,0 +1,122 @@
+"""Chapter 7 counts by hand: what its text says and no cell prints is what the package counts."""
+
+import math
+import re
+from dataclasses import replace
+
+import nbformat
+import pytest
+import torch
+from torch.nn import functional as F
+
+import notebooks
+import transformer_lab as tl
+from chapter_code import chapter_code
+
+STEM = "07_parameters"
+
+
+@pytest.fixture(scope="module")
+def text():
+    cells = nbformat.read(notebooks.ROOT / "chapters" / f"{STEM}.ipynb", 4).cells
+    return "\n\n".join(cell.source for cell in cells if cell.cell_type == "markdown")
+
+
+def one_layer():
+    layer = tl.EncoderLayer(512, 8, 2048)
+    found = tl.parameter_breakdown(layer)
+    weights = found["attention weights"] + found["feed-forward weights"]
+    rest = tl.count_parameters(layer) - weights
+    return [f"12 · 512² = {weights:,}", f"{rest:,}, or {rest / weights:.1%}".replace("%", " per cent")]
+
+
+def a_head_of_its_own():
+    untied = tl.count_parameters(replace(tl.SMOLLM2_135M, tied=False))
+    more = untied - tl.count_parameters(tl.SMOLLM2_135M)
+    assert 1 / 7 < more / untied < 1 / 5
+    return [f"{more:,} more, one table: {untied:,}"]
+
+
+def a_product():
+    return [f"2 · 1,024 · 768 · 3,072 = {2 * 1024 * 768 * 3072:,}"]
+
+
+def utilization():
+    work = 6 * tl.count_parameters(tl.GPT2_XL) * 5000
+    assert f"{work:.1e}" == "4.7e+13"
+    return [f"{work / 1e14:.0%} of".replace("%", " per cent"), f"{1e9 / 5000:,.0f} seconds"]
+
+
+def where_scores_overtake_a_gated_layer():
+    seq = 3 * tl.LLAMA3_8B.d_ff // 2
+    work = tl.flops_breakdown(tl.LLAMA3_8B, seq)
+    assert work["scores and blend"] == work["feed-forward"]
+    return [f"{seq:,} on"]
+
+
+COMPUTED = [one_layer, a_head_of_its_own, a_product, utilization, where_scores_overtake_a_gated_layer]
+
+
+@pytest.mark.parametrize("computed", COMPUTED)
+def test_a_folded_answer_is_what_the_package_counts(computed, text):
+    answers = re.findall(r"(?s)\*\*Before you read on:\*\*.*?<summary>Answer</summary>(.*?)</details>", text)
+    assert any(all(words in answer for words in computed()) for answer in answers), computed()
+
+
+def test_the_smallest_llama_is_added_up_by_hand(text):
+    shape, found = tl.SMOLLM2_135M, tl.parameter_breakdown(tl.SMOLLM2_135M)
+    table = text[text.index("By hand for SmolLM2") : text.index("Together **134,515,008**")]
+    layers = tl.count_parameters(shape) - found["token embedding"] - shape.d_model
+    for part, number in {
+        "attention": found["attention weights"] // 30,
+        "feed-forward": found["feed-forward weights"] // 30,
+        "two norms": 2 * shape.d_model,
+        "30 such layers": layers,
+        "table, tied": found["token embedding"],
+    }.items():
+        (row,) = re.findall(rf"(?m)^\| {part} \| (.+= ([\d,]+)) \|$", table)
+        assert row[1] == f"{number:,}"
+        product = row[0].split(" = ")[0].replace(",", "").replace("·", "*")
+        assert eval(product) == number
+
+
+def gelu_of_gpt2(x):
+    return 0.5 * x * (1 + torch.tanh(math.sqrt(2 / math.pi) * (x + 0.044715 * x**3)))
+
+
+def plain_gpt2(model, tokens, n_heads, activation):
+    """The scores, from the model's weights and formulas alone."""
+    weights, seq = dict(model.named_parameters()), len(tokens)
+    x = weights["token.weight"][tokens] + weights["position.weight"][:seq]
+    hidden = torch.ones(seq, seq, dtype=torch.bool).triu(1)
+
+    def norm(x, name):
+        return F.layer_norm(x, x.shape[-1:], weights[f"{name}.weight"], weights[f"{name}.bias"])
+
+    def linear(x, name):
+        return x @ weights[f"{name}.weight"].T + weights[f"{name}.bias"]
+
+    for i in range(len(model.blocks.layers)):
+        at = f"blocks.layers.{i}"
+        y = norm(x, f"{at}.norm1")
+        q, k, v = (
+            linear(y, f"{at}.self_attention.{part}_proj").unflatten(-1, (n_heads, -1)).transpose(0, 1) for part in "qkv"
+        )
+        scores = (q @ k.mT / math.sqrt(q.shape[-1])).masked_fill(hidden, -math.inf)
+        x = x + linear((scores.softmax(-1) @ v).transpose(0, 1).flatten(1), f"{at}.self_attention.out_proj")
+        y = activation(linear(norm(x, f"{at}.norm2"), f"{at}.feed_forward.linear1"))
+        x = x + linear(y, f"{at}.feed_forward.linear2")
+    return norm(x, "blocks.norm") @ weights["token.weight"].T
+
+
+def test_its_gpt2_is_gpt2_with_the_tanh_form_of_gelu():
+    shape = tl.ModelShape("gpt2", 2, 12, 3, vocab_size=17, n_positions=9)
+    torch.manual_seed(0)
+    model = chapter_code(STEM, sections=["7.3"])["Gpt2"](shape).double()
+    with torch.no_grad():
+        for parameter in model.parameters():
+            parameter.normal_()
+        tokens = torch.randint(17, (9,))
+        found = model(tokens)
+        torch.testing.assert_close(found, plain_gpt2(model, tokens, 3, gelu_of_gpt2))
+        assert (found - plain_gpt2(model, tokens, 3, F.gelu)).abs().max() > 1e-4
