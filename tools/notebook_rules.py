@@ -23,6 +23,7 @@ stored_address = cache(repository.stored_address)  # two rules ask for it in eve
 LARGEST = 1_500_000  # bytes: what GitHub still shows
 LONGEST_PARAGRAPH = 5 * 110  # characters: five lines of the page
 LONGEST_LINE = 88  # characters of code: what a page 1200 pixels wide shows without scrolling
+SHARE_OF_TRUTHS = 0.2  # of a chapter's cells that print, at most: those that print True or False and no number
 SHARE_OF_A_LETTER = 0.4  # of the right answers, at most: nobody gets more than that by always choosing one letter
 
 
@@ -325,6 +326,27 @@ def has_short_lines_of_code(notebook, path):
                 yield f"cell {number}: a line of {len(line)} characters, over {LONGEST_LINE}: {line.strip()[:40]}…"
 
 
+def _values(cell):
+    """What a code cell puts out in letters, line by line, without the words that name it: what stands after a colon."""
+    texts = [text for text in _printed(cell) if not re.match(r"<Figure|Drawing\(|\w+Lab\(", text)]
+    return [line.rpartition(":")[2] for text in texts for line in text.splitlines() if line.strip()]
+
+
+def _only_truths(values):
+    """Whether True or False is all that is said: beside it there may be words, and no number."""
+    return re.search(r"\b(True|False)\b", "\n".join(values)) and not re.search(r"\d", "\n".join(values))
+
+
+def prints_numbers(notebook, path):
+    """How close one thing is to another, a number says better than True does: few cells of a chapter say no more."""
+    if not is_chapter(path):
+        return
+    printed = list(filter(None, (_values(cell) for _, cell in _cells(notebook, "code"))))
+    count = sum(bool(_only_truths(values)) for values in printed)
+    if count > max(1, SHARE_OF_TRUTHS * len(printed)):
+        yield f"{count} of {len(printed)} cells that print say only True or False, more than a fifth"
+
+
 def has_ordered_headings(notebook, path):
     levels = []
     for number, cell in _cells(notebook, "markdown"):
@@ -355,6 +377,7 @@ RULES = [
     explains_every_option,
     spreads_the_right_answers,
     has_short_lines_of_code,
+    prints_numbers,
     begins_with_something_to_do,
     has_ordered_headings,
 ]

@@ -13,6 +13,7 @@ import torch
 from torch import Tensor
 
 from .attention import merge_heads, split_heads
+from .masks import causal_mask
 from .positions import sinusoidal_positions
 
 WIDTH = 520
@@ -465,3 +466,252 @@ def split_and_merge() -> Drawing:
         label((183, 362), "reshape"),
     ]
     return Drawing("features cut into heads and merged again", 410, parts)
+
+
+def block() -> Drawing:
+    """Draw the block of 2017 with its norms after the sums (post-norm), and before the parts (pre-norm).
+
+    The stream from the input to the output is a straight line; the parts stand beside it.
+
+    Returns
+    -------
+    Drawing
+
+    Examples
+    --------
+    >>> block()
+    Drawing('a block, post-norm and pre-norm')
+    """
+    parts, words = [], ("attention", "feed-forward")
+    for left, name, rule in ((0, "post-norm", "norm(x + f(x))"), (260, "pre-norm", "x + f(norm(x))")):
+        parts.append(label((left + 130, 20), name, bold=True))
+        blocks, bottom = _blocks(left, 60, words, "norm", norm_first=name == "pre-norm")
+        parts += [label((left + 54, 46), "x"), *blocks, arrow(*_stream(left, bottom, 34), colour=BLUE, width=3)]
+        parts.append(label((left + 130, bottom + 56), rule, bold=True))
+    return Drawing("a block, post-norm and pre-norm", bottom + 76, parts)
+
+
+def _stream(left, top, long):
+    return (left + 54, top), (left + 54, top + long)
+
+
+def _blocks(left, top, parts, norm, *, norm_first):
+    """One block: parts beside the stream, each with an addition and a norm; as elements, and where it ends.
+
+    A part is what stands in its box: a text, or lines of it.
+    """
+    stream, middle, wide = left + 54, left + 183, 134
+    drawn = []
+    for words in parts:
+        high = 44 if isinstance(words, str) else 22 * len(words) + 18
+        sum_at = top + 34 + high + 34 + (54 if norm_first else 0)
+        drawn.append(line((stream, top), (stream, sum_at - 11), colour=BLUE, width=3))
+        y = top + 14
+        drawn.append(line((stream, y), (middle, y), (middle, y + 6)))
+        if norm_first:
+            drawn += [arrow((middle, y), (middle, y + 20)), box((middle - 55, y + 20), (110, 34), norm, **GREEN_BOX)]
+            y += 54
+        drawn += [arrow((middle, y), (middle, y + 20)), box((middle - wide / 2, y + 20), (wide, high), words)]
+        drawn += [arrow((middle, y + 20 + high), (middle, sum_at), (stream + 11, sum_at))]
+        drawn += [circle((stream, sum_at), 11, stroke=BLUE), label((stream, sum_at), "+", bold=True)]
+        top = sum_at + 11
+        if not norm_first:
+            drawn += [line(*_stream(left, top, 20), colour=BLUE, width=3)]
+            drawn += [box((stream - 52, top + 20), (104, 34), norm, **GREEN_BOX)]
+            top += 54
+    return drawn, top
+
+
+def block_today() -> Drawing:
+    """Draw a model of one block as it was in 2017, and as most language models have it now.
+
+    Returns
+    -------
+    Drawing
+
+    Examples
+    --------
+    >>> block_today()
+    Drawing('the block of 2017 and that of today')
+    """
+    then = ("attention", "h heads of Q", "h heads of K, V"), ("feed-forward", "2 maps", "ReLU")
+    now = ("attention", "h heads of Q", "h_kv of K, V", "Q, K rotated"), ("feed-forward", "3 maps", "SiLU, gated")
+    parts, ends = [], []
+    for left, name in ((0, "2017"), (260, "today")):
+        parts += [label((left + 130, 20), name, bold=True), box((left + 2, 40), (104, 34), "tokens", **BLUE_BOX)]
+        top = 74
+        if name == "2017":
+            sum_at = top + 28
+            parts += [
+                line(*_stream(left, top, 20), colour=BLUE, width=3),
+                arrow((left + 96, sum_at), (left + 65, sum_at)),
+                label((left + 102, sum_at - 11), "sines and cosines", anchor="start"),
+                label((left + 102, sum_at + 11), "of the position", anchor="start"),
+                circle((left + 54, sum_at), 11, stroke=BLUE),
+                label((left + 54, sum_at), "+", bold=True),
+            ]
+            top = sum_at + 11
+        else:
+            parts.append(line(*_stream(left, top, 39), colour=BLUE, width=3))
+            top += 39
+        norm, parts_of = ("LayerNorm", then) if name == "2017" else ("RMSNorm", now)
+        blocks, bottom = _blocks(left, top, parts_of, norm, norm_first=name == "today")
+        parts += blocks
+        ends.append(bottom)
+    bottom = max(ends)
+    for left, end in zip((0, 260), ends):
+        parts.append(line(*_stream(left, end, bottom - end + 34), colour=BLUE, width=3))
+        parts.append(label((left + 72, bottom + 12), "… more blocks", anchor="start", colour=QUIET))
+    parts += [
+        box((262, bottom + 34), (104, 34), "RMSNorm", **GREEN_BOX),
+        arrow(*_stream(0, bottom + 34, 62), colour=BLUE, width=3),
+        arrow(*_stream(260, bottom + 68, 28), colour=BLUE, width=3),
+    ]
+    return Drawing("the block of 2017 and that of today", bottom + 108, parts)
+
+
+def families() -> Drawing:
+    """Draw the three families: encoder only, decoder only, encoder–decoder.
+
+    Marks say where the six masks of ``torch.nn.Transformer`` act, and grids which token (row) may see which (column).
+
+    Returns
+    -------
+    Drawing
+
+    Examples
+    --------
+    >>> families()
+    Drawing('three families, and where six masks act')
+    """
+    columns = (
+        (62, (("self", "1", "2"),), {"2"}, ("every", "token")),
+        (186, (("self", "1", "2"),), {"1"}, ("itself and", "those before")),
+        (322, (("self", "1", "2"),), {"2"}, ("the whole", "source")),
+        (456, (("self", "3", "4"), ("cross", "5", "6")), {"3", "6"}, ("target so far,", "whole source")),
+    )
+    titles = (62, "encoder"), (186, "decoder"), (389, "encoder–decoder")
+    parts = [label((x, 18), words, bold=True) for x, words in titles]
+    parts += [label((x, 40), "only", bold=True) for x in (62, 186)]
+    parts += [label((322, 42), "source"), label((456, 42), "target")]
+    parts.append(label((260, 384), "what a token may see:", bold=True))
+    for x, attentions, needed, seen in columns:
+        top = 56
+        for name, *masks in attentions:
+            parts += [arrow((x, top), (x, top + 24), colour=BLUE), *_masked((x - 56, top + 24), name, masks, needed)]
+            top += 88
+        parts += [
+            arrow((x, top), (x, top + 24), colour=BLUE),
+            box((x - 59, top + 24), (118, 36), "feed-forward"),
+        ]
+        if x != 322:
+            parts.append(arrow((x, top + 60), (x, 322), colour=BLUE))
+        parts += [label((x, 472 + 22 * i), words) for i, words in enumerate(seen)]
+    # What the encoder made of the source goes to each of the decoder's cross-attentions.
+    parts.append(arrow((322, 204), (322, 248), (390, 248), (390, 190), (400, 190), colour=BLUE))
+    parts += [
+        label((322, 266), "memory"),
+        *(label((x, 338), words) for x, words in ((62, "a class"), (186, "next token"), (456, "next token"))),
+    ]
+    everything, past = torch.ones(4, 4, dtype=torch.bool), causal_mask(4, device="cpu")
+    for x, mask in ((62, everything), (186, past), (322, everything), (430, past), (484, everything)):
+        parts += _grid((x - 24, 404), mask)
+    rows = (
+        ("src_mask", "decoder only: the future"),
+        ("src_key_padding_mask", "source padding"),
+        ("tgt_mask", "the future"),
+        ("tgt_key_padding_mask", "target padding"),
+        ("memory_mask", "nothing"),
+        ("memory_key_padding_mask", "source padding"),
+    )
+    for i, (name, hidden) in enumerate(rows):
+        y = 570 + 28 * i
+        parts += _mark((20, y), str(i + 1), i in (1, 2, 5))
+        parts += [label((38, y), name, anchor="start"), label((512, y), hidden, anchor="end")]
+    words = "masks hide; filled: needed (padding at the end)"
+    parts.append(label((260, 536), words, bold=True))
+    return Drawing("three families, and where six masks act", 732, parts)
+
+
+def _masked(corner, name, masks, needed):
+    """A box of attention, with the numbers of its masks."""
+    x, y = corner
+    parts = [box(corner, (112, 64)), label((x + 56, y + 18), "attention"), label((x + 8, y + 44), name, anchor="start")]
+    for i, number in enumerate(masks):
+        parts += _mark((x + 72 + 26 * i, y + 44), number, number in needed)
+    return parts
+
+
+def _mark(centre, number, needed):
+    """The number of a mask, on a disc that is filled where the mask is needed."""
+    look = {"fill": GREEN, "stroke": GREEN} if needed else {"fill": "#fff", "stroke": LINE}
+    return [circle(centre, 12, **look), label(centre, number, colour="#fff" if needed else INK)]
+
+
+def _grid(corner, mask):
+    """A small table of a mask: a filled cell may be seen."""
+    x, y = corner
+    return [
+        box((x + 12 * j, y + 12 * i), (12, 12), rounded=0, fill=BLUE if seen else "#fff", stroke=LINE)
+        for i, row in enumerate(mask.tolist())
+        for j, seen in enumerate(row)
+    ]
+
+
+def softmax_in_pieces() -> Drawing:
+    """Draw how one query's output is made of its scores in three pieces, of which only one is in memory at a time.
+
+    Carried along are the largest score so far, m, the sum of exp(score - m), and the blend, the sum of exp(score - m)
+    times the value. Where m grows, sum and blend are multiplied by exp(m_old - m_new).
+
+    Returns
+    -------
+    Drawing
+
+    Examples
+    --------
+    >>> softmax_in_pieces()
+    Drawing('softmax in three pieces')
+    """
+    scores, values = torch.tensor([[2.0, 1.0], [4.0, 3.0], [1.0, 4.0]]), torch.tensor([[1.0, 2], [3, 4], [5, 6]])
+    looks, colours, cell = (BLUE_BOX, RED_BOX, GREEN_BOX), (BLUE, RED, GREEN), 58
+    parts = [label((96, 24), "scores", anchor="end"), label((96, 58), "values", anchor="end")]
+    for j, (score, value) in enumerate(zip(scores.flatten().tolist(), values.flatten().tolist())):
+        for y, number in ((8, score), (42, value)):
+            place = (112 + cell * j + 10 * (j // 2), y)
+            parts.append(box(place, (cell, 32), _number(number), rounded=0, **looks[j // 2]))
+    largest, total, output, top = -math.inf, 0.0, 0.0, 108
+    for i, (piece, value) in enumerate(zip(scores, values)):
+        before, kept = (largest, total, output), math.exp(largest - max(largest, piece.max().item()))
+        largest = max(largest, piece.max().item())
+        weights = torch.exp(piece - largest)
+        total = kept * total + weights.sum().item()
+        output = kept * output + (weights @ value).item()
+        first, second = (f"{number:.2f}" for number in weights.tolist())
+        known = "" if i == 0 else f"{_number(before[0])}, "
+        lines = [
+            ("m", f"max({known}{', '.join(_number(n) for n in piece.tolist())})", _number(largest)),
+            ("sum", f"{first} + {second}", f"{total:.2f}"),
+            ("blend", f"{first} · {_number(value[0].item())} + {second} · {_number(value[1].item())}", f"{output:.2f}"),
+        ]
+        if i:
+            factor = f"{kept:.2f}"
+            lines[1:] = [
+                (name, f"{factor} · {old:.2f} + {rest}", result)
+                for (name, rest, result), old in zip(lines[1:], before[1:])
+            ]
+            words = f"factor for sum and blend: exp({_number(before[0])} − {_number(largest)}) = {factor}"
+            parts.append(label((20, top + 22), words, anchor="start", colour=colours[i]))
+        high = 98 if i else 76
+        parts.append(label((20, top), f"piece {i + 1}", anchor="start", bold=True, colour=colours[i]))
+        for row, (name, sum_of, result) in enumerate(lines):
+            y = top + (44 if i else 22) + 22 * row
+            parts.append(label((20, y), f"{name} = {sum_of}", anchor="start"))
+            parts.append(label((504, y), f"= {result}", anchor="end", bold=True))
+        top += high + 24
+    parts += [
+        line((20, top - 12), (504, top - 12), colour=LINE, width=1),
+        label((20, top + 10), "output = blend ÷ sum", anchor="start", bold=True),
+        label((504, top + 10), f"= {output / total:.2f}", anchor="end", bold=True),
+    ]
+    return Drawing("softmax in three pieces", top + 30, parts)

@@ -112,6 +112,17 @@ def with_tag(tag):
     return lambda notebook: notebook.cells[PRINTED].metadata.update(tags=[tag])
 
 
+def saying(*texts):
+    """A spoiler: cells more, which print these texts."""
+
+    def spoil(notebook):
+        for text in texts:
+            printed = new_output("stream", name="stdout", text=f"{text}\n")
+            notebook.cells.append(new_code_cell("print(answer)", outputs=[printed]))
+
+    return spoil
+
+
 def without_a_lab(number):
     return lambda notebook: notebook.cells[number].update(outputs=[])
 
@@ -178,6 +189,7 @@ SPOILED = [
     (notebook_rules.explains_every_option, with_words(QUESTION, "41</summary>\n", "41</summary>")),
     (notebook_rules.spreads_the_right_answers, with_questions("ABAA")),
     (notebook_rules.has_short_lines_of_code, with_words(PRINTED, "print(6 * 7)", f"print(6 * 7)  # {'1' * 73}")),
+    (notebook_rules.prints_numbers, saying("True", "rows of 3 sum to one: True\nsorted False")),
     (notebook_rules.begins_with_something_to_do, with_words(0, "Predict first", "Set up")),
     (notebook_rules.begins_with_something_to_do, with_words(TRIED, "Try it first", "First section")),
     (notebook_rules.begins_with_something_to_do, without_a_lab(FIRST_LAB)),

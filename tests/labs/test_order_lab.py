@@ -94,7 +94,7 @@ def test_what_the_lab_counts_is_what_matmul_does(engine):
     for sizes in some_sizes(300):
         n, d, m = sizes.values()
         found, lab = engine("counts", sizes), OrderLab(**sizes)
-        # A product (a, b) @ (b, c) takes a·b·c multiply–adds.
+        # A product (a, b) @ (b, c) takes a·b·c multiply-adds.
         assert found["first"] == [n * d * n, n * n * m] and found["second"] == [d * n * m, n * d * m]
         assert (sum(found["first"]), sum(found["second"])) == lab.multiply_adds
         assert tuple(found["held"]) == lab.held == (n * n, d * m)
@@ -375,12 +375,12 @@ def test_counts_and_words_follow_what_is_typed(show, n, d, m):
     text = status(page)
     assert text.endswith(f"Held in between: {n * n:,} numbers or {d * m:,}.")
     if first == second:
-        assert text.startswith(f"Both orders take {first:,} multiply–adds: N is 2DM/(D + M). ")
+        assert text.startswith(f"Both orders take {first:,} multiply-adds: N is 2DM/(D + M). ")
         return
     less, more = sorted((first, second))
     who = "Keys with values first" if second < first else "Queries with keys first"
     ratio = f"{round(more / less):,}" if more / less >= 10 else f"{more / less:.2f}".rstrip("0").rstrip(".")
-    assert text.startswith(f"{who} takes {ratio} times fewer multiply–adds: {less:,} against {more:,}. ")
+    assert text.startswith(f"{who} takes {ratio} times fewer multiply-adds: {less:,} against {more:,}. ")
     equal = 2 * d * m / (d + m)
     assert f"They are equal at N = 2DM/(D + M) = {equal:g}. " in text or f" = {equal:.1f}. " in text
     bars = page.locator(".tl-orders .tl-track").evaluate_all(
@@ -434,7 +434,7 @@ def test_softmax_leaves_one_order_and_a_mask_makes_the_sum_grow(show):
         assert {"nothing": "associative", "softmax": "All N × N scores", "causal": "hold the future"}[
             between
         ] in page.locator(".tl-why").inner_text()
-    assert states["softmax"].startswith("With softmax between, only one order is left: 134,217,728 multiply–adds")
+    assert states["softmax"].startswith("With softmax between, only one order is left: 134,217,728 multiply-adds")
     assert states["nothing"] == states["causal"], "a mask changes no count"
 
 
@@ -442,7 +442,7 @@ def test_the_mark_goes_to_where_both_cost_the_same(show):
     page = show(OrderLab(n=8192, d=64, m=64))
     mark = page.locator(".tl-mark")
     mark.click()
-    assert typed(page, "n").input_value() == "64" and status(page).startswith("Both orders take 524,288 multiply–adds")
+    assert typed(page, "n").input_value() == "64" and status(page).startswith("Both orders take 524,288 multiply-adds")
     assert mark.get_attribute("aria-pressed") == "true"
     for name in "dm":
         typed(page, name).fill("256")

@@ -8,12 +8,24 @@ from xml.etree import ElementTree
 
 import pytest
 import torch
+from torch import nn
 
 import transformer_lab as tl
 from fonts import FAMILIES
 from transformer_lab import drawings
 
-DRAWINGS = ("storage_merges", "dot_product", "attention", "clock_hands", "paths", "split_and_merge")
+DRAWINGS = (
+    "storage_merges",
+    "dot_product",
+    "attention",
+    "clock_hands",
+    "paths",
+    "split_and_merge",
+    "block",
+    "block_today",
+    "families",
+    "softmax_in_pieces",
+)
 SVG = "{http://www.w3.org/2000/svg}"
 
 
@@ -210,3 +222,109 @@ def test_split_and_merge_shows_the_functions_numbers():
     merged = tl.merge_heads(heads).flatten().tolist()
     assert numbers == x.flatten().tolist() + cut + merged + cut + heads.flatten().tolist()
     assert merged == x.flatten().tolist()
+
+
+@pytest.mark.parametrize("norm_first", [False, True])
+def test_block_has_its_parts_in_the_order_in_which_the_layer_calls_them(norm_first):
+    """In a column from the top: as in ``EncoderLayer``, and the rule that stands below it."""
+    layer, calls = tl.EncoderLayer(d_model=4, n_heads=2, d_ff=8, norm_first=norm_first), []
+    names = {"self_attention": "attention", "feed_forward": "feed-forward", "norm1": "norm", "norm2": "norm"}
+    for part, name in names.items():
+        getattr(layer, part).register_forward_hook(lambda *_, name=name: calls.append(name))
+    layer(torch.zeros(1, 3, 4))
+    column = [
+        (float(text.get("y")), text.text)
+        for text in drawn("block").iter(f"{SVG}text")
+        if (float(text.get("x")) > 260) == norm_first
+    ]
+    said = [words for _, words in sorted(column)]
+    assert said[0] == ("pre-norm" if norm_first else "post-norm")
+    assert [words for words in said if words in ("norm", "attention", "feed-forward")] == calls
+    assert said[-1] == ("x + f(norm(x))" if norm_first else "norm(x + f(x))")
+    # Where the norms stand: on the stream, or on the way into a part.
+    stream = [float(text.get("x")) for text in drawn("block").iter(f"{SVG}text") if text.text == "x"][norm_first]
+    norms = [float(text.get("x")) for text in drawn("block").iter(f"{SVG}text") if text.text == "norm"]
+    on_stream = [x == stream for x in norms if (x > 260) == norm_first]
+    assert on_stream == [not norm_first] * 2
+
+
+def test_block_today_says_what_a_model_of_today_has():
+    then = tl.Transformer(11, 11, d_model=8, n_heads=2, n_layers=1, d_ff=32)
+    now = tl.LanguageModel(
+        11,
+        d_model=8,
+        n_heads=2,
+        n_layers=1,
+        d_ff=16,
+        norm="rms",
+        norm_first=True,
+        activation="silu",
+        gated=True,
+        n_kv_heads=1,
+        positions="rotary",
+    )
+    said = texts("block_today")
+    for layer, norm, maps, order in (
+        (then.encoder.layers[0], "LayerNorm", "2 maps", False),
+        (next(part for part in now.modules() if isinstance(part, tl.EncoderLayer)), "RMSNorm", "3 maps", True),
+    ):
+        assert type(layer.norm1).__name__ == norm
+        assert layer.norm_first == order
+        assert f"{sum(isinstance(part, nn.Linear) for part in layer.feed_forward.modules())} maps" == maps
+        assert {norm, maps} <= {*said}
+    assert (said.count("LayerNorm"), said.count("RMSNorm")) == (2, 3)  # one after the last block
+    assert sum(isinstance(part, tl.RMSNorm) for part in now.modules()) == 3
+    assert "sines and cosines" in said
+
+
+def test_families_marks_the_masks_that_pytorch_needs():
+    """Leave out each of the six: the marks that are filled are those without which something leaks."""
+    torch.manual_seed(0)
+    model = nn.Transformer(16, 4, 2, 2, 32, dropout=0.0, batch_first=True)
+    source, target = torch.randn(1, 5, 16), torch.randn(1, 4, 16)
+    no_source, no_target = torch.tensor([[False] * 3 + [True] * 2]), torch.tensor([[False] * 3 + [True]])
+    masks = {
+        "src_key_padding_mask": no_source,
+        "tgt_mask": ~tl.causal_mask(4),
+        "tgt_key_padding_mask": no_target,
+        "memory_key_padding_mask": no_source,
+    }
+    other = (
+        (source.masked_fill(no_source[..., None], 1.0), target, slice(0, 3)),
+        (source, target.masked_fill(no_target[..., None], 1.0), slice(0, 3)),
+        (source, torch.cat([target[:, :1], torch.ones(1, 3, 16)], dim=1), slice(0, 1)),
+    )
+    root = drawn("families")
+    said = texts("families")
+    start = said.index("src_mask")
+    names = said[start - 1 :: 3][:6], said[start::3][:6]
+    assert names[0] == [*"123456"]
+    needed = [circle.get("fill") == drawings.GREEN for circle in root.iter(f"{SVG}circle")][-6:]
+    for name, filled in zip(names[1], needed):
+        assert name in nn.Transformer.forward.__code__.co_varnames
+        kept = {mask: value for mask, value in masks.items() if mask != name}
+        with torch.no_grad():
+            right = model(source, target, **kept)
+            leaks = any(
+                not torch.allclose(model(src, tgt, **kept)[:, seen], right[:, seen], atol=1e-5)
+                for src, tgt, seen in other
+            )
+        assert leaks == filled, name
+
+
+def test_softmax_in_pieces_ends_at_the_output_of_attention():
+    said = texts("softmax_in_pieces")
+    start = said.index("values") + 1
+    numbers = torch.tensor([float(text) for text in said[start : start + 12]]).view(6, 2)
+    scores, values = numbers.T
+    whole = tl.scaled_dot_product_attention(torch.ones(1, 1), scores[:, None], values[:, None], scale=1.0)
+    assert said[-1] == f"= {whole.item():.2f}"
+    factors = [text.split("exp")[1] for text in said if "factor" in text]
+    assert factors == ["(2 − 4) = 0.14", "(4 − 4) = 1.00"]
+    # After each piece: the largest score so far, the sum, the sum with values.
+    found = [float(text[2:]) for text in said if text.startswith("= ")][:-1]
+    for piece in range(3):
+        seen, weighed = scores[: 2 * piece + 2], values[: 2 * piece + 2]
+        weights = torch.exp(seen - seen.max())
+        state = [seen.max().item(), weights.sum().item(), (weights @ weighed).item()]
+        torch.testing.assert_close(found[3 * piece : 3 * piece + 3], state, atol=0.006, rtol=0)

@@ -298,7 +298,8 @@ function tableRow(name, formula, hue) {
   const [number, by, part, ratio] = ["", "", "", "tl-note"].map((kind) => element("span", { class: kind || null }));
   const swatch = { class: `tl-swatch${greyIn(hue)}`, style: `--hue: ${hue ?? 0}` };
   const marked = hue === undefined ? [] : element("span", swatch);
-  const head = element("th", { scope: "row" }, marked, name, element("span", { class: "tl-note" }, formula));
+  const counted = formula.replaceAll("·", "·\u200b"); // a long product may go on in the next line
+  const head = element("th", { scope: "row" }, marked, name, element("span", { class: "tl-note" }, counted));
   const cells = [element("td", {}, room(number), room(by, "tl-note")), element("td", {}, part, ratio)];
   const node = element("tr", { class: hue === undefined ? "tl-total" : null }, head, cells);
   const amountIn = (counts) => (hue === undefined ? total(counts) : (counts[name] ?? 0n));

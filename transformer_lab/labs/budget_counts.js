@@ -16,32 +16,32 @@ export const QUANTITIES = {
 // Every component that there is: how it is counted, and its colour. In one bar, a component without a hue is grey.
 export const COMPONENTS = {
   parameters: {
-    "token embedding": ["V·D", 150],
-    "position embedding": ["P·D", 185],
-    "segment embedding": ["segments·D", 110],
-    "attention weights": ["L·2·D·(D + D_kv)", 255],
-    "attention biases": ["L·2·(D + D_kv)", 275],
-    "feed-forward weights": ["L·2·D·F, gated 3", 55],
-    "feed-forward biases": ["L·(F + D)", 75],
+    "token embedding": ["vocab·d_model", 150],
+    "position embedding": ["n_positions·d_model", 185],
+    "segment embedding": ["segments·d_model", 110],
+    "attention weights": ["2·L·d_model·(d_model + d_kv)", 255],
+    "attention biases": ["2·L·(d_model + d_kv)", 275],
+    "feed-forward weights": ["2·L·d_model·d_ff, gated 3", 55],
+    "feed-forward biases": ["L·(d_ff + d_model)", 75],
     norms: ["weights and biases", null],
-    pooler: ["D² + D", 345],
-    "output head": ["V·D, not tied", 345],
+    pooler: ["d_model² + d_model", 345],
+    "output head": ["vocab·d_model, not tied", 345],
   },
   flops: {
-    "attention projections": ["L·4·N·D·(D + D_kv)", 255],
-    "scores and blend": ["L·4·N²·D", 300],
-    "feed-forward": ["L·4·N·D·F, gated 6", 55],
-    pooler: ["2·D²", 345],
-    "output head": ["2·N·D·V", 345],
+    "attention projections": ["4·L·N·d_model·(d_model + d_kv)", 255],
+    "scores and blend": ["4·L·N²·d_model", 300],
+    "feed-forward": ["4·L·N·d_model·d_ff, gated 6", 55],
+    pooler: ["2·d_model²", 345],
+    "output head": ["2·N·d_model·vocab", 345],
   },
   training: {
     weights: ["one value per parameter", 220],
     gradients: ["one per parameter", 185],
     "optimizer state": ["Adam: two per parameter", 110],
     activations: ["what the backward pass needs", 40],
-    "log-probabilities": ["N·V, for the loss", 345],
+    "log-probabilities": ["N·vocab, for the loss", 345],
   },
-  generation: { weights: ["one value per parameter", 220], "key–value cache": ["2·L·N·D_kv values", 300] },
+  generation: { weights: ["one value per parameter", 220], "key–value cache": ["2·L·N·d_kv values", 300] },
 };
 
 /** @type {(object: Record<string, any>, names: string[]) => bigint[]} */
@@ -54,7 +54,7 @@ const pooler = (shape) => (shape.family === "bert" && shape.pooler ? 1n : 0n);
 
 /** @type {(shape: Shape) => boolean} */
 export const isGated = (shape) => shape.family === "llama" && shape.gated;
-// The features of a token's keys in all heads, D_kv: as many as D, unless heads share them.
+// The features of a token's keys in all heads, d_kv: as many as d_model, unless heads share them.
 /** @type {(shape: Shape) => bigint} */
 export function keyFeatures(shape) {
   const [D, H] = bigs(shape, ["d_model", "n_heads"]);

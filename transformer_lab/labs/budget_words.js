@@ -84,7 +84,7 @@ export function warningInWords(seq, { family, n_positions }) {
 export const ruleInWords = (rule, missed, count) => {
   const by = missed < 0n ? -missed : missed;
   const off = missed ? `${grouped(by)} too ${missed < 0n ? "many" : "few"}, ${share(by, count)}` : "exact";
-  return `Rule of thumb, 12·L·D² + V·D: ${grouped(rule)}, ${off}.`;
+  return `Rule of thumb, 12·L·d_model² + vocab·d_model: ${grouped(rule)}, ${off}.`;
 };
 /** @type {(ratio: string, gated: boolean) => string} */
 export const overtakenInWords = (ratio, gated) =>
@@ -97,7 +97,7 @@ export const trainingInWords = (bytes) =>
   `Each parameter takes ${4 * bytes} bytes: weight, gradient, Adam's two moments.`;
 /** @type {(values: bigint, tokens: bigint, shared: boolean) => string} */
 export const cacheInWords = (values, tokens, shared) =>
-  `A token keeps 2·L·${shared ? "D_kv" : "D"} = ${grouped(values)} values. ` +
+  `A token keeps 2·L·${shared ? "d_kv" : "d_model"} = ${grouped(values)} values. ` +
   `${grouped(tokens)} tokens take as much as the weights.`;
 export const NO_CACHE = "A BERT reads a sentence at once: it does not generate, and keeps no cache.";
 

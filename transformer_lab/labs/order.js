@@ -109,7 +109,7 @@ function orderColumn(label, longest, largest) {
 const SHAPES = { q: "N × D", k: "D × N", v: "N × M", out: "N × M" };
 const ONE_SCALE =
   "One scale for both pictures and bars. Counted are the two products alone, without φ, softmax and the division; a " +
-  "multiply–add is 2 FLOPs.";
+  "multiply-add is 2 FLOPs.";
 const NOT_POSSIBLE =
   "Not possible: exp(q·k) is no product of one factor from q and one from k, nor a sum of finitely many such " +
   "products, so there is nothing to pull out of the sum over the keys.";
@@ -178,7 +178,7 @@ function ordersPanel(model) {
     const lines = (texts, order, i) => [
       [texts[0], how[order][0], cost[order][0]],
       [texts[1], how[order][1], cost[order][1]],
-      ["multiply–adds", how[order][2], total[i]],
+      ["multiply-adds", how[order][2], total[i]],
       ["held in between", how[order][3], cost.held[i]],
     ];
     setText(first.heading, softmax ? "softmax(Q Kᵀ) V" : causal ? "(mask ∘ φ(Q) φ(K)ᵀ) V" : "(φ(Q) φ(K)ᵀ) V");

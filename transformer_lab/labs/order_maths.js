@@ -24,7 +24,7 @@ const FINE = 8; // steps of N's slider from one power of two to the next
 /** @type {(x: number) => number} */
 const phi = (x) => (x > 0 ? x + 1 : Math.exp(x));
 
-// What the two orders cost in multiply–adds, product by product, and how many numbers stand between their products.
+// What the two orders cost in multiply-adds, product by product, and how many numbers stand between their products.
 // They cost the same where N = equal.
 /** @type {(sizes: Sizes) => Counts} */
 export function counts({ n, d, m }) {

@@ -60,11 +60,11 @@ export const formulas = ({ n, d, m }) => ({
 });
 /** @type {(total: number, held: number) => string} */
 export const oneOrderInWords = (total, held) =>
-  `With softmax between, only one order is left: ${grouped(total)} multiply–adds and ${grouped(held)} numbers held ` +
+  `With softmax between, only one order is left: ${grouped(total)} multiply-adds and ${grouped(held)} numbers held ` +
   "in between. Twice as many tokens take four times as much.";
 /** @type {(who: string, ratio: number, totals: [number, number], equal: number) => string} */
 export const fewerInWords = (who, ratio, [less, more], equal) =>
-  `${who} takes ${ratioText(ratio)} times fewer multiply–adds: ${grouped(less)} against ${grouped(more)}. ` +
+  `${who} takes ${ratioText(ratio)} times fewer multiply-adds: ${grouped(less)} against ${grouped(more)}. ` +
   `They are equal at N = 2DM/(D + M) = ${sizeText(equal)}. `;
 /** @type {(held: number[]) => string} */
 export const heldInWords = (held) => `Held in between: ${grouped(held[0])} numbers or ${grouped(held[1])}.`;
@@ -72,7 +72,7 @@ export const heldInWords = (held) => `Held in between: ${grouped(held[0])} numbe
 export function ordersInWords([a, b], { held, equal }) {
   const told =
     a === b
-      ? `Both orders take ${grouped(a)} multiply–adds: N is 2DM/(D + M). `
+      ? `Both orders take ${grouped(a)} multiply-adds: N is 2DM/(D + M). `
       : a > b
         ? fewerInWords(WHO[1], a / b, [b, a], equal)
         : fewerInWords(WHO[0], b / a, [a, b], equal);

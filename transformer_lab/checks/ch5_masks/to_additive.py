@@ -123,8 +123,8 @@ def lowest_number(mask):
 @to_additive.mistake
 def ones_where_allowed(mask):
     """Hidden places get -inf, and allowed ones get 1 instead of 0: they kept the 1 that `True` becomes. In a softmax
-    that changes nothing, since all visible scores rise together. But whoever turns such a mask back into bool with
-    `mask == 0` then finds nothing allowed. Which number leaves a score as it is?"""
+    that changes nothing, since all visible scores rise together. But if you turn such a mask back into bool with
+    `mask == 0`, nothing is allowed. Which number leaves a score as it is?"""
     return mask.float().masked_fill(~mask, float("-inf"))
 
 

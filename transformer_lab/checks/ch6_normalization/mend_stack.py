@@ -243,8 +243,8 @@ def first_layer_only(x, parts, norms, final_norm):
 
 @mend_stack.mistake
 def stack_changes_its_input(x, parts, norms, final_norm):
-    """Both faults are mended and the numbers are right, but your function changes its argument `x`: whoever called it
-    finds the stream in their own tensor. `+=` does that, for instance. The sum must be a new tensor."""
+    """Both faults are mended and the numbers are right, but your function changes its argument `x`: the caller
+    finds the stream in its own tensor. `+=` does that, for instance. The sum must be a new tensor."""
     for part, norm in zip(parts, norms):
         x += part(norm(x))
     return final_norm(x)

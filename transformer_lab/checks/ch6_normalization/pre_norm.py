@@ -123,7 +123,7 @@ def norm_added_as_well(x, sublayer, norm):
 
 @pre_norm.mistake
 def argument_changed(x, sublayer, norm):
-    """The numbers are right, but your function changes its argument `x`: whoever called it finds the sum in their own
+    """The numbers are right, but your function changes its argument `x`: the caller finds the sum in its own
     tensor. `+=` does that, and so do operations whose names end in an underscore. Make the sum a new tensor."""
     x += sublayer(norm(x))
     return x
@@ -132,8 +132,8 @@ def argument_changed(x, sublayer, norm):
 @pre_norm.mistake
 def change_added_to(x, sublayer, norm):
     """Your sum is written into the tensor that the sublayer returned. A sublayer may return its very input, as dropout
-    does outside training, and so may a norm that is switched off: then `x` itself has been changed, and whoever called
-    you finds other numbers there. `+=` and operations whose names end in an underscore write so. Make the sum a new
+    does outside training, and so may a norm that is switched off: then `x` itself has been changed, and the
+    caller finds other numbers there. `+=` and operations whose names end in an underscore write so. Make the sum a new
     tensor."""
     change = sublayer(norm(x))
     change += x

@@ -147,7 +147,7 @@ def square_of_d_ff(d_model, d_ff):
 @block_parameters.mistake(stage="biases")
 def feed_forward_biases_left_out(d_model, d_ff, bias):
     """The biases of the feed-forward layer are missing, although `bias=True` asks for them. In the rule of thumb they
-    are missing as well, so whoever starts from the rule has to add them. Look for two tensors named `bias` in the
+    are missing as well, so if you start from the rule, you have to add them. Look for two tensors named `bias` in the
     feed-forward part of the list in the chapter's section 7.1."""
     return 0
 

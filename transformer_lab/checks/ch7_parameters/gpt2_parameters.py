@@ -139,7 +139,7 @@ def tokens_as_single_numbers(vocab_size, d_model):
 @gpt2_parameters.mistake(stage="tokens")
 def no_table_of_tokens(vocab_size, d_model):
     """The table of tokens is missing, 38.6 million numbers in GPT-2. Some papers leave embeddings out when they compare
-    models; and whoever takes the table for part of the tied head, and counts the head as 0, loses it as well. It is
+    models; and if you take the table for part of the tied head, and count the head as 0, you lose it as well. It is
     learned, so it counts once."""
     return 0
 

@@ -42,8 +42,8 @@ def _small_gpt(tie=True):
     axes={},
     hints=(
         "What does a `state_dict` hold: the parameters, each once, or something else? And how many bytes has a number?",
-        "The chapter's section 7.12 prints what `state_dict()` makes of a tied head and of a batch norm. For the "
-        "bytes, section 7.7 has a function that adds them up, tensor by tensor.",
+        "The chapter's section 7.14 prints what `state_dict()` makes of a tied head and of a batch norm. For the "
+        "bytes, section 7.8 has a function that adds them up, tensor by tensor.",
         "`parameters = list(model.…())`, then one sum of `….numel()`, and one of `….numel() * ….…()`",
     ),
 )
@@ -182,7 +182,7 @@ def buffers_counted(model):
 @mend_model_size.mistake(stage="counted")
 def once_for_each_module_around(model):
     """You go through all submodules and ask each for its `parameters()`, which gives those of *its* submodules too. So
-    a parameter counts once for every module around it: the layer of the chapter's section 7.12 has 716 instead of 244.
+    a parameter counts once for every module around it: the layer of the chapter's section 7.14 has 716 instead of 244.
     Ask one module, the outermost."""
     return [parameter for module in model.modules() for parameter in module.parameters()]
 

@@ -220,7 +220,7 @@ def infinity_times_zero(x):
 
 @elu_feature_map.mistake
 def argument_overwritten(x):
-    """The features are right, and they have been written over the argument: whoever passed x to you finds other numbers
+    """The features are right, and they have been written over the argument: the caller finds other numbers
     in it. An operation in place does that: a name that ends in an underscore, `inplace=True`, or `x[…] = …`. Make a new
     tensor instead."""
     features = positive(x)
