@@ -18,7 +18,7 @@ WORDS_A_MINUTE = 150
 SECONDS_A_LINE = 8
 MINUTES_A_QUESTION = 1
 MINUTES_A_LAB = 3
-SECOND_SITTING = re.compile(r"(?m)^## (?:4\.10|6\.7) ")  # chapters 4 and 6 have two
+SECOND_SITTING = re.compile(r"(?m)^## (?:4\.10|6\.10|7\.7) ")  # chapters 4, 6 and 7 have two
 UNSEEN = {"remove-cell", "remove-input", "hide-input"}  # tags of cells whose code the page does not show, or folds away
 STATED = re.compile(r"\b[Aa]bout (\d+) minutes(?:, in two sittings \((\d+) and (\d+)\))?")
 
