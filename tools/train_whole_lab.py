@@ -55,10 +55,10 @@ class EncoderDecoder:
         digits = [torch.tensor([int(digit) for digit in text]) for text in texts]
         words = [torch.tensor([self.target.index(word) for word in in_words(int(text))]) for text in texts]
         given = [F.pad(x, (1, 0), value=self.begin) for x in words]
-        wished = [F.pad(x, (0, 1), value=self.end) for x in words]
+        labels = [F.pad(x, (0, 1), value=self.end) for x in words]
         source = pad_sequence(digits, batch_first=True)  # with any digit: the mask hides it
         mask = tl.padding_mask([len(x) for x in digits], source.shape[1])
-        return (source, pad_sequence(given, batch_first=True), mask), pad_sequence(wished, True, IGNORED)
+        return (source, pad_sequence(given, batch_first=True), mask), pad_sequence(labels, True, IGNORED)
 
     def write(self, model, texts):
         (source, _, mask), _ = self.examples(texts)
@@ -77,12 +77,12 @@ class DecoderOnly:
 
     def examples(self, texts):
         """What goes into the model, and what it shall say."""
-        given, wished = [], []
+        given, labels = [], []
         for text in texts:
             words = [self.target.index(word) for word in in_words(int(text))]
             given.append(torch.tensor([int(digit) for digit in text] + [self.begin, *words]))
-            wished.append(torch.tensor([IGNORED] * len(text) + [*words, self.end]))  # no digit foretells the next
-        return (pad_sequence(given, batch_first=True),), pad_sequence(wished, True, IGNORED)
+            labels.append(torch.tensor([IGNORED] * len(text) + [*words, self.end]))  # no digit foretells the next
+        return (pad_sequence(given, batch_first=True),), pad_sequence(labels, True, IGNORED)
 
     def write(self, model, texts):
         """For texts of one length."""
@@ -99,7 +99,7 @@ def split(seed):
 def train(task, texts, seed):
     torch.manual_seed(seed)
     model = task.make()
-    inputs, wished = task.examples(texts)
+    inputs, labels = task.examples(texts)
     # There are ten times as many of each length as of the one before: they are drawn √10 times as often.
     weights = torch.tensor([10 ** (-len(text) / 2) for text in texts])
     optimizer = torch.optim.Adam(model.parameters(), fused=True)
@@ -107,7 +107,7 @@ def train(task, texts, seed):
     for step in range(STEPS):
         drawn = weights.multinomial(BATCH, replacement=True)
         scores = model(*(x[drawn] for x in inputs))
-        loss = F.cross_entropy(scores.flatten(0, 1), wished[drawn].flatten(), ignore_index=IGNORED)
+        loss = F.cross_entropy(scores.flatten(0, 1), labels[drawn].flatten(), ignore_index=IGNORED)
         optimizer.zero_grad()
         loss.backward()
         torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
