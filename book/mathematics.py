@@ -59,6 +59,8 @@ def _check(element, tex):
     text, variant = element.text, element.get("mathvariant", "monospace")
     if text.startswith("\\") and len(text) > 1:
         raise FormulaError(f"the formula {tex} uses {text}, which is no command that book/mathematics.py knows")
+    if element.tag == "mspace" and "width" not in element.attrib:
+        raise FormulaError(f"the formula {tex} breaks a line where only an array may: write \\begin{{array}}{{ll}}")
     if variant != "monospace":
         raise FormulaError(f"the formula {tex} has letters in {variant}, which browsers do not make of plain ones")
     if missing := sorted({letter for letter in text if ord(letter) not in letters()}):
