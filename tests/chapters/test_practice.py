@@ -62,6 +62,13 @@ def picked_and_sliced():
     return [f"{x.sum():.0f}. `y` is a copy"]
 
 
+def dtypes_that_meet():
+    bfloat16, half = torch.ones(2).bfloat16(), torch.ones(2).half()
+    sums = bfloat16 + torch.tensor(3.0), bfloat16 + torch.ones(2), half + torch.arange(2)
+    assert [x.dtype for x in sums] == [torch.bfloat16, torch.float32, torch.float16]
+    return ["bfloat16, since a number without axes", "; float32, the wider", "; float16, since a float wins"]
+
+
 def embedded():
     embedding = nn.Embedding(50257, 768, device="meta")
     x = embedding(torch.empty(4, 1024, dtype=torch.int64, device="meta"))
@@ -102,7 +109,16 @@ def projected():
 
 
 ANSWERS = {
-    "01_tensor_operations": [strides, merges, who_copies, sizes_of_one, joined, picked_and_sliced, embedded],
+    "01_tensor_operations": [
+        strides,
+        merges,
+        who_copies,
+        sizes_of_one,
+        joined,
+        picked_and_sliced,
+        dtypes_that_meet,
+        embedded,
+    ],
     "02_matmul_broadcasting": [products, without_the_largest, own_place, ten_times, projected],
 }
 

@@ -14,8 +14,8 @@ def _text(draw, batch=3, seq=7, left_over=2):
     axes={"return": "seq batch"},
     hints=(
         "Read column 0 of the result from top to bottom. Do its tokens follow one another in the text?",
-        "Two tokens that follow one another in the text must come to stand one below the other. Cutting in reading "
-        "order puts neighbours side by side. So cut first so that each stretch is a row, then let rows become columns.",
+        "Tokens that follow one another in the text must end up one below the other. Cutting in reading order puts "
+        "them side by side. So first cut the text so that each stretch is a row, then turn rows into columns.",
         "`tokens[: …].view(…, …).…(0, 1)`",
     ),
 )

@@ -15,8 +15,8 @@ from ..exercise import exercise
         "on?",
         "The stride of an axis is the product of all sizes to its right. So the last one is known at once, and each "
         "axis further left takes one more size into the product.",
-        "Begin with `step = 1` and go through the sizes from the right: note `step`, then `step = step * …`. "
-        "Reverse the list at the end.",
+        "Begin with `step = 1` and go through the sizes from the right: append `step` to a list, then "
+        "`step = step * …`. Reverse the list at the end.",
     ),
 )
 def strides_of(shape):

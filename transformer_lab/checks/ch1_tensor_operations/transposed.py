@@ -233,7 +233,7 @@ def made_contiguous_first(x, dim0, dim1):
 
 @transposed.mistake
 def x_itself_changed(x, dim0, dim1):
-    """The result is right, and `x` is changed: whoever passed it finds its axes swapped afterwards. Operations that end
+    """The result is right, and `x` is changed: the caller finds its axes swapped afterwards. Operations that end
     in an underscore, such as `transpose_` and `as_strided_`, change the tensor they are called on. Their namesakes
     without the underscore return a new one over the same storage."""
     return x.as_strided_(_swapped(x.shape, dim0, dim1), _swapped(x.stride(), dim0, dim1))

@@ -29,7 +29,7 @@ def equal_or_stretched(m, n):
     axes={},
     raises=ValueError,
     hints=(
-        "Write the two shapes one over the other. Which ends stand over one another, and what is where one is shorter?",
+        "Write the two shapes one over the other. Which of their ends line up, and what fills up the shorter one?",
         "First give both shapes the same number of axes: ones, on the side where axes are missing. Then go from column "
         "to column. Three cases give a size (the two are equal, the first is 1, the second is 1); all others raise.",
         "`a = (1,) * … + a`, the same for `b`, then `for m, n in zip(a, b): if … elif … else: raise ValueError(…)`",

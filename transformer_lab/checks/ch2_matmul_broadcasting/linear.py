@@ -115,7 +115,7 @@ def weight_cut_anew(x, weight):
 @linear.mistake(stage="product")
 def tokens_not_folded_back(x, weight):
     """The leading axes are folded into one and stay so: your result has two axes, whatever `x` had. The product works
-    without folding, for any number of leading axes; whoever folds must unfold at the end."""
+    without folding, for any number of leading axes; if you fold, you must unfold at the end."""
     return x.reshape(-1, x.shape[-1]) @ weight.T
 
 

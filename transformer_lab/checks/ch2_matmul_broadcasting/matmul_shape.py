@@ -40,8 +40,8 @@ def without_added_axes(a, b, rows, columns):
         "Four steps: a vector becomes a row or a column; the two inner sizes are compared; the batch axes broadcast, "
         "which your `broadcast_shape` can do; and the axis that a vector was given is taken away again.",
         "`left = (1, *a) if len(a) == 1 else a`, `right = … if len(b) == 1 else b`, `if left[…] != right[…]: raise …`, "
-        "`shape = broadcast_shape(left[:-2], right[:-2])`, then append `left[…]` if `a` was no vector, and `right[…]` "
-        "if `b` was none",
+        "`shape = broadcast_shape(left[:-2], right[:-2])`, then append `left[…]` if `a` was not a vector, and "
+        "`right[…]` if `b` was not one",
     ),
 )
 def matmul_shape(
@@ -329,8 +329,8 @@ def no_vectors(a, b):
 @matmul_shape.mistake
 def batch_of_vectors(a, b):
     """You take `(10, 3, 4) @ (10, 4)` for ten matrices and ten vectors. `@` knows no batch of vectors: two axes are
-    always one matrix, here of 10 rows, and 4 does not meet 10. That must raise a `ValueError`; whoever means ten
-    vectors gives them the shape `(10, 4, 1)`."""
+    always one matrix, here of 10 rows, and 4 does not meet 10. That must raise a `ValueError`; ten
+    vectors need the shape `(10, 4, 1)`."""
     if len(b) > 1 and tuple(a[:-2]) == tuple(b[:-1]) and a[-1] == b[-1]:
         return tuple(a[:-1])
     return matmul_shape.reference(a, b)

@@ -126,8 +126,8 @@ def weights_without_values(query, key, value):
 
 @attention.mistake
 def output_and_weights(query, key, value):
-    """You return two things, the output and the weights. PyTorch's `nn.MultiheadAttention` does so, and whoever goes on
-    computing with the result stumbles over the pair. Here, return the output alone."""
+    """You return two things, the output and the weights. PyTorch's `nn.MultiheadAttention` does so,
+    and a caller who expects one tensor gets a pair. Here, return the output alone."""
     return attention.reference(query, key, value), attention_weights.reference(query, key)
 
 

@@ -26,8 +26,8 @@ def query_and_key(draw, batch=2, heads=3, q_len=7, k_len=9, d_head=4):
     hints=(
         "Every query meets every key. Over which axis do the dot products sum, and along which must the weights "
         "sum to one?",
-        "A matrix product sums over the last axis of the first factor and the last but one of the second: make two "
-        "axes of `key` change places. The scale is made of the number of terms in one dot product.",
+        "A matrix product sums over the last axis of the left factor and the second-to-last of the right: make two "
+        "axes of `key` change places. What you divide by comes from the number of terms in one dot product.",
         "`scores = query @ key.transpose(…, …) / …`, then `softmax(scores, dim=…)`",
     ),
 )

@@ -32,7 +32,7 @@ def by_place(x, positions):
     hints=(
         "Take a batch of two sentences. Which row of `positions` does the second word of sentence 0 get, and which "
         "the second word of sentence 1?",
-        "Write the shape behind every line: of `x`, of the rows that are cut from `positions`, and of the sum. "
+        "Write a shape beside every line: of `x`, of the rows that are cut from `positions`, and of the sum. "
         "Which axis of `x` do the rows meet, and which should they meet?",
         "`x + positions[: …]`, and broadcasting does the rest",
     ),

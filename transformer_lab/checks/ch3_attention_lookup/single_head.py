@@ -61,8 +61,8 @@ def not_projected(x, w):
         "return": "batch seq d_value",
     },
     hints=(
-        "One token plays three roles. Which matrix makes of it what it looks for, which what it is found by, which "
-        "what it hands over?",
+        "One token plays three roles. Which matrix turns it into what it looks for, which into what it is found by, "
+        "and which into what it hands over?",
         "Each projection is a product of `x` with one matrix, the matrix on the right. The rest you have written "
         "already.",
         "`attention(x @ …, x @ …, x @ …)`",

@@ -40,7 +40,7 @@ def unfold(x, batch):
         "return": "batch seq d_model",
     },
     hints=(
-        "The program is right for one sentence. What can only go wrong when there are two?",
+        "The program is right for one sentence. What can go wrong only when there are two?",
         "Two sentences with two heads make four tables. Write down whose they are, in the order in which the folded "
         "axis holds them. In which order does the program take them apart?",
         "Folding puts `batch` outside and `heads` inside: `view(…, …, seq, …)` must take them apart in this order.",
@@ -138,7 +138,7 @@ def folded_otherwise(x):
 def only_the_cut_was_mended(query, key, value):
     """The folded axis is taken apart as (batch, heads), which is right, and the order in which the axes are moved still
     fits (heads, batch). The shape comes out right, and tokens of several sentences end up in one. Name the four axes
-    before the move and behind it: which one must stay in front?"""
+    before the move and after it: which one must stay in front?"""
     batch, heads, seq, d_head = query.shape
     output = scaled_dot_product_attention(query, key, value)
     return output.permute(1, 2, 0, 3).reshape(batch, seq, heads * d_head)

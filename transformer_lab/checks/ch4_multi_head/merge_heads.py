@@ -15,7 +15,7 @@ def _heads(draw, batch=2, heads=3, seq=7, d_value=5):
     axes={"x": "batch heads seq d_value", "return": "batch seq d_model"},
     hints=(
         "After the merge, a token's features stand side by side again. Which axes have to be neighbours for that?",
-        "Bring `heads` next to the features first. What does `view` say about a tensor whose axes were exchanged?",
+        "Bring `heads` next to the features first. What does `view` say about a tensor whose axes have been swapped?",
         "`x.transpose(…, …).contiguous().view(batch, seq, …)`, or `reshape` for the last two",
     ),
 )
@@ -151,7 +151,7 @@ def not_joined(x):
 
 @merge_heads.mistake
 def tokens_joined_as_well(x):
-    """Your result is (batch, seq · heads · d_value): everything behind `batch` was joined, the tokens too. `flatten`
+    """Your result is (batch, seq · heads · d_value): everything after `batch` was joined, the tokens too. `flatten`
     goes on to the last axis from where you let it begin. Which is the first axis that should be joined?"""
     return x.transpose(1, 2).flatten(1)
 

@@ -53,9 +53,11 @@ def output_projection(merged, w_o):
     inputs=_layer,
     axes={"x": "batch seq d_model", "return": "batch seq d_model"},
     hints=(
-        "Which of your functions do you already have, and in which order does a tensor pass through them?",
-        "Project, split, attend in every head (with the scale of one head), merge, project. Weights are (out, in).",
-        "`q, k, v = (split_heads(x @ w.T, n_heads) for w in …)` · `attention(q, k, v)` · `merge_heads(…) @ …`",
+        "Which of the steps have you written already, and in which order does a tensor pass through them?",
+        "Project, split, attend in every head (with the scale of one head), merge, project. The weights are (out, in), "
+        "so each is transposed.",
+        "`q, k, v = (split_heads(x @ w.T, n_heads) for w in …)`, `scores = q @ k.mT / …`, "
+        "`merge_heads(scores.softmax(…) @ v) @ …`",
     ),
 )
 def multi_head_attention(
@@ -160,9 +162,9 @@ def keys_and_values_exchanged(x, w_q, w_k, w_v):
 
 
 def queries_and_keys_exchanged(x, w_q, w_k, w_v):
-    """Queries and keys have changed places: the table of scores is the right one turned round, and what token 1 looks
-    for in token 2 is taken for what token 2 looks for in token 1. Look at the names on both sides of the `=`, and at
-    the order in which your attention takes them."""
+    """Queries and keys have changed places: the table of scores is the transpose of the right one, and what token 1
+    looks for in token 2 is taken for what token 2 looks for in token 1. Look at the names on both sides of the `=`,
+    and at the order in which your attention takes them."""
     return linear(x, w_k), linear(x, w_q), linear(x, w_v)
 
 
@@ -207,8 +209,8 @@ def queries_and_values_exchanged(x, w_q, w_k, w_v):
 
 def factors_do_not_fit(query, key):
     """A matrix product raises: its left factor has d_head features last, its right factor has tokens second to last,
-    and a product sums over these two. Either the keys are not turned round for the scores (or meet the queries number
-    by number), or the values stand on the left of the weights. Write the shapes behind both products: which axis is
+    and a product sums over these two. Either the keys are not transposed for the scores (or meet the queries number
+    by number), or the values stand on the left of the weights. Write the shapes beside both products: which axis is
     summed over in each?"""
     return query @ key
 
@@ -223,7 +225,7 @@ def heads_not_side_by_side(x):
 def tokens_joined_with_features(x):
     """The last projection raises: what reaches it is (batch, heads, seq · d_head). When the last two axes were joined,
     `heads` stood before `seq`, so that a head's tokens were strung together instead of a token's heads. The split or
-    the merge lacks an exchange of axes: write down the shape behind each of them."""
+    the merge lacks an exchange of axes: write down the shape beside each of them."""
     return x.flatten(2)
 
 
@@ -282,7 +284,7 @@ def scale_after_softmax(x, w_q, w_k, w_v, w_o, n_heads):
 @multi_head_attention.mistake(stage="projections")
 def weights_not_turned(x, w_q, w_k, w_v):
     """The projections multiply by the weights as they are stored, `x @ w`. PyTorch stores (out, in), so the product
-    needs the weight turned round. With square weights nothing complains, and every projection is another one than was
+    needs the weight transposed. With square weights nothing complains, and every projection is another one than was
     meant."""
     return x @ w_q, x @ w_k, x @ w_v
 
@@ -340,7 +342,7 @@ def averaged_and_w_o_cut(x, w_q, w_k, w_v, w_o, n_heads):
 
 @multi_head_attention.mistake
 def heads_of_a_token_compared(x, w_q, w_k, w_v, w_o, n_heads):
-    """The scores compare the heads of one token with each other: `heads` stands behind `seq` when the matrix product
+    """The scores compare the heads of one token with each other: `heads` stands after `seq` when the matrix product
     takes its last two axes. The tables are heads × heads, and no token ever sees another one: change one token, and
     only its own output changes. Which two axes must stand last?"""
     query, key, value = (linear(x, w).unflatten(-1, (n_heads, -1)) for w in (w_q, w_k, w_v))
@@ -356,8 +358,8 @@ def no_output_projection(merged, w_o):
 
 @multi_head_attention.mistake(stage="combined")
 def output_weight_not_turned(merged, w_o):
-    """The last projection multiplies by `w_o` as it is stored. PyTorch stores (out, in), so the product needs it turned
-    round. The matrix is square, so nothing complains."""
+    """The last projection multiplies by `w_o` as it is stored. PyTorch stores (out, in), so the product needs it
+    transposed. The matrix is square, so nothing complains."""
     return merged @ w_o
 
 
@@ -403,8 +405,7 @@ def input_added(x, w_q, w_k, w_v, w_o, n_heads):
 @multi_head_attention.mistake
 def output_and_weights(x, w_q, w_k, w_v, w_o, n_heads):
     """You return two things, the output and the weights. `nn.MultiheadAttention` does so, with the weights averaged
-    over the heads, and whoever goes on computing with the result stumbles over the pair. Here, return the output
-    alone."""
+    over the heads, and a caller who expects one tensor gets a pair. Here, return the output alone."""
     query, key = (split_heads.reference(linear(x, w), n_heads) for w in (w_q, w_k))
     weights = over_keys(by_root_d(dot_products(query, key), query.shape[-1]))
     return multi_head_attention.reference(x, w_q, w_k, w_v, w_o, n_heads), weights.mean(1)

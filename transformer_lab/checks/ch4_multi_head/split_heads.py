@@ -14,7 +14,7 @@ def _tokens(draw, batch=2, seq=7, heads=3, d_head=5):
     axes={"x": "batch seq d_model", "return": "batch heads seq d_head"},
     hints=(
         "Every token's features are shared out among the heads. Which axis must be cut, and which must stay whole?",
-        "Cutting the last axis in two is a `view`. Bringing `heads` before `seq` needs what moves axes.",
+        "Cutting the last axis in two is a `view`. Bringing `heads` before `seq` takes an operation that moves axes.",
         "`x.view(batch, seq, …, …).transpose(…, …)`",
     ),
 )
@@ -55,7 +55,7 @@ def view_alone(x, n_heads):
 
 @split_heads.mistake
 def no_transpose(x, n_heads):
-    """The features are cut rightly, and `heads` stays behind `seq`: your result is (batch, seq, heads, d_head). Matrix
+    """The features are cut rightly, and `heads` stays after `seq`: your result is (batch, seq, heads, d_head). Matrix
     products work on the last two axes, so attention would compare the heads of one token with each other instead of the
     tokens of one head. One operation is missing after the cut."""
     batch, seq, d_model = x.shape
@@ -123,7 +123,7 @@ def heads_folded_into_the_batch(x, n_heads):
 def a_list_of_heads(x, n_heads):
     """Your function returns the heads one by one, as a tuple or a list. Each of them may be right. One tensor can do
     the same for all heads at once, without a loop: how do several tensors of one shape become one, with a new axis for
-    `heads` behind `batch`?"""
+    `heads` after `batch`?"""
     return x.chunk(n_heads, dim=-1)
 
 

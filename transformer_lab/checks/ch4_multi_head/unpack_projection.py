@@ -66,8 +66,8 @@ def along_the_inputs(in_proj_weight):
 
 @unpack_projection.mistake
 def turned_round(in_proj_weight):
-    """Your three weights are turned round, (in, out). As PyTorch stores them, (out, in), they can go straight into
-    `linear` or into another module; turning belongs to the product, `x @ w.T`."""
+    """Your three weights are transposed, (in, out). As PyTorch stores them, (out, in), they can go straight into
+    `linear` or into another module; the transpose belongs to the product, `x @ w.T`."""
     return tuple(part.T for part in in_proj_weight.chunk(3))
 
 
@@ -124,7 +124,7 @@ def parts_of_three_rows(in_proj_weight):
 
 @unpack_projection.mistake
 def upper_ends_missing(in_proj_weight):
-    """Your parts become shorter: each begins where it should, and runs on to the last row. A slice with nothing behind
+    """Your parts become shorter: each begins where it should, and runs on to the last row. A slice with nothing after
     its colon goes to the end. Where must the queries' rows stop, and where the keys'?"""
     d_model = in_proj_weight.shape[1]
     return in_proj_weight, in_proj_weight[d_model:], in_proj_weight[2 * d_model :]
