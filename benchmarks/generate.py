@@ -9,16 +9,15 @@ interpreter, imports aside.
 
 import argparse
 import importlib.util
-import os
 import subprocess
 import sys
 from functools import partial
 from pathlib import Path
 
 import torch
+from table import DEVICE, aim, begin, end, ratio
 
 import transformer_lab as tl
-from table import DEVICE, aim, begin, end, ratio
 
 LOAD = """
 import time, torch, transformer_lab as tl
@@ -53,7 +52,6 @@ def peers():
         print("transformers is not installed, and takes no part: pip install -e .[references]")
         return {}, None
     sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tools"))
-    os.environ["TQDM_DISABLE"] = "1"
     import model_references
 
     models = {"eager": model_references.llama().to(DEVICE), "sdpa": model_references.llama().to(DEVICE)}
@@ -79,7 +77,7 @@ def main():
     loading()
     smollm2, minilm = tl.pretrained.smollm2(), tl.pretrained.minilm()
     llamas, bert = peers()
-    n_read, n_written, budget = (16, 4, 1) if quick else (256, 32, 60)
+    n_read, n_written, budget = (16, 4, 1) if quick else (256, 32, 40)
     prompt = smollm2.tokens(TEXT * 30)[:, :n_read]
     print(f"\nSmolLM2-135M, a batch of one; beside ours, how many times as long the others take\n{'':<28}{'ours':>15}")
     with torch.no_grad():

@@ -15,9 +15,11 @@ os.environ |= {"HF_HUB_OFFLINE": "1", "TRANSFORMERS_OFFLINE": "1"}
 import torch
 from tokenizers import Tokenizer
 from transformers import AutoModelForCausalLM, BertModel
+from transformers.utils import logging
 
 from transformer_lab import pretrained
 
+logging.disable_progress_bar()
 FILE = Path(__file__).resolve().parents[1] / "tests" / "maths" / "pretrained_references.json"
 SENTENCES = [
     "The animal didn't cross the street because it was too tired.",

@@ -28,6 +28,7 @@ from .arguments import require_sizes
 from .device import device
 from .normalization import LayerNorm
 from .positions import rotary
+from .precision import wide_dtype
 from .transformer import Encoder, LanguageModel
 from .weight_files import read_gguf, read_safetensors
 
@@ -596,8 +597,7 @@ def _language_model(facts: Mapping[str, Any], tensors: Mapping[str, Tensor]) -> 
             gated=True,
             bias=False,
             n_kv_heads=facts["llama.attention.head_count_kv"],
-            # In GGUF files, neighbouring features of queries and keys turn together.
-            positions=partial(rotary, base=facts["llama.rope.freq_base"], interleaved=True),
+            positions=_Turns(facts["llama.context_length"], facts["llama.rope.freq_base"]),
             share_embeddings=True,
         )
     fill(model, tensors, LLAMA_NAMES, n_layers)
@@ -617,6 +617,31 @@ def _byte_pairs(tokenizers: Any, tokens: Sequence[str], merges: Sequence[str], k
     special = [token for token, kind in zip(tokens, kinds) if kind == 3]
     tokenizer.add_special_tokens([tokenizers.AddedToken(token, special=True, normalized=False) for token in special])
     return tokenizer
+
+
+class _Turns:
+    """:func:`rotary`, with its angles computed once: a model that writes asks for the same ones in all layers.
+
+    In GGUF files, neighbouring features of queries and keys turn together.
+    """
+
+    def __init__(self, n_positions, base):
+        self.n_positions, self.base, self.tables = n_positions, base, {}
+
+    def __call__(self, x, positions):
+        key = x.device, x.dtype, x.shape[-1]
+        if key not in self.tables:
+            self.tables[key] = [table.to(x.device, wide_dtype(x)) for table in self._tables(x.shape[-1])]
+        cos, sin = (table[positions] for table in self.tables[key])  # (seq, d_head) each
+        partner = x.unflatten(-1, (-1, 2)).flip(-1).flatten(-2)
+        return torch.addcmul(x * cos, partner, sin).to(x.dtype)
+
+    def _tables(self, d_head):
+        """What each feature keeps of itself at each position, and what it takes of its partner: of 1 beside 0."""
+        even = (torch.arange(d_head, device="cpu") % 2 == 0).expand(self.n_positions, d_head)
+        turn = partial(rotary, base=self.base, interleaved=True)
+        first, second = turn(even.double()), turn((~even).double())  # cos, sin, cos …; -sin, cos, -sin …
+        return torch.where(even, first, second), torch.where(even, second, first)
 
 
 # What both share

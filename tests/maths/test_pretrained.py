@@ -15,7 +15,7 @@ from torch import nn
 from torch.nn import functional as F
 
 import transformer_lab as tl
-from agreement import DEVICE, agree, normal
+from agreement import DEVICE, EXACT, agree, normal
 from run_python import run_python
 from transformer_lab import pretrained
 
@@ -175,6 +175,16 @@ def test_a_llama_file_gives_what_halves_give_in_another_order():
     assert model.output.weight is model.embedding.weight and tl.count_parameters(model) == sum(
         x.numel() for x in tensors.values()
     )
+
+
+@pytest.mark.parametrize("dtype", EXACT)
+def test_angles_computed_once_are_those_of_rotary(dtype):
+    turns, x = pretrained._Turns(20, base=100.0), normal(2, 3, 4, 6, seed=0, dtype=dtype)
+    for _ in range(2):
+        for start in (0, 13):
+            positions = torch.arange(start, start + 4, device=DEVICE)
+            assert torch.equal(turns(x, positions), tl.rotary(x, positions, base=100.0, interleaved=True))
+    assert turns(x[..., :2].half(), positions).dtype == torch.float16
 
 
 @pytest.mark.parametrize("make", [sentence_encoder, chat_model])
