@@ -74,8 +74,12 @@ def main():
     parser.add_argument("--quick", action="store_true", help="a few tokens, to show that it runs")
     quick = parser.parse_args().quick
     start = begin()
+    try:
+        smollm2, minilm = tl.pretrained.smollm2(), tl.pretrained.minilm()
+    except ImportError as error:
+        print(f"Nothing is measured: {error}.")
+        return
     loading()
-    smollm2, minilm = tl.pretrained.smollm2(), tl.pretrained.minilm()
     llamas, bert = peers()
     n_read, n_written, budget = (16, 4, 1) if quick else (256, 32, 40)
     prompt = smollm2.tokens(TEXT * 30)[:, :n_read]
