@@ -631,17 +631,19 @@ class _Turns:
     def __call__(self, x, positions):
         key = x.device, x.dtype, x.shape[-1]
         if key not in self.tables:
-            self.tables[key] = [table.to(x.device, wide_dtype(x)) for table in self._tables(x.shape[-1])]
-        cos, sin = (table[positions] for table in self.tables[key])  # (seq, d_head) each
-        partner = x.unflatten(-1, (-1, 2)).flip(-1).flatten(-2)
+            self.tables[key] = self._table(x.shape[-1]).to(x.device, wide_dtype(x))
+        cos, sin = self.tables[key].index_select(1, positions)  # (seq, d_head) each
+        partner = x.reshape(*x.shape[:-1], -1, 2).flip(-1).reshape(x.shape)
         return torch.addcmul(x * cos, partner, sin).to(x.dtype)
 
-    def _tables(self, d_head):
+    def _table(self, d_head):
         """What each feature keeps of itself at each position, and what it takes of its partner: of 1 beside 0."""
         even = (torch.arange(d_head, device="cpu") % 2 == 0).expand(self.n_positions, d_head)
         turn = partial(rotary, base=self.base, interleaved=True)
         first, second = turn(even.double()), turn((~even).double())  # cos, sin, cos …; -sin, cos, -sin …
-        return torch.where(even, first, second), torch.where(even, second, first)
+        return torch.stack(
+            [torch.where(even, first, second), torch.where(even, second, first)]
+        )  # (2, position, d_head)
 
 
 # What both share
