@@ -75,11 +75,12 @@ def main():
     quick = parser.parse_args().quick
     start = begin()
     try:
-        smollm2, minilm = tl.pretrained.smollm2(), tl.pretrained.minilm()
+        tl.pretrained.MINILM.locate(""), tl.pretrained.SMOLLM2.locate("")
     except ImportError as error:
         print(f"Nothing is measured: {error}.")
         return
-    loading()
+    loading()  # first: a process counts as its own the memory that the one that started it held
+    smollm2, minilm = tl.pretrained.smollm2(), tl.pretrained.minilm()
     llamas, bert = peers()
     n_read, n_written, budget = (16, 4, 1) if quick else (256, 32, 30)
     prompt = smollm2.tokens(TEXT * 30)[:, :n_read]
