@@ -8,7 +8,7 @@ python=$(sed -nE 's/^requires-python = ">=([0-9.]+)"$/\1/p' pyproject.toml)
 {
     echo "# The one environment of book, tests and CI. Written by \`make lock\` from pyproject.toml."
     echo "-e ."
-    echo "$torch" | .venv/bin/uv pip compile pyproject.toml --all-extras --constraint - --universal --python-version "$python" \
+    echo "$torch" | .venv/bin/uv pip compile pyproject.toml --extra book --extra test --extra bench --constraint - --universal --python-version "$python" \
         --no-header --no-annotate --quiet | grep -Ev '^(nvidia|cuda)-|^triton=='
 } > requirements.txt.new
 mv requirements.txt.new requirements.txt

@@ -142,6 +142,7 @@ __all__ = [
     "parameter_breakdown",
     "plots",
     "prefix_mask",
+    "pretrained",
     "progress_bar",
     "rms_norm",
     "rotary",
@@ -160,8 +161,8 @@ __version__ = "0.1.0"
 
 
 def __getattr__(name):
-    # Figures, widgets and measurements load when first used, so that the import adds little to torch's own.
-    if name in ("checks", "drawings", "labs", "measure", "plots"):
+    # Figures, widgets, measurements and published models load when first used: the import adds little to torch's own.
+    if name in ("checks", "drawings", "labs", "measure", "plots", "pretrained"):
         return import_module(f".{name}", __name__)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 

@@ -237,7 +237,7 @@ def layer_norm(x: Tensor, weight: Tensor | None = None, bias: Tensor | None = No
             [-1.,  1.]])
     """
     shape = _normalized_shape(x, weight, bias)
-    _check(x, tuple(range(-len(shape), 0)), eps)
+    _require_eps(eps)
     return F.layer_norm(x, shape, weight, bias, eps)
 
 
@@ -271,7 +271,7 @@ def rms_norm(x: Tensor, weight: Tensor | None = None, eps: float = 1e-6) -> Tens
     tensor([[3., 4.]])
     """
     shape = _normalized_shape(x, weight, None)
-    _check(x, tuple(range(-len(shape), 0)), eps)
+    _require_eps(eps)
     return F.rms_norm(x, shape, weight, eps)
 
 
@@ -378,8 +378,7 @@ def _along_channels(parameter, x):
 def _check(x, dims, eps):
     """Raise unless these are a tensor, axes of it and an eps; return the axes as a tuple."""
     require_floating(x=x)
-    if not is_number(eps) or not eps >= 0:
-        raise ValueError(f"eps must be a number, 0 or more, got {eps!r}")
+    _require_eps(eps)
     dims = tuple(dims) if isinstance(dims, (list, tuple, range)) else (dims,)
     for dim in dims:
         if not is_integer(dim):
@@ -389,6 +388,13 @@ def _check(x, dims, eps):
     if not dims or len({dim % x.ndim for dim in dims}) < len(dims):
         raise ValueError(f"dims must name one axis or more, each once, got {dims}")
     return dims
+
+
+def _require_eps(eps):
+    if type(eps) is float and eps >= 0:
+        return
+    if not is_number(eps) or not eps >= 0:
+        raise ValueError(f"eps must be a number, 0 or more, got {eps!r}")
 
 
 def _require_channels(x, least):
@@ -409,8 +415,19 @@ def _require_parameters(x, shape, **parameters):
             raise ValueError(f"x and {name} must lie on one device, got {x.device} and {parameter.device}")
 
 
+def _fits(x, parameter):
+    """Whether this is the weight, or bias, of one axis in the dtype and on the device of ``x``."""
+    if not isinstance(x, torch.Tensor) or not isinstance(parameter, torch.Tensor) or not x.is_floating_point():
+        return False
+    same = parameter.dtype == x.dtype and parameter.device == x.device
+    return same and x.ndim > 0 and parameter.shape == x.shape[-1:]
+
+
 def _normalized_shape(x, weight, bias):
     """The sizes of the last axes that share statistics: those of weight and bias, or the last one alone."""
+    # A model that writes asks for every token and layer: the usual case is let through at once.
+    if _fits(x, weight) and (bias is None or _fits(x, bias)):
+        return weight.shape
     require_floating(x=x)
     if x.ndim < 1:
         raise ValueError(f"x must have shape (..., d_model), got {tuple(x.shape)}")

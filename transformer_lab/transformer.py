@@ -1,7 +1,7 @@
 """Stacks of layers, and the Transformer: encoder, decoder, and what leads from tokens to vectors and back."""
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 
 import torch
@@ -498,7 +498,8 @@ class Transformer(nn.Module):
 
             tokens = src.new_full((src.shape[0], 1), bos, dtype=torch.long)
             stop = () if eos is None else (eos,)
-            return _go_on(tokens, next_scores, max_new_tokens, stop, temperature, generator)
+            written = _written(tokens, next_scores, max_new_tokens, stop, temperature, generator)
+            return torch.cat([tokens, *written], dim=1)
 
 
 class LanguageModel(nn.Module):
@@ -618,6 +619,26 @@ class LanguageModel(nn.Module):
         Tensor of int64, shape (batch, at most seq + max_new_tokens)
             What was given and what was written. It ends early when all sequences have ended.
         """
+        options = {"temperature": temperature, "top_k": top_k, "stop": stop, "use_cache": use_cache}
+        written = self.stream(tokens, max_new_tokens, **options, generator=generator)
+        return torch.cat([tokens.long(), *written], dim=1)
+
+    def stream(
+        self,
+        tokens: Tensor,
+        max_new_tokens: int,
+        *,
+        temperature: float = 0.0,
+        top_k: int | None = None,
+        stop: Sequence[int] = (),
+        use_cache: bool = True,
+        generator: torch.Generator | None = None,
+    ) -> Iterator[Tensor]:
+        """Yield what :meth:`generate` writes, each token as soon as it is chosen: Tensors of int64, (batch, 1).
+
+        The parameters are those of :meth:`generate`. The model is in evaluation mode from the first token until the
+        last, or until the iterator is closed.
+        """
         vocab_size = len(self.embedding.weight)
         require_sizes(least=0, max_new_tokens=max_new_tokens)
         _require_temperature(temperature)
@@ -630,19 +651,23 @@ class LanguageModel(nn.Module):
         _require_tokens(tokens, vocab_size, self.embedding.weight.device)
         if tokens.ndim != 2 or not tokens.shape[1]:
             raise ValueError(f"tokens must have shape (batch, seq), seq at least 1, got {tuple(tokens.shape)}")
+        return self._stream(tokens.long(), max_new_tokens, stop, temperature, generator, top_k, use_cache)
+
+    @torch.no_grad()
+    def _stream(self, tokens, max_new_tokens, stop, temperature, generator, top_k, use_cache):
+        caches = [layer.self_attention.new_cache() for layer in self.decoder.layers]
+
+        def next_scores(tokens, start):
+            if not use_cache:
+                return self(tokens)[:, -1]
+            return self.output(self.decoder.step(self.embedding(tokens[:, start:], start), caches)[:, -1])
+
         with _evaluating(self):
-            caches = [layer.self_attention.new_cache() for layer in self.decoder.layers]
-
-            def next_scores(tokens, start):
-                if not use_cache:
-                    return self(tokens)[:, -1]
-                return self.output(self.decoder.step(self.embedding(tokens[:, start:], start), caches)[:, -1])
-
-            return _go_on(tokens.long(), next_scores, max_new_tokens, stop, temperature, generator, top_k)
+            yield from _written(tokens, next_scores, max_new_tokens, stop, temperature, generator, top_k)
 
 
-def _go_on(tokens, next_scores, max_new_tokens, stop, temperature, generator, top_k=None):
-    """The tokens, (batch, length), followed by those chosen one by one, until every sequence has met a stop.
+def _written(tokens, next_scores, max_new_tokens, stop, temperature, generator, top_k=None):
+    """Yield what follows the tokens, (batch, length), chosen one by one, until every sequence has met a stop.
 
     ``next_scores(tokens, start)`` scores what comes next, and has already seen the tokens before ``start``.
     """
@@ -653,11 +678,11 @@ def _go_on(tokens, next_scores, max_new_tokens, stop, temperature, generator, to
         token = torch.where(ended, tokens[:, -1:], token)
         start = tokens.shape[1]
         tokens = torch.cat([tokens, token], dim=1)
+        yield token
         for end in stop:
             ended = ended | (token == end)
         if stop and bool(ended.all()):
             break
-    return tokens
 
 
 def _choose(scores, temperature, generator, top_k):

@@ -14,7 +14,8 @@ import transformer_lab as tl
 from run_python import run_python
 
 FOLDER = Path(tl.__file__).parent
-MODULES = {"checks", "drawings", "labs", "measure", "plots"}  # public as modules, and loaded when first used
+# Public as modules, and loaded when first used.
+MODULES = {"checks", "drawings", "labs", "measure", "plots", "pretrained"}
 HEAVY = ["matplotlib", "anywidget", "ipywidgets", "traitlets", "IPython"]
 
 
@@ -24,7 +25,7 @@ def public():
     things |= {f"labs.{name}": getattr(tl.labs, name) for name in tl.labs.__all__}
     things |= {f"checks.{name}": getattr(tl.checks, name) for name in ("summary", "progress")}
     things |= {f"drawings.{name}": thing for name, thing in vars(tl.drawings).items() if _draws(thing)}
-    for module in (tl.measure, tl.plots):
+    for module in (tl.measure, tl.plots, tl.pretrained):
         label = module.__name__.split(".")[-1]
         things |= {f"{label}.{name}": thing for name, thing in vars(module).items() if _is_own(thing, module)}
     return [pytest.param(thing, id=name) for name, thing in things.items()]

@@ -756,6 +756,26 @@ def test_rotary_positions_take_the_place_of_the_embeddings_own():
     assert tl.LanguageModel(TGT_VOCAB, 12, 3, 1, 8).decoder.layers[0].self_attention.rotate is None
 
 
+def test_a_language_model_writes_token_by_token():
+    model = tl.LanguageModel(TGT_VOCAB, D_MODEL, N_HEADS, 2, D_FF, dropout=0.5).to(DEVICE)
+    given = tokens(2, 5, vocab=TGT_VOCAB)
+    expected = model.generate(given, 6)
+    written = model.stream(given, 6)
+    assert model.training  # until the first token is asked for
+    first = next(written)
+    assert first.shape == (2, 1) and not first.requires_grad and torch.is_grad_enabled()
+    assert not any(part.training for part in model.modules())
+    assert torch.equal(torch.cat([given, first, *written], dim=1), expected)
+    assert all(part.training for part in model.modules())
+    written = model.stream(given, 6)
+    next(written)
+    written.close()
+    assert all(part.training for part in model.modules())
+    assert list(model.stream(given, 0)) == [] and torch.equal(model.generate(given, 0), given)
+    with pytest.raises(ValueError, match=r"^max_new_tokens must be at least 0, got -1$"):
+        model.stream(given, -1)
+
+
 @BOTH_WAYS
 def test_all_models_take_the_options_of_today(norm_first):
     options = {"norm": "rms", "eps": 0.01, "gated": True, "n_kv_heads": 1, "activation": "gelu_tanh"}

@@ -407,7 +407,7 @@ def test_the_wheel_is_whole_and_always_the_same(tmp_path):
     assert names == {
         path.relative_to(notebooks.ROOT).as_posix()
         for path in folder.rglob("*")
-        if path.suffix in (".py", ".js", ".css", ".svg", ".json") or path.name == "py.typed"
+        if path.suffix in (".py", ".js", ".css", ".svg", ".json") or path.name in ("py.typed", "pretrained.txt")
     }
 
 

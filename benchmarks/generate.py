@@ -1,0 +1,117 @@
+"""Published models: how fast they load, read and write, beside transformers with the same weights and threads.
+
+    python benchmarks/generate.py [--quick]
+
+It needs the weights (python -m transformer_lab.pretrained). What transformers does is measured where it is installed
+(pip install -e .[references]). Times are the processor's, on one thread, and taken in turn; loading is that of a fresh
+interpreter, imports aside.
+"""
+
+import argparse
+import importlib.util
+import subprocess
+import sys
+from functools import partial
+from pathlib import Path
+
+import torch
+from table import DEVICE, aim, begin, end, ratio
+
+import transformer_lab as tl
+
+LOAD = """
+import time, torch, transformer_lab as tl
+from transformer_lab import pretrained
+torch.set_num_threads(1)
+start, cpu = time.perf_counter(), time.process_time()
+model = pretrained.{model}()
+seconds, cpu = time.perf_counter() - start, time.process_time() - cpu
+{use}
+import resource
+print(cpu, seconds, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e6)
+"""
+USES = {"minilm": "model.encode(['one sentence'] * 32)", "smollm2": "model.generate('Say something.', 16)"}
+TEXT = "Attention lets every word look at every other word at once, and take from each as much as it needs. "
+
+
+def loading():
+    print(f"\n{'loading':<28}{'processor':>12}{'clock':>12}{'peak memory':>16}")
+    for model, use in USES.items():
+        code = LOAD.format(model=model, use=use)
+        printed = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True).stdout
+        cpu, seconds, memory = map(float, printed.split())
+        print(f"{model:<28}{cpu:>10.2f} s{seconds:>10.2f} s{memory:>13.2f} GB", flush=True)
+        aim(
+            "  loaded in under 3 s, and used with under 3 GB", f"{seconds:.2f} s, {memory:.2f} GB", seconds < 3 > memory
+        )
+
+
+def peers():
+    """SmolLM2 and MiniLM as transformers has them, by how they compute attention; empty where it is not installed."""
+    if not importlib.util.find_spec("transformers"):
+        print("transformers is not installed, and takes no part: pip install -e .[references]")
+        return {}, None
+    sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tools"))
+    import model_references
+
+    models = {"eager": model_references.llama().to(DEVICE), "sdpa": model_references.llama().to(DEVICE)}
+    for name, model in models.items():
+        model.set_attn_implementation(name)
+    return models, model_references.bert().to(DEVICE)
+
+
+def print_compared(words, calls, unit, budget):
+    """Print how many ``unit`` a second the first call makes, and how many times as long the others take."""
+    count, name = unit
+    found = tl.measure.compare(calls, budget)
+    others = "".join(f"{other:>20}: {ratio(found, other)}" for other in calls if other != "ours")
+    print(f"{words:<28}{count / found.seconds:>9.1f} {name}/s{others}", flush=True)
+    return found
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--quick", action="store_true", help="a few tokens, to show that it runs")
+    quick = parser.parse_args().quick
+    start = begin()
+    try:
+        tl.pretrained.MINILM.locate(""), tl.pretrained.SMOLLM2.locate("")
+    except ImportError as error:
+        print(f"Nothing is measured: {error}.")
+        return
+    loading()  # first: a process counts as its own the memory that the one that started it held
+    smollm2, minilm = tl.pretrained.smollm2(), tl.pretrained.minilm()
+    llamas, bert = peers()
+    n_read, n_written, budget = (16, 4, 1) if quick else (256, 32, 30)
+    prompt = smollm2.tokens(TEXT * 30)[:, :n_read]
+    print(f"\nSmolLM2-135M, a batch of one; beside ours, how many times as long the others take\n{'':<28}{'ours':>15}")
+    with torch.no_grad():
+        calls = {"ours": lambda: smollm2(prompt)}
+        calls |= {f"transformers {name}": partial(model, prompt) for name, model in llamas.items()}
+        print_compared(f"reading {n_read} tokens", calls, (n_read, "tokens"), budget)
+        options = {"max_new_tokens": n_written, "do_sample": False}
+        for length in (n_read // 8, n_read):
+            given = prompt[:, :length]
+            calls = {"ours": partial(smollm2.model.generate, given, n_written)}
+            if length < n_read:  # after many, it reads them all for each token: minutes
+                calls["no cache"] = partial(smollm2.model.generate, given, n_written, use_cache=False)
+            for name, model in llamas.items():
+                attention = torch.ones_like(given)
+                calls[f"transformers {name}"] = partial(
+                    model.generate, given, attention_mask=attention, eos_token_id=None, pad_token_id=2, **options
+                )
+            found = print_compared(f"writing {n_written} after {length}", calls, (n_written, "tokens"), budget)
+            if llamas:
+                times = found.median("transformers eager")
+                aim("  no slower than transformers' eager attention, with a cache", f"{times:.2f}", times >= 0.97)
+        sentences = [TEXT.strip()]
+        calls = {"ours": partial(minilm.encode, sentences)}
+        if bert is not None:
+            tokens, real = minilm.tokens(sentences)
+            calls["transformers eager, states alone"] = partial(bert, tokens, attention_mask=real.long())
+        print_compared("MiniLM, one sentence", calls, (1, "sentences"), budget / 10)
+    end(start)
+
+
+if __name__ == "__main__":
+    main()

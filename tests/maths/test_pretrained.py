@@ -1,0 +1,591 @@
+"""Published models: loading and talking, with small made-up files everywhere, and with the real ones where they are."""
+
+import hashlib
+import importlib.util
+import json
+import subprocess
+import sys
+from functools import partial
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+import torch
+from torch import nn
+from torch.nn import functional as F
+
+import transformer_lab as tl
+from agreement import DEVICE, EXACT, agree, normal
+from run_python import run_python
+from transformer_lab import pretrained
+
+REFERENCES = json.loads(Path(__file__).with_name("pretrained_references.json").read_text("utf-8"))
+CONFIG = {
+    "vocab_size": 13,
+    "hidden_size": 12,
+    "num_hidden_layers": 2,
+    "num_attention_heads": 3,
+    "intermediate_size": 20,
+    "max_position_embeddings": 9,
+    "type_vocab_size": 2,
+    "hidden_act": "gelu",
+    "layer_norm_eps": 1e-12,
+}
+FACTS = {
+    "llama.block_count": 2,
+    "llama.vocab_size": 11,
+    "llama.embedding_length": 12,
+    "llama.attention.head_count": 3,
+    "llama.attention.head_count_kv": 1,
+    "llama.feed_forward_length": 20,
+    "llama.attention.layer_norm_rms_epsilon": 1e-5,
+    "llama.rope.freq_base": 100.0,
+    "llama.context_length": 16,
+}
+
+
+class Letters:
+    """A tokenizer of a letter for each token: a is 5, b is 6 …; 3 and 4 are [CLS] and [SEP], or ends of an answer."""
+
+    def __init__(self, around=(), begin=5):
+        self.around, self.begin = around, begin
+
+    def no_padding(self):
+        pass
+
+    no_truncation = no_padding
+
+    def encode(self, text):
+        numbers = [self.begin + ord(letter) - ord("a") for letter in text if letter.isalpha()]
+        return SimpleNamespace(ids=[*self.around[:1], *numbers, *self.around[1:]])
+
+    def encode_batch(self, texts):
+        return [self.encode(text) for text in texts]
+
+    def decode(self, numbers, skip_special_tokens=True):
+        return "".join(self.id_to_token(number) for number in numbers if number >= self.begin)
+
+    def id_to_token(self, number):
+        return chr(number - self.begin + ord("a")) if number >= self.begin else f"[{number}]"
+
+    def token_to_id(self, token):
+        return 4
+
+    def get_added_tokens_decoder(self):
+        return {4: SimpleNamespace(content="[SEP]", special=True), 9: SimpleNamespace(content="ok", special=False)}
+
+
+def bert_tensors(seed=0):
+    """Random weights under BERT's names, two of them without a use here."""
+    d_model, d_ff = CONFIG["hidden_size"], CONFIG["intermediate_size"]
+    shapes = {
+        "embeddings.word_embeddings.weight": (CONFIG["vocab_size"], d_model),
+        "embeddings.position_embeddings.weight": (CONFIG["max_position_embeddings"], d_model),
+        "embeddings.token_type_embeddings.weight": (CONFIG["type_vocab_size"], d_model),
+        "embeddings.LayerNorm.weight": (d_model,),
+        "embeddings.LayerNorm.bias": (d_model,),
+        "pooler.dense.weight": (d_model, d_model),
+    }
+    for i in range(CONFIG["num_hidden_layers"]):
+        maps = {"attention.self.query": (d_model, d_model), "attention.self.key": (d_model, d_model)}
+        maps |= {"attention.self.value": (d_model, d_model), "attention.output.dense": (d_model, d_model)}
+        maps |= {"intermediate.dense": (d_ff, d_model), "output.dense": (d_model, d_ff)}
+        maps |= {"attention.output.LayerNorm": (d_model,), "output.LayerNorm": (d_model,)}
+        for name, shape in maps.items():
+            shapes[f"encoder.layer.{i}.{name}.weight"], shapes[f"encoder.layer.{i}.{name}.bias"] = shape, shape[:1]
+    return {name: normal(*shape, seed=seed + i).detach().cpu() for i, (name, shape) in enumerate(shapes.items())}
+
+
+def torchs_bert(tensors, tokens):
+    """The same by torch.nn.TransformerEncoderLayer, for one sequence without padding."""
+    vectors = tensors["embeddings.word_embeddings.weight"][tokens]
+    vectors = vectors + tensors["embeddings.position_embeddings.weight"][: len(tokens)]
+    vectors = vectors + tensors["embeddings.token_type_embeddings.weight"][0]
+    weight, bias = tensors["embeddings.LayerNorm.weight"], tensors["embeddings.LayerNorm.bias"]
+    x = F.layer_norm(vectors, vectors.shape[-1:], weight, bias, 1e-12)[None]
+    for i in range(CONFIG["num_hidden_layers"]):
+        layer = nn.TransformerEncoderLayer(12, 3, 20, 0.0, F.gelu, layer_norm_eps=1e-12, batch_first=True)
+        theirs = {name.removeprefix(f"encoder.layer.{i}."): tensors[name] for name in tensors}
+        parts = [f"attention.self.{part}" for part in ("query", "key", "value")]
+        state = {}
+        for kind in ("weight", "bias"):
+            state[f"self_attn.in_proj_{kind}"] = torch.cat([theirs[f"{part}.{kind}"] for part in parts])
+            state[f"self_attn.out_proj.{kind}"] = theirs[f"attention.output.dense.{kind}"]
+            state[f"linear1.{kind}"] = theirs[f"intermediate.dense.{kind}"]
+            state[f"linear2.{kind}"] = theirs[f"output.dense.{kind}"]
+            state[f"norm1.{kind}"] = theirs[f"attention.output.LayerNorm.{kind}"]
+            state[f"norm2.{kind}"] = theirs[f"output.LayerNorm.{kind}"]
+        layer.load_state_dict(state)
+        x = layer(x)
+    return x
+
+
+def llama_tensors():
+    d_model, d_kv, d_ff = 12, 4, 20
+    shapes = {"token_embd.weight": (11, d_model), "output_norm.weight": (d_model,)}
+    for i in range(2):
+        part = {"attn_norm": (d_model,), "ffn_norm": (d_model,)}
+        part |= {"attn_q": (d_model, d_model), "attn_k": (d_kv, d_model), "attn_v": (d_kv, d_model)}
+        part |= {"attn_output": (d_model, d_model)}
+        part |= {"ffn_gate": (d_ff, d_model), "ffn_up": (d_ff, d_model), "ffn_down": (d_model, d_ff)}
+        shapes |= {f"blk.{i}.{name}.weight": shape for name, shape in part.items()}
+    return {name: normal(*shape, seed=i).detach().cpu() for i, (name, shape) in enumerate(shapes.items())}
+
+
+def sentence_encoder(tensors=None):
+    tensors = bert_tensors() if tensors is None else tensors
+    return pretrained._sentence_encoder(CONFIG, tensors, Letters(around=(3, 4)))
+
+
+def chat_model():
+    return pretrained._chat_model(FACTS, llama_tensors(), Letters(begin=1))
+
+
+# Names
+
+
+def test_a_bert_file_gives_what_pytorchs_layers_give():
+    tensors, model = bert_tensors(), sentence_encoder()
+    with torch.no_grad():
+        expected = torchs_bert(tensors, [3, 5, 6, 7, 4])
+    tokens, real = model.tokens(["abc"])
+    agree(model(tokens, real), expected.to(DEVICE))
+    vectors = model.encode(["abc", "hgfedcb", "a"], batch_size=2)
+    assert vectors.shape == (3, 12) and vectors.device == model.embedding.tokens.weight.device
+    agree(vectors[:1], F.normalize(expected.mean(1), dim=-1).to(DEVICE))
+    agree(vectors.norm(dim=-1), torch.ones(3))
+    agree(model.encode(["a"]), vectors[2:])  # padding changes nothing
+    assert model.encode([]).shape == (0, 12)
+
+
+def test_a_llama_file_gives_what_halves_give_in_another_order():
+    """Where neighbours turn together in the file, halves turn together in transformers: rows in another order."""
+    tensors, model = llama_tensors(), chat_model().model
+    options = {"norm_first": True, "norm": "rms", "eps": 1e-5, "activation": "silu", "gated": True, "bias": False}
+    rotate = partial(tl.rotary, base=100.0)
+    other = tl.LanguageModel(11, 12, 3, 2, 20, **options, n_kv_heads=1, share_embeddings=True, positions=rotate)
+    state = {}
+    for i in range(2):
+        for name in ("q", "k"):
+            rows = tensors[f"blk.{i}.attn_{name}.weight"].unflatten(0, (-1, 2, 2)).transpose(1, 2).flatten(0, 2)
+            state[f"decoder.layers.{i}.self_attention.{name}_proj.weight"] = rows
+    other.load_state_dict(model.state_dict() | state)
+    tokens = torch.tensor([[1, 5, 2, 7, 7]], device=DEVICE)
+    agree(model(tokens), other.to(DEVICE)(tokens).detach())
+    assert model.output.weight is model.embedding.weight and tl.count_parameters(model) == sum(
+        x.numel() for x in tensors.values()
+    )
+
+
+@pytest.mark.parametrize("dtype", EXACT)
+def test_angles_computed_once_are_those_of_rotary(dtype):
+    turns, x = pretrained._Turns(20, base=100.0), normal(2, 3, 4, 6, seed=0, dtype=dtype)
+    for _ in range(2):
+        for start in (0, 13):
+            positions = torch.arange(start, start + 4, device=DEVICE)
+            assert torch.equal(turns(x, positions), tl.rotary(x, positions, base=100.0, interleaved=True))
+    assert turns(x[..., :2].half(), positions).dtype == torch.float16
+
+
+@pytest.mark.parametrize("make", [sentence_encoder, chat_model])
+def test_models_are_frozen_evaluating_and_on_the_device(make):
+    model = make()
+    assert not model.training and not any(part.training for part in model.modules())
+    assert all(not x.requires_grad and x.device.type == DEVICE.type for x in model.parameters())
+    model.double() if DEVICE.type == "cpu" else model.half()
+    model.to("cpu")  # nothing is left behind on another device, or without numbers
+
+
+def test_the_tables_name_every_parameter_once():
+    for names in (pretrained.BERT_NAMES, pretrained.LLAMA_NAMES):
+        assert len(set(names.values())) == len(names)
+        assert all(theirs.count("{}") == ours.count("{}") <= 1 for theirs, ours in names.items())
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        (
+            lambda tensors: tensors.pop("encoder.layer.1.output.dense.bias"),
+            "the file must hold encoder.layer.1.output.dense.bias, which becomes "
+            "encoder.layers.1.feed_forward.linear2.bias, got a file without it",
+        ),
+        (
+            lambda tensors: tensors.update({"encoder.layer.0.attention.self.key.weight": torch.zeros(12, 11)}),
+            "encoder.layer.0.attention.self.key.weight must have shape (12, 12), which is that of "
+            "encoder.layers.0.self_attention.k_proj.weight, got (12, 11)",
+        ),
+        (
+            lambda tensors: tensors.update({"encoder.layer.2.output.dense.bias": torch.zeros(12)}),
+            "the model must have a place for every tensor, got none for encoder.layer.2.output.dense.bias",
+        ),
+    ],
+)
+def test_a_file_that_does_not_fit(change, words):
+    tensors = bert_tensors()
+    change(tensors)
+    with pytest.raises(ValueError) as error:
+        sentence_encoder(tensors)
+    assert str(error.value) == words
+
+
+def test_names_that_do_not_fit():
+    model = nn.Linear(2, 1)
+    tensors = {"W": torch.zeros(1, 2), "b": torch.zeros(1)}
+    with pytest.raises(ValueError, match=r"^names must name every weight of the model, got none for bias$"):
+        pretrained.fill(model, tensors, {"W": "weight"}, n_layers=0)
+    with pytest.raises(
+        ValueError, match=r"^names must lead to weights of the model, got scale, which it does not have$"
+    ):
+        pretrained.fill(model, tensors, {"W": "weight", "b": "bias", "c": "scale"}, n_layers=0)
+
+
+# Talking
+
+
+@pytest.fixture(scope="module")
+def talker():
+    return chat_model()
+
+
+class Whatever(pretrained.ChatModel):
+    """Writes what it is told to."""
+
+    def __init__(self, words, tokenizer):
+        super().__init__(nn.Module(), tokenizer, 10_000)
+        self.words = words
+        self.model.embedding = nn.Embedding(1, 1)
+        self.model.stream = lambda tokens, max_new_tokens, **options: iter(words[:max_new_tokens])
+
+
+def test_generation_is_that_of_the_language_model(talker):
+    tokens = torch.tensor([[1, 2, 3]], device=DEVICE)
+    expected = talker.model.generate(tokens, 9, stop=[4])[0, 3:].tolist()
+    text = talker.generate("abc", 9, chat=False)
+    assert text == talker.tokenizer.decode(expected)
+    assert text == talker.generate("abc", 9, chat=False, use_cache=False)
+    assert talker.generate("abc", 0, chat=False) == ""
+    pieces = []
+    assert talker.generate("abc", 9, chat=False, show=pieces.append) == text == "".join(pieces)
+    assert pieces == list(talker.stream("abc", 9, chat=False)) and len(pieces) > 1
+    options = {"temperature": 2.0, "top_k": 5}
+    drawn = [
+        talker.generate("abc", 9, chat=False, **options, generator=torch.Generator(DEVICE).manual_seed(seed))
+        for seed in (1, 1, 2, 3)
+    ]
+    assert drawn[0] == drawn[1] and len(set(drawn)) > 1
+
+
+def bytes_tokenizer():
+    """Each token is a byte."""
+    tokenizer = Letters()
+    tokenizer.decode = lambda numbers: bytes(numbers).decode("utf-8", "replace")
+    return tokenizer
+
+
+@pytest.mark.parametrize(
+    ("written", "stop", "pieces"),
+    [
+        ("ab", (), ["a", "b"]),
+        ("aé→🙂b", (), ["a", "é", "→", "🙂", "b"]),
+        ("a\nb", ("\n",), ["a"]),
+        ("ab##c", ("##",), ["a", "b"]),
+        ("ab#c", ("##",), ["a", "b", "#c"]),
+        ("ab#", ("##",), ["a", "b", "#"]),
+        ("abcd", ("d", "bx", "cd"), ["a", "b"]),
+        ("##", ("##",), []),
+        ("", ("##",), []),
+    ],
+)
+def test_pieces_are_whole_letters_and_end_before_a_stop(written, stop, pieces):
+    model = Whatever([torch.tensor([[byte]]) for byte in written.encode()], bytes_tokenizer())
+    assert list(model.stream("abc", stop=stop, chat=False)) == pieces
+    assert model.generate("abc", stop=stop, chat=False) == "".join(pieces)
+
+
+def test_half_a_letter_at_the_end_is_shown_as_such():
+    model = Whatever([torch.tensor([[byte]]) for byte in "a→".encode()[:-1]], bytes_tokenizer())
+    assert model.generate("abc", chat=False) == "a\N{REPLACEMENT CHARACTER}"
+
+
+def test_a_question_becomes_turns(monkeypatch):
+    model, seen = chat_model(), []
+    monkeypatch.setattr(model.tokenizer, "encode", lambda text: seen.append(text) or SimpleNamespace(ids=[1]))
+    model.generate("Who are you?", 1)
+    assert seen == [model.prompt("Who are you?")] and "<|im_start|>user\nWho are you?<|im_end|>\n" in seen[0]
+    assert seen[0].endswith("<|im_start|>assistant\n")
+
+
+def test_attention_is_what_the_layers_compute(talker):
+    words, weights = talker.attention("abca")
+    assert words == ["a", "b", "c", "a"] and weights.shape == (2, 3, 4, 4)
+    agree(weights.sum(-1), torch.ones(2, 3, 4))
+    assert bool((weights == weights.tril()).all())
+    first = talker.model.decoder.layers[0]
+    inside = first.norm1(talker.model.embedding(talker.tokens("abca")))
+    assert torch.equal(weights[0], first.self_attention.weights(inside, is_causal=True)[0])
+    encoder = sentence_encoder()
+    words, weights = encoder.attention("ab")
+    assert words == ["[3]", "a", "b", "[4]"] and weights.shape == (2, 3, 4, 4)
+    x = encoder.embedding(encoder.tokens(["ab"])[0])
+    assert torch.equal(weights[1], encoder.encoder.layers[1].self_attention.weights(encoder.encoder.layers[0](x))[0])
+
+
+# Wrong input, word for word
+
+BLANK = "{} must hold something to read, got {!r}"
+SPECIAL = "{} must not hold the special token [SEP], which is not for words, got {!r}"
+
+
+@pytest.mark.parametrize(
+    ("texts", "kind", "words"),
+    [
+        ("one text", TypeError, "texts must be a list of str, got str"),
+        (None, TypeError, "texts must be a list of str, got NoneType"),
+        ({"a", "b"}, TypeError, "texts must be a list of str, got set"),
+        (["a", 3], TypeError, "texts[1] must be a str, got int"),
+        ([b"a"], TypeError, "texts[0] must be a str, got bytes"),
+        (["a", ""], ValueError, BLANK.format("texts[1]", "")),
+        ([" \n"], ValueError, BLANK.format("texts[0]", " \n")),
+        (["..."], ValueError, BLANK.format("texts[0]", "...")),
+        (["abcdefgh"], ValueError, "texts[0] must have at most 9 tokens, [CLS] and [SEP] included, got 10"),
+        (["a [SEP] b"], ValueError, SPECIAL.format("texts[0]", "a [SEP] b")),
+        (["a\ud83d"], ValueError, "texts[0] must hold whole letters, got half of one, a surrogate: 'a\\ud83d'"),
+    ],
+)
+def test_texts_that_cannot_be_encoded(texts, kind, words):
+    with pytest.raises(kind) as error:
+        sentence_encoder().encode(texts)
+    assert str(error.value) == words
+
+
+def test_an_encoder_has_no_row_for_a_later_place():
+    with pytest.raises(ValueError, match=r"^tokens must be at most n_positions, 9, in a sequence, got 10$"):
+        sentence_encoder()(torch.zeros(1, 10, dtype=torch.long, device=DEVICE))
+    with pytest.raises(ValueError, match=r"^batch_size must be at least 1, got 0$"):
+        sentence_encoder().encode(["a"], batch_size=0)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "options", "kind", "words"),
+    [
+        ((None,), {}, TypeError, "text must be a str, got NoneType"),
+        ((["a"],), {}, TypeError, "text must be a str, got list"),
+        (("",), {}, ValueError, BLANK.format("text", "")),
+        (("  ",), {"chat": False}, ValueError, BLANK.format("text", "  ")),
+        (("a[SEP]",), {}, ValueError, SPECIAL.format("text", "a[SEP]")),
+        (("a", -1), {}, ValueError, "max_new_tokens must be at least 0, got -1"),
+        (("a", 2.0), {}, TypeError, "max_new_tokens must be an integer, got 2.0"),
+        (("a", 3), {"temperature": -1}, ValueError, "temperature must be a number, 0 or more, got -1"),
+        (("a", 3), {"top_k": 0}, ValueError, "top_k must be at least 1, got 0"),
+        (("a", 3), {"stop": "\n"}, TypeError, "stop must be a sequence of str, none of them empty, got '\\n'"),
+        (("a", 3), {"stop": [2]}, TypeError, "stop must be a sequence of str, none of them empty, got [2]"),
+        (("a", 3), {"stop": [""]}, TypeError, "stop must be a sequence of str, none of them empty, got ['']"),
+        (
+            ("abcdefgh", 9),
+            {},
+            ValueError,
+            "text and max_new_tokens must fit into n_positions, 16 tokens, got 8 and 9",
+        ),
+    ],
+)
+def test_what_cannot_be_answered(talker, arguments, options, kind, words):
+    with pytest.raises(kind) as error:
+        talker.generate(*arguments, **{"chat": False, **options})
+    assert str(error.value) == words
+    options.pop("use_cache", None)
+    with pytest.raises(kind):  # and at once, not when the first piece is asked for
+        talker.stream(*arguments, **{"chat": False, **options})
+
+
+# Packages
+
+
+@pytest.fixture
+def package(tmp_path, monkeypatch):
+    """A package of weights that is installed, with what its files should be."""
+    (tmp_path / "some_model-1.2.dist-info").mkdir()
+    meta = "Metadata-Version: 2.1\nName: some-model\nVersion: 1.2\n"
+    (tmp_path / "some_model-1.2.dist-info" / "METADATA").write_text(meta)
+    (tmp_path / "some_model").mkdir()
+    (tmp_path / "some_model" / "__init__.py").write_text("raise SystemExit('this code must never run')")
+    (tmp_path / "some_model" / "weights").write_bytes(b"1234")
+    monkeypatch.syspath_prepend(tmp_path)
+    return pretrained._Package("some-model", "1.2", {"some_model/weights": hashlib.sha256(b"1234").hexdigest()})
+
+
+def test_files_are_read_and_no_code_is_run(package, tmp_path):
+    assert package.read("some_model/weights") == b"1234"
+    assert package.locate("some_model/weights") == tmp_path / "some_model" / "weights"
+    assert "some_model" not in sys.modules
+
+
+def test_a_package_that_is_not_there():
+    with pytest.raises(ImportError) as error:
+        pretrained._Package("not-there-at-all", "0.1", {}).read("weights")
+    words = "the weights are in not-there-at-all 0.1: python -m transformer_lab.pretrained installs it"
+    assert str(error.value) == words
+
+
+def test_a_package_of_another_version(package, tmp_path):
+    meta = tmp_path / "some_model-1.2.dist-info" / "METADATA"
+    meta.write_text(meta.read_text().replace("1.2", "1.3"))
+    with pytest.raises(ImportError, match=r"^some-model must be 1\.2, got 1\.3: python -m transformer_lab"):
+        package.read("some_model/weights")
+
+
+def test_a_file_that_is_not_the_published_one(package, tmp_path):
+    file = tmp_path / "some_model" / "weights"
+    file.write_bytes(b"1235")
+    found, wanted = hashlib.sha256(b"1235").hexdigest(), hashlib.sha256(b"1234").hexdigest()
+    with pytest.raises(ValueError) as error:
+        package.read("some_model/weights")
+    assert str(error.value) == f"{file} must have sha256 {wanted}, got {found}: install some-model anew"
+    file.unlink()
+    with pytest.raises(
+        ImportError, match=r"weights must be readable, got FileNotFoundError.*: install some-model anew$"
+    ):
+        package.read("some_model/weights")
+
+
+def test_tokens_need_a_package(monkeypatch):
+    monkeypatch.setitem(sys.modules, "tokenizers", None)
+    for load in (tl.pretrained.minilm, tl.pretrained.smollm2):
+        with pytest.raises(ImportError, match=r"^text becomes tokens by the package tokenizers: python -m transformer"):
+            load()
+
+
+def test_the_import_needs_none_of_it():
+    code = "import sys; sys.modules |= dict.fromkeys(['tokenizers', 'safetensors', 'gguf', 'transformers'])"
+    assert run_python(f"{code}; import transformer_lab as tl; print(tl.pretrained.fill.__name__)") == "fill\n"
+    assert run_python("import sys, transformer_lab; print('transformer_lab.pretrained' in sys.modules)") == "False\n"
+
+
+def test_what_is_installed_is_pinned(monkeypatch):
+    """Exact versions with hashes, of the very packages that are read; and a tokenizer that is there stays."""
+    commands, pins = [], []
+
+    def run(command):
+        commands.append(command)
+        pins.append(Path(command[-1]).read_text("utf-8"))
+        return SimpleNamespace(returncode=0)
+
+    monkeypatch.setattr(subprocess, "run", run)
+    for there in (None, "a spec"):
+        monkeypatch.setattr(pretrained, "find_spec", lambda name, there=there: there)
+        with pytest.raises(SystemExit) as end:
+            pretrained._install()
+        assert end.value.code == 0
+    assert all({"--no-deps", "--require-hashes", "--only-binary"} <= set(command) for command in commands)
+    named = [[line.split("==")[0] for line in text.splitlines() if "==" in line] for text in pins]
+    weights = [pretrained.MINILM.name, pretrained.SMOLLM2.name]
+    assert named == [[*weights, "tokenizers"], weights]
+    for package in (pretrained.MINILM, pretrained.SMOLLM2):
+        assert all(f"\n\n{package.name}=={package.version} \\\n    --hash=sha256:" in text for text in pins)
+
+
+# The real ones
+
+
+def installed():
+    try:
+        pretrained.MINILM.locate(""), pretrained.SMOLLM2.locate("")
+    except ImportError:
+        return False
+    return importlib.util.find_spec("tokenizers") is not None
+
+
+real = pytest.mark.skipif(not installed(), reason="python -m transformer_lab.pretrained installs the weights")
+
+
+@pytest.fixture(scope="module")
+def minilm():
+    return tl.pretrained.minilm()
+
+
+@pytest.fixture(scope="module")
+def smollm2():
+    return tl.pretrained.smollm2()
+
+
+def apart(found, expected):
+    return (found.cpu() - torch.tensor(expected)).abs().max().item()
+
+
+@real
+def test_minilm_is_the_published_model(minilm):
+    expected = REFERENCES["minilm"]
+    assert tl.count_parameters(minilm) == 22_565_376
+    shape = tl.ModelShape("bert", 6, 384, 12, 1536, vocab_size=30522, n_positions=512, pooler=False)
+    assert tl.parameter_breakdown(minilm) == tl.parameter_breakdown(shape)
+    tokens, real = minilm.tokens(expected["sentences"])
+    assert [row[kept].tolist() for row, kept in zip(tokens, real)] == expected["tokens"]
+    assert apart(minilm.encode(expected["sentences"]), expected["vectors"]) < 1e-5
+    for sentence, heads in zip(expected["sentences"], expected["sep_to_cls"]):
+        assert apart(minilm.attention(sentence)[1][:, :, -1, 0], heads) < 1e-4
+
+
+@real
+def test_minilm_takes_any_text(minilm):
+    texts = ["猫坐在垫子上", "🙂", "a" * 5000, "\x00 zero", "word " * 510]
+    assert minilm.encode(texts).shape == (5, 384)
+    with pytest.raises(ValueError, match=r"^texts\[0\] must have at most 512 tokens, .* got 513$"):
+        minilm.encode(["word " * 511])
+    with pytest.raises(ValueError, match=r"^texts\[0\] must not hold the special token \[MASK\]"):
+        minilm.encode(["the [MASK] sat"])
+    with pytest.raises(ValueError, match=r"^texts\[0\] must hold something to read, got '\\x00'$"):
+        minilm.encode(["\x00"])
+
+
+@real
+def test_smollm2_is_the_published_model(smollm2):
+    expected = REFERENCES["smollm2"]
+    assert tl.parameter_breakdown(smollm2.model) == tl.parameter_breakdown(tl.SMOLLM2_135M)
+    tokens = smollm2.tokens(expected["paragraph"])
+    assert tokens[0].tolist() == expected["tokens"]
+    logits = smollm2(tokens)[0]
+    assert apart(logits[:, expected["some"]], expected["scores"]) < 1e-3
+    assert logits.argmax(-1).tolist() == expected["highest"]
+
+
+@real
+def test_smollm2_answers(smollm2):
+    expected = REFERENCES["smollm2"]
+    question, ends = expected["question"], ("<|im_end|>",)
+    answer = smollm2.tokenizer.decode(expected["answer"])
+    assert smollm2.generate(question, 20) == answer == "The capital of France is Paris."
+    assert smollm2.generate(question, 20, use_cache=False) == answer
+    assert smollm2.generate(question, 20, stop=["France"]) == "The capital of "
+    assert smollm2.generate("The capital of France is", 1, chat=False) == " Paris"
+    for text in (f"{question}{ends[0]}", "<|endoftext|>", "a<|im_start|>"):
+        with pytest.raises(ValueError, match=r"^text must not hold the special token <\|"):
+            smollm2.generate(text)
+    with pytest.raises(ValueError, match=r"^text and max_new_tokens must fit into n_positions, 8192 tokens, got"):
+        smollm2.generate("word " * 8200)
+
+
+@real
+@pytest.mark.parametrize(
+    "text", ["naïve 🙂 北京 12345", "  two  spaces\n\n\ttab", "don't I'll", "\x00\x7f", "0123 4.56"]
+)
+def test_smollm2s_tokens_give_back_the_text(smollm2, text):
+    tokens = smollm2.tokens(text)[0].tolist()
+    assert smollm2.tokenizer.decode(tokens) == text
+    digits = [token for token in map(smollm2.tokenizer.id_to_token, tokens) if any(map(str.isdigit, token))]
+    assert all(len(token) == 1 for token in digits)
+
+
+@real
+def test_both_agree_with_transformers_on_this_machine(minilm, smollm2):
+    pytest.importorskip("transformers", reason="transformers is not installed: pip install -e .[references]")
+    references = pytest.importorskip("model_references", reason="transformers needs gguf and accelerate for this")
+    if DEVICE.type != "cpu":
+        pytest.skip("compares on the CPU")
+    with torch.no_grad():
+        tokens, real = minilm.tokens(references.SENTENCES)
+        theirs = references.bert()(tokens, attention_mask=real.long(), output_attentions=True)
+        found = minilm(tokens, real)
+        assert (found - theirs.last_hidden_state)[real].abs().max().item() < 1e-5
+        tokens = smollm2.tokens(references.PARAGRAPH)
+        found, theirs = smollm2(tokens), references.llama()(tokens).logits
+    assert (found - theirs).abs().max().item() < 1e-3 and torch.equal(found.argmax(-1), theirs.argmax(-1))

@@ -1,0 +1,167 @@
+"""Files of weights: against the formats' own packages, and against files made up here, byte by byte."""
+
+import struct
+
+import pytest
+import torch
+
+from transformer_lab.weight_files import read_gguf, read_safetensors
+
+
+def text(words):
+    data = words.encode()
+    return struct.pack("<Q", len(data)) + data
+
+
+def gguf(facts=b"", n_facts=0, tensors=(), numbers=b"", version=3):
+    """A GGUF file: ``tensors`` are (name, shape as the file has it, form, offset)."""
+    head = b"GGUF" + struct.pack("<IQQ", version, len(tensors), n_facts) + facts
+    for name, shape, form, offset in tensors:
+        head += text(name) + struct.pack(f"<I{len(shape)}QIQ", len(shape), *shape, form, offset)
+    return head + bytes(-len(head) % 32) + numbers
+
+
+def safetensors(table, numbers=b""):
+    return struct.pack("<Q", len(table)) + table + numbers
+
+
+# GGUF
+
+
+def test_facts_of_every_kind():
+    kinds = {0: "B", 1: "b", 2: "H", 3: "h", 4: "I", 5: "i", 6: "f", 7: "?", 10: "Q", 11: "q", 12: "d"}
+    values = {kind: -1 if kind in (1, 3, 5, 11) else 0.5 if kind in (6, 12) else 1 for kind in kinds}
+    data = b"".join(
+        text(f"fact {kind}") + struct.pack(f"<I{form}", kind, values[kind])
+        if struct.calcsize(f"<I{form}") == 4 + struct.calcsize(f"<{form}")
+        else b""
+        for kind, form in kinds.items()
+    )
+    data += text("words") + struct.pack("<I", 8) + text("Größe")
+    data += text("list") + struct.pack("<IIQ3i", 9, 5, 3, 1, -2, 3)
+    data += text("lists") + struct.pack("<IIQ", 9, 8, 2) + text("a b") + text("")
+    facts, tensors = read_gguf(gguf(data, len(kinds) + 3))
+    assert facts == {f"fact {kind}": value for kind, value in values.items()} | {
+        "words": "Größe",
+        "list": [1, -2, 3],
+        "lists": ["a b", ""],
+    }
+    assert tensors == {}
+
+
+def test_numbers_of_every_form():
+    rows = torch.arange(6.0).reshape(2, 3)
+    plain = struct.pack("<6f", *range(6)) + bytes(8)
+    half = struct.pack("<6e", *range(6)) + bytes(20)
+    steps = list(range(16)) + list(range(15, -1, -1))
+    packed = bytes(low | high << 4 for low, high in zip(steps[:16], steps[16:]))
+    four = struct.pack("<ee", 0.5, -3.0) + packed + bytes(12)
+    eight = struct.pack("<e32b", 0.25, *range(-128, 128, 8))
+    tensors = [("plain", (3, 2), 0, 0), ("half", (3, 2), 1, 32), ("four", (32,), 3, 64), ("eight", (32, 1), 8, 96)]
+    _, found = read_gguf(gguf(tensors=tensors, numbers=plain + half + four + eight))
+    assert torch.equal(found["plain"], rows) and torch.equal(found["half"], rows)
+    assert found["four"].tolist() == [0.5 * step - 3 for step in steps]
+    assert found["eight"].tolist() == [[0.25 * step for step in range(-128, 128, 8)]]
+    assert {x.dtype for x in found.values()} == {torch.float32}
+
+
+def test_gguf_agrees_with_its_own_package(tmp_path):
+    package = pytest.importorskip("gguf")
+    generator = torch.Generator().manual_seed(0)
+    weights = {name: torch.randn(3, 64, generator=generator).numpy() for name in ("F32", "F16", "Q4_1", "Q8_0")}
+    writer = package.GGUFWriter(tmp_path / "some.gguf", "llama")
+    writer.add_array("words", ["a", "bc"])
+    writer.add_float32("small", 1e-5)
+    for name, x in weights.items():
+        form = package.GGMLQuantizationType[name]
+        writer.add_tensor(name, package.quantize(x, form), raw_dtype=form)
+    writer.write_header_to_file()
+    writer.write_kv_data_to_file()
+    writer.write_tensors_to_file()
+    writer.close()
+    facts, tensors = read_gguf((tmp_path / "some.gguf").read_bytes())
+    reader = package.GGUFReader(tmp_path / "some.gguf")
+    assert facts["words"] == ["a", "bc"] and facts["general.architecture"] == "llama"
+    for stored in reader.tensors:
+        expected = torch.tensor(package.dequantize(stored.data, stored.tensor_type).astype("float32"))
+        assert torch.equal(tensors[stored.name], expected)
+
+
+@pytest.mark.parametrize(
+    ("data", "words"),
+    [
+        (b"", "data must be a GGUF file, which begins with b'GGUF', got b''"),
+        (b"PK\x03\x04 and more", r"data must be a GGUF file, which begins with b'GGUF', got b'PK\x03\x04'"),
+        (gguf(version=1), "data must be a GGUF file of version 2 or 3, got version 1"),
+        (b"GGUF\x03", "data must be a whole GGUF file, got 5 bytes, which end within its facts"),
+        (gguf(n_facts=2**60), "data must be a whole GGUF file, got 32 bytes, which end within its facts"),
+        (
+            gguf(text("far") + struct.pack("<IIQ", 9, 4, 2**62), 1),
+            "data must be a whole GGUF file, got 64 bytes, which end within its facts",
+        ),
+        (gguf(text("odd") + struct.pack("<I", 13), 1), "data must hold facts of the kinds 0 to 12, got kind 13"),
+        (
+            gguf(tensors=[("x", (4,), 0, 0)], numbers=bytes(12)),
+            "data must be a whole GGUF file, got 76 bytes, which end within x",
+        ),
+        (
+            gguf(tensors=[("x", (256,), 12, 0)], numbers=bytes(144)),
+            "tensor 'x' must be in one of the forms 0, 1, 3, 8, got 12",
+        ),
+        (
+            gguf(tensors=[("x", (33,), 8, 0)], numbers=bytes(68)),
+            "tensor 'x' must hold whole blocks of 32 weights, got shape (33,)",
+        ),
+    ],
+)
+def test_what_is_no_gguf_file(data, words):
+    with pytest.raises(ValueError) as error:
+        read_gguf(data)
+    assert str(error.value) == words
+
+
+# Safetensors
+
+
+def test_safetensors_agree_with_their_own_package(tmp_path):
+    package = pytest.importorskip("safetensors.torch")
+    weights = {
+        "one": torch.randn(3, 5, generator=torch.Generator().manual_seed(0)),
+        "half": torch.tensor([0.5, -2.0], dtype=torch.bfloat16),
+        "numbers": torch.arange(4),
+        "single": torch.tensor(7.0),
+        "none": torch.zeros(0, 3),
+    }
+    package.save_file(weights, tmp_path / "some.safetensors", metadata={"format": "pt"})
+    found = read_safetensors((tmp_path / "some.safetensors").read_bytes())
+    assert found.keys() == weights.keys()
+    assert all(torch.equal(found[name], x) and found[name].dtype == x.dtype for name, x in weights.items())
+
+
+def test_safetensors_byte_by_byte():
+    table = b'{"__metadata__": {"format": "pt"}, "b": {"dtype": "F32", "shape": [1, 2], "data_offsets": [4, 12]}}'
+    found = read_safetensors(safetensors(table, struct.pack("<i2f", 9, 1.5, -2.0)))
+    assert found.keys() == {"b"} and found["b"].tolist() == [[1.5, -2.0]]
+
+
+ENTRY = b'{"x": {"dtype": "%s", "shape": %s, "data_offsets": [0, %d]}}'
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        b"",
+        b"\x80\x02 a pickle, say",
+        safetensors(b"[]"),
+        safetensors(b'{"x": 3}'),
+        safetensors(b"{}")[:-1],
+        safetensors(ENTRY % (b"Q9", b"[1]", 4), bytes(4)),
+        safetensors(ENTRY % (b"F32", b"[2]", 4), bytes(4)),
+        safetensors(ENTRY % (b"F32", b"[2]", 8), bytes(4)),
+        safetensors(ENTRY % (b"F32", b'"ab"', 8), bytes(8)),
+    ],
+    ids=range(9),
+)
+def test_what_is_no_safetensors_file(data):
+    with pytest.raises(ValueError, match=r"^data must be a whole safetensors file, got one that fails with "):
+        read_safetensors(data)

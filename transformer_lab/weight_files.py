@@ -1,0 +1,173 @@
+"""Files of weights: the two forms in which published models come, read as bytes. Nothing in them is ever run."""
+
+import json
+import struct
+from collections.abc import Callable
+from typing import Any
+
+import torch
+from torch import Tensor
+
+
+def read_safetensors(data: bytes) -> dict[str, Tensor]:
+    """Return the tensors of a safetensors file: a length, a table in JSON, and the numbers.
+
+    Parameters
+    ----------
+    data : bytes
+        The whole file.
+
+    Returns
+    -------
+    dict of str to Tensor
+        In the dtypes and shapes of the table, as copies.
+
+    Raises
+    ------
+    ValueError
+        If the bytes are no such file, or hold a dtype other than the usual ones.
+
+    Examples
+    --------
+    >>> table = b'{"two": {"dtype": "F32", "shape": [2], "data_offsets": [0, 8]}}'
+    >>> read_safetensors(struct.pack("<Q", len(table)) + table + struct.pack("<2f", 1.0, -0.5))
+    {'two': tensor([ 1.0000, -0.5000])}
+    """
+    dtypes = {"F64": torch.float64, "F32": torch.float32, "F16": torch.float16, "BF16": torch.bfloat16}
+    dtypes |= {"I64": torch.int64, "I32": torch.int32, "U8": torch.uint8}
+    first = 8 + int.from_bytes(data[:8], "little")
+    try:
+        table = json.loads(data[8:first])
+        table.pop("__metadata__", None)
+        entries = {name: (dtypes[x["dtype"]], x["shape"], x["data_offsets"]) for name, x in table.items()}
+        return {
+            name: _tensor(data[first + begin : first + end], dtype).view(shape)
+            for name, (dtype, shape, (begin, end)) in entries.items()
+        }
+    except (AttributeError, KeyError, RuntimeError, TypeError, ValueError) as error:
+        raise ValueError(f"data must be a whole safetensors file, got one that fails with {error!r}") from None
+
+
+def read_gguf(data: bytes) -> tuple[dict[str, Any], dict[str, Tensor]]:
+    """Return what a GGUF file says of its model, and the model's tensors, in float32.
+
+    The file says everything in order: how many tensors, how many facts, the facts, where each tensor lies; then the
+    numbers, which are mostly *quantized*: a few bits for each weight, and a scale for every 32.
+
+    Parameters
+    ----------
+    data : bytes
+        The whole file.
+
+    Returns
+    -------
+    (dict of str to object, dict of str to Tensor)
+        Facts are numbers, strings, truth values, or lists of these. The shapes of tensors are in the order of this
+        course, (out, in); the file has them in reverse.
+
+    Raises
+    ------
+    ValueError
+        If the bytes are no such file, or hold tensors in another form than F32, F16, Q4_1 and Q8_0.
+
+    References
+    ----------
+    "GGUF", in the documentation of ggml, version 3 of the format.
+
+    Examples
+    --------
+    >>> read_gguf(b"GGUF" + struct.pack("<IQQ", 3, 0, 0))
+    ({}, {})
+    """
+    if data[:4] != b"GGUF":
+        raise ValueError(f"data must be a GGUF file, which begins with b'GGUF', got {bytes(data[:4])!r}")
+    read = _Reader(data, 4)
+    version, n_tensors, n_facts = read.number("I"), read.number("Q"), read.number("Q")
+    if version not in (2, 3):
+        raise ValueError(f"data must be a GGUF file of version 2 or 3, got version {version}")
+    facts = {read.text(): read.fact(read.number("I")) for _ in range(n_facts)}
+    places = {}
+    for _ in range(n_tensors):
+        name = read.text()
+        shape = [read.number("Q") for _ in range(read.number("I"))][::-1]
+        places[name] = shape, read.number("I"), read.number("Q")
+    alignment = facts.get("general.alignment", 32)
+    first = -(-read.place // alignment) * alignment  # the numbers begin at a multiple of it
+    tensors = {}
+    for name, (shape, form, offset) in places.items():
+        if form not in FORMS:
+            raise ValueError(f"tensor {name!r} must be in one of the forms {', '.join(map(str, FORMS))}, got {form}")
+        in_block, block_bytes, dequantize = FORMS[form]
+        n_blocks, rest = divmod(torch.Size(shape).numel(), in_block)
+        if rest:
+            raise ValueError(f"tensor {name!r} must hold whole blocks of {in_block} weights, got shape {tuple(shape)}")
+        begin = first + offset
+        raw = read.bytes(begin, n_blocks * block_bytes, name)
+        tensors[name] = dequantize(_tensor(raw, torch.uint8).view(n_blocks, block_bytes)).view(shape)
+    return facts, tensors
+
+
+def _q4_1(blocks: Tensor) -> Tensor:
+    """32 weights in 20 bytes: a scale, the least weight, and for each the number of steps above it, 0 to 15."""
+    scale, least = blocks[:, :4].contiguous().view(torch.float16).float().split(1, dim=1)  # (blocks, 1) each
+    steps = torch.cat([blocks[:, 4:] & 15, blocks[:, 4:] >> 4], dim=1)  # (blocks, 32); the first half is in low bits
+    return steps.float().mul_(scale).add_(least)
+
+
+def _q8_0(blocks: Tensor) -> Tensor:
+    """32 weights in 34 bytes: a scale, and for each the number of steps, -128 to 127."""
+    scale = blocks[:, :2].contiguous().view(torch.float16).float()  # (blocks, 1)
+    return blocks[:, 2:].view(torch.int8).float().mul_(scale)
+
+
+# By its number in the file: how many weights a block holds, in how many bytes, and how they become float32.
+FORMS: dict[int, tuple[int, int, Callable[[Tensor], Tensor]]] = {
+    0: (1, 4, lambda blocks: blocks.view(torch.float32)),
+    1: (1, 2, lambda blocks: blocks.view(torch.float16).float()),
+    3: (32, 20, _q4_1),
+    8: (32, 34, _q8_0),
+}
+NUMBERS = dict(enumerate("BbHhIif?")) | {10: "Q", 11: "q", 12: "d"}  # by its number in the file, as struct names it
+TEXT, LIST = 8, 9
+
+
+class _Reader:
+    """Reads a GGUF file's facts one after the other, all little-endian."""
+
+    def __init__(self, data, place):
+        self.data, self.place = data, place
+
+    def bytes(self, begin, length, name):
+        if length > len(self.data) - begin:
+            raise ValueError(f"data must be a whole GGUF file, got {len(self.data)} bytes, which end within {name}")
+        return self.data[begin : begin + length]
+
+    def numbers(self, form, count):
+        size = struct.calcsize(f"<{form}") * count
+        found = struct.unpack(f"<{count}{form}", self.bytes(self.place, size, "its facts"))
+        self.place += size
+        return found
+
+    def number(self, form):
+        return self.numbers(form, 1)[0]
+
+    def text(self):
+        length = self.number("Q")
+        found = bytes(self.bytes(self.place, length, "its facts")).decode("utf-8")
+        self.place += length
+        return found
+
+    def fact(self, kind):
+        if kind in NUMBERS:
+            return self.number(NUMBERS[kind])
+        if kind == TEXT:
+            return self.text()
+        if kind != LIST:
+            raise ValueError(f"data must hold facts of the kinds 0 to 12, got kind {kind}")
+        kind, count = self.number("I"), self.number("Q")
+        return list(self.numbers(NUMBERS[kind], count)) if kind in NUMBERS else [self.fact(kind) for _ in range(count)]
+
+
+def _tensor(raw, dtype):
+    """The bytes as a tensor of its own, (count,); PyTorch warns of memory that must not be written to."""
+    return torch.frombuffer(bytearray(raw), dtype=dtype) if raw else torch.empty(0, dtype=dtype)
