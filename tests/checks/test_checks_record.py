@@ -70,7 +70,7 @@ def test_progress_shows_the_course_and_can_be_handed_in(capsys, tmp_path, folder
     capsys.readouterr()
     tl.checks.progress(tmp_path / "progress.txt")
     shown = capsys.readouterr().out
-    assert "Assignment 4: 1 of 6" in shown and "Assignment 1: 0 of 5" in shown
+    assert "Assignment 4: 1 of 6" in shown and "Assignment 1: 0 of 6" in shown
     assert str(folder / "progress.json") in shown
     entry = record.read()["merge_heads"]
     assert f"✓ merge_heads                  correct since {entry['correct']}, checks: 1" in shown

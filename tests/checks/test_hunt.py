@@ -6,6 +6,7 @@ import re
 import pytest
 import torch
 
+import notebooks
 import transformer_lab as tl
 from chapter_code import chapter_code
 from transformer_lab.checks import hunt_report, observe, record
@@ -56,6 +57,18 @@ def test_a_better_test_catches_more():
     assert caught[0] < 0.25 * caught[-1] and caught[1] < 0.6 * caught[-1], "shapes and sums prove nothing"
 
 
+def test_chapter_3_says_how_many():
+    known = len(kinds(weights.exercise))
+    caught = [weights.report(test).caught for test in (shape, row_sums, numbers, large_numbers)]
+    assert caught[3] == known
+    text = (notebooks.ROOT / "chapters" / "03_attention_lookup.ipynb").read_text("utf-8")
+    wanted = (
+        f"know {known} mistakes in `attention_weights` alone: a test of the shape catches {caught[0]} of them, one of "
+        f"the sums of its rows {caught[1]}, and a comparison with known numbers {caught[2]}. "
+    )
+    assert wanted in text, f"03_attention_lookup.ipynb, section 3.10, must say: {wanted}"
+
+
 def test_the_card_says_what_escapes_and_what_that_does():
     report = weights.report(row_sums)
     assert (report.status, report.refused, report.stars) == ("incorrect", 0, 0)
@@ -73,8 +86,8 @@ def test_of_a_mistake_that_special_input_shows_the_card_names_the_input():
     report = weights.report(numbers)
     (kind,) = report.kinds
     assert kind[0] == "wrong only with queries whose scores lie far apart" and report.stars == 2
-    assert "One that escapes, with queries whose scores lie far apart: for `query` of shape (batch 2" in report.message
-    assert "it returns `nan` at index [0, 0, 0, 0]" in report.message
+    said = "One that escapes, with queries whose scores lie far apart: it returns `nan` at index [0, 0, 0, 0]; right is"
+    assert said in report.message
 
 
 @pytest.mark.parametrize("caught, stars", [(0, 0), (20, 0), (21, 1), (28, 1), (29, 2), (33, 2), (34, 3)])
@@ -227,6 +240,80 @@ def test_it_takes_an_exercise():
 
 
 # In the course
+
+
+def the_right_numbers(f):
+    x = torch.rand(2, 3, 4)
+    assert torch.equal(f(x, 0, 2), x.transpose(0, 2))
+
+
+def sums_of_one(f):
+    assert torch.allclose(f(torch.rand(2, 3, 4)).sum(dim=-1), torch.ones(2, 3))
+
+
+def the_shape_of_a_merge(f):
+    assert f(torch.rand(2, 3, 7, 5)).shape == (2, 7, 15)
+
+
+def its_sum_as_well(f):
+    x = torch.rand(2, 3, 7, 5)
+    the_shape_of_a_merge(f)
+    assert torch.allclose(f(x).sum(), x.sum())
+
+
+def the_past_stays(f):
+    query, key = torch.randn(2, 2, 3, 6, 5)
+    value, mask = torch.randn(2, 3, 6, 4), torch.ones(6, 6, dtype=torch.bool).tril()
+    before = f(query, key, value, mask)[:, :, :-1]
+    value[:, :, -1] += 5
+    assert torch.allclose(f(query, key, value, mask)[:, :, :-1], before)
+
+
+def mean_0_and_variance_1(f):
+    result = f(torch.randn(2, 7, 5), torch.ones(5), torch.zeros(5), 1e-5)
+    assert torch.allclose(result.mean(dim=-1), torch.zeros(2, 7), atol=1e-5)
+    assert torch.allclose(result.var(dim=-1, correction=0), torch.ones(2, 7), atol=1e-3)
+
+
+def the_size_of_gpt_2s_block(f):
+    assert f(768, 3072, True) == 7_087_872
+
+
+def ones_and_the_past(f):
+    query, key = torch.randn(2, 2, 3, 7, 5)
+    value = torch.randn(2, 3, 7, 4)
+    assert torch.allclose(f(query, key, torch.ones(2, 3, 7, 4)), torch.ones(2, 3, 7, 4))
+    before = f(query, key, value)[:, :, :-1]
+    value[:, :, -1] += 5
+    assert torch.allclose(f(query, key, value)[:, :, :-1], before)
+
+
+def equal_guesses(f):
+    assert torch.allclose(f(torch.zeros(2, 7, 5), torch.randint(5, (2, 7))), torch.tensor(5.0).log())
+
+
+NOT_ENOUGH = {
+    "transposed": the_right_numbers,
+    "normalize_rows": sums_of_one,
+    "attention_weights": row_sums,
+    "merge_heads": its_sum_as_well,
+    "masked_attention": the_past_stays,
+    "layer_norm": mean_0_and_variance_1,
+    "block_parameters": the_size_of_gpt_2s_block,
+    "causal_linear_attention": ones_and_the_past,
+    "next_token_loss": equal_guesses,
+}
+
+
+@pytest.mark.parametrize("name", HUNTS)
+def test_the_test_that_the_text_asks_about_is_not_enough(name):
+    report = getattr(tl.checks, f"test_{name}").report(NOT_ENOUGH[name])
+    assert report.refused == 0 and 0 < report.caught < 0.85 * report.known, report
+
+
+def test_a_sum_catches_no_merge_that_the_shape_lets_pass():
+    merges = tl.checks.test_merge_heads
+    assert merges.report(its_sum_as_well).caught == merges.report(the_shape_of_a_merge).caught
 
 
 @pytest.mark.parametrize("name", HUNTS)

@@ -89,10 +89,9 @@ class Hunt:
         if not callable(test):
             said = f"Pass the test itself, without calling it. This is of type `{type(test).__name__}`."
             return HuntReport(self, "error", said)
-        known, _ = watched(lambda: kinds(self.exercise))  # the course's own time, and not the test's
         begun = []
         try:
-            report, printed = watched(lambda: run(self, test, known, begun))
+            report, printed = watched(lambda: run(self, test, begun))
         except TimeUp as time_up:
             return HuntReport(self, "error", too_long(begun, time_up.args[0]))
         report.printed = printed
@@ -173,7 +172,7 @@ def _settings():
     return {put.__name__: get() for get, put in SETTINGS if put.__name__.startswith(("set_default", "set_num"))}
 
 
-def run(hunt, test, known, begun):
+def run(hunt, test, begun):
     """Return the report on a test. ``begun`` gets an item for each function that it has begun with."""
     exercise = hunt.exercise
     outside = Outside(test)
@@ -190,6 +189,7 @@ def run(hunt, test, known, begun):
     if said := improper(exercise, first):
         return HuntReport(hunt, "error", said)
     right = (exercise.reference, *exercise.equivalents.values())
+    known = kinds(exercise)
     refused = [function for function in right if not tried(function).passed]
     escaped = {id: kind for id, kind in known.items() if tried(exercise.mistakes[id].function).passed}
     report = HuntReport(hunt, "incorrect", caught=len(known) - len(escaped), known=len(known), refused=len(refused))
@@ -419,8 +419,11 @@ def smallest(exercise, escaped):
     few = list(escaped.items())[:TRIED]
     cases = [on_small_input(exercise, exercise.mistakes[id].function, kind.shown_by) for id, kind in few]
     probe, got, expected = min(cases, key=lambda case: sum(tensor.numel() for tensor in tensors_in(case[0].arguments)))
-    special = f", with {probe.name}" if few[0][1].shown_by else ""
-    return f"One that escapes{special}: for {inputs(exercise, probe)}, {contrast(exercise, probe, got, expected)}"
+    if few[0][1].shown_by:
+        given = inputs(exercise, probe, shapes=False)
+        given = f" ({given})" if given else ""
+        return f"One that escapes, with {probe.name}{given}: {contrast(exercise, probe, got, expected)}"
+    return f"One that escapes: for {inputs(exercise, probe)}, {contrast(exercise, probe, got, expected)}"
 
 
 def on_small_input(exercise, function, number):
@@ -446,17 +449,17 @@ def rounded(tensor):
     return (2 * tensor).round() if tensor.is_floating_point() else tensor
 
 
-def inputs(exercise, probe):
-    """Write the arguments of a call: small ones in full, of larger ones the shape."""
+def inputs(exercise, probe, *, shapes=True):
+    """Write the arguments of a call: small ones in full, of larger ones the shape, or nothing."""
     words = describe.axis_words(exercise, probe)
     given = []
     for name, value in zip(exercise.arguments, probe.arguments):
         count = sum(tensor.numel() for tensor in tensors_in(value))
         if isinstance(value, torch.Tensor) and count > describe.NUMBERS_SHOWN:
-            given.append(f"`{name}` of shape {describe.in_words(value.shape, words)}")
+            given += [f"`{name}` of shape {describe.in_words(value.shape, words)}"] * shapes
         elif count <= describe.NUMBERS_SHOWN and not callable(value):
             given.append(f"`{name} = {describe._plain(value)}`")
-    return ", ".join(given) or "the input of the check"
+    return ", ".join(given)
 
 
 def contrast(exercise, probe, got, expected):
@@ -487,7 +490,7 @@ def refusal(exercise, test, refused, count):
     trial = Trial(exercise, test, refused[0])
     raised = "It returns False."
     if trial.error is not None:
-        raised = describe.raised(exercise, None, exercise.probes[0], trial.error)
+        raised = describe.raised(exercise, None, Probe("", ()), trial.error)
     if refused[0] is exercise.reference:
         everything = " and every other right answer" if len(refused) == count else ""
         return (
@@ -495,7 +498,7 @@ def refusal(exercise, test, refused, count):
             "What `f` returned there is right. Work out by hand what your test expects, and leave room for rounding."
         )
     return (
-        f"Your test refuses {len(refused)} of {count} right answers, so it gets no star.\n\n{raised}\n\n"
+        f"Your test refuses {len(refused)} of {count} right answers, so it gets no star. One of them:\n\n{raised}\n\n"
         f"{why_right(exercise, trial)}"
     )
 
@@ -521,10 +524,10 @@ def why_right(exercise, trial):
         exact = exact and all(torch.allclose(mine, theirs, 0, 0, equal_nan=True) for mine, theirs in pairs)
     if exact:
         return (
-            "What it returns is what the course's own function returns, number for number. What your test asks for "
-            "besides, the docstring does not promise."
+            "What that answer returns is what the course's own function returns, number for number. What your test "
+            "asks for besides, the docstring does not promise."
         )
     return (
-        "Its numbers are those of the course's own function, up to rounding: the same sums in another order. Leave "
-        "room for that: `torch.allclose(…)`, not `==` or `torch.equal`."
+        "The numbers of that answer are those of the course's own function, up to rounding: the same sums in another "
+        "order. Leave room for that: `torch.allclose(…)`, not `==` or `torch.equal`."
     )
