@@ -6,6 +6,7 @@
 answer of the exercise, which it must let pass, and on every known mistake that can be seen from outside.
 """
 
+import contextlib
 import inspect
 import sys
 import traceback
@@ -124,7 +125,7 @@ class Answer:
     def __getattr__(self, name):
         """What a function has and this has not: its name, its code. Notes what the learner's own line asks for."""
         frame, through = sys._getframe(1), []
-        while describe._is_library(frame):
+        while frame is not None and describe._is_library(frame):
             through.append(frame.f_code.co_name)
             frame = frame.f_back
         if not through:
@@ -244,7 +245,10 @@ def _names(test, seen=()):
     codes = [test.__code__]
     for code in codes:
         codes += [constant for constant in code.co_consts if isinstance(constant, types.CodeType)]
-    cells = {name: cell.cell_contents for name, cell in zip(test.__code__.co_freevars, test.__closure__ or ()) if cell}
+    cells = {}
+    for name, cell in zip(test.__code__.co_freevars, test.__closure__ or ()):
+        with contextlib.suppress(ValueError):  # nothing is in it yet
+            cells[name] = cell.cell_contents
     defaults = dict(enumerate(test.__defaults__ or ()))
     for name in dict.fromkeys(name for code in codes for name in code.co_names):
         value = test.__globals__.get(name)
@@ -280,7 +284,9 @@ def unwritten(test, error):
     if type(error) is not NotImplementedError:
         return ""
     *_, (frame, _) = traceback.walk_tb(error.__traceback__)
-    return "" if describe._is_library(frame) else describe.not_written(test, error) or " "
+    if describe._is_library(frame):
+        return ""
+    return describe.not_written(test, error).replace("Your function", "Your test") or " "
 
 
 def improper(exercise, first):
@@ -374,7 +380,7 @@ def effect(got, expected):
     if agree(got.value, expected.value):
         if got.changed:
             return "right numbers, and an argument changed"
-        return "right numbers, but " + ", ".join(str(f) for n, f in got.facts.items() if f != expected.facts[n])
+        return f"right numbers, but the result is {unlike(got.facts, expected.facts)}"
     mine, right = differing(got.value, expected.value)
     if not isinstance(right, torch.Tensor):
         if type(mine) is not type(right):
@@ -401,6 +407,11 @@ def effect(got, expected):
     return "wrong numbers in the right shape"
 
 
+def unlike(facts, right):
+    """Return the facts that are not as they should be."""
+    return ", ".join(str(found) for fact, found in facts.items() if found != right[fact])
+
+
 def differing(got, expected):
     """Return the first parts of two results that differ, or the results themselves."""
     while isinstance(expected, (tuple, list)) and isinstance(got, (tuple, list)) and len(got) == len(expected):
@@ -419,11 +430,13 @@ def smallest(exercise, escaped):
     few = list(escaped.items())[:TRIED]
     cases = [on_small_input(exercise, exercise.mistakes[id].function, kind.shown_by) for id, kind in few]
     probe, got, expected = min(cases, key=lambda case: sum(tensor.numel() for tensor in tensors_in(case[0].arguments)))
-    if few[0][1].shown_by:
-        given = inputs(exercise, probe, shapes=False)
-        given = f" ({given})" if given else ""
-        return f"One that escapes, with {probe.name}{given}: {contrast(exercise, probe, got, expected)}"
-    return f"One that escapes: for {inputs(exercise, probe)}, {contrast(exercise, probe, got, expected)}"
+    special = few[0][1].shown_by > 0
+    given = inputs(exercise, probe, shapes=not special)
+    if special:
+        at = f", with {probe.name} ({given}):" if given else f", with {probe.name}:"
+    else:
+        at = f": for {given}," if given else ":"
+    return f"One that escapes{at} {contrast(exercise, probe, got, expected)}"
 
 
 def on_small_input(exercise, function, number):
@@ -435,7 +448,10 @@ def on_small_input(exercise, function, number):
         return probe, got, expected
     if agree(got.value, expected.value):  # what is wrong besides the numbers, `_smallest` does not see
         return probe, got, expected
-    _, probe, got, expected = describe._smallest(exercise, function, probe, got, expected)
+    case = probe, got, expected
+    _, probe, got, expected = describe._smallest(exercise, function, *case)
+    if not is_finite(expected.value) and is_finite(case[2].value):  # a size that the docstring leaves out
+        return case
     round_probe = Probe(probe.name, each_tensor(rounded, probe.arguments))
     others = [observe(seen, f, round_probe) for f in (function, exercise.reference, *exercise.equivalents.values())]
     if all(outcome.error is None for outcome in others):
@@ -443,6 +459,10 @@ def on_small_input(exercise, function, number):
         if not wrong.same(right) and all(outcome.same(right) for outcome in more):
             return round_probe, wrong, right
     return probe, got, expected
+
+
+def is_finite(value):
+    return all(tensor.isfinite().all() for tensor in tensors_in(value))
 
 
 def rounded(tensor):
@@ -465,12 +485,13 @@ def inputs(exercise, probe, *, shapes=True):
 def contrast(exercise, probe, got, expected):
     """Say what a function does with a probe, and what is right."""
     if got.error is not None:
-        return f"it raises a `{type(got.error).__name__}`."
+        return f"it raises `{type(got.error).__name__}`."
     if expected.error is not None:
-        return f"it returns `{describe._plain(got.value)}`; right is a `{type(expected.error).__name__}`."
+        return f"it returns `{describe._plain(got.value)}`; right is to raise `{type(expected.error).__name__}`."
     if agree(got.value, expected.value):
-        changed = f"and `{got.changed}` holds other numbers afterwards" if got.changed else effect(got, expected)[15:]
-        return f"the numbers of its result are right, {changed}."
+        if got.changed:
+            return f"its numbers are right, and `{got.changed}` holds other ones afterwards."
+        return f"its numbers are right, but the result is {unlike(got.facts, expected.facts)}."
     mine, right = differing(got.value, expected.value)
     tensors = isinstance(mine, torch.Tensor) and isinstance(right, torch.Tensor)
     if tensors and like(mine) != like(right):
@@ -510,7 +531,7 @@ def why_right(exercise, trial):
         probe = Probe("", arguments)
         got, right = (observe(exercise, f, probe) for f in (function, exercise.reference))
         if got.said != right.said:
-            does = f"raises a `{type(got.error).__name__}`" if got.error else "raises nothing"
+            does = f"raises `{type(got.error).__name__}`" if got.error else "raises nothing"
             return (
                 f"For {inputs(exercise, probe)} that answer {does}, unlike the course's own function. The docstring "
                 "promises nothing for such an input: try those that it names."
