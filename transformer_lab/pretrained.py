@@ -494,7 +494,7 @@ class ChatModel(nn.Module):
 
     @staticmethod
     def prompt(text: str) -> str:
-        """Return a question as the model was trained to read it: two turns of a conversation, and the start of a third."""
+        """Return a question as the model was trained to read it: two turns, and the start of a third."""
         turns = {"system": "You are a helpful AI assistant named SmolLM, trained by Hugging Face", "user": text}
         said = "".join(f"<|im_start|>{role}\n{words}<|im_end|>\n" for role, words in turns.items())
         return f"{said}<|im_start|>assistant\n"
