@@ -6,7 +6,6 @@ python benchmarks/checks.py --cards held_out     for each wrong answer of the ba
 """
 
 import argparse
-import inspect
 import statistics
 import textwrap
 import time
@@ -73,16 +72,10 @@ def own():
     )
 
 
-def place(answer):
-    """Return where an answer stands in the bank, as ``held_out.ch3:25``."""
-    module = answer.function.__module__.partition("bank.")[2]
-    return f"{module}:{inspect.getsourcelines(answer.function)[1]}"
-
-
 def judged():
-    """Return the names that a person has found true or false: a dict of place and name to bool."""
+    """Return the names that a person has found true or false: a dict of the answer's and the mistake's to bool."""
     lines = (line.split() for line in JUDGED.read_text("utf-8").splitlines() if not line.startswith("#"))
-    return {(where, name): verdict == "true" for where, name, verdict in lines}
+    return {(answer, mistake): verdict == "true" for answer, mistake, verdict in lines}
 
 
 def outcomes(answer, report, verdicts):
@@ -93,7 +86,7 @@ def outcomes(answer, report, verdicts):
     if correct:
         return {"wrong", "accepted"}
     if report.mistake:
-        verdict = verdicts.get((place(answer), report.mistake), "unjudged")
+        verdict = verdicts.get((answer.name, report.mistake), "unjudged")
         return {"wrong", "named"} | ({"unjudged"} if verdict == "unjudged" else set() if verdict else {"false"})
     paragraphs = filter(None, report.message.split("\n\n"))
     return {"wrong", "numbers" if all(text.startswith(ONLY_NUMBERS) for text in paragraphs) else "place"}
@@ -125,7 +118,7 @@ def cards(held_out):
         if answer.truth is not None:
             report = diagnosed(answer.exercise, answer.function)
             found = outcomes(answer, report, verdicts) - {"wrong"}
-            print(f"{place(answer)} {answer.exercise.name} {' '.join(sorted(found))} {report.mistake or ''}".rstrip())
+            print(answer.name, report.mistake or "-", *sorted(found))
             for title, text in (("truth", answer.truth), ("check", report.message.replace("\n\n", " | "))):
                 print(textwrap.fill(f"{title}: {text}", 118, initial_indent="  ", subsequent_indent="         "))
 

@@ -25,6 +25,7 @@ _answers = []
 class Answer(NamedTuple):
     """A function as a learner may write it. ``truth`` says what is wrong with it, and is None where nothing is."""
 
+    name: str  # "shown.softmax.3" is the third answer to that exercise in the half that is shown
     exercise: object
     function: object
     truth: str | None
@@ -37,7 +38,10 @@ def wrong(exercise, truth):
     def add(function):
         function.__code__ = function.__code__.replace(co_name=exercise.name)  # as the learner's function is called
         function.__name__ = function.__qualname__ = exercise.name
-        _answers.append(Answer(exercise, function, truth, ".held_out." in function.__module__))
+        held_out = ".held_out." in function.__module__
+        before = sum((answer.exercise, answer.held_out) == (exercise, held_out) for answer in _answers)
+        name = f"{'held_out' if held_out else 'shown'}.{exercise.name}.{before + 1}"
+        _answers.append(Answer(name, exercise, function, truth, held_out))
 
     return add
 
