@@ -141,7 +141,7 @@ def _(query, key, value):
     q, k = phi(query), phi(key)
     weights = torch.einsum("bhid,bhjd->bhij", q, k)
     seq = query.shape[2]
-    weights = torch.where(torch.ones(seq, seq, dtype=torch.bool).tril(), weights, 0)
+    weights = torch.where(torch.ones(seq, seq, dtype=torch.bool, device=key.device).tril(), weights, 0)
     return F.normalize(weights, p=1, dim=-1, eps=0) @ value
 
 

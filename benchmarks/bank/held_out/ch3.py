@@ -112,7 +112,7 @@ def _(query, key, value):
 
 @right(attention)
 def _(query, key, value):
-    out = torch.empty(*query.shape[:-1], value.shape[-1], dtype=value.dtype)
+    out = torch.empty(*query.shape[:-1], value.shape[-1], dtype=value.dtype, device=value.device)
     for i in range(query.shape[-2]):
         score = (key * query[..., i : i + 1, :]).sum(-1) / query.shape[-1] ** 0.5
         weight = torch.softmax(score, -1)

@@ -184,6 +184,6 @@ def _(query, key, value):
 def _(query, key, value):
     outputs = []
     for q, k, v in zip(query.unbind(1), key.unbind(1), value.unbind(1)):
-        scores = torch.baddbmm(torch.zeros((), dtype=q.dtype), q, k.mT, alpha=q.shape[-1] ** -0.5)
+        scores = torch.baddbmm(q.new_zeros(()), q, k.mT, alpha=q.shape[-1] ** -0.5)
         outputs.append(torch.bmm(scores.softmax(-1), v))
     return torch.cat(outputs, -1)
