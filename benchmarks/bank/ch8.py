@@ -195,7 +195,7 @@ def _(state, query, key, value):
     return (S, z), (q @ S / (q @ z[..., None])).squeeze(-2)
 
 
-@wrong(mend_padding, "It is as it was given: keys of zero have the features one.")
+@wrong(mend_padding, "The program as given: keys of zero have the features one.")
 def _(query, key, value, key_mask):
     is_padding = ~key_mask.mT
     key = key.masked_fill(is_padding, 0.0)

@@ -2,7 +2,7 @@
 
 python -m transformer_lab.checks.autograde handed_in.ipynb                         writes results.json for Gradescope
 python -m transformer_lab.checks.autograde handed_in.ipynb --form github --out FILE
-python -m transformer_lab.checks.autograde handed_in.ipynb --assignment 03_attention_lookup.ipynb
+python -m transformer_lab.checks.autograde handed_in.ipynb --assignment handed_out.ipynb
 
 The notebook runs from the top, in this process. Each check gives the points of its function, and its card is the
 feedback. Which checks there are, and their points, says nbgrader's metadata in the notebook, or in the assignment as it
@@ -117,8 +117,8 @@ def checked(task, names):
         report = eval(task.call, {**names, "tl": tl})
     except (NameError, AttributeError) as error:
         return Result(task, 0, f"{task.name} could not be checked: {error}. Did its cell run?")
-    stars = task.points if report.status == "correct" else getattr(report, "stars", None) or 0
-    return Result(task, stars, str(report))
+    part = getattr(report, "stars", None) or 0  # of a check that gives some of its points
+    return Result(task, task.points if report.status == "correct" else min(part, task.points), str(report))
 
 
 def for_gradescope(results, said):
