@@ -154,7 +154,7 @@ def _(x):
     return x.flatten(start_dim=-2)
 
 
-@wrong(mend_columns, "It is as it was given: reshape to (seq, batch) puts tokens that follow one another side by side.")
+@wrong(mend_columns, "The program as given: reshape to (seq, batch) puts tokens that follow one another side by side.")
 def _(tokens, batch):
     seq = len(tokens) // batch
     return tokens[: seq * batch].reshape(seq, batch)

@@ -10,7 +10,7 @@ from transformer_lab.checks import all_dot_products, broadcast_shape, linear, ma
 from . import right, wrong
 
 
-@wrong(broadcast_shape, "The shapes are lined up from the left: the ones are filled in behind.")
+@wrong(broadcast_shape, "The shapes are lined up from the left: the missing ones are filled in on the right.")
 def _(a, b):
     n = max(len(a), len(b))
     a = a + (1,) * (n - len(a))
@@ -36,7 +36,7 @@ def _(a, b):
     return tuple(reversed(shape))
 
 
-@wrong(broadcast_shape, "The sizes come out from last to first: they are not turned round at the end.")
+@wrong(broadcast_shape, "The sizes come out from last to first: the list is not reversed at the end.")
 def _(a, b):
     shape = []
     for m, k in zip_longest(reversed(a), reversed(b), fillvalue=1):
@@ -224,7 +224,7 @@ def _(x, weight, bias):
     return torch.addmm(bias, flat, weight.mT).reshape(*x.shape[:-1], -1)
 
 
-@wrong(mend_cosines, "It is as it was given: the key's lengths are taken down the columns.")
+@wrong(mend_cosines, "The program as given: the key's lengths are taken down the columns.")
 def _(query, key):
     query = query / query.norm(dim=-1, keepdim=True)
     key = key / key.norm(dim=0)

@@ -186,7 +186,7 @@ def _(seq, d_model):
     return torch.where(torch.arange(d_model) % 2 == 0, angle.sin(), angle.cos())
 
 
-@wrong(sinusoidal_positions, "The batch axis of the well known module is left on: (1, seq, d_model).")
+@wrong(sinusoidal_positions, "The batch axis of the well-known module is left on: (1, seq, d_model).")
 def _(seq, d_model):
     pe = torch.zeros(seq, d_model)
     position = torch.arange(seq).float().unsqueeze(1)
@@ -208,7 +208,7 @@ def _(seq, d_model):
     return torch.tensor(rows)
 
 
-@wrong(mend_word_order, "It is as it was given: every sentence gets the position of its place in the batch.")
+@wrong(mend_word_order, "The program as given: every sentence gets the position of its place in the batch.")
 def _(x, positions, w_q, w_k, w_v):
     rows = positions[: x.size(0)].unsqueeze(1)
     x = x + rows

@@ -156,7 +156,7 @@ def _(in_proj_weight):
     return tuple(in_proj_weight.narrow(0, i * d, d).clone() for i in range(3))
 
 
-@wrong(mend_folded_heads, "It is as it was given: heads and batch are unfolded in the wrong order.")
+@wrong(mend_folded_heads, "The program as given: heads and batch are unfolded in the wrong order.")
 def _(query, key, value):
     batch, heads, seq, d_head = query.shape
     query, key, value = (x.reshape(batch * heads, seq, d_head) for x in (query, key, value))

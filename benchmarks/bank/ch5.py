@@ -106,7 +106,7 @@ def _(query, key, value, mask):
     return weights @ value
 
 
-@wrong(masked_attention, "Only -10 is taken for minus infinity, so hidden keys keep some weight.")
+@wrong(masked_attention, "-10 stands for minus infinity, so hidden keys keep some weight.")
 def _(query, key, value, mask):
     scores = query @ key.transpose(-2, -1) / math.sqrt(query.size(-1))
     scores = torch.where(mask, scores, torch.tensor(-10.0, dtype=scores.dtype))
@@ -138,7 +138,7 @@ def _(mask):
     return (1.0 - mask.float()) * -1e9
 
 
-@wrong(to_additive, "The result of masked_fill is thrown away, so there are zeros alone.")
+@wrong(to_additive, "The result of masked_fill is thrown away, so only zeros are left.")
 def _(mask):
     out = torch.zeros_like(mask, dtype=torch.float32)
     out.masked_fill(~mask, float("-inf"))
@@ -188,7 +188,7 @@ def _(target_lengths, source_lengths, t_len, s_len):
     return (t < visible[..., None]).unsqueeze(1), (s < source_lengths[:, None]).reshape(-1, 1, 1, s_len)
 
 
-@wrong(mend_sentence_vectors, "It is as it was given: the mean counts the padding.")
+@wrong(mend_sentence_vectors, "The program as given: the mean counts the padding.")
 def _(x, lengths):
     is_real = torch.arange(x.shape[1]) < lengths[:, None]
     return (x * is_real[..., None]).mean(dim=1)

@@ -174,7 +174,7 @@ def _(x, sublayer, norm):
     return shortcut + x
 
 
-@wrong(mend_stack, "It is as it was given: the stream is normalized, and the final norm is missing.")
+@wrong(mend_stack, "The program as given: the stream is normalized, and the final norm is missing.")
 def _(x, parts, norms, final_norm):
     for part, norm in zip(parts, norms):
         x = norm(x)
@@ -182,7 +182,7 @@ def _(x, parts, norms, final_norm):
     return x
 
 
-@wrong(mend_stack, "Only the stream is repaired; the final norm is missing.")
+@wrong(mend_stack, "Only the stream is fixed; the final norm is missing.")
 def _(x, parts, norms, final_norm):
     for part, norm in zip(parts, norms):
         x = x + part(norm(x))

@@ -33,7 +33,7 @@ def _(d_model, bias):
     print(n)
 
 
-@wrong(attention_parameters, "if bias is turned round: biases are counted where there are none.")
+@wrong(attention_parameters, "The condition is the wrong way round: biases are counted where there are none.")
 def _(d_model, bias):
     if not bias:
         return 4 * d_model * (d_model + 1)
@@ -52,7 +52,7 @@ def _(d_model, d_ff, bias):
     return 4 * d_model * (d_model + b) + d_ff * (d_model + b) + d_model * (d_ff + b) + d_model * (1 + b)
 
 
-@wrong(block_parameters, "The norms vanish with the biases: their weights stay in truth.")
+@wrong(block_parameters, "The norms vanish with the biases, though their weights stay.")
 def _(d_model, d_ff, bias):
     n = 4 * d_model**2 + 2 * d_model * d_ff
     if bias:
@@ -184,7 +184,7 @@ def _(n_layers, d_model, seq, batch, bytes_per_value):
     return sum(2 * batch * seq * d_model * bytes_per_value for _ in range(n_layers))
 
 
-@wrong(mend_model_size, "It is as it was given: buffers count, tied weights twice, and all are four bytes.")
+@wrong(mend_model_size, "The program as given: buffers count, tied weights twice, and all are four bytes.")
 def _(model):
     numbers = 0
     for tensor in model.state_dict().values():

@@ -141,7 +141,7 @@ def _(query, key, value):
     q, k = phi(query), phi(key)
     weights = torch.einsum("bhid,bhjd->bhij", q, k)
     seq = query.shape[2]
-    weights = torch.where(torch.ones(seq, seq, dtype=torch.bool).tril(), weights, 0)
+    weights = torch.where(torch.ones(seq, seq, dtype=torch.bool, device=key.device).tril(), weights, 0)
     return F.normalize(weights, p=1, dim=-1, eps=0) @ value
 
 
@@ -195,7 +195,7 @@ def _(state, query, key, value):
     return (S, z), (q @ S / (q @ z[..., None])).squeeze(-2)
 
 
-@wrong(mend_padding, "It is as it was given: keys of zero have the features one.")
+@wrong(mend_padding, "The program as given: keys of zero have the features one.")
 def _(query, key, value, key_mask):
     is_padding = ~key_mask.mT
     key = key.masked_fill(is_padding, 0.0)

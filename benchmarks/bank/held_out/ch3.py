@@ -112,7 +112,7 @@ def _(query, key, value):
 
 @right(attention)
 def _(query, key, value):
-    out = torch.empty(*query.shape[:-1], value.shape[-1], dtype=value.dtype)
+    out = torch.empty(*query.shape[:-1], value.shape[-1], dtype=value.dtype, device=value.device)
     for i in range(query.shape[-2]):
         score = (key * query[..., i : i + 1, :]).sum(-1) / query.shape[-1] ** 0.5
         weight = torch.softmax(score, -1)
@@ -220,7 +220,7 @@ def _(x, positions, w_q, w_k, w_v):
     return F.scaled_dot_product_attention(x @ w_q, x @ w_k, x @ w_v)
 
 
-@wrong(mend_word_order, "The positions are added after the attention, to no projection's input: the widths do not fit.")
+@wrong(mend_word_order, "The positions are added after the attention, where the widths do not fit.")
 def _(x, positions, w_q, w_k, w_v):
     out = F.scaled_dot_product_attention(x @ w_q, x @ w_k, x @ w_v)
     return out + positions[: x.shape[1]]

@@ -146,7 +146,7 @@ def _(in_proj_weight):
     return tuple(in_proj_weight.unflatten(0, (3, -1)).unbind(0))
 
 
-@wrong(mend_folded_heads, "The reshape is repaired, but the permute still expects heads in front.")
+@wrong(mend_folded_heads, "The reshape is fixed, but the permute still expects heads in front.")
 def _(query, key, value):
     batch, heads, seq, d_head = query.shape
     query, key, value = (x.reshape(batch * heads, seq, d_head) for x in (query, key, value))
@@ -156,13 +156,13 @@ def _(query, key, value):
     return output.permute(1, 2, 0, 3).reshape(batch, seq, heads * d_head)
 
 
-@wrong(mend_folded_heads, "The scale is gone in the new version.")
+@wrong(mend_folded_heads, "The scale is lost in the rewrite.")
 def _(query, key, value):
     out = torch.softmax(query @ key.transpose(-2, -1), dim=-1) @ value
     return out.transpose(1, 2).flatten(2)
 
 
-@wrong(mend_folded_heads, "It stops before the heads are put side by side: (batch, heads, seq, d_head).")
+@wrong(mend_folded_heads, "The heads are not put side by side: (batch, heads, seq, d_head).")
 def _(query, key, value):
     batch, heads, seq, d_head = query.shape
     q, k, v = (x.flatten(0, 1) for x in (query, key, value))
@@ -171,7 +171,7 @@ def _(query, key, value):
     return output.unflatten(0, (batch, heads))
 
 
-@wrong(mend_folded_heads, "query.view with heads in front, heads · batch, folds in another order than it unfolds.")
+@wrong(mend_folded_heads, "It folds with heads in front of batch, and unfolds with batch in front of heads.")
 def _(query, key, value):
     batch, heads, seq, d_head = query.shape
     q, k, v = (x.transpose(0, 1).reshape(heads * batch, seq, d_head) for x in (query, key, value))
@@ -184,6 +184,6 @@ def _(query, key, value):
 def _(query, key, value):
     outputs = []
     for q, k, v in zip(query.unbind(1), key.unbind(1), value.unbind(1)):
-        scores = torch.baddbmm(torch.zeros((), dtype=q.dtype), q, k.mT, alpha=q.shape[-1] ** -0.5)
+        scores = torch.baddbmm(q.new_zeros(()), q, k.mT, alpha=q.shape[-1] ** -0.5)
         outputs.append(torch.bmm(scores.softmax(-1), v))
     return torch.cat(outputs, -1)

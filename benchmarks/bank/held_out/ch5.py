@@ -163,7 +163,7 @@ def _(target_lengths, source_lengths, t_len, s_len):
     return own, tl.padding_mask(source_lengths, s_len)
 
 
-@wrong(decoder_masks, "The masks are added as numbers, so they are no bools: 0, 1 and 2.")
+@wrong(decoder_masks, "The masks are added as numbers, so they are not bool: 0, 1 and 2.")
 def _(target_lengths, source_lengths, t_len, s_len):
     own = tl.causal_mask(t_len).int() + tl.padding_mask(target_lengths, t_len).int()
     return own, tl.padding_mask(source_lengths, s_len)

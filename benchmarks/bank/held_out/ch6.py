@@ -10,7 +10,7 @@ from .. import right, wrong
 
 @wrong(
     layer_norm,
-    "eps is added to the root, outside of it, and the deviation is the unbiased one: the annotated blog's norm.",
+    "eps is added to the root, outside of it, and the deviation is the unbiased one.",
 )
 def _(x, weight, bias, eps):
     mean = x.mean(-1, keepdim=True)

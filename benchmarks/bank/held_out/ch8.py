@@ -27,12 +27,12 @@ def _(x):
     return torch.where(x > 0, x, torch.exp(x.clamp(max=0)))
 
 
-@wrong(elu_feature_map, "exp of everything.")
+@wrong(elu_feature_map, "exp is applied everywhere, above zero too.")
 def _(x):
     return torch.exp(x)
 
 
-@wrong(elu_feature_map, "if x > 0 asks a whole tensor, which has no one truth.")
+@wrong(elu_feature_map, "if x > 0 asks a whole tensor, which is neither true nor false.")
 def _(x):
     if x > 0:
         return x + 1
