@@ -13,6 +13,7 @@ import warnings
 import numpy as np
 import pytest
 import torch
+from torch.nn import functional as F
 
 import transformer_lab as tl
 
@@ -148,6 +149,29 @@ def test_a_missing_exercise_can_be_the_courses():
 
     message = check(lambda x, n_heads: merge_heads(x)).message
     assert message.endswith(", or go on with the course's: `merge_heads = tl.checks.merge_heads.reference`.")
+
+
+def not_attempted(exercise, function):
+    return exercise(function).status == "not attempted"
+
+
+def test_an_error_of_that_name_which_pytorch_raises_is_no_stub():
+    """PyTorch raises `NotImplementedError` for whole numbers and bools, and for a module without `forward`."""
+    checks = tl.checks
+    report = checks.causal_mask(lambda seq: torch.arange(seq).softmax(0))
+    assert report.status == "error" and "`NotImplementedError`" in report.message
+    assert not not_attempted(checks.masked_attention, lambda query, key, value, mask: mask.softmax(-1))
+    assert not not_attempted(checks.padding_mask, lambda lengths, seq: lengths.softmax(0))
+    exchanged = checks.next_token_loss(lambda logits, tokens: F.cross_entropy(tokens[:, 1:], logits[:, :-1]))
+    assert exchanged.status == "error" and "not written yet" not in exchanged.message
+    normalized = checks.embed(lambda tokens, table: F.layer_norm(tokens, tokens.shape[-1:]))
+    assert normalized.status == "error" and ".reference`" not in normalized.message
+
+    class Misspelt(torch.nn.Module):
+        def foward(self, x, n_heads):
+            return right(x, n_heads)
+
+    assert check(Misspelt()).status == "error"
 
 
 # What does not end, until the test does: a thread that is left running slows all tests that come after it

@@ -1,10 +1,12 @@
 """Words for what a wrong function does: what it returns, where it differs first, on how small an input."""
 
+import dis
 import inspect
 import itertools
 import linecache
 import math
 import os
+import sysconfig
 import traceback
 from fractions import Fraction
 
@@ -18,7 +20,12 @@ from .probes import Draw, each_tensor, tensors_in
 NUMBERS_SHOWN = 8  # a result of so many numbers is shown whole
 NAMED = 8  # so many of the inputs are named that a correct function was tried on
 # Lines of code that are not the learner's.
-LIBRARIES = (os.path.dirname(os.__file__), os.path.dirname(torch.__file__), os.path.dirname(os.path.dirname(__file__)))
+LIBRARIES = (
+    os.path.dirname(os.__file__),
+    sysconfig.get_path("purelib"),
+    os.path.dirname(torch.__file__),
+    os.path.dirname(os.path.dirname(__file__)),
+)
 
 
 # What never came to a result
@@ -28,6 +35,17 @@ def endless(could_be_stopped):
     """Say that a function did not end."""
     text = "Your function did not come to an end, and was stopped. Which loop waits for something that never happens?"
     return text if could_be_stopped else f"{text} It is still running: restart the kernel before you go on."
+
+
+def is_stub(error):
+    """Say whether an error is a ``raise NotImplementedError`` of a cell, and not one of that name from PyTorch."""
+    if not isinstance(error, NotImplementedError):
+        return False
+    last = error.__traceback__
+    while last.tb_next is not None:
+        last = last.tb_next
+    code = last.tb_frame.f_code.co_code
+    return not _is_library(last.tb_frame) and code[last.tb_lasti] == dis.opmap["RAISE_VARARGS"]
 
 
 def not_written(function, error):

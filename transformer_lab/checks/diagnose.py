@@ -27,7 +27,7 @@ def check(exercise, function):
 def diagnose(exercise, function):
     """Return the `Report` on a function."""
     outcomes = Outcomes(exercise, function)
-    if isinstance(outcomes[0].error, NotImplementedError):
+    if describe.is_stub(outcomes[0].error):
         return Report(exercise, "not attempted", describe.not_written(function, outcomes[0].error))
     failed = [number for number, expected in enumerate(exercise.expected) if not outcomes[number].same(expected)]
     if not failed:
