@@ -31,9 +31,12 @@ LIBRARIES = (
 # What never came to a result
 
 
-def endless(could_be_stopped):
+def endless(seconds, could_be_stopped):
     """Say that a function did not end."""
-    text = "Your function did not come to an end, and was stopped. Which loop waits for something that never happens?"
+    text = (
+        f"Your function did not come to an end within {seconds:g} seconds, and was stopped. A right answer takes far "
+        "less than one. Is there a loop that waits for something that never happens?"
+    )
     return text if could_be_stopped else f"{text} It is still running: restart the kernel before you go on."
 
 

@@ -1,7 +1,7 @@
 """From what the learner's function does to a report that says what went wrong."""
 
 from . import describe, record
-from .observe import TimeUp, watched
+from .observe import Timed, TimeUp, watched
 from .probes import Outcomes
 from .report import Report
 
@@ -18,7 +18,7 @@ def check(exercise, function):
         try:
             report, report.printed = watched(lambda: diagnose(exercise, function))
         except TimeUp as time_up:
-            report = Report(exercise, "error", describe.endless(could_be_stopped=time_up.args[0]))
+            report = Report(exercise, "error", describe.endless(*time_up.args))
     record.note(report)
     report.show()
     return report
@@ -26,6 +26,7 @@ def check(exercise, function):
 
 def diagnose(exercise, function):
     """Return the `Report` on a function."""
+    function = Timed(function)
     outcomes = Outcomes(exercise, function)
     if describe.is_stub(outcomes[0].error):
         return Report(exercise, "not attempted", describe.not_written(function, outcomes[0].error))

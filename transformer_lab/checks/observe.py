@@ -1,11 +1,13 @@
 """What a function does with an input, seen without letting it do harm.
 
 The learner's function runs in a thread of its own, with a time limit; it gets copies of the inputs; what it prints is
-caught; and the settings that it may have changed are put back.
+caught; and the settings that it may have changed are put back. Where no thread can be started, as in a browser's
+Python, it runs in line, and without a limit.
 """
 
 import contextlib
 import ctypes
+import functools
 import io
 import os
 import random
@@ -22,10 +24,11 @@ from torch.overrides import TorchFunctionMode
 
 from .agree import agree
 
-LIMIT = 7  # seconds for all calls of one check
+LIMIT = 7  # seconds for all calls of the learner's function in one check
 GRACE = 1  # seconds that it has to stop in, when asked to
 IMPORTS = 60  # seconds more for what is imported on the way: some parts of PyTorch load others when first called
 SHARE = 1 / 4  # of a processor: where others leave it less, its time counts as if it had so much
+ASLEEP = 0.5  # seconds without any work after which it sleeps; one that waits for its turn gets one sooner
 TICK = 0.02  # seconds between two looks at the thread
 PRINTED = 2000  # characters of what it prints that are kept
 
@@ -102,13 +105,25 @@ def _frozen(value):
 
 # The thread
 
+IMPORT = "<frozen importlib._bootstrap>"
+
 
 class Stopped(BaseException):
     """Thrown into the learner's function when its time is over."""
 
 
 class TimeUp(Exception):
-    """The function did not end in time. ``args[0]`` says whether it could be stopped."""
+    """The function did not end in time: ``args`` are the seconds, and whether it could be stopped."""
+
+
+class Timed:
+    """The learner's function: while it runs, and not while the check works, the time counts."""
+
+    def __init__(self, function):
+        functools.update_wrapper(self, function, updated=())
+
+    def __call__(self, *arguments, **named):
+        return self.__wrapped__(*arguments, **named)
 
 
 def watched(job):
@@ -117,8 +132,8 @@ def watched(job):
     Raises
     ------
     TimeUp
-        It did not end within ``LIMIT`` seconds. Imports do not count, nor does the time in which other processes had
-        the processor.
+        A `Timed` function in it ran for ``LIMIT`` seconds. Imports do not count, nor does the time in which other
+        processes had the processor.
     """
     results, lock, clock = [], threading.Lock(), []
 
@@ -140,14 +155,17 @@ def watched(job):
     thread = threading.Thread(target=run, daemon=True)
     printed = Printed()
     with untouched(printed):
-        thread.start()
+        try:
+            thread.start()
+        except RuntimeError:  # there are no threads
+            return job(), printed.text()
         try:
             _wait(thread, clock)
         finally:  # also when the learner presses the stop button
             ended = not thread.is_alive()
             _stop(thread, lock, results)
     if not ended:
-        raise TimeUp(not thread.is_alive())
+        raise TimeUp(LIMIT, not thread.is_alive())
     (value, error) = results[0]
     if error is not None:
         raise error
@@ -155,22 +173,24 @@ def watched(job):
 
 
 def _wait(thread, clock):
-    """Wait for a thread to end, for ``LIMIT`` seconds and ``IMPORTS`` more in which it imports.
+    """Wait for a thread to end: at most ``LIMIT`` seconds of the learner's function, and ``IMPORTS`` of imports.
 
-    On a busy machine a second counts as the part of it in which the thread had the processor. If it had none at all it
-    sleeps, and the whole second counts.
+    On a busy machine a second counts as the part of it in which the thread had the processor. If it has had none for a
+    while it sleeps, and the whole second counts.
     """
     now, worked = time.monotonic(), 0.0
+    awake = now
     counted = imported = 0.0
     while thread.is_alive() and counted < LIMIT and imported < IMPORTS:
         thread.join(TICK)
         before, now = now, time.monotonic()
         worked_before, worked = worked, _processor_time(clock, worked)
         passed, work = now - before, worked - worked_before
-        if _imports(thread):
+        awake = now if work > 0 else awake
+        if _is_in(thread, IMPORT):
             imported += passed
-        else:
-            counted += max(work, SHARE * passed) if work > 0 else passed
+        elif _is_in(thread, Timed.__call__.__code__):
+            counted += max(work, SHARE * passed) if now - awake < ASLEEP else passed
 
 
 def _processor_time(clock, known):
@@ -189,14 +209,15 @@ def _stop(thread, lock, results):
     end = time.monotonic() + GRACE
     while thread.is_alive() and time.monotonic() < end:
         with lock:
-            if not results and not _imports(thread):
+            if not results and not _is_in(thread, IMPORT):
                 ctypes.pythonapi.PyThreadState_SetAsyncExc(ctypes.c_ulong(thread.ident), ctypes.py_object(Stopped))
         thread.join(TICK)
 
 
-def _imports(thread):
+def _is_in(thread, code):
+    """Say whether a thread is in the midst of a function, by its code or the name of its file."""
     frame = sys._current_frames().get(thread.ident)
-    while frame is not None and frame.f_code.co_filename != "<frozen importlib._bootstrap>":
+    while frame is not None and code not in (frame.f_code, frame.f_code.co_filename):
         frame = frame.f_back
     return frame is not None
 
@@ -286,6 +307,8 @@ def untouched(printed):
     ):
         warnings.simplefilter("ignore")
         torch.set_default_dtype(torch.float32)
+        # Products of this size are slower on several threads, which wait for one another on a busy machine.
+        torch.set_num_threads(1)
         yield
 
 
