@@ -1,6 +1,6 @@
 """From what the learner's function does to a report that says what went wrong."""
 
-from . import describe, record
+from . import describe, record, steps
 from .observe import Timed, TimeUp, watched
 from .probes import Outcomes
 from .report import Report
@@ -41,8 +41,9 @@ def diagnose(exercise, function):
         report.mistake, report.stage = "+".join(ids), exercise.mistakes[ids[0]].stage
         report.message = describe.recognised(exercise, function, outcomes, first, ids)
     else:
-        report.stage = describe.first_stage_missing(exercise, function, exercise.probes[first])
-        report.message = describe.wrong(exercise, function, outcomes, first, report.stage)
+        done = steps.looked_for(exercise, function, exercise.probes[first])
+        report.stage = next((stage for stage in done if not done[stage]), None)
+        report.message = describe.wrong(exercise, function, outcomes, first, done)
     report.message += "\n\n" + describe.evidence(exercise, function, outcomes, first)
     report.wrong = describe.wrong_numbers(outcomes[first].value, exercise.expected[first].value)
     return report

@@ -17,12 +17,13 @@ import time
 import warnings
 from copy import copy, deepcopy
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 import torch
 from torch.overrides import TorchFunctionMode
 
-from .agree import agree
+from .agree import agree, tensors_in
 
 LIMIT = 7  # seconds for all calls of the learner's function in one check
 GRACE = 1  # seconds that it has to stop in, when asked to
@@ -50,27 +51,36 @@ class Outcome:
     value: object = None
     error: BaseException | None = None
     said: str = ""  # the error's type and text, or its type alone where the wording is free
+    refused: "Refused | None" = None
     changed: str | None = None
     facts: object = None
 
     def same(self, other):
-        """Say whether two functions did the same."""
-        did = [(outcome.said, outcome.changed, outcome.facts) for outcome in (self, other)]
+        """Say whether two functions did the same.
+
+        The same text of an error is not enough: PyTorch must have refused the same operation on the same arguments.
+        """
+        did = [
+            (outcome.said, outcome.refused and outcome.refused.key(outcome.said), outcome.changed, outcome.facts)
+            for outcome in (self, other)
+        ]
         return did[0] == did[1] and (self.error is not None or agree(self.value, other.value))
 
 
 def observe(exercise, function, probe):
     """Call a function with a probe's arguments, and return the `Outcome`."""
     # Unlike a clone, this keeps strides, offset, and what lies in storage between the numbers.
-    given, made = deepcopy(probe.arguments), Made()
+    given = deepcopy(probe.arguments)
+    made = Made(dict(zip(exercise.arguments, given)))
     try:
-        with settings_kept(OF_A_CALL), made if exercise.facts else contextlib.nullcontext():
+        with settings_kept(OF_A_CALL), made:
             value = function(*given)
     except Stopped:
         raise
     except BaseException as error:  # also SystemExit: the function may call exit()
         free = exercise.raises is not None and isinstance(error, exercise.raises)
-        return Outcome(error=error, said=type(error).__name__ + ("" if free else f": {error}"))
+        said = type(error).__name__ + ("" if free else f": {error}")
+        return Outcome(error=error, said=said, refused=None if free else made.refused.get(error))
     pairs = zip(exercise.arguments, probe.arguments, given)
     changed = next((name for name, before, after in pairs if not agree(after, before)), None)
     return Outcome(_frozen(value), changed=changed, facts=_facts(exercise, given, value, made.tensors))
@@ -83,18 +93,54 @@ def _facts(exercise, *what):
         return None
 
 
-class Made(TorchFunctionMode):
-    """Keeps every tensor that PyTorch's functions return while it is on."""
+class Refused(NamedTuple):
+    """An operation that PyTorch refused: its name, and the name and the shape of each of its tensors.
 
-    def __init__(self):
+    The name is that of the argument which the tensor is, or is a view of; "" where the function made it itself.
+    """
+
+    operation: str
+    tensors: tuple
+
+    def key(self, said):
+        """Return what must be alike in two refused operations; most errors say themselves which sizes do not fit."""
+        says_sizes = any(letter.isdigit() for letter in said)
+        return self.operation, tuple((name, () if says_sizes else shape) for name, shape in self.tensors)
+
+
+SAME = {"truediv": "div", "true_divide": "div", "divide": "div", "multiply": "mul", "subtract": "sub"}
+SAME |= {"mm": "matmul", "bmm": "matmul", "iadd": "add", "isub": "sub", "imul": "mul", "itruediv": "div"}
+
+
+class Made(TorchFunctionMode):
+    """Keeps every tensor that PyTorch's functions return while it is on, and by its error what they refuse to do."""
+
+    def __init__(self, given=None):
         super().__init__()
-        self.tensors = []
+        self.tensors, self.refused = [], {}
+        self.names = {_memory(tensor): name for name, value in (given or {}).items() for tensor in tensors_in(value)}
 
     def __torch_function__(self, function, types, args=(), kwargs=None):
-        result = function(*args, **(kwargs or {}))
+        kwargs = kwargs or {}
+        try:
+            result = function(*args, **kwargs)
+        except Exception as error:
+            operation = getattr(function, "__name__", "").strip("_")
+            tensors = tensors_in([*args, *kwargs.values()])
+            named = tuple((self.names.get(_memory(tensor), ""), tuple(tensor.shape)) for tensor in tensors)
+            self.refused[error] = Refused(SAME.get(operation, operation), named)
+            raise
         if isinstance(result, torch.Tensor):
             self.tensors.append(result)
         return result
+
+
+def _memory(tensor):
+    """Return what a tensor shares with its views."""
+    try:
+        return tensor.untyped_storage()._cdata
+    except NotImplementedError:  # a sparse one has none
+        return id(tensor)
 
 
 def _frozen(value):
