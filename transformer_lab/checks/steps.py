@@ -72,7 +72,7 @@ class _Table:
         self.total = float(self.numbers.abs().sum())
 
     def is_like(self, other, moved):
-        """Say whether two tables hold the same numbers, whatever the order of the axes, and unless ``moved``, joined too."""
+        """Say whether two tables hold the same numbers, in any order of the axes; unless ``moved``, also joined."""
         mine, others = self.numbers, other.numbers
         if mine.numel() != others.numel() or not math.isclose(self.total, other.total, rel_tol=1e-3):
             return False
