@@ -3,8 +3,8 @@
 A folder for each chapter holds its exercises, a file for each: the right answer, and the mistakes that are known by
 what they do. `course` lists them, and each is loaded when it is first asked for. The engine is `exercise` (what is
 known about an exercise), `probes` (its inputs), `observe` (running a function safely), `agree` (whether results are the
-same), `diagnose` and `describe` (from what it does to words), `report` (the card), `record` and `summary` (how far
-somebody is).
+same), `diagnose`, `describe`, `steps` and `source` (from what it does, and from its lines, to words), `report` (the
+card), `record` and `summary` (how far somebody is).
 """
 
 from . import course

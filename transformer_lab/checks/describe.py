@@ -1,33 +1,55 @@
 """Words for what a wrong function does: what it returns, where it differs first, on how small an input."""
 
+import dis
 import inspect
 import itertools
 import linecache
 import math
 import os
+import sysconfig
 import traceback
 from fractions import Fraction
 
 import torch
 
-from .agree import agree, close, like, whole
+from . import source, steps
+from .agree import agree, close, like, tensors_in, whole
 from .course import FOLDERS
-from .observe import Made, Probe, observe, settings_kept
-from .probes import Draw, each_tensor, tensors_in
+from .observe import Probe, observe, settings_kept
+from .probes import Draw, each_tensor
 
 NUMBERS_SHOWN = 8  # a result of so many numbers is shown whole
 NAMED = 8  # so many of the inputs are named that a correct function was tried on
 # Lines of code that are not the learner's.
-LIBRARIES = (os.path.dirname(os.__file__), os.path.dirname(torch.__file__), os.path.dirname(os.path.dirname(__file__)))
+LIBRARIES = (
+    os.path.dirname(os.__file__),
+    sysconfig.get_path("purelib"),
+    os.path.dirname(torch.__file__),
+    os.path.dirname(os.path.dirname(__file__)),
+)
 
 
 # What never came to a result
 
 
-def endless(could_be_stopped):
+def endless(seconds, could_be_stopped):
     """Say that a function did not end."""
-    text = "Your function did not come to an end, and was stopped. Which loop waits for something that never happens?"
+    text = (
+        f"Your function did not come to an end within {seconds:g} seconds, and was stopped. A right answer takes far "
+        "less than one. Is there a loop that waits for something that never happens?"
+    )
     return text if could_be_stopped else f"{text} It is still running: restart the kernel before you go on."
+
+
+def is_stub(error):
+    """Say whether an error is a ``raise NotImplementedError`` of a cell, and not one of that name from PyTorch."""
+    if not isinstance(error, NotImplementedError):
+        return False
+    last = error.__traceback__
+    while last.tb_next is not None:
+        last = last.tb_next
+    code = last.tb_frame.f_code.co_code
+    return not _is_library(last.tb_frame) and code[last.tb_lasti] == dis.opmap["RAISE_VARARGS"]
 
 
 def not_written(function, error):
@@ -42,8 +64,8 @@ def not_written(function, error):
     return f"{said}."
 
 
-def raised(exercise, function, probe, error):
-    """Say which error was raised, and at which of the learner's lines."""
+def raised(exercise, function, probe, error, refused=None):
+    """Say which error was raised, at which of the learner's lines, and what PyTorch refused to do there."""
     name, text = type(error).__name__, str(error).strip().split("\n")[0]
     said = f"`{name}`: {text}" if text else f"`{name}`"
     frames = [(frame, line) for frame, line in traceback.walk_tb(error.__traceback__) if not _is_library(frame)]
@@ -67,7 +89,57 @@ def raised(exercise, function, probe, error):
         for name, value in frame.f_locals.items()
         if isinstance(value, torch.Tensor)
     ]
-    return f"{said}\n\nThere, the shapes are: {', '.join(shapes)}." if shapes else said
+    there = f"There, the shapes are: {', '.join(shapes)}." if shapes else ""
+    return "\n\n".join(filter(None, [said, there, _refused(refused, words), _explained(text)]))
+
+
+def _refused(refused, words):
+    """Say what PyTorch refused to do, and which rule it kept."""
+    if refused is None or not refused.tensors:
+        return ""
+    operation, tensors = refused
+    named = [f"{f'`{name}`, ' if name else ''}{in_words(shape, words)}" for name, shape in tensors]
+    told = f"PyTorch refused `{operation}` of {' and '.join(named)}."
+    shapes = [shape for _, shape in tensors]
+    if operation in PRODUCTS and len(shapes) == 2 and min(map(len, shapes)) > 1:
+        left, right = shapes[0][-1], shapes[1][-2]
+        if left != right:
+            told += (
+                " A matrix product sums over the last axis of the left factor and the second to last of the right, "
+                f"and these differ: {left} and {right}."
+            )
+    elif operation in ELEMENTWISE and len(shapes) == 2:
+        pairs = enumerate(zip(reversed(shapes[0]), reversed(shapes[1])), 1)
+        for axis, (one, other) in pairs:
+            if one != other and 1 not in (one, other):
+                told += (
+                    " Axes are compared from the right; two must be equal, or one of them 1. Axis "
+                    f"−{axis} has {one} and {other}."
+                )
+                break
+    return told
+
+
+def _explained(text):
+    """Say in other words what some of PyTorch's errors mean."""
+    return next((words for part, words in EXPLAINED.items() if part in text), "")
+
+
+PRODUCTS = {"matmul"}
+ELEMENTWISE = {"add", "sub", "mul", "div", "masked_fill", "where", "eq", "lt", "le", "gt", "ge", "and", "or"}
+EXPLAINED = {
+    "torch.return_types": "Along an axis, `max`, `min`, `sort` and the like return a pair: the values and their "
+    "indices. Take `.values`, or `amax` and `amin`, which return the values alone.",
+    "not implemented for 'Long'": "PyTorch computes this for floating-point numbers only, and these are whole "
+    "numbers. Is this the tensor that you mean?",
+    "not implemented for 'Bool'": "PyTorch computes this for floating-point numbers only, and these are bools. Is "
+    "this the tensor that you mean?",
+    "Boolean value of Tensor": "`if`, `and`, `or` and `not` ask a whole tensor for one single bool. For each number "
+    "by itself there are `&`, `|`, `~` and `torch.where`.",
+    "view size is not compatible": "No view can show the numbers like that, as they do not lie in this order in "
+    "memory. `reshape` would copy them. Ask first whether the axes stand in the order in which they are to be joined.",
+    "is invalid for input of size": "The new sizes, multiplied, must give as many numbers as there are.",
+}
 
 
 def _is_library(frame):
@@ -92,32 +164,65 @@ def tried(exercise):
     return f"Right with {', '.join(names)}."
 
 
-def wrong(exercise, function, outcomes, first, stage):
+def wrong(exercise, function, outcomes, first, done):
     """Say what is wrong with a function that makes no known mistake."""
     probe, got, expected = exercise.probes[first], outcomes[first], exercise.expected[first]
     sentences = [] if probe.plain else [f"Right for ordinary input, and wrong for {probe.name}."]
     if expected.error is not None:
         sentences.append(f"This input must raise a `{type(expected.error).__name__}`.")
     if got.error is not None:
-        sentences.append(raised(exercise, function, probe, got.error))
+        sentences.append(raised(exercise, function, probe, got.error, got.refused))
+        sentences += seen(function)
     elif kind := _kind(exercise, probe, got, expected):
-        sentences.append(kind)
+        sentences += [kind, *seen(function)]
     else:
+        sentences += seen(function)
         sentences.append(_relation(got.value, expected.value, axis_words(exercise, probe)))
         sentences.append(_term(exercise, outcomes))
         sentences.append(_broken(exercise, function, probe))
-        if stage:
-            how = exercise.stages[stage].__name__.replace("_", " ")
-            named = f"`{stage}`" if how == stage else f"`{stage}` ({how})"
-            sentences.append(f"The first step whose result does not appear in your function: {named}.")
+        sentences.append(_steps(exercise, done))
     return "\n\n".join(filter(None, sentences))
+
+
+def _steps(exercise, done):
+    """Say between which two steps of a right answer the function goes wrong."""
+    if not done:
+        return ""
+    if all(done.values()):
+        return "All steps of a right answer are there. Something is done besides, or the wrong thing is returned."
+    names = list(done)
+    missing = next(number for number, name in enumerate(names) if not done[name])
+    named = [steps.sentence(exercise, name) for name in names]
+    if missing == 0:
+        return f"The first step of a right answer is not found in your function: {named[0]}."
+    return (
+        "The steps of a right answer, looked for in your function. "
+        f"Found: {named[missing - 1]}. Not found: {named[missing]}. Look between the two."
+    )
+
+
+def seen(function):
+    """Say what the source alone shows: parameters never used, a result thrown away."""
+    if (tree := source.parsed(function)) is None:
+        return []
+    said = []
+    if unused := [f"`{name}`" for name in source.never_used(tree)]:
+        do = "does it" if len(unused) == 1 else "do they"
+        said.append(f"Your function never uses {' and '.join(unused)}. Where {do} belong?")
+    if lost := source.thrown_away(tree):
+        said.append(
+            f"What `{lost}` computes is thrown away: it does not change a tensor, it returns a new one. Give that a "
+            "name, as in `x = …`."
+        )
+    return said
 
 
 def recognised(exercise, function, outcomes, first, ids):
     """Say what the known mistakes do that a function makes, and what goes wrong besides."""
     sentences = ["Two things go wrong here."] * (len(ids) > 1) + [exercise.mistakes[id].text for id in ids]
-    if outcomes[first].error is not None:
-        sentences.append(raised(exercise, function, exercise.probes[first], outcomes[first].error))
+    got = outcomes[first]
+    if got.error is not None:
+        sentences.append(raised(exercise, function, exercise.probes[first], got.error, got.refused))
     return "\n\n".join(filter(None, [*sentences, _besides(exercise, outcomes, ids)]))
 
 
@@ -235,44 +340,6 @@ def _broken(exercise, function, probe):
         if not kept:
             return f"This should hold, and does not: {sentence}"
     return ""
-
-
-def first_stage_missing(exercise, function, probe):
-    """Return the first stage of the reference whose result the function does not make; None where there are no stages.
-
-    All tensors that the function makes are looked at, whatever the order of their axes: a stage that was left out
-    because a later one does its work as well is no fault.
-    """
-    if not exercise.stages or observe(exercise, exercise.reference, probe).error is not None:
-        return None
-    results, used = {}, {}
-
-    def recorded(name, stage):
-        def run(*arguments):
-            used[name] = [earlier for earlier, result in results.items() if any(result is a for a in arguments)]
-            results[name] = stage(*arguments)
-            return results[name]
-
-        return run
-
-    exercise.reference(*probe.arguments, **{name: recorded(name, stage) for name, stage in exercise.stages.items()})
-    with Made() as made:
-        observe(exercise, function, probe)
-    stages = [stage for stage, result in results.items() if isinstance(result, torch.Tensor)]
-    if not stages:  # stages in plain arithmetic leave no trace
-        return None
-    done = set()  # a stage that a done one takes its input from is done as well
-    for stage in reversed(stages):
-        if stage in done or any(_is_same_table(tensor, results[stage]) for tensor in made.tensors):
-            done.update([stage, *used[stage]])
-    return next((stage for stage in stages if stage not in done), stages[-1])
-
-
-def _is_same_table(tensor, result):
-    if not isinstance(result, torch.Tensor) or tensor.numel() != result.numel() or tensor.dtype != result.dtype:
-        return False
-    orders = itertools.permutations(range(result.ndim))
-    return any(close(tensor, result.permute(order).reshape(tensor.shape)) for order in orders)
 
 
 def gradients(exercise, function):

@@ -1,7 +1,7 @@
 """From what the learner's function does to a report that says what went wrong."""
 
-from . import describe, record
-from .observe import TimeUp, watched
+from . import describe, record, steps
+from .observe import Timed, TimeUp, watched
 from .probes import Outcomes
 from .report import Report
 
@@ -18,7 +18,7 @@ def check(exercise, function):
         try:
             report, report.printed = watched(lambda: diagnose(exercise, function))
         except TimeUp as time_up:
-            report = Report(exercise, "error", describe.endless(could_be_stopped=time_up.args[0]))
+            report = Report(exercise, "error", describe.endless(*time_up.args))
     record.note(report)
     report.show()
     return report
@@ -26,8 +26,9 @@ def check(exercise, function):
 
 def diagnose(exercise, function):
     """Return the `Report` on a function."""
+    function = Timed(function)
     outcomes = Outcomes(exercise, function)
-    if isinstance(outcomes[0].error, NotImplementedError):
+    if describe.is_stub(outcomes[0].error):
         return Report(exercise, "not attempted", describe.not_written(function, outcomes[0].error))
     failed = [number for number, expected in enumerate(exercise.expected) if not outcomes[number].same(expected)]
     if not failed:
@@ -40,8 +41,9 @@ def diagnose(exercise, function):
         report.mistake, report.stage = "+".join(ids), exercise.mistakes[ids[0]].stage
         report.message = describe.recognised(exercise, function, outcomes, first, ids)
     else:
-        report.stage = describe.first_stage_missing(exercise, function, exercise.probes[first])
-        report.message = describe.wrong(exercise, function, outcomes, first, report.stage)
+        done = steps.looked_for(exercise, function, exercise.probes[first])
+        report.stage = next((stage for stage in done if not done[stage]), None)
+        report.message = describe.wrong(exercise, function, outcomes, first, done)
     report.message += "\n\n" + describe.evidence(exercise, function, outcomes, first)
     report.wrong = describe.wrong_numbers(outcomes[first].value, exercise.expected[first].value)
     return report

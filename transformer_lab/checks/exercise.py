@@ -21,9 +21,10 @@ from functools import cached_property, partial
 from itertools import combinations
 
 from ..device import device
+from .agree import tensors_in
 from .diagnose import check
 from .observe import Probe, observe
-from .probes import Draw, Outcomes, each_tensor, in_float64, on_device, strided, tensors_in
+from .probes import Draw, Outcomes, each_tensor, in_float64, on_device, strided
 from .report import HINTS
 
 

@@ -24,12 +24,14 @@ def _modelled(draw, batch=2, seq=7, vocab=11, heads=4, d_head=5, n_layers=3):
 
 
 def all_blocks(x, blocks, n_heads, attend):
+    """Run all blocks, each on what the one before returns."""
     for weights in blocks:
         x = block.reference(x, weights, n_heads, attend)
     return x
 
 
 def tied_head(x, table):
+    """Multiply by the transposed table."""
     return linear(x, table)
 
 
