@@ -55,7 +55,7 @@ arguments: ``asks=lambda result, x, n_heads: result.shape``.
 ========================================  ===========================================================================
 
 ``rows``, ``columns``, the options and the steps are given as they are, or as a function of the arguments.
-Where a right answer can be that it raises, ``refusal="They do not fit"`` of any of the first three adds that button.
+Where a right answer can be that it raises, ``refusal="They do not fit"`` of any of the first two adds that button.
 ``places`` must be named in the question ("to two places"): an answer counts as right within half a unit of the last.
 
 **The words** for a mistake are its docstring's first and last sentence: what it is, and where to look. Where these do
@@ -70,11 +70,14 @@ least 5 mistakes named over them, at most 20 kB, every text short enough. To loo
     python -m transformer_lab.practice strides_of
 '''
 
+from functools import cache
 from importlib import import_module
 
+MOST_CASES = 24
 CHAPTERS = tuple(f"ch{number}" for number in range(1, 9))
 
 
+@cache
 def topics():
     """Return all topics by name, in the order of the chapters."""
     from .topic import Topic

@@ -159,7 +159,9 @@ class Order(Form):
         return [steps.index(step) for step in result]
 
     def for_case(self, arguments, right):
-        return {"options": sorted(_made(self.steps, arguments))}
+        steps = sorted(_made(self.steps, arguments))
+        start = list(range(len(steps)))
+        return {"options": steps, "start": start[::-1] if start == right else start}
 
 
 def _made(thing, arguments):

@@ -25,17 +25,18 @@ def a_shape(draw, axes=3, least=2, most=6):
 
 
 def write(value, places=1):
-    """Write a number, a tensor or a tuple as Python does, short: floats with ``places``, a matrix row by row."""
+    """Write a number, a tensor or a tuple as Python does, floats with ``places``; a matrix in rows, in columns."""
+    if isinstance(value, torch.Tensor) and value.ndim == 2:
+        texts = [[write(item, places) for item in row] for row in value.tolist()]
+        widest = max(len(text) for row in texts for text in row)
+        rows = ["[" + ", ".join(text.rjust(widest) for text in row) + "]" for row in texts]
+        return "[" + ",\n ".join(rows) + "]"
     if isinstance(value, torch.Tensor):
         value = value.tolist()
-    if isinstance(value, list) and value and isinstance(value[0], list):
-        rows = [write(row, places) for row in value]
-        return "[" + ",\n ".join(rows) + "]"
-    if isinstance(value, list):
-        return "[" + ", ".join(write(item, places) for item in value) + "]"
-    if isinstance(value, tuple):
+    if isinstance(value, (list, tuple)):
         items = ", ".join(write(item, places) for item in value)
-        return f"({items},)" if len(value) == 1 else f"({items})"
+        one = "," if len(value) == 1 and isinstance(value, tuple) else ""
+        return f"[{items}]" if isinstance(value, list) else f"({items}{one})"
     if isinstance(value, float):
         text = f"{value:.{places}f}"
         return text.removeprefix("-") if float(text) == 0 else text
