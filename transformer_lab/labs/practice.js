@@ -42,6 +42,15 @@ const shownText = (it, table) => {
   const told = { numbers: text, number: text }[table.kind];
   return `${told ? `The answer is \`${told}\`` : "This is the answer"}. The like of it comes back, in other numbers.`;
 };
+// How tall an input is, of those of one kind; and a copy of one that only takes its room.
+const heightOf = ({ right, options }) => (options ? options.join("  ").length : (right.length ?? 0));
+function copyOf(node) {
+  const copy = node.cloneNode(true);
+  for (const each of copy.querySelectorAll("*")) {
+    for (const name of ["id", "role", "aria-label", "tabindex", "data-stage", "for"]) each.removeAttribute(name);
+  }
+  return set(copy, { "aria-hidden": "true" });
+}
 const complained = (answers) => answers.querySelector("[aria-invalid=true]");
 
 /** @type {(table: any) => string[]} */
@@ -88,10 +97,11 @@ function render({ model, el }) {
   const score = element("span");
   const question = element("p", { class: "tl-question" });
   const given = element("pre", { class: "tl-given" });
-  const answers = element("div", { class: "tl-answers" });
+  const answers = element("div", { class: "tl-room tl-answers" });
   let input = null;
   let asked = "";
-  let made = "";
+  let drawnTopic = "";
+  let tallest = null; // below an answer nothing moves when another case is smaller
 
   const isRight = ({ answer, table, it }) => matches(answerIn(answer, table, it), it.right, table);
   const answer = (text) => {
@@ -190,14 +200,19 @@ function render({ model, el }) {
   );
   lab.classList.add("tl-practice");
 
+  const made = (it, table) => INPUTS[table.kind]({ form: table, it, answer, submit });
   function drawTopic({ topic, table }) {
-    if (made === topic) return;
-    made = topic;
+    if (drawnTopic === topic) return;
+    drawnTopic = topic;
     reserve(question, ...table.cases.map((it) => withCode(it.question)));
     reserve(given, ...table.cases.flatMap((it) => it.given ?? []));
     reserve(status, ...allThatIsSaid(table).map(withCode));
-    const rows = { mask: (it) => it.right.split("/").length, table: (it) => it.right.length }[table.kind];
-    answers.style.setProperty("--rows", rows ? Math.max(...table.cases.map(rows)) : 0);
+    tallest = copyOf(
+      made(
+        table.cases.reduce((a, b) => (heightOf(b) > heightOf(a) ? b : a)),
+        table,
+      ).node,
+    );
   }
 
   function drawWeak() {
@@ -234,8 +249,8 @@ function render({ model, el }) {
       writeWithCode(question, it.question);
       setText(given, it.given ?? "");
       given.parentNode.hidden = !table.cases.some((each) => each.given);
-      input = INPUTS[table.kind]({ form: table, it, answer, submit });
-      answers.replaceChildren(input.node);
+      input = made(it, table);
+      answers.replaceChildren(input.node, tallest);
     }
     input.show(text);
     const done = state === "shown" || (state === "checked" && isRight(all));
