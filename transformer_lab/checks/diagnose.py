@@ -36,6 +36,7 @@ def diagnose(exercise, function):
         return Report(exercise, "incorrect" if trouble else "correct", trouble or describe.tried(exercise))
 
     first = failed[0]
+    case = describe.shown(exercise, function, outcomes, first)
     report = Report(exercise, "incorrect" if outcomes[first].error is None else "error")
     if ids := recognise(exercise, outcomes):
         report.mistake, report.stage = "+".join(ids), exercise.mistakes[ids[0]].stage
@@ -43,8 +44,8 @@ def diagnose(exercise, function):
     else:
         done = steps.looked_for(exercise, function, exercise.probes[first])
         report.stage = next((stage for stage in done if not done[stage]), None)
-        report.message = describe.wrong(exercise, function, outcomes, first, done)
-    report.message += "\n\n" + describe.evidence(exercise, function, outcomes, first)
+        report.message = describe.wrong(exercise, function, outcomes, first, done, case)
+    report.message += "\n\n" + describe.evidence(exercise, *case)
     report.wrong = describe.wrong_numbers(outcomes[first].value, exercise.expected[first].value)
     return report
 
