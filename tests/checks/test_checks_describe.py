@@ -306,3 +306,8 @@ def test_bools_that_are_wrong_one_way():
     assert "The wrong numbers all stand" in said
     ragged = told(checks.causal_mask, lambda seq: torch.ones(seq, seq).tril(-1).bool() | (torch.arange(seq) % 3 == 2))
     assert "You return `True` where `False` belongs, and `False` where `True` belongs." in ragged
+
+
+def test_the_picture_says_which_input_it_shows():
+    report = diagnose(checks.causal_mask, lambda seq: torch.ones(seq, seq).tril(-1).bool())
+    assert "A table of the result with ordinary input. Filled squares" in report._repr_html_()

@@ -7,6 +7,8 @@ same), `diagnose`, `describe`, `steps` and `source` (from what it does, and from
 card), `record` and `summary` (how far somebody is).
 """
 
+import difflib
+
 from . import course
 from .summary import progress, summary
 
@@ -19,7 +21,9 @@ def __getattr__(name):
     elif name in course.FOLDERS:
         thing = course.load(name)
     else:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        meant = difflib.get_close_matches(name, __all__, 1)
+        said = f"; did you mean {meant[0]!r}?" if meant else ""
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}{said}")
     globals()[name] = thing
     return thing
 

@@ -163,6 +163,12 @@ def tried(exercise):
     return f"Right with {', '.join(names)}."
 
 
+RANDOM = (
+    "With the same input your function returns something else each time. Does it draw random numbers, as dropout and "
+    "new weights do, or keep something from one call to the next?"
+)
+
+
 def wrong(exercise, function, outcomes, first, done, case):
     """Say what is wrong with a function that makes no known mistake: ``done`` its steps, ``case`` what is `shown`."""
     probe, got, expected = exercise.probes[first], outcomes[first], exercise.expected[first]
@@ -172,8 +178,8 @@ def wrong(exercise, function, outcomes, first, done, case):
     if got.error is not None:
         sentences.append(raised(exercise, function, probe, got.error, got.refused))
         sentences += seen(function)
-    elif kind := _kind(exercise, probe, got, expected):
-        sentences += [kind, *seen(function)]
+    elif said := kind(exercise, probe, got, expected):
+        sentences += [said, *seen(function)]
     else:
         sentences += seen(function)
         sentences.append(_related(exercise, outcomes, first, case))
@@ -257,7 +263,7 @@ def _besides(exercise, outcomes, ids):
     return ""
 
 
-def _kind(exercise, probe, got, expected):
+def kind(exercise, probe, got, expected):
     """Say what is wrong with a result before its numbers."""
     if got.error is not None or expected.error is not None:
         return ""
@@ -284,8 +290,8 @@ def _kind(exercise, probe, got, expected):
         if mine.dtype != theirs.dtype:
             return f"Your result is of {_name(mine.dtype)}, and should be of {_name(theirs.dtype)}."
         if mine.device.type != theirs.device.type or mine.layout != theirs.layout:
-            kind, wanted = (f"a tensor on `{t.device.type}`, {_name(t.layout)}" for t in (mine, theirs))
-            return f"Your result is {kind}, and should be {wanted}."
+            is_now, wanted = (f"a tensor on `{t.device.type}`, {_name(t.layout)}" for t in (mine, theirs))
+            return f"Your result is {is_now}, and should be {wanted}."
     if got.changed:
         return (
             f"Your function changes its argument `{got.changed}`: whoever calls it finds other numbers there later. "
@@ -370,14 +376,14 @@ def shown(exercise, function, outcomes, first):
     There are no sizes where no smaller input was looked for.
     """
     case = exercise.probes[first], outcomes[first], exercise.expected[first]
-    if first != 0 or not exercise.sizes or outcomes[first].error is not None or _kind(exercise, *case):
+    if first != 0 or not exercise.sizes or outcomes[first].error is not None or kind(exercise, *case):
         return {}, *case
     return _smallest(exercise, function, *case)
 
 
 def evidence(exercise, sizes, probe, got, expected):
     """Show an input, what the function returns, and what is expected."""
-    if _kind(exercise, probe, got, expected):
+    if kind(exercise, probe, got, expected):
         return ""
     at = f" ({', '.join(f'{name} {size}' for name, size in sizes.items())})" if sizes else ""
     given = [
