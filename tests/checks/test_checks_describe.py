@@ -238,3 +238,76 @@ def test_every_step_has_a_sentence_that_a_learner_knows(exercise):
     for stage in exercise.stages:
         said = steps.sentence(exercise, stage)
         assert 10 < len(said) < 140 and "`" * 2 not in said, said
+
+
+# The numbers
+
+
+def told(exercise, function):
+    report = diagnose(exercise, function)
+    assert report.status == "incorrect"
+    return report.message
+
+
+def not_shifted(logits, tokens):
+    return F.cross_entropy(logits.flatten(0, 1), tokens.flatten())
+
+
+def test_the_smallest_input_is_one_that_the_docstring_allows():
+    """With one token there is nothing to predict: the reference itself returns NaN."""
+    for loss in (not_shifted, lambda logits, tokens: F.cross_entropy(logits.mT, tokens, reduction="sum")):
+        message = told(checks.next_token_loss, loss)
+        assert "nan" not in message and "seq 2" in message
+
+
+def a_little_added(query, key, value):
+    q, k = (checks.elu_feature_map.reference(x) for x in (query, key))
+    weights = (q @ k.mT).tril()
+    return weights @ value / (weights.sum(-1, keepdim=True) + 1e-3)
+
+
+def test_nearly_right_is_no_factor():
+    message = told(checks.causal_linear_attention, a_little_added)
+    assert "times 1." not in message and "All numbers are nearly right" in message
+
+
+def test_a_factor_is_that_of_the_numbers_shown():
+    message = told(checks.language_model, scaled_logits)
+    assert "Every number is the right one times 1/√d_model." in message
+    message = told(checks.linear, lambda x, weight, bias: 0.3 * (x @ weight.T + bias))
+    assert "Every number is the right one times 0.3." in message
+    message = told(checks.linear, lambda x, weight, bias: (x @ weight.T + bias) / (x.shape[0] + x.shape[2]))
+    assert "Every number is the right one times a factor that changes with the sizes." in message
+
+
+@pytest.mark.parametrize(
+    "wrong, said",
+    [
+        (lambda y: torch.cat([-y[:, :1], y[:, 1:]], 1), "The wrong numbers all stand at seq 0; the others are right."),
+        (lambda y: torch.cat([y[:, :1], y[:, 1:] + 1], 1), "All numbers are wrong, except at seq 0."),
+        (lambda y: torch.cat([y[:1], y[1:].exp()]), "The wrong numbers all stand at batch 1; the others are right."),
+        (lambda y: y.flip(1).flip(2), "These are the right numbers, in other places."),
+        (
+            lambda y: y * torch.arange(y.numel()).cos().sign().reshape(y.shape),
+            "have the wrong sign, and are right without it.",
+        ),
+        (lambda y: y + y.abs() + 1, "Each wrong number is larger than the right one."),
+        (lambda y: y / (2 + y.abs()), "Each wrong number is closer to zero than the right one."),
+        (lambda y: y / (y.abs() > 1e9), "There is infinity in your result"),
+        (lambda y: y * torch.nan, "There is NaN in your result"),
+    ],
+)
+def test_where_wrong_numbers_stand_or_what_they_have_in_common(wrong, said):
+    assert said in told(checks.linear, lambda x, weight, bias: wrong(F.linear(x, weight, bias)))
+
+
+def test_bools_that_are_wrong_one_way():
+    said = told(checks.causal_mask, lambda seq: torch.ones(seq, seq).tril().bool() | (torch.arange(seq) > 5))
+    assert "The wrong numbers all stand" in said
+    ragged = told(checks.causal_mask, lambda seq: torch.ones(seq, seq).tril(-1).bool() | (torch.arange(seq) % 3 == 2))
+    assert "You return `True` where `False` belongs, and `False` where `True` belongs." in ragged
+
+
+def test_the_picture_says_which_input_it_shows():
+    report = diagnose(checks.causal_mask, lambda seq: torch.ones(seq, seq).tril(-1).bool())
+    assert "A table of the result with ordinary input. Filled squares" in report._repr_html_()

@@ -121,6 +121,12 @@ def test_what_is_no_function(thing):
     assert report.status == "error" and f"of type `{type(thing).__name__}`" in report.message
 
 
+@pytest.mark.parametrize("given", [(), (right, 3), (right, right)])
+def test_a_check_takes_the_function_and_nothing_else(given):
+    report = check(*given)
+    assert report.status == "error" and "nothing else: `tl.checks.split_heads(split_heads)`" in report.message
+
+
 def test_a_class_and_a_module_are_functions_too():
     class Split(torch.nn.Module):
         def forward(self, x, n_heads):
@@ -376,6 +382,16 @@ def test_an_input_that_was_changed():
     assert report.status == "incorrect" and "changes its argument `x`" in report.message
 
 
+def test_a_function_that_keeps_something_is_told_so():
+    calls = []
+
+    def counts(x, n_heads):
+        calls.append(x)
+        return right(x, n_heads) + len(calls)
+
+    assert "keep something from one call to the next" in check(counts).message
+
+
 def test_what_is_printed_is_shown_but_not_all_of_it(capsys):
     def talks(x, n_heads):
         print("x is", tuple(x.shape))
@@ -393,7 +409,10 @@ def test_what_is_printed_is_shown_but_not_all_of_it(capsys):
 
 
 def test_a_function_that_draws_random_numbers_is_no_right_one():
-    assert check(lambda x, n: right(x + torch.rand_like(x), n)).status == "incorrect"
+    for draw in (torch.rand_like, lambda x: random.random(), lambda x: np.random.rand()):
+        report = check(lambda x, n, draw=draw: right(x + draw(x), n))
+        assert report.status == "incorrect" and "returns something else each time" in report.message
+        assert "smallest input" not in report.message
 
 
 def test_a_check_may_run_in_a_thread():

@@ -8,6 +8,8 @@ card), `record` and `summary` (how far somebody is). `hunt` turns it round: the 
 mistakes are what it must catch.
 """
 
+import difflib
+
 from . import course
 from .hunt import hunt, of
 from .hunts import TASKS
@@ -24,7 +26,9 @@ def __getattr__(name):
     elif name.removeprefix("test_") in course.FOLDERS:
         thing = of(course.load(name.removeprefix("test_")))
     else:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        meant = difflib.get_close_matches(name, __all__, 1)
+        said = f"; did you mean {meant[0]!r}?" if meant else ""
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}{said}")
     globals()[name] = thing
     return thing
 

@@ -2,13 +2,10 @@
 
 import dis
 import inspect
-import itertools
 import linecache
-import math
 import os
 import sysconfig
 import traceback
-from fractions import Fraction
 
 import torch
 
@@ -17,6 +14,8 @@ from .agree import agree, close, like, tensors_in, whole
 from .course import FOLDERS
 from .observe import Probe, observe, settings_kept
 from .probes import Draw, each_tensor
+from .relation import Case, relation, term, wrong_places
+from .words import _apart, _name, _plain, axis_sizes, axis_words, in_words
 
 NUMBERS_SHOWN = 8  # a result of so many numbers is shown whole
 NAMED = 8  # so many of the inputs are named that a correct function was tried on
@@ -164,8 +163,14 @@ def tried(exercise):
     return f"Right with {', '.join(names)}."
 
 
-def wrong(exercise, function, outcomes, first, done):
-    """Say what is wrong with a function that makes no known mistake."""
+RANDOM = (
+    "With the same input your function returns something else each time. Does it draw random numbers, as dropout and "
+    "new weights do, or keep something from one call to the next?"
+)
+
+
+def wrong(exercise, function, outcomes, first, done, case):
+    """Say what is wrong with a function that makes no known mistake: ``done`` its steps, ``case`` what is `shown`."""
     probe, got, expected = exercise.probes[first], outcomes[first], exercise.expected[first]
     sentences = [] if probe.plain else [f"Right for ordinary input, and wrong for {probe.name}."]
     if expected.error is not None:
@@ -173,15 +178,38 @@ def wrong(exercise, function, outcomes, first, done):
     if got.error is not None:
         sentences.append(raised(exercise, function, probe, got.error, got.refused))
         sentences += seen(function)
-    elif kind := _kind(exercise, probe, got, expected):
-        sentences += [kind, *seen(function)]
+    elif said := kind(exercise, probe, got, expected):
+        sentences += [said, *seen(function)]
     else:
         sentences += seen(function)
-        sentences.append(_relation(got.value, expected.value, axis_words(exercise, probe)))
-        sentences.append(_term(exercise, outcomes))
+        sentences.append(_related(exercise, outcomes, first, case))
         sentences.append(_broken(exercise, function, probe))
         sentences.append(_steps(exercise, done))
     return "\n\n".join(filter(None, sentences))
+
+
+def _related(exercise, outcomes, first, case):
+    """Say how the numbers follow from the right ones: those of the first probe that is wrong, and those shown."""
+    if said := term(exercise, outcomes):
+        return said
+    sizes, *shown = case
+    pairs = [(exercise.probes[first], outcomes[first], exercise.expected[first]), shown]
+    cases = []
+    for probe, got, expected in pairs:
+        item, mine, right = _first_wrong(got.value, expected.value)
+        cases.append(Case(mine, right, dict(axis_sizes(exercise, probe)) | (sizes or exercise.sizes)))
+    axes = exercise.axes.get("return", "").split(", ")
+    return relation(*cases, axes[item].split() if item < len(axes) else [])
+
+
+def _first_wrong(got, expected, item=0):
+    """Return the number of the first wrong tensor in a result, and the two results there."""
+    if isinstance(expected, tuple) and not all(isinstance(each, int) for each in expected):
+        for one, other in zip(got, expected):
+            if not agree(one, other):
+                return _first_wrong(one, other, item)
+            item += len(tensors_in(other))
+    return item, got, expected
 
 
 def _steps(exercise, done):
@@ -235,7 +263,7 @@ def _besides(exercise, outcomes, ids):
     return ""
 
 
-def _kind(exercise, probe, got, expected):
+def kind(exercise, probe, got, expected):
     """Say what is wrong with a result before its numbers."""
     if got.error is not None or expected.error is not None:
         return ""
@@ -262,8 +290,8 @@ def _kind(exercise, probe, got, expected):
         if mine.dtype != theirs.dtype:
             return f"Your result is of {_name(mine.dtype)}, and should be of {_name(theirs.dtype)}."
         if mine.device.type != theirs.device.type or mine.layout != theirs.layout:
-            kind, wanted = (f"a tensor on `{t.device.type}`, {_name(t.layout)}" for t in (mine, theirs))
-            return f"Your result is {kind}, and should be {wanted}."
+            is_now, wanted = (f"a tensor on `{t.device.type}`, {_name(t.layout)}" for t in (mine, theirs))
+            return f"Your result is {is_now}, and should be {wanted}."
     if got.changed:
         return (
             f"Your function changes its argument `{got.changed}`: whoever calls it finds other numbers there later. "
@@ -273,60 +301,6 @@ def _kind(exercise, probe, got, expected):
         wanted, found = expected.facts[fact], (got.facts or {}).get(fact)
         if found != wanted:
             return f"The numbers are right. One thing is not: {fact} (should be {wanted}, is {found})."
-    return ""
-
-
-def _relation(got, expected, words):
-    """Say how the wrong numbers follow from the right ones, where that is plain to see."""
-    if not isinstance(expected, torch.Tensor) or not expected.is_floating_point() or expected.numel() < 4:
-        return ""
-    if not (got.isfinite().all() and expected.isfinite().all()):
-        return ""
-    for order in itertools.permutations(range(expected.ndim)):
-        moved = expected.permute(order)
-        if moved.shape == got.shape and order != tuple(range(expected.ndim)) and close(got, moved):
-            return f"Yours is the right result with its axes in the order {order}."
-    ratio = float((got * expected).sum() / (expected * expected).sum())
-    if ratio and close(got, ratio * expected):
-        return f"Every number is the right one times {_plain(ratio)}{_named(ratio, words)}."
-    shift = float((got - expected).mean())
-    if close(got - shift, expected):
-        return f"Every number is the right one plus {_plain(shift)}."
-    return ""
-
-
-def _term(exercise, outcomes):
-    """Say by which one term, or which factor, whole numbers are wrong: it must be the same on all plain probes."""
-    cases = [
-        (list(map(int, probe.arguments)), mine.value, right.value)
-        for probe, mine, right in zip(exercise.probes, outcomes, exercise.expected)
-        if probe.plain and type(right.value) is int and all(isinstance(argument, int) for argument in probe.arguments)
-    ]
-    if len(cases) < 3 or any(whole(mine) is None for _, mine, _ in cases):
-        return ""
-    factors = {Fraction(whole(mine), right) for _, mine, right in cases if right}
-    if len(factors) == 1:
-        return f"Every number is the right one times {factors.pop()}."
-    powers = itertools.product(range(3), repeat=len(exercise.arguments))
-    for power in sorted(powers, key=lambda power: (sum(power), power)):
-        terms = [math.prod(map(pow, arguments, power)) for arguments, _, _ in cases]
-        times = {Fraction(whole(mine) - right, term) for (_, mine, right), term in zip(cases, terms) if term}
-        fits = all(term or whole(mine) == right for (_, mine, right), term in zip(cases, terms))
-        if len(times) == 1 and fits and sum(map(bool, terms)) > 1:
-            names = [f"{name}**2" if k == 2 else name for name, k in zip(exercise.arguments, power) if k]
-            count, word = abs(next(iter(times))), "large" if next(iter(times)) > 0 else "small"
-            shown = " * ".join(([str(count)] if count != 1 or not names else []) + names)
-            return f"Every number is too {word} by `{shown}`."
-    return ""
-
-
-def _named(ratio, words):
-    for size, word in words.items():
-        if word in ("batch", "heads"):
-            continue
-        for value, form in ((size, "{}"), (1 / size, "1/{}"), (size**0.5, "√{}"), (size**-0.5, "1/√{}")):
-            if math.isclose(ratio, value, rel_tol=1e-4) and size > 1:
-                return f", which is {form.format(word)}"
     return ""
 
 
@@ -396,15 +370,22 @@ def _gradients(function, probe):
 # The evidence
 
 
-def evidence(exercise, function, outcomes, first):
-    """Show the smallest input on which the function is wrong: what it returns, and what is expected."""
-    probe, got, expected = exercise.probes[first], outcomes[first], exercise.expected[first]
-    if _kind(exercise, probe, got, expected):
+def shown(exercise, function, outcomes, first):
+    """Return the sizes, probe and two outcomes that a card shows: of the smallest input on which the function is wrong.
+
+    There are no sizes where no smaller input was looked for.
+    """
+    case = exercise.probes[first], outcomes[first], exercise.expected[first]
+    if first != 0 or not exercise.sizes or outcomes[first].error is not None or kind(exercise, *case):
+        return {}, *case
+    return _smallest(exercise, function, *case)
+
+
+def evidence(exercise, sizes, probe, got, expected):
+    """Show an input, what the function returns, and what is expected."""
+    if kind(exercise, probe, got, expected):
         return ""
-    sizes = exercise.sizes if got.error is None else {}
-    if first == 0 and sizes:
-        sizes, probe, got, expected = _smallest(exercise, function, probe, got, expected)
-    at = f" ({', '.join(f'{name} {size}' for name, size in sizes.items())})" if first == 0 and sizes else ""
+    at = f" ({', '.join(f'{name} {size}' for name, size in sizes.items())})" if sizes else ""
     given = [
         f"`{name} = {_plain(value)}`"
         for name, value in zip(exercise.arguments, probe.arguments)
@@ -431,7 +412,9 @@ def _smallest(exercise, function, *case):
             except Exception:  # a size that the inputs do not allow
                 continue
             got = observe(exercise, function, probe)
-            if expected.error is None and got.error is None and not agree(got.value, expected.value):
+            wrong = expected.error is None and got.error is None and not agree(got.value, expected.value)
+            # Below the sizes that make sense the reference itself returns NaN, as the mean over no token.
+            if wrong and (_is_finite(expected.value) or not _is_finite(case[2].value)):
                 sizes[name], case = size, (probe, got, expected)
                 break
     return sizes, *case
@@ -439,11 +422,10 @@ def _smallest(exercise, function, *case):
 
 def _difference(got, expected):
     """Say where two results differ first."""
-    while isinstance(expected, tuple) and not all(isinstance(item, int) for item in expected):
-        got, expected = next(pair for pair in zip(got, expected) if not agree(*pair))  # of several, the first wrong one
+    _, got, expected = _first_wrong(got, expected)
     if not isinstance(expected, torch.Tensor) or expected.numel() <= NUMBERS_SHOWN:
         return "You return `{}`, expected `{}`.".format(*_apart(got, expected))
-    wrong = _wrong(got, expected)
+    wrong = wrong_places(got, expected)
     index = wrong.nonzero()[0].tolist()
     mine, right = _apart(*(tensor[tuple(index)].item() for tensor in (got, expected)))
     share = f"{int(wrong.sum())} of {wrong.numel()} numbers are wrong"
@@ -455,61 +437,13 @@ def wrong_numbers(got, expected):
     is_tensor = isinstance(got, torch.Tensor) and isinstance(expected, torch.Tensor)
     if not is_tensor or like(got) != like(expected) or got.ndim == 0 or max(got.shape[-2:]) > 24:
         return None
-    wrong = _wrong(got, expected)
+    wrong = wrong_places(got, expected)
     tables = wrong.reshape(-1, *wrong.shape[-2:]) if wrong.ndim > 1 else wrong[None, None]
     return next((table.tolist() for table in tables if table.any()), None)
 
 
-def _wrong(got, expected):
-    # The numbers that `agree` finds wrong, one by one; all of them where each alone is close enough.
-    wrong = ~torch.isclose(got.double(), expected.double(), 1e-4, 1e-5, equal_nan=True)
-    return wrong if wrong.any() else torch.ones_like(wrong)
-
-
-# Words
-
-
-def axis_words(exercise, probe):
-    """Return the word of each size, as far as the sizes differ: a dict of int to str."""
-    values = dict(zip(exercise.arguments, probe.arguments))
-    values["return"] = observe(exercise, exercise.reference, probe).value
-    shaped = (zip(exercise.axes.get(name, "").split(", "), tensors_in(value)) for name, value in values.items())
-    words, several = {}, set()
-    for axes, tensor in itertools.chain.from_iterable(shaped):
-        axes, shape = axes.split(), tensor.shape
-        for word, size in zip(axes, shape) if len(axes) == len(shape) else ():
-            if words.setdefault(size, word) != word:
-                several.add(size)
-    if probe is exercise.probes[0]:
-        for word, size in exercise.sizes.items():
-            words.setdefault(size, word)
-    return {size: word for size, word in words.items() if size not in several}
-
-
-def in_words(shape, words):
-    """Write a shape with the words of its axes: ``(batch 2, seq 7, 15)``."""
-    return f"({', '.join(f'{words[size]} {size}' if size in words else str(size) for size in shape)})"
-
-
-def _plain(value, digits=4):
-    """Numbers short enough to read: so many digits, or so many behind the point for numbers of 1 and more."""
-    if isinstance(value, torch.Tensor):
-        value = value.tolist()
-    if type(value) in (list, tuple):
-        return type(value)(_plain(item, digits) for item in value)
-    if not isinstance(value, float):
-        return value
-    return round(value, digits) if abs(value) >= 1 else float(f"{value:.{digits}g}")
-
-
-def _apart(one, other):
-    """Two values with as few digits as show that they differ."""
-    pairs = ((_plain(one, digits), _plain(other, digits)) for digits in (4, 6, 9, 17))
-    return next((pair for pair in pairs if str(pair[0]) != str(pair[1])), (one, other))
-
-
-def _name(dtype):
-    return f"`{str(dtype).removeprefix('torch.')}`"
+def _is_finite(value):
+    return all(tensor.isfinite().all() for tensor in tensors_in(value))
 
 
 def _is_float(value):

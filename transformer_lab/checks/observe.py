@@ -86,6 +86,22 @@ def observe(exercise, function, probe):
     return Outcome(_frozen(value), changed=changed, facts=_facts(exercise, given, value, made.tensors))
 
 
+def changes_each_time(exercise, function, probe):
+    """Say whether a function returns something else when it is called again, with other random numbers to draw."""
+
+    def seeded(seed):
+        def run(*arguments):
+            torch.manual_seed(seed)
+            random.seed(seed)
+            np.random.seed(seed)
+            return function(*arguments)
+
+        return observe(exercise, run, probe)
+
+    one, other = seeded(1), seeded(2)
+    return one.error is None and other.error is None and not agree(other.value, one.value)
+
+
 def _facts(exercise, *what):
     try:
         return exercise.facts and exercise.facts(*what)

@@ -37,7 +37,7 @@ def tied_head(x, table):
 
 @exercise(
     inputs=_modelled,
-    axes={"tokens": "batch seq", "return": "batch seq vocab"},
+    axes={"tokens": "batch seq", "weights": "vocab d_model", "return": "batch seq vocab"},
     hints=(
         "The last vector of each token must become one number for each word of the vocabulary. Which matrix has a row "
         "for each word already?",
