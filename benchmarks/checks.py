@@ -1,10 +1,18 @@
-"""How long each check takes on a right answer, and how well the checks know the mistakes they know.
+"""How long each check takes on a right answer, and how well the checks know mistakes: their own, and those of the bank.
 
 python benchmarks/checks.py
+python benchmarks/checks.py --cards held_out     for each wrong answer of the bank (or of its half that is held out, or
+                                                 shown): what is wrong with it, beside what the check says
 """
 
+import argparse
 import statistics
+import textwrap
 import time
+from collections import Counter
+from pathlib import Path
+
+import bank
 
 import transformer_lab as tl
 from transformer_lab.checks.diagnose import diagnose
@@ -12,6 +20,11 @@ from transformer_lab.checks.observe import watched
 
 REPEATS = 5
 COLUMNS = ("right", "rejected", "known", "named", "accepted")
+HALVES = {"all": None, "held_out": True, "shown": False}
+# What becomes of an answer. A card without a name says where to look, or shows numbers alone.
+OUTCOMES = ("right", "refused", "wrong", "accepted", "named", "false", "unjudged", "place", "numbers")
+ONLY_NUMBERS = ("With ", "The smallest input that shows it")  # how the paragraphs begin that show numbers
+JUDGED = Path(bank.__file__).with_name("judged.txt")
 
 
 def diagnosed(exercise, function):
@@ -43,7 +56,8 @@ def counts(exercise):
     )
 
 
-def main():
+def own():
+    """Print the times of all checks, and how many of the mistakes that they know they name."""
     print(f"{'exercise':30}{'first':>9}{'again':>9}" + "".join(f"{column:>10}" for column in COLUMNS))
     totals, slowest = [0] * len(COLUMNS), 0.0
     for exercise in tl.checks.EXERCISES:
@@ -56,6 +70,68 @@ def main():
         f"{len(tl.checks.EXERCISES)} exercises, slowest{'':12}{slowest:8.3f}s{'':9}"
         + "".join(f"{t:10}" for t in totals)
     )
+
+
+def judged():
+    """Return the names that a person has found true or false: a dict of the answer's and the mistake's to bool."""
+    lines = (line.split() for line in JUDGED.read_text("utf-8").splitlines() if not line.startswith("#"))
+    return {(answer, mistake): verdict == "true" for answer, mistake, verdict in lines}
+
+
+def outcomes(answer, report, verdicts):
+    """Return those of `OUTCOMES` that came of an answer."""
+    correct = report.status == "correct"
+    if answer.truth is None:
+        return {"right"} | (set() if correct else {"refused"})
+    if correct:
+        return {"wrong", "accepted"}
+    if report.mistake:
+        verdict = verdicts.get((answer.name, report.mistake), "unjudged")
+        return {"wrong", "named"} | ({"unjudged"} if verdict == "unjudged" else set() if verdict else {"false"})
+    paragraphs = filter(None, report.message.split("\n\n"))
+    return {"wrong", "numbers" if all(text.startswith(ONLY_NUMBERS) for text in paragraphs) else "place"}
+
+
+def from_the_bank():
+    """Print, for each exercise and each half of the bank, what became of its answers."""
+    verdicts = judged()
+    print(f"{'bank':30}" + "".join(f"{outcome:>10}" for outcome in OUTCOMES))
+    totals = {half: Counter() for half in HALVES}
+    for exercise in tl.checks.EXERCISES:
+        found = Counter()
+        for answer in bank.answers():
+            if answer.exercise is exercise:
+                these = outcomes(answer, diagnosed(exercise, answer.function), verdicts)
+                found.update(these)
+                totals["held_out" if answer.held_out else "shown"].update(these)
+        totals["all"].update(found)
+        print(f"{exercise.name:30}" + "".join(f"{found[outcome]:10}" for outcome in OUTCOMES), flush=True)
+    for half, found in totals.items():
+        print(f"{half:30}" + "".join(f"{found[outcome]:10}" for outcome in OUTCOMES))
+    print("false: of the names, those found false by a person; unjudged: not looked at yet (--cards, judged.txt)")
+
+
+def cards(held_out):
+    """Print each wrong answer's truth, and the card that the check shows of it."""
+    verdicts = judged()
+    for answer in bank.answers(held_out):
+        if answer.truth is not None:
+            report = diagnosed(answer.exercise, answer.function)
+            found = outcomes(answer, report, verdicts) - {"wrong"}
+            print(answer.name, report.mistake or "-", *sorted(found))
+            for title, text in (("truth", answer.truth), ("check", report.message.replace("\n\n", " | "))):
+                print(textwrap.fill(f"{title}: {text}", 118, initial_indent="  ", subsequent_indent="         "))
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--cards", choices=HALVES, help="print the cards of the wrong answers")
+    arguments = parser.parse_args()
+    if arguments.cards:
+        cards(HALVES[arguments.cards])
+    else:
+        own()
+        from_the_bank()
 
 
 if __name__ == "__main__":

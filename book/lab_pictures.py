@@ -1,6 +1,6 @@
-"""Where a live figure stands, a browser without scripts shows a picture of it, and says so.
+"""Where a live figure stands, a browser without scripts shows a picture of it, and says so; any other keeps it room.
 
-`make pictures` takes the pictures, and the sentence that each figure says of itself, from the built book.
+`make pictures` takes the pictures, the sentence that each figure says of itself, and its heights from the built book.
 """
 
 import json
@@ -23,12 +23,14 @@ def add_pictures(app, pagename, templatename, context, doctree):
     listed, numbers = json.loads(LISTED.read_text("utf-8")), count(1)
 
     def with_picture(view):
-        picture, image = listed.get(picture_name(pagename, next(numbers))), ""
+        picture, image, rooms = listed.get(picture_name(pagename, next(numbers))), "", ""
         if picture:
+            rooms = "; ".join(f"--{window}: {height}px" for window, height in picture["rooms"].items())
             source = context["pathto"](f"_static/{picture['file']}", 1)
             size = f'width="{picture["width"]}" height="{picture["height"]}"'
             image = f'<img src="{source}" {size} alt="{escape(picture["says"])}" />'
-        return f'{view[0]}<noscript><div class="lab-picture"><p>{SENTENCE}</p>{image}</div></noscript>'
+        without = f'<noscript><div class="lab-picture"><p>{SENTENCE}</p>{image}</div></noscript>'
+        return f'<div class="lab-room" style="{rooms}">{view[0]}{without}</div>'
 
     if "body" in context:
         context["body"] = VIEW.sub(with_picture, context["body"])

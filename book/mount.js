@@ -54,6 +54,7 @@
       const lab = await importText(code);
       await lab.render({ model, el: place });
       place.dataset.lab = "ready";
+      view.parentElement.classList.remove("lab-room"); // from now on it has its own height
     } catch (error) {
       place.dataset.lab = "failed";
       place.textContent =

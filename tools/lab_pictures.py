@@ -1,4 +1,4 @@
-"""Takes a picture of each live figure of the built book, for readers whose browsers run no scripts.
+"""Takes a picture of each live figure of the built book, for readers whose browsers run no scripts, and its height.
 
 They lie in book/pictures, and are taken again when a lab looks different: `make pictures`, then `make book`.
 """
@@ -19,6 +19,7 @@ sys.path.append(str(ROOT))  # as in book/conf.py
 HTML = ROOT / "_build" / "html"
 FOLDER = ROOT / "book" / "pictures"
 LARGEST = 40_000  # bytes
+WINDOWS = {"phone": 360, "tablet": 800, "desk": 1280}  # how wide each is, in pixels: see .lab-room in book/style.css
 COLOURS = (256, 128, 64, 32, 16)
 READY = """() => document.querySelectorAll('script[type$="widget-view+json"]').length
     === document.querySelectorAll('[data-lab=ready]').length"""
@@ -42,13 +43,19 @@ def take(page, name):
     taken = {}
     page.goto((HTML / f"{name}.html").as_uri())
     page.wait_for_function(READY)
-    for number, lab in enumerate(page.locator("[data-lab]").all(), 1):
+    labs = page.locator("[data-lab]")
+    heights = {}
+    for window, width in WINDOWS.items():
+        page.set_viewport_size({"width": width, "height": 900})
+        heights[window] = labs.evaluate_all("labs => labs.map((lab) => Math.round(lab.offsetHeight))")
+    for number, lab in enumerate(labs.all(), 1):
         data, (width, height) = small(lab.screenshot(animations="disabled"))
         key = picture_name(name, number)
         file = f"lab-{key}.webp"
         (FOLDER / file).write_bytes(data)
         said = [lab.locator(part).first.inner_text() for part in (".tl-title", ".tl-status")]
-        taken[key] = {"file": file, "width": width, "height": height, "says": ": ".join(said)}
+        rooms = {window: heights[window][number - 1] for window in WINDOWS}
+        taken[key] = {"file": file, "width": width, "height": height, "rooms": rooms, "says": ": ".join(said)}
         print(f"{file:<40} {len(data) / 1000:6.1f} kB")
     return taken
 
@@ -63,7 +70,7 @@ def main():
     taken = {}
     with sync_playwright() as playwright:
         window = playwright.chromium.launch(executable_path=found, args=["--no-sandbox"])
-        page = window.new_page(viewport={"width": 1280, "height": 900}, color_scheme="light")
+        page = window.new_page(color_scheme="light")
         for path in pages:
             taken |= take(page, path.relative_to(HTML).with_suffix("").as_posix())
         window.close()

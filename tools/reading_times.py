@@ -18,16 +18,16 @@ WORDS_A_MINUTE = 150
 SECONDS_A_LINE = 8
 MINUTES_A_QUESTION = 1
 MINUTES_A_LAB = 3
-SECOND_SITTING = re.compile(r"(?m)^## (?:4\.10|6\.10|7\.7) ")  # chapters 4, 6 and 7 have two
+NEXT_SITTING = re.compile(r"(?m)^## (?:4\.10|6\.10|6\.16|7\.7) ")  # chapters 4 and 7 have two, chapter 6 has three
 UNSEEN = {"remove-cell", "remove-input", "hide-input"}  # tags of cells whose code the page does not show, or folds away
-STATED = re.compile(r"\b[Aa]bout (\d+) minutes(?:, in two sittings \((\d+) and (\d+)\))?")
+STATED = re.compile(r"\b[Aa]bout (\d+) minutes(?:, in (?:two|three) sittings \((\d+)(?:, (\d+))? and (\d+)\))?")
 
 
 def sittings(notebook):
-    """The cells of a chapter in one list, or in two where it is made for two sittings."""
+    """The cells of a chapter in one list, or in as many as it has sittings."""
     parts = [[]]
     for cell in notebook.cells:
-        if cell.cell_type == "markdown" and SECOND_SITTING.search(cell.source):
+        if cell.cell_type == "markdown" and NEXT_SITTING.search(cell.source):
             parts.append([])
         parts[-1].append(cell)
     return parts

@@ -51,7 +51,7 @@ class EncoderDecoder:
         return tl.Transformer(len(DIGITS), len(self.target), **SIZES)
 
     def examples(self, texts):
-        """What goes into the model, and what it shall say."""
+        """What goes into the model, and what it has to say."""
         digits = [torch.tensor([int(digit) for digit in text]) for text in texts]
         words = [torch.tensor([self.target.index(word) for word in in_words(int(text))]) for text in texts]
         given = [F.pad(x, (1, 0), value=self.begin) for x in words]
@@ -76,7 +76,7 @@ class DecoderOnly:
         return tl.LanguageModel(len(self.target), **SIZES)
 
     def examples(self, texts):
-        """What goes into the model, and what it shall say."""
+        """What goes into the model, and what it has to say."""
         given, labels = [], []
         for text in texts:
             words = [self.target.index(word) for word in in_words(int(text))]

@@ -97,25 +97,35 @@ def linear_attention_flops(seq: int, d_model: int, n_heads: int) -> int:
 def flops_breakdown(shape: ModelShape, seq: int, batch: int = 1, *, tgt_len: int | None = None) -> dict[str, int]:
     """Return the work of one forward pass, component by component.
 
-    With ``N = seq``, ``D = d_model``, ``F = d_ff``, ``L = n_layers``, ``V = vocab_size``, and ``D_kv`` for the features
-    of all heads of keys, ``n_kv_heads * d_head``, for one sequence:
+    For one sequence, with ``N = seq``, ``L = n_layers``, ``vocab = vocab_size``, and ``d_kv`` for the features of all
+    heads of keys, ``n_kv_heads * d_head``:
 
-    ======================  ===================  ===================  =============================================
-    component               ``"bert", "gpt2"``   ``"llama"``          ``"transformer"``, ``T`` tokens in the target
-    ======================  ===================  ===================  =============================================
-    attention projections   L·8·N·D²             L·4·N·D·(D + D_kv)   L·12·(N + T)·D²
-    scores and blend        L·4·N²·D             L·4·N²·D             L·4·(N² + T² + T·N)·D
-    feed-forward            L·4·N·D·F            L·6·N·D·F            L·4·(N + T)·D·F
-    pooler                  2·D², ``"bert"``
-    output head             2·N·D·V, ``"gpt2"``  2·N·D·V              2·T·D·V_target
-    ======================  ===================  ===================  =============================================
+    =====================  =============================  ==============================
+    component              ``"bert", "gpt2"``             ``"llama"``
+    =====================  =============================  ==============================
+    attention projections  L·8·N·d_model²                 L·4·N·d_model·(d_model + d_kv)
+    scores and blend       L·4·N²·d_model                 L·4·N²·d_model
+    feed-forward           L·4·N·d_model·d_ff             L·6·N·d_model·d_ff
+    pooler                 2·d_model², ``"bert"``
+    output head            2·N·d_model·vocab, ``"gpt2"``  2·N·d_model·vocab
+    =====================  =============================  ==============================
+
+    =====================  ======================================================
+    component              ``"transformer"``, with ``tgt_vocab = tgt_vocab_size``
+    =====================  ======================================================
+    attention projections  L·12·(N + tgt_len)·d_model²
+    scores and blend       L·4·(N² + tgt_len² + tgt_len·N)·d_model
+    feed-forward           L·4·(N + tgt_len)·d_model·d_ff
+    output head            2·tgt_len·d_model·tgt_vocab
+    =====================  ======================================================
 
     Heads that share keys are projected for less; the scores are as many as before. A feed-forward layer without a gate
     takes two thirds of one with it.
 
     Scores and blend are the part that grows with ``N²``. In ``"bert"`` and ``"gpt2"`` they overtake the feed-forward
-    layer at ``N = d_ff``, which is ``4·D`` as usual; attention with its projections does so at ``N = d_ff − 2·D``, and
-    scores and blend exceed all the rest of the layer from ``N = d_ff + 2·D`` on. Looking embeddings up costs nothing.
+    layer at ``N = d_ff``, which is ``4·d_model`` as usual; attention with its projections does so at
+    ``N = d_ff − 2·d_model``, and scores and blend exceed all the rest of the layer from ``N = d_ff + 2·d_model`` on.
+    Looking embeddings up costs nothing.
 
     Parameters
     ----------
@@ -331,24 +341,24 @@ def activation_bytes(
     """Return the memory of what a forward pass keeps for the backward pass.
 
     This is what autograd saves in a model of this package's layers, without dropout and without masks, up to the output
-    of the model. For each token a layer of the encoder keeps, with ``D = d_model`` and ``F = d_ff``:
+    of the model. For each token a layer of the encoder keeps:
 
     ================================  =============================================================
     values                            kept as
     ================================  =============================================================
-    D                                 input of the projections of queries, keys and values
-    3·D                               queries, keys, values
-    D                                 what the heads return, input of the output projection
+    d_model                           input of the projections of queries, keys and values
+    3·d_model                         queries, keys, values
+    d_model                           what the heads return, input of the output projection
     n_heads                           logarithm of each row's sum, at least 4 bytes each
-    D, and F, with GELU 2·F           input of the feed-forward layer; its features (and before GELU)
-    2·(D + 2)                         input of each norm, its mean, one over its deviation
+    d_model, and d_ff, GELU 2·d_ff    input of the feed-forward layer; its features (and before GELU)
+    2·(d_model + 2)                   input of each norm, its mean, one over its deviation
     ================================  =============================================================
 
-    With GELU, as in ``"bert"`` and ``"gpt2"``, and ``F = 4·D`` this is ``16·D + n_heads + 4``; ``"transformer"`` has
-    ReLU, which can be undone from what the next map keeps. In ``"llama"`` keys and values take ``2·D_kv``, as in
-    :func:`flops_breakdown`; a gated layer keeps ``4·F``: gate, SiLU of it, features, and their product. RMS norm
-    keeps ``2·D + 1``, its input as it was and divided, in at least 4 bytes; rotary positions keep ``4·d_head`` of
-    cosines and sines for each place, whatever the batch.
+    With GELU, as in ``"bert"`` and ``"gpt2"``, and ``d_ff = 4·d_model`` this is ``16·d_model + n_heads + 4``;
+    ``"transformer"`` has ReLU, which can be undone from what the next map keeps. In ``"llama"`` keys and values take
+    ``2·d_kv``, as in :func:`flops_breakdown`; a gated layer keeps ``4·d_ff``: gate, SiLU of it, features, and their
+    product. RMS norm keeps ``2·d_model + 1``, its input as it was and divided, in at least 4 bytes; rotary positions
+    keep ``4·d_head`` of cosines and sines for each place, whatever the batch.
 
     Nothing grows with ``seq²``: the fused kernel keeps no weights. Plain attention keeps at least those,
     ``n_heads * seq`` values more for each token.
@@ -377,8 +387,8 @@ def activation_bytes(
     References
     ----------
     Korthikanti et al., "Reducing Activation Recomputation in Large Transformer Models", 2022, equation 1: in half
-    precision ``34·D + 5·n_heads·seq`` bytes, of which 2·D are masks of dropout and the last term is what the fused
-    kernel does not keep. The remaining ``32·D`` bytes are our ``16·D`` values.
+    precision ``34·d_model + 5·n_heads·seq`` bytes, of which ``2·d_model`` are masks of dropout and the last term is
+    what the fused kernel does not keep. The remaining ``32·d_model`` bytes are our ``16·d_model`` values.
 
     Examples
     --------

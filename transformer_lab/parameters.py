@@ -156,7 +156,7 @@ def is_gated(shape: ModelShape) -> bool:
 
 
 def key_features(shape: ModelShape) -> int:
-    """The features of a token's keys in all heads together, and of its values: ``D_kv`` in the tables."""
+    """The features of a token's keys in all heads together, and of its values: ``d_kv`` in the tables."""
     return shape.d_model // shape.n_heads * (shape.n_kv_heads or shape.n_heads)
 
 
@@ -207,26 +207,39 @@ def count_parameters(shape_or_module: ModelShape | nn.Module) -> int:
 def parameter_breakdown(shape_or_module: ModelShape | nn.Module) -> dict[str, int]:
     """Return how many parameters each component of a model has.
 
-    From a shape, with ``V = vocab_size``, ``P = n_positions``, ``D = d_model``, ``F = d_ff``, ``L = n_layers``, and
-    ``D_kv`` for the features of all heads of keys, ``n_kv_heads * d_head``:
+    From a shape, with ``L = n_layers``, ``vocab = vocab_size``, and ``d_kv`` for the features of all heads of keys,
+    ``n_kv_heads * d_head``:
 
-    ====================  =============  =============  ================  ========================================
-    component             ``"bert"``     ``"gpt2"``     ``"llama"``       ``"transformer"``
-    ====================  =============  =============  ================  ========================================
-    token embedding       V·D            V·D            V·D               V·D if tied, else V·D + V_target·D
-    position embedding    P·D            P·D
-    segment embedding     n_segments·D
-    attention weights     L·4·D²         L·4·D²         L·2·D·(D + D_kv)  3·L·4·D²
-    attention biases      L·4·D          L·4·D                            3·L·4·D
-    feed-forward weights  L·2·D·F        L·2·D·F        L·3·D·F           2·L·2·D·F
-    feed-forward biases   L·(F + D)      L·(F + D)                        2·L·(F + D)
-    norms                 (2·L + 1)·2·D  (2·L + 1)·2·D  (2·L + 1)·D       5·L·2·D; with ``final_norm`` 2·2·D more
-    pooler                D² + D
-    output head                          0; untied V·D  0; untied V·D     0; untied V_target·D
-    ====================  =============  =============  ================  ========================================
+    ====================  ===================  =======================  ============================
+    component             ``"bert"``           ``"gpt2"``               ``"llama"``
+    ====================  ===================  =======================  ============================
+    token embedding       vocab·d_model        vocab·d_model            vocab·d_model
+    position embedding    n_positions·d_model  n_positions·d_model
+    segment embedding     n_segments·d_model
+    attention weights     L·4·d_model²         L·4·d_model²             L·2·d_model·(d_model + d_kv)
+    attention biases      L·4·d_model          L·4·d_model
+    feed-forward weights  L·2·d_model·d_ff     L·2·d_model·d_ff         L·3·d_model·d_ff
+    feed-forward biases   L·(d_ff + d_model)   L·(d_ff + d_model)
+    norms                 (2·L + 1)·2·d_model  (2·L + 1)·2·d_model      (2·L + 1)·d_model
+    pooler                d_model² + d_model
+    output head                                0; untied vocab·d_model  0; untied vocab·d_model
+    ====================  ===================  =======================  ============================
 
-    The rule of thumb ``12·L·D² + V·D`` is three of the rows: token embedding, attention weights, feed-forward weights.
-    The number of heads is in none of them, unless keys are shared: ``D_kv`` is then less than ``D``.
+    ====================  =======================================================
+    component             ``"transformer"``, with ``tgt_vocab = tgt_vocab_size``
+    ====================  =======================================================
+    token embedding       vocab·d_model if tied, else (vocab + tgt_vocab)·d_model
+    attention weights     3·L·4·d_model²
+    attention biases      3·L·4·d_model
+    feed-forward weights  2·L·2·d_model·d_ff
+    feed-forward biases   2·L·(d_ff + d_model)
+    norms                 5·L·2·d_model; with ``final_norm`` 2·2·d_model more
+    output head           0; untied tgt_vocab·d_model
+    ====================  =======================================================
+
+    The rule of thumb ``12·L·d_model² + vocab·d_model`` is three of the rows: token embedding, attention weights,
+    feed-forward weights. The number of heads is in none of them, unless keys are shared: ``d_kv`` is then less than
+    ``d_model``.
 
     Parameters
     ----------

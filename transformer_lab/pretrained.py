@@ -448,7 +448,7 @@ class ChatModel(nn.Module):
         stop : sequence of str, optional
             The answer ends before the first of these.
         chat : bool, optional
-            Whether the text is said to the model, as :meth:`prompt` writes it down; ``False`` goes on with the text.
+            Whether the text is put to the model as a question, as :meth:`prompt` writes it; ``False`` continues it.
         show : function, optional
             Called with each piece of the answer as soon as it is there: ``partial(print, end="", flush=True)``.
         use_cache : bool, optional
@@ -494,7 +494,7 @@ class ChatModel(nn.Module):
 
     @staticmethod
     def prompt(text: str) -> str:
-        """Return a question as the model was trained to read it: two turns of a talk, and the beginning of a third."""
+        """Return a question as the model was trained to read it: two turns, and the start of a third."""
         turns = {"system": "You are a helpful AI assistant named SmolLM, trained by Hugging Face", "user": text}
         said = "".join(f"<|im_start|>{role}\n{words}<|im_end|>\n" for role, words in turns.items())
         return f"{said}<|im_start|>assistant\n"

@@ -24,6 +24,20 @@ def test_a_first_screen_shows_what_it_is_for_a_button_and_a_lab(visit, site):  #
     assert page.url == site + CHAPTERS[0]
 
 
+@pytest.mark.parametrize("width", [1280, 360])
+def test_nothing_moves_while_the_lab_is_drawn(visit, site, width):  # noqa: F811
+    page = visit(f"{site}index.html", viewport={"width": width, "height": 900})
+    moved = page.evaluate(
+        """() => new Promise((resolve) => {
+            let moved = 0;
+            new PerformanceObserver((list) => { for (const { value } of list.getEntries()) moved += value; })
+                .observe({ type: "layout-shift", buffered: true });
+            setTimeout(() => resolve(moved), 500);
+        })"""
+    )
+    assert moved < 0.05  # another machine's letters are wider: without room for the lab it is 0.3
+
+
 @pytest.mark.parametrize("width", [1200, 320])
 def test_each_chapter_has_a_card_that_leads_to_it(visit, site, width):  # noqa: F811
     page = visit(f"{site}index.html", viewport={"width": width, "height": 850})

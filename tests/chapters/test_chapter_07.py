@@ -54,13 +54,67 @@ def where_scores_overtake_a_gated_layer():
     return [f"{seq:,} on"]
 
 
-COMPUTED = [one_layer, a_head_of_its_own, a_product, utilization, where_scores_overtake_a_gated_layer]
+def on_meta():
+    with torch.device("meta"):
+        scores = tl.LanguageModel(50, 8, 2, 1, 16)(torch.zeros(2, 3, dtype=torch.long))
+    assert scores.is_meta and scores.shape == (2, 3, 50)
+    return ["scores on `meta`, of the right shape and without values"]
 
 
-@pytest.mark.parametrize("computed", COMPUTED)
-def test_a_folded_answer_is_what_the_package_counts(computed, text):
+def a_third_piece():
+    total, blend = torch.tensor([1.0, 2, 4, 1, 8]).sum() / 8, torch.tensor([8.0, 0, 8, 4, 0]).sum() / 8
+    return [f"the sum is {total:.0f}, the blend {blend}, and the output {blend / total}. Check: 20 / 16."]
+
+
+def without_means():
+    return [f"8 · 1.56 billion = {8 * tl.count_parameters(tl.GPT2_XL) / 1e9:.1f} GB"]
+
+
+def texts_at_a_time():
+    fits = [n for n in (1, 2, 4, 8, 16) if 40 * n / 16 + 10 <= 16]
+    assert fits[-1] == 2
+    return [f"the activations are {40 * 2 / 16:.0f} GB, {40 * 2 / 16 + 10:.0f} together", "more than 20 GB"]
+
+
+def numbers_in_a_cache():
+    shapes = tl.SMOLLM2_135M, tl.GPT2, replace(tl.SMOLLM2_135M, n_kv_heads=None)
+    grouped, gpt2, ungrouped = (tl.kv_cache_bytes(shape, 1, bytes_per_value=1) for shape in shapes)
+    return [f"= {grouped:,}, against {gpt2:,} in GPT-2", f"it would be {ungrouped:,}"]
+
+
+def a_card():
+    weights = tl.weight_bytes(tl.GPT2_XL)
+    return [f"= {1e14 / 1e12:.0f} FLOPs. The weights are {weights / 1e9:.2f} GB, so {weights / 1e12 * 1e3:.1f} ms."]
+
+
+def tokens_at_the_ridge():
+    d_model, d_ff, ridge = 1600, 6400, 300
+    work, weights = 4 * d_model * d_ff, 2 * 2 * d_model * d_ff  # of a token; bytes in 16 bits
+    return [f"About {ridge * weights // work}", "the intensity is $N$ instead of $N/2$"]
+
+
+ANSWERS = [
+    one_layer,
+    a_head_of_its_own,
+    on_meta,
+    a_product,
+    utilization,
+    where_scores_overtake_a_gated_layer,
+    a_third_piece,
+    without_means,
+    texts_at_a_time,
+    numbers_in_a_cache,
+    a_card,
+    tokens_at_the_ridge,
+]
+
+
+def test_every_folded_answer_is_what_the_package_counts(text):
     answers = re.findall(r"(?s)\*\*Before you read on:\*\*.*?<summary>Answer</summary>(.*?)</details>", text)
-    assert any(all(words in answer for words in computed()) for answer in answers), computed()
+    assert len(answers) == len(ANSWERS)
+    for answer, computed in zip(answers, ANSWERS):
+        for words in computed():
+            assert words in answer, f"{computed.__name__}: must say {words}, says {answer.strip()}"
 
 
 def test_the_smallest_llama_is_added_up_by_hand(text):

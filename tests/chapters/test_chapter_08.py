@@ -153,3 +153,17 @@ def test_every_folded_answer_is_what_comes_out(chapter):
     for answer, computed in zip(found, ANSWERS):
         for words in computed(chapter):
             assert words in answer, f"{computed.__name__}: must say {words}, says {answer.strip()}"
+
+
+def test_linear_attention_takes_more_memory_than_a_fused_kernel():
+    q, k, v = (torch.randn(1, 4, 4096, 64) for _ in range(3))
+    with torch.no_grad():
+        chunked, fused, whole = (
+            tl.measure.peak_bytes(call)
+            for call in (
+                lambda: tl.causal_linear_attention(q, k, v),
+                lambda: tl.scaled_dot_product_attention(q, k, v, is_causal=True),
+                lambda: tl.bidirectional_linear_attention(q, k, v),
+            )
+        )
+    assert 1 < chunked / fused < 2 and 3 < whole / fused < 4

@@ -108,6 +108,115 @@ def projected():
     return [tuple(x.shape), tuple(linear.weight.shape), f"= {tl.count_parameters(linear):,}, with the biases"]
 
 
+def words(x):
+    """The numbers of a vector as a sentence lists them."""
+    return ", ".join(f"{number:.2g}" for number in x.tolist()).replace("-", "−")
+
+
+def two_sides():
+    x = tl.standardize(torch.tensor([2.0, 2.0, 6.0, 6.0]), -1)
+    return ["the variance 4, its root 2", words(x)]
+
+
+def sharing():
+    x, means = torch.zeros(2, 3, 4), []
+    for axes in ((0, 1), (2,), (1,)):
+        means.append(x.mean(axes).numel())
+    means.append(x.unflatten(-1, (2, 2)).mean((1, 3)).numel())
+    assert means == [4, 6, 8, 4]
+    return ["in all tokens | 4 |", "2 · 3 = 6", "2 · 4 = 8", "2 · 2 = 4"]
+
+
+def running_mean():
+    norm = nn.BatchNorm1d(1)
+    norm.running_mean.fill_(0.2)
+    norm(torch.tensor([[3.0], [5.0]]))
+    return [f"To 0.9·0.2 + 0.1·4 = {norm.running_mean.item():.2f}"]
+
+
+def without_mean():
+    x = tl.rms_norm(torch.tensor([3.0, 4.0, 0.0, 0.0]))
+    return ["= 6.25, its root 2.5", words(x)]
+
+
+def silent_parts():
+    x = y = torch.tensor(3.0, requires_grad=True)
+    for _ in range(24):
+        y = y + 0 * y
+    assert y == x
+    return [f"The input itself, and {torch.autograd.grad(y, x)[0]:.0f}"]
+
+
+def wider_and_back():
+    part = tl.FeedForward(768, 3072)
+    shapes = []
+    part.linear1.register_forward_hook(lambda module, args, result: shapes.append(tuple(result.shape)))
+    return [f"`{shape}`" for shape in (tuple(part(torch.zeros(2, 5, 768)).shape), *shapes)]
+
+
+def smaller_step():
+    return ["A smaller step size"]  # measured in test_chapter_06_depth
+
+
+def weights_of_two_attentions():
+    attention, target = tl.MultiHeadAttention(12, 3), torch.zeros(2, 7, 12)
+    weights = attention.weights(target), attention.weights(target, torch.zeros(2, 5, 12))
+    return [tuple(each.shape) for each in weights]
+
+
+def one_layer_twelve_times():
+    layer = nn.Linear(2, 2)
+    stack = nn.ModuleList([layer] * 12)
+    assert tl.count_parameters(stack) == tl.count_parameters(layer)
+    return ["Those of one layer", "changes all twelve at once"]
+
+
+def families():
+    return ["Encoder-only, decoder-only, encoder–decoder"]
+
+
+def reached_by_the_mask():
+    return ["The encoder's self-attention and the decoder's cross-attention"]  # measured in section 5.12
+
+
+def shifted():
+    target = ["`BOS`", *"528"[::-1], "`EOS`"]
+    return [f"Given: {' '.join(target[:-1])}. Labels: {' '.join(target[1:])}."]
+
+
+def gated_and_wide():
+    d_model, d_ff = 4096, 14336
+    gated, plain = 3 * d_model * d_ff, 2 * d_model * 4 * d_model
+    assert d_ff == 3.5 * d_model and gated / plain == 10.5 / 8
+    return [f"{gated // 10**6} million instead of {plain // 10**6} million"]
+
+
+def turned_values():
+    """The same sentence 400 places further on: its output stays, unless its values are turned as well."""
+    query, key, value = torch.randn(3, 1, 1, 5, 8).double()
+    outputs = []
+    for start in (0, 400):
+        places = torch.arange(5) + start
+        turned = [tl.rotary(x, places) for x in (query, key, value)]
+        outputs.append([tl.scaled_dot_product_attention(*turned[:2], values) for values in (value, turned[2])])
+    (kept, moved), (kept_later, moved_later) = outputs
+    torch.testing.assert_close(kept, kept_later)
+    assert (moved - moved_later).abs().max() > 0.1
+    return ["the output would depend on absolute positions again"]
+
+
+def shared_heads():
+    with torch.device("meta"):
+        attention = tl.MultiHeadAttention(8 * 64, 8, n_kv_heads=2)
+        key, _ = attention.project(torch.zeros(3, 20, 8 * 64))
+    head = torch.arange(2).repeat_interleave(4)[5]
+    return [f"Head ⌊5 · 2/8⌋ = {head}", f"`key` is `{tuple(key.shape)}`"]
+
+
+def without_positions():
+    return ["near 0.9 on copying, and above 1 on reversing"]  # measured in test_chapter_06_today
+
+
 ANSWERS = {
     "01_tensor_operations": [
         strides,
@@ -120,6 +229,24 @@ ANSWERS = {
         embedded,
     ],
     "02_matmul_broadcasting": [products, without_the_largest, own_place, ten_times, projected],
+    "06_normalization": [
+        two_sides,
+        sharing,
+        running_mean,
+        without_mean,
+        silent_parts,
+        wider_and_back,
+        smaller_step,
+        weights_of_two_attentions,
+        one_layer_twelve_times,
+        families,
+        reached_by_the_mask,
+        shifted,
+        gated_and_wide,
+        turned_values,
+        shared_heads,
+        without_positions,
+    ],
 }
 
 
@@ -127,7 +254,7 @@ ANSWERS = {
 def test_every_folded_answer_is_what_pytorch_says(stem):
     cells = nbformat.read(notebooks.ROOT / "chapters" / f"{stem}.ipynb", 4).cells
     text = "\n\n".join(cell.source for cell in cells if cell.cell_type == "markdown")
-    found = re.findall(r"(?s)\*\*Before you read on\.\*\*.*?<summary>Answer</summary>(.*?)</details>", text)
+    found = re.findall(r"(?s)\*\*Before you read on[.:]\*\*.*?<summary>Answer</summary>(.*?)</details>", text)
     assert len(found) == len(ANSWERS[stem])
     for answer, computed in zip(found, ANSWERS[stem]):
         for words in computed():

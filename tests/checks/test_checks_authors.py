@@ -169,6 +169,32 @@ def test_a_reference_that_does_not_raise():
     assert make(reference=backwards, raises=IndexError).expected[0].error is not None
 
 
+def test_a_reference_that_is_random():
+    def backwards(x):
+        """Return the numbers of each row in a new order each time."""
+        return x[:, torch.randperm(x.shape[1])] + torch.rand(1)
+
+    with pytest.raises(ValueError, match=r"^the reference of backwards must not be random"):
+        make(reference=backwards)(lambda x: x)
+
+
+@pytest.mark.parametrize("made, found", [(torch.ones(2), "Tensor"), ((torch.ones(2), 1), "2")])
+def test_inputs_are_a_tuple_of_the_arguments(made, found):
+    def backwards(x):
+        """Return the numbers of each row in reverse order."""
+        return x.flip(-1)
+
+    wrong = exercise(inputs=lambda draw: made, axes={}, hints=HINTS)(backwards)
+    said = rf"^the inputs of backwards must be a tuple of its arguments \(x\), got {found} with ordinary input$"
+    with pytest.raises(ValueError, match=said):
+        wrong(lambda x: x)
+
+
+def test_an_axis_word_for_an_argument_that_there_is_none():
+    with pytest.raises(ValueError, match=r"^axes of backwards must be of one of x, return, got 'y'$"):
+        exercise(inputs=lambda draw: (draw(2),), axes={"y": "rows"}, hints=HINTS)(make().reference)
+
+
 def test_every_file_is_in_the_course():
     files = {
         (file.parent.name, file.stem) for file in FOLDER.glob("*/*.py") if "\n@exercise(" in file.read_text("utf-8")
@@ -200,8 +226,10 @@ def test_a_file_without_its_exercise(monkeypatch):
 
 
 def test_a_name_that_is_none():
-    with pytest.raises(AttributeError, match=r"^module 'transformer_lab.checks' has no attribute 'padding_masks'$"):
-        _ = tl.checks.padding_masks
+    with pytest.raises(AttributeError, match=r"^module 'transformer_lab.checks' has no attribute 'rotary'$"):
+        _ = tl.checks.rotary
+    with pytest.raises(AttributeError, match=r"has no attribute 'split_head'; did you mean 'split_heads'\?$"):
+        _ = tl.checks.split_head
     assert "padding_mask" in dir(tl.checks)
 
 

@@ -13,6 +13,7 @@ import warnings
 import numpy as np
 import pytest
 import torch
+from torch.nn import functional as F
 
 import transformer_lab as tl
 
@@ -120,6 +121,12 @@ def test_what_is_no_function(thing):
     assert report.status == "error" and f"of type `{type(thing).__name__}`" in report.message
 
 
+@pytest.mark.parametrize("given", [(), (right, 3), (right, right)])
+def test_a_check_takes_the_function_and_nothing_else(given):
+    report = check(*given)
+    assert report.status == "error" and "nothing else: `tl.checks.split_heads(split_heads)`" in report.message
+
+
 def test_a_class_and_a_module_are_functions_too():
     class Split(torch.nn.Module):
         def forward(self, x, n_heads):
@@ -148,6 +155,29 @@ def test_a_missing_exercise_can_be_the_courses():
 
     message = check(lambda x, n_heads: merge_heads(x)).message
     assert message.endswith(", or go on with the course's: `merge_heads = tl.checks.merge_heads.reference`.")
+
+
+def not_attempted(exercise, function):
+    return exercise(function).status == "not attempted"
+
+
+def test_an_error_of_that_name_which_pytorch_raises_is_no_stub():
+    """PyTorch raises `NotImplementedError` for whole numbers and bools, and for a module without `forward`."""
+    checks = tl.checks
+    report = checks.causal_mask(lambda seq: torch.arange(seq).softmax(0))
+    assert report.status == "error" and "`NotImplementedError`" in report.message
+    assert not not_attempted(checks.masked_attention, lambda query, key, value, mask: mask.softmax(-1))
+    assert not not_attempted(checks.padding_mask, lambda lengths, seq: lengths.softmax(0))
+    exchanged = checks.next_token_loss(lambda logits, tokens: F.cross_entropy(tokens[:, 1:], logits[:, :-1]))
+    assert exchanged.status == "error" and "not written yet" not in exchanged.message
+    normalized = checks.embed(lambda tokens, table: F.layer_norm(tokens, tokens.shape[-1:]))
+    assert normalized.status == "error" and ".reference`" not in normalized.message
+
+    class Misspelt(torch.nn.Module):
+        def foward(self, x, n_heads):
+            return right(x, n_heads)
+
+    assert check(Misspelt()).status == "error"
 
 
 # What does not end, until the test does: a thread that is left running slows all tests that come after it
@@ -352,6 +382,16 @@ def test_an_input_that_was_changed():
     assert report.status == "incorrect" and "changes its argument `x`" in report.message
 
 
+def test_a_function_that_keeps_something_is_told_so():
+    calls = []
+
+    def counts(x, n_heads):
+        calls.append(x)
+        return right(x, n_heads) + len(calls)
+
+    assert "keep something from one call to the next" in check(counts).message
+
+
 def test_what_is_printed_is_shown_but_not_all_of_it(capsys):
     def talks(x, n_heads):
         print("x is", tuple(x.shape))
@@ -369,7 +409,10 @@ def test_what_is_printed_is_shown_but_not_all_of_it(capsys):
 
 
 def test_a_function_that_draws_random_numbers_is_no_right_one():
-    assert check(lambda x, n: right(x + torch.rand_like(x), n)).status == "incorrect"
+    for draw in (torch.rand_like, lambda x: random.random(), lambda x: np.random.rand()):
+        report = check(lambda x, n, draw=draw: right(x + draw(x), n))
+        assert report.status == "incorrect" and "returns something else each time" in report.message
+        assert "smallest input" not in report.message
 
 
 def test_a_check_may_run_in_a_thread():
@@ -421,4 +464,46 @@ def test_on_a_busy_machine_only_the_time_counts_in_which_it_had_the_processor(mo
 
     check(right)  # the first time takes longer
     assert check(works(0.7)).status == "correct"  # at least 1.4 seconds by the clock on the wall
-    assert "did not come to an end" in check(works(3)).message
+    assert "did not come to an end within 1 seconds" in check(works(3)).message
+
+
+def test_the_checks_own_work_does_not_count(monkeypatch):
+    """What the check knows is found out anew, and takes longer than a function may."""
+    monkeypatch.setattr("transformer_lab.checks.observe.LIMIT", 0.2)
+    reference = check.reference
+
+    def slow(x, n_heads):
+        time.sleep(0.4)
+        return reference(x, n_heads)
+
+    monkeypatch.setattr(check, "reference", slow)
+    for known in ("probes", "expected", "known"):
+        monkeypatch.delitem(check.__dict__, known, raising=False)
+    assert check(lambda x, n_heads: right(x, n_heads)).status == "correct"
+    for known in ("probes", "expected", "known"):
+        check.__dict__.pop(known, None)
+
+
+def test_one_thread_inside_a_check():
+    """On a busy machine the threads of a small product wait for one another."""
+    before, found = torch.get_num_threads(), []
+    try:
+        torch.set_num_threads(2)
+        check(lambda x, n_heads: found.append(torch.get_num_threads()) or right(x, n_heads))
+        assert set(found) == {1} and torch.get_num_threads() == 2
+    finally:
+        torch.set_num_threads(before)
+
+
+def test_where_there_are_no_threads_a_check_runs_in_line(monkeypatch, capsys):
+    """As in a browser's Python."""
+
+    def none(thread):
+        raise RuntimeError("can't start new thread")
+
+    monkeypatch.setattr(threading.Thread, "start", none)
+    before = state()
+    assert check(right).status == "correct"
+    assert check(lambda x, n_heads: print("x") or x).status == "incorrect" and "| x" in capsys.readouterr().out
+    assert check(raises(SystemExit(1))).status == "error"
+    assert {name for name, value in state().items() if before[name] != value} == set()

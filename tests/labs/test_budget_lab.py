@@ -622,7 +622,7 @@ def test_every_preset_shows_its_published_count_and_the_packages_numbers(show, p
     assert status(page).startswith(f"{name} has {published:,} parameters, as many as its published weights")
     text = page.locator(".tl-published").inner_text()
     assert text == (
-        f"{name}: {published:,} parameters in the published weights, {paper} in the paper; "
+        f"Compared with {name}: {published:,} parameters in the published weights, {paper} in the paper; "
         f"context {shape.n_positions:,}."
     )
     pressed = page.get_by_role("group", name="Start from").locator("[aria-pressed=true]").all_inner_texts()

@@ -3,9 +3,12 @@
 A folder for each chapter holds its exercises, a file for each: the right answer, and the mistakes that are known by
 what they do. `course` lists them, and each is loaded when it is first asked for. The engine is `exercise` (what is
 known about an exercise), `probes` (its inputs), `observe` (running a function safely), `agree` (whether results are the
-same), `diagnose` and `describe` (from what it does to words), `report` (the card), `record` and `summary` (how far
-somebody is). `hunt` turns it round: the learner writes the test, and the known mistakes are what it must catch.
+same), `diagnose`, `describe`, `steps` and `source` (from what it does, and from its lines, to words), `report` (the
+card), `record` and `summary` (how far somebody is). `hunt` turns it round: the learner writes the test, and the known
+mistakes are what it must catch.
 """
+
+import difflib
 
 from . import course
 from .hunt import hunt, of
@@ -23,7 +26,9 @@ def __getattr__(name):
     elif name.removeprefix("test_") in course.FOLDERS:
         thing = of(course.load(name.removeprefix("test_")))
     else:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        meant = difflib.get_close_matches(name, __all__, 1)
+        said = f"; did you mean {meant[0]!r}?" if meant else ""
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}{said}")
     globals()[name] = thing
     return thing
 

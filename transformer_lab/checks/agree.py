@@ -56,3 +56,11 @@ def whole(number):
         return operator.index(number)
     except (TypeError, ValueError, RuntimeError):
         return None
+
+
+def tensors_in(value):
+    """All tensors in an argument or a result, one after the other."""
+    if isinstance(value, torch.Tensor):
+        return [value]
+    items = value.values() if isinstance(value, dict) else value if isinstance(value, (tuple, list)) else ()
+    return [tensor for item in items for tensor in tensors_in(item)]

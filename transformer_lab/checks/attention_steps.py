@@ -7,18 +7,22 @@ from torch.nn import functional as F
 
 
 def dot_products(query, key):
+    """Multiply each query with each key."""
     return query @ key.mT
 
 
 def by_root_d(scores, d_head):
+    """Divide the scores by √d_head."""
     return scores / d_head**0.5
 
 
 def over_keys(scores):
+    """Take the softmax over the keys, for each query."""
     return scores.softmax(-1)
 
 
 def weighted_sum(weights, value):
+    """Blend the values with the weights."""
     return weights @ value
 
 

@@ -1,33 +1,54 @@
 """Words for what a wrong function does: what it returns, where it differs first, on how small an input."""
 
+import dis
 import inspect
-import itertools
 import linecache
-import math
 import os
+import sysconfig
 import traceback
-from fractions import Fraction
 
 import torch
 
-from .agree import agree, close, like, whole
+from . import source, steps
+from .agree import agree, close, like, tensors_in, whole
 from .course import FOLDERS
-from .observe import Made, Probe, observe, settings_kept
-from .probes import Draw, each_tensor, tensors_in
+from .observe import Probe, observe, settings_kept
+from .probes import Draw, each_tensor
+from .relation import Case, relation, term, wrong_places
+from .words import _apart, _name, _plain, axis_sizes, axis_words, in_words
 
 NUMBERS_SHOWN = 8  # a result of so many numbers is shown whole
 NAMED = 8  # so many of the inputs are named that a correct function was tried on
 # Lines of code that are not the learner's.
-LIBRARIES = (os.path.dirname(os.__file__), os.path.dirname(torch.__file__), os.path.dirname(os.path.dirname(__file__)))
+LIBRARIES = (
+    os.path.dirname(os.__file__),
+    sysconfig.get_path("purelib"),
+    os.path.dirname(torch.__file__),
+    os.path.dirname(os.path.dirname(__file__)),
+)
 
 
 # What never came to a result
 
 
-def endless(could_be_stopped):
+def endless(seconds, could_be_stopped):
     """Say that a function did not end."""
-    text = "Your function did not come to an end, and was stopped. Which loop waits for something that never happens?"
+    text = (
+        f"Your function did not come to an end within {seconds:g} seconds, and was stopped. A right answer takes far "
+        "less than one. Is there a loop that waits for something that never happens?"
+    )
     return text if could_be_stopped else f"{text} It is still running: restart the kernel before you go on."
+
+
+def is_stub(error):
+    """Say whether an error is a ``raise NotImplementedError`` of a cell, and not one of that name from PyTorch."""
+    if not isinstance(error, NotImplementedError):
+        return False
+    last = error.__traceback__
+    while last.tb_next is not None:
+        last = last.tb_next
+    code = last.tb_frame.f_code.co_code
+    return not _is_library(last.tb_frame) and code[last.tb_lasti] == dis.opmap["RAISE_VARARGS"]
 
 
 def not_written(function, error):
@@ -42,8 +63,8 @@ def not_written(function, error):
     return f"{said}."
 
 
-def raised(exercise, function, probe, error):
-    """Say which error was raised, and at which of the learner's lines."""
+def raised(exercise, function, probe, error, refused=None):
+    """Say which error was raised, at which of the learner's lines, and what PyTorch refused to do there."""
     name, text = type(error).__name__, str(error).strip().split("\n")[0]
     said = f"`{name}`: {text}" if text else f"`{name}`"
     frames = [(frame, line) for frame, line in traceback.walk_tb(error.__traceback__) if not _is_library(frame)]
@@ -67,7 +88,57 @@ def raised(exercise, function, probe, error):
         for name, value in frame.f_locals.items()
         if isinstance(value, torch.Tensor)
     ]
-    return f"{said}\n\nThere, the shapes are: {', '.join(shapes)}." if shapes else said
+    there = f"There, the shapes are: {', '.join(shapes)}." if shapes else ""
+    return "\n\n".join(filter(None, [said, there, _refused(refused, words), _explained(text)]))
+
+
+def _refused(refused, words):
+    """Say what PyTorch refused to do, and which rule it kept."""
+    if refused is None or not refused.tensors:
+        return ""
+    operation, tensors = refused
+    named = [f"{f'`{name}`, ' if name else ''}{in_words(shape, words)}" for name, shape in tensors]
+    told = f"PyTorch refused `{operation}` of {' and '.join(named)}."
+    shapes = [shape for _, shape in tensors]
+    if operation in PRODUCTS and len(shapes) == 2 and min(map(len, shapes)) > 1:
+        left, right = shapes[0][-1], shapes[1][-2]
+        if left != right:
+            told += (
+                " A matrix product sums over the last axis of the left factor and the second to last of the right, "
+                f"and these differ: {left} and {right}."
+            )
+    elif operation in ELEMENTWISE and len(shapes) == 2:
+        pairs = enumerate(zip(reversed(shapes[0]), reversed(shapes[1])), 1)
+        for axis, (one, other) in pairs:
+            if one != other and 1 not in (one, other):
+                told += (
+                    " Axes are compared from the right; two must be equal, or one of them 1. Axis "
+                    f"−{axis} has {one} and {other}."
+                )
+                break
+    return told
+
+
+def _explained(text):
+    """Say in other words what some of PyTorch's errors mean."""
+    return next((words for part, words in EXPLAINED.items() if part in text), "")
+
+
+PRODUCTS = {"matmul"}
+ELEMENTWISE = {"add", "sub", "mul", "div", "masked_fill", "where", "eq", "lt", "le", "gt", "ge", "and", "or"}
+EXPLAINED = {
+    "torch.return_types": "Along an axis, `max`, `min`, `sort` and the like return a pair: the values and their "
+    "indices. Take `.values`, or `amax` and `amin`, which return the values alone.",
+    "not implemented for 'Long'": "PyTorch computes this for floating-point numbers only, and these are whole "
+    "numbers. Is this the tensor that you mean?",
+    "not implemented for 'Bool'": "PyTorch computes this for floating-point numbers only, and these are bools. Is "
+    "this the tensor that you mean?",
+    "Boolean value of Tensor": "`if`, `and`, `or` and `not` ask a whole tensor for one single bool. For each number "
+    "by itself there are `&`, `|`, `~` and `torch.where`.",
+    "view size is not compatible": "No view can show the numbers like that, as they do not lie in this order in "
+    "memory. `reshape` would copy them. Ask first whether the axes stand in the order in which they are to be joined.",
+    "is invalid for input of size": "The new sizes, multiplied, must give as many numbers as there are.",
+}
 
 
 def _is_library(frame):
@@ -92,32 +163,94 @@ def tried(exercise):
     return f"Right with {', '.join(names)}."
 
 
-def wrong(exercise, function, outcomes, first, stage):
-    """Say what is wrong with a function that makes no known mistake."""
+RANDOM = (
+    "With the same input your function returns something else each time. Does it draw random numbers, as dropout and "
+    "new weights do, or keep something from one call to the next?"
+)
+
+
+def wrong(exercise, function, outcomes, first, done, case):
+    """Say what is wrong with a function that makes no known mistake: ``done`` its steps, ``case`` what is `shown`."""
     probe, got, expected = exercise.probes[first], outcomes[first], exercise.expected[first]
     sentences = [] if probe.plain else [f"Right for ordinary input, and wrong for {probe.name}."]
     if expected.error is not None:
         sentences.append(f"This input must raise a `{type(expected.error).__name__}`.")
     if got.error is not None:
-        sentences.append(raised(exercise, function, probe, got.error))
-    elif kind := _kind(exercise, probe, got, expected):
-        sentences.append(kind)
+        sentences.append(raised(exercise, function, probe, got.error, got.refused))
+        sentences += seen(function)
+    elif said := kind(exercise, probe, got, expected):
+        sentences += [said, *seen(function)]
     else:
-        sentences.append(_relation(got.value, expected.value, axis_words(exercise, probe)))
-        sentences.append(_term(exercise, outcomes))
+        sentences += seen(function)
+        sentences.append(_related(exercise, outcomes, first, case))
         sentences.append(_broken(exercise, function, probe))
-        if stage:
-            how = exercise.stages[stage].__name__.replace("_", " ")
-            named = f"`{stage}`" if how == stage else f"`{stage}` ({how})"
-            sentences.append(f"The first step whose result does not appear in your function: {named}.")
+        sentences.append(_steps(exercise, done))
     return "\n\n".join(filter(None, sentences))
+
+
+def _related(exercise, outcomes, first, case):
+    """Say how the numbers follow from the right ones: those of the first probe that is wrong, and those shown."""
+    if said := term(exercise, outcomes):
+        return said
+    sizes, *shown = case
+    pairs = [(exercise.probes[first], outcomes[first], exercise.expected[first]), shown]
+    cases = []
+    for probe, got, expected in pairs:
+        item, mine, right = _first_wrong(got.value, expected.value)
+        cases.append(Case(mine, right, dict(axis_sizes(exercise, probe)) | (sizes or exercise.sizes)))
+    axes = exercise.axes.get("return", "").split(", ")
+    return relation(*cases, axes[item].split() if item < len(axes) else [])
+
+
+def _first_wrong(got, expected, item=0):
+    """Return the number of the first wrong tensor in a result, and the two results there."""
+    if isinstance(expected, tuple) and not all(isinstance(each, int) for each in expected):
+        for one, other in zip(got, expected):
+            if not agree(one, other):
+                return _first_wrong(one, other, item)
+            item += len(tensors_in(other))
+    return item, got, expected
+
+
+def _steps(exercise, done):
+    """Say between which two steps of a right answer the function goes wrong."""
+    if not done:
+        return ""
+    if all(done.values()):
+        return "All steps of a right answer are there. Something is done besides, or the wrong thing is returned."
+    names = list(done)
+    missing = next(number for number, name in enumerate(names) if not done[name])
+    named = [steps.sentence(exercise, name) for name in names]
+    if missing == 0:
+        return f"The first step of a right answer is not found in your function: {named[0]}."
+    return (
+        "The steps of a right answer, looked for in your function. "
+        f"Found: {named[missing - 1]}. Not found: {named[missing]}. Look between the two."
+    )
+
+
+def seen(function):
+    """Say what the source alone shows: parameters never used, a result thrown away."""
+    if (tree := source.parsed(function)) is None:
+        return []
+    said = []
+    if unused := [f"`{name}`" for name in source.never_used(tree)]:
+        do = "does it" if len(unused) == 1 else "do they"
+        said.append(f"Your function never uses {' and '.join(unused)}. Where {do} belong?")
+    if lost := source.thrown_away(tree):
+        said.append(
+            f"What `{lost}` computes is thrown away: it does not change a tensor, it returns a new one. Give that a "
+            "name, as in `x = …`."
+        )
+    return said
 
 
 def recognised(exercise, function, outcomes, first, ids):
     """Say what the known mistakes do that a function makes, and what goes wrong besides."""
     sentences = ["Two things go wrong here."] * (len(ids) > 1) + [exercise.mistakes[id].text for id in ids]
-    if outcomes[first].error is not None:
-        sentences.append(raised(exercise, function, exercise.probes[first], outcomes[first].error))
+    got = outcomes[first]
+    if got.error is not None:
+        sentences.append(raised(exercise, function, exercise.probes[first], got.error, got.refused))
     return "\n\n".join(filter(None, [*sentences, _besides(exercise, outcomes, ids)]))
 
 
@@ -130,7 +263,7 @@ def _besides(exercise, outcomes, ids):
     return ""
 
 
-def _kind(exercise, probe, got, expected):
+def kind(exercise, probe, got, expected):
     """Say what is wrong with a result before its numbers."""
     if got.error is not None or expected.error is not None:
         return ""
@@ -157,8 +290,8 @@ def _kind(exercise, probe, got, expected):
         if mine.dtype != theirs.dtype:
             return f"Your result is of {_name(mine.dtype)}, and should be of {_name(theirs.dtype)}."
         if mine.device.type != theirs.device.type or mine.layout != theirs.layout:
-            kind, wanted = (f"a tensor on `{t.device.type}`, {_name(t.layout)}" for t in (mine, theirs))
-            return f"Your result is {kind}, and should be {wanted}."
+            is_now, wanted = (f"a tensor on `{t.device.type}`, {_name(t.layout)}" for t in (mine, theirs))
+            return f"Your result is {is_now}, and should be {wanted}."
     if got.changed:
         return (
             f"Your function changes its argument `{got.changed}`: whoever calls it finds other numbers there later. "
@@ -168,60 +301,6 @@ def _kind(exercise, probe, got, expected):
         wanted, found = expected.facts[fact], (got.facts or {}).get(fact)
         if found != wanted:
             return f"The numbers are right. One thing is not: {fact} (should be {wanted}, is {found})."
-    return ""
-
-
-def _relation(got, expected, words):
-    """Say how the wrong numbers follow from the right ones, where that is plain to see."""
-    if not isinstance(expected, torch.Tensor) or not expected.is_floating_point() or expected.numel() < 4:
-        return ""
-    if not (got.isfinite().all() and expected.isfinite().all()):
-        return ""
-    for order in itertools.permutations(range(expected.ndim)):
-        moved = expected.permute(order)
-        if moved.shape == got.shape and order != tuple(range(expected.ndim)) and close(got, moved):
-            return f"Yours is the right result with its axes in the order {order}."
-    ratio = float((got * expected).sum() / (expected * expected).sum())
-    if ratio and close(got, ratio * expected):
-        return f"Every number is the right one times {_plain(ratio)}{_named(ratio, words)}."
-    shift = float((got - expected).mean())
-    if close(got - shift, expected):
-        return f"Every number is the right one plus {_plain(shift)}."
-    return ""
-
-
-def _term(exercise, outcomes):
-    """Say by which one term, or which factor, whole numbers are wrong: it must be the same on all plain probes."""
-    cases = [
-        (list(map(int, probe.arguments)), mine.value, right.value)
-        for probe, mine, right in zip(exercise.probes, outcomes, exercise.expected)
-        if probe.plain and type(right.value) is int and all(isinstance(argument, int) for argument in probe.arguments)
-    ]
-    if len(cases) < 3 or any(whole(mine) is None for _, mine, _ in cases):
-        return ""
-    factors = {Fraction(whole(mine), right) for _, mine, right in cases if right}
-    if len(factors) == 1:
-        return f"Every number is the right one times {factors.pop()}."
-    powers = itertools.product(range(3), repeat=len(exercise.arguments))
-    for power in sorted(powers, key=lambda power: (sum(power), power)):
-        terms = [math.prod(map(pow, arguments, power)) for arguments, _, _ in cases]
-        times = {Fraction(whole(mine) - right, term) for (_, mine, right), term in zip(cases, terms) if term}
-        fits = all(term or whole(mine) == right for (_, mine, right), term in zip(cases, terms))
-        if len(times) == 1 and fits and sum(map(bool, terms)) > 1:
-            names = [f"{name}**2" if k == 2 else name for name, k in zip(exercise.arguments, power) if k]
-            count, word = abs(next(iter(times))), "large" if next(iter(times)) > 0 else "small"
-            shown = " * ".join(([str(count)] if count != 1 or not names else []) + names)
-            return f"Every number is too {word} by `{shown}`."
-    return ""
-
-
-def _named(ratio, words):
-    for size, word in words.items():
-        if word in ("batch", "heads"):
-            continue
-        for value, form in ((size, "{}"), (1 / size, "1/{}"), (size**0.5, "√{}"), (size**-0.5, "1/√{}")):
-            if math.isclose(ratio, value, rel_tol=1e-4) and size > 1:
-                return f", which is {form.format(word)}"
     return ""
 
 
@@ -235,44 +314,6 @@ def _broken(exercise, function, probe):
         if not kept:
             return f"This should hold, and does not: {sentence}"
     return ""
-
-
-def first_stage_missing(exercise, function, probe):
-    """Return the first stage of the reference whose result the function does not make; None where there are no stages.
-
-    All tensors that the function makes are looked at, whatever the order of their axes: a stage that was left out
-    because a later one does its work as well is no fault.
-    """
-    if not exercise.stages or observe(exercise, exercise.reference, probe).error is not None:
-        return None
-    results, used = {}, {}
-
-    def recorded(name, stage):
-        def run(*arguments):
-            used[name] = [earlier for earlier, result in results.items() if any(result is a for a in arguments)]
-            results[name] = stage(*arguments)
-            return results[name]
-
-        return run
-
-    exercise.reference(*probe.arguments, **{name: recorded(name, stage) for name, stage in exercise.stages.items()})
-    with Made() as made:
-        observe(exercise, function, probe)
-    stages = [stage for stage, result in results.items() if isinstance(result, torch.Tensor)]
-    if not stages:  # stages in plain arithmetic leave no trace
-        return None
-    done = set()  # a stage that a done one takes its input from is done as well
-    for stage in reversed(stages):
-        if stage in done or any(_is_same_table(tensor, results[stage]) for tensor in made.tensors):
-            done.update([stage, *used[stage]])
-    return next((stage for stage in stages if stage not in done), stages[-1])
-
-
-def _is_same_table(tensor, result):
-    if not isinstance(result, torch.Tensor) or tensor.numel() != result.numel() or tensor.dtype != result.dtype:
-        return False
-    orders = itertools.permutations(range(result.ndim))
-    return any(close(tensor, result.permute(order).reshape(tensor.shape)) for order in orders)
 
 
 def gradients(exercise, function):
@@ -329,15 +370,22 @@ def _gradients(function, probe):
 # The evidence
 
 
-def evidence(exercise, function, outcomes, first):
-    """Show the smallest input on which the function is wrong: what it returns, and what is expected."""
-    probe, got, expected = exercise.probes[first], outcomes[first], exercise.expected[first]
-    if _kind(exercise, probe, got, expected):
+def shown(exercise, function, outcomes, first):
+    """Return the sizes, probe and two outcomes that a card shows: of the smallest input on which the function is wrong.
+
+    There are no sizes where no smaller input was looked for.
+    """
+    case = exercise.probes[first], outcomes[first], exercise.expected[first]
+    if first != 0 or not exercise.sizes or outcomes[first].error is not None or kind(exercise, *case):
+        return {}, *case
+    return _smallest(exercise, function, *case)
+
+
+def evidence(exercise, sizes, probe, got, expected):
+    """Show an input, what the function returns, and what is expected."""
+    if kind(exercise, probe, got, expected):
         return ""
-    sizes = exercise.sizes if got.error is None else {}
-    if first == 0 and sizes:
-        sizes, probe, got, expected = _smallest(exercise, function, probe, got, expected)
-    at = f" ({', '.join(f'{name} {size}' for name, size in sizes.items())})" if first == 0 and sizes else ""
+    at = f" ({', '.join(f'{name} {size}' for name, size in sizes.items())})" if sizes else ""
     given = [
         f"`{name} = {_plain(value)}`"
         for name, value in zip(exercise.arguments, probe.arguments)
@@ -364,7 +412,9 @@ def _smallest(exercise, function, *case):
             except Exception:  # a size that the inputs do not allow
                 continue
             got = observe(exercise, function, probe)
-            if expected.error is None and got.error is None and not agree(got.value, expected.value):
+            wrong = expected.error is None and got.error is None and not agree(got.value, expected.value)
+            # Below the sizes that make sense the reference itself returns NaN, as the mean over no token.
+            if wrong and (_is_finite(expected.value) or not _is_finite(case[2].value)):
                 sizes[name], case = size, (probe, got, expected)
                 break
     return sizes, *case
@@ -372,11 +422,10 @@ def _smallest(exercise, function, *case):
 
 def _difference(got, expected):
     """Say where two results differ first."""
-    while isinstance(expected, tuple) and not all(isinstance(item, int) for item in expected):
-        got, expected = next(pair for pair in zip(got, expected) if not agree(*pair))  # of several, the first wrong one
+    _, got, expected = _first_wrong(got, expected)
     if not isinstance(expected, torch.Tensor) or expected.numel() <= NUMBERS_SHOWN:
         return "You return `{}`, expected `{}`.".format(*_apart(got, expected))
-    wrong = _wrong(got, expected)
+    wrong = wrong_places(got, expected)
     index = wrong.nonzero()[0].tolist()
     mine, right = _apart(*(tensor[tuple(index)].item() for tensor in (got, expected)))
     share = f"{int(wrong.sum())} of {wrong.numel()} numbers are wrong"
@@ -388,61 +437,13 @@ def wrong_numbers(got, expected):
     is_tensor = isinstance(got, torch.Tensor) and isinstance(expected, torch.Tensor)
     if not is_tensor or like(got) != like(expected) or got.ndim == 0 or max(got.shape[-2:]) > 24:
         return None
-    wrong = _wrong(got, expected)
+    wrong = wrong_places(got, expected)
     tables = wrong.reshape(-1, *wrong.shape[-2:]) if wrong.ndim > 1 else wrong[None, None]
     return next((table.tolist() for table in tables if table.any()), None)
 
 
-def _wrong(got, expected):
-    # The numbers that `agree` finds wrong, one by one; all of them where each alone is close enough.
-    wrong = ~torch.isclose(got.double(), expected.double(), 1e-4, 1e-5, equal_nan=True)
-    return wrong if wrong.any() else torch.ones_like(wrong)
-
-
-# Words
-
-
-def axis_words(exercise, probe):
-    """Return the word of each size, as far as the sizes differ: a dict of int to str."""
-    values = dict(zip(exercise.arguments, probe.arguments))
-    values["return"] = observe(exercise, exercise.reference, probe).value
-    shaped = (zip(exercise.axes.get(name, "").split(", "), tensors_in(value)) for name, value in values.items())
-    words, several = {}, set()
-    for axes, tensor in itertools.chain.from_iterable(shaped):
-        axes, shape = axes.split(), tensor.shape
-        for word, size in zip(axes, shape) if len(axes) == len(shape) else ():
-            if words.setdefault(size, word) != word:
-                several.add(size)
-    if probe is exercise.probes[0]:
-        for word, size in exercise.sizes.items():
-            words.setdefault(size, word)
-    return {size: word for size, word in words.items() if size not in several}
-
-
-def in_words(shape, words):
-    """Write a shape with the words of its axes: ``(batch 2, seq 7, 15)``."""
-    return f"({', '.join(f'{words[size]} {size}' if size in words else str(size) for size in shape)})"
-
-
-def _plain(value, digits=4):
-    """Numbers short enough to read: so many digits, or so many behind the point for numbers of 1 and more."""
-    if isinstance(value, torch.Tensor):
-        value = value.tolist()
-    if type(value) in (list, tuple):
-        return type(value)(_plain(item, digits) for item in value)
-    if not isinstance(value, float):
-        return value
-    return round(value, digits) if abs(value) >= 1 else float(f"{value:.{digits}g}")
-
-
-def _apart(one, other):
-    """Two values with as few digits as show that they differ."""
-    pairs = ((_plain(one, digits), _plain(other, digits)) for digits in (4, 6, 9, 17))
-    return next((pair for pair in pairs if str(pair[0]) != str(pair[1])), (one, other))
-
-
-def _name(dtype):
-    return f"`{str(dtype).removeprefix('torch.')}`"
+def _is_finite(value):
+    return all(tensor.isfinite().all() for tensor in tensors_in(value))
 
 
 def _is_float(value):

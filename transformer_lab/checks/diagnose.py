@@ -1,14 +1,18 @@
 """From what the learner's function does to a report that says what went wrong."""
 
-from . import describe, record
-from .observe import TimeUp, watched
+from . import describe, record, steps
+from .observe import Timed, TimeUp, changes_each_time, watched
 from .probes import Outcomes
 from .report import Report
 
 
-def check(exercise, function):
+def check(exercise, *functions):
     """Check the learner's function, show the card, and return the `Report`."""
-    if not callable(function):
+    function = functions[0] if functions else None
+    if len(functions) != 1:
+        said = f"A check takes your function, and nothing else: `tl.checks.{exercise.name}({exercise.name})`."
+        report = Report(exercise, "error", said)
+    elif not callable(function):
         said = f"Pass the function itself, without calling it. This is of type `{type(function).__name__}`."
         report = Report(exercise, "error", said)
     elif function is exercise.reference:
@@ -18,7 +22,7 @@ def check(exercise, function):
         try:
             report, report.printed = watched(lambda: diagnose(exercise, function))
         except TimeUp as time_up:
-            report = Report(exercise, "error", describe.endless(could_be_stopped=time_up.args[0]))
+            report = Report(exercise, "error", describe.endless(*time_up.args))
     record.note(report)
     report.show()
     return report
@@ -26,8 +30,9 @@ def check(exercise, function):
 
 def diagnose(exercise, function):
     """Return the `Report` on a function."""
+    function = Timed(function)
     outcomes = Outcomes(exercise, function)
-    if isinstance(outcomes[0].error, NotImplementedError):
+    if describe.is_stub(outcomes[0].error):
         return Report(exercise, "not attempted", describe.not_written(function, outcomes[0].error))
     failed = [number for number, expected in enumerate(exercise.expected) if not outcomes[number].same(expected)]
     if not failed:
@@ -35,14 +40,20 @@ def diagnose(exercise, function):
         return Report(exercise, "incorrect" if trouble else "correct", trouble or describe.tried(exercise))
 
     first = failed[0]
+    case = describe.shown(exercise, function, outcomes, first)
     report = Report(exercise, "incorrect" if outcomes[first].error is None else "error")
     if ids := recognise(exercise, outcomes):
         report.mistake, report.stage = "+".join(ids), exercise.mistakes[ids[0]].stage
         report.message = describe.recognised(exercise, function, outcomes, first, ids)
+    elif not describe.kind(exercise, *case[1:]) and changes_each_time(exercise, function, exercise.probes[first]):
+        report.message = describe.RANDOM
+        return report
     else:
-        report.stage = describe.first_stage_missing(exercise, function, exercise.probes[first])
-        report.message = describe.wrong(exercise, function, outcomes, first, report.stage)
-    report.message += "\n\n" + describe.evidence(exercise, function, outcomes, first)
+        done = steps.looked_for(exercise, function, exercise.probes[first])
+        report.stage = next((stage for stage in done if not done[stage]), None)
+        report.message = describe.wrong(exercise, function, outcomes, first, done, case)
+    report.message += "\n\n" + describe.evidence(exercise, *case)
+    report.probe = exercise.probes[first].name
     report.wrong = describe.wrong_numbers(outcomes[first].value, exercise.expected[first].value)
     return report
 

@@ -21,9 +21,10 @@ from functools import cached_property, partial
 from itertools import combinations
 
 from ..device import device
+from .agree import tensors_in
 from .diagnose import check
-from .observe import Probe, observe
-from .probes import Draw, Outcomes, each_tensor, in_float64, on_device, strided, tensors_in
+from .observe import Probe, changes_each_time, observe
+from .probes import Draw, Outcomes, each_tensor, in_float64, on_device, strided
 from .report import HINTS
 
 
@@ -77,12 +78,16 @@ class Exercise:
         parameters = inspect.signature(reference).parameters.values()
         self.arguments = tuple(p.name for p in parameters if p.kind is p.POSITIONAL_OR_KEYWORD)
         self.stages = {p.name: p.default for p in parameters if p.kind is p.KEYWORD_ONLY}
+        for word in axes:
+            if word not in (*self.arguments, "return"):
+                known = ", ".join([*self.arguments, "return"])
+                raise ValueError(f"axes of {self.name} must be of one of {known}, got {word!r}")
         self.sizes = {p.name: p.default for p in inspect.signature(inputs).parameters.values() if p.name != "draw"}
         self.mistakes, self.equivalents, self.properties, self.own_probes = {}, {}, {}, []
         self.working = reference  # what the learner can go on with: their own function once it is right
 
-    def __call__(self, function):
-        report = check(self, function)
+    def __call__(self, *function):
+        report = check(self, *function)
         self.working = function if report.status == "correct" else self.reference
         return report
 
@@ -182,6 +187,15 @@ class Exercise:
             probes.append(Probe("input that is not contiguous", each_tensor(strided, first)))
             if device().type != "cpu":
                 probes.append(Probe(f"input on the {device().type} device", each_tensor(on_device, first), here=True))
+        for probe in probes:
+            if not isinstance(probe.arguments, tuple) or len(probe.arguments) != len(self.arguments):
+                found = (
+                    f"{len(probe.arguments)}" if isinstance(probe.arguments, tuple) else type(probe.arguments).__name__
+                )
+                raise ValueError(
+                    f"the inputs of {self.name} must be a tuple of its arguments ({', '.join(self.arguments)}), "
+                    f"got {found} with {probe.name}"
+                )
         return sorted(probes, key=lambda probe: not probe.plain)
 
     @cached_property
@@ -193,6 +207,8 @@ class Exercise:
                 raise ValueError(
                     f"the reference of {self.name} must not raise, got {outcome.said} with {probe.name}"
                 ) from outcome.error
+        if changes_each_time(self, self.reference, self.probes[0]):
+            raise ValueError(f"the reference of {self.name} must not be random: it returns something else each time")
         return outcomes
 
     @cached_property

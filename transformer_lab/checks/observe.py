@@ -1,11 +1,13 @@
 """What a function does with an input, seen without letting it do harm.
 
 The learner's function runs in a thread of its own, with a time limit; it gets copies of the inputs; what it prints is
-caught; and the settings that it may have changed are put back.
+caught; and the settings that it may have changed are put back. Where no thread can be started, as in a browser's
+Python, it runs in line, and without a limit.
 """
 
 import contextlib
 import ctypes
+import functools
 import io
 import os
 import random
@@ -15,17 +17,19 @@ import time
 import warnings
 from copy import copy, deepcopy
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 import torch
 from torch.overrides import TorchFunctionMode
 
-from .agree import agree
+from .agree import agree, tensors_in
 
-LIMIT = 7  # seconds for all calls of one check
+LIMIT = 7  # seconds for all calls of the learner's function in one check
 GRACE = 1  # seconds that it has to stop in, when asked to
 IMPORTS = 60  # seconds more for what is imported on the way: some parts of PyTorch load others when first called
 SHARE = 1 / 4  # of a processor: where others leave it less, its time counts as if it had so much
+ASLEEP = 0.5  # seconds without any work after which it sleeps; one that waits for its turn gets one sooner
 TICK = 0.02  # seconds between two looks at the thread
 PRINTED = 2000  # characters of what it prints that are kept
 
@@ -47,30 +51,55 @@ class Outcome:
     value: object = None
     error: BaseException | None = None
     said: str = ""  # the error's type and text, or its type alone where the wording is free
+    refused: "Refused | None" = None
     changed: str | None = None
     facts: object = None
 
     def same(self, other):
-        """Say whether two functions did the same."""
-        did = [(outcome.said, outcome.changed, outcome.facts) for outcome in (self, other)]
+        """Say whether two functions did the same.
+
+        The same text of an error is not enough: PyTorch must have refused the same operation on the same arguments.
+        """
+        did = [
+            (outcome.said, outcome.refused and outcome.refused.key(outcome.said), outcome.changed, outcome.facts)
+            for outcome in (self, other)
+        ]
         return did[0] == did[1] and (self.error is not None or agree(self.value, other.value))
 
 
 def observe(exercise, function, probe):
     """Call a function with a probe's arguments, and return the `Outcome`."""
     # Unlike a clone, this keeps strides, offset, and what lies in storage between the numbers.
-    given, made = deepcopy(probe.arguments), Made()
+    given = deepcopy(probe.arguments)
+    made = Made(dict(zip(exercise.arguments, given)))
     try:
-        with settings_kept(OF_A_CALL), made if exercise.facts else contextlib.nullcontext():
+        with settings_kept(OF_A_CALL), made:
             value = function(*given)
     except Stopped:
         raise
     except BaseException as error:  # also SystemExit: the function may call exit()
         free = exercise.raises is not None and isinstance(error, exercise.raises)
-        return Outcome(error=error, said=type(error).__name__ + ("" if free else f": {error}"))
+        said = type(error).__name__ + ("" if free else f": {error}")
+        return Outcome(error=error, said=said, refused=None if free else made.refused.get(error))
     pairs = zip(exercise.arguments, probe.arguments, given)
     changed = next((name for name, before, after in pairs if not agree(after, before)), None)
     return Outcome(_frozen(value), changed=changed, facts=_facts(exercise, given, value, made.tensors))
+
+
+def changes_each_time(exercise, function, probe):
+    """Say whether a function returns something else when it is called again, with other random numbers to draw."""
+
+    def seeded(seed):
+        def run(*arguments):
+            torch.manual_seed(seed)
+            random.seed(seed)
+            np.random.seed(seed)
+            return function(*arguments)
+
+        return observe(exercise, run, probe)
+
+    one, other = seeded(1), seeded(2)
+    return one.error is None and other.error is None and not agree(other.value, one.value)
 
 
 def _facts(exercise, *what):
@@ -80,18 +109,54 @@ def _facts(exercise, *what):
         return None
 
 
-class Made(TorchFunctionMode):
-    """Keeps every tensor that PyTorch's functions return while it is on."""
+class Refused(NamedTuple):
+    """An operation that PyTorch refused: its name, and the name and the shape of each of its tensors.
 
-    def __init__(self):
+    The name is that of the argument which the tensor is, or is a view of; "" where the function made it itself.
+    """
+
+    operation: str
+    tensors: tuple
+
+    def key(self, said):
+        """Return what must be alike in two refused operations; most errors say themselves which sizes do not fit."""
+        says_sizes = any(letter.isdigit() for letter in said)
+        return self.operation, tuple((name, () if says_sizes else shape) for name, shape in self.tensors)
+
+
+SAME = {"truediv": "div", "true_divide": "div", "divide": "div", "multiply": "mul", "subtract": "sub"}
+SAME |= {"mm": "matmul", "bmm": "matmul", "iadd": "add", "isub": "sub", "imul": "mul", "itruediv": "div"}
+
+
+class Made(TorchFunctionMode):
+    """Keeps every tensor that PyTorch's functions return while it is on, and by its error what they refuse to do."""
+
+    def __init__(self, given=None):
         super().__init__()
-        self.tensors = []
+        self.tensors, self.refused = [], {}
+        self.names = {_memory(tensor): name for name, value in (given or {}).items() for tensor in tensors_in(value)}
 
     def __torch_function__(self, function, types, args=(), kwargs=None):
-        result = function(*args, **(kwargs or {}))
+        kwargs = kwargs or {}
+        try:
+            result = function(*args, **kwargs)
+        except Exception as error:
+            operation = getattr(function, "__name__", "").strip("_")
+            tensors = tensors_in([*args, *kwargs.values()])
+            named = tuple((self.names.get(_memory(tensor), ""), tuple(tensor.shape)) for tensor in tensors)
+            self.refused[error] = Refused(SAME.get(operation, operation), named)
+            raise
         if isinstance(result, torch.Tensor):
             self.tensors.append(result)
         return result
+
+
+def _memory(tensor):
+    """Return what a tensor shares with its views."""
+    try:
+        return tensor.untyped_storage()._cdata
+    except NotImplementedError:  # a sparse one has none
+        return id(tensor)
 
 
 def _frozen(value):
@@ -102,13 +167,25 @@ def _frozen(value):
 
 # The thread
 
+IMPORT = "<frozen importlib._bootstrap>"
+
 
 class Stopped(BaseException):
     """Thrown into the learner's function when its time is over."""
 
 
 class TimeUp(Exception):
-    """The function did not end in time. ``args[0]`` says whether it could be stopped."""
+    """The function did not end in time: ``args`` are the seconds, and whether it could be stopped."""
+
+
+class Timed:
+    """The learner's function: while it runs, and not while the check works, the time counts."""
+
+    def __init__(self, function):
+        functools.update_wrapper(self, function, updated=())
+
+    def __call__(self, *arguments, **named):
+        return self.__wrapped__(*arguments, **named)
 
 
 def watched(job):
@@ -117,8 +194,8 @@ def watched(job):
     Raises
     ------
     TimeUp
-        It did not end within ``LIMIT`` seconds. Imports do not count, nor does the time in which other processes had
-        the processor.
+        A `Timed` function in it ran for ``LIMIT`` seconds. Imports do not count, nor does the time in which other
+        processes had the processor.
     """
     results, lock, clock = [], threading.Lock(), []
 
@@ -140,14 +217,17 @@ def watched(job):
     thread = threading.Thread(target=run, daemon=True)
     printed = Printed()
     with untouched(printed):
-        thread.start()
+        try:
+            thread.start()
+        except RuntimeError:  # there are no threads
+            return job(), printed.text()
         try:
             _wait(thread, clock)
         finally:  # also when the learner presses the stop button
             ended = not thread.is_alive()
             _stop(thread, lock, results)
     if not ended:
-        raise TimeUp(not thread.is_alive())
+        raise TimeUp(LIMIT, not thread.is_alive())
     (value, error) = results[0]
     if error is not None:
         raise error
@@ -155,22 +235,24 @@ def watched(job):
 
 
 def _wait(thread, clock):
-    """Wait for a thread to end, for ``LIMIT`` seconds and ``IMPORTS`` more in which it imports.
+    """Wait for a thread to end: at most ``LIMIT`` seconds of the learner's function, and ``IMPORTS`` of imports.
 
-    On a busy machine a second counts as the part of it in which the thread had the processor. If it had none at all it
-    sleeps, and the whole second counts.
+    On a busy machine a second counts as the part of it in which the thread had the processor. If it has had none for a
+    while it sleeps, and the whole second counts.
     """
     now, worked = time.monotonic(), 0.0
+    awake = now
     counted = imported = 0.0
     while thread.is_alive() and counted < LIMIT and imported < IMPORTS:
         thread.join(TICK)
         before, now = now, time.monotonic()
         worked_before, worked = worked, _processor_time(clock, worked)
         passed, work = now - before, worked - worked_before
-        if _imports(thread):
+        awake = now if work > 0 else awake
+        if _is_in(thread, IMPORT):
             imported += passed
-        else:
-            counted += max(work, SHARE * passed) if work > 0 else passed
+        elif _is_in(thread, Timed.__call__.__code__):
+            counted += max(work, SHARE * passed) if now - awake < ASLEEP else passed
 
 
 def _processor_time(clock, known):
@@ -189,14 +271,15 @@ def _stop(thread, lock, results):
     end = time.monotonic() + GRACE
     while thread.is_alive() and time.monotonic() < end:
         with lock:
-            if not results and not _imports(thread):
+            if not results and not _is_in(thread, IMPORT):
                 ctypes.pythonapi.PyThreadState_SetAsyncExc(ctypes.c_ulong(thread.ident), ctypes.py_object(Stopped))
         thread.join(TICK)
 
 
-def _imports(thread):
+def _is_in(thread, code):
+    """Say whether a thread is in the midst of a function, by its code or the name of its file."""
     frame = sys._current_frames().get(thread.ident)
-    while frame is not None and frame.f_code.co_filename != "<frozen importlib._bootstrap>":
+    while frame is not None and code not in (frame.f_code, frame.f_code.co_filename):
         frame = frame.f_back
     return frame is not None
 
@@ -286,6 +369,8 @@ def untouched(printed):
     ):
         warnings.simplefilter("ignore")
         torch.set_default_dtype(torch.float32)
+        # Products of this size are slower on several threads, which wait for one another on a busy machine.
+        torch.set_num_threads(1)
         yield
 
 

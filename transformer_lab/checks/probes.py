@@ -5,6 +5,7 @@ from collections.abc import Sequence
 import torch
 
 from ..device import device
+from .agree import tensors_in as tensors_in
 from .observe import observe
 
 
@@ -62,11 +63,3 @@ def each_tensor(change, argument):
     if type(argument) in (tuple, list):
         return type(argument)(each_tensor(change, item) for item in argument)
     return argument
-
-
-def tensors_in(value):
-    """All tensors in an argument or a result, one after the other."""
-    if isinstance(value, torch.Tensor):
-        return [value]
-    items = value.values() if isinstance(value, dict) else value if isinstance(value, (tuple, list)) else ()
-    return [tensor for item in items for tensor in tensors_in(item)]

@@ -50,6 +50,8 @@ class Report:
         A question, where to look, the shape of the code.
     wrong : list of lists of bool or None
         Which numbers of the result are wrong, in a table of its last two axes that has any.
+    probe : str
+        The name of the input whose result that is.
     printed : str
         What the function printed.
     """
@@ -61,6 +63,7 @@ class Report:
     stage: str | None = None
     wrong: list | None = field(default=None, repr=False)
     printed: str = field(default="", repr=False)
+    probe: str = field(default="", repr=False)
 
     stars = 0  # a hunt has some
 
@@ -126,7 +129,7 @@ class Report:
         """What the card shows below its text, as HTML: which numbers are wrong."""
         if not self.wrong or all(map(all, self.wrong)):
             return ""
-        return _picture(self.wrong, self.exercise.axes.get("return", "").split()[-2:])
+        return _picture(self.wrong, self.exercise.axes.get("return", "").split()[-2:], self.probe)
 
     def _table_as_text(self):
         return []
@@ -179,7 +182,7 @@ def marked(text):
     return re.sub(r"`([^`]+)`|\*(\w[^*`]*)\*", mark, html.escape(text, quote=False))
 
 
-def _picture(rows, axes):
+def _picture(rows, axes, probe):
     """Return a grid of one table of the result: wrong numbers filled, right ones outlined."""
     side, gap = 14, 3
     width, height = ((side + gap) * count + gap for count in (len(rows[0]), len(rows)))
@@ -195,7 +198,7 @@ def _picture(rows, axes):
         f'<svg role="img" aria-label="{count} numbers in this table are wrong.{named}" width="{width}" '
         f'height="{height}" viewBox="0 0 {width} {height}" style="display: block; max-width: 100%; height: auto">'
     )
-    caption = f"A table of the result. Filled squares are wrong numbers, {count}.{named}"
+    caption = f"A table of the result with {probe}. Filled squares are wrong numbers, {count}.{named}"
     return (
         f'<figure style="margin: 0.7em 0 0">{svg}{squares}</svg>'
         f'<figcaption style="margin-top: 0.3em; font-size: 0.9em">{caption}</figcaption></figure>'

@@ -68,9 +68,9 @@ export function introduction(setting, of) {
 
 /** @type {(base: Known) => string} */
 export function publishedInWords({ name, published, paper, seq }) {
-  if (!published) return "What the lab began with.";
+  if (!published) return "Compared with what the lab began with.";
   const count = `${grouped(published)} parameters in the published weights`;
-  return `${name}: ${count}, ${paper} in the paper; context ${grouped(seq)}.`;
+  return `Compared with ${name}: ${count}, ${paper} in the paper; context ${grouped(seq)}.`;
 }
 
 /** @type {(seq: number, shape: import("./budget_counts.js").Shape) => string} */

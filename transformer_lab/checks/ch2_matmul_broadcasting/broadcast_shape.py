@@ -13,12 +13,14 @@ def _two_shapes(draw):
 
 
 def ones_in_front(a, b):
+    """Write the shapes one below the other from the right, and put ones in front of the shorter."""
     axes = max(len(a), len(b))
     a, b = ((1,) * (axes - len(shape)) + tuple(shape) for shape in (a, b))
     return list(zip(a, b))
 
 
 def equal_or_stretched(m, n):
+    """Take of two sizes over one another the one that both are, or that is not 1."""
     if m != n and 1 not in (m, n):
         raise ValueError(f"sizes over one another must be equal, or one of them 1, got {m} and {n}")
     return n if m == 1 else m

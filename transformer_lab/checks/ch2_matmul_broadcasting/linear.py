@@ -11,10 +11,12 @@ def _layer(draw, batch=2, seq=7, d_in=5, d_out=3):
 
 
 def rows_of_the_weight(x, weight):
+    """Multiply by the transposed weight."""
     return x @ weight.T
 
 
 def added(y, bias):
+    """Add the bias to every row."""
     return y + bias
 
 

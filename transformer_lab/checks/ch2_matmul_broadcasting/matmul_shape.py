@@ -19,15 +19,18 @@ def _two_batches(draw):
 
 
 def row_and_column(a, b):
+    """Make a row of a vector on the left, and a column of one on the right."""
     return (1, *a) if len(a) == 1 else tuple(a), (*b, 1) if len(b) == 1 else tuple(b)
 
 
 def must_agree(k_left, k_right):
+    """Compare the inner sizes, which must be equal."""
     if k_left != k_right:
         raise ValueError(f"the inner sizes must be equal, got {k_left} and {k_right}")
 
 
 def without_added_axes(a, b, rows, columns):
+    """Keep the rows and the columns, without the axes of size 1 that vectors got."""
     return (rows,) * (len(a) > 1) + (columns,) * (len(b) > 1)
 
 

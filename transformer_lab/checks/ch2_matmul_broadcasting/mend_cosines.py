@@ -11,10 +11,12 @@ def _vectors(draw, q_len=7, k_len=6, d_head=5):
 
 
 def one_long(rows):
+    """Divide each row by its length."""
     return rows / rows.norm(dim=-1, keepdim=True)
 
 
 def table_of_products(query, key):
+    """Multiply each query with each key."""
     return query @ key.T
 
 

@@ -11,10 +11,12 @@ def _positive(draw, batch=2, rows=7, columns=5):
 
 
 def sum_of_each_row(x):
+    """Sum each row, and keep its axis."""
     return x.sum(dim=-1, keepdim=True)
 
 
 def divided(x, total):
+    """Divide each row by its sum."""
     return x / total
 
 

@@ -16,6 +16,7 @@ def _sentences(draw, batch=2, seq=7, d_model=6, d_head=4, d_value=5):
 
 
 def by_place(x, positions):
+    """Add to each token the row of its own position."""
     return x + positions[: x.shape[1]]
 
 

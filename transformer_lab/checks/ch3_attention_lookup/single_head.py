@@ -44,6 +44,7 @@ def tokens_and_weights(draw, batch=2, seq=7, d_model=6, d_head=4, d_value=5):
 
 
 def projected(x, w):
+    """Multiply the tokens by the weight of that name."""
     return x @ w
 
 

@@ -14,11 +14,13 @@ def _sizes(draw, seq=7, d_model=6):
 
 
 def one_angle_for_two(seq, d_model):
+    """Compute for each position one angle for every two features."""
     pair = torch.arange(0, d_model, 2)
     return torch.arange(seq)[:, None] / 10000 ** (pair / d_model)
 
 
 def in_turns(angles, d_model):
+    """Put sine and cosine in turns along the features."""
     return torch.stack((angles.sin(), angles.cos()), dim=-1).flatten(1)[:, :d_model]
 
 

@@ -14,10 +14,17 @@ def _rows(draw, batch=2, q_len=7, k_len=5):
 
 
 def minus_the_largest(x, dim):
+    """Subtract the largest number along the axis."""
     return x - x.amax(dim, keepdim=True)
 
 
+def exponentials(shifted):
+    """Take the exponential of each number."""
+    return shifted.exp()
+
+
 def over_their_sum(exp, dim):
+    """Divide by the sum along the axis."""
     return exp / exp.sum(dim, keepdim=True)
 
 
@@ -32,7 +39,7 @@ def over_their_sum(exp, dim):
         "`exp = (x - x.amax(…, keepdim=…)).exp()`, then `exp / exp.sum(…, keepdim=…)`",
     ),
 )
-def softmax(x, dim, *, shift=minus_the_largest, exp=torch.exp, divide=over_their_sum):
+def softmax(x, dim, *, shift=minus_the_largest, exp=exponentials, divide=over_their_sum):
     """Turn scores into positive weights that sum to one along ``dim``: any shape, and the same shape back."""
     return divide(exp(shift(x, dim)), dim)
 

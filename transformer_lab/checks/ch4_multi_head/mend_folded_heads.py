@@ -24,10 +24,12 @@ def _folded(draw, batch=2, heads=3, seq=7, d_head=5):
 
 
 def fold(x):
+    """Join batch and heads to one axis."""
     return x.flatten(0, 1)
 
 
 def unfold(x, batch):
+    """Cut the joined axis into batch and heads again."""
     return x.unflatten(0, (batch, -1))
 
 

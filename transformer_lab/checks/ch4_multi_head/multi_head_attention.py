@@ -42,10 +42,12 @@ def _layer(draw, batch=2, seq=7, heads=3, d_head=5):
 
 
 def with_weights(x, w_q, w_k, w_v):
+    """Make queries, keys and values, each with its own transposed weight."""
     return linear(x, w_q), linear(x, w_k), linear(x, w_v)
 
 
 def output_projection(merged, w_o):
+    """Multiply what is merged by the last weight, transposed."""
     return linear(merged, w_o)
 
 

@@ -16,10 +16,12 @@ def _causal(seq, lengths):
 
 
 def no_future_and_no_padding(target_lengths, source_lengths, t_len, s_len):
+    """Hide from each target token what comes after it, and padding."""
     return _causal(t_len, target_lengths) & padding_mask.reference(target_lengths, t_len)
 
 
 def no_padding_of_the_source(target_lengths, source_lengths, t_len, s_len):
+    """Hide the padding of the source."""
     return padding_mask.reference(source_lengths, s_len)
 
 

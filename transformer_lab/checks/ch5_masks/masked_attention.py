@@ -34,10 +34,12 @@ def _masked(draw, batch=2, heads=3, q_len=7, k_len=6, d_head=5, d_value=4):
 
 
 def with_a_large_negative_number(scores, mask):
+    """Put minus infinity, or a very negative number, where the mask is `False`."""
     return scores.masked_fill(~mask, torch.finfo(scores.dtype).min)
 
 
 def zeros_for_empty_rows(weights, mask):
+    """Set the weights of a query that sees no key to zero."""
     return weights.masked_fill(~mask.any(dim=-1, keepdim=True), 0)
 
 

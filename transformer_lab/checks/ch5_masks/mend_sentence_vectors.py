@@ -12,10 +12,12 @@ def _vectors(draw, batch=3, seq=7, d_model=5):
 
 
 def real_tokens(x, lengths):
+    """Set the vectors of padding to zero."""
     return x * (torch.arange(x.shape[1], device=x.device) < lengths[:, None])[..., None]
 
 
 def by_the_length(total, lengths, seq):
+    """Divide each sum by the number of real tokens."""
     return total / lengths[:, None]
 
 

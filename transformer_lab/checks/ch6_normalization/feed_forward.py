@@ -11,14 +11,17 @@ def _token_and_layers(draw, batch=2, seq=7, d_model=5, d_ff=12):
 
 
 def first_map(x, w1, b1):
+    """Apply the first map: multiply by the transposed `w1`, add `b1`."""
     return x @ w1.T + b1
 
 
 def positive_part(hidden):
+    """Set what is below zero to zero."""
     return hidden.relu()
 
 
 def second_map(activated, w2, b2):
+    """Apply the second map: multiply by the transposed `w2`, add `b2`."""
     return activated @ w2.T + b2
 
 

@@ -12,18 +12,22 @@ def tokens(draw, batch=2, seq=7, d_model=5):
 
 
 def mean_of_token(x):
+    """Take the mean of each token's features."""
     return x.mean(dim=-1, keepdim=True)
 
 
 def biased(x):
+    """Take the mean squared distance from it, without Bessel's correction."""
     return x.var(dim=-1, correction=0, keepdim=True)
 
 
 def eps_inside(numbers, spread, eps):
+    """Divide by the root of that, with eps added under the root."""
     return numbers / (spread + eps).sqrt()
 
 
 def scaled_and_shifted(normalized, weight, bias):
+    """Multiply by `weight` and add `bias`."""
     return normalized * weight + bias
 
 

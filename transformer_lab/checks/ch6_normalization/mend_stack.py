@@ -33,6 +33,7 @@ def _final_norm(x):
 
 
 def in_pre_norm(x, part, norm):
+    """Add to `x` what each part makes of the normalized `x`, for one part after the other."""
     return x + part(norm(x))
 
 

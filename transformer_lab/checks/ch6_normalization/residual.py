@@ -28,14 +28,17 @@ def connected(draw, batch=2, seq=7, d_model=5):
 
 
 def change_of(x, sublayer):
+    """Call the sublayer."""
     return sublayer(x)
 
 
 def added(x, change):
+    """Add its result to the `x` that came in."""
     return x + change
 
 
 def norm_of(x, norm):
+    """Normalize."""
     return norm(x)
 
 

@@ -24,10 +24,12 @@ def _tokens_and_weight(draw, batch=2, seq=7, d_model=5):
 
 
 def mean_square_of_token(x):
+    """Take the mean of the squares of each token's features."""
     return x.square().mean(dim=-1, keepdim=True)
 
 
 def scaled(normalized, weight):
+    """Multiply by `weight`."""
     return normalized * weight
 
 

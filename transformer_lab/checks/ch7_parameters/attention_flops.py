@@ -5,10 +5,12 @@ from ..exercise import exercise
 
 
 def every_query_and_key(seq):
+    """Count the pairs of a query and a key."""
     return seq * seq
 
 
 def two_products(d_model):
+    """Count two products for each pair, and two FLOPs for each of their terms."""
     return 2 * 2 * d_model
 
 

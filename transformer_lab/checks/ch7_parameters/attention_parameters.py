@@ -10,10 +10,12 @@ def encoder_layer(d_model, d_ff, bias):
 
 
 def four_squares(d_model):
+    """Count four square matrices."""
     return 4 * d_model**2
 
 
 def four_biases(d_model, bias):
+    """Count four biases, where there are any."""
     return 4 * d_model if bias else 0
 
 

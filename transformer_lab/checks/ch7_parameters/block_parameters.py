@@ -10,18 +10,22 @@ from .attention_parameters import attention_parameters, encoder_layer, no_output
 
 
 def attention_of_the_block(d_model, bias):
+    """Count the parameters of the attention."""
     return attention_parameters.reference(d_model, bias)
 
 
 def two_matrices(d_model, d_ff):
+    """Count the two matrices of the feed-forward layer."""
     return 2 * d_model * d_ff
 
 
 def wide_and_narrow(d_model, d_ff, bias):
+    """Count its two biases, one for d_ff and one for d_model features."""
     return (d_ff + d_model) * bias
 
 
 def two_norms(d_model, bias):
+    """Count two norms, each with a weight, and with a bias where there are any."""
     return 2 * (1 + bias) * d_model
 
 

@@ -6,26 +6,32 @@ from .block_parameters import block_parameters
 
 
 def table_of_tokens(vocab_size, d_model):
+    """Count a vector for each word of the vocabulary."""
     return vocab_size * d_model
 
 
 def table_of_positions(n_positions, d_model):
+    """Count a vector for each position."""
     return n_positions * d_model
 
 
 def twelve_squares_in_a_layer(d_model):
+    """Count the matrices of a layer."""
     return 12 * d_model**2
 
 
 def thirteen_widths_in_a_layer(d_model):
+    """Count the biases and the norms of a layer."""
     return 13 * d_model  # four biases of attention, five widths in the feed-forward layer's, two norms of two
 
 
 def norm_at_the_end(d_model):
+    """Count the last norm."""
     return 2 * d_model
 
 
 def tied(vocab_size, d_model):
+    """Count nothing for the head: it is the table of tokens."""
     return 0
 
 

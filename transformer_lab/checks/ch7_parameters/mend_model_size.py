@@ -9,10 +9,12 @@ from ..exercise import exercise
 
 
 def each_once(model):
+    """Take each parameter once."""
     return list(model.parameters())
 
 
 def by_its_type(parameter):
+    """Count the bytes that a number of its type takes."""
     return parameter.element_size()
 
 

@@ -14,11 +14,13 @@ def _sequence(draw, batch=2, heads=3, seq=7, d_head=5, d_value=4):
 
 
 def values_so_far(q, k, value):
+    """Multiply each query's features by `S`, the sum up to its own place of features times value."""
     S = (k.unsqueeze(-1) * value.unsqueeze(-2)).cumsum(-3)  # (batch, heads, seq, d_head, d_value)
     return (q.unsqueeze(-2) @ S).squeeze(-2)
 
 
 def weights_so_far(q, k):
+    """Multiply each query's features by `z`, the sum of the keys' features up to its own place."""
     return (q * k.cumsum(-2)).sum(-1, keepdim=True)
 
 

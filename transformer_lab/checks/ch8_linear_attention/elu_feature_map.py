@@ -7,6 +7,7 @@ from ..exercise import exercise
 
 
 def positive(x):
+    """Make the features: elu(x) + 1."""
     # The exponential of a large number overflows, also where `where` does not take it, and its gradient is NaN there.
     return torch.where(x > 0, x + 1, x.clamp(max=0).exp())
 

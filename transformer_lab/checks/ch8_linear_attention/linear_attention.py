@@ -31,14 +31,17 @@ def hundreds(x):
 
 
 def sum_of_values(q, k, value):
+    """Multiply each query's features by `S`, the sum over the keys of features times value."""
     return q @ (k.mT @ value)
 
 
 def sum_of_weights(q, k):
+    """Multiply each query's features by `z`, the sum of the keys' features."""
     return q @ k.sum(-2).unsqueeze(-1)
 
 
 def mean(numerator, normalizer):
+    """Divide the first by the second."""
     return numerator / normalizer
 
 

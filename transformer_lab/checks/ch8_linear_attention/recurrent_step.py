@@ -22,14 +22,17 @@ def _nothing_yet(arguments):
 
 
 def one_product_more(S, k, value):
+    """Add this key's features times its value to `S`."""
     return S + k.unsqueeze(-1) * value.unsqueeze(-2)
 
 
 def one_key_more(z, k):
+    """Add this key's features to `z`."""
     return z + k
 
 
 def read(q, S, z):
+    """Multiply the query's features by the new `S`, and divide by their product with the new `z`."""
     return (q.unsqueeze(-2) @ S).squeeze(-2) / (q * z).sum(-1, keepdim=True)
 
 

@@ -14,15 +14,18 @@ def _blocked(draw, batch=2, seq=7, heads=3, d_head=5, d_ff=11):
 
 
 def normalized(x, norm):
+    """Normalize the features of each token, with the weight and the bias of this norm."""
     weight, bias = norm
     return layer_norm(x, weight.shape, weight, bias)
 
 
 def two_maps(x, weights):
+    """Apply the feed-forward layer: two maps with a ReLU between."""
     return linear(relu(linear(x, weights["w1"], weights["b1"])), weights["w2"], weights["b2"])
 
 
 def residual(x, change):
+    """Add the result to what went into the norm before it."""
     return x + change
 
 

@@ -9,6 +9,7 @@ from ..exercise import exercise
 
 
 def positions(seq, d_model):
+    """Make the sinusoidal positions."""
     angles = torch.arange(seq)[:, None] * torch.exp(torch.arange(0, d_model, 2) * (-math.log(10000.0) / d_model))
     return torch.stack([angles.sin(), angles.cos()], dim=-1).flatten(1)[:, :d_model]
 
@@ -19,10 +20,12 @@ def _tokens(draw, batch=2, seq=7, vocab=11, d_model=6):
 
 
 def rows(tokens, table):
+    """Take the row of the table for each token."""
     return embedding(tokens, table)
 
 
 def added(vectors, pattern):
+    """Add the two."""
     return vectors + pattern.to(vectors)
 
 

@@ -24,18 +24,20 @@ def _modelled(draw, batch=2, seq=7, vocab=11, heads=4, d_head=5, n_layers=3):
 
 
 def all_blocks(x, blocks, n_heads, attend):
+    """Run all blocks, each on what the one before returns."""
     for weights in blocks:
         x = block.reference(x, weights, n_heads, attend)
     return x
 
 
 def tied_head(x, table):
+    """Multiply by the transposed table."""
     return linear(x, table)
 
 
 @exercise(
     inputs=_modelled,
-    axes={"tokens": "batch seq", "return": "batch seq vocab"},
+    axes={"tokens": "batch seq", "weights": "vocab d_model", "return": "batch seq vocab"},
     hints=(
         "The last vector of each token must become one number for each word of the vocabulary. Which matrix has a row "
         "for each word already?",

@@ -13,14 +13,17 @@ def _predicted(draw, batch=2, seq=7, vocab=5):
 
 
 def all_but_the_last(logits):
+    """Leave out the logits of the last position."""
     return logits[:, :-1]
 
 
 def all_but_the_first(tokens):
+    """Leave out the first token."""
     return tokens[:, 1:]
 
 
 def mean_cross_entropy(logits, targets):
+    """Take the mean cross-entropy of the two over all positions."""
     return cross_entropy(logits.flatten(0, 1), targets.flatten())
 
 

@@ -16,10 +16,12 @@ def _attending(draw, batch=2, seq=7, heads=3, d_head=5):
 
 
 def three_projections(x, weights):
+    """Make queries, keys and values, each with its own transposed weight."""
     return tuple(linear(x, weights[name]) for name in ("w_q", "w_k", "w_v"))
 
 
 def last_projection(x, weights):
+    """Multiply what is merged by the transposed `w_o`."""
     return linear(x, weights["w_o"])
 
 

@@ -1,0 +1,118 @@
+"""One command grades an assignment that was handed in, and writes the file that an autograder reads, in any case."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from transformer_lab.checks import autograde
+
+CHAPTERS = Path(autograde.__file__).parents[2] / "chapters"
+NAME = "01_tensor_operations.ipynb"
+ASSIGNMENT, SOLUTION = CHAPTERS / "assignments" / NAME, CHAPTERS / "solutions" / NAME
+POINTS = {"flat_offset": 1, "strides_of": 1, "transposed": 2, "merge_last_two": 2, "mend_columns": 2}
+
+
+def graded(folder, notebook, *options):
+    """Grade a notebook in a process of its own, and return the results with what was printed."""
+    done = subprocess.run(
+        [sys.executable, "-m", "transformer_lab.checks.autograde", notebook, *options],
+        cwd=folder,
+        capture_output=True,
+        text=True,
+    )
+    return json.loads((folder / "results.json").read_text("utf-8")), done
+
+
+def handed_in(folder, **answers):
+    """Write the assignment with these answers, each the text of its cell; None takes the cell with its check away."""
+    notebook = json.loads(ASSIGNMENT.read_text("utf-8"))
+    for name, answer in answers.items():
+        for cell in notebook["cells"]:
+            if cell["metadata"].get("nbgrader", {}).get("grade_id") in (name, f"check_{name}"):
+                if answer is None:
+                    cell["source"] = ""
+                    cell["metadata"] = {}
+                elif cell["metadata"]["nbgrader"]["solution"]:
+                    cell["source"] = answer
+    path = folder / "handed_in.ipynb"
+    path.write_text(json.dumps(notebook), "utf-8")
+    return str(path)
+
+
+def test_a_solution_gets_all_points_in_githubs_form(tmp_path):
+    results, done = graded(tmp_path, str(SOLUTION), "--form", "github")
+    assert (results["version"], results["status"], results["max_score"]) == (1, "pass", 8)
+    assert {test["name"]: test["score"] for test in results["tests"]} == POINTS
+    assert {test["status"] for test in results["tests"]} == {"pass"}
+    assert done.stdout.endswith("8 of 8 points: results.json\n")
+
+
+def test_an_empty_assignment_gets_none(tmp_path):
+    results, done = graded(tmp_path, str(ASSIGNMENT))
+    assert done.returncode == 0
+    assert (results["score"], results["output"]) == (0, "")
+    assert {test["name"]: test["max_score"] for test in results["tests"]} == POINTS
+    for test in results["tests"]:
+        assert (test["score"], test["status"], test["visibility"], test["output_format"]) == (
+            0,
+            "failed",
+            "visible",
+            "text",
+        )
+        assert "not attempted" in test["output"]
+
+
+def test_wrong_answers_are_told_their_mistake_and_cost_no_more_than_their_own_points(tmp_path):
+    notebook = handed_in(
+        tmp_path,
+        flat_offset="def flat_offset(index, strides):\n    for i, s in zip(index, strides):\n        return i * s",
+        strides_of="def strides_of(shape):\n    return (",
+        transposed="def transposed(x, dim0, dim1):\n    return x.transpose(dim0, dim1)",
+        merge_last_two=None,
+        mend_columns="raise SystemExit('enough')",
+    )
+    results, _ = graded(tmp_path, notebook, "--assignment", str(ASSIGNMENT))
+    assert {test["name"]: (test["score"], test["max_score"]) for test in results["tests"]} == {
+        name: (2 * (name == "transposed"), points) for name, points in POINTS.items()
+    }
+    said = {test["name"]: test["output"] for test in results["tests"]}
+    assert "Most often a `return` stands inside the loop" in " ".join(said["flat_offset"].split())
+    for name in ("strides_of", "merge_last_two", "mend_columns"):
+        assert said[name] == f"{name} could not be checked: name '{name}' is not defined. Did its cell run?"
+    assert [line.split(":")[0] for line in results["output"].splitlines()] == [
+        "Code cell 5 raised SyntaxError",
+        "Code cell 12 raised SystemExit",
+    ]
+
+
+def test_the_file_is_there_even_if_the_notebook_ends_python(tmp_path):
+    results, done = graded(tmp_path, handed_in(tmp_path, flat_offset="import os\nos._exit(7)"))
+    assert done.returncode == 7
+    assert (results["score"], results["output"]) == (0, "The notebook did not end.")
+    assert [test["max_score"] for test in results["tests"]] == list(POINTS.values())
+
+
+@pytest.mark.parametrize("form", autograde.FORMS)
+@pytest.mark.parametrize(
+    "content, said",
+    [
+        (None, "There is no notebook it.ipynb."),
+        ("no JSON", "it.ipynb is no Jupyter notebook, or is broken."),
+        ("{}", "it.ipynb is no Jupyter notebook, or is broken."),
+        ('{"cells": []}', "it.ipynb has no checks that give points: is it an assignment of the course?"),
+    ],
+)
+def test_nothing_to_grade_is_said_in_the_file(content, said, form, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    if content is not None:
+        Path("it.ipynb").write_text(content, "utf-8")
+    with pytest.raises(SystemExit, match=said.replace("?", r"\?")):
+        autograde.main(["it.ipynb", "--form", form])
+    results = json.loads(Path("results.json").read_text("utf-8"))
+    if form == "gradescope":
+        assert results["score"] == 0 and results["output"].startswith(said)
+    else:
+        assert results["status"] == "error" and results["tests"][0]["message"].startswith(said)

@@ -1,0 +1,313 @@
+"""What a card says where no known mistake is made: nothing false, and where to look."""
+
+import pytest
+import torch
+from torch.nn import functional as F
+
+import transformer_lab as tl
+from transformer_lab.checks import steps
+from transformer_lab.checks.describe import seen
+from transformer_lab.checks.diagnose import diagnose
+
+checks = tl.checks
+
+
+# An error: its text alone names nothing
+
+
+def input_added_to_the_hidden(x, w1, b1, w2, b2):
+    return (x @ w1.T + x).relu() @ w2.T + b2
+
+
+def residual_inside(x, w1, b1, w2, b2):
+    h = (x @ w1.T + b1).relu() + x
+    return h @ w2.T + b2
+
+
+def transposed_though_linear_does_it(x, w1, b1, w2, b2):
+    return F.linear(F.relu(F.linear(x, w1.T, b1)), w2, b2)
+
+
+def view_at_the_split(x, w_q, w_k, w_v, w_o, n_heads):
+    b, s, _ = x.shape
+    q, k, v = ((x @ w.T).transpose(1, 2).view(b, n_heads, s, -1) for w in (w_q, w_k, w_v))
+    return checks.merge_heads.reference(tl.scaled_dot_product_attention(q, k, v)) @ w_o.T
+
+
+def bias_of_the_wrong_map(x, w1, b1, w2, b2):
+    return F.relu(x @ w1.t() + b2) @ w2.t() + b1
+
+
+ALIKE = [
+    (checks.feed_forward, input_added_to_the_hidden, None),
+    (checks.feed_forward, residual_inside, None),
+    (checks.feed_forward, transposed_though_linear_does_it, None),
+    (checks.linear, lambda x, weight, bias: F.linear(x, weight.T, bias), None),
+    (checks.multi_head_attention, view_at_the_split, None),
+    (checks.feed_forward, bias_of_the_wrong_map, "biases_swapped"),
+    (checks.linear, lambda x, weight, bias: torch.matmul(x, weight) + bias, "weight_not_transposed"),
+]
+
+
+@pytest.mark.parametrize("exercise, function, mistake", ALIKE)
+def test_a_mistake_is_named_by_what_pytorch_refused_and_not_by_the_text(exercise, function, mistake):
+    report = diagnose(exercise, function)
+    assert (report.status, report.mistake) == ("error", mistake), report.message
+
+
+def test_what_pytorch_refused_is_told_with_its_rule():
+    message = diagnose(checks.feed_forward, input_added_to_the_hidden).message
+    assert "PyTorch refused `add` of (batch 2, seq 7, d_ff 12) and `x`, (batch 2, seq 7, d_model 5)." in message
+    assert "Axis −1 has 12 and 5." in message
+    message = diagnose(checks.linear, lambda x, weight, bias: x @ (2 * weight) + bias).message
+    assert "second to last of the right, and these differ: 5 and 3." in message
+
+
+def the_pair_taken_for_a_tensor(x, dim):
+    x = x - x.max(dim, keepdim=True)
+    return x.exp() / x.exp().sum(dim, keepdim=True)
+
+
+@pytest.mark.parametrize(
+    "exercise, function, said",
+    [
+        (checks.softmax, the_pair_taken_for_a_tensor, "Take `.values`"),
+        (checks.causal_mask, lambda seq: torch.arange(seq).softmax(0), "and these are whole numbers"),
+        (checks.masked_attention, lambda query, key, value, mask: mask.softmax(-1), "and these are bools"),
+        (checks.masked_attention, lambda query, key, value, mask: value if mask else key, "one single bool"),
+    ],
+)
+def test_some_errors_are_told_in_other_words(exercise, function, said):
+    assert said in diagnose(exercise, function).message
+
+
+# The source
+
+
+def without_the_second_bias(x, w1, b1, w2, b2):
+    return (x @ w1.T + b1).relu() @ w2.T * 0.5
+
+
+def without_both(x, w1, b1, w2, b2):
+    return x.relu() @ w1.T @ w2.T
+
+
+def transposed_and_thrown_away(x, n_heads):
+    pieces = x.unflatten(-1, (n_heads, -1))
+    pieces.transpose(1, 2)
+    return pieces * 2
+
+
+def test_a_parameter_that_is_never_used_is_told():
+    assert (
+        "Your function never uses `b2`. Where does it belong?"
+        in diagnose(checks.feed_forward, without_the_second_bias).message
+    )
+    message = diagnose(checks.feed_forward, without_both).message
+    assert "Your function never uses `b1` and `b2`. Where do they belong?" in message
+
+
+def test_a_result_that_is_thrown_away_is_told():
+    message = diagnose(checks.split_heads, transposed_and_thrown_away).message
+    assert "What `pieces.transpose(1, 2)` computes is thrown away" in message
+    assert "never uses" not in message
+
+
+def uses_all(x, n_heads):
+    """Everything here is kept, or does something."""
+    parts = [x]
+    parts.sort(key=len)
+    x.add_(n_heads)
+    torch.add(x, 1, out=x)
+    print(x)
+    inner = lambda: n_heads  # noqa: E731
+    return inner()
+
+
+def test_nothing_is_said_of_a_source_that_is_all_used():
+    assert seen(uses_all) == []
+    assert seen(torch.add) == seen(checks.split_heads) == []
+    assert seen(eval("lambda x: 1")) == []
+
+
+# The steps
+
+
+def cosine_distances(query, key):
+    return 1 - (query / query.norm(dim=-1, keepdim=True)) @ (key / key.norm(dim=-1, keepdim=True)).T
+
+
+def scaled_logits(tokens, weights, n_heads, attend):
+    return checks.language_model.reference(tokens, weights, n_heads, attend) / weights["table"].shape[1] ** 0.5
+
+
+def dropped_out(query, key):
+    weights = (query @ key.transpose(-2, -1) / query.shape[-1] ** 0.5).softmax(-1)
+    return F.dropout(weights, 0.3)
+
+
+def in_bits(logits, tokens):
+    return F.cross_entropy(logits[:, :-1].flatten(0, 1), tokens[:, 1:].flatten()) / torch.tensor(2.0).log()
+
+
+def normalized_sum_added(x, parts, norms, final_norm):
+    for part, norm in zip(parts, norms):
+        x = x + part(norm(x))
+    return x + final_norm(x)
+
+
+def before_this_key(state, query, key, value):
+    _, output = checks.recurrent_step.reference(state, query, key, value)
+    return state, output
+
+
+ALL_THERE = [
+    (checks.mend_cosines, cosine_distances),
+    (checks.language_model, scaled_logits),
+    (checks.attention_weights, dropped_out),
+    (checks.next_token_loss, in_bits),
+    (checks.mend_stack, normalized_sum_added),
+    (checks.recurrent_step, before_this_key),
+]
+
+
+@pytest.mark.parametrize("exercise, function", ALL_THERE)
+def test_no_step_is_missing_where_all_are_there(exercise, function):
+    done = steps.looked_for(exercise, function, exercise.probes[0])
+    assert list(done) and all(done.values()), done
+
+
+def halves_of_the_products(x, weight, bias):
+    return (x @ weight.T + bias) / 2
+
+
+def test_a_card_says_that_all_steps_are_there():
+    report = diagnose(checks.linear, halves_of_the_products)
+    assert "All steps of a right answer are there. Something is done besides" in report.message
+    assert report.stage is None
+
+
+def blocks_run_twice(tokens, weights, n_heads, attend):
+    return checks.language_model.reference(tokens, weights | {"blocks": 2 * weights["blocks"]}, n_heads, attend)
+
+
+def features_interleaved(x, weights, n_heads, attend):
+    q, k, v = ((x @ weights[name].T).unflatten(-1, (-1, n_heads)).permute(0, 3, 1, 2) for name in ("w_q", "w_k", "w_v"))
+    return attend(q, k, v).transpose(1, 2).flatten(2) @ weights["w_o"].T
+
+
+def hidden_then_divided_by_two(query, key, value, mask):
+    scores = query @ key.transpose(-2, -1) / query.shape[-1] ** 0.5
+    weights = scores.masked_fill(~mask, float("-inf")).softmax(-1).nan_to_num() / 2
+    return (weights * 1.5) @ value
+
+
+def head_by_head(x, w_q, w_k, w_v, w_o, n_heads):
+    parts = []
+    for q, k, v in zip(*(w.chunk(n_heads) for w in (w_q, w_k, w_v))):
+        scores = (x @ q.T) @ (x @ k.T).transpose(1, 2) / q.shape[0] ** 0.3
+        parts.append(scores.softmax(-1) @ (x @ v.T))
+    return torch.cat(parts, -1) @ w_o.T
+
+
+BETWEEN = [
+    (checks.language_model, blocks_run_twice, "through", "last_norm"),
+    (checks.self_attention, features_interleaved, "projections", "split"),
+    (checks.masked_attention, hidden_then_divided_by_two, "empty_rows", "output"),
+    (checks.multi_head_attention, head_by_head, "scores", "scale"),
+]
+
+
+@pytest.mark.parametrize("exercise, function, found, missing", BETWEEN)
+def test_the_steps_between_which_it_goes_wrong(exercise, function, found, missing):
+    done = steps.looked_for(exercise, function, exercise.probes[0])
+    first = list(done.values()).index(False)
+    assert list(done)[first - 1 : first + 1] == [found, missing]
+
+
+def test_a_card_says_between_which_steps():
+    report = diagnose(checks.language_model, blocks_run_twice)
+    assert report.stage == "last_norm"
+    assert "Found: *through* (run all blocks, each on what the one before returns). Not found: *last norm* (norm" in (
+        report.message
+    )
+
+
+@pytest.mark.parametrize("exercise", [pytest.param(e, id=e.name) for e in checks.EXERCISES if e.stages])
+def test_every_step_has_a_sentence_that_a_learner_knows(exercise):
+    for stage in exercise.stages:
+        said = steps.sentence(exercise, stage)
+        assert 10 < len(said) < 140 and "`" * 2 not in said, said
+
+
+# The numbers
+
+
+def told(exercise, function):
+    report = diagnose(exercise, function)
+    assert report.status == "incorrect"
+    return report.message
+
+
+def not_shifted(logits, tokens):
+    return F.cross_entropy(logits.flatten(0, 1), tokens.flatten())
+
+
+def test_the_smallest_input_is_one_that_the_docstring_allows():
+    """With one token there is nothing to predict: the reference itself returns NaN."""
+    for loss in (not_shifted, lambda logits, tokens: F.cross_entropy(logits.mT, tokens, reduction="sum")):
+        message = told(checks.next_token_loss, loss)
+        assert "nan" not in message and "seq 2" in message
+
+
+def a_little_added(query, key, value):
+    q, k = (checks.elu_feature_map.reference(x) for x in (query, key))
+    weights = (q @ k.mT).tril()
+    return weights @ value / (weights.sum(-1, keepdim=True) + 1e-3)
+
+
+def test_nearly_right_is_no_factor():
+    message = told(checks.causal_linear_attention, a_little_added)
+    assert "times 1." not in message and "All numbers are nearly right" in message
+
+
+def test_a_factor_is_that_of_the_numbers_shown():
+    message = told(checks.language_model, scaled_logits)
+    assert "Every number is the right one times 1/√d_model." in message
+    message = told(checks.linear, lambda x, weight, bias: 0.3 * (x @ weight.T + bias))
+    assert "Every number is the right one times 0.3." in message
+    message = told(checks.linear, lambda x, weight, bias: (x @ weight.T + bias) / (x.shape[0] + x.shape[2]))
+    assert "Every number is the right one times a factor that changes with the sizes." in message
+
+
+@pytest.mark.parametrize(
+    "wrong, said",
+    [
+        (lambda y: torch.cat([-y[:, :1], y[:, 1:]], 1), "The wrong numbers all stand at seq 0; the others are right."),
+        (lambda y: torch.cat([y[:, :1], y[:, 1:] + 1], 1), "All numbers are wrong, except at seq 0."),
+        (lambda y: torch.cat([y[:1], y[1:].exp()]), "The wrong numbers all stand at batch 1; the others are right."),
+        (lambda y: y.flip(1).flip(2), "These are the right numbers, in other places."),
+        (
+            lambda y: y * torch.arange(y.numel()).cos().sign().reshape(y.shape),
+            "have the wrong sign, and are right without it.",
+        ),
+        (lambda y: y + y.abs() + 1, "Each wrong number is larger than the right one."),
+        (lambda y: y / (2 + y.abs()), "Each wrong number is closer to zero than the right one."),
+        (lambda y: y / (y.abs() > 1e9), "There is infinity in your result"),
+        (lambda y: y * torch.nan, "There is NaN in your result"),
+    ],
+)
+def test_where_wrong_numbers_stand_or_what_they_have_in_common(wrong, said):
+    assert said in told(checks.linear, lambda x, weight, bias: wrong(F.linear(x, weight, bias)))
+
+
+def test_bools_that_are_wrong_one_way():
+    said = told(checks.causal_mask, lambda seq: torch.ones(seq, seq).tril().bool() | (torch.arange(seq) > 5))
+    assert "The wrong numbers all stand" in said
+    ragged = told(checks.causal_mask, lambda seq: torch.ones(seq, seq).tril(-1).bool() | (torch.arange(seq) % 3 == 2))
+    assert "You return `True` where `False` belongs, and `False` where `True` belongs." in ragged
+
+
+def test_the_picture_says_which_input_it_shows():
+    report = diagnose(checks.causal_mask, lambda seq: torch.ones(seq, seq).tril(-1).bool())
+    assert "A table of the result with ordinary input. Filled squares" in report._repr_html_()

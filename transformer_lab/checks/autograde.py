@@ -1,0 +1,203 @@
+"""Grades an assignment that was handed in, and writes what an autograder reads: Gradescope's results.json, or GitHub's.
+
+python -m transformer_lab.checks.autograde handed_in.ipynb                         writes results.json for Gradescope
+python -m transformer_lab.checks.autograde handed_in.ipynb --form github --out FILE
+python -m transformer_lab.checks.autograde handed_in.ipynb --assignment handed_out.ipynb
+
+The notebook runs from the top, in this process. Each check gives the points of its function, and its card is the
+feedback. Which checks there are, and their points, says nbgrader's metadata in the notebook, or in the assignment as it
+was handed out: then nobody can change them. The file is written whatever happens, since Gradescope waits for it.
+"""
+
+import argparse
+import json
+import os
+import signal
+import sys
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import NamedTuple
+
+import transformer_lab as tl
+
+SECONDS = 120  # for a cell. A check has a limit of its own.
+
+
+class Task(NamedTuple):
+    """What gives points: a check, as it is called in the notebook."""
+
+    name: str
+    call: str
+    points: int
+
+
+class Result(NamedTuple):
+    """What came of a task: the points, and what the student is told."""
+
+    task: Task
+    score: int
+    text: str
+
+
+def read(path):
+    """Return the code cells of a notebook, the source of each in one string.
+
+    Raises
+    ------
+    ValueError
+        There is no notebook.
+    """
+    try:
+        cells = json.loads(Path(path).read_text("utf-8"))["cells"]
+        return [{**cell, "source": "".join(cell["source"])} for cell in cells if cell["cell_type"] == "code"]
+    except FileNotFoundError:
+        raise ValueError(f"There is no notebook {path}.") from None
+    except (OSError, ValueError, KeyError, TypeError):
+        raise ValueError(f"{path} is no Jupyter notebook, or is broken.") from None
+
+
+def tasks_of(cells, path):
+    """Return the tasks of an assignment's cells.
+
+    Raises
+    ------
+    ValueError
+        There are none.
+    """
+    tasks = []
+    for cell in cells:
+        marks = cell.get("metadata", {}).get("nbgrader", {})
+        if marks.get("grade") and cell["source"].startswith("tl.checks."):
+            tasks.append(Task(marks["grade_id"].removeprefix("check_"), cell["source"].strip(), marks["points"]))
+    if not tasks:
+        raise ValueError(
+            f"{path} has no checks that give points: is it an assignment of the course? "
+            "If it lost its metadata, add --assignment and the notebook that you handed out."
+        )
+    return tasks
+
+
+def run(cells, tasks):
+    """Run the cells up to the last check. Returns the result of each task, and which cells raised an error."""
+    from IPython.core.interactiveshell import InteractiveShell
+    from traitlets.config import Config
+
+    shell = InteractiveShell.instance(config=Config({"HistoryManager": {"enabled": False}}))
+    calls = {task.call: task for task in tasks}
+    last = max((number for number, cell in enumerate(cells) if cell["source"].strip() in calls), default=len(cells))
+    results, errors = {}, []
+    for number, cell in enumerate(cells[: last + 1], 1):
+        if task := calls.get(cell["source"].strip()):
+            results[task] = checked(task, shell.user_ns)
+        elif error := error_of(shell, cell["source"]):
+            errors.append(f"Code cell {number} raised {type(error).__name__}: {error}")
+    return [results.get(task) or checked(task, shell.user_ns) for task in tasks], errors
+
+
+def error_of(shell, source):
+    """Run a cell, and return the error that it ended with, or None."""
+
+    def stop(*_):
+        raise TimeoutError(f"it did not end within {SECONDS} seconds")
+
+    if hasattr(signal, "SIGALRM"):  # not on Windows
+        signal.signal(signal.SIGALRM, stop)
+        signal.alarm(SECONDS)
+    try:
+        done = shell.run_cell(source)
+    finally:
+        if hasattr(signal, "SIGALRM"):
+            signal.alarm(0)
+    return done.error_before_exec or done.error_in_exec
+
+
+def checked(task, names):
+    """Run a check with what the notebook has defined, and return its result."""
+    try:
+        report = eval(task.call, {**names, "tl": tl})
+    except (NameError, AttributeError) as error:
+        return Result(task, 0, f"{task.name} could not be checked: {error}. Did its cell run?")
+    part = getattr(report, "stars", None) or 0  # of a check that gives some of its points
+    return Result(task, task.points if report.status == "correct" else min(part, task.points), str(report))
+
+
+def for_gradescope(results, said):
+    """Return the results as Gradescope takes them: https://gradescope-autograders.readthedocs.io/en/latest/specs/"""
+    return {
+        "score": sum(result.score for result in results),
+        "output": said,
+        "output_format": "text",
+        "visibility": "visible",
+        "tests": [
+            {
+                "name": result.task.name,
+                "score": result.score,
+                "max_score": result.task.points,
+                "status": "passed" if result.score == result.task.points else "failed",
+                "output": result.text,
+                "output_format": "text",
+                "visibility": "visible",
+            }
+            for result in results
+        ],
+    }
+
+
+def for_github(results, said):
+    """Return the results as GitHub Classroom's reporter takes them, from the output of a step."""
+    tests = [
+        {
+            "name": result.task.name,
+            "status": "pass" if result.score == result.task.points else "fail",
+            "score": result.score,
+            "message": result.text,
+        }
+        for result in results
+    ]
+    passed = bool(tests) and all(test["status"] == "pass" for test in tests)
+    if said and not passed:
+        tests.append({"name": "the notebook", "status": "fail", "score": 0, "message": said})
+    return {
+        "version": 1,
+        "status": "pass" if passed else "fail" if results else "error",
+        "max_score": sum(result.task.points for result in results),
+        "tests": tests,
+    }
+
+
+FORMS = {"gradescope": for_gradescope, "github": for_github}
+
+
+def main(arguments=None):
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("notebook", help="the notebook that was handed in")
+    parser.add_argument("--assignment", help="the notebook that was handed out; its checks and points count")
+    parser.add_argument("--out", default="results.json", help="the file to write (default: %(default)s)")
+    parser.add_argument("--form", choices=FORMS, default="gradescope", help="whose form (default: %(default)s)")
+    options = parser.parse_args(arguments)
+
+    def write(results, said):
+        text = json.dumps(FORMS[options.form](results, said), indent=1, ensure_ascii=False)
+        Path(options.out).write_text(text + "\n", "utf-8")
+
+    released = options.assignment or options.notebook
+    try:
+        tasks = tasks_of(read(released), released)
+        cells = read(options.notebook)
+    except ValueError as error:
+        write([], str(error))
+        sys.exit(str(error))
+    # What remains if the notebook ends Python itself, or is ended for its memory.
+    write(
+        [Result(task, 0, "The notebook ended before this was checked.") for task in tasks], "The notebook did not end."
+    )
+    os.environ.setdefault("MPLBACKEND", "agg")
+    with TemporaryDirectory() as folder:
+        os.environ["TRANSFORMER_LAB_DATA"] = folder  # a student's work is no progress of the teacher's
+        results, errors = run(cells, tasks)
+    write(results, "\n".join(errors))
+    print(f"{sum(result.score for result in results)} of {sum(task.points for task in tasks)} points: {options.out}")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,170 @@
+"""How wrong numbers follow from the right ones, and where they stand, in words."""
+
+import itertools
+import math
+from collections import namedtuple
+from fractions import Fraction
+
+import torch
+
+from .agree import close, whole
+from .words import _plain
+
+# A wrong result beside the right one, and the size of each axis: a dict of str to int.
+Case = namedtuple("Case", "got expected sizes")
+NEARLY = 0.01  # of the largest number: what is off by less had something small added, or was rounded
+
+
+def relation(case, shown, axes):
+    """Say how the wrong numbers of a case follow from the right ones, where that is plain to see.
+
+    What is said holds for another case as well, the one whose numbers are ``shown``. ``axes`` are the words of the
+    result's axes, in order.
+    """
+    got, expected, _ = case
+    if not isinstance(expected, torch.Tensor):
+        return ""
+    if expected.is_floating_point() and expected.numel() > 3 and _is_finite(case):
+        for order in itertools.permutations(range(expected.ndim)):
+            moved = expected.permute(order)
+            if moved.shape == got.shape and order != tuple(range(expected.ndim)) and close(got, moved):
+                return f"Yours is the right result with its axes in the order {order}."
+        if said := _factor(case, shown) or _shift(case, shown) or _nearly(case):
+            return said
+    return _where(got, expected, axes)
+
+
+def _is_finite(case):
+    return bool(case.got.isfinite().all() and case.expected.isfinite().all())
+
+
+def _factor(case, shown):
+    """Say by which factor all numbers are wrong: the same in both cases, or the same power of an axis' size."""
+    ratios = []
+    for got, expected, _ in (case, shown):
+        ratio = float((got * expected).sum() / (expected * expected).sum())
+        if not ratio or not close(got, ratio * expected):
+            return ""
+        ratios.append(ratio)
+    if math.isclose(ratios[0], 1, rel_tol=1e-3):
+        return ""
+    named = _power(ratios, [case.sizes, shown.sizes])
+    if not math.isclose(*ratios, rel_tol=1e-3):
+        return f"Every number is the right one times {named or 'a factor that changes with the sizes'}."
+    return f"Every number is the right one times {_plain(ratios[0])}{f', which is {named}' if named else ''}."
+
+
+def _power(ratios, sizes):
+    """Return the power of an axis' size that all ratios are, as text; empty where there is none."""
+    powers = {"{}": 1, "1/{}": -1, "√{}": 0.5, "1/√{}": -0.5}
+    for word, size in sizes[0].items():
+        if word in ("batch", "heads") or size == 1 or any(word not in each for each in sizes):
+            continue
+        for form, power in powers.items():
+            if all(math.isclose(ratio, each[word] ** power, rel_tol=1e-4) for ratio, each in zip(ratios, sizes)):
+                return form.format(word)
+    return ""
+
+
+def _shift(case, shown):
+    shifts = [float((got - expected).mean()) for got, expected, _ in (case, shown)]
+    fits = all(close(got - shift, expected) for (got, expected, _), shift in zip((case, shown), shifts))
+    if not fits or not math.isclose(*shifts, rel_tol=1e-3):
+        return ""
+    return f"Every number is the right one plus {_plain(shifts[0])}."
+
+
+def _nearly(case):
+    off = float((case.got - case.expected).abs().max() / case.expected.abs().max())
+    if off > NEARLY:
+        return ""
+    return (
+        "All numbers are nearly right. Is something small added, such as an eps, where none belongs, or another than "
+        "is asked for? Is a constant not exact?"
+    )
+
+
+def _where(got, expected, axes):
+    """Say where in the result the wrong numbers stand, or what they have in common."""
+    wrong = wrong_places(got, expected)
+    if not wrong.all() and (said := _places(wrong, axes)):
+        return said
+    mine, right = got[wrong], expected[wrong]
+    if expected.dtype == torch.bool:
+        return INVERTED[bool(right.any()), bool(right.all())]
+    if mine.isnan().any() and not right.isnan().any():
+        return "There is NaN in your result: 0/0, ∞ − ∞, or a softmax in which nothing is left."
+    if mine.isinf().any() and not right.isinf().any():
+        return "There is infinity in your result: a division by zero, or the exponential of a large number."
+    if got.numel() > 3 and torch.equal(got.flatten().sort().values, expected.flatten().sort().values):
+        return "These are the right numbers, in other places."
+    if mine.numel() == 1:
+        return ""
+    if mine.is_floating_point() and torch.allclose(mine.abs(), right.abs(), 1e-4):
+        return "The wrong numbers have the wrong sign, and are right without it."
+    orders = {
+        "is larger than": mine > right,
+        "is smaller than": mine < right,
+        "is further from zero than": mine.abs() > right.abs(),
+        "is closer to zero than": mine.abs() < right.abs(),
+    }
+    return next((f"Each wrong number {how} the right one." for how, is_so in orders.items() if is_so.all()), "")
+
+
+INVERTED = {  # by whether any of the numbers that are wrong should be True, and whether all should
+    (False, False): "You return `True` in places where `False` belongs, and nowhere the other way round.",
+    (True, False): "You return `True` where `False` belongs, and `False` where `True` belongs.",
+    (True, True): "You return `False` in places where `True` belongs, and nowhere the other way round.",
+}
+
+
+def _places(wrong, axes):
+    """Say where the wrong numbers stand: at some places of one axis, all but one, or on one side of a diagonal."""
+    for axis, word in enumerate(axes if len(axes) == wrong.ndim else ()):
+        table = wrong.movedim(axis, 0).flatten(1) if wrong.ndim > 1 else wrong[:, None]
+        some, every = (places.nonzero().flatten().tolist() for places in (table.any(1), table.all(1)))
+        first, last = some[0], some[-1]
+        if len(some) == len(every) == len(table) - 1 > 2:
+            right = next(place for place in range(len(table)) if place not in every)
+            return f"All numbers are wrong, except at {word} {right}."
+        if len(some) < len(table) and len(some) == last - first + 1:
+            which = first if first == last else f"{first} to {last}"
+            return f"The wrong numbers all stand at {word} {which}; the others are right."
+    if wrong.ndim > 1:
+        rows, columns = wrong.nonzero()[:, -2:].T
+        sides = {"above": rows < columns, "below": rows > columns, "on": rows == columns}
+        for side, is_so in sides.items():
+            if is_so.all() and len(rows) > 1:
+                return f"The wrong numbers all stand {side} the diagonal of the last two axes."
+    return ""
+
+
+def wrong_places(got, expected):
+    """Return which numbers `agree` finds wrong, one by one; all of them where each alone is close enough."""
+    wrong = ~torch.isclose(got.double(), expected.double(), 1e-4, 1e-5, equal_nan=True)
+    return wrong if wrong.any() else torch.ones_like(wrong)
+
+
+def term(exercise, outcomes):
+    """Say by which one term, or which factor, whole numbers are wrong: it must be the same on all plain probes."""
+    cases = [
+        (list(map(int, probe.arguments)), mine.value, right.value)
+        for probe, mine, right in zip(exercise.probes, outcomes, exercise.expected)
+        if probe.plain and type(right.value) is int and all(isinstance(argument, int) for argument in probe.arguments)
+    ]
+    if len(cases) < 3 or any(whole(mine) is None for _, mine, _ in cases):
+        return ""
+    factors = {Fraction(whole(mine), right) for _, mine, right in cases if right}
+    if len(factors) == 1:
+        return f"Every number is the right one times {factors.pop()}."
+    powers = itertools.product(range(3), repeat=len(exercise.arguments))
+    for power in sorted(powers, key=lambda power: (sum(power), power)):
+        terms = [math.prod(map(pow, arguments, power)) for arguments, _, _ in cases]
+        times = {Fraction(whole(mine) - right, term) for (_, mine, right), term in zip(cases, terms) if term}
+        fits = all(term or whole(mine) == right for (_, mine, right), term in zip(cases, terms))
+        if len(times) == 1 and fits and sum(map(bool, terms)) > 1:
+            names = [f"{name}**2" if k == 2 else name for name, k in zip(exercise.arguments, power) if k]
+            count, word = abs(next(iter(times))), "large" if next(iter(times)) > 0 else "small"
+            shown = " * ".join(([str(count)] if count != 1 or not names else []) + names)
+            return f"Every number is too {word} by `{shown}`."
+    return ""

@@ -1,0 +1,40 @@
+"""What a function's source shows without running it: a parameter never used, a result thrown away."""
+
+import ast
+import inspect
+import textwrap
+
+import torch
+
+# Methods of a tensor that do something else than to return a new one; `sort` and `index` are a list's as well.
+DO_SOMETHING = {"backward", "index", "register_hook", "retain_grad", "sort"}
+
+
+def parsed(function):
+    """Return a function's source as a tree; None where there is none, as for a lambda within a longer line."""
+    try:
+        tree = ast.parse(textwrap.dedent(inspect.getsource(inspect.unwrap(function)))).body[0]
+    except (OSError, TypeError, SyntaxError, IndexError):
+        return None
+    return tree if isinstance(tree, ast.FunctionDef) else None
+
+
+def never_used(tree):
+    """Return the names of the parameters that the function never reads."""
+    read = {node.id for node in ast.walk(tree) if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load)}
+    parameters = [*tree.args.posonlyargs, *tree.args.args, *tree.args.kwonlyargs]
+    return [] if "locals" in read else [each.arg for each in parameters if each.arg not in read]
+
+
+def thrown_away(tree):
+    """Return the first line that computes a new tensor and keeps it nowhere, as text; None where each is kept."""
+    lines = [node.value for node in ast.walk(tree) if isinstance(node, ast.Expr)]
+    return next((ast.unparse(line) for line in lines if isinstance(line, ast.BinOp) or _returns_a_new_one(line)), None)
+
+
+def _returns_a_new_one(node):
+    """Say whether this is a call such as ``x.transpose(1, 2)``, whose name is a method of tensors and not in place."""
+    if not isinstance(node, ast.Call) or not isinstance(node.func, ast.Attribute):
+        return False
+    name, given = node.func.attr, {keyword.arg for keyword in node.keywords}
+    return hasattr(torch.Tensor, name) and not name.endswith("_") and name not in DO_SOMETHING and "out" not in given

@@ -1,0 +1,57 @@
+"""How shapes and numbers are written in a card."""
+
+import torch
+
+from .agree import tensors_in
+from .observe import observe
+
+
+def axis_sizes(exercise, probe):
+    """Return the sizes that axes have in a probe's arguments and in what is returned: pairs of a word and a size."""
+    values = dict(zip(exercise.arguments, probe.arguments))
+    values["return"] = observe(exercise, exercise.reference, probe).value
+    return [
+        pair
+        for name, value in values.items()
+        for axes, tensor in zip(exercise.axes.get(name, "").split(", "), tensors_in(value))
+        if len(axes.split()) == tensor.ndim
+        for pair in zip(axes.split(), tensor.shape)
+    ]
+
+
+def axis_words(exercise, probe):
+    """Return the word of each size, as far as no two words share it: a dict of int to str."""
+    words, several = {}, set()
+    for word, size in axis_sizes(exercise, probe):
+        if words.setdefault(size, word) != word:
+            several.add(size)
+    if probe is exercise.probes[0]:
+        for word, size in exercise.sizes.items():
+            words.setdefault(size, word)
+    return {size: word for size, word in words.items() if size not in several}
+
+
+def in_words(shape, words):
+    """Write a shape with the words of its axes: ``(batch 2, seq 7, 15)``."""
+    return f"({', '.join(f'{words[size]} {size}' if size in words else str(size) for size in shape)})"
+
+
+def _plain(value, digits=4):
+    """Numbers short enough to read: so many digits, or so many behind the point for numbers of 1 and more."""
+    if isinstance(value, torch.Tensor):
+        value = value.tolist()
+    if type(value) in (list, tuple):
+        return type(value)(_plain(item, digits) for item in value)
+    if not isinstance(value, float):
+        return value
+    return round(value, digits) if abs(value) >= 1 else float(f"{value:.{digits}g}")
+
+
+def _apart(one, other):
+    """Two values with as few digits as show that they differ."""
+    pairs = ((_plain(one, digits), _plain(other, digits)) for digits in (4, 6, 9, 17))
+    return next((pair for pair in pairs if str(pair[0]) != str(pair[1])), (one, other))
+
+
+def _name(dtype):
+    return f"`{str(dtype).removeprefix('torch.')}`"
