@@ -194,7 +194,7 @@ def test_a_test_without_an_end_and_one_that_is_slow_are_told_apart(monkeypatch):
             end = end + 1
 
     assert "did not come to an end" in weights.report(endless).message
-    assert re.search(r"time was over after \d+ functions", weights.report(slow).message)
+    assert re.search(r"seconds were over after \d+ functions", weights.report(slow).message)
 
 
 outside = torch.ones(2, 3, 4, 5)

@@ -9,7 +9,6 @@ answer of the exercise, which it must let pass, and on every known mistake that 
 import contextlib
 import inspect
 import sys
-import traceback
 import types
 from collections import Counter
 from copy import copy
@@ -19,13 +18,15 @@ from typing import NamedTuple
 import torch
 
 from . import describe, record
-from .agree import agree, like
+from .agree import agree, like, tensors_in
 from .exercise import Exercise
 from .hunt_report import HuntReport
 from .hunts import ANY, HUNTS
-from .observe import OF_A_CALL, SETTINGS, Probe, Stopped, TimeUp, observe, settings_kept, watched
-from .probes import Outcomes, each_tensor, tensors_in
+from .observe import OF_A_CALL, SETTINGS, Probe, Stopped, Timed, TimeUp, observe, settings_kept, watched
+from .probes import Outcomes, each_tensor
+from .relation import wrong_places
 from .report import is_graded
+from .words import _apart, _name, _plain, axis_words, in_words
 
 TRIED = 4  # so many of the mistakes that escape are looked at for the one that shows on the smallest input
 
@@ -94,7 +95,7 @@ class Hunt:
         try:
             report, printed = watched(lambda: run(self, test, begun))
         except TimeUp as time_up:
-            return HuntReport(self, "error", too_long(begun, time_up.args[0]))
+            return HuntReport(self, "error", too_long(len(begun), *time_up.args))
         report.printed = printed
         return report
 
@@ -154,7 +155,7 @@ class Trial:
         with settings_kept(OF_A_CALL):  # random numbers too: each function meets the same
             before = _settings()
             try:
-                returned = test(answer)
+                returned = Timed(test)(answer)
             except Stopped:
                 raise
             except BaseException as error:  # also SystemExit: the test may call exit()
@@ -268,23 +269,23 @@ def spared(right):
     return f"It lets all {len(right)} right answers pass, however they are written."
 
 
-def too_long(begun, could_be_stopped):
-    """Say that a test did not end, or took too long for so many functions."""
-    if len(begun) > 1:
+def too_long(begun, seconds, could_be_stopped):
+    """Say that a test did not end, or took too long for the functions that it had begun with."""
+    if begun > 1:
         return (
-            f"Your test takes so long that the time was over after {len(begun) - 1} functions, and it must meet many "
-            "more. Smaller sizes show a mistake as well, and mostly sooner. Which of its lines takes longest?"
+            f"Your test takes so long that {seconds:g} seconds were over after {begun - 1} functions, and it must meet "
+            "many more. Smaller sizes show a mistake as well, and mostly sooner. Which of its lines takes longest?"
         )
-    text = "Your test did not come to an end, and was stopped. Which loop waits for something that never happens?"
+    text = (
+        f"Your test did not come to an end within {seconds:g} seconds, and was stopped. Is there a loop that waits for "
+        "something that never happens?"
+    )
     return text if could_be_stopped else f"{text} It is still running: restart the kernel before you go on."
 
 
 def unwritten(test, error):
     """Say what is not written yet, the test or a function that it calls; empty where both are."""
-    if type(error) is not NotImplementedError:
-        return ""
-    *_, (frame, _) = traceback.walk_tb(error.__traceback__)
-    if describe._is_library(frame):
+    if not describe.is_stub(error):
         return ""
     return describe.not_written(test, error).replace("Your function", "Your test") or " "
 
@@ -448,10 +449,7 @@ def on_small_input(exercise, function, number):
         return probe, got, expected
     if agree(got.value, expected.value):  # what is wrong besides the numbers, `_smallest` does not see
         return probe, got, expected
-    case = probe, got, expected
-    _, probe, got, expected = describe._smallest(exercise, function, *case)
-    if not is_finite(expected.value) and is_finite(case[2].value):  # a size that the docstring leaves out
-        return case
+    _, probe, got, expected = describe._smallest(exercise, function, probe, got, expected)
     round_probe = Probe(probe.name, each_tensor(rounded, probe.arguments))
     others = [observe(seen, f, round_probe) for f in (function, exercise.reference, *exercise.equivalents.values())]
     if all(outcome.error is None for outcome in others):
@@ -461,24 +459,20 @@ def on_small_input(exercise, function, number):
     return probe, got, expected
 
 
-def is_finite(value):
-    return all(tensor.isfinite().all() for tensor in tensors_in(value))
-
-
 def rounded(tensor):
     return (2 * tensor).round() if tensor.is_floating_point() else tensor
 
 
 def inputs(exercise, probe, *, shapes=True):
     """Write the arguments of a call: small ones in full, of larger ones the shape, or nothing."""
-    words = describe.axis_words(exercise, probe)
+    words = axis_words(exercise, probe)
     given = []
     for name, value in zip(exercise.arguments, probe.arguments):
         count = sum(tensor.numel() for tensor in tensors_in(value))
         if isinstance(value, torch.Tensor) and count > describe.NUMBERS_SHOWN:
-            given += [f"`{name}` of shape {describe.in_words(value.shape, words)}"] * shapes
+            given += [f"`{name}` of shape {in_words(value.shape, words)}"] * shapes
         elif count <= describe.NUMBERS_SHOWN and not callable(value):
-            given.append(f"`{name} = {describe._plain(value)}`")
+            given.append(f"`{name} = {_plain(value)}`")
     return ", ".join(given)
 
 
@@ -487,7 +481,7 @@ def contrast(exercise, probe, got, expected):
     if got.error is not None:
         return f"it raises `{type(got.error).__name__}`."
     if expected.error is not None:
-        return f"it returns `{describe._plain(got.value)}`; right is to raise `{type(expected.error).__name__}`."
+        return f"it returns `{_plain(got.value)}`; right is to raise `{type(expected.error).__name__}`."
     if agree(got.value, expected.value):
         if got.changed:
             return f"its numbers are right, and `{got.changed}` holds other ones afterwards."
@@ -495,14 +489,14 @@ def contrast(exercise, probe, got, expected):
     mine, right = differing(got.value, expected.value)
     tensors = isinstance(mine, torch.Tensor) and isinstance(right, torch.Tensor)
     if tensors and like(mine) != like(right):
-        words = describe.axis_words(exercise, probe)
-        kinds = (f"{describe.in_words(t.shape, words)}, {describe._name(t.dtype)}" for t in (mine, right))
+        words = axis_words(exercise, probe)
+        kinds = (f"{in_words(t.shape, words)}, {_name(t.dtype)}" for t in (mine, right))
         return "it returns a tensor of shape {}; right is {}.".format(*kinds)
     at = ""
     if tensors and right.numel() > describe.NUMBERS_SHOWN:
-        index = tuple(describe._wrong(mine, right).nonzero()[0].tolist())
+        index = tuple(wrong_places(mine, right).nonzero()[0].tolist())
         at, mine, right = f" at index {list(index)}", mine[index].item(), right[index].item()
-    mine, right = describe._apart(mine, right)
+    mine, right = _apart(mine, right)
     return f"it returns `{mine}`{at}; right is `{right}`."
 
 
