@@ -32,7 +32,7 @@ MATHEMATICS = (  # below tests/, the longest first
     " maths/tensors maths/arguments"
 )
 QUICK = ("test_attention", "test_masks", "test_cache", "test_tensors", "chapters/01")
-SLOW = ("06_norm", "08_linear", "project", "07_param", "04_multi", "05_masks")  # notebooks, the longest first
+SLOW = ("06_norm", "09_real", "08_linear", "project", "07_param", "04_multi", "05_masks")  # the longest first
 
 
 @dataclass(frozen=True)
@@ -58,7 +58,8 @@ class Part:
 
 def parts():
     """Everything, the longest first."""
-    paths = sorted((path.relative_to(ROOT).as_posix() for path in notebooks.all_notebooks()), key=_place)
+    here = (path for path in notebooks.all_notebooks() if not notebooks.lacks_models(path))
+    paths = sorted((path.relative_to(ROOT).as_posix() for path in here), key=_place)
     files = ["tests/{}/test_{}.py".format(*name.split("/")) for name in MATHEMATICS.split()] + [
         "tests/standin/test_works_or_refuses.py"
     ]
@@ -130,6 +131,8 @@ def main():
     if reason := missing():
         print(f"Skipped: {reason}.")
         return
+    for path in filter(notebooks.lacks_models, notebooks.all_notebooks()):
+        print(f"{path.relative_to(ROOT)} is left out, since it reads published models: {notebooks.INSTALL_MODELS}.")
     print(f"{len(chosen)} parts on the stand-in for a GPU, two at a time.", flush=True)
     failed = []
     with ThreadPoolExecutor(2) as pool:

@@ -5,6 +5,9 @@
 Executed notebooks lie in a jupyter-cache below _build/executed/, in a folder named by a digest of what outputs depend
 on beside a notebook's own code: the package, the pinned versions, the device, Python. The cache finds a notebook by its
 code, so a change of text executes nothing.
+
+A notebook that reads published models runs where they are installed. Elsewhere its stored outputs stand for a run, and
+a line says so; on its page, a lab is then a line of text.
 """
 
 import hashlib
@@ -21,7 +24,7 @@ from jupyter_cache import get_cache
 from jupyter_cache.base import CacheBundleIn
 
 from digits import STARTUP, take_near
-from notebooks import ROOT, all_notebooks, describe_failure, execute
+from notebooks import INSTALL_MODELS, ROOT, all_notebooks, describe_failure, execute, lacks_models, models_are_installed
 
 CACHES = ROOT / "_build" / "executed"
 SECONDS = CACHES / "seconds.json"  # how long each took when it last ran: the longest goes first
@@ -32,7 +35,8 @@ SOURCES = ("transformer_lab/**/*", "requirements.txt", "tools/digits.py", "tools
 def cache_folder():
     """Where the executions of today's code are kept."""
     device = os.environ.get("TRANSFORMER_LAB_DEVICE") or "cpu"
-    digest = hashlib.sha256(f"{platform.python_version()} {platform.machine()} {device}".encode())
+    models = models_are_installed()
+    digest = hashlib.sha256(f"{platform.python_version()} {platform.machine()} {device} {models}".encode())
     for path in sorted(path for pattern in SOURCES for path in ROOT.glob(pattern)):
         if path.suffix in (".py", ".js", ".css", ".svg", ".json", ".txt"):
             digest.update(path.relative_to(ROOT).as_posix().encode() + b"\0" + path.read_bytes())
@@ -59,11 +63,18 @@ def executed(path):
 
 def _execute(notebook, path, cache):
     start = time.perf_counter()
+    if lacks_models(path):
+        print(f"{_name(path)}: as stored, since it reads published models: {INSTALL_MODELS}.", flush=True)
+        return _keep(notebook, path, cache, {"execution_seconds": 0.0, "near": []})
     try:
         execute(notebook, path.parent, startup=STARTUP)
     except Exception as error:
         raise RuntimeError(f"{path.relative_to(ROOT)}: {describe_failure(notebook, error)}") from error
     data = {"execution_seconds": round(time.perf_counter() - start, 1), "near": take_near(notebook)}
+    return _keep(notebook, path, cache, data)
+
+
+def _keep(notebook, path, cache, data):
     bundle = CacheBundleIn(notebook, path.relative_to(ROOT).as_posix(), data=data)
     return cache.cache_notebook_bundle(bundle, check_validity=False, overwrite=True)
 

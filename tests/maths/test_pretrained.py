@@ -1,7 +1,6 @@
 """Published models: loading and talking, with small made-up files everywhere, and with the real ones where they are."""
 
 import hashlib
-import importlib.util
 import json
 import subprocess
 import sys
@@ -484,18 +483,26 @@ def test_what_is_installed_is_pinned(monkeypatch):
         assert all(f"\n\n{package.name}=={package.version} \\\n    --hash=sha256:" in text for text in pins)
 
 
+def test_all_three_packages_must_be_installed(monkeypatch):
+    for name in (pretrained.MINILM.name, pretrained.SMOLLM2.name, "tokenizers", None):
+        monkeypatch.setattr(pretrained, "find_spec", lambda module, gone=name: None if module == gone else "a spec")
+
+        def distribution(package, gone=name):
+            if package == gone:
+                raise pretrained.metadata.PackageNotFoundError(package)
+            version = {each.name: each.version for each in (pretrained.MINILM, pretrained.SMOLLM2)}[package]
+            return SimpleNamespace(version=version, locate_file=Path)
+
+        monkeypatch.setattr(pretrained.metadata, "distribution", distribution)
+        assert pretrained.installed() == (name is None)
+
+
 # The real ones
 
 
-def installed():
-    try:
-        pretrained.MINILM.locate(""), pretrained.SMOLLM2.locate("")
-    except ImportError:
-        return False
-    return importlib.util.find_spec("tokenizers") is not None
-
-
-real = pytest.mark.skipif(not installed(), reason="python -m transformer_lab.pretrained installs the weights")
+real = pytest.mark.skipif(
+    not pretrained.installed(), reason="python -m transformer_lab.pretrained installs the weights"
+)
 
 
 @pytest.fixture(scope="module")

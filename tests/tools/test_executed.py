@@ -47,6 +47,19 @@ def runs(project):
     return len((project / "chapters" / "runs").read_text())
 
 
+def test_without_its_published_models_a_notebook_stands_as_it_is_stored(project, monkeypatch, capsys):
+    for module in (notebooks, executed):
+        monkeypatch.setattr(module, "models_are_installed", lambda: False)
+    change(project, 2, "model = tl.pretrained.minilm()")
+    assert executed.execute_missing() == [] and not (project / "chapters" / "runs").exists()
+    assert "sample.ipynb: as stored, since it reads published models" in capsys.readouterr().out
+    assert executed.executed(project / "chapters" / "sample.ipynb")[1]["near"] == []
+    assert "-m transformer_lab.pretrained installs them" in notebooks.run(project / "chapters" / "sample.ipynb")[1][0]
+    without = executed.cache_folder()
+    monkeypatch.setattr(executed, "models_are_installed", lambda: True)
+    assert executed.cache_folder() != without  # once they are there, it runs
+
+
 def test_a_notebook_runs_once_until_something_changes_that_it_depends_on(project, monkeypatch, capsys):
     assert executed.execute_missing() == [] and runs(project) == 1
     assert "1 of 1  sample.ipynb" in capsys.readouterr().out

@@ -1,0 +1,50 @@
+"""The answers that the epilogue stores are so far ahead of the next best that every device writes them."""
+
+import re
+
+import nbformat
+import pytest
+import torch
+
+import transformer_lab as tl
+from notebooks import ROOT
+from transformer_lab import pretrained
+
+LEAST = 0.02  # of a score, between the best token and the next: another device changes scores by less than 0.001
+ANSWERS = {  # to a question in a turn, or after a bare text
+    ("What is the capital of France?", True): "The capital of France is Paris.",
+    ("What is the capital of Australia?", True): "The capital of Australia is Canberra.",
+    ("What is 12 times 12?", True): "12 times 12 is equal to 120.",
+    ("Repeat the word lamp five times.", True): "Lamp five times.",
+    ("Translate 'good morning' into French.", True): "Je m'aime la vie, je m'aime la vie.",
+    ("Who won the football world cup in 2030?", True): "The 2022 World Cup was won by the United States, who won the "
+    "2022 World Cup in Qatar.",
+    ("What is the capital of France?", False): "",
+    ("The capital of France is", False): r" Paris.\n\nThe answer is:",
+}
+
+
+@pytest.fixture(scope="module")
+def smollm2():
+    if not pretrained.installed():
+        pytest.skip("python -m transformer_lab.pretrained installs the weights")
+    return tl.pretrained.smollm2()
+
+
+def test_the_epilogue_stores_these_answers():
+    cells = nbformat.read(ROOT / "chapters" / "09_real_models.ipynb", 4).cells
+    printed = " ".join(output.get("text", "") for cell in cells for output in cell.get("outputs", []))
+    words = re.sub(r"\s+", " ", printed)
+    assert all(answer in words for answer in ANSWERS.values())
+
+
+@pytest.mark.parametrize("asked, chat", ANSWERS)
+def test_an_answer_is_far_ahead_of_any_other(smollm2, asked, chat):
+    begun = smollm2.tokens(smollm2.prompt(asked) if chat else asked)
+    answer = smollm2.tokens(ANSWERS[asked, chat].replace(r"\n", "\n"))
+    tokens = torch.cat([begun, answer], dim=1)
+    with torch.no_grad():
+        scores = smollm2(tokens)[0, begun.shape[1] - 1 :]
+    best = scores.topk(2)
+    assert best.indices[:-1, 0].tolist() == answer[0].tolist()
+    assert (best.values[:, 0] - best.values[:, 1]).min() > LEAST
