@@ -9,7 +9,9 @@ import threading
 import time
 import traceback
 import warnings
+from pathlib import Path
 
+import nbformat
 import numpy as np
 import pytest
 import torch
@@ -392,6 +394,24 @@ def test_a_function_that_keeps_something_is_told_so():
     assert "keep something from one call to the next" in check(counts).message
 
 
+def test_the_project_notices_a_pasted_function_that_is_wrong(capsys):
+    """Its own functions work with any mask, and a model that sees the future learns all the better."""
+    project = nbformat.read(Path(__file__).parents[2] / "chapters" / "assignments" / "project.ipynb", 4)
+    given, checked = (
+        next(cell.source for cell in project.cells if words in cell.source)
+        for words in ("causal_mask = tl.checks.causal_mask.reference", "for name in names.split():")
+    )
+    names = {"tl": tl}
+    exec(given, names)
+    exec(checked, names)
+    assert capsys.readouterr().out == ""  # the course's own functions are not checked
+    names["causal_mask"] = lambda seq: torch.ones(seq, seq).triu().bool()
+    names["split_heads"] = right
+    exec(checked, names)
+    printed = capsys.readouterr().out
+    assert "✗ causal_mask: incorrect" in printed and "✓ split_heads: correct" in printed
+
+
 def test_what_is_printed_is_shown_but_not_all_of_it(capsys):
     def talks(x, n_heads):
         print("x is", tuple(x.shape))
@@ -424,8 +444,6 @@ def test_a_check_may_run_in_a_thread():
 
 
 def test_exit_in_a_notebook_ends_the_function_only(tmp_path):
-    import nbformat
-
     from notebooks import execute
 
     cells = [
