@@ -164,12 +164,20 @@ def parts_of(tex):
     return parts if all(map(whole, parts)) else [tex]
 
 
+def keep_with_what_follows(app, doctree, docname):
+    """Hand each formula the punctuation marks after it: a browser would begin a line with them, word joiner or not."""
+    for node in [*doctree.findall(nodes.math)]:
+        following = node.next_node(descend=False, siblings=True)
+        marks = re.match(r"[.,;:!?)’”]+", following) if isinstance(following, nodes.Text) else None
+        if marks:
+            node["marks"] = marks[0]
+            node.parent.replace(following, nodes.Text(following[marks.end() :]))
+
+
 def set_inline(translator, node):
     formula = _html(node, [node.astext()], "inline")
-    following = node.next_node(nodes.Text, descend=False, siblings=True)
-    # A browser would begin a line with the full stop after a formula.
-    together = "\u2060" if following and following[0] in ".,;:!?)’”" else ""
-    translator.body.append(formula + together)
+    marks = node.get("marks")
+    translator.body.append(f'<span class="together">{formula}{marks}</span>' if marks else formula)
     raise nodes.SkipNode
 
 
@@ -206,5 +214,6 @@ def setup(app):
     app.add_html_math_renderer("mathml", (set_inline, None), (set_block, None))
     app.config.html_math_renderer = "mathml"
     app.connect("builder-inited", write_style)
+    app.connect("doctree-resolved", keep_with_what_follows)
     app.connect("html-page-context", add_style)
     return {"parallel_read_safe": True, "parallel_write_safe": True}

@@ -17,12 +17,12 @@ import nbformat
 
 import transformer_lab as tl
 from notebooks import GENERATED_FROM, ROOT, all_notebooks, canonical, matching, text
-from transformer_lab.checks.course import COURSE, FOLDERS
+from transformer_lab.checks.hunts import TASKS, tasks
 from transformer_lab.checks.report import HINTS as KINDS
 
 REGION = re.compile(r"(?ms)^( *)### BEGIN SOLUTION\n.*?^ *### END SOLUTION$")
 HEADING = re.compile(r"(?m)^## (?:\d+\.(\d+) )?.*`(\w+)`")
-CHECK = re.compile(r"tl\.checks\.(\w+)\(\1\)")
+CHECK = re.compile(r"tl\.checks\.(?:hunt\(tl\.checks\.(\w+), (?P<test>test_\1)\)|(?P<name>\w+)\((?P=name)\))")
 HINTS = re.compile(
     r"\{hints (\w+)\}|<details>\n<summary>Hint 1: .*?</details>(?:\n\n<details>\n<summary>Hint .*?</details>)*",
     re.DOTALL,
@@ -58,7 +58,7 @@ def with_derived_parts(notebook):
             written = re.search(r"(?m)^def (\w+)", cell.source)[1]
             cell.metadata["nbgrader"] = nbgrader_metadata(written, solution=True)
         elif check := CHECK.fullmatch(cell.source):
-            metadata = nbgrader_metadata(f"check_{check[1]}", grade=True, locked=True)
+            metadata = nbgrader_metadata(f"check_{check['name'] or check['test']}", grade=True, locked=True)
             cell.metadata["nbgrader"] = {**metadata, "points": points}
     return canonical(notebook)
 
@@ -83,19 +83,19 @@ def require_exercises(notebook):
                     )
                 hinted.add(name)
         elif check := CHECK.fullmatch(cell.source):
-            checked.append(check[1])
-            if check[1] not in FOLDERS:
-                raise ValueError(f"the check of {check[1]} must be in transformer_lab/checks/course.py, and is not")
-            if check[1] != name:
-                raise ValueError(f"the check of {check[1]} must stand below its heading, got {name}")
+            checked.append(task := check["name"] or check["test"])
+            if task not in TASKS:
+                file = "hunts" if check["test"] else "course"
+                raise ValueError(f"the check of {task} must be in transformer_lab/checks/{file}.py, and is not")
+            if task != name:
+                raise ValueError(f"the check of {task} must stand below its heading, got {name}")
             if name not in hinted:
                 raise ValueError(f"{name} must have hints: write {{hints {name}}} below its heading")
-            place = COURSE[FOLDERS[name]].index(name) + 1
+            place = tasks(TASKS[name]).index(name) + 1
             if number != str(place):
                 raise ValueError(f"the heading of {name} must count it as number {place}, got {number}")
-    folder = FOLDERS[checked[0]] if checked else None
-    if checked != COURSE.get(folder, []):
-        raise ValueError(f"the checks must be those of {folder} in course.py, {COURSE[folder]}, got {checked}")
+    if checked and checked != (wanted := tasks(folder := TASKS[checked[0]])):
+        raise ValueError(f"the checks must be those of {folder} in course.py and hunts.py, {wanted}, got {checked}")
 
 
 def hints(name):

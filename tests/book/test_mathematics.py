@@ -5,11 +5,12 @@ from pathlib import Path
 from xml.etree import ElementTree as xml
 
 import pytest
+from docutils import nodes
 
 ROOT = Path(__file__).parents[2]
 sys.path.append(str(ROOT))  # as in book/conf.py: the book's extensions are no part of the package
 
-from book.mathematics import FormulaError, mathml, parts_of  # noqa: E402
+from book.mathematics import FormulaError, keep_with_what_follows, mathml, parts_of  # noqa: E402
 
 M = "{http://www.w3.org/1998/Math/MathML}"
 
@@ -78,3 +79,13 @@ def test_a_formula_parts_at_its_wide_spaces_and_not_within_braces():
     assert parts_of(r"a = b, \qquad\qquad c \quad d") == ["a = b,", r"c \quad d"]
     for tex in (r"\text{a \qquad b}", r"\left( a \qquad b \right)", r"\begin{matrix} a \qquad b \end{matrix}"):
         assert parts_of(tex) == [tex]
+
+
+def test_a_formula_keeps_the_marks_that_follow_it():
+    """They are taken from the text, so that they are there once; what does not follow directly stays where it is."""
+    marked, apart, last = (nodes.math("", "x") for _ in range(3))
+    text, strong = nodes.Text("), then "), nodes.strong("", "far")
+    paragraph = nodes.paragraph("", "", marked, text, apart, strong, nodes.Text(", "), last)
+    keep_with_what_follows(None, paragraph, "page")
+    assert [node.get("marks") for node in (marked, apart, last)] == ["),", None, None]
+    assert paragraph.astext() == "x then xfar, x"

@@ -302,8 +302,8 @@ def course(tmp_path, monkeypatch):
     for name, cells in {"99_sample": CHAPTER, "solutions/99_sample": SOLUTION}.items():
         notebook = notebooks.canonical(new_notebook(cells=cells))
         (tmp_path / "chapters" / f"{name}.ipynb").write_text(notebooks.text(notebook), "utf-8")
-    monkeypatch.setattr(assignments, "COURSE", {"ch99_sample": ["softmax"]})
-    monkeypatch.setattr(assignments, "FOLDERS", {"softmax": "ch99_sample"})
+    monkeypatch.setattr(assignments, "TASKS", {"softmax": "ch99_sample"})
+    monkeypatch.setattr(assignments, "tasks", {"ch99_sample": ["softmax"]}.get)
     copy(
         tmp_path / "book" / "thumbnails" / f"{CHAPTERS[-1].stem}.svg",
         tmp_path / "book" / "thumbnails" / "99_sample.svg",

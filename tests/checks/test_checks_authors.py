@@ -293,7 +293,7 @@ PADDING_HINTS = r"(`padding_mask`\n.*?)<details>\n<summary>Hint 1.*?</details>\n
         (
             r"^tl.checks.padding_mask\(padding_mask\)$",
             "",
-            "the checks must be those of ch5_masks in course.py, ",
+            "the checks must be those of ch5_masks in course.py and hunts.py, ",
         ),
         ("## 5.2 ", "## 5.1 ", "the heading of padding_mask must count it as number 2, got 1"),
     ],

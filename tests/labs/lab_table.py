@@ -16,6 +16,7 @@ from transformer_lab.labs import (
     MaskLab,
     NormalizationLab,
     OrderLab,
+    Practice,
     SplitLab,
     StridesLab,
     WholeLab,
@@ -204,6 +205,30 @@ def touch_whole(page):
     opened = status(page).startswith("Self-attention, encoder layer 1, head 1: “3” looks at “")
     page.get_by_role("button", name="encoder only").tap()
     return opened and status(page) == "An encoder alone: vectors for “342”, and no words."
+
+
+def play_with_practice(page):
+    answer = page.get_by_label("Your answer", exact=True).first
+    answer.fill("1, 2, 3")
+    answer.press("Enter")
+
+
+def touch_practice(page):
+    page.get_by_label("Your answer", exact=True).fill("(60, 12)")
+    page.get_by_role("button", name="Check").tap()
+    return status(page) == "Not right. It has 3 numbers; yours has two."
+
+
+def play_with_painting(page):
+    square(page, 0, 0, "answer").click()
+    press(page, "Check")
+
+
+def touch_painting(page):
+    square(page, 1, 1, "answer").tap()
+    swipe(page, middle(square(page, 2, 0, "answer")), 40)
+    press(page, "Check")
+    return status(page).startswith("Not right. ") and page.locator(".tl-seen").count() == 3
 
 
 def own_model(norm_first=True, activation="gelu", kind=tl.Transformer):
@@ -505,5 +530,33 @@ LABS = {
                 "Wrong: it is forty five thousand six hundred",
             ),
         ),
+    ),
+    "practice": Case(
+        make=lambda: Practice("strides_of"),
+        text="Practice(topic='strides_of', case=0)",
+        states=[lambda: Practice("head_1"), lambda: Practice("offset", "head_1", "decoder")],
+        sent={"case": 3, "answer": "20, 5, 1", "state": "checked"},
+        refused={"case": 24, "answer": "1" * 401, "state": "x", "topic": "offset"},
+        linked="answer",
+        keys=(".tl-input", "Enter"),
+        play=play_with_practice,
+        touch=touch_practice,
+        scrolls=(".tl-question", ".tl-status"),
+        nonsense=(
+            ("Your answer", "20; x; 1", "“x” is no number.", "[20 5 1]", "Type the numbers"),
+            ("Your answer", "1" * 101, "That is longer than an answer can be.", "4*5, 5, 1", "Type the numbers"),
+        ),
+    ),
+    "painting": Case(
+        make=lambda: Practice("decoder"),
+        text="Practice(topic='decoder', case=0)",
+        states=[],
+        sent={"case": 5, "answer": "1000/1100/1110/1111", "state": "shown"},
+        refused={"case": 1.5},
+        linked="answer",
+        keys=("button", "Enter"),
+        play=play_with_painting,
+        touch=touch_painting,
+        scrolls=(".tl-question", ".tl-painted", ".tl-status"),
     ),
 }

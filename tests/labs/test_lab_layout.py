@@ -18,6 +18,7 @@ from transformer_lab.labs import (
     MaskLab,
     NormalizationLab,
     OrderLab,
+    Practice,
     SplitLab,
     StridesLab,
     WholeLab,
@@ -53,6 +54,7 @@ LABS = {
     "bert": (lambda: BudgetLab(tl.BERT_LARGE, 4096, base="gpt2", quantity="training"), []),
     "order": (OrderLab, ["softmax", "causal mask", "nothing"]),
     "steps": (lambda: OrderLab(mode="steps"), ["Next token", "Back"]),
+    "practice": (lambda: Practice("decoder"), ["Check", "Show the answer", "Another"]),
     "whole": (WholeLab, ["13", "2003", "12345", "342"]),
 }
 # What labs can be brought to that is large, wide, or wrong. Three of them are small, and share a page.

@@ -4,15 +4,18 @@ A folder for each chapter holds its exercises, a file for each: the right answer
 what they do. `course` lists them, and each is loaded when it is first asked for. The engine is `exercise` (what is
 known about an exercise), `probes` (its inputs), `observe` (running a function safely), `agree` (whether results are the
 same), `diagnose`, `describe`, `steps` and `source` (from what it does, and from its lines, to words), `report` (the
-card), `record` and `summary` (how far somebody is).
+card), `record` and `summary` (how far somebody is). `hunt` turns it round: the learner writes the test, and the known
+mistakes are what it must catch.
 """
 
 import difflib
 
 from . import course
+from .hunt import hunt, of
+from .hunts import TASKS
 from .summary import progress, summary
 
-__all__ = ["EXERCISES", "progress", "summary", *course.FOLDERS]
+__all__ = ["EXERCISES", "hunt", "progress", "summary", *TASKS]
 
 
 def __getattr__(name):
@@ -20,6 +23,8 @@ def __getattr__(name):
         thing = [course.load(exercise) for exercise in course.FOLDERS]
     elif name in course.FOLDERS:
         thing = course.load(name)
+    elif name.removeprefix("test_") in course.FOLDERS:
+        thing = of(course.load(name.removeprefix("test_")))
     else:
         meant = difflib.get_close_matches(name, __all__, 1)
         said = f"; did you mean {meant[0]!r}?" if meant else ""

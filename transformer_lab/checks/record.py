@@ -8,7 +8,7 @@ from pathlib import Path
 
 from platformdirs import user_data_dir
 
-session = {}  # exercise -> status of its last check since the kernel started; the last one checked comes last
+session = {}  # exercise -> report of its last check since the kernel started; the last one checked comes last
 
 
 def file():
@@ -19,13 +19,15 @@ def file():
 def note(report):
     """Keep a check's result: what was once correct stays so."""
     session.pop(report.exercise, None)
-    session[report.exercise] = report.status
+    session[report.exercise] = report
     if report.status == "not attempted":
         return
     try:
         entries = read()
         entry = entries.setdefault(report.exercise.name, {})
         entry["checks"] = entry.get("checks", 0) + 1
+        if report.stars:
+            entry["stars"] = max(report.stars, entry.get("stars", 0))
         if report.status == "correct":
             entry.setdefault("correct", datetime.now(timezone.utc).strftime("%Y-%m-%d %H:%M UTC"))
         _write(entries)

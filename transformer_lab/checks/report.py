@@ -65,9 +65,25 @@ class Report:
     printed: str = field(default="", repr=False)
     probe: str = field(default="", repr=False)
 
+    stars = 0  # a hunt has some
+
     @property
     def hints(self):
         return self.exercise.hints
+
+    @property
+    def state(self):
+        """What the summary says of it."""
+        return self.status
+
+    @property
+    def title(self):
+        """A sign, which stands before the name of the exercise, and what stands after it."""
+        return SIGNS[self.status], self.status
+
+    @property
+    def colour(self):
+        return COLOURS[self.status]
 
     def __repr__(self):
         named = f", {self.mistake}" if self.mistake else ""
@@ -75,9 +91,11 @@ class Report:
 
     def __str__(self):
         """The card as plain text."""
-        lines = [f"{SIGNS[self.status]} {self.exercise.name}: {self.status}"]
+        sign, verdict = self.title
+        lines = [f"{sign} {self.exercise.name}: {verdict}"]
         for paragraph in filter(None, self.message.split("\n\n")):
             lines += ["", textwrap.fill(paragraph, 88, initial_indent="  ", subsequent_indent="  ")]
+        lines += self._table_as_text()
         if self.status in ("incorrect", "error"):
             hints = f"tl.checks.{self.exercise.name}.hints"
             lines += ["", f"  Three hints, from a question to the shape of the code: {hints}[0], [1], [2]"]
@@ -87,15 +105,13 @@ class Report:
 
     def _repr_html_(self):
         """The card for a notebook."""
-        name = html.escape(self.exercise.name)
+        name, (sign, verdict) = html.escape(self.exercise.name), self.title
         parts = [
-            f'<div role="group" aria-label="The check of {name}: {self.status}" '
-            f'style="{CARD.format(COLOURS[self.status])}">',
-            f'<p style="margin: 0"><b>{SIGNS[self.status]} <code style="{CODE}">{name}</code>: {self.status}</b></p>',
+            f'<div role="group" aria-label="The check of {name}: {verdict}" style="{CARD.format(self.colour)}">',
+            f'<p style="margin: 0"><b>{sign} <code style="{CODE}">{name}</code>: {verdict}</b></p>',
         ]
         parts += [_paragraph(text) for text in filter(None, self.message.split("\n\n"))]
-        if self.wrong and not all(map(all, self.wrong)):
-            parts.append(_picture(self.wrong, self.exercise.axes.get("return", "").split()[-2:], self.probe))
+        parts.append(self._table())
         if self.printed:
             parts.append(
                 f'{_paragraph("It printed:")}<pre style="{PRINTED}">{html.escape(_few_lines(self.printed))}</pre>'
@@ -103,11 +119,20 @@ class Report:
         if self.status in ("incorrect", "error"):
             hints = "".join(
                 f'<details><summary style="{SUMMARY}">Hint {number}: {kind}</summary>'
-                f'<p style="margin: 0.2em 0 0.5em 1.1em">{_marked(hint)}</p></details>'
+                f'<p style="margin: 0.2em 0 0.5em 1.1em">{marked(hint)}</p></details>'
                 for number, (kind, hint) in enumerate(zip(HINTS, self.hints), 1)
             )
             parts.append(f'<div style="margin-top: 0.7em">{hints}</div>')
         return "".join([*parts, "</div>"])
+
+    def _table(self):
+        """What the card shows below its text, as HTML: which numbers are wrong."""
+        if not self.wrong or all(map(all, self.wrong)):
+            return ""
+        return _picture(self.wrong, self.exercise.axes.get("return", "").split()[-2:], self.probe)
+
+    def _table_as_text(self):
+        return []
 
     def _ipython_display_(self):
         """Nothing: the check has shown the card already."""
@@ -121,8 +146,16 @@ class Report:
         else:
             print(self)
         # nbgrader gives a test's points unless it raises.
-        if os.environ.get("NBGRADER_EXECUTION") and self.status != "correct":
+        if is_graded() and not self.earns_points():
             raise AssertionError(repr(self))
+
+    def earns_points(self):
+        return self.status == "correct"
+
+
+def is_graded():
+    """Say whether nbgrader runs the notebook."""
+    return bool(os.environ.get("NBGRADER_EXECUTION"))
 
 
 def _few_lines(text):
@@ -136,10 +169,10 @@ def _in_notebook():
 
 
 def _paragraph(text):
-    return f'<p style="{PARAGRAPH}">{_marked(text)}</p>'
+    return f'<p style="{PARAGRAPH}">{marked(text)}</p>'
 
 
-def _marked(text):
+def marked(text):
     """Return a paragraph as HTML, with its code and what is emphasized marked."""
 
     def mark(found):

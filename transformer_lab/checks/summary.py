@@ -4,8 +4,12 @@ from datetime import datetime, timezone
 from pathlib import Path
 
 from . import record
-from .course import COURSE, FOLDERS, title
+from .course import COURSE, title
+from .hunt_report import in_stars
+from .hunts import TASKS, tasks
 from .report import SIGNS
+
+NOT_YET = ("not attempted", "not attempted")
 
 
 def summary():
@@ -19,20 +23,21 @@ def summary():
     >>> report = tl.checks.causal_mask(causal_mask)
     ○ causal_mask: not attempted
     >>> tl.checks.summary()  # doctest: +ELLIPSIS
-    Assignment 5: 0 of 6
+    Assignment 5: 0 of 7
       ○ causal_mask              not attempted
     ...
     """
-    states = {exercise.name: state for exercise, state in record.session.items() if exercise.name in FOLDERS}
-    if not states:
+    reports = {exercise.name: report for exercise, report in record.session.items() if exercise.name in TASKS}
+    if not reports:
         print("No check has run yet. Run the cells above first.")
         return
-    folder = FOLDERS[list(states)[-1]]
-    names = COURSE[folder]
-    print(f"{title(folder)}: {sum(states.get(name) == 'correct' for name in names)} of {len(names)}")
-    for name in names:
-        state = states.get(name, "not attempted")
-        print(f"  {SIGNS[state]} {name:24} {state}")
+    folder = TASKS[list(reports)[-1]]
+    names = tasks(folder)
+    states = {name: (reports[name].status, reports[name].state) if name in reports else NOT_YET for name in names}
+    print(f"{title(folder)}: {sum(status == 'correct' for status, _ in states.values())} of {len(names)}")
+    width = max(24, *map(len, names))
+    for name, (status, state) in states.items():
+        print(f"  {SIGNS[status]} {name:{width}} {state}")
 
 
 def progress(path=None):
@@ -51,12 +56,14 @@ def progress(path=None):
     """
     entries = record.read()
     lines = []
-    for folder, names in COURSE.items():
+    for folder in COURSE:
+        names = tasks(folder)
         done = ["correct" in entries.get(name, {}) for name in names]
         lines.append(f"{title(folder)}: {sum(done)} of {len(done)}")
         for name, is_done in zip(names, done):
             entry = {"checks": 0, **entries.get(name, {})}
             state = "not yet" if entry["checks"] else "not attempted"
+            state = in_stars(entry["stars"]) if "stars" in entry else state
             state = f"correct since {entry['correct']}" if is_done else state
             lines.append(f"  {'✓' if is_done else '○'} {name:28} {state}, checks: {entry['checks']}")
     lines.append(f"The record lies in {record.file()}")

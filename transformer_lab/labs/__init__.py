@@ -7,6 +7,7 @@ from .lookup import LookupLab
 from .masks import MaskLab
 from .normalization import NormalizationLab
 from .order import OrderLab
+from .practice import Practice
 from .split import SplitLab
 from .strides import StridesLab
 from .whole import WholeLab
@@ -19,6 +20,7 @@ __all__ = [
     "MaskLab",
     "NormalizationLab",
     "OrderLab",
+    "Practice",
     "SplitLab",
     "StridesLab",
     "WholeLab",

@@ -1,0 +1,348 @@
+"""Hunts: a learner's test is told what it misses and what it does wrong, and meets all functions alike."""
+
+import inspect
+import re
+
+import pytest
+import torch
+
+import notebooks
+import transformer_lab as tl
+from chapter_code import chapter_code
+from transformer_lab.checks import hunt_report, observe, record
+from transformer_lab.checks.hunt import Answer, from_outside, kinds
+from transformer_lab.checks.hunts import HUNTS, TASKS
+
+weights = tl.checks.test_attention_weights
+SIZES = (2, 3, 4, 5), (2, 3, 7, 5)
+
+
+@pytest.fixture(autouse=True)
+def folder(tmp_path, monkeypatch):
+    monkeypatch.setenv("TRANSFORMER_LAB_DATA", str(tmp_path / "data"))
+    monkeypatch.setattr(record, "session", {})
+    torch.manual_seed(0)
+
+
+def query_and_key(scale=1):
+    query, key = (torch.randn(size) for size in SIZES)
+    return scale * query, key
+
+
+def shape(f):
+    return f(*query_and_key()).shape == (2, 3, 4, 7)
+
+
+def row_sums(f):
+    assert torch.allclose(f(*query_and_key()).sum(dim=-1), torch.ones(2, 3, 4))
+
+
+def numbers(f, scale=1):
+    query, key = query_and_key(scale)
+    assert torch.allclose(f(query, key), tl.attention_weights(query, key), atol=1e-4)
+
+
+def large_numbers(f):
+    numbers(f)
+    numbers(f, 1000)
+
+
+def without_a_word(f):
+    f(*query_and_key())
+
+
+def test_a_better_test_catches_more():
+    caught = [weights.report(test).caught for test in (shape, row_sums, numbers, large_numbers)]
+    assert caught == sorted(set(caught)) and caught[-1] == len(kinds(weights.exercise))
+    assert caught[0] < 0.25 * caught[-1] and caught[1] < 0.6 * caught[-1], "shapes and sums prove nothing"
+
+
+def test_chapter_3_says_how_many():
+    known = len(kinds(weights.exercise))
+    caught = [weights.report(test).caught for test in (shape, row_sums, numbers, large_numbers)]
+    assert caught[3] == known
+    text = (notebooks.ROOT / "chapters" / "03_attention_lookup.ipynb").read_text("utf-8")
+    wanted = (
+        f"know {known} mistakes in `attention_weights` alone: a test of the shape catches {caught[0]} of them, one of "
+        f"the sums of its rows {caught[1]}, and a comparison with known numbers {caught[2]}. "
+    )
+    assert wanted in text, f"03_attention_lookup.ipynb, section 3.10, must say: {wanted}"
+
+
+def test_the_card_says_what_escapes_and_what_that_does():
+    report = weights.report(row_sums)
+    assert (report.status, report.refused, report.stars) == ("incorrect", 0, 0)
+    words, count, of = report.kinds[0]
+    assert words == "wrong numbers, and each row has the right sum" and count == of > 10
+    found = re.search(r"for `query = (.*?)`, `key = (.*?)`, it returns `(.*?)`; right is `(.*?)`\.", report.message)
+    query, key, returned, right = (torch.tensor(eval(numbers)) for numbers in found.groups())
+    assert query.numel() + key.numel() <= 6
+    assert torch.allclose(tl.attention_weights(query, key), right, atol=1e-3) and not torch.equal(returned, right)
+    assert not any(mistake.id in str(report) for mistake in weights.exercise.mistakes.values())
+    assert f"{count} of {of}  {words}" in str(report) and f"{count} of {of}</td>" in report._repr_html_()
+
+
+def test_of_a_mistake_that_special_input_shows_the_card_names_the_input():
+    report = weights.report(numbers)
+    (kind,) = report.kinds
+    assert kind[0] == "wrong only with queries whose scores lie far apart" and report.stars == 2
+    said = "One that escapes, with queries whose scores lie far apart: it returns `nan` at index [0, 0, 0, 0]; right is"
+    assert said in report.message
+
+
+@pytest.mark.parametrize("caught, stars", [(0, 0), (20, 0), (21, 1), (28, 1), (29, 2), (33, 2), (34, 3)])
+def test_stars_for_three_fifths_for_85_per_cent_and_for_all(caught, stars):
+    report = hunt_report.HuntReport(weights, "incorrect", caught=caught, known=34)
+    assert report.stars == stars
+    report.refused = 1
+    assert report.stars == 0
+
+
+# What a test does wrong is told
+
+
+def refuses_all(f):
+    assert False, "never"  # noqa: B011
+
+
+def demands_equality(f):
+    query, key = query_and_key()
+    assert torch.equal(f(query, key), weights.exercise.reference(query, key))
+
+
+def three_axes(f):
+    query, key = query_and_key()
+    f(query[0], key[0])
+
+
+def its_name(f):
+    assert f.__name__ == "attention_weights"
+
+
+def its_source(f):
+    assert "softmax" in inspect.getsource(f)
+
+
+def never_calls(f):
+    assert callable(f)
+
+
+def numbers_of_an_unwritten_function(f):
+    unwritten(f)
+
+
+def unwritten(*_):
+    raise NotImplementedError
+
+
+@pytest.mark.parametrize(
+    "test, status, said",
+    [
+        (
+            refuses_all,
+            "incorrect",
+            "the course's own function and every other right answer, so it gets no star",
+        ),
+        (demands_equality, "incorrect", "up to rounding: the same sums in another order"),
+        (three_axes, "incorrect", r"of shape \(3, 4, 5\).* raises a `RuntimeError`, .*docstring promises nothing"),
+        (without_a_word, "incorrect", "lets even a function pass that returns `None`"),
+        (its_name, "error", r"looks at `f.__name__`"),
+        (its_source, "error", "looks at the source of `f`"),
+        (never_calls, "error", "never calls `f`"),
+        (unwritten, "not attempted", "^$"),
+        (numbers_of_an_unwritten_function, "not attempted", "calls `unwritten`, which is not written yet"),
+        (torch.ones(2), "error", "without calling it"),
+    ],
+)
+def test_what_a_test_does_wrong_is_told(test, status, said):
+    report = weights.report(test)
+    assert (report.status, report.stars) == (status, 0)
+    assert re.search(said, report.message), report.message
+
+
+def test_a_test_without_an_end_and_one_that_is_slow_are_told_apart(monkeypatch):
+    kinds(weights.exercise)
+    monkeypatch.setattr(observe, "LIMIT", 0.3)
+
+    def endless(f):
+        while True:
+            pass
+
+    def slow(f):
+        end = f(*query_and_key()).sum()
+        for _ in range(4000):
+            end = end + 1
+
+    assert "did not come to an end" in weights.report(endless).message
+    assert re.search(r"time was over after \d+ functions", weights.report(slow).message)
+
+
+outside = torch.ones(2, 3, 4, 5)
+
+
+def test_what_lies_outside_the_test_is_put_back_after_each_function():
+    def changes_its_input(f):
+        outside.mul_(1.5)
+        row_sums(f)
+
+    def gives_its_own(f):
+        return f(outside, outside).shape == (2, 3, 4, 4)
+
+    said = weights.report(changes_its_input).message
+    assert "changes `outside`, which lies outside it" in said and (outside == 1).all()
+    assert "outside" not in weights.report(gives_its_own).message
+    in_place = tl.checks.test_normalize_rows
+    rows = torch.full((2, 3), 2.0)
+    assert "outside" not in in_place.report(lambda f: f(rows).shape == (2, 3)).message
+    assert (rows == 2).all(), "a known mistake divides in place"
+
+
+def test_a_setting_of_the_session_is_put_back():
+    def in_double(f):
+        torch.set_default_dtype(torch.float64)
+        row_sums(lambda *given: f(*given).float())
+
+    assert "changes a setting of the whole session, `set_default_dtype`" in weights.report(in_double).message
+    assert torch.get_default_dtype() == torch.float32
+
+
+@pytest.mark.parametrize("false", [False, torch.tensor(False), torch.tensor([True, False]).numpy(), torch.zeros(2) > 1])
+def test_false_refuses_in_any_type(false):
+    assert weights.report(lambda f: false if f(*query_and_key()) is not None else None).refused
+
+
+# A right answer and a mistake meet the test alike
+
+
+def test_a_function_comes_without_a_name_of_its_own():
+    exercise = weights.exercise
+    mistake = exercise.mistakes["no_scale"].function
+    for function in (exercise.reference, *exercise.equivalents.values(), mistake):
+        f = Answer(exercise, function)
+        assert f.__name__ == "attention_weights" and repr(f) == "<a function attention_weights>"
+        assert str(inspect.signature(f)) == "(query, key)"
+        query, key = query_and_key()
+        assert torch.equal(f(key=key, query=query), function(query, key))
+        with pytest.raises(TypeError):
+            f(query, key, scale=None)
+
+
+def test_what_only_the_checks_see_is_not_counted():
+    exercise = tl.checks.linear_attention
+    assert exercise.mistakes.keys() - kinds(exercise).keys() == {"each_pair_compared", "row_by_row"}
+    assert "copied" in kinds(tl.checks.transposed), "a test sees a copy: what is written into it shows nowhere else"
+    assert from_outside(tl.checks.softmax) is tl.checks.softmax
+
+
+def test_it_takes_an_exercise():
+    with pytest.raises(TypeError, match=r"^exercise must be one of the course's, such as tl.checks.softmax, got <f"):
+        tl.checks.hunt(shape, shape)
+
+
+# In the course
+
+
+def the_right_numbers(f):
+    x = torch.rand(2, 3, 4)
+    assert torch.equal(f(x, 0, 2), x.transpose(0, 2))
+
+
+def sums_of_one(f):
+    assert torch.allclose(f(torch.rand(2, 3, 4)).sum(dim=-1), torch.ones(2, 3))
+
+
+def the_shape_of_a_merge(f):
+    assert f(torch.rand(2, 3, 7, 5)).shape == (2, 7, 15)
+
+
+def its_sum_as_well(f):
+    x = torch.rand(2, 3, 7, 5)
+    the_shape_of_a_merge(f)
+    assert torch.allclose(f(x).sum(), x.sum())
+
+
+def the_past_stays(f):
+    query, key = torch.randn(2, 2, 3, 6, 5)
+    value, mask = torch.randn(2, 3, 6, 4), torch.ones(6, 6, dtype=torch.bool).tril()
+    before = f(query, key, value, mask)[:, :, :-1]
+    value[:, :, -1] += 5
+    assert torch.allclose(f(query, key, value, mask)[:, :, :-1], before)
+
+
+def mean_0_and_variance_1(f):
+    result = f(torch.randn(2, 7, 5), torch.ones(5), torch.zeros(5), 1e-5)
+    assert torch.allclose(result.mean(dim=-1), torch.zeros(2, 7), atol=1e-5)
+    assert torch.allclose(result.var(dim=-1, correction=0), torch.ones(2, 7), atol=1e-3)
+
+
+def the_size_of_gpt_2s_block(f):
+    assert f(768, 3072, True) == 7_087_872
+
+
+def ones_and_the_past(f):
+    query, key = torch.randn(2, 2, 3, 7, 5)
+    value = torch.randn(2, 3, 7, 4)
+    assert torch.allclose(f(query, key, torch.ones(2, 3, 7, 4)), torch.ones(2, 3, 7, 4))
+    before = f(query, key, value)[:, :, :-1]
+    value[:, :, -1] += 5
+    assert torch.allclose(f(query, key, value)[:, :, :-1], before)
+
+
+def equal_guesses(f):
+    assert torch.allclose(f(torch.zeros(2, 7, 5), torch.randint(5, (2, 7))), torch.tensor(5.0).log())
+
+
+NOT_ENOUGH = {
+    "transposed": the_right_numbers,
+    "normalize_rows": sums_of_one,
+    "attention_weights": row_sums,
+    "merge_heads": its_sum_as_well,
+    "masked_attention": the_past_stays,
+    "layer_norm": mean_0_and_variance_1,
+    "block_parameters": the_size_of_gpt_2s_block,
+    "causal_linear_attention": ones_and_the_past,
+    "next_token_loss": equal_guesses,
+}
+
+
+@pytest.mark.parametrize("name", HUNTS)
+def test_the_test_that_the_text_asks_about_is_not_enough(name):
+    report = getattr(tl.checks, f"test_{name}").report(NOT_ENOUGH[name])
+    assert report.refused == 0 and 0 < report.caught < 0.85 * report.known, report
+
+
+def test_a_sum_catches_no_merge_that_the_shape_lets_pass():
+    merges = tl.checks.test_merge_heads
+    assert merges.report(its_sum_as_well).caught == merges.report(the_shape_of_a_merge).caught
+
+
+@pytest.mark.parametrize("name", HUNTS)
+def test_every_assignments_own_test_gets_all_stars(name):
+    """And its other way as well: both from the solution."""
+    folder = TASKS[test := f"test_{name}"]
+    written = chapter_code(f"solutions/{re.sub(r'ch(?=[0-9])', '0', folder)}")
+    for function in (written[test], written[f"{test}_otherwise"]):
+        report = getattr(tl.checks, test).report(function)
+        assert report.stars == 3, report
+
+
+def test_the_record_keeps_the_most_stars(capsys):
+    tl.checks.hunt(weights.exercise, numbers)
+    tl.checks.hunt(weights.exercise, shape)
+    assert record.read()["test_attention_weights"] == {"checks": 2, "stars": 2}
+    tl.checks.progress()
+    assert "○ test_attention_weights       ★★☆, checks: 2" in capsys.readouterr().out
+    tl.checks.summary()
+    assert capsys.readouterr().out.splitlines()[-1] == "  ✗ test_attention_weights   ☆☆☆"
+    tl.checks.hunt(weights.exercise, large_numbers)
+    assert {"stars": 3, "checks": 3}.items() < record.read()["test_attention_weights"].items()
+    capsys.readouterr()
+    tl.checks.summary()
+    assert capsys.readouterr().out.startswith("Assignment 3: 1 of 7")
+
+
+def test_nbgrader_is_given_the_stars_for_points(monkeypatch):
+    monkeypatch.setenv("NBGRADER_EXECUTION", "autograde")
+    assert tl.checks.hunt(weights.exercise, numbers) == 2
+    with pytest.raises(AssertionError, match=r"^<test_attention_weights: \d+ of \d+ mistakes caught>$"):
+        tl.checks.hunt(weights.exercise, shape)

@@ -1,0 +1,533 @@
+"""Hunts: the learner writes the test, and the course's known mistakes are what it must catch.
+
+    tl.checks.hunt(tl.checks.softmax, test)
+
+``test(f)`` refuses a function by an error, mostly an `AssertionError`, or by returning False. It runs on every right
+answer of the exercise, which it must let pass, and on every known mistake that can be seen from outside.
+"""
+
+import inspect
+import sys
+import traceback
+import types
+from collections import Counter
+from copy import copy
+from functools import cache
+from typing import NamedTuple
+
+import torch
+
+from . import describe, record
+from .agree import agree, like
+from .exercise import Exercise
+from .hunt_report import HuntReport
+from .hunts import ANY, HUNTS
+from .observe import OF_A_CALL, SETTINGS, Probe, Stopped, TimeUp, observe, settings_kept, watched
+from .probes import Outcomes, each_tensor, tensors_in
+from .report import is_graded
+
+TRIED = 4  # so many of the mistakes that escape are looked at for the one that shows on the smallest input
+
+
+def hunt(exercise, test):
+    """Try a learner's test on right answers and known mistakes, show the card, and return the report.
+
+    Parameters
+    ----------
+    exercise : Exercise
+        One of the course's: ``tl.checks.softmax``.
+    test : callable
+        ``test(f)`` asserts what holds for every right function. An error, or False returned, refuses ``f``.
+
+    Returns
+    -------
+    HuntReport
+        Under nbgrader, the stars: that number at the end of a cell is what it takes for points.
+
+    Raises
+    ------
+    TypeError
+        ``exercise`` is none.
+
+    Examples
+    --------
+    >>> import transformer_lab as tl
+    >>> def test_causal_mask(f):
+    ...     assert f(4).shape == (4, 4)
+    >>> report = tl.checks.hunt(tl.checks.causal_mask, test_causal_mask)  # doctest: +ELLIPSIS
+    ☆☆☆ test_causal_mask: ... mistakes caught
+    ...
+    """
+    if not isinstance(exercise, Exercise):
+        raise TypeError(f"exercise must be one of the course's, such as tl.checks.softmax, got {exercise!r}")
+    return of(exercise)(test)
+
+
+@cache
+def of(exercise):
+    """Return the hunt for an exercise's mistakes."""
+    return Hunt(exercise)
+
+
+class Hunt:
+    """The task of writing a test. Calling it with the learner's test runs that, shows a card and returns a report."""
+
+    def __init__(self, exercise):
+        self.exercise, self.name = exercise, f"test_{exercise.name}"
+        self.hints = HUNTS.get(exercise.name, ANY)
+
+    def __repr__(self):
+        return f"<the hunt for mistakes in {self.exercise.name}>"
+
+    def __call__(self, test):
+        report = self.report(test)
+        record.note(report)
+        report.show()
+        return report.stars if is_graded() else report
+
+    def report(self, test):
+        if not callable(test):
+            said = f"Pass the test itself, without calling it. This is of type `{type(test).__name__}`."
+            return HuntReport(self, "error", said)
+        begun = []
+        try:
+            report, printed = watched(lambda: run(self, test, begun))
+        except TimeUp as time_up:
+            return HuntReport(self, "error", too_long(begun, time_up.args[0]))
+        report.printed = printed
+        return report
+
+
+# The run
+
+
+class Answer:
+    """A function as the test meets it: its parameters are those of the exercise, and nothing else tells what it is."""
+
+    def __init__(self, exercise, function):
+        self._exercise, self._function = exercise, function
+        self._calls, self._looked_at = [], set()
+
+    def __call__(self, *given, **named):
+        bound = signature(self._exercise).bind(*given, **named)
+        bound.apply_defaults()
+        self._calls.append(bound.args)
+        return self._function(*bound.args)
+
+    def __repr__(self):
+        return f"<a function {self._exercise.name}>"
+
+    @property
+    def __signature__(self):
+        return signature(self._exercise)
+
+    def __getattr__(self, name):
+        """What a function has and this has not: its name, its code. Notes what the learner's own line asks for."""
+        frame, through = sys._getframe(1), []
+        while describe._is_library(frame):
+            through.append(frame.f_code.co_name)
+            frame = frame.f_back
+        if not through:
+            self._looked_at.add(f"`f.{name}`")
+        elif "getsourcelines" in through or "getsourcefile" in through:
+            self._looked_at.add("the source of `f`")
+        if name in ("__name__", "__qualname__"):
+            return self._exercise.name
+        raise AttributeError(f"{self!r} has no attribute {name!r}")
+
+
+@cache
+def signature(exercise):
+    """Return the parameters of an exercise's function, without the stages of its reference."""
+    whole = inspect.signature(exercise.reference)
+    kept = [p for p in whole.parameters.values() if p.kind is not p.KEYWORD_ONLY]
+    return whole.replace(parameters=kept)
+
+
+class Trial:
+    """What a test does with one function: ``error`` is what it raised, and ``passed`` says whether it let it pass."""
+
+    def __init__(self, exercise, test, function):
+        self.answer = answer = Answer(exercise, function)
+        self.error, returned = None, None
+        with settings_kept(OF_A_CALL):  # random numbers too: each function meets the same
+            before = _settings()
+            try:
+                returned = test(answer)
+            except Stopped:
+                raise
+            except BaseException as error:  # also SystemExit: the test may call exit()
+                self.error = error
+            self.settings = [name for name, value in _settings().items() if value != before[name]]
+        self.passed = self.error is None and not _is_false(returned)
+
+
+def _is_false(returned):
+    truths = str(getattr(returned, "dtype", "")) in ("torch.bool", "bool")  # a tensor's, or one of NumPy's
+    return not returned.all() if truths else returned is False
+
+
+def _settings():
+    """The session's settings by the names of what sets them. The random numbers' are none: a test may set a seed."""
+    return {put.__name__: get() for get, put in SETTINGS if put.__name__.startswith(("set_default", "set_num"))}
+
+
+def run(hunt, test, begun):
+    """Return the report on a test. ``begun`` gets an item for each function that it has begun with."""
+    exercise = hunt.exercise
+    outside = Outside(test)
+
+    def tried(function):
+        begun.append(function)
+        trial = Trial(exercise, test, function)
+        trial.changed = outside.put_back()
+        return trial
+
+    first = tried(exercise.reference)
+    if said := unwritten(test, first.error):
+        return HuntReport(hunt, "not attempted", said.strip())
+    if said := improper(exercise, first):
+        return HuntReport(hunt, "error", said)
+    right = (exercise.reference, *exercise.equivalents.values())
+    known = kinds(exercise)
+    refused = [function for function in right if not tried(function).passed]
+    escaped = {id: kind for id, kind in known.items() if tried(exercise.mistakes[id].function).passed}
+    report = HuntReport(hunt, "incorrect", caught=len(known) - len(escaped), known=len(known), refused=len(refused))
+    if refused:
+        said = [refusal(exercise, test, refused, len(right))]
+    elif not escaped:
+        report.status, said = "correct", [spared(right)]
+    else:
+        report.kinds = counted(escaped, known)
+        largest = {id: kind for id, kind in escaped.items() if kind.words == report.kinds[0][0]}
+        said = [f"{spared(right)} {report.next_star()}", smallest(exercise, largest)]
+        if tried(nothing).passed:
+            said.insert(0, "Your test lets even a function pass that returns `None`. Does it look at what comes back?")
+    report.message = "\n\n".join(filter(None, [*said, meddling(first)]))
+    return report
+
+
+def nothing(*arguments):
+    """Return nothing."""
+
+
+class Outside:
+    """What a test finds outside itself: the session's variables that its code names, and the tensors in them.
+
+    A known mistake may change what it is given, and so may a test; the next function must not meet the traces.
+    """
+
+    def __init__(self, test):
+        self.places = []  # (namespace, name, value, its tensors, copies of those)
+        for space, name in _names(test):
+            value = space[name]
+            tensors = tensors_in(value)
+            self.places.append((space, name, value, tensors, [tensor.detach().clone() for tensor in tensors]))
+
+    def put_back(self):
+        """Restore what has changed since, and return its names."""
+        changed = []
+        for space, name, value, tensors, kept in self.places:
+            differs = [(tensor, old) for tensor, old in zip(tensors, kept) if not agree(tensor.detach(), old)]
+            if differs or space.get(name) is not value:
+                changed.append(name)
+            for tensor, old in differs:
+                tensor.data = old.clone()
+            space[name] = value
+        return changed
+
+
+def _names(test, seen=()):
+    """Yield the variables outside a function that its code names, and those of the functions that it calls."""
+    if not isinstance(test, types.FunctionType) or test in seen:
+        return
+    codes = [test.__code__]
+    for code in codes:
+        codes += [constant for constant in code.co_consts if isinstance(constant, types.CodeType)]
+    cells = {name: cell.cell_contents for name, cell in zip(test.__code__.co_freevars, test.__closure__ or ()) if cell}
+    defaults = dict(enumerate(test.__defaults__ or ()))
+    for name in dict.fromkeys(name for code in codes for name in code.co_names):
+        value = test.__globals__.get(name)
+        if isinstance(value, types.FunctionType) and value.__globals__ is test.__globals__:
+            yield from _names(value, (*seen, test))
+        elif name in test.__globals__:
+            yield test.__globals__, name
+    for space in (cells, defaults):
+        yield from ((space, name) for name in space)
+
+
+# What is told
+
+
+def spared(right):
+    """Say that all right answers pass."""
+    return f"It lets all {len(right)} right answers pass, however they are written."
+
+
+def too_long(begun, could_be_stopped):
+    """Say that a test did not end, or took too long for so many functions."""
+    if len(begun) > 1:
+        return (
+            f"Your test takes so long that the time was over after {len(begun) - 1} functions, and it must meet many "
+            "more. Smaller sizes show a mistake as well, and mostly sooner. Which of its lines takes longest?"
+        )
+    text = "Your test did not come to an end, and was stopped. Which loop waits for something that never happens?"
+    return text if could_be_stopped else f"{text} It is still running: restart the kernel before you go on."
+
+
+def unwritten(test, error):
+    """Say what is not written yet, the test or a function that it calls; empty where both are."""
+    if type(error) is not NotImplementedError:
+        return ""
+    *_, (frame, _) = traceback.walk_tb(error.__traceback__)
+    return "" if describe._is_library(frame) else describe.not_written(test, error) or " "
+
+
+def improper(exercise, first):
+    """Say why the run would tell nothing: the test looks at the function instead of calling it."""
+    looked_at = ", ".join(sorted(first.answer._looked_at))
+    if looked_at:
+        return (
+            f"Your test looks at {looked_at}. All functions come under one name and in one wrapping, so that this "
+            "tells it nothing. Call `f`, and look at what it returns."
+        )
+    if first.error is None and not first.answer._calls:
+        return "Your test never calls `f`, so it cannot tell one function from another."
+    return ""
+
+
+def meddling(trial):
+    """Say what a test changed outside itself."""
+    if trial.changed:
+        names = ", ".join(f"`{name}`" for name in trial.changed)
+        return (
+            f"Your test changes {names}, which lies outside it. It was put back after each function; otherwise the "
+            "second would have met other inputs than the first. Make the inputs inside the test."
+        )
+    if trial.settings:
+        return f"Your test changes a setting of the whole session, `{trial.settings[0]}`. It was put back."
+    return ""
+
+
+# The kinds of mistakes
+
+
+class Kind(NamedTuple):
+    """A kind of mistake in words, and the number of the first probe that shows it."""
+
+    words: str
+    shown_by: int
+
+
+@cache
+def kinds(exercise):
+    """Return the `Kind` of each mistake that a test can see, by its id.
+
+    A mistake that shows with ordinary input is of the kind of what it does to the result there. Of the others, those
+    that one special input shows are a kind; the input that shows most of them comes first.
+    """
+    exercise = from_outside(exercise)
+    shown, found = {}, {}
+    for id, mistake in exercise.mistakes.items():
+        outcomes = Outcomes(exercise, mistake.function)
+        numbers = [
+            number
+            for number, probe in enumerate(exercise.probes)
+            if not probe.here and not outcomes[number].same(exercise.expected[number])
+        ]
+        if numbers[:1] == [0]:
+            found[id] = Kind(effect(outcomes[0], exercise.expected[0]), 0)
+        elif numbers:
+            shown[id] = numbers
+    while shown:
+        counts = Counter(number for numbers in shown.values() for number in numbers)
+        best = max(sorted(counts), key=counts.get)
+        kind = Kind(f"wrong only with {exercise.probes[best].name}", best)
+        found |= {id: kind for id, numbers in shown.items() if best in numbers}
+        shown = {id: numbers for id, numbers in shown.items() if best not in numbers}
+    return {id: found[id] for id in exercise.mistakes if id in found}
+
+
+@cache
+def from_outside(exercise):
+    """Return the exercise as a test knows it: what a function makes on its way to the result is not seen."""
+    if exercise.facts is None:
+        return exercise
+    other = copy(exercise)
+    other.__dict__.pop("expected", None)
+    other.facts = lambda arguments, result, made: exercise.facts(arguments, result, ())
+    return other
+
+
+def counted(escaped, known):
+    """Return of each kind of mistake that escapes: its words, how many escape, and how many there are."""
+    of_each = Counter(kind.words for kind in known.values())
+    return [(words, count, of_each[words]) for words, count in Counter(k.words for k in escaped.values()).most_common()]
+
+
+def effect(got, expected):
+    """Say what a mistake does to a result: its kind, in words."""
+    if got.error is not None:
+        return "an error instead of a result"
+    if expected.error is not None:
+        return "a result instead of an error"
+    if agree(got.value, expected.value):
+        if got.changed:
+            return "right numbers, and an argument changed"
+        return "right numbers, but " + ", ".join(str(f) for n, f in got.facts.items() if f != expected.facts[n])
+    mine, right = differing(got.value, expected.value)
+    if not isinstance(right, torch.Tensor):
+        if type(mine) is not type(right):
+            return "a result of another type"
+        if isinstance(right, (tuple, list)):
+            return "more numbers, or fewer"
+        return "a number too large" if mine > right else "a number too small"
+    if not isinstance(mine, torch.Tensor) or mine.dtype != right.dtype:
+        return "a result of another type"
+    if mine.shape != right.shape:
+        return "another shape"
+    if right.is_floating_point() and not mine.isfinite().all() and right.isfinite().all():
+        return "NaN or infinity"
+    if agree(mine.flatten().sort()[0], right.flatten().sort()[0]):
+        return "right numbers in wrong places"
+    if right.ndim and right.is_floating_point() and agree(mine.sum(-1), right.sum(-1)):
+        return "wrong numbers, and each row has the right sum"
+    if right.is_floating_point() and right.numel() > 1:
+        difference, largest = (mine - right).abs().max(), right.abs().max()
+        if difference < largest / 100:
+            return "numbers off by less than one per cent"
+        if agree(mine * (mine * right).sum() / mine.square().sum(), right):
+            return "right numbers times a factor"
+    return "wrong numbers in the right shape"
+
+
+def differing(got, expected):
+    """Return the first parts of two results that differ, or the results themselves."""
+    while isinstance(expected, (tuple, list)) and isinstance(got, (tuple, list)) and len(got) == len(expected):
+        got, expected = next(pair for pair in zip(got, expected) if not agree(*pair))
+    return got, expected
+
+
+# A mistake that escapes, and a right answer that is refused
+
+
+def smallest(exercise, escaped):
+    """Describe the one of some mistakes that shows on the smallest input: by what it does, not by its name.
+
+    ``escaped`` has the kind of each mistake, by its id.
+    """
+    few = list(escaped.items())[:TRIED]
+    cases = [on_small_input(exercise, exercise.mistakes[id].function, kind.shown_by) for id, kind in few]
+    probe, got, expected = min(cases, key=lambda case: sum(tensor.numel() for tensor in tensors_in(case[0].arguments)))
+    if few[0][1].shown_by:
+        given = inputs(exercise, probe, shapes=False)
+        given = f" ({given})" if given else ""
+        return f"One that escapes, with {probe.name}{given}: {contrast(exercise, probe, got, expected)}"
+    return f"One that escapes: for {inputs(exercise, probe)}, {contrast(exercise, probe, got, expected)}"
+
+
+def on_small_input(exercise, function, number):
+    """Return a probe on which a mistake shows, and what it and the reference do with it: small, in round numbers."""
+    seen = from_outside(exercise)
+    probe, expected = exercise.probes[number], seen.expected[number]
+    got = observe(seen, function, probe)
+    if number or got.error is not None or expected.error is not None:
+        return probe, got, expected
+    if agree(got.value, expected.value):  # what is wrong besides the numbers, `_smallest` does not see
+        return probe, got, expected
+    _, probe, got, expected = describe._smallest(exercise, function, probe, got, expected)
+    round_probe = Probe(probe.name, each_tensor(rounded, probe.arguments))
+    others = [observe(seen, f, round_probe) for f in (function, exercise.reference, *exercise.equivalents.values())]
+    if all(outcome.error is None for outcome in others):
+        wrong, right, *more = others
+        if not wrong.same(right) and all(outcome.same(right) for outcome in more):
+            return round_probe, wrong, right
+    return probe, got, expected
+
+
+def rounded(tensor):
+    return (2 * tensor).round() if tensor.is_floating_point() else tensor
+
+
+def inputs(exercise, probe, *, shapes=True):
+    """Write the arguments of a call: small ones in full, of larger ones the shape, or nothing."""
+    words = describe.axis_words(exercise, probe)
+    given = []
+    for name, value in zip(exercise.arguments, probe.arguments):
+        count = sum(tensor.numel() for tensor in tensors_in(value))
+        if isinstance(value, torch.Tensor) and count > describe.NUMBERS_SHOWN:
+            given += [f"`{name}` of shape {describe.in_words(value.shape, words)}"] * shapes
+        elif count <= describe.NUMBERS_SHOWN and not callable(value):
+            given.append(f"`{name} = {describe._plain(value)}`")
+    return ", ".join(given)
+
+
+def contrast(exercise, probe, got, expected):
+    """Say what a function does with a probe, and what is right."""
+    if got.error is not None:
+        return f"it raises a `{type(got.error).__name__}`."
+    if expected.error is not None:
+        return f"it returns `{describe._plain(got.value)}`; right is a `{type(expected.error).__name__}`."
+    if agree(got.value, expected.value):
+        changed = f"and `{got.changed}` holds other numbers afterwards" if got.changed else effect(got, expected)[15:]
+        return f"the numbers of its result are right, {changed}."
+    mine, right = differing(got.value, expected.value)
+    tensors = isinstance(mine, torch.Tensor) and isinstance(right, torch.Tensor)
+    if tensors and like(mine) != like(right):
+        words = describe.axis_words(exercise, probe)
+        kinds = (f"{describe.in_words(t.shape, words)}, {describe._name(t.dtype)}" for t in (mine, right))
+        return "it returns a tensor of shape {}; right is {}.".format(*kinds)
+    at = ""
+    if tensors and right.numel() > describe.NUMBERS_SHOWN:
+        index = tuple(describe._wrong(mine, right).nonzero()[0].tolist())
+        at, mine, right = f" at index {list(index)}", mine[index].item(), right[index].item()
+    mine, right = describe._apart(mine, right)
+    return f"it returns `{mine}`{at}; right is `{right}`."
+
+
+def refusal(exercise, test, refused, count):
+    """Say which right answers a test refuses, and why that is wrong."""
+    trial = Trial(exercise, test, refused[0])
+    raised = "It returns False."
+    if trial.error is not None:
+        raised = describe.raised(exercise, None, Probe("", ()), trial.error)
+    if refused[0] is exercise.reference:
+        everything = " and every other right answer" if len(refused) == count else ""
+        return (
+            f"Your test refuses the course's own function{everything}, so it gets no star.\n\n{raised}\n\n"
+            "What `f` returned there is right. Work out by hand what your test expects, and leave room for rounding."
+        )
+    return (
+        f"Your test refuses {len(refused)} of {count} right answers, so it gets no star. One of them:\n\n{raised}\n\n"
+        f"{why_right(exercise, trial)}"
+    )
+
+
+def why_right(exercise, trial):
+    """Say what the right answer does that a test refuses, and why that is right."""
+    function, exact = trial.answer._function, True
+    for arguments in trial.answer._calls:
+        probe = Probe("", arguments)
+        got, right = (observe(exercise, f, probe) for f in (function, exercise.reference))
+        if got.said != right.said:
+            does = f"raises a `{type(got.error).__name__}`" if got.error else "raises nothing"
+            return (
+                f"For {inputs(exercise, probe)} that answer {does}, unlike the course's own function. The docstring "
+                "promises nothing for such an input: try those that it names."
+            )
+        if got.error is None and not agree(got.value, right.value):
+            return (
+                f"For {inputs(exercise, probe)}, {contrast(exercise, probe, got, right)} The docstring leaves this "
+                "open: try those inputs that it names."
+            )
+        pairs = zip(tensors_in(got.value), tensors_in(right.value))
+        exact = exact and all(torch.allclose(mine, theirs, 0, 0, equal_nan=True) for mine, theirs in pairs)
+    if exact:
+        return (
+            "What that answer returns is what the course's own function returns, number for number. What your test "
+            "asks for besides, the docstring does not promise."
+        )
+    return (
+        "The numbers of that answer are those of the course's own function, up to rounding: the same sums in another "
+        "order. Leave room for that: `torch.allclose(…)`, not `==` or `torch.equal`."
+    )

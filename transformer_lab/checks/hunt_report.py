@@ -1,0 +1,89 @@
+"""The report of a hunt: a check's, with stars for its title, and with the kinds of mistakes that escape."""
+
+import math
+import textwrap
+from dataclasses import dataclass, field
+
+from .report import COLOURS, PARAGRAPH, Report, marked
+
+SHARES = (0.6, 0.85, 1.0)  # of the mistakes that a test can see, for one, two and three stars
+AMBER = "#c77700"
+ESCAPES = "What escapes, kind by kind:"
+TABLE = "margin: 0.3em 0 0; border-collapse: collapse; border: 0; font-size: inherit; color: inherit"
+CELL = "padding: 0.1em 0.8em 0.1em 0; border: 0; vertical-align: top; background: none; color: inherit"
+
+
+@dataclass(repr=False)
+class HuntReport(Report):
+    """What a hunt found.
+
+    Attributes
+    ----------
+    caught, known : int
+        How many mistakes the test refuses, of how many that a test can see; both 0 where it was not run.
+    refused : int
+        How many right answers it refuses.
+    kinds : list of (str, int, int)
+        Of each kind of mistake that escapes: its words, how many escape, how many there are.
+    """
+
+    caught: int = 0
+    known: int = 0
+    refused: int = 0
+    kinds: list = field(default_factory=list)
+
+    @property
+    def stars(self):
+        """How many of three: none where a right answer is refused."""
+        if not self.known or self.refused:
+            return 0
+        return sum(self.caught >= share * self.known for share in SHARES)
+
+    def next_star(self):
+        """Say how many mistakes a test must catch for another star."""
+        needed = (math.ceil(share * self.known) for share in SHARES)
+        return f"The next star is for {next(count for count in needed if count > self.caught)} mistakes."
+
+    @property
+    def state(self):
+        return in_stars(self.stars) if self.known else self.status
+
+    @property
+    def title(self):
+        if not self.known:
+            return super().title
+        refused = f", {self.refused} right answer{'s' * (self.refused > 1)} refused" if self.refused else ""
+        return in_stars(self.stars), f"{self.caught} of {self.known} mistakes caught{refused}"
+
+    @property
+    def colour(self):
+        return AMBER if self.stars in (1, 2) else COLOURS[self.status]
+
+    def earns_points(self):
+        return self.stars > 0
+
+    def __repr__(self):
+        return f"<{self.exercise.name}: {self.title[1] if self.known else self.status}>"
+
+    def _rows(self):
+        return [(f"{count} of {of}", words) for words, count, of in self.kinds]
+
+    def _table(self):
+        rows = "".join(
+            f'<tr><td style="{CELL}; white-space: nowrap; text-align: right">{count}</td>'
+            f'<td style="{CELL}; text-align: left">{marked(words)}</td></tr>'
+            for count, words in self._rows()
+        )
+        return rows and f'<p style="{PARAGRAPH}">{ESCAPES}</p><table style="{TABLE}">{rows}</table>'
+
+    def _table_as_text(self):
+        rows = [
+            textwrap.fill(words, 88, initial_indent=f"  {count:>8}  ", subsequent_indent=" " * 12)
+            for count, words in self._rows()
+        ]
+        return rows and ["", f"  {ESCAPES}", *rows]
+
+
+def in_stars(count):
+    """Write a number of stars, out of three."""
+    return "★" * count + "☆" * (len(SHARES) - count)

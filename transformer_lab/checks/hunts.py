@@ -1,0 +1,87 @@
+"""The hunts of the assignments, one in each: whose mistakes are hunted, and three hints for writing the test."""
+
+from .course import COURSE, FOLDERS
+
+HUNTS = {
+    "transposed": (
+        "Which tensors have other strides than those that follow from their shape? And what can you see of a view that "
+        "a copy does not show?",
+        "Give `f` a fresh tensor, one that is transposed already, and a slice from the middle. Compare every number. "
+        "`data_ptr()` says where the first element lies in memory.",
+        "`for x in (…, ….transpose(…), …[1::2, :, 2:]):`, then `assert torch.equal(f(x, …), x.transpose(…))` and "
+        "`assert f(x, …).data_ptr() == …`, also with axes counted from the end",
+    ),
+    "normalize_rows": (
+        "Softmax returns rows that sum to one as well. What of the numbers that went in must you still find in a row?",
+        "Compare every number with one row divided by its sum. Then vary the input as the docstring allows: any number "
+        "of axes, equal sizes, negative numbers, tiny ones. And look at `x` again afterwards.",
+        "`for shape in ((5,), (4, 4), …):`, `x = …`, `rows = [row / row.sum() for row in x.reshape(-1, …)]`, then "
+        "`assert torch.allclose(f(x), torch.stack(rows).reshape(…))`",
+    ),
+    "attention_weights": (
+        "Which wrong functions return rows that sum to one? What must you compare to tell them from right ones?",
+        "Compare every number with what is right, worked out by hand or by another function, for sizes that all "
+        "differ. And ask what happens to large scores.",
+        "`expected = (query @ key.mT / …).softmax(…)`, then `assert torch.allclose(f(query, key), expected, atol=…)`, "
+        "for ordinary queries and for some that are hundreds of times as large",
+    ),
+    "merge_heads": (
+        "Which wrong merges return the right shape? What do they do to the sum, and what to the places of the numbers?",
+        "Take an input in which no number occurs twice, and sizes that all differ. Then follow one token: which "
+        "numbers must stand side by side in its row?",
+        "`x = torch.arange(…).view(…)`, then `assert torch.equal(f(x)[…, …], torch.cat([…]))` for each sentence and "
+        "each token",
+    ),
+    "masked_attention": (
+        "The docstring says how many axes a mask may have, and what a query gets that sees nothing. Which of these "
+        "inputs has your test tried?",
+        "Compare every number with a softmax over the visible keys, for a mask of each form. Let some queries see "
+        "nothing, and make the scores large.",
+        "`for shape in ((q_len, k_len), …, (batch, heads, q_len, k_len)):`, `mask = torch.rand(shape) < 0.5`, "
+        "`expected = … .masked_fill(~mask, …).softmax(…).nan_to_num() @ value`, then `assert torch.allclose(…)`",
+    ),
+    "layer_norm": (
+        "Which argument could a wrong function leave out, and still return mean 0 and variance 1?",
+        "Compare with `F.layer_norm`, for a weight and a bias that do something, for an `eps` that is not small beside "
+        "the variance, and for numbers far from zero.",
+        "`for tokens, eps in ((x, …), (x, …), (x + …, …)):`, then `assert torch.allclose(f(tokens, weight, bias, eps), "
+        "F.layer_norm(…), atol=…)`",
+    ),
+    "block_parameters": (
+        "In GPT-2, `d_ff` is 4 times `d_model`, and every map has a bias. Which mistakes can hide behind that?",
+        "Choose sizes of which none is a multiple of the other, and count by hand. Then do the same without biases: "
+        "what is gone?",
+        "`assert f(3, 7, True) == …` and `assert f(3, 7, False) == …`",
+    ),
+    "causal_linear_attention": (
+        "Which wrong weights still make a mean of ones that is one? And what must a test compare to see them?",
+        "For short sequences, make the table of weights, hide what comes later, and compare every number. Then let the "
+        "last key be huge: no earlier token may notice.",
+        "`weights = (φ(query) @ φ(key).mT).tril()`, `expected = weights @ value / …`, then "
+        "`assert torch.allclose(f(query, key, value), expected, atol=…)`, for an ordinary last key and a huge one",
+    ),
+    "next_token_loss": (
+        "If all logits are equal, every guess has the same loss. What can such a test know about which guess meets "
+        "which token?",
+        "Take random logits and few tokens. Work out the loss of each guess by itself: minus the log of the "
+        "probability that it gives to the token that follows.",
+        "`log_p = logits.log_softmax(…)`, `losses = [-log_p[…, i, tokens[…, i + 1]] for …]`, then "
+        "`assert torch.allclose(f(logits, tokens), torch.stack(losses).mean())`",
+    ),
+}
+
+# For an exercise whose mistakes no assignment hunts.
+ANY = (
+    "Which wrong functions would return what your test asks for? What must it look at to tell them from the right one?",
+    "Compare every number of the result with the right one, for sizes that all differ. Then take the inputs that the "
+    "docstring allows and that nobody tries: one row, no rows, very large numbers, another order in memory.",
+    "`expected = …`, then `assert torch.allclose(f(…), expected)`, for each of several inputs",
+)
+
+
+def tasks(folder):
+    """Return the names of all that an assignment asks for: its exercises, and below them the test of its hunt."""
+    return [*COURSE[folder], *(f"test_{name}" for name in HUNTS if FOLDERS[name] == folder)]
+
+
+TASKS = {name: folder for folder in COURSE for name in tasks(folder)}

@@ -1,0 +1,82 @@
+// A table whose cells are painted: by mouse, finger and keyboard.
+
+import { range } from "./maths.js";
+import { set } from "./ui.js";
+
+// Makes a table one to paint in: the first cell that is pressed decides whether the drag hides or shows. A finger that
+// goes down or up scrolls the page: it paints from the next cell on that it comes to sideways, and a tap switches one.
+/**
+ * What a table that is painted does: the cells are `.tl-square`, and each has its place in `data-at`.
+ * @typedef {object} Editor
+ * @property {(at: number[]) => boolean} isSeen
+ * @property {(cells: number[][], seen: boolean, at: number[]) => void} paint
+ * @property {(at: number[]) => void} pick
+ * @property {(by: number[]) => void} move the pick, by rows and columns
+ * @property {() => void} toggle what is picked
+ */
+/** @type {(matrix: HTMLElement, el: HTMLElement, editor: Editor) => void} */
+export function makePaintable(matrix, el, editor) {
+  let brush = null;
+  let last = null;
+  let finger = null; // where one came down, and has not moved on yet
+  const cellAt = (event) => {
+    const root = el.getRootNode().elementFromPoint ? el.getRootNode() : document;
+    const hit = root.elementFromPoint(event.clientX, event.clientY)?.closest(".tl-square");
+    return hit && matrix.contains(hit) ? hit.dataset.at.split(" ").map(Number) : null;
+  };
+  const begin = (at) => {
+    [brush, last, finger] = [!editor.isSeen(at), at, null];
+    editor.paint([at], brush, at);
+  };
+  const letGo = () => {
+    [brush, finger] = [null, null];
+  };
+  set(matrix, {
+    onpointerdown: (event) => {
+      const at = cellAt(event);
+      if (!at || event.button > 0) return;
+      matrix.focus({ preventScroll: true });
+      if (event.pointerType === "touch") {
+        finger = at;
+        return;
+      }
+      matrix.setPointerCapture(event.pointerId);
+      begin(at);
+      event.preventDefault();
+    },
+    onpointermove: (event) => {
+      const at = cellAt(event);
+      if (!at) return;
+      const comes = finger && `${at}` !== `${finger}`; // a finger has come to a second cell: the first one counts too
+      if (comes) [brush, last, finger] = [!editor.isSeen(finger), finger, null];
+      if (brush === null) {
+        if (event.pointerType === "mouse") editor.pick(at);
+        return;
+      }
+      const steps = Math.max(Math.abs(at[0] - last[0]), Math.abs(at[1] - last[1])); // a fast pointer skips cells
+      if (!steps) return;
+      const between = (step) => at.map((x, axis) => Math.round(last[axis] + ((x - last[axis]) * step) / steps));
+      editor.paint((comes ? range(steps + 1) : range(steps, 1)).map(between), brush, at);
+      last = at;
+    },
+    onpointerup: () => {
+      if (finger) begin(finger);
+      letGo();
+    },
+    onpointercancel: letGo,
+    onkeydown: (event) => {
+      const move = {
+        ArrowRight: [0, 1],
+        ArrowLeft: [0, -1],
+        ArrowDown: [1, 0],
+        ArrowUp: [-1, 0],
+        Home: [0, -Infinity],
+        End: [0, Infinity],
+      }[event.key];
+      if (move) editor.move(move);
+      else if (event.key === " " || event.key === "Enter") editor.toggle();
+      else return;
+      event.preventDefault();
+    },
+  });
+}

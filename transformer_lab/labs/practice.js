@@ -1,0 +1,270 @@
+// Practice: a lab that asks, and knows which mistake gives an answer that is wrong.
+
+import { inParts, oneOf, typedText, wholeNumber } from "./address.js";
+import { answerIn, inWords, knownOf, matches, textOf } from "./practice_answers.js";
+import { INPUTS } from "./practice_inputs.js";
+import { forgetAll, isDue, nextCase, noteMissed, noteSolved, recordOf } from "./practice_record.js";
+import { button, commit, element, follow, frame, group, reserve, room, set, setText, traitsOf } from "./ui.js";
+
+/** @typedef {import("./ui.js").Model} Model */
+
+const TRAITS = ["topic", "case", "answer", "state"];
+const HOW = {
+  number: "Type the number and press Enter.",
+  numbers: "Type the numbers and press Enter.",
+  table: "Fill in the table and press Enter.",
+  mask: "Paint the cells that may be seen, then check.",
+  choice: "Choose one, then check.",
+  order: "Move the steps into order, then check.",
+};
+const BACK = "This one comes back, in other numbers.";
+
+// “`x`” in a text is code.
+const withCode = (text) => text.split("`").map((part, i) => (i % 2 ? element("code", {}, part) : part));
+function writeWithCode(node, text) {
+  if (node.dataset.text === text) return;
+  node.dataset.text = text;
+  node.replaceChildren(...withCode(text));
+}
+
+// What is said of a wrong answer: the mistake that gives it, both where there are two, or what is known about it.
+function mistakesIn(given, it, table) {
+  const found = it.wrong.find(([answer]) => matches(given, answer, table));
+  return found ? found[1].map((i) => table.mistakes[i]) : [];
+}
+function fault(mistakes) {
+  if (mistakes.length === 1) return `Not right. ${mistakes[0][1]} ${mistakes[0][2]}`.trim();
+  const [one, other] = mistakes;
+  return `Not right, and two mistakes give this. One: ${one[1]} The other: ${other[1]}`;
+}
+const shownText = (it, table) => {
+  const text = textOf(it.right, table);
+  const told = { numbers: text, number: text }[table.kind];
+  return `${told ? `The answer is \`${told}\`` : "This is the answer"}. The like of it comes back, in other numbers.`;
+};
+// How tall an input is, of those of one kind; and a copy of one that only takes its room.
+const heightOf = ({ right, options }) => (options ? options.join("  ").length : (right.length ?? 0));
+function copyOf(node) {
+  const copy = node.cloneNode(true);
+  for (const each of copy.querySelectorAll("*")) {
+    for (const name of ["id", "role", "aria-label", "tabindex", "data-stage", "for"]) each.removeAttribute(name);
+  }
+  return set(copy, { "aria-hidden": "true" });
+}
+const complained = (answers) => answers.querySelector("[aria-invalid=true]");
+
+/** @type {(table: any) => string[]} */
+function allThatIsSaid(table) {
+  const named = table.cases.flatMap((it) =>
+    it.wrong.map(([, numbers]) => fault(numbers.map((i) => table.mistakes[i]))),
+  );
+  return [...new Set([...named, shownText(table.cases[0], table), HOW[table.kind], BACK])];
+}
+
+// “three times: the products run over the sizes to the left”, the most frequent first.
+function weaknesses(topics, tableOf) {
+  const all = topics.flatMap(({ name, title }) =>
+    Object.entries(recordOf(name).missed).map(([id, times]) => ({ name, title, id, times })),
+  );
+  const most = all.sort((a, b) => b.times - a.times).slice(0, 5);
+  return most.flatMap(({ name, title, id, times }) => {
+    const mistake = tableOf(name).mistakes.find(([other]) => other === id);
+    if (!mistake) return [];
+    const what = mistake[1].split(/[:;.](?:\s|$)/)[0];
+    return [{ name, title, text: `${times === 1 ? "Once" : `${inWords(times)} times`}: ${what}.` }];
+  });
+}
+
+/** @param {import("./ui.js").View} view */
+function render({ model, el }) {
+  const topics = model.get("topics");
+  const names = topics.map((topic) => topic.name);
+  const many = topics.length > 1;
+  const tables = new Map();
+  const tableOf = (name) => {
+    if (!tables.has(name)) tables.set(name, JSON.parse(topics[names.indexOf(name)].table));
+    return tables.get(name);
+  };
+  const now = () => {
+    const state = traitsOf(model, TRAITS);
+    const table = tableOf(state.topic);
+    const at = state.case % table.cases.length;
+    return { ...state, at, table, it: table.cases[at] };
+  };
+
+  let back = ""; // the case that is said to come back
+  let hasty = false; // an answer was to be checked before it was there
+  const score = element("span");
+  const question = element("p", { class: "tl-question" });
+  const given = element("pre", { class: "tl-given" });
+  const answers = element("div", { class: "tl-room tl-answers" });
+  let input = null;
+  let asked = "";
+  let drawnTopic = "";
+  let tallest = null; // below an answer nothing moves when another case is smaller
+
+  const isRight = ({ answer, table, it }) => matches(answerIn(answer, table, it), it.right, table);
+  const answer = (text) => {
+    hasty = false;
+    if (text !== model.get("answer")) commit(model, { answer: text, state: "open" });
+  };
+  function check() {
+    const { topic, table, it, at, state, answer } = now();
+    const found = answerIn(answer, table, it);
+    hasty = found === null || complained(answers) !== null;
+    if (hasty || state === "checked") return draw();
+    if (matches(found, it.right, table)) noteSolved(topic, at);
+    else
+      noteMissed(
+        topic,
+        mistakesIn(found, it, table).map(([id]) => id),
+      );
+    commit(model, { answer: answer || textOf(found, table), state: "checked" });
+  }
+  function submit() {
+    const { state } = now();
+    if (state === "shown" || (state === "checked" && isRight(now()))) another(true);
+    else check();
+  }
+  function another(byKey = false) {
+    const { topic, at } = now();
+    const pool = many ? among() : names;
+    const ready = pool.filter((name) => isDue(name));
+    const from = ready.length ? ready : pool;
+    const next = many ? from[Math.floor(Math.random() * from.length)] : topic;
+    const found = nextCase(tableOf(next), next === topic ? at : recordOf(next).solved.length - 1);
+    back = found.back ? `${next} ${found.at}` : "";
+    hasty = false;
+    commit(model, { topic: next, case: found.at, answer: "", state: "open" });
+    if (byKey) queueMicrotask(() => input.focus());
+  }
+  function reveal() {
+    const { topic, table, it, state } = now();
+    if (state !== "checked") noteMissed(topic, []);
+    commit(model, { answer: textOf(it.right, table), state: "shown" });
+  }
+
+  // What is practised: all, a chapter, or one topic.
+  const chapters = [...new Set(topics.map((topic) => topic.chapter))];
+  const option = (value, text) => element("option", { value }, text);
+  const select = element(
+    "select",
+    { class: "tl-input", "aria-label": "What to practise", onchange: () => another() },
+    option("all", "Everything, mixed"),
+    chapters.map((chapter) =>
+      element(
+        "optgroup",
+        { label: `Chapter ${chapter}` },
+        option(String(chapter), `Chapter ${chapter}, mixed`),
+        topics.filter((topic) => topic.chapter === chapter).map(({ name, title }) => option(name, title)),
+      ),
+    ),
+  );
+  const among = () => {
+    const fits = ({ name, chapter }) => ["all", name, String(chapter)].includes(select.value);
+    return topics.filter(fits).map((topic) => topic.name);
+  };
+
+  const main = { check: button("Check", check), another: button("Another", () => another()) };
+  const buttons = element(
+    "div",
+    { class: "tl-row tl-actions" },
+    Object.values(main),
+    group("solution", button("Show the answer", reveal)),
+  );
+  const weak = element("ul", { class: "tl-weak" });
+  const forget = button("Forget all", () => {
+    forgetAll();
+    draw();
+  });
+  const standing = element("details", { hidden: !many }, element("summary", {}, "What to look at again"), weak, forget);
+
+  const kept = inParts("practice", {
+    topic: oneOf(names),
+    case: wholeNumber(0, 99),
+    answer: typedText((text) => (text.length <= 400 ? { value: text } : { error: "too long" }), String, "an answer"),
+    state: oneOf(["open", "checked", "shown"]),
+  });
+  const title = many ? "Practice" : `Practice: ${topics[0].title}`;
+  const { lab, status } = frame(
+    { model, el },
+    title,
+    kept,
+    many ? element("div", { class: "tl-row" }, select) : [],
+    group("score", element("p", { class: "tl-label" }, score)),
+    room(question),
+    room(given),
+    answers,
+    buttons,
+    standing,
+  );
+  lab.classList.add("tl-practice");
+
+  const made = (it, table) => INPUTS[table.kind]({ form: table, it, answer, submit });
+  function drawTopic({ topic, table }) {
+    if (drawnTopic === topic) return;
+    drawnTopic = topic;
+    reserve(question, ...table.cases.map((it) => withCode(it.question)));
+    reserve(given, ...table.cases.flatMap((it) => it.given ?? []));
+    reserve(status, ...allThatIsSaid(table).map(withCode));
+    tallest = copyOf(
+      made(
+        table.cases.reduce((a, b) => (heightOf(b) > heightOf(a) ? b : a)),
+        table,
+      ).node,
+    );
+  }
+
+  function drawWeak() {
+    const found = weaknesses(topics, tableOf);
+    const items = found.map(({ name, title, text }) => {
+      const practise = button(title, () => {
+        select.value = name;
+        another();
+      });
+      return element("li", {}, element("span", {}, withCode(text)), practise);
+    });
+    weak.replaceChildren(...(items.length ? items : [element("li", {}, "Nothing yet: answer some questions first.")]));
+    forget.hidden = !items.length;
+  }
+
+  function said({ topic, at, table, it, answer, state }) {
+    if (complained(answers)) return `Not read: ${answers.querySelector(".tl-error").textContent}`;
+    if (hasty) return `There is no whole answer yet. ${HOW[table.kind]}`;
+    if (state === "shown") return shownText(it, table);
+    if (state === "open") return back === `${topic} ${at}` ? BACK : HOW[table.kind];
+    const found = answerIn(answer, table, it);
+    if (found === null) return HOW[table.kind];
+    if (matches(found, it.right, table)) return "Right.";
+    const mistakes = mistakesIn(found, it, table);
+    return mistakes.length ? fault(mistakes) : `Not right. ${knownOf(found, it, table)}`.trim();
+  }
+
+  function draw() {
+    const all = now();
+    const { topic, table, it, at, answer: text, state } = all;
+    drawTopic(all);
+    if (asked !== `${topic} ${at}`) {
+      asked = `${topic} ${at}`;
+      writeWithCode(question, it.question);
+      setText(given, it.given ?? "");
+      given.parentNode.hidden = !table.cases.some((each) => each.given);
+      input = made(it, table);
+      answers.replaceChildren(input.node, tallest);
+    }
+    input.show(text);
+    const done = state === "shown" || (state === "checked" && isRight(all));
+    const wrong = state === "checked" && !done;
+    status.parentNode.classList.toggle("tl-right", state === "checked" && done);
+    status.parentNode.classList.toggle("tl-not-right", wrong);
+    set(main.check, { class: state === "open" ? "tl-main" : null });
+    set(main.another, { class: state === "open" ? null : "tl-main" });
+    writeWithCode(status, said(all));
+    const solved = `${recordOf(topic).solved.length} of ${table.cases.length} solved`;
+    setText(score, many ? `${table.title}: ${solved}` : solved);
+    if (many) drawWeak();
+  }
+  return follow(model, kept.names, draw);
+}
+
+export default { render };

@@ -1,0 +1,186 @@
+// Answers as texts: how they are read, whether two are the same, and what is known to be wrong with one. No mathematics:
+// what is right, and what a mistake gives, stands in the table that Python has made.
+
+import { range } from "./maths.js";
+import { counted, listed, quoted } from "./words.js";
+
+/** @typedef {import("./words.js").Parsed<any>} Parsed */
+/** @typedef {{ kind: string, places?: number, refusal?: string, unit?: string, total?: number, total_of?: string,
+ *   what?: string[] }} Form */
+/** @typedef {{ question: string, given?: string, right: any, wrong: [any, number[]][], options?: string[],
+ *   start?: number[], rows?: string[], columns?: string[] }} Case */
+
+export const ERROR = "error"; // the answer that it raises
+
+const WORDS = { inf: Infinity, infinity: Infinity, "∞": Infinity, nan: NaN };
+const PLAIN = /^(\d+\.?\d*|\.\d+)(e[-+]?\d+)?$/i;
+
+// “-inf”, “1e3”, “3*4”, “1/3”, “2**10”: a number, or null where that is none.
+function numberIn(text) {
+  const sign = text.startsWith("-") ? -1 : 1;
+  const [first, ...rest] = text.replace(/^[-+]/, "").split(/(\*\*|[*/])/);
+  const read = (part) => WORDS[part.toLowerCase()] ?? (PLAIN.test(part) ? Number(part) : null);
+  let value = read(first);
+  for (let i = 0; i < rest.length && value !== null; i += 2) {
+    const next = read(rest[i + 1]);
+    if (next === null) return null;
+    value = rest[i] === "**" ? value ** next : rest[i] === "*" ? value * next : value / next;
+  }
+  return value === null ? null : sign * value;
+}
+
+const unified = (text) =>
+  text
+    .trim()
+    .replace(/[−–]/g, "-")
+    .replace(/\^/g, "**")
+    .replace(/[×·]/g, "*")
+    .replace(/\s*(\*\*|[*/])\s*/g, "$1")
+    .replace(/^torch\.Size/, "");
+// What can still become an answer is no mistake while it is typed.
+const UNFINISHED =
+  /(^|[\s,;([*/])[-+]?$|[*/.]$|\de[-+]?$|(^|[-\s,([])(in?|infi|infin|infini|infinit|na?|torch[.\w]*)$/i;
+const comma = (text) => ({ error: `A decimal point, please: ${quoted(text.replace(",", "."))}.` });
+
+// One number; `value` is null where there is none yet.
+/** @type {(text: string) => Parsed} */
+export function parseOne(text) {
+  const found = unified(text).replace(/^[([](.*)[)\]]$/, "$1");
+  const plain = /^[-+]?\d{1,3}([,_]\d{3})+$/.test(found) ? found.replace(/[,_]/g, "") : found;
+  if (/^[-+]?\d+,\d+$/.test(plain)) return comma(plain);
+  const value = numberIn(plain);
+  if (value !== null) return { value, text };
+  if (UNFINISHED.test(plain)) return { value: null, text };
+  return { error: `${quoted(found.slice(0, 20))} is no number.` };
+}
+
+// “3,4,5”, “(3, 4, 5)”, “[3 4 5]”. Two numbers where one is expected are a decimal comma.
+/** @type {(text: string, form: Form, length: number) => Parsed} */
+export function parseSeveral(text, { places }, length) {
+  const inner = unified(text)
+    .replace(/[()[\]]/g, " ")
+    .trim()
+    .replace(/[,;]$/, "");
+  if (!inner) return { value: /[([]\s*[)\]]/.test(text) ? [] : null, text };
+  const parts = inner.split(/\s*[,;]\s*|\s+/);
+  if (places && !inner.includes(".") && parts.length === 2 * length && /\d,\d/.test(inner)) {
+    return comma(inner.match(/\d+,\d+/)[0]);
+  }
+  const value = parts.map(numberIn);
+  const bad = value.indexOf(null);
+  if (bad < 0) return { value, text };
+  if (bad === parts.length - 1 && UNFINISHED.test(inner)) return { value: null, text };
+  return { error: `${quoted(parts[bad].slice(0, 20))} is no number.` };
+}
+
+// A painted mask: “100/110”. An order: “2,0,1”. A table: “1;2|3;4”.
+/** @type {(table: string) => string[][]} */
+export const cellsIn = (table) => table.split("|").map((row) => row.split(";"));
+const TEXTS = {
+  number: (text) => parseOne(text).value ?? null,
+  numbers: (text, form, { right }) => parseSeveral(text, form, right.length).value ?? null,
+  table(text) {
+    const cells = cellsIn(text).map((row) => row.map((cell) => parseOne(cell).value ?? null));
+    return cells.flat().includes(null) ? null : cells;
+  },
+  mask: (text) => text || null,
+  choice: (text) => (text === "" ? null : Number(text)),
+  order: (text, _, { start }) => (text ? text.split(",").map(Number) : start),
+};
+// The answer that a reader has given; null where it is not there yet, or cannot be read.
+/** @type {(text: string, form: Form, it: Case) => any} */
+export const answerIn = (text, form, it) => (text === ERROR ? ERROR : TEXTS[form.kind](text, form, it));
+
+// JSON has no word for these.
+const plain = (x) => ({ inf: Infinity, "-inf": -Infinity, nan: NaN })[x] ?? x;
+
+// Whether what a reader has answered is this answer of the table: to half a unit of the last place.
+/** @type {(given: any, answer: any, form: Form) => boolean} */
+export function matches(given, answer, form) {
+  if (Array.isArray(given) && Array.isArray(answer)) {
+    return given.length === answer.length && given.every((each, i) => matches(each, answer[i], form));
+  }
+  const [a, b] = [plain(given), plain(answer)];
+  if (typeof a !== "number" || typeof b !== "number" || !form.places) return Object.is(a, b) || a === b;
+  return Object.is(a, b) || a === b || Math.abs(a - b) <= 0.5 * 10 ** -form.places + 1e-9;
+}
+
+// The right answer as it would be given.
+/** @type {(answer: any, form: Form) => string} */
+export function textOf(answer, form) {
+  const write = (x) => {
+    const value = plain(x);
+    if (typeof value !== "number" || !Number.isFinite(value)) return String(x);
+    return form.places ? value.toFixed(form.places).replace(/^-(0\.?0*)$/, "$1") : String(value);
+  };
+  if (answer === ERROR) return ERROR;
+  if (form.kind === "table") return answer.map((row) => row.map(write).join(";")).join("|");
+  if (form.kind === "numbers") return `(${answer.map(write).join(", ")}${answer.length === 1 ? "," : ""})`;
+  if (form.kind === "order") return answer.join(",");
+  return form.kind === "number" ? write(answer) : String(answer);
+}
+
+const ORDINALS = ["first", "second", "third", "fourth", "fifth", "sixth", "seventh", "eighth", "ninth", "tenth"];
+const COUNTS = ["no", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten"];
+/** @type {(n: number) => string} */
+export const inWords = (n) => COUNTS[n] ?? String(n);
+const upper = (text) => text[0].toUpperCase() + text.slice(1);
+const astray = (given, right, form) => range(right.length).filter((i) => !matches(given[i], right[i], form));
+
+// What is known to be wrong with an answer that no known mistake gives.
+const KNOWN = {
+  number(given, { right }, { places }) {
+    const [a, b] = [plain(given), plain(right)];
+    if (places && Math.abs(a - b) < 2 * 10 ** -places) return "Nearly: look at the last place.";
+    if (a === -b) return "The sign is wrong.";
+    return a > b ? "It is too large." : a < b ? "It is too small." : "";
+  },
+  numbers(given, { right }, form) {
+    if (given.length !== right.length) {
+      return `It has ${counted(right.length, "number")}; yours has ${inWords(given.length)}.`;
+    }
+    const off = astray(given, right, form);
+    const sum = given.reduce((a, b) => a + b, 0);
+    const slack = 0.5 * (right.length + 1) * 10 ** -form.places;
+    if (form.total !== undefined && Math.abs(sum - form.total) > slack) {
+      return `${form.total_of} add up to ${form.total}; yours add up to ${Number(sum.toFixed(form.places))}.`;
+    }
+    if (off.length === 1) return `Only the ${ORDINALS[off[0]] ?? "last"} number is wrong.`;
+    const left = [...right];
+    for (const each of given) {
+      const place = left.findIndex((other) => matches(each, other, form));
+      if (place >= 0) left.splice(place, 1);
+    }
+    if (!left.length) return "These are the right numbers, in another order.";
+    if (off.length === right.length) return "None of the numbers is right.";
+    return `The ${listed(off.map((i) => ORDINALS[i]))} numbers are wrong.`;
+  },
+  table(given, { right }, form) {
+    const off = right.flatMap((row, i) => astray(given[i], row, form).map((j) => [i, j]));
+    const place = ([i, j]) => `row ${i + 1}, column ${j + 1}`;
+    if (off.length === 1) return `Only ${place(off[0])} is wrong.`;
+    return `${upper(inWords(off.length))} numbers are wrong, the first of them in ${place(off[0])}.`;
+  },
+  mask(given, { right, rows }) {
+    const cells = [...right].flatMap((cell, i) => (given[i] === cell ? [] : [{ many: cell === "0", i }]));
+    const row = right.slice(0, cells[0].i).split("/").length - 1;
+    const many = cells.filter((cell) => cell.many).length;
+    const few = cells.length - many;
+    const told = [
+      ...(many ? [`${counted(many, "cell")} too many`] : []),
+      ...(few ? [`${few === 1 && many ? "1" : counted(few, "cell")} missing`] : []),
+    ];
+    return `${upper(listed(told))}; look at row ${rows ? quoted(rows[row]) : row}.`;
+  },
+  choice: () => "",
+  order(given, { right }) {
+    const first = given.findIndex((step, i) => step !== right[i]);
+    if (first === 0) return "It begins with another step.";
+    return `The first ${first === 1 ? "step is" : `${inWords(first)} steps are`} right, and the next is not.`;
+  },
+};
+/** @type {(given: any, it: Case, form: Form) => string} */
+export function knownOf(given, it, form) {
+  if (it.right === ERROR) return "";
+  return given === ERROR ? "There is an answer to this one." : KNOWN[form.kind](given, it, form);
+}

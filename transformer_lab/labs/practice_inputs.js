@@ -1,0 +1,245 @@
+// The forms in which an answer is given: typed, painted, chosen, put in order. Each is a node that hands on its text.
+
+import { clamp, range } from "./maths.js";
+import { makePaintable } from "./paint.js";
+import { cellsIn, ERROR, parseOne, parseSeveral } from "./practice_answers.js";
+import { button, choice, element, set, setText, typed } from "./ui.js";
+
+/**
+ * @typedef {object} Input
+ * @property {HTMLElement} node
+ * @property {(text: string) => void} show
+ * @property {() => void} focus
+ */
+/**
+ * What an input is made for: a case, and what is done with an answer, each time that it changes and when it is given.
+ * @typedef {{ form: import("./practice_answers.js").Form, it: import("./practice_answers.js").Case,
+ *   answer: (text: string) => void, submit: () => void }} Asked
+ */
+
+const onEnter = (submit) => (event) => {
+  if (event.key !== "Enter") return;
+  event.preventDefault();
+  submit();
+};
+
+/** @type {(asked: Asked) => Input} */
+function typedInput({ form, it, answer, submit }) {
+  const several = form.kind === "numbers";
+  const length = it.right.length;
+  const parse = (text) => {
+    if (text.length > 100) return { error: "That is longer than an answer can be." };
+    return several ? parseSeveral(text, form, length) : parseOne(text);
+  };
+  const field = typed(parse, () => answer(field.input.value), {
+    "aria-label": "Your answer",
+    onkeydown: onEnter(submit),
+    placeholder: several ? "3, 4, 5" : null,
+  });
+  const refuse = form.refusal ? button(form.refusal, () => answer(ERROR), { "aria-pressed": "false" }) : null;
+  const unit = form.unit ? element("span", { class: "tl-note" }, form.unit) : [];
+  const line = element("div", { class: `tl-typed${several ? " tl-several" : ""}` }, field.input, unit, refuse ?? []);
+  return {
+    node: element("div", {}, line, field.error),
+    show(text) {
+      if (refuse) set(refuse, { "aria-pressed": String(text === ERROR) });
+      field.show(text === ERROR ? "" : text);
+    },
+    focus: () => field.input.focus(),
+  };
+}
+
+// Names of rows and columns; numbers where there are none.
+const namesOf = (names, count) => names ?? range(count).map(String);
+
+/** @type {(asked: Asked) => Input} */
+function tableInput({ it, answer, submit }) {
+  const [rows, columns] = [it.right.length, it.right[0].length];
+  const complaint = element("span", { class: "tl-error", role: "alert" });
+  const named = Boolean(it.rows || it.columns);
+  const [rowNames, columnNames] = [namesOf(it.rows, rows), namesOf(it.columns, columns)];
+  const texts = () => fields.map((row) => row.map((field) => field.value.trim().replace(/[;|]/g, "")));
+  const changed = () => {
+    const wrong = fields.flat().map((field) => parseOne(field.value).error);
+    for (const [i, field] of fields.flat().entries()) set(field, { "aria-invalid": wrong[i] ? "true" : false });
+    setText(complaint, wrong.find(Boolean) ?? "");
+    answer(
+      texts()
+        .map((row) => row.join(";"))
+        .join("|"),
+    );
+  };
+  const fields = range(rows).map((i) =>
+    range(columns).map((j) =>
+      element("input", {
+        class: "tl-input",
+        type: "text",
+        autocomplete: "off",
+        maxlength: 12,
+        "aria-label": `Row ${rowNames[i]}, column ${columnNames[j]}`,
+        oninput: changed,
+        onkeydown: onEnter(submit),
+      }),
+    ),
+  );
+  const name = (text) => element("span", { class: "tl-note" }, text);
+  const head = named ? [name(""), columnNames.map(name)] : [];
+  const lines = fields.map((row, i) => [named ? name(rowNames[i]) : [], row]);
+  const style = `--columns: ${columns}`;
+  const grid = element("div", { class: `tl-table${named ? " tl-names" : ""}`, role: "group", style }, head, lines);
+  return {
+    node: element("div", {}, set(grid, { "aria-label": "Your answer" }), complaint),
+    show(text) {
+      const cells = cellsIn(text);
+      for (const [i, row] of fields.entries()) {
+        for (const [j, field] of row.entries()) {
+          const wanted = cells[i]?.[j] ?? "";
+          if (field.value.trim() !== wanted) field.value = wanted;
+        }
+      }
+      if (!text) changed();
+    },
+    focus: () => fields[0][0].focus(),
+  };
+}
+
+let masks = 0;
+
+/** @type {(asked: Asked) => Input} */
+function maskInput({ form, it, answer, submit }) {
+  const shape = it.right.split("/");
+  const [rows, columns] = [namesOf(it.rows, shape.length), namesOf(it.columns, shape[0].length)];
+  const id = `tl-cells-${Date.now().toString(36)}-${masks++}`;
+  const [rowKind, columnKind] = form.what;
+  let seen = [];
+  let at = [0, 0];
+  const squares = rows.map((_, i) =>
+    columns.map((_, j) =>
+      element("span", { class: "tl-square", role: "gridcell", id: `${id}-${i}-${j}`, "data-at": `${i} ${j}` }),
+    ),
+  );
+  const name = (text, props) => element("span", { class: "tl-note", ...props }, text);
+  const head = element(
+    "div",
+    { class: "tl-line", "aria-hidden": "true" },
+    name(""),
+    columns.map((text) => name(text)),
+  );
+  const lines = rows.map((text, i) =>
+    element("div", { class: "tl-line", role: "row" }, name(text, { role: "rowheader" }), squares[i]),
+  );
+  const label = `Your answer, a mask of ${rowKind} by ${columnKind}. Arrow keys move, space paints.`;
+  const grid = element(
+    "div",
+    { class: "tl-painted", "data-stage": "answer", role: "grid", tabindex: "0", "aria-label": label },
+    head,
+    lines,
+  );
+  const legend = element(
+    "p",
+    { class: "tl-note" },
+    `A row for each of the ${rowKind}, a column for each of the ${columnKind}.`,
+  );
+  const mark = () => {
+    for (const square of squares.flat()) square.classList.remove("tl-at");
+    squares[at[0]][at[1]].classList.add("tl-at");
+    set(grid, { "aria-activedescendant": `${id}-${at[0]}-${at[1]}` });
+  };
+  const draw = () => {
+    for (const [i, row] of squares.entries()) {
+      for (const [j, square] of row.entries()) {
+        square.classList.toggle("tl-seen", seen[i][j]);
+        const said = `${rowKind} ${rows[i]}, ${columnKind} ${columns[j]}: ${seen[i][j] ? "may" : "may not"}`;
+        set(square, { "aria-label": said });
+      }
+    }
+    mark();
+  };
+  const editor = {
+    isSeen: ([i, j]) => seen[i][j],
+    paint(cells, brush, to) {
+      at = to;
+      for (const [i, j] of cells) seen[i][j] = brush;
+      draw();
+      answer(seen.map((row) => row.map((cell) => (cell ? "1" : "0")).join("")).join("/"));
+    },
+    pick(to) {
+      at = to;
+      mark();
+    },
+    move([down, right]) {
+      this.pick([clamp(at[0] + down, 0, rows.length - 1), clamp(at[1] + right, 0, columns.length - 1)]);
+    },
+    toggle() {
+      this.paint([at], !this.isSeen(at), at);
+    },
+  };
+  grid.addEventListener("keydown", onEnterIn(submit), true);
+  makePaintable(grid, grid, editor);
+  return {
+    node: element("div", {}, legend, element("div", { class: "tl-scroll" }, grid)),
+    show(text) {
+      const lines = text.split("/");
+      seen = rows.map((_, i) => columns.map((_, j) => lines[i]?.[j] === "1"));
+      draw();
+    },
+    focus: () => grid.focus({ preventScroll: true }),
+  };
+}
+// Enter gives the answer; a table that is painted would take it for a cell's.
+const onEnterIn = (submit) => (event) => {
+  if (event.key === "Enter") event.stopImmediatePropagation();
+  onEnter(submit)(event);
+};
+
+/** @type {(asked: Asked) => Input} */
+function choiceInput({ it, answer }) {
+  const options = choice(
+    "Your answer",
+    it.options.map((text, i) => [String(i), text]),
+    answer,
+  );
+  return { node: options.node, show: options.show, focus: () => options.buttons[0].focus() };
+}
+
+/** @type {(asked: Asked) => Input} */
+function orderInput({ it, answer }) {
+  let order = it.start;
+  const list = element("ol", { class: "tl-order" });
+  const items = it.options.map((text) => {
+    const move = (sign, by) => {
+      const node = button(sign, () => swap(text, by, node), { "aria-label": `${by < 0 ? "Up" : "Down"}: ${text}` });
+      return node;
+    };
+    const buttons = [move("↑", -1), move("↓", 1)];
+    return { node: element("li", {}, element("span", {}, text), element("span", {}, buttons)), buttons };
+  });
+  const swap = (text, by, pressed) => {
+    const from = order.findIndex((step) => it.options[step] === text);
+    const to = clamp(from + by, 0, order.length - 1);
+    const next = [...order];
+    [next[from], next[to]] = [next[to], next[from]];
+    answer(next.join(","));
+    show(next.join(","));
+    (pressed.disabled ? items[next[to]].buttons.find((each) => !each.disabled) : pressed).focus();
+  };
+  function show(text) {
+    order = text ? text.split(",").map(Number) : it.start;
+    const wanted = order.map((step) => items[step].node);
+    if (wanted.some((node, i) => list.children[i] !== node)) list.replaceChildren(...wanted);
+    for (const [i, step] of order.entries()) {
+      for (const [j, end] of [0, order.length - 1].entries()) set(items[step].buttons[j], { disabled: i === end });
+    }
+  }
+  return { node: list, show, focus: () => items[order[0]].buttons[1].focus() };
+}
+
+/** @type {Record<string, (asked: Asked) => Input>} */
+export const INPUTS = {
+  number: typedInput,
+  numbers: typedInput,
+  table: tableInput,
+  mask: maskInput,
+  choice: choiceInput,
+  order: orderInput,
+};

@@ -1,0 +1,88 @@
+// What a reader has solved and missed, kept in this browser alone, and which case comes next.
+
+import { range } from "./maths.js";
+
+/**
+ * Of one topic: the cases that are solved, how often each mistake was made, and what is to come back, after how many.
+ * @typedef {{ solved: number[], missed: Record<string, number>, due: { mistake: string, wait: number }[] }} Record
+ */
+
+const KEY = "transformer-lab.practice";
+const WAIT = 2; // cases between one that was wrong and its like
+const MOST_DUE = 20;
+
+// Where a browser keeps nothing, as some do for pages from disk, it is kept until the page is left.
+let all = null;
+function records() {
+  if (all) return all;
+  try {
+    all = JSON.parse(localStorage.getItem(KEY) ?? "{}");
+  } catch {
+    all = {};
+  }
+  if (typeof all !== "object" || !all) all = {};
+  return all;
+}
+
+function keep() {
+  try {
+    localStorage.setItem(KEY, JSON.stringify(all));
+  } catch {
+    // It is forgotten with the page.
+  }
+}
+
+/** @type {(topic: string) => Record} */
+export function recordOf(topic) {
+  const found = records()[topic];
+  const whole = Array.isArray(found?.solved) && Array.isArray(found.due) && found.missed;
+  if (!whole) all[topic] = { solved: [], missed: {}, due: [] };
+  return all[topic];
+}
+
+/** @type {(topic: string, at: number) => void} */
+export function noteSolved(topic, at) {
+  const { solved } = recordOf(topic);
+  if (!solved.includes(at)) solved.push(at);
+  keep();
+}
+
+// A wrong answer: the mistakes that give it, none where it is not known.
+/** @type {(topic: string, mistakes: string[]) => void} */
+export function noteMissed(topic, mistakes) {
+  const { missed, due } = recordOf(topic);
+  if (mistakes.length === 1) missed[mistakes[0]] = (missed[mistakes[0]] ?? 0) + 1; // of two it may be either
+  const mistake = mistakes[0] ?? "";
+  if (!due.some((each) => each.mistake === mistake) && due.length < MOST_DUE) due.push({ mistake, wait: WAIT });
+  keep();
+}
+
+/** @type {() => void} */
+export function forgetAll() {
+  all = {};
+  keep();
+}
+
+// The case after case `at`, and whether it is like one that was wrong: such a one comes back in other numbers. What is
+// solved comes again only once all is.
+/** @type {(topic: { name: string, mistakes: string[][], cases: any[] }, at: number) => { at: number, back: boolean }} */
+export function nextCase({ name, mistakes, cases }, at) {
+  const { solved, due } = recordOf(name);
+  const following = range(cases.length - 1, 1).map((step) => (at + step) % cases.length);
+  const open = following.filter((each) => !solved.includes(each));
+  const ready = due.findIndex((each) => each.wait <= 0);
+  for (const each of due) each.wait -= 1;
+  if (ready >= 0) {
+    const [{ mistake }] = due.splice(ready, 1);
+    const number = mistakes.findIndex(([id]) => id === mistake);
+    const like = (each) => number < 0 || cases[each].wrong.some(([, numbers]) => numbers.includes(number));
+    const found = open.find(like) ?? following.find(like);
+    keep();
+    if (found !== undefined) return { at: found, back: true };
+  }
+  keep();
+  return { at: open[0] ?? following[0] ?? at, back: false };
+}
+
+/** @type {(topic: string) => boolean} */
+export const isDue = (topic) => recordOf(topic).due.some((each) => each.wait <= 0);

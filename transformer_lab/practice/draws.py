@@ -1,0 +1,43 @@
+"""What cases are drawn with, and how their numbers are written."""
+
+import torch
+
+
+def number(draw, least, most):
+    """Return a whole number from ``least`` to ``most``."""
+    return int(torch.randint(least, most + 1, (), generator=draw.generator))
+
+
+def one_of(draw, options):
+    """Return one of the options."""
+    return options[number(draw, 0, len(options) - 1)]
+
+
+def numbers(draw, count, least, most):
+    """Return ``count`` whole numbers that differ, from ``least`` to ``most``."""
+    order = torch.randperm(most - least + 1, generator=draw.generator)
+    return tuple(least + int(place) for place in order[:count])
+
+
+def a_shape(draw, axes=3, least=2, most=6):
+    """Return a shape of sizes that differ, so that no wrong axis hides behind an equal size."""
+    return numbers(draw, axes, least, most)
+
+
+def write(value, places=1):
+    """Write a number, a tensor or a tuple as Python does, floats with ``places``; a matrix in rows, in columns."""
+    if isinstance(value, torch.Tensor) and value.ndim == 2:
+        texts = [[write(item, places) for item in row] for row in value.tolist()]
+        widest = max(len(text) for row in texts for text in row)
+        rows = ["[" + ", ".join(text.rjust(widest) for text in row) + "]" for row in texts]
+        return "[" + ",\n ".join(rows) + "]"
+    if isinstance(value, torch.Tensor):
+        value = value.tolist()
+    if isinstance(value, (list, tuple)):
+        items = ", ".join(write(item, places) for item in value)
+        one = "," if len(value) == 1 and isinstance(value, tuple) else ""
+        return f"[{items}]" if isinstance(value, list) else f"({items}{one})"
+    if isinstance(value, float):
+        text = f"{value:.{places}f}"
+        return text.removeprefix("-") if float(text) == 0 else text
+    return str(value)
