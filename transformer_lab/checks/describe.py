@@ -94,7 +94,7 @@ def raised(exercise, function, probe, error, refused=None):
 
 def _refused(refused, words):
     """Say what PyTorch refused to do, and which rule it kept."""
-    if refused is None or not refused.tensors:
+    if refused is None or len(refused.tensors) < 2:  # of one tensor the error itself says enough
         return ""
     operation, tensors = refused
     named = [f"{f'`{name}`, ' if name else ''}{in_words(shape, words)}" for name, shape in tensors]
@@ -182,8 +182,8 @@ def wrong(exercise, function, outcomes, first, done, case):
         sentences += [said, *seen(function)]
     else:
         sentences += seen(function)
-        sentences.append(_related(exercise, outcomes, first, case))
         sentences.append(_broken(exercise, function, probe))
+        sentences.append(_related(exercise, outcomes, first, case))
         sentences.append(_steps(exercise, done))
     return "\n\n".join(filter(None, sentences))
 
@@ -221,6 +221,8 @@ def _steps(exercise, done):
     names = list(done)
     missing = next(number for number, name in enumerate(names) if not done[name])
     named = [steps.sentence(exercise, name) for name in names]
+    if not any(done.values()):
+        return f"None of the steps of a right answer is found in your function. The first of them: {named[0]}."
     if missing == 0:
         return f"The first step of a right answer is not found in your function: {named[0]}."
     return (

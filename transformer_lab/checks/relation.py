@@ -12,7 +12,7 @@ from .words import _plain
 
 # A wrong result beside the right one, and the size of each axis: a dict of str to int.
 Case = namedtuple("Case", "got expected sizes")
-NEARLY = 0.01  # of the largest number: what is off by less had something small added, or was rounded
+NEARLY = 0.002  # of the largest number: what is off by less had something small added, or was rounded
 
 
 def relation(case, shown, axes):
@@ -127,7 +127,7 @@ def _places(wrong, axes):
         if len(some) == len(every) == len(table) - 1 > 2:
             right = next(place for place in range(len(table)) if place not in every)
             return f"All numbers are wrong, except at {word} {right}."
-        if len(some) < len(table) and len(some) == last - first + 1:
+        if len(some) <= len(table) / 2 and len(some) == last - first + 1:
             which = first if first == last else f"{first} to {last}"
             return f"The wrong numbers all stand at {word} {which}; the others are right."
     if wrong.ndim > 1:
