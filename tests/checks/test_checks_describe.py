@@ -327,3 +327,20 @@ def test_bools_that_are_wrong_one_way():
 def test_the_picture_says_which_input_it_shows():
     report = diagnose(checks.causal_mask, lambda seq: torch.ones(seq, seq).tril(-1).bool())
     assert "A table of the result with ordinary input. Filled squares" in report._repr_html_()
+
+
+def test_an_error_that_is_returned():
+    def returned(a, b):
+        try:
+            return checks.broadcast_shape.reference(a, b)
+        except ValueError as error:
+            return error
+
+    report = diagnose(checks.broadcast_shape, returned)
+    assert "each time" not in report.message
+    assert "must raise a `ValueError`. Yours returns one: `raise` takes the place of `return`." in report.message
+
+
+def test_whole_numbers_that_are_wrong():
+    message = told(checks.attention_parameters, lambda d_model, bias: d_model + 1)
+    assert "Your number is too small with" in message

@@ -487,11 +487,11 @@ def test_on_a_busy_machine_only_the_time_counts_in_which_it_had_the_processor(mo
 
 def test_the_checks_own_work_does_not_count(monkeypatch):
     """What the check knows is found out anew, and takes longer than a function may."""
-    monkeypatch.setattr("transformer_lab.checks.observe.LIMIT", 0.2)
+    monkeypatch.setattr("transformer_lab.checks.observe.LIMIT", 0.4)
     reference = check.reference
 
     def slow(x, n_heads):
-        time.sleep(0.4)
+        time.sleep(0.1)
         return reference(x, n_heads)
 
     monkeypatch.setattr(check, "reference", slow)

@@ -14,7 +14,7 @@ from .agree import agree, close, like, tensors_in, whole
 from .course import FOLDERS
 from .observe import Probe, observe, settings_kept
 from .probes import Draw, each_tensor
-from .relation import Case, relation, term, wrong_places
+from .relation import Case, relation, share, term, wrong_places
 from .words import _apart, _name, _plain, axis_sizes, axis_words, in_words
 
 NUMBERS_SHOWN = 8  # a result of so many numbers is shown whole
@@ -174,7 +174,8 @@ def wrong(exercise, function, outcomes, first, done, case):
     probe, got, expected = exercise.probes[first], outcomes[first], exercise.expected[first]
     sentences = [] if probe.plain else [f"Right for ordinary input, and wrong for {probe.name}."]
     if expected.error is not None:
-        sentences.append(f"This input must raise a `{type(expected.error).__name__}`.")
+        instead = " Yours returns one: `raise` takes the place of `return`." if isinstance(got.value, Exception) else ""
+        sentences.append(f"This input must raise a `{type(expected.error).__name__}`.{instead}")
     if got.error is not None:
         sentences.append(raised(exercise, function, probe, got.error, got.refused))
         sentences += seen(function)
@@ -190,7 +191,7 @@ def wrong(exercise, function, outcomes, first, done, case):
 
 def _related(exercise, outcomes, first, case):
     """Say how the numbers follow from the right ones: those of the first probe that is wrong, and those shown."""
-    if said := term(exercise, outcomes):
+    if said := term(exercise, outcomes) or share(exercise, outcomes):
         return said
     sizes, *shown = case
     pairs = [(exercise.probes[first], outcomes[first], exercise.expected[first]), shown]

@@ -168,3 +168,18 @@ def term(exercise, outcomes):
             shown = " * ".join(([str(count)] if count != 1 or not names else []) + names)
             return f"Every number is too {word} by `{shown}`."
     return ""
+
+
+def share(exercise, outcomes):
+    """Say with how many of the plain probes a whole number is wrong, and which way."""
+    pairs = [
+        (whole(mine.value), right.value)
+        for probe, mine, right in zip(exercise.probes, outcomes, exercise.expected)
+        if probe.plain and type(right.value) is int
+    ]
+    wrong = [(mine, right) for mine, right in pairs if mine != right and mine is not None]
+    if not wrong:
+        return ""
+    larger = [mine > right for mine, right in wrong]
+    how = "too large" if all(larger) else "too small" if not any(larger) else "too large or too small"
+    return f"Your number is {how} with {len(wrong)} of the {len(pairs)} inputs that show nothing special."
