@@ -2,6 +2,7 @@
 
 import inspect
 import re
+from copy import deepcopy
 
 import pytest
 import torch
@@ -10,6 +11,7 @@ import notebooks
 import transformer_lab as tl
 from chapter_code import chapter_code
 from transformer_lab.checks import hunt_report, observe, record
+from transformer_lab.checks.agree import agree
 from transformer_lab.checks.hunt import Answer, from_outside, kinds
 from transformer_lab.checks.hunts import HUNTS, TASKS
 
@@ -51,16 +53,11 @@ def without_a_word(f):
     f(*query_and_key())
 
 
-def test_a_better_test_catches_more():
-    caught = [weights.report(test).caught for test in (shape, row_sums, numbers, large_numbers)]
-    assert caught == sorted(set(caught)) and caught[-1] == len(kinds(weights.exercise))
-    assert caught[0] < 0.25 * caught[-1] and caught[1] < 0.6 * caught[-1], "shapes and sums prove nothing"
-
-
-def test_chapter_3_says_how_many():
+def test_a_better_test_catches_more_and_chapter_3_says_how_many():
     known = len(kinds(weights.exercise))
     caught = [weights.report(test).caught for test in (shape, row_sums, numbers, large_numbers)]
-    assert caught[3] == known
+    assert caught == sorted(set(caught)) and caught[3] == known
+    assert caught[0] < 0.25 * known and caught[1] < 0.6 * known, "shapes and sums prove nothing"
     text = (notebooks.ROOT / "chapters" / "03_attention_lookup.ipynb").read_text("utf-8")
     wanted = (
         f"know {known} mistakes in `attention_weights` alone: a test of the shape catches {caught[0]} of them, one of "
@@ -88,6 +85,29 @@ def test_of_a_mistake_that_special_input_shows_the_card_names_the_input():
     assert kind[0] == "wrong only with queries whose scores lie far apart" and report.stars == 2
     said = "One that escapes, with queries whose scores lie far apart: it returns `nan` at index [0, 0, 0, 0]; right is"
     assert said in report.message
+
+
+@pytest.mark.parametrize(
+    "name, said",
+    [
+        ("merge_last_two", r"with a matrix: its numbers are right, but the result is a copy of its numbers\.$"),
+        (
+            "broadcast_shape",
+            r"\(`a = \(6, 4\)`, `b = \(3, 4\)`\): it returns `\(6, 4\)`; right is to raise `ValueError`\.$",
+        ),
+        (
+            "post_norm",
+            r"`x` of shape \(batch 2, .*\), its numbers are right, and `x` holds other ones afterwards\.$",
+        ),
+        ("strides_of", r"\(`shape = \(5, 1, 7, 2\)`\): it returns `0`; right is `14`\.$"),
+        ("sinusoidal_positions", r"\(`seq = 7`, `d_model = 5`\): it raises `RuntimeError`\.$"),
+    ],
+)
+def test_it_says_what_a_mistake_does_whatever_that_is(name, said):
+    exercise = getattr(tl.checks, name)
+    arguments, right = exercise.probes[0].arguments, exercise.expected[0].value
+    report = getattr(tl.checks, f"test_{name}").report(lambda f: agree(f(*deepcopy(arguments)), right))
+    assert re.search(f"One that escapes.*{said}", report.message), report.message
 
 
 @pytest.mark.parametrize("caught, stars", [(0, 0), (20, 0), (21, 1), (28, 1), (29, 2), (33, 2), (34, 3)])
@@ -144,13 +164,13 @@ def unwritten(*_):
             "the course's own function and every other right answer, so it gets no star",
         ),
         (demands_equality, "incorrect", "up to rounding: the same sums in another order"),
-        (three_axes, "incorrect", r"of shape \(3, 4, 5\).* raises a `RuntimeError`, .*docstring promises nothing"),
+        (three_axes, "incorrect", r"of shape \(3, 4, 5\).* raises `RuntimeError`, .*docstring promises nothing"),
         (without_a_word, "incorrect", "lets even a function pass that returns `None`"),
         (its_name, "error", r"looks at `f.__name__`"),
         (its_source, "error", "looks at the source of `f`"),
         (never_calls, "error", "never calls `f`"),
         (unwritten, "not attempted", "^$"),
-        (numbers_of_an_unwritten_function, "not attempted", "calls `unwritten`, which is not written yet"),
+        (numbers_of_an_unwritten_function, "not attempted", "Your test calls `unwritten`, which is not written yet"),
         (torch.ones(2), "error", "without calling it"),
     ],
 )
@@ -174,7 +194,7 @@ def test_a_test_without_an_end_and_one_that_is_slow_are_told_apart(monkeypatch):
             end = end + 1
 
     assert "did not come to an end" in weights.report(endless).message
-    assert re.search(r"time was over after \d+ functions", weights.report(slow).message)
+    assert re.search(r"seconds were over after \d+ functions", weights.report(slow).message)
 
 
 outside = torch.ones(2, 3, 4, 5)

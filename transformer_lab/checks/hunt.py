@@ -6,9 +6,9 @@
 answer of the exercise, which it must let pass, and on every known mistake that can be seen from outside.
 """
 
+import contextlib
 import inspect
 import sys
-import traceback
 import types
 from collections import Counter
 from copy import copy
@@ -18,13 +18,15 @@ from typing import NamedTuple
 import torch
 
 from . import describe, record
-from .agree import agree, like
+from .agree import agree, like, tensors_in
 from .exercise import Exercise
 from .hunt_report import HuntReport
 from .hunts import ANY, HUNTS
-from .observe import OF_A_CALL, SETTINGS, Probe, Stopped, TimeUp, observe, settings_kept, watched
-from .probes import Outcomes, each_tensor, tensors_in
+from .observe import OF_A_CALL, SETTINGS, Probe, Stopped, Timed, TimeUp, observe, settings_kept, watched
+from .probes import Outcomes, each_tensor
+from .relation import wrong_places
 from .report import is_graded
+from .words import _apart, _name, _plain, axis_words, in_words
 
 TRIED = 4  # so many of the mistakes that escape are looked at for the one that shows on the smallest input
 
@@ -93,7 +95,7 @@ class Hunt:
         try:
             report, printed = watched(lambda: run(self, test, begun))
         except TimeUp as time_up:
-            return HuntReport(self, "error", too_long(begun, time_up.args[0]))
+            return HuntReport(self, "error", too_long(len(begun), *time_up.args))
         report.printed = printed
         return report
 
@@ -124,7 +126,7 @@ class Answer:
     def __getattr__(self, name):
         """What a function has and this has not: its name, its code. Notes what the learner's own line asks for."""
         frame, through = sys._getframe(1), []
-        while describe._is_library(frame):
+        while frame is not None and describe._is_library(frame):
             through.append(frame.f_code.co_name)
             frame = frame.f_back
         if not through:
@@ -153,7 +155,7 @@ class Trial:
         with settings_kept(OF_A_CALL):  # random numbers too: each function meets the same
             before = _settings()
             try:
-                returned = test(answer)
+                returned = Timed(test)(answer)
             except Stopped:
                 raise
             except BaseException as error:  # also SystemExit: the test may call exit()
@@ -244,7 +246,10 @@ def _names(test, seen=()):
     codes = [test.__code__]
     for code in codes:
         codes += [constant for constant in code.co_consts if isinstance(constant, types.CodeType)]
-    cells = {name: cell.cell_contents for name, cell in zip(test.__code__.co_freevars, test.__closure__ or ()) if cell}
+    cells = {}
+    for name, cell in zip(test.__code__.co_freevars, test.__closure__ or ()):
+        with contextlib.suppress(ValueError):  # nothing is in it yet
+            cells[name] = cell.cell_contents
     defaults = dict(enumerate(test.__defaults__ or ()))
     for name in dict.fromkeys(name for code in codes for name in code.co_names):
         value = test.__globals__.get(name)
@@ -264,23 +269,25 @@ def spared(right):
     return f"It lets all {len(right)} right answers pass, however they are written."
 
 
-def too_long(begun, could_be_stopped):
-    """Say that a test did not end, or took too long for so many functions."""
-    if len(begun) > 1:
+def too_long(begun, seconds, could_be_stopped):
+    """Say that a test did not end, or took too long for the functions that it had begun with."""
+    if begun > 1:
         return (
-            f"Your test takes so long that the time was over after {len(begun) - 1} functions, and it must meet many "
-            "more. Smaller sizes show a mistake as well, and mostly sooner. Which of its lines takes longest?"
+            f"Your test takes so long that {seconds:g} seconds were over after {begun - 1} functions, and it must meet "
+            "many more. Smaller sizes show a mistake as well, and mostly sooner. Which of its lines takes longest?"
         )
-    text = "Your test did not come to an end, and was stopped. Which loop waits for something that never happens?"
+    text = (
+        f"Your test did not come to an end within {seconds:g} seconds, and was stopped. Is there a loop that waits for "
+        "something that never happens?"
+    )
     return text if could_be_stopped else f"{text} It is still running: restart the kernel before you go on."
 
 
 def unwritten(test, error):
     """Say what is not written yet, the test or a function that it calls; empty where both are."""
-    if type(error) is not NotImplementedError:
+    if not describe.is_stub(error):
         return ""
-    *_, (frame, _) = traceback.walk_tb(error.__traceback__)
-    return "" if describe._is_library(frame) else describe.not_written(test, error) or " "
+    return describe.not_written(test, error).replace("Your function", "Your test") or " "
 
 
 def improper(exercise, first):
@@ -374,7 +381,7 @@ def effect(got, expected):
     if agree(got.value, expected.value):
         if got.changed:
             return "right numbers, and an argument changed"
-        return "right numbers, but " + ", ".join(str(f) for n, f in got.facts.items() if f != expected.facts[n])
+        return f"right numbers, but the result is {unlike(got.facts, expected.facts)}"
     mine, right = differing(got.value, expected.value)
     if not isinstance(right, torch.Tensor):
         if type(mine) is not type(right):
@@ -401,6 +408,11 @@ def effect(got, expected):
     return "wrong numbers in the right shape"
 
 
+def unlike(facts, right):
+    """Return the facts that are not as they should be."""
+    return ", ".join(str(found) for fact, found in facts.items() if found != right[fact])
+
+
 def differing(got, expected):
     """Return the first parts of two results that differ, or the results themselves."""
     while isinstance(expected, (tuple, list)) and isinstance(got, (tuple, list)) and len(got) == len(expected):
@@ -419,11 +431,13 @@ def smallest(exercise, escaped):
     few = list(escaped.items())[:TRIED]
     cases = [on_small_input(exercise, exercise.mistakes[id].function, kind.shown_by) for id, kind in few]
     probe, got, expected = min(cases, key=lambda case: sum(tensor.numel() for tensor in tensors_in(case[0].arguments)))
-    if few[0][1].shown_by:
-        given = inputs(exercise, probe, shapes=False)
-        given = f" ({given})" if given else ""
-        return f"One that escapes, with {probe.name}{given}: {contrast(exercise, probe, got, expected)}"
-    return f"One that escapes: for {inputs(exercise, probe)}, {contrast(exercise, probe, got, expected)}"
+    special = few[0][1].shown_by > 0
+    given = inputs(exercise, probe, shapes=not special)
+    if special:
+        at = f", with {probe.name} ({given}):" if given else f", with {probe.name}:"
+    else:
+        at = f": for {given}," if given else ":"
+    return f"One that escapes{at} {contrast(exercise, probe, got, expected)}"
 
 
 def on_small_input(exercise, function, number):
@@ -451,37 +465,38 @@ def rounded(tensor):
 
 def inputs(exercise, probe, *, shapes=True):
     """Write the arguments of a call: small ones in full, of larger ones the shape, or nothing."""
-    words = describe.axis_words(exercise, probe)
+    words = axis_words(exercise, probe)
     given = []
     for name, value in zip(exercise.arguments, probe.arguments):
         count = sum(tensor.numel() for tensor in tensors_in(value))
         if isinstance(value, torch.Tensor) and count > describe.NUMBERS_SHOWN:
-            given += [f"`{name}` of shape {describe.in_words(value.shape, words)}"] * shapes
+            given += [f"`{name}` of shape {in_words(value.shape, words)}"] * shapes
         elif count <= describe.NUMBERS_SHOWN and not callable(value):
-            given.append(f"`{name} = {describe._plain(value)}`")
+            given.append(f"`{name} = {_plain(value)}`")
     return ", ".join(given)
 
 
 def contrast(exercise, probe, got, expected):
     """Say what a function does with a probe, and what is right."""
     if got.error is not None:
-        return f"it raises a `{type(got.error).__name__}`."
+        return f"it raises `{type(got.error).__name__}`."
     if expected.error is not None:
-        return f"it returns `{describe._plain(got.value)}`; right is a `{type(expected.error).__name__}`."
+        return f"it returns `{_plain(got.value)}`; right is to raise `{type(expected.error).__name__}`."
     if agree(got.value, expected.value):
-        changed = f"and `{got.changed}` holds other numbers afterwards" if got.changed else effect(got, expected)[15:]
-        return f"the numbers of its result are right, {changed}."
+        if got.changed:
+            return f"its numbers are right, and `{got.changed}` holds other ones afterwards."
+        return f"its numbers are right, but the result is {unlike(got.facts, expected.facts)}."
     mine, right = differing(got.value, expected.value)
     tensors = isinstance(mine, torch.Tensor) and isinstance(right, torch.Tensor)
     if tensors and like(mine) != like(right):
-        words = describe.axis_words(exercise, probe)
-        kinds = (f"{describe.in_words(t.shape, words)}, {describe._name(t.dtype)}" for t in (mine, right))
+        words = axis_words(exercise, probe)
+        kinds = (f"{in_words(t.shape, words)}, {_name(t.dtype)}" for t in (mine, right))
         return "it returns a tensor of shape {}; right is {}.".format(*kinds)
     at = ""
     if tensors and right.numel() > describe.NUMBERS_SHOWN:
-        index = tuple(describe._wrong(mine, right).nonzero()[0].tolist())
+        index = tuple(wrong_places(mine, right).nonzero()[0].tolist())
         at, mine, right = f" at index {list(index)}", mine[index].item(), right[index].item()
-    mine, right = describe._apart(mine, right)
+    mine, right = _apart(mine, right)
     return f"it returns `{mine}`{at}; right is `{right}`."
 
 
@@ -510,7 +525,7 @@ def why_right(exercise, trial):
         probe = Probe("", arguments)
         got, right = (observe(exercise, f, probe) for f in (function, exercise.reference))
         if got.said != right.said:
-            does = f"raises a `{type(got.error).__name__}`" if got.error else "raises nothing"
+            does = f"raises `{type(got.error).__name__}`" if got.error else "raises nothing"
             return (
                 f"For {inputs(exercise, probe)} that answer {does}, unlike the course's own function. The docstring "
                 "promises nothing for such an input: try those that it names."

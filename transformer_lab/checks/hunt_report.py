@@ -42,7 +42,7 @@ class HuntReport(Report):
     def next_star(self):
         """Say how many mistakes a test must catch for another star."""
         needed = (math.ceil(share * self.known) for share in SHARES)
-        return f"The next star is for {next(count for count in needed if count > self.caught)} mistakes."
+        return f"The next star is at {next(count for count in needed if count > self.caught)} mistakes."
 
     @property
     def state(self):
@@ -70,7 +70,7 @@ class HuntReport(Report):
 
     def _table(self):
         rows = "".join(
-            f'<tr><td style="{CELL}; white-space: nowrap; text-align: right">{count}</td>'
+            f'<tr style="background: none"><td style="{CELL}; white-space: nowrap; text-align: right">{count}</td>'
             f'<td style="{CELL}; text-align: left">{marked(words)}</td></tr>'
             for count, words in self._rows()
         )
