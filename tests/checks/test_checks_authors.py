@@ -1,5 +1,6 @@
 """Whoever adds an exercise and leaves something out is told what, in a sentence."""
 
+import builtins
 import re
 import textwrap
 from pathlib import Path
@@ -58,8 +59,12 @@ def test_a_made_up_exercise_is_one(capsys):
         return x
 
     made.example("one row", rows=1)
-    assert made(lambda x: x.flip(1)).status == "correct"
-    assert made(lambda x: x + 0).mistake == "not_turned"
+
+    def mine(x):
+        return x.flip(1)
+
+    assert made(mine).status == "correct" and made.working is mine
+    assert made(lambda x: x + 0).mistake == "not_turned" and made.working is made.reference
     assert "Right with ordinary input, larger input, one row" in capsys.readouterr().out
 
 
@@ -296,6 +301,21 @@ PADDING_HINTS = r"(`padding_mask`\n.*?)<details>\n<summary>Hint 1.*?</details>\n
 def test_a_solution_with_something_missing(before, after, said):
     with pytest.raises(ValueError, match=f"^{re.escape(said)}"):
         assignments.with_derived_parts(spoiled(before, after))
+
+
+@pytest.mark.parametrize("folder", course.COURSE)
+def test_a_hint_calls_only_what_its_notebook_has(folder):
+    """A learner copies the third hint and fills the gaps: what it calls must be there."""
+    name = "project" if folder == "project" else f"0{folder[2]}_{folder[4:]}"
+    notebook = nbformat.read(assignments.ROOT / "chapters" / "solutions" / f"{name}.ipynb", 4)
+    code = "\n".join(cell.source for cell in notebook.cells if cell.cell_type == "code")
+    there = {*dir(builtins), *re.findall(r"(?m)^(?:def )?(\w+)(?: =|\()", code)}
+    for exercise_name in course.COURSE[folder]:
+        known = getattr(tl.checks, exercise_name)
+        for bit in re.findall(r"`([^`]+)`", known.hints[2]):
+            called = set(re.findall(r"(?<![\w.…])([a-z_]\w*)\(", bit))
+            missing = called - there - set(known.arguments)
+            assert not [name for name in missing if not hasattr(torch.Tensor, name)], exercise_name
 
 
 def test_hints_are_written_where_their_name_stands():

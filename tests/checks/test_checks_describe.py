@@ -225,6 +225,21 @@ def test_the_steps_between_which_it_goes_wrong(exercise, function, found, missin
     assert list(done)[first - 1 : first + 1] == [found, missing]
 
 
+def in_one_call(query, key, value, mask):
+    causal = torch.ones(query.shape[-2], key.shape[-2]).tril().bool()
+    return F.scaled_dot_product_attention(query, key, value, causal)
+
+
+def test_a_card_says_that_no_step_is_found():
+    """A fused operation shows none."""
+    done = steps.looked_for(checks.masked_attention, in_one_call, checks.masked_attention.probes[0])
+    assert not any(done.values())
+    halved = diagnose(checks.linear, lambda x, weight, bias: x.sum() + bias.expand(*x.shape[:-1], -1))
+    assert "None of the steps of a right answer is found in your function. The first of them: *product*" in (
+        halved.message
+    )
+
+
 def test_a_card_says_between_which_steps():
     report = diagnose(checks.language_model, blocks_run_twice)
     assert report.stage == "last_norm"
@@ -263,12 +278,13 @@ def test_the_smallest_input_is_one_that_the_docstring_allows():
 def a_little_added(query, key, value):
     q, k = (checks.elu_feature_map.reference(x) for x in (query, key))
     weights = (q @ k.mT).tril()
-    return weights @ value / (weights.sum(-1, keepdim=True) + 1e-3)
+    return weights @ value / (weights.sum(-1, keepdim=True) + 1e-4)
 
 
 def test_nearly_right_is_no_factor():
-    message = told(checks.causal_linear_attention, a_little_added)
-    assert "times 1." not in message and "All numbers are nearly right" in message
+    assert "the right one times" not in told(checks.causal_linear_attention, a_little_added)
+    message = told(checks.linear, lambda x, weight, bias: 1.0005 * F.linear(x, weight, bias))
+    assert "the right one times" not in message and "All numbers are nearly right" in message
 
 
 def test_a_factor_is_that_of_the_numbers_shown():
@@ -311,3 +327,20 @@ def test_bools_that_are_wrong_one_way():
 def test_the_picture_says_which_input_it_shows():
     report = diagnose(checks.causal_mask, lambda seq: torch.ones(seq, seq).tril(-1).bool())
     assert "A table of the result with ordinary input. Filled squares" in report._repr_html_()
+
+
+def test_an_error_that_is_returned():
+    def returned(a, b):
+        try:
+            return checks.broadcast_shape.reference(a, b)
+        except ValueError as error:
+            return error
+
+    report = diagnose(checks.broadcast_shape, returned)
+    assert "each time" not in report.message
+    assert "must raise a `ValueError`. Yours returns one: `raise` takes the place of `return`." in report.message
+
+
+def test_whole_numbers_that_are_wrong():
+    message = told(checks.attention_parameters, lambda d_model, bias: d_model + 1)
+    assert "Your number is too small with" in message

@@ -9,7 +9,9 @@ import threading
 import time
 import traceback
 import warnings
+from pathlib import Path
 
+import nbformat
 import numpy as np
 import pytest
 import torch
@@ -392,6 +394,24 @@ def test_a_function_that_keeps_something_is_told_so():
     assert "keep something from one call to the next" in check(counts).message
 
 
+def test_the_project_notices_a_pasted_function_that_is_wrong(capsys):
+    """Its own functions work with any mask, and a model that sees the future learns all the better."""
+    project = nbformat.read(Path(__file__).parents[2] / "chapters" / "assignments" / "project.ipynb", 4)
+    given, checked = (
+        next(cell.source for cell in project.cells if words in cell.source)
+        for words in ("causal_mask = tl.checks.causal_mask.reference", "for name in names.split():")
+    )
+    names = {"tl": tl}
+    exec(given, names)
+    exec(checked, names)
+    assert capsys.readouterr().out == ""  # the course's own functions are not checked
+    names["causal_mask"] = lambda seq: torch.ones(seq, seq).triu().bool()
+    names["split_heads"] = right
+    exec(checked, names)
+    printed = capsys.readouterr().out
+    assert "✗ causal_mask: incorrect" in printed and "✓ split_heads: correct" in printed
+
+
 def test_what_is_printed_is_shown_but_not_all_of_it(capsys):
     def talks(x, n_heads):
         print("x is", tuple(x.shape))
@@ -424,8 +444,6 @@ def test_a_check_may_run_in_a_thread():
 
 
 def test_exit_in_a_notebook_ends_the_function_only(tmp_path):
-    import nbformat
-
     from notebooks import execute
 
     cells = [
@@ -469,11 +487,11 @@ def test_on_a_busy_machine_only_the_time_counts_in_which_it_had_the_processor(mo
 
 def test_the_checks_own_work_does_not_count(monkeypatch):
     """What the check knows is found out anew, and takes longer than a function may."""
-    monkeypatch.setattr("transformer_lab.checks.observe.LIMIT", 0.2)
+    monkeypatch.setattr("transformer_lab.checks.observe.LIMIT", 0.4)
     reference = check.reference
 
     def slow(x, n_heads):
-        time.sleep(0.4)
+        time.sleep(0.1)
         return reference(x, n_heads)
 
     monkeypatch.setattr(check, "reference", slow)

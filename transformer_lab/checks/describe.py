@@ -14,7 +14,7 @@ from .agree import agree, close, like, tensors_in, whole
 from .course import FOLDERS
 from .observe import Probe, observe, settings_kept
 from .probes import Draw, each_tensor
-from .relation import Case, relation, term, wrong_places
+from .relation import Case, relation, share, term, wrong_places
 from .words import _apart, _name, _plain, axis_sizes, axis_words, in_words
 
 NUMBERS_SHOWN = 8  # a result of so many numbers is shown whole
@@ -94,7 +94,7 @@ def raised(exercise, function, probe, error, refused=None):
 
 def _refused(refused, words):
     """Say what PyTorch refused to do, and which rule it kept."""
-    if refused is None or not refused.tensors:
+    if refused is None or len(refused.tensors) < 2:  # of one tensor the error itself says enough
         return ""
     operation, tensors = refused
     named = [f"{f'`{name}`, ' if name else ''}{in_words(shape, words)}" for name, shape in tensors]
@@ -174,7 +174,8 @@ def wrong(exercise, function, outcomes, first, done, case):
     probe, got, expected = exercise.probes[first], outcomes[first], exercise.expected[first]
     sentences = [] if probe.plain else [f"Right for ordinary input, and wrong for {probe.name}."]
     if expected.error is not None:
-        sentences.append(f"This input must raise a `{type(expected.error).__name__}`.")
+        instead = " Yours returns one: `raise` takes the place of `return`." if isinstance(got.value, Exception) else ""
+        sentences.append(f"This input must raise a `{type(expected.error).__name__}`.{instead}")
     if got.error is not None:
         sentences.append(raised(exercise, function, probe, got.error, got.refused))
         sentences += seen(function)
@@ -182,15 +183,15 @@ def wrong(exercise, function, outcomes, first, done, case):
         sentences += [said, *seen(function)]
     else:
         sentences += seen(function)
-        sentences.append(_related(exercise, outcomes, first, case))
         sentences.append(_broken(exercise, function, probe))
+        sentences.append(_related(exercise, outcomes, first, case))
         sentences.append(_steps(exercise, done))
     return "\n\n".join(filter(None, sentences))
 
 
 def _related(exercise, outcomes, first, case):
     """Say how the numbers follow from the right ones: those of the first probe that is wrong, and those shown."""
-    if said := term(exercise, outcomes):
+    if said := term(exercise, outcomes) or share(exercise, outcomes):
         return said
     sizes, *shown = case
     pairs = [(exercise.probes[first], outcomes[first], exercise.expected[first]), shown]
@@ -221,6 +222,8 @@ def _steps(exercise, done):
     names = list(done)
     missing = next(number for number, name in enumerate(names) if not done[name])
     named = [steps.sentence(exercise, name) for name in names]
+    if not any(done.values()):
+        return f"None of the steps of a right answer is found in your function. The first of them: {named[0]}."
     if missing == 0:
         return f"The first step of a right answer is not found in your function: {named[0]}."
     return (

@@ -45,7 +45,9 @@ def diagnose(exercise, function):
     if ids := recognise(exercise, outcomes):
         report.mistake, report.stage = "+".join(ids), exercise.mistakes[ids[0]].stage
         report.message = describe.recognised(exercise, function, outcomes, first, ids)
-    elif not describe.kind(exercise, *case[1:]) and changes_each_time(exercise, function, exercise.probes[first]):
+    elif not describe.kind(exercise, *case[1:]) and changes_each_time(
+        exercise, function, exercise.probes[first], outcomes[first]
+    ):
         report.message = describe.RANDOM
         return report
     else:

@@ -11,8 +11,9 @@
     attention.example("one query", q_len=1)                    # one more, by its sizes or by its arguments
     @attention.property                                        # what holds for every right answer
 
-A stage is a keyword-only argument of the reference whose default does it right. A mistake in one stage is a function
-that takes its place, so that two mistakes in two stages make a third wrong function, recognised as well.
+A stage is a keyword-only argument of the reference whose default does it right; its docstring says what the step does.
+A mistake in one stage is a function that takes its place, so that two mistakes in two stages make a third wrong
+function, recognised as well.
 """
 
 import inspect
@@ -86,9 +87,9 @@ class Exercise:
         self.mistakes, self.equivalents, self.properties, self.own_probes = {}, {}, {}, []
         self.working = reference  # what the learner can go on with: their own function once it is right
 
-    def __call__(self, *function):
-        report = check(self, *function)
-        self.working = function if report.status == "correct" else self.reference
+    def __call__(self, *functions):
+        report = check(self, *functions)
+        self.working = functions[0] if report.status == "correct" else self.reference
         return report
 
     def __repr__(self):
@@ -207,7 +208,7 @@ class Exercise:
                 raise ValueError(
                     f"the reference of {self.name} must not raise, got {outcome.said} with {probe.name}"
                 ) from outcome.error
-        if changes_each_time(self, self.reference, self.probes[0]):
+        if changes_each_time(self, self.reference, self.probes[0], outcomes[0]):
             raise ValueError(f"the reference of {self.name} must not be random: it returns something else each time")
         return outcomes
 

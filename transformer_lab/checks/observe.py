@@ -9,6 +9,7 @@ import contextlib
 import ctypes
 import functools
 import io
+import itertools
 import os
 import random
 import sys
@@ -31,6 +32,7 @@ IMPORTS = 60  # seconds more for what is imported on the way: some parts of PyTo
 SHARE = 1 / 4  # of a processor: where others leave it less, its time counts as if it had so much
 ASLEEP = 0.5  # seconds without any work after which it sleeps; one that waits for its turn gets one sooner
 TICK = 0.02  # seconds between two looks at the thread
+SEEDS = itertools.count(271828)  # one for each time, so that no numbers come twice
 PRINTED = 2000  # characters of what it prints that are kept
 
 
@@ -70,36 +72,49 @@ class Outcome:
 def observe(exercise, function, probe):
     """Call a function with a probe's arguments, and return the `Outcome`."""
     # Unlike a clone, this keeps strides, offset, and what lies in storage between the numbers.
-    given = deepcopy(probe.arguments)
-    made = Made(dict(zip(exercise.arguments, given)))
+    given, made = deepcopy(probe.arguments), Made()
     try:
-        with settings_kept(OF_A_CALL), made:
+        with settings_kept(OF_A_CALL), made if exercise.facts else contextlib.nullcontext():
             value = function(*given)
     except Stopped:
         raise
     except BaseException as error:  # also SystemExit: the function may call exit()
-        free = exercise.raises is not None and isinstance(error, exercise.raises)
-        said = type(error).__name__ + ("" if free else f": {error}")
-        return Outcome(error=error, said=said, refused=None if free else made.refused.get(error))
+        if exercise.raises is not None and isinstance(error, exercise.raises):
+            return Outcome(error=error, said=type(error).__name__)
+        return Outcome(
+            error=error, said=f"{type(error).__name__}: {error}", refused=_refused(exercise, function, probe, error)
+        )
     pairs = zip(exercise.arguments, probe.arguments, given)
     changed = next((name for name, before, after in pairs if not agree(after, before)), None)
     return Outcome(_frozen(value), changed=changed, facts=_facts(exercise, given, value, made.tensors))
 
 
-def changes_each_time(exercise, function, probe):
-    """Say whether a function returns something else when it is called again, with other random numbers to draw."""
+def _refused(exercise, function, probe, error):
+    """Return what PyTorch refused when a function raised an error: it is called once more, and watched."""
+    if not isinstance(error, Exception):
+        return None
+    given = deepcopy(probe.arguments)
+    made = Made(dict(zip(exercise.arguments, given)))
+    try:
+        with settings_kept(OF_A_CALL), made:
+            function(*given)
+    except Exception as again:
+        return made.refused.get(again)
+    return None
 
-    def seeded(seed):
-        def run(*arguments):
-            torch.manual_seed(seed)
-            random.seed(seed)
-            np.random.seed(seed)
-            return function(*arguments)
 
-        return observe(exercise, run, probe)
+def changes_each_time(exercise, function, probe, before):
+    """Say whether a function returns something else than before when it has other random numbers to draw."""
 
-    one, other = seeded(1), seeded(2)
-    return one.error is None and other.error is None and not agree(other.value, one.value)
+    def seeded(*arguments):
+        number = next(SEEDS)
+        for seed in (torch.manual_seed, random.seed, np.random.seed):
+            seed(number)
+        return function(*arguments)
+
+    now = observe(exercise, seeded, probe)
+    comparable = agree(deepcopy(before.value), before.value)  # what is only like itself, as an error, is not
+    return before.error is None and now.error is None and comparable and not agree(now.value, before.value)
 
 
 def _facts(exercise, *what):

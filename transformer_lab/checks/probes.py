@@ -5,7 +5,6 @@ from collections.abc import Sequence
 import torch
 
 from ..device import device
-from .agree import tensors_in as tensors_in
 from .observe import observe
 
 

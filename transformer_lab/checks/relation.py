@@ -12,7 +12,7 @@ from .words import _plain
 
 # A wrong result beside the right one, and the size of each axis: a dict of str to int.
 Case = namedtuple("Case", "got expected sizes")
-NEARLY = 0.01  # of the largest number: what is off by less had something small added, or was rounded
+NEARLY = 0.002  # of the largest number: what is off by less had something small added, or was rounded
 
 
 def relation(case, shown, axes):
@@ -127,7 +127,7 @@ def _places(wrong, axes):
         if len(some) == len(every) == len(table) - 1 > 2:
             right = next(place for place in range(len(table)) if place not in every)
             return f"All numbers are wrong, except at {word} {right}."
-        if len(some) < len(table) and len(some) == last - first + 1:
+        if len(some) <= len(table) / 2 and len(some) == last - first + 1:
             which = first if first == last else f"{first} to {last}"
             return f"The wrong numbers all stand at {word} {which}; the others are right."
     if wrong.ndim > 1:
@@ -168,3 +168,18 @@ def term(exercise, outcomes):
             shown = " * ".join(([str(count)] if count != 1 or not names else []) + names)
             return f"Every number is too {word} by `{shown}`."
     return ""
+
+
+def share(exercise, outcomes):
+    """Say with how many of the plain probes a whole number is wrong, and which way."""
+    pairs = [
+        (whole(mine.value), right.value)
+        for probe, mine, right in zip(exercise.probes, outcomes, exercise.expected)
+        if probe.plain and type(right.value) is int
+    ]
+    wrong = [(mine, right) for mine, right in pairs if mine != right and mine is not None]
+    if not wrong:
+        return ""
+    larger = [mine > right for mine, right in wrong]
+    how = "too large" if all(larger) else "too small" if not any(larger) else "too large or too small"
+    return f"Your number is {how} with {len(wrong)} of the {len(pairs)} inputs that show nothing special."

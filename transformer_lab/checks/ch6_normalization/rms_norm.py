@@ -208,7 +208,7 @@ def one_plus_factor(normalized, weight):
 
 @rms_norm.mistake
 def no_axis_left(x, weight, eps):
-    """Your mean square has lost the axis that it was taken over: its last axis is `seq`, and meets `d_model` in the
+    """What you divide by has lost the axis that it was taken over: its last axis is `seq`, and meets `d_model` in the
     division. Broadcasting aligns shapes from the right; had the two sizes been equal, it would have mixed tokens
     without a word. Which argument of `mean` leaves the axis there, with size 1?"""
     return x / (x.square().mean(dim=-1) + eps).sqrt() * weight

@@ -211,19 +211,35 @@ def very_negative_features(query, key, value, key_mask):
 
 
 @mend_padding.mistake
-def mask_times_features(query, key, value, key_mask):
-    """The mask, (batch, 1, 1, k_len), is multiplied with keys or features, (batch, heads, k_len, d_head), as it is: its
-    last axis counts keys, theirs counts features, and it raises. With as many features as keys it would hide features
-    in silence. On which axis must the mask have its k_len?"""
+def mask_times_keys(query, key, value, key_mask):
+    """The mask, (batch, 1, 1, k_len), is multiplied with the keys, (batch, heads, k_len, d_head), as it is: its last
+    axis counts keys, theirs counts features, and it raises. With as many features as keys it would hide features in
+    silence. On which axis must the mask have its k_len?"""
     return linear_attention.reference(query, key * key_mask, value)
 
 
 @mend_padding.mistake
-def mask_along_the_features(query, key, value, key_mask):
-    """The mask, (batch, 1, 1, k_len), meets keys or features, (batch, heads, k_len, d_head), as it is: its last axis
-    counts keys, theirs counts features, and it raises. With as many features as keys it would hide features in silence.
-    On which axis must the mask have its k_len?"""
+def mask_times_features(query, key, value, key_mask):
+    """The mask, (batch, 1, 1, k_len), is multiplied with the features, (batch, heads, k_len, d_head), as it is: its
+    last axis counts keys, theirs counts features, and it raises. With as many features as keys it would hide features
+    in silence. On which axis must the mask have its k_len?"""
+    return _with_sums(query, key, value, key_mask, k=positive(key) * key_mask)
+
+
+@mend_padding.mistake
+def keys_filled_along_the_features(query, key, value, key_mask):
+    """The mask, (batch, 1, 1, k_len), meets the keys, (batch, heads, k_len, d_head), as it is: its last axis counts
+    keys, theirs counts features, and it raises. With as many features as keys it would hide features in silence. On
+    which axis must the mask have its k_len?"""
     return linear_attention.reference(query, key.masked_fill(~key_mask, 0), value)
+
+
+@mend_padding.mistake
+def mask_along_the_features(query, key, value, key_mask):
+    """The mask, (batch, 1, 1, k_len), meets the features, (batch, heads, k_len, d_head), as it is: its last axis counts
+    keys, theirs counts features, and it raises. With as many features as keys it would hide features in silence. On
+    which axis must the mask have its k_len?"""
+    return _with_sums(query, key, value, key_mask, k=positive(key).masked_fill(~key_mask, 0))
 
 
 @mend_padding.mistake

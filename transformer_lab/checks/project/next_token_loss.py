@@ -34,7 +34,7 @@ def mean_cross_entropy(logits, targets):
         "The logits at position 3 are a guess at which token? And which position has nothing to be compared with?",
         "Leave out the last logits and the first token: then guess and answer stand at the same place. `cross_entropy` "
         "wants the classes on the second axis, so flatten batch and seq into one.",
-        "`cross_entropy(logits[:, …].flatten(0, 1), tokens[:, …].flatten())`",
+        "`F.cross_entropy(logits[:, …].flatten(0, 1), tokens[:, …].flatten())`",
     ),
 )
 def next_token_loss(logits, tokens, *, guesses=all_but_the_last, answers=all_but_the_first, loss=mean_cross_entropy):
