@@ -55,6 +55,8 @@ def answers(held_out=None):
     """Return all answers; with ``held_out``, only those of that half."""
     for folder in COURSE:
         name = folder.split("_")[0]
+        if name == "ch9":
+            continue  # the epilogue's exercises are newer than the bank
         import_module(f".{name}", __name__)
         import_module(f".held_out.{name}", __name__)
     return [answer for answer in _answers if held_out in (None, answer.held_out)]
