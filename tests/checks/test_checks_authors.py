@@ -231,8 +231,8 @@ def test_a_file_without_its_exercise(monkeypatch):
 
 
 def test_a_name_that_is_none():
-    with pytest.raises(AttributeError, match=r"^module 'transformer_lab.checks' has no attribute 'rotary'$"):
-        _ = tl.checks.rotary
+    with pytest.raises(AttributeError, match=r"^module 'transformer_lab.checks' has no attribute 'alibi_bias'$"):
+        _ = tl.checks.alibi_bias
     with pytest.raises(AttributeError, match=r"has no attribute 'split_head'; did you mean 'split_heads'\?$"):
         _ = tl.checks.split_head
     assert "padding_mask" in dir(tl.checks)

@@ -308,6 +308,12 @@ def ones_and_the_past(f):
     assert torch.allclose(f(query, key, value)[:, :, :-1], before)
 
 
+def lengths_and_position_0(f):
+    x = torch.randn(2, 3, 7, 6)
+    assert torch.allclose(f(x, torch.arange(7), 50.0).norm(dim=-1), x.norm(dim=-1), rtol=1e-4)
+    assert torch.allclose(f(x, torch.zeros(7, dtype=torch.long), 50.0), x, atol=1e-5)
+
+
 def equal_guesses(f):
     assert torch.allclose(f(torch.zeros(2, 7, 5), torch.randint(5, (2, 7))), torch.tensor(5.0).log())
 
@@ -321,6 +327,7 @@ NOT_ENOUGH = {
     "layer_norm": mean_0_and_variance_1,
     "block_parameters": the_size_of_gpt_2s_block,
     "causal_linear_attention": ones_and_the_past,
+    "rotate": lengths_and_position_0,
     "next_token_loss": equal_guesses,
 }
 

@@ -61,10 +61,10 @@ HUNTS = {
         "`assert torch.allclose(f(query, key, value), expected, atol=…)`, for an ordinary last key and a huge one",
     ),
     "rotate": (
-        "Which wrong functions keep every length, and leave a token at position 0 as it is? What must you compare to tell "
-        "them from right ones?",
-        "Take a pair (a, b) for the complex number a + bi: a turn is a product with cos + i sin. Compare every number, for "
-        "several pairs, for positions that do not begin at 0, and for two bases.",
+        "Which wrong functions keep every length, and leave a token at position 0 as it is? What must you compare to "
+        "tell them from right ones?",
+        "Take a pair (a, b) for the complex number a + bi: a turn is a product with cos + i sin. Compare every number, "
+        "for several pairs, for positions that do not begin at 0, and for two bases.",
         "`speeds = base ** (-torch.arange(0, d_head, 2) / d_head)`, `turns = torch.polar(torch.ones(…), positions[:, "
         "None] * speeds)`, then compare `torch.view_as_complex(…) * turns` with `f(x, positions, base)`",
     ),

@@ -52,8 +52,8 @@ def weights_of(query, keys):
     },
     hints=(
         "Five tokens are in the cache. At which position does the new one stand, counted from 0?",
-        "Query and key of the new token are turned by its position; the keys of the cache have been turned already, each "
-        "by its own. Values are never turned. The new token looks at itself, too.",
+        "Query and key of the new token are turned by its position; the keys of the cache have been turned already, "
+        "each by its own. Values are never turned. The new token looks at itself, too.",
         "`position = torch.tensor([keys.shape[…]])`, `keys = torch.cat([keys, rotate(key, …)], dim=…)`, the same for "
         "`values`, then softmax and blend as always: `return …, keys, values`",
     ),
@@ -147,8 +147,8 @@ def neither_turned(query, key, value, keys, values, base):
 
 @cached_step.mistake
 def cache_turned_again(query, key, value, keys, values, base):
-    """You turn the keys of the cache, and they have been turned already, each when it was new. What is kept is ready for
-    use: which tensor is new in this step?"""
+    """You turn the keys of the cache, and they have been turned already, each when it was new. What is kept is ready
+    for use: which tensor is new in this step?"""
     here = torch.arange(keys.shape[-2] + 1, device=keys.device)
     keys = rotate.reference(appended(keys, key), here, base)
     values = appended(values, value)
@@ -183,7 +183,7 @@ def cache_returned_as_it_was(query, key, value, keys, values, base):
 
 @cached_step.mistake
 def only_itself(query, key, value, keys, values, base):
-    """Your token looks at itself alone. What is the cache for?"""
+    """Your token looks at itself alone, so that its own value comes back. What are the keys of the cache for?"""
     here = keys.shape[-2]
     return value, appended(keys, _turned(key, here, base)), appended(values, value)
 
@@ -207,13 +207,13 @@ def both_in_front(query, key, value, keys, values, base):
 
 @cached_step.mistake(stage="weights")
 def scores_not_divided(query, keys):
-    """The scores are not divided by √d_head. Where does the size of a head enter?"""
+    """The scores are not divided by √d_head. Where does the size of a head enter your function?"""
     return (query @ keys.transpose(-2, -1)).softmax(dim=-1)
 
 
 @cached_step.mistake(stage="weights")
 def divided_by_d_head(query, keys):
-    """The scores are divided by d_head, and not by its root."""
+    """The scores are divided by d_head, and not by its root. For heads of 64 that is 64 in place of 8."""
     return (query @ keys.transpose(-2, -1) / query.shape[-1]).softmax(dim=-1)
 
 

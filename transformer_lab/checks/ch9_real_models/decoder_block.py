@@ -100,7 +100,7 @@ def post_norm(x, attention, feed_forward, norm1, norm2):
 
 @decoder_block.mistake
 def norms_after_the_parts(x, attention, feed_forward, norm1, norm2):
-    """You normalize what a part returns. Here the norm prepares what the part *reads*."""
+    """You normalize what a part returns. Here the norm prepares what the part *reads*: which call is in the other?"""
     x = x + norm1(attention(x))
     return x + norm2(feed_forward(x))
 

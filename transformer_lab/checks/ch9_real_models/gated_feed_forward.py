@@ -98,7 +98,7 @@ def sigmoid_alone(x):
 
 @gated_feed_forward.mistake(stage="activation")
 def tanh(x):
-    """Your gate goes through tanh. This model was trained with SiLU, x · sigmoid(x)."""
+    """Your gate goes through tanh, and can be no larger than 1. This model was trained with SiLU, x · sigmoid(x)."""
     return x.tanh()
 
 
@@ -153,7 +153,7 @@ def silu_after_the_product(x, gate, up, down):
 
 @gated_feed_forward.mistake
 def silu_on_both(x, gate, up, down):
-    """Both maps go through SiLU. Only the gate does: the other one is left as it is."""
+    """Both maps go through SiLU. Only the gate does: the other one is what the gate opens, and stays as it is."""
     return (silu(x @ gate.T) * silu(x @ up.T)) @ down.T
 
 
@@ -172,5 +172,5 @@ def residual_inside(x, gate, up, down):
 
 @gated_feed_forward.mistake
 def silu_at_the_end(x, gate, up, down):
-    """There is another SiLU behind the last map. Nothing comes after it."""
+    """There is another SiLU after the last map. Nothing comes after it: what the layer adds may have any sign."""
     return silu((silu(x @ gate.T) * (x @ up.T)) @ down.T)

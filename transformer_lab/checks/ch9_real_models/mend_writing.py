@@ -39,7 +39,7 @@ def best(scores):
         "The scores have the shape (1, seq, vocab). Over which of these axes are the tokens that could come next?",
         "A softmax over the wrong axis changes which score is the highest. And follow `stop`: where does the loop look "
         "at it?",
-        "`token = model(…)[:, -1].argmax(…)`, `if token == stop: …`, and return what comes after the first `seq` tokens",
+        "`token = model(…)[:, -1].argmax(…)`, `if token == stop: …`, and return what follows the first `seq` tokens",
     ),
 )
 def mend_writing(model, tokens, max_new_tokens, stop, *, choice=best):
@@ -122,7 +122,7 @@ def after_the_first_token(scores):
 
 @mend_writing.mistake(stage="choice")
 def lowest(scores):
-    """You take the token of the lowest score. The highest is the model's choice."""
+    """You take the token of the lowest score. A high score means likely: which one is the model's choice?"""
     return scores[:, -1].argmin(dim=-1, keepdim=True)
 
 
@@ -151,7 +151,7 @@ def stop_token_returned(model, tokens, max_new_tokens, stop):
 
 @mend_writing.mistake
 def prompt_returned(model, tokens, max_new_tokens, stop):
-    """You return the prompt as well. Asked for is what the model has written after it."""
+    """You return the prompt as well. Asked for is what the model has written after it: where does the prompt end?"""
     return torch.cat([tokens, mend_writing.reference(model, tokens, max_new_tokens, stop)], dim=1)
 
 

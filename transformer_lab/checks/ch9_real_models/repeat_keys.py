@@ -9,8 +9,8 @@ from ..exercise import exercise
     inputs=lambda draw, batch=2, kv_heads=3, seq=5, d_head=4: (draw(batch, kv_heads, seq, d_head), 2 * kv_heads),
     axes={"x": "batch kv_heads seq d_head", "return": "batch heads seq d_head"},
     hints=(
-        "Six heads of queries share two heads of keys. Which head of keys do the query heads 0, 1 and 2 read, and which "
-        "do 3, 4 and 5?",
+        "Six heads of queries share two heads of keys. Which head of keys do the query heads 0, 1 and 2 read, and "
+        "which do 3, 4 and 5?",
         "Neighbouring heads of queries share one. Each head of keys stands there as often as its group has members, "
         "before the next one comes.",
         "`x.repeat_interleave(…, dim=…)`: how often, and along which axis?",
@@ -127,17 +127,17 @@ def mean_for_all(x, n_heads):
 
 @repeat_keys.mistake
 def not_repeated(x, n_heads):
-    """You return `x` with the heads that it had. Where does `n_heads` enter?"""
+    """You return `x` with the heads that it had: nothing has been repeated. Where does `n_heads` enter?"""
     return x.clone()
 
 
 @repeat_keys.mistake
 def always_twice(x, n_heads):
-    """Each head stands there twice, whatever `n_heads` is. How large is a group?"""
+    """Each head stands there twice, whatever `n_heads` is. How large is a group, if six queries share one head?"""
     return x.repeat_interleave(2, dim=1)
 
 
 @repeat_keys.mistake
 def backwards(x, n_heads):
-    """Your groups run backwards: the first heads of queries get the last head of keys."""
+    """Your groups run backwards: the first heads of queries get the last head of keys. Which one belongs to query 0?"""
     return x.flip(1).repeat_interleave(n_heads // x.shape[1], dim=1)
