@@ -12,7 +12,14 @@ from transformer_lab.checks import autograde
 CHAPTERS = Path(autograde.__file__).parents[2] / "chapters"
 NAME = "01_tensor_operations.ipynb"
 ASSIGNMENT, SOLUTION = CHAPTERS / "assignments" / NAME, CHAPTERS / "solutions" / NAME
-POINTS = {"flat_offset": 1, "strides_of": 1, "transposed": 2, "merge_last_two": 2, "mend_columns": 2}
+POINTS = {
+    "flat_offset": 1,
+    "strides_of": 1,
+    "transposed": 2,
+    "merge_last_two": 2,
+    "mend_columns": 2,
+    "test_transposed": 3,
+}
 
 
 def graded(folder, notebook, *options):
@@ -44,10 +51,10 @@ def handed_in(folder, **answers):
 
 def test_a_solution_gets_all_points_in_githubs_form(tmp_path):
     results, done = graded(tmp_path, str(SOLUTION), "--form", "github")
-    assert (results["version"], results["status"], results["max_score"]) == (1, "pass", 8)
+    assert (results["version"], results["status"], results["max_score"]) == (1, "pass", 11)
     assert {test["name"]: test["score"] for test in results["tests"]} == POINTS
     assert {test["status"] for test in results["tests"]} == {"pass"}
-    assert done.stdout.endswith("8 of 8 points: results.json\n")
+    assert done.stdout.endswith("11 of 11 points: results.json\n")
 
 
 def test_an_empty_assignment_gets_none(tmp_path):
@@ -73,10 +80,11 @@ def test_wrong_answers_are_told_their_mistake_and_cost_no_more_than_their_own_po
         transposed="def transposed(x, dim0, dim1):\n    return x.transpose(dim0, dim1)",
         merge_last_two=None,
         mend_columns="raise SystemExit('enough')",
+        test_transposed="def test_transposed(f):\n x = torch.rand(2,3,4)\n return f(x, 0, 2).equal(x.transpose(0, 2))",
     )
     results, _ = graded(tmp_path, notebook, "--assignment", str(ASSIGNMENT))
     assert {test["name"]: (test["score"], test["max_score"]) for test in results["tests"]} == {
-        name: (2 * (name == "transposed"), points) for name, points in POINTS.items()
+        name: ({"transposed": 2, "test_transposed": 1}.get(name, 0), points) for name, points in POINTS.items()
     }
     said = {test["name"]: test["output"] for test in results["tests"]}
     assert "Most often a `return` stands inside the loop" in " ".join(said["flat_offset"].split())
