@@ -80,10 +80,11 @@ def test_wrong_answers_are_told_their_mistake_and_cost_no_more_than_their_own_po
         transposed="def transposed(x, dim0, dim1):\n    return x.transpose(dim0, dim1)",
         merge_last_two=None,
         mend_columns="raise SystemExit('enough')",
+        test_transposed="def test_transposed(f):\n x = torch.rand(2,3,4)\n return f(x, 0, 2).equal(x.transpose(0, 2))",
     )
     results, _ = graded(tmp_path, notebook, "--assignment", str(ASSIGNMENT))
     assert {test["name"]: (test["score"], test["max_score"]) for test in results["tests"]} == {
-        name: (2 * (name == "transposed"), points) for name, points in POINTS.items()
+        name: ({"transposed": 2, "test_transposed": 1}.get(name, 0), points) for name, points in POINTS.items()
     }
     said = {test["name"]: test["output"] for test in results["tests"]}
     assert "Most often a `return` stands inside the loop" in " ".join(said["flat_offset"].split())

@@ -362,10 +362,11 @@ def test_the_record_keeps_the_most_stars(capsys):
     tl.checks.summary()
     assert capsys.readouterr().out.splitlines()[-1] == "  ✗ test_attention_weights   ☆☆☆"
     tl.checks.hunt(weights.exercise, large_numbers)
-    assert {"stars": 3, "checks": 3}.items() < record.read()["test_attention_weights"].items()
     capsys.readouterr()
     tl.checks.summary()
     assert capsys.readouterr().out.startswith("Assignment 3: 1 of 7")
+    tl.checks.hunt(weights.exercise, numbers)
+    assert {"stars": 3, "checks": 4}.items() < record.read()["test_attention_weights"].items()
 
 
 def test_nbgrader_is_given_the_stars_for_points(monkeypatch):
