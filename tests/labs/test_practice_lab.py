@@ -87,7 +87,7 @@ def test_what_was_wrong_comes_back_and_what_was_shown_is_not_solved(practise):
     page = practise(ask(Number(places=1)))
     n = number_asked(page)
     give(page, str(2 * n))
-    page.get_by_role("button", name="Show the answer").click()
+    page.get_by_role("button", name="Show answer").click()
     assert status(page).startswith(f"The answer is {n / 2:.1f}.")
     assert "0 of 24 solved" in page.locator(".tl-lab").inner_text()
     for _ in range(3):

@@ -170,7 +170,7 @@ function render({ model, el }) {
     "div",
     { class: "tl-row tl-actions" },
     Object.values(main),
-    group("solution", button("Show the answer", reveal)),
+    group("solution", button("Show answer", reveal)),
   );
   const weak = element("ul", { class: "tl-weak" });
   const forget = button("Forget all", () => {

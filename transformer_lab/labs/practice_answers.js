@@ -1,5 +1,5 @@
-// Answers as texts: how they are read, whether two are the same, and what is known to be wrong with one. No mathematics:
-// what is right, and what a mistake gives, stands in the table that Python has made.
+// Answers as texts: how they are read, whether two are the same, and what is known to be wrong with one. There is no
+// mathematics here: what is right, and what a mistake gives, stands in the table that Python has made.
 
 import { range } from "./maths.js";
 import { counted, listed, quoted } from "./words.js";
