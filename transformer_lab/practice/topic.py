@@ -1,5 +1,6 @@
 """A topic: a rule, how a question about it is asked, and the table of cases that is made of both."""
 
+import json
 import re
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -15,7 +16,7 @@ from .answers import Form
 from .draws import number
 
 _DRAWN = 400  # inputs that are tried, at most
-_SPARE = 3  # times as many cases as are used: the best are taken
+_SPARE = 2  # times as many cases as are used: the best are taken
 _SENTENCE = re.compile(r"(?<=[.?!])\s+(?=[A-Z0-9`(])")
 
 
@@ -59,6 +60,11 @@ class Topic:
             raise ValueError(f"mistakes of {self.title!r} must be known to its rule, got {', '.join(unknown)}")
         return {name: mistake for name, mistake in known.items() if name not in self.without}
 
+    @cached_property
+    def text(self):
+        """The table as it travels."""
+        return json.dumps(self.table(), ensure_ascii=False, separators=(",", ":"))
+
     def table(self):
         """Return all that the browser needs: the cases with their answers, and what is said of each mistake."""
         cases = self._best(list(self._drawn()))
@@ -67,7 +73,7 @@ class Topic:
             case["wrong"] = [[answer, [used.index(name) for name in names]] for answer, names in case["wrong"]]
             del case["told"]
         return {
-            "name": self.name,
+            "name": self.name or self.title,
             "title": self.title,
             "kind": type(self.answer).__name__.lower(),
             **self.answer.for_all(),
@@ -83,16 +89,17 @@ class Topic:
 
     def _drawn(self):
         """Cases that differ, more than are used."""
-        seen = set()
+        seen, count = set(), 0
         for seed in range(_DRAWN):
             arguments = self._arguments(seed)
-            case = self._case(arguments) if self.keep is None or self.keep(*arguments) else None
-            key = case and (case["question"], case.get("given"))
-            if case is None or key in seen:
+            asked = self.question(*arguments), self.given(*arguments) if self.given else ""
+            if asked in seen or not (self.keep is None or self.keep(*arguments)):
                 continue
-            seen.add(key)
-            yield case
-            if len(seen) == _SPARE * CASES:
+            seen.add(asked)
+            if case := self._case(arguments):
+                yield case
+                count += 1
+            if count == _SPARE * CASES:
                 return
 
     def _arguments(self, seed):
