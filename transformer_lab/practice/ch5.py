@@ -1,7 +1,340 @@
-"""Chapter 5: masks."""
+"""Chapter 5: masks, painted. Rows are queries, columns are keys; what is painted may be seen."""
+
+import torch
 
 from .answers import Mask
-from .topic import Topic
+from .draws import number, one_of
+from .topic import Topic, rule
+
+
+def _places(q_len, k_len):
+    """The place of each query and key in the sequence, (q_len, 1) and (k_len,): the queries are the last ones."""
+    return torch.arange(k_len - q_len, k_len)[:, None], torch.arange(k_len)
+
+
+# The causal mask, also where earlier keys wait in a cache
+
+
+def _few_queries(draw):
+    k_len = number(draw, 3, 8)
+    return number(draw, 2, min(k_len, 6)), k_len
+
+
+@rule(inputs=_few_queries)
+def causal(q_len, k_len):
+    """Which keys the last ``q_len`` of ``k_len`` tokens may see."""
+    query, key = _places(q_len, k_len)
+    return key <= query
+
+
+@causal.mistake
+def counted_from_the_first_key(q_len, k_len):
+    """You counted the queries from the first key, as `is_causal=True` does. These queries are the last tokens: which
+    keys stand before the first of them?"""
+    return torch.ones(q_len, k_len, dtype=torch.bool).tril()
+
+
+@causal.mistake
+def upper_triangle(q_len, k_len):
+    """You painted the other triangle: each token sees itself and what comes after it. Read the first row aloud: which
+    keys come before this query?"""
+    query, key = _places(q_len, k_len)
+    return key >= query
+
+
+@causal.mistake
+def only_the_future(q_len, k_len):
+    """You painted what must be hidden: the mask is inverted. Painted means may attend."""
+    query, key = _places(q_len, k_len)
+    return key > query
+
+
+@causal.mistake
+def not_itself(q_len, k_len):
+    """No token sees itself. It may: what it must predict is the token after it."""
+    query, key = _places(q_len, k_len)
+    return key < query
+
+
+@causal.mistake
+def one_too_far(q_len, k_len):
+    """Each token sees one token of the future: your triangle ends one diagonal too late. That is the very token that
+    it has to predict."""
+    query, key = _places(q_len, k_len)
+    return key <= query + 1
+
+
+@causal.mistake
+def only_itself(q_len, k_len):
+    """Each token sees itself and nothing before it. Which keys are in its past?"""
+    query, key = _places(q_len, k_len)
+    return key == query
+
+
+@causal.mistake
+def everything(q_len, k_len):
+    """Every token sees every other, the future included. Which keys come after the query of a row?"""
+    return torch.ones(q_len, k_len, dtype=torch.bool)
+
+
+@causal.mistake
+def no_past(q_len, k_len):
+    """The keys from before the first query are hidden. They are the past of all these queries: is a cache there to be
+    read, or not?"""
+    query, key = _places(q_len, k_len)
+    return (key <= query) & (key >= k_len - q_len)
+
+
+def _who_asks(q_len, k_len):
+    if q_len == k_len:
+        return f"A sentence has {k_len} tokens, and each of them asks."
+    return f"A sentence has {k_len} tokens: {k_len - q_len} are in the cache, and the last {q_len} ask."
+
+
+causal_places = Topic(
+    title="Causal masks",
+    rule=causal,
+    question=lambda q_len, k_len: f"{_who_asks(q_len, k_len)} Paint the causal mask.",
+    answer=Mask(rows=lambda q_len, k_len: range(k_len - q_len, k_len), columns=lambda q_len, k_len: range(k_len)),
+)
+
+
+# Padding
+
+
+def _padded(draw):
+    seq = number(draw, 4, 8)
+    return number(draw, 2, seq - 1), number(draw, 2, 5), seq, one_of(draw, ("after", "after", "before"))
+
+
+@rule(inputs=_padded)
+def padding(length, q_len, k_len, side):
+    """Which keys are real: the first ``length`` of ``k_len``, or the last where padding stands before."""
+    key = torch.arange(k_len)
+    real = key < length if side == "after" else key >= k_len - length
+    return real.expand(q_len, k_len)
+
+
+@padding.mistake
+def inverted_padding(length, q_len, k_len, side):
+    """You painted the padding: the mask is inverted. Painted means may attend, and padding is what nobody looks at."""
+    return ~padding.reference(length, q_len, k_len, side)
+
+
+@padding.mistake
+def one_key_too_many(length, q_len, k_len, side):
+    """One key of the padding may be seen. Count the real ones from 1, and compare with the length."""
+    return padding.reference(length + 1, q_len, k_len, side)
+
+
+@padding.mistake
+def one_key_too_few(length, q_len, k_len, side):
+    """One real key is hidden. Keys are numbered from 0: which number has the last real one?"""
+    return padding.reference(length - 1, q_len, k_len, side)
+
+
+@padding.mistake
+def padding_on_the_other_side(length, q_len, k_len, side):
+    """You hid the other end of the sentence. Where does its padding stand: before the words, or after them?"""
+    return padding.reference(length, q_len, k_len, "before" if side == "after" else "after")
+
+
+@padding.mistake
+def causal_as_well(length, q_len, k_len, side):
+    """You hid the future as well. Only padding was asked for: a real key may be seen by every query."""
+    query, key = torch.arange(q_len)[:, None], torch.arange(k_len)
+    return padding.reference(length, q_len, k_len, side) & (key <= query)
+
+
+@padding.mistake
+def causal_instead(length, q_len, k_len, side):
+    """You painted a causal mask. Padding is a matter of keys alone: is a row any different from the one above it?"""
+    return torch.ones(q_len, k_len, dtype=torch.bool).tril()
+
+
+@padding.mistake
+def nothing_hidden(length, q_len, k_len, side):
+    """Every key may be seen, the padding as well. Which columns hold no word?"""
+    return torch.ones(q_len, k_len, dtype=torch.bool)
+
+
+padding_places = Topic(
+    title="Padding masks",
+    rule=padding,
+    question=lambda length, q_len, k_len, side: (
+        f"{q_len} queries look at a sentence of {k_len} places. {length} of them are real tokens, and the padding "
+        f"stands {side} them: paint which keys may be seen."
+    ),
+    answer=Mask(),
+)
+
+
+# The window
+
+
+def _windowed(draw):
+    seq = number(draw, 4, 8)
+    return seq, number(draw, 2, min(seq - 1, 4)), one_of(draw, (0, 0, 1))
+
+
+@rule(inputs=_windowed)
+def window(seq, width, bidirectional):
+    """Which keys lie less than ``width`` places away, in the past, or on both sides."""
+    away = torch.arange(seq)[:, None] - torch.arange(seq)
+    return (away.abs() if bidirectional else away.where(away >= 0, width)) < width
+
+
+@window.mistake
+def one_wider(seq, width, bidirectional):
+    """Your window is one place too wide. The width counts the query's own place: a window of 1 sees the token alone."""
+    return window.reference(seq, width + 1, bidirectional)
+
+
+@window.mistake
+def one_narrower(seq, width, bidirectional):
+    """Your window is one place too narrow. Count the painted cells of a row in the middle, its own place included."""
+    return window.reference(seq, width - 1, bidirectional)
+
+
+@window.mistake
+def both_sides(seq, width, bidirectional):
+    """Your window looks both ways. Only the past was asked for: which cells of a row lie in the future?"""
+    return None if bidirectional else window.reference(seq, width, True)
+
+
+@window.mistake
+def only_the_past(seq, width, bidirectional):
+    """Your window looks only into the past. Keys on both sides were asked for: what may the first token see?"""
+    return window.reference(seq, width, False) if bidirectional else None
+
+
+@window.mistake
+def into_the_future(seq, width, bidirectional):
+    """Your window looks into the future: it lies to the right of each query. Which side of the diagonal is the past?"""
+    away = torch.arange(seq) - torch.arange(seq)[:, None]
+    return (away >= 0) & (away < width)
+
+
+@window.mistake
+def the_whole_past(seq, width, bidirectional):
+    """Each token sees all of its past: that is a causal mask. How far back does a window go?"""
+    return torch.ones(seq, seq, dtype=torch.bool).tril()
+
+
+@window.mistake
+def outside_the_window(seq, width, bidirectional):
+    """You painted what lies outside the window: the mask is inverted. Painted means may attend."""
+    return ~window.reference(seq, width, bidirectional)
+
+
+@window.mistake
+def without_its_own_place(seq, width, bidirectional):
+    """No token sees itself. Its own place is the first that a window holds."""
+    return window.reference(seq, width, bidirectional) & ~torch.eye(seq, dtype=torch.bool)
+
+
+@window.mistake
+def blocks(seq, width, bidirectional):
+    """You cut the sentence into pieces that do not see one another. A window moves along with the query: is the row of
+    each query the one above it, one place further on?"""
+    piece = torch.arange(seq) // width
+    return piece[:, None] == piece
+
+
+windows = Topic(
+    title="Windows",
+    rule=window,
+    question=lambda seq, width, bidirectional: (
+        f"{seq} tokens look through a window of {width}: "
+        + (
+            f"keys less than {width} places away, before and after. "
+            if bidirectional
+            else f"the last {width} tokens up to and including the query, and none of the future. "
+        )
+        + "Paint the mask."
+    ),
+    answer=Mask(),
+)
+
+
+# The prefix
+
+
+def _prefixed(draw):
+    seq = number(draw, 3, 8)
+    return seq, number(draw, 1, seq - 2)
+
+
+@rule(inputs=_prefixed)
+def prefix(seq, length):
+    """Which keys may be seen where the first ``length`` see one another and the rest is causal."""
+    query, key = torch.arange(seq)[:, None], torch.arange(seq)
+    return (key <= query) | (key < length)
+
+
+@prefix.mistake
+def causal_prefix(seq, length):
+    """Inside the prefix the future is hidden: this is a causal mask. Tokens of a prefix see one another both ways."""
+    return torch.ones(seq, seq, dtype=torch.bool).tril()
+
+
+@prefix.mistake
+def one_token_too_long(seq, length):
+    """Your prefix is one token too long: the first written token is seen before it is written. Places are numbered from
+    0: which number has the last token of the prefix?"""
+    return prefix.reference(seq, length + 1)
+
+
+@prefix.mistake
+def one_token_too_short(seq, length):
+    """Your prefix is one token too short. Places are numbered from 0: which number has its last token?"""
+    return prefix.reference(seq, length - 1)
+
+
+@prefix.mistake
+def prefix_unseen_later(seq, length):
+    """The written tokens do not see the prefix. The prefix is their past: what would they answer otherwise?"""
+    query, key = torch.arange(seq)[:, None], torch.arange(seq)
+    return ((key <= query) & (query >= length) & (key >= length)) | ((key < length) & (query < length))
+
+
+@prefix.mistake
+def prefix_sees_everything(seq, length):
+    """The tokens of the prefix see what is written after it. They see one another, and nothing of the answer."""
+    query, key = torch.arange(seq)[:, None], torch.arange(seq)
+    return (key <= query) | (query < length)
+
+
+@prefix.mistake
+def only_the_prefix(seq, length):
+    """Each token sees the prefix and nothing of what has been written. Is a written token not its own past?"""
+    return (torch.arange(seq) < length).expand(seq, seq)
+
+
+@prefix.mistake
+def everything_visible(seq, length):
+    """Every token sees every other, the future included. What comes after the prefix is written token by token."""
+    return torch.ones(seq, seq, dtype=torch.bool)
+
+
+@prefix.mistake
+def hidden_painted(seq, length):
+    """You painted what must be hidden: the mask is inverted. Painted means may attend."""
+    return ~prefix.reference(seq, length)
+
+
+prefixes = Topic(
+    title="A prefix, then causal",
+    rule=prefix,
+    question=lambda seq, length: (
+        f"{seq} tokens: a prefix of {length}, read at once, and {seq - length} that are written one by one. "
+        "Paint the prefix mask."
+    ),
+    answer=Mask(),
+)
+
+
+# The decoder's own mask
 
 decoder = Topic(
     title="A decoder's own mask",

@@ -1,1 +1,145 @@
-"""Chapter 7."""
+"""Chapter 7: counting parameters, FLOPs and bytes."""
+
+from .answers import Number
+from .draws import number, one_of
+from .topic import Topic, rule
+
+
+def _width_and_bias(draw):
+    return one_of(draw, (2, 3, 4, 5, 6, 7, 8, 9, 10, 12, 16, 20, 30, 32, 64, 100)), one_of(draw, (True, False))
+
+
+parameters_of_attention = Topic(
+    title="The parameters of attention",
+    rule="attention_parameters",
+    inputs=_width_and_bias,
+    question=lambda d_model, bias: (
+        f"Multi-head attention with d_model = {d_model}, "
+        f"{'with biases' if bias else 'without biases'}: how many parameters has it?"
+    ),
+    answer=Number(),
+    without=("nothing_without_biases",),
+    words={
+        "biases_always": "You counted biases, and this attention has none. Read the question's last words again.",
+        "biases_left_out": "You left the biases out. Each of the four maps has one: of which length?",
+        "biases_the_wrong_way_round": "You counted biases where there are none, or none where there are some. Read the "
+        "question's last words again.",
+    },
+)
+
+
+def _a_layer(draw):
+    d_model, factor = one_of(draw, (2, 3, 4, 5, 10)), one_of(draw, (2, 3, 4))
+    return d_model, factor * d_model + one_of(draw, (0, 1)), one_of(draw, (True, False))
+
+
+@rule(inputs=_a_layer)
+def feed_forward(d_model, d_ff, bias):
+    """The parameters of a feed-forward layer."""
+    return 2 * d_model * d_ff + (d_ff + d_model if bias else 0)
+
+
+@feed_forward.mistake
+def one_matrix(d_model, d_ff, bias):
+    """You counted one matrix. One map widens the token, and another leads back."""
+    return d_model * d_ff + (d_ff + d_model if bias else 0)
+
+
+@feed_forward.mistake
+def three_matrices(d_model, d_ff, bias):
+    """You counted three matrices, as a gated layer has them. The plain one has two."""
+    return 3 * d_model * d_ff + (d_ff + d_model if bias else 0)
+
+
+@feed_forward.mistake
+def biases_left_out(d_model, d_ff, bias):
+    """You left the biases out. Each of the two maps has one: of which length?"""
+    return 2 * d_model * d_ff
+
+
+@feed_forward.mistake
+def biases_counted(d_model, d_ff, bias):
+    """You counted biases, and this layer has none. What does the question say of them?"""
+    return 2 * d_model * d_ff + d_ff + d_model
+
+
+@feed_forward.mistake
+def two_narrow_biases(d_model, d_ff, bias):
+    """You gave both biases d_model numbers. One of them is added in the middle, where a token has d_ff features."""
+    return 2 * d_model * d_ff + 2 * d_model * bias
+
+
+@feed_forward.mistake
+def two_wide_biases(d_model, d_ff, bias):
+    """You gave both biases d_ff numbers. One of them is added at the end, where a token has d_model features again."""
+    return 2 * d_model * d_ff + 2 * d_ff * bias
+
+
+@feed_forward.mistake
+def d_ff_squared(d_model, d_ff, bias):
+    """You counted a matrix that is d_ff by d_ff. Each map has d_model features on one of its sides."""
+    return d_model * d_ff + d_ff * d_ff + (d_ff + d_model if bias else 0)
+
+
+@feed_forward.mistake
+def norm_counted(d_model, d_ff, bias):
+    """You counted a norm as well. It belongs to the block: only the feed-forward layer was asked for."""
+    return 2 * d_model * d_ff + (d_ff + d_model if bias else 0) + 2 * d_model
+
+
+parameters_of_feed_forward = Topic(
+    title="The parameters of a feed-forward layer",
+    rule=feed_forward,
+    question=lambda d_model, d_ff, bias: (
+        f"A feed-forward layer with d_model = {d_model} and d_ff = {d_ff}, "
+        f"{'with biases' if bias else 'without biases'}: how many parameters has it?"
+    ),
+    answer=Number(),
+)
+
+
+flops_of_attention = Topic(
+    title="The FLOPs of scores and blend",
+    rule="attention_flops",
+    inputs=lambda draw: (one_of(draw, (2, 3, 4, 5, 6, 8, 10, 20)), one_of(draw, (2, 3, 4, 5, 8, 10, 100))),
+    question=lambda seq, d_model: (
+        f"{seq} tokens attend to one another, with d_model = {d_model} over all heads. How many FLOPs do scores and "
+        "blend take together?"
+    ),
+    answer=Number(unit="FLOPs"),
+    without=("softmax_counted_too",),
+    words={
+        "half_of_the_work": "For each pair of a query and a key you counted half of what there is. Is it the 2 FLOPs of a "
+        "multiply-add that are missing, or one of the two products?",
+        "first_addition_not_counted": "You counted one addition less in every sum. That is true, and not the custom: a "
+        "multiply-add is two FLOPs.",
+        "pairs_under_the_causal_mask": "You counted the pairs that a causal mask leaves. The usual count keeps every "
+        "query with every key.",
+    },
+)
+
+
+def _a_cache(draw):
+    return number(draw, 2, 6), one_of(draw, (4, 8, 10, 100)), one_of(draw, (5, 10, 100)), 1, one_of(draw, (2, 4))
+
+
+bytes_of_a_cache = Topic(
+    title="The bytes of a cache",
+    rule="kv_cache_bytes",
+    inputs=_a_cache,
+    question=lambda n_layers, d_model, seq, batch, bytes_per_value: (
+        f"A model has {n_layers} layers and d_model = {d_model}, and each number takes {bytes_per_value} bytes. "
+        f"How many bytes has its key-value cache after {seq} tokens?"
+    ),
+    answer=Number(unit="bytes"),
+    without=("always_two_bytes", "always_four_bytes", "an_eighth_of_the_bytes"),
+    words={
+        "last_token_left_out": "You counted one token less than the cache holds. The newest token looks at itself too, so "
+        "its key and value are there.",
+        "one_token_more": "You counted one token more than the cache holds. The next one has no key yet: it gets one in "
+        "its own step.",
+        "length_in_place_of_the_width": "The length comes in twice in your number, and the width not at all. How many "
+        "numbers has a key?",
+        "numbers_instead_of_bytes": "You counted numbers, and not bytes. How many bytes does each take?",
+    },
+)
