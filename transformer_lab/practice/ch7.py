@@ -109,8 +109,8 @@ flops_of_attention = Topic(
     answer=Number(unit="FLOPs"),
     without=("softmax_counted_too",),
     words={
-        "half_of_the_work": "For each pair of a query and a key you counted half of what there is. Is it the 2 FLOPs of a "
-        "multiply-add that are missing, or one of the two products?",
+        "half_of_the_work": "For each pair of a query and a key you counted half of what there is. Is it the 2 FLOPs "
+        "of a multiply-add that are missing, or one of the two products?",
         "first_addition_not_counted": "You counted one addition less in every sum. That is true, and not the custom: a "
         "multiply-add is two FLOPs.",
         "pairs_under_the_causal_mask": "You counted the pairs that a causal mask leaves. The usual count keeps every "
@@ -134,10 +134,10 @@ bytes_of_a_cache = Topic(
     answer=Number(unit="bytes"),
     without=("always_two_bytes", "always_four_bytes", "an_eighth_of_the_bytes"),
     words={
-        "last_token_left_out": "You counted one token less than the cache holds. The newest token looks at itself too, so "
-        "its key and value are there.",
-        "one_token_more": "You counted one token more than the cache holds. The next one has no key yet: it gets one in "
-        "its own step.",
+        "last_token_left_out": "You counted one token less than the cache holds. The newest token looks at itself too, "
+        "so its key and value are there.",
+        "one_token_more": "You counted one token more than the cache holds. The next one has no key yet: it gets one "
+        "in its own step.",
         "length_in_place_of_the_width": "The length comes in twice in your number, and the width not at all. How many "
         "numbers has a key?",
         "numbers_instead_of_bytes": "You counted numbers, and not bytes. How many bytes does each take?",

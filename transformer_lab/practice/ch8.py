@@ -16,9 +16,19 @@ features = Topic(
     rule="elu_feature_map",
     inputs=_some_numbers,
     question=lambda x: (
-        f"What are the features of `{write(x)}`, elu(x) + 1, to two places? (1/e is 0.37, 1/e² is 0.14.)"
+        f"What are the features of `{write(x)}`, elu(x) + 1, to two places? (exp of −0.5, −1, −2, −3: 0.61, 0.37, 0.14, "
+        "0.05)"
     ),
     answer=Numbers(places=2),
+    without=("second_case_on_top_of_the_first", "zero_below"),
+    words={
+        "one_added_below_too": "Below zero your features are exp(x) + 1, one too many. Where x is below zero, `elu` is "
+        "exp(x) − 1; what is that plus 1?",
+        "cases_exchanged": "The two cases have changed places: you took the exponential above zero and x + 1 below. "
+        "Which of the two can become negative?",
+        "neither_case_at_zero": "At zero your feature is 0. exp(0) is 1, and 0 + 1 is 1: both cases agree there.",
+        "both_cases_at_zero": "At zero your feature is 2: you added what both cases give. Only one of them holds.",
+    },
 )
 
 
@@ -31,7 +41,7 @@ def _sizes(draw):
 
 @rule(inputs=_sizes)
 def multiply_adds(seq, d_head, d_value, from_the_right):
-    """The multiply-adds of Q Kᵀ V: from the left by way of a table of N by N, from the right of one d_head by d_value."""
+    """The multiply-adds of Q Kᵀ V: by way of a table of N by N, or from the right, of one of d_head by d_value."""
     return 2 * seq * d_head * d_value if from_the_right else seq * seq * d_head + seq * seq * d_value
 
 
