@@ -1,11 +1,9 @@
 """Practice: a lab that asks, and knows which mistake gives an answer that is wrong."""
 
-import json
-from functools import cache
-
 import traitlets
 
 from .. import practice
+from ..practice.topic import Topic
 from .lab import Lab, between, one_of, script, style, whole
 
 STATES = ["open", "checked", "shown"]
@@ -16,8 +14,8 @@ class Practice(Lab):
 
     Parameters
     ----------
-    *names : str
-        The topics, by their names; all of the course when left out.
+    *topics : str or Topic
+        What to practise: the course's topics by their names, or topics of your own; all of the course when left out.
     controls : sequence of str, optional
         The groups of controls to show, of ``"solution"`` and ``"score"``; all when left out.
 
@@ -44,10 +42,11 @@ class Practice(Lab):
     answer = traitlets.Unicode().tag(sync=True)
     state = traitlets.Unicode(STATES[0]).tag(sync=True)
 
-    def __init__(self, *names, controls=None):
+    def __init__(self, *topics, controls=None):
         known = practice.topics()
-        names = [one_of("topic", name, list(known)) for name in names or known]
-        super().__init__(topics=[_as_state(name) for name in names], topic=names[0], controls=controls)
+        own = (topic if isinstance(topic, Topic) else known[one_of("topic", topic, list(known))] for topic in topics)
+        states = [_as_state(topic) for topic in (own if topics else known.values())]
+        super().__init__(topics=states, topic=states[0]["name"], controls=controls)
 
     @traitlets.validate("topic")
     def _check_topic(self, proposal):
@@ -67,9 +66,7 @@ class Practice(Lab):
         return proposal.value
 
 
-@cache
-def _as_state(name):
-    """What the browser gets of a topic: its table as one text, which is read when it is asked for."""
-    topic = practice.topics()[name]
-    table = json.dumps(topic.table(), ensure_ascii=False, separators=(",", ":"))
-    return {"name": name, "title": topic.title, "chapter": topic.chapter, "table": table}
+def _as_state(topic):
+    """What the browser gets: the table is one text, which is read when the topic is asked for."""
+    name = topic.name or topic.title
+    return {"name": name, "title": topic.title, "chapter": topic.chapter, "table": topic.text}

@@ -9,8 +9,8 @@ from . import topics
 def main(names):
     found = topics()
     for name in names or found:
-        table = found[name].table()
-        size = len(json.dumps(table, separators=(",", ":")).encode())
+        text = found[name].text
+        table, size = json.loads(text), len(text.encode())
         print(f"{name}: {len(table['cases'])} cases, {len(table['mistakes'])} mistakes named, {size:,} bytes")
         for case in table["cases"] if names else ():
             print("\n" + case["question"], *([case["given"]] if "given" in case else []), sep="\n")

@@ -1,5 +1,6 @@
 """A topic: a rule, how a question about it is asked, and the table of cases that is made of both."""
 
+import json
 import re
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -15,7 +16,7 @@ from .answers import Form
 from .draws import number
 
 _DRAWN = 400  # inputs that are tried, at most
-_SPARE = 3  # times as many cases as are used: the best are taken
+_SPARE = 2  # times as many cases as are used: the best are taken
 _SENTENCE = re.compile(r"(?<=[.?!])\s+(?=[A-Z0-9`(])")
 
 
@@ -59,6 +60,11 @@ class Topic:
             raise ValueError(f"mistakes of {self.title!r} must be known to its rule, got {', '.join(unknown)}")
         return {name: mistake for name, mistake in known.items() if name not in self.without}
 
+    @cached_property
+    def text(self):
+        """The table as it travels."""
+        return json.dumps(self.table(), ensure_ascii=False, separators=(",", ":"))
+
     def table(self):
         """Return all that the browser needs: the cases with their answers, and what is said of each mistake."""
         cases = self._best(list(self._drawn()))
@@ -67,7 +73,7 @@ class Topic:
             case["wrong"] = [[answer, [used.index(name) for name in names]] for answer, names in case["wrong"]]
             del case["told"]
         return {
-            "name": self.name,
+            "name": self.name or self.title,
             "title": self.title,
             "kind": type(self.answer).__name__.lower(),
             **self.answer.for_all(),

@@ -1,0 +1,281 @@
+"""Every topic of the practice: enough cases, answers that can be told apart, texts that can be read."""
+
+import json
+import re
+from types import SimpleNamespace
+
+import pytest
+import torch
+
+from javascript import Engine
+from transformer_lab import practice
+from transformer_lab.labs import Practice
+from transformer_lab.labs.lab import script
+from transformer_lab.practice.answers import Choice, Number, Numbers, Order
+from transformer_lab.practice.draws import write
+from transformer_lab.practice.topic import Topic, rule
+
+TOPICS = practice.topics()
+each_topic = pytest.mark.parametrize("topic", TOPICS.values(), ids=TOPICS)
+SENTENCE = re.compile(r"[.?!](?=\s+[A-Z0-9`(]|$)")
+
+
+@pytest.fixture(scope="module")
+def engine():
+    return Engine(SimpleNamespace(_esm=script("practice_answers", "practice_record")))
+
+
+@each_topic
+def test_a_topic_keeps_what_practice_promises(topic, engine):
+    table = json.loads(topic.text)
+    cases, mistakes = table["cases"], table["mistakes"]
+    size = len(topic.text.encode())
+    assert len(cases) >= 20 and len(mistakes) >= 5 and size <= 20_000, (len(cases), len(mistakes), size)
+    assert len({(case["question"], case.get("given")) for case in cases}) == len(cases)
+    assert len({str(case["right"]) for case in cases}) > 1, "who answers once answers all"
+    assert engine("everyAnswerIsFound", table) == []
+
+    # Two sentences of a mistake, one or two of a question, short; what can be read on a phone.
+    assert 3 <= len(topic.title) <= 40
+    for case in cases:
+        assert len(case["question"]) <= 240 and 1 <= len(SENTENCE.findall(case["question"])) <= 2, case["question"]
+        assert case["question"].count("`") % 2 == 0
+        assert all(len(line) <= 36 for line in case.get("given", "").splitlines()), case["given"]
+        assert all(1 <= len(names) <= 2 for _, names in case["wrong"])
+    for name, what, where in mistakes:
+        assert what[-1] in ".?!" and (not where or where[-1] in ".?!"), (name, what, where)
+        assert len(f"{what} {where}") <= 330 and (what + where).count("`") % 2 == 0, (name, what, where)
+        assert re.match(r"[^:;.]{8,}[:;.]", f"{what} "), f"{name}: the first clause must make sense alone"
+    assert all(len(SENTENCE.findall(text)) <= 2 for text in topic.words.values())
+
+
+# In JavaScript: of each case, the right answer as it is shown is right, and each wrong one is found as itself alone.
+FOUND = """
+function everyAnswerIsFound(table) {
+    const failed = [];
+    for (const it of table.cases) {
+        const answers = [[it.right, null], ...it.wrong];
+        for (const [answer, mistakes] of answers) {
+            const given = answerIn(textOf(answer, table), table, it);
+            const alike = answers.filter(([other]) => given !== null && matches(given, other, table));
+            if (alike.length !== 1 || alike[0][1] !== mistakes) failed.push([it.question, answer, given]);
+            if (mistakes && !matches(given, it.right, table)) knownOf(given, it, table);
+        }
+    }
+    return failed;
+}
+"""
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _with_the_search(engine):
+    engine._context.eval(FOUND)
+
+
+def test_names_of_topics_differ_and_stand_in_their_chapters():
+    assert all(topic.name == name and 1 <= topic.chapter <= 8 for name, topic in TOPICS.items())
+    with pytest.raises(ValueError, match=r"topic must be one of 'offset', .*, got 'x'"):
+        Practice("x")
+
+
+def test_a_table_is_the_same_whatever_the_reader_has_made_a_default():
+    before = TOPICS["head_1"].table()
+    torch.set_default_dtype(torch.float64)
+    try:
+        assert TOPICS["head_1"].table() == before
+    finally:
+        torch.set_default_dtype(torch.float32)
+
+
+# A topic of its own.
+
+
+@rule(inputs=lambda draw, n=3: (float(n), draw(2)))
+def halved(n, x):
+    return n / 2
+
+
+@halved.mistake
+def doubled(n, x):
+    """You double it. It comes from reading too fast. Is a half more or less?"""
+    return n * 2
+
+
+@halved.mistake
+def doubled_as_well(n, x):
+    """It is twice as large: which is more. Which is less?"""
+    return n + n
+
+
+@halved.mistake
+def raises(n, x):
+    """It raises. Why?"""
+    raise ValueError
+
+
+@halved.mistake
+def nearly(n, x):
+    """It is a little off. Which digit?"""
+    return n / 2 + 0.01
+
+
+def a_topic(**settings):
+    usual = {"title": "Halves", "rule": halved, "question": lambda n, x: f"Half of {n}?", "answer": Number(places=1)}
+    return Topic(**usual | {"sizes": {"n": (1, 60)}} | settings)
+
+
+def test_a_table_holds_what_the_rule_says():
+    table = a_topic().table()
+    assert len(table["cases"]) == 24 and [name for name, *_ in table["mistakes"]] == ["doubled", "doubled_as_well"]
+    assert table["mistakes"][0][1:] == ["You double it.", "Is a half more or less?"]
+    for case in table["cases"]:
+        n = float(re.search(r"\d+", case["question"])[0])
+        assert case["right"] == n / 2 and case["wrong"] == [[2 * n, [0, 1]]], "nearly is not told from what is right"
+
+
+def test_a_case_in_which_three_mistakes_are_one_is_left_out():
+    assert a_topic(words={"nearly": "So."}).table()["cases"]
+    with_three = a_topic(asks=lambda result, n, x: result if result <= n else -1.0, keep=lambda n, x: n > 3)
+    assert all(len(names) == 2 for case in with_three.table()["cases"] for _, names in case["wrong"])
+    assert a_topic(asks=lambda result, n, x: float(result > n / 2), answer=Number()).table()["cases"] == []
+
+
+def test_raising_is_an_answer_where_the_topic_says_so():
+    table = a_topic(answer=Number(places=1, refusal="It raises")).table()
+    assert "raises" in [name for name, *_ in table["mistakes"]]
+    assert ["error", [2]] in table["cases"][0]["wrong"]
+
+
+def test_what_a_topic_names_must_be_known_to_its_rule():
+    with pytest.raises(ValueError, match="mistakes of 'Halves' must be known to its rule, got tripled"):
+        a_topic(without=("tripled",)).table()
+
+
+def test_inputs_are_rounded_to_what_is_shown():
+    shown = []
+    a_topic(question=lambda n, x: shown.append(x) or f"{n}", decimals=1).table()
+    assert all(x.dtype == torch.float64 and write(x) == write(x, 4).replace("000", "") for x in shown)
+
+
+@pytest.mark.parametrize(
+    ("form", "result", "answer"),
+    [
+        (Number(), torch.tensor(6), 6),
+        (Number(), 6.5, None),
+        (Number(places=2), 1 / 3, 0.3333),
+        (Number(places=1), -torch.inf, "-inf"),
+        (Number(), torch.ones(2), None),
+        (Number(), ValueError("no"), None),
+        (Numbers(), torch.Size([2, 3]), [2, 3]),
+        (Numbers(), (), []),
+        (Numbers(refusal="no"), ValueError("no"), "error"),
+        (Choice({True: "a view", False: "a copy"}), False, 1),
+        (Choice({True: "a view", False: "a copy"}), 3, None),
+        (Order(("b", "a", "c")), ("c", "a", "b"), [2, 0, 1]),
+        (Order(("b", "a", "c")), ("c", "a"), None),
+    ],
+)
+def test_what_of_a_result_is_an_answer(form, result, answer):
+    assert form.of(result, ()) == answer
+
+
+def test_a_topic_of_ones_own_can_be_practised():
+    assert repr(Practice(a_topic())) == "Practice(topic='Halves', case=0)"
+
+
+# What is typed.
+
+
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [
+        ("3,4,5", [3, 4, 5]),
+        ("(3, 4, 5)", [3, 4, 5]),
+        ("[3 4 5]", [3, 4, 5]),
+        ("torch.Size([3, 4])", [3, 4]),
+        ("(7,)", [7]),
+        ("()", []),
+        ("3*4, 2×2 ; 2 ** 3", [12, 4, 8]),
+        ("1e3 -0.5 1/4", [1000, -0.5, 0.25]),
+        ("−1, 2", [-1, 2]),
+    ],
+)
+def test_several_numbers_are_read_as_people_write_them(engine, text, value):
+    assert engine("parseSeveral", text, {"places": 0}, 3) == {"value": value, "text": text}
+
+
+@pytest.mark.parametrize(
+    ("text", "value"), [("1,024", 1024), (" 12 ", 12), ("(5)", 5), ("2^10", 1024), ("4*5*6", 120), ("+.5", 0.5)]
+)
+def test_one_number_is_read_as_people_write_it(engine, text, value):
+    assert engine("parseOne", text)["value"] == value
+
+
+@pytest.mark.parametrize("text", ["-inf", "-∞", "−Infinity"])
+def test_infinity_is_a_number(engine, text):
+    assert engine._context.eval(f"matches(parseOne({text!r}).value, '-inf', {{ places: 2 }})")
+
+
+def test_a_decimal_comma_is_refused_with_a_word(engine):
+    assert engine("parseOne", "0,27") == {"error": "A decimal point, please: “0.27”."}
+    for text in ("0,27, 0,73", "0,27; 0,73", "0,27 0,73"):
+        assert engine("parseSeveral", text, {"places": 2}, 2) == {"error": "A decimal point, please: “0.27”."}
+    assert engine("parseSeveral", "0,1,0,0", {"places": 2}, 4)["value"] == [0, 1, 0, 0]
+
+
+@pytest.mark.parametrize("text", ["", "(", "-", "3,", "3, -", "2*", "1.", "1e", "-in", "torch.Si", "(3, 4"])
+def test_what_is_not_yet_an_answer_is_no_error(engine, text):
+    assert "error" not in engine("parseSeveral", text, {"places": 2}, 3)
+    assert "error" in engine("parseSeveral", f"{text} x", {"places": 2}, 3)
+
+
+@pytest.mark.parametrize(
+    ("form", "case", "given", "said"),
+    [
+        ({"kind": "number", "places": 0}, {"right": 6}, 7, "It is too large."),
+        ({"kind": "number", "places": 0}, {"right": 6}, -6, "The sign is wrong."),
+        ({"kind": "number", "places": 2}, {"right": 0.2689}, 0.26, "Nearly: look at the last place."),
+        ({"kind": "numbers", "places": 0}, {"right": [3, 4, 5]}, [3, 4], "It has 3 numbers; yours has two."),
+        ({"kind": "numbers", "places": 0}, {"right": [3, 4, 5]}, [3, 4, 6], "Only the third number is wrong."),
+        ({"kind": "numbers", "places": 0}, {"right": [3, 4, 5]}, [5, 4, 3], "the right numbers, in another order."),
+        ({"kind": "numbers", "places": 0}, {"right": [3, 4, 5]}, [1, 4, 1], "The first and third numbers are wrong."),
+        ({"kind": "numbers", "places": 0}, {"right": [3, 4]}, [1, 1], "None of the numbers is right."),
+        (
+            {"kind": "numbers", "places": 2, "total": 1, "total_of": "Weights"},
+            {"right": [0.5, 0.5]},
+            [0.5, 0.4],
+            "Weights add up to 1; yours add up to 0.9.",
+        ),
+        ({"kind": "table", "places": 0}, {"right": [[1, 2], [3, 4]]}, [[1, 2], [4, 3]], "Two numbers are wrong, the f"),
+        ({"kind": "mask"}, {"right": "10/11"}, "11/11", "1 cell too many; look at row 0."),
+        ({"kind": "mask"}, {"right": "10/11"}, "11/00", "1 cell too many and 2 cells missing; look at row 0."),
+        ({"kind": "order"}, {"right": [2, 0, 1]}, [2, 1, 0], "The first step is right, and the next is not."),
+        ({"kind": "number", "places": 0}, {"right": 6}, "error", "There is an answer to this one."),
+    ],
+)
+def test_what_is_known_of_an_answer_that_no_mistake_gives(engine, form, case, given, said):
+    assert said in engine("knownOf", given, case, form)
+
+
+# What comes next.
+
+
+def test_what_was_wrong_comes_back_in_other_numbers(engine):
+    cases = [{"wrong": [[0, [i % 2]]]} for i in range(8)]
+    topic = {"name": "t", "mistakes": [["even", "", ""], ["odd", "", ""]], "cases": cases}
+    engine._context.eval("noteMissed('t', ['odd'])")
+    at, met = 1, []
+    for _ in range(4):
+        found = engine("nextCase", topic, at)
+        at = found["at"]
+        met.append((at, found["back"]))
+    assert met == [(2, False), (3, False), (5, True), (6, False)]
+
+
+def test_what_is_solved_comes_again_once_all_is(engine):
+    topic = {"name": "s", "mistakes": [], "cases": [{"wrong": []}] * 3}
+    engine._context.eval("noteSolved('s', 1)")
+    assert engine("nextCase", topic, 0)["at"] == 2
+    for at in range(3):
+        engine._context.eval(f"noteSolved('s', {at})")
+    assert engine("nextCase", topic, 0)["at"] == 1
