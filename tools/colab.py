@@ -26,7 +26,7 @@ from nbclient.exceptions import CellExecutionError
 import build_wheel
 import repository
 from environment import make_venv
-from notebooks import ROOT, WIDGET, all_notebooks, canonical, describe_failure, execute, ignored
+from notebooks import LAB, ROOT, WIDGET, all_notebooks, canonical, describe_failure, execute, ignored
 
 VENV = ROOT / ".venv-colab"
 LIST = ROOT / "tools" / "colab.txt"
@@ -252,7 +252,7 @@ def differences(stored, found):
             continue
         if comparable_outputs(old) != comparable_outputs(new):
             yield f"cell {number}: stored {comparable_outputs(old)}, found {comparable_outputs(new)}"
-        labs = sum(bool(re.match(r"\w+Lab\(", o.get("data", {}).get("text/plain", ""))) for o in old.outputs)
+        labs = sum(bool(LAB.match(o.get("data", {}).get("text/plain", ""))) for o in old.outputs)
         views = sum(WIDGET in o.get("data", {}) for o in found.cells[number - 1].outputs)
         if views < labs:
             yield f"cell {number}: shows {labs} labs, and only {views} as widgets"

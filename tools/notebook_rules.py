@@ -16,7 +16,7 @@ from pathlib import Path
 import nbformat
 
 import repository
-from notebooks import ROOT, all_notebooks, ignored, matching, text
+from notebooks import LAB, ROOT, all_notebooks, ignored, matching, text
 from repository import first_cell, handed_out
 
 stored_address = cache(repository.stored_address)  # two rules ask for it in every notebook
@@ -63,7 +63,7 @@ def is_chapter(path):
 def count_labs(cell):
     """How many labs a cell shows."""
     outputs = cell.outputs if cell.cell_type == "code" else []
-    return sum(bool(re.match(r"\w+Lab\(", output.get("data", {}).get("text/plain", ""))) for output in outputs)
+    return sum(bool(LAB.match(output.get("data", {}).get("text/plain", ""))) for output in outputs)
 
 
 # The file
@@ -328,7 +328,7 @@ def has_short_lines_of_code(notebook, path):
 
 def _values(cell):
     """What a code cell puts out in letters, line by line, without the words that name it: what stands after a colon."""
-    texts = [text for text in _printed(cell) if not re.match(r"<Figure|Drawing\(|\w+Lab\(", text)]
+    texts = [text for text in _printed(cell) if not LAB.match(text) and not re.match(r"<Figure|Drawing\(", text)]
     return [line.rpartition(":")[2] for text in texts for line in text.splitlines() if line.strip()]
 
 

@@ -37,6 +37,7 @@ METADATA = {
 }
 CELL_METADATA = ("mystnb", "nbgrader", "tags")
 MIMES = ("text/plain", "text/html", "text/latex", "text/markdown", "image/png", "image/svg+xml")
+LAB = re.compile(r"(\w*Lab|Practice)\(")  # how the text of a lab begins
 WIDGET = "application/vnd.jupyter.widget-view+json"
 ADDRESS = re.compile(r"\bat 0x[0-9a-fA-F]+|\b0x7[0-9a-fA-F]{9,}")
 WRITTEN_OVER = re.compile(r"[^\n]*\r(?=[^\n])")

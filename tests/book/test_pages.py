@@ -20,7 +20,16 @@ from notebooks import ROOT
 from reading_times import minutes, sittings, stated
 
 PROJECT = "project"  # which has an assignment, and no chapter
-PAGE_FILES = ["index.ipynb", "next.md", "how.md", "glossary.md", "notes.md", "teach.md", "references.md"]
+PAGE_FILES = [
+    "index.ipynb",
+    "practice.ipynb",
+    "next.md",
+    "how.md",
+    "glossary.md",
+    "notes.md",
+    "teach.md",
+    "references.md",
+]
 LINK = re.compile(r"\]\(([^)\s]+)\)")
 
 
@@ -81,7 +90,7 @@ def test_the_book_has_every_chapter_and_every_page():
     files = [entry["file"] for part in toc["parts"] for entry in part["chapters"]]
     names = [path.stem for path in CHAPTERS]
     assignments, solutions = ([f"{kind}/{name}" for name in [*names, PROJECT]] for kind in ("assignments", "solutions"))
-    wanted = [*names, "next", *assignments, "how", "glossary", "notes", "teach", "references", *solutions]
+    wanted = [*names, "practice", "next", *assignments, "how", "glossary", "notes", "teach", "references", *solutions]
     missing = [file for file in wanted if file not in files]
     assert not missing, f"_toc.yml: must name {', '.join(missing)}"
     assert files == wanted, "_toc.yml: must name chapters, assignments, pages and solutions, each in order"

@@ -89,16 +89,17 @@ class Topic:
 
     def _drawn(self):
         """Cases that differ, more than are used."""
-        seen = set()
+        seen, count = set(), 0
         for seed in range(_DRAWN):
             arguments = self._arguments(seed)
-            case = self._case(arguments) if self.keep is None or self.keep(*arguments) else None
-            key = case and (case["question"], case.get("given"))
-            if case is None or key in seen:
+            asked = self.question(*arguments), self.given(*arguments) if self.given else ""
+            if asked in seen or not (self.keep is None or self.keep(*arguments)):
                 continue
-            seen.add(key)
-            yield case
-            if len(seen) == _SPARE * CASES:
+            seen.add(asked)
+            if case := self._case(arguments):
+                yield case
+                count += 1
+            if count == _SPARE * CASES:
                 return
 
     def _arguments(self, seed):
