@@ -550,7 +550,7 @@ LABS = {
     "painting": Case(
         make=lambda: Practice("decoder"),
         text="Practice(topic='decoder', case=0)",
-        states=[],
+        states=[lambda: Practice("decoder")],
         sent={"case": 5, "answer": "1000/1100/1110/1111", "state": "shown"},
         refused={"case": 1.5},
         linked="answer",

@@ -54,11 +54,11 @@ LABS = {
     "bert": (lambda: BudgetLab(tl.BERT_LARGE, 4096, base="gpt2", quantity="training"), []),
     "order": (OrderLab, ["softmax", "causal mask", "nothing"]),
     "steps": (lambda: OrderLab(mode="steps"), ["Next token", "Back"]),
-    "practice": (lambda: Practice("decoder"), ["Check", "Show the answer", "Another"]),
+    "practice": (lambda: Practice("decoder"), ["Check", "Show answer", "Another"]),
     "whole": (WholeLab, ["13", "2003", "12345", "342"]),
 }
-# What labs can be brought to that is large, wide, or wrong. Three of them are small, and share a page.
-SMALL = ("strides", "broadcasting", "lookup")
+# What labs can be brought to that is large, wide, or wrong. Four of them are small, and share a page.
+SMALL = ("strides", "broadcasting", "lookup", "painting")
 EXTREMES = {"small labs": [state for name in SMALL for state in EVERY_LAB[name].states]}
 EXTREMES |= {name: [case.make, *case.states] for name, case in EVERY_LAB.items() if name not in SMALL}
 

@@ -74,7 +74,7 @@ def _with_the_search(engine):
 
 def test_names_of_topics_differ_and_stand_in_their_chapters():
     assert all(topic.name == name and 1 <= topic.chapter <= 8 for name, topic in TOPICS.items())
-    with pytest.raises(ValueError, match=r"topic must be one of 'offset', .*, got 'x'"):
+    with pytest.raises(ValueError, match=r"topic must be one of .*'offset', .*, got 'x'"):
         Practice("x")
 
 
@@ -209,6 +209,24 @@ def test_several_numbers_are_read_as_people_write_them(engine, text, value):
 )
 def test_one_number_is_read_as_people_write_it(engine, text, value):
     assert engine("parseOne", text)["value"] == value
+
+
+@pytest.mark.parametrize(
+    ("given", "right", "places", "is_right"),
+    [
+        (0.27, 0.2689, 2, True),
+        (0.2689, 0.2689, 2, True),
+        (0.26, 0.2689, 2, False),
+        (0.27, 0.265, 2, True),
+        (6, 6, 0, True),
+        (6.004, 6, 0, False),
+        ([0.27, 0.73], [0.2689, 0.7311], 2, True),
+        ([0.27], [0.2689, 0.7311], 2, False),
+        ("error", 6, 0, False),
+    ],
+)
+def test_a_number_is_right_to_half_a_unit_of_the_last_place(engine, given, right, places, is_right):
+    assert engine("matches", given, right, {"places": places}) == is_right
 
 
 @pytest.mark.parametrize("text", ["-inf", "-∞", "−Infinity"])

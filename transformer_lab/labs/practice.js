@@ -1,7 +1,7 @@
 // Practice: a lab that asks, and knows which mistake gives an answer that is wrong.
 
 import { inParts, oneOf, typedText, wholeNumber } from "./address.js";
-import { answerIn, inWords, knownOf, matches, textOf } from "./practice_answers.js";
+import { answerIn, inWords, knownOf, matches, textOf, upper } from "./practice_answers.js";
 import { INPUTS } from "./practice_inputs.js";
 import { forgetAll, isDue, nextCase, noteMissed, noteSolved, recordOf } from "./practice_record.js";
 import { button, commit, element, follow, frame, group, reserve, room, set, setText, traitsOf } from "./ui.js";
@@ -17,7 +17,7 @@ const HOW = {
   choice: "Choose one, then check.",
   order: "Move the steps into order, then check.",
 };
-const BACK = "This one comes back, in other numbers.";
+const BACK = "You missed one like this. Here it is in other numbers.";
 
 // “`x`” in a text is code.
 const withCode = (text) => text.split("`").map((part, i) => (i % 2 ? element("code", {}, part) : part));
@@ -40,7 +40,7 @@ function fault(mistakes) {
 const shownText = (it, table) => {
   const text = textOf(it.right, table);
   const told = { numbers: text, number: text }[table.kind];
-  return `${told ? `The answer is \`${told}\`` : "This is the answer"}. The like of it comes back, in other numbers.`;
+  return `${told ? `The answer is \`${told}\`` : "This is the answer"}. Another one like it comes back later.`;
 };
 // How tall an input is, of those of one kind; and a copy of one that only takes its room.
 const heightOf = ({ right, options }) => (options ? options.join("  ").length : (right.length ?? 0));
@@ -61,7 +61,7 @@ function allThatIsSaid(table) {
   return [...new Set([...named, shownText(table.cases[0], table), HOW[table.kind], BACK])];
 }
 
-// “three times: the products run over the sizes to the left”, the most frequent first.
+// “Three times: The products run over the sizes to the left.”, the most frequent first.
 function weaknesses(topics, tableOf) {
   const all = topics.flatMap(({ name, title }) =>
     Object.entries(recordOf(name).missed).map(([id, times]) => ({ name, title, id, times })),
@@ -71,7 +71,7 @@ function weaknesses(topics, tableOf) {
     const mistake = tableOf(name).mistakes.find(([other]) => other === id);
     if (!mistake) return [];
     const what = mistake[1].split(/[:;.](?:\s|$)/)[0];
-    return [{ name, title, text: `${times === 1 ? "Once" : `${inWords(times)} times`}: ${what}.` }];
+    return [{ name, title, text: `${["Once", "Twice"][times - 1] ?? `${upper(inWords(times))} times`}: ${what}.` }];
   });
 }
 
@@ -170,7 +170,7 @@ function render({ model, el }) {
     "div",
     { class: "tl-row tl-actions" },
     Object.values(main),
-    group("solution", button("Show the answer", reveal)),
+    group("solution", button("Show answer", reveal)),
   );
   const weak = element("ul", { class: "tl-weak" });
   const forget = button("Forget all", () => {

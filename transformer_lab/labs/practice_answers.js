@@ -1,5 +1,5 @@
-// Answers as texts: how they are read, whether two are the same, and what is known to be wrong with one. No mathematics:
-// what is right, and what a mistake gives, stands in the table that Python has made.
+// Answers as texts: how they are read, whether two are the same, and what is known to be wrong with one. There is no
+// mathematics here: what is right, and what a mistake gives, stands in the table that Python has made.
 
 import { range } from "./maths.js";
 import { counted, listed, quoted } from "./words.js";
@@ -124,7 +124,9 @@ const ORDINALS = ["first", "second", "third", "fourth", "fifth", "sixth", "seven
 const COUNTS = ["no", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten"];
 /** @type {(n: number) => string} */
 export const inWords = (n) => COUNTS[n] ?? String(n);
-const upper = (text) => text[0].toUpperCase() + text.slice(1);
+/** @type {(text: string) => string} */
+export const upper = (text) => text[0].toUpperCase() + text.slice(1);
+const nameAt = (names, i) => (names ? quoted(names[i]) : i);
 const astray = (given, right, form) => range(right.length).filter((i) => !matches(given[i], right[i], form));
 
 // What is known to be wrong with an answer that no known mistake gives.
@@ -155,9 +157,9 @@ const KNOWN = {
     if (off.length === right.length) return "None of the numbers is right.";
     return `The ${listed(off.map((i) => ORDINALS[i]))} numbers are wrong.`;
   },
-  table(given, { right }, form) {
+  table(given, { right, rows, columns }, form) {
     const off = right.flatMap((row, i) => astray(given[i], row, form).map((j) => [i, j]));
-    const place = ([i, j]) => `row ${i + 1}, column ${j + 1}`;
+    const place = ([i, j]) => `row ${nameAt(rows, i)}, column ${nameAt(columns, j)}`;
     if (off.length === 1) return `Only ${place(off[0])} is wrong.`;
     return `${upper(inWords(off.length))} numbers are wrong, the first of them in ${place(off[0])}.`;
   },
@@ -170,7 +172,7 @@ const KNOWN = {
       ...(many ? [`${counted(many, "cell")} too many`] : []),
       ...(few ? [`${few === 1 && many ? "1" : counted(few, "cell")} missing`] : []),
     ];
-    return `${upper(listed(told))}; look at row ${rows ? quoted(rows[row]) : row}.`;
+    return `${upper(listed(told))}; look at row ${nameAt(rows, row)}.`;
   },
   choice: () => "",
   order(given, { right }) {

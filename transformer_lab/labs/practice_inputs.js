@@ -56,7 +56,6 @@ const namesOf = (names, count) => names ?? range(count).map(String);
 function tableInput({ it, answer, submit }) {
   const [rows, columns] = [it.right.length, it.right[0].length];
   const complaint = element("span", { class: "tl-error", role: "alert" });
-  const named = Boolean(it.rows || it.columns);
   const [rowNames, columnNames] = [namesOf(it.rows, rows), namesOf(it.columns, columns)];
   const texts = () => fields.map((row) => row.map((field) => field.value.trim().replace(/[;|]/g, "")));
   const changed = () => {
@@ -83,10 +82,10 @@ function tableInput({ it, answer, submit }) {
     ),
   );
   const name = (text) => element("span", { class: "tl-note" }, text);
-  const head = named ? [name(""), columnNames.map(name)] : [];
-  const lines = fields.map((row, i) => [named ? name(rowNames[i]) : [], row]);
+  const head = [name(""), columnNames.map(name)];
+  const lines = fields.map((row, i) => [name(rowNames[i]), row]);
   const style = `--columns: ${columns}`;
-  const grid = element("div", { class: `tl-table${named ? " tl-names" : ""}`, role: "group", style }, head, lines);
+  const grid = element("div", { class: "tl-table", role: "group", style }, head, lines);
   return {
     node: element("div", {}, set(grid, { "aria-label": "Your answer" }), complaint),
     show(text) {

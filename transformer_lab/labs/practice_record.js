@@ -65,7 +65,10 @@ export function forgetAll() {
 
 // The case after case `at`, and whether it is like one that was wrong: such a one comes back in other numbers. What is
 // solved comes again only once all is.
-/** @type {(topic: { name: string, mistakes: string[][], cases: any[] }, at: number) => { at: number, back: boolean }} */
+/**
+ * @type {(topic: { name: string, mistakes: string[][], cases: any[] }, at: number) =>
+ *   { at: number, back: boolean }}
+ */
 export function nextCase({ name, mistakes, cases }, at) {
   const { solved, due } = recordOf(name);
   const following = range(cases.length - 1, 1).map((step) => (at + step) % cases.length);

@@ -140,7 +140,7 @@ class Choice(Form):
 
     def of(self, result, arguments):
         options = list(_made(self.options, arguments))
-        return options.index(result) if type(result) in (bool, int, str, tuple) and result in options else None
+        return options.index(result) if not isinstance(result, torch.Tensor) and result in options else None
 
     def for_case(self, arguments, right):
         return {"options": list(_made(self.options, arguments).values())}

@@ -1,0 +1,194 @@
+"""The practice in a browser: what it says of an answer, what it keeps, and each form in which one is given."""
+
+import pytest
+
+from gestures import drag, status
+from transformer_lab.labs import Practice
+from transformer_lab.practice.answers import Choice, Number, Numbers, Order, Table
+from transformer_lab.practice.topic import Topic, rule
+
+STEPS = ("scores", "scale", "softmax", "blend")
+
+
+@rule(inputs=lambda draw, n=2: (n,))
+def halves(n):
+    return n / 2
+
+
+@halves.mistake
+def doubled(n):
+    """You double it: `n` grows. Think of an apple. Is a half more or less?"""
+    return n * 2
+
+
+@halves.mistake
+def one_more(n):
+    """You add one: that is counting. What does half mean?"""
+    return n + 1
+
+
+def ask(answer, asks=None, **settings):
+    settings = {"title": "Halves", "question": lambda n: f"Half of `{n}`?", "sizes": {"n": (2, 60)}} | settings
+    return Practice(Topic(rule=halves, answer=answer, asks=asks, **settings))
+
+
+@pytest.fixture
+def practise(show):
+    """Opens a practice on a page on which nothing was solved yet."""
+
+    def practise(lab, **settings):
+        page = show(lab, **settings)
+        page.evaluate("try { localStorage.clear() } catch {}")
+        return again(page)
+
+    yield practise
+
+
+def again(page):
+    page.reload()
+    page.wait_for_selector("[data-lab=ready]")
+    return page
+
+
+def give(page, text):
+    page.get_by_label("Your answer").first.fill(text)
+    page.keyboard.press("Enter")
+
+
+def number_asked(page):
+    return int(page.locator("p.tl-question code").inner_text())
+
+
+def test_enter_checks_and_then_asks_the_next_and_mistakes_are_told(practise):
+    page = practise(ask(Number(places=1, unit="apples")))
+    n = number_asked(page)
+    give(page, str(2 * n))
+    assert status(page) == "Not right. You double it: n grows. Is a half more or less?"
+    assert page.get_by_role("status").locator("code").inner_text() == "n"
+    give(page, str(n + 7))
+    assert status(page) == "Not right. It is too large."
+    give(page, f"{n}/2")
+    assert status(page) == "Right." and "1 of 24 solved" in page.locator(".tl-lab").inner_text()
+    page.keyboard.press("Enter")
+    assert number_asked(page) != n and status(page) == "Type the number and press Enter."
+    page.keyboard.type("1")
+    assert page.get_by_label("Your answer").first.input_value() == "1", "one can go on typing"
+
+
+def test_two_mistakes_that_give_one_answer_are_both_named(practise):
+    page = practise(ask(Number(), asks=lambda result, n: int(result > n / 2), sizes={"n": (2, 90)}))
+    give(page, "1")
+    assert status(page) == (
+        "Not right, and two mistakes give this. One: You double it: n grows. The other: You add one: that is counting."
+    )
+
+
+def test_what_was_wrong_comes_back_and_what_was_shown_is_not_solved(practise):
+    page = practise(ask(Number(places=1)))
+    n = number_asked(page)
+    give(page, str(2 * n))
+    page.get_by_role("button", name="Show answer").click()
+    assert status(page).startswith(f"The answer is {n / 2:.1f}.")
+    assert "0 of 24 solved" in page.locator(".tl-lab").inner_text()
+    for _ in range(3):
+        assert "in other numbers." not in status(page)
+        page.get_by_role("button", name="Another").click()
+    assert status(page) == "You missed one like this. Here it is in other numbers." and number_asked(page) != n
+
+
+def test_the_browser_keeps_what_was_solved_and_nothing_where_it_may_not(practise):
+    page = practise(ask(Number(places=1)))
+    give(page, f"{number_asked(page)}/2")
+    assert "1 of 24 solved" in again(page).locator(".tl-lab").inner_text()
+    refused = "Object.defineProperty(window, 'localStorage', { get() { throw new Error('refused'); } });"
+    page = practise(ask(Number(places=1)), change=lambda html: html.replace("<script>", f"<script>{refused}", 1))
+    give(page, f"{number_asked(page)}/2")
+    assert status(page) == "Right." and "0 of 24 solved" in again(page).locator(".tl-lab").inner_text()
+
+
+def test_all_are_mixed_and_what_one_gets_wrong_is_said_in_words(practise):
+    page = practise(Practice("offset", "strides_of"))
+    page.get_by_label("What to practise").select_option("strides_of")
+    for _ in range(2):
+        shape = page.locator("p.tl-question code").inner_text()
+        give(page, shape)
+        page.get_by_role("button", name="Another").click()
+        assert "Strides of a fresh tensor" in page.locator(".tl-lab").inner_text()
+    page.get_by_text("What to look at again").click()
+    assert page.locator(".tl-weak li span").all_inner_texts() == ["Twice: You return the sizes themselves."]
+    page.get_by_label("What to practise").select_option("offset")
+    page.locator(".tl-weak").get_by_role("button", name="Strides of a fresh tensor").click()
+    assert "fresh tensor" in page.locator("p.tl-question").inner_text()
+    page.get_by_role("button", name="Forget all").click()
+    assert page.locator(".tl-weak").inner_text().startswith("Nothing yet")
+
+
+def test_a_mask_is_painted_with_the_mouse_and_by_keys(practise):
+    page = practise(Practice("decoder"))
+    drag(page, page.locator("[data-at='1 0']:visible"), 40)
+    assert page.locator(".tl-seen:visible").count() == 2
+    page.keyboard.press("Home")
+    for key in ("Space", "ArrowDown", "Space", "ArrowRight", "Space"):
+        page.keyboard.press(key)
+    seen = page.locator(".tl-seen:visible").evaluate_all("nodes => nodes.map((node) => node.dataset.at)")
+    assert seen == ["1 1", "2 0", "2 1"]
+    assert page.get_by_role("gridcell", name="queries 2, keys 1: may", exact=True).count() == 1
+    page.keyboard.press("Enter")
+    assert status(page).startswith("Not right. ")
+
+
+def test_a_table_has_a_field_for_each_number(practise):
+    page = practise(ask(Table(), asks=lambda result, n: [[2 * result, 1], [0, 5]]))
+    n = number_asked(page)
+    for name, text in {"Row 0, column 0": n, "Row 0, column 1": 1, "Row 1, column 0": 0}.items():
+        page.get_by_label(name, exact=True).fill(str(text))
+    page.keyboard.press("Enter")
+    assert status(page).startswith("There is no whole answer yet.")
+    page.get_by_label("Row 1, column 1", exact=True).fill("6")
+    page.keyboard.press("Enter")
+    assert status(page) == "Not right. Only row 1, column 1 is wrong."
+    page.get_by_label("Row 1, column 1", exact=True).fill("x")
+    assert page.get_by_role("alert").get_by_text("“x” is no number.").is_visible()
+    page.get_by_label("Row 1, column 1", exact=True).fill("5")
+    page.keyboard.press("Enter")
+    assert status(page) == "Right."
+
+
+def test_one_of_several_is_chosen(practise):
+    options = {0.5: "a half", 2: "twice as much", 1.1: "one more"}
+    page = practise(ask(Choice(options), asks=lambda result, n: 1.1 if result == n + 1 else result / n))
+    page.get_by_role("button", name="Check").click()
+    assert status(page).startswith("There is no whole answer yet.")
+    page.get_by_role("button", name="twice as much").click()
+    page.get_by_role("button", name="Check").click()
+    assert status(page).startswith("Not right. You double it")
+    page.get_by_role("button", name="a half").click()
+    assert status(page) == "Choose one, then check."
+    page.get_by_role("button", name="Check").click()
+    assert status(page) == "Right."
+
+
+def test_steps_are_moved_into_order_by_keys_that_stay_where_they_are(practise):
+    page = practise(ask(Order(STEPS), asks=lambda result, n: STEPS if result < n else STEPS[::-1]))
+    order = page.locator(".tl-order:visible li > :first-child")
+    assert order.all_inner_texts() == sorted(STEPS)
+    page.get_by_role("button", name="Down: blend").focus()
+    for _ in range(3):
+        page.keyboard.press("Enter")
+    assert order.all_inner_texts()[-1] == "blend"
+    assert page.evaluate("document.activeElement.getAttribute('aria-label')") == "Up: blend"
+    page.get_by_role("button", name="Check").click()
+    assert status(page) == "Not right. It begins with another step."
+    page.get_by_role("button", name="Up: scores").click()
+    page.get_by_role("button", name="Check").click()
+    assert status(page) == "Right."
+
+
+def test_raising_is_given_with_a_button(practise):
+    numbers = Numbers(refusal="It raises")
+    page = practise(ask(numbers, asks=lambda result, n: (int(result) + 1 if result < n else 0 / 0,)))
+    page.get_by_role("button", name="It raises").click()
+    page.get_by_role("button", name="Check").click()
+    assert "two mistakes give this" in status(page)
+    give(page, f"({number_asked(page) // 2 + 1},)")
+    assert status(page) == "Right."
