@@ -140,6 +140,12 @@ def test_a_case_in_which_three_mistakes_are_one_is_left_out():
     assert a_topic(asks=lambda result, n, x: float(result > n / 2), answer=Number()).table()["cases"] == []
 
 
+@pytest.mark.parametrize("name", [name for name, topic in TOPICS.items() if getattr(topic.answer, "refusal", "")])
+def test_where_it_can_raise_it_does_so_now_and_then(name):
+    rights = [case["right"] for case in json.loads(TOPICS[name].text)["cases"]]
+    assert 3 <= rights.count("error") <= len(rights) / 2
+
+
 def test_raising_is_an_answer_where_the_topic_says_so():
     table = a_topic(answer=Number(places=1, refusal="It raises")).table()
     assert "raises" in [name for name, *_ in table["mistakes"]]

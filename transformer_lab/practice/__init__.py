@@ -64,7 +64,7 @@ sentences at most. The first clause, up to the first `:`, `;` or full stop, must
 Practice says somebody is weak in. ``without`` names mistakes to leave out.
 
 A case is used only where no answer stands for three mistakes or more. Of those drawn, the 24 are taken that tell most
-mistakes from the right answer and from one another. One test goes through all topics: at least 20 cases that differ, at
+mistakes, each of them about as often as the others. One test goes through all topics: at least 20 cases that differ, at
 least 5 mistakes named over them, at most 20 kB, every text short enough. To look at one:
 
     python -m transformer_lab.practice strides_of

@@ -1,8 +1,12 @@
 """Chapter 1: places in storage, strides, views."""
 
-from .answers import Number, Numbers
-from .draws import a_shape, numbers, write
-from .topic import Topic
+import math
+
+import torch
+
+from .answers import Choice, Number, Numbers
+from .draws import a_shape, number, numbers, one_of, write
+from .topic import Topic, rule
 
 
 def _index_and_strides(draw):
@@ -21,8 +25,27 @@ offset = Topic(
     ),
     answer=Number(),
     words={
+        "not_added_up": "You gave the move along each axis. Storage is a single long row: add them up.",
         "strides_taken_as_shape": "You took the strides for a shape, and worked out larger steps from them. Each "
         "stride says already how far one step goes: what is index (1, 0) with strides (3, 1)?",
+        "added_instead": "You added index and stride, where they are multiplied. Think of 3 steps of 4 places each: is "
+        "that 7 places or 12?",
+        "products_multiplied": "You multiplied the moves along the axes. They follow one after the other, and add up.",
+        "sums_multiplied": "You multiplied the sum of the indices by the sum of the strides. Each index meets the "
+        "stride of its own axis only.",
+        "only_the_last_axis": "You counted the move along the last axis alone. Where do the others take you?",
+        "only_the_first_axis": "You counted the move along the first axis alone. Where do the others take you?",
+        "first_axis_left_out": "You left out the first axis. Of a fresh tensor it has the longest steps.",
+        "last_axis_left_out": "You left out the last axis. One step along it moves you as well.",
+        "one_step_too_far": "You took one step too many on every axis. An index counts steps: the first element needs "
+        "none, and lies at place 0.",
+        "one_step_too_few": "You took one step too few on every axis, as if indices began at 1. The first element has "
+        "the index 0 on every axis: where does it lie?",
+        "counted_from_one": "Your place is one too large. Places are counted from 0, as indices are.",
+        "counted_in_bytes": "Your place is four times as large, as if it counted the bytes of float32 numbers. PyTorch "
+        "counts numbers.",
+        "strides_reversed": "You multiplied the first index by the last stride, and so on. Index and stride of an "
+        "axis belong together.",
     },
 )
 
@@ -33,4 +56,233 @@ strides_of = Topic(
     question=lambda shape: f"A fresh tensor has the shape `{write(shape)}`. What are its strides?",
     answer=Numbers(),
     without=("bytes_of_float64",),
+    words={
+        "own_size_included": "Each product includes the size of its own axis: (2, 3, 4) gives (24, 12, 4). One step "
+        "along an axis passes what lies to its right, and never the axis itself.",
+        "own_size_included_and_reversed": "Each product includes the size of its own axis, and the strides run from "
+        "the last to the first. Neighbours in a row lie one place apart: which entry is 1, and where does it stand?",
+        "order_reversed": "The strides run from the last axis to the first: (2, 3, 4) gives (1, 4, 12). Which axis has "
+        "the longest steps?",
+        "number_of_elements_in_front": "There is one entry too many: the product of all sizes stands in front. Each "
+        "axis has one stride.",
+        "last_stride_missing": "The last stride is missing. Each axis has one: how far is it to a neighbour in a row?",
+        "last_stride_zero": "The last stride is 0. How far is it from a number to its neighbour in a row?",
+        "the_shape_itself": "You gave the sizes themselves. A stride says how far one step along the axis moves in "
+        "storage, and that depends on the axes to its right.",
+    },
+)
+
+
+# permute
+
+
+def _fresh(shape):
+    return tuple(math.prod(shape[axis + 1 :]) for axis in range(len(shape)))
+
+
+def _shape_and_order(draw):
+    order = one_of(draw, ((1, 2, 0), (2, 0, 1), (1, 2, 0), (2, 0, 1), (2, 1, 0), (0, 2, 1), (1, 0, 2)))
+    return a_shape(draw, axes=3, most=5), order
+
+
+@rule(inputs=_shape_and_order)
+def strides_permuted(shape, order):
+    """The old strides, in the new order."""
+    return tuple(_fresh(shape)[axis] for axis in order)
+
+
+@strides_permuted.mistake
+def strides_of_a_copy(shape, order):
+    """These would be the strides of a copy in the new order. `permute` copies nothing: which strides had the axes
+    before they changed places?"""
+    return _fresh([shape[axis] for axis in order])
+
+
+@strides_permuted.mistake
+def strides_left_as_they_were(shape, order):
+    """These are the strides of `x` itself. Each axis takes its stride along to its new place."""
+    return _fresh(shape)
+
+
+@strides_permuted.mistake
+def list_read_the_other_way(shape, order):
+    """You read the list the other way round, as the place to which each old axis goes. It says which old axis comes to
+    each place: which one comes to place 0?"""
+    strides = _fresh(shape)
+    return tuple(strides[order.index(place)] for place in range(3))
+
+
+@strides_permuted.mistake
+def sizes_not_strides(shape, order):
+    """This is the new shape. A stride says how many places of storage one step along the axis moves."""
+    return tuple(shape[axis] for axis in order)
+
+
+@strides_permuted.mistake
+def strides_in_reverse(shape, order):
+    """These are the strides of `x` from the last to the first. Which order does the list ask for?"""
+    return _fresh(shape)[::-1]
+
+
+@strides_permuted.mistake
+def own_size_counted(shape, order):
+    """Each stride counts the size of its own axis as well. A stride is the product of the sizes to its right alone."""
+    return tuple(math.prod(shape[axis:]) for axis in order)
+
+
+@strides_permuted.mistake
+def sizes_to_the_left(shape, order):
+    """You multiplied the sizes to the left of each axis. In a fresh tensor the last axis has stride 1, and each stride
+    is the product of the sizes to its right."""
+    return tuple(math.prod(shape[:axis]) for axis in order)
+
+
+permuted_strides = Topic(
+    title="Strides after permute",
+    rule=strides_permuted,
+    question=lambda shape, order: (
+        f"A fresh `x` has the shape `{write(shape)}`. What are the strides of `x.permute{write(order)}`?"
+    ),
+    answer=Numbers(),
+)
+
+
+# A view, a copy, or an error
+
+
+def _cut(x, length):
+    return x[:, :length]
+
+
+def _call(name):
+    return lambda x, *arguments: getattr(x, name)(*arguments)
+
+
+_STEPS = {name: _call(name) for name in ("view", "reshape", "transpose", "permute", "contiguous")} | {"cut": _cut}
+
+
+def _written(steps):
+    """Write the steps as code that follows ``x``."""
+    return "".join(
+        f"[:, :{arguments[0]}]" if name == "cut" else f".{name}({', '.join(map(str, arguments))})"
+        for name, *arguments in steps
+    )
+
+
+def _steps(draw):
+    a, b = numbers(draw, 2, 2, 5)
+    c = number(draw, 2, 4)
+    turn, whole = ("transpose", 0, 1), a * b
+    chains = (
+        ((a, b), [("reshape", b, a)]),
+        ((a, b), [("reshape", whole)]),
+        ((a, b), [("contiguous",)]),
+        ((a, b), [turn]),
+        ((a, b), [turn, ("contiguous",)]),
+        ((a, b), [turn, ("reshape", whole)]),
+        ((a, b), [turn, ("view", whole)]),
+        ((a, b), [turn, ("view", a, b)]),
+        ((a, b), [turn, ("reshape", a, b)]),
+        ((a, b), [turn, turn, ("view", whole)]),
+        ((a, b), [turn, turn, ("contiguous",)]),
+        ((a, b + 1), [("cut", b), ("view", a * b)]),
+        ((a, b + 1), [("cut", b), ("reshape", a * b)]),
+        ((a, b + 1), [("cut", b), ("contiguous",)]),
+        ((a, b + 1), [("cut", b)]),
+        ((a, 2 * c + 1), [("cut", 2 * c), ("view", a, 2, c)]),
+        ((a, 2 * c + 1), [("cut", 2 * c), ("reshape", a, c, 2)]),
+        ((a, b, c), [("permute", 2, 0, 1)]),
+        ((a, b, c), [turn, ("reshape", b, a * c)]),
+        ((a, b, c), [("permute", 2, 0, 1), ("view", c, a * b)]),
+        ((a, b, c), [("permute", 2, 0, 1), ("reshape", c, a * b)]),
+        ((a, b, c), [("permute", 1, 2, 0), ("view", b * c, a)]),
+        ((a, b, c), [("view", a * b, c)]),
+    )
+    return one_of(draw, chains)
+
+
+@rule(inputs=_steps)
+def sharing(shape, steps):
+    """Whether the steps share the storage of a fresh tensor, copy, or raise."""
+    x = result = torch.empty(shape)
+    try:
+        for name, *arguments in steps:
+            result = _STEPS[name](result, *arguments)
+    except RuntimeError:
+        return "raises"
+    return "shares" if result.data_ptr() == x.data_ptr() else "copies"
+
+
+def _where(steps, name, truth, shape):
+    """Whether the last step has this name, and does this."""
+    return steps[-1][0] == name and sharing.reference(shape, steps) == truth
+
+
+@sharing.mistake
+def reshape_always_copies(shape, steps):
+    """You took `reshape` for a copy. It makes a view wherever strides for the new shape exist, and here they do."""
+    return "copies" if _where(steps, "reshape", "shares", shape) else None
+
+
+@sharing.mistake
+def reshape_never_copies(shape, steps):
+    """You took `reshape` for a view. It copies where no strides can read the numbers in this order: do the axes that it
+    merges form one even walk?"""
+    return "shares" if _where(steps, "reshape", "copies", shape) else None
+
+
+@sharing.mistake
+def reshape_refuses(shape, steps):
+    """You let `reshape` refuse. Where `view` would raise over strides, `reshape` copies."""
+    return "raises" if _where(steps, "reshape", "copies", shape) else None
+
+
+@sharing.mistake
+def view_of_anything(shape, steps):
+    """You let `view` read what no strides can read. Do the axes that it merges form one even walk?"""
+    return "shares" if _where(steps, "view", "raises", shape) else None
+
+
+@sharing.mistake
+def view_copies(shape, steps):
+    """You let `view` make a copy. It never does: where no strides fit, what does it do?"""
+    return "copies" if _where(steps, "view", "raises", shape) else None
+
+
+@sharing.mistake
+def view_asks_for_contiguous(shape, steps):
+    """You let `view` refuse where it need not. It asks only that the axes that it merges form one even walk, and it may
+    split any axis."""
+    return "raises" if _where(steps, "view", "shares", shape) else None
+
+
+@sharing.mistake
+def turning_copies(shape, steps):
+    """You let a change of axes move the numbers. It changes shape and strides, and leaves storage as it is."""
+    return "copies" if steps[-1][0] in ("transpose", "permute") else None
+
+
+@sharing.mistake
+def slices_copy(shape, steps):
+    """You took a slice for a copy. It reads the same storage, with gaps."""
+    return "copies" if steps[-1][0] == "cut" else None
+
+
+@sharing.mistake
+def contiguous_always_copies(shape, steps):
+    """You let `contiguous` copy what lies in reading order already. Then it has nothing to do."""
+    return "copies" if _where(steps, "contiguous", "shares", shape) else None
+
+
+@sharing.mistake
+def contiguous_never_copies(shape, steps):
+    """You let `contiguous` leave the numbers where they are. Do they lie in reading order, without gaps?"""
+    return "shares" if _where(steps, "contiguous", "copies", shape) else None
+
+
+shares_storage = Topic(
+    title="A view, a copy, or an error?",
+    rule=sharing,
+    question=lambda shape, steps: f"A fresh `x` has the shape `{write(shape)}`. What is `x{_written(steps)}`?",
+    answer=Choice({"shares": "It shares the storage of x", "copies": "It is a copy", "raises": "It raises"}),
 )

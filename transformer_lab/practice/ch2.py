@@ -1,1 +1,319 @@
-"""Chapter 2."""
+"""Chapter 2: the shapes of sums and products, and which axis a sum runs along."""
+
+import torch
+
+from .answers import Numbers
+from .draws import number, numbers, one_of, write
+from .topic import Topic, rule
+
+_DO_NOT_FIT = "They do not fit"
+
+
+# The shape of a sum
+
+
+def _two_summands(draw):
+    """Two shapes that broadcast, or once in four times do not."""
+    shape = numbers(draw, number(draw, 2, 3), 2, 7)
+    a, b = list(shape), list(shape)
+    for axis in range(len(shape)):
+        one_of(draw, (a, b, [0] * 3, [0] * 3))[axis] = 1
+    if number(draw, 0, 3) == 0:
+        axis = number(draw, 0, len(shape) - 1)
+        a[axis], b[axis] = shape[axis], shape[axis] + number(draw, 1, 2)
+    shorter = one_of(draw, (a, b))
+    del shorter[: number(draw, 0, len(shape) - 1)]
+    return tuple(a), tuple(b)
+
+
+def _filled(a, b):
+    """Both shapes with as many axes, ones in front."""
+    axes = max(len(a), len(b))
+    return [(1,) * (axes - len(shape)) + shape for shape in (a, b)]
+
+
+@rule(inputs=_two_summands)
+def sum_of_shapes(a, b):
+    """The shape of a sum of two tensors."""
+    return tuple(torch.broadcast_shapes(a, b))
+
+
+@sum_of_shapes.mistake
+def shapes_from_the_left(a, b):
+    """You aligned the shapes from the left. Write them with their right ends below one another: a missing axis stands
+    on the left."""
+    axes = max(len(a), len(b))
+    return tuple(torch.broadcast_shapes(*(shape + (1,) * (axes - len(shape)) for shape in (a, b))))
+
+
+@sum_of_shapes.mistake
+def ones_do_not_stretch(a, b):
+    """You let a 1 refuse another size. A 1 stretches: which size stands over it?"""
+    known = [(m, n) for m, n in zip(a[::-1], b[::-1])]
+    if any(m != n and 1 in (m, n) for m, n in known):
+        raise ValueError
+    return None
+
+
+@sum_of_shapes.mistake
+def missing_axes_refused(a, b):
+    """You let a missing axis refuse. An axis that is missing on the left counts as 1."""
+    if len(a) != len(b):
+        raise ValueError
+    return None
+
+
+@sum_of_shapes.mistake
+def sizes_that_differ_pass(a, b):
+    """You let two sizes that differ pass, and took the larger. Only a 1 stretches: go from column to column."""
+    return tuple(max(sizes) for sizes in zip(*_filled(a, b)))
+
+
+@sum_of_shapes.mistake
+def longer_shape_taken(a, b):
+    """You took the shape with more axes as it is. A 1 in it stretches too."""
+    return a if len(a) > len(b) else b if len(b) > len(a) else None
+
+
+@sum_of_shapes.mistake
+def axes_in_front_lost(a, b):
+    """You lost the axes that only one of the shapes has. An axis that is missing counts as 1, and the other size
+    stays."""
+    axes = min(len(a), len(b))
+    return tuple(torch.broadcast_shapes(a[len(a) - axes :], b[len(b) - axes :]))
+
+
+@sum_of_shapes.mistake
+def ones_win(a, b):
+    """You kept the 1 where it stands over another size. The 1 is what stretches."""
+    return tuple(min(sizes) for sizes in zip(*_filled(a, b)))
+
+
+@sum_of_shapes.mistake
+def axes_back_to_front(a, b):
+    """You wrote the sizes from the last to the first. They are found from the right, and written from the left."""
+    return tuple(torch.broadcast_shapes(a, b))[::-1]
+
+
+shape_of_a_sum = Topic(
+    title="The shape of a sum",
+    rule=sum_of_shapes,
+    question=lambda a, b: f"`a` has the shape `{write(a)}`, and `b` has `{write(b)}`. What is the shape of `a + b`?",
+    answer=Numbers(refusal=_DO_NOT_FIT),
+)
+
+
+# The shape of a product
+
+
+def _two_factors(draw):
+    """Two shapes for `@`: matrices, batches and vectors, some of which do not fit."""
+    n, p, m, i, j = numbers(draw, 5, 2, 8)
+    return one_of(
+        draw,
+        (
+            ((n, p), (p, m)),
+            ((i, n, p), (p, m)),
+            ((i, n, p), (p, m)),
+            ((n, p), (i, p, m)),
+            ((n, p), (i, p, m)),
+            ((i, n, p), (i, p, m)),
+            ((i, 1, n, p), (j, p, m)),
+            ((i, 1, n, p), (j, p, m)),
+            ((1, n, p), (i, p, m)),
+            ((i, j, n, p), (j, p, m)),
+            ((n, p), (p,)),
+            ((i, n, p), (p,)),
+            ((p,), (p, m)),
+            ((n, p), (m, p)),
+            ((i, n, p), (i, m, p)),
+            ((i, n, p), (j, p, m)),
+        ),
+    )
+
+
+def _matrices(a, b):
+    """Both shapes with a row or a column for a vector."""
+    return (1, *a) if len(a) == 1 else a, (*b, 1) if len(b) == 1 else b
+
+
+def _with_batch(batch, a, b):
+    rows, columns = a[-2:-1], b[-1:] if len(b) > 1 else ()
+    return (*batch, *rows, *columns)
+
+
+@rule(inputs=_two_factors)
+def product_of_shapes(a, b):
+    """The shape of a matrix product."""
+    return tuple((torch.empty(a, device="meta") @ torch.empty(b, device="meta")).shape)
+
+
+def _fitting(a, b):
+    """Whether the inner sizes agree."""
+    left, right = _matrices(a, b)
+    return left[-1] == right[-2]
+
+
+@product_of_shapes.mistake
+def last_over_last(a, b):
+    """You compared the two last sizes. The last of the left meets the second to last of the right; for rows against
+    rows, the right one must be transposed."""
+    if len(b) == 1 or _fitting(a, b) or a[-1] != b[-1]:
+        return None
+    return _with_batch(torch.broadcast_shapes(a[:-2], b[:-2]), a, (*b[:-2], b[-1], b[-2]))
+
+
+@product_of_shapes.mistake
+def inner_sizes_ignored(a, b):
+    """You did not compare the inner sizes. The last of the left and the second to last of the right must be equal: they
+    are summed over."""
+    return None if _fitting(a, b) else _with_batch(torch.broadcast_shapes(a[:-2], b[:-2]), a, b)
+
+
+@product_of_shapes.mistake
+def batches_that_differ_pass(a, b):
+    """You let two batch sizes that differ pass. Batch axes broadcast as in a sum: only a 1 stretches."""
+    if a[:-2] == b[:-2] or len(a) != len(b) or not _fitting(a, b) or 1 in (a[0], b[0]):
+        return None
+    return _with_batch(a[:-2], a, b)
+
+
+@product_of_shapes.mistake
+def batch_of_the_left_alone(a, b):
+    """You took the batch axes of the left alone. Those of both broadcast, aligned from the right."""
+    return _with_batch(a[:-2], a, b) if _fitting(a, b) else None
+
+
+@product_of_shapes.mistake
+def batches_side_by_side(a, b):
+    """You wrote the batch axes of both side by side. They broadcast as in a sum: aligned from the right, and equal
+    sizes stay one."""
+    return _with_batch((*a[:-2], *b[:-2]), a, b) if _fitting(a, b) and a[:-2] and b[:-2] else None
+
+
+@product_of_shapes.mistake
+def inner_size_kept(a, b):
+    """You kept the inner size. It is summed over, and does not appear in the result."""
+    if not _fitting(a, b) or len(a) == 1:
+        return None
+    return (*torch.broadcast_shapes(a[:-2], b[:-2]), *a[-2:], *b[-1:]) if len(b) > 1 else a
+
+
+@product_of_shapes.mistake
+def rows_and_columns_swapped(a, b):
+    """You swapped rows and columns. The rows come from the left factor, the columns from the right."""
+    shape = product_of_shapes.reference(a, b)
+    return (*shape[:-2], *shape[-2:][::-1]) if len(a) > 1 and len(b) > 1 else None
+
+
+@product_of_shapes.mistake
+def vector_leaves_a_one(a, b):
+    """You kept the axis of size 1 that a vector gets. It is taken away again after the product."""
+    if len(a) > 1 and len(b) > 1:
+        return None
+    left, right = _matrices(a, b)
+    return product_of_shapes.reference(left, right)
+
+
+@product_of_shapes.mistake
+def vectors_refused(a, b):
+    """You let a vector refuse. On the right it stands for a column, on the left for a row."""
+    if len(a) == 1 or len(b) == 1:
+        raise ValueError
+    return None
+
+
+@product_of_shapes.mistake
+def one_matrix_refused(a, b):
+    """You let the batch axes refuse. They broadcast as in a sum: a missing axis counts as 1, and a 1 stretches."""
+    if len(a) > 1 and len(b) > 1 and a[:-2] != b[:-2] and _fitting(a, b):
+        raise ValueError
+    return None
+
+
+shape_of_a_product = Topic(
+    title="The shape of a product",
+    rule=product_of_shapes,
+    question=lambda a, b: f"`a` has the shape `{write(a)}`, and `b` has `{write(b)}`. What is the shape of `a @ b`?",
+    answer=Numbers(refusal=_DO_NOT_FIT),
+)
+
+
+# Which axis
+
+
+def _matrix_and_axis(draw):
+    rows, columns = one_of(draw, ((2, 3), (3, 2), (2, 4), (3, 3), (3, 3)))
+    x = torch.randint(0, 10, (rows, columns), generator=draw.generator)
+    return x, one_of(draw, ("sum", "amax")), one_of(draw, (0, 1, -1, -2))
+
+
+@rule(inputs=_matrix_and_axis)
+def along_an_axis(x, operation, dim):
+    """The sum, or the largest, along an axis."""
+    return getattr(x, operation)(dim=dim)
+
+
+@along_an_axis.mistake
+def along_the_other_axis(x, operation, dim):
+    """You went along the other axis. The axis that is named is the one that disappears: axis 0 runs down the
+    columns."""
+    return getattr(x, operation)(dim=1 - dim) if dim >= 0 else None
+
+
+@along_an_axis.mistake
+def counted_from_the_front(x, operation, dim):
+    """You went along the other axis: −1 is the last one, and −2 the one before it. Of a matrix, the last axis runs
+    along the rows."""
+    return getattr(x, operation)(dim=-3 - dim) if dim < 0 else None
+
+
+@along_an_axis.mistake
+def over_everything(x, operation, dim):
+    """You took all numbers together. Only one axis disappears, and the other one stays."""
+    return getattr(x, operation)()[None]
+
+
+@along_an_axis.mistake
+def sum_for_largest(x, operation, dim):
+    """You added up. `amax` asks for the largest number."""
+    return x.sum(dim=dim) if operation == "amax" else None
+
+
+@along_an_axis.mistake
+def largest_for_sum(x, operation, dim):
+    """You took the largest number. `sum` adds them all up."""
+    return x.amax(dim=dim) if operation == "sum" else None
+
+
+@along_an_axis.mistake
+def place_for_largest(x, operation, dim):
+    """You gave the place of the largest number, as `argmax` does. `amax` asks for the number itself."""
+    return x.argmax(dim=dim) if operation == "amax" else None
+
+
+@along_an_axis.mistake
+def smallest_for_largest(x, operation, dim):
+    """You took the smallest number. `amax` asks for the largest."""
+    return x.amin(dim=dim) if operation == "amax" else None
+
+
+@along_an_axis.mistake
+def multiplied_for_sum(x, operation, dim):
+    """You multiplied the numbers. `sum` adds them up."""
+    return x.prod(dim=dim) if operation == "sum" else None
+
+
+@along_an_axis.mistake
+def first_ones_picked(x, operation, dim):
+    """You picked the numbers at index 0 of the axis. Go along the whole axis."""
+    return x.select(dim, 0)
+
+
+which_axis = Topic(
+    title="Along which axis?",
+    rule=along_an_axis,
+    question=lambda x, operation, dim: f"What is `x.{operation}(dim={dim})`?",
+    given=lambda x, operation, dim: write(x),
+    answer=Numbers(),
+)

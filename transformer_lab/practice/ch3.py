@@ -1,1 +1,274 @@
-"""Chapter 3."""
+"""Chapter 3: the softmax of small numbers, the weights of two keys, and the features of a position."""
+
+import math
+
+import torch
+
+from .answers import Choice, Numbers
+from .draws import number, numbers, one_of, write
+from .topic import Topic, rule
+
+# The softmax, of logarithms: it becomes a matter of fractions
+
+
+def _base_and_numbers(draw):
+    return number(draw, 0, 3), numbers(draw, 3, 1, 5)
+
+
+def _scores(base, counts):
+    return torch.tensor([base + math.log(count) for count in counts], dtype=torch.float64)
+
+
+def _score(base, count):
+    """Write a score: ``2 + ln 3``."""
+    if count == 1:
+        return str(base)
+    return f"ln {count}" if base == 0 else f"{base} + ln {count}"
+
+
+@rule(inputs=_base_and_numbers)
+def softmax_of_scores(base, counts):
+    """The weights of the scores ``base + ln count``."""
+    return _scores(base, counts).softmax(dim=0)
+
+
+@softmax_of_scores.mistake
+def scores_over_their_sum(base, counts):
+    """You divided the scores by their sum. Exponentiate first: what is e to the power of a logarithm?"""
+    scores = _scores(base, counts)
+    return scores / scores.sum()
+
+
+@softmax_of_scores.mistake
+def not_divided_by_the_sum(base, counts):
+    """You did not divide by the sum of the exponentials. Weights add up to 1."""
+    return torch.tensor(counts, dtype=torch.float64)
+
+
+@softmax_of_scores.mistake
+def divided_by_the_largest(base, counts):
+    """You divided by the largest exponential. Divide by the sum of all: weights add up to 1."""
+    return torch.tensor(counts, dtype=torch.float64) / max(counts)
+
+
+@softmax_of_scores.mistake
+def largest_takes_all(base, counts):
+    """You gave all the weight to the largest score. Every score gets some: how large are the exponentials?"""
+    return torch.tensor([float(count == max(counts)) for count in counts])
+
+
+@softmax_of_scores.mistake
+def all_alike(base, counts):
+    """You gave each score the same weight. Larger scores get more: how large are the exponentials?"""
+    return torch.full((3,), 1 / 3)
+
+
+@softmax_of_scores.mistake
+def smaller_gets_more(base, counts):
+    """You gave the smallest score the most. The weight grows with the score: look at the sign of the exponent."""
+    return (-_scores(base, counts)).softmax(dim=0)
+
+
+@softmax_of_scores.mistake
+def powers_added_to_the_base(base, counts):
+    """You added where the powers multiply: e to the power of (a + b) is the product of two powers. What the scores have
+    in common cancels."""
+    exponentials = torch.tensor([float(count + base) for count in counts])
+    return exponentials / exponentials.sum() if base else None
+
+
+@softmax_of_scores.mistake
+def weights_in_reverse(base, counts):
+    """You have the right weights from the last to the first. Each weight stands at the place of its score."""
+    return _scores(base, counts).softmax(dim=0).flip(0)
+
+
+softmax_of_logarithms = Topic(
+    title="The softmax of small numbers",
+    rule=softmax_of_scores,
+    question=lambda base, counts: (
+        f"The scores are {_score(base, counts[0])}, {_score(base, counts[1])} and {_score(base, counts[2])}. "
+        "What are the weights, to two places?"
+    ),
+    answer=Numbers(places=2, total=1, total_of="Weights"),
+)
+
+
+# The weights of two keys
+
+_EXPONENTIALS = "e¹ = 2.7   e² = 7.4   e³ = 20.1"
+
+
+def _query_and_keys(draw):
+    query, first, second = (torch.randint(0, 4, (4,), generator=draw.generator) for _ in range(3))
+    return query, first, second
+
+
+def _can_be_done(query, first, second):
+    """Whether the scores are whole, and 1 to 3 apart."""
+    a, b = int(query @ first), int(query @ second)
+    return a % 2 == b % 2 == 0 and abs(a - b) in (2, 4, 6) and min(a, b) > 0 and max(a, b) <= 20
+
+
+def _shared(first, second):
+    return torch.tensor([first, second], dtype=torch.float64).softmax(dim=0)
+
+
+def _products(query, first, second):
+    return float(query @ first), float(query @ second)
+
+
+@rule(inputs=_query_and_keys)
+def shared_by_two(query, first, second):
+    """The weights of two keys."""
+    a, b = _products(query, first, second)
+    return _shared(a / 2, b / 2)
+
+
+@shared_by_two.mistake
+def root_left_out(query, first, second):
+    """You left out the division by √d_head. How many features has the query, and what is the root of that?"""
+    a, b = _products(query, first, second)
+    return _shared(a, b)
+
+
+@shared_by_two.mistake
+def divided_by_d_head(query, first, second):
+    """You divided the dot products by d_head. Divide by its root: √4 = 2."""
+    a, b = _products(query, first, second)
+    return _shared(a / 4, b / 4)
+
+
+@shared_by_two.mistake
+def shares_without_a_softmax(query, first, second):
+    """You divided the scores by their sum. Softmax exponentiates first."""
+    a, b = _products(query, first, second)
+    return torch.tensor([a / (a + b), b / (a + b)])
+
+
+@shared_by_two.mistake
+def keys_exchanged(query, first, second):
+    """You gave each key the weight of the other. Which key has the larger dot product with the query?"""
+    a, b = _products(query, first, second)
+    return _shared(b / 2, a / 2)
+
+
+@shared_by_two.mistake
+def best_key_takes_all(query, first, second):
+    """You gave all the weight to the better key. The other one gets some: how large is its exponential?"""
+    a, b = _products(query, first, second)
+    return torch.tensor([float(a > b), float(b > a)])
+
+
+@shared_by_two.mistake
+def keys_share_alike(query, first, second):
+    """You gave both keys the same weight. Their scores differ: by how much?"""
+    return torch.tensor([0.5, 0.5])
+
+
+@shared_by_two.mistake
+def scores_given(query, first, second):
+    """You gave the scores. Exponentiate them, and divide by the sum."""
+    a, b = _products(query, first, second)
+    return torch.tensor([a / 2, b / 2])
+
+
+@shared_by_two.mistake
+def products_given(query, first, second):
+    """You gave the dot products. Divide them by √d_head, exponentiate, and divide by the sum."""
+    a, b = _products(query, first, second)
+    return torch.tensor([a, b])
+
+
+weights_of_two_keys = Topic(
+    title="The weights of two keys",
+    rule=shared_by_two,
+    keep=_can_be_done,
+    question=lambda query, first, second: (
+        "One query looks at two keys, as attention does: first √d_head, then softmax. "
+        "What weights do the keys get, to two places?"
+    ),
+    given=lambda query, first, second: (
+        f"query  {write(query)}\nkey 0  {write(first)}\nkey 1  {write(second)}\n\n{_EXPONENTIALS}"
+    ),
+    answer=Numbers(places=2, total=1, total_of="Weights"),
+)
+
+
+# The features of a position
+
+
+def _position_and_feature(draw):
+    d_model = one_of(draw, (4, 8, 8))
+    return number(draw, 2, 9), number(draw, 0, d_model - 1), d_model
+
+
+def _hand(wave, position, pair, d_model):
+    """What a feature is: the sine or cosine, and what the position is divided by."""
+    return wave, position, 10000 ** (2 * pair // d_model) if 2 * pair % d_model == 0 else 10 ** (8 * pair // d_model)
+
+
+@rule(inputs=_position_and_feature)
+def feature_of_a_position(position, feature, d_model):
+    """Sine or cosine, of the position over a power of ten."""
+    return _hand(("sin", "cos")[feature % 2], position, feature // 2, d_model)
+
+
+@feature_of_a_position.mistake
+def sine_and_cosine_exchanged(position, feature, d_model):
+    """You exchanged sine and cosine. Features are counted from 0: the even ones are sines."""
+    wave, *rest = feature_of_a_position.reference(position, feature, d_model)
+    return ("cos" if wave == "sin" else "sin", *rest)
+
+
+@feature_of_a_position.mistake
+def feature_taken_for_its_pair(position, feature, d_model):
+    """You took the feature's number for that of its pair. Two features make a pair, and share one speed."""
+    return _hand(("sin", "cos")[feature % 2], position, feature, d_model) if feature > 1 else None
+
+
+@feature_of_a_position.mistake
+def one_pair_too_far(position, feature, d_model):
+    """You counted the pairs from 1. The first pair is 0, and turns fastest: it is divided by 1."""
+    return _hand(("sin", "cos")[feature % 2], position, feature // 2 + 1, d_model)
+
+
+@feature_of_a_position.mistake
+def sines_first_then_cosines(position, feature, d_model):
+    """You put all sines before all cosines. They alternate: a sine and its cosine stand side by side."""
+    half = d_model // 2
+    return _hand("sin" if feature < half else "cos", position, feature % half, d_model)
+
+
+@feature_of_a_position.mistake
+def slowest_pair_first(position, feature, d_model):
+    """You began with the slowest pair. The first pair is divided by 1, and each later one by more."""
+    return _hand(("sin", "cos")[feature % 2], position, d_model // 2 - 1 - feature // 2, d_model)
+
+
+@feature_of_a_position.mistake
+def same_speed_for_all(position, feature, d_model):
+    """You let all pairs turn at the speed of the first. Each pair is slower than the one before it: by what is it
+    divided?"""
+    return _hand(("sin", "cos")[feature % 2], position, 0, d_model)
+
+
+def _hands(position, feature, d_model):
+    """All that the answers say, in order."""
+    exponents = range(0, 4, 2) if d_model == 4 else range(4)
+    return {
+        (wave, position, 10**exponent): f"{wave}({position}" + (f"/{10**exponent:,})" if exponent else ")")
+        for wave in ("sin", "cos")
+        for exponent in exponents
+    }
+
+
+position_features = Topic(
+    title="The features of a position",
+    rule=feature_of_a_position,
+    question=lambda position, feature, d_model: (
+        f"Position {position} is written with sines and cosines into {d_model} features, counted from 0. "
+        f"What is feature {feature}?"
+    ),
+    answer=Choice(_hands),
+)

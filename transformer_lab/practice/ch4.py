@@ -2,9 +2,9 @@
 
 import torch
 
-from .answers import Table
-from .draws import number, write
-from .topic import Topic
+from .answers import Numbers, Table
+from .draws import number, numbers, one_of, write
+from .topic import Topic, rule
 
 
 def _numbered_tokens(draw):
@@ -17,6 +17,7 @@ head_1 = Topic(
     title="What a head gets",
     rule="split_heads",
     inputs=_numbered_tokens,
+    keep=lambda x, n_heads: x.shape[-1] < 9,  # a row fits a phone
     question=lambda x, n_heads: (
         f"`x` is one sentence: a token in each row. `split_heads(x, n_heads={n_heads})` cuts it; "
         "what is in head 1, a token in each row?"
@@ -24,4 +25,172 @@ head_1 = Topic(
     given=lambda x, n_heads: write(x[0]),
     answer=Table(),
     asks=lambda heads, x, n_heads: heads[0, 1],
+    words={
+        "view_alone": "This is what `view` alone gives: whole tokens in reading order. Each token is cut into heads: "
+        "which of its features go to head 1?",
+        "every_nth_feature": "You gave the head features that do not stand side by side. Each head gets a block of "
+        "neighbours.",
+        "turned_and_cut_anew": "You turned tokens and features before the cut. Cut first: the features of a token "
+        "still lie side by side.",
+        "no_transpose": "This is token 1, cut into its heads. A head holds its features of every token.",
+        "features_before_seq": "You have the right numbers, with a feature in each row. A token in each row was asked "
+        "for.",
+    },
+)
+
+
+# Merging
+
+
+def _heads(draw):
+    heads, seq, d_value = one_of(draw, ((2, 3, 2), (2, 2, 2), (2, 4, 2)))
+    first = number(draw, 0, 20)
+    return (first + torch.arange(heads * seq * d_value).view(heads, seq, d_value),)
+
+
+@rule(inputs=_heads)
+def merging(x):
+    """The heads of each token side by side."""
+    return x.transpose(0, 1).flatten(1)
+
+
+@merging.mistake
+def joined_without_a_turn(x):
+    """You joined the numbers in reading order. A row holds what all heads have for one token: look at row 0 of each
+    head."""
+    return x.reshape(x.shape[1], -1)
+
+
+@merging.mistake
+def features_of_heads_alternate(x):
+    """You let the heads take turns, feature by feature. Each head's features stay side by side."""
+    return x.permute(1, 2, 0).flatten(1)
+
+
+@merging.mistake
+def heads_below_one_another(x):
+    """You put the heads below one another. They stand side by side: a row for each token."""
+    return x.flatten(0, 1)
+
+
+@merging.mistake
+def heads_in_reverse(x):
+    """You put the last head first. Head 0 has the first features of each row."""
+    return x.flip(0).transpose(0, 1).flatten(1)
+
+
+@merging.mistake
+def head_0_repeated(x):
+    """You wrote head 0 again and again. Each head has features of its own to add."""
+    return x[:1].expand_as(x).transpose(0, 1).flatten(1)
+
+
+@merging.mistake
+def turned_inside_heads(x):
+    """You turned tokens and features inside each head. The two axes that change places are heads and tokens."""
+    return x.transpose(1, 2).reshape(x.shape[1], -1)
+
+
+merged_rows = Topic(
+    title="Merging the heads",
+    rule=merging,
+    question=lambda x: (
+        f"{x.shape[0]} heads return {x.shape[2]} features for each of {x.shape[1]} tokens. "
+        "What does `merge_heads` make of them, a token in each row?"
+    ),
+    given=lambda x: "\n".join(f"head {i}\n{write(head)}" for i, head in enumerate(x)),
+    answer=Table(),
+)
+
+
+# Shapes on the way
+
+_STAGES = {
+    "queries": "the queries, split into heads",
+    "weights": "the weights of all heads",
+    "merged": "the merged heads, before the output projection",
+    "one_head": "the weights of one head of one sentence",
+}
+
+
+def _layer(draw):
+    batch, q_len, k_len, heads, d_head = numbers(draw, 5, 2, 9)
+    return one_of(draw, tuple(_STAGES)), batch, q_len, k_len, heads, d_head
+
+
+@rule(inputs=_layer)
+def shapes_on_the_way(stage, batch, q_len, k_len, heads, d_head):
+    """The shape at a stage."""
+    return {
+        "queries": (batch, heads, q_len, d_head),
+        "weights": (batch, heads, q_len, k_len),
+        "merged": (batch, q_len, heads * d_head),
+        "one_head": (q_len, k_len),
+    }[stage]
+
+
+@shapes_on_the_way.mistake
+def queries_and_keys_exchanged(stage, batch, q_len, k_len, heads, d_head):
+    """You exchanged queries and keys. The rows belong to those who look, the queries."""
+    return shapes_on_the_way.reference(stage, batch, k_len, q_len, heads, d_head)
+
+
+@shapes_on_the_way.mistake
+def heads_left_after_the_tokens(stage, batch, q_len, k_len, heads, d_head):
+    """You left the heads after the tokens, as the cut leaves them. A transpose brings them in front of the tokens."""
+    if stage not in ("queries", "weights"):
+        return None
+    return batch, q_len, heads, d_head if stage == "queries" else k_len
+
+
+@shapes_on_the_way.mistake
+def heads_forgotten(stage, batch, q_len, k_len, heads, d_head):
+    """You forgot the heads. They are an axis of their own."""
+    if stage == "queries":
+        return batch, q_len, d_head
+    return (batch, q_len, k_len) if stage == "weights" else None
+
+
+@shapes_on_the_way.mistake
+def features_not_divided(stage, batch, q_len, k_len, heads, d_head):
+    """You gave each head all the features. They are shared out: how many are left for one?"""
+    return (batch, heads, q_len, heads * d_head) if stage == "queries" else None
+
+
+@shapes_on_the_way.mistake
+def features_of_one_head(stage, batch, q_len, k_len, heads, d_head):
+    """You gave the features of one head. Merged, those of all heads stand side by side."""
+    return (batch, q_len, d_head) if stage == "merged" else None
+
+
+@shapes_on_the_way.mistake
+def heads_not_joined(stage, batch, q_len, k_len, heads, d_head):
+    """You left heads and features apart. Merging makes one axis of the two."""
+    return (batch, q_len, heads, d_head) if stage == "merged" else None
+
+
+@shapes_on_the_way.mistake
+def features_for_weights(stage, batch, q_len, k_len, heads, d_head):
+    """You gave features where there are weights. A query has one weight for each key."""
+    if stage == "one_head":
+        return q_len, d_head
+    return (batch, heads, q_len, d_head) if stage == "weights" else None
+
+
+@shapes_on_the_way.mistake
+def queries_for_all(stage, batch, q_len, k_len, heads, d_head):
+    """You gave as many keys as queries. Keys are counted by the other sequence."""
+    if stage == "one_head":
+        return q_len, q_len
+    return (batch, heads, q_len, q_len) if stage == "weights" else None
+
+
+shapes_in_a_layer = Topic(
+    title="Shapes in a layer",
+    rule=shapes_on_the_way,
+    question=lambda stage, batch, q_len, k_len, heads, d_head: (
+        f"`d_model` is {heads * d_head}, in {heads} heads; {batch} sentences of {q_len} tokens look at others of "
+        f"{k_len}. What is the shape of {_STAGES[stage]}?"
+    ),
+    answer=Numbers(),
 )

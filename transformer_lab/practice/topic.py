@@ -2,6 +2,7 @@
 
 import json
 import re
+from collections import Counter
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
@@ -71,7 +72,6 @@ class Topic:
         used = sorted({name for case in cases for _, names in case["wrong"] for name in names})
         for case in cases:
             case["wrong"] = [[answer, [used.index(name) for name in names]] for answer, names in case["wrong"]]
-            del case["told"]
         return {
             "name": self.name or self.title,
             "title": self.title,
@@ -116,13 +116,10 @@ class Topic:
         right = self._answer(self.exercise.reference, arguments)
         if right is None:
             return None
-        wrong, hidden = [], 0
+        wrong = []
         for name, mistake in self.mistakes.items():
             answer = self._answer(mistake.function, arguments)
-            if answer is None or not self.answer.fits(answer, right):
-                continue
-            if self.answer.same(answer, right):
-                hidden += 1
+            if answer is None or not self.answer.fits(answer, right) or self.answer.same(answer, right):
                 continue
             alike = [names for other, names in wrong if self.answer.same(answer, other)]
             if len(alike) > 1 or (alike and len(alike[0]) == 2):
@@ -131,14 +128,12 @@ class Topic:
                 alike[0].append(name)
             else:
                 wrong.append([answer, [name]])
-        shared = sum(len(names) > 1 for _, names in wrong)
         return {
             "question": self.question(*arguments),
             **({"given": self.given(*arguments)} if self.given else {}),
             **self.answer.for_case(arguments, right),
             "right": right,
             "wrong": wrong,
-            "told": (len(wrong), -hidden, -shared),
         }
 
     def _answer(self, function, arguments):
@@ -152,6 +147,16 @@ class Topic:
 
     @staticmethod
     def _best(cases):
-        """Those that tell the most mistakes apart, in the order in which they were drawn."""
-        ranked = sorted(range(len(cases)), key=lambda i: cases[i]["told"], reverse=True)
-        return [cases[i] for i in sorted(ranked[:CASES])]
+        """Those that tell the most mistakes, each of them about as often as the others; in the order of the draw."""
+        left, taken, met = list(range(len(cases))), [], Counter()
+
+        def news(i):
+            """How much a case tells: the less, the more often its mistakes are told already."""
+            return sum(1 / len(names) / (1 + met[name]) for _, names in cases[i]["wrong"] for name in names)
+
+        while left and len(taken) < CASES:
+            best = max(left, key=news)
+            left.remove(best)
+            taken.append(best)
+            met.update(name for _, names in cases[best]["wrong"] for name in names)
+        return [cases[i] for i in sorted(taken)]
