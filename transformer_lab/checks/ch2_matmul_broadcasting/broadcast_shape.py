@@ -240,8 +240,9 @@ def only_the_first_stretches(m, n):
 
 @broadcast_shape.mistake(stage="size")
 def multiples_stretch(m, n):
-    """You let 3 stretch to 6, because it fits twice. Broadcasting does not tile: it repeats one number along an axis,
-    and only an axis of size 1 has no more than one to repeat. 3 over 6 must raise a `ValueError`."""
+    """You let 3 stretch to 6, and the larger size wins. Broadcasting does not tile, even where one size is a multiple
+    of the other: it repeats one number along an axis, and only an axis of size 1 has no more than one to repeat. 3 over
+    6 must raise a `ValueError`."""
     if m != n and min(m, n) == 0:
         return equal_or_stretched(m, n)
     if m != n and max(m, n) % min(m, n):
