@@ -124,6 +124,118 @@ def halves_beside_each_other(tokens, table):
     return table[tokens] + torch.cat([pattern[:, ::2], pattern[:, 1::2]], dim=-1).to(table)
 
 
+@embed.mistake(stage="vectors")
+def rows_of_the_positions(tokens, table):
+    """The table is indexed with the positions 0, 1, 2, … instead of with the tokens: every sentence gets the same
+    vectors. The row of a token is `table[tokens]`."""
+    return table[torch.arange(tokens.shape[1])].expand(len(tokens), -1, -1)
+
+
+@embed.mistake(stage="together")
+def beside_each_other(vectors, pattern):
+    """Vectors and positions stand beside each other, and the last axis is twice as long as it should be. They are
+    added, feature by feature."""
+    return torch.cat([vectors, pattern.to(vectors).expand_as(vectors)], dim=-1)
+
+
+@embed.mistake(stage="together")
+def positions_subtracted(vectors, pattern):
+    """The positions are subtracted instead of added. Look at the sign between the row of the table and its position."""
+    return vectors - pattern.to(vectors)
+
+
+@embed.mistake(stage="together")
+def averaged_over_the_tokens(vectors, pattern):
+    """You return one vector for a whole sentence: the tokens are averaged. Each token keeps a vector of its own; the
+    result is (batch, seq, d_model)."""
+    return (vectors + pattern.to(vectors)).mean(1)
+
+
+@embed.mistake(stage="together")
+def sum_normalized(vectors, pattern):
+    """The sum is normalized before it is returned. `embed` only looks up and adds; the norms stand in the blocks and
+    before the head."""
+    return torch.nn.functional.layer_norm(vectors + pattern.to(vectors), vectors.shape[-1:])
+
+
+@embed.mistake(stage="position")
+def the_number_itself(seq, d_model):
+    """The position's number itself is added to every feature: 0 to the first token, 1 to the second. What is added is a
+    pattern of sines and cosines between -1 and 1. Is the function of assignment 3 called?"""
+    return torch.arange(seq, dtype=torch.float32)[:, None].expand(seq, d_model)
+
+
+@embed.mistake(stage="position")
+def cosines_first(seq, d_model):
+    """Sines and cosines have changed places: feature 0 of a position is a sine, feature 1 the cosine of the same angle.
+    Is the positions' function the one of assignment 3?"""
+    return positions(seq, d_model + d_model % 2).unflatten(1, (-1, 2)).flip(2).flatten(1)[:, :d_model]
+
+
+@embed.mistake(stage="position")
+def exponent_halved(seq, d_model):
+    """The angles fall too slowly from one pair of features to the next: pair i has the exponent 2i/d_model, and yours
+    has i/d_model. Is the positions' function the one of assignment 3?"""
+    angles = torch.arange(seq)[:, None] * torch.exp(torch.arange(0, d_model, 2) * (-math.log(10000.0) / d_model / 2))
+    return torch.stack([angles.sin(), angles.cos()], dim=-1).flatten(1)[:, :d_model]
+
+
+@embed.mistake(stage="position")
+def counted_from_the_end(seq, d_model):
+    """The positions are counted from the end: the last token got position 0. Count from the first token, so that a
+    token keeps its position when others follow."""
+    return positions(seq, d_model).flip(0)
+
+
+@embed.mistake(stage="position")
+def axes_exchanged(seq, d_model):
+    """The two numbers for the positions are exchanged, and the pattern was turned to fit: the sines run along the
+    features. First comes the number of positions, then that of features."""
+    return positions(d_model, seq).T
+
+
+@embed.mistake(stage="position", alone=True)
+def arguments_exchanged(seq, d_model):
+    """The two numbers for `sinusoidal_positions` are exchanged: the pattern is (d_model, seq), and does not fit. First
+    comes the number of positions, then that of features."""
+    return positions(d_model, seq)
+
+
+@embed.mistake(stage="position")
+def the_first_position_only(seq, d_model):
+    """Every token got the pattern of position 0. The pattern has a row for each position: ask for `seq` rows, and use
+    all of them."""
+    return positions(1, d_model)
+
+
+@embed.mistake(stage="vectors", alone=True)
+def whole_numbers_times_the_table(tokens, table):
+    """`one_hot` makes whole numbers, and `@` refuses to multiply them with the table's floating point numbers. Bring
+    them to the dtype of the table, or look the rows up: `table[tokens]`."""
+    return torch.nn.functional.one_hot(tokens, len(table)) @ table
+
+
+@embed.mistake
+def positions_for_the_batch(tokens, table):
+    """As many positions were asked for as there are sentences, so they do not fit the tokens. Which axis of `tokens` is
+    `seq`?"""
+    return table[tokens] + positions(tokens.shape[0], table.shape[1]).to(table)
+
+
+@embed.mistake
+def positions_of_the_vocabulary(tokens, table):
+    """As many positions were asked for as there are words in the vocabulary, so they do not fit the tokens. Positions
+    count along `seq`: which axis of `tokens` is that?"""
+    return table[tokens] + positions(*table.shape).to(table)
+
+
+@embed.mistake
+def everything_scaled(tokens, table):
+    """The sum is multiplied by √d_model. The row of the table and the pattern are added as they are; nothing is scaled
+    before or after."""
+    return embed.reference(tokens, table) * table.shape[1] ** 0.5
+
+
 @embed.property
 def order_matters(function, tokens, table):
     """A token that moves to another place changes its vector."""

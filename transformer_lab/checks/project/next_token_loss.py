@@ -148,6 +148,153 @@ def batch_and_vocabulary_confused(logits, tokens):
     return cross_entropy(shifted.reshape(len(shifted), shifted.shape[2], -1), tokens[:, 1:])
 
 
+@next_token_loss.mistake
+def in_bits(logits, tokens):
+    """The loss is in bits: the logarithm has base 2. The cross-entropy of this course, and of PyTorch, takes the
+    natural logarithm. Is something divided by log 2, or is `log2` called?"""
+    return next_token_loss.reference(logits, tokens) / math.log(2)
+
+
+@next_token_loss.mistake
+def perplexity(logits, tokens):
+    """You return the perplexity, e to the power of the loss. The loss itself is asked for: leave the last `exp` out."""
+    return next_token_loss.reference(logits, tokens).exp()
+
+
+@next_token_loss.mistake
+def as_a_number(logits, tokens):
+    """You return a Python number. `.item()` cuts the way back to the logits, so nothing can be learned from this loss.
+    Return the tensor of one element; take its number where you print it."""
+    return next_token_loss.reference(logits, tokens).item()
+
+
+@next_token_loss.mistake
+def the_last_position_only(logits, tokens):
+    """Only one prediction of each sentence is counted, that of its last token. Every position but the last predicts its
+    successor, and all of these count alike."""
+    return torch.nn.functional.cross_entropy(logits[:, -2], tokens[:, -1])
+
+
+@next_token_loss.mistake
+def summed_over_a_sentence(logits, tokens):
+    """The losses of a sentence are added up, and only the sentences are averaged. The mean runs over all predictions,
+    batch times (seq - 1) of them."""
+    return next_token_loss.reference(logits, tokens) * (tokens.shape[1] - 1)
+
+
+@next_token_loss.mistake
+def summed_over_the_batch(logits, tokens):
+    """The losses are averaged over the positions and added up over the sentences. The mean runs over all predictions,
+    batch times (seq - 1) of them."""
+    return next_token_loss.reference(logits, tokens) * len(tokens)
+
+
+@next_token_loss.mistake
+def divided_by_seq(logits, tokens):
+    """The sum is divided by batch times seq, although the last token of a sentence predicts nothing: there are seq - 1
+    predictions in each."""
+    return next_token_loss.reference(logits, tokens) * (tokens.shape[1] - 1) / tokens.shape[1]
+
+
+@next_token_loss.mistake
+def logits_for_log_probabilities(logits, tokens):
+    """The logits are taken for log probabilities: `nll_loss` only picks one number for each target and turns its sign.
+    Without `log_softmax` before it, making all logits larger would do. `cross_entropy` does both."""
+    return torch.nn.functional.nll_loss(logits[:, :-1].flatten(0, 1), tokens[:, 1:].flatten())
+
+
+@next_token_loss.mistake
+def class_zero_ignored(logits, tokens):
+    """Targets that are token 0 are left out, as with `ignore_index=0`. Here there is no padding: token 0 is a token
+    like all others, and is to be predicted."""
+    return torch.nn.functional.cross_entropy(logits[:, :-1].flatten(0, 1), tokens[:, 1:].flatten(), ignore_index=0)
+
+
+@next_token_loss.mistake
+def shifted_by_two(logits, tokens):
+    """The targets are two places ahead: each position is compared with the token after the next. Is the shift made
+    twice, once in the logits and once in the tokens? Position t predicts token t + 1."""
+    return torch.nn.functional.cross_entropy(logits[:, :-2].flatten(0, 1), tokens[:, 2:].flatten())
+
+
+@next_token_loss.mistake
+def across_sentences(logits, tokens):
+    """The shift was made after all sentences were put in one row: the end of a sentence predicts the beginning of the
+    next one. Shift along `seq` first, then flatten."""
+    return torch.nn.functional.cross_entropy(logits.flatten(0, 1)[:-1], tokens.flatten()[1:])
+
+
+@next_token_loss.mistake
+def normalized_over_positions(logits, tokens):
+    """The softmax runs over the positions, not over the vocabulary: axis 1 of the logits is `seq`. The scores of all
+    tokens at one position are what must sum to one."""
+    log_p = logits[:, :-1].log_softmax(1)
+    return -log_p.gather(-1, tokens[:, 1:, None]).mean()
+
+
+@next_token_loss.mistake
+def log_of_the_mean(logits, tokens):
+    """The probabilities are averaged first, and the logarithm is taken of their mean. Each prediction has a loss of its
+    own, minus the logarithm of one probability; the mean is taken of these."""
+    return -logits[:, :-1].softmax(-1).gather(-1, tokens[:, 1:, None]).mean().log()
+
+
+@next_token_loss.mistake
+def smoothed(logits, tokens):
+    """The targets are smoothed, as with `label_smoothing=0.1`: a part of the loss comes from all other tokens. Here the
+    one token that follows is all that counts."""
+    return torch.nn.functional.cross_entropy(logits[:, :-1].flatten(0, 1), tokens[:, 1:].flatten(), label_smoothing=0.1)
+
+
+@next_token_loss.mistake
+def nothing_averaged(logits, tokens):
+    """You return the loss of every prediction, as with `reduction="none"`. One number is asked for: their mean."""
+    losses = torch.nn.functional.cross_entropy(logits[:, :-1].flatten(0, 1), tokens[:, 1:].flatten(), reduction="none")
+    return losses
+
+
+@next_token_loss.mistake
+def one_loss_for_each_sentence(logits, tokens):
+    """You return one loss for each sentence. One number is asked for: the mean over all sentences too."""
+    return torch.nn.functional.cross_entropy(logits[:, :-1].mT, tokens[:, 1:], reduction="none").mean(1)
+
+
+@next_token_loss.mistake
+def classes_on_the_last_axis(logits, tokens):
+    """`cross_entropy` takes the classes on axis 1, and got `seq` there: the vocabulary stands on the last axis. Flatten
+    batch and seq into one axis, or bring the vocabulary to axis 1."""
+    return torch.nn.functional.cross_entropy(logits[:, :-1], tokens[:, 1:])
+
+
+@next_token_loss.mistake
+def targets_and_logits_exchanged(logits, tokens):
+    """The two arguments of `cross_entropy` are exchanged: first come the logits, (N, vocab), then the targets, (N,),
+    which are whole numbers."""
+    return torch.nn.functional.cross_entropy(tokens[:, 1:].flatten(), logits[:, :-1].flatten(0, 1))
+
+
+@next_token_loss.mistake
+def only_the_logits_cut(logits, tokens):
+    """The logits lack their last position, and the tokens are all there: the numbers of predictions and targets differ.
+    Cut the first token off the targets as well: `tokens[:, 1:]`."""
+    return torch.nn.functional.cross_entropy(logits[:, :-1].flatten(0, 1), tokens.flatten())
+
+
+@next_token_loss.mistake
+def only_the_tokens_cut(logits, tokens):
+    """The targets lack the first token, and the logits are all there: the numbers of predictions and targets differ.
+    The last position predicts nothing: `logits[:, :-1]`."""
+    return torch.nn.functional.cross_entropy(logits.flatten(0, 1), tokens[:, 1:].flatten())
+
+
+@next_token_loss.mistake
+def squared_distance(logits, tokens):
+    """The loss is a squared distance between probabilities and ones. Cross-entropy is minus the logarithm of the
+    probability that the next token got."""
+    target = torch.nn.functional.one_hot(tokens[:, 1:], logits.shape[-1]).to(logits)
+    return (logits[:, :-1].softmax(-1) - target).square().mean()
+
+
 @next_token_loss.property
 def even_guesses(function, logits, tokens):
     """Logits that are all equal give log(vocab), the loss of guessing."""
