@@ -71,8 +71,8 @@ HUNTS = {
     "next_token_loss": (
         "If all logits are equal, every guess has the same loss. What can such a test know about which guess meets "
         "which token?",
-        "Take random logits and few tokens. Work out the loss of each guess by itself: minus the log of the "
-        "probability that it gives to the token that follows.",
+        "Take random logits and few tokens, 0 among them. Work out the loss of each guess by itself: minus the log of "
+        "the probability that it gives to the token that follows.",
         "`log_p = logits.log_softmax(…)`, `losses = [-log_p[…, i, tokens[…, i + 1]] for …]`, then "
         "`assert torch.allclose(f(logits, tokens), torch.stack(losses).mean())`",
     ),
