@@ -693,7 +693,17 @@ def _require_text(text, name, special):
 
 
 def installed() -> bool:
-    """Return whether both packages of weights, in their versions, and the tokenizers' package are installed."""
+    """Return whether both packages of weights, in their versions, and the tokenizers' package are installed.
+
+    Returns
+    -------
+    bool
+
+    Examples
+    --------
+    >>> isinstance(installed(), bool)
+    True
+    """
     try:
         MINILM.locate(MINILM_WEIGHTS), SMOLLM2.locate(SMOLLM2_WEIGHTS)
     except ImportError:

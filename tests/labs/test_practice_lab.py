@@ -115,7 +115,7 @@ def test_all_are_mixed_and_what_one_gets_wrong_is_said_in_words(practise):
         page.get_by_role("button", name="Another").click()
         assert "Strides of a fresh tensor" in page.locator(".tl-lab").inner_text()
     page.get_by_text("What to look at again").click()
-    assert page.locator(".tl-weak li span").all_inner_texts() == ["Twice: You return the sizes themselves."]
+    assert page.locator(".tl-weak li span").all_inner_texts() == ["Twice: You gave the sizes themselves."]
     page.get_by_label("What to practise").select_option("offset")
     page.locator(".tl-weak").get_by_role("button", name="Strides of a fresh tensor").click()
     assert "fresh tensor" in page.locator("p.tl-question").inner_text()
