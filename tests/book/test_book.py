@@ -170,7 +170,7 @@ def test_page_leads_to_no_host_that_cannot_exist(page):
 def test_the_wheel_lies_beside_the_pages():
     (wheel,) = HTML.glob("*.whl")
     assert re.fullmatch(r"transformer_lab-[\d.]+-py3-none-any\.whl", wheel.name)
-    assert wheel.stat().st_size < 600_000
+    assert wheel.stat().st_size < 700_000
 
 
 def test_descriptions_tell_pages_apart():
@@ -491,7 +491,8 @@ def test_a_shared_link_lands_on_its_heading_while_the_page_comes_to_life(visit, 
     name, sections = max(sections_that_are_linked().items(), key=lambda item: len(item[1]))
     section = sorted(sections)[-1]
     page = visit(f"{site}{name}#{section}", viewport={"width": width, "height": 800})
-    page.wait_for_load_state("networkidle")
+    page.evaluate("document.fonts.ready.then(() => true)")
+    page.wait_for_timeout(1000)  # labs, letters and formulas are all there by now: the heading must not have moved
     assert 60 <= page.locator(f"#{section} :is(h1, h2, h3)").first.bounding_box()["y"] <= 68
 
 
