@@ -129,7 +129,7 @@ def one_key_too_many(length, q_len, k_len, side):
 
 @padding.mistake
 def one_key_too_few(length, q_len, k_len, side):
-    """One real key is hidden. Keys are numbered from 0: which number has the last real one?"""
+    """One real key is hidden. Count those that you painted in a row, and compare with the length."""
     return padding.reference(length - 1, q_len, k_len, side)
 
 
@@ -341,9 +341,10 @@ decoder = Topic(
     rule="decoder_masks",
     sizes={"batch": (1, 1), "t_len": (3, 7), "s_len": (4, 7)},
     question=lambda t_lengths, s_lengths, t_len, s_len: (
-        f"A decoder has {t_len} places for its own tokens, and the first {int(t_lengths)} are real. "
+        f"A decoder has {t_len} places for its own tokens, of which {int(t_lengths)} at the start are real. "
         "Paint the mask of its look at itself."
     ),
     answer=Mask(),
     asks=lambda masks, *arguments: masks[0][0, 0],
+    without=("own_mask_from_the_source", "source_and_target_exchanged"),  # the question names no source
 )

@@ -188,7 +188,7 @@ def one_for_each_feature_of_a_sentence(batch, seq, d_model, norm):
 
 @shared_means.mistake
 def one_for_all(batch, seq, d_model, norm):
-    """You counted a single mean for the whole tensor. Then every token would depend on every other."""
+    """You counted a single mean for the whole tensor. Over which axes is the mean taken, and which are left?"""
     return 1
 
 

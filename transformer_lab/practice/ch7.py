@@ -140,6 +140,8 @@ bytes_of_a_cache = Topic(
         "in its own step.",
         "length_in_place_of_the_width": "The length comes in twice in your number, and the width not at all. How many "
         "numbers has a key?",
+        "projections_of_keys_and_values": "You counted the matrices that make keys and values. The cache keeps what "
+        "comes out of them, for each token.",
         "numbers_instead_of_bytes": "You counted numbers, and not bytes. How many bytes does each take?",
     },
 )

@@ -65,7 +65,7 @@ def second_product_alone(seq, d_head, d_value, from_the_right):
 
 @multiply_adds.mistake
 def flops_for_multiply_adds(seq, d_head, d_value, from_the_right):
-    """You counted FLOPs. A multiply-add is two of them, and one multiply-add here."""
+    """You counted FLOPs, and a multiply-add is two of them. The question asks for multiply-adds."""
     return 2 * multiply_adds.reference(seq, d_head, d_value, from_the_right)
 
 
