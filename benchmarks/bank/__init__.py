@@ -15,9 +15,8 @@ that you have not seen tell how well the checks do for a learner.
 """
 
 from importlib import import_module
+from pathlib import Path
 from typing import NamedTuple
-
-from transformer_lab.checks.course import COURSE
 
 _answers = []
 
@@ -53,10 +52,7 @@ def right(exercise):
 
 def answers(held_out=None):
     """Return all answers; with ``held_out``, only those of that half."""
-    for folder in COURSE:
-        name = folder.split("_")[0]
-        if name == "ch9":
-            continue  # the epilogue's exercises are newer than the bank
-        import_module(f".{name}", __name__)
-        import_module(f".held_out.{name}", __name__)
+    for path in sorted(Path(__file__).parent.glob("[!_]*.py")):
+        import_module(f".{path.stem}", __name__)
+        import_module(f".held_out.{path.stem}", __name__)
     return [answer for answer in _answers if held_out in (None, answer.held_out)]

@@ -12,7 +12,8 @@ import transformer_lab as tl
 from chapter_code import chapter_code
 from transformer_lab.checks import hunt_report, observe, record
 from transformer_lab.checks.agree import agree
-from transformer_lab.checks.hunt import Answer, from_outside, kinds
+from transformer_lab.checks.hunt import Answer
+from transformer_lab.checks.hunt_kinds import from_outside, kinds
 from transformer_lab.checks.hunts import HUNTS, TASKS
 
 weights = tl.checks.test_attention_weights

@@ -15,7 +15,7 @@ from .course import FOLDERS
 from .observe import Probe, observe, settings_kept
 from .probes import Draw, each_tensor
 from .relation import Case, relation, share, term, wrong_places
-from .words import _apart, _name, _plain, axis_sizes, axis_words, in_words
+from .words import apart, axis_sizes, axis_words, dtype_name, in_words, short
 
 NUMBERS_SHOWN = 8  # a result of so many numbers is shown whole
 NAMED = 8  # so many of the inputs are named that a correct function was tried on
@@ -48,7 +48,7 @@ def is_stub(error):
     while last.tb_next is not None:
         last = last.tb_next
     code = last.tb_frame.f_code.co_code
-    return not _is_library(last.tb_frame) and code[last.tb_lasti] == dis.opmap["RAISE_VARARGS"]
+    return not is_library(last.tb_frame) and code[last.tb_lasti] == dis.opmap["RAISE_VARARGS"]
 
 
 def not_written(function, error):
@@ -67,7 +67,7 @@ def raised(exercise, function, probe, error, refused=None):
     """Say which error was raised, at which of the learner's lines, and what PyTorch refused to do there."""
     name, text = type(error).__name__, str(error).strip().split("\n")[0]
     said = f"`{name}`: {text}" if text else f"`{name}`"
-    frames = [(frame, line) for frame, line in traceback.walk_tb(error.__traceback__) if not _is_library(frame)]
+    frames = [(frame, line) for frame, line in traceback.walk_tb(error.__traceback__) if not is_library(frame)]
     if isinstance(error, SystemExit):
         said = "Your function ends Python itself, with `exit()` or the like."
     if isinstance(error, RecursionError):
@@ -141,7 +141,7 @@ EXPLAINED = {
 }
 
 
-def _is_library(frame):
+def is_library(frame):
     return frame.f_code.co_filename.startswith((*LIBRARIES, "<frozen"))
 
 
@@ -291,9 +291,9 @@ def kind(exercise, probe, got, expected):
             is_now, should_be = in_words(mine.shape, words), in_words(theirs.shape, words)
             return f"Your result has the shape {is_now}, and should have {should_be}."
         if mine.dtype != theirs.dtype:
-            return f"Your result is of {_name(mine.dtype)}, and should be of {_name(theirs.dtype)}."
+            return f"Your result is of {dtype_name(mine.dtype)}, and should be of {dtype_name(theirs.dtype)}."
         if mine.device.type != theirs.device.type or mine.layout != theirs.layout:
-            is_now, wanted = (f"a tensor on `{t.device.type}`, {_name(t.layout)}" for t in (mine, theirs))
+            is_now, wanted = (f"a tensor on `{t.device.type}`, {dtype_name(t.layout)}" for t in (mine, theirs))
             return f"Your result is {is_now}, and should be {wanted}."
     if got.changed:
         return (
@@ -381,7 +381,7 @@ def shown(exercise, function, outcomes, first):
     case = exercise.probes[first], outcomes[first], exercise.expected[first]
     if first != 0 or not exercise.sizes or outcomes[first].error is not None or kind(exercise, *case):
         return {}, *case
-    return _smallest(exercise, function, *case)
+    return smallest(exercise, function, *case)
 
 
 def evidence(exercise, sizes, probe, got, expected):
@@ -390,7 +390,7 @@ def evidence(exercise, sizes, probe, got, expected):
         return ""
     at = f" ({', '.join(f'{name} {size}' for name, size in sizes.items())})" if sizes else ""
     given = [
-        f"`{name} = {_plain(value)}`"
+        f"`{name} = {short(value)}`"
         for name, value in zip(exercise.arguments, probe.arguments)
         if (isinstance(value, (int, float, str, tuple, list)) and not tensors_in(value))
         or (got.error is None and 0 < sum(tensor.numel() for tensor in tensors_in(value)) <= NUMBERS_SHOWN)
@@ -400,11 +400,11 @@ def evidence(exercise, sizes, probe, got, expected):
     if got.error is not None:
         return intro if given else ""
     if expected.error is not None:
-        return f"{intro} You return `{_plain(got.value)}`, expected a `{type(expected.error).__name__}`."
+        return f"{intro} You return `{short(got.value)}`, expected a `{type(expected.error).__name__}`."
     return f"{intro} {_difference(got.value, expected.value)}"
 
 
-def _smallest(exercise, function, *case):
+def smallest(exercise, function, *case):
     """Make the sizes smaller, one after the other, as long as the function stays wrong."""
     sizes = dict(exercise.sizes)
     for name in sizes:
@@ -427,10 +427,10 @@ def _difference(got, expected):
     """Say where two results differ first."""
     _, got, expected = _first_wrong(got, expected)
     if not isinstance(expected, torch.Tensor) or expected.numel() <= NUMBERS_SHOWN:
-        return "You return `{}`, expected `{}`.".format(*_apart(got, expected))
+        return "You return `{}`, expected `{}`.".format(*apart(got, expected))
     wrong = wrong_places(got, expected)
     index = wrong.nonzero()[0].tolist()
-    mine, right = _apart(*(tensor[tuple(index)].item() for tensor in (got, expected)))
+    mine, right = apart(*(tensor[tuple(index)].item() for tensor in (got, expected)))
     share = f"{int(wrong.sum())} of {wrong.numel()} numbers are wrong"
     return f"At index {index} you return {mine}, expected {right}; {share}."
 

@@ -8,7 +8,7 @@ from fractions import Fraction
 import torch
 
 from .agree import close, whole
-from .words import _plain
+from .words import short
 
 # A wrong result beside the right one, and the size of each axis: a dict of str to int.
 Case = namedtuple("Case", "got expected sizes")
@@ -51,7 +51,7 @@ def _factor(case, shown):
     named = _power(ratios, [case.sizes, shown.sizes])
     if not math.isclose(*ratios, rel_tol=1e-3):
         return f"Every number is the right one times {named or 'a factor that changes with the sizes'}."
-    return f"Every number is the right one times {_plain(ratios[0])}{f', which is {named}' if named else ''}."
+    return f"Every number is the right one times {short(ratios[0])}{f', which is {named}' if named else ''}."
 
 
 def _power(ratios, sizes):
@@ -71,7 +71,7 @@ def _shift(case, shown):
     fits = all(close(got - shift, expected) for (got, expected, _), shift in zip((case, shown), shifts))
     if not fits or not math.isclose(*shifts, rel_tol=1e-3):
         return ""
-    return f"Every number is the right one plus {_plain(shifts[0])}."
+    return f"Every number is the right one plus {short(shifts[0])}."
 
 
 def _nearly(case):
@@ -112,9 +112,9 @@ def _where(got, expected, axes):
 
 
 INVERTED = {  # by whether any of the numbers that are wrong should be True, and whether all should
-    (False, False): "You return `True` in places where `False` belongs, and nowhere the other way round.",
+    (False, False): "You return `True` in places where `False` belongs, and never the opposite.",
     (True, False): "You return `True` where `False` belongs, and `False` where `True` belongs.",
-    (True, True): "You return `False` in places where `True` belongs, and nowhere the other way round.",
+    (True, True): "You return `False` in places where `True` belongs, and never the opposite.",
 }
 
 

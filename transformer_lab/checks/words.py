@@ -36,22 +36,22 @@ def in_words(shape, words):
     return f"({', '.join(f'{words[size]} {size}' if size in words else str(size) for size in shape)})"
 
 
-def _plain(value, digits=4):
+def short(value, digits=4):
     """Numbers short enough to read: so many digits, or so many behind the point for numbers of 1 and more."""
     if isinstance(value, torch.Tensor):
         value = value.tolist()
     if type(value) in (list, tuple):
-        return type(value)(_plain(item, digits) for item in value)
+        return type(value)(short(item, digits) for item in value)
     if not isinstance(value, float):
         return value
     return round(value, digits) if abs(value) >= 1 else float(f"{value:.{digits}g}")
 
 
-def _apart(one, other):
+def apart(one, other):
     """Two values with as few digits as show that they differ."""
-    pairs = ((_plain(one, digits), _plain(other, digits)) for digits in (4, 6, 9, 17))
+    pairs = ((short(one, digits), short(other, digits)) for digits in (4, 6, 9, 17))
     return next((pair for pair in pairs if str(pair[0]) != str(pair[1])), (one, other))
 
 
-def _name(dtype):
+def dtype_name(dtype):
     return f"`{str(dtype).removeprefix('torch.')}`"

@@ -1,0 +1,198 @@
+"""Known mistakes as a hunt tells of them: their kinds, and one of them by what it does."""
+
+from collections import Counter
+from copy import copy
+from functools import cache
+from typing import NamedTuple
+
+import torch
+
+from . import describe
+from .agree import agree, like, tensors_in
+from .observe import Probe, observe
+from .probes import Outcomes, each_tensor
+from .relation import wrong_places
+from .words import apart, axis_words, dtype_name, in_words, short
+
+TRIED = 4  # so many of the mistakes that escape are looked at for the one that shows on the smallest input
+
+
+class Kind(NamedTuple):
+    """A kind of mistake in words, and the number of the first probe that shows it."""
+
+    words: str
+    shown_by: int
+
+
+@cache
+def kinds(exercise):
+    """Return the `Kind` of each mistake that a test can see, by its id.
+
+    A mistake that shows with ordinary input is of the kind of what it does to the result there. Of the others, those
+    that one special input shows are a kind; the input that shows most of them comes first.
+    """
+    exercise = from_outside(exercise)
+    shown, found = {}, {}
+    for id, mistake in exercise.mistakes.items():
+        outcomes = Outcomes(exercise, mistake.function)
+        numbers = [
+            number
+            for number, probe in enumerate(exercise.probes)
+            if not probe.here and not outcomes[number].same(exercise.expected[number])
+        ]
+        if numbers[:1] == [0]:
+            found[id] = Kind(effect(outcomes[0], exercise.expected[0]), 0)
+        elif numbers:
+            shown[id] = numbers
+    while shown:
+        counts = Counter(number for numbers in shown.values() for number in numbers)
+        best = max(sorted(counts), key=counts.get)
+        kind = Kind(f"wrong only with {exercise.probes[best].name}", best)
+        found |= {id: kind for id, numbers in shown.items() if best in numbers}
+        shown = {id: numbers for id, numbers in shown.items() if best not in numbers}
+    return {id: found[id] for id in exercise.mistakes if id in found}
+
+
+@cache
+def from_outside(exercise):
+    """Return the exercise as a test knows it: what a function makes on its way to the result is not seen."""
+    if exercise.facts is None:
+        return exercise
+    other = copy(exercise)
+    other.__dict__.pop("expected", None)
+    other.facts = lambda arguments, result, made: exercise.facts(arguments, result, ())
+    return other
+
+
+def counted(escaped, known):
+    """Return of each kind of mistake that escapes: its words, how many escape, and how many there are."""
+    of_each = Counter(kind.words for kind in known.values())
+    return [(words, count, of_each[words]) for words, count in Counter(k.words for k in escaped.values()).most_common()]
+
+
+def effect(got, expected):
+    """Say what a mistake does to a result: its kind, in words."""
+    if got.error is not None:
+        return "an error instead of a result"
+    if expected.error is not None:
+        return "a result instead of an error"
+    if agree(got.value, expected.value):
+        if got.changed:
+            return "right numbers, and an argument changed"
+        return f"right numbers, but the result is {unlike(got.facts, expected.facts)}"
+    mine, right = differing(got.value, expected.value)
+    if not isinstance(right, torch.Tensor):
+        if type(mine) is not type(right):
+            return "a result of another type"
+        if isinstance(right, (tuple, list)):
+            return "more numbers, or fewer"
+        return "a number too large" if mine > right else "a number too small"
+    if not isinstance(mine, torch.Tensor) or mine.dtype != right.dtype:
+        return "a result of another type"
+    if mine.shape != right.shape:
+        return "another shape"
+    if right.is_floating_point() and not mine.isfinite().all() and right.isfinite().all():
+        return "NaN or infinity"
+    if agree(mine.flatten().sort()[0], right.flatten().sort()[0]):
+        return "right numbers in wrong places"
+    if right.ndim and right.is_floating_point() and agree(mine.sum(-1), right.sum(-1)):
+        return "wrong numbers, and each row has the right sum"
+    if right.is_floating_point() and right.numel() > 1:
+        difference, largest = (mine - right).abs().max(), right.abs().max()
+        if difference < largest / 100:
+            return "numbers off by less than one per cent"
+        if agree(mine * (mine * right).sum() / mine.square().sum(), right):
+            return "right numbers times a factor"
+    return "wrong numbers in the right shape"
+
+
+def unlike(facts, right):
+    """Return the facts that are not as they should be."""
+    return ", ".join(str(found) for fact, found in facts.items() if found != right[fact])
+
+
+def differing(got, expected):
+    """Return the first parts of two results that differ, or the results themselves."""
+    while isinstance(expected, (tuple, list)) and isinstance(got, (tuple, list)) and len(got) == len(expected):
+        got, expected = next(pair for pair in zip(got, expected) if not agree(*pair))
+    return got, expected
+
+
+# A mistake that escapes, and a right answer that is refused
+
+
+def smallest(exercise, escaped):
+    """Describe the one of some mistakes that shows on the smallest input: by what it does, not by its name.
+
+    ``escaped`` has the kind of each mistake, by its id.
+    """
+    few = list(escaped.items())[:TRIED]
+    cases = [on_small_input(exercise, exercise.mistakes[id].function, kind.shown_by) for id, kind in few]
+    probe, got, expected = min(cases, key=lambda case: sum(tensor.numel() for tensor in tensors_in(case[0].arguments)))
+    special = few[0][1].shown_by > 0
+    given = inputs(exercise, probe, shapes=not special)
+    if special:
+        at = f", with {probe.name} ({given}):" if given else f", with {probe.name}:"
+    else:
+        at = f": for {given}," if given else ":"
+    return f"One that escapes{at} {contrast(exercise, probe, got, expected)}"
+
+
+def on_small_input(exercise, function, number):
+    """Return a probe on which a mistake shows, and what it and the reference do with it: small, in round numbers."""
+    seen = from_outside(exercise)
+    probe, expected = exercise.probes[number], seen.expected[number]
+    got = observe(seen, function, probe)
+    if number or got.error is not None or expected.error is not None:
+        return probe, got, expected
+    if agree(got.value, expected.value):  # what is wrong besides the numbers, `describe.smallest` does not see
+        return probe, got, expected
+    _, probe, got, expected = describe.smallest(exercise, function, probe, got, expected)
+    round_probe = Probe(probe.name, each_tensor(rounded, probe.arguments))
+    others = [observe(seen, f, round_probe) for f in (function, exercise.reference, *exercise.equivalents.values())]
+    if all(outcome.error is None for outcome in others):
+        wrong, right, *more = others
+        if not wrong.same(right) and all(outcome.same(right) for outcome in more):
+            return round_probe, wrong, right
+    return probe, got, expected
+
+
+def rounded(tensor):
+    return (2 * tensor).round() if tensor.is_floating_point() else tensor
+
+
+def inputs(exercise, probe, *, shapes=True):
+    """Write the arguments of a call: small ones in full, of larger ones the shape, or nothing."""
+    words = axis_words(exercise, probe)
+    given = []
+    for name, value in zip(exercise.arguments, probe.arguments):
+        count = sum(tensor.numel() for tensor in tensors_in(value))
+        if isinstance(value, torch.Tensor) and count > describe.NUMBERS_SHOWN:
+            given += [f"`{name}` of shape {in_words(value.shape, words)}"] * shapes
+        elif count <= describe.NUMBERS_SHOWN and not callable(value):
+            given.append(f"`{name} = {short(value)}`")
+    return ", ".join(given)
+
+
+def contrast(exercise, probe, got, expected):
+    """Say what a function does with a probe, and what is right."""
+    if got.error is not None:
+        return f"it raises `{type(got.error).__name__}`."
+    if expected.error is not None:
+        return f"it returns `{short(got.value)}`; right is to raise `{type(expected.error).__name__}`."
+    if agree(got.value, expected.value):
+        if got.changed:
+            return f"its numbers are right, and `{got.changed}` holds other ones afterwards."
+        return f"its numbers are right, but the result is {unlike(got.facts, expected.facts)}."
+    mine, right = differing(got.value, expected.value)
+    tensors = isinstance(mine, torch.Tensor) and isinstance(right, torch.Tensor)
+    if tensors and like(mine) != like(right):
+        words = axis_words(exercise, probe)
+        kinds = (f"{in_words(t.shape, words)}, {dtype_name(t.dtype)}" for t in (mine, right))
+        return "it returns a tensor of shape {}; right is {}.".format(*kinds)
+    at = ""
+    if tensors and right.numel() > describe.NUMBERS_SHOWN:
+        index = tuple(wrong_places(mine, right).nonzero()[0].tolist())
+        at, mine, right = f" at index {list(index)}", mine[index].item(), right[index].item()
+    mine, right = apart(mine, right)
+    return f"it returns `{mine}`{at}; right is `{right}`."
