@@ -176,6 +176,13 @@ def counted_in_bytes(index, strides):
     return 4 * sum(i * stride for i, stride in zip(index, strides))
 
 
+@flat_offset.mistake
+def index_only_as_a_question(index, strides):
+    """A stride counts once where its index is not 0, however large the index is: 3 steps of 4 places come out as 4. The
+    index says how many steps there are. What has to be done with the two numbers?"""
+    return sum(stride for i, stride in zip(index, strides) if i)
+
+
 @flat_offset.property
 def one_more_is_one_stride(function, index, strides):
     """One more in an index moves the place by the stride of that axis."""

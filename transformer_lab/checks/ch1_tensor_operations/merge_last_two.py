@@ -220,6 +220,20 @@ def four_axes_only(x):
     return x.reshape(batch, seq, heads * d_head)
 
 
+@merge_last_two.mistake
+def sizes_added_for_reshape(x):
+    """The sizes of the last two axes are added, and PyTorch refuses: the new shape has room for fewer numbers than `x`
+    has. A table of 3 rows of 5 holds 15 numbers, not 8. What has to be done with the two sizes?"""
+    return x.reshape(*x.shape[:-2], x.shape[-2] + x.shape[-1])
+
+
+@merge_last_two.mistake
+def sizes_added_for_view(x):
+    """The sizes of the last two axes are added, and PyTorch refuses: the new shape has room for fewer numbers than `x`
+    has. A table of 3 rows of 5 holds 15 numbers, not 8. What has to be done with the two sizes?"""
+    return x.view(*x.shape[:-2], x.shape[-2] + x.shape[-1])
+
+
 @merge_last_two.property
 def rows_begin_with_row_0(function, x):
     """Each merged row begins with row 0 of the pair of axes."""

@@ -315,6 +315,31 @@ def as_many_axes_in_both(a, b):
     return list(zip(a, b))
 
 
+@broadcast_shape.mistake(stage="size")
+def the_smaller_once_they_fit(m, n):
+    """A 1 over another size stays 1 in your result: you return the smaller of the two sizes. It is the 1 that
+    stretches: a column `(8, 1)` and a row `(8,)` give `(8, 8)`. Which of the two sizes does the result have?"""
+    equal_or_stretched(m, n)
+    return min(m, n)
+
+
+@broadcast_shape.mistake(stage="size")
+def equal_sizes_refused(m, n):
+    """Your function raises where the two sizes are equal and not 1. Equal sizes fit as they are: `(2, 3)` and `(2, 3)`
+    give `(2, 3)`. Three cases give a size; which of them is missing from your conditions?"""
+    if m != 1 and n != 1:
+        raise ValueError(f"neither {m} nor {n} is 1")
+    return n if m == 1 else m
+
+
+@broadcast_shape.mistake(stage="size")
+def sizes_multiplied(m, n):
+    """The two sizes are multiplied. With a 1 that gives the other size, which is right, and two equal sizes give their
+    square: 3 over 3 must stay 3. Equal sizes are a case of their own."""
+    equal_or_stretched(m, n)
+    return m * n
+
+
 @broadcast_shape.property
 def either_order(function, a, b):
     """The order of the two shapes does not matter: `broadcast_shape(a, b)` and `broadcast_shape(b, a)` are the same."""

@@ -193,6 +193,84 @@ def divided_by_the_largest(query, key):
     return products / products.abs().max()
 
 
+@mend_cosines.mistake(stage="queries")
+def root_forgotten_of_queries(query):
+    """You divide each query by the sum of its squares, and the root is missing: a query of length 2 comes out with
+    length ½. The length is the root of that sum."""
+    return query / (query * query).sum(dim=-1, keepdim=True)
+
+
+@mend_cosines.mistake(stage="queries")
+def one_length_for_all_queries(query):
+    """You divide all queries by one number, the length of the whole matrix: `norm()` without an axis takes everything
+    together. Then the queries differ in length as before. Each row has a length of its own."""
+    return query / query.norm()
+
+
+@mend_cosines.mistake(stage="keys")
+def sizes_of_the_keys_numbers_added(key):
+    """You divide each key by the sum of its numbers without their signs: `norm` with `p=1` does that. The key (3, 4)
+    has the length 5, and not 7. The length is the root of the sum of squares."""
+    return key / key.abs().sum(dim=-1, keepdim=True)
+
+
+@mend_cosines.mistake(stage="queries")
+def sizes_of_the_queries_numbers_added(query):
+    """You divide each query by the sum of its numbers without their signs: `norm` with `p=1` does that. The query
+    (3, 4) has the length 5, and not 7. The length is the root of the sum of squares."""
+    return query / query.abs().sum(dim=-1, keepdim=True)
+
+
+@mend_cosines.mistake(stage="keys")
+def keys_changed_in_place(key):
+    """Your function changes its argument `key`: whoever calls it finds shortened keys there later. `key /= …` works in
+    place. `key = key / …` makes a new tensor and leaves the caller's as it was."""
+    return key.div_(key.norm(dim=-1, keepdim=True))
+
+
+@mend_cosines.mistake(stage="queries", alone=True)
+def queries_changed_in_place(query):
+    """Your function changes its argument `query`: whoever calls it finds shortened queries there later. `query /= …`
+    works in place. `query = query / …` makes a new tensor and leaves the caller's as it was."""
+    return query.div_(query.norm(dim=-1, keepdim=True))
+
+
+@mend_cosines.mistake(stage="table")
+def one_minus_the_cosine(query, key):
+    """You return 1 minus the cosine, which some call the cosine distance: a vector and itself get 0, where the cosine
+    is 1. Leave the product as it is."""
+    return 1 - query @ key.T
+
+
+@mend_cosines.mistake(stage="table")
+def signs_lost(query, key):
+    """The signs are lost: a vector and its opposite get 1, where the cosine is −1. Leave the product as it is."""
+    return (query @ key.T).abs()
+
+
+@mend_cosines.mistake(stage="table", alone=True)
+def row_with_row(query, key):
+    """You multiply row 0 with row 0, row 1 with row 1, number by number. That raises where there are not as many keys
+    as queries, and otherwise gives too few cosines. Every query is asked about every key: which product makes such a
+    table?"""
+    return (query * key).sum(dim=-1)
+
+
+@mend_cosines.mistake
+def row_with_row_by_cosine_similarity(query, key):
+    """You compare row 0 with row 0, row 1 with row 1. That raises where there are not as many keys as queries, and
+    otherwise gives too few cosines. Every query is asked about every key: `F.cosine_similarity` needs an axis of size 1
+    in each, at different places."""
+    return F.cosine_similarity(query, key, dim=-1)
+
+
+@mend_cosines.mistake(stage="table", alone=True)
+def keys_not_transposed(query, key):
+    """The keys are not transposed in the product, and their rows do not fit: `@` pairs the last axis of `query` with
+    the first of `key`. The features must meet the features. The last line of the program as given was right."""
+    return query @ key
+
+
 @mend_cosines.property
 def cosine_with_itself(function, query, key):
     """A vector and itself have the cosine 1."""

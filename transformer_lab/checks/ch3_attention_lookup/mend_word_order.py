@@ -214,6 +214,35 @@ def places_added_afterwards(x, positions, w_q, w_k, w_v):
     return single_head.reference(x, w_q, w_k, w_v) + positions[: x.shape[1]]
 
 
+@mend_word_order.mistake(stage="place")
+def last_place_for_all(x, positions):
+    """All words get one and the same row of `positions`, that of the last word. `positions[n]` is a single row, and
+    `positions[:n]` are the first n. Something is added, and still no word can tell where it stands."""
+    return x + positions[x.shape[1] - 1]
+
+
+@mend_word_order.mistake(stage="place")
+def row_of_the_length_for_all(x, positions):
+    """All words get one and the same row of `positions`, the one after the last word's. `positions[n]` is a single row,
+    and `positions[:n]` are the first n. Something is added, and still no word can tell where it stands."""
+    return x + positions[x.shape[1]]
+
+
+@mend_word_order.mistake(stage="place")
+def as_many_places_as_features(x, positions):
+    """You take as many rows of `positions` as a word has features. One row for each word is needed, and the sizes fit
+    only if there are as many words as features. Which axis of `x` counts the words?"""
+    return x + positions[: x.shape[-1]]
+
+
+@mend_word_order.mistake(stage="place")
+def words_changed_in_place(x, positions):
+    """The result is right, but your function changes its argument `x`: whoever calls it finds the positions added
+    there, and a second call adds them again. An operation in place does that, such as `x += …`. `x = x + …` makes a new
+    tensor."""
+    return x.add_(positions[: x.shape[1]])
+
+
 @mend_word_order.property
 def a_sentence_is_the_same_everywhere(function, x, *rest):
     """A sentence that stands twice in the batch gets the same result twice."""

@@ -277,6 +277,65 @@ def all_to_the_largest(x, dim):
     return F.one_hot(x.argmax(dim), x.shape[dim]).movedim(-1, dim).to(x.dtype)
 
 
+@softmax.mistake(stage="shift", alone=True)
+def pair_taken_for_a_tensor(x, dim):
+    """`max` with an axis returns a pair: the largest numbers, and the places where they stand. A pair cannot be
+    subtracted from a tensor, hence the `TypeError`. Take `.values` of it, or use `amax`, which returns the numbers
+    alone."""
+    return x - x.max(dim, keepdim=True)
+
+
+@softmax.mistake(stage="shift")
+def largest_size_subtracted(x, dim):
+    """You subtract the largest number without its sign. Where all scores of a row lie far below zero, that moves them
+    further down: all exponentials are 0, and 0/0 is NaN. Which number, subtracted, makes the largest score 0?"""
+    return x - x.abs().amax(dim, keepdim=True)
+
+
+@softmax.mistake(stage="shift", alone=True)
+def scores_changed_in_place(x, dim):
+    """The weights are right, but your function changes its argument `x`: whoever calls it finds other scores there
+    later. An operation in place does that, such as `x -= …`, or a name that ends in an underscore. `x = x - …` makes a
+    new tensor."""
+    return x.sub_(x.amax(dim, keepdim=True))
+
+
+@softmax.mistake(stage="exp")
+def powers_of_two(shifted):
+    """You take powers of 2 instead of e. The weights sum to one, and are nearer to one another than they should be: 0
+    and ln 3 must get ¼ and ¾. Which function has e as its base?"""
+    return shifted.exp2()
+
+
+@softmax.mistake
+def shifted_below_only(x, dim):
+    """The maximum is subtracted in the sum and not in the exponentials above it. The two no longer belong together: the
+    weights do not sum to one, and `exp` still overflows. Use the same exponentials in both places."""
+    return x.exp() / (x - x.amax(dim, keepdim=True)).exp().sum(dim, keepdim=True)
+
+
+@softmax.mistake
+def shifted_above_only(x, dim):
+    """The maximum is subtracted in the exponentials and not in the sum below them. The two no longer belong together:
+    the weights do not sum to one, and `exp` still overflows. Use the same exponentials in both places."""
+    return (x - x.amax(dim, keepdim=True)).exp() / x.exp().sum(dim, keepdim=True)
+
+
+@softmax.mistake
+def scores_over_the_sum(x, dim):
+    """The scores themselves are divided by the sum of the exponentials, so that some weights are negative. A share is a
+    part of the sum: what was added up below must stand above as well."""
+    return x / x.exp().sum(dim, keepdim=True)
+
+
+@softmax.mistake
+def shifted_scores_over_the_sum(x, dim):
+    """The scores minus their maximum are divided by the sum of the exponentials, so that no weight is above zero. A
+    share is a part of the sum: what was added up below must stand above as well."""
+    shifted = x - x.amax(dim, keepdim=True)
+    return shifted / shifted.exp().sum(dim, keepdim=True)
+
+
 @softmax.property
 def weights_sum_to_one(function, x, dim):
     """The weights along `dim` sum to one."""

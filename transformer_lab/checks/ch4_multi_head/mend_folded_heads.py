@@ -216,6 +216,26 @@ def folded_the_other_way(query, key, value):
     return mend_folded_heads.reference(query, fold(key.transpose(0, 1)).unflatten(0, key.shape[:2]), value)
 
 
+@mend_folded_heads.mistake
+def sentences_see_one_another(query, key, value):
+    """The tokens of all sentences share one table in each head, so that a token attends to other sentences as well:
+    `seq` was folded with `batch`. Each sentence needs a table of its own in each head. Which two axes belong in
+    front?"""
+    batch = len(query)
+    joined = [x.transpose(0, 1).flatten(1, 2) for x in (query, key, value)]
+    output = scaled_dot_product_attention(*joined)
+    return output.unflatten(1, (batch, -1)).permute(1, 2, 0, 3).flatten(2)
+
+
+@mend_folded_heads.mistake
+def heads_see_one_another(query, key, value):
+    """The tokens of all heads share one table in each sentence, so that a query meets the keys of other heads as well:
+    `seq` was folded with `heads`. Each head needs a table of its own. Which two axes belong in front?"""
+    joined = [x.flatten(1, 2) for x in (query, key, value)]
+    output = scaled_dot_product_attention(*joined)
+    return output.unflatten(1, query.shape[1:3]).transpose(1, 2).flatten(2)
+
+
 @mend_folded_heads.property
 def folded_sentences_apart(function, query, key, value):
     """A sentence in a batch has the outputs that it has alone."""

@@ -127,6 +127,68 @@ def a_list_of_heads(x, n_heads):
     return x.chunk(n_heads, dim=-1)
 
 
+@split_heads.mistake
+def float_size_for_view(x, n_heads):
+    """The features of a head are counted with `/`, which gives a float in Python even where nothing is left over, and a
+    size must be a whole number. `//` divides whole numbers and gives one."""
+    batch, seq, d_model = x.shape
+    return x.view(batch, seq, n_heads, d_model / n_heads).transpose(1, 2)
+
+
+@split_heads.mistake
+def all_features_for_view(x, n_heads):
+    """Each head is to have all d_model features, and PyTorch refuses: there are not so many numbers. The heads share
+    the features of a token. How many does one head get?"""
+    batch, seq, d_model = x.shape
+    return x.view(batch, seq, n_heads, d_model).transpose(1, 2)
+
+
+@split_heads.mistake
+def float_size_for_reshape(x, n_heads):
+    """The features of a head are counted with `/`, which gives a float in Python even where nothing is left over, and a
+    size must be a whole number. `//` divides whole numbers and gives one."""
+    batch, seq, d_model = x.shape
+    return x.reshape(batch, seq, n_heads, d_model / n_heads).transpose(1, 2)
+
+
+@split_heads.mistake
+def all_features_for_reshape(x, n_heads):
+    """Each head is to have all d_model features, and PyTorch refuses: there are not so many numbers. The heads share
+    the features of a token. How many does one head get?"""
+    batch, seq, d_model = x.shape
+    return x.reshape(batch, seq, n_heads, d_model).transpose(1, 2)
+
+
+@split_heads.mistake
+def heads_last(x, n_heads):
+    """Your result is (batch, seq, d_head, heads): the heads come last of all. That is what stacking slices along the
+    last axis gives, or an exchange of the last two axes. `heads` belongs after `batch`."""
+    return torch.stack(x.chunk(n_heads, dim=-1), dim=-1)
+
+
+@split_heads.mistake
+def seq_and_features_exchanged(x, n_heads):
+    """Your result is (batch, d_head, heads, seq): `seq` and the features have changed places, and not `seq` and
+    `heads`. Axes are counted from 0. Which two numbers do `seq` and `heads` have after the cut?"""
+    return x.unflatten(-1, (n_heads, -1)).transpose(1, 3)
+
+
+@split_heads.mistake
+def features_in_place_of_heads(x, n_heads):
+    """Your result is (batch, d_head, seq, heads): the features of a head stand where the heads should, and the heads
+    last. Look at the order of the two sizes that you cut the last axis into, and at which of them is moved."""
+    return x.unflatten(-1, (n_heads, -1)).permute(0, 3, 1, 2)
+
+
+@split_heads.mistake
+def cut_in_the_other_order_then_exchanged(x, n_heads):
+    """The tensor is cut straight into (batch, heads, seq, d_head), and then `heads` and `seq` change places: your
+    result is (batch, seq, heads, d_head), and its numbers are scrambled. `seq` must stay whole while the last axis is
+    cut: write `seq` first in the cut, and move axes only afterwards."""
+    batch, seq, d_model = x.shape
+    return x.reshape(batch, n_heads, seq, d_model // n_heads).transpose(1, 2)
+
+
 @split_heads.property
 def a_head_sees_its_features(function, x, n_heads):
     """Head 0 holds the first d_model / n_heads features of every token."""

@@ -152,6 +152,75 @@ def stacked_in_one_tensor(in_proj_weight):
     return in_proj_weight.unflatten(0, (3, -1))
 
 
+@unpack_projection.mistake
+def three_names_for_more_parts(in_proj_weight):
+    """You unpack more than three parts into three names, hence the `ValueError`. `split(3)` makes parts of three rows,
+    and a tensor by itself comes apart row by row. `chunk` takes how many parts there are to be."""
+    w_q, w_k, w_v = in_proj_weight.split(3)
+    return w_q, w_k, w_v
+
+
+@unpack_projection.mistake
+def one_row_too_long(in_proj_weight):
+    """The first part has a row of the keys' weight as well, and the cuts after it come one row late. A slice stops
+    before the number after its colon: `[:5]` is five rows, 0 to 4. Where must the queries' rows stop?"""
+    d_model = in_proj_weight.shape[1]
+    return in_proj_weight.tensor_split((d_model + 1, 2 * d_model + 1))
+
+
+@unpack_projection.mistake
+def one_row_too_short(in_proj_weight):
+    """The first part lacks its last row, and the cuts after it come one row early. A slice stops before the number
+    after its colon: `[:5]` is five rows, 0 to 4. Where must the queries' rows stop?"""
+    d_model = in_proj_weight.shape[1]
+    return in_proj_weight.tensor_split((d_model - 1, 2 * d_model - 1))
+
+
+@unpack_projection.mistake
+def last_rows_lost(in_proj_weight):
+    """Each part lacks its last row. A slice stops before the number after its colon: `[:5]` is five rows, 0 to 4, and
+    nothing has to be subtracted."""
+    return tuple(part[:-1] for part in in_proj_weight.chunk(3))
+
+
+@unpack_projection.mistake
+def last_row_lost(in_proj_weight):
+    """The last row of the values' weight is missing. A slice up to `-1` stops before the last row; with nothing after
+    its colon it goes to the end."""
+    w_q, w_k, w_v = in_proj_weight.chunk(3)
+    return w_q, w_k, w_v[:-1]
+
+
+@unpack_projection.mistake
+def keys_run_to_the_end(in_proj_weight):
+    """The second part goes on through the values' rows: it has twice as many rows as the others. A slice with nothing
+    after its colon goes to the end. Where must the keys' rows stop?"""
+    w_q, w_k, w_v = in_proj_weight.chunk(3)
+    return w_q, torch.cat([w_k, w_v]), w_v
+
+
+@unpack_projection.mistake
+def one_weight_late(in_proj_weight):
+    """Your first part is the keys' weight, the second the values', and the third is empty: you begin one weight too far
+    down. Rows are counted from 0. With which row do the queries' begin?"""
+    d_model = in_proj_weight.shape[1]
+    return tuple(in_proj_weight[start : start + d_model] for start in (d_model, 2 * d_model, 3 * d_model))
+
+
+@unpack_projection.mistake
+def rows_taken_for_d_model(in_proj_weight):
+    """Your first part is the whole packed weight, and the other two are empty. The first axis has 3 · d_model rows, not
+    d_model. Which size of `in_proj_weight` is d_model?"""
+    return in_proj_weight, in_proj_weight[:0], in_proj_weight[:0]
+
+
+@unpack_projection.mistake
+def turned_before_the_cut(in_proj_weight):
+    """The packed weight is transposed before it is cut, and so the cut goes through the inputs: your parts have 3 ·
+    d_model columns. The three maps were stacked along their outputs, the first axis of the weight as it is given."""
+    return in_proj_weight.T.chunk(3)
+
+
 @unpack_projection.property
 def stacked_again(function, in_proj_weight):
     """Stacked again, the three give the packed weight back."""
