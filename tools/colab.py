@@ -170,10 +170,19 @@ def layered_venv(venv):
     (site_packages(venv) / "colab.pth").write_text(str(site_packages(VENV)))
 
 
+def asks_for_weights(notebook):
+    """Whether a notebook looks for the published models, and leaves it to its reader to fetch them."""
+    code = "\n".join(cell.source for cell in notebook.cells if cell.cell_type == "code")
+    return "pretrained.installed()" in code and '"transformer_lab.pretrained"' not in code
+
+
 def run(notebook, folder, git):
     """Run a notebook in an environment of its own, and return ``{name: version}`` of what it has installed."""
     venv, work = folder / "venv", folder / "work"
     layered_venv(venv)
+    if asks_for_weights(notebook):
+        fetch = [venv / "bin" / "python", "-m", "transformer_lab.pretrained"]
+        subprocess.run(fetch, cwd=ROOT, check=True, stdout=subprocess.DEVNULL)
     work.mkdir()
     kernel = Path(os.environ["JUPYTER_PATH"], "kernels", folder.name, "kernel.json")
     kernel.parent.mkdir(parents=True)
