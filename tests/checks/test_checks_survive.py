@@ -234,6 +234,19 @@ def test_what_does_not_end_is_stopped(function, monkeypatch):
     assert ("still running" in report.message) == (function in (endless_and_deaf, sleeps) and is_alive(function))
 
 
+def test_a_machine_that_stands_still_refuses_no_right_answer(monkeypatch):
+    clock, late = time.monotonic, []
+    monkeypatch.setattr(time, "monotonic", lambda: clock() + sum(late))
+
+    def interrupted(x, n_heads):
+        if not late:
+            late.append(3600)  # seconds
+            time.sleep(0.5)
+        return right(x, n_heads)
+
+    assert check(interrupted).status == "correct" and late
+
+
 def is_alive(function):
     stacks = map(traceback.walk_stack, sys._current_frames().values())
     return any(frame.f_code is function.__code__ for stack in stacks for frame, _ in stack)

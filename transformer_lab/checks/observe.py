@@ -253,7 +253,8 @@ def _wait(thread, clock):
     """Wait for a thread to end: at most ``LIMIT`` seconds of the learner's function, and ``IMPORTS`` of imports.
 
     On a busy machine a second counts as the part of it in which the thread had the processor. If it has had none for a
-    while it sleeps, and the whole second counts.
+    while it sleeps, and the whole second counts. If this look comes late itself, the machine stood still in between: a
+    lid was closed, say.
     """
     now, worked = time.monotonic(), 0.0
     awake = now
@@ -262,7 +263,7 @@ def _wait(thread, clock):
         thread.join(TICK)
         before, now = now, time.monotonic()
         worked_before, worked = worked, _processor_time(clock, worked)
-        passed, work = now - before, worked - worked_before
+        passed, work = min(now - before, ASLEEP), worked - worked_before
         awake = now if work > 0 else awake
         if _is_in(thread, IMPORT):
             imported += passed
