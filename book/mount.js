@@ -26,17 +26,29 @@
     };
   }
 
-  // The same code serves all labs of a kind: one import for each text.
+  // A lab's code is a text, or stands in a file beside this one: see book/widget_state.py.
+  const HERE = document.currentScript.src || document.baseURI;
+  const inFile = (code) => typeof code !== "string";
+  function fetchText({ file }) {
+    return new Promise((resolve, reject) => {
+      const script = Object.assign(document.createElement("script"), { src: new URL(file, HERE).href });
+      script.onload = () => resolve(window.labScripts[file]);
+      script.onerror = () => reject(new Error(`${script.src} could not be read`));
+      document.head.append(script);
+    });
+  }
+
+  async function importText(code) {
+    const text = inFile(code) ? await fetchText(code) : code;
+    const url = URL.createObjectURL(new Blob([text], { type: "text/javascript" }));
+    return import(url).then((module) => module.default).finally(() => URL.revokeObjectURL(url));
+  }
+
+  // The same code serves all labs of a kind: one import for each.
   const imports = new Map();
-  function importText(text) {
-    if (!imports.has(text)) {
-      const url = URL.createObjectURL(new Blob([text], { type: "text/javascript" }));
-      imports.set(
-        text,
-        import(url).then((module) => module.default).finally(() => URL.revokeObjectURL(url)),
-      );
-    }
-    return imports.get(text);
+  function importOnce(code) {
+    if (!imports.has(code)) imports.set(code, importText(code));
+    return imports.get(code);
   }
 
   const styles = new Set();
@@ -51,7 +63,7 @@
     view.after(place);
     try {
       addStyle(style);
-      const lab = await importText(code);
+      const lab = await importOnce(code);
       await lab.render({ model, el: place });
       place.dataset.lab = "ready";
       view.parentElement.classList.remove("lab-room"); // from now on it has its own height
@@ -83,7 +95,8 @@
   }
 
   // Labs near the window are drawn at once; those far off when one comes near or once the page has been read,
-  // the nearest first. The observer learns where they are from layouts that are made anyway.
+  // the nearest first. A file is fetched only for a lab that comes near: a reader who never gets there needs none.
+  // The observer learns where they are from layouts that are made anyway.
   const waiting = new Set();
   const near = new IntersectionObserver(
     (entries) => {
@@ -97,12 +110,14 @@
     waiting.delete(view);
     near.unobserve(view.parentElement);
     const { model_id: id } = parse(view);
-    mount(view, models.get(id), states.get(id)._esm, states.get(id)._css);
+    mount(view, models.get(id), codeOf(view), states.get(id)._css);
   }
 
+  const codeOf = (view) => states.get(parse(view).model_id)._esm;
   function mountWaiting() {
     const distance = (view) => Math.abs(view.parentElement.getBoundingClientRect().top);
-    const [nearest] = [...waiting].sort((a, b) => distance(a) - distance(b));
+    const ready = [...waiting].filter((view) => !inFile(codeOf(view)));
+    const [nearest] = ready.sort((a, b) => distance(a) - distance(b));
     if (!nearest) return;
     mountView(nearest);
     setTimeout(mountWaiting); // one at a time: between two of them, the page answers its reader
@@ -117,7 +132,7 @@
         for (const name of ["_esm", "_css"]) state[name] = data.state[state[name]?.as]?.state[name] ?? state[name];
         states.set(id, state);
         models.set(id, createModel(state));
-        importText(state._esm).catch(() => {}); // the reason is given where the lab should stand
+        if (!inFile(state._esm)) importOnce(state._esm).catch(() => {}); // the reason is given where the lab should stand
       }
     }
     for (const [view, { model_id: id }] of unseen(VIEW)) {

@@ -1,34 +1,55 @@
-"""A page holds the state of the labs that it shows, and no other, and each script and style sheet of theirs once.
+"""A page holds the state of the labs that it shows, and no other, and each script and style sheet once, in short.
 
 A notebook notes every widget that it makes, each with the whole text of its script: one that only a loop reads, too.
+
+Practices stand on nearly every page, and on few first screens. Their script lies in a file of its own, which a page
+fetches when its first practice comes near, and a browser keeps for the next page: see mount.js.
 """
 
 import json
 import re
+from pathlib import Path
+
+from rjsmin import jsmin
 
 STATE = "application/vnd.jupyter.widget-state+json"
 VIEW = re.compile(r'"model_id":\s*"(\w+)"')
-TEXTS = ("_esm", "_css")
+IN_FILES = {"transformer_lab.labs.practice.Practice": "practice-lab.js"}
 
 
 def lean(data, shown):
-    """Return the state of the widgets ``shown``; a text that one of them has already is named as ``{"as": its id}``."""
-    found, first = {}, {}
+    """Return the state of the widgets ``shown``, and the scripts that are to lie in files, by their names.
+
+    A text that a widget has already is named as ``{"as": its id}``, one that lies in a file as ``{"file": its name}``.
+    """
+    found, first, files = {}, {}, {}
     for model in (model for model in data["state"] if model in shown):
         state = dict(data["state"][model]["state"])
-        for name in TEXTS:
-            if name in state and (owner := first.setdefault(state[name], model)) != model:
-                state[name] = {"as": owner}
+        for name in ("_esm", "_css"):
+            text = state.get(name)
+            if text and first.setdefault(text, model) != model:
+                state[name] = {"as": first[text]}
+            elif text and name == "_esm":
+                state[name] = jsmin(text)
+                if file := IN_FILES.get(state.get("_anywidget_id")):
+                    files[file], state[name] = state[name], {"file": file}
         found[model] = {**data["state"][model], "state": state}
-    return {**data, "state": found}
+    return {**data, "state": found}, files
 
 
 def keep_what_is_shown(app, pagename, templatename, context, doctree):
-    for file in context.get("script_files", []):
-        attributes = getattr(file, "attributes", {})
+    for script in context.get("script_files", []):
+        attributes = getattr(script, "attributes", {})
         if attributes.get("type") == STATE:
-            data = lean(json.loads(attributes["body"]), set(VIEW.findall(context["body"])))
+            data, files = lean(json.loads(attributes["body"]), set(VIEW.findall(context["body"])))
             attributes["body"] = json.dumps(data).replace("</", "<\\/")
+            for name, text in files.items():
+                (Path(app.outdir) / "_static" / name).write_text(as_file(name, text), "utf-8")
+
+
+def as_file(name, text):
+    """A file that hands a script's text to mount.js: a page that is opened from disk can fetch nothing as text."""
+    return f"(window.labScripts ??= {{}})[{json.dumps(name)}] = {json.dumps(text)};\n"
 
 
 def setup(app):

@@ -21,8 +21,21 @@ FOLDER = ROOT / "book" / "pictures"
 LARGEST = 40_000  # bytes
 WINDOWS = {"phone": 360, "tablet": 800, "desk": 1280}  # how wide each is, in pixels: see .lab-room in book/style.css
 COLOURS = (256, 128, 64, 32, 16)
-READY = """() => document.querySelectorAll('script[type$="widget-view+json"]').length
-    === document.querySelectorAll('[data-lab=ready]').length"""
+VIEWS = """document.querySelectorAll('script[type$="widget-view+json"]')"""
+PAST_ALL = f"""async () => {{
+    const start = scrollY;
+    for (const view of {VIEWS}) {{
+        view.parentElement.scrollIntoView({{ behavior: "instant" }});
+        await new Promise(requestAnimationFrame);
+    }}
+    scrollTo({{ top: start, behavior: "instant" }});
+}}"""
+
+
+def draw_all(page):
+    """Go past all labs of the page, some of which are drawn only when they come near, and wait until they stand."""
+    page.evaluate(PAST_ALL)
+    page.wait_for_function(f"{VIEWS}.length === document.querySelectorAll('[data-lab]').length")
 
 
 def small(png):
@@ -42,7 +55,7 @@ def take(page, name):
 
     taken = {}
     page.goto((HTML / f"{name}.html").as_uri())
-    page.wait_for_function(READY)
+    draw_all(page)
     labs = page.locator("[data-lab]")
     heights = {}
     for window, width in WINDOWS.items():

@@ -18,6 +18,7 @@ import yaml
 from bs4 import BeautifulSoup
 
 from accessibility import violations
+from lab_pictures import draw_all
 
 ROOT = Path(__file__).parents[2]
 HTML = ROOT / "_build" / "html"
@@ -260,7 +261,7 @@ def visit(browser):
     """Opens pages, and holds them to this: nothing is asked of another host, nothing fails, the console is silent."""
     contexts, faults = [], []
 
-    def open_page(address, settled=settle, **options):
+    def open_page(address, settled=draw_all, **options):
         context = browser.new_context(**options)
         contexts.append(context)
         page = context.new_page()
@@ -291,14 +292,6 @@ def visit(browser):
     for context in contexts:
         context.close()
     assert faults == []
-
-
-def settle(page):
-    """Waits for labs."""
-    page.wait_for_function(
-        """() => document.querySelectorAll('script[type$="widget-view+json"]').length
-            === document.querySelectorAll('[data-lab]').length"""
-    )
 
 
 def serious(page, only_colours=False):
@@ -352,6 +345,18 @@ def test_page_is_alive_accessible_and_fits(visit, site, name):
         assert page.evaluate("document.documentElement.scrollWidth") == width
         # On a phone a page's frame is another: it is the same on all pages, and short ones are asked for all of it.
         assert serious(page, only_colours=theme == "dark" and name in NOTEBOOKS) == [], f"{theme}, {width} px"
+
+
+@pytest.mark.parametrize("name", CHAPTERS[:1])
+def test_the_script_of_practices_is_fetched_when_one_comes_near(visit, name):
+    page = visit((HTML / name).as_uri(), settled=None)
+    rooms, script = page.locator(".lab-room"), page.locator("script[src$='practice-lab.js']")
+    page.wait_for_function("document.readyState === 'complete' && !document.querySelector('.lab-room .tl-lab')")
+    page.wait_for_timeout(300)
+    assert rooms.count() > 1 and script.count() == 0
+    rooms.first.scroll_into_view_if_needed()
+    page.locator(".tl-practice").first.wait_for()
+    assert script.count() == 1
 
 
 def search(visit, start, words):

@@ -3,8 +3,8 @@
 import json
 import re
 
-from book.widget_state import lean
-from transformer_lab.labs import BroadcastingLab, MaskLab
+from book.widget_state import as_file, lean
+from transformer_lab.labs import BroadcastingLab, MaskLab, Practice
 
 SCRIPT = re.compile(r'(?s)(<script type="application/vnd.jupyter.widget-state\+json">)(.*?)(</script>)')
 
@@ -12,21 +12,33 @@ SCRIPT = re.compile(r'(?s)(<script type="application/vnd.jupyter.widget-state\+j
 def test_only_what_is_shown_is_kept_and_every_text_once():
     one, other, unseen = ({"state": {"_esm": "draw", "_css": "red", "n": n}} for n in range(3))
     data = {"state": {"a": one, "b": unseen, "c": other, "d": {"state": {"width": "2em"}}}, "version_major": 2}
-    kept = lean(data, {"a", "c"})
-    assert kept == {
-        "state": {"a": one, "c": {"state": {"_esm": {"as": "a"}, "_css": {"as": "a"}, "n": 1}}},
-        "version_major": 2,
-    }
+    assert lean(data, {"a", "c"}) == (
+        {
+            "state": {"a": one, "c": {"state": {"_esm": {"as": "a"}, "_css": {"as": "a"}, "n": 1}}},
+            "version_major": 2,
+        },
+        {},
+    )
     assert other["state"]["_esm"] == "draw"
 
 
-def test_labs_that_share_a_script_come_to_life(show):
-    labs = [MaskLab("the cat"), BroadcastingLab(), MaskLab("sat on the mat")]
+def test_a_script_is_short():
+    text = "const text = `a  b ${ 1 + 2 }`; // why\n\nconst pattern = /[/ ]  x/;\n"
+    data = {"state": {"a": {"state": {"_esm": text}}}}
+    kept, _ = lean(data, {"a"})
+    assert kept["state"]["a"]["state"]["_esm"] == "const text=`a  b ${ 1 + 2 }`;const pattern=/[/ ]  x/;"
+
+
+def test_labs_that_share_a_script_come_to_life(show, tmp_path):
+    labs = [MaskLab("the cat"), BroadcastingLab(), MaskLab("sat on the mat"), Practice("strides_of")]
 
     def change(html):
         def shorter(found):
             data = json.loads(found[2])
-            text = json.dumps(lean(data, set(data["state"]))).replace("</", "<\\/")
+            kept, files = lean(data, set(data["state"]))
+            for name, script in files.items():
+                (tmp_path / name).write_text(as_file(name, script), "utf-8")
+            text = json.dumps(kept).replace("</", "<\\/")
             assert len(text) < 0.75 * len(found[2])
             return found[1] + text + found[3]
 
@@ -35,3 +47,4 @@ def test_labs_that_share_a_script_come_to_life(show):
     page = show(*labs, change=change)
     assert page.locator("[data-lab=ready]").count() == len(labs)
     assert page.locator(".tl-lab").nth(2).get_by_text("mat").count()
+    assert page.locator("script[src$='practice-lab.js']").count() == 1
