@@ -31,8 +31,8 @@ def opened_by(gate, up):
     },
     hints=(
         "Three maps: two go from `x` to d_ff features, and one goes back. Which of the two goes through SiLU?",
-        "The gate goes through SiLU, the other does not. Both are multiplied number by number, and the product goes "
-        "back.",
+        "The gate goes through SiLU, the other does not. Both are multiplied element by element, and the product "
+        "goes back.",
         "`return (F.silu(x @ …) * (x @ …)) @ …`, with weights as they are stored, (out, in)",
     ),
 )
