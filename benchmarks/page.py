@@ -6,10 +6,10 @@ Every page of the built book is opened in an installed Chromium: from disk, over
 with the usual set-up for widgets, myst-nb's default scripts (require.js and @jupyter-widgets/html-manager) and
 anywidget's own loader, all served from this machine. The peers are fetched once with npm into _build/benchmark-peers;
 without npm those rows are left out. A lab responds when a key pressed on its main control has changed its sentence; the
-labs of a page are asked one after another, and how many times sooner is said of the first. A far lab's time runs from going to a page's last lab as soon as the page
-has been read. What moved is the layout shift. The script of practices, which most pages have, is in a file that a page
-fetches when one comes near. A frame's work is given as time passed, and as time computed: on a busy machine the first
-is longer.
+labs of a page are asked one after another. How many times sooner than with the usual set-up is said of the first one. A
+far lab's time runs from going to a page's last lab as soon as the page has been read. What moved is the layout shift.
+The script of practices, which most pages have, is in a file that a page fetches when one comes near. A frame's work is
+given as time passed, and as time computed: on a busy machine the first is longer.
 """
 
 import argparse

@@ -18,6 +18,7 @@ import shutil
 import sys
 import time
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 
 import nbformat
 from jupyter_cache import get_cache
@@ -54,11 +55,14 @@ def executed(path):
         The second has ``execution_seconds``, and under ``near`` the digits that another device may round differently.
     """
     notebook, cache = nbformat.read(path, 4), get_cache(cache_folder())
-    try:
-        record = cache.match_cache_notebook(notebook)
-    except KeyError:
-        record = _execute(notebook, path, cache)
-    return cache.get_cache_bundle(record.pk).nb, record.data
+    bundle = _kept(notebook, cache) or cache.get_cache_bundle(_execute(notebook, path, cache).pk)
+    return bundle.nb, bundle.record.data
+
+
+def _kept(notebook, cache):
+    """What the cache has of the notebook: a record without its file, as an interrupted run leaves, is nothing."""
+    with suppress(KeyError):
+        return cache.get_cache_bundle(cache.match_cache_notebook(notebook).pk)
 
 
 def _execute(notebook, path, cache):
@@ -81,7 +85,8 @@ def _keep(notebook, path, cache, data):
 
 def execute_missing():
     """Execute what is not in the cache, two notebooks at a time, the longest first; return what failed, in words."""
-    missing = [path for path in all_notebooks() if not _is_kept(path)]
+    cache = get_cache(cache_folder())
+    missing = [path for path in all_notebooks() if not _kept(nbformat.read(path, 4), cache)]
     _drop_old_caches()
     seconds = json.loads(SECONDS.read_text()) if SECONDS.exists() else {}
     missing.sort(key=lambda path: seconds.get(_name(path), path.stat().st_size), reverse=True)
@@ -101,13 +106,6 @@ def execute_missing():
         list(pool.map(work, missing))
     SECONDS.write_text(json.dumps(seconds, indent=1, sort_keys=True))
     return failed
-
-
-def _is_kept(path):
-    try:
-        return bool(get_cache(cache_folder()).match_cache_notebook(nbformat.read(path, 4)))
-    except KeyError:
-        return False
 
 
 def _name(path):

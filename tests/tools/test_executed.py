@@ -1,6 +1,7 @@
 """Each notebook is executed once, again when what it depends on has changed, and nbval compares that execution."""
 
 import os
+import shutil
 import subprocess
 import sys
 
@@ -73,6 +74,13 @@ def test_a_notebook_runs_once_until_something_changes_that_it_depends_on(project
     assert executed.execute_missing() == [] and runs(project) == 3
     (project / "transformer_lab" / "masks.py").write_text("mask = True\n")
     assert executed.execute_missing() == [] and runs(project) == 3, "going back executes nothing"
+
+
+def test_what_an_interrupted_run_left_half_kept_runs_again(project):
+    assert executed.execute_missing() == []
+    shutil.rmtree(executed.cache_folder() / "executed")  # the record stays
+    assert executed.execute_missing() == [] and runs(project) == 2
+    assert executed.executed(project / "chapters" / "sample.ipynb")[0].cells[1].outputs and runs(project) == 2
 
 
 def test_what_was_executed_is_what_a_reader_sees(project):
