@@ -6,8 +6,10 @@ from torch.nn import functional as F
 
 import transformer_lab as tl
 from transformer_lab.checks import steps
-from transformer_lab.checks.describe import seen
+from transformer_lab.checks.describe import seen, shown
 from transformer_lab.checks.diagnose import diagnose
+from transformer_lab.checks.observe import observe
+from transformer_lab.checks.probes import Outcomes
 
 checks = tl.checks
 
@@ -273,6 +275,24 @@ def test_the_smallest_input_is_one_that_the_docstring_allows():
     for loss in (not_shifted, lambda logits, tokens: F.cross_entropy(logits.mT, tokens, reduction="sum")):
         message = told(checks.next_token_loss, loss)
         assert "nan" not in message and "seq 2" in message
+    for name in ("halves", "joined_as_halves", "exponent_without_the_two"):
+        message = told(checks.rotate, checks.rotate.mistakes[name].function)
+        assert "d_head 4" in message, "one pair does not show it, and d_head is even"
+    assert "d_head 2" in told(checks.rotate, lambda x, positions, base: x.flip(-1))
+
+
+@pytest.mark.parametrize("exercise", [pytest.param(e, id=e.name) for e in checks.EXERCISES if e.sizes])
+def test_all_right_answers_agree_on_the_smallest_inputs(exercise):
+    """Where one of them raises, or returns something else, the docstring does not allow the input."""
+    looked_at = set()
+    for mistake in exercise.mistakes.values():
+        outcomes = Outcomes(exercise, mistake.function)
+        first = next((n for n, right in enumerate(exercise.expected) if not outcomes[n].same(right)), 0)
+        sizes, probe, _, expected = shown(exercise, mistake.function, outcomes, first)
+        if sizes and tuple(sizes.values()) not in looked_at:
+            looked_at.add(tuple(sizes.values()))
+            for name, right in exercise.equivalents.items():
+                assert observe(exercise, right, probe).same(expected), f"{name} with {sizes}, for {mistake.id}"
 
 
 def a_little_added(query, key, value):

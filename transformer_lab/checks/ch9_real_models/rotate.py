@@ -6,6 +6,8 @@ from ..exercise import exercise
 
 
 def _turned(draw, batch=2, heads=3, seq=7, d_head=6):
+    if d_head % 2:  # half a pair, which no smallest input may have
+        raise ValueError(f"d_head must be even, got {d_head}")
     first = 3 + torch.arange(seq)
     return draw(batch, heads, seq, d_head), torch.where(first > 5, first + 4, first), 50.0
 
