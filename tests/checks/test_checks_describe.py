@@ -1,5 +1,7 @@
 """What a card says where no known mistake is made: nothing false, and where to look."""
 
+import math
+
 import pytest
 import torch
 from torch.nn import functional as F
@@ -364,3 +366,39 @@ def test_an_error_that_is_returned():
 def test_whole_numbers_that_are_wrong():
     message = told(checks.attention_parameters, lambda d_model, bias: d_model + 1)
     assert "Your number is too small with" in message
+
+
+# A name, where a learner's function rounds otherwise than the course's
+
+
+SPEEDS = [  # base^(sign · 2i / d_head), as people write it; all of them are float32
+    lambda base, d, sign: base ** (sign * torch.arange(0, d, 2) / d),
+    lambda base, d, sign: torch.exp(sign * torch.arange(0, d, 2).float() * (math.log(base) / d)),
+    lambda base, d, sign: 1 / base ** (-sign * torch.arange(0, d, 2).float() / d),
+    lambda base, d, sign: torch.tensor([base ** (sign * 2 * i / d) for i in range(d // 2)]),
+]
+
+
+def rotated(speeds, sign=-1, times=1.0, as_it_came=True):
+    def rotate(x, positions, base):
+        angle = positions[:, None] * (times * speeds(base, x.shape[-1], sign))
+        a, b = x[..., 0::2], x[..., 1::2]
+        both = torch.stack([a * angle.cos() - b * angle.sin(), a * angle.sin() + b * angle.cos()], dim=-1).flatten(-2)
+        return both if as_it_came else both.float()
+
+    return rotate
+
+
+@pytest.mark.parametrize("speeds", SPEEDS)
+def test_angles_in_float32_are_right_and_have_the_names_of_their_mistakes(speeds):
+    assert diagnose(checks.rotate, rotated(speeds)).status == "correct"
+    for wrong, mistake in (({"sign": 1}, "base_upside_down"), ({"times": 2 * math.pi}, "whole_circles")):
+        report = diagnose(checks.rotate, rotated(speeds, **wrong))
+        assert report.mistake == mistake and "Besides" not in report.message, report.message
+
+
+def test_what_is_wrong_in_float64_besides_is_told():
+    message = told(checks.rotate, rotated(SPEEDS[0], times=2 * math.pi, as_it_came=False))
+    assert "Besides, with input in float64 something else is wrong as well." in message
+    message = told(checks.rotate, rotated(lambda base, d, sign: 1.001 * SPEEDS[0](base, d, sign), times=2 * math.pi))
+    assert "2π" not in message, "this is no other rounding"
