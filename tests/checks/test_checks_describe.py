@@ -402,3 +402,90 @@ def test_what_is_wrong_in_float64_besides_is_told():
     assert "Besides, with input in float64 something else is wrong as well." in message
     message = told(checks.rotate, rotated(lambda base, d, sign: 1.001 * SPEEDS[0](base, d, sign), times=2 * math.pi))
     assert "2π" not in message, "this is no other rounding"
+
+
+# A step with a cache
+
+
+turn = checks.rotate.reference
+
+
+def attended(query, keys, values):
+    return (query @ keys.mT / query.shape[-1] ** 0.5).softmax(dim=-1) @ values
+
+
+def step_with(stored=False, late=False, seen=None):
+    """A step that stores the new key turned, or not. ``late`` turns keys in the cache, ``seen`` for the scores."""
+
+    def cached_step(query, key, value, keys, values, base):
+        here = torch.tensor([keys.shape[-2]])
+        keys = torch.cat([keys, turn(key, here, base) if stored else key], dim=-2)
+        values = torch.cat([values, value], dim=-2)
+        query = turn(query, here, base)
+        if late:
+            keys = late(keys, base)
+        return attended(query, seen(keys, base) if seen else keys, values), keys, values
+
+    return cached_step
+
+
+def all_turned(keys, base):
+    return turn(keys, torch.arange(keys.shape[-2]), base)
+
+
+def all_turned_alike(keys, base):
+    return turn(keys, torch.tensor([keys.shape[-2] - 1]), base)
+
+
+def all_turned_but_the_last(keys, base):
+    return torch.cat([all_turned(keys[:, :, :-1], base), keys[:, :, -1:]], dim=-2)
+
+
+def last_turned(keys, base):
+    return torch.cat([keys[:, :, :-1], all_turned(keys, base)[:, :, -1:]], dim=-2)
+
+
+@pytest.mark.parametrize(
+    "function, mistake",
+    [
+        (step_with(late=all_turned), "cache_turned_again"),
+        (step_with(stored=True, seen=all_turned), "all_turned_again_for_scores"),
+        (step_with(stored=True, seen=all_turned_but_the_last), "past_turned_again_for_scores"),
+        (step_with(stored=True, late=all_turned), "all_turned_again"),
+        (step_with(seen=all_turned), "cache_kept_unturned"),
+        (step_with(seen=last_turned), "key_stored_unturned"),
+        (step_with(late=all_turned_alike), "turned_after_appending"),
+        (step_with(stored=True, seen=all_turned_alike), "query_not_turned"),
+        (step_with(seen=all_turned_alike), "neither_turned"),
+    ],
+)
+def test_where_keys_are_turned_a_card_says_so(function, mistake):
+    report = diagnose(checks.cached_step, function)
+    assert report.mistake == mistake, report.message
+
+
+@pytest.mark.parametrize("mistake", ["query_not_turned", "neither_turned"])
+def test_a_turn_of_both_sides_of_a_score_by_one_position_cancels(mistake):
+    """From outside it is the same whether nothing is turned, or both sides alike: no card may say which."""
+    text = " ".join(checks.cached_step.mistakes[mistake].text.split())
+    assert ", or you turn" in text and "by the same position, which changes no score" in text
+
+
+def test_a_card_says_which_result_it_shows():
+    function = step_with(seen=last_turned)
+    assert "In the second result you return `[[[[" in told(checks.cached_step, function)
+    assert "In the first result you return `[[[[" in told(checks.cached_step, step_with(stored=True, seen=all_turned))
+    assert "In the" not in told(checks.linear, lambda x, weight, bias: x.sum() + bias.expand(*x.shape[:-1], -1))
+
+    def values_turned_round(*arguments):
+        blend, keys, values = step_with(stored=True)(*arguments)
+        return blend, keys, values.mT
+
+    message = told(checks.cached_step, values_turned_round)
+    assert "The third result has the shape (batch " in message
+
+    def normalizer_doubled(state, query, key, value):
+        (s, z), output = checks.recurrent_step.reference(state, query, key, value)
+        return (s, 2 * z + output.sum()), output
+
+    assert "In the second item of the first result you return" in told(checks.recurrent_step, normalizer_doubled)

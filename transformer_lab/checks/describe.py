@@ -15,7 +15,7 @@ from .course import FOLDERS
 from .observe import Probe, observe, settings_kept
 from .probes import Draw, each_tensor
 from .relation import Case, relation, share, term, wrong_places
-from .words import apart, axis_sizes, axis_words, dtype_name, in_words, short
+from .words import apart, axis_sizes, axis_words, dtype_name, in_words, results, short
 
 NUMBERS_SHOWN = 8  # a result of so many numbers is shown whole
 NAMED = 8  # so many of the inputs are named that a correct function was tried on
@@ -288,15 +288,17 @@ def kind(exercise, probe, got, expected):
         for number, (mine, theirs) in enumerate(zip(value, right), 1):
             if isinstance(theirs, torch.Tensor) and not isinstance(mine, torch.Tensor):
                 return f"Item {number} of your result is of type `{type(mine).__name__}`; it must be a tensor."
-    for mine, theirs in zip(tensors_in(value), tensors_in(right)):
+    names = results(right)
+    for name, mine, theirs in zip(names, tensors_in(value), tensors_in(right)):
+        it = "Your result" if len(names) == 1 else f"The {name}"
         if mine.shape != theirs.shape:
             is_now, should_be = in_words(mine.shape, words), in_words(theirs.shape, words)
-            return f"Your result has the shape {is_now}, and should have {should_be}."
+            return f"{it} has the shape {is_now}, and should have {should_be}."
         if mine.dtype != theirs.dtype:
-            return f"Your result is of {dtype_name(mine.dtype)}, and should be of {dtype_name(theirs.dtype)}."
+            return f"{it} is of {dtype_name(mine.dtype)}, and should be of {dtype_name(theirs.dtype)}."
         if mine.device.type != theirs.device.type or mine.layout != theirs.layout:
             is_now, wanted = (f"a tensor on `{t.device.type}`, {dtype_name(t.layout)}" for t in (mine, theirs))
-            return f"Your result is {is_now}, and should be {wanted}."
+            return f"{it} is {is_now}, and should be {wanted}."
     if got.changed:
         return (
             f"Your function changes its argument `{got.changed}`: whoever calls it finds other numbers there later. "
@@ -427,14 +429,16 @@ def smallest(exercise, function, *case):
 
 def _difference(got, expected):
     """Say where two results differ first."""
-    _, got, expected = _first_wrong(got, expected)
+    names = results(expected)
+    item, got, expected = _first_wrong(got, expected)
+    you = f"in the {names[item]} you return" if item < len(names) > 1 else "you return"
     if not isinstance(expected, torch.Tensor) or expected.numel() <= NUMBERS_SHOWN:
-        return "You return `{}`, expected `{}`.".format(*apart(got, expected))
+        return "{} `{}`, expected `{}`.".format(you[0].upper() + you[1:], *apart(got, expected))
     wrong = wrong_places(got, expected)
     index = wrong.nonzero()[0].tolist()
     mine, right = apart(*(tensor[tuple(index)].item() for tensor in (got, expected)))
     share = f"{int(wrong.sum())} of {wrong.numel()} numbers are wrong"
-    return f"At index {index} you return {mine}, expected {right}; {share}."
+    return f"At index {index} {you} {mine}, expected {right}; {share}."
 
 
 def wrong_numbers(got, expected):
