@@ -489,3 +489,57 @@ def test_a_card_says_which_result_it_shows():
         return (s, 2 * z + output.sum()), output
 
     assert "In the second item of the first result you return" in told(checks.recurrent_step, normalizer_doubled)
+
+
+def my_rotate(x, positions, base):
+    i = torch.arange(x.shape[-1] // 2)
+    angle = positions[:, None] * base ** (-2 * i / x.shape[-1])
+    a, b = x[..., 0::2], x[..., 1::2]
+    turned = a * angle.cos() - b * angle.sin(), a * angle.sin() + b * angle.cos()
+    return torch.stack(turned, dim=-1).flatten(-2)
+
+
+def step_at(position, rotate):
+    def cached_step(query, key, value, keys, values, base):
+        here = position(keys.shape[-2])
+        keys, values = torch.cat([keys, rotate(key, here, base)], dim=-2), torch.cat([values, value], dim=-2)
+        return attended(rotate(query, here, base), keys, values), keys, values
+
+    return cached_step
+
+
+my_rotate.__code__ = my_rotate.__code__.replace(co_name="rotate")  # as it is called in the assignment
+
+
+@pytest.mark.parametrize("rotate", [my_rotate, checks.rotate.reference])
+@pytest.mark.parametrize("position, said", [(int, "the number 5"), (torch.tensor, "a tensor of shape ()")])
+def test_a_number_in_the_place_of_a_tensor_is_told(rotate, position, said):
+    report = diagnose(checks.cached_step, step_at(position, rotate))
+    assert report.status == "error"
+    assert f"`rotate` takes a tensor of shape (seq,) as `positions`, and was given {said}." in report.message
+    assert "A single one must be a tensor of shape (1,)." in report.message
+    assert diagnose(checks.cached_step, step_at(lambda place: torch.tensor([place]), rotate)).status == "correct"
+
+
+def three_made_of_five(x, w1, b1, w2, b2):
+    some, means = x[0, 0, 3:], x.mean(-1)
+    return torch.cat([some, means])
+
+
+def test_axes_have_names_in_arguments_and_not_in_what_the_function_makes_itself():
+    """A size says nothing certain of a tensor that the learner made: half of d_head may be as large as a batch."""
+    message = diagnose(checks.cached_step, step_at(int, my_rotate)).message
+    assert "There, the shapes are: `x` (batch 3, heads 7, 1, d_head 4), `i` (2)." in message
+    message = diagnose(checks.feed_forward, three_made_of_five).message
+    assert "`x` (batch 2, seq 7, d_model 5)" in message and "`w1` (d_ff 12, d_model 5)" in message
+    assert "`some` (2)" in message and "`means` (2, 7)" in message
+
+
+def pairs_added_to_the_token(x, positions, base):
+    i = torch.arange(3)
+    return x + i
+
+
+def test_a_tensor_of_one_axis_that_is_no_argument_has_no_axis_word():
+    message = diagnose(checks.rotate, pairs_added_to_the_token).message
+    assert "PyTorch refused `add` of `x`, (batch 3, heads 5, seq 7, d_head 4) and (3)." in message

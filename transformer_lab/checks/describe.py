@@ -11,7 +11,7 @@ import torch
 
 from . import source, steps
 from .agree import agree, close, like, tensors_in, whole
-from .course import FOLDERS
+from .course import FOLDERS, load
 from .observe import Probe, observe, settings_kept
 from .probes import Draw, each_tensor
 from .relation import Case, relation, share, term, wrong_places
@@ -83,13 +83,42 @@ def raised(exercise, function, probe, error, refused=None):
     if isinstance(error, (SystemExit, RecursionError)):
         return said
     words = axis_words(exercise, probe)
+    # Of a tensor that the function made itself a size alone does not say which axis it is.
     shapes = [
-        f"`{name}` {in_words(value.shape, words)}"
+        f"`{name}` {in_words(value.shape, words if name in _arguments(frame) else {})}"
         for name, value in frame.f_locals.items()
         if isinstance(value, torch.Tensor)
     ]
     there = f"There, the shapes are: {', '.join(shapes)}." if shapes else ""
-    return "\n\n".join(filter(None, [said, there, _refused(refused, words), _explained(text)]))
+    number = _number_for_tensor(exercise, error)
+    return "\n\n".join(filter(None, [said, there, _refused(refused, words), number, _explained(text)]))
+
+
+def _arguments(frame):
+    code = frame.f_code
+    return code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]
+
+
+def _number_for_tensor(exercise, error):
+    """Say which function of another exercise was given one number for a row of them, as of positions or lengths.
+
+    A layer's weight or bias may well be one number, which the layer itself would take.
+    """
+    for frame, _ in traceback.walk_tb(error.__traceback__):
+        name = frame.f_code.co_name
+        if name == exercise.name or name not in FOLDERS:
+            continue
+        for argument, axes in load(name).axes.items():
+            value = frame.f_locals.get(argument) if argument in _arguments(frame) else None
+            is_tensor = isinstance(value, torch.Tensor)
+            is_row = len(axes.split()) == 1 and not axes.startswith("d_")
+            if is_row and (type(value) in (int, float) or (is_tensor and value.ndim == 0)):
+                given = "a tensor of shape ()" if is_tensor else f"the number {short(value)}"
+                return (
+                    f"`{name}` takes a tensor of shape ({axes},) as `{argument}`, and was given {given}. A single one "
+                    "must be a tensor of shape (1,)."
+                )
+    return ""
 
 
 def _refused(refused, words):
@@ -97,7 +126,11 @@ def _refused(refused, words):
     if refused is None or len(refused.tensors) < 2:  # of one tensor the error itself says enough
         return ""
     operation, tensors = refused
-    named = [f"{f'`{name}`, ' if name else ''}{in_words(shape, words)}" for name, shape in tensors]
+    # The one axis of a tensor that is no argument could be any.
+    named = [
+        f"{f'`{name}`, ' if name else ''}{in_words(shape, words if name or len(shape) > 1 else {})}"
+        for name, shape in tensors
+    ]
     told = f"PyTorch refused `{operation}` of {' and '.join(named)}."
     shapes = [shape for _, shape in tensors]
     if operation in PRODUCTS and len(shapes) == 2 and min(map(len, shapes)) > 1:
