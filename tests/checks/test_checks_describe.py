@@ -522,17 +522,17 @@ def test_a_number_in_the_place_of_a_tensor_is_told(rotate, position, said):
 
 
 def three_made_of_five(x, w1, b1, w2, b2):
-    some, means = x[0, 0, 3:], x.mean(-1)
-    return torch.cat([some, means])
+    some, one, means = x[0, 0, 3:], x.mean(1)[:, None, :1], x.mean(-1)
+    return torch.cat([some, one, means])
 
 
-def test_axes_have_names_in_arguments_and_not_in_what_the_function_makes_itself():
+def test_axes_have_names_in_arguments_and_where_several_say_what_they_are():
     """A size says nothing certain of a tensor that the learner made: half of d_head may be as large as a batch."""
     message = diagnose(checks.cached_step, step_at(int, my_rotate)).message
     assert "There, the shapes are: `x` (batch 3, heads 7, 1, d_head 4), `i` (2)." in message
     message = diagnose(checks.feed_forward, three_made_of_five).message
     assert "`x` (batch 2, seq 7, d_model 5)" in message and "`w1` (d_ff 12, d_model 5)" in message
-    assert "`some` (2)" in message and "`means` (2, 7)" in message
+    assert "`some` (2), `one` (2, 1, 1), `means` (batch 2, seq 7)" in message
 
 
 def pairs_added_to_the_token(x, positions, base):

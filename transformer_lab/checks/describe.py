@@ -83,15 +83,24 @@ def raised(exercise, function, probe, error, refused=None):
     if isinstance(error, (SystemExit, RecursionError)):
         return said
     words = axis_words(exercise, probe)
-    # Of a tensor that the function made itself a size alone does not say which axis it is.
     shapes = [
-        f"`{name}` {in_words(value.shape, words if name in _arguments(frame) else {})}"
+        f"`{name}` {_named(value.shape, words, name in _arguments(frame))}"
         for name, value in frame.f_locals.items()
         if isinstance(value, torch.Tensor)
     ]
     there = f"There, the shapes are: {', '.join(shapes)}." if shapes else ""
     number = _number_for_tensor(exercise, error)
     return "\n\n".join(filter(None, [said, there, _refused(refused, words), number, _explained(text)]))
+
+
+def _named(shape, words, is_argument):
+    """Write a shape. In a tensor that the function made itself, axes have words only if there are
+    several and each has one.
+
+    A size alone does not say which axis it is: half of d_head may be as large as something else.
+    """
+    certain = is_argument or (len(shape) > 1 and all(size in words for size in shape))
+    return in_words(shape, words if certain else {})
 
 
 def _arguments(frame):
@@ -126,11 +135,7 @@ def _refused(refused, words):
     if refused is None or len(refused.tensors) < 2:  # of one tensor the error itself says enough
         return ""
     operation, tensors = refused
-    # The one axis of a tensor that is no argument could be any.
-    named = [
-        f"{f'`{name}`, ' if name else ''}{in_words(shape, words if name or len(shape) > 1 else {})}"
-        for name, shape in tensors
-    ]
+    named = [f"{f'`{name}`, ' if name else ''}{_named(shape, words, bool(name))}" for name, shape in tensors]
     told = f"PyTorch refused `{operation}` of {' and '.join(named)}."
     shapes = [shape for _, shape in tensors]
     if operation in PRODUCTS and len(shapes) == 2 and min(map(len, shapes)) > 1:
