@@ -94,8 +94,7 @@ def raised(exercise, function, probe, error, refused=None):
 
 
 def _named(shape, words, is_argument):
-    """Write a shape. In a tensor that the function made itself, axes have words only if there are
-    several and each has one.
+    """Write a shape: that of an argument with the words of its axes, another only if it has several, all with words.
 
     A size alone does not say which axis it is: half of d_head may be as large as something else.
     """
