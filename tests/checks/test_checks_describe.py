@@ -1,13 +1,17 @@
 """What a card says where no known mistake is made: nothing false, and where to look."""
 
+import math
+
 import pytest
 import torch
 from torch.nn import functional as F
 
 import transformer_lab as tl
 from transformer_lab.checks import steps
-from transformer_lab.checks.describe import seen
+from transformer_lab.checks.describe import seen, shown
 from transformer_lab.checks.diagnose import diagnose
+from transformer_lab.checks.observe import observe
+from transformer_lab.checks.probes import Outcomes
 
 checks = tl.checks
 
@@ -273,6 +277,24 @@ def test_the_smallest_input_is_one_that_the_docstring_allows():
     for loss in (not_shifted, lambda logits, tokens: F.cross_entropy(logits.mT, tokens, reduction="sum")):
         message = told(checks.next_token_loss, loss)
         assert "nan" not in message and "seq 2" in message
+    for name in ("halves", "joined_as_halves", "exponent_without_the_two"):
+        message = told(checks.rotate, checks.rotate.mistakes[name].function)
+        assert "d_head 4" in message, "one pair does not show it, and d_head is even"
+    assert "d_head 2" in told(checks.rotate, lambda x, positions, base: x.flip(-1))
+
+
+@pytest.mark.parametrize("exercise", [pytest.param(e, id=e.name) for e in checks.EXERCISES if e.sizes])
+def test_all_right_answers_agree_on_the_smallest_inputs(exercise):
+    """Where one of them raises, or returns something else, the docstring does not allow the input."""
+    looked_at = set()
+    for mistake in exercise.mistakes.values():
+        outcomes = Outcomes(exercise, mistake.function)
+        first = next((n for n, right in enumerate(exercise.expected) if not outcomes[n].same(right)), 0)
+        sizes, probe, _, expected = shown(exercise, mistake.function, outcomes, first)
+        if sizes and tuple(sizes.values()) not in looked_at:
+            looked_at.add(tuple(sizes.values()))
+            for name, right in exercise.equivalents.items():
+                assert observe(exercise, right, probe).same(expected), f"{name} with {sizes}, for {mistake.id}"
 
 
 def a_little_added(query, key, value):
@@ -344,3 +366,180 @@ def test_an_error_that_is_returned():
 def test_whole_numbers_that_are_wrong():
     message = told(checks.attention_parameters, lambda d_model, bias: d_model + 1)
     assert "Your number is too small with" in message
+
+
+# A name, where a learner's function rounds otherwise than the course's
+
+
+SPEEDS = [  # base^(sign · 2i / d_head), as people write it; all of them are float32
+    lambda base, d, sign: base ** (sign * torch.arange(0, d, 2) / d),
+    lambda base, d, sign: torch.exp(sign * torch.arange(0, d, 2).float() * (math.log(base) / d)),
+    lambda base, d, sign: 1 / base ** (-sign * torch.arange(0, d, 2).float() / d),
+    lambda base, d, sign: torch.tensor([base ** (sign * 2 * i / d) for i in range(d // 2)]),
+]
+
+
+def rotated(speeds, sign=-1, times=1.0, as_it_came=True):
+    def rotate(x, positions, base):
+        angle = positions[:, None] * (times * speeds(base, x.shape[-1], sign))
+        a, b = x[..., 0::2], x[..., 1::2]
+        both = torch.stack([a * angle.cos() - b * angle.sin(), a * angle.sin() + b * angle.cos()], dim=-1).flatten(-2)
+        return both if as_it_came else both.float()
+
+    return rotate
+
+
+@pytest.mark.parametrize("speeds", SPEEDS)
+def test_angles_in_float32_are_right_and_have_the_names_of_their_mistakes(speeds):
+    assert diagnose(checks.rotate, rotated(speeds)).status == "correct"
+    for wrong, mistake in (({"sign": 1}, "base_upside_down"), ({"times": 2 * math.pi}, "whole_circles")):
+        report = diagnose(checks.rotate, rotated(speeds, **wrong))
+        assert report.mistake == mistake and "Besides" not in report.message, report.message
+
+
+def test_what_is_wrong_in_float64_besides_is_told():
+    message = told(checks.rotate, rotated(SPEEDS[0], times=2 * math.pi, as_it_came=False))
+    assert "Besides, with input in float64 something else is wrong as well." in message
+    message = told(checks.rotate, rotated(lambda base, d, sign: 1.001 * SPEEDS[0](base, d, sign), times=2 * math.pi))
+    assert "2π" not in message, "this is no other rounding"
+
+
+# A step with a cache
+
+
+turn = checks.rotate.reference
+
+
+def attended(query, keys, values):
+    return (query @ keys.mT / query.shape[-1] ** 0.5).softmax(dim=-1) @ values
+
+
+def step_with(stored=False, late=False, seen=None):
+    """A step that stores the new key turned, or not. ``late`` turns keys in the cache, ``seen`` for the scores."""
+
+    def cached_step(query, key, value, keys, values, base):
+        here = torch.tensor([keys.shape[-2]])
+        keys = torch.cat([keys, turn(key, here, base) if stored else key], dim=-2)
+        values = torch.cat([values, value], dim=-2)
+        query = turn(query, here, base)
+        if late:
+            keys = late(keys, base)
+        return attended(query, seen(keys, base) if seen else keys, values), keys, values
+
+    return cached_step
+
+
+def all_turned(keys, base):
+    return turn(keys, torch.arange(keys.shape[-2]), base)
+
+
+def all_turned_alike(keys, base):
+    return turn(keys, torch.tensor([keys.shape[-2] - 1]), base)
+
+
+def all_turned_but_the_last(keys, base):
+    return torch.cat([all_turned(keys[:, :, :-1], base), keys[:, :, -1:]], dim=-2)
+
+
+def last_turned(keys, base):
+    return torch.cat([keys[:, :, :-1], all_turned(keys, base)[:, :, -1:]], dim=-2)
+
+
+@pytest.mark.parametrize(
+    "function, mistake",
+    [
+        (step_with(late=all_turned), "cache_turned_again"),
+        (step_with(stored=True, seen=all_turned), "all_turned_again_for_scores"),
+        (step_with(stored=True, seen=all_turned_but_the_last), "past_turned_again_for_scores"),
+        (step_with(stored=True, late=all_turned), "all_turned_again"),
+        (step_with(seen=all_turned), "cache_kept_unturned"),
+        (step_with(seen=last_turned), "key_stored_unturned"),
+        (step_with(late=all_turned_alike), "turned_after_appending"),
+        (step_with(stored=True, seen=all_turned_alike), "query_not_turned"),
+        (step_with(seen=all_turned_alike), "neither_turned"),
+    ],
+)
+def test_where_keys_are_turned_a_card_says_so(function, mistake):
+    report = diagnose(checks.cached_step, function)
+    assert report.mistake == mistake, report.message
+
+
+@pytest.mark.parametrize("mistake", ["query_not_turned", "neither_turned"])
+def test_a_turn_of_both_sides_of_a_score_by_one_position_cancels(mistake):
+    """From outside it is the same whether nothing is turned, or both sides alike: no card may say which."""
+    text = " ".join(checks.cached_step.mistakes[mistake].text.split())
+    assert ", or you turn" in text and "by the same position, which changes no score" in text
+
+
+def test_a_card_says_which_result_it_shows():
+    function = step_with(seen=last_turned)
+    assert "In the second result you return `[[[[" in told(checks.cached_step, function)
+    assert "In the first result you return `[[[[" in told(checks.cached_step, step_with(stored=True, seen=all_turned))
+    assert "In the" not in told(checks.linear, lambda x, weight, bias: x.sum() + bias.expand(*x.shape[:-1], -1))
+
+    def values_turned_round(*arguments):
+        blend, keys, values = step_with(stored=True)(*arguments)
+        return blend, keys, values.mT
+
+    message = told(checks.cached_step, values_turned_round)
+    assert "The third result has the shape (batch " in message
+
+    def normalizer_doubled(state, query, key, value):
+        (s, z), output = checks.recurrent_step.reference(state, query, key, value)
+        return (s, 2 * z + output.sum()), output
+
+    assert "In the second item of the first result you return" in told(checks.recurrent_step, normalizer_doubled)
+
+
+def my_rotate(x, positions, base):
+    i = torch.arange(x.shape[-1] // 2)
+    angle = positions[:, None] * base ** (-2 * i / x.shape[-1])
+    a, b = x[..., 0::2], x[..., 1::2]
+    turned = a * angle.cos() - b * angle.sin(), a * angle.sin() + b * angle.cos()
+    return torch.stack(turned, dim=-1).flatten(-2)
+
+
+def step_at(position, rotate):
+    def cached_step(query, key, value, keys, values, base):
+        here = position(keys.shape[-2])
+        keys, values = torch.cat([keys, rotate(key, here, base)], dim=-2), torch.cat([values, value], dim=-2)
+        return attended(rotate(query, here, base), keys, values), keys, values
+
+    return cached_step
+
+
+my_rotate.__code__ = my_rotate.__code__.replace(co_name="rotate")  # as it is called in the assignment
+
+
+@pytest.mark.parametrize("rotate", [my_rotate, checks.rotate.reference])
+@pytest.mark.parametrize("position, said", [(int, "the number 5"), (torch.tensor, "a tensor of shape ()")])
+def test_a_number_in_the_place_of_a_tensor_is_told(rotate, position, said):
+    report = diagnose(checks.cached_step, step_at(position, rotate))
+    assert report.status == "error"
+    assert f"`rotate` takes a tensor of shape (seq,) as `positions`, and was given {said}." in report.message
+    assert "A single one must be a tensor of shape (1,)." in report.message
+    assert diagnose(checks.cached_step, step_at(lambda place: torch.tensor([place]), rotate)).status == "correct"
+
+
+def three_made_of_five(x, w1, b1, w2, b2):
+    some, one, means = x[0, 0, 3:], x.mean(1)[:, None, :1], x.mean(-1)
+    return torch.cat([some, one, means])
+
+
+def test_axes_have_names_in_arguments_and_where_several_say_what_they_are():
+    """A size says nothing certain of a tensor that the learner made: half of d_head may be as large as a batch."""
+    message = diagnose(checks.cached_step, step_at(int, my_rotate)).message
+    assert "There, the shapes are: `x` (batch 3, heads 7, 1, d_head 4), `i` (2)." in message
+    message = diagnose(checks.feed_forward, three_made_of_five).message
+    assert "`x` (batch 2, seq 7, d_model 5)" in message and "`w1` (d_ff 12, d_model 5)" in message
+    assert "`some` (2), `one` (2, 1, 1), `means` (batch 2, seq 7)" in message
+
+
+def pairs_added_to_the_token(x, positions, base):
+    i = torch.arange(3)
+    return x + i
+
+
+def test_a_tensor_of_one_axis_that_is_no_argument_has_no_axis_word():
+    message = diagnose(checks.rotate, pairs_added_to_the_token).message
+    assert "PyTorch refused `add` of `x`, (batch 3, heads 5, seq 7, d_head 4) and (3)." in message

@@ -9,21 +9,22 @@ import torch
 TOLERANCE = {torch.float64: 1e-6, torch.float32: 1e-4}
 
 
-def agree(got, expected):
+def agree(got, expected, rounded_to=None):
     """Say whether a result is the expected one: tensors, numbers, and tuples, lists or dicts of them.
 
     A tensor must have the expected shape and dtype. A whole number may come in any type that holds it exactly.
+    ``rounded_to`` is a dtype that numbers of more digits may have been rounded to on the way.
     """
     if isinstance(expected, torch.Tensor):
-        return isinstance(got, torch.Tensor) and like(got) == like(expected) and close(got, expected)
+        return isinstance(got, torch.Tensor) and like(got) == like(expected) and close(got, expected, rounded_to)
     if isinstance(expected, (tuple, list)):
         is_like = isinstance(got, (tuple, list)) and len(got) == len(expected)
-        return is_like and all(map(agree, got, expected))
+        return is_like and all(agree(mine, right, rounded_to) for mine, right in zip(got, expected))
     if isinstance(expected, dict):
         return (
             isinstance(got, dict)
             and got.keys() == expected.keys()
-            and all(agree(got[k], expected[k]) for k in expected)
+            and all(agree(got[k], expected[k], rounded_to) for k in expected)
         )
     if isinstance(expected, int) and not isinstance(expected, bool):
         return whole(got) == expected
@@ -35,14 +36,14 @@ def like(tensor):
     return tensor.shape, tensor.dtype, tensor.device.type, tensor.layout
 
 
-def close(got, expected):
+def close(got, expected, rounded_to=None):
     """Say whether two tensors of one shape hold the same numbers; NaN is like NaN."""
     got, expected = got.detach().cpu(), expected.detach().cpu()
     if torch.equal(got, expected):
         return True
     if not expected.is_floating_point():
         return False
-    rtol = TOLERANCE.get(expected.dtype, 1e-2)
+    rtol = max(TOLERANCE.get(dtype, 1e-2) for dtype in (expected.dtype, rounded_to or expected.dtype))
     finite = expected[expected.isfinite()].abs()
     atol = rtol / 10 * float(finite.max()) if finite.numel() else 0.0
     return torch.allclose(got, expected, rtol, atol, equal_nan=True)

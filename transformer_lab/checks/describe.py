@@ -11,11 +11,11 @@ import torch
 
 from . import source, steps
 from .agree import agree, close, like, tensors_in, whole
-from .course import FOLDERS
+from .course import FOLDERS, load
 from .observe import Probe, observe, settings_kept
 from .probes import Draw, each_tensor
 from .relation import Case, relation, share, term, wrong_places
-from .words import apart, axis_sizes, axis_words, dtype_name, in_words, short
+from .words import apart, axis_sizes, axis_words, dtype_name, in_words, results, short
 
 NUMBERS_SHOWN = 8  # a result of so many numbers is shown whole
 NAMED = 8  # so many of the inputs are named that a correct function was tried on
@@ -84,12 +84,49 @@ def raised(exercise, function, probe, error, refused=None):
         return said
     words = axis_words(exercise, probe)
     shapes = [
-        f"`{name}` {in_words(value.shape, words)}"
+        f"`{name}` {_named(value.shape, words, name in _arguments(frame))}"
         for name, value in frame.f_locals.items()
         if isinstance(value, torch.Tensor)
     ]
     there = f"There, the shapes are: {', '.join(shapes)}." if shapes else ""
-    return "\n\n".join(filter(None, [said, there, _refused(refused, words), _explained(text)]))
+    number = _number_for_tensor(exercise, error)
+    return "\n\n".join(filter(None, [said, there, _refused(refused, words), number, _explained(text)]))
+
+
+def _named(shape, words, is_argument):
+    """Write a shape: that of an argument with the words of its axes, another only if it has several, all with words.
+
+    A size alone does not say which axis it is: half of d_head may be as large as something else.
+    """
+    certain = is_argument or (len(shape) > 1 and all(size in words for size in shape))
+    return in_words(shape, words if certain else {})
+
+
+def _arguments(frame):
+    code = frame.f_code
+    return code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]
+
+
+def _number_for_tensor(exercise, error):
+    """Say which function of another exercise was given one number for a row of them, as of positions or lengths.
+
+    A layer's weight or bias may well be one number, which the layer itself would take.
+    """
+    for frame, _ in traceback.walk_tb(error.__traceback__):
+        name = frame.f_code.co_name
+        if name == exercise.name or name not in FOLDERS:
+            continue
+        for argument, axes in load(name).axes.items():
+            value = frame.f_locals.get(argument) if argument in _arguments(frame) else None
+            is_tensor = isinstance(value, torch.Tensor)
+            is_row = len(axes.split()) == 1 and not axes.startswith("d_")
+            if is_row and (type(value) in (int, float) or (is_tensor and value.ndim == 0)):
+                given = "a tensor of shape ()" if is_tensor else f"the number {short(value)}"
+                return (
+                    f"`{name}` takes a tensor of shape ({axes},) as `{argument}`, and was given {given}. A single one "
+                    "must be a tensor of shape (1,)."
+                )
+    return ""
 
 
 def _refused(refused, words):
@@ -97,7 +134,7 @@ def _refused(refused, words):
     if refused is None or len(refused.tensors) < 2:  # of one tensor the error itself says enough
         return ""
     operation, tensors = refused
-    named = [f"{f'`{name}`, ' if name else ''}{in_words(shape, words)}" for name, shape in tensors]
+    named = [f"{f'`{name}`, ' if name else ''}{_named(shape, words, bool(name))}" for name, shape in tensors]
     told = f"PyTorch refused `{operation}` of {' and '.join(named)}."
     shapes = [shape for _, shape in tensors]
     if operation in PRODUCTS and len(shapes) == 2 and min(map(len, shapes)) > 1:
@@ -260,7 +297,9 @@ def recognised(exercise, function, outcomes, first, ids):
 def _besides(exercise, outcomes, ids):
     known = exercise.known.get(ids, outcomes)  # no entry: several, each on inputs of its own
     for probe, mine, theirs, right in zip(exercise.probes, outcomes, known, exercise.expected):
-        if not mine.same(theirs) and not mine.same(right):
+        # What was rounded to float32 on the way is right in float64 as well, until a mistake makes it larger.
+        rounded = not theirs.same(right) and mine.same(theirs, torch.float32)
+        if not rounded and not mine.same(theirs) and not mine.same(right):
             what = f"it raises `{type(mine.error).__name__}`" if mine.error else "something else is wrong as well"
             return f"Besides, with {probe.name} {what}."
     return ""
@@ -286,15 +325,17 @@ def kind(exercise, probe, got, expected):
         for number, (mine, theirs) in enumerate(zip(value, right), 1):
             if isinstance(theirs, torch.Tensor) and not isinstance(mine, torch.Tensor):
                 return f"Item {number} of your result is of type `{type(mine).__name__}`; it must be a tensor."
-    for mine, theirs in zip(tensors_in(value), tensors_in(right)):
+    names = results(right)
+    for name, mine, theirs in zip(names, tensors_in(value), tensors_in(right)):
+        it = "Your result" if len(names) == 1 else f"The {name}"
         if mine.shape != theirs.shape:
             is_now, should_be = in_words(mine.shape, words), in_words(theirs.shape, words)
-            return f"Your result has the shape {is_now}, and should have {should_be}."
+            return f"{it} has the shape {is_now}, and should have {should_be}."
         if mine.dtype != theirs.dtype:
-            return f"Your result is of {dtype_name(mine.dtype)}, and should be of {dtype_name(theirs.dtype)}."
+            return f"{it} is of {dtype_name(mine.dtype)}, and should be of {dtype_name(theirs.dtype)}."
         if mine.device.type != theirs.device.type or mine.layout != theirs.layout:
             is_now, wanted = (f"a tensor on `{t.device.type}`, {dtype_name(t.layout)}" for t in (mine, theirs))
-            return f"Your result is {is_now}, and should be {wanted}."
+            return f"{it} is {is_now}, and should be {wanted}."
     if got.changed:
         return (
             f"Your function changes its argument `{got.changed}`: whoever calls it finds other numbers there later. "
@@ -425,14 +466,16 @@ def smallest(exercise, function, *case):
 
 def _difference(got, expected):
     """Say where two results differ first."""
-    _, got, expected = _first_wrong(got, expected)
+    names = results(expected)
+    item, got, expected = _first_wrong(got, expected)
+    you = f"in the {names[item]} you return" if item < len(names) > 1 else "you return"
     if not isinstance(expected, torch.Tensor) or expected.numel() <= NUMBERS_SHOWN:
-        return "You return `{}`, expected `{}`.".format(*apart(got, expected))
+        return "{} `{}`, expected `{}`.".format(you[0].upper() + you[1:], *apart(got, expected))
     wrong = wrong_places(got, expected)
     index = wrong.nonzero()[0].tolist()
     mine, right = apart(*(tensor[tuple(index)].item() for tensor in (got, expected)))
     share = f"{int(wrong.sum())} of {wrong.numel()} numbers are wrong"
-    return f"At index {index} you return {mine}, expected {right}; {share}."
+    return f"At index {index} {you} {mine}, expected {right}; {share}."
 
 
 def wrong_numbers(got, expected):

@@ -57,8 +57,8 @@ class Outcome:
     changed: str | None = None
     facts: object = None
 
-    def same(self, other):
-        """Say whether two functions did the same.
+    def same(self, other, rounded_to=None):
+        """Say whether two functions did the same; ``rounded_to`` is a dtype that one of them may have computed in.
 
         The same text of an error is not enough: PyTorch must have refused the same operation on the same arguments.
         """
@@ -66,7 +66,7 @@ class Outcome:
             (outcome.said, outcome.refused and outcome.refused.key(outcome.said), outcome.changed, outcome.facts)
             for outcome in (self, other)
         ]
-        return did[0] == did[1] and (self.error is not None or agree(self.value, other.value))
+        return did[0] == did[1] and (self.error is not None or agree(self.value, other.value, rounded_to))
 
 
 def observe(exercise, function, probe):

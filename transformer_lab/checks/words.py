@@ -28,12 +28,24 @@ def axis_words(exercise, probe):
     if probe is exercise.probes[0]:
         for word, size in exercise.sizes.items():
             words.setdefault(size, word)
-    return {size: word for size, word in words.items() if size not in several}
+    return {size: word for size, word in words.items() if size not in several and not word.isdigit()}
 
 
 def in_words(shape, words):
     """Write a shape with the words of its axes: ``(batch 2, seq 7, 15)``."""
     return f"({', '.join(f'{words[size]} {size}' if size in words else str(size) for size in shape)})"
+
+
+ORDINALS = ("first", "second", "third", "fourth", "fifth", "sixth", "seventh", "eighth", "ninth", "tenth")
+
+
+def results(value, name="result"):
+    """Return what each tensor of a result is called: *result*, or *second result*, *first item of the third result*."""
+    if not isinstance(value, tuple) or len(value) > len(ORDINALS):
+        return [name] * max(1, len(tensors_in(value)))
+    of = "" if name == "result" else "item of the "
+    items = [(f"{ordinal} {of}{name}", item) for ordinal, item in zip(ORDINALS, value) if tensors_in(item)]
+    return [each for its_name, item in items for each in results(item, its_name)]
 
 
 def short(value, digits=4):

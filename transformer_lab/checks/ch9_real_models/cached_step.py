@@ -6,7 +6,7 @@ from ..exercise import exercise
 from .rotate import halves, rotate
 
 
-def _step(draw, batch=2, heads=3, past=5, d_head=4):
+def _step(draw, batch=3, heads=7, past=5, d_head=4):  # half of d_head is no other size
     new = [draw(batch, heads, 1, d_head) for _ in range(3)]
     return *new, draw(batch, heads, past, d_head), draw(batch, heads, past, d_head), 20.0
 
@@ -126,7 +126,8 @@ def one_position_early(keys):
 
 @cached_step.mistake(stage="turn_query")
 def query_not_turned(query, position, base):
-    """Your query is not turned. A score depends on the distance only if both of its sides are turned."""
+    """Your scores are those of a query that is not turned: you leave it as it came, or you turn it and all keys by the
+    same position, which changes no score. The keys of the cache have been turned already. Which two tensors are new?"""
     return query
 
 
@@ -139,8 +140,9 @@ def key_not_turned(key, position, base):
 
 @cached_step.mistake
 def neither_turned(query, key, value, keys, values, base):
-    """Neither the query nor the key is turned, as if the new token stood at position 0. As many tokens as are in the
-    cache stand before it: which number does that give it?"""
+    """It comes out as if neither the query nor the new key were turned: you turn neither, or you turn the query and,
+    for the scores, all keys by the same position, which changes no score. Where does the new token stand, and which
+    tensors have not been turned yet?"""
     keys, values = appended(keys, key), appended(values, value)
     return weights_of(query, keys) @ values, keys, values
 
@@ -153,6 +155,79 @@ def cache_turned_again(query, key, value, keys, values, base):
     keys = rotate.reference(appended(keys, key), here, base)
     values = appended(values, value)
     return weights_of(_turned(query, len(here) - 1, base), keys) @ values, keys, values
+
+
+@cached_step.mistake
+def all_turned_again(query, key, value, keys, values, base):
+    """You turn the new key, put it into the cache, and turn all keys of the cache once more. Each has been turned when
+    it was new, and once is enough. Which of your turns is one too many?"""
+    here = torch.arange(keys.shape[-2] + 1, device=keys.device)
+    keys = rotate.reference(appended(keys, _turned(key, len(here) - 1, base)), here, base)
+    values = appended(values, value)
+    return weights_of(_turned(query, len(here) - 1, base), keys) @ values, keys, values
+
+
+@cached_step.mistake
+def all_turned_again_for_scores(query, key, value, keys, values, base):
+    """The cache that you return is right. For the scores you turn its keys once more, and each has been turned already,
+    when it was new. What does the cache hold: keys as they come, or keys ready for use?"""
+    return _for_scores(query, key, value, keys, values, base, stored=_turned, seen=_by_places)
+
+
+@cached_step.mistake
+def past_turned_again_for_scores(query, key, value, keys, values, base):
+    """The cache that you return is right. For the scores you turn the keys of the earlier tokens once more, and they
+    have been turned already, each when it was new. Which key has not been turned yet?"""
+    return _for_scores(query, key, value, keys, values, base, stored=_turned, seen=_past_by_places)
+
+
+@cached_step.mistake
+def cache_kept_unturned(query, key, value, keys, values, base):
+    """You store the new key as it comes, and turn all keys for the scores. That would do for a cache of keys that are
+    not turned; in this one each has been turned already, when it was new, and in your scores it is turned twice. In
+    which state must the new key go into the cache?"""
+    return _for_scores(query, key, value, keys, values, base, stored=_as_it_comes, seen=_by_places)
+
+
+@cached_step.mistake
+def key_stored_unturned(query, key, value, keys, values, base):
+    """What the token collects is right; the key that you store is not turned. The next step takes all keys of the cache
+    for turned ones. Which of your two keys, the one before the turn or the one after it, goes into the cache?"""
+    return _for_scores(query, key, value, keys, values, base, stored=_as_it_comes, seen=_last_by_its_place)
+
+
+@cached_step.mistake
+def turned_after_appending(query, key, value, keys, values, base):
+    """You turn all keys by the position of the new token, and those of the cache have been turned already, each by its
+    own. Have you put the new key into the cache first, and turned then? Which of the two comes first?"""
+    here = keys.shape[-2]
+    keys = _turned(appended(keys, key), here, base)
+    values = appended(values, value)
+    return weights_of(_turned(query, here, base), keys) @ values, keys, values
+
+
+def _for_scores(query, key, value, keys, values, base, *, stored, seen):
+    """Make a step in which the query sees other keys than the cache holds."""
+    here = keys.shape[-2]
+    keys = appended(keys, stored(key, here, base))
+    values = appended(values, value)
+    return weights_of(_turned(query, here, base), seen(keys, base)) @ values, keys, values
+
+
+def _as_it_comes(key, position, base):
+    return key
+
+
+def _by_places(keys, base):
+    return rotate.reference(keys, torch.arange(keys.shape[-2], device=keys.device), base)
+
+
+def _past_by_places(keys, base):
+    return appended(_by_places(keys[:, :, :-1], base), keys[:, :, -1:])
+
+
+def _last_by_its_place(keys, base):
+    return appended(keys[:, :, :-1], _turned(keys[:, :, -1:], keys.shape[-2] - 1, base))
 
 
 @cached_step.mistake

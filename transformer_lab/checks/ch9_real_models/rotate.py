@@ -5,9 +5,13 @@ import torch
 from ..exercise import exercise
 
 
-def _turned(draw, batch=2, heads=3, seq=7, d_head=6):
+# With base 16, and 4 or 8 features, all speeds are powers of 2, which float32 holds: angles are exact there, and agree
+# with those of float64 also where a mistake makes them large. Half of d_head is no other size.
+def _turned(draw, batch=3, heads=5, seq=7, d_head=4):
+    if d_head % 2:  # half a pair, which no smallest input may have
+        raise ValueError(f"d_head must be even, got {d_head}")
     first = 3 + torch.arange(seq)
-    return draw(batch, heads, seq, d_head), torch.where(first > 5, first + 4, first), 50.0
+    return draw(batch, heads, seq, d_head), torch.where(first > 5, first + 4, first), 16.0
 
 
 def neighbours(x):
@@ -59,7 +63,7 @@ def one_pair(draw):
 @rotate.probe(plain=True)
 def one_token_later_on(draw):
     """one token at position 20"""
-    return draw(1, 2, 1, 8), torch.tensor([20]), 100.0
+    return draw(1, 2, 1, 8), torch.tensor([20]), 16.0
 
 
 @rotate.probe(plain=True)
