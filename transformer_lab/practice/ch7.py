@@ -18,8 +18,18 @@ parameters_of_attention = Topic(
         f"{'with biases' if bias else 'without biases'}: how many parameters has it?"
     ),
     answer=Number(),
-    without=("nothing_without_biases",),
+    without=(
+        "nothing_without_biases",
+        "biases_in_place_of_weights",
+        "argument_added",
+        "caret_for_a_power",
+        "caret_for_a_power_in_one_line",
+    ),
     words={
+        "square_of_four_widths": "You squared the 4 along with the width. Attention has four matrices side by side, "
+        "not one that is four times as wide and four times as high.",
+        "twice_the_width": "You took twice the width for its square. A square matrix of width 3 has 9 numbers, not 6.",
+        "with_a_norm": "You counted a norm as well. A layer has norms beside its attention; they are no part of it.",
         "biases_always": "You counted biases, and this attention has none. Read the question's last words again.",
         "biases_left_out": "You left the biases out. Each of the four maps has one: of which length?",
         "biases_the_wrong_way_round": "You counted biases where there are none, or none where there are some. Read the "
