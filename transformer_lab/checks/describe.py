@@ -282,10 +282,8 @@ def kind(exercise, probe, got, expected):
         return f"Your function returns {len(value)} values; it must return {len(right)}."
     if type(right) is int and not isinstance(value, float) and whole(value) is None:
         return f"Your function returns a value of type `{type(value).__name__}`; it must be a whole number."
-    if isinstance(right, tuple):
-        for number, (mine, theirs) in enumerate(zip(value, right), 1):
-            if isinstance(theirs, torch.Tensor) and not isinstance(mine, torch.Tensor):
-                return f"Item {number} of your result is of type `{type(mine).__name__}`; it must be a tensor."
+    if isinstance(right, tuple) and (said := _items(value, right, "your result")):
+        return said
     for mine, theirs in zip(tensors_in(value), tensors_in(right)):
         if mine.shape != theirs.shape:
             is_now, should_be = in_words(mine.shape, words), in_words(theirs.shape, words)
@@ -304,6 +302,22 @@ def kind(exercise, probe, got, expected):
         wanted, found = expected.facts[fact], (got.facts or {}).get(fact)
         if found != wanted:
             return f"The numbers are right. One thing is not: {fact} (should be {wanted}, is {found})."
+    return ""
+
+
+def _items(value, right, whole_result):
+    """Say which item of a result, or of a tuple in it, is of another kind than it must be."""
+    for number, (mine, theirs) in enumerate(zip(value, right), 1):
+        item = f"tem {number} of {whole_result}"
+        if isinstance(theirs, torch.Tensor) and not isinstance(mine, torch.Tensor):
+            return f"I{item} is of type `{type(mine).__name__}`; it must be a tensor."
+        if isinstance(theirs, tuple) and tensors_in(theirs):
+            if not isinstance(mine, (tuple, list)):
+                return f"I{item} is of type `{type(mine).__name__}`; it must be a tuple."
+            if len(mine) != len(theirs):
+                return f"I{item} has the length {len(mine)}; it must have the length {len(theirs)}."
+            if said := _items(mine, theirs, f"i{item}"):
+                return said
     return ""
 
 
