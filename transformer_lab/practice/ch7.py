@@ -117,7 +117,16 @@ flops_of_attention = Topic(
         "blend take together?"
     ),
     answer=Number(unit="FLOPs"),
-    without=("softmax_counted_too",),
+    without=(
+        "softmax_counted_too",
+        "scale_counted_too",
+        "two_operations_on_each_score",
+        "four_operations_on_each_score",
+        "five_operations_on_each_score",
+        "first_addition_of_each_score_not_counted",
+        "first_addition_of_both_not_counted",
+        "caret_for_a_power",
+    ),
     words={
         "half_of_the_work": "For each pair of a query and a key you counted half of what there is. Is it the 2 FLOPs "
         "of a multiply-add that are missing, or one of the two products?",
@@ -142,7 +151,15 @@ bytes_of_a_cache = Topic(
         f"How many bytes has its key-value cache after {seq} tokens?"
     ),
     answer=Number(unit="bytes"),
-    without=("always_two_bytes", "always_four_bytes", "an_eighth_of_the_bytes"),
+    without=(
+        "always_two_bytes",
+        "always_four_bytes",
+        "an_eighth_of_the_bytes",
+        "cache_in_whole_mebibytes",
+        "cache_in_whole_kibibytes",
+        "tokens_and_sentences_added",
+        "divided_by_the_bytes",
+    ),
     words={
         "last_token_left_out": "You counted one token less than the cache holds. The newest token looks at itself too, "
         "so its key and value are there.",
