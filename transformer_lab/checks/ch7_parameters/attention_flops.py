@@ -192,8 +192,8 @@ def projections_counted_too(seq, d_model):
 
 @attention_flops.mistake
 def three_projections_counted_too(seq, d_model):
-    """You count the two products, and with them the maps that make queries, keys and values. Those are projections, and
-    the docstring asks for what lies between the projections: what has no weights."""
+    """You count the two products, and with them the maps that make queries, keys and values. Those are projections.
+    Asked for is what lies between them: what has no weights."""
     return 4 * seq**2 * d_model + 6 * seq * d_model**2
 
 
