@@ -316,6 +316,22 @@ def middle_of_gpt2(n_layers, d_model, vocab_size, n_positions):
 
 
 @gpt2_parameters.mistake
+def middle_of_four_features(n_layers, d_model, vocab_size, n_positions):
+    """Your feed-forward layers have 4 features in the middle, and should have 4 times as many as outside. What does
+    `block_parameters` get from you as its `d_ff`: a factor, or a width?"""
+    layers = n_layers * block_parameters.reference(d_model, 4, True)
+    return (vocab_size + n_positions + 2) * d_model + layers
+
+
+@gpt2_parameters.mistake
+def widths_exchanged(n_layers, d_model, vocab_size, n_positions):
+    """In your layers the two widths have changed places: attention and norms are `4 * d_model` wide, and the middle of
+    the feed-forward layer has `d_model` features. In which order does `block_parameters` take its arguments?"""
+    layers = n_layers * block_parameters.reference(4 * d_model, d_model, True)
+    return (vocab_size + n_positions + 2) * d_model + layers
+
+
+@gpt2_parameters.mistake
 def table_for_each_pair(n_layers, d_model, vocab_size, n_positions):
     """You multiply the tokens of the vocabulary with the positions, as if there were a row for each pair. There are two
     tables, and a token gets the sum of a row from each: what is added, the token's row or its position's, does not

@@ -292,6 +292,20 @@ def cache_in_kibibytes(n_layers, d_model, seq, batch, bytes_per_value):
 
 
 @kv_cache_bytes.mistake
+def cache_in_gigabytes(n_layers, d_model, seq, batch, bytes_per_value):
+    """You return gigabytes of a thousand million bytes each. Asked for are bytes; divide where you print, so that
+    nothing is lost on the way."""
+    return kv_cache_bytes.reference(n_layers, d_model, seq, batch, bytes_per_value) / 1e9
+
+
+@kv_cache_bytes.mistake
+def cache_in_gibibytes(n_layers, d_model, seq, batch, bytes_per_value):
+    """You return your result in units of 1024 · 1024 · 1024 bytes. Asked for are bytes; divide where you print, so that
+    nothing is lost on the way."""
+    return kv_cache_bytes.reference(n_layers, d_model, seq, batch, bytes_per_value) / 2**30
+
+
+@kv_cache_bytes.mistake
 def cache_in_whole_mebibytes(n_layers, d_model, seq, batch, bytes_per_value):
     """You return whole units of 1024 · 1024 bytes, and for a small cache 0. Asked for are bytes; divide where you
     print, so that nothing is lost on the way."""

@@ -298,6 +298,45 @@ def sixteen_bits_or_four_bytes(parameter):
     return 2 if parameter.dtype in (torch.float16, torch.bfloat16) else 4
 
 
+@mend_model_size.mistake(stage="size")
+def four_bytes_in_float32_alone(parameter):
+    """You know two sizes of a number: four bytes for float32, and two for all others. float64 has eight, and there are
+    types of one byte. Ask each tensor how large its numbers are, and you need no list."""
+    return 4 if parameter.dtype == torch.float32 else 2
+
+
+@mend_model_size.mistake
+def bytes_with_buffers(model):
+    """The count is right, and your bytes are those of parameters *and* buffers. On a disk both take room; asked for are
+    the parameters. Add the bytes up over the same tensors as the count."""
+    return mend_model_size.reference(model)[0], _size_of([*model.parameters(), *model.buffers()])[1]
+
+
+@mend_model_size.mistake
+def bytes_of_the_trainable_alone(model):
+    """The count is right, and your bytes are those of the parameters that are trained: frozen ones are missing, and
+    they take as much room as the others. Add the bytes up over the same tensors as the count."""
+    return mend_model_size.reference(model)[0], _size_of(trainable_alone(model))[1]
+
+
+@mend_model_size.mistake
+def weight_and_bias_of_each_module(model):
+    """You ask each module for its `weight` and its `bias`. A tied matrix is then counted under each of its modules, and
+    a parameter of another name not at all. One module can give you all parameters, each once: which one, and by which
+    method?"""
+    tensors = [getattr(module, name, None) for module in model.modules() for name in ("weight", "bias")]
+    return _size_of([tensor for tensor in tensors if tensor is not None])
+
+
+@mend_model_size.mistake
+def type_of_the_module(model):
+    """You ask the model for its `dtype`, and it has none: some libraries give their models one, PyTorch's modules have
+    none. Even so it could be only one for all, and in one model the types may differ. Who knows the type of a
+    parameter?"""
+    count = mend_model_size.reference(model)[0]
+    return count, count * model.dtype.itemsize
+
+
 @mend_model_size.mistake
 def bytes_of_one_number_each(model):
     """Your bytes are those of one number for each tensor: `element_size()` says how large a single number is, and you

@@ -213,6 +213,14 @@ def straight_line(x):
 
 
 @elu_feature_map.mistake
+def cut_off_at_zero(x):
+    """Your features are x + 1, and where that is negative, zero. From −1 down all numbers look the same, and a key of
+    such numbers is never seen; between −1 and 0 they are too small. The features must be greater than zero everywhere:
+    what does the formula say below zero?"""
+    return F.relu(x + 1)
+
+
+@elu_feature_map.mistake
 def one_above_zero(x):
     """Below zero your features are right, and above it all of them are 1: you have cut off the numbers at zero, and
     then used what was left for both cases. 2 and 200 look the same then. Which of the two cases needs the cut, and

@@ -220,6 +220,19 @@ def queries_alone(q, k):
     return q.sum(-1, keepdim=True)
 
 
+def one_number_for_everything(q, k):
+    """You divide by a single number: all normalizers of all queries, heads and sequences, added up. Every query needs
+    its own. Which argument of `sum` says over which axis, and is there anything left to sum after the product with
+    `z`?"""
+    return sum_of_weights(q, k).sum()
+
+
+def z_of_the_queries(q, k):
+    """`z` is a sum of the queries' features, and should be one of the keys': the normalizer is what a query would read
+    if all values were one, and values belong to keys. Which letter stands in the line of `z`?"""
+    return q @ q.sum(-2).unsqueeze(-1)
+
+
 def one_normalizer_for_all(q, k):
     """You divide by one number for all queries of a head: the sum of the whole table of weights. The results of all
     queries then add up to one mean, and each by itself is too small. Every query needs its own normalizer: which axis
@@ -250,6 +263,12 @@ def divided_by_its_own_sum(numerator, normalizer):
     return numerator / numerator.sum(-1, keepdim=True)
 
 
+def softmax_over_features(x):
+    """Your map is a softmax over the features of each token. That makes them positive, and ties them to one another:
+    they sum to one. The map of this chapter acts number by number: x + 1 above zero, exp(x) below."""
+    return x.softmax(-1)
+
+
 def mapped_twice(x):
     """Queries and keys go through the feature map twice: once in a line of yours and once more in the next, or in a
     function that maps them itself. A feature is positive, so the second time it only gets 1 more. Which of the two is
@@ -261,7 +280,8 @@ def mapped_twice(x):
 RARE_MAPS = (relu_alone, one_below_zero, exponential_everywhere, softplus)
 
 
-linear_attention.mistakes_in(alone=True, features=(*RARE_MAPS, mapped_twice))
+linear_attention.mistakes_in(alone=True, normalizer=(one_number_for_everything, z_of_the_queries))
+linear_attention.mistakes_in(alone=True, features=(*RARE_MAPS, softmax_over_features, mapped_twice))
 with_other_similarities(linear_attention, hidden=lambda scores: scores)
 linear_attention.mistakes_in(
     features=(elu_alone, no_map),
@@ -464,6 +484,23 @@ def divided_by_root_of_d(query, key, value):
     growing. Here the weights are the similarities themselves, and to sum to one they need a normalizer: another number
     for each query."""
     return sum_of_values(positive(query), positive(key), value) / query.shape[-1] ** 0.5
+
+
+@linear_attention.mistake
+def mean_divided_by_root_of_d(query, key, value):
+    """Your numbers are right but for √d_head, by which you divide besides. The root belongs to softmax attention, where
+    it keeps scores from growing. Here the normalizer makes the weights sum to one, and after that nothing may divide.
+    What becomes of values that are all one?"""
+    return linear_attention.reference(query, key, value) / query.shape[-1] ** 0.5
+
+
+@linear_attention.mistake
+def last_key_alone_in_S(query, key, value):
+    """`S` holds the last key and its value alone, and `z` all keys: in a loop over the keys each turn replaces what the
+    turns before have added. Which sign adds to a name, and which replaces what it held?"""
+    return linear_attention.reference(
+        query, key, value, numerator=lambda q, k, value: sum_of_values(q, k[..., -1:, :], value[..., -1:, :])
+    )
 
 
 @linear_attention.mistake

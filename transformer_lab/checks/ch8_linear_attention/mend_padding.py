@@ -425,3 +425,29 @@ def results_times_mask(query, key, value, key_mask):
     and where there is not, some results are lost. The mask says which *keys* are real; each result is a mean over keys.
     Into which two sums do the keys go?"""
     return linear_attention.reference(query, key, value) * key_mask.mT
+
+
+@mend_padding.mistake
+def queries_times_mask(query, key, value, key_mask):
+    """You hide queries with the keys' mask. It raises, since there may be another number of queries, and where there is
+    not, some of them lose what they asked. The mask says which *keys* are real; every query gets a result. Which tensor
+    alone needs the mask?"""
+    return mend_padding.reference(query * key_mask.mT, key, value, key_mask)
+
+
+@mend_padding.mistake
+def only_the_padding_in_z(query, key, value, key_mask):
+    """Padding is kept out of `S`, and in `z` the mask is the wrong way round: it counts the padding and leaves the real
+    keys out. Without padding your result is divided by zero. `True` means that a key is real. Is a `~` missing, or one
+    too many?"""
+    return _with_sums(query, key, value, key_mask, z=positive(_zeroed(key, key_mask)).masked_fill(key_mask.mT, 0))
+
+
+@mend_padding.mistake
+def padding_counted_out_as_ones(query, key, value, key_mask):
+    """You take 1 off the normalizer for every padded key. The key's features are ones, that is right; but a query
+    multiplies them with its own features and adds up, so that each padded key weighs as much as the query's features
+    together. Take them off `z`, before the query reads it, or never let them in."""
+    q, k = positive(query), positive(_zeroed(key, key_mask))
+    counted = (~key_mask).sum(-1, keepdim=True)
+    return (q @ (k.mT @ _zeroed(value, key_mask))) / (q @ k.sum(-2).unsqueeze(-1) - counted)

@@ -222,6 +222,27 @@ def one_normalizer_for_all(q, S, z):
     return not_divided(q, S, z) / (q * z).sum()
 
 
+def divided_by_the_query_alone(q, S, z):
+    """You divide by the sum of the query's own features, and `z` has no part in it. So the weights do not sum to one,
+    and grow with every token. The normalizer is what the query would read if all values were one. Which of the two sums
+    in the state says that?"""
+    return not_divided(q, S, z) / q.sum(-1, keepdim=True)
+
+
+def divided_by_root_of_d(q, S, z):
+    """You divide by √d_head, and by nothing else. The root belongs to softmax attention. Here the weights are the
+    similarities themselves, and to sum to one they need a normalizer, another number at each step. What does the query
+    read besides `S`?"""
+    return not_divided(q, S, z) / q.shape[-1] ** 0.5
+
+
+def softmax_of_the_result(q, S, z):
+    """You take a softmax over the numbers of the output. It makes them sum to one over `d_value`, where the weights
+    should sum to one over the tokens. There is no softmax in linear attention: what takes its place is a division. By
+    what?"""
+    return not_divided(q, S, z).softmax(-1)
+
+
 def divided_by_a_mean(q, S, z):
     """The query's features and `z` meet in a mean, where a sum should stand: the output is too large by the number of
     features. φ(query) · `z` is a dot product. What does a dot product do with its terms?"""
@@ -246,6 +267,9 @@ recurrent_step.mistakes_in(
         divided_feature_by_feature,
         one_normalizer_for_all,
         divided_by_a_mean,
+        divided_by_the_query_alone,
+        divided_by_root_of_d,
+        softmax_of_the_result,
     ),
 )
 
@@ -282,6 +306,30 @@ def old_state_returned(state, query, key, value):
     """The output is right, and the state you return is the one that came in. Nobody then remembers this token: every
     later step begins where this one began. Which `S` and `z` does the `return` name?"""
     return tuple(x.clone() for x in state), recurrent_step.reference(state, query, key, value)[1]
+
+
+@recurrent_step.mistake
+def old_S_returned(state, query, key, value):
+    """The output is right, and of the state you return only `z` has taken the token in: `S` is the one that came in.
+    Its value is forgotten after this step, while its key still counts. Which `S` does the `return` name?"""
+    (_, z), output = recurrent_step.reference(state, query, key, value)
+    return (state[0].clone(), z), output
+
+
+@recurrent_step.mistake
+def old_z_returned(state, query, key, value):
+    """The output is right, and of the state you return only `S` has taken the token in: `z` is the one that came in.
+    From the next step on the weights sum to more than one. Which `z` does the `return` name?"""
+    (S, _), output = recurrent_step.reference(state, query, key, value)
+    return (S, state[1].clone()), output
+
+
+@recurrent_step.mistake
+def only_what_is_added_returned(state, query, key, value):
+    """The output is right, and the state you return holds this token alone: what was added, without what it was added
+    to. The next step would begin as if there had been one token before it. Which sums does the `return` name?"""
+    after, _ = recurrent_step.reference(*_nothing_yet((state, query, key, value)))
+    return after, recurrent_step.reference(state, query, key, value)[1]
 
 
 @recurrent_step.mistake
@@ -540,3 +588,27 @@ def read_with_the_key(state, query, key, value):
     """You read with the key: the output is what this token's key would find, and the query has no part in it. The key
     says where a value is put into the state. Which of the two asks?"""
     return recurrent_step.reference(state, key, key, value)
+
+
+@recurrent_step.mistake
+def S_of_the_query(state, query, key, value):
+    """`S` grows by the query's features times the value, and should grow by the key's. The key says under what a value
+    is put down; the query only asks, and leaves no trace. Which letter stands in the line of `S`?"""
+    return recurrent_step.reference(
+        state, query, key, value, new_S=lambda S, k, v: one_product_more(S, positive(query), v)
+    )
+
+
+@recurrent_step.mistake
+def z_of_the_query(state, query, key, value):
+    """`z` grows by the query's features, and should grow by the key's. The key says under what a value is put down; the
+    query only asks, and leaves no trace. Which letter stands in the line of `z`?"""
+    return recurrent_step.reference(state, query, key, value, new_z=lambda z, k: z + positive(query))
+
+
+@recurrent_step.mistake
+def scaled_query(state, query, key, value):
+    """You divide the query by √d_head before the feature map, as softmax attention does. There it tames the
+    exponential; here a factor cancels in the quotient, and inside the map it bends the features. Leave the scale out:
+    what does the formula of φ get?"""
+    return recurrent_step.reference(state, query / query.shape[-1] ** 0.5, key, value)
