@@ -252,10 +252,10 @@ def softmax_with_the_mask(query, key, value, key_mask):
 
 
 @mend_padding.mistake
-def minus_infinity_in_a_sum(query, key, value, key_mask):
-    """You hide the padding with −∞ after the map: in the features, in the weights or in the values. No exponential
-    follows that would make zero of it, and zero times infinity is NaN as well, so that a sentence with padding gets NaN
-    everywhere. Before the map, in the keys, −∞ would do. Which number adds nothing to a sum?"""
+def infinity_in_a_sum(query, key, value, key_mask):
+    """Where there is padding, an infinity gets into your sums, and the result is NaN. You hide the padding after the
+    map, in the features, the weights or the values (or before it, and with +∞). No exponential follows that would make
+    zero of −∞, and zero times infinity is NaN as well. Which number adds nothing to a sum?"""
     return _with_sums(query, key, value, key_mask, k=positive(key).masked_fill(~key_mask.mT, -torch.inf))
 
 
