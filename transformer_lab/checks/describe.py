@@ -6,6 +6,7 @@ import linecache
 import os
 import sysconfig
 import traceback
+from copy import deepcopy
 
 import torch
 
@@ -325,7 +326,7 @@ def _broken(exercise, function, probe):
     """Say which property does not hold."""
     for sentence, holds in exercise.properties.items():
         try:
-            kept = holds(function, *probe.arguments)
+            kept = holds(function, *deepcopy(probe.arguments))  # a function may change them
         except Exception:  # the function cannot do what the property asks for: that is told elsewhere
             continue
         if not kept:
