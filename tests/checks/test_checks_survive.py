@@ -61,6 +61,25 @@ def test_a_result_of_another_kind(wrap, said, capsys):
     assert capsys.readouterr().out.startswith("✗ split_heads: incorrect")
 
 
+@pytest.mark.parametrize(
+    "wrap, said",
+    [
+        (lambda state: {"S": state[0], "z": state[1]}, "Item 1 of your result is of type `dict`; it must be a tuple."),
+        (lambda state: None, "Item 1 of your result is of type `NoneType`"),
+        (lambda state: state[:1], "Item 1 of your result has the length 1; it must have the length 2."),
+        (lambda state: (state[0], 1.0), "Item 2 of item 1 of your result is of type `float`; it must be a tensor."),
+    ],
+)
+def test_a_tuple_in_a_result_of_another_kind(wrap, said):
+    def step(state, query, key, value):
+        after, output = tl.checks.recurrent_step.reference(state, query, key, value)
+        return wrap(after), output
+
+    report = tl.checks.recurrent_step(step)
+    assert (report.status, report.mistake) == ("incorrect", None)
+    assert said in report.message
+
+
 def test_a_card_marks_code_and_emphasis():
     report = tl.checks.report.Report(check, "incorrect", "A *row* is `2 * x * y`, and 2 * 3 * 4 < 25.")
     html = report._repr_html_()

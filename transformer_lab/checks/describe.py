@@ -6,6 +6,7 @@ import linecache
 import os
 import sysconfig
 import traceback
+from copy import deepcopy
 
 import torch
 
@@ -321,10 +322,8 @@ def kind(exercise, probe, got, expected):
         return f"Your function returns {len(value)} values; it must return {len(right)}."
     if type(right) is int and not isinstance(value, float) and whole(value) is None:
         return f"Your function returns a value of type `{type(value).__name__}`; it must be a whole number."
-    if isinstance(right, tuple):
-        for number, (mine, theirs) in enumerate(zip(value, right), 1):
-            if isinstance(theirs, torch.Tensor) and not isinstance(mine, torch.Tensor):
-                return f"Item {number} of your result is of type `{type(mine).__name__}`; it must be a tensor."
+    if isinstance(right, tuple) and (said := _items(value, right, "your result")):
+        return said
     names = results(right)
     for name, mine, theirs in zip(names, tensors_in(value), tensors_in(right)):
         it = "Your result" if len(names) == 1 else f"The {name}"
@@ -348,11 +347,27 @@ def kind(exercise, probe, got, expected):
     return ""
 
 
+def _items(value, right, whole_result):
+    """Say which item of a result, or of a tuple in it, is of another kind than it must be."""
+    for number, (mine, theirs) in enumerate(zip(value, right), 1):
+        item = f"tem {number} of {whole_result}"
+        if isinstance(theirs, torch.Tensor) and not isinstance(mine, torch.Tensor):
+            return f"I{item} is of type `{type(mine).__name__}`; it must be a tensor."
+        if isinstance(theirs, tuple) and tensors_in(theirs):
+            if not isinstance(mine, (tuple, list)):
+                return f"I{item} is of type `{type(mine).__name__}`; it must be a tuple."
+            if len(mine) != len(theirs):
+                return f"I{item} has the length {len(mine)}; it must have the length {len(theirs)}."
+            if said := _items(mine, theirs, f"i{item}"):
+                return said
+    return ""
+
+
 def _broken(exercise, function, probe):
     """Say which property does not hold."""
     for sentence, holds in exercise.properties.items():
         try:
-            kept = holds(function, *probe.arguments)
+            kept = holds(function, *deepcopy(probe.arguments))  # a function may change them
         except Exception:  # the function cannot do what the property asks for: that is told elsewhere
             continue
         if not kept:

@@ -18,8 +18,18 @@ parameters_of_attention = Topic(
         f"{'with biases' if bias else 'without biases'}: how many parameters has it?"
     ),
     answer=Number(),
-    without=("nothing_without_biases",),
+    without=(
+        "nothing_without_biases",
+        "biases_in_place_of_weights",
+        "argument_added",
+        "caret_for_a_power",
+        "caret_for_a_power_in_one_line",
+    ),
     words={
+        "square_of_four_widths": "You squared the 4 along with the width. Attention has four matrices side by side, "
+        "not one that is four times as wide and four times as high.",
+        "twice_the_width": "You took twice the width for its square. A square matrix of width 3 has 9 numbers, not 6.",
+        "with_a_norm": "You counted a norm as well. A layer has norms beside its attention; they are no part of it.",
         "biases_always": "You counted biases, and this attention has none. Read the question's last words again.",
         "biases_left_out": "You left the biases out. Each of the four maps has one: of which length?",
         "biases_the_wrong_way_round": "You counted biases where there are none, or none where there are some. Read the "
@@ -107,7 +117,16 @@ flops_of_attention = Topic(
         "blend take together?"
     ),
     answer=Number(unit="FLOPs"),
-    without=("softmax_counted_too",),
+    without=(
+        "softmax_counted_too",
+        "scale_counted_too",
+        "two_operations_on_each_score",
+        "four_operations_on_each_score",
+        "five_operations_on_each_score",
+        "first_addition_of_each_score_not_counted",
+        "first_addition_of_both_not_counted",
+        "caret_for_a_power",
+    ),
     words={
         "half_of_the_work": "For each pair of a query and a key you counted half of what there is. Is it the 2 FLOPs "
         "of a multiply-add that are missing, or one of the two products?",
@@ -132,7 +151,15 @@ bytes_of_a_cache = Topic(
         f"How many bytes has its key-value cache after {seq} tokens?"
     ),
     answer=Number(unit="bytes"),
-    without=("always_two_bytes", "always_four_bytes", "an_eighth_of_the_bytes"),
+    without=(
+        "always_two_bytes",
+        "always_four_bytes",
+        "an_eighth_of_the_bytes",
+        "cache_in_whole_mebibytes",
+        "cache_in_whole_kibibytes",
+        "tokens_and_sentences_added",
+        "divided_by_the_bytes",
+    ),
     words={
         "last_token_left_out": "You counted one token less than the cache holds. The newest token looks at itself too, "
         "so its key and value are there.",

@@ -79,6 +79,14 @@ def a_quarter_of_the_work(d_model):
 
 
 @attention_flops.mistake(stage="work")
+def one_product_in_multiply_adds(d_model):
+    """For each pair you count three times `d_model`, where there are four: one of the two products has the 2 for a
+    multiply-add, and the other has not. Scores and blend are as much work as each other. Lay your two terms side by
+    side: which factor stands in one only?"""
+    return 3 * d_model
+
+
+@attention_flops.mistake(stage="work")
 def three_products(d_model):
     """You count three products of matrices for each pair, perhaps one each for queries, keys and values. There are only
     two products: queries with keys, then weights with values. The maps that *make* queries, keys and values are
@@ -115,6 +123,29 @@ def features_left_out(d_model):
     return 4
 
 
+@attention_flops.mistake
+def blend_without_its_features(seq, d_model):
+    """Your scores are right, and the blend has two FLOPs for each pair of tokens, as if a value were one number. A
+    weight is multiplied with every feature of a value. Write the shapes of the blend's two factors, (seq, …) and (…,
+    …): which three sizes meet?"""
+    return 2 * seq**2 * d_model + 2 * seq**2
+
+
+@attention_flops.mistake
+def one_product_with_a_square_of_features(seq, d_model):
+    """One of your two products is right, and the other grows with the square of `d_model`: that is a product with a
+    matrix of weights, as in the projections. In scores and blend two tables meet that both come from the text. Which
+    sizes does the other one have?"""
+    return 2 * seq**2 * d_model + 2 * seq * d_model**2
+
+
+@attention_flops.mistake
+def caret_for_a_power(seq, d_model):
+    """You write `^` for a power, as on paper. In Python `^` combines the bits of two numbers, and it comes after `*`
+    and `+`, so that your number has little to do with a square. Which sign makes a power in Python?"""
+    return 4 * seq ^ (2 * d_model)
+
+
 @attention_flops.mistake(stage="table")
 def one_query(seq):
     """Your number grows with `seq`, and not with its square: so much is the work for one query, or for one token that
@@ -125,7 +156,8 @@ def one_query(seq):
 @attention_flops.mistake(stage="table")
 def pairs_under_the_causal_mask(seq):
     """You count the pairs that a causal mask leaves, each query with itself and with what came before. A kernel may
-    skip the rest. The usual count keeps it, and so does the docstring: every query with every key."""
+    skip the rest. (Scores for all queries, and a blend for one alone, make the same number.) The usual count keeps it,
+    and so does the docstring: every query with every key."""
     return seq * (seq + 1) // 2
 
 
@@ -159,6 +191,27 @@ def projections_counted_too(seq, d_model):
 
 
 @attention_flops.mistake
+def three_projections_counted_too(seq, d_model):
+    """You count the two products, and with them the maps that make queries, keys and values. Those are projections.
+    Asked for is what lies between them: what has no weights."""
+    return 4 * seq**2 * d_model + 6 * seq * d_model**2
+
+
+@attention_flops.mistake
+def one_projection_counted_too(seq, d_model):
+    """You count the two products, and with them one map with a square matrix of weights: most likely the output
+    projection, after the heads. Asked for is what lies between the projections: what has no weights."""
+    return 4 * seq**2 * d_model + 2 * seq * d_model**2
+
+
+@attention_flops.mistake
+def multiply_adds_with_projections(seq, d_model):
+    """You count the whole of attention, its four projections included, and every multiply-add as one FLOP. Asked for is
+    what has no weights, the two products between the projections; and a multiply-add is two FLOPs."""
+    return 2 * seq**2 * d_model + 4 * seq * d_model**2
+
+
+@attention_flops.mistake
 def whole_layer_counted(seq, d_model):
     """You count a whole layer: its projections and its feed-forward layer are in your number. Asked for is the part
     that has no weights, the two products between the projections."""
@@ -174,11 +227,59 @@ def softmax_counted_too(seq, d_model):
 
 
 @attention_flops.mistake
+def scale_counted_too(seq, d_model):
+    """You count the two products, and with them one operation for each entry of the table: the scale, most likely, or
+    the exponential. It is one where the products have hundreds, so by custom only products are counted. Read in the
+    docstring what belongs to the count."""
+    return 4 * seq**2 * d_model + seq**2
+
+
+@attention_flops.mistake
+def two_operations_on_each_score(seq, d_model):
+    """You count the two products, and with them two operations for each entry of the table, such as the scale and an
+    exponential. They are two where the products have hundreds, so by custom only products are counted. Read in the
+    docstring what belongs to the count."""
+    return 4 * seq**2 * d_model + 2 * seq**2
+
+
+@attention_flops.mistake
+def four_operations_on_each_score(seq, d_model):
+    """You count the two products, and with them four operations for each entry of the table: a softmax, or most of one.
+    They are four where the products have hundreds, so by custom only products are counted. Read in the docstring what
+    belongs to the count."""
+    return 4 * seq**2 * d_model + 4 * seq**2
+
+
+@attention_flops.mistake
+def five_operations_on_each_score(seq, d_model):
+    """You count the two products, and with them five operations for each entry of the table: a softmax, step by step.
+    They are five where the products have hundreds, so by custom only products are counted. Read in the docstring what
+    belongs to the count."""
+    return 4 * seq**2 * d_model + 5 * seq**2
+
+
+@attention_flops.mistake
 def first_addition_not_counted(seq, d_model):
     """You count one addition less in every sum: to add k products, k − 1 additions are enough. True, and not the
     custom: the sum starts at 0, so that a product of matrices is exactly two FLOPs for each multiply-add. The chapter's
     section 7.4 says so."""
     return seq**2 * (2 * d_model - 1) + seq * d_model * (2 * seq - 1)
+
+
+@attention_flops.mistake
+def first_addition_of_each_score_not_counted(seq, d_model):
+    """In each score you count one addition less than multiplications: to add k products, k − 1 additions are enough.
+    True, and not the custom: the sum starts at 0, so that a product of matrices is exactly two FLOPs for each
+    multiply-add. In the blend you count it so already."""
+    return 4 * seq**2 * d_model - seq**2
+
+
+@attention_flops.mistake
+def first_addition_of_both_not_counted(seq, d_model):
+    """You count one addition less than multiplications, `2 * d_model - 1` FLOPs for each pair and product. It is true
+    that k − 1 additions are enough for k products, and it is not the custom: a product of matrices is two FLOPs for
+    each multiply-add."""
+    return 4 * seq**2 * d_model - 2 * seq**2
 
 
 @attention_flops.property

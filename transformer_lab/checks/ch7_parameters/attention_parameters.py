@@ -94,6 +94,44 @@ def one_square(d_model):
 
 
 @attention_parameters.mistake(stage="weights")
+def two_squares(d_model):
+    """You count two matrices of weights, where attention has four. PyTorch's `nn.MultiheadAttention` does show two, and
+    the first of them, `in_proj_weight`, has `3 * d_model` rows: queries, keys and values are stacked in it. How many
+    square matrices do the two hold together?"""
+    return 2 * d_model**2
+
+
+@attention_parameters.mistake(stage="weights")
+def square_of_four_widths(d_model):
+    """You square the 4 along with the width: `(4 * d_model)**2` is 16 squares of `d_model`, not 4. Attention has four
+    matrices side by side, not one that is four times as wide and four times as high. What stands inside your
+    brackets?"""
+    return (4 * d_model) ** 2
+
+
+@attention_parameters.mistake(stage="weights", alone=True)  # without biases: no_squares, and biases_always
+def twice_the_width(d_model):
+    """Your weights grow with the width, and not with its square: it looks as if you took twice the width for its
+    square. A power is `**` in Python, and a single `*` multiplies. Check the line with a width of 3: a square matrix of
+    that width has 9 numbers, not 6."""
+    return 4 * d_model * 2
+
+
+@attention_parameters.mistake(stage="weights")
+def caret_for_a_power(d_model):
+    """You write `^` for a power, as on paper. In Python `^` combines the bits of two numbers, and it comes after `*`
+    and `+`, so that your number has little to do with a square. Which sign makes a power in Python?"""
+    return 4 * d_model ^ 2
+
+
+@attention_parameters.mistake
+def caret_for_a_power_in_one_line(d_model, bias):
+    """You write `^` for a power, as on paper. In Python `^` combines the bits of two numbers, and it comes after `*`
+    and `+`, so that your number has little to do with a square. Which sign makes a power in Python?"""
+    return 4 * d_model ^ (2 + 4 * d_model * bias)
+
+
+@attention_parameters.mistake(stage="weights")
 def no_squares(d_model):
     """Your weights grow with the width, and not with its square: twice the width gives you twice the weights. A vector
     of features has `d_model` numbers; a map that takes such a vector in and gives one out has a number for each pair of
@@ -146,6 +184,27 @@ def three_biases(d_model, bias):
 
 
 @attention_parameters.mistake(stage="biases")
+def two_biases(d_model, bias):
+    """You count biases of `2 * d_model` numbers together, as many as two maps have. All four maps add one, `d_model`
+    numbers each. If you looked at PyTorch's `nn.MultiheadAttention`: how long is its `in_proj_bias`?"""
+    return 2 * d_model * bias
+
+
+@attention_parameters.mistake(stage="biases")
+def eight_biases(d_model, bias):
+    """You count biases of `8 * d_model` numbers, twice too many. Four maps have one bias each, and each is added to
+    `d_model` features. Has a 2 come in twice?"""
+    return 8 * d_model * bias
+
+
+@attention_parameters.mistake(stage="biases")
+def argument_added(d_model, bias):
+    """You add `bias` itself: `True` counts as 1 in a sum, so that all biases together make one number. The argument
+    only says whether there are biases. How many numbers are there, if it is `True`?"""
+    return int(bias)
+
+
+@attention_parameters.mistake(stage="biases")
 def bias_of_one_map(d_model, bias):
     """You count one bias for all of attention: `d_model` numbers together. Each of its linear maps adds a bias of its
     own. Look for the biases in the list of the chapter's section 7.1, and count them."""
@@ -165,6 +224,20 @@ def one_number_for_each_map(d_model, bias):
     feature that comes out of the map has a number of its own. Look at the shape of a `bias` in the chapter's section
     7.1."""
     return 4 * bias
+
+
+@attention_parameters.mistake
+def biases_in_place_of_weights(d_model, bias):
+    """With `bias=True` you return the biases alone, and the weights are lost; without biases your count is right. A
+    second assignment to one name forgets the first. Which sign adds to what is there?"""
+    return 4 * d_model if bias else 4 * d_model**2
+
+
+@attention_parameters.mistake
+def with_a_norm(d_model, bias):
+    """You count a norm as well: a weight for each feature, and with `bias=True` a bias for each. A layer has norms
+    beside its attention. They are not part of it, and the docstring does not list them."""
+    return attention_parameters.reference(d_model, bias) + (1 + bias) * d_model
 
 
 @attention_parameters.mistake

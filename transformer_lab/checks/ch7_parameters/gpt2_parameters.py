@@ -179,6 +179,14 @@ def last_norm_without_its_bias(d_model):
 
 
 @gpt2_parameters.mistake(stage="last_norm")
+def last_norm_of_single_numbers(d_model):
+    """You count 2 numbers for the norm behind the last layer: one weight and one bias for all features together. Mean
+    and variance are one number each for a token, but those are computed. What a norm learns has a number for each
+    feature. Look at what your `block_parameters` counts for a norm."""
+    return 2
+
+
+@gpt2_parameters.mistake(stage="last_norm")
 def one_norm_too_many(d_model):
     """Outside the layers you count `2 * d_model` numbers that are not there: a second norm, or two rows for segments.
     BERT has a norm behind its embeddings and a table of two segments; GPT-2 has neither, and one norm at its end."""
@@ -198,6 +206,14 @@ def eight_squares_in_a_layer(d_model):
     of attention, or one of the feed-forward layer's two, which is as large as those four. Lay your terms beside the sum
     of the chapter's section 7.1."""
     return 8 * d_model**2
+
+
+@gpt2_parameters.mistake(stage="vectors")
+def three_widths_too_many(d_model):
+    """In each layer you count three times `d_model` numbers that are not there. That many come in if both biases of the
+    feed-forward layer have `4 * d_model` numbers: the second is added where a token has `d_model` features again. Does
+    your `block_parameters` pass its check?"""
+    return 16 * d_model
 
 
 @gpt2_parameters.mistake(stage="vectors")
@@ -257,6 +273,77 @@ def layers_of_matrices_alone(d_model):
     """Of each layer you count the matrices alone: its biases and its norms are missing. That is the rule of thumb,
     `12 * d_model**2`. Your `block_parameters` has the rest."""
     return 0
+
+
+@gpt2_parameters.mistake
+def attention_counted_twice(n_layers, d_model, vocab_size, n_positions):
+    """In each layer you count attention's weights and biases a second time: `block_parameters` has them already, and so
+    have the twelve squares of the rule. (A third matrix in the feed-forward layer, with its bias, makes the same
+    number.) Lay your terms for a layer beside the sum of the chapter's section 7.1: which is there twice?"""
+    right = gpt2_parameters.reference(n_layers, d_model, vocab_size, n_positions)
+    return right + n_layers * (4 * d_model**2 + 4 * d_model)
+
+
+@gpt2_parameters.mistake(stage="weights")
+def sixteen_squares_in_a_layer(d_model):
+    """In each layer you count sixteen squares of the width as weights, where there are twelve. You count attention's
+    four a second time, beside the twelve of the rule, or three matrices in the feed-forward layer instead of two. Lay
+    your terms beside the sum of the chapter's section 7.1."""
+    return 16 * d_model**2
+
+
+@gpt2_parameters.mistake
+def always_gpt2(n_layers, d_model, vocab_size, n_positions):
+    """Your number is that of GPT-2, whatever the arguments say: its 12 layers, its width of 768, its vocabulary and its
+    positions stand in your function as numbers. It is to count a model of any size. Which argument belongs where?"""
+    return 124_439_808
+
+
+@gpt2_parameters.mistake
+def always_twelve_layers(n_layers, d_model, vocab_size, n_positions):
+    """You count twelve layers, however many there are: the result does not change with `n_layers`. GPT-2 has twelve,
+    and the check asks for other models as well. (The 12 of the rule is another one: it counts squares in a layer.) Look
+    at where you use the argument."""
+    return gpt2_parameters.reference(12, d_model, vocab_size, n_positions)
+
+
+@gpt2_parameters.mistake
+def middle_of_gpt2(n_layers, d_model, vocab_size, n_positions):
+    """Your feed-forward layers have 3,072 features in the middle, as GPT-2 has, whatever their width is outside. The
+    docstring says by how much the middle is wider. What does `block_parameters` get from you as its `d_ff`?"""
+    layers = n_layers * block_parameters.reference(d_model, 3072, True)
+    return (vocab_size + n_positions + 2) * d_model + layers
+
+
+@gpt2_parameters.mistake
+def middle_of_four_features(n_layers, d_model, vocab_size, n_positions):
+    """Your feed-forward layers have 4 features in the middle, and should have 4 times as many as outside. What does
+    `block_parameters` get from you as its `d_ff`: a factor, or a width?"""
+    layers = n_layers * block_parameters.reference(d_model, 4, True)
+    return (vocab_size + n_positions + 2) * d_model + layers
+
+
+@gpt2_parameters.mistake
+def widths_exchanged(n_layers, d_model, vocab_size, n_positions):
+    """In your layers the two widths have changed places: attention and norms are `4 * d_model` wide, and the middle of
+    the feed-forward layer has `d_model` features. In which order does `block_parameters` take its arguments?"""
+    layers = n_layers * block_parameters.reference(4 * d_model, d_model, True)
+    return (vocab_size + n_positions + 2) * d_model + layers
+
+
+@gpt2_parameters.mistake
+def table_for_each_pair(n_layers, d_model, vocab_size, n_positions):
+    """You multiply the tokens of the vocabulary with the positions, as if there were a row for each pair. There are two
+    tables, and a token gets the sum of a row from each: what is added, the token's row or its position's, does not
+    depend on the other. What do you do with the sizes of two tables?"""
+    right = gpt2_parameters.reference(n_layers, d_model, vocab_size, n_positions)
+    return right + (vocab_size * n_positions - vocab_size - n_positions) * d_model
+
+
+@gpt2_parameters.mistake
+def in_millions(n_layers, d_model, vocab_size, n_positions):
+    """You return millions of parameters. Asked for is their number, to the last one; divide where you print."""
+    return gpt2_parameters.reference(n_layers, d_model, vocab_size, n_positions) / 1e6
 
 
 @gpt2_parameters.mistake

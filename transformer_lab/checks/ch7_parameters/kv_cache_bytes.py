@@ -178,11 +178,47 @@ def one_token_more(seq):
     return seq + 1
 
 
+@kv_cache_bytes.mistake(stage="tokens")
+def caches_of_all_steps(seq):
+    """You add up the caches of all steps, 1 + 2 + … + `seq` tokens, as if each step kept one of its own. There is one
+    cache, and each step adds a token to it. How many tokens does it hold in the end?"""
+    return seq * (seq + 1) // 2
+
+
 @kv_cache_bytes.mistake(stage="sentences")
 def one_sentence_only(batch):
     """Your number does not change with `batch`. Weights are shared by all sentences of a batch; a cache is not, since
     each sentence has tokens of its own."""
     return 1
+
+
+@kv_cache_bytes.mistake
+def tokens_and_sentences_added(n_layers, d_model, seq, batch, bytes_per_value):
+    """You add `seq` and `batch`, where they should be multiplied: each of the `batch` sentences has `seq` tokens in the
+    cache. How many tokens do 5 sentences of 7 tokens have?"""
+    return 2 * n_layers * d_model * (seq + batch) * bytes_per_value
+
+
+@kv_cache_bytes.mistake
+def six_vectors_for_a_token(n_layers, d_model, seq, batch, bytes_per_value):
+    """You count six vectors for each token and layer, and the cache keeps two, a key and a value. Six is three times
+    two: queries are not kept, or the 2 for keys and values came on top of a 3 for the same."""
+    return 6 * n_layers * d_model * seq * batch * bytes_per_value
+
+
+@kv_cache_bytes.mistake
+def weights_of_the_projections_too(n_layers, d_model, seq, batch, bytes_per_value):
+    """The cache is right, and you add the matrices that *make* keys and values. Those are parameters: they are there
+    without any text, and nobody caches them. What is in the cache before the first token?"""
+    cache = kv_cache_bytes.reference(n_layers, d_model, seq, batch, bytes_per_value)
+    return cache + 2 * n_layers * d_model**2 * bytes_per_value
+
+
+@kv_cache_bytes.mistake
+def divided_by_the_bytes(n_layers, d_model, seq, batch, bytes_per_value):
+    """You divide by `bytes_per_value`, where you should multiply: numbers of two bytes would then take more room than
+    numbers of four. Every number takes so many bytes. What do 10 numbers of 4 bytes take?"""
+    return 2 * n_layers * d_model * seq * batch / bytes_per_value
 
 
 @kv_cache_bytes.mistake(stage="size")
@@ -253,6 +289,34 @@ def cache_in_kibibytes(n_layers, d_model, seq, batch, bytes_per_value):
     """You return your result in units of 1024 bytes. Asked for are bytes; divide where you print, so that nothing is
     lost on the way."""
     return kv_cache_bytes.reference(n_layers, d_model, seq, batch, bytes_per_value) / 1024
+
+
+@kv_cache_bytes.mistake
+def cache_in_gigabytes(n_layers, d_model, seq, batch, bytes_per_value):
+    """You return gigabytes of a thousand million bytes each. Asked for are bytes; divide where you print, so that
+    nothing is lost on the way."""
+    return kv_cache_bytes.reference(n_layers, d_model, seq, batch, bytes_per_value) / 1e9
+
+
+@kv_cache_bytes.mistake
+def cache_in_gibibytes(n_layers, d_model, seq, batch, bytes_per_value):
+    """You return your result in units of 1024 · 1024 · 1024 bytes. Asked for are bytes; divide where you print, so that
+    nothing is lost on the way."""
+    return kv_cache_bytes.reference(n_layers, d_model, seq, batch, bytes_per_value) / 2**30
+
+
+@kv_cache_bytes.mistake
+def cache_in_whole_mebibytes(n_layers, d_model, seq, batch, bytes_per_value):
+    """You return whole units of 1024 · 1024 bytes, and for a small cache 0. Asked for are bytes; divide where you
+    print, so that nothing is lost on the way."""
+    return kv_cache_bytes.reference(n_layers, d_model, seq, batch, bytes_per_value) // 2**20
+
+
+@kv_cache_bytes.mistake
+def cache_in_whole_kibibytes(n_layers, d_model, seq, batch, bytes_per_value):
+    """You return whole units of 1024 bytes, and what is left over is lost. Asked for are bytes; divide where you print,
+    so that nothing is lost on the way."""
+    return kv_cache_bytes.reference(n_layers, d_model, seq, batch, bytes_per_value) // 1024
 
 
 def _twice(number):

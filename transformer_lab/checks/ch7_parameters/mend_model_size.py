@@ -1,5 +1,6 @@
 """Find the mistake: how large a model is."""
 
+import sys
 from copy import deepcopy
 
 import torch
@@ -290,6 +291,89 @@ def first_type_for_all(model):
     return count, count * parameters[0].element_size() if parameters else 0
 
 
+@mend_model_size.mistake(stage="size")
+def sixteen_bits_or_four_bytes(parameter):
+    """You know two sizes of a number: two bytes for the types of 16 bits, and four for all others. float64 has eight,
+    and there are types of one byte. Ask each tensor how large its numbers are, and you need no list."""
+    return 2 if parameter.dtype in (torch.float16, torch.bfloat16) else 4
+
+
+@mend_model_size.mistake(stage="size")
+def four_bytes_in_float32_alone(parameter):
+    """You know two sizes of a number: four bytes for float32, and two for all others. float64 has eight, and there are
+    types of one byte. Ask each tensor how large its numbers are, and you need no list."""
+    return 4 if parameter.dtype == torch.float32 else 2
+
+
+@mend_model_size.mistake
+def bytes_with_buffers(model):
+    """The count is right, and your bytes are those of parameters *and* buffers. On a disk both take room; asked for are
+    the parameters. Add the bytes up over the same tensors as the count."""
+    return mend_model_size.reference(model)[0], _size_of([*model.parameters(), *model.buffers()])[1]
+
+
+@mend_model_size.mistake
+def bytes_of_the_trainable_alone(model):
+    """The count is right, and your bytes are those of the parameters that are trained: frozen ones are missing, and
+    they take as much room as the others. Add the bytes up over the same tensors as the count."""
+    return mend_model_size.reference(model)[0], _size_of(trainable_alone(model))[1]
+
+
+@mend_model_size.mistake
+def weight_and_bias_of_each_module(model):
+    """You ask each module for its `weight` and its `bias`. A tied matrix is then counted under each of its modules, and
+    a parameter of another name not at all. One module can give you all parameters, each once: which one, and by which
+    method?"""
+    tensors = [getattr(module, name, None) for module in model.modules() for name in ("weight", "bias")]
+    return _size_of([tensor for tensor in tensors if tensor is not None])
+
+
+@mend_model_size.mistake
+def type_of_the_module(model):
+    """You ask the model for its `dtype`, and it has none: some libraries give their models one, PyTorch's modules have
+    none. Even so it could be only one for all, and in one model the types may differ. Who knows the type of a
+    parameter?"""
+    count = mend_model_size.reference(model)[0]
+    return count, count * model.dtype.itemsize
+
+
+@mend_model_size.mistake
+def bytes_of_one_number_each(model):
+    """Your bytes are those of one number for each tensor: `element_size()` says how large a single number is, and you
+    add that up. A tensor of 66 numbers takes 66 times as much. With what must the size of one number be multiplied?"""
+    count = mend_model_size.reference(model)[0]
+    return count, sum(parameter.element_size() for parameter in model.parameters())
+
+
+@mend_model_size.mistake
+def size_of_the_python_objects(model):
+    """Your bytes are those of the Python objects: `sys.getsizeof` sees the little object that *points* to the numbers,
+    and not the numbers. It says the same for a bias and for a large matrix. Which method of a tensor knows how large
+    one of its numbers is?"""
+    return mend_model_size.reference(model)[0], sum(sys.getsizeof(parameter) for parameter in model.parameters())
+
+
+@mend_model_size.mistake
+def last_parameter_alone(model):
+    """You return the size of one tensor, the last: each turn of the loop forgets what the turns before have found.
+    Which sign adds to a name, and which replaces what it held?"""
+    return _size_of(list(model.parameters())[-1:])
+
+
+@mend_model_size.mistake
+def count_alone(model):
+    """You return one number, the count. Asked for are two: how many parameters there are, and how many bytes they take.
+    `return a, b` returns both."""
+    return mend_model_size.reference(model)[0]
+
+
+@mend_model_size.mistake
+def rows_counted(model):
+    """You count the rows of each tensor: `len` says how long the first axis is, and so does `shape[0]`. The bytes are
+    right. A matrix of 11 rows of 6 has 66 numbers; which method gives you that?"""
+    return sum(len(parameter) for parameter in model.parameters()), mend_model_size.reference(model)[1]
+
+
 @mend_model_size.mistake
 def bytes_before_the_count(model):
     """You return the bytes first and the count second. Asked for is the count, then the bytes."""
@@ -308,6 +392,14 @@ def size_in_megabytes(model):
     """You return megabytes, and asked for are bytes. Divide where you print, so that nothing is lost on the way."""
     count, size = mend_model_size.reference(model)
     return count, size / 1e6
+
+
+@mend_model_size.mistake
+def size_in_mebibytes(model):
+    """You return your bytes in units of 1024 · 1024 bytes. Asked for are bytes; divide where you print, so that nothing
+    is lost on the way."""
+    count, size = mend_model_size.reference(model)
+    return count, size / 2**20
 
 
 @mend_model_size.property

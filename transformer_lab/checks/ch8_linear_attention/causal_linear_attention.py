@@ -307,6 +307,15 @@ def misses_itself_and_starts_at_zero(query, key, value):
 
 
 @causal_linear_attention.mistake
+def misses_itself_but_the_first(query, key, value):
+    """No token sees itself but the first, which has a case of its own: each other gets the mean over those before it.
+    You read the sums before you add the token, and for token 0, which would then read nothing, you return its value. If
+    every token were added first, would token 0 need a case?"""
+    result = misses_itself(query, key, value)
+    return torch.cat([value[:, :, :1], result[:, :, 1:]], dim=2)
+
+
+@causal_linear_attention.mistake
 def minus_infinity(query, key, value):
     """You hide later keys with −∞, as before a softmax. Here no exponential follows that would make zero of it: −∞ goes
     into the sums, and all results but the last token's are NaN. What must the weight of a hidden key be, when the
@@ -355,3 +364,49 @@ def total_less_what_follows(query, key, value):
     S = products.sum(-3, keepdim=True) - (products.flip(-3).cumsum(-3).flip(-3) - products)
     z = k.sum(-2, keepdim=True) - (k.flip(-2).cumsum(-2).flip(-2) - k)
     return (q.unsqueeze(-2) @ S).squeeze(-2) / (q * z).sum(-1, keepdim=True)
+
+
+@causal_linear_attention.mistake
+def total_of_values_less_what_follows(query, key, value):
+    """You take `S` over all keys, and subtract the later ones again; `z` you add up from the front. On paper that is
+    right, and with ordinary numbers too. But when a later key is huge, the sum keeps none of the digits of the small
+    ones, and what is left after the subtraction is wrong. What has not been added need not be taken away."""
+    q, k = positive(query), positive(key)
+    products = k.unsqueeze(-1) * value.unsqueeze(-2)
+    S = products.sum(-3, keepdim=True) - (products.flip(-3).cumsum(-3).flip(-3) - products)
+    return (q.unsqueeze(-2) @ S).squeeze(-2) / weights_so_far(q, k)
+
+
+@causal_linear_attention.mistake
+def tokens_in_front_of_heads(query, key, value):
+    """The numbers are right, and the result has the axes (batch, seq, heads, d_value): the tokens' results were put
+    side by side along axis 1, in front of the heads. They must come back where they stood, behind the heads. Which
+    number names that place in `torch.stack`?"""
+    return causal_linear_attention.reference(query, key, value).transpose(1, 2)
+
+
+@causal_linear_attention.mistake
+def query_without_its_row(query, key, value):
+    """You multiply the queries with a running `S`, (batch, heads, seq, d_head, d_value), as they are. `@` takes their
+    last two axes, (seq, d_head), for a matrix, so that the rest does not fit, and it raises. Every token has an `S` of
+    its own, and meets it as a row: where does the query need an axis of size 1?"""
+    q, k = positive(query), positive(key)
+    return q @ (k.unsqueeze(-1) * value.unsqueeze(-2)).cumsum(-3)
+
+
+@causal_linear_attention.mistake
+def normalizer_without_its_axis(query, key, value):
+    """Your normalizer has a number for each query, (batch, heads, seq), and no last axis. Sizes are aligned from the
+    end, so it meets `d_value`, and it raises; with equal sizes it would be wrong in silence. What gives it, or leaves
+    it, a last axis of size 1?"""
+    q, k = positive(query), positive(key)
+    return values_so_far(q, k, value) / weights_so_far(q, k).squeeze(-1)
+
+
+@causal_linear_attention.mistake
+def keys_and_values_without_new_axes(query, key, value):
+    """You multiply keys and values number by number: `d_head` meets `d_value`, and it raises; with equal sizes it would
+    be wrong in silence. What is added up to `S` has every feature times every number of the value, a table for each
+    token. Where does each of the two need a new axis of size 1?"""
+    q, k = positive(query), positive(key)
+    return q * (k * value).cumsum(-2)

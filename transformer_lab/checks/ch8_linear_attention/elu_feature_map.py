@@ -198,6 +198,83 @@ def neither_case_at_zero(x):
 
 
 @elu_feature_map.mistake
+def cases_exchanged_and_cut_off(x):
+    """The two cases have changed places: above zero all your features are 1, which is exp(x) cut off at zero, and below
+    it they are x + 1, which is negative from −1 down. Which value does your `where` take where its condition holds?"""
+    return x.clamp(max=0) + 1
+
+
+@elu_feature_map.mistake
+def straight_line(x):
+    """Your features are x + 1 below zero too, where exp(x) should stand: from −1 down they are negative. Is the
+    exponential missing, or did one case win for the whole tensor, as happens with `any()`? Each number has a case of
+    its own."""
+    return x + 1
+
+
+@elu_feature_map.mistake
+def cut_off_at_zero(x):
+    """Your features are x + 1, and where that is negative, zero. From −1 down all numbers look the same, and a key of
+    such numbers is never seen; between −1 and 0 they are too small. The features must be greater than zero everywhere:
+    what does the formula say below zero?"""
+    return F.relu(x + 1)
+
+
+@elu_feature_map.mistake
+def one_above_zero(x):
+    """Below zero your features are right, and above it all of them are 1: you have cut off the numbers at zero, and
+    then used what was left for both cases. 2 and 200 look the same then. Which of the two cases needs the cut, and
+    which needs x as it came?"""
+    return x.clamp(max=0).exp()
+
+
+@elu_feature_map.mistake
+def exponential_not_cut_off(x):
+    """Below zero your features are right, and above it they have an exponential too many: you add max(x, 0) and exp(x),
+    and exp(x) goes on growing. If the two are added, the exponential must stop at 1. Where must x be cut off for
+    that?"""
+    return x.exp() + F.relu(x)
+
+
+@elu_feature_map.mistake
+def sign_turned_below(x):
+    """Below zero you take exp(−x), which grows: −5 gets 148, where it should get 0.007. x is negative there already, so
+    that exp(x) falls towards zero by itself. Which sign is one too many?"""
+    return torch.where(x > 0, x + 1, (-x.clamp(max=0)).exp())
+
+
+@elu_feature_map.mistake
+def added_before_elu(x):
+    """You add the 1 before `elu`, not after: elu(x + 1). Above zero that is the same, and below −1 it is negative.
+    Where do the brackets close in elu(x) + 1?"""
+    return F.elu(x + 1)
+
+
+@elu_feature_map.mistake
+def one_too_many(x):
+    """All your features are too large by 1: zero gets 2, and what is far below zero gets 1. The two cases x + 1 and
+    exp(x) are elu(x) + 1 already. Where is 1 added a second time?"""
+    return positive(x) + 1
+
+
+@elu_feature_map.mistake
+def softplus_and_one(x):
+    """Your features are log(1 + exp(x)) + 1: the softplus, another map that looks much like it, plus 1. It never falls
+    below 1, and gives 1.69 at 0 instead of 1. What does `elu(x) + 1` give at 0?"""
+    return F.softplus(x) + 1
+
+
+@elu_feature_map.mistake
+def one_question_to_all_numbers(x):
+    """You ask the whole tensor with one `if`, and it raises: `x > 0` is a bool for each number, and `if` needs a single
+    one. Each number has a case of its own, so the choice must be made number by number. Which function does that in one
+    call?"""
+    if x > 0:
+        return x + 1
+    return x.exp()
+
+
+@elu_feature_map.mistake
 def softplus(x):
     """Your features are log(1 + exp(x)). They are positive and grow as they should, but it is another map: at 0 it
     gives 0.69 and not 1, and at 2 it gives 2.13 and not 3. What does `elu(x) + 1` give at 0?"""
@@ -209,6 +286,14 @@ def softmax_of_features(x):
     """You take the softmax over the features of each token. That makes them positive, and ties them to one another:
     they sum to one. The map of this chapter acts number by number; what does it make of a single number?"""
     return x.softmax(-1)
+
+
+@elu_feature_map.mistake
+def exponential_of_what_is_not_taken(x):
+    """The features are right, and their gradient is NaN for numbers in the hundreds: exp(300) is infinite, also where
+    `where` or a mask does not take it, and on the way back infinity meets a zero. What must the exponential get in
+    place of 300, so that nothing overflows that nobody needs?"""
+    return torch.where(x > 0, x + 1, x.exp())
 
 
 @elu_feature_map.mistake

@@ -220,6 +220,19 @@ def queries_alone(q, k):
     return q.sum(-1, keepdim=True)
 
 
+def one_number_for_everything(q, k):
+    """You divide by a single number: all normalizers of all queries, heads and sequences, added up. Every query needs
+    its own. Which argument of `sum` says over which axis, and is there anything left to sum after the product with
+    `z`?"""
+    return sum_of_weights(q, k).sum()
+
+
+def z_of_the_queries(q, k):
+    """`z` is a sum of the queries' features, and should be one of the keys': the normalizer is what a query would read
+    if all values were one, and values belong to keys. Which letter stands in the line of `z`?"""
+    return q @ q.sum(-2).unsqueeze(-1)
+
+
 def one_normalizer_for_all(q, k):
     """You divide by one number for all queries of a head: the sum of the whole table of weights. The results of all
     queries then add up to one mean, and each by itself is too small. Every query needs its own normalizer: which axis
@@ -243,16 +256,37 @@ def softmax_of_the_result(numerator, normalizer):
     return numerator.softmax(-1)
 
 
+def divided_by_its_own_sum(numerator, normalizer):
+    """You divide each result by the sum of its own numbers. So the numbers of a result sum to one over `d_value`, where
+    the weights should sum to one over the keys; and values may have any sign, so that such a sum can be zero. What
+    would a query find if all values were one? By that you must divide."""
+    return numerator / numerator.sum(-1, keepdim=True)
+
+
+def softmax_over_features(x):
+    """Your map is a softmax over the features of each token. That makes them positive, and ties them to one another:
+    they sum to one. The map of this chapter acts number by number: x + 1 above zero, exp(x) below."""
+    return x.softmax(-1)
+
+
+def mapped_twice(x):
+    """Queries and keys go through the feature map twice: once in a line of yours and once more in the next, or in a
+    function that maps them itself. A feature is positive, so the second time it only gets 1 more. Which of the two is
+    one too many?"""
+    return positive(positive(x))
+
+
 # Maps that are positive or nearly so: rarer than the others, and not told in pairs
 RARE_MAPS = (relu_alone, one_below_zero, exponential_everywhere, softplus)
 
 
-linear_attention.mistakes_in(alone=True, features=RARE_MAPS)
+linear_attention.mistakes_in(alone=True, normalizer=(one_number_for_everything, z_of_the_queries))
+linear_attention.mistakes_in(alone=True, features=(*RARE_MAPS, softmax_over_features, mapped_twice))
 with_other_similarities(linear_attention, hidden=lambda scores: scores)
 linear_attention.mistakes_in(
     features=(elu_alone, no_map),
     normalizer=(mean_of_keys, keys_alone, queries_alone, one_normalizer_for_all),
-    output=(no_normalizer, softmax_of_the_result),
+    output=(no_normalizer, softmax_of_the_result, divided_by_its_own_sum),
     numerator=(mean_of_products,),
 )
 
@@ -274,6 +308,169 @@ def features_meet_values(query, key, value):
 
 
 @linear_attention.mistake
+def keys_not_transposed(query, key, value):
+    """You multiply the keys' features with the values as they stand, (k_len, d_head) with (k_len, d_value). It raises;
+    with as many keys as features it would be wrong in silence. `S` is a sum over the keys: which axis must then be the
+    last of the first factor, and how do you put it there?"""
+    return positive(query) @ (positive(key) @ value)
+
+
+@linear_attention.mistake
+def S_with_its_axes_exchanged(query, key, value):
+    """Your `S` has its axes in the order (d_value, d_head), so that the query's features meet the values' numbers. It
+    raises; with equal sizes it would be wrong in silence. The query must find its own features on the last axis but one
+    of `S`: which factor comes first in the product that makes it?"""
+    return positive(query) @ (value.mT @ positive(key))
+
+
+@linear_attention.mistake
+def z_over_the_features(query, key, value):
+    """The query's features are multiplied with something that has a row for each key, `d_head` against `k_len`: with a
+    `z` that was summed over the features, or with the keys as they stand. It raises; with as many keys as features it
+    would be wrong in silence. `S` and `z` are both sums over the keys. Which axis is left for the query to meet?"""
+    q, k = positive(query), positive(key)
+    return (q @ (k.mT @ value)) / (q @ k.sum(-1, keepdim=True))
+
+
+@linear_attention.mistake
+def z_over_the_heads(query, key, value):
+    """The query's features are multiplied with something that counts keys on its axis 1, where heads should be, and it
+    raises. That comes of a `z` that was summed along axis 1, or of keys that were transposed in the wrong axes. In
+    (batch, heads, k_len, d_head) the keys are counted on the last axis but one. Which number names it?"""
+    q, k = positive(query), positive(key)
+    return (q @ (k.mT @ value)) / (q @ k.sum(1).unsqueeze(-1))
+
+
+@linear_attention.mistake
+def z_as_a_row(query, key, value):
+    """`z` is a row, (1, d_head), and the query's features cannot be multiplied with it: in `q @ …` the last axis of the
+    first meets the last but one of the second. As a column, (d_head, 1), it would do. On which side must `z` get its
+    axis of size 1?"""
+    q, k = positive(query), positive(key)
+    return (q @ (k.mT @ value)) / (q @ k.sum(-2, keepdim=True))
+
+
+@linear_attention.mistake
+def z_as_a_matrix(query, key, value):
+    """`z` has the axes (batch, heads, d_head), one fewer than the queries, and `@` takes its last two for those of a
+    matrix: heads are multiplied with features. It raises. `z` must be a column in each head, (batch, heads, d_head, 1).
+    Which call gives it that axis?"""
+    q, k = positive(query), positive(key)
+    return (q @ (k.mT @ value)) / (q @ k.sum(-2))
+
+
+@linear_attention.mistake
+def z_without_its_axis(query, key, value):
+    """`z` has the axes (batch, heads, d_head), one fewer than the queries. Sizes are aligned from the end, so its heads
+    meet the queries' tokens, and it raises. All queries of a head read the same `z`: where does it need an axis of size
+    1, and which argument of `sum` keeps one?"""
+    q, k = positive(query), positive(key)
+    return (q @ (k.mT @ value)) / (q * k.sum(-2)).sum(-1, keepdim=True)
+
+
+@linear_attention.mistake
+def normalizer_without_its_axis(query, key, value):
+    """Your normalizer has a number for each query, (batch, heads, q_len), and no last axis. Sizes are aligned from the
+    end, so it meets `d_value`, and it raises; with equal sizes it would be wrong in silence. What gives it a last axis
+    of size 1?"""
+    q, k = positive(query), positive(key)
+    return (q @ (k.mT @ value)) / (q * k.sum(-2, keepdim=True)).sum(-1)
+
+
+@linear_attention.mistake
+def normalizer_of_every_feature(query, key, value):
+    """You divide by `d_head` numbers, one for each feature, and the result has `d_value`. It raises; with equal sizes
+    it would be wrong in silence. The normalizer is one number for each query, φ(query) · `z`. Over which axis does a
+    dot product sum?"""
+    q, k = positive(query), positive(key)
+    return (q @ (k.mT @ value)) / (q * k.sum(-2, keepdim=True))
+
+
+@linear_attention.mistake
+def features_in_place_of_queries(query, key, value):
+    """You divide by `z` itself, as a column: it has a number for each feature, and the result has a row for each query.
+    It raises; with as many queries as features it would be wrong in silence. A query must meet `z` first: which product
+    makes one number of the two?"""
+    q, k = positive(query), positive(key)
+    return (q @ (k.mT @ value)) / k.sum(-2).unsqueeze(-1)
+
+
+@linear_attention.mistake
+def keys_in_place_of_queries(query, key, value):
+    """You divide by the sum of each key's features, a number for each key, and the result has a row for each query.
+    With as many queries as keys it is wrong in silence, and otherwise it raises. The normalizer is a number for each
+    query. Which sum over the keys does it read?"""
+    q, k = positive(query), positive(key)
+    return (q @ (k.mT @ value)) / k.sum(-1, keepdim=True)
+
+
+@linear_attention.mistake
+def other_axes_exchanged(query, key, value):
+    """You transpose the keys, and not in the last two axes: `.T` reverses all of them, and `transpose(1, 2)` exchanges
+    heads and keys. It raises when they meet the values. Here the axes are (batch, heads, k_len, d_head). How do you
+    exchange the last two, and only those?"""
+    return positive(query) @ (positive(key).transpose(1, 2) @ value)
+
+
+@linear_attention.mistake
+def queries_and_keys_exchanged(query, key, value):
+    """Queries and keys have changed places: `S` sums over the queries, and they are not as many as the values. It
+    raises; with as many queries as keys it would be wrong in silence. A value belongs to a key. Whose features meet the
+    values in `S`?"""
+    return linear_attention.reference(key, query, value)
+
+
+@linear_attention.mistake
+def z_of_the_bare_keys(query, key, value):
+    """`z` is a sum of the keys as they are, and `S` of the keys' features. The two then count the same keys
+    differently, and the normalizer can become zero or negative. Which of the two names, before or after the map, stands
+    in the line of `z`?"""
+    return linear_attention.reference(query, key, value, normalizer=lambda q, k: sum_of_weights(q, key))
+
+
+@linear_attention.mistake
+def S_of_the_bare_keys(query, key, value):
+    """`S` takes the keys as they are, and `z` the keys' features. The two then count the same keys differently, and the
+    weights do not sum to one. Which of the two names, before or after the map, stands in the line of `S`?"""
+    return linear_attention.reference(query, key, value, numerator=lambda q, k, value: sum_of_values(q, key, value))
+
+
+@linear_attention.mistake
+def bare_queries_below_the_line(query, key, value):
+    """Above the line the query's features read `S`, and below it the query as it is reads `z`. The weights do not sum
+    to one, and the normalizer can become zero or negative. Which of the two names, before or after the map, is
+    multiplied with `z`?"""
+    return linear_attention.reference(query, key, value, normalizer=lambda q, k: sum_of_weights(query, k))
+
+
+@linear_attention.mistake
+def relu_and_a_small_number(query, key, value):
+    """Your features are max(x, 0), and a small number in the normalizer saves you from 0/0. A key whose numbers are all
+    negative is still never seen, and a query of that kind gets zeros. The features must be greater than zero
+    everywhere: what does the formula say below zero?"""
+    return linear_attention.reference(
+        query, key, value, features=relu_alone, output=lambda numerator, normalizer: numerator / (normalizer + 1e-6)
+    )
+
+
+@linear_attention.mistake
+def softmax_as_the_map(query, key, value):
+    """You take a softmax of the queries over their features, and of the keys over the tokens, and need no division.
+    That form exists, as *efficient attention*; it is another one. Here φ acts number by number, and a division by
+    φ(query) · `z` makes the weights sum to one. What is φ in the docstring?"""
+    return query.softmax(-1) @ (key.softmax(-2).mT @ value)
+
+
+@linear_attention.mistake
+def divided_feature_by_feature(query, key, value):
+    """You divide `S` by `z` feature by feature, and the query reads the quotients. Values that are all one then come
+    out as the sum of the query's features. The query must read both sums first: one division of two numbers for each
+    value, at the end."""
+    q, k = positive(query), positive(key)
+    return q @ (k.mT @ value / k.sum(-2).unsqueeze(-1))
+
+
+@linear_attention.mistake
 def divided_by_length(query, key, value):
     """You divide by the number of keys, and not by the sum of the weights. Results then do not grow with the length,
     but they are no means: the weights of a query sum to whatever its similarities happen to be on average. What does a
@@ -287,6 +484,23 @@ def divided_by_root_of_d(query, key, value):
     growing. Here the weights are the similarities themselves, and to sum to one they need a normalizer: another number
     for each query."""
     return sum_of_values(positive(query), positive(key), value) / query.shape[-1] ** 0.5
+
+
+@linear_attention.mistake
+def mean_divided_by_root_of_d(query, key, value):
+    """Your numbers are right but for √d_head, by which you divide besides. The root belongs to softmax attention, where
+    it keeps scores from growing. Here the normalizer makes the weights sum to one, and after that nothing may divide.
+    What becomes of values that are all one?"""
+    return linear_attention.reference(query, key, value) / query.shape[-1] ** 0.5
+
+
+@linear_attention.mistake
+def last_key_alone_in_S(query, key, value):
+    """`S` holds the last key and its value alone, and `z` all keys: in a loop over the keys each turn replaces what the
+    turns before have added. Which sign adds to a name, and which replaces what it held?"""
+    return linear_attention.reference(
+        query, key, value, numerator=lambda q, k, value: sum_of_values(q, k[..., -1:, :], value[..., -1:, :])
+    )
 
 
 @linear_attention.mistake

@@ -3,7 +3,7 @@
 import torch
 
 from ..exercise import exercise
-from .elu_feature_map import positive
+from .elu_feature_map import elu_alone, positive
 from .linear_attention import linear_attention, query_key_value
 from .properties import is_like, is_one
 
@@ -249,3 +249,205 @@ def softmax_with_the_mask(query, key, value, key_mask):
     mending?"""
     scores = query @ key.mT / query.shape[-1] ** 0.5
     return scores.masked_fill(~key_mask, -torch.inf).softmax(-1) @ value
+
+
+@mend_padding.mistake
+def infinity_in_a_sum(query, key, value, key_mask):
+    """Where there is padding, an infinity gets into your sums, and the result is NaN. You hide the padding after the
+    map, in the features, the weights or the values (or before it, and with +∞). No exponential follows that would make
+    zero of −∞, and zero times infinity is NaN as well. Which number adds nothing to a sum?"""
+    return _with_sums(query, key, value, key_mask, k=positive(key).masked_fill(~key_mask.mT, -torch.inf))
+
+
+@mend_padding.mistake
+def first_keys_taken_for_real(query, key, value, key_mask):
+    """You count the real keys and take as many from the front. That is right where padding stands at the end, and wrong
+    where it stands in front or in between, as the docstring allows. The mask says of every single key whether it is
+    real. What can be done with it in place of a count?"""
+    n = key_mask.sum(-1, keepdim=True)
+    return mend_padding.reference(query, key, value, torch.arange(key.shape[-2], device=key.device) < n)
+
+
+@mend_padding.mistake
+def mask_of_the_first_sentence(query, key, value, key_mask):
+    """The first sentence is right, and every other is treated with its mask: with the first sentence's keys left out,
+    and its own padding counted. The mask has a row for each sentence. Where do you take the first row alone?"""
+    return mend_padding.reference(query, key, value, key_mask[:1])
+
+
+@mend_padding.mistake
+def z_of_the_bare_keys(query, key, value, key_mask):
+    """`z` is a sum of the keys as they are, with zeros in the padding. Those zeros do add nothing, but the real keys
+    now count without the feature map: the weights no longer sum to one, and the normalizer can become zero. Which
+    numbers must be zero in the padding for `z` to be a sum of features?"""
+    return _with_sums(query, key, value, key_mask, z=_zeroed(key, key_mask))
+
+
+@mend_padding.mistake
+def map_dropped(query, key, value, key_mask):
+    """You have taken the feature map out, so that a key of zeros does count for nothing. But then weights can be
+    negative, and where their sum comes close to zero the result flies far off. The map must stay. Where can a zero be
+    written so that no map follows?"""
+    key = _zeroed(key, key_mask)
+    return (query @ (key.mT @ value)) / (query @ key.sum(-2).unsqueeze(-1))
+
+
+@mend_padding.mistake
+def one_taken_from_all_keys(query, key, value, key_mask):
+    """You take the 1 of φ(0) = 1 away again, from the features of all keys: they are elu(x) then, which is negative
+    below zero. The padding counts for nothing, and the real keys count for something else than they should. From which
+    keys alone must something be taken?"""
+    return _with_sums(query, key, value, key_mask, k=elu_alone(_zeroed(key, key_mask)))
+
+
+@mend_padding.mistake
+def keys_not_mapped(query, key, value, key_mask):
+    """You have taken the feature map off the keys, so that a key of zeros does count for nothing. But then weights can
+    be negative, and where their sum comes close to zero the result flies far off. Both sides need the map. Where can a
+    zero be written so that no map follows?"""
+    return _with_sums(query, key, value, key_mask, k=_zeroed(key, key_mask))
+
+
+@mend_padding.mistake
+def elu_in_place_of_the_map(query, key, value, key_mask):
+    """Your map is elu(x), without the 1, so that a key of zeros does count for nothing. But then features can be
+    negative, and where the sum of the weights comes close to zero the result flies far off. The map must stay as it
+    was. Where can a zero be written so that no map follows?"""
+    k = elu_alone(_zeroed(key, key_mask))
+    return (elu_alone(query) @ (k.mT @ value)) / (elu_alone(query) @ k.sum(-2).unsqueeze(-1))
+
+
+@mend_padding.mistake
+def query_not_mapped(query, key, value, key_mask):
+    """The padding is left out as it should be, and the queries have lost their feature map: they go in as they are,
+    negative numbers included, so that weights can be negative. What did the program do with the queries before you
+    mended it?"""
+    k = _zeroed(positive(key), key_mask)
+    return (query @ (k.mT @ value)) / (query @ k.sum(-2).unsqueeze(-1))
+
+
+@mend_padding.mistake
+def rescaled_by_the_lengths(query, key, value, key_mask):
+    """You multiply the result by the length with padding and divide by that without. In the example all features are
+    alike, so that this makes up for the padding exactly; elsewhere a padded key weighs more or less than a real one. A
+    key that was never added needs no making up for. Which sum does it still get into?"""
+    return as_given(query, key, value, key_mask) * (key_mask.shape[-1] / key_mask.sum(-1, keepdim=True))
+
+
+@mend_padding.mistake
+def softmax_of_similarities(query, key, value, key_mask):
+    """You take a softmax of the similarities φ(query) · φ(key), with the mask. Padding is hidden, but the similarities
+    are the weights already, and the exponential changes them. The program was linear attention and should stay so:
+    which of its lines needs mending?"""
+    scores = positive(query) @ positive(key).mT
+    return scores.masked_fill(~key_mask, -torch.inf).softmax(-1) @ value
+
+
+@mend_padding.mistake
+def arguments_overwritten(query, key, value, key_mask):
+    """The result is right, and the keys have been written over: the caller finds other numbers in the padding, where
+    keys stood. `masked_fill_`, with its underscore, writes into the tensor that it gets, and so does `key[…] = …`. How
+    do you get a new tensor instead?"""
+    result = mend_padding.reference(query, key, value, key_mask)
+    key.masked_fill_(~key_mask.mT, -torch.inf)
+    return result
+
+
+@mend_padding.mistake
+def where_along_the_features(query, key, value, key_mask):
+    """The mask, (batch, 1, 1, k_len), meets the features, (batch, heads, k_len, d_head), as it is: its last axis counts
+    keys, theirs counts features, and it raises. With as many features as keys it would hide features in silence. On
+    which axis must the mask have its k_len?"""
+    return _with_sums(query, key, value, key_mask, k=torch.where(key_mask, positive(key), 0.0))
+
+
+def _without_an_axis_for_heads(key_mask):
+    return key_mask[:, 0, 0, :, None]
+
+
+@mend_padding.mistake
+def filled_without_an_axis_for_heads(query, key, value, key_mask):
+    """Your mask has the axes (batch, k_len, 1), and the features have one more, for the heads. Sizes are aligned from
+    the end, so that sentences meet heads, and it raises. `key_mask` came with an axis of size 1 for the heads. Where
+    did it get lost?"""
+    hidden = ~_without_an_axis_for_heads(key_mask)
+    return _with_sums(query, key, value, key_mask, k=positive(key).masked_fill(hidden, 0.0))
+
+
+@mend_padding.mistake
+def multiplied_without_an_axis_for_heads(query, key, value, key_mask):
+    """Your mask has the axes (batch, k_len, 1), and the features have one more, for the heads. Sizes are aligned from
+    the end, so that sentences meet heads, and it raises. `key_mask` came with an axis of size 1 for the heads. Where
+    did it get lost?"""
+    return _with_sums(query, key, value, key_mask, k=positive(key) * _without_an_axis_for_heads(key_mask))
+
+
+@mend_padding.mistake
+def mask_as_an_index(query, key, value, key_mask):
+    """You use the mask as an index, and it raises: an index by bools is not stretched to the shape of what it picks
+    from, so that each of its sizes must be the tensor's own. `masked_fill` and `where` do stretch it. On which axis
+    must k_len stand for them?"""
+    k = positive(key)
+    k[~key_mask] = 0.0
+    return _with_sums(query, key, value, key_mask, k=k)
+
+
+@mend_padding.mistake
+def turned_mask_as_an_index(query, key, value, key_mask):
+    """You use the mask as an index, and it raises: an index by bools is not stretched to the shape of what it picks
+    from, so that each of its sizes must be the tensor's own. `masked_fill` and `where` do stretch it. Its axes are
+    right for them as they are."""
+    k = positive(key)
+    k[~key_mask.mT] = 0.0
+    return _with_sums(query, key, value, key_mask, k=k)
+
+
+@mend_padding.mistake
+def queries_hidden(query, key, value, key_mask):
+    """You hide queries with the keys' mask. It raises, since there may be another number of queries, and where there is
+    not, some of them get 0/0. The mask says which *keys* are real; every query gets a result. Which tensor alone needs
+    the mask?"""
+    q, k = positive(query).masked_fill(~key_mask.mT, 0.0), _zeroed(positive(key), key_mask)
+    return (q @ (k.mT @ value)) / (q @ k.sum(-2).unsqueeze(-1))
+
+
+@mend_padding.mistake
+def results_hidden(query, key, value, key_mask):
+    """You hide results with the keys' mask, at the end. It raises, since there may be another number of queries, and
+    where there is not, some results are lost. The mask says which *keys* are real; each result is a mean over keys.
+    Into which two sums do the keys go?"""
+    return mend_padding.reference(query, key, value, key_mask).masked_fill(~key_mask.mT, 0.0)
+
+
+@mend_padding.mistake
+def results_times_mask(query, key, value, key_mask):
+    """You multiply results with the keys' mask, at the end. It raises, since there may be another number of queries,
+    and where there is not, some results are lost. The mask says which *keys* are real; each result is a mean over keys.
+    Into which two sums do the keys go?"""
+    return linear_attention.reference(query, key, value) * key_mask.mT
+
+
+@mend_padding.mistake
+def queries_times_mask(query, key, value, key_mask):
+    """You hide queries with the keys' mask. It raises, since there may be another number of queries, and where there is
+    not, some of them lose what they asked. The mask says which *keys* are real; every query gets a result. Which tensor
+    alone needs the mask?"""
+    return mend_padding.reference(query * key_mask.mT, key, value, key_mask)
+
+
+@mend_padding.mistake
+def only_the_padding_in_z(query, key, value, key_mask):
+    """Padding is kept out of `S`, and in `z` the mask is the wrong way round: it counts the padding and leaves the real
+    keys out. Without padding your result is divided by zero. `True` means that a key is real. Is a `~` missing, or one
+    too many?"""
+    return _with_sums(query, key, value, key_mask, z=positive(_zeroed(key, key_mask)).masked_fill(key_mask.mT, 0))
+
+
+@mend_padding.mistake
+def padding_counted_out_as_ones(query, key, value, key_mask):
+    """You take 1 off the normalizer for every padded key. The key's features are ones, that is right; but a query
+    multiplies them with its own features and adds up, so that each padded key weighs as much as the query's features
+    together. Take them off `z`, before the query reads it, or never let them in."""
+    q, k = positive(query), positive(_zeroed(key, key_mask))
+    counted = (~key_mask).sum(-1, keepdim=True)
+    return (q @ (k.mT @ _zeroed(value, key_mask))) / (q @ k.sum(-2).unsqueeze(-1) - counted)

@@ -215,12 +215,62 @@ def divided_feature_by_feature(q, S, z):
     return (q.unsqueeze(-2) @ (S / z.unsqueeze(-1))).squeeze(-2) / q.sum(-1, keepdim=True)
 
 
+def one_normalizer_for_all(q, S, z):
+    """You divide by one number for all: the products of the query's features with `z`, summed over the features and
+    over heads and sequences too. Each head of each sequence needs its own. Which argument of `sum` says over which
+    axis?"""
+    return not_divided(q, S, z) / (q * z).sum()
+
+
+def divided_by_the_query_alone(q, S, z):
+    """You divide by the sum of the query's own features, and `z` has no part in it. So the weights do not sum to one,
+    and grow with every token. The normalizer is what the query would read if all values were one. Which of the two sums
+    in the state says that?"""
+    return not_divided(q, S, z) / q.sum(-1, keepdim=True)
+
+
+def divided_by_root_of_d(q, S, z):
+    """You divide by √d_head, and by nothing else. The root belongs to softmax attention. Here the weights are the
+    similarities themselves, and to sum to one they need a normalizer, another number at each step. What does the query
+    read besides `S`?"""
+    return not_divided(q, S, z) / q.shape[-1] ** 0.5
+
+
+def softmax_of_the_result(q, S, z):
+    """You take a softmax over the numbers of the output. It makes them sum to one over `d_value`, where the weights
+    should sum to one over the tokens. There is no softmax in linear attention: what takes its place is a division. By
+    what?"""
+    return not_divided(q, S, z).softmax(-1)
+
+
+def divided_by_a_mean(q, S, z):
+    """The query's features and `z` meet in a mean, where a sum should stand: the output is too large by the number of
+    features. φ(query) · `z` is a dot product. What does a dot product do with its terms?"""
+    return not_divided(q, S, z) / (q * z).mean(-1, keepdim=True)
+
+
+def values_mapped_too(S, k, value):
+    """The value goes through the feature map as well, before it is added to `S`. The map makes weights of query and
+    key; a value is what is carried, and must arrive as it is, negative numbers included. Which two of the three get a
+    φ?"""
+    return S + k.unsqueeze(-1) * positive(value).unsqueeze(-2)
+
+
 recurrent_step.mistakes_in(features=(elu_alone, no_map))
 recurrent_step.mistakes_in(alone=True, features=RARE_MAPS)
 recurrent_step.mistakes_in(
-    new_S=(key_not_added_to_S, S_left_as_it_was, S_overwritten),
+    new_S=(key_not_added_to_S, S_left_as_it_was, S_overwritten, values_mapped_too),
     new_z=(z_left_as_it_was, z_overwritten, tokens_counted),
-    output=(not_divided, divided_by_keys_alone, divided_feature_by_feature),
+    output=(
+        not_divided,
+        divided_by_keys_alone,
+        divided_feature_by_feature,
+        one_normalizer_for_all,
+        divided_by_a_mean,
+        divided_by_the_query_alone,
+        divided_by_root_of_d,
+        softmax_of_the_result,
+    ),
 )
 
 
@@ -256,6 +306,30 @@ def old_state_returned(state, query, key, value):
     """The output is right, and the state you return is the one that came in. Nobody then remembers this token: every
     later step begins where this one began. Which `S` and `z` does the `return` name?"""
     return tuple(x.clone() for x in state), recurrent_step.reference(state, query, key, value)[1]
+
+
+@recurrent_step.mistake
+def old_S_returned(state, query, key, value):
+    """The output is right, and of the state you return only `z` has taken the token in: `S` is the one that came in.
+    Its value is forgotten after this step, while its key still counts. Which `S` does the `return` name?"""
+    (_, z), output = recurrent_step.reference(state, query, key, value)
+    return (state[0].clone(), z), output
+
+
+@recurrent_step.mistake
+def old_z_returned(state, query, key, value):
+    """The output is right, and of the state you return only `S` has taken the token in: `z` is the one that came in.
+    From the next step on the weights sum to more than one. Which `z` does the `return` name?"""
+    (S, _), output = recurrent_step.reference(state, query, key, value)
+    return (S, state[1].clone()), output
+
+
+@recurrent_step.mistake
+def only_what_is_added_returned(state, query, key, value):
+    """The output is right, and the state you return holds this token alone: what was added, without what it was added
+    to. The next step would begin as if there had been one token before it. Which sums does the `return` name?"""
+    after, _ = recurrent_step.reference(*_nothing_yet((state, query, key, value)))
+    return after, recurrent_step.reference(state, query, key, value)[1]
 
 
 @recurrent_step.mistake
@@ -357,3 +431,184 @@ def key_turned_against_value(state, query, key, value):
     other way round. It raises; with equal sizes it would be wrong in silence. Which of key and value must get its new
     axis at the end?"""
     return recurrent_step.reference(state, query, key, value, new_S=lambda S, k, v: one_product_more(S, v, k))
+
+
+@recurrent_step.mistake
+def key_and_value_without_new_axes(state, query, key, value):
+    """You multiply the key's features with the value number by number: `d_head` meets `d_value`, and it raises; with
+    equal sizes it would be wrong in silence. `S` needs every feature times every number of the value, a table in each
+    head. Where does each of the two need a new axis of size 1?"""
+    return recurrent_step.reference(state, query, key, value, new_S=lambda S, k, v: S + k * v)
+
+
+@recurrent_step.mistake
+def value_without_its_new_axis(state, query, key, value):
+    """The key's features have got a new axis at the end, and the value has none: `d_head` then meets the heads of the
+    value, and it raises. The product must have the axes (batch, heads, d_head, d_value). Which axis of these must have
+    the size 1 in the value?"""
+    return recurrent_step.reference(state, query, key, value, new_S=lambda S, k, v: S + k.unsqueeze(-1) * v)
+
+
+@recurrent_step.mistake
+def key_without_its_new_axis(state, query, key, value):
+    """The value has got a new axis before its last, and the key's features have none: `d_head` then meets `d_value`,
+    and it raises. The product must have the axes (batch, heads, d_head, d_value). Which axis of these must have the
+    size 1 in the key?"""
+    return recurrent_step.reference(state, query, key, value, new_S=lambda S, k, v: S + k * v.unsqueeze(-2))
+
+
+@recurrent_step.mistake
+def torchs_outer(state, query, key, value):
+    """`torch.outer` takes two vectors, and yours have a batch and heads before them: it raises. An outer product in
+    every head is an ordinary product of a column and a row. Which new axis makes (batch, heads, d_head) a column in
+    each head, and which makes a row?"""
+    return recurrent_step.reference(state, query, key, value, new_S=lambda S, k, v: S + torch.outer(k, v))
+
+
+@recurrent_step.mistake
+def product_over_the_heads(state, query, key, value):
+    """You multiply keys and values as for a whole sequence, `k.mT @ value`. There it sums over the tokens; here there
+    is one token, the last two axes are (heads, d_head), and the product sums over the *heads*. The result has none, and
+    does not fit `S`. Which new axes make one table in each head?"""
+    return recurrent_step.reference(state, query, key, value, new_S=lambda S, k, v: S + k.mT @ v)
+
+
+@recurrent_step.mistake
+def query_without_its_new_axis(state, query, key, value):
+    """You multiply the query with `S` as it is. `@` takes its last two axes, (heads, d_head), for a matrix, and it
+    raises. In each head one row of features meets one table: make the query a row, (1, d_head), and take the axis away
+    again afterwards. Which call does each of the two?"""
+    return recurrent_step.reference(state, query, key, value, output=lambda q, S, z: q @ S)
+
+
+@recurrent_step.mistake
+def query_behind_S(state, query, key, value):
+    """You multiply `S` with the query as a column: `d_value` meets `d_head`, and it raises; with equal sizes it would
+    be wrong in silence. `S` has the axes (d_head, d_value), and the query's features must meet `d_head`. On which side
+    of `S` must the query stand?"""
+    return recurrent_step.reference(
+        state, query, key, value, output=lambda q, S, z: (S @ q.unsqueeze(-1)).squeeze(-1) / (q * z).sum(-1)[..., None]
+    )
+
+
+@recurrent_step.mistake
+def query_as_a_column(state, query, key, value):
+    """You multiply the query with `S` as a column, (d_head, 1): its 1 meets the `d_head` rows of `S`, and it raises. It
+    must be a row, (1, d_head), so that features meet features. At which place did `unsqueeze` put the new axis?"""
+    return recurrent_step.reference(state, query, key, value, output=lambda q, S, z: q.unsqueeze(-1) @ S)
+
+
+@recurrent_step.mistake
+def normalizer_without_its_axis(state, query, key, value):
+    """Your normalizer has the axes (batch, heads), and the output one more. Sizes are aligned from the end, so that
+    heads meet `d_value`, and it raises. There is one number for each head: what keeps, or makes, a last axis of size
+    1?"""
+    return recurrent_step.reference(
+        state, query, key, value, output=lambda q, S, z: not_divided(q, S, z) / (q * z).sum(-1)
+    )
+
+
+@recurrent_step.mistake
+def normalizer_with_an_axis_too_many(state, query, key, value):
+    """Your normalizer has the axes (batch, heads, 1, 1), and the output has three. Sizes are aligned from the end, so
+    that batch and heads meet, and it raises. Either take both through `squeeze`, or divide first and squeeze after
+    that. Which of them still has four axes?"""
+    return recurrent_step.reference(
+        state,
+        query,
+        key,
+        value,
+        output=lambda q, S, z: not_divided(q, S, z) / (q.unsqueeze(-2) @ z.unsqueeze(-1)),
+    )
+
+
+@recurrent_step.mistake
+def normalizer_of_every_feature(state, query, key, value):
+    """You divide by `d_head` numbers, one for each feature, and the output has `d_value`. It raises; with equal sizes
+    it would be wrong in silence. The normalizer is one number for each head, φ(query) · `z`. Over which axis does a dot
+    product sum, and how does that axis stay as a 1?"""
+    return recurrent_step.reference(state, query, key, value, output=lambda q, S, z: not_divided(q, S, z) / (q * z))
+
+
+@recurrent_step.mistake
+def heads_with_heads(state, query, key, value):
+    """You divide by a table of heads by heads: `query @ z.mT` multiplies every head's query with every head's `z`. It
+    raises when it meets `d_value`. A head reads only its own `z`, number by number. Which product is that, and over
+    which axis is it summed?"""
+    return recurrent_step.reference(state, query, key, value, output=lambda q, S, z: not_divided(q, S, z) / (q @ z.mT))
+
+
+@recurrent_step.mistake
+def an_axis_of_one_left(state, query, key, value):
+    """The state is right, and so are the numbers of the output; but it still has the axis of size 1 that made a row of
+    the query, (batch, heads, 1, d_value). Which call takes such an axis away, and at which place?"""
+    state, output = recurrent_step.reference(state, query, key, value)
+    return state, output.unsqueeze(-2)
+
+
+@recurrent_step.mistake
+def every_axis_of_one_squeezed(state, query, key, value):
+    """`squeeze()` without an argument takes away *every* axis of size 1. With one sequence, or one head, that axis goes
+    as well, and what is left has another shape. Which axis did you mean? Name it in the brackets."""
+    S, z = state
+    q, k = positive(query), positive(key)
+    S, z = one_product_more(S, k, value), z + k
+    return (S, z), (q.unsqueeze(-2) @ S).squeeze() / (q * z).sum(-1, keepdim=True)
+
+
+@recurrent_step.mistake
+def read_with_the_bare_query_below(state, query, key, value):
+    """Above the line the query's features read `S`, and below it the query as it is reads `z`. The weights do not sum
+    to one, and the normalizer can become zero or negative. Which of the two names, before or after the map, is
+    multiplied with `z`?"""
+    return recurrent_step.reference(
+        state, query, key, value, output=lambda q, S, z: not_divided(q, S, z) / (query * z).sum(-1, keepdim=True)
+    )
+
+
+@recurrent_step.mistake
+def divided_by_its_own_weight(state, query, key, value):
+    """You divide by φ(query) · φ(key), the weight of this token alone; the values of all tokens stand above the line.
+    The first token is right, and later outputs grow. The sum of all keys' features has just been made. What is its
+    name?"""
+    own = (positive(query) * positive(key)).sum(-1, keepdim=True)
+    return recurrent_step.reference(state, query, key, value, output=lambda q, S, z: not_divided(q, S, z) / own)
+
+
+@recurrent_step.mistake
+def state_divided_by_the_normalizer(state, query, key, value):
+    """The output is right, and the `S` you return has been divided by this query's normalizer. The next step adds to it
+    as if it were a sum, and is wrong. The division belongs to the output: which name does it get?"""
+    (S, z), output = recurrent_step.reference(state, query, key, value)
+    return (S / (positive(query) * z).sum(-1)[..., None, None], z), output
+
+
+@recurrent_step.mistake
+def read_with_the_key(state, query, key, value):
+    """You read with the key: the output is what this token's key would find, and the query has no part in it. The key
+    says where a value is put into the state. Which of the two asks?"""
+    return recurrent_step.reference(state, key, key, value)
+
+
+@recurrent_step.mistake
+def S_of_the_query(state, query, key, value):
+    """`S` grows by the query's features times the value, and should grow by the key's. The key says under what a value
+    is put down; the query only asks, and leaves no trace. Which letter stands in the line of `S`?"""
+    return recurrent_step.reference(
+        state, query, key, value, new_S=lambda S, k, v: one_product_more(S, positive(query), v)
+    )
+
+
+@recurrent_step.mistake
+def z_of_the_query(state, query, key, value):
+    """`z` grows by the query's features, and should grow by the key's. The key says under what a value is put down; the
+    query only asks, and leaves no trace. Which letter stands in the line of `z`?"""
+    return recurrent_step.reference(state, query, key, value, new_z=lambda z, k: z + positive(query))
+
+
+@recurrent_step.mistake
+def scaled_query(state, query, key, value):
+    """You divide the query by √d_head before the feature map, as softmax attention does. There it tames the
+    exponential; here a factor cancels in the quotient, and inside the map it bends the features. Leave the scale out:
+    what does the formula of φ get?"""
+    return recurrent_step.reference(state, query / query.shape[-1] ** 0.5, key, value)
