@@ -3,6 +3,7 @@
 import torch
 from torch.nn.functional import gelu, layer_norm, linear, relu
 
+from ..ch6_normalization.layer_norm import layer_norm as own_layer_norm
 from ..exercise import exercise
 from .inputs import block_weights, causal_linear_attention, causal_softmax_attention
 from .self_attention import as_one_projection, by_einsum, by_reshape, self_attention
@@ -223,3 +224,138 @@ def the_same_norm_twice(x, weights, n_heads, attend):
     """`norm1` is used in both places. Each sublayer has a norm of its own, with its own weight and bias: a line was
     copied and not changed."""
     return block.reference(x, {**weights, "norm2": weights["norm1"]}, n_heads, attend)
+
+
+@block.mistake(stage="first_residual")
+def x_itself_changed(x, change):
+    """The x that came in is changed: `+=` writes into it, and whoever called the block finds other numbers there later.
+    Write `x = x + …`, which makes a new tensor."""
+    x += change
+    return x
+
+
+@block.mistake(stage="second_norm")
+def second_norm_bare(x, norm):
+    """The second normalization lacks its weight and bias: it stops at mean 0 and variance 1. The two numbers of each
+    feature are learned and belong to it."""
+    return layer_norm(x, x.shape[-1:])
+
+
+@block.mistake(stage="first_norm", alone=True)
+def an_argument_of_the_norm_missing(x, norm):
+    """`layer_norm` takes four arguments, x, weight, bias and eps, and got three. Is the eps there? And is the pair
+    taken apart? `weights["norm1"]` is one argument; with a star before it, two."""
+    return own_layer_norm.reference(x, *norm)
+
+
+@block.mistake(stage="attention", alone=True)
+def attend_without_projections(x, weights, n_heads, attend):
+    """`attend` was called in the block itself, without projections and heads. It is the innermost part: what the block
+    calls is `self_attention`, which hands it on."""
+    return attend(x, x, x)
+
+
+@block.mistake(stage="attention", alone=True)
+def no_attention(x, weights, n_heads, attend):
+    """The attention has no part in the result: only the feed-forward layer changes x. A block has two sublayers, one
+    after the other."""
+    return torch.zeros_like(x)
+
+
+@block.mistake(stage="forward", alone=True)
+def no_forward(x, weights):
+    """The feed-forward layer has no part in the result: only the attention changes x. A block has two sublayers, one
+    after the other."""
+    return torch.zeros_like(x)
+
+
+@block.mistake(stage="forward", alone=True)
+def maps_as_stored(x, weights):
+    """The feed-forward layer multiplies by its weights as they are stored, (out, in): `x @ w` needs them transposed, as
+    in the projections of the attention."""
+    return torch.relu(x @ weights["w1"] + weights["b1"]) @ weights["w2"] + weights["b2"]
+
+
+@block.mistake
+def second_change_added_to_the_input(x, weights, n_heads, attend):
+    """The feed-forward layer's change is added to the x that came into the block: what the attention changed is read,
+    and then lost. Both changes stay: the second is added to the *new* x."""
+    new = x + self_attention.reference(normalized(x, weights["norm1"]), weights, n_heads, attend)
+    return x + two_maps(normalized(new, weights["norm2"]), weights)
+
+
+@block.mistake
+def forward_reads_the_change_alone(x, weights, n_heads, attend):
+    """The feed-forward layer reads what the attention returned, before it was added to x: a token's own vector is not
+    in it. Add first, and let `norm2` read the new x."""
+    change = self_attention.reference(normalized(x, weights["norm1"]), weights, n_heads, attend)
+    return x + change + two_maps(normalized(change, weights["norm2"]), weights)
+
+
+@block.mistake
+def one_residual_around_both(x, weights, n_heads, attend):
+    """What came in is added once, at the end, and the attention's change goes through the feed-forward layer alone. A
+    block adds twice: after the attention, and again after the feed-forward layer."""
+    change = self_attention.reference(normalized(x, weights["norm1"]), weights, n_heads, attend)
+    return x + two_maps(normalized(change, weights["norm2"]), weights)
+
+
+@block.mistake
+def first_change_added_to_the_normalized(x, weights, n_heads, attend):
+    """The attention's change is added to the normalized x instead of to x itself: the x that came in was overwritten by
+    its norm. The second half is as it should be. Keep x, and normalize a copy."""
+    first = normalized(x, weights["norm1"])
+    x = first + self_attention.reference(first, weights, n_heads, attend)
+    return x + two_maps(normalized(x, weights["norm2"]), weights)
+
+
+@block.mistake
+def second_change_added_to_the_normalized(x, weights, n_heads, attend):
+    """The feed-forward layer's change is added to the normalized x instead of to x itself: x was overwritten by its
+    second norm. The first half is as it should be. Keep x, and normalize a copy."""
+    x = x + self_attention.reference(normalized(x, weights["norm1"]), weights, n_heads, attend)
+    second = normalized(x, weights["norm2"])
+    return second + two_maps(second, weights)
+
+
+@block.mistake
+def changes_normalized(x, weights, n_heads, attend):
+    """The norms stand after the sublayers: each change is normalized before it is added. In a pre-norm block the norm
+    stands before: the sublayer reads a normalized copy, and its change is added as it is."""
+    x = x + normalized(self_attention.reference(x, weights, n_heads, attend), weights["norm1"])
+    return x + normalized(two_maps(x, weights), weights["norm2"])
+
+
+@block.mistake
+def second_norm_in_both_places(x, weights, n_heads, attend):
+    """`norm2` is used in both places. Each sublayer has a norm of its own, with its own weight and bias: which one
+    stands before the attention?"""
+    return block.reference(x, {**weights, "norm1": weights["norm2"]}, n_heads, attend)
+
+
+@block.mistake
+def forward_first_norms_in_order(x, weights, n_heads, attend):
+    """The feed-forward layer runs first, after `norm1`, and the attention second, after `norm2`: the two sublayers have
+    changed places. A block gathers from other tokens before it works on what it gathered."""
+    x = x + two_maps(normalized(x, weights["norm1"]), weights)
+    return x + self_attention.reference(normalized(x, weights["norm2"]), weights, n_heads, attend)
+
+
+@block.mistake
+def weights_and_biases_exchanged(x, weights, n_heads, attend):
+    """Weight and bias of the norms are exchanged: the normalized x was multiplied by the bias. The pair holds the
+    weight first, and then the bias."""
+    turned = {name: weights[name][::-1] for name in ("norm1", "norm2")}
+    return block.reference(x, {**weights, **turned}, n_heads, attend)
+
+
+@block.mistake
+def eps_too_small(x, weights, n_heads, attend):
+    """Right for ordinary numbers, and wrong for very small ones: the eps in your norms is 1e-6, which is common too.
+    Here it is 1e-5, in both norms."""
+
+    def norm(x, norm):
+        return layer_norm(x, x.shape[-1:], *norm, eps=1e-6)
+
+    x = x + self_attention.reference(norm(x, weights["norm1"]), weights, n_heads, attend)
+    return x + two_maps(norm(x, weights["norm2"]), weights)
