@@ -3,7 +3,7 @@
 import torch
 from torch.nn.functional import linear, scaled_dot_product_attention
 
-from ..ch4_multi_head.merge_heads import merge_heads
+from ..ch4_multi_head.merge_heads import features_for_tokens, merge_heads
 from ..ch4_multi_head.split_heads import split_heads
 from ..exercise import exercise
 from .inputs import block_weights, causal_linear_attention, causal_softmax_attention
@@ -224,6 +224,9 @@ def merged_feature_by_feature(x):
     """The features of the heads are interleaved: the first of every head, then the second of every head. In the merged
     vector all features of head 0 come first. In which order do the last two axes stand when they become one?"""
     return x.permute(0, 2, 3, 1).flatten(2)
+
+
+self_attention.mistakes_in(merge=(features_for_tokens,))
 
 
 @self_attention.mistake
