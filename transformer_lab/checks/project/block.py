@@ -1,7 +1,7 @@
 """One pre-norm block."""
 
 import torch
-from torch.nn.functional import gelu, layer_norm, linear, relu
+from torch.nn.functional import gelu, layer_norm, linear, relu, silu
 
 from ..ch6_normalization.layer_norm import layer_norm as own_layer_norm
 from ..exercise import exercise
@@ -148,6 +148,26 @@ def no_biases(x, weights):
     """The feed-forward layer lacks both biases: `b1` and `b2` are not used. Nothing complains, since a map without them
     has the same shape."""
     return linear(relu(linear(x, weights["w1"])), weights["w2"])
+
+
+@block.mistake(stage="forward")
+def gelu_by_tanh(x, weights):
+    """The activation is GELU, in the form with tanh. GPT-2 has that; here, as in assignment 6, it is ReLU, which is
+    zero for every negative number."""
+    return linear(gelu(linear(x, weights["w1"], weights["b1"]), approximate="tanh"), weights["w2"], weights["b2"])
+
+
+@block.mistake(stage="forward")
+def silu_for_relu(x, weights):
+    """The activation is SiLU, as in Llama. Here, as in assignment 6, it is ReLU, which is zero for every negative
+    number."""
+    return linear(silu(linear(x, weights["w1"], weights["b1"])), weights["w2"], weights["b2"])
+
+
+@block.mistake(stage="forward")
+def no_second_bias(x, weights):
+    """The second map lacks its bias: `b2` is not used. Nothing complains, since a map without it has the same shape."""
+    return linear(relu(linear(x, weights["w1"], weights["b1"])), weights["w2"])
 
 
 @block.mistake(stage="forward")

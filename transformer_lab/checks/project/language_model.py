@@ -199,7 +199,7 @@ def table_as_stored(x, table):
     return x @ table
 
 
-@language_model.mistake(stage="head")
+@language_model.mistake(stage="head", alone=True)
 def most_likely_tokens(x, table):
     """You return the most likely token at each position. The logits themselves are asked for, a number for each token
     of the vocabulary: no loss can be computed from a choice, and no gradient flows through it."""
@@ -213,14 +213,21 @@ def divided_by_root_d_model(x, table):
     return linear(x, table) / table.shape[1] ** 0.5
 
 
-@language_model.mistake(stage="head")
+@language_model.mistake(stage="head", alone=True)
 def cosines_with_the_rows(x, table):
     """The logits are cosines: vectors and rows were brought to length 1 before the product. Nothing larger than 1 comes
     out then, and no token can be much more likely than another. The head is the plain product with the table."""
     return linear(normalize(x, dim=-1), normalize(table, dim=-1))
 
 
-@language_model.mistake(stage="head")
+@language_model.mistake(stage="head", alone=True)
+def sentences_in_one_row(x, table):
+    """Batch and positions stand in one axis: you return (batch · seq, vocab). `cross_entropy` likes it so, but that is
+    the loss's part. The model returns (batch, seq, vocab)."""
+    return linear(x, table).flatten(0, 1)
+
+
+@language_model.mistake(stage="head", alone=True)
 def last_position_dropped(x, table):
     """The logits of the last position are missing. The loss leaves them out, since nothing follows there; the model
     returns them all, and whoever writes on needs just these."""
@@ -249,26 +256,26 @@ def an_argument_of_the_norm_missing(x, norm):
     return own_layer_norm.reference(x, *norm)
 
 
-@language_model.mistake(stage="through")
+@language_model.mistake(stage="through", alone=True)
 def one_block_again_and_again(x, blocks, n_heads, attend):
     """The first block runs as often as there are blocks, and the others not at all. Does an index inside your loop stay
     0?"""
     return all_blocks(x, blocks[:1] * len(blocks), n_heads, attend)
 
 
-@language_model.mistake(stage="through")
+@language_model.mistake(stage="through", alone=True)
 def the_last_block_left_out(x, blocks, n_heads, attend):
     """All blocks have run but the last. Where does your loop end? `range(n)` ends at n - 1 already."""
     return all_blocks(x, blocks[:-1], n_heads, attend)
 
 
-@language_model.mistake(stage="through")
+@language_model.mistake(stage="through", alone=True)
 def the_first_block_left_out(x, blocks, n_heads, attend):
     """All blocks have run but the first. Where does your loop begin? Blocks are counted from 0."""
     return all_blocks(x, blocks[1:], n_heads, attend)
 
 
-@language_model.mistake(stage="through")
+@language_model.mistake(stage="through", alone=True)
 def added_around_each_block(x, blocks, n_heads, attend):
     """The result of each block is added to what went into it. A block adds its changes itself: what it returns is the
     new x, so that now the old one is in it twice."""
@@ -294,7 +301,7 @@ def all_weights_to_each_block(tokens, weights, n_heads, attend):
     return block.reference(embed.reference(tokens, weights["table"]), weights, n_heads, attend)
 
 
-@language_model.mistake(stage="last_norm")
+@language_model.mistake(stage="last_norm", alone=True)
 def weight_and_bias_exchanged(x, norm):
     """Weight and bias of the last norm are exchanged: the normalized x was multiplied by the bias. The pair holds the
     weight first, and then the bias."""
