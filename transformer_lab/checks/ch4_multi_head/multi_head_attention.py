@@ -423,9 +423,9 @@ def weights_returned_too(x, w_q, w_k, w_v, w_o, n_heads):
 
 
 @multi_head_attention.mistake
-def heads_in_the_place_of_features(x, w_q, w_k, w_v, w_o, n_heads):
-    """The heads were averaged or added up, and d_head features were left for a `w_o` that takes d_model. Merging adds
-    nothing up: the heads' features come to lie side by side."""
+def features_of_one_head_projected(x, w_q, w_k, w_v, w_o, n_heads):
+    """The last weight got d_head features, and takes d_model: the heads were averaged or added up, or all but one are
+    gone. Merging loses nothing: the features of all heads come to lie side by side."""
     query, key, value = (split_heads.reference(linear(x, w), n_heads) for w in (w_q, w_k, w_v))
     return scaled_dot_product_attention(query, key, value).mean(1) @ w_o.T
 

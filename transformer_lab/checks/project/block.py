@@ -1,7 +1,7 @@
 """One pre-norm block."""
 
 import torch
-from torch.nn.functional import gelu, layer_norm, linear, relu, silu
+from torch.nn.functional import gelu, layer_norm, linear, relu, scaled_dot_product_attention, silu
 
 from ..ch6_normalization.layer_norm import layer_norm as own_layer_norm
 from ..exercise import exercise
@@ -291,8 +291,8 @@ def no_forward(x, weights):
 
 @block.mistake(stage="forward", alone=True)
 def maps_as_stored(x, weights):
-    """The feed-forward layer multiplies by its weights as they are stored, (out, in): `x @ w` needs them transposed, as
-    in the projections of the attention."""
+    """The first map of the feed-forward layer meets a matrix that does not fit: `w1` as it is stored, (out, in), where
+    `x @ w` needs it transposed, or `w2` in its place. Which of the two comes first, and which way round?"""
     return torch.relu(x @ weights["w1"] + weights["b1"]) @ weights["w2"] + weights["b2"]
 
 
@@ -379,3 +379,28 @@ def eps_too_small(x, weights, n_heads, attend):
 
     x = x + self_attention.reference(norm(x, weights["norm1"]), weights, n_heads, attend)
     return x + two_maps(norm(x, weights["norm2"]), weights)
+
+
+@block.mistake(stage="attention", alone=True)
+def attend_not_handed_on(x, weights, n_heads, attend):
+    """The attention looks at all tokens, the later ones too: the `attend` that came in is not what reaches
+    `self_attention`. Hand it on as it is."""
+    return self_attention.reference(x, weights, n_heads, scaled_dot_product_attention)
+
+
+@block.mistake(stage="attention", alone=True)
+def n_heads_not_handed_on(x, weights, n_heads, attend):
+    """The attention has one head, whatever `n_heads` says. Hand the number on to `self_attention`."""
+    return self_attention.reference(x, weights, 1, attend)
+
+
+@block.mistake
+def variance_divided_by_one_less(x, weights, n_heads, attend):
+    """The variance in your norms is divided by d_model - 1, as `var` and `std` do if they are not told otherwise. A
+    norm divides by d_model. Is it the function that passed its check in assignment 6?"""
+
+    def norm(x, weight, bias):
+        return (x - x.mean(-1, keepdim=True)) / (x.var(-1, keepdim=True) + 1e-5).sqrt() * weight + bias
+
+    x = x + self_attention.reference(norm(x, *weights["norm1"]), weights, n_heads, attend)
+    return x + two_maps(norm(x, *weights["norm2"]), weights)

@@ -300,6 +300,13 @@ def columns_for_rows(tokens, table):
     return table[:, tokens]
 
 
+@embed.mistake
+def vocabulary_for_features(tokens, table):
+    """The positions got as many features as there are words in the vocabulary, and do not fit the rows of the table. It
+    is (vocab, d_model): which of its sizes counts features?"""
+    return table[tokens] + positions(tokens.shape[1], table.shape[0]).to(table)
+
+
 @embed.property
 def order_matters(function, tokens, table):
     """A token that moves to another place changes its vector."""

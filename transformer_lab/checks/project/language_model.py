@@ -295,9 +295,9 @@ def own_norm_after_every_block(tokens, weights, n_heads, attend):
 
 
 @language_model.mistake(alone=True)
-def all_weights_to_each_block(tokens, weights, n_heads, attend):
-    """A block got the weights of the whole model, in which there is no "norm1". Each block takes its own dict, an item
-    of the list `weights["blocks"]`."""
+def a_norm_looked_for_in_the_model(tokens, weights, n_heads, attend):
+    """There is no `"norm1"` in the dict of the whole model. Each block has one in a dict of its own, an item of the
+    list `weights["blocks"]`; the pair of the last norm is `weights["norm"]`. Did a block get the whole dict?"""
     return block.reference(embed.reference(tokens, weights["table"]), weights, n_heads, attend)
 
 
@@ -313,6 +313,19 @@ def more_blocks_than_there_are(x, blocks, n_heads, attend):
     """The loop asks for a block that is not there: the index has run past the end of the list. What does it count up
     to, the heads perhaps? The list can also be gone through without an index."""
     return blocks[len(blocks)]
+
+
+@language_model.mistake(stage="head", alone=True)
+def vocabulary_in_the_middle(x, table):
+    """The vocabulary stands on the second axis, (batch, vocab, seq). `cross_entropy` wants it there, but that is the
+    loss's part. The model returns (batch, seq, vocab)."""
+    return linear(x, table).mT
+
+
+@language_model.mistake(stage="head", alone=True)
+def first_position_dropped(x, table):
+    """The logits of the first position are missing. They are a guess at the second token, and count like all others."""
+    return linear(x[:, 1:], table)
 
 
 @language_model.property

@@ -354,6 +354,28 @@ def zero_after_the_last(logits, tokens):
     return mean_cross_entropy(logits, torch.nn.functional.pad(tokens[:, 1:], (0, 1)))
 
 
+@next_token_loss.mistake
+def whole_numbers_for_probabilities(logits, tokens):
+    """`cross_entropy` takes the numbers of the tokens, or probabilities, which must be floating point numbers.
+    `one_hot` makes neither: whole numbers. Hand over the tokens as they are."""
+    targets = torch.nn.functional.one_hot(tokens[:, 1:], logits.shape[-1])
+    return cross_entropy(logits[:, :-1].flatten(0, 1), targets.flatten(0, 1))
+
+
+@next_token_loss.mistake
+def the_last_guess_left_out(logits, tokens):
+    """One guess of each sentence is missing, that at its last token. `seq` positions make `seq` - 1 guesses: where does
+    your loop or your slice end?"""
+    return mean_cross_entropy(logits[:, :-2], tokens[:, 1:-1])
+
+
+@next_token_loss.mistake
+def the_first_guess_left_out(logits, tokens):
+    """One guess of each sentence is missing, that of its first position. The logits at position 0 are a guess at token
+    1: where does your loop or your slice begin?"""
+    return mean_cross_entropy(logits[:, 1:-1], tokens[:, 2:])
+
+
 @next_token_loss.property
 def even_guesses(function, logits, tokens):
     """Logits that are all equal give log(vocab), the loss of guessing."""

@@ -291,6 +291,37 @@ def result_taken_for_weights(x, weights, n_heads, attend):
     return attend(query, key, value) @ value
 
 
+@self_attention.mistake(stage="projections")
+def values_serve_as_keys(x, weights):
+    """Keys and values come from one projection, that of `w_v`: `w_k` is not used. Was a line copied and not changed?
+    What a token offers to be compared with and what it hands on are two things."""
+    query, _, value = three_projections(x, weights)
+    return query, value, value
+
+
+@self_attention.mistake
+def heads_returned(x, weights, n_heads, attend):
+    """You return what `attend` returns, (batch, heads, seq, d_head). Two steps are missing: the heads are merged, and
+    the last projection combines what they found."""
+    return attend(*(split_heads.reference(y, n_heads) for y in three_projections(x, weights)))
+
+
+@self_attention.mistake(alone=True)
+def features_of_one_head_projected(x, weights, n_heads, attend):
+    """The last projection got d_head features, and takes d_model: the heads were averaged or added up, or all but one
+    are gone. Merging loses nothing: the features of all heads come to lie side by side."""
+    heads = attend(*(split_heads.reference(y, n_heads) for y in three_projections(x, weights)))
+    return heads.mean(1) @ weights["w_o"].T
+
+
+@self_attention.mistake(alone=True)
+def heads_beside_the_features(x, weights, n_heads, attend):
+    """The heads were moved beside their features and not joined with them: the last projection got (batch, seq, heads,
+    d_head), and takes d_model features. `reshape` or `flatten` makes one axis of the last two."""
+    heads = attend(*(split_heads.reference(y, n_heads) for y in three_projections(x, weights)))
+    return heads.transpose(1, 2) @ weights["w_o"].T
+
+
 @self_attention.property
 def later_tokens_change_nothing(function, x, weights, n_heads, attend):
     """Change the last token, and the outputs before it stay: `attend` is causal."""
