@@ -142,7 +142,7 @@ def cosine_distances(query, key):
 
 
 def scaled_logits(tokens, weights, n_heads, attend):
-    return checks.language_model.reference(tokens, weights, n_heads, attend) / weights["table"].shape[1] ** 0.5
+    return checks.language_model.reference(tokens, weights, n_heads, attend) * weights["table"].shape[1] ** 0.5
 
 
 def dropped_out(query, key):
@@ -311,7 +311,7 @@ def test_nearly_right_is_no_factor():
 
 def test_a_factor_is_that_of_the_numbers_shown():
     message = told(checks.language_model, scaled_logits)
-    assert "Every number is the right one times 1/√d_model." in message
+    assert "Every number is the right one times √d_model." in message
     message = told(checks.linear, lambda x, weight, bias: 0.3 * (x @ weight.T + bias))
     assert "Every number is the right one times 0.3." in message
     message = told(checks.linear, lambda x, weight, bias: (x @ weight.T + bias) / (x.shape[0] + x.shape[2]))

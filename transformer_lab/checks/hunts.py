@@ -72,9 +72,10 @@ HUNTS = {
         "If all logits are equal, every guess has the same loss. What can such a test know about which guess meets "
         "which token?",
         "Take random logits and few tokens, 0 among them. Work out the loss of each guess by itself: minus the log of "
-        "the probability that it gives to the token that follows.",
+        "the probability that it gives to the token that follows. Then make the logits large.",
         "`log_p = logits.log_softmax(…)`, `losses = [-log_p[…, i, tokens[…, i + 1]] for …]`, then "
-        "`assert torch.allclose(f(logits, tokens), torch.stack(losses).mean())`",
+        "`assert torch.allclose(f(logits, tokens), torch.stack(losses).mean())`, for ordinary logits and for some that "
+        "are hundreds of times as large",
     ),
 }
 

@@ -1,5 +1,6 @@
 """Where an element lies in storage, from its index and the strides."""
 
+import functools
 import math
 import operator
 
@@ -181,6 +182,27 @@ def index_only_as_a_question(index, strides):
     """A stride counts once where its index is not 0, however large the index is: 3 steps of 4 places come out as 4. The
     index says how many steps there are. What has to be done with the two numbers?"""
     return sum(stride for i, stride in zip(index, strides) if i)
+
+
+@flat_offset.mistake
+def strides_not_used(index, strides):
+    """The numbers of the index are added up, and the strides have no part in the result. A step along an axis passes as
+    many places as its stride says, and not one."""
+    return sum(index)
+
+
+@flat_offset.mistake
+def two_axes_only(index, strides):
+    """Two axes are counted, whatever the tensor has: with one axis it raises, and from the third on the steps are lost.
+    A loop over both tuples counts as many as there are."""
+    return index[0] * strides[0] + index[1] * strides[1]
+
+
+@flat_offset.mistake
+def nothing_to_begin_with(index, strides):
+    """Right for every tensor with axes. A single number has none, and `reduce` raises when it finds nothing to begin
+    with. It takes the first value as a third argument: where does an element lie that is 0 steps away?"""
+    return functools.reduce(operator.add, [i * stride for i, stride in zip(index, strides)])
 
 
 @flat_offset.property

@@ -213,6 +213,14 @@ def columns_in_reverse(tokens, batch):
     return tokens[: seq * batch].view(batch, seq).rot90(-1)
 
 
+@mend_columns.mistake
+def a_list_of_columns(tokens, batch):
+    """The columns are right, and they come in a list. A tensor (seq, batch) is asked for: `stack` lays them side by
+    side, along a new axis. Which one?"""
+    seq = len(tokens) // batch
+    return list(tokens[: seq * batch].split(seq))
+
+
 @mend_columns.property
 def column_0_begins_the_text(function, tokens, batch):
     """Column 0 is the beginning of the text."""

@@ -234,6 +234,28 @@ def sizes_added_for_view(x):
     return x.view(*x.shape[:-2], x.shape[-2] + x.shape[-1])
 
 
+@merge_last_two.mistake
+def first_two_merged(x):
+    """The first two axes are merged, and the last two stay apart. Counted from the end, the last two are -2 and -1,
+    with any number of axes in front."""
+    return x.flatten(0, 1)
+
+
+@merge_last_two.mistake
+def all_in_front_merged_too(x):
+    """The last two axes are merged, and those in front of them as well, into a second one. The axes in front stay as
+    they are: `x.shape[:-2]`, however many there are."""
+    return x.reshape(-1, x.shape[-2] * x.shape[-1])
+
+
+@merge_last_two.mistake
+def three_axes_only(x):
+    """Your function takes tensors of three axes, and all others raise: there may be any number of axes in front, also
+    none. `x.shape[:-2]` names all of these at once."""
+    batch, rows, columns = x.shape
+    return x.reshape(batch, rows * columns)
+
+
 @merge_last_two.property
 def rows_begin_with_row_0(function, x):
     """Each merged row begins with row 0 of the pair of axes."""

@@ -186,6 +186,14 @@ def one_where_there_is_no_axis(shape):
     return strides_of.reference(shape) or (1,)
 
 
+@strides_of.mistake
+def three_axes_only(shape):
+    """Your function takes shapes of three axes apart, and all others raise. Go through the sizes in a loop, from the
+    right: then it does not matter how many there are."""
+    _, rows, columns = shape
+    return rows * columns, columns, 1
+
+
 @strides_of.property
 def neighbours_one_apart(function, shape):
     """Neighbours in the last axis lie 1 place apart."""

@@ -239,6 +239,29 @@ def x_itself_changed(x, dim0, dim1):
     return x.as_strided_(_swapped(x.shape, dim0, dim1), _swapped(x.stride(), dim0, dim1))
 
 
+@transposed.mistake
+def permute_given_two_axes(x, dim0, dim1):
+    """`permute` wants the new order of all axes, and got two. It runs for a matrix alone. Begin with the order as it
+    is, `list(range(x.ndim))`, and swap two of its entries."""
+    return x.permute(dim1, dim0)
+
+
+@transposed.mistake
+def shape_assigned_to(x, dim0, dim1):
+    """`x.shape` is a kind of tuple, and no entry of a tuple can be replaced. Make a list of it first; the strides,
+    `x.stride()`, are a tuple as well."""
+    sizes = x.shape
+    sizes[dim0], sizes[dim1] = sizes[dim1], sizes[dim0]
+    return x.as_strided(sizes, x.stride())
+
+
+@transposed.mistake
+def only_the_two_axes_kept(x, dim0, dim1):
+    """Your result has two axes, whatever `x` has: sizes and strides of all others are left out, and most of the numbers
+    with them. All axes stay; two of them change places."""
+    return x.as_strided((x.shape[dim1], x.shape[dim0]), (x.stride(dim1), x.stride(dim0)))
+
+
 @transposed.property
 def swapped_twice(function, x, dim0, dim1):
     """Swapped twice, all axes are where they were, and so are the numbers."""

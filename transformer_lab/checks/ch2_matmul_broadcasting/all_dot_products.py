@@ -258,6 +258,34 @@ def four_letters(query, key):
     return torch.einsum("bhqd,bhkd->bhqk", query, key)
 
 
+@all_dot_products.mistake
+def two_letters(query, key):
+    """Your letters name two axes, and there may be any number in front of them. `...` stands for all of these, on both
+    sides of the arrow."""
+    return torch.einsum("qd,kd->qk", query, key)
+
+
+@all_dot_products.mistake
+def axes_for_two_matrices(query, key):
+    """The new axes are counted from the left, and so they fit two matrices alone: with axes in front, they stand among
+    those. Counted from the end, -2 and -3, they stand right for any number."""
+    return (query.unsqueeze(1) * key.unsqueeze(0)).sum(-1)
+
+
+@all_dot_products.mistake
+def dot_of_two_vectors(query, key):
+    """`torch.dot` takes two vectors and makes one number. Here are many of both, and each query meets each key: a
+    matrix product makes all these numbers at once."""
+    return torch.dot(query, key)
+
+
+@all_dot_products.mistake
+def two_matrices_by_mm(query, key):
+    """`torch.mm` takes two matrices, and refuses axes in front of them. `@` and `matmul` take any number; turn the last
+    two axes of `key` alone."""
+    return torch.mm(query, key.permute(*range(key.ndim - 1, -1, -1)))
+
+
 @all_dot_products.property
 def queries_and_keys_exchanged(function, query, key):
     """With queries and keys exchanged, the table is transposed."""

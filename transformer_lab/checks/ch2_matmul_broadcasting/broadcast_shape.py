@@ -340,6 +340,13 @@ def sizes_multiplied(m, n):
     return m * n
 
 
+@broadcast_shape.mistake
+def error_of_broadcast_shapes(a, b):
+    """You let `torch.broadcast_shapes` answer. The answers are right; but for shapes that do not fit it raises a
+    `RuntimeError`, and the task asks for a `ValueError`. The rule is what you need on paper."""
+    return tuple(torch.broadcast_shapes(a, b))
+
+
 @broadcast_shape.property
 def either_order(function, a, b):
     """The order of the two shapes does not matter: `broadcast_shape(a, b)` and `broadcast_shape(b, a)` are the same."""

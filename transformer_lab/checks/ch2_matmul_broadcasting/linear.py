@@ -216,6 +216,34 @@ def columns_with_a_row_of_bias(x, weight, bias):
     return weight @ x.mT + bias
 
 
+@linear.mistake(stage="product", alone=True)
+def number_by_number(x, weight):
+    """Inputs and weight are multiplied number by number, `*`, and not as matrices. Every output is a sum over all
+    inputs, input times weight: which operator makes these sums?"""
+    return x * weight
+
+
+@linear.mistake(stage="product", alone=True)
+def inputs_on_the_right(x, weight):
+    """The weight stands on the left and the transposed inputs on the right: `.T` reverses all axes, those of the batch
+    too. With the inputs on the left, whatever stands in front stays where it is."""
+    return weight @ x.permute(*range(x.ndim - 1, -1, -1))
+
+
+@linear.mistake(stage="product", alone=True)
+def two_letters(x, weight):
+    """Your letters name two axes of `x`, and there may be any number in front of the last. `...` stands for all of
+    these, on both sides of the arrow."""
+    return torch.einsum("bi,oi->bo", x, weight)
+
+
+@linear.mistake
+def column_left(x, weight, bias):
+    """Each result is still a column, (..., d_out, 1): a vector was made one for the product with the weight on its
+    left, and the axis that it was given must go again."""
+    return linear.reference(x, weight, bias)[..., None]
+
+
 @linear.property
 def zeros_give_the_bias(function, x, weight, bias):
     """An input of zeros gives the bias."""

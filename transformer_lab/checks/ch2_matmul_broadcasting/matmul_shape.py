@@ -358,6 +358,59 @@ def error_of_a_product(a, b):
     return tuple((torch.empty(a) @ torch.empty(b)).shape)
 
 
+@matmul_shape.mistake
+def as_in_an_addition(a, b):
+    """All axes broadcast as in an addition, the last two as well. In a product the last two are matrices: the columns
+    of the left must be as many as the rows of the right, and both are gone from the result."""
+    return broadcast_shape.reference(a, b)
+
+
+@matmul_shape.mistake
+def rows_against_columns(a, b):
+    """You compare the rows of the left with the columns of the right, and keep the two in between. It is the other way
+    round: the inner two must be equal, and the outer two stay."""
+    left, right = row_and_column(a, b)
+    must_agree(left[-2], right[-1])
+    return (*broadcast_shape.reference(left[:-2], right[:-2]), left[-1], right[-2])
+
+
+@matmul_shape.mistake
+def two_vectors_not_compared(a, b):
+    """Two vectors always give `()`, whatever their lengths: `(3,) @ (4,)` must raise a `ValueError`. A dot product
+    needs as many numbers on both sides."""
+    return () if len(a) == len(b) == 1 else matmul_shape.reference(a, b)
+
+
+@matmul_shape.mistake
+def vector_on_the_right_not_compared(a, b):
+    """With a vector on the right you return a shape without comparing sizes: `(3, 4) @ (3,)` must raise a `ValueError`.
+    A row of the matrix has as many numbers as the vector, or there is no product."""
+    return a[:-1] if len(b) == 1 < len(a) else matmul_shape.reference(a, b)
+
+
+@matmul_shape.mistake
+def vector_on_the_left_not_compared(a, b):
+    """With a vector on the left you return a shape without comparing sizes: `(4,) @ (3, 4)` must raise a `ValueError`.
+    A column of the matrix has as many numbers as the vector, or there is no product."""
+    return (*b[:-2], b[-1]) if len(a) == 1 < len(b) else matmul_shape.reference(a, b)
+
+
+@matmul_shape.mistake
+def batch_lost_beside_a_vector(a, b):
+    """With a vector, the batch axes are lost: `(10, 3, 4) @ (4,)` is `(10, 3)`, and yours has one size only. A vector
+    meets every matrix of a batch: all axes stay but the one that is summed over."""
+    shape = matmul_shape.reference(a, b)
+    return shape[-1:] if 1 in (len(a), len(b)) else shape
+
+
+@matmul_shape.mistake
+def batch_lost_beside_a_vector_on_the_left(a, b):
+    """With a vector on the left, the batch axes are lost: `(4,) @ (10, 4, 5)` is `(10, 5)`, and yours is `(5,)`. A
+    vector meets every matrix of a batch: all axes stay but the one that is summed over."""
+    shape = matmul_shape.reference(a, b)
+    return shape[-1:] if len(a) == 1 else shape
+
+
 @matmul_shape.property
 def transposed_product(function, a, b):
     """Both transposed and exchanged, the product is transposed: `(…, n, k) @ (…, k, m)` gives `(…, n, m)`, and `(…, m,

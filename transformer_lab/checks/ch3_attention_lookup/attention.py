@@ -131,6 +131,34 @@ def output_and_weights(query, key, value):
     return attention.reference(query, key, value), attention_weights.reference(query, key)
 
 
+@attention.mistake
+def heads_merged(query, key, value):
+    """The heads are merged: your result is (batch, q_len, heads · d_value). The numbers are right. Merging is a step of
+    its own, of chapter 4; here every head keeps its axis."""
+    return attention.reference(query, key, value).transpose(1, 2).flatten(2)
+
+
+@attention.mistake
+def divided_by_the_number_of_keys(query, key, value):
+    """The blend is divided by the number of keys as well. The weights of a query sum to one, so that their sum of
+    values is a mean already."""
+    return attention.reference(query, key, value) / key.shape[-2]
+
+
+@attention.mistake
+def weights_times_values_number_by_number(query, key, value):
+    """Weights and values are multiplied number by number, `*`, and not as matrices. Each query needs a sum over the
+    keys, weight times value: which operator makes it for all queries at once?"""
+    return attention_weights.reference(query, key) * value
+
+
+@attention.mistake
+def values_before_the_weights(query, key, value):
+    """The values stand before the weights in the product, which sums over the last axis of the first: the features of
+    the values. It must sum over the keys. Which of the two has them on its last axis?"""
+    return value @ attention_weights.reference(query, key)
+
+
 @attention.property
 def constants_stay(function, query, key, value):
     """Values that are all one stay one, since the weights of a query sum to one."""

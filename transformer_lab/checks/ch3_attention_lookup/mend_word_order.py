@@ -77,6 +77,7 @@ def mended_in_each_projection(x, positions, w_q, w_k, w_v):
 
 mend_word_order.example("matrices that are all square", d_model=4, d_value=4, plain=True)
 mend_word_order.example("as many sentences as words", batch=4, seq=4)
+mend_word_order.example("as many words as features", seq=6)
 mend_word_order.example("a batch of one", batch=1)
 mend_word_order.example("one word", seq=1)
 
@@ -241,6 +242,27 @@ def words_changed_in_place(x, positions):
     there, and a second call adds them again. An operation in place does that, such as `x += …`. `x = x + …` makes a new
     tensor."""
     return x.add_(positions[: x.shape[1]])
+
+
+@mend_word_order.mistake(stage="place", alone=True)
+def axis_at_the_end(x, positions):
+    """The rows of `positions` have got an axis of size 1 at the end, (seq, d_model, 1), and do not line up with `x`.
+    Broadcasting aligns shapes from the right: (seq, d_model) meets the last two axes of `x` as it is."""
+    return x + positions[: x.shape[1]].unsqueeze(-1)
+
+
+@mend_word_order.mistake(stage="place", alone=True)
+def places_beside_the_words(x, positions):
+    """The positions are put beside the words, and the tokens have twice as many features as the projections take. They
+    are added, feature by feature."""
+    return torch.cat((x, positions[: x.shape[1]].expand_as(x)), dim=-1)
+
+
+@mend_word_order.mistake(stage="place")
+def places_backwards(x, positions):
+    """The places are counted from the end of the sentence: the last word gets row 0. The first word stands at place
+    0."""
+    return x + positions[: x.shape[1]].flip(0)
 
 
 @mend_word_order.property

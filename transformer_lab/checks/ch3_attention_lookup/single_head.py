@@ -272,6 +272,42 @@ def token_added_back(x, w_q, w_k, w_v):
     return single_head.reference(x, w_q, w_k, w_v) + x
 
 
+@single_head.mistake
+def weights_given_to_linear(x, w_q, w_k, w_v):
+    """`F.linear` multiplies by the transposed matrix: it wants weights as `nn.Linear` stores them, (out, in). Here they
+    come as (in, out). Unequal widths raise; with square matrices it runs and every number is wrong. Which product takes
+    them as they are?"""
+    return single_head.reference(x, w_q, w_k, w_v, query=F.linear, key=F.linear, value=F.linear)
+
+
+@single_head.mistake
+def axis_of_the_heads_left(x, w_q, w_k, w_v):
+    """Your result has an axis of size 1 that counts heads, (batch, 1, seq, d_value). You added it for `attention`; take
+    it away again afterwards, or let `attention` count its axes from the end."""
+    return single_head.reference(x, w_q, w_k, w_v).unsqueeze(1)
+
+
+@single_head.mistake
+def every_axis_of_one_squeezed(x, w_q, w_k, w_v):
+    """Right for ordinary sizes, and one axis too few where there is one sentence or one token: `squeeze()` takes away
+    every axis of size 1. Name the axis that you mean."""
+    return single_head.reference(x, w_q, w_k, w_v).squeeze()
+
+
+@single_head.mistake(stage="scores", alone=True)
+def keys_turned_as_with_four_axes(query, key):
+    """The axes 2 and 3 of the keys are to change places, and there is no axis 3: with three axes the last two are 1 and
+    2. Counted from the end, -1 and -2, they are the same with any number of axes in front."""
+    return query @ key.transpose(2, 3)
+
+
+@single_head.mistake(stage="weights", alone=True)
+def softmax_as_with_four_axes(scores):
+    """The softmax is to run along axis 3, and there is none: with three axes the last is 2. Counted from the end it is
+    -1, with any number of axes in front."""
+    return scores.softmax(3)
+
+
 @single_head.property
 def each_sentence_on_its_own(function, x, w_q, w_k, w_v):
     """The outputs of a sentence do not depend on the other sentences of the batch."""

@@ -254,6 +254,33 @@ def one_feature_too_few(angles, d_model):
     return in_turns(angles, d_model)[:, : d_model // 2 * 2]
 
 
+@sinusoidal_positions.mistake(stage="angles", alone=True)
+def exponent_without_its_minus(seq, d_model):
+    """The exponent in `exp` lacks its minus: the position is multiplied by 10000^(2i / d_model) and not divided by it,
+    so that each pair turns faster than the one before. The first pair is the fastest."""
+    factors = torch.exp(torch.arange(0, d_model, 2).float() * (math.log(10000.0) / d_model))
+    return torch.arange(seq)[:, None] * factors
+
+
+@sinusoidal_positions.mistake(stage="layout", alone=True)
+def in_float64(angles, d_model):
+    """Your table is in float64. Python's numbers and NumPy's arrays have that precision, and a tensor made of an array
+    takes it over. float32 is asked for, as for the tokens that it is added to."""
+    return in_turns(angles.double(), d_model)
+
+
+@sinusoidal_positions.mistake(stage="layout")
+def no_room_for_the_last_cosine(angles, d_model):
+    """An odd `d_model` has no place for the cosine of the last pair, and writing it there raises. The last sine stands
+    alone: ask before you write whether there is room."""
+    table = torch.zeros(len(angles), d_model)
+    for row in range(len(angles)):
+        for pair in range(angles.shape[1]):
+            table[row, 2 * pair] = math.sin(angles[row, pair])
+            table[row, 2 * pair + 1] = math.cos(angles[row, pair])
+    return table
+
+
 @sinusoidal_positions.property
 def sine_and_cosine_of_one_angle(function, seq, d_model):
     """The squares of features 2i and 2i + 1 sum to one, as those of the sine and cosine of one angle do."""

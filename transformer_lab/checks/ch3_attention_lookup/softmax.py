@@ -336,6 +336,42 @@ def shifted_scores_over_the_sum(x, dim):
     return shifted / shifted.exp().sum(dim, keepdim=True)
 
 
+@softmax.mistake(stage="shift")
+def divided_by_the_largest(x, dim):
+    """The scores are divided by their maximum, where it should be subtracted. `exp` no longer overflows, and the
+    weights are those of other scores: 100 and 101 become 0.99 and 1. Softmax keeps differences, and not ratios."""
+    return x / x.amax(dim, keepdim=True)
+
+
+@softmax.mistake(stage="shift", alone=True)
+def scores_cut_off_above(x, dim):
+    """The scores are cut off at some upper limit, to keep `exp` from overflowing. All scores beyond it then count the
+    same, and far below zero all exponentials are still 0, and 0/0 is NaN. Move the scores instead of cutting them: what
+    may be subtracted from a whole row?"""
+    return x.clamp(max=60)
+
+
+@softmax.mistake(stage="exp")
+def exponential_of_math(shifted):
+    """`math.exp` takes one number, and refuses a tensor of several. PyTorch has a function of the same name for whole
+    tensors."""
+    return math.exp(shifted)
+
+
+@softmax.mistake
+def in_float32(x, dim):
+    """Right for float32, and wrong for every other dtype: the result comes in float32 whatever came in. It must have
+    the dtype of the scores. Which line names a dtype?"""
+    return x.softmax(dim, dtype=torch.float32)
+
+
+@softmax.mistake
+def in_float64(x, dim):
+    """The weights come in float64 whatever came in. It is fine to compute them so; the result must have the dtype of
+    the scores. Which line names a dtype, or passes through NumPy?"""
+    return x.softmax(dim, dtype=torch.float64)
+
+
 @softmax.property
 def weights_sum_to_one(function, x, dim):
     """The weights along `dim` sum to one."""

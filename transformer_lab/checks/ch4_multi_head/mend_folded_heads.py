@@ -16,7 +16,7 @@ from ..attention_steps import (
     times_root_d,
 )
 from ..exercise import exercise
-from .merge_heads import features_interleaved, heads_averaged, merge_heads, reshape_alone
+from .merge_heads import features_for_tokens, features_interleaved, heads_averaged, merge_heads, reshape_alone
 
 
 def _folded(draw, batch=2, heads=3, seq=7, d_head=5):
@@ -202,7 +202,7 @@ def over_the_folded_axis(scores):
 
 
 mend_folded_heads.mistakes_in(
-    merge=(reshape_alone, features_interleaved),
+    merge=(reshape_alone, features_interleaved, features_for_tokens),
     scale=(no_scale, by_d, times_root_d, by_root_seq),
     weights=(over_queries,),
 )
@@ -234,6 +234,23 @@ def heads_see_one_another(query, key, value):
     joined = [x.flatten(1, 2) for x in (query, key, value)]
     output = scaled_dot_product_attention(*joined)
     return output.unflatten(1, query.shape[1:3]).transpose(1, 2).flatten(2)
+
+
+@mend_folded_heads.mistake
+def last_two_axes_left_apart(query, key, value):
+    """The heads stand beside the features, (batch, seq, heads, d_head), and are not joined with them: the last step is
+    missing. The result is (batch, seq, heads · d_head)."""
+    return scaled_dot_product_attention(query, key, value).transpose(1, 2)
+
+
+@mend_folded_heads.mistake
+def view_after_the_move(query, key, value):
+    """`view` refuses to join the axes: after the move, heads and features do not lie side by side in memory, and `view`
+    never copies. `reshape` copies where it must."""
+    output = unfold(
+        over_keys(by_root_d(dot_products(fold(query), fold(key)), query.shape[-1])) @ fold(value), len(query)
+    )
+    return output.transpose(1, 2).view(len(query), query.shape[2], -1)
 
 
 @mend_folded_heads.property

@@ -413,6 +413,23 @@ def output_and_weights(x, w_q, w_k, w_v, w_o, n_heads):
     return multi_head_attention.reference(x, w_q, w_k, w_v, w_o, n_heads), weights.mean(1)
 
 
+@multi_head_attention.mistake
+def weights_returned_too(x, w_q, w_k, w_v, w_o, n_heads):
+    """You return a tuple, the result and the weights of the heads. That is useful for a look at the weights; here the
+    result alone is asked for."""
+    query, key = (split_heads.reference(linear(x, w), n_heads) for w in (w_q, w_k))
+    weights = over_keys(by_root_d(dot_products(query, key), query.shape[-1]))
+    return multi_head_attention.reference(x, w_q, w_k, w_v, w_o, n_heads), weights
+
+
+@multi_head_attention.mistake
+def features_of_one_head_projected(x, w_q, w_k, w_v, w_o, n_heads):
+    """The last weight got d_head features, and takes d_model: the heads were averaged or added up, or all but one are
+    gone. Merging loses nothing: the features of all heads come to lie side by side."""
+    query, key, value = (split_heads.reference(linear(x, w), n_heads) for w in (w_q, w_k, w_v))
+    return scaled_dot_product_attention(query, key, value).mean(1) @ w_o.T
+
+
 @multi_head_attention.property
 def same_every_time(function, *arguments):
     """The same input gives the same result every time. New random weights do not, and neither does dropout."""

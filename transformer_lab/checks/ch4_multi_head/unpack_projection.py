@@ -221,6 +221,30 @@ def turned_before_the_cut(in_proj_weight):
     return in_proj_weight.T.chunk(3)
 
 
+@unpack_projection.mistake
+def values_from_the_keys_rows(in_proj_weight):
+    """The third part holds the same rows as the second, those of the keys. The values' rows begin where the keys' end,
+    at 2 · d_model. Was a line copied and not changed?"""
+    w_q, w_k, _ = in_proj_weight.chunk(3)
+    return w_q, w_k, w_k
+
+
+@unpack_projection.mistake
+def a_fraction_for_an_index(in_proj_weight):
+    """A single slash makes a number with a fraction, and a slice takes whole numbers only. `//` divides without
+    remainder; and d_model stands in the shape already, undivided."""
+    rows = len(in_proj_weight) / 3
+    return in_proj_weight[:rows], in_proj_weight[rows:]
+
+
+@unpack_projection.mistake
+def a_third_of_the_columns(in_proj_weight):
+    """The parts have all rows and a third of the columns each, and the columns that are left over are in none or in the
+    last. The maps share their inputs, the columns, and their rows are stacked. Which number in the shape is d_model?"""
+    third = in_proj_weight.shape[1] // 3
+    return in_proj_weight[:, :third], in_proj_weight[:, third : 2 * third], in_proj_weight[:, 2 * third :]
+
+
 @unpack_projection.property
 def stacked_again(function, in_proj_weight):
     """Stacked again, the three give the packed weight back."""

@@ -1,8 +1,9 @@
 """One pre-norm block."""
 
 import torch
-from torch.nn.functional import gelu, layer_norm, linear, relu
+from torch.nn.functional import gelu, layer_norm, linear, relu, scaled_dot_product_attention, silu
 
+from ..ch6_normalization.layer_norm import layer_norm as own_layer_norm
 from ..exercise import exercise
 from .inputs import block_weights, causal_linear_attention, causal_softmax_attention
 from .self_attention import as_one_projection, by_einsum, by_reshape, self_attention
@@ -150,6 +151,26 @@ def no_biases(x, weights):
 
 
 @block.mistake(stage="forward")
+def gelu_by_tanh(x, weights):
+    """The activation is GELU, in the form with tanh. GPT-2 has that; here, as in assignment 6, it is ReLU, which is
+    zero for every negative number."""
+    return linear(gelu(linear(x, weights["w1"], weights["b1"]), approximate="tanh"), weights["w2"], weights["b2"])
+
+
+@block.mistake(stage="forward")
+def silu_for_relu(x, weights):
+    """The activation is SiLU, as in Llama. Here, as in assignment 6, it is ReLU, which is zero for every negative
+    number."""
+    return linear(silu(linear(x, weights["w1"], weights["b1"])), weights["w2"], weights["b2"])
+
+
+@block.mistake(stage="forward")
+def no_second_bias(x, weights):
+    """The second map lacks its bias: `b2` is not used. Nothing complains, since a map without it has the same shape."""
+    return linear(relu(linear(x, weights["w1"], weights["b1"])), weights["w2"])
+
+
+@block.mistake(stage="forward")
 def activated_at_the_end(x, weights):
     """The ReLU stands after the second map instead of between the two: the layer can only ever add to a feature, never
     take away, and the two maps are one. What must be between them?"""
@@ -223,3 +244,163 @@ def the_same_norm_twice(x, weights, n_heads, attend):
     """`norm1` is used in both places. Each sublayer has a norm of its own, with its own weight and bias: a line was
     copied and not changed."""
     return block.reference(x, {**weights, "norm2": weights["norm1"]}, n_heads, attend)
+
+
+@block.mistake(stage="first_residual")
+def x_itself_changed(x, change):
+    """The x that came in is changed: `+=` writes into it, and whoever called the block finds other numbers there later.
+    Write `x = x + …`, which makes a new tensor."""
+    x += change
+    return x
+
+
+@block.mistake(stage="second_norm")
+def second_norm_bare(x, norm):
+    """The second normalization lacks its weight and bias: it stops at mean 0 and variance 1. The two numbers of each
+    feature are learned and belong to it."""
+    return layer_norm(x, x.shape[-1:])
+
+
+@block.mistake(stage="first_norm", alone=True)
+def an_argument_of_the_norm_missing(x, norm):
+    """`layer_norm` takes four arguments, x, weight, bias and eps, and got three. Is the eps there? And is the pair
+    taken apart? `weights["norm1"]` is one argument; with a star before it, two."""
+    return own_layer_norm.reference(x, *norm)
+
+
+@block.mistake(stage="attention", alone=True)
+def attend_without_projections(x, weights, n_heads, attend):
+    """`attend` was called in the block itself, without projections and heads. It is the innermost part: what the block
+    calls is `self_attention`, which hands it on."""
+    return attend(x, x, x)
+
+
+@block.mistake(stage="attention", alone=True)
+def no_attention(x, weights, n_heads, attend):
+    """The attention has no part in the result: only the feed-forward layer changes x. A block has two sublayers, one
+    after the other."""
+    return torch.zeros_like(x)
+
+
+@block.mistake(stage="forward", alone=True)
+def no_forward(x, weights):
+    """The feed-forward layer has no part in the result: only the attention changes x. A block has two sublayers, one
+    after the other."""
+    return torch.zeros_like(x)
+
+
+@block.mistake(stage="forward", alone=True)
+def maps_as_stored(x, weights):
+    """The first map of the feed-forward layer meets a matrix that does not fit: `w1` as it is stored, (out, in), where
+    `x @ w` needs it transposed, or `w2` in its place. Which of the two comes first, and which way round?"""
+    return torch.relu(x @ weights["w1"] + weights["b1"]) @ weights["w2"] + weights["b2"]
+
+
+@block.mistake
+def second_change_added_to_the_input(x, weights, n_heads, attend):
+    """The feed-forward layer's change is added to the x that came into the block: what the attention changed is read,
+    and then lost. Both changes stay: the second is added to the *new* x."""
+    new = x + self_attention.reference(normalized(x, weights["norm1"]), weights, n_heads, attend)
+    return x + two_maps(normalized(new, weights["norm2"]), weights)
+
+
+@block.mistake
+def forward_reads_the_change_alone(x, weights, n_heads, attend):
+    """The feed-forward layer reads what the attention returned, before it was added to x: a token's own vector is not
+    in it. Add first, and let `norm2` read the new x."""
+    change = self_attention.reference(normalized(x, weights["norm1"]), weights, n_heads, attend)
+    return x + change + two_maps(normalized(change, weights["norm2"]), weights)
+
+
+@block.mistake
+def one_residual_around_both(x, weights, n_heads, attend):
+    """What came in is added once, at the end, and the attention's change goes through the feed-forward layer alone. A
+    block adds twice: after the attention, and again after the feed-forward layer."""
+    change = self_attention.reference(normalized(x, weights["norm1"]), weights, n_heads, attend)
+    return x + two_maps(normalized(change, weights["norm2"]), weights)
+
+
+@block.mistake
+def first_change_added_to_the_normalized(x, weights, n_heads, attend):
+    """The attention's change is added to the normalized x instead of to x itself: the x that came in was overwritten by
+    its norm. The second half is as it should be. Keep x, and normalize a copy."""
+    first = normalized(x, weights["norm1"])
+    x = first + self_attention.reference(first, weights, n_heads, attend)
+    return x + two_maps(normalized(x, weights["norm2"]), weights)
+
+
+@block.mistake
+def second_change_added_to_the_normalized(x, weights, n_heads, attend):
+    """The feed-forward layer's change is added to the normalized x instead of to x itself: x was overwritten by its
+    second norm. The first half is as it should be. Keep x, and normalize a copy."""
+    x = x + self_attention.reference(normalized(x, weights["norm1"]), weights, n_heads, attend)
+    second = normalized(x, weights["norm2"])
+    return second + two_maps(second, weights)
+
+
+@block.mistake
+def changes_normalized(x, weights, n_heads, attend):
+    """The norms stand after the sublayers: each change is normalized before it is added. In a pre-norm block the norm
+    stands before: the sublayer reads a normalized copy, and its change is added as it is."""
+    x = x + normalized(self_attention.reference(x, weights, n_heads, attend), weights["norm1"])
+    return x + normalized(two_maps(x, weights), weights["norm2"])
+
+
+@block.mistake
+def second_norm_in_both_places(x, weights, n_heads, attend):
+    """`norm2` is used in both places. Each sublayer has a norm of its own, with its own weight and bias: which one
+    stands before the attention?"""
+    return block.reference(x, {**weights, "norm1": weights["norm2"]}, n_heads, attend)
+
+
+@block.mistake
+def forward_first_norms_in_order(x, weights, n_heads, attend):
+    """The feed-forward layer runs first, after `norm1`, and the attention second, after `norm2`: the two sublayers have
+    changed places. A block gathers from other tokens before it works on what it gathered."""
+    x = x + two_maps(normalized(x, weights["norm1"]), weights)
+    return x + self_attention.reference(normalized(x, weights["norm2"]), weights, n_heads, attend)
+
+
+@block.mistake
+def weights_and_biases_exchanged(x, weights, n_heads, attend):
+    """Weight and bias of the norms are exchanged: the normalized x was multiplied by the bias. The pair holds the
+    weight first, and then the bias."""
+    turned = {name: weights[name][::-1] for name in ("norm1", "norm2")}
+    return block.reference(x, {**weights, **turned}, n_heads, attend)
+
+
+@block.mistake
+def eps_too_small(x, weights, n_heads, attend):
+    """Right for ordinary numbers, and wrong for very small ones: the eps in your norms is 1e-6, which is common too.
+    Here it is 1e-5, in both norms."""
+
+    def norm(x, norm):
+        return layer_norm(x, x.shape[-1:], *norm, eps=1e-6)
+
+    x = x + self_attention.reference(norm(x, weights["norm1"]), weights, n_heads, attend)
+    return x + two_maps(norm(x, weights["norm2"]), weights)
+
+
+@block.mistake(stage="attention", alone=True)
+def attend_not_handed_on(x, weights, n_heads, attend):
+    """The attention looks at all tokens, the later ones too: the `attend` that came in is not what reaches
+    `self_attention`. Hand it on as it is."""
+    return self_attention.reference(x, weights, n_heads, scaled_dot_product_attention)
+
+
+@block.mistake(stage="attention", alone=True)
+def n_heads_not_handed_on(x, weights, n_heads, attend):
+    """The attention has one head, whatever `n_heads` says. Hand the number on to `self_attention`."""
+    return self_attention.reference(x, weights, 1, attend)
+
+
+@block.mistake
+def variance_divided_by_one_less(x, weights, n_heads, attend):
+    """The variance in your norms is divided by d_model - 1, as `var` and `std` do if they are not told otherwise. A
+    norm divides by d_model. Is it the function that passed its check in assignment 6?"""
+
+    def norm(x, weight, bias):
+        return (x - x.mean(-1, keepdim=True)) / (x.var(-1, keepdim=True) + 1e-5).sqrt() * weight + bias
+
+    x = x + self_attention.reference(norm(x, *weights["norm1"]), weights, n_heads, attend)
+    return x + two_maps(norm(x, *weights["norm2"]), weights)

@@ -65,6 +65,13 @@ embed.example("one token", seq=1)
 embed.example("as many sentences as tokens", batch=5, seq=5)
 
 
+@embed.probe
+def a_table_in_half_precision(draw):
+    """a table in float16"""
+    tokens, table = _tokens(draw)
+    return tokens, table.half()
+
+
 @embed.mistake(stage="together")
 def no_positions(vectors, pattern):
     """The positions are missing: each token is its row of the table, wherever it stands. Attention compares vectors,
@@ -234,6 +241,70 @@ def everything_scaled(tokens, table):
     """The sum is multiplied by √d_model. The row of the table and the pattern are added as they are; nothing is scaled
     before or after."""
     return embed.reference(tokens, table) * table.shape[1] ** 0.5
+
+
+@embed.mistake
+def everything_in_float32(tokens, table):
+    """The numbers are right, and they come in float32 whatever the dtype of the table is. The result has the table's
+    dtype: which of the two must be brought to the dtype of the other?"""
+    return table[tokens].float() + positions(tokens.shape[1], table.shape[1])
+
+
+@embed.mistake(stage="together")
+def dtype_of_the_positions_kept(vectors, pattern):
+    """The positions come in float32, and a sum of two dtypes has the wider one: with a table in float16, the result is
+    float32. It must have the table's dtype. Bring the positions to it before you add, `.to(table)`."""
+    return vectors + pattern.to(vectors.device)
+
+
+@embed.mistake(stage="together")
+def positions_as_whole_numbers(vectors, pattern):
+    """The positions were cut to whole numbers: sines and cosines between -1 and 1 become 0 almost everywhere. The
+    tokens are whole numbers, and `.to(tokens)` takes over their dtype. Whose dtype should the positions have?"""
+    return vectors + pattern.long().to(vectors.device)
+
+
+@embed.mistake
+def positions_run_on(tokens, table):
+    """The positions run on from one sentence to the next: the second sentence does not begin at 0 again. Were batch and
+    seq flattened into one axis before the positions were made? Each sentence is counted from its own first token."""
+    pattern = positions(tokens.numel(), table.shape[1]).unflatten(0, tokens.shape)
+    return table[tokens] + pattern.to(table)
+
+
+@embed.mistake(stage="position", alone=True)
+def axis_added_in_the_middle(seq, d_model):
+    """The positions have got an axis in the middle, (seq, 1, d_model): aligned from the right, they run along the
+    batch, and do not fit. As they come, (seq, d_model), they meet the last two axes of every sentence."""
+    return positions(seq, d_model)[:, None]
+
+
+@embed.mistake(stage="vectors", alone=True)
+def table_and_tokens_exchanged(tokens, table):
+    """The two arguments of `embedding` are exchanged: first come the tokens, whole numbers, and then the table in which
+    they are looked up. With brackets it is `table[tokens]`."""
+    return embedding(table, tokens)
+
+
+@embed.mistake(stage="vectors", alone=True)
+def only_as_many_classes_as_occur(tokens, table):
+    """`one_hot` was not told how many tokens there are in the vocabulary, and took the largest that occurs: unless that
+    is the last of the table, the product does not fit. Hand over `len(table)`, or look the rows up: `table[tokens]`."""
+    return torch.nn.functional.one_hot(tokens).to(table) @ table
+
+
+@embed.mistake(stage="vectors", alone=True)
+def columns_for_rows(tokens, table):
+    """The tokens choose columns of the table, `table[:, tokens]`: the second axis counts features, and most tokens lie
+    beyond its end. A token's vector is a row. On which axis does an index without a colon act?"""
+    return table[:, tokens]
+
+
+@embed.mistake
+def vocabulary_for_features(tokens, table):
+    """The positions got as many features as there are words in the vocabulary, and do not fit the rows of the table. It
+    is (vocab, d_model): which of its sizes counts features?"""
+    return table[tokens] + positions(tokens.shape[1], table.shape[0]).to(table)
 
 
 @embed.property

@@ -3,8 +3,9 @@
 from functools import reduce
 
 import torch
-from torch.nn.functional import layer_norm, linear, log_softmax, scaled_dot_product_attention
+from torch.nn.functional import layer_norm, linear, log_softmax, normalize, scaled_dot_product_attention
 
+from ..ch6_normalization.layer_norm import layer_norm as own_layer_norm
 from ..exercise import exercise
 from .block import added_in_place, block, normalized, with_pre_norm, written_out
 from .embed import by_index_select, by_one_hot, embed, token_by_token
@@ -189,6 +190,142 @@ def norm_before_the_blocks(tokens, weights, n_heads, attend):
     normalized before the head reads it."""
     x = normalized(embed.reference(tokens, weights["table"]), weights["norm"])
     return tied_head(all_blocks(x, weights["blocks"], n_heads, attend), weights["table"])
+
+
+@language_model.mistake(stage="head", alone=True)
+def table_as_stored(x, table):
+    """The table is not transposed for the head: it has a row for each token of the vocabulary, and a product with it as
+    it is sums over these rows. Compare each vector with every row: which axis must come first?"""
+    return x @ table
+
+
+@language_model.mistake(stage="head", alone=True)
+def most_likely_tokens(x, table):
+    """You return the most likely token at each position. The logits themselves are asked for, a number for each token
+    of the vocabulary: no loss can be computed from a choice, and no gradient flows through it."""
+    return linear(x, table).argmax(-1)
+
+
+@language_model.mistake(stage="head")
+def divided_by_root_d_model(x, table):
+    """The logits are divided by √d_model. That belongs to the scores of attention; the head is the plain product with
+    the table."""
+    return linear(x, table) / table.shape[1] ** 0.5
+
+
+@language_model.mistake(stage="head", alone=True)
+def cosines_with_the_rows(x, table):
+    """The logits are cosines: vectors and rows were brought to length 1 before the product. Nothing larger than 1 comes
+    out then, and no token can be much more likely than another. The head is the plain product with the table."""
+    return linear(normalize(x, dim=-1), normalize(table, dim=-1))
+
+
+@language_model.mistake(stage="head", alone=True)
+def sentences_in_one_row(x, table):
+    """Batch and positions stand in one axis: you return (batch · seq, vocab). `cross_entropy` likes it so, but that is
+    the loss's part. The model returns (batch, seq, vocab)."""
+    return linear(x, table).flatten(0, 1)
+
+
+@language_model.mistake(stage="head", alone=True)
+def last_position_dropped(x, table):
+    """The logits of the last position are missing. The loss leaves them out, since nothing follows there; the model
+    returns them all, and whoever writes on needs just these."""
+    return linear(x[:, :-1], table)
+
+
+@language_model.mistake(stage="last_norm")
+def last_norm_bare(x, norm):
+    """The last normalization lacks its weight and bias: it stops at mean 0 and variance 1. The pair `weights["norm"]`
+    belongs to it."""
+    return layer_norm(x, x.shape[-1:])
+
+
+@language_model.mistake(stage="last_norm", alone=True)
+def last_norm_without_eps(x, norm):
+    """All numbers are nearly right: the eps of the last norm is missing or smaller than it should be. Here it is 1e-5,
+    as in the blocks."""
+    weight, bias = norm
+    return (x - x.mean(-1, keepdim=True)) / x.std(-1, keepdim=True, correction=0) * weight + bias
+
+
+@language_model.mistake(stage="last_norm", alone=True)
+def an_argument_of_the_norm_missing(x, norm):
+    """`layer_norm` takes four arguments, x, weight, bias and eps, and got three. Is the eps there? And is the pair
+    taken apart? `weights["norm"]` is one argument; with a star before it, two."""
+    return own_layer_norm.reference(x, *norm)
+
+
+@language_model.mistake(stage="through", alone=True)
+def one_block_again_and_again(x, blocks, n_heads, attend):
+    """The first block runs as often as there are blocks, and the others not at all. Does an index inside your loop stay
+    0?"""
+    return all_blocks(x, blocks[:1] * len(blocks), n_heads, attend)
+
+
+@language_model.mistake(stage="through", alone=True)
+def the_last_block_left_out(x, blocks, n_heads, attend):
+    """All blocks have run but the last. Where does your loop end? `range(n)` ends at n - 1 already."""
+    return all_blocks(x, blocks[:-1], n_heads, attend)
+
+
+@language_model.mistake(stage="through", alone=True)
+def the_first_block_left_out(x, blocks, n_heads, attend):
+    """All blocks have run but the first. Where does your loop begin? Blocks are counted from 0."""
+    return all_blocks(x, blocks[1:], n_heads, attend)
+
+
+@language_model.mistake(stage="through", alone=True)
+def added_around_each_block(x, blocks, n_heads, attend):
+    """The result of each block is added to what went into it. A block adds its changes itself: what it returns is the
+    new x, so that now the old one is in it twice."""
+    for weights in blocks:
+        x = x + block.reference(x, weights, n_heads, attend)
+    return x
+
+
+@language_model.mistake
+def own_norm_after_every_block(tokens, weights, n_heads, attend):
+    """The model's own norm stands inside the loop, after every block. Then nothing passes through the model untouched:
+    it stands once, after the loop. Look at how far the line is indented."""
+    x = embed.reference(tokens, weights["table"])
+    for layer in weights["blocks"]:
+        x = normalized(block.reference(x, layer, n_heads, attend), weights["norm"])
+    return tied_head(x, weights["table"])
+
+
+@language_model.mistake(alone=True)
+def a_norm_looked_for_in_the_model(tokens, weights, n_heads, attend):
+    """There is no `"norm1"` in the dict of the whole model. Each block has one in a dict of its own, an item of the
+    list `weights["blocks"]`; the pair of the last norm is `weights["norm"]`. Did a block get the whole dict?"""
+    return block.reference(embed.reference(tokens, weights["table"]), weights, n_heads, attend)
+
+
+@language_model.mistake(stage="last_norm", alone=True)
+def weight_and_bias_exchanged(x, norm):
+    """Weight and bias of the last norm are exchanged: the normalized x was multiplied by the bias. The pair holds the
+    weight first, and then the bias."""
+    return normalized(x, norm[::-1])
+
+
+@language_model.mistake(stage="through", alone=True)
+def more_blocks_than_there_are(x, blocks, n_heads, attend):
+    """The loop asks for a block that is not there: the index has run past the end of the list. What does it count up
+    to, the heads perhaps? The list can also be gone through without an index."""
+    return blocks[len(blocks)]
+
+
+@language_model.mistake(stage="head", alone=True)
+def vocabulary_in_the_middle(x, table):
+    """The vocabulary stands on the second axis, (batch, vocab, seq). `cross_entropy` wants it there, but that is the
+    loss's part. The model returns (batch, seq, vocab)."""
+    return linear(x, table).mT
+
+
+@language_model.mistake(stage="head", alone=True)
+def first_position_dropped(x, table):
+    """The logits of the first position are missing. They are a guess at the second token, and count like all others."""
+    return linear(x[:, 1:], table)
 
 
 @language_model.property

@@ -295,6 +295,87 @@ def squared_distance(logits, tokens):
     return (logits[:, :-1].softmax(-1) - target).square().mean()
 
 
+@next_token_loss.mistake(stage="loss")
+def averaged_over_the_vocabulary(logits, targets):
+    """The mean runs over the vocabulary too: the zeros of the one-hot targets are counted, and the loss is too small
+    by a factor of `vocab`. Sum over the vocabulary first, where all but one are zero, and then take the mean."""
+    chosen = torch.nn.functional.one_hot(targets, logits.shape[-1])
+    return -(logits.log_softmax(-1) * chosen).mean()
+
+
+@next_token_loss.mistake(stage="loss")
+def logarithm_of_the_softmax(logits, targets):
+    """Right for ordinary logits, and infinite for large ones: a probability that is rounded to 0 has no logarithm.
+    `log_softmax` takes both steps in one and never meets that 0, and `cross_entropy` contains it."""
+    return -logits.softmax(-1).gather(-1, targets[..., None]).log().mean()
+
+
+@next_token_loss.mistake(stage="loss")
+def exponentials_too_large(logits, targets):
+    """Right for ordinary logits, and NaN for large ones: e to the 89 is infinite in float32, and infinity divided by
+    infinity is NaN. `log_softmax` takes the largest logit off first, and `cross_entropy` contains it."""
+    chances = logits.exp() / logits.exp().sum(-1, keepdim=True)
+    return -chances.gather(-1, targets[..., None]).log().mean()
+
+
+@next_token_loss.mistake(stage="loss")
+def each_class_by_itself(logits, targets):
+    """Each class is judged by itself, as a yes or a no: that is binary cross-entropy, with a sigmoid. Exactly one token
+    comes next, so all of them share one whole: a softmax, and the logarithm of the one that is right."""
+    chosen = torch.nn.functional.one_hot(targets, logits.shape[-1]).to(logits)
+    return torch.nn.functional.binary_cross_entropy_with_logits(logits, chosen)
+
+
+@next_token_loss.mistake
+def sentences_shifted(logits, tokens):
+    """The shift runs along the batch: the logits of one sentence are compared with the tokens of the next. `[:-1]` and
+    `[1:]` cut the first axis. Which one is `seq`?"""
+    return mean_cross_entropy(logits[:-1], tokens[1:])
+
+
+@next_token_loss.mistake
+def rolled_backwards(logits, tokens):
+    """The tokens are rolled the wrong way: each position is compared with the token *before* it, and the first with the
+    last of its sentence. Roll by -1, and leave out the position that has no next token."""
+    return mean_cross_entropy(logits, tokens.roll(1, dims=1))
+
+
+@next_token_loss.mistake
+def rolled_through_the_batch(logits, tokens):
+    """The tokens are rolled without an axis: `roll` takes them in one row then, and each sentence ends with the first
+    token of the next. Along `seq` it is `dims=1`; and the last position has no next token, and must be left out."""
+    return mean_cross_entropy(logits, tokens.roll(-1))
+
+
+@next_token_loss.mistake
+def zero_after_the_last(logits, tokens):
+    """The last position is compared with token 0, which was put behind each sentence to fill it up. It has no next
+    token, and must be left out."""
+    return mean_cross_entropy(logits, torch.nn.functional.pad(tokens[:, 1:], (0, 1)))
+
+
+@next_token_loss.mistake
+def whole_numbers_for_probabilities(logits, tokens):
+    """`cross_entropy` takes the numbers of the tokens, or probabilities, which must be floating point numbers.
+    `one_hot` makes neither: whole numbers. Hand over the tokens as they are."""
+    targets = torch.nn.functional.one_hot(tokens[:, 1:], logits.shape[-1])
+    return cross_entropy(logits[:, :-1].flatten(0, 1), targets.flatten(0, 1))
+
+
+@next_token_loss.mistake
+def the_last_guess_left_out(logits, tokens):
+    """One guess of each sentence is missing, that at its last token. `seq` positions make `seq` - 1 guesses: where does
+    your loop or your slice end?"""
+    return mean_cross_entropy(logits[:, :-2], tokens[:, 1:-1])
+
+
+@next_token_loss.mistake
+def the_first_guess_left_out(logits, tokens):
+    """One guess of each sentence is missing, that of its first position. The logits at position 0 are a guess at token
+    1: where does your loop or your slice begin?"""
+    return mean_cross_entropy(logits[:, 1:-1], tokens[:, 2:])
+
+
 @next_token_loss.property
 def even_guesses(function, logits, tokens):
     """Logits that are all equal give log(vocab), the loss of guessing."""
