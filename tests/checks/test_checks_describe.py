@@ -187,6 +187,11 @@ def test_a_card_says_that_all_steps_are_there():
     assert report.stage is None
 
 
+def test_no_low_number_is_taken_for_minus_infinity_where_that_is_asked_for():
+    report = diagnose(checks.to_additive, lambda mask: torch.zeros(mask.shape).masked_fill(~mask, -1e20))
+    assert report.stage == "filled" and "Not found: *filled*" in report.message
+
+
 def blocks_run_twice(tokens, weights, n_heads, attend):
     return checks.language_model.reference(tokens, weights | {"blocks": 2 * weights["blocks"]}, n_heads, attend)
 
