@@ -41,7 +41,7 @@ def bias_of_the_wrong_map(x, w1, b1, w2, b2):
 ALIKE = [
     (checks.feed_forward, input_added_to_the_hidden, None),
     (checks.feed_forward, residual_inside, None),
-    (checks.feed_forward, transposed_though_linear_does_it, None),
+    (checks.feed_forward, transposed_though_linear_does_it, "first_weight_turned_for_linear"),
     (checks.linear, lambda x, weight, bias: F.linear(x, weight.T, bias), None),
     (checks.multi_head_attention, view_at_the_split, None),
     (checks.feed_forward, bias_of_the_wrong_map, "biases_swapped"),
