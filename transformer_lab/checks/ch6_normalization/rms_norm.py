@@ -10,6 +10,7 @@ from .layer_norm import (
     eps_as_floor,
     eps_inside,
     eps_outside,
+    multiplied_by_the_root,
     no_eps,
     no_root,
     tokens,
@@ -214,7 +215,7 @@ def no_axis_left(x, weight, eps):
     return x / (x.square().mean(dim=-1) + eps).sqrt() * weight
 
 
-rms_norm.mistakes_in(normalized=(eps_outside, no_root, no_eps, eps_as_floor))
+rms_norm.mistakes_in(normalized=(eps_outside, no_root, no_eps, eps_as_floor, multiplied_by_the_root))
 with_fixed_eps(rms_norm, "eps_always_1e_5", 1e-5)
 with_fixed_eps(rms_norm, "eps_always_1e_6", 1e-6)
 
@@ -246,13 +247,6 @@ def square_of_each_feature(x):
     """Each feature is divided by the root of its own square, so that about ±1 comes out everywhere, and no mean is
     taken. All features of a token share one mean square. What comes between the square and the root?"""
     return x.square()
-
-
-@rms_norm.mistake(stage="normalized")
-def multiplied_by_the_root(x, mean_square, eps):
-    """You multiply by the root where you should divide, so that large tokens become larger still. `sqrt` is the root,
-    and `rsqrt` is one divided by the root. Which of the two stands behind a `*`?"""
-    return x * (mean_square + eps).sqrt()
 
 
 @rms_norm.mistake(stage="normalized")
