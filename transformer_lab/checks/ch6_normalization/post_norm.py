@@ -218,15 +218,15 @@ def norm_of_your_own(x, norm):
 
 @post_norm.mistake
 def norm_given_two(x, sublayer, norm):
-    """`norm` is called with two tensors. In some books a layer "add and norm" takes both and adds them up by itself;
-    here `norm` is a function of one. What must you have done before you call it?"""
+    """`norm` is called with two arguments. In some books a layer "add and norm" takes two tensors and adds them up by
+    itself; here `norm` is a function of one. What must you have done before you call it?"""
     return norm(x, sublayer(x))
 
 
 @post_norm.mistake(stage="change", alone=True)
 def sublayer_not_called(x, sublayer):
-    """The function `sublayer` itself is added to `x`, and not what it returns: a tensor and a function have no sum.
-    What is missing behind its name?"""
+    """A function itself is added to `x`, and not what it returns: a tensor and a function have no sum. What is missing
+    behind its name?"""
     return sublayer
 
 
