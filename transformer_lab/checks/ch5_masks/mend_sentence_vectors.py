@@ -188,6 +188,13 @@ def ratio_upside_down(total, lengths, seq):
 
 
 @mend_sentence_vectors.mistake(stage="divided")
+def mean_times_the_length(total, lengths, seq):
+    """The mean over all places is multiplied by the length, and so longer sentences get longer vectors. The mean has
+    divided by `seq`, the length must divide, and nothing multiplies by it. What must the sum be divided by, once?"""
+    return total / seq * lengths[:, None]
+
+
+@mend_sentence_vectors.mistake(stage="divided")
 def rounded_down(total, lengths, seq):
     """The averages are rounded down to whole numbers: `//` does that, also with numbers that are not whole. Which
     division keeps the fraction?"""

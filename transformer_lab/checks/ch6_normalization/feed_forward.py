@@ -373,3 +373,17 @@ def tokens_in_one_row(activated, w2, b2):
     """The numbers are right, and batch and sequence are one axis: (batch · seq, d_model). A product works on the last
     axis and leaves the others as they are, so that no `view` is needed. Which shape must come out?"""
     return second_map(activated, w2, b2).flatten(0, 1)
+
+
+@feed_forward.mistake(stage="hidden")
+def first_weight_reshaped(x, w1, b1):
+    """The shape of your first weight fits, but its numbers are at the wrong places: it was reshaped from (out, in) to
+    (in, out), not transposed. `view` and `reshape` never move an axis. Which method turns a weight around?"""
+    return x @ w1.reshape(w1.shape[::-1]) + b1
+
+
+@feed_forward.mistake(stage="output")
+def second_weight_reshaped(activated, w2, b2):
+    """The shape of your second weight fits, but its numbers are at the wrong places: it was reshaped from (out, in) to
+    (in, out), not transposed. `view` and `reshape` never move an axis. Which method turns a weight around?"""
+    return activated @ w2.reshape(w2.shape[::-1]) + b2

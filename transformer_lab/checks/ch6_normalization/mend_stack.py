@@ -384,3 +384,11 @@ def layers_from_last_to_first(x, parts, norms, final_norm):
     for part, norm in zip(reversed(parts), reversed(norms)):
         x = x + part(norm(x))
     return final_norm(x)
+
+
+@mend_stack.mistake(stage="layer")
+def norm_first_and_last(x, part, norm):
+    """Each norm acts first and last: the stream is replaced by its norm, and the sum goes through it again. In pre-norm
+    the norm's result is for the part alone, and nothing acts on the stream until the final norm."""
+    x = norm(x)
+    return norm(x + part(x))
