@@ -45,7 +45,7 @@ def bias_of_the_wrong_map(x, w1, b1, w2, b2):
 ALIKE = [
     (checks.feed_forward, input_added_to_the_hidden, None),
     (checks.feed_forward, residual_inside, None),
-    (checks.feed_forward, transposed_though_linear_does_it, None),
+    (checks.feed_forward, transposed_though_linear_does_it, "first_weight_turned_for_linear"),
     (checks.linear, lambda x, weight, bias: F.linear(x, weight.T, bias), None),
     (checks.multi_head_attention, view_at_the_split, None),
     (checks.feed_forward, bias_of_the_wrong_map, "biases_swapped"),
@@ -189,6 +189,11 @@ def test_a_card_says_that_all_steps_are_there():
     report = diagnose(checks.linear, halves_of_the_products)
     assert "All steps of a right answer are there. Something is done besides" in report.message
     assert report.stage is None
+
+
+def test_no_low_number_is_taken_for_minus_infinity_where_that_is_asked_for():
+    report = diagnose(checks.to_additive, lambda mask: torch.zeros(mask.shape).masked_fill(~mask, -1e20))
+    assert report.stage == "filled" and "Not found: *filled*" in report.message
 
 
 def blocks_run_twice(tokens, weights, n_heads, attend):

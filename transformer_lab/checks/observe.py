@@ -182,8 +182,6 @@ def _frozen(value):
 
 # The thread
 
-IMPORT = "<frozen importlib._bootstrap>"
-
 
 class Stopped(BaseException):
     """Thrown into the learner's function when its time is over."""
@@ -193,6 +191,9 @@ class TimeUp(Exception):
     """The function did not end in time: ``args`` are the seconds, and whether it could be stopped."""
 
 
+RUNNING = set()  # the threads that are in a learner's function, by their numbers
+
+
 class Timed:
     """The learner's function: while it runs, and not while the check works, the time counts."""
 
@@ -200,7 +201,12 @@ class Timed:
         functools.update_wrapper(self, function, updated=())
 
     def __call__(self, *arguments, **named):
-        return self.__wrapped__(*arguments, **named)
+        thread = threading.get_ident()
+        RUNNING.add(thread)
+        try:
+            return self.__wrapped__(*arguments, **named)
+        finally:
+            RUNNING.discard(thread)
 
 
 def watched(job):
@@ -212,7 +218,7 @@ def watched(job):
         A `Timed` function in it ran for ``LIMIT`` seconds. Imports do not count, nor does the time in which other
         processes had the processor.
     """
-    results, lock, clock = [], threading.Lock(), []
+    results, lock, clock, loading_before = [], threading.Lock(), [], _loading()
 
     def work():
         try:
@@ -237,10 +243,10 @@ def watched(job):
         except RuntimeError:  # there are no threads
             return job(), printed.text()
         try:
-            _wait(thread, clock)
+            _wait(thread, clock, loading_before)
         finally:  # also when the learner presses the stop button
             ended = not thread.is_alive()
-            _stop(thread, lock, results)
+            _stop(thread, lock, results, loading_before)
     if not ended:
         raise TimeUp(LIMIT, not thread.is_alive())
     (value, error) = results[0]
@@ -249,7 +255,7 @@ def watched(job):
     return value, printed.text()
 
 
-def _wait(thread, clock):
+def _wait(thread, clock, loading_before):
     """Wait for a thread to end: at most ``LIMIT`` seconds of the learner's function, and ``IMPORTS`` of imports.
 
     On a busy machine a second counts as the part of it in which the thread had the processor. If it has had none for a
@@ -265,9 +271,9 @@ def _wait(thread, clock):
         worked_before, worked = worked, _processor_time(clock, worked)
         passed, work = min(now - before, ASLEEP), worked - worked_before
         awake = now if work > 0 else awake
-        if _is_in(thread, IMPORT):
+        if _loading() - loading_before:
             imported += passed
-        elif _is_in(thread, Timed.__call__.__code__):
+        elif thread.ident in RUNNING:
             counted += max(work, SHARE * passed) if now - awake < ASLEEP else passed
 
 
@@ -279,7 +285,7 @@ def _processor_time(clock, known):
         return known
 
 
-def _stop(thread, lock, results):
+def _stop(thread, lock, results, loading_before):
     """Throw `Stopped` into a thread, again and again: a bare ``except`` in a loop catches one and goes on.
 
     Never into an import: what is loaded half stays so, and every later import of it in the session fails.
@@ -287,17 +293,17 @@ def _stop(thread, lock, results):
     end = time.monotonic() + GRACE
     while thread.is_alive() and time.monotonic() < end:
         with lock:
-            if not results and not _is_in(thread, IMPORT):
+            if not results and not _loading() - loading_before:
                 ctypes.pythonapi.PyThreadState_SetAsyncExc(ctypes.c_ulong(thread.ident), ctypes.py_object(Stopped))
         thread.join(TICK)
 
 
-def _is_in(thread, code):
-    """Say whether a thread is in the midst of a function, by its code or the name of its file."""
-    frame = sys._current_frames().get(thread.ident)
-    while frame is not None and code not in (frame.f_code, frame.f_code.co_filename):
-        frame = frame.f_back
-    return frame is not None
+def _loading():
+    """Return the names of the modules that are being imported: Python keeps a lock for each.
+
+    The frames of the thread would tell it of that thread alone; but to follow them while it runs can crash Python 3.11.
+    """
+    return set(getattr(sys.modules["_frozen_importlib"], "_module_locks", ()))
 
 
 class Printed(io.TextIOBase):

@@ -22,8 +22,10 @@ def looked_for(exercise, function, probe):
     It is empty where stages leave no trace: in plain arithmetic, and where the reference raises. A stage that a done
     one takes its input from is done as well: what was left out because a later line does its work is no fault.
     """
-    if not exercise.stages or observe(exercise, exercise.reference, probe).error is not None:
+    if not exercise.stages or (right := observe(exercise, exercise.reference, probe)).error is not None:
         return {}
+    # Where minus infinity itself is asked for, no other number is taken for it.
+    least = FAR_BELOW if all(tensor.isfinite().all() for tensor in tensors_in(right.value)) else -math.inf
     results, used, moved = {}, {}, set()
 
     def recorded(name, stage):
@@ -41,11 +43,11 @@ def looked_for(exercise, function, probe):
     exercise.reference(*probe.arguments, **{name: recorded(name, stage) for name, stage in exercise.stages.items()})
     with Made() as made:
         observe(exercise, function, probe)
-    tables = [_Table(tensor) for tensor in made.tensors if tensor.numel()]
+    tables = [_Table(tensor, least) for tensor in made.tensors if tensor.numel()]
     stages = [stage for stage, tensors in results.items() if tensors]
     done = set()
     for stage in reversed(stages):
-        if stage in done or all(_is_among(_Table(result), tables, stage in moved) for result in results[stage]):
+        if stage in done or all(_is_among(_Table(result, least), tables, stage in moved) for result in results[stage]):
             done.update([stage, *used[stage]])
     return {stage: stage in done for stage in stages}
 
@@ -65,10 +67,10 @@ def sentence(exercise, stage):
 class _Table:
     """A tensor to compare: its numbers, and how large they are in sum, which no order of the axes changes."""
 
-    def __init__(self, tensor):
+    def __init__(self, tensor, least=-math.inf):
         numbers = tensor.detach().double()
         # A score that a softmax takes for minus infinity is hidden, whatever stands there.
-        self.numbers = numbers.clamp(min=FAR_BELOW) if tensor.is_floating_point() else numbers
+        self.numbers = numbers.clamp(min=least) if tensor.is_floating_point() else numbers
         self.total = float(self.numbers.abs().sum())
 
     def is_like(self, other, moved):

@@ -25,6 +25,11 @@ def no_padding_of_the_source(target_lengths, source_lengths, t_len, s_len):
     return padding_mask.reference(source_lengths, s_len)
 
 
+def own_mask_first(own, cross):
+    """Return the two masks, the decoder's own first."""
+    return own, cross
+
+
 @exercise(
     inputs=_sentences,
     axes={
@@ -48,11 +53,12 @@ def decoder_masks(
     *,
     own=no_future_and_no_padding,
     cross=no_padding_of_the_source,
+    returned=own_mask_first,
 ):
     """Return the decoder's two masks, (batch, 1, t_len, t_len) for its own tokens, (batch, 1, 1, s_len) for the
     source."""
     arguments = target_lengths, source_lengths, t_len, s_len
-    return own(*arguments), cross(*arguments)
+    return returned(own(*arguments), cross(*arguments))
 
 
 @decoder_masks.equivalent
@@ -192,6 +198,43 @@ def no_axis_for_the_heads(target_lengths, source_lengths, t_len, s_len):
     return no_future_and_no_padding(target_lengths, source_lengths, t_len, s_len)[:, 0]
 
 
+@decoder_masks.mistake(stage="own")
+def one_token_too_far(target_lengths, source_lengths, t_len, s_len):
+    """The causal part of the decoder's own mask ends one diagonal too late: each token sees the one that comes after
+    it, the very token which it has to predict. Which diagonal does your triangle end at?"""
+    return torch.ones(t_len, t_len, dtype=torch.bool).tril(1) & padding_mask.reference(target_lengths, t_len)
+
+
+@decoder_masks.mistake(stage="own")
+def own_padding_one_key_too_many(target_lengths, source_lengths, t_len, s_len):
+    """In the decoder's own mask one key of the padding is still visible: with a length of 2 the positions 0 and 1 are
+    real. Positions are counted from 0. Look at the comparison with the lengths."""
+    return causal_mask.reference(t_len) & padding_mask.reference(target_lengths + 1, t_len)
+
+
+@decoder_masks.mistake(stage="own")
+def both_paddings_in_the_own_mask(target_lengths, source_lengths, t_len, s_len):
+    """The decoder's own mask hides the padding of the source as well as that of the target. Both masks know only their
+    own keys: in the decoder's own attention the source has no part."""
+    own = no_future_and_no_padding(target_lengths, source_lengths, t_len, s_len)
+    return own & padding_mask.reference(source_lengths, t_len)
+
+
+@decoder_masks.mistake(stage="own")
+def own_mask_as_numbers(target_lengths, source_lengths, t_len, s_len):
+    """The decoder's own mask is made of the numbers 1 and 0: a product with a table of numbers gives numbers. PyTorch's
+    attention adds such a mask to the scores, and hides nothing with it. `True` and `False` are asked for, in both
+    masks."""
+    return no_future_and_no_padding(target_lengths, source_lengths, t_len, s_len).float()
+
+
+@decoder_masks.mistake(stage="own", alone=True)
+def padding_without_its_axes(target_lengths, source_lengths, t_len, s_len):
+    """The causal mask, (t_len, t_len), is joined with a table of the padding, (batch, t_len), and the sentences meet
+    the queries: mostly that raises. Each sentence needs a table of its own. Where do the two missing axes belong?"""
+    return causal_mask.reference(t_len) & padding_mask.reference(target_lengths, t_len)[:, 0, 0]
+
+
 @decoder_masks.mistake(stage="cross")
 def source_padding_inverted(target_lengths, source_lengths, t_len, s_len):
     """The mask for the source is inverted: the decoder looks at the padding of the source and at none of its words.
@@ -234,7 +277,7 @@ def causal_towards_the_source(target_lengths, source_lengths, t_len, s_len):
     return padding_mask.reference(source_lengths, s_len) & torch.ones(t_len, s_len, dtype=torch.bool).tril()
 
 
-@decoder_masks.mistake(stage="cross")
+@decoder_masks.mistake(stage="cross", alone=True)
 def causal_mask_of_the_target_for_the_source(target_lengths, source_lengths, t_len, s_len):
     """The padding of the source is joined with the causal mask of the target. One has s_len keys and the other t_len:
     it raises, and with equal lengths it hides words of the source. The whole source is known before the first word is
@@ -257,20 +300,117 @@ def copied_for_every_target_token(target_lengths, source_lengths, t_len, s_len):
     return padding_mask.reference(source_lengths, s_len).repeat(1, 1, t_len, 1)
 
 
-@decoder_masks.mistake
-def one_mask_for_both(target_lengths, source_lengths, t_len, s_len):
+@decoder_masks.mistake(stage="cross")
+def source_padding_one_key_too_many(target_lengths, source_lengths, t_len, s_len):
+    """In the mask for the source one key of the padding is still visible: with a length of 2 the positions 0 and 1 are
+    real. Positions are counted from 0. Look at the comparison with the lengths."""
+    return padding_mask.reference(source_lengths + 1, s_len)
+
+
+@decoder_masks.mistake(stage="cross")
+def padded_queries_hidden_from_the_source(target_lengths, source_lengths, t_len, s_len):
+    """The mask for the source has a row for every target token, and the rows of padded ones are all `False`: they see
+    nothing, which is where NaN comes from. Padding is hidden as a key, in columns. What a padded query finds, nobody
+    reads."""
+    return padding_mask.reference(source_lengths, s_len) & padding_mask.reference(target_lengths, t_len).mT
+
+
+@decoder_masks.mistake(stage="cross", alone=True)
+def both_paddings_towards_the_source(target_lengths, source_lengths, t_len, s_len):
+    """The mask for the source joins the padding of the source with that of the target, both on the axis of the keys.
+    One has s_len keys and the other t_len: it raises, and with equal lengths it hides words of the source. Whose keys
+    does cross-attention look at?"""
+    return padding_mask.reference(source_lengths, s_len) & padding_mask.reference(target_lengths, t_len)
+
+
+@decoder_masks.mistake(stage="cross")
+def cross_only_causal(target_lengths, source_lengths, t_len, s_len):
+    """The mask for cross-attention is a triangle, (t_len, s_len), and the padding of the source is not hidden in it.
+    The whole source is known before the first word is written, so there is no future to hide, and there is padding."""
+    return torch.ones(t_len, s_len, dtype=torch.bool).tril()
+
+
+@decoder_masks.mistake(stage="cross")
+def source_rows_and_columns(target_lengths, source_lengths, t_len, s_len):
+    """The mask for the source has the shape (batch, 1, s_len, s_len), with padding hidden in rows and in columns, as if
+    the source looked at itself. In cross-attention the queries are the decoder's tokens. Which axis belongs to the
+    source's keys?"""
+    keys = padding_mask.reference(source_lengths, s_len)
+    return keys & keys.mT
+
+
+@decoder_masks.mistake(stage="cross")
+def source_on_the_queries(target_lengths, source_lengths, t_len, s_len):
+    """The padding of the source lies on the queries' axis: your second mask has the shape (batch, 1, s_len, 1). In
+    cross-attention the queries are the decoder's tokens, and the source's words are the keys. Keys are the last
+    axis."""
+    return padding_mask.reference(source_lengths, s_len).mT
+
+
+@decoder_masks.mistake(stage="cross")
+def cross_without_axes(target_lengths, source_lengths, t_len, s_len):
+    """The numbers of the mask for the source are right, and its shape is (batch, s_len). Against scores (batch, heads,
+    t_len, s_len) the sentences would meet the target tokens. Which two axes does it lack?"""
+    return padding_mask.reference(source_lengths, s_len)[:, 0, 0]
+
+
+@decoder_masks.mistake(stage="cross")
+def cross_without_the_heads_axis(target_lengths, source_lengths, t_len, s_len):
+    """The numbers of the mask for the source are right, and its shape is (batch, 1, s_len). Against scores (batch,
+    heads, t_len, s_len) the sentences then meet the heads, and with as many sentences as heads nothing complains. Which
+    axis does it lack?"""
+    return padding_mask.reference(source_lengths, s_len)[:, 0]
+
+
+@decoder_masks.mistake(stage="returned", alone=True)
+def one_mask_for_both(own, cross):
     """The second mask is the first once more. In cross-attention the queries come from the target and the keys from the
     source: there is no future to hide, and other padding."""
-    own = no_future_and_no_padding(target_lengths, source_lengths, t_len, s_len)
     return own, own
 
 
-@decoder_masks.mistake
-def exchanged(target_lengths, source_lengths, t_len, s_len):
+@decoder_masks.mistake(stage="returned")
+def exchanged(own, cross):
     """The two masks are in the wrong order. First comes the one for the decoder's own tokens, then the one for the
     source."""
-    own, cross = decoder_masks.reference(target_lengths, source_lengths, t_len, s_len)
     return cross, own
+
+
+@decoder_masks.mistake(stage="returned")
+def both_as_numbers(own, cross):
+    """Both masks are made of the numbers 1 and 0. PyTorch's attention adds a mask of numbers to the scores, and hides
+    nothing with it. `True` and `False` are asked for: comparisons give them, and `&` keeps them."""
+    return own.float(), cross.float()
+
+
+@decoder_masks.mistake(stage="returned")
+def both_in_whole_numbers(own, cross):
+    """Both masks are made of the whole numbers 1 and 0. PyTorch's attention refuses such masks, and `~` of a whole
+    number is not its opposite (`~1` is -2). `True` and `False` are asked for: comparisons give them, and `&` keeps
+    them."""
+    return own.long(), cross.long()
+
+
+@decoder_masks.mistake(stage="returned")
+def both_in_whole_numbers_of_32_bits(own, cross):
+    """Both masks are made of the whole numbers 1 and 0, in 32 bits. PyTorch's attention refuses such masks, and `~` of
+    a whole number is not its opposite (`~1` is -2). `True` and `False` are asked for: comparisons give them, and `&`
+    keeps them."""
+    return own.int(), cross.int()
+
+
+@decoder_masks.mistake(stage="returned")
+def both_additive(own, cross):
+    """These are masks to add to scores: 0 where attention is allowed, -inf where it is not. Here masks of `True` and
+    `False` are asked for; turning one into the other kind is `to_additive`."""
+    return tuple(torch.zeros(mask.shape).masked_fill(~mask, float("-inf")) for mask in (own, cross))
+
+
+@decoder_masks.mistake(stage="returned")
+def own_mask_alone(own, cross):
+    """You return one mask, the decoder's own. Two are asked for: the decoder also looks at the source, and must not see
+    the padding there. What does the docstring say comes second?"""
+    return own
 
 
 @decoder_masks.mistake

@@ -3,9 +3,11 @@
 import torch
 
 from ..attention_steps import (
+    all_axes_turned,
     by_d,
     by_root_d,
     by_root_d_model,
+    by_root_k_len,
     dot_products,
     keys_against_queries,
     keys_not_turned,
@@ -15,6 +17,7 @@ from ..attention_steps import (
     over_keys,
     over_queries,
     softmax_twice,
+    times_root_d,
     weighted_sum,
 )
 from ..exercise import exercise
@@ -178,8 +181,8 @@ def scores_in_the_thousands(draw):
 
 
 masked_attention.mistakes_in(
-    scores=(keys_against_queries, keys_not_turned),
-    scale=(no_scale, by_d, by_root_d_model),
+    scores=(keys_against_queries, keys_not_turned, all_axes_turned),
+    scale=(no_scale, by_d, times_root_d, by_root_k_len, by_root_d_model),
     weights=(over_queries, over_heads, over_batch, softmax_twice),
 )
 
@@ -402,3 +405,42 @@ def masked_weights_sum_to_one(function, query, key, value, mask):
     result = function(query, key, torch.ones_like(value), mask)
     sees = mask.any(-1, keepdim=True).expand_as(result)
     return torch.allclose(result[sees], torch.ones_like(result[sees]), atol=1e-4)
+
+
+@masked_attention.mistake(stage="masked")
+def minus_ten(scores, mask):
+    """Hidden keys get the score -10, and that is a score like any other: where the visible ones are low as well, a
+    hidden key keeps a weight that counts. The score of a hidden key must be so low that its exponential is zero beside
+    any other."""
+    return scores.masked_fill(~mask, -10.0)
+
+
+@masked_attention.mistake(stage="empty_rows")
+def empty_columns_for_rows(weights, mask):
+    """You look for keys that no query may see, where queries are asked for that may see no key. In the mask, rows are
+    queries and columns are keys: along which axis must `any` look, so that one answer is left for each row?"""
+    return weights.masked_fill(~mask.any(dim=-2, keepdim=True), 0)
+
+
+@masked_attention.mistake
+def causal_whatever_the_mask(query, key, value, mask):
+    """The argument `mask` has no effect: each query sees the keys up to its own place, as `is_causal=True` makes it. A
+    causal mask is one of those that a caller may give; others hide padding. What should be used in its place?"""
+    causal = torch.ones(query.shape[-2], key.shape[-2], dtype=torch.bool, device=query.device).tril()
+    return masked_attention.reference(query, key, value, causal)
+
+
+@masked_attention.mistake
+def queries_share_with_care(query, key, value, mask):
+    """The softmax runs over the queries: every column of the weights sums to one, instead of every row. That a column
+    without any query becomes zeros, and not NaN, hides it in part. In a table (…, q_len, k_len), which axis counts the
+    keys?"""
+    return _scores(query, key).masked_fill(~mask, float("-inf")).softmax(-2).nan_to_num() @ value
+
+
+@masked_attention.mistake
+def weights_as_well(query, key, value, mask):
+    """You return two things, the output and the weights. Many programs do, to draw the weights; here the output alone
+    is asked for. What does the docstring say is returned?"""
+    weights = masked_attention.reference(query, key, torch.eye(key.shape[-2], dtype=key.dtype, device=key.device), mask)
+    return weights @ value, weights

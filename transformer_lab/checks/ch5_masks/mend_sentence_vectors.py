@@ -16,6 +16,11 @@ def real_tokens(x, lengths):
     return x * (torch.arange(x.shape[1], device=x.device) < lengths[:, None])[..., None]
 
 
+def over_the_tokens(x):
+    """Add up the tokens of each sentence."""
+    return x.sum(dim=1)
+
+
 def by_the_length(total, lengths, seq):
     """Divide each sum by the number of real tokens."""
     return total / lengths[:, None]
@@ -31,9 +36,9 @@ def by_the_length(total, lengths, seq):
         "`(x * …).sum(dim=…) / lengths[:, …]`",
     ),
 )
-def mend_sentence_vectors(x, lengths, *, kept=real_tokens, divided=by_the_length):
+def mend_sentence_vectors(x, lengths, *, kept=real_tokens, added_up=over_the_tokens, divided=by_the_length):
     """Return the average of each sentence's real tokens: (batch, seq, d_model) to (batch, d_model)."""
-    return divided(kept(x, lengths).sum(dim=1), lengths, x.shape[1])
+    return divided(added_up(kept(x, lengths)), lengths, x.shape[1])
 
 
 @mend_sentence_vectors.equivalent
@@ -159,6 +164,149 @@ def one_token_too_few(x, lengths):
 def the_padding_only(x, lengths):
     """The mask is the wrong way round: the sum runs over the padding, and the real tokens are left out."""
     return x - real_tokens(x, lengths)
+
+
+@mend_sentence_vectors.mistake(stage="divided")
+def by_one_less(total, lengths, seq):
+    """Every sum is divided by one less than there are tokens, as an unbiased variance is. An average divides by all of
+    them: a sentence of one token must get that token, and yours divides by zero."""
+    return total / (lengths[:, None] - 1)
+
+
+@mend_sentence_vectors.mistake(stage="divided")
+def by_the_padding(total, lengths, seq):
+    """Every sum is divided by the number of places that are padding, `seq` less the length. A sentence without padding
+    divides by zero. How many tokens went into the sum?"""
+    return total / (seq - lengths[:, None])
+
+
+@mend_sentence_vectors.mistake(stage="divided")
+def ratio_upside_down(total, lengths, seq):
+    """The mean over all places is multiplied by `lengths / seq`, and comes out smaller still. It has divided by `seq`,
+    which was too much: which way round must the fraction stand to undo that?"""
+    return total / seq * lengths[:, None] / seq
+
+
+@mend_sentence_vectors.mistake(stage="divided")
+def mean_times_the_length(total, lengths, seq):
+    """The mean over all places is multiplied by the length, and so longer sentences get longer vectors. The mean has
+    divided by `seq`, the length must divide, and nothing multiplies by it. What must the sum be divided by, once?"""
+    return total / seq * lengths[:, None]
+
+
+@mend_sentence_vectors.mistake(stage="divided")
+def rounded_down(total, lengths, seq):
+    """The averages are rounded down to whole numbers: `//` does that, also with numbers that are not whole. Which
+    division keeps the fraction?"""
+    return total // lengths[:, None]
+
+
+@mend_sentence_vectors.mistake(stage="divided")
+def axis_kept(total, lengths, seq):
+    """Each vector is right, and the axis of the tokens is still there with size 1: (batch, 1, d_model). `keepdim=True`
+    leaves it, for a division that needs it. One vector for each sentence is (batch, d_model): which line must drop
+    it?"""
+    return (total / lengths[:, None])[:, None]
+
+
+@mend_sentence_vectors.mistake(stage="added_up")
+def every_sum_by_every_length(x):
+    """The sums keep the axis of the tokens, (batch, 1, d_model), and the lengths have one new axis, (batch, 1).
+    Broadcasting aligns from the right and makes (batch, batch, d_model) of that: every sentence is divided by every
+    length. Which of the two has an axis too many, or too few?"""
+    return x.sum(dim=1, keepdim=True)
+
+
+@mend_sentence_vectors.mistake(stage="added_up")
+def summed_over_features(x):
+    """The sum runs over the features: each token has become one number, (batch, seq). What must be added up are the
+    tokens of a sentence, feature by feature. Which axis counts the tokens?"""
+    return x.sum(dim=-1)
+
+
+@mend_sentence_vectors.mistake(stage="kept")
+def one_number_of_the_mask_for_each_token(x, lengths):
+    """The mask, (batch, seq), is multiplied with `x`, (batch, seq, d_model). Broadcasting aligns from the right: the
+    positions meet the features, and mostly that raises. Each entry belongs to a whole token. Which axis does the mask
+    lack?"""
+    return x * (torch.arange(x.shape[1]) < lengths[:, None])
+
+
+@mend_sentence_vectors.mistake(stage="kept")
+def padding_zeroed_in_place(x, lengths):
+    """Your function changes its argument `x`: the padding is set to zero in the caller's own tensor. `x[…] = 0` does
+    that, as do `x *= …` and methods that end in an underscore. A product or `masked_fill` makes a new tensor."""
+    x[torch.arange(x.shape[1], device=x.device) >= lengths[:, None]] = 0
+    return x
+
+
+@mend_sentence_vectors.mistake
+def mask_one_token_too_long(x, lengths):
+    """One token of the padding goes into the average, and is counted as well: the sum and the count come from one mask,
+    and that is one token too long. Positions are counted from 0. Look at the comparison."""
+    real = (torch.arange(x.shape[1]) <= lengths[:, None])[..., None]
+    return (x * real).sum(dim=1) / real.sum(dim=1)
+
+
+@mend_sentence_vectors.mistake
+def mask_one_token_too_short(x, lengths):
+    """The last real token of every sentence is neither added nor counted: the sum and the count come from one mask, and
+    that is one token too short. A sentence of one token becomes NaN. Positions are counted from 0. Look at the
+    comparison."""
+    real = (torch.arange(x.shape[1]) < lengths[:, None] - 1)[..., None]
+    return (x * real).sum(dim=1) / real.sum(dim=1)
+
+
+@mend_sentence_vectors.mistake
+def cut_at_a_tensor(x, lengths):
+    """A slice such as `x[:, :lengths]` needs one whole number, and `lengths` holds one for each sentence: that raises,
+    unless the batch has a single one. No slice cuts each row at another place. A mask does, or a loop over the
+    sentences."""
+    return x[:, :lengths].mean(dim=1)
+
+
+@mend_sentence_vectors.mistake
+def all_sentences_in_one(x, lengths):
+    """There is one vector for the whole batch, (d_model,). Indexing with a mask, `x[is_real]`, puts all real tokens one
+    after another and forgets which sentence each belonged to. Which operation leaves every token at its place?"""
+    return x[torch.arange(x.shape[1], device=x.device) < lengths[:, None]].mean(dim=0)
+
+
+@mend_sentence_vectors.mistake
+def a_list_of_vectors(x, lengths):
+    """Each vector is right, and they come as a Python list. One tensor of shape (batch, d_model) is asked for. Which
+    function of PyTorch makes a new axis of a list of tensors?"""
+    return [tokens[:length].mean(dim=0) for tokens, length in zip(x, lengths.tolist())]
+
+
+@mend_sentence_vectors.mistake
+def one_number_for_each_sentence(x, lengths):
+    """Each sentence has become a single number: the mean runs over its tokens and over its features. A vector is asked
+    for, with an average for each feature. Which axis must `mean` be told?"""
+    return torch.stack([tokens[:length].mean() for tokens, length in zip(x, lengths.tolist())])
+
+
+@mend_sentence_vectors.mistake
+def largest_of_each_feature(x, lengths):
+    """You return the largest number of each feature among the real tokens. That is max pooling, another way to get a
+    vector for a sentence. Asked for is the average."""
+    real = torch.arange(x.shape[1], device=x.device) < lengths[:, None]
+    return x.masked_fill(~real[..., None], float("-inf")).amax(dim=1)
+
+
+@mend_sentence_vectors.mistake
+def softmax_of_ones_and_zeros(x, lengths):
+    """The weights are a softmax of the mask as numbers, 1 for real tokens and 0 for padding. e⁰ is 1, so padding keeps
+    a weight, e times smaller than that of a real token. Which score has the weight zero?"""
+    real = torch.arange(x.shape[1], device=x.device) < lengths[:, None]
+    return (real.to(x.dtype).softmax(dim=-1)[..., None] * x).sum(dim=1)
+
+
+@mend_sentence_vectors.mistake
+def the_first_token(x, lengths):
+    """You return the first token of each sentence, as BERT does, whose first token is there for that. What is asked for
+    is the average of all real tokens."""
+    return x[:, 0]
 
 
 @mend_sentence_vectors.mistake

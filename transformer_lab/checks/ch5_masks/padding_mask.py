@@ -14,6 +14,21 @@ def _padded(draw, batch=3, k_len=7):
     return some_lengths(draw, batch, k_len), k_len
 
 
+def below_the_length(lengths, k_len):
+    """Compare each position with each length."""
+    return torch.arange(k_len, device=lengths.device) < lengths[:, None]
+
+
+def true_on_the_words(real):
+    """Make the real tokens `True`."""
+    return real
+
+
+def between_batch_and_keys(visible):
+    """Put the axes of the heads and the queries between."""
+    return visible[:, None, None, :]
+
+
 @exercise(
     inputs=_padded,
     axes={"lengths": "batch", "return": "batch heads q_len k_len"},
@@ -24,10 +39,11 @@ def _padded(draw, batch=3, k_len=7):
         "`torch.arange(k_len) … lengths[:, …]`, then `[:, None, None, :]`",
     ),
 )
-def padding_mask(lengths, k_len):
+def padding_mask(
+    lengths, k_len, *, compared=below_the_length, visible=true_on_the_words, placed=between_batch_and_keys
+):
     """Return (batch, 1, 1, k_len), bool: the first ``lengths[b]`` keys of sentence b may be attended to."""
-    position = torch.arange(k_len, device=lengths.device)
-    return (position < lengths[:, None])[:, None, None, :]
+    return placed(visible(compared(lengths, k_len)))
 
 
 @padding_mask.equivalent
@@ -60,127 +76,209 @@ padding_mask.example("sentences that are all shorter than the table", torch.tens
 padding_mask.example("as many sentences as keys", torch.tensor([1, 3, 2]), 3)
 
 
-@padding_mask.mistake
-def padding_true(lengths, k_len):
+@padding_mask.mistake(stage="visible")
+def padding_true(real):
     """Your mask is `True` on the padding: it is the right one inverted. `key_padding_mask` of `nn.MultiheadAttention`
     is like that. In this course `True` means may attend, so that the real tokens are `True`."""
-    return ~padding_mask.reference(lengths, k_len)
+    return ~real
 
 
-@padding_mask.mistake
+@padding_mask.mistake(stage="compared")
 def one_key_too_many(lengths, k_len):
     """One key too many is visible: with a length of 2 the positions 0 and 1 are real, and yours lets position 2
     through, the first of the padding. Positions are counted from 0. Look at the comparison."""
-    return (torch.arange(k_len) <= lengths[:, None])[:, None, None, :]
+    return torch.arange(k_len) <= lengths[:, None]
 
 
-@padding_mask.mistake
-def without_axes(lengths, k_len):
-    """The numbers are right, and the shape is (batch, k_len). Against scores (batch, heads, q_len, k_len) it broadcasts
-    from the right: `batch` would meet `q_len`, which raises, or masks the wrong thing where the two are equal. Which
-    two axes of the scores does your mask lack?"""
-    return torch.arange(k_len) < lengths[:, None]
-
-
-@padding_mask.mistake
-def one_axis_missing(lengths, k_len):
-    """The numbers are right, and the shape is (batch, 1, k_len). Against scores (batch, heads, q_len, k_len) `batch`
-    then meets `heads`: with as many sentences as heads nothing complains, and every head gets another sentence's mask.
-    One axis of the scores has none in your mask yet."""
-    return (torch.arange(k_len) < lengths[:, None])[:, None, :]
-
-
-@padding_mask.mistake
-def on_the_queries(lengths, k_len):
-    """The mask lies on the queries' axis: its shape is (batch, 1, k_len, 1). A padded query is harmless, nobody reads
-    its output; a padded key must not be looked at. Keys are the last axis."""
-    return padding_mask.reference(lengths, k_len).mT
-
-
-@padding_mask.mistake
-def rows_and_columns(lengths, k_len):
-    """Queries and keys of the padding are both masked, (batch, 1, k_len, k_len). The padded rows then see nothing at
-    all, which is where NaN comes from. Mask the keys alone: what a padded query finds, nobody reads."""
-    columns = padding_mask.reference(lengths, k_len)
-    return columns & columns.mT
-
-
-@padding_mask.mistake
-def copied_for_every_query(lengths, k_len):
-    """The numbers are right, copied for every query: (batch, 1, k_len, k_len). Broadcasting does that without the
-    memory, and works for any number of queries. An axis of size 1 is enough."""
-    return padding_mask.reference(lengths, k_len).repeat(1, 1, k_len, 1)
-
-
-@padding_mask.mistake
-def padding_on_the_left(lengths, k_len):
-    """The last `lengths[b]` keys are visible: your mask is for sentences that are filled up on the left, as some
-    programs do for generation. Here the real tokens come first."""
-    return (torch.arange(k_len) >= k_len - lengths[:, None])[:, None, None, :]
-
-
-@padding_mask.mistake
-def numbers(lengths, k_len):
-    """The mask is made of the numbers 1 and 0. PyTorch's attention adds a mask of numbers to the scores, and hides
-    nothing with it; `True` and `False` are asked for. A comparison gives them, and needs no conversion."""
-    return padding_mask.reference(lengths, k_len).float()
-
-
-@padding_mask.mistake
-def batch_and_keys_exchanged(lengths, k_len):
-    """The axes of batch and keys have changed places: in the comparison the lengths stand where the positions should.
-    Each row must belong to one sentence and have k_len entries."""
-    return (torch.arange(k_len)[:, None] < lengths)[:, None, None, :]
-
-
-@padding_mask.mistake
+@padding_mask.mistake(stage="compared")
 def one_key_too_few(lengths, k_len):
     """One key too few is visible: the last real token of every sentence is hidden. With a length of 2 the positions 0
     and 1 are real. Positions are counted from 0: which is the last one below the length?"""
-    return (torch.arange(k_len) < lengths[:, None] - 1)[:, None, None, :]
+    return torch.arange(k_len) < lengths[:, None] - 1
+
+
+@padding_mask.mistake(stage="compared")
+def padding_on_the_left(lengths, k_len):
+    """The last `lengths[b]` keys are visible: your mask is for sentences that are filled up on the left, as some
+    programs do for generation. Here the real tokens come first."""
+    return torch.arange(k_len) >= k_len - lengths[:, None]
+
+
+@padding_mask.mistake(stage="compared")
+def one_length_for_all(lengths, k_len):
+    """Every sentence is masked as if it were as long as the longest. In the longest the mask is right, and in all
+    others it lets padding through. Each row must be compared with a length of its own."""
+    return (torch.arange(k_len) < lengths.max()).expand(len(lengths), -1)
+
+
+@padding_mask.mistake(stage="compared")
+def batch_and_keys_exchanged(lengths, k_len):
+    """The axes of batch and keys have changed places: in the comparison the lengths stand where the positions should.
+    Each row must belong to one sentence and have k_len entries."""
+    return torch.arange(k_len)[:, None] < lengths
+
+
+@padding_mask.mistake(stage="compared")
+def table_reshaped(lengths, k_len):
+    """The shape is right, and the numbers stand at the wrong places: the table has a row for each key, and was reshaped
+    so that it looks as if it had one for each sentence. `view` and `reshape` never move an axis. In the comparison,
+    which of the two gets the new axis?"""
+    return (torch.arange(k_len)[:, None] < lengths).reshape(len(lengths), k_len)
 
 
 @padding_mask.mistake
 def lengths_without_an_axis(lengths, k_len):
-    """The positions, (k_len,), are compared with the lengths, (batch,), and the two axes meet: mostly that raises. With
-    as many sentences as keys it runs, and compares key 0 with sentence 0 only, key 1 with sentence 1 only, and so on.
-    Every sentence must meet every key, in a table. What must the lengths get first?"""
+    """The positions and the lengths lie on one and the same axis, and mostly that raises. With as many sentences as
+    keys it runs, and compares key 0 with sentence 0 only, key 1 with sentence 1 only, and so on. Every sentence must
+    meet every key, in a table: which of the two has its numbers down the rows, and which along the columns?"""
     return (torch.arange(k_len) < lengths)[:, None, None, None]
 
 
-@padding_mask.mistake
-def batch_on_the_queries_axis(lengths, k_len):
-    """The numbers are right, and both new axes stand in front: (1, 1, batch, k_len). Against scores (batch, heads,
-    q_len, k_len) the sentences then meet the queries. The sentences' axis is the first one; the new ones go between."""
-    return (torch.arange(k_len) < lengths[:, None])[None, None]
+@padding_mask.mistake(stage="compared")
+def as_long_as_the_longest(lengths, k_len):
+    """The mask is as long as the longest sentence, not `k_len`. The keys may have been filled up further, to a length
+    that all batches share, and then the mask does not fit the scores. Which argument says how many keys there are?"""
+    return torch.arange(int(lengths.max())) < lengths[:, None]
 
 
-@padding_mask.mistake
-def keys_on_the_heads_axis(lengths, k_len):
-    """The numbers are right, and both new axes stand at the end: (batch, k_len, 1, 1). Against scores (batch, heads,
-    q_len, k_len) the keys then meet the heads. The keys' axis is the last one; the new ones go between."""
-    return (torch.arange(k_len) < lengths[:, None])[..., None, None]
+@padding_mask.mistake(stage="compared")
+def one_column_missing(lengths, k_len):
+    """The mask has one column too few: `arange(1, k_len)` counts from 1 and stops before `k_len`. Every key needs a
+    column. What does `arange` do with its second argument?"""
+    return torch.arange(1, k_len) <= lengths[:, None]
 
 
-@padding_mask.mistake
-def one_length_for_all(lengths, k_len):
-    """Every sentence is masked as if it were as long as the longest. In the longest the mask is right, and in all
-    others it lets padding through. Each row must be compared with a length of its own."""
-    return (torch.arange(k_len) < lengths.max()).expand(len(lengths), 1, 1, k_len)
+@padding_mask.mistake(stage="compared", alone=True)
+def nothing_hidden(lengths, k_len):
+    """Every key is visible, whatever the lengths are: the padding as well. Where does your function treat a position
+    below the length differently from one beyond it?"""
+    return torch.ones(len(lengths), k_len, dtype=torch.bool)
 
 
-@padding_mask.mistake
-def padding_additive(lengths, k_len):
-    """This is the mask to add to scores: 0 on the real tokens, -inf on the padding. Here a mask of `True` and `False`
-    is asked for; turning it into the other kind is an exercise of its own, `to_additive`."""
-    return torch.zeros(len(lengths), 1, 1, k_len).masked_fill(~padding_mask.reference(lengths, k_len), float("-inf"))
+@padding_mask.mistake(stage="compared")
+def full_sentence_hidden(lengths, k_len):
+    """A sentence without padding is hidden from its first token to its last. A slice that counts from the end goes
+    wrong at 0: `[-2:]` are the last two, and `[-0:]` is everything. What does a slice that begins at the length itself
+    give?"""
+    visible = torch.ones(len(lengths), k_len, dtype=torch.bool)
+    for sentence, length in enumerate(lengths.tolist()):
+        visible[sentence, -(k_len - length) :] = False
+    return visible
 
 
-@padding_mask.mistake
-def padding_in_whole_numbers(lengths, k_len):
+@padding_mask.mistake(stage="compared")
+def empty_sentence_visible(lengths, k_len):
+    """In a sentence of length 0 every key is visible, and in all others the mask is right. Row `length - 1` of a
+    triangle is the mask of a sentence; for 0 that is row -1, the last. Which length is the first row meant for?"""
+    return torch.ones(k_len, k_len, dtype=torch.bool).tril()[lengths - 1]
+
+
+@padding_mask.mistake(stage="visible")
+def numbers(real):
+    """The mask is made of the numbers 1 and 0. PyTorch's attention adds a mask of numbers to the scores, and hides
+    nothing with it; `True` and `False` are asked for. A comparison gives them, and needs no conversion."""
+    return real.float()
+
+
+@padding_mask.mistake(stage="visible")
+def padding_in_whole_numbers(real):
     """The mask is made of the whole numbers 1 and 0. `~` of a whole number is not its opposite (`~1` is -2), and
     PyTorch refuses such masks. A comparison gives `True` and `False`, and needs no conversion."""
-    return padding_mask.reference(lengths, k_len).long()
+    return real.long()
+
+
+@padding_mask.mistake(stage="visible")
+def in_whole_numbers_of_32_bits(real):
+    """The mask is made of the whole numbers 1 and 0, in 32 bits. `~` of a whole number is not its opposite (`~1` is
+    -2), and PyTorch refuses such masks. A comparison gives `True` and `False`, and needs no conversion."""
+    return real.int()
+
+
+@padding_mask.mistake(stage="visible")
+def ones_on_the_padding(real):
+    """Your mask has the number 1 on the padding, and 0 on the real tokens. Some programs write it like that and
+    multiply by a large negative number later. Here `True` means may attend, and `True` and `False` are asked for."""
+    return (~real).float()
+
+
+@padding_mask.mistake(stage="visible")
+def padding_additive(real):
+    """This is the mask to add to scores: 0 on the real tokens, -inf on the padding. Here a mask of `True` and `False`
+    is asked for; turning it into the other kind is an exercise of its own, `to_additive`."""
+    return torch.zeros(real.shape).masked_fill(~real, float("-inf"))
+
+
+@padding_mask.mistake(stage="placed")
+def without_axes(visible):
+    """The numbers are right, and the shape is (batch, k_len). Against scores (batch, heads, q_len, k_len) it broadcasts
+    from the right: `batch` would meet `q_len`, which raises, or masks the wrong thing where the two are equal. Which
+    two axes of the scores does your mask lack?"""
+    return visible
+
+
+@padding_mask.mistake(stage="placed")
+def one_axis_missing(visible):
+    """The numbers are right, and the shape is (batch, 1, k_len). Against scores (batch, heads, q_len, k_len) `batch`
+    then meets `heads`: with as many sentences as heads nothing complains, and every head gets another sentence's mask.
+    One axis of the scores has none in your mask yet."""
+    return visible[:, None]
+
+
+@padding_mask.mistake(stage="placed")
+def one_axis_too_many(visible):
+    """The numbers are right, and there is one axis too many: (batch, 1, 1, 1, k_len). Scores have four axes, (batch,
+    heads, q_len, k_len), and so `batch` meets nothing of theirs. How many axes of size 1 go between?"""
+    return visible[:, None, None, None]
+
+
+@padding_mask.mistake(stage="placed")
+def on_the_queries(visible):
+    """The mask lies on the queries' axis: its shape is (batch, 1, k_len, 1). A padded query is harmless, nobody reads
+    its output; a padded key must not be looked at. Keys are the last axis."""
+    return visible[:, None, :, None]
+
+
+@padding_mask.mistake(stage="placed")
+def batch_on_the_queries_axis(visible):
+    """The numbers are right, and both new axes stand in front: (1, 1, batch, k_len). Against scores (batch, heads,
+    q_len, k_len) the sentences then meet the queries. The sentences' axis is the first one; the new ones go between."""
+    return visible[None, None]
+
+
+@padding_mask.mistake(stage="placed")
+def batch_on_the_heads_axis(visible):
+    """The numbers are right, and the new axes stand at the wrong places: (1, batch, 1, k_len). Against scores (batch,
+    heads, q_len, k_len) the sentences then meet the heads. The sentences' axis is the first one; the new ones go
+    between."""
+    return visible[None, :, None]
+
+
+@padding_mask.mistake(stage="placed")
+def keys_on_the_heads_axis(visible):
+    """The numbers are right, and both new axes stand at the end: (batch, k_len, 1, 1). Against scores (batch, heads,
+    q_len, k_len) the keys then meet the heads. The keys' axis is the last one; the new ones go between."""
+    return visible[..., None, None]
+
+
+@padding_mask.mistake(stage="placed")
+def rows_and_columns(visible):
+    """Queries and keys of the padding are both masked, (batch, 1, k_len, k_len). The padded rows then see nothing at
+    all, which is where NaN comes from. Mask the keys alone: what a padded query finds, nobody reads."""
+    return visible[:, None, None] * visible[:, None, :, None]
+
+
+@padding_mask.mistake(stage="placed")
+def copied_for_every_query(visible):
+    """The numbers are right, copied for every query: (batch, 1, k_len, k_len). Broadcasting does that without the
+    memory, and works for any number of queries. An axis of size 1 is enough."""
+    return visible[:, None, None].repeat(1, 1, visible.shape[-1], 1)
+
+
+@padding_mask.mistake(stage="placed")
+def causal_as_well(visible):
+    """Your mask is causal as well, (batch, 1, k_len, k_len): it hides the future together with the padding. A decoder's
+    own mask does both, and that is a later exercise. Here every query may attend to all real tokens."""
+    return (visible[:, None, None] * torch.ones(2 * visible.shape[-1:]).tril()).to(visible.dtype)
 
 
 @padding_mask.property

@@ -267,3 +267,123 @@ def input_added(x, w1, b1, w2, b2):
     """You add `x` to the result. The residual connection belongs to the block around this layer: added in both places,
     every token would count twice. Here the change alone is returned."""
     return x + second_map(first_map(x, w1, b1).relu(), w2, b2)
+
+
+@feed_forward.mistake(stage="activated")
+def elu(hidden):
+    """Your activation is ELU: e^x − 1 below zero, so that negative numbers come through, down to −1. The layer here has
+    max(0, ·), which makes 0 of all of them."""
+    return F.elu(hidden)
+
+
+@feed_forward.mistake(stage="activated")
+def softplus(hidden):
+    """Your activation is softplus, log(1 + e^x), which is ReLU with its corner rounded off: it gives 0.69 for 0, and is
+    never 0. The layer here has max(0, ·)."""
+    return F.softplus(hidden)
+
+
+@feed_forward.mistake(stage="activated")
+def limited_at_six(hidden):
+    """Your activation is ReLU6, which lets through no more than 6. It was made for numbers of few bits. The layer here
+    has max(0, ·), without an upper end."""
+    return F.relu6(hidden)
+
+
+@feed_forward.mistake(stage="activated")
+def squared(hidden):
+    """You square what ReLU returns. Some newer models do so; the layer here is that of the paper of 2017, with max(0,
+    ·) as it is."""
+    return hidden.relu().square()
+
+
+@feed_forward.mistake(stage="activated")
+def ones_where_positive(hidden):
+    """Between your maps every hidden feature has become 1 or 0, by whether it is positive. A comparison only says
+    where: how strongly a feature responds is lost. ReLU keeps the number itself where it is positive."""
+    return (hidden > 0).to(hidden.dtype)
+
+
+@feed_forward.mistake(stage="activated")
+def limited_at_one(hidden):
+    """Your activation ends at 1, as `clamp(0, 1)` does: however strongly a hidden feature responds, no more gets
+    through. The layer here has max(0, ·), without an upper end."""
+    return hidden.clamp(0, 1)
+
+
+@feed_forward.mistake(stage="activated", alone=True)
+def largest_along_an_axis(hidden):
+    """`torch.max` with a number as its second argument looks for the largest along that axis, and returns a pair: the
+    values and where they stand. ReLU is the maximum of each number and 0. Which function limits every number from
+    below?"""
+    return torch.max(hidden, 0)
+
+
+@feed_forward.mistake(stage="activated", alone=True)
+def maximum_with_a_plain_number(hidden):
+    """`torch.maximum` compares two tensors, and raises for a plain number such as 0; NumPy's takes one. Which function
+    limits every number from below?"""
+    return torch.maximum(hidden, 0)
+
+
+@feed_forward.mistake(stage="activated", alone=True)
+def maximum_of_python(hidden):
+    """Python's own `max`, and its `if`, want one `True` or `False`, and ask the whole tensor for it: "Boolean value of
+    Tensor with more than one value is ambiguous". Which function compares entry by entry?"""
+    return max(0, hidden)
+
+
+@feed_forward.mistake(stage="hidden", alone=True)
+def first_weight_turned_for_linear(x, w1, b1):
+    """You transpose `w1` for `F.linear`, which transposes its weight by itself: it takes weights as they are stored,
+    (out, in). The one or the other turns the weight round; which of the two do you keep?"""
+    return F.linear(x, w1.T, b1)
+
+
+@feed_forward.mistake(stage="output", alone=True)
+def second_weight_turned_for_linear(activated, w2, b2):
+    """You transpose `w2` for `F.linear`, which transposes its weight by itself: it takes weights as they are stored,
+    (out, in). How did `w1` go in?"""
+    return F.linear(activated, w2.T, b2)
+
+
+@feed_forward.mistake(stage="hidden")
+def first_bias_added_to_the_weight(x, w1, b1):
+    """The first bias is added to the weight, before the product: every feature of `x` is then multiplied with it. `@`
+    is computed before `+`, unless parentheses say otherwise. What should `b1` be added to?"""
+    return x @ (w1.T + b1)
+
+
+@feed_forward.mistake(stage="output")
+def no_second_map(activated, w2, b2):
+    """You return the hidden features, (batch, seq, d_ff): the second map is missing. A block adds the result to `x`, so
+    that it must have d_model features again. Which arguments have not been used yet?"""
+    return activated
+
+
+@feed_forward.mistake(stage="output")
+def activation_before_the_second_bias(activated, w2, b2):
+    """There is a ReLU on the second product, before `b2` is added: no result can lie below `b2`. It stands between the
+    two maps, and nowhere else."""
+    return (activated @ w2.T).relu() + b2
+
+
+@feed_forward.mistake(stage="output")
+def tokens_in_one_row(activated, w2, b2):
+    """The numbers are right, and batch and sequence are one axis: (batch · seq, d_model). A product works on the last
+    axis and leaves the others as they are, so that no `view` is needed. Which shape must come out?"""
+    return second_map(activated, w2, b2).flatten(0, 1)
+
+
+@feed_forward.mistake(stage="hidden")
+def first_weight_reshaped(x, w1, b1):
+    """The shape of your first weight fits, but its numbers are at the wrong places: it was reshaped from (out, in) to
+    (in, out), not transposed. `view` and `reshape` never move an axis. Which method turns a weight around?"""
+    return x @ w1.reshape(w1.shape[::-1]) + b1
+
+
+@feed_forward.mistake(stage="output")
+def second_weight_reshaped(activated, w2, b2):
+    """The shape of your second weight fits, but its numbers are at the wrong places: it was reshaped from (out, in) to
+    (in, out), not transposed. `view` and `reshape` never move an axis. Which method turns a weight around?"""
+    return activated @ w2.reshape(w2.shape[::-1]) + b2

@@ -340,6 +340,34 @@ def eps_as_floor(numbers, spread, eps):
     return numbers / spread.clamp(min=eps).sqrt()
 
 
+@layer_norm.mistake(stage="normalized")
+def multiplied_by_the_root(numbers, spread, eps):
+    """You multiply by the root where you should divide, so that what is large becomes larger still. `sqrt` is the root,
+    and `rsqrt` is one divided by the root. Which of the two stands behind a `*`?"""
+    return numbers * (spread + eps).sqrt()
+
+
+@layer_norm.mistake(stage="normalized")
+def not_divided(numbers, spread, eps):
+    """You subtract the mean, and divide by nothing: a token three times as large comes out three times as large. What
+    does the standard deviation do in the formula?"""
+    return numbers
+
+
+@layer_norm.mistake(stage="output")
+def divided_by_the_weight(normalized, weight, bias):
+    """You divide by the weight where it multiplies. Behind a `/`, parentheses around the root and the weight do that.
+    In a new layer the weight is 1 everywhere, so that nobody would notice."""
+    return normalized / weight + bias
+
+
+@layer_norm.mistake
+def mean_alone_divided(x, weight, bias, eps):
+    """Only the mean is divided by the root, and not the distance from it: `x - mean / root` is `x - (mean / root)`,
+    since `/` goes before `-`. Where do the parentheses belong?"""
+    return x - mean_of_token(x) / (biased(x) + eps).sqrt() * weight + bias
+
+
 def with_fixed_eps(norm, name, fixed):
     """Your result does not depend on the argument `eps`: it is as if a small number of your own, or a default,
     stood in its place. Models differ in it (0.00001 for PyTorch's layer norm, 0.000000000001 for BERT), and the weights

@@ -242,10 +242,153 @@ def first_layer_only(x, parts, norms, final_norm):
         return final_norm(x)
 
 
+@mend_stack.mistake(stage="layer")
+def stack_changes_its_input(x, part, norm):
+    """Your function changes its argument `x`: the caller finds the stream in its own tensor. `+=` does that, for
+    instance. The sum must be a new tensor."""
+    x += part(norm(x))
+    return x
+
+
+@mend_stack.mistake(stage="layer")
+def norm_added_as_well(x, part, norm):
+    """Each layer adds up three things: what came in, its norm, and what the part makes of that. That happens where `x`
+    is replaced by its norm, the part's result is added to it, and the residual is added last. With parts that return
+    zeros, `x` must go through the layers unchanged."""
+    normalized = norm(x)
+    return x + normalized + part(normalized)
+
+
+@mend_stack.mistake(stage="layer")
+def norm_on_the_stream_alone(x, part, norm):
+    """The norm acts on what the part's result is added to, and the part is given the stream without one. In pre-norm it
+    is the other way round: the part is given the norm, and the stream goes on as it is. Which of the two places in your
+    line wants the norm?"""
+    return norm(x) + part(x)
+
+
+@mend_stack.mistake(stage="layer")
+def norm_twice_in_front(x, part, norm):
+    """The norm acts twice: the stream is replaced by its norm, and that goes through the norm again on its way into the
+    part. The first of the two was the fault of the given program. Which line is too many?"""
+    x = norm(x)
+    return x + part(norm(x))
+
+
+@mend_stack.mistake(stage="layer")
+def norm_around_the_part(x, part, norm):
+    """Each norm acts twice: on what goes into the part, and on what it returns. In pre-norm a layer has one norm, in
+    front of its part, and the part's result is added as it is."""
+    return x + norm(part(norm(x)))
+
+
+@mend_stack.mistake(stage="layer")
+def sum_into_the_part(x, part, norm):
+    """The stream and its norm are added up, and the part is given the sum; its result then takes the place of the
+    stream. In pre-norm the part is given the norm alone, and the sum comes last. What is added to `x`, and when?"""
+    return part(x + norm(x))
+
+
+@mend_stack.mistake(stage="layer")
+def stream_doubled(x, part, norm):
+    """The stream is added twice in every layer, and the part's result once. With parts that return zeros, `x` must go
+    through the layers as it is, and yours doubles it each time. Is it added in two lines?"""
+    return x + x + part(norm(x))
+
+
+@mend_stack.mistake(stage="end")
+def final_norm_beside_the_stream(x, final_norm):
+    """The final norm is added to the stream: what leaves the stack is the last sum and its norm together. A final norm
+    brings the stream back to size, so that its result alone must come out."""
+    return x + final_norm(x)
+
+
+@mend_stack.mistake(stage="end")
+def final_norm_not_called(x, final_norm):
+    """You return the function `final_norm` itself, and not what it makes of the stream. What is missing behind its
+    name?"""
+    return final_norm
+
+
 @mend_stack.mistake
-def stack_changes_its_input(x, parts, norms, final_norm):
-    """Both faults are mended and the numbers are right, but your function changes its argument `x`: the caller
-    finds the stream in its own tensor. `+=` does that, for instance. The sum must be a new tensor."""
+def input_added_behind_the_final_norm(x, parts, norms, final_norm):
+    """The `x` that came into the stack is added once more, behind the final norm. What came in is in the stream
+    already: each layer has added to it. Nothing comes after the final norm."""
+    y = x
     for part, norm in zip(parts, norms):
-        x += part(norm(x))
+        y = y + part(norm(y))
+    return x + final_norm(y)
+
+
+@mend_stack.mistake
+def last_layer_s_norm_at_the_end(x, parts, norms, final_norm):
+    """The norm of the last layer stands where the final norm should. After a loop its names keep the last values, so
+    that `norm(x)` raises no error there. Is each of the four arguments used?"""
+    for part, norm in zip(parts, norms):
+        x = x + part(norm(x))
+    return norms[-1](x)
+
+
+@mend_stack.mistake
+def final_norm_in_every_layer_and_behind(x, parts, norms, final_norm):
+    """The final norm acts in every layer, and behind the last one again. The stream then meets a norm on its way, which
+    is what pre-norm avoids. It is called final because it comes once. Which of the two lines is left?"""
+    for part, norm in zip(parts, norms):
+        x = final_norm(x + part(norm(x)))
     return final_norm(x)
+
+
+@mend_stack.mistake
+def final_norm_for_all(x, parts, norms, final_norm):
+    """Every part is given the final norm of the stream, and the norms of the layers are not used. `norms[i]` belongs to
+    `parts[i]`: each has learned a weight and a bias for its own place. Which name comes out of `zip`?"""
+    for part in parts:
+        x = x + part(final_norm(x))
+    return final_norm(x)
+
+
+@mend_stack.mistake
+def one_loop_in_the_other(x, parts, norms, final_norm):
+    """You have two loops, one inside the other: every part meets every norm, and the stack has many times as many
+    layers. `norms[i]` belongs to `parts[i]`. Which function goes through two lists side by side?"""
+    for part in parts:
+        for norm in norms:
+            x = x + part(norm(x))
+    return final_norm(x)
+
+
+@mend_stack.mistake
+def parts_first_then_norms(x, parts, norms, final_norm):
+    """All parts come first and all norms after them, in two loops. Each norm belongs in front of its own part. Which
+    function goes through two lists side by side?"""
+    for part in parts:
+        x = x + part(x)
+    for norm in norms:
+        x = norm(x)
+    return final_norm(x)
+
+
+@mend_stack.mistake
+def last_layer_missing(x, parts, norms, final_norm):
+    """The last layer is missing: your loop ends one layer early. `range(n)` ends before n already, and a slice before
+    its end. How many rounds does a stack of one layer need?"""
+    for part, norm in zip(parts[:-1], norms[:-1]):
+        x = x + part(norm(x))
+    return final_norm(x)
+
+
+@mend_stack.mistake
+def layers_from_last_to_first(x, parts, norms, final_norm):
+    """The layers run from the last to the first. They were trained in the order in which they stand: what the first has
+    found is what the second looks at. Is a list turned round somewhere?"""
+    for part, norm in zip(reversed(parts), reversed(norms)):
+        x = x + part(norm(x))
+    return final_norm(x)
+
+
+@mend_stack.mistake(stage="layer")
+def norm_first_and_last(x, part, norm):
+    """Each norm acts first and last: the stream is replaced by its norm, and the sum goes through it again. In pre-norm
+    the norm's result is for the part alone, and nothing acts on the stream until the final norm."""
+    x = norm(x)
+    return norm(x + part(x))

@@ -172,3 +172,112 @@ def change_overwritten(x, sublayer, norm):
     change = sublayer(x)
     change += x
     return norm(change)
+
+
+@post_norm.mistake(stage="total")
+def sublayer_without_effect(x, change):
+    """Your result does not depend on what `sublayer` returns. Either it is never called, or its result is not kept:
+    methods such as `x.add(…)` return a new tensor and leave `x` as it was. Where does the change come in?"""
+    return x
+
+
+@post_norm.mistake(stage="total")
+def change_twice(x, change):
+    """The sublayer's result is added to itself, and not to `x`. That happens where `x = sublayer(x)` gives the name to
+    the result: what came in is lost by the time of the sum. Which line must keep it under another name?"""
+    return change + change
+
+
+@post_norm.mistake(stage="total")
+def x_twice(x, change):
+    """`x` is added twice, and the sublayer's result once. A residual connection adds what came in one single time. Is
+    it added in two lines, or by the sublayer's line as well?"""
+    return x + x + change
+
+
+@post_norm.mistake(stage="total")
+def multiplied(x, change):
+    """You multiply `x` by the sublayer's result where they are added. With a sublayer that returns zeros nothing is
+    left of the token. A residual connection adds a change to what came in."""
+    return x * change
+
+
+@post_norm.mistake(stage="total")
+def side_by_side(x, change):
+    """You put `x` and the sublayer's result side by side, so that there are twice as many features. Some networks of
+    images join their layers so. A residual connection adds the two, and the shape stays."""
+    return torch.cat([x, change], dim=-1)
+
+
+@post_norm.mistake(stage="output")
+def norm_of_your_own(x, norm):
+    """The argument `norm` is not used: a layer norm without weights stands in its place. The norm that you are given
+    may be any, with weights that were learned. Call it as you call `sublayer`."""
+    return torch.nn.functional.layer_norm(x, x.shape[-1:])
+
+
+@post_norm.mistake
+def norm_given_two(x, sublayer, norm):
+    """`norm` is called with two arguments. In some books a layer "add and norm" takes two tensors and adds them up by
+    itself; here `norm` is a function of one. What must you have done before you call it?"""
+    return norm(x, sublayer(x))
+
+
+@post_norm.mistake(stage="change", alone=True)
+def sublayer_not_called(x, sublayer):
+    """A function itself is added to `x`, and not what it returns: a tensor and a function have no sum. What is missing
+    behind its name?"""
+    return sublayer
+
+
+@post_norm.mistake
+def sublayer_called_twice(x, sublayer, norm):
+    """The sublayer is called twice, and what is added up are its first result and its second. That happens where `x =
+    sublayer(x)` gives the name to the result, and the next line goes on with `x`. In post-norm it is called once, and
+    `x` stays what came in."""
+    x = sublayer(x)
+    return norm(x + sublayer(x))
+
+
+@post_norm.mistake
+def norm_around_the_sublayer(x, sublayer, norm):
+    """The norm acts twice, on what goes into the sublayer and on what it returns, and not on the sum. Some models do so
+    (Gemma 2 does). In post-norm there is one norm, and it acts last."""
+    return x + norm(sublayer(norm(x)))
+
+
+@post_norm.mistake
+def change_and_sum_normed(x, sublayer, norm):
+    """The norm acts twice: on what the sublayer returns, and on the sum. In post-norm the change is added as it is, and
+    one norm acts on the sum. Which of your two is left?"""
+    return norm(x + norm(sublayer(x)))
+
+
+@post_norm.mistake
+def stream_and_sum_normed(x, sublayer, norm):
+    """The norm acts twice: on the `x` that is added, and on the sum. In post-norm `x` is added as it came in, and one
+    norm acts on the sum. Which of your two is left?"""
+    return norm(norm(x) + sublayer(x))
+
+
+@post_norm.mistake
+def norm_alone_added(x, sublayer, norm):
+    """The sublayer is never called: you add the norm of `x` to `x`. Three things meet here, `x`, the sublayer and the
+    norm. Which of them makes the change, and which acts on the sum?"""
+    return x + norm(x)
+
+
+@post_norm.mistake
+def residual_changed_as_well(x, sublayer, norm):
+    """`residual = x` gives a second name to one tensor, and makes no copy: `x += …` changes what both names stand for.
+    So the sum is added to itself, and the caller's tensor has changed too. Make the sum a new tensor."""
+    residual = x
+    x += sublayer(x)
+    return norm(residual + x)
+
+
+@post_norm.mistake(stage="total")
+def subtracted(x, change):
+    """You subtract the sublayer's result from `x` where it is added. A sublayer could learn the other sign, but weights
+    that were trained with a sum do not fit. A residual connection is a sum."""
+    return x - change

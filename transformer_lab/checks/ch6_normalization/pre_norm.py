@@ -4,12 +4,18 @@ import torch
 
 from ..exercise import exercise
 from .post_norm import (
+    change_twice,
+    multiplied,
     no_residual,
     norm_before_and_behind,
     norm_of_the_change,
     norm_of_x_beside_the_change,
+    side_by_side,
     sublayer_and_norm_unchanged,
     sublayer_of_zeros,
+    sublayer_without_effect,
+    subtracted,
+    x_twice,
 )
 from .residual import AXES, added, change_of, connected, norm_of, nothing
 
@@ -138,3 +144,86 @@ def change_added_to(x, sublayer, norm):
     change = sublayer(norm(x))
     change += x
     return change
+
+
+pre_norm.mistake(sublayer_without_effect, stage="total")
+
+
+pre_norm.mistake(change_twice, stage="total")
+
+
+pre_norm.mistake(x_twice, stage="total")
+
+
+pre_norm.mistake(multiplied, stage="total")
+
+
+pre_norm.mistake(side_by_side, stage="total")
+
+
+@pre_norm.mistake(stage="normalized")
+def norm_of_your_own(x, norm):
+    """The argument `norm` is not used: a layer norm without weights stands in its place. The norm that you are given
+    may be any, with weights that were learned. Call it as you call `sublayer`."""
+    return torch.nn.functional.layer_norm(x, x.shape[-1:])
+
+
+@pre_norm.mistake(stage="normalized", alone=True)
+def norm_not_called(x, norm):
+    """The sublayer is given the function `norm` itself, and not what that returns. What is missing behind its name?"""
+    return norm
+
+
+@pre_norm.mistake(stage="change")
+def sublayer_skipped(normalized, sublayer):
+    """The sublayer is never called: the norm of `x` is what you add to `x`. The norm is there for the sublayer, and the
+    sublayer's result is the change. Say it from the inside out: which function comes first, and which second?"""
+    return normalized
+
+
+@pre_norm.mistake
+def norm_around_the_sublayer(x, sublayer, norm):
+    """The norm acts twice: on what goes into the sublayer, and on what it returns. Some models do so (Gemma 2 does). In
+    pre-norm there is one norm, in front of the sublayer, and its result is added as it is."""
+    return x + norm(sublayer(norm(x)))
+
+
+@pre_norm.mistake
+def sum_into_the_sublayer(x, sublayer, norm):
+    """`x` and its norm are added up, the sum goes through the sublayer, and what comes out is returned. In pre-norm the
+    sum is the last thing that happens, so that `x` has a path that meets neither. What is added to `x`, and when?"""
+    return sublayer(x + norm(x))
+
+
+@pre_norm.mistake
+def normed_twice(x, sublayer, norm):
+    """The norm acts twice: `x` is replaced by its norm, and that goes through the norm again on its way into the
+    sublayer. So what came in is lost, and the change is added to the normalized tokens. One line too many says `norm`:
+    which one?"""
+    x = norm(x)
+    return x + sublayer(norm(x))
+
+
+@pre_norm.mistake
+def stream_normed_first_and_last(x, sublayer, norm):
+    """The norm acts first and last: `x` is replaced by its norm before anything else, and the sum goes through it
+    again. In pre-norm its result goes into the sublayer and nowhere else, and the sum leaves as it is."""
+    x = norm(x)
+    return norm(x + sublayer(x))
+
+
+@pre_norm.mistake
+def post_norm_added(x, sublayer, norm):
+    """This is post-norm with `x` added once more: the norm acts on the sum of `x` and the change, and then `x` is added
+    again. In pre-norm the norm stands in front of the sublayer, and one sum is the last thing that happens."""
+    return x + norm(x + sublayer(x))
+
+
+pre_norm.mistake(subtracted, stage="total")
+
+
+@pre_norm.mistake
+def norm_alone(x, sublayer, norm):
+    """You return the norm of `x` and nothing else: the sublayer is not called, and nothing is added. Three things meet
+    here, `x`, the norm and the sublayer. Which of them acts on which, and what is the sum of two?"""
+    return norm(x)

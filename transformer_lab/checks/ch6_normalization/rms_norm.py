@@ -10,6 +10,7 @@ from .layer_norm import (
     eps_as_floor,
     eps_inside,
     eps_outside,
+    multiplied_by_the_root,
     no_eps,
     no_root,
     tokens,
@@ -214,6 +215,93 @@ def no_axis_left(x, weight, eps):
     return x / (x.square().mean(dim=-1) + eps).sqrt() * weight
 
 
-rms_norm.mistakes_in(normalized=(eps_outside, no_root, no_eps, eps_as_floor))
+rms_norm.mistakes_in(normalized=(eps_outside, no_root, no_eps, eps_as_floor, multiplied_by_the_root))
 with_fixed_eps(rms_norm, "eps_always_1e_5", 1e-5)
 with_fixed_eps(rms_norm, "eps_always_1e_6", 1e-6)
+
+
+@rms_norm.mistake(stage="mean_square")
+def mean_square_over_batch(x):
+    """The mean square is taken over `batch`, axis 0: each number shares it with the number at the same place in the
+    other sentences. Each token is normalized by itself: which axis is left?"""
+    return x.square().mean(dim=0, keepdim=True)
+
+
+@rms_norm.mistake(stage="mean_square")
+def by_one_less(x):
+    """You divide the sum of the squares by `d_model - 1`, as the unbiased variance is computed. The M in RMS is a mean:
+    a sum of d_model squares is divided by d_model."""
+    return x.square().sum(dim=-1, keepdim=True) / (x.shape[-1] - 1)
+
+
+@rms_norm.mistake(stage="mean_square")
+def mean_without_squares(x):
+    """You take the root of the mean, and have squared nothing. For a token whose mean is negative the root is NaN, and
+    in any other mean positive and negative features cancel. Which letter of the name comes first, read from the
+    right?"""
+    return x.mean(dim=-1, keepdim=True)
+
+
+@rms_norm.mistake(stage="mean_square")
+def square_of_each_feature(x):
+    """Each feature is divided by the root of its own square, so that about ±1 comes out everywhere, and no mean is
+    taken. All features of a token share one mean square. What comes between the square and the root?"""
+    return x.square()
+
+
+@rms_norm.mistake(stage="normalized")
+def neither_root_nor_eps(x, mean_square, eps):
+    """You divide by the mean square itself: the root is missing, and `eps` as well. A token three times as large then
+    comes out at a third, and a token of zeros gives 0/0. Look at the R of the name, and at the arguments."""
+    return x / mean_square
+
+
+@rms_norm.mistake(stage="normalized")
+def one_divided_by_the_root(x, mean_square, eps):
+    """Your result is one divided by the root, times the weight: the token itself is not in it, so that its features
+    differ by the weight alone. `rsqrt` gives only the factor. What must it be multiplied with?"""
+    return torch.ones_like(x) / (mean_square + eps).sqrt()
+
+
+@rms_norm.mistake(stage="normalized")
+def squares_divided(x, mean_square, eps):
+    """You divide the squares by the root, so that no result is negative. The squares are only for the mean: what is
+    divided is the token as it came in. Has the name `x` been given to its square?"""
+    return x.square() / (mean_square + eps).sqrt()
+
+
+@rms_norm.mistake(stage="output")
+def divided_by_the_weight(normalized, weight):
+    """You divide by the weight where it multiplies. Behind a `/`, parentheses around the root and the weight do that.
+    In a new layer the weight is 1 everywhere, so that nobody would notice."""
+    return normalized / weight
+
+
+@rms_norm.mistake(stage="output")
+def dot_product_with_the_weight(normalized, weight):
+    """`@` with the weight adds the features up, so that each token has become one number. The weight has a factor for
+    each feature, and a product entry by entry keeps them apart. Which sign is that?"""
+    return normalized @ weight
+
+
+@rms_norm.mistake
+def mean_absolute_value(x, weight, eps):
+    """You divide by the mean of the absolute values. That is another measure of how large a token is, and smaller: for
+    1 and 7 it is 4, and the root of the mean square is 5. In which order does the name say it, read from the right?"""
+    return x / (x.abs().mean(dim=-1, keepdim=True) + eps) * weight
+
+
+@rms_norm.mistake
+def weight_before_the_norm(x, weight, eps):
+    """The weight multiplies first, and the product is normalized. Then the weight has its part in the mean square, and
+    a weight that is 2 everywhere does nothing. Which of the two comes last?"""
+    y = x * weight
+    return y / (mean_square_of_token(y) + eps).sqrt()
+
+
+@rms_norm.mistake
+def argument_divided_in_place(x, weight, eps):
+    """Your function changes its argument `x`: the caller finds normalized numbers in its own tensor. `/=` and `*=` do
+    that, and so do methods that end in an underscore. Make the result a new tensor."""
+    x /= (mean_square_of_token(x) + eps).sqrt()
+    return x * weight
