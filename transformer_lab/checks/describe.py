@@ -350,15 +350,15 @@ def kind(exercise, probe, got, expected):
 def _items(value, right, whole_result):
     """Say which item of a result, or of a tuple in it, is of another kind than it must be."""
     for number, (mine, theirs) in enumerate(zip(value, right), 1):
-        item = f"tem {number} of {whole_result}"
+        item = f"item {number} of {whole_result}"
         if isinstance(theirs, torch.Tensor) and not isinstance(mine, torch.Tensor):
-            return f"I{item} is of type `{type(mine).__name__}`; it must be a tensor."
+            return f"{item.capitalize()} is of type `{type(mine).__name__}`; it must be a tensor."
         if isinstance(theirs, tuple) and tensors_in(theirs):
             if not isinstance(mine, (tuple, list)):
-                return f"I{item} is of type `{type(mine).__name__}`; it must be a tuple."
+                return f"{item.capitalize()} is of type `{type(mine).__name__}`; it must be a tuple."
             if len(mine) != len(theirs):
-                return f"I{item} has the length {len(mine)}; it must have the length {len(theirs)}."
-            if said := _items(mine, theirs, f"i{item}"):
+                return f"{item.capitalize()} has the length {len(mine)}; it must have the length {len(theirs)}."
+            if said := _items(mine, theirs, item):
                 return said
     return ""
 
