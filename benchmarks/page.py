@@ -133,9 +133,10 @@ def find(path):
     return anywidget_script() if rest.startswith("anywidget@") else PEERS / rest
 
 
-def in_file(name):
+def in_file(address):
     """A lab's script that the book keeps in a file of its own: book/widget_state.py writes it."""
-    return json.loads((HTML / "_static" / name).read_text("utf-8").partition(" = ")[2].rstrip(";\n"))
+    file = HTML / "_static" / address.partition("?")[0]
+    return json.loads(file.read_text("utf-8").partition(" = ")[2].rstrip(";\n"))
 
 
 def repeat_texts(script):

@@ -132,7 +132,8 @@
         for (const name of ["_esm", "_css"]) state[name] = data.state[state[name]?.as]?.state[name] ?? state[name];
         states.set(id, state);
         models.set(id, createModel(state));
-        if (!inFile(state._esm)) importOnce(state._esm).catch(() => {}); // the reason is given where the lab should stand
+        // Why one cannot be read is said where the lab should stand.
+        if (!inFile(state._esm)) importOnce(state._esm).catch(() => {});
       }
     }
     for (const [view, { model_id: id }] of unseen(VIEW)) {

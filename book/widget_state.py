@@ -6,6 +6,7 @@ Practices stand on nearly every page, and on few first screens. Their script lie
 fetches when its first practice comes near, and a browser keeps for the next page: see mount.js.
 """
 
+import hashlib
 import json
 import re
 from pathlib import Path
@@ -18,9 +19,9 @@ IN_FILES = {"transformer_lab.labs.practice.Practice": "practice-lab.js"}
 
 
 def lean(data, shown):
-    """Return the state of the widgets ``shown``, and the scripts that are to lie in files, by their names.
+    """Return the state of the widgets ``shown``, and the scripts that are to lie in files, by address.
 
-    A text that a widget has already is named as ``{"as": its id}``, one that lies in a file as ``{"file": its name}``.
+    A text that a widget has already is named as ``{"as": its id}``, one in a file as ``{"file": its address}``.
     """
     found, first, files = {}, {}, {}
     for model in (model for model in data["state"] if model in shown):
@@ -32,7 +33,8 @@ def lean(data, shown):
             elif text and name == "_esm":
                 state[name] = jsmin(text)
                 if file := IN_FILES.get(state.get("_anywidget_id")):
-                    files[file], state[name] = state[name], {"file": file}
+                    address = f"{file}?v={hashlib.sha256(text.encode()).hexdigest()[:8]}"  # no browser keeps an old one
+                    files[address], state[name] = state[name], {"file": address}
         found[model] = {**data["state"][model], "state": state}
     return {**data, "state": found}, files
 
@@ -43,13 +45,14 @@ def keep_what_is_shown(app, pagename, templatename, context, doctree):
         if attributes.get("type") == STATE:
             data, files = lean(json.loads(attributes["body"]), set(VIEW.findall(context["body"])))
             attributes["body"] = json.dumps(data).replace("</", "<\\/")
-            for name, text in files.items():
-                (Path(app.outdir) / "_static" / name).write_text(as_file(name, text), "utf-8")
+            write(files, Path(app.outdir) / "_static")
 
 
-def as_file(name, text):
-    """A file that hands a script's text to mount.js: a page that is opened from disk can fetch nothing as text."""
-    return f"(window.labScripts ??= {{}})[{json.dumps(name)}] = {json.dumps(text)};\n"
+def write(files, folder):
+    """Write files that hand a script's text to mount.js: a page that is opened from disk can fetch nothing as text."""
+    for address, text in files.items():
+        handed = f"(window.labScripts ??= {{}})[{json.dumps(address)}] = {json.dumps(text)};\n"
+        (folder / address.partition("?")[0]).write_text(handed, "utf-8")
 
 
 def setup(app):

@@ -321,9 +321,9 @@ def bytes_of_the_trainable_alone(model):
 
 @mend_model_size.mistake
 def weight_and_bias_of_each_module(model):
-    """You ask each module for its `weight` and its `bias`. A tied matrix is then counted under each of its modules, and
-    a parameter of another name not at all. One module can give you all parameters, each once: which one, and by which
-    method?"""
+    """You collect the parameters module by module. A tied matrix is then counted under each of its modules, and what is
+    not the `weight` or the `bias` of one of them is not counted at all. The model itself can give you all of its
+    parameters, each once: by which method?"""
     tensors = [getattr(module, name, None) for module in model.modules() for name in ("weight", "bias")]
     return _size_of([tensor for tensor in tensors if tensor is not None])
 
