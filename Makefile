@@ -7,7 +7,7 @@ STEP = @$(HERE) tools/step.py
 ONCE = $(STEP) --once
 REPORT = --junitxml=_build/reports/$@.xml -o junit_family=xunit1
 # On a GPU nbval executes every notebook itself; on a CPU it compares the stored execution.
-REPLAY = $(if $(filter-out cpu,$(TRANSFORMER_LAB_DEVICE)),,-p nbval_replay)
+REPLAY = -p $(if $(filter-out cpu,$(TRANSFORMER_LAB_DEVICE)),nbval_live,nbval_replay)
 NBVAL = PYTHONPATH=tools $(HERE) -m pytest -q -n 2 --dist loadfile --nbval --nbval-current-env --nbval-cell-timeout=300
 # Small models gain nothing from a second thread, and two processes with two threads each wait for one another: ten times as long.
 export OMP_NUM_THREADS ?= 1
@@ -50,7 +50,7 @@ outputs: environment ## every notebook gives the outputs that it stores
 	@$(NBVAL) $(REPLAY) $(REPORT) chapters
 
 live: environment ## the same, with every notebook executed by nbval itself
-	@$(NBVAL) $(REPORT) chapters
+	@$(NBVAL) -p nbval_live $(REPORT) chapters
 
 units: environment ## everything but the book
 	@$(HERE) -m pytest -q -n 2 --dist worksteal $(REPORT) --ignore tests/book/test_book.py --ignore tests/book/test_front.py

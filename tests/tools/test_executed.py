@@ -153,3 +153,21 @@ def test_nbval_tells_a_cell_that_raises(project):
     change(project, 2, "print(6 * seven)")
     told = nbval(project / "chapters" / "sample.ipynb", project)
     assert told.returncode == 1 and "NameError: name 'seven' is not defined" in told.stdout, told.stdout
+
+
+def test_nbval_itself_leaves_out_what_reads_models_that_are_missing(tmp_path):
+    for name, source in {"reads": "tl.pretrained.minilm()\nfail", "plain": "print(42)"}.items():
+        output = nbformat.v4.new_output("stream", text="42\n")
+        write(tmp_path / f"{name}.ipynb", new_notebook(cells=[new_code_cell(source, outputs=[output])]))
+    missing = f"""
+import pathlib, sys, pytest, notebooks, nbval_live
+notebooks.models_are_installed = lambda: False
+nbval_live.ROOT = pathlib.Path({str(tmp_path)!r})
+nbval_live.all_notebooks = lambda: sorted(nbval_live.ROOT.glob("*.ipynb"))
+options = "-p nbval_live --nbval --nbval-current-env -q --color=no -p no:cacheprovider"
+sys.exit(pytest.main([*options.split(), str(nbval_live.ROOT)]))
+"""
+    env = {**os.environ, "PYTHONPATH": str(notebooks.ROOT / "tools")}
+    told = subprocess.run([sys.executable, "-c", missing], capture_output=True, text=True, env=env, cwd=tmp_path)
+    assert told.returncode == 0 and "1 passed" in told.stdout, told.stdout
+    assert "reads.ipynb: left out, since it reads published models" in told.stdout
