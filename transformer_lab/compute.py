@@ -1,7 +1,7 @@
 """Compute and memory: what a model of a given shape asks of a machine.
 
 One FLOP is one addition or one multiplication, so that a multiply-add is two. Matrix products are counted, as is usual;
-what is done number by number (softmax, norms, activations, sums) takes few FLOPs beside them, though not little time.
+what is done element by element (softmax, norms, activations, sums) takes few FLOPs beside them, though not little time.
 """
 
 from torch import nn

@@ -3,6 +3,8 @@
 import json
 from pathlib import Path
 
+from book.widget_state import short
+
 MOUNT = Path(__file__).parents[2] / "book" / "mount.js"
 
 PAGE = """<!doctype html>
@@ -43,7 +45,8 @@ def as_notebook(html):
 
 
 def _state(lab):
-    return {name: value for name, value in lab.get_state().items() if name != "layout"}
+    state = {name: value for name, value in lab.get_state().items() if name != "layout"}
+    return state | {"_esm": short(state["_esm"])}
 
 
 def _script(kind, value):

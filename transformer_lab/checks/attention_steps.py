@@ -65,7 +65,7 @@ def keys_reshaped(query, key):
 
 
 def element_by_element(query, key):
-    """Queries and keys are multiplied number by number, `*`, and not as matrices. That pairs query 1 with key 1 and
+    """Queries and keys are multiplied element by element, `*`, and not as matrices. That pairs query 1 with key 1 and
     query 2 with key 2 alone, and raises when their counts differ. Every query must meet every key: which operator makes
     the table of all dot products?"""
     return query * key

@@ -158,7 +158,7 @@ def keys_by_queries(query, key):
 
 @all_dot_products.mistake
 def element_by_element(query, key):
-    """`*` multiplies number by number and sums nothing. It raises, because 7 queries do not stand over 6 keys; with
+    """`*` multiplies element by element and sums nothing. It raises, because 7 queries do not stand over 6 keys; with
     equal lengths it would return features, not dot products. You want every query with every key, and a sum over the
     features."""
     return query * key

@@ -145,9 +145,9 @@ def letters_exchanged(x, weight):
 
 @linear.mistake(stage="product")
 def multiplied_by_elements(x, weight):
-    """`*` multiplies number by number and lines the tokens up with the outputs. Here that raises, since there are more
-    tokens than outputs; with equal sizes it would run. Every token has to meet every row of the weight: a product,
-    `@`."""
+    """`*` multiplies element by element and lines the tokens up with the outputs. Here that raises, since there are
+    more tokens than outputs; with equal sizes it would run. Every token has to meet every row of the weight: a
+    product, `@`."""
     return (x * weight).sum(dim=-1)
 
 
@@ -218,7 +218,7 @@ def columns_with_a_row_of_bias(x, weight, bias):
 
 @linear.mistake(stage="product", alone=True)
 def number_by_number(x, weight):
-    """Inputs and weight are multiplied number by number, `*`, and not as matrices. Every output is a sum over all
+    """Inputs and weight are multiplied element by element, `*`, and not as matrices. Every output is a sum over all
     inputs, input times weight: which operator makes these sums?"""
     return x * weight
 

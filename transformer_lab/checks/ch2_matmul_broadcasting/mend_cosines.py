@@ -250,7 +250,7 @@ def signs_lost(query, key):
 
 @mend_cosines.mistake(stage="table", alone=True)
 def row_with_row(query, key):
-    """You multiply row 0 with row 0, row 1 with row 1, number by number. That raises where there are not as many keys
+    """You multiply row 0 with row 0, row 1 with row 1, element by element. That raises where there are not as many keys
     as queries, and otherwise gives too few cosines. Every query is asked about every key: which product makes such a
     table?"""
     return (query * key).sum(dim=-1)

@@ -147,7 +147,7 @@ def divided_by_the_number_of_keys(query, key, value):
 
 @attention.mistake
 def weights_times_values_number_by_number(query, key, value):
-    """Weights and values are multiplied number by number, `*`, and not as matrices. Each query needs a sum over the
+    """Weights and values are multiplied element by element, `*`, and not as matrices. Each query needs a sum over the
     keys, weight times value: which operator makes it for all queries at once?"""
     return attention_weights.reference(query, key) * value
 

@@ -157,7 +157,7 @@ def no_places(x, positions):
 
 @mend_word_order.mistake(stage="place")
 def places_multiplied(x, positions):
-    """The tokens are multiplied by the positions, number by number. Where a position vector has a 0, that feature of
+    """The tokens are multiplied by the positions, element by element. Where a position vector has a 0, that feature of
     the token is lost: with sines, every second feature of the first word. What should a position do to a token
     instead?"""
     return x * positions[: x.shape[1]]

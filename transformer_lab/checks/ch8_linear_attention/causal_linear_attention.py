@@ -405,8 +405,8 @@ def normalizer_without_its_axis(query, key, value):
 
 @causal_linear_attention.mistake
 def keys_and_values_without_new_axes(query, key, value):
-    """You multiply keys and values number by number: `d_head` meets `d_value`, and it raises; with equal sizes it would
-    be wrong in silence. What is added up to `S` has every feature times every number of the value, a table for each
-    token. Where does each of the two need a new axis of size 1?"""
+    """You multiply keys and values element by element: `d_head` meets `d_value`, and it raises; with equal sizes it
+    would be wrong in silence. What is added up to `S` has every feature times every number of the value, a table for
+    each token. Where does each of the two need a new axis of size 1?"""
     q, k = positive(query), positive(key)
     return q * (k * value).cumsum(-2)

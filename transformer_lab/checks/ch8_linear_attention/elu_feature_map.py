@@ -267,8 +267,8 @@ def softplus_and_one(x):
 @elu_feature_map.mistake
 def one_question_to_all_numbers(x):
     """You ask the whole tensor with one `if`, and it raises: `x > 0` is a bool for each number, and `if` needs a single
-    one. Each number has a case of its own, so the choice must be made number by number. Which function does that in one
-    call?"""
+    one. Each number has a case of its own, so the choice must be made element by element. Which function does that in
+    one call?"""
     if x > 0:
         return x + 1
     return x.exp()
@@ -284,7 +284,7 @@ def softplus(x):
 @elu_feature_map.mistake
 def softmax_of_features(x):
     """You take the softmax over the features of each token. That makes them positive, and ties them to one another:
-    they sum to one. The map of this chapter acts number by number; what does it make of a single number?"""
+    they sum to one. The map of this chapter acts element by element; what does it make of a single number?"""
     return x.softmax(-1)
 
 

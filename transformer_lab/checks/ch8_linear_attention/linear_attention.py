@@ -265,7 +265,7 @@ def divided_by_its_own_sum(numerator, normalizer):
 
 def softmax_over_features(x):
     """Your map is a softmax over the features of each token. That makes them positive, and ties them to one another:
-    they sum to one. The map of this chapter acts number by number: x + 1 above zero, exp(x) below."""
+    they sum to one. The map of this chapter acts element by element: x + 1 above zero, exp(x) below."""
     return x.softmax(-1)
 
 
@@ -456,7 +456,7 @@ def relu_and_a_small_number(query, key, value):
 @linear_attention.mistake
 def softmax_as_the_map(query, key, value):
     """You take a softmax of the queries over their features, and of the keys over the tokens, and need no division.
-    That form exists, as *efficient attention*; it is another one. Here φ acts number by number, and a division by
+    That form exists, as *efficient attention*; it is another one. Here φ acts element by element, and a division by
     φ(query) · `z` makes the weights sum to one. What is φ in the docstring?"""
     return query.softmax(-1) @ (key.softmax(-2).mT @ value)
 

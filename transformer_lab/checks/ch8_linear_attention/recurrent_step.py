@@ -435,7 +435,7 @@ def key_turned_against_value(state, query, key, value):
 
 @recurrent_step.mistake
 def key_and_value_without_new_axes(state, query, key, value):
-    """You multiply the key's features with the value number by number: `d_head` meets `d_value`, and it raises; with
+    """You multiply the key's features with the value element by element: `d_head` meets `d_value`, and it raises; with
     equal sizes it would be wrong in silence. `S` needs every feature times every number of the value, a table in each
     head. Where does each of the two need a new axis of size 1?"""
     return recurrent_step.reference(state, query, key, value, new_S=lambda S, k, v: S + k * v)
@@ -533,7 +533,7 @@ def normalizer_of_every_feature(state, query, key, value):
 @recurrent_step.mistake
 def heads_with_heads(state, query, key, value):
     """You divide by a table of heads by heads: `query @ z.mT` multiplies every head's query with every head's `z`. It
-    raises when it meets `d_value`. A head reads only its own `z`, number by number. Which product is that, and over
+    raises when it meets `d_value`. A head reads only its own `z`, element by element. Which product is that, and over
     which axis is it summed?"""
     return recurrent_step.reference(state, query, key, value, output=lambda q, S, z: not_divided(q, S, z) / (q @ z.mT))
 

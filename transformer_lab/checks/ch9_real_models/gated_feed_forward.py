@@ -134,7 +134,7 @@ def gate_left_out(gate, up):
 
 @gated_feed_forward.mistake(stage="product")
 def joined_side_by_side(gate, up):
-    """The two maps are put side by side, and d_ff has doubled. They are multiplied, number by number."""
+    """The two maps are put side by side, and d_ff has doubled. They are multiplied, element by element."""
     return torch.cat([gate, up], dim=-1)
 
 
