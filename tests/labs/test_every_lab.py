@@ -353,9 +353,7 @@ def test_it_follows_the_theme_of_the_page_and_of_the_system(show, case):
 
 
 def test_a_lab_that_cannot_start_says_so(show, windows):
-    page = show(
-        LABS["strides"].make(), change=lambda html: html.replace("export default { render };", "export default {")
-    )
+    page = show(LABS["strides"].make(), change=lambda html: html.replace("export default {render}", "export default {"))
     failed = page.locator("[data-lab=failed]")
     assert "This live figure could not start in this browser." in failed.inner_text()
     troubles = windows[1]
