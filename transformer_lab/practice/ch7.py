@@ -148,7 +148,7 @@ bytes_of_a_cache = Topic(
     inputs=_a_cache,
     question=lambda n_layers, d_model, seq, batch, bytes_per_value: (
         f"A model has {n_layers} layers and d_model = {d_model}, and each number takes {bytes_per_value} bytes. "
-        f"How many bytes has its key-value cache after {seq} tokens?"
+        f"How many bytes does its key-value cache take after {seq} tokens?"
     ),
     answer=Number(unit="bytes"),
     without=(
