@@ -97,7 +97,7 @@ def test_the_steps_of_a_block_come_as_in_the_course_s_layers(order, stretch):
         words = name.replace("norm", "norm ").replace("_", "-")
         module.register_forward_pre_hook(lambda *_, words=words: met.append(words))
     layer(x) if stretch == "encoder" else layer(x, x)
-    rule = practice.topics()["steps_in_order"].exercise.reference
+    rule = practice.topics()["order_of_a_block"].exercise.reference
     parts = {"encoder": [("encoder", 6)], "decoder": [("looks", 6), ("rest", 3)]}[stretch]
     told = [step for name, last in parts for step in rule(order, name, False)[-last:]]
     assert [step for step in told if "sum" not in step] == [each for each in met if each in told]

@@ -468,7 +468,7 @@ def parts_turned_one_by_one(order, stretch, backward):
     return [step for half in halves for step in _placed(order)(*half)[::-1]]
 
 
-steps_in_order = Topic(
+order_of_a_block = Topic(
     title="The steps of a block",
     rule=steps_of_a_block,
     question=lambda order, stretch, backward: (
