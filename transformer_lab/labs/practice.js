@@ -43,7 +43,8 @@ const shownText = (it, table) => {
   return `${told ? `The answer is \`${told}\`` : "This is the answer"}. Another one like it comes back later.`;
 };
 // How tall an input is, of those of one kind; and a copy of one that only takes its room.
-const heightOf = ({ right, options }) => (options ? options.join("  ").length : (right.length ?? 0));
+const heightOf = ({ right, options, start }) =>
+  options ? options.join("  ").length + (start ? 100 * options.length : 0) : (right.length ?? 0);
 function copyOf(node) {
   const copy = node.cloneNode(true);
   for (const each of copy.querySelectorAll("*")) {

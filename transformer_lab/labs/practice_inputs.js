@@ -233,6 +233,7 @@ function orderInput({ it, answer }) {
       }
     }
   }
+  show("");
   return { node: list, show, focus: () => items[order[0]].buttons[1].focus() };
 }
 
