@@ -231,8 +231,8 @@ def _with(form, hidden, projected, step, **place):
 
 @steps_of_a_form.mistake
 def features_behind_a_product(form, hidden, projected):
-    """You multiplied before you took the features. The feature map acts on each query and key alone: which products
-    are left to it then?"""
+    """You multiplied before you took the features. The feature map acts on one query or key at a time: what is
+    multiplied afterwards?"""
     return form in _FORMS and _with(form, hidden, projected, "features", behind=_FORMS[form][1][1])
 
 
@@ -250,14 +250,13 @@ def masked_behind_the_softmax(form, hidden, projected):
 
 @steps_of_a_form.mistake
 def masked_behind_the_averages(form, hidden, projected):
-    """You masked the averages, which hold all values by then. Where does each key still have a number of its
-    own?"""
+    """You masked the averages, which hold all values by then. Where does each key still have a number of its own?"""
     return _with(form, hidden, projected, "mask", behind="averages")
 
 
 @steps_of_a_form.mistake
 def masked_before_the_scores(form, hidden, projected):
-    """You masked before there was a table to mask. What is one number for each query and key?"""
+    """You masked before there was a table to mask. Which step makes one number for each query and key?"""
     name = "scaled scores" if form == "softmax" else "similarities"
     return _with(form, hidden, projected, "mask", before=name)
 
@@ -298,7 +297,7 @@ def read_before_the_sums(form, hidden, projected):
 @steps_of_a_form.mistake
 def divided_before_it_is_read(form, hidden, projected):
     """You divided before the query had read anything. Each query has a normalizer of its own, φ(q) times z: when is it
-    there?"""
+    known?"""
     return _with(form, hidden, projected, "divide", before="read")
 
 
