@@ -534,7 +534,11 @@ LABS = {
     "practice": Case(
         make=lambda: Practice("strides_of"),
         text="Practice(topic='strides_of', case=0)",
-        states=[lambda: Practice("head_1"), lambda: Practice("offset", "head_1", "decoder")],
+        states=[
+            lambda: Practice("head_1"),
+            lambda: Practice("order_of_a_block"),
+            lambda: Practice("offset", "head_1", "decoder"),
+        ],
         sent={"case": 3, "answer": "20, 5, 1", "state": "checked"},
         refused={"case": 24, "answer": "1" * 401, "state": "x", "topic": "offset"},
         linked="answer",

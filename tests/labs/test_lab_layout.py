@@ -55,6 +55,8 @@ LABS = {
     "order": (OrderLab, ["softmax", "causal mask", "nothing"]),
     "steps": (lambda: OrderLab(mode="steps"), ["Next token", "Back"]),
     "practice": (lambda: Practice("decoder"), ["Check", "Show answer", "Another"]),
+    "steps of a block": (lambda: Practice("order_of_a_block"), ["Check", "Another", "Another", "Another", "Another"]),
+    "steps of attention": (lambda: Practice("order_of_linear_attention"), ["Check", "Another", "Another", "Another"]),
     "whole": (WholeLab, ["13", "2003", "12345", "342"]),
 }
 # What labs can be brought to that is large, wide, or wrong. Four of them are small, and share a page.

@@ -176,7 +176,7 @@ def test_steps_are_moved_into_order_by_keys_that_stay_where_they_are(practise):
     for _ in range(3):
         page.keyboard.press("Enter")
     assert order.all_inner_texts()[-1] == "blend"
-    assert page.evaluate("document.activeElement.getAttribute('aria-label')") == "Up: blend"
+    assert page.evaluate("document.activeElement.getAttribute('aria-label')") == "Up: blend, 4 of 4"
     page.get_by_role("button", name="Check").click()
     assert status(page) == "Not right. It begins with another step."
     page.get_by_role("button", name="Up: scores").click()

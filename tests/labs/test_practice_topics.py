@@ -7,6 +7,7 @@ from types import SimpleNamespace
 import pytest
 import torch
 
+import transformer_lab as tl
 from javascript import Engine
 from transformer_lab import practice
 from transformer_lab.labs import Practice
@@ -85,6 +86,21 @@ def test_a_table_is_the_same_whatever_the_reader_has_made_a_default():
         assert TOPICS["head_1"].table() == before
     finally:
         torch.set_default_dtype(torch.float32)
+
+
+@pytest.mark.parametrize("order", ["pre-norm", "post-norm"])
+@pytest.mark.parametrize("stretch", ["encoder", "decoder"])
+def test_the_steps_of_a_block_come_as_in_the_course_s_layers(order, stretch):
+    layer = {"encoder": tl.EncoderLayer, "decoder": tl.DecoderLayer}[stretch](8, 2, 16, norm_first=order == "pre-norm")
+    met, x = [], torch.randn(1, 3, 8)
+    for name, module in layer.named_children():
+        words = name.replace("norm", "norm ").replace("_", "-")
+        module.register_forward_pre_hook(lambda *_, words=words: met.append(words))
+    layer(x) if stretch == "encoder" else layer(x, x)
+    rule = practice.topics()["order_of_a_block"].exercise.reference
+    parts = {"encoder": [("encoder", 6)], "decoder": [("looks", 6), ("rest", 3)]}[stretch]
+    told = [step for name, last in parts for step in rule(order, name, False)[-last:]]
+    assert [step for step in told if "sum" not in step] == [each for each in met if each in told]
 
 
 # A topic of its own.

@@ -43,7 +43,8 @@ const shownText = (it, table) => {
   return `${told ? `The answer is \`${told}\`` : "This is the answer"}. Another one like it comes back later.`;
 };
 // How tall an input is, of those of one kind; and a copy of one that only takes its room.
-const heightOf = ({ right, options }) => (options ? options.join("  ").length : (right.length ?? 0));
+const heightOf = ({ right, options, start }) =>
+  options ? options.join("  ").length + (start ? 100 * options.length : 0) : (right.length ?? 0);
 function copyOf(node) {
   const copy = node.cloneNode(true);
   for (const each of copy.querySelectorAll("*")) {
@@ -53,12 +54,21 @@ function copyOf(node) {
 }
 const complained = (answers) => answers.querySelector("[aria-invalid=true]");
 
+// Those that may take the most lines: one of each that differ in digits alone, which are all of one width, and none that
+// is less than half as long as the longest, where a new line counts as forty letters.
+/** @type {(texts: string[]) => string[]} */
+function longestOf(texts) {
+  const kinds = [...new Map(texts.map((text) => [text.replace(/\d/g, "0"), text])).values()];
+  const lengths = kinds.map((text) => text.length + 40 * (text.split("\n").length - 1));
+  return kinds.filter((_, i) => lengths[i] >= Math.max(...lengths) / 2);
+}
+
 /** @type {(table: any) => string[]} */
 function allThatIsSaid(table) {
   const named = table.cases.flatMap((it) =>
     it.wrong.map(([, numbers]) => fault(numbers.map((i) => table.mistakes[i]))),
   );
-  return [...new Set([...named, shownText(table.cases[0], table), HOW[table.kind], BACK])];
+  return [...named, shownText(table.cases[0], table), HOW[table.kind], BACK];
 }
 
 // “Three times: The products run over the sizes to the left.”, the most frequent first.
@@ -204,9 +214,9 @@ function render({ model, el }) {
   function drawTopic({ topic, table }) {
     if (drawnTopic === topic) return;
     drawnTopic = topic;
-    reserve(question, ...table.cases.map((it) => withCode(it.question)));
-    reserve(given, ...table.cases.flatMap((it) => it.given ?? []));
-    reserve(status, ...allThatIsSaid(table).map(withCode));
+    reserve(question, ...longestOf(table.cases.map((it) => it.question)).map(withCode));
+    reserve(given, ...longestOf(table.cases.flatMap((it) => it.given ?? [])));
+    reserve(status, ...longestOf(allThatIsSaid(table)).map(withCode));
     tallest = copyOf(
       made(
         table.cases.reduce((a, b) => (heightOf(b) > heightOf(a) ? b : a)),

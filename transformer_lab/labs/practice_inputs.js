@@ -204,10 +204,10 @@ function choiceInput({ it, answer }) {
 /** @type {(asked: Asked) => Input} */
 function orderInput({ it, answer }) {
   let order = it.start;
-  const list = element("ol", { class: "tl-order" });
+  const list = element("ol", { class: "tl-order", "aria-label": "Your answer" });
   const items = it.options.map((text) => {
     const move = (sign, by) => {
-      const node = button(sign, () => swap(text, by, node), { "aria-label": `${by < 0 ? "Up" : "Down"}: ${text}` });
+      const node = button(sign, () => swap(text, by, node));
       return node;
     };
     const buttons = [move("↑", -1), move("↓", 1)];
@@ -227,9 +227,13 @@ function orderInput({ it, answer }) {
     const wanted = order.map((step) => items[step].node);
     if (wanted.some((node, i) => list.children[i] !== node)) list.replaceChildren(...wanted);
     for (const [i, step] of order.entries()) {
-      for (const [j, end] of [0, order.length - 1].entries()) set(items[step].buttons[j], { disabled: i === end });
+      for (const [j, end] of [0, order.length - 1].entries()) {
+        const said = `${j ? "Down" : "Up"}: ${it.options[step]}, ${i + 1} of ${order.length}`; // heard after each move
+        set(items[step].buttons[j], { disabled: i === end, "aria-label": said });
+      }
     }
   }
+  show("");
   return { node: list, show, focus: () => items[order[0]].buttons[1].focus() };
 }
 

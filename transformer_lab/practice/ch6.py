@@ -1,8 +1,8 @@
-"""Chapter 6: norms by hand, and which numbers share a mean."""
+"""Chapter 6: norms by hand, which numbers share a mean, and the steps of a block."""
 
 import torch
 
-from .answers import Choice, Numbers
+from .answers import Choice, Numbers, Order
 from .draws import number, one_of, write
 from .topic import Topic, rule
 
@@ -209,4 +209,271 @@ means = Topic(
             n: str(n) for n in sorted({d_model, batch * seq, batch, seq, batch * d_model, 1, batch * seq * d_model})
         }
     ),
+)
+
+
+# The steps of a block
+
+_STRETCHES = {  # where it is, what comes before its parts, these, and what comes behind them
+    "looks": ("in the first two parts of a {} decoder layer", (), (("self-attention",), ("cross-attention",)), ()),
+    "rest": ("in the last two parts of a {} decoder layer", (), (("cross-attention",), ("feed-forward",)), ()),
+    "dropped": ("in the attention part of a {} layer with dropout", (), (("attention", "dropout"),), ()),
+    "wide": ("in the feed-forward part of a {} layer", (), (("linear map to d_ff", "ReLU", "linear map back"),), ()),
+    "encoder": ("in a {} encoder layer", (), (("self-attention",), ("feed-forward",)), ()),
+    "heads": (
+        "in the attention part of a {} layer",
+        (),
+        (("projections to q, k, v", "weighted averages", "output projection"),),
+        (),
+    ),
+    "bottom": (
+        "from the token ids to the end of the first part of a {} model",
+        ("embedding", "add positions"),
+        (("self-attention",),),
+        (),
+    ),
+    "top": (
+        "from the last feed-forward part of a {} decoder to the scores",
+        (),
+        (("feed-forward",),),
+        ("linear map to the scores",),
+    ),
+}
+_WITH_BACKWARD = ("encoder", "looks", "rest", "wide", "heads")
+
+
+def _a_stretch(draw):
+    stretch = one_of(draw, tuple(_STRETCHES))
+    return one_of(draw, ("pre-norm", "post-norm")), stretch, stretch in _WITH_BACKWARD and not number(draw, 0, 2)
+
+
+def _halves(stretch):
+    """For each part of a stretch its steps, its norm and its sum."""
+    parts = _STRETCHES[stretch][2]
+    first = 2 if stretch == "rest" else 1
+    numbers = [f" {first + i}" if len(parts) > 1 else "" for i in range(len(parts))]
+    return [(part, f"norm{number}", f"residual sum{number}") for part, number in zip(parts, numbers)]
+
+
+def _pre(part, norm, total):
+    return norm, *part, total
+
+
+def _post(part, norm, total):
+    return *part, total, norm
+
+
+def _placed(order):
+    return _pre if order == "pre-norm" else _post
+
+
+def _on_the_way(steps, order, stretch, backward):
+    """These steps of the parts with what comes before and behind them, in the direction that is asked for."""
+    _, before, _, behind = _STRETCHES[stretch]
+    final = ("final norm",) if behind and order == "pre-norm" else ()
+    steps = (*before, *steps, *final, *behind)
+    return steps[::-1] if backward else steps
+
+
+def _forwards(steps, order, stretch, backward):
+    """The same, where the mistake is one of the way forwards alone."""
+    return None if backward else _on_the_way(steps, order, stretch, backward)
+
+
+def _each(halves, placed):
+    return [step for half in halves for step in placed(*half)]
+
+
+def _moved(steps, step, *, before=None, behind=None):
+    """The steps with one of them elsewhere; None where there is none of that name."""
+    if step not in steps or (before or behind) not in steps:
+        return None
+    left = [each for each in steps if each != step]
+    at = left.index(before) if before else left.index(behind) + 1
+    return (*left[:at], step, *left[at:])
+
+
+@rule(inputs=_a_stretch)
+def steps_of_a_block(order, stretch, backward):
+    """The steps of a stretch of a model, in their order."""
+    return _on_the_way(_each(_halves(stretch), _placed(order)), order, stretch, backward)
+
+
+@steps_of_a_block.mistake
+def post_norm_for_pre_norm(order, stretch, backward):
+    """You normalized the sum, as post-norm does. In pre-norm the sum leaves as it is: what is the norm for?"""
+    return _on_the_way(_each(_halves(stretch), _post), order, stretch, backward)
+
+
+@steps_of_a_block.mistake
+def pre_norm_for_post_norm(order, stretch, backward):
+    """You normalized what goes into the part, as pre-norm does. In post-norm the part is given what came in."""
+    return _on_the_way(_each(_halves(stretch), _pre), order, stretch, backward)
+
+
+@steps_of_a_block.mistake
+def norm_between_part_and_sum(order, stretch, backward):
+    """You normalized what the part returned, before the sum. Neither pre-norm nor post-norm does:
+    what do they normalize?"""
+    halves = _halves(stretch)
+    steps = _each(halves, lambda part, norm, total: (*part, norm, total))
+    return _on_the_way(steps, order, stretch, backward)
+
+
+@steps_of_a_block.mistake
+def summed_before_the_part(order, stretch, backward):
+    """You took the sum before the part. It adds what the part returned to what came in: can it come first?"""
+    halves = [((total, *part), norm) for part, norm, total in _halves(stretch)]
+    steps = [(norm, *part) if order == "pre-norm" else (*part, norm) for part, norm in halves]
+    return _forwards(sum(steps, ()), order, stretch, backward)
+
+
+@steps_of_a_block.mistake
+def parts_exchanged(order, stretch, backward):
+    """You exchanged the two parts. Self-attention comes first, feed-forward last; where does cross-attention come?"""
+    halves = _halves(stretch)
+    parts = [part for part, _, _ in halves][::-1]
+    halves = [(part, norm, total) for part, (_, norm, total) in zip(parts, halves)]
+    return _forwards(_each(halves, _placed(order)), order, stretch, backward)
+
+
+@steps_of_a_block.mistake
+def sums_left_for_the_end(order, stretch, backward):
+    """You left the sums for the end. Each part adds to the stream before the next part reads from it."""
+    halves = _halves(stretch)
+    if len(halves) == 1:
+        return None
+    totals = [total for *_, total in halves]
+    steps = [step for step in _each(halves, _placed(order)) if step not in totals]
+    return _forwards([*steps, *totals], order, stretch, backward)
+
+
+@steps_of_a_block.mistake
+def all_norms_first(order, stretch, backward):
+    """You put all norms at the beginning. Each part has a norm of its own: which numbers does the second one act on?"""
+    halves = _halves(stretch)
+    if len(halves) == 1:
+        return None
+    steps = [step for part, _, total in halves for step in (*part, total)]
+    return _forwards([*(norm for _, norm, _ in halves), *steps], order, stretch, backward)
+
+
+@steps_of_a_block.mistake
+def all_norms_last(order, stretch, backward):
+    """You left all norms for the end. Each part has a norm of its own: what does the second part read?"""
+    halves = _halves(stretch)
+    if len(halves) == 1:
+        return None
+    steps = [step for part, _, total in halves for step in (*part, total)]
+    return _forwards([*steps, *(norm for _, norm, _ in halves)], order, stretch, backward)
+
+
+@steps_of_a_block.mistake
+def second_norm_misses_the_sum(order, stretch, backward):
+    """Your second norm acts before the first sum, and misses what the first part adds. What must it read?"""
+    halves = _halves(stretch)
+    if len(halves) == 1 or order == "post-norm":
+        return None
+    steps = _moved(_each(halves, _pre), halves[1][1], before=halves[0][2])
+    return _forwards(steps, order, stretch, backward)
+
+
+@steps_of_a_block.mistake
+def first_norm_after_the_next_part(order, stretch, backward):
+    """Your second part comes before the first norm. In post-norm each sum is normalized before anything reads it."""
+    halves = _halves(stretch)
+    if len(halves) == 1 or order == "pre-norm":
+        return None
+    steps = _moved(_each(halves, _post), halves[0][1], behind=halves[1][0][-1])
+    return _forwards(steps, order, stretch, backward)
+
+
+@steps_of_a_block.mistake
+def order_changed_halfway(order, stretch, backward):
+    """Your two parts are not alike: one is in pre-norm, the other in post-norm. Which was asked for?"""
+    halves = _halves(stretch)
+    if len(halves) == 1:
+        return None
+    places = (_pre, _post) if order == "pre-norm" else (_post, _pre)
+    steps = [step for half, placed in zip(halves, places) for step in placed(*half)]
+    return _on_the_way(steps, order, stretch, backward)
+
+
+@steps_of_a_block.mistake
+def dropout_behind_the_sum(order, stretch, backward):
+    """Your dropout acts on the sum, and so on the stream. It drops from what the part adds: when is that added?"""
+    return _moved(steps_of_a_block.reference(order, stretch, backward), "dropout", behind="residual sum")
+
+
+@steps_of_a_block.mistake
+def dropout_before_the_part(order, stretch, backward):
+    """Your dropout acts on what goes into the part. It drops from what the part adds: when does that exist?"""
+    return _moved(steps_of_a_block.reference(order, stretch, backward), "dropout", before="attention")
+
+
+@steps_of_a_block.mistake
+def maps_without_relu_between(order, stretch, backward):
+    """Nothing stands between your two linear maps. Then they are one linear map: what must come between them?"""
+    steps = _each(_halves(stretch), _placed(order))
+    steps = _moved(steps, "ReLU", behind="linear map back")
+    return steps and _on_the_way(steps, order, stretch, backward)
+
+
+@steps_of_a_block.mistake
+def output_projection_of_the_values(order, stretch, backward):
+    """You projected back before the heads had averaged anything. The output projection mixes what the heads return."""
+    steps = _each(_halves(stretch), _placed(order))
+    steps = _moved(steps, "output projection", before="weighted averages")
+    return steps and _forwards(steps, order, stretch, backward)
+
+
+@steps_of_a_block.mistake
+def positions_behind_attention(order, stretch, backward):
+    """Your positions come after attention, which sees no order without them. When are they added?"""
+    return _moved(steps_of_a_block.reference(order, stretch, backward), "add positions", behind="self-attention")
+
+
+@steps_of_a_block.mistake
+def positions_of_the_normalized(order, stretch, backward):
+    """You added the positions behind the norm, beside the stream. They are added once, to the tokens: when?"""
+    steps = steps_of_a_block.reference(order, stretch, backward)
+    return _moved(steps, "add positions", behind="norm") if order == "pre-norm" else None
+
+
+@steps_of_a_block.mistake
+def final_norm_before_the_sum(order, stretch, backward):
+    """Your final norm acts before the last sum, so that the sum leaves unnormalized. What is a final norm for?"""
+    return _moved(steps_of_a_block.reference(order, stretch, backward), "final norm", before="residual sum")
+
+
+@steps_of_a_block.mistake
+def scores_normalized(order, stretch, backward):
+    """Your last norm acts on the scores. It is for what goes into the last map: where must it stand?"""
+    steps = steps_of_a_block.reference(order, stretch, backward)
+    return _moved(steps, "final norm" if order == "pre-norm" else "norm", behind="linear map to the scores")
+
+
+@steps_of_a_block.mistake
+def way_forwards(order, stretch, backward):
+    """This is the way forwards. Backward begins with what happened last."""
+    return steps_of_a_block.reference(order, stretch, False)
+
+
+@steps_of_a_block.mistake
+def parts_turned_one_by_one(order, stretch, backward):
+    """You went backward through each part, and forwards from part to part. Which part does backward meet first?"""
+    halves = _halves(stretch)
+    if not backward or len(halves) == 1:
+        return None
+    return [step for half in halves for step in _placed(order)(*half)[::-1]]
+
+
+order_of_a_block = Topic(
+    title="The steps of a block",
+    rule=steps_of_a_block,
+    question=lambda order, stretch, backward: (
+        f"Put in order what {'`backward` goes through' if backward else 'happens'} "
+        f"{_STRETCHES[stretch][0].format(order)}{', from output to input' if backward else ''}."
+    ),
+    answer=Order(lambda *arguments: steps_of_a_block.reference(*arguments)),
 )

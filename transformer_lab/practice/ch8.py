@@ -1,8 +1,8 @@
-"""Chapter 8: features, the order of products, and the state."""
+"""Chapter 8: features, the order of products, the state, and what happens when."""
 
 import torch
 
-from .answers import Number, Numbers
+from .answers import Number, Numbers, Order
 from .draws import number, one_of, write
 from .topic import Topic, rule
 
@@ -151,4 +151,203 @@ size_of_the_state = Topic(
         "tokens. How many numbers does its state keep, S and z together?"
     ),
     answer=Number(),
+)
+
+
+# The steps of linear attention
+
+_FORMS = {  # what it is called, its steps, and what may be left out in it: at which place
+    "softmax": ("softmax attention", ("scaled scores", "softmax", "averages of the values"), 1),
+    "left": ("linear attention with φ(Q) φ(K)ᵀ first", ("features", "similarities", "averages of the values"), 2),
+    "right": (
+        "linear attention with φ(K)ᵀ V first",
+        ("features", "sums S and z", "read with q", "divide by the normalizer"),
+        1,
+    ),
+    "all": (
+        "the form that holds all states at once",
+        ("features", "outer products", "cumulative sums", "read with q", "divide by the normalizer"),
+        None,
+    ),
+    "step": (
+        "one step of the recurrent form",
+        ("features", "outer product", "add to S and z", "read with q", "divide by the normalizer"),
+        None,
+    ),
+    "piece": (
+        "one piece of the chunked form",
+        ("features", "similarities", "averages, with the state", "add to S and z"),
+        2,
+    ),
+}
+_HIDDEN = {
+    "softmax": ("", "later keys", "padded keys"),
+    "left": ("", "later keys"),
+    "right": ("", "padded keys"),
+    "piece": ("later keys",),
+}
+_PROJECTIONS = ("projections to q, k, v",), ("output projection",)
+_FROM = {", from tokens to output": (1, 1), ", from the tokens on": (1, 0), "": (0, 0)}  # how many of the two are in it
+
+
+def _a_form(draw):
+    form = one_of(draw, (*_FORMS, "tokens"))
+    if form == "tokens":
+        return form, one_of(draw, (0, 7)), number(draw, 2, 3)
+    hidden = one_of(draw, _HIDDEN.get(form, ("",)))
+    return form, hidden, tuple(_FROM)[0 if form == "softmax" else number(draw, 0, 2)]
+
+
+def _one_by_one(first, count, steps=("{} into the state", "{} reads")):
+    return [step.format(f"token {first + i}") for i in range(count) for step in steps]
+
+
+def _moved(steps, step, *, before="", behind=""):
+    """The steps with one of them elsewhere; None where it or its new neighbour is not among them."""
+    found = [[each for each in steps if each.startswith(start)] for start in (step, before or behind)]
+    if not all(found):
+        return None
+    (step, *_), (other, *_) = found
+    left = [each for each in steps if each != step]
+    at = left.index(other) + (not before)
+    return (*left[:at], step, *left[at:])
+
+
+@rule(inputs=_a_form)
+def steps_of_a_form(form, hidden, projected):
+    """The steps of a form of attention, in their order."""
+    if form == "tokens":
+        return tuple(_one_by_one(hidden, projected))
+    _, steps, place = _FORMS[form]
+    if hidden:
+        steps = (*steps[:place], f"{'zeros for' if form == 'right' else 'mask'} {hidden}", *steps[place:])
+    before, behind = (projections[:count] for projections, count in zip(_PROJECTIONS, _FROM[projected]))
+    return (*before, *steps, *behind)
+
+
+def _with(form, hidden, projected, step, **place):
+    return _moved(steps_of_a_form.reference(form, hidden, projected), step, **place)
+
+
+@steps_of_a_form.mistake
+def features_behind_a_product(form, hidden, projected):
+    """You multiplied before you took the features. The feature map acts on one query or key at a time: what is
+    multiplied afterwards?"""
+    return form in _FORMS and _with(form, hidden, projected, "features", behind=_FORMS[form][1][1])
+
+
+@steps_of_a_form.mistake
+def features_of_tokens(form, hidden, projected):
+    """You took features of the tokens. The feature map is for queries and keys: what makes those?"""
+    return _with(form, hidden, projected, "features", before="projections")
+
+
+@steps_of_a_form.mistake
+def masked_behind_the_softmax(form, hidden, projected):
+    """You masked what softmax returned. Then a row no longer sums to one: what must softmax be given?"""
+    return _with(form, hidden, projected, "mask", behind="softmax")
+
+
+@steps_of_a_form.mistake
+def masked_behind_the_averages(form, hidden, projected):
+    """You masked the averages, which hold all values by then. Where does each key still have a number of its own?"""
+    return _with(form, hidden, projected, "mask", behind="averages")
+
+
+@steps_of_a_form.mistake
+def masked_before_the_scores(form, hidden, projected):
+    """You masked before there was a table to mask. Which step makes one number for each query and key?"""
+    name = "scaled scores" if form == "softmax" else "similarities"
+    return _with(form, hidden, projected, "mask", before=name)
+
+
+@steps_of_a_form.mistake
+def padding_before_the_features(form, hidden, projected):
+    """You put zeros for padded keys before the feature map. The features of 0 are elu(0) + 1 = 1: are
+    they left out then?"""
+    return _with(form, hidden, projected, "zeros", before="features")
+
+
+@steps_of_a_form.mistake
+def padding_behind_the_sums(form, hidden, projected):
+    """You put zeros for padded keys behind the sums. S and z hold them by then: can they be taken out again?"""
+    return _with(form, hidden, projected, "zeros", behind="sums")
+
+
+@steps_of_a_form.mistake
+def softmax_of_averages(form, hidden, projected):
+    """You took the softmax of the averages. It makes weights of scores: what is averaged with these?"""
+    return _with(form, hidden, projected, "softmax", behind="averages")
+
+
+@steps_of_a_form.mistake
+def read_before_it_is_added(form, hidden, projected):
+    """You read the state before the token was added to it. Query i may see keys 0 to i: is its own key among them?"""
+    if form == "tokens":
+        return _one_by_one(hidden, projected, ("{} reads", "{} into the state"))
+    return form in ("step", "all") and _with(form, hidden, projected, "read", before=_FORMS[form][1][2])
+
+
+@steps_of_a_form.mistake
+def read_before_the_sums(form, hidden, projected):
+    """You read before there was a state. What do the queries meet, where no table of queries and keys is formed?"""
+    return _with(form, hidden, projected, "read", before="sums")
+
+
+@steps_of_a_form.mistake
+def divided_before_it_is_read(form, hidden, projected):
+    """You divided before the query had read anything. Each query has a normalizer of its own, φ(q) times z: when is it
+    known?"""
+    return _with(form, hidden, projected, "divide", before="read")
+
+
+@steps_of_a_form.mistake
+def added_before_it_is_multiplied(form, hidden, projected):
+    """You added up before key and value were multiplied. S is a sum of products: what does each token add to it?"""
+    return form in ("step", "all") and _with(form, hidden, projected, "outer", behind=_FORMS[form][1][2])
+
+
+@steps_of_a_form.mistake
+def piece_counted_twice(form, hidden, projected):
+    """You added the piece to the state before you read it. Then its keys count twice: where else are they?"""
+    return form == "piece" and _with(form, hidden, projected, "add to", before="averages")
+
+
+@steps_of_a_form.mistake
+def all_tokens_first(form, hidden, projected):
+    """You put all tokens into the state before the first one read. What does the first one see then?"""
+    steps = steps_of_a_form.reference(form, hidden, projected)
+    return form == "tokens" and [*steps[::2], *steps[1::2]]
+
+
+@steps_of_a_form.mistake
+def last_token_first(form, hidden, projected):
+    """You began with the last token. The state is the sum over what came before: which token needs no other?"""
+    steps = steps_of_a_form.reference(form, hidden, projected)
+    return form == "tokens" and [step for i in range(len(steps) - 2, -1, -2) for step in steps[i : i + 2]]
+
+
+@steps_of_a_form.mistake
+def projected_back_at_once(form, hidden, projected):
+    """You applied the output projection to queries, keys and values. It mixes what the heads return: when is that?"""
+    return _with(form, hidden, projected, "output", behind="projections")
+
+
+def _what_happens(form, hidden, projected):
+    if form == "tokens":
+        tokens = f"{hidden}, {hidden + 1}" if projected > 2 else f"{hidden}"
+        return f"when the recurrent form takes tokens {tokens} and {hidden + projected - 1} one by one"
+    name, *_ = _FORMS[form]
+    keys = {"later keys": " in a decoder", "padded keys": " with padding"}.get(hidden, "") if form != "piece" else ""
+    return f"in {name}{',' if keys and 'with' in name else ''}{keys}{projected}"
+
+
+order_of_linear_attention = Topic(
+    title="Linear attention step by step",
+    rule=steps_of_a_form,
+    keep=lambda form, hidden, projected: (
+        form == "tokens" or len(steps_of_a_form.reference(form, hidden, projected)) > 3
+    ),
+    question=lambda *arguments: f"Put in order what happens {_what_happens(*arguments)}.",
+    answer=Order(lambda *arguments: steps_of_a_form.reference(*arguments)),
 )
