@@ -77,8 +77,8 @@ serve: environment ## show the book, and build it again on every change
 bench: environment ## measure what is claimed about speed and size
 	@for script in $$(grep -l __main__ benchmarks/*.py); do echo "$$script"; $(HERE) $$script || exit 1; done
 
-colab: environment ## run the notebooks as Colab would
-	@$(HERE) tools/colab.py
+colab: environment ## run the notebooks as Colab would: make colab [ONLY=06]
+	@$(HERE) tools/colab.py $(ONLY)
 
 grade: environment ## hand the assignments out to a made-up class, and grade what comes back, with nbgrader
 	@$(HERE) tools/grade.py

@@ -298,9 +298,9 @@ def main():
             ("first cell, from nowhere", try_offline),
         ]
         failed = [work(trial) for trial in trials]  # one at a time: they say how long the cell takes
-        notebooks = [
-            (str(path.relative_to(copy / "chapters")), partial(try_notebook, path)) for path in all_notebooks(copy)
-        ]
+        names = {path.relative_to(copy / "chapters").as_posix(): path for path in all_notebooks(copy)}
+        asked = [name for name in names if not sys.argv[1:] or any(word in name for word in sys.argv[1:])]
+        notebooks = [(name, partial(try_notebook, names[name])) for name in asked]
         with ThreadPoolExecutor(2) as pool:
             failed += pool.map(work, notebooks)
     sys.exit(any(failed))
