@@ -82,7 +82,7 @@ class FeedForward(nn.Module):
         require_features(self.linear1.weight, x=x)
         activation, features = ACTIVATIONS[self.activation], self.linear1(x)  # (..., seq, d_ff)
         features = activation(features) if self.gate is None else activation(self.gate(x)) * features
-        return self.linear2(self.dropout(features))
+        return self.linear2(_dropped(self.dropout, features))
 
 
 class LayerOptions(TypedDict, total=False):
@@ -340,8 +340,13 @@ class DecoderLayer(nn.Module):
 def _residual(layer, x, part, norm):
     """What ``part`` makes of ``x``, added to ``x``, and normalized before or after."""
     if layer.norm_first:
-        return x + layer.dropout(part(norm(x)))
-    return norm(x + layer.dropout(part(x)))
+        return x + _dropped(layer.dropout, part(norm(x)))
+    return norm(x + _dropped(layer.dropout, part(x)))
+
+
+def _dropped(dropout, x):
+    """What dropout leaves of ``x``: outside training all of it, and a model that writes saves three calls a layer."""
+    return dropout(x) if dropout.training else x
 
 
 def _begin_from_torch(cls, module, kind):

@@ -633,7 +633,7 @@ class _Turns:
         if key not in self.tables:
             self.tables[key] = self._table(x.shape[-1]).to(x.device, wide_dtype(x))
         cos, sin = self.tables[key].index_select(1, positions)  # (seq, d_head) each
-        partner = x.reshape(*x.shape[:-1], -1, 2).flip(-1).reshape(x.shape)
+        partner = x.unflatten(-1, (-1, 2)).flip(-1).flatten(-2)
         return torch.addcmul(x * cos, partner, sin).to(x.dtype)
 
     def _table(self, d_head):
