@@ -306,3 +306,21 @@ def pairs_in_halves(query, key, value, keys, values, base):
     keys = appended(keys, halves(key, here, base))
     values = appended(values, value)
     return weights_of(halves(query, here, base), keys) @ values, keys, values
+
+
+@cached_step.mistake
+def position_is_a_plain_number(query, key, value, keys, values, base):
+    """A whole number is indexed as if it were a tensor. Does `rotate` get `keys.shape[…]` itself as its positions? It
+    expects a tensor of the shape (seq,), one position for each token, and reads it with `[:, None]`. How many tokens
+    are given here?"""
+    here = keys.shape[-2]
+    return _turned(query, here[:, None], base)  # so a `rotate` that follows its hint begins
+
+
+@cached_step.mistake
+def position_without_an_axis(query, key, value, keys, values, base):
+    """A tensor without axes is indexed as if it had one. Does `rotate` get `torch.tensor(keys.shape[…])` as its
+    positions? That is a single number in a tensor, and `rotate` expects the shape (seq,), one position for each token,
+    even if it is just one. Which shape does `torch.tensor([5])` have?"""
+    here = torch.tensor(keys.shape[-2], device=keys.device)
+    return _turned(query, here[:, None], base)

@@ -187,3 +187,36 @@ def normalized_at_the_end(x, attention, feed_forward, norm1, norm2):
     """Your block normalizes what leaves it. In pre-norm only the whole stack does that, once, after its last block."""
     x = x + attention(norm1(x))
     return norm2(x + feed_forward(norm2(x)))
+
+
+@decoder_block.mistake
+def feed_forward_reads_attention_alone(x, attention, feed_forward, norm1, norm2):
+    """All three are added at the end, but the feed-forward layer has read only what attention returned. People write
+    this who take the residual connection for something that belongs to the end of a block. Each part has its own: what
+    has the first sum made by the time `norm2` is called?"""
+    attended = attention(norm1(x))
+    return x + attended + feed_forward(norm2(attended))
+
+
+@decoder_block.mistake
+def one_residual_around_both(x, attention, feed_forward, norm1, norm2):
+    """One residual connection leads around both parts: the feed-forward layer reads only what attention returned, and
+    `x` is added once, at the end. How many sums does the block have, and what stands between them?"""
+    return x + feed_forward(norm2(attention(norm1(x))))
+
+
+@decoder_block.mistake
+def x_changed_in_place(x, attention, feed_forward, norm1, norm2):
+    """The result is right, and the caller's `x` has been written over. `x += …` works in place, and so do names that
+    end in an underscore. It looks like `x = x + …`: which of the two makes a new tensor?"""
+    x += attention(norm1(x))
+    x += feed_forward(norm2(x))
+    return x
+
+
+@decoder_block.mistake
+def x_changed_by_the_first_sum(x, attention, feed_forward, norm1, norm2):
+    """The result is right, and your first sum has been written over the caller's `x`. `x += …` works in place, and so
+    do names that end in an underscore. What does your second sum do that the first does not?"""
+    x += attention(norm1(x))
+    return x + feed_forward(norm2(x))

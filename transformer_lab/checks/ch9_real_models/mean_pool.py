@@ -184,3 +184,28 @@ def one_length_for_all(mean):
 def softmax_for_length(mean):
     """You made the numbers of each vector sum to one by a softmax. Here the *length* must be 1, and signs stay."""
     return mean.softmax(dim=-1)
+
+
+@mean_pool.mistake(stage="mean")
+def tokens_of_all_texts_joined(states, real):
+    """The whole batch becomes one vector, the mean of all texts' tokens. `states[real]` leads there: it picks the real
+    tokens and joins them in one long row, so that which came from which text is forgotten. How can padding be left out
+    while each text keeps its row?"""
+    return states[real].mean(dim=0)
+
+
+@mean_pool.mistake
+def axis_of_the_divisor_lost(states, real):
+    """You divide vectors, (batch, d_model), by one number for each text, (batch,). Shapes are aligned from the right,
+    so these numbers stand under the features: mostly that raises, and with as many texts as features it would run and
+    be wrong. Look at what you divide by, the count or the length: which argument keeps the axis that was summed?"""
+    mean = mean_of_real(states, real)
+    return mean / mean.norm(dim=-1)
+
+
+@mean_pool.mistake
+def padding_overwritten(states, real):
+    """The vectors are right, and the caller's `states` have been written over. `states[~real] = 0`, `states *= …` and
+    names that end in an underscore work in place. Which of your lines changes the tensor it was given?"""
+    states[~real] = 0
+    return mean_pool.reference(states, real)

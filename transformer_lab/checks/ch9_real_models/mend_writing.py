@@ -186,3 +186,49 @@ def same_scores_every_time(model, tokens, max_new_tokens, stop):
     a step, and who must read it?"""
     token = best(model(tokens))
     return tokens[:, :0] if int(token) == stop else token.expand(-1, max_new_tokens)
+
+
+@mend_writing.mistake
+def nothing_without_a_stop(model, tokens, max_new_tokens, stop):
+    """Your function returns `None` when the stop token never comes: then the loop ends after `max_new_tokens`, and no
+    `return` follows. Which lines are reached when the loop has run to its end?"""
+    written = mend_writing.reference(model, tokens, max_new_tokens, stop)
+    return written if written.shape[1] < max_new_tokens else None
+
+
+@mend_writing.mistake
+def returned_in_the_loop(model, tokens, max_new_tokens, stop):
+    """The model writes one token, and that is all. A `return` that stands inside the loop does this: it ends the
+    function in the first round. How far may it be indented to wait for all of them?"""
+    return mend_writing.reference(model, tokens, 1, stop)
+
+
+@mend_writing.mistake
+def returned_only_in_the_loop(model, tokens, max_new_tokens, stop):
+    """The model writes one token, and that is all; and where the stop token comes at once, `None` is returned. The only
+    `return` stands inside the loop: it ends the function in the first round, and after the loop there is none. How far
+    must it be indented?"""
+    written = mend_writing.reference(model, tokens, 1, stop)
+    return written if written.shape[1] else None
+
+
+@mend_writing.mistake
+def without_the_batch_axis(model, tokens, max_new_tokens, stop):
+    """The tokens are right, and they are a plain row, (new,). What comes in has an axis for the batch, of size 1, and
+    what you return must have it, too: (1, new). Which of your steps removes it?"""
+    return mend_writing.reference(model, tokens, max_new_tokens, stop)[0]
+
+
+@mend_writing.mistake
+def row_made_of_a_list(model, tokens, max_new_tokens, stop):
+    """The tokens are right, and they are a plain row, (new,), without the axis of the batch. `torch.tensor` makes such
+    a row of a list of numbers, and of an empty list one of floats. What must you give it for the shape (1, new), and
+    which `dtype` do tokens have?"""
+    return torch.tensor(mend_writing.reference(model, tokens, max_new_tokens, stop)[0].tolist(), device=tokens.device)
+
+
+@mend_writing.mistake(stage="choice")
+def token_without_an_axis(scores):
+    """The new token has the shape (1,), and the text has (1, seq): `cat` joins only tensors with equally many axes.
+    `argmax` removes the axis it looks along. Which argument keeps it?"""
+    return scores[:, -1].argmax(dim=-1)

@@ -57,6 +57,11 @@ def by_stacking(x, n_heads):
     return torch.stack([x[:, head // group] for head in range(n_heads)], dim=1)
 
 
+@repeat_keys.equivalent
+def by_repeating_the_tokens(x, n_heads):
+    return x.repeat(1, 1, n_heads // x.shape[1], 1).reshape(x.shape[0], n_heads, *x.shape[2:])
+
+
 @repeat_keys.mistake
 def tiled(x, n_heads):
     """Your heads go 0, 1, 2, 0, 1, 2: the whole row is repeated, as `repeat` and `tile` do. Neighbours share one: 0, 0,
@@ -141,3 +146,41 @@ def always_twice(x, n_heads):
 def backwards(x, n_heads):
     """Your groups run backwards: the first heads of queries get the last head of keys. Which one belongs to query 0?"""
     return x.flip(1).repeat_interleave(n_heads // x.shape[1], dim=1)
+
+
+@repeat_keys.mistake
+def copies_on_an_axis_of_their_own(x, n_heads):
+    """The copies are right, and they have an axis to themselves: your result has five axes. `expand` needs that axis
+    for a while. Afterwards heads and copies must become one axis: which two do you merge, and with which method?"""
+    return x[:, :, None].expand(-1, -1, n_heads // x.shape[1], -1, -1).clone()
+
+
+@repeat_keys.mistake
+def copies_in_front_of_the_heads(x, n_heads):
+    """The copies have an axis to themselves, in front of that of the heads: your result has five axes. Merged as they
+    stand, these two give 0, 1, 2, 0, 1, 2. Where must the axis of the copies stand, so that copies of one head are
+    neighbours?"""
+    return x[:, None].expand(-1, n_heads // x.shape[1], -1, -1, -1).clone()
+
+
+@repeat_keys.mistake
+def expanded_along_the_heads(x, n_heads):
+    """`expand` stretches an axis of size 1, and no other. With one head of keys it works; with several it raises,
+    because it cannot know in which order you want them. Is there a method that repeats each entry of an axis? Or can
+    each head get an axis of size 1 of its own?"""
+    return x.expand(x.shape[0], n_heads, x.shape[2], x.shape[3])
+
+
+@repeat_keys.mistake
+def expanded_along_the_heads_alone(x, n_heads):
+    """`expand` is told to leave the other axes as they are, and to stretch that of the heads. It stretches an axis of
+    size 1, and no other: with one head of keys it works, with several it raises. Is there a method that repeats each
+    entry of an axis? Or can each head get an axis of size 1 of its own?"""
+    return x.expand(-1, n_heads, -1, -1)
+
+
+@repeat_keys.mistake
+def tiled_as_often_as_heads(x, n_heads):
+    """The whole row of heads is repeated, and `n_heads` times: far too many heads, and in the order 0, 1, 2, 0, 1, 2.
+    How large is a group, and in which order do its members stand?"""
+    return x.repeat(1, n_heads, 1, 1)
