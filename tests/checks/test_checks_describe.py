@@ -12,6 +12,7 @@ from transformer_lab.checks.describe import seen, shown
 from transformer_lab.checks.diagnose import diagnose
 from transformer_lab.checks.observe import observe
 from transformer_lab.checks.probes import Outcomes
+from transformer_lab.checks.relation import Case, relation
 
 checks = tl.checks
 
@@ -548,3 +549,11 @@ def pairs_added_to_the_token(x, positions, base):
 def test_a_tensor_of_one_axis_that_is_no_argument_has_no_axis_word():
     message = diagnose(checks.rotate, pairs_added_to_the_token).message
     assert "PyTorch refused `add` of `x`, (batch 3, heads 5, seq 7, d_head 4) and (3)." in message
+
+
+def test_right_numbers_that_come_too_often_are_told():
+    right = torch.tensor([1.5, 1.5, 2.5, 2.5, 3.5, 3.5])
+    case = Case(torch.tensor([1.5, 1.5, 1.5, 2.5, 2.5, 2.5]), right, {})
+    assert "some come too often" in relation(case, case, ["heads"])
+    case = Case(torch.tensor([1.5, 1.5, 1.5, 2.5, 2.5, 2.0]), right, {})
+    assert "some come too often" not in relation(case, case, ["heads"])
