@@ -54,8 +54,8 @@ function copyOf(node) {
 }
 const complained = (answers) => answers.querySelector("[aria-invalid=true]");
 
-// Those that may take the most lines: one of each that differ in digits alone, which are all of one width, and none that
-// is less than half as long as the longest, where a new line counts as forty letters.
+// Those that may take the most lines: one of each that differ in digits alone, which are all of one width, and none
+// that is less than half as long as the longest, where a new line counts as forty letters.
 /** @type {(texts: string[]) => string[]} */
 function longestOf(texts) {
   const kinds = [...new Map(texts.map((text) => [text.replace(/\d/g, "0"), text])).values()];
