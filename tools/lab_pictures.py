@@ -60,6 +60,7 @@ def take(page, name):
     heights = {}
     for window, width in WINDOWS.items():
         page.set_viewport_size({"width": width, "height": 900})
+        page.wait_for_timeout(300)  # a lab learns of another width a few frames later, and then its rooms change
         heights[window] = labs.evaluate_all("labs => labs.map((lab) => Math.round(lab.offsetHeight))")
     for number, lab in enumerate(labs.all(), 1):
         data, (width, height) = small(lab.screenshot(animations="disabled"))

@@ -364,3 +364,9 @@ def test_another_chapter_needs_its_files_and_the_lists_that_the_tests_name(cours
         text = text.replace(f"{total - 2} in the chapters' assignments", f"{total} in the chapters' assignments")
         (course / name).write_text(text, "utf-8")
     assert list(complaints(course, monkeypatch)) == []
+
+
+def test_the_room_of_a_lab_is_as_high_as_its_picture():
+    listed = json.loads((ROOT / "book" / "pictures" / "pictures.json").read_text("utf-8"))
+    off = {name: (lab["height"], lab["rooms"]["desk"]) for name, lab in listed.items()}
+    assert {name: sizes for name, sizes in off.items() if abs(sizes[0] - sizes[1]) > 2} == {}
