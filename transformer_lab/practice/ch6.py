@@ -435,7 +435,7 @@ def positions_behind_attention(order, stretch, backward):
 
 @steps_of_a_block.mistake
 def positions_of_the_normalized(order, stretch, backward):
-    """You added the positions behind the norm, beside the stream. They are added once, to the tokens: when?"""
+    """You added the positions after the norm, beside the stream. They are added once, to the tokens: when?"""
     steps = steps_of_a_block.reference(order, stretch, backward)
     return _moved(steps, "add positions", behind="norm") if order == "pre-norm" else None
 

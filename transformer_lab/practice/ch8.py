@@ -270,7 +270,7 @@ def padding_before_the_features(form, hidden, projected):
 
 @steps_of_a_form.mistake
 def padding_behind_the_sums(form, hidden, projected):
-    """You put zeros for padded keys behind the sums. S and z hold them by then: can they be taken out again?"""
+    """You put zeros for padded keys after the sums. S and z hold them by then: can they be taken out again?"""
     return _with(form, hidden, projected, "zeros", behind="sums")
 
 

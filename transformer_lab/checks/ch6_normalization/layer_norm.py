@@ -343,7 +343,7 @@ def eps_as_floor(numbers, spread, eps):
 @layer_norm.mistake(stage="normalized")
 def multiplied_by_the_root(numbers, spread, eps):
     """You multiply by the root where you should divide, so that what is large becomes larger still. `sqrt` is the root,
-    and `rsqrt` is one divided by the root. Which of the two stands behind a `*`?"""
+    and `rsqrt` is one divided by the root. Which of the two stands after a `*`?"""
     return numbers * (spread + eps).sqrt()
 
 

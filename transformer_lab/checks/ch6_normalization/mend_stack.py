@@ -305,14 +305,14 @@ def final_norm_beside_the_stream(x, final_norm):
 
 @mend_stack.mistake(stage="end")
 def final_norm_not_called(x, final_norm):
-    """You return the function `final_norm` itself, and not what it makes of the stream. What is missing behind its
+    """You return the function `final_norm` itself, and not what it makes of the stream. What is missing after its
     name?"""
     return final_norm
 
 
 @mend_stack.mistake
 def input_added_behind_the_final_norm(x, parts, norms, final_norm):
-    """The `x` that came into the stack is added once more, behind the final norm. What came in is in the stream
+    """The `x` that came into the stack is added once more, after the final norm. What came in is in the stream
     already: each layer has added to it. Nothing comes after the final norm."""
     y = x
     for part, norm in zip(parts, norms):
@@ -331,7 +331,7 @@ def last_layer_s_norm_at_the_end(x, parts, norms, final_norm):
 
 @mend_stack.mistake
 def final_norm_in_every_layer_and_behind(x, parts, norms, final_norm):
-    """The final norm acts in every layer, and behind the last one again. The stream then meets a norm on its way, which
+    """The final norm acts in every layer, and after the last one again. The stream then meets a norm on its way, which
     is what pre-norm avoids. It is called final because it comes once. Which of the two lines is left?"""
     for part, norm in zip(parts, norms):
         x = final_norm(x + part(norm(x)))

@@ -226,7 +226,7 @@ def norm_given_two(x, sublayer, norm):
 @post_norm.mistake(stage="change", alone=True)
 def sublayer_not_called(x, sublayer):
     """A function itself is added to `x`, and not what it returns: a tensor and a function have no sum. What is missing
-    behind its name?"""
+    after its name?"""
     return sublayer
 
 

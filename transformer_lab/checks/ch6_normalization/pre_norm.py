@@ -170,7 +170,7 @@ def norm_of_your_own(x, norm):
 
 @pre_norm.mistake(stage="normalized", alone=True)
 def norm_not_called(x, norm):
-    """The sublayer is given the function `norm` itself, and not what that returns. What is missing behind its name?"""
+    """The sublayer is given the function `norm` itself, and not what that returns. What is missing after its name?"""
     return norm
 
 

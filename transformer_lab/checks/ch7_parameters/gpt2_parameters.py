@@ -180,7 +180,7 @@ def last_norm_without_its_bias(d_model):
 
 @gpt2_parameters.mistake(stage="last_norm")
 def last_norm_of_single_numbers(d_model):
-    """You count 2 numbers for the norm behind the last layer: one weight and one bias for all features together. Mean
+    """You count 2 numbers for the norm after the last layer: one weight and one bias for all features together. Mean
     and variance are one number each for a token, but those are computed. What a norm learns has a number for each
     feature. Look at what your `block_parameters` counts for a norm."""
     return 2

@@ -380,7 +380,7 @@ def total_of_values_less_what_follows(query, key, value):
 @causal_linear_attention.mistake
 def tokens_in_front_of_heads(query, key, value):
     """The numbers are right, and the result has the axes (batch, seq, heads, d_value): the tokens' results were put
-    side by side along axis 1, in front of the heads. They must come back where they stood, behind the heads. Which
+    side by side along axis 1, in front of the heads. They must come back where they stood, after the heads. Which
     number names that place in `torch.stack`?"""
     return causal_linear_attention.reference(query, key, value).transpose(1, 2)
 

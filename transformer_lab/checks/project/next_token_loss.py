@@ -349,7 +349,7 @@ def rolled_through_the_batch(logits, tokens):
 
 @next_token_loss.mistake
 def zero_after_the_last(logits, tokens):
-    """The last position is compared with token 0, which was put behind each sentence to fill it up. It has no next
+    """The last position is compared with token 0, which was put after each sentence to fill it up. It has no next
     token, and must be left out."""
     return mean_cross_entropy(logits, torch.nn.functional.pad(tokens[:, 1:], (0, 1)))
 
