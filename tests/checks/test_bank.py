@@ -19,7 +19,6 @@ from transformer_lab.checks.probes import Outcomes
 NOT_SEEN = {
     "A small number is added to the normalizer, so the weights do not sum to one where features are tiny.",
     "The features are multiplied by 0, so a NaN or infinity in the padding stays.",
-    "The dtype is not the table's: float32 positions turn a half precision table into float32.",
 }
 
 
