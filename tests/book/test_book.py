@@ -203,6 +203,24 @@ def test_scripts_are_loaded_where_they_are_needed(page):
     assert ("mathematics.css" in styles) == bool(soup(page).select("math"))
 
 
+@pytest.mark.parametrize("theme", ["light", "dark"])
+def test_names_and_commas_in_code_would_have_the_colour_of_text(theme):
+    """So that they need no markup: book/highlighting.py leaves it out."""
+    style = (HTML / "_static" / "pygments.css").read_text("utf-8")
+    rule = re.compile(rf'data-theme="{theme}"\] \.highlight(?: \.([npwk]))? {{ .*?color: (#\w+)')
+    colours = dict(rule.findall(style))
+    assert colours[""] == colours["n"] == colours["p"] == colours["w"] != colours["k"]
+
+
+@pytest.mark.parametrize("page", [page for page in OPENED if page != "search.html"])  # which has the whole book's text
+def test_a_first_visit_fetches_at_most_1200_kb(page):
+    """The page with its scripts and style sheets. Figures are fetched when they come near."""
+    named = [link["href"] for link in soup(page).select('link[rel="stylesheet"]')]
+    named += [script["src"] for script in soup(page).select("script[src]")]
+    files = {HTML / page} | {(HTML / page).parent / urlsplit(address).path for address in named}
+    assert sum(file.stat().st_size for file in files) <= 1_200_000
+
+
 @pytest.mark.parametrize("page", PAGES)
 def test_a_picture_stands_for_each_lab_where_no_script_runs(page):
     for view in soup(page).select('script[type="application/vnd.jupyter.widget-view+json"]'):

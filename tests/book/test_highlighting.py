@@ -1,0 +1,34 @@
+"""Code in a page has the colours that Pygments gives it, and no more markup than they need."""
+
+import sys
+
+from bs4 import BeautifulSoup
+from pygments import highlight
+from pygments.formatters import HtmlFormatter
+from pygments.lexers import PythonLexer
+
+from notebooks import ROOT
+
+sys.path.append(str(ROOT))
+from book.highlighting import OnlyWhatIsColoured
+
+CODE = '''import torch
+
+def scaled(x, *, d_head=64):
+    """Return x / √d_head."""  # why: see above
+    return x @ x.mT * d_head ** -0.5 if x is not None else f"{d_head!r:>4}"
+'''
+
+
+def by_letter(formatter):
+    """Each letter of the code that is seen, beside the class that colours it."""
+    page = BeautifulSoup(highlight(CODE, PythonLexer(), formatter), "html.parser")
+    words = page.pre.find_all(string=True)
+    classes = [" ".join(word.parent.get("class", [])) for word in words]
+    return [(letter, name) for word, name in zip(words, classes) for letter in word if not letter.isspace()]
+
+
+def test_only_what_has_the_colour_of_text_loses_its_markup():
+    usual, ours = by_letter(HtmlFormatter()), by_letter(OnlyWhatIsColoured())
+    assert ours == [(letter, "" if name in ("n", "p", "w") else name) for letter, name in usual]
+    assert {"k", "nf", "mi", "o", "sd", "c1"} <= {name for _, name in ours}
