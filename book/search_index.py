@@ -5,7 +5,7 @@ from pathlib import Path
 
 from docutils import nodes
 
-LEFT_OUT = (nodes.math, nodes.math_block, nodes.raw, nodes.comment, nodes.image, nodes.title, nodes.section)
+LEFT_OUT = (nodes.math, nodes.math_block, nodes.comment, nodes.image, nodes.title, nodes.section)
 
 
 def words(node):
@@ -14,6 +14,8 @@ def words(node):
         return str(node)
     if node.get("nb_element") == "cell_code_output":  # numbers, and what widgets hold
         return ""
+    if isinstance(node, nodes.raw):  # a line that breaks
+        return " "
     between = "" if isinstance(node, nodes.TextElement) else " "
     return between.join(words(child) for child in node.children if not isinstance(child, LEFT_OUT))
 
