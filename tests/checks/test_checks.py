@@ -40,6 +40,13 @@ def test_a_known_mistake_is_named_as_itself(exercise, mistake):
 
 
 @pytest.mark.parametrize("exercise", EXERCISES)
+def test_a_function_that_returns_nothing_is_told_so(exercise):
+    report = diagnose(exercise, lambda *arguments: None)
+    assert (report.status, report.mistake) == ("incorrect", "nothing_returned")
+    assert "ends without a `return`" in report.message
+
+
+@pytest.mark.parametrize("exercise", EXERCISES)
 def test_no_two_mistakes_do_the_same(exercise):
     for one, other in combinations(exercise.mistakes, 2):
         pairs = zip(exercise.known[(one,)], exercise.known[(other,)])

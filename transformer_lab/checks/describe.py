@@ -206,6 +206,11 @@ RANDOM = (
     "new weights do, or keep something from one call to the next?"
 )
 
+NOTHING = (
+    "Your function returns `None`, as every function does that ends without a `return`. What it prints, or gives a "
+    "name, is not handed back."
+)
+
 
 def wrong(exercise, function, outcomes, first, done, case):
     """Say what is wrong with a function that makes no known mistake: ``done`` its steps, ``case`` what is `shown`."""
@@ -313,7 +318,7 @@ def kind(exercise, probe, got, expected):
     value, right = got.value, expected.value
     words = axis_words(exercise, probe)
     if value is None:
-        return "Your function returns `None`. Is the `return` missing?"
+        return "Here your function returns `None`. Is a `return` missing?"
     if isinstance(right, torch.Tensor) and not isinstance(value, torch.Tensor):
         return f"Your function returns a value of type `{type(value).__name__}`; it must be a tensor."
     if isinstance(right, tuple) and not isinstance(value, (tuple, list)):

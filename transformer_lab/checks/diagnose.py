@@ -48,6 +48,8 @@ def diagnose(exercise, function):
     if ids := recognise(exercise, outcomes):
         report.mistake, report.stage = "+".join(ids), exercise.mistakes[ids[0]].stage
         report.message = describe.recognised(exercise, function, outcomes, first, ids)
+    elif all(outcome.error is None and outcome.value is None for outcome in outcomes):
+        report.mistake, report.message = "nothing_returned", describe.NOTHING  # in every exercise the same
     elif not describe.kind(exercise, *case[1:]) and changes_each_time(
         exercise, function, exercise.probes[first], outcomes[first]
     ):

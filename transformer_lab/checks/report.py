@@ -43,7 +43,8 @@ class Report:
     message : str
         What the card says: paragraphs with code between backticks.
     mistake : str or None
-        The id of the recognised mistake; two ids with a plus between where two were made.
+        The id of the recognised mistake; two ids with a plus between where two were made. ``nothing_returned`` is one
+        that every exercise knows.
     stage : str or None
         The first stage that differs, where the exercise has stages.
     hints : tuple of three str
