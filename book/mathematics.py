@@ -1,7 +1,7 @@
 """Formulas are MathML, set when the book is built: they need no script, and nothing moves once they are there.
 
-latex2mathml converts the TeX. Where a browser would set the result otherwise than TeX does, ``_polish`` corrects it. The
-letters are those of STIX Two Math, cut to what formulas use: fonts/README.md says how.
+latex2mathml converts the TeX. Where a browser would set the result otherwise than TeX does, ``_polish`` corrects it.
+The letters are those of STIX Two Math, cut to what formulas use: fonts/README.md says how.
 """
 
 import re
