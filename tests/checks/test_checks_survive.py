@@ -38,7 +38,6 @@ def right(x, n_heads):
 @pytest.mark.parametrize(
     "wrap, said",
     [
-        (lambda result: None, "returns `None`"),
         (lambda result: result.numpy(), "type `ndarray`"),
         (lambda result: result.tolist(), "type `list`"),
         (lambda result: (result, result), "type `tuple`"),
@@ -49,6 +48,8 @@ def right(x, n_heads):
         (lambda result: result.half(), "of `float16`"),
         (lambda result: result.to_sparse(), "sparse"),
         (lambda result: result.to("meta"), "`meta`"),
+        (lambda result: torch.nested.nested_tensor(list(result)), "a nested tensor"),
+        (lambda result: torch.quantize_per_tensor(result, 0.1, 0, torch.qint8), "of `qint8`"),
         (lambda result: result[:0], r"shape \(0, heads 3, seq 7, d_head 5\)"),
         (lambda result: result.sum(), r"shape \(\)"),
         (lambda result: result * float("nan"), "nan"),
@@ -59,6 +60,36 @@ def test_a_result_of_another_kind(wrap, said, capsys):
     assert (report.status, report.mistake) == ("incorrect", None)
     assert re.search(said, report.message)
     assert capsys.readouterr().out.startswith("✗ split_heads: incorrect")
+
+
+def of_itself():
+    items = []
+    items.append(items)
+    return items
+
+
+@pytest.mark.parametrize("name", ["normalize_rows", "attention", "attention_parameters", "broadcast_shape"])
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda x: x.to("meta"),
+        lambda x: x.to_sparse(),
+        lambda x: torch.complex(x, x),
+        lambda x: torch.nested.nested_tensor([x, x]),
+        lambda x: torch.quantize_per_tensor(x, 0.1, 0, torch.qint8),
+        lambda x: x.to(torch.float8_e4m3fn),
+        lambda x: 10**5000,
+        lambda x: of_itself(),
+    ],
+)
+def test_what_is_made_on_the_way_and_what_comes_back_may_be_anything(name, make):
+    def made_and_dropped(*arguments):
+        make(torch.ones(2, 3))
+        return -7
+
+    for function in (made_and_dropped, lambda *arguments: make(torch.ones(2, 3))):
+        report = getattr(tl.checks, name)(function)
+        assert report.status in ("incorrect", "error") and str(report) and report._repr_html_()
 
 
 @pytest.mark.parametrize(

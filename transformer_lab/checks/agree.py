@@ -33,7 +33,15 @@ def agree(got, expected, rounded_to=None):
 
 def like(tensor):
     """Return what two tensors must share before their numbers can be compared."""
+    if tensor.is_nested:
+        return "nested"
     return tensor.shape, tensor.dtype, tensor.device.type, tensor.layout
+
+
+def readable(tensor):
+    """Say whether a tensor is a table of numbers that can be looked at: on `meta`, say, there are none."""
+    special = tensor.is_meta or tensor.is_nested or tensor.is_quantized or tensor.is_complex()
+    return tensor.layout == torch.strided and not special
 
 
 def close(got, expected, rounded_to=None):

@@ -332,6 +332,8 @@ def kind(exercise, probe, got, expected):
     names = results(right)
     for name, mine, theirs in zip(names, tensors_in(value), tensors_in(right)):
         it = "Your result" if len(names) == 1 else f"The {name}"
+        if mine.is_nested:
+            return f"{it} is a nested tensor, and should be an ordinary one."
         if mine.shape != theirs.shape:
             is_now, should_be = in_words(mine.shape, words), in_words(theirs.shape, words)
             return f"{it} has the shape {is_now}, and should have {should_be}."

@@ -76,6 +76,7 @@ def observe(exercise, function, probe):
     try:
         with settings_kept(OF_A_CALL), made if exercise.facts else contextlib.nullcontext():
             value = function(*given)
+        kept = _frozen(value)  # a list that holds itself cannot be
     except Stopped:
         raise
     except BaseException as error:  # also SystemExit: the function may call exit()
@@ -86,7 +87,7 @@ def observe(exercise, function, probe):
         )
     pairs = zip(exercise.arguments, probe.arguments, given)
     changed = next((name for name, before, after in pairs if not agree(after, before)), None)
-    return Outcome(_frozen(value), changed=changed, facts=_facts(exercise, given, value, made.tensors))
+    return Outcome(kept, changed=changed, facts=_facts(exercise, given, value, made.tensors))
 
 
 def _refused(exercise, function, probe, error):
@@ -158,7 +159,10 @@ class Made(TorchFunctionMode):
         except Exception as error:
             operation = getattr(function, "__name__", "").strip("_")
             tensors = tensors_in([*args, *kwargs.values()])
-            named = tuple((self.names.get(_memory(tensor), ""), tuple(tensor.shape)) for tensor in tensors)
+            named = tuple(
+                (self.names.get(_memory(tensor), ""), () if tensor.is_nested else tuple(tensor.shape))
+                for tensor in tensors
+            )
             self.refused[error] = Refused(SAME.get(operation, operation), named)
             raise
         if isinstance(result, torch.Tensor):

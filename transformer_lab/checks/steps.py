@@ -10,7 +10,7 @@ import re
 
 import torch
 
-from .agree import tensors_in
+from .agree import readable, tensors_in
 from .observe import Made, observe
 
 FAR_BELOW = -1e4  # a hidden score: minus infinity, or any number that a softmax takes for it
@@ -43,7 +43,7 @@ def looked_for(exercise, function, probe):
     exercise.reference(*probe.arguments, **{name: recorded(name, stage) for name, stage in exercise.stages.items()})
     with Made() as made:
         observe(exercise, function, probe)
-    tables = [_Table(tensor, least) for tensor in made.tensors if tensor.numel()]
+    tables = [_Table(tensor, least) for tensor in made.tensors if readable(tensor) and tensor.numel()]
     stages = [stage for stage, tensors in results.items() if tensors]
     done = set()
     for stage in reversed(stages):

@@ -1,5 +1,7 @@
 """How shapes and numbers are written in a card."""
 
+from decimal import Decimal
+
 import torch
 
 from .agree import tensors_in
@@ -54,6 +56,8 @@ def short(value, digits=4):
         value = value.tolist()
     if type(value) in (list, tuple):
         return type(value)(short(item, digits) for item in value)
+    if type(value) is int and abs(value) >= 1e20:  # Python itself prints no number of thousands of digits
+        return f"{Decimal(value):.{digits}e}"
     if not isinstance(value, float):
         return value
     return round(value, digits) if abs(value) >= 1 else float(f"{value:.{digits}g}")
