@@ -1,8 +1,9 @@
 """How long each check takes on a right answer, and how well the checks know mistakes: their own, and those of the bank.
 
 python benchmarks/checks.py
-python benchmarks/checks.py --cards held_out     for each wrong answer of the bank (or of its half that is held out, or
-                                                 shown): what is wrong with it, beside what the check says
+python benchmarks/checks.py --bank               the second alone
+python benchmarks/checks.py --cards [held_out]   for each wrong answer of the bank, or of a part of it: what is wrong
+                                                 with it, beside what the check says
 """
 
 import argparse
@@ -20,7 +21,6 @@ from transformer_lab.checks.observe import watched
 
 REPEATS = 5
 COLUMNS = ("right", "rejected", "known", "named", "accepted")
-HALVES = {"all": None, "held_out": True, "shown": False}
 # What becomes of an answer. A card without a name says where to look, or shows numbers alone.
 OUTCOMES = ("right", "refused", "wrong", "accepted", "named", "false", "unjudged", "place", "numbers")
 ONLY_NUMBERS = ("With ", "The smallest input that shows it")  # how the paragraphs begin that show numbers
@@ -93,28 +93,28 @@ def outcomes(answer, report, verdicts):
 
 
 def from_the_bank():
-    """Print, for each exercise and each half of the bank, what became of its answers."""
+    """Print, for each exercise and each part of the bank, what became of its answers."""
     verdicts = judged()
     print(f"{'bank':30}" + "".join(f"{outcome:>10}" for outcome in OUTCOMES))
-    totals = {half: Counter() for half in HALVES}
+    totals = {part: Counter() for part in ("all", *bank.PARTS)}
     for exercise in tl.checks.EXERCISES:
         found = Counter()
         for answer in bank.answers():
             if answer.exercise is exercise:
                 these = outcomes(answer, diagnosed(exercise, answer.function), verdicts)
                 found.update(these)
-                totals["held_out" if answer.held_out else "shown"].update(these)
+                totals[answer.part].update(these)
         totals["all"].update(found)
         print(f"{exercise.name:30}" + "".join(f"{found[outcome]:10}" for outcome in OUTCOMES), flush=True)
-    for half, found in totals.items():
-        print(f"{half:30}" + "".join(f"{found[outcome]:10}" for outcome in OUTCOMES))
+    for part, found in totals.items():
+        print(f"{part:30}" + "".join(f"{found[outcome]:10}" for outcome in OUTCOMES))
     print("false: of the names, those found false by a person; unjudged: not looked at yet (--cards, judged.txt)")
 
 
-def cards(held_out):
+def cards(part):
     """Print each wrong answer's truth, and the card that the check shows of it."""
     verdicts = judged()
-    for answer in bank.answers(held_out):
+    for answer in bank.answers(part):
         if answer.truth is not None:
             report = diagnosed(answer.exercise, answer.function)
             found = outcomes(answer, report, verdicts) - {"wrong"}
@@ -125,13 +125,14 @@ def cards(held_out):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--cards", choices=HALVES, help="print the cards of the wrong answers")
+    parser.add_argument("--bank", action="store_true", help="leave out times and known mistakes")
+    parser.add_argument("--cards", choices=("all", *bank.PARTS), nargs="?", const="all", help="print what cards say")
     arguments = parser.parse_args()
     if arguments.cards:
-        cards(HALVES[arguments.cards])
-    else:
+        return cards(None if arguments.cards == "all" else arguments.cards)
+    if not arguments.bank:
         own()
-        from_the_bank()
+    from_the_bank()
 
 
 if __name__ == "__main__":

@@ -10,14 +10,16 @@ checks, and an answer that was changed to fit them measures nothing.
     @right(softmax)                                 # unusual, perhaps, and right
     def _(x, dim): ...
 
-Every second answer to each exercise is in ``held_out``. If you improve a check, do not open that folder: only answers
-that you have not seen tell how well the checks do for a learner.
+Every second answer to each exercise is in ``held_out``; ``second`` has three more to each, by another author. If you
+improve a check, do not open these folders: only answers that you have not seen tell how well the checks do for a
+learner.
 """
 
 from importlib import import_module
 from pathlib import Path
 from typing import NamedTuple
 
+PARTS = ("shown", "held_out", "second")
 _answers = []
 
 
@@ -28,7 +30,7 @@ class Answer(NamedTuple):
     exercise: object
     function: object
     truth: str | None
-    held_out: bool
+    part: str  # of PARTS
 
 
 def wrong(exercise, truth):
@@ -37,10 +39,9 @@ def wrong(exercise, truth):
     def add(function):
         function.__code__ = function.__code__.replace(co_name=exercise.name)  # as the learner's function is called
         function.__name__ = function.__qualname__ = exercise.name
-        held_out = ".held_out." in function.__module__
-        before = sum((answer.exercise, answer.held_out) == (exercise, held_out) for answer in _answers)
-        name = f"{'held_out' if held_out else 'shown'}.{exercise.name}.{before + 1}"
-        _answers.append(Answer(name, exercise, function, truth, held_out))
+        part = next((part for part in PARTS if f".{part}." in function.__module__), "shown")
+        before = sum((answer.exercise, answer.part) == (exercise, part) for answer in _answers)
+        _answers.append(Answer(f"{part}.{exercise.name}.{before + 1}", exercise, function, truth, part))
 
     return add
 
@@ -50,9 +51,9 @@ def right(exercise):
     return wrong(exercise, None)
 
 
-def answers(held_out=None):
-    """Return all answers; with ``held_out``, only those of that half."""
-    for path in sorted(Path(__file__).parent.glob("[!_]*.py")):
-        import_module(f".{path.stem}", __name__)
-        import_module(f".held_out.{path.stem}", __name__)
-    return [answer for answer in _answers if held_out in (None, answer.held_out)]
+def answers(part=None):
+    """Return all answers, or those of one part."""
+    folder = Path(__file__).parent
+    for path in sorted(folder.rglob("[!_]*.py")):
+        import_module("." + ".".join(path.relative_to(folder).with_suffix("").parts), __name__)
+    return [answer for answer in _answers if part in (None, answer.part)]

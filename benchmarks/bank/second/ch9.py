@@ -1,0 +1,322 @@
+"""A second author: answers to chapter 9's exercises."""
+
+import torch
+from torch.nn import functional as F
+
+import transformer_lab as tl
+
+from .. import right, wrong
+
+E = tl.checks
+
+
+def rotate(x, positions, base):
+    """Exercise 9.1, as its author calls it later."""
+    d_head = x.shape[-1]
+    angle = positions[:, None] * base ** (-torch.arange(0, d_head, 2, dtype=x.dtype) / d_head)
+    cos, sin = angle.cos(), angle.sin()
+    a, b = x[..., 0::2], x[..., 1::2]
+    return torch.stack([a * cos - b * sin, a * sin + b * cos], dim=-1).flatten(-2)
+
+
+# rotate
+
+
+@wrong(
+    E.rotate,
+    "Feature i is paired with feature i + d_head / 2, as Hugging Face's Llama does (rotate_half), instead of "
+    "neighbours 2i and 2i + 1. Right for d_head = 2 only.",
+)
+def _(x, positions, base):
+    dim = x.shape[-1]
+    inv_freq = 1.0 / (base ** (torch.arange(0, dim, 2).float() / dim))
+    freqs = torch.outer(positions.float(), inv_freq)
+    emb = torch.cat((freqs, freqs), dim=-1)
+    x1, x2 = x[..., : dim // 2], x[..., dim // 2 :]
+    rotated = torch.cat((-x2, x1), dim=-1)
+    return x * emb.cos() + rotated * emb.sin()
+
+
+@wrong(
+    E.rotate,
+    "positions is ignored: tokens are counted 0, 1, 2, ... from the beginning of x, so everything is wrong where the "
+    "positions do not begin at 0 or have gaps.",
+)
+def _(x, positions, base):
+    seq, d_head = x.shape[-2:]
+    speed = base ** (-torch.arange(0, d_head, 2) / d_head)
+    angle = torch.arange(seq)[:, None] * speed
+    a, b = x[..., 0::2], x[..., 1::2]
+    out = torch.empty_like(x)
+    out[..., 0::2] = a * angle.cos() - b * angle.sin()
+    out[..., 1::2] = a * angle.sin() + b * angle.cos()
+    return out
+
+
+@wrong(
+    E.rotate,
+    "The exponent lacks the factor 2: pair i is turned at the speed base^(-i / d_head) instead of base^(-2i / "
+    "d_head), so all pairs but the first turn too fast.",
+)
+def _(x, positions, base):
+    d_head = x.shape[-1]
+    angle = positions[:, None] * base ** (-torch.arange(d_head // 2) / d_head)
+    a, b = x[..., 0::2], x[..., 1::2]
+    turned = a * angle.cos() - b * angle.sin(), a * angle.sin() + b * angle.cos()
+    return torch.stack(turned, dim=-1).flatten(-2)
+
+
+@right(E.rotate)
+def _(x, positions, base):
+    d_head = x.shape[-1]
+    angle = torch.outer(positions.to(x.dtype), base ** (-torch.arange(0, d_head, 2, dtype=x.dtype) / d_head))
+    turns = torch.polar(torch.ones_like(angle), angle)
+    pairs = torch.view_as_complex(x.unflatten(-1, (-1, 2)).contiguous())
+    return torch.view_as_real(pairs * turns).flatten(-2)
+
+
+# repeat_keys
+
+
+@wrong(
+    E.repeat_keys,
+    "repeat puts the whole row of heads again and again, 0, 1, 0, 1, 0, 1, instead of 0, 0, 0, 1, 1, 1. Right for one "
+    "head of keys (or as many as queries).",
+)
+def _(x, n_heads):
+    return x.repeat(1, n_heads // x.shape[1], 1, 1)
+
+
+@wrong(
+    E.repeat_keys,
+    "expand stretches only an axis of size 1: right for a single head of keys, raises for several that must be "
+    "repeated.",
+)
+def _(x, n_heads):
+    batch, _, seq, d_head = x.shape
+    return x.expand(batch, n_heads, seq, d_head)
+
+
+@wrong(
+    E.repeat_keys,
+    "repeat_interleave without an axis flattens x and repeats every single number; the view brings the shape back, but "
+    "the numbers stand at wrong places.",
+)
+def _(x, n_heads):
+    batch, kv_heads, seq, d_head = x.shape
+    return x.repeat_interleave(n_heads // kv_heads).view(batch, n_heads, seq, d_head)
+
+
+# gated_feed_forward
+
+
+@wrong(
+    E.gated_feed_forward,
+    "Gate and up are exchanged: SiLU is applied to up instead of gate.",
+)
+def _(x, gate, up, down):
+    return F.linear(F.linear(x, gate) * F.silu(F.linear(x, up)), down)
+
+
+@wrong(
+    E.gated_feed_forward,
+    "The gate goes through the sigmoid alone (a GLU), not through SiLU, x * sigmoid(x).",
+)
+def _(x, gate, up, down):
+    g = torch.sigmoid(x @ gate.T)
+    return (g * (x @ up.T)) @ down.T
+
+
+@wrong(
+    E.gated_feed_forward,
+    "SiLU is applied to the product of gate and up instead of to gate before the product.",
+)
+def _(x, gate, up, down):
+    hidden = F.silu((x @ gate.T) * (x @ up.T))
+    return hidden @ down.T
+
+
+@right(E.gated_feed_forward)
+def _(x, gate, up, down):
+    g, u = (x @ torch.cat([gate, up]).T).chunk(2, dim=-1)
+    return (g * u / (1 + torch.exp(-g))) @ down.T
+
+
+# decoder_block
+
+
+@wrong(
+    E.decoder_block,
+    "Both parts read the x that came in, side by side (a parallel block as in GPT-J): the feed-forward layer "
+    "does not see what attention has added.",
+)
+def _(x, attention, feed_forward, norm1, norm2):
+    return x + attention(norm1(x)) + feed_forward(norm2(x))
+
+
+@wrong(
+    E.decoder_block,
+    "The first residual connection is missing: attention's result replaces x instead of being added to it.",
+)
+def _(x, attention, feed_forward, norm1, norm2):
+    h = attention(norm1(x))
+    return h + feed_forward(norm2(h))
+
+
+@wrong(
+    E.decoder_block,
+    "x += changes the caller's x in place; the returned numbers are right.",
+)
+def _(x, attention, feed_forward, norm1, norm2):
+    x += attention(norm1(x))
+    x += feed_forward(norm2(x))
+    return x
+
+
+# cached_step
+
+
+@wrong(
+    E.cached_step,
+    "is_causal=True aligns the mask with the first key: the one query sees only the oldest key in the cache, "
+    "and gets its value. Right only for an empty cache.",
+)
+def _(query, key, value, keys, values, base):
+    position = torch.tensor([keys.shape[2]])
+    query, key = rotate(query, position, base), rotate(key, position, base)
+    keys = torch.cat([keys, key], dim=2)
+    values = torch.cat([values, value], dim=2)
+    output = F.scaled_dot_product_attention(query, keys, values, is_causal=True)
+    return output, keys, values
+
+
+@wrong(
+    E.cached_step,
+    "All keys are turned after the new one was appended, those of the cache too, which had been turned "
+    "already: they are turned twice, and so are stored.",
+)
+def _(query, key, value, keys, values, base):
+    past = keys.shape[-2]
+    keys = torch.cat([keys, key], dim=-2)
+    values = torch.cat([values, value], dim=-2)
+    keys = rotate(keys, torch.arange(past + 1), base)
+    query = rotate(query, torch.tensor([past]), base)
+    weights = (query @ keys.mT / query.shape[-1] ** 0.5).softmax(dim=-1)
+    return weights @ values, keys, values
+
+
+@wrong(
+    E.cached_step,
+    "The position is read from axis 1, the number of heads, instead of axis 2, the number of tokens in the "
+    "cache: the new query and key are turned by a wrong position.",
+)
+def _(query, key, value, keys, values, base):
+    position = torch.tensor([keys.shape[1]])
+    keys = torch.cat([keys, rotate(key, position, base)], dim=2)
+    values = torch.cat([values, value], dim=2)
+    scores = rotate(query, position, base) @ keys.transpose(-1, -2) / query.size(-1) ** 0.5
+    return scores.softmax(-1) @ values, keys, values
+
+
+@right(E.cached_step)
+def _(query, key, value, keys, values, base):
+    past = keys.shape[2]
+    both = rotate(torch.cat([query, key]), torch.tensor([past]), base)
+    query, key = both.chunk(2)
+    scale = query.shape[-1] ** -0.5
+    keys, values = torch.cat((keys, key), 2), torch.cat((values, value), 2)
+    weights = torch.softmax((keys * query).sum(-1) * scale, dim=-1)
+    return (weights.unsqueeze(-1) * values).sum(2, keepdim=True), keys, values
+
+
+# mean_pool
+
+
+@wrong(
+    E.mean_pool,
+    "The first token's vector is taken (BERT's CLS pooling) instead of the mean of the real tokens.",
+)
+def _(states, real):
+    return F.normalize(states[:, 0], dim=-1)
+
+
+@wrong(
+    E.mean_pool,
+    "The vectors are scaled along the batch axis, dim=0, instead of along the features: they do not have length 1, and "
+    "the texts of a batch change each other.",
+)
+def _(states, real):
+    mask = real.unsqueeze(-1).float()
+    mean = (states * mask).sum(1) / mask.sum(1)
+    return F.normalize(mean, p=2, dim=0)
+
+
+@wrong(
+    E.mean_pool,
+    "Indexing with the mask puts the real tokens of all texts into one row, so there is one mean for the whole "
+    "batch, of the shape (1, d_model). Right for a batch of one.",
+)
+def _(states, real):
+    mean = states[real].mean(dim=0, keepdim=True)
+    return mean / mean.norm(dim=-1, keepdim=True)
+
+
+# mend_writing
+
+
+@wrong(
+    E.mend_writing,
+    "The stop token is appended before the loop looks at it, so it is returned with the rest.",
+)
+def _(model, tokens, max_new_tokens, stop):
+    seq = tokens.shape[1]
+    for _ in range(max_new_tokens):
+        token = model(tokens)[:, -1].argmax(dim=-1, keepdim=True)
+        tokens = torch.cat([tokens, token], dim=1)
+        if token.item() == stop:
+            break
+    return tokens[:, seq:]
+
+
+@wrong(
+    E.mend_writing,
+    "Only the newest token is given to the model in every step, not the text so far (as with a cache, which there is "
+    "not): right for a model that looks at one token, wrong for any that looks further back.",
+)
+def _(model, tokens, max_new_tokens, stop):
+    new = tokens[:, :0]
+    last = tokens[:, -1:]
+    for _ in range(max_new_tokens):
+        last = model(last)[:, -1].argmax(dim=-1, keepdim=True)
+        if last == stop:
+            break
+        new = torch.cat([new, last], dim=1)
+    return new
+
+
+@wrong(
+    E.mend_writing,
+    "At the stop token the whole text is returned, with the tokens of the prompt before the new ones. Right "
+    "only where no stop token comes.",
+)
+def _(model, tokens, max_new_tokens, stop):
+    seq = tokens.shape[1]
+    for _ in range(max_new_tokens):
+        probabilities = model(tokens)[:, -1].softmax(dim=-1)
+        token = probabilities.argmax(dim=-1, keepdim=True)
+        if token == stop:
+            return tokens
+        tokens = torch.cat([tokens, token], dim=1)
+    return tokens[:, seq:]
+
+
+@right(E.mend_writing)
+def _(model, tokens, max_new_tokens, stop):
+    new = []
+    while len(new) < max_new_tokens:
+        text = torch.cat([tokens, tokens.new_tensor([new])], dim=1)
+        token = model(text)[0, -1].argmax().item()
+        if token == stop:
+            break
+        new.append(token)
+    return tokens.new_tensor([new])
