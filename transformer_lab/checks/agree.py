@@ -49,7 +49,7 @@ def close(got, expected, rounded_to=None):
     got, expected = got.detach().cpu(), expected.detach().cpu()
     if torch.equal(got, expected):
         return True
-    if not expected.is_floating_point():
+    if not (expected.is_floating_point() or expected.is_complex()):
         return False
     rtol = max(TOLERANCE.get(dtype, 1e-2) for dtype in (expected.dtype, rounded_to or expected.dtype))
     finite = expected[expected.isfinite()].abs()

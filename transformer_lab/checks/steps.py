@@ -33,7 +33,7 @@ def looked_for(exercise, function, probe):
             given = tensors_in(arguments)
             result = stage(*arguments)
             used[name] = [each for each, made in results.items() if any(one is a for one in made for a in given)]
-            results.setdefault(name, []).extend(tensors_in(result))
+            results.setdefault(name, []).extend(filter(readable, tensors_in(result)))
             if isinstance(result, torch.Tensor) and any(_moved(a, result) for a in given):
                 moved.add(name)
             return result
