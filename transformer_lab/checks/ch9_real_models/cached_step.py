@@ -164,6 +164,13 @@ def turned_backwards(keys):
     return -keys.shape[-2]
 
 
+@cached_step.mistake(stage="position", alone=True)
+def one_position_early_unless_empty(keys):
+    """Your new token stands where the last one of the cache stands; only with an empty cache is its position right.
+    With five tokens in the cache, which numbers are taken?"""
+    return max(keys.shape[-2] - 1, 0)
+
+
 @cached_step.mistake(stage="turn_query", alone=True)
 def query_one_position_late(query, position, base):
     """Your query is turned one position too far, and the new key is not. Do you count the tokens of the cache again
@@ -433,8 +440,8 @@ def position_in_a_list(query, key, value, keys, values, base):
 
 @cached_step.mistake
 def base_for_the_positions(query, key, value, keys, values, base):
-    """A floating-point number is indexed as if it were a tensor. Does `rotate` get the base where it expects the
-    positions? Its arguments are `x`, `positions` and `base`, in this order."""
+    """A floating-point number is indexed as if it were a tensor. Does `rotate` get one, the base perhaps, where
+    it expects the positions? Its arguments are `x`, `positions` and `base`, in this order."""
     return _turned(query, base[:, None], base)
 
 
@@ -538,6 +545,35 @@ def append_called(past, new):
     return past.append(new)
 
 
+@cached_step.mistake(stage="longer_values", alone=True)
+def values_joined_along_the_heads(past, new):
+    """You join the values along the axis of the heads: all other axes would have to be as long as each other, and the
+    cache has more tokens than one. Along which axis does a cache grow?"""
+    return torch.cat([past, new], dim=1)
+
+
+@cached_step.mistake(stage="longer_values", alone=True)
+def values_joined_along_the_features(past, new):
+    """You join the values along the axis of the features: all other axes would have to be as long as each other, and
+    the cache has more tokens than one. Along which axis does a cache grow?"""
+    return torch.cat([past, new], dim=-1)
+
+
+@cached_step.mistake(stage="longer_values", alone=True)
+def values_joined_along_the_batch(past, new):
+    """You join the values along the axis of the batch, as `cat` does when no `dim` is given: all other axes would have
+    to be as long as each other, and the cache has more tokens than one. Along which axis does a cache grow?"""
+    return torch.cat([past, new])
+
+
+@cached_step.mistake(stage="longer_keys", alone=True)
+def written_behind_the_end(past, new):
+    """You write the new key to a place that the cache does not have yet: with five tokens in it, index 5 lies behind
+    the end. Which function makes a longer tensor of both?"""
+    past[:, :, past.shape[-2]] = new[:, :, 0]
+    return past
+
+
 @cached_step.mistake
 def added_to_each_token(query, key, value, keys, values, base):
     """`+` adds the new key and value to those of every token, and the cache does not become longer. Which function puts
@@ -549,8 +585,8 @@ def added_to_each_token(query, key, value, keys, values, base):
 
 @cached_step.mistake
 def keys_alone_grow(query, key, value, keys, values, base):
-    """The new key goes into the cache, and the new value does not: there are more weights than values to blend. What
-    must happen to the value?"""
+    """When you blend, the new key is in the cache and the new value is not: there are more weights than values. What
+    must have happened to the value by then?"""
     here = keys.shape[-2]
     keys = appended(keys, _turned(key, here, base))
     return weights_of(_turned(query, here, base), keys) @ values, keys, values
@@ -558,8 +594,8 @@ def keys_alone_grow(query, key, value, keys, values, base):
 
 @cached_step.mistake
 def values_alone_grow(query, key, value, keys, values, base):
-    """The new value goes into the cache, and the new key does not: there are fewer weights than values to blend. What
-    must happen to the key?"""
+    """When you blend, the new value is in the cache, and the scores were made without the new key: there are fewer
+    weights than values. What must have happened to the key by then?"""
     here = keys.shape[-2]
     values = appended(values, value)
     return weights_of(_turned(query, here, base), keys) @ values, keys, values
@@ -605,6 +641,13 @@ def query_in_the_cache(query, key, value, keys, values, base):
     """You put the turned query into the cache, and `key` changes nothing in your result. A token is found by its key:
     which of the two do later tokens look for?"""
     return cached_step.reference(query, query, value, keys, values, base)
+
+
+@cached_step.mistake
+def query_and_key_exchanged(query, key, value, keys, values, base):
+    """Query and key have changed places: you look with the key, and put the query into the cache. A query asks, and a
+    key is found: which of the two do later tokens need?"""
+    return cached_step.reference(key, query, value, keys, values, base)
 
 
 @cached_step.mistake
@@ -724,6 +767,13 @@ def keys_transposed_too_far(query, keys):
     return query @ keys.permute(3, 2, 1, 0)
 
 
+@cached_step.mistake(stage="weights", alone=True)
+def heads_and_tokens_of_keys_exchanged(query, keys):
+    """You exchange the axes of heads and tokens in the keys, and not those of tokens and features. A score multiplies
+    features with features: which two axes change places?"""
+    return query @ keys.transpose(1, 2)
+
+
 @cached_step.mistake
 def keys_blended(query, key, value, keys, values, base):
     """You blend the keys, and the values change nothing in what the token collects. Keys say where to look: what is
@@ -794,6 +844,13 @@ def blend_alone(query, key, value, keys, values, base):
     """You return what the token collects, and nothing else. The next step needs the longer cache: three things come
     back."""
     return cached_step.reference(query, key, value, keys, values, base)[0]
+
+
+@cached_step.mistake
+def weights_returned_too(query, key, value, keys, values, base):
+    """You return the weights as well. Three things come back: what the token collects, the keys and the values."""
+    blend, keys, values = cached_step.reference(query, key, value, keys, values, base)
+    return blend, keys, values, weights_of(_turned(query, keys.shape[-2] - 1, base), keys)
 
 
 @cached_step.mistake

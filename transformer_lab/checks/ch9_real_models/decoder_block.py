@@ -532,6 +532,83 @@ def norms_of_your_own(x, attention, feed_forward, norm1, norm2):
     return x + feed_forward(F.layer_norm(x, x.shape[-1:]))
 
 
+@decoder_block.mistake(stage="first_sum")
+def x_changed_and_attention_without_norm(x, attention, norm1):
+    """Your first sum is written over the caller's `x`, and attention reads `x` as it is. How do you write a sum that
+    makes a new tensor, and what stands before the part?"""
+    x += attention(x)
+    return x
+
+
+@decoder_block.mistake(stage="first_sum")
+def x_changed_in_post_norm(x, attention, norm1):
+    """Your first sum is written over the caller's `x`, and the norm comes after it, as in the paper of 2017. How do you
+    write a sum that makes a new tensor, and what does attention read in pre-norm?"""
+    x += attention(x)
+    return norm1(x)
+
+
+@decoder_block.mistake
+def x_changed_and_no_norms(x, attention, feed_forward, norm1, norm2):
+    """Both sums are written over the caller's `x`, and no norm changes anything in your result. How do you write a sum
+    that makes a new tensor, and what stands before each part?"""
+    x += attention(x)
+    x += feed_forward(x)
+    return x
+
+
+@decoder_block.mistake
+def both_norms_before_attention(x, attention, feed_forward, norm1, norm2):
+    """Both norms stand before attention, one after the other, and the feed-forward layer reads the sum as it is. Each
+    part has a norm of its own in front of it."""
+    x = x + attention(norm2(norm1(x)))
+    return x + feed_forward(x)
+
+
+@decoder_block.mistake
+def feed_forward_reads_the_first_norm(x, attention, feed_forward, norm1, norm2):
+    """The feed-forward layer reads `norm1(x)`, sent through `norm2`, and nothing of what attention has found. Which
+    tensor did the first sum make?"""
+    normed = norm1(x)
+    return x + attention(normed) + feed_forward(norm2(normed))
+
+
+@decoder_block.mistake
+def attention_added_twice(x, attention, feed_forward, norm1, norm2):
+    """What attention returns is in your result twice: the first sum has it already, and the second adds it once more.
+    What does the second sum begin with?"""
+    attended = attention(norm1(x))
+    return x + 2 * attended + feed_forward(norm2(x + attended))
+
+
+@decoder_block.mistake
+def one_residual_and_one_norm(x, attention, feed_forward, norm1, norm2):
+    """One residual connection leads around both parts, and `norm2` changes nothing in your result: the feed-forward
+    layer reads what attention returned as it is. How many sums does the block have, and how many norms?"""
+    return x + feed_forward(attention(norm1(x)))
+
+
+@decoder_block.mistake
+def norms_after_parts_side_by_side(x, attention, feed_forward, norm1, norm2):
+    """Both of your parts read the `x` that came in, side by side, and what they return is normalized. Here a norm
+    stands before each part, and the feed-forward layer reads what attention has left."""
+    return x + norm1(attention(x)) + norm2(feed_forward(x))
+
+
+@decoder_block.mistake
+def norm_not_called(x, attention, feed_forward, norm1, norm2):
+    """You hand `attention` the norm itself, a function, and not what it returns. Each of the four takes a tensor: what
+    is the norm to be called with?"""
+    return x + attention(norm1)
+
+
+@decoder_block.mistake
+def attention_handed_to_the_norm(x, attention, feed_forward, norm1, norm2):
+    """You hand `norm1` the function `attention`, and it takes a tensor. Call the two one after the other: which of them
+    gets `x`?"""
+    return x + norm1(attention)
+
+
 @decoder_block.mistake
 def attention_asks_for_three(x, attention, feed_forward, norm1, norm2):
     """You call `attention` with three arguments, as for query, key and value. Here it is a function of one tensor, and

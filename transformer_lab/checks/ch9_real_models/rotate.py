@@ -209,6 +209,13 @@ def joined_along_the_batch(a, b):
 
 
 @rotate.mistake(stage="joined", alone=True)
+def tokens_and_heads_exchanged(a, b):
+    """The turn is right, and in the result the axes of heads and tokens have changed places. Do you transpose `x`
+    first? Then it must be transposed back at the end."""
+    return back_in_place(a, b).transpose(1, 2)
+
+
+@rotate.mistake(stage="joined", alone=True)
 def two_tensors(a, b):
     """You return two tensors, the first features of all pairs and the second ones. The result is one tensor of the
     shape of `x`: how do the two of a pair come to lie side by side?"""
@@ -306,8 +313,8 @@ def each_from_itself(a, b, angle):
 
 @rotate.mistake(stage="turn", alone=True)
 def same_products_twice(a, b, angle):
-    """Both of your numbers are made of a · cos and b · sin; only the sign differs. In the second number the cosine and
-    the sine have changed places."""
+    """Both of your numbers are made of a · cos and b · sin, with another sign in between. The second number of a turn
+    has a with the sine and b with the cosine."""
     cos, sin = angle.cos().to(a.dtype), angle.sin().to(a.dtype)
     return a * cos - b * sin, a * cos + b * sin
 
@@ -329,6 +336,26 @@ def second_left_as_it_was(a, b, angle):
 def first_left_as_it_was(a, b, angle):
     """The second feature of each pair is turned, and the first comes back as it was. A turn makes two new numbers."""
     return a, turned(a, b, angle)[1]
+
+
+@rotate.mistake(stage="turn", alone=True)
+def second_never_written(a, b, angle):
+    """The second feature of each pair comes out as 0: only the first ones are written. A turn makes two new numbers."""
+    return turned(a, b, angle)[0], 0 * b
+
+
+@rotate.mistake(stage="turn", alone=True)
+def first_never_written(a, b, angle):
+    """The first feature of each pair comes out as 0: only the second ones are written. A turn makes two new numbers."""
+    return 0 * a, turned(a, b, angle)[1]
+
+
+@rotate.mistake(stage="turn", alone=True)
+def added_to_what_was_there(a, b, angle):
+    """You add the turned pair to the pair as it was. A turn replaces the old pair: what does a token at position 0 look
+    like?"""
+    first, second = turned(a, b, angle)
+    return a + first, b + second
 
 
 @rotate.mistake(stage="turn", alone=True)
@@ -602,6 +629,28 @@ def last_token_left(positions, d_head, base):
 
 
 @rotate.mistake(stage="angles", alone=True)
+def half_of_the_pairs_left(positions, d_head, base):
+    """Only the pairs in the first half of the features are turned. There are d_head / 2 pairs, and they reach to the
+    last feature: where does your loop end?"""
+    pairs = torch.arange(d_head // 2, device=positions.device)
+    return angles_of(positions, d_head, base) * (2 * pairs < d_head // 2)
+
+
+@rotate.mistake(stage="angles", alone=True)
+def table_of_too_few_rows(positions, d_head, base):
+    """Your table has a row for each token given, and you look the positions up in it: they reach beyond its end.
+    Positions need not begin at 0. Do you need a table, or can you multiply the positions with the speeds?"""
+    return places_for_positions(positions, d_head, base)[positions]
+
+
+@rotate.mistake(stage="angles", alone=True)
+def axis_behind_the_pairs(positions, d_head, base):
+    """Your table of angles has an axis of length 1 behind that of the pairs, which then meets that of the tokens. Axes
+    are compared from the right: which should the last one be?"""
+    return angles_of(positions, d_head, base)[..., None]
+
+
+@rotate.mistake(stage="angles", alone=True)
 def tokens_before_heads(positions, d_head, base):
     """Your table of angles meets the axis of the heads, as if `x` were (batch, seq, heads, d_head). Here the heads come
     first: on which axis do the tokens lie, counted from the end?"""
@@ -686,6 +735,15 @@ def added_like_sines(x, positions, base):
     pair, and add nothing to it."""
     angle = angles_of(positions, x.shape[-1], base)
     return x + torch.stack([angle.sin(), angle.cos()], dim=-1).flatten(-2).to(x.dtype)
+
+
+@rotate.mistake
+def speeds_outside(x, positions, base):
+    """You take cosine and sine of the position alone, and multiply them with the speed afterwards. The speed belongs to
+    the angle: what are cosine and sine taken of?"""
+    a, b = turned(*neighbours(x), one_speed(positions, x.shape[-1], base))
+    speeds = _speeds(positions, x.shape[-1], base).to(x.dtype)
+    return back_in_place(a * speeds, b * speeds)
 
 
 @rotate.mistake
