@@ -346,7 +346,8 @@ def value_turned(query, key, value, keys, values, base):
 
 @cached_step.mistake
 def itself_not_seen(query, key, value, keys, values, base):
-    """The new token does not look at itself: you blend before its key and value are in the cache. Which comes first?"""
+    """The new token does not look at itself: you blend before both its key and its value are in the cache. Which comes
+    first?"""
     here = keys.shape[-2]
     blend = weights_of(_turned(query, here, base), keys) @ values
     return blend, appended(keys, _turned(key, here, base)), appended(values, value)
@@ -781,6 +782,23 @@ def keys_blended(query, key, value, keys, values, base):
     here = keys.shape[-2]
     keys, values = appended(keys, _turned(key, here, base)), appended(values, value)
     return weights_of(_turned(query, here, base), keys) @ keys, keys, values
+
+
+@cached_step.mistake
+def keys_and_values_exchanged(query, key, value, keys, values, base):
+    """You look in the values and blend the keys: the two have changed places in your attention. Which of them is
+    compared with the query, and which is collected?"""
+    _, keys, values = cached_step.reference(query, key, value, keys, values, base)
+    return weights_of(_turned(query, keys.shape[-2] - 1, base), values) @ keys, keys, values
+
+
+@cached_step.mistake
+def value_turned_for_the_blend(query, key, value, keys, values, base):
+    """The cache is right, and for the blend you turn the new value. Positions decide who looks at whom; what is
+    collected stays as it is."""
+    _, keys, longer = cached_step.reference(query, key, value, keys, values, base)
+    here = values.shape[-2]
+    return weights_of(_turned(query, here, base), keys) @ appended(values, _turned(value, here, base)), keys, longer
 
 
 @cached_step.mistake

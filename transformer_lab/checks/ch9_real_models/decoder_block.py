@@ -596,6 +596,38 @@ def norms_after_parts_side_by_side(x, attention, feed_forward, norm1, norm2):
 
 
 @decoder_block.mistake
+def parts_alone_added(x, attention, feed_forward, norm1, norm2):
+    """Both of your parts read the `x` that came in, and the result is what the two return, without `x`. What is each
+    part's result added to, and what does the second part read?"""
+    return attention(norm1(x)) + feed_forward(norm2(x))
+
+
+@decoder_block.mistake
+def norms_one_place_late(x, attention, feed_forward, norm1, norm2):
+    """Each norm comes one place late: attention reads `x` as it is, the feed-forward layer reads what `norm1` makes,
+    and `norm2` is the end of your block. In pre-norm, which norm stands before which part?"""
+    x = x + attention(x)
+    return norm2(x + feed_forward(norm1(x)))
+
+
+@decoder_block.mistake
+def post_norm_with_norms_exchanged(x, attention, feed_forward, norm1, norm2):
+    """Each norm comes after its sum, as in the paper of 2017, and the two have changed places besides. Here a norm
+    stands before its part: `norm1` before attention, `norm2` before the feed-forward layer."""
+    x = norm2(x + attention(x))
+    return norm1(x + feed_forward(x))
+
+
+@decoder_block.mistake
+def x_changed_and_parts_exchanged(x, attention, feed_forward, norm1, norm2):
+    """The feed-forward layer comes first in your block, and both sums are written over the caller's `x`. Which part
+    collects what the other works on? And how do you write a sum that makes a new tensor?"""
+    x += feed_forward(norm2(x))
+    x += attention(norm1(x))
+    return x
+
+
+@decoder_block.mistake
 def norm_not_called(x, attention, feed_forward, norm1, norm2):
     """You hand `attention` the norm itself, a function, and not what it returns. Each of the four takes a tensor: what
     is the norm to be called with?"""

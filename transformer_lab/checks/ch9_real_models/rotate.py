@@ -339,6 +339,20 @@ def first_left_as_it_was(a, b, angle):
 
 
 @rotate.mistake(stage="turn", alone=True)
+def second_takes_nothing_of_the_first(a, b, angle):
+    """Your first number is right, and your second is b · cos alone: it takes nothing of its partner. What does the sine
+    bring over?"""
+    return turned(a, b, angle)[0], b * angle.cos().to(b.dtype)
+
+
+@rotate.mistake(stage="turn", alone=True)
+def first_takes_nothing_of_the_second(a, b, angle):
+    """Your second number is right, and your first is a · cos alone: it takes nothing of its partner. What does the sine
+    bring over?"""
+    return a * angle.cos().to(a.dtype), turned(a, b, angle)[1]
+
+
+@rotate.mistake(stage="turn", alone=True)
 def second_never_written(a, b, angle):
     """The second feature of each pair comes out as 0: only the first ones are written. A turn makes two new numbers."""
     return turned(a, b, angle)[0], 0 * b
@@ -528,6 +542,22 @@ def one_speed_from_the_base(positions, d_head, base):
     """All of your pairs turn by the same angle, position · base^(−2 / d_head). Each has a speed of its own: where is
     the i?"""
     return (positions[:, None] * base ** (-2 / d_head)).double().expand(-1, d_head // 2)
+
+
+@rotate.mistake(stage="angles", alone=True)
+def pair_times_the_power(positions, d_head, base):
+    """The i stands beside the power and not in it: you multiply base^(−2 / d_head) with the number of the pair, so that
+    pair 0 is never turned. Which part belongs in the exponent?"""
+    pairs = torch.arange(d_head // 2, device=positions.device)
+    return positions[:, None] * pairs * base ** (-2 / d_head)
+
+
+@rotate.mistake(stage="angles", alone=True)
+def exponents_rounded_down(positions, d_head, base):
+    """All of your pairs but the first turn at the speed 1 / base: their exponents are whole numbers, rounded down as
+    `//` does. Which division keeps what stands behind the point?"""
+    pairs = torch.arange(d_head // 2, device=positions.device)
+    return positions[:, None] * base ** -(pairs > 0).double()
 
 
 @rotate.mistake(stage="angles", alone=True)
@@ -797,6 +827,30 @@ def angle_of_its_own_for_each_feature(x, positions, base):
     which both features share."""
     angle = angles_of(positions, 2 * x.shape[-1], base)
     return _by_partners(x, _neighbours_exchanged(x), angle)
+
+
+@rotate.mistake
+def partners_joined_as_halves(x, positions, base):
+    """The sine is multiplied with features that are no partners: you put all negated odd ones first, and then all even
+    ones. Beside each cosine of a feature its own neighbour must stand: how are the two interleaved?"""
+    angle = angles_of(positions, x.shape[-1], base).repeat_interleave(2, -1)
+    a, b = neighbours(x)
+    return _by_partners(x, torch.cat([-b, a], dim=-1), angle)
+
+
+@rotate.mistake
+def repeated_without_an_axis(x, positions, base):
+    """`repeat_interleave` without a `dim` makes one long row of your table of angles. Along which axis does each angle
+    come twice?"""
+    angle = angles_of(positions, x.shape[-1], base).repeat_interleave(2)
+    return _by_partners(x, _neighbours_exchanged(x), angle)
+
+
+@rotate.mistake
+def each_angle_once(x, positions, base):
+    """You multiply all features of `x` with a table that has an angle for each pair: half as many. Either `x` is taken
+    apart into pairs, or each angle comes twice."""
+    return _by_partners(x, _neighbours_exchanged(x), angles_of(positions, x.shape[-1], base))
 
 
 @rotate.mistake
