@@ -514,29 +514,29 @@ def value_in_front(past, new):
 
 @cached_step.mistake(stage="longer_keys", alone=True)
 def joined_along_the_heads(past, new):
-    """You join along the axis of the heads: all other axes would have to be as long as each other, and the cache has
+    """You join along the axis of the heads. `cat` wants all other axes to be of the same length, and the cache has
     more tokens than one. Along which axis does a cache grow?"""
     return torch.cat([past, new], dim=1)
 
 
 @cached_step.mistake(stage="longer_keys", alone=True)
 def joined_along_the_features(past, new):
-    """You join along the axis of the features: all other axes would have to be as long as each other, and the cache has
-    more tokens than one. Along which axis does a cache grow?"""
+    """You join along the axis of the features. `cat` wants all other axes to be of the same length, and the cache
+    has more tokens than one. Along which axis does a cache grow?"""
     return torch.cat([past, new], dim=-1)
 
 
 @cached_step.mistake(stage="longer_keys", alone=True)
 def joined_along_the_batch(past, new):
-    """You join along the axis of the batch, as `cat` does when no `dim` is given: all other axes would have to be as
-    long as each other, and the cache has more tokens than one. Along which axis does a cache grow?"""
+    """You join along the axis of the batch, as `cat` does when no `dim` is given. `cat` wants all other axes to be
+    of the same length, and the cache has more tokens than one. Along which axis does a cache grow?"""
     return torch.cat([past, new])
 
 
 @cached_step.mistake(stage="longer_keys", alone=True)
 def stacked(past, new):
-    """`stack` wants tensors of one shape, and puts them on a new axis. A cache grows along an axis that it has: which
-    function joins along it?"""
+    """`stack` wants tensors of the same shape, and puts them on a new axis. A cache grows along an axis that it has:
+    which function joins along it?"""
     return torch.stack([past, new], dim=-2)
 
 
@@ -548,22 +548,22 @@ def append_called(past, new):
 
 @cached_step.mistake(stage="longer_values", alone=True)
 def values_joined_along_the_heads(past, new):
-    """You join the values along the axis of the heads: all other axes would have to be as long as each other, and the
+    """You join the values along the axis of the heads. `cat` wants all other axes to be of the same length, and the
     cache has more tokens than one. Along which axis does a cache grow?"""
     return torch.cat([past, new], dim=1)
 
 
 @cached_step.mistake(stage="longer_values", alone=True)
 def values_joined_along_the_features(past, new):
-    """You join the values along the axis of the features: all other axes would have to be as long as each other, and
+    """You join the values along the axis of the features. `cat` wants all other axes to be of the same length, and
     the cache has more tokens than one. Along which axis does a cache grow?"""
     return torch.cat([past, new], dim=-1)
 
 
 @cached_step.mistake(stage="longer_values", alone=True)
 def values_joined_along_the_batch(past, new):
-    """You join the values along the axis of the batch, as `cat` does when no `dim` is given: all other axes would have
-    to be as long as each other, and the cache has more tokens than one. Along which axis does a cache grow?"""
+    """You join the values along the axis of the batch, as `cat` does when no `dim` is given. `cat` wants all other
+    axes to be of the same length, and the cache has more tokens than one. Along which axis does a cache grow?"""
     return torch.cat([past, new])
 
 
@@ -635,6 +635,40 @@ def empty_cache_sent_back(query, key, value, keys, values, base):
     if not keys.shape[-2]:
         return value, keys, values
     return cached_step.reference(query, key, value, keys, values, base)
+
+
+@cached_step.mistake
+def past_turned_by_the_new_position(query, key, value, keys, values, base):
+    """You turn the keys of the cache by the position of the new token, and put its own key behind them as it came. It
+    is the other way round: which keys have been turned already, and which has not?"""
+    here = keys.shape[-2]
+    keys, values = appended(_turned(keys, here, base), key), appended(values, value)
+    return weights_of(_turned(query, here, base), keys) @ values, keys, values
+
+
+@cached_step.mistake
+def past_turned_and_new_key_bare(query, key, value, keys, values, base):
+    """You turn the keys of the cache by their positions, and put the new key behind them as it came. It is the other
+    way round: which keys have been turned already, and which has not?"""
+    here = keys.shape[-2]
+    keys, values = appended(_by_places(keys, base), key), appended(values, value)
+    return weights_of(_turned(query, here, base), keys) @ values, keys, values
+
+
+@cached_step.mistake
+def all_turned_with_the_query_bare(query, key, value, keys, values, base):
+    """You turn all keys, those of the cache once more, and leave the query as it came. Of the keys only the new one has
+    not been turned yet: which other tensor has not?"""
+    keys, values = _by_places(appended(keys, key), base), appended(values, value)
+    return weights_of(query, keys) @ values, keys, values
+
+
+@cached_step.mistake
+def itself_not_seen_and_cache_not_kept(query, key, value, keys, values, base):
+    """The new token does not look at itself, and of keys and values you return the new ones alone. The next step needs
+    all of them: where do the old ones and the new come together?"""
+    here = keys.shape[-2]
+    return weights_of(_turned(query, here, base), keys) @ values, _turned(key, here, base), value
 
 
 @cached_step.mistake

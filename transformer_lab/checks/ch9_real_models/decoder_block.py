@@ -596,6 +596,81 @@ def norms_after_parts_side_by_side(x, attention, feed_forward, norm1, norm2):
 
 
 @decoder_block.mistake
+def feed_forward_reads_the_bare_input(x, attention, feed_forward, norm1, norm2):
+    """The feed-forward layer reads the `x` that came in, without a norm and without what attention has found. Which
+    tensor did the first sum make, and what stands before the part?"""
+    return x + attention(norm1(x)) + feed_forward(x)
+
+
+@decoder_block.mistake
+def feed_forward_reads_bare_attention(x, attention, feed_forward, norm1, norm2):
+    """All three are added at the end, but the feed-forward layer has read only what attention returned, and that
+    without a norm. Which tensor did the first sum make, and what stands before the part?"""
+    attended = attention(norm1(x))
+    return x + attended + feed_forward(attended)
+
+
+@decoder_block.mistake
+def second_sum_from_the_first_input_without_norm(x, attention, feed_forward, norm1, norm2):
+    """Your second sum begins with the `x` that came in, so that what attention added is lost on the way; and the
+    feed-forward layer has no norm before it. Which tensor did the first sum make?"""
+    return x + feed_forward(x + attention(norm1(x)))
+
+
+@decoder_block.mistake
+def second_sum_from_the_first_input_in_post_norm(x, attention, feed_forward, norm1, norm2):
+    """Your norms come after the sums, as in the paper of 2017, and the second sum begins with the `x` that came in.
+    Where does each norm stand in pre-norm, and which tensor did the first sum make?"""
+    return norm2(x + feed_forward(norm1(x + attention(x))))
+
+
+@decoder_block.mistake
+def norms_exchanged_after_the_parts(x, attention, feed_forward, norm1, norm2):
+    """You normalize what a part returns, attention's result by `norm2` and the other by `norm1`. Here `norm1` prepares
+    what attention *reads*, and `norm2` what the feed-forward layer reads: which call is in the other?"""
+    x = x + norm2(attention(x))
+    return x + norm1(feed_forward(x))
+
+
+@decoder_block.mistake
+def norms_exchanged_without_residuals(x, attention, feed_forward, norm1, norm2):
+    """The two norms have changed places, and nothing is added: both residual connections are missing. Which norm was
+    trained with attention, and what is each part's result added to?"""
+    return feed_forward(norm1(attention(norm2(x))))
+
+
+@decoder_block.mistake
+def first_norm_for_both_without_residuals(x, attention, feed_forward, norm1, norm2):
+    """You use `norm1` for both parts, and nothing is added: both residual connections are missing. Which norm belongs
+    to the second part, and what is each part's result added to?"""
+    return feed_forward(norm1(attention(norm1(x))))
+
+
+@decoder_block.mistake
+def parts_exchanged_without_residuals(x, attention, feed_forward, norm1, norm2):
+    """The feed-forward layer comes first in your block, and nothing is added: both residual connections are missing.
+    Which part collects what the other works on, and what is each part's result added to?"""
+    return attention(norm1(feed_forward(norm2(x))))
+
+
+@decoder_block.mistake
+def parts_exchanged_in_post_norm(x, attention, feed_forward, norm1, norm2):
+    """The feed-forward layer comes first in your block, and each norm comes after its sum, as in the paper of 2017.
+    Which part collects what the other works on, and what does each norm prepare?"""
+    x = norm1(x + feed_forward(x))
+    return norm2(x + attention(x))
+
+
+@decoder_block.mistake
+def x_changed_and_parts_side_by_side(x, attention, feed_forward, norm1, norm2):
+    """Both of your parts read the `x` that came in, side by side, and a sum is written over the caller's `x`. What does
+    the feed-forward layer read? And how do you write a sum that makes a new tensor?"""
+    fed = feed_forward(norm2(x))
+    x += attention(norm1(x))
+    return x + fed
+
+
+@decoder_block.mistake
 def parts_alone_added(x, attention, feed_forward, norm1, norm2):
     """Both of your parts read the `x` that came in, and the result is what the two return, without `x`. What is each
     part's result added to, and what does the second part read?"""

@@ -553,6 +553,29 @@ def pair_times_the_power(positions, d_head, base):
 
 
 @rotate.mistake(stage="angles", alone=True)
+def pair_outside_the_power(positions, d_head, base):
+    """Only −2 is in your exponent, and i / d_head stands beside the power: `**` binds more tightly than `*` and `/`.
+    Pair 0 is then never turned. Which part belongs in brackets?"""
+    pairs = torch.arange(d_head // 2, device=positions.device)
+    return positions[:, None] * (base**-2 * pairs / d_head).double()
+
+
+@rotate.mistake(stage="angles", alone=True)
+def nothing_raised_to_a_power(positions, d_head, base):
+    """The base is multiplied with the exponent, and not raised to it: pair 0 is never turned, and the next ones turn
+    very fast. Which sign means *to the power of* in Python?"""
+    pairs = torch.arange(d_head // 2, device=positions.device)
+    return positions[:, None] * (base * -2 * pairs / d_head).double()
+
+
+@rotate.mistake(stage="angles", alone=True)
+def positions_as_shares(positions, d_head, base):
+    """Your positions are divided by their number, so that they become shares of the length. They count tokens as they
+    are: the token at position 1 turns pair 0 by 1, however long the text is."""
+    return angles_of(positions, d_head, base) / len(positions)
+
+
+@rotate.mistake(stage="angles", alone=True)
 def exponents_rounded_down(positions, d_head, base):
     """All of your pairs but the first turn at the speed 1 / base: their exponents are whole numbers, rounded down as
     `//` does. Which division keeps what stands behind the point?"""
@@ -795,6 +818,41 @@ def _neighbours_exchanged(x):
 def _halves_exchanged(x):
     a, b = x.chunk(2, dim=-1)
     return torch.cat([-b, a], dim=-1)
+
+
+@rotate.mistake
+def halves_with_half_the_exponent(x, positions, base):
+    """Two things go wrong here: you pair feature i with feature i + d_head/2, and your exponent is i / d_head, half of
+    what it should be. In this file neighbours are a pair: 0 and 1, 2 and 3."""
+    return halves(x, positions, base**0.5)
+
+
+@rotate.mistake
+def halves_from_position_one(x, positions, base):
+    """Two things go wrong here: you pair feature i with feature i + d_head/2, and every token is turned one position
+    too far. In this file neighbours are a pair, and position 0 leaves a token as it is."""
+    return halves(x, positions + 1, base)
+
+
+@rotate.mistake
+def halves_without_positions(x, positions, base):
+    """Two things go wrong here: you pair feature i with feature i + d_head/2, and you number the tokens 0, 1, 2 …
+    yourself. In this file neighbours are a pair, and `positions` says where the tokens stand."""
+    return halves(x, torch.arange(len(positions), device=positions.device), base)
+
+
+@rotate.mistake
+def halves_with_a_base_of_10000(x, positions, base):
+    """Two things go wrong here: you pair feature i with feature i + d_head/2, and your base is always 10,000. In this
+    file neighbours are a pair, and `base` is given."""
+    return halves(x, positions, 10000.0)
+
+
+@rotate.mistake
+def halves_with_the_base_upside_down(x, positions, base):
+    """Two things go wrong here: you pair feature i with feature i + d_head/2, and your later pairs turn faster than the
+    first. In this file neighbours are a pair, and the exponent has a minus."""
+    return halves(x, positions, 1 / base)
 
 
 @rotate.mistake
