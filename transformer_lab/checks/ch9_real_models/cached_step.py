@@ -541,6 +541,20 @@ def stacked(past, new):
 
 
 @cached_step.mistake(stage="longer_keys", alone=True)
+def cat_without_a_list(past, new):
+    """`cat` takes the tensors in a list or tuple, as its first argument, and you give them one after the other. Which
+    brackets are missing?"""
+    return torch.cat(past, new, dim=-2)
+
+
+@cached_step.mistake(stage="longer_keys", alone=True)
+def cat_without_a_list_or_a_name(past, new):
+    """`cat` takes the tensors in a list or tuple, as its first argument, and you give them one after the other, with
+    the axis behind. Which brackets are missing?"""
+    return torch.cat(past, new, -2)
+
+
+@cached_step.mistake(stage="longer_keys", alone=True)
 def append_called(past, new):
     """A tensor has no `append`: it cannot grow. Make a new one of both, the old one and what comes behind it."""
     return past.append(new)
@@ -747,8 +761,8 @@ def weights_divided_again(query, keys):
 
 @cached_step.mistake(stage="weights")
 def softmax_over_the_queries(query, keys):
-    """All weights are 1: your softmax runs along the axis of the queries, and there is one. The weights of *all keys*
-    must sum to one: on which axis do these lie?"""
+    """All weights are 1, so that the values are simply added up. Does a softmax run along the axis of the queries, of
+    which there is one? The weights of *all keys* must sum to one: on which axis do these lie?"""
     return (query @ keys.transpose(-2, -1) / query.shape[-1] ** 0.5).softmax(dim=-2)
 
 
@@ -786,6 +800,21 @@ def itself_masked(query, keys):
 def all_keys_weigh_the_same(query, keys):
     """All keys get the same weight: what you return is the mean of the values. Where does the query enter?"""
     return (0 * (query @ keys.transpose(-2, -1))).softmax(dim=-1)
+
+
+@cached_step.mistake(stage="weights", alone=True)
+def powers_not_divided(query, keys):
+    """You blend with the exponentials of the scores, which are never divided by their sum. What must the weights of a
+    token sum to?"""
+    return (query @ keys.transpose(-2, -1) / query.shape[-1] ** 0.5).exp()
+
+
+@cached_step.mistake(stage="weights", alone=True)
+def pair_taken_for_a_tensor(query, keys):
+    """Along an axis, `max` returns a pair, the largest numbers and where they lie, and you subtract the pair. Which
+    part of it do you want?"""
+    scores = query @ keys.transpose(-2, -1)
+    return scores - scores.max(dim=-1, keepdim=True)
 
 
 @cached_step.mistake(stage="weights", alone=True)
@@ -833,6 +862,14 @@ def value_turned_for_the_blend(query, key, value, keys, values, base):
     _, keys, longer = cached_step.reference(query, key, value, keys, values, base)
     here = values.shape[-2]
     return weights_of(_turned(query, here, base), keys) @ appended(values, _turned(value, here, base)), keys, longer
+
+
+@cached_step.mistake
+def value_stored_turned(query, key, value, keys, values, base):
+    """What the token collects is right; the value that you store is turned. Positions decide who looks at whom; what is
+    collected stays as it is, in this step and in the next."""
+    blend, longer, _ = cached_step.reference(query, key, value, keys, values, base)
+    return blend, longer, appended(values, _turned(value, keys.shape[-2], base))
 
 
 @cached_step.mistake

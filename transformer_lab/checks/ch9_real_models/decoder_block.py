@@ -738,6 +738,13 @@ def attention_not_called(x, attention, feed_forward, norm1, norm2):
 
 
 @decoder_block.mistake
+def in_a_tuple(x, attention, feed_forward, norm1, norm2):
+    """The result is right, and it comes in a list or tuple of one: brackets or a comma too many. The next block takes
+    the tensor itself."""
+    return (decoder_block.reference(x, attention, feed_forward, norm1, norm2),)
+
+
+@decoder_block.mistake
 def both_sums_returned(x, attention, feed_forward, norm1, norm2):
     """You return two tensors. The next block takes one: what both parts have made of `x`."""
     after = x + attention(norm1(x))

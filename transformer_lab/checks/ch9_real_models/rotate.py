@@ -132,6 +132,28 @@ def halves_taken(x):
 
 
 @rotate.mistake(stage="pairs")
+def pieces_of_two(x):
+    """`split(2)` makes pieces of two features each, and not two pieces: how many come out depends on d_head. Which
+    slices take every second feature?"""
+    a, b = x.split(2, dim=-1)
+    return a, b
+
+
+@rotate.mistake(stage="pairs")
+def first_features_twice(x):
+    """Both numbers of your pairs are the first feature: the second one, of the odd number, is never read. Where does
+    each of your two slices begin?"""
+    return x[..., 0::2], x[..., 0::2]
+
+
+@rotate.mistake(stage="pairs")
+def second_features_twice(x):
+    """Both numbers of your pairs are the second feature: the first one, of the even number, is never read. Where does
+    each of your two slices begin?"""
+    return x[..., 1::2], x[..., 1::2]
+
+
+@rotate.mistake(stage="pairs")
 def partners_exchanged(x):
     """You take the second feature of each pair for the first, and the other way round. In a pair (a, b) which of the
     two has the even number?"""
@@ -566,6 +588,19 @@ def nothing_raised_to_a_power(positions, d_head, base):
     very fast. Which sign means *to the power of* in Python?"""
     pairs = torch.arange(d_head // 2, device=positions.device)
     return positions[:, None] * (base * -2 * pairs / d_head).double()
+
+
+@rotate.mistake(stage="angles", alone=True)
+def as_at_position_1(positions, d_head, base):
+    """Every token is turned as if it stood at position 1: your angles are the speeds themselves. What are these to be
+    multiplied with?"""
+    return angles_of(torch.ones_like(positions), d_head, base)
+
+
+@rotate.mistake(stage="angles", alone=True)
+def divided_by_d_head_less_one(positions, d_head, base):
+    """Your exponent is divided by d_head − 1. It is 2i / d_head: by what do you divide?"""
+    return angles_of(positions, d_head, base ** (d_head / (d_head - 1)))
 
 
 @rotate.mistake(stage="angles", alone=True)
