@@ -131,7 +131,7 @@ def halves_taken(x):
     return x.chunk(2, dim=-1)
 
 
-@rotate.mistake(stage="pairs")
+@rotate.mistake(stage="pairs", alone=True)
 def pieces_of_two(x):
     """`split(2)` makes pieces of two features each, and not two pieces: how many come out depends on d_head. Which
     slices take every second feature?"""
