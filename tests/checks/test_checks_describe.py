@@ -557,3 +557,14 @@ def test_right_numbers_that_come_too_often_are_told():
     assert "some come too often" in relation(case, case, ["heads"])
     case = Case(torch.tensor([1.5, 1.5, 1.5, 2.5, 2.5, 2.0]), right, {})
     assert "some come too often" not in relation(case, case, ["heads"])
+
+
+def pairs_that_fit_by_chance(x, positions, base):
+    a, b = x[..., ::2], x[..., 2::2]  # one feature too far: with four features one second number is stretched to two
+    angle = positions[:, None] * base ** (-torch.arange(0, x.shape[-1], 2) / x.shape[-1])
+    return torch.stack([a * angle.cos() - b * angle.sin(), a * angle.sin() + b * angle.cos()], dim=-1).flatten(-2)
+
+
+def test_a_card_shows_no_smaller_input_on_which_the_shape_is_wrong_as_well():
+    message = told(checks.rotate, pairs_that_fit_by_chance)
+    assert "You return" in message and "shape" not in message

@@ -468,8 +468,8 @@ def evidence(exercise, sizes, probe, got, expected):
 
 
 def smallest(exercise, function, *case):
-    """Make the sizes smaller, one after the other, as long as the function stays wrong."""
-    sizes = dict(exercise.sizes)
+    """Make the sizes smaller, one after the other, as long as the function stays wrong, and in its numbers alone."""
+    sizes, of_its_kind = dict(exercise.sizes), not kind(exercise, *case)
     for name in sizes:
         for size in range(1, sizes[name]):
             try:
@@ -479,6 +479,7 @@ def smallest(exercise, function, *case):
                 continue
             got = observe(exercise, function, probe)
             wrong = expected.error is None and got.error is None and not agree(got.value, expected.value)
+            wrong = wrong and not (of_its_kind and kind(exercise, probe, got, expected))
             # Below the sizes that make sense the reference itself returns NaN, as the mean over no token.
             if wrong and (_is_finite(expected.value) or not _is_finite(case[2].value)):
                 sizes[name], case = size, (probe, got, expected)
