@@ -92,6 +92,15 @@ def test_what_is_made_on_the_way_and_what_comes_back_may_be_anything(name, make)
         assert report.status in ("incorrect", "error") and str(report) and report._repr_html_()
 
 
+def test_a_model_on_meta_may_be_the_one_that_shows_what_is_wrong():
+    def where_there_are_numbers(model):
+        parameters = [p for p in model.parameters() if p.device.type != "meta"]
+        return sum(p.numel() for p in parameters), sum(p.nbytes for p in parameters)
+
+    report = tl.checks.mend_model_size(where_there_are_numbers)
+    assert report.status == "incorrect" and report.probe == "a model on the device meta"
+
+
 @pytest.mark.parametrize(
     "wrap, said",
     [

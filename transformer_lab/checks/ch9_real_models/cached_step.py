@@ -1003,12 +1003,6 @@ def bare_new_ones_alone_returned(query, key, value, keys, values, base):
 
 
 @cached_step.mistake
-def nothing_returned(query, key, value, keys, values, base):
-    """Your function returns nothing, that is `None`: it ends without a `return`. Three things come back: what the token
-    collects, the keys and the values."""
-
-
-@cached_step.mistake
 def cut_off_from_gradients(query, key, value, keys, values, base):
     """Somewhere in your function a tensor is taken out of PyTorch's record of what was computed, so that no gradient
     passes there."""

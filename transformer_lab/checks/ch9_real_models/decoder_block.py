@@ -760,11 +760,6 @@ def attended_returned_too(x, attention, feed_forward, norm1, norm2):
 
 
 @decoder_block.mistake
-def nothing_returned(x, attention, feed_forward, norm1, norm2):
-    """Your function returns nothing, that is `None`: it ends without a `return`. Which name holds the second sum?"""
-
-
-@decoder_block.mistake
 def cut_off_from_gradients(x, attention, feed_forward, norm1, norm2):
     """Your function works outside of PyTorch's record of what was computed, so that no gradient comes back to the `x`
     that came in."""

@@ -957,11 +957,6 @@ def x_overwritten(x, positions, base):
 
 
 @rotate.mistake
-def nothing_returned(x, positions, base):
-    """Your function returns nothing, that is `None`: it ends without a `return`. Which name holds the turned pairs?"""
-
-
-@rotate.mistake
 def cut_off_from_gradients(x, positions, base):
     """Your function works outside of PyTorch's record of what was computed, so that no gradient passes through the turn
     and nothing before it can learn."""
