@@ -235,6 +235,93 @@ def padding_without_its_axes(target_lengths, source_lengths, t_len, s_len):
     return causal_mask.reference(t_len) & padding_mask.reference(target_lengths, t_len)[:, 0, 0]
 
 
+@decoder_masks.mistake(stage="own")
+def one_without_the_other(target_lengths, source_lengths, t_len, s_len):
+    """In the decoder's own mask a key is visible if just one of two holds: it is in the past, or it is no padding. `^`
+    works like that, and hides the real tokens of the past, of which both are true. A key must pass both."""
+    return causal_mask.reference(t_len) ^ padding_mask.reference(target_lengths, t_len)
+
+
+@decoder_masks.mistake(stage="own")
+def own_padding_one_key_too_few(target_lengths, source_lengths, t_len, s_len):
+    """In the decoder's own mask the last real token of every sentence is hidden as if it were padding: with a length of
+    2 the positions 0 and 1 are real. Positions are counted from 0. Look at the comparison with the lengths."""
+    return causal_mask.reference(t_len) & padding_mask.reference(target_lengths - 1, t_len)
+
+
+@decoder_masks.mistake(stage="own")
+def own_padding_in_front(target_lengths, source_lengths, t_len, s_len):
+    """The decoder's own mask hides the first places of a sentence and keeps the last ones, as if the padding came
+    first. Sentences begin at position 0 and are filled up at the end: which positions are smaller than the length?"""
+    return causal_mask.reference(t_len) & padding_mask.reference(target_lengths, t_len).flip(-1)
+
+
+@decoder_masks.mistake(stage="own")
+def padding_behind_the_longest_alone(target_lengths, source_lengths, t_len, s_len):
+    """In the decoder's own mask every sentence has the padding of the longest one: of the shorter ones some padding
+    stays visible. Each sentence has a length of its own. What takes all of them at once, each in its row?"""
+    longest = target_lengths.max().expand(len(target_lengths))
+    return causal_mask.reference(t_len) & padding_mask.reference(longest, t_len)
+
+
+@decoder_masks.mistake(stage="own")
+def own_mask_as_long_as_the_longest(target_lengths, source_lengths, t_len, s_len):
+    """The decoder's own mask is as large as the longest sentence of this batch. The batch can have more places than
+    that: how many there are is not to be found in the lengths. Which argument says it?"""
+    longest = int(target_lengths.max())
+    return causal_mask.reference(longest) & padding_mask.reference(target_lengths, longest)
+
+
+@decoder_masks.mistake(stage="own")
+def own_mask_with_an_axis_too_many(target_lengths, source_lengths, t_len, s_len):
+    """The numbers of the decoder's own mask are right, and it has an axis too many: (batch, 1, 1, t_len, t_len).
+    `padding_mask` brings the axis for the heads with it. Which line adds another?"""
+    return no_future_and_no_padding(target_lengths, source_lengths, t_len, s_len)[:, None]
+
+
+@decoder_masks.mistake(stage="own")
+def own_mask_in_whole_numbers(target_lengths, source_lengths, t_len, s_len):
+    """The decoder's own mask is made of the whole numbers 1 and 0. PyTorch's attention refuses such masks, and `~` of a
+    whole number is not its opposite (`~1` is -2). `True` and `False` are asked for, in both masks."""
+    return no_future_and_no_padding(target_lengths, source_lengths, t_len, s_len).long()
+
+
+@decoder_masks.mistake(stage="own", alone=True)
+def triangle_of_numbers(target_lengths, source_lengths, t_len, s_len):
+    """A triangle made of `torch.ones` has the numbers 1 and 0, in floating point, and `&` refuses those: it joins
+    `True` and `False`, bit by bit. What must `ones` be told, so that the triangle is of bool?"""
+    return torch.ones(t_len, t_len).tril() & padding_mask.reference(target_lengths, t_len)
+
+
+@decoder_masks.mistake(stage="own", alone=True)
+def padding_with_a_triangle_of_numbers(target_lengths, source_lengths, t_len, s_len):
+    """A triangle made of `torch.ones` has the numbers 1 and 0, in floating point, and `&` refuses those: it joins
+    `True` and `False`, bit by bit. What must `ones` be told, so that the triangle is of bool?"""
+    return padding_mask.reference(target_lengths, t_len) & torch.ones(t_len, t_len).tril()
+
+
+@decoder_masks.mistake(stage="own", alone=True)
+def causal_part_of_the_source(target_lengths, source_lengths, t_len, s_len):
+    """In the decoder's own mask the causal part has the size of the source, (s_len, s_len), and the padding that of the
+    target: it raises. Queries and keys are the decoder's own tokens there. How many places do those have?"""
+    return causal_mask.reference(s_len) & padding_mask.reference(target_lengths, t_len)
+
+
+@decoder_masks.mistake(stage="own", alone=True)
+def own_padding_of_the_sources_size(target_lengths, source_lengths, t_len, s_len):
+    """In the decoder's own mask the causal part has the size of the target, and the padding that of the source: t_len
+    and s_len keys do not fit together, and it raises. How many places do the decoder's own tokens have?"""
+    return causal_mask.reference(t_len) & padding_mask.reference(target_lengths, s_len)
+
+
+@decoder_masks.mistake(stage="own", alone=True)
+def lengths_without_their_axis(target_lengths, source_lengths, t_len, s_len):
+    """The positions, (t_len,), are compared with the lengths, (batch,), as they are: broadcasting aligns from the
+    right, positions meet sentences, and mostly that raises. Every sentence needs a row of its own. Which axis do the
+    lengths lack?"""
+    return causal_mask.reference(t_len) & (torch.arange(t_len, device=target_lengths.device) < target_lengths)
+
+
 @decoder_masks.mistake(stage="cross")
 def source_padding_inverted(target_lengths, source_lengths, t_len, s_len):
     """The mask for the source is inverted: the decoder looks at the padding of the source and at none of its words.
@@ -362,6 +449,48 @@ def cross_without_the_heads_axis(target_lengths, source_lengths, t_len, s_len):
     return padding_mask.reference(source_lengths, s_len)[:, 0]
 
 
+@decoder_masks.mistake(stage="cross")
+def cross_with_an_axis_too_many(target_lengths, source_lengths, t_len, s_len):
+    """The numbers of the mask for the source are right, and it has an axis too many: (batch, 1, 1, 1, s_len).
+    `padding_mask` brings the axes for heads and queries with it. Which line adds another?"""
+    return padding_mask.reference(source_lengths, s_len)[:, None]
+
+
+@decoder_masks.mistake(stage="cross")
+def source_padding_one_key_too_few(target_lengths, source_lengths, t_len, s_len):
+    """In the mask for the source the last real word of every sentence is hidden as if it were padding: with a length of
+    2 the positions 0 and 1 are real. Positions are counted from 0. Look at the comparison with the lengths."""
+    return padding_mask.reference(source_lengths - 1, s_len)
+
+
+@decoder_masks.mistake(stage="cross")
+def source_padding_in_front(target_lengths, source_lengths, t_len, s_len):
+    """The mask for the source hides the first places of a sentence and keeps the last ones, as if the padding came
+    first. Sentences begin at position 0 and are filled up at the end: which positions are smaller than the length?"""
+    return padding_mask.reference(source_lengths, s_len).flip(-1)
+
+
+@decoder_masks.mistake(stage="cross")
+def cross_as_long_as_the_longest(target_lengths, source_lengths, t_len, s_len):
+    """The mask for the source has as many keys as the longest source sentence of this batch has words. The batch can
+    have more places than that: how many there are is not to be found in the lengths. Which argument says it?"""
+    return padding_mask.reference(source_lengths, int(source_lengths.max()))
+
+
+@decoder_masks.mistake(stage="cross")
+def source_mask_as_numbers(target_lengths, source_lengths, t_len, s_len):
+    """The mask for the source is made of the numbers 1 and 0. PyTorch's attention adds such a mask to the scores, and
+    hides nothing with it. `True` and `False` are asked for, in both masks."""
+    return padding_mask.reference(source_lengths, s_len).float()
+
+
+@decoder_masks.mistake(stage="cross", alone=True)
+def no_mask_for_the_source(target_lengths, source_lengths, t_len, s_len):
+    """In place of the second mask you return `None`. There is no future in the source, and there is padding, and the
+    decoder must not see that either: it has a mask of its own."""
+    return None
+
+
 @decoder_masks.mistake(stage="returned", alone=True)
 def one_mask_for_both(own, cross):
     """The second mask is the first once more. In cross-attention the queries come from the target and the keys from the
@@ -411,6 +540,21 @@ def own_mask_alone(own, cross):
     """You return one mask, the decoder's own. Two are asked for: the decoder also looks at the source, and must not see
     the padding there. What does the docstring say comes second?"""
     return own
+
+
+@decoder_masks.mistake(stage="returned", alone=True)
+def stacked(own, cross):
+    """You stack the two masks, and they have different shapes: it raises. They belong to two attentions and stay two
+    tensors. How does a function return two things?"""
+    return torch.stack([own, cross])
+
+
+@decoder_masks.mistake
+def causal_and_padding_apart(target_lengths, source_lengths, t_len, s_len):
+    """You return three masks: the causal one and the target's padding are still two. In the decoder's own attention
+    both hold at once, so they make one mask. Which sign joins them?"""
+    paddings = padding_mask.reference(target_lengths, t_len), padding_mask.reference(source_lengths, s_len)
+    return causal_mask.reference(t_len), *paddings
 
 
 @decoder_masks.mistake

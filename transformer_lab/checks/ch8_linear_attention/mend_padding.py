@@ -14,9 +14,9 @@ def _padded(draw, batch=2, heads=3, q_len=9, k_len=7, d_head=5, d_value=4):
     return *query_key_value(draw, batch, heads, q_len, k_len, d_head, d_value), key_mask[:, None, None]
 
 
-def _with_sums(query, key, value, key_mask, k=None, v=None, z=None):
-    """Linear attention; ``k``, ``v`` and ``z`` are the features in S, the values, and the features in z."""
-    q, real = positive(query), key_mask.mT
+def _with_sums(query, key, value, key_mask, q=None, k=None, v=None, z=None):
+    """Linear attention; ``q``, ``k``, ``v`` and ``z`` are the queries' features, those in S, the values, those in z."""
+    q, real = positive(query) if q is None else q, key_mask.mT
     k = positive(key).masked_fill(~real, 0) if k is None else k
     z = k if z is None else z
     return (q @ (k.mT @ (value if v is None else v))) / (q @ z.sum(-2).unsqueeze(-1))
@@ -451,3 +451,165 @@ def padding_counted_out_as_ones(query, key, value, key_mask):
     q, k = positive(query), positive(_zeroed(key, key_mask))
     counted = (~key_mask).sum(-1, keepdim=True)
     return (q @ (k.mT @ _zeroed(value, key_mask))) / (q @ k.sum(-2).unsqueeze(-1) - counted)
+
+
+@mend_padding.mistake
+def features_averaged_in_z(query, key, value, key_mask):
+    """`z` is the mean of the keys' features, where `S` is a sum: results come out larger by the number of keys, padding
+    included. Values that are all one must stay one. What adds up and does not divide?"""
+    k = _zeroed(positive(key), key_mask)
+    return _with_sums(query, key, value, key_mask, z=k / k.shape[-2])
+
+
+@mend_padding.mistake
+def z_summed_over_features(query, key, value, key_mask):
+    """`z` is a sum over the features, one number for each key, (batch, heads, k_len), and it does not fit the queries'
+    features: it raises. What is added up in `z` are the keys, feature by feature. Which axis counts keys?"""
+    q, k = positive(query), _zeroed(positive(key), key_mask)
+    return (q @ (k.mT @ value)) / (q @ k.sum(-1).unsqueeze(-1))
+
+
+@mend_padding.mistake
+def z_without_a_last_axis(query, key, value, key_mask):
+    """`z` has the shape (batch, heads, d_head), and in a product with `@` its last two axes are taken for a matrix: it
+    raises. As a column, (d_head, 1), each query can meet it. Which axis did the given program add?"""
+    q, k = positive(query), _zeroed(positive(key), key_mask)
+    return (q @ (k.mT @ value)) / (q @ k.sum(-2))
+
+
+@mend_padding.mistake
+def normalizer_without_its_last_axis(query, key, value, key_mask):
+    """The normalizer has one number for each query, (batch, heads, q_len), and the numerator one axis more: aligned
+    from the right, queries meet values, and it raises. Which axis of size 1 must the sum keep?"""
+    q, k = positive(query), _zeroed(positive(key), key_mask)
+    return (q @ (k.mT @ value)) / (q * k.sum(-2, keepdim=True)).sum(-1)
+
+
+@mend_padding.mistake
+def products_not_added_up(query, key, value, key_mask):
+    """The queries are multiplied with `z` feature by feature, and the products are not added up: there are d_head
+    divisors for each query, and it raises. A dot product is one number. What does `@` do that `*` leaves out?"""
+    q, k = positive(query), _zeroed(positive(key), key_mask)
+    return (q @ (k.mT @ value)) / (q * k.sum(-2, keepdim=True))
+
+
+@mend_padding.mistake
+def padding_up_to_the_longest(query, key, value, key_mask):
+    """Keys are cut off behind the largest number of real keys in the batch, and what is left counts as real: shorter
+    sentences keep padding, and with padding in front real keys are lost. The mask says it of every single key. What can
+    be done with it in place of a cut?"""
+    n = int(key_mask.sum(-1).max())
+    return linear_attention.reference(query, key[..., :n, :], value[..., :n, :])
+
+
+@mend_padding.mistake
+def values_overwritten(query, key, value, key_mask):
+    """The result is right, and the values have been written over: the caller finds zeros in the padding, where values
+    stood. `masked_fill_`, with its underscore, writes into the tensor that it gets, and so does `value[…] = …`. How do
+    you get a new tensor instead?"""
+    value.masked_fill_(~key_mask.mT, 0.0)
+    return mend_padding.reference(query, key, value, key_mask)
+
+
+@mend_padding.mistake
+def exponential_for_the_map(query, key, value, key_mask):
+    """Your map is the exponential. It is positive and can be made zero in the padding, but the program's is elu(x) + 1,
+    and only that gives its weights. The map must stay as it was: what else hides the padding?"""
+    return _with_sums(query, key, value, key_mask, q=query.exp(), k=_zeroed(key.exp(), key_mask))
+
+
+@mend_padding.mistake
+def relu_for_the_map(query, key, value, key_mask):
+    """Your map is relu(x), so that a key of zeros counts for nothing. But so does every negative feature, and a query
+    may be left with 0/0. The map must stay as it was, elu(x) + 1. Where can a zero be written so that no map
+    follows?"""
+    return _with_sums(query, key, value, key_mask, q=query.relu(), k=_zeroed(key, key_mask).relu())
+
+
+@mend_padding.mistake
+def mapped_twice(query, key, value, key_mask):
+    """Features have gone through the map again, as when a function that maps queries and keys itself gets features.
+    φ(0) is 1, so that the padding is back, and the other features are no longer right. How often is the map called?"""
+    return linear_attention.reference(positive(query), _zeroed(positive(key), key_mask), value)
+
+
+@mend_padding.mistake
+def keys_mapped_twice(query, key, value, key_mask):
+    """The padding is left out as it should be, and the keys went through the feature map twice. What does the name
+    `key` hold when the map is called?"""
+    return _with_sums(query, key, value, key_mask, k=_zeroed(positive(positive(key)), key_mask))
+
+
+@mend_padding.mistake
+def scaled_query(query, key, value, key_mask):
+    """The padding is left out as it should be, and the queries are divided by √d_head before the map. That belongs to
+    softmax attention; here it bends the features. What did the program do with the queries before you mended it?"""
+    return mend_padding.reference(query / query.shape[-1] ** 0.5, key, value, key_mask)
+
+
+@mend_padding.mistake
+def later_keys_hidden(query, key, value, key_mask):
+    """Padding is hidden, and with it what comes after each query, by a triangle. The program was not causal: each query
+    met all keys. What alone must be left out?"""
+    weights = (positive(query) @ positive(key).mT * key_mask).tril()
+    return weights @ value / weights.sum(-1, keepdim=True)
+
+
+@mend_padding.mistake
+def mask_on_S(query, key, value, key_mask):
+    """You hide padding in `S`, and `S` has no keys any more: they have been added up, and its axes are (d_head,
+    d_value). So it raises. What has been added to a sum cannot be found in it. Where do keys still stand one by one?"""
+    q, k = positive(query), positive(key)
+    return (q @ _zeroed(k.mT @ value, key_mask)) / (q @ k.sum(-2).unsqueeze(-1))
+
+
+@mend_padding.mistake
+def an_axis_too_many(query, key, value, key_mask):
+    """The mask has got a fifth axis, (batch, 1, 1, k_len, 1). Aligned from the right, its sentences no longer meet
+    those of the keys, and every sentence is computed with every mask. It has four axes as it comes: which two must
+    change places?"""
+    return _with_sums(query, key, value, key_mask, k=positive(key) * key_mask.unsqueeze(-1))
+
+
+@mend_padding.mistake
+def one_minus_the_turned_mask(query, key, value, key_mask):
+    """`1 - mask` raises for a mask of `True` and `False`: PyTorch has no `-` for them. Which sign turns such a mask
+    round?"""
+    return _with_sums(query, key, value, key_mask, k=positive(key) * (1 - key_mask.mT))
+
+
+@mend_padding.mistake
+def one_minus_the_mask(query, key, value, key_mask):
+    """`1 - mask` raises for a mask of `True` and `False`: PyTorch has no `-` for them. Which sign turns such a mask
+    round?"""
+    return _with_sums(query, key, value, key_mask, k=positive(key) * (1 - key_mask).mT)
+
+
+@mend_padding.mistake
+def keys_picked_by_the_mask(query, key, value, key_mask):
+    """You use the mask as an index to pick keys, and it raises: its sizes must be the tensor's own. Nor would the
+    picked keys be a tensor of sentences, since each has another number of them. What can be written where a key is not
+    real?"""
+    return linear_attention.reference(query, key[key_mask], value)
+
+
+@mend_padding.mistake
+def keys_picked_by_the_turned_mask(query, key, value, key_mask):
+    """You use the mask as an index to pick keys, and it raises: its sizes must be the tensor's own. Nor would the
+    picked keys be a tensor of sentences, since each has another number of them. What can be written where a key is not
+    real?"""
+    return linear_attention.reference(query, key[key_mask.mT], value)
+
+
+@mend_padding.mistake
+def times_the_share_of_real_keys(query, key, value, key_mask):
+    """You multiply the result by the share of real keys: values that are all one do not stay one. A key that was left
+    out of both sums needs no making up for. Which line comes after the division?"""
+    return mend_padding.reference(query, key, value, key_mask) * key_mask.float().mean(-1, keepdim=True)
+
+
+@mend_padding.mistake
+def in_single_precision(query, key, value, key_mask):
+    """The result comes in float32 whatever the dtype of the arguments is: of numbers in float64, half of the digits are
+    lost. Which line brings float32 in?"""
+    return mend_padding.reference(query.float(), key.float(), value.float(), key_mask)

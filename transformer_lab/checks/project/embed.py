@@ -231,8 +231,8 @@ def positions_for_the_batch(tokens, table):
 
 @embed.mistake
 def positions_of_the_vocabulary(tokens, table):
-    """As many positions were asked for as there are words in the vocabulary, so they do not fit the tokens. Positions
-    count along `seq`: which axis of `tokens` is that?"""
+    """The number of positions comes from the vocabulary and not from the sentence, so they do not fit the tokens.
+    Positions count along `seq`: which axis of `tokens` is that?"""
     return table[tokens] + positions(*table.shape).to(table)
 
 
@@ -295,8 +295,8 @@ def only_as_many_classes_as_occur(tokens, table):
 
 @embed.mistake(stage="vectors", alone=True)
 def columns_for_rows(tokens, table):
-    """The tokens choose columns of the table, `table[:, tokens]`: the second axis counts features, and most tokens lie
-    beyond its end. A token's vector is a row. On which axis does an index without a colon act?"""
+    """The tokens choose columns of the table, as in `table[:, tokens]` or `table.T[tokens]`: those count features, and
+    most tokens lie beyond the last. A token's vector is a row. On which axis does an index without a colon act?"""
     return table[:, tokens]
 
 
@@ -305,6 +305,159 @@ def vocabulary_for_features(tokens, table):
     """The positions got as many features as there are words in the vocabulary, and do not fit the rows of the table. It
     is (vocab, d_model): which of its sizes counts features?"""
     return table[tokens] + positions(tokens.shape[1], table.shape[0]).to(table)
+
+
+@embed.mistake(stage="together")
+def positions_without_the_tokens(vectors, pattern):
+    """You return the positions alone, (seq, d_model), without the batch and without the tokens: every sentence of the
+    same length looks the same. The vectors from the table belong to it."""
+    return pattern.to(vectors)
+
+
+@embed.mistake(stage="together")
+def positions_added_twice(vectors, pattern):
+    """The positions are added twice: the pattern stands in the sum with twice its size. Is it added in two lines, or in
+    two functions?"""
+    return vectors + 2 * pattern.to(vectors)
+
+
+@embed.mistake(stage="together")
+def divided_by_root_d(vectors, pattern):
+    """The vectors are divided by √d_model before the positions are added. That belongs to the scores of attention; here
+    the row of the table goes in as it is."""
+    return vectors / vectors.shape[-1] ** 0.5 + pattern.to(vectors)
+
+
+@embed.mistake(stage="together")
+def averaged(vectors, pattern):
+    """You return half of the sum: the mean of the vector and its position. The two are added, and nothing divides."""
+    return (vectors + pattern.to(vectors)) / 2
+
+
+@embed.mistake(stage="together")
+def sequence_first(vectors, pattern):
+    """The numbers are right, and batch and seq have changed places: (seq, batch, d_model). In this course the batch
+    comes first. Which line turns the axes?"""
+    return (vectors + pattern.to(vectors)).transpose(0, 1)
+
+
+@embed.mistake(stage="together")
+def flattened(vectors, pattern):
+    """The numbers are right, and batch and seq are one axis, (batch · seq, d_model). The result has three axes: which
+    line must split the first one again?"""
+    return (vectors + pattern.to(vectors)).flatten(0, 1)
+
+
+@embed.mistake(stage="position")
+def the_share_of_the_sentence(seq, d_model):
+    """The position is added to every feature as a share of the sentence's length, between 0 and 1. What is added is a
+    pattern of sines and cosines. Is the function of assignment 3 called?"""
+    return (torch.arange(seq, dtype=torch.float32) / seq)[:, None].expand(seq, d_model)
+
+
+@embed.mistake(stage="position")
+def the_last_position_only(seq, d_model):
+    """Every token got the pattern of the last position. The pattern has a row for each position: use all of them."""
+    return positions(seq, d_model)[-1]
+
+
+@embed.mistake(stage="position")
+def sines_everywhere(seq, d_model):
+    """Every feature of a position is a sine: where the cosines belong, the sine of the same angle stands once more. Is
+    the positions' function the one of assignment 3?"""
+    return positions(seq, d_model)[:, ::2].repeat_interleave(2, dim=1)[:, :d_model]
+
+
+@embed.mistake(stage="vectors")
+def the_row_before(tokens, table):
+    """Each token got the row before its own, and token 0 the last of the table. Tokens are counted from 0: nothing is
+    to be taken off before they are looked up."""
+    return table[tokens - 1]
+
+
+@embed.mistake(stage="vectors", alone=True)
+def the_row_after(tokens, table):
+    """Each token is looked up one row too late, and the last of the vocabulary lies beyond the end of the table. Tokens
+    are counted from 0: nothing is to be added before they are looked up."""
+    return table[tokens + 1]
+
+
+@embed.mistake(stage="vectors")
+def the_first_sentence_only(tokens, table):
+    """You return one sentence, (seq, d_model), the first of the batch. Every sentence is looked up, at once. What does
+    `tokens[0]` leave?"""
+    return table[tokens[0]]
+
+
+@embed.mistake(stage="vectors", alone=True)
+def table_as_an_index(tokens, table):
+    """The table stands in the brackets, and an index must be whole numbers: it raises. Which of the two is looked up in
+    which?"""
+    return tokens[table]
+
+
+@embed.mistake(stage="vectors", alone=True)
+def tokens_times_the_table(tokens, table):
+    """The tokens are multiplied with the table, as if they were features: (batch, seq) and (vocab, d_model) do not fit,
+    and it raises. Token 5 is not five times token 1; it is a name for a row. How is a row looked up?"""
+    return tokens @ table
+
+
+@embed.mistake(stage="vectors", alone=True)
+def gathered(tokens, table):
+    """`gather` takes single numbers of a tensor, and wants an index with as many columns as it may pick from: it
+    raises. Whole rows are looked up here. What do brackets do?"""
+    return table.gather(0, tokens)
+
+
+@embed.mistake(stage="vectors", alone=True)
+def index_select_of_two_axes(tokens, table):
+    """`index_select` takes an index with one axis, and the tokens have two: it raises. Brackets take an index of any
+    shape."""
+    return table.index_select(0, tokens)
+
+
+@embed.mistake(stage="vectors", alone=True)
+def tokens_in_one_row(tokens, table):
+    """The tokens were flattened to be looked up, and the rows stay in one list, (batch · seq, d_model): `seq` positions
+    do not fit them. Split the axis again, or do not flatten: brackets take an index of any shape."""
+    return table.index_select(0, tokens.flatten())
+
+
+@embed.mistake
+def positions_picked_by_the_token(tokens, table):
+    """The tokens were looked up in the positions as well, and most of them lie beyond the end: there are `seq`
+    positions and `vocab` tokens. The pattern's rows are in order already, one for each place."""
+    return table[tokens] + positions(tokens.shape[1], table.shape[1])[tokens].to(table)
+
+
+@embed.mistake
+def tokens_for_their_number(tokens, table):
+    """The positions' function got the tokens themselves, and wants a number: how many positions there are. Which size
+    of `tokens` is that?"""
+    return table[tokens] + positions(tokens, table.shape[1]).to(table)
+
+
+@embed.mistake
+def rows_of_the_table_for_positions(tokens, table):
+    """The first rows of the table are added as if they were positions: position 0 gets the vector of token 0. What is
+    added is a pattern of sines and cosines. Is the function of assignment 3 called?"""
+    return table[tokens] + table[: tokens.shape[1]]
+
+
+@embed.mistake
+def positions_written_into_the_table(tokens, table):
+    """The positions were added to the table itself, in place: `table` is changed for the caller, and each token got the
+    pattern of its number in the vocabulary. Look the tokens up first; the positions belong to the places."""
+    table += positions(*table.shape).to(table)
+    return table[tokens]
+
+
+@embed.mistake
+def cut_from_the_table(tokens, table):
+    """The numbers are right, and the table cannot learn from them: `.detach()`, `.data` and `torch.no_grad()` cut the
+    way back to it, as does a new tensor or module made from its numbers. Look the tokens up in the table itself."""
+    return embed.reference(tokens, table.detach())
 
 
 @embed.property

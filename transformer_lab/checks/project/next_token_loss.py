@@ -282,8 +282,8 @@ def only_the_logits_cut(logits, tokens):
 
 @next_token_loss.mistake
 def only_the_tokens_cut(logits, tokens):
-    """The targets lack the first token, and the logits are all there: the numbers of predictions and targets differ.
-    The last position predicts nothing: `logits[:, :-1]`."""
+    """The targets lack the first token, and the logits still have all their positions: the numbers of predictions and
+    targets differ. The last position predicts nothing: `logits[:, :-1]`."""
     return torch.nn.functional.cross_entropy(logits.flatten(0, 1), tokens[:, 1:].flatten())
 
 
@@ -374,6 +374,173 @@ def the_first_guess_left_out(logits, tokens):
     """One guess of each sentence is missing, that of its first position. The logits at position 0 are a guess at token
     1: where does your loop or your slice begin?"""
     return mean_cross_entropy(logits[:, 1:-1], tokens[:, 2:])
+
+
+@next_token_loss.mistake
+def in_decimals(logits, tokens):
+    """The loss has the logarithm with base 10. The cross-entropy of this course, and of PyTorch, takes the natural
+    logarithm. Is `log10` called?"""
+    return next_token_loss.reference(logits, tokens) / math.log(10)
+
+
+@next_token_loss.mistake
+def normalized_over_the_batch(logits, tokens):
+    """The softmax runs over the sentences, not over the vocabulary: axis 0 of the logits is the batch. The scores of
+    all tokens at one position are what must sum to one."""
+    return -logits[:, :-1].log_softmax(0).gather(-1, tokens[:, 1:, None]).mean()
+
+
+@next_token_loss.mistake(stage="loss")
+def chance_of_an_error(logits, targets):
+    """This is one minus the mean chance of the right tokens: the logarithm is missing. A guess that gives the right
+    token hardly any chance must cost far more than one that gives it a small one."""
+    return 1 - logits.softmax(-1).gather(-1, targets[..., None]).mean()
+
+
+@next_token_loss.mistake(stage="loss")
+def picked_along_the_positions(logits, targets):
+    """The targets pick positions and not tokens of the vocabulary: `gather` runs along axis 1, which is `seq`, and what
+    it finds is a number of token 0. On which axis does the vocabulary stand?"""
+    return -logits.log_softmax(-1).gather(1, targets[..., None]).mean()
+
+
+@next_token_loss.mistake(stage="loss")
+def every_answer_for_every_guess(logits, targets):
+    """An index such as `log_p[..., tokens]` picks every token of the batch at every position, and all of these are
+    averaged. Each guess has one answer. Which function takes one number at each place?"""
+    return -logits.log_softmax(-1)[..., targets].mean()
+
+
+@next_token_loss.mistake(stage="loss")
+def without_the_answers(logits, targets):
+    """The mean runs over all tokens of the vocabulary, and which one came next is not asked: the loss is the same for
+    every text. Of each guess counts only the probability of the token that follows."""
+    return -logits.log_softmax(-1).mean()
+
+
+@next_token_loss.mistake(stage="loss")
+def entropy_of_the_guesses(logits, targets):
+    """This is the entropy of the guesses: how undecided they are, whichever token came next. Of each guess counts only
+    the probability of the token that follows."""
+    return -(logits.softmax(-1) * logits.log_softmax(-1)).sum(-1).mean()
+
+
+@next_token_loss.mistake(stage="loss")
+def share_of_right_guesses(logits, targets):
+    """You return the accuracy: the share of positions at which the largest logit is that of the right token. It has no
+    gradient, and a loss must have one. How likely was the right token?"""
+    return (logits.argmax(-1) == targets).float().mean()
+
+
+@next_token_loss.mistake(stage="loss")
+def squared_distance_of_the_logits(logits, targets):
+    """The loss is a squared distance between logits and ones. Cross-entropy is minus the logarithm of the probability
+    that the next token got."""
+    return (logits - torch.nn.functional.one_hot(targets, logits.shape[-1]).to(logits)).square().mean()
+
+
+@next_token_loss.mistake(stage="loss", alone=True)
+def best_token_for_the_logits(logits, targets):
+    """`argmax` has made one token of each guess before `cross_entropy`, which refuses it: it wants the logits of all
+    tokens, and with only the best one nothing can be learned. What do you hand over?"""
+    return cross_entropy(logits.argmax(-1), targets)
+
+
+@next_token_loss.mistake(stage="loss", alone=True)
+def best_token_for_the_logits_in_one_row(logits, targets):
+    """`argmax` has made one token of each guess before `cross_entropy`, which refuses it: it wants the logits of all
+    tokens, and with only the best one nothing can be learned. What do you hand over?"""
+    return cross_entropy(logits.argmax(-1).flatten(), targets.flatten())
+
+
+@next_token_loss.mistake(stage="loss", alone=True)
+def vocabulary_flattened_as_well(logits, targets):
+    """`flatten()` puts all axes of the logits into one, the vocabulary too, and `cross_entropy` finds no classes. Which
+    axes alone are to be joined?"""
+    return cross_entropy(logits.flatten(), targets.flatten())
+
+
+@next_token_loss.mistake(stage="loss", alone=True)
+def answers_in_floating_point(logits, targets):
+    """The targets have become floating point numbers, and `cross_entropy` takes such for probabilities. The number of a
+    token is a whole number: which line changes its dtype?"""
+    return cross_entropy(logits.flatten(0, 1), targets.flatten().float())
+
+
+@next_token_loss.mistake(stage="loss", alone=True)
+def view_of_a_slice(logits, targets):
+    """A slice that leaves out a position has gaps in memory, and `view` cannot join its axes: it raises. `flatten` and
+    `reshape` copy where they must."""
+    return cross_entropy(logits.view(-1, logits.shape[-1]), targets.reshape(-1))
+
+
+@next_token_loss.mistake(stage="loss", alone=True)
+def view_of_the_targets(logits, targets):
+    """A slice that leaves out a position has gaps in memory, and `view` cannot join its axes: it raises. `flatten` and
+    `reshape` copy where they must."""
+    return cross_entropy(logits.reshape(-1, logits.shape[-1]), targets.view(-1))
+
+
+@next_token_loss.mistake(stage="loss")
+def an_axis_left(logits, targets):
+    """The number is right, in a tensor of shape (1,). A loss has no axes: `mean()` without an argument leaves none.
+    Which call adds or keeps one?"""
+    return mean_cross_entropy(logits, targets)[None]
+
+
+@next_token_loss.mistake(stage="loss")
+def the_first_sentence_only(logits, targets):
+    """Only the first sentence of the batch is counted. The mean runs over the predictions of all sentences."""
+    return cross_entropy(logits[0], targets[0])
+
+
+@next_token_loss.mistake
+def different_axes_cut(logits, tokens):
+    """The tokens have lost their first place, and the logits a whole sentence: `[:-1]` cuts the first axis, the batch.
+    Which axis of the logits is `seq`?"""
+    return mean_cross_entropy(logits[:-1], tokens[:, 1:])
+
+
+@next_token_loss.mistake
+def the_last_position_with_its_own_token(logits, tokens):
+    """Only the last position of each sentence is counted, and it is compared with its own token. It has no next token
+    at all. All positions but the last are to be compared with the token that follows."""
+    return cross_entropy(logits[:, -1], tokens[:, -1])
+
+
+@next_token_loss.mistake
+def the_first_guess_only(logits, tokens):
+    """Only one prediction of each sentence is counted, that of its first position. Does a `return` end the loop in its
+    first round? Every position but the last predicts its successor, and all of these count alike."""
+    return cross_entropy(logits[:, 0], tokens[:, 1])
+
+
+@next_token_loss.mistake
+def past_the_end(logits, tokens):
+    """You ask for a token after the last one, and there is none: the loop runs over all `seq` positions. How many of
+    them have a next token?"""
+    return cross_entropy(logits[:, -1], tokens[:, tokens.shape[1]])
+
+
+@next_token_loss.mistake
+def cut_from_the_logits(logits, tokens):
+    """The number is right, and nothing can be learned from it: `.detach()`, `.data` and `torch.no_grad()` cut the way
+    back to the logits, as does a new tensor made from numbers. Compute with the logits as they come."""
+    return next_token_loss.reference(logits.detach(), tokens)
+
+
+@next_token_loss.mistake(stage="loss")
+def a_small_number_in_the_logarithm(logits, targets):
+    """Right for ordinary logits, and too small for large ones: a number such as 1e-8 in the logarithm keeps it finite,
+    and no guess can then cost more than 18. `cross_entropy` and `log_softmax` need no such number."""
+    return -(logits.softmax(-1).gather(-1, targets[..., None]) + 1e-8).log().mean()
+
+
+@next_token_loss.mistake(stage="loss")
+def a_smaller_number_in_the_logarithm(logits, targets):
+    """Right for ordinary logits, and too small for large ones: a number such as 1e-9 in the logarithm keeps it finite,
+    and no guess can then cost more than 21. `cross_entropy` and `log_softmax` need no such number."""
+    return -(logits.softmax(-1).gather(-1, targets[..., None]) + 1e-9).log().mean()
 
 
 @next_token_loss.property
