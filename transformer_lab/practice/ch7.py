@@ -24,6 +24,17 @@ parameters_of_attention = Topic(
         "argument_added",
         "caret_for_a_power",
         "caret_for_a_power_in_one_line",
+        "caret_in_brackets",
+        "bias_of_one_map_always",
+        "three_biases_always",
+        "with_a_norm_in_any_case",
+        "weights_and_biases_apart",
+        "tensors_counted",
+        "tensors_of_four_maps_counted",
+        "heads_that_do_not_divide",
+        "the_example_itself",
+        "nothing_returned",
+        "nothing_returned_without_biases",
     ),
     words={
         "square_of_four_widths": "You squared the 4 along with the width. Attention has four matrices side by side, "

@@ -302,7 +302,7 @@ def fourth_power(d_model):
 @attention_parameters.mistake(stage="weights", alone=True)
 def third_power(d_model):
     """Your weights grow with the third power of the width. A matrix that leads from `d_model` to `d_model` features has
-    two axes. How many numbers are in one, for a width of 3?"""
+    two axes. How many numbers does one with 3 rows and 3 columns hold?"""
     return 4 * d_model**3
 
 
@@ -389,6 +389,13 @@ def nothing_without_biases(d_model, bias):
     `… if bias else 0`: Python takes all that stands before the `if` for the first branch, and not the last term alone.
     Where would brackets help?"""
     return attention_parameters.reference(d_model, bias) if bias else 0
+
+
+@attention_parameters.mistake
+def nothing_returned(d_model, bias):
+    """Your function returns `None`, as every function does that ends without meeting a `return`: what it has printed,
+    or kept in a name, is not handed back. What should the one who calls it get?"""
+    return None
 
 
 @attention_parameters.property

@@ -613,3 +613,10 @@ def in_single_precision(query, key, value, key_mask):
     """The result comes in float32 whatever the dtype of the arguments is: of numbers in float64, half of the digits are
     lost. Which line brings float32 in?"""
     return mend_padding.reference(query.float(), key.float(), value.float(), key_mask)
+
+
+@mend_padding.mistake
+def nothing_returned(query, key, value, key_mask):
+    """Your function returns `None`, as every function does that ends without meeting a `return`: what it has printed,
+    or kept in a name, is not handed back. What should the one who calls it get?"""
+    return None
