@@ -133,7 +133,7 @@ def one_or_the_other(target_lengths, source_lengths, t_len, s_len):
     return causal_mask.reference(t_len) | padding_mask.reference(target_lengths, t_len)
 
 
-@decoder_masks.mistake(stage="own")
+@decoder_masks.mistake(stage="own", alone=True)
 def the_word_and(target_lengths, source_lengths, t_len, s_len):
     """Python's words `and`, `or`, `not` and `if` want one `True` or `False`, and ask the whole tensor for it: "Boolean
     value of Tensor with more than one value is ambiguous". Which signs work on bool tensors entry by entry?"""
@@ -235,7 +235,7 @@ def padding_without_its_axes(target_lengths, source_lengths, t_len, s_len):
     return causal_mask.reference(t_len) & padding_mask.reference(target_lengths, t_len)[:, 0, 0]
 
 
-@decoder_masks.mistake(stage="own")
+@decoder_masks.mistake(stage="own", alone=True)
 def one_without_the_other(target_lengths, source_lengths, t_len, s_len):
     """In the decoder's own mask a key is visible if just one of two holds: it is in the past, or it is no padding. `^`
     works like that, and hides the real tokens of the past, of which both are true. A key must pass both."""
@@ -256,12 +256,29 @@ def own_padding_in_front(target_lengths, source_lengths, t_len, s_len):
     return causal_mask.reference(t_len) & padding_mask.reference(target_lengths, t_len).flip(-1)
 
 
-@decoder_masks.mistake(stage="own")
+@decoder_masks.mistake(stage="own", alone=True)
 def padding_behind_the_longest_alone(target_lengths, source_lengths, t_len, s_len):
     """In the decoder's own mask every sentence has the padding of the longest one: of the shorter ones some padding
     stays visible. Each sentence has a length of its own. What takes all of them at once, each in its row?"""
     longest = target_lengths.max().expand(len(target_lengths))
     return causal_mask.reference(t_len) & padding_mask.reference(longest, t_len)
+
+
+@decoder_masks.mistake(stage="own", alone=True)
+def own_padding_of_the_first_sentence(target_lengths, source_lengths, t_len, s_len):
+    """In the decoder's own mask every sentence has the padding of the first one. Each sentence has a length of its own.
+    What takes all of them at once, each in its row?"""
+    first = target_lengths[:1].expand(len(target_lengths))
+    return causal_mask.reference(t_len) & padding_mask.reference(first, t_len)
+
+
+@decoder_masks.mistake(stage="own", alone=True)
+def padded_queries_see_everything(target_lengths, source_lengths, t_len, s_len):
+    """In the decoder's own mask the rows of padded queries are all `True`. That saves them from seeing nothing; but
+    they see nothing only where every key is hidden, and the first one is real. What a padded query finds, nobody
+    reads."""
+    padding = padding_mask.reference(target_lengths, t_len)
+    return causal_mask.reference(t_len) & padding | ~padding.mT
 
 
 @decoder_masks.mistake(stage="own")
@@ -272,14 +289,14 @@ def own_mask_as_long_as_the_longest(target_lengths, source_lengths, t_len, s_len
     return causal_mask.reference(longest) & padding_mask.reference(target_lengths, longest)
 
 
-@decoder_masks.mistake(stage="own")
+@decoder_masks.mistake(stage="own", alone=True)
 def own_mask_with_an_axis_too_many(target_lengths, source_lengths, t_len, s_len):
     """The numbers of the decoder's own mask are right, and it has an axis too many: (batch, 1, 1, t_len, t_len).
     `padding_mask` brings the axis for the heads with it. Which line adds another?"""
     return no_future_and_no_padding(target_lengths, source_lengths, t_len, s_len)[:, None]
 
 
-@decoder_masks.mistake(stage="own")
+@decoder_masks.mistake(stage="own", alone=True)
 def own_mask_in_whole_numbers(target_lengths, source_lengths, t_len, s_len):
     """The decoder's own mask is made of the whole numbers 1 and 0. PyTorch's attention refuses such masks, and `~` of a
     whole number is not its opposite (`~1` is -2). `True` and `False` are asked for, in both masks."""
@@ -320,6 +337,49 @@ def lengths_without_their_axis(target_lengths, source_lengths, t_len, s_len):
     right, positions meet sentences, and mostly that raises. Every sentence needs a row of its own. Which axis do the
     lengths lack?"""
     return causal_mask.reference(t_len) & (torch.arange(t_len, device=target_lengths.device) < target_lengths)
+
+
+@decoder_masks.mistake(stage="own")
+def no_target_padding_for_any_sentence(target_lengths, source_lengths, t_len, s_len):
+    """The decoder's own mask is causal and the same for all sentences, (1, 1, t_len, t_len): the padding of the target
+    is missing in it. Both conditions are asked for, and with the padding every sentence has a table of its own."""
+    return causal_mask.reference(t_len)[None, None]
+
+
+@decoder_masks.mistake(stage="own", alone=True)
+def own_mask_turned(target_lengths, source_lengths, t_len, s_len):
+    """In the decoder's own mask rows and columns have changed places: tokens see what comes after them, and padding is
+    hidden in rows. Rows are queries and columns are keys. Which index counts which?"""
+    return no_future_and_no_padding(target_lengths, source_lengths, t_len, s_len).mT
+
+
+@decoder_masks.mistake(stage="own", alone=True)
+def sentences_on_the_axis_of_heads(target_lengths, source_lengths, t_len, s_len):
+    """The numbers of the decoder's own mask are right, and its first two axes have changed places: (1, batch, t_len,
+    t_len). Sentences come first; the axis of size 1 is for the heads. Where is the new axis put?"""
+    return no_future_and_no_padding(target_lengths, source_lengths, t_len, s_len).transpose(0, 1)
+
+
+@decoder_masks.mistake(stage="own", alone=True)
+def own_mask_additive(target_lengths, source_lengths, t_len, s_len):
+    """The decoder's own mask is one to add to scores: 0 where attention is allowed, -inf where it is not. Here masks of
+    `True` and `False` are asked for; turning one into the other kind is `to_additive`."""
+    own = no_future_and_no_padding(target_lengths, source_lengths, t_len, s_len)
+    return torch.zeros(own.shape).masked_fill(~own, float("-inf"))
+
+
+@decoder_masks.mistake(stage="own", alone=True)
+def the_word_and_after_the_padding(target_lengths, source_lengths, t_len, s_len):
+    """Python's words `and`, `or`, `not` and `if` want one `True` or `False`, and ask the whole tensor for it: "Boolean
+    value of Tensor with more than one value is ambiguous". Which signs work on bool tensors entry by entry?"""
+    return padding_mask.reference(target_lengths, t_len) and causal_mask.reference(t_len)
+
+
+@decoder_masks.mistake(stage="own", alone=True)
+def the_word_not(target_lengths, source_lengths, t_len, s_len):
+    """Python's words `and`, `or`, `not` and `if` want one `True` or `False`, and ask the whole tensor for it: "Boolean
+    value of Tensor with more than one value is ambiguous". Which signs work on bool tensors entry by entry?"""
+    return not no_future_and_no_padding(target_lengths, source_lengths, t_len, s_len)
 
 
 @decoder_masks.mistake(stage="cross")
@@ -449,7 +509,7 @@ def cross_without_the_heads_axis(target_lengths, source_lengths, t_len, s_len):
     return padding_mask.reference(source_lengths, s_len)[:, 0]
 
 
-@decoder_masks.mistake(stage="cross")
+@decoder_masks.mistake(stage="cross", alone=True)
 def cross_with_an_axis_too_many(target_lengths, source_lengths, t_len, s_len):
     """The numbers of the mask for the source are right, and it has an axis too many: (batch, 1, 1, 1, s_len).
     `padding_mask` brings the axes for heads and queries with it. Which line adds another?"""
@@ -470,6 +530,20 @@ def source_padding_in_front(target_lengths, source_lengths, t_len, s_len):
     return padding_mask.reference(source_lengths, s_len).flip(-1)
 
 
+@decoder_masks.mistake(stage="cross", alone=True)
+def source_padding_of_the_first_sentence(target_lengths, source_lengths, t_len, s_len):
+    """In the mask for the source every sentence has the padding of the first one. Each sentence has a length of its
+    own. What takes all of them at once, each in its row?"""
+    return padding_mask.reference(source_lengths[:1].expand(len(source_lengths)), s_len)
+
+
+@decoder_masks.mistake(stage="cross", alone=True)
+def source_padding_behind_the_longest_alone(target_lengths, source_lengths, t_len, s_len):
+    """In the mask for the source every sentence has the padding of the longest one: of the shorter ones some padding
+    stays visible. Each sentence has a length of its own. What takes all of them at once, each in its row?"""
+    return padding_mask.reference(source_lengths.max().expand(len(source_lengths)), s_len)
+
+
 @decoder_masks.mistake(stage="cross")
 def cross_as_long_as_the_longest(target_lengths, source_lengths, t_len, s_len):
     """The mask for the source has as many keys as the longest source sentence of this batch has words. The batch can
@@ -482,6 +556,14 @@ def source_mask_as_numbers(target_lengths, source_lengths, t_len, s_len):
     """The mask for the source is made of the numbers 1 and 0. PyTorch's attention adds such a mask to the scores, and
     hides nothing with it. `True` and `False` are asked for, in both masks."""
     return padding_mask.reference(source_lengths, s_len).float()
+
+
+@decoder_masks.mistake(stage="cross", alone=True)
+def source_mask_additive(target_lengths, source_lengths, t_len, s_len):
+    """The mask for the source is one to add to scores: 0 where attention is allowed, -inf where it is not. Here masks
+    of `True` and `False` are asked for; turning one into the other kind is `to_additive`."""
+    hidden = ~padding_mask.reference(source_lengths, s_len)
+    return torch.zeros(hidden.shape).masked_fill(hidden, float("-inf"))
 
 
 @decoder_masks.mistake(stage="cross", alone=True)

@@ -146,6 +146,14 @@ def lengths_on_the_features_axis(total, lengths, seq):
     return total / lengths
 
 
+@mend_sentence_vectors.mistake(stage="divided", alone=True)
+def counts_on_the_features_axis(total, lengths, seq):
+    """The sums, (batch, d_model), are divided by one number for each sentence, (batch,), and broadcasting aligns from
+    the right: sentences meet features. It raises, unless there are as many sentences as features, and then every
+    feature is divided by another sentence's number. What must these numbers get first?"""
+    return total / lengths.to(total)
+
+
 @mend_sentence_vectors.mistake(stage="kept")
 def one_token_too_many(x, lengths):
     """One token of the padding is still in the sum: position `lengths[b]` is the first that is not real. Positions are
@@ -359,7 +367,7 @@ def by_the_shortest(total, lengths, seq):
     return total / lengths.min()
 
 
-@mend_sentence_vectors.mistake(stage="divided")
+@mend_sentence_vectors.mistake(stage="divided", alone=True)
 def by_the_features(total, lengths, seq):
     """Every sum is divided by the number of features. What has been added up are tokens, feature by feature. How many
     numbers went into each sum?"""
@@ -439,6 +447,162 @@ def filled_without_the_axis_of_the_features(x, lengths):
     positions meet the features, and mostly that raises. Each entry belongs to a whole token. Where must the mask have
     an axis of size 1?"""
     return x.masked_fill(torch.arange(x.shape[1]) >= lengths[:, None], 0.0)
+
+
+@mend_sentence_vectors.mistake(stage="divided")
+def rounded(total, lengths, seq):
+    """The averages are rounded to whole numbers. Nothing asks for that: which line does it?"""
+    return (total / lengths[:, None]).round()
+
+
+@mend_sentence_vectors.mistake(stage="kept")
+def without_signs(x, lengths):
+    """The signs are gone: you average the sizes of the numbers, and negative ones count as positive. Is there an `abs`,
+    or a square with its root?"""
+    return real_tokens(x, lengths).abs()
+
+
+@mend_sentence_vectors.mistake(stage="kept", alone=True)
+def chosen_without_the_axis_of_the_features(x, lengths):
+    """The mask chooses from `x`, (batch, seq, d_model), and its last axis is `seq`. Broadcasting aligns from the right:
+    the positions meet the features, and mostly that raises. Each entry belongs to a whole token. Where must the mask
+    have an axis of size 1?"""
+    return torch.where(torch.arange(x.shape[1]) < lengths[:, None], x, 0)
+
+
+@mend_sentence_vectors.mistake
+def root_mean_square(x, lengths):
+    """You take the root of the average square, as RMS norm does: it says how large the numbers are, and all come out
+    positive. Asked for is the average of the numbers themselves."""
+    return mend_sentence_vectors.reference(x**2, lengths).sqrt()
+
+
+@mend_sentence_vectors.mistake
+def weights_over_the_sentences(x, lengths):
+    """The mask is divided by its sum over the sentences: the weights of one place sum to one over the batch, and those
+    of a sentence do not. Which axis of the mask counts the tokens of a sentence?"""
+    real = (torch.arange(x.shape[1], device=x.device) < lengths[:, None]).to(x)
+    return ((real / real.sum(0, keepdim=True))[..., None] * x).sum(dim=1)
+
+
+@mend_sentence_vectors.mistake
+def the_last_sentence_only(x, lengths):
+    """You return one vector, that of the last sentence: (d_model,). In a loop every round writes over what the one
+    before it found. Where do the vectors of the other sentences go?"""
+    return x[-1, : int(lengths[-1])].mean(dim=0)
+
+
+@mend_sentence_vectors.mistake
+def joined_end_to_end(x, lengths):
+    """The vectors of all sentences stand one after another on one axis, (batch · d_model,): `cat` joins along an axis
+    that is there. Which function makes a new one?"""
+    return mend_sentence_vectors.reference(x, lengths).flatten()
+
+
+@mend_sentence_vectors.mistake
+def mask_as_an_index_of_the_second_axis(x, lengths):
+    """In `x[:, is_real]` the mask, (batch, seq), stands for the axes from the second on, (seq, d_model), and does not
+    fit. Nor would the picked tokens be sentences, since they have different lengths. Which operation leaves every token
+    at its place?"""
+    return x[:, torch.arange(x.shape[1], device=x.device) < lengths[:, None]].mean(dim=1)
+
+
+@mend_sentence_vectors.mistake(stage="divided")
+def by_the_first_length(total, lengths, seq):
+    """Every sentence is divided by the first one's length. Each sentence has a length of its own. What does
+    `lengths[0]` leave of them?"""
+    return total / lengths[0]
+
+
+@mend_sentence_vectors.mistake(stage="divided", alone=True)
+def features_first(total, lengths, seq):
+    """The numbers are right, and the axes have changed places: (d_model, batch). Sentences come first. Which line turns
+    the axes?"""
+    return (total / lengths[:, None]).T
+
+
+@mend_sentence_vectors.mistake(stage="divided")
+def a_last_axis_of_size_one(total, lengths, seq):
+    """Each vector is right, and an axis of size 1 stands behind it: (batch, d_model, 1). One vector for each sentence
+    is (batch, d_model): which line adds the axis?"""
+    return (total / lengths[:, None])[..., None]
+
+
+@mend_sentence_vectors.mistake(stage="divided")
+def one_vector_for_the_batch(total, lengths, seq):
+    """You return one vector, (d_model,): the sentences' vectors have been averaged in turn. Each sentence keeps its
+    own. How many averages are there in your function?"""
+    return (total / lengths[:, None]).mean(dim=0)
+
+
+@mend_sentence_vectors.mistake(stage="divided")
+def axes_of_size_one_lost(total, lengths, seq):
+    """Right for several sentences, and with a batch of one the axis of the batch is lost: `squeeze()` takes away every
+    axis of size 1. Which axis alone should it take? Or none?"""
+    return (total / lengths[:, None]).squeeze()
+
+
+@mend_sentence_vectors.mistake(stage="kept")
+def first_token_left_out(x, lengths):
+    """The first token of every sentence is missing in the sum. It is a token like the others: where do your positions
+    begin?"""
+    return torch.cat([torch.zeros_like(x[:, :1]), real_tokens(x, lengths)[:, 1:]], dim=1)
+
+
+@mend_sentence_vectors.mistake(stage="kept")
+def very_negative_padding(x, lengths):
+    """The padding is filled with a large negative number such as -1e9, and that goes into the sum. It belongs before a
+    softmax, whose exponential makes zero of it. Which number adds nothing to a sum?"""
+    real = torch.arange(x.shape[1], device=x.device) < lengths[:, None]
+    return x.masked_fill(~real[..., None], -1e9)
+
+
+@mend_sentence_vectors.mistake
+def first_token_not_counted(x, lengths):
+    """The first token of every sentence is neither added nor counted, and a sentence of one token is divided by zero.
+    It is a token like the others: where does your mask or your slice begin?"""
+    return first_token_left_out(x, lengths).sum(dim=1) / (lengths[:, None] - 1)
+
+
+@mend_sentence_vectors.mistake
+def tokens_not_added_up(x, lengths):
+    """You return the tokens with the padding set to zero, (batch, seq, d_model). They are still to be averaged: one
+    vector for each sentence."""
+    return real_tokens(x, lengths)
+
+
+@mend_sentence_vectors.mistake
+def tokens_divided_and_not_added_up(x, lengths):
+    """You divide each token by the length of its sentence, and do not add them up: (batch, seq, d_model). An average is
+    one vector for each sentence."""
+    return real_tokens(x, lengths) / lengths[:, None, None]
+
+
+@mend_sentence_vectors.mistake
+def x_itself(x, lengths):
+    """You return `x` as it came. One vector for each sentence is asked for, the average of its real tokens."""
+    return x
+
+
+@mend_sentence_vectors.mistake
+def mean_of_kept_tokens_over_features(x, lengths):
+    """The mean runs over the features: each token has become one number, (batch, seq). What must be averaged are the
+    tokens of a sentence, feature by feature. Which axis counts the tokens?"""
+    return real_tokens(x, lengths).mean(dim=-1)
+
+
+@mend_sentence_vectors.mistake
+def mean_over_the_sentences(x, lengths):
+    """The mean runs over the sentences of the batch: first tokens are averaged with first tokens, (seq, d_model). What
+    must be averaged are the tokens of one sentence. Which axis counts them?"""
+    return real_tokens(x, lengths).mean(dim=0)
+
+
+@mend_sentence_vectors.mistake
+def mean_of_all_places_over_the_sentences(x, lengths):
+    """The mean runs over the sentences of the batch: first tokens are averaged with first tokens, (seq, d_model). What
+    must be averaged are the tokens of one sentence. Which axis counts them?"""
+    return x.mean(dim=0)
 
 
 @mend_sentence_vectors.mistake

@@ -265,6 +265,13 @@ def biases_subtracted(d_model, bias):
 
 
 @attention_parameters.mistake(stage="biases")
+def biases_of_the_example(d_model, bias):
+    """You count 16 numbers as biases, whatever the width is: as many as there are in the task's example, for `d_model =
+    4`. How many does each map add?"""
+    return 16 * bias
+
+
+@attention_parameters.mistake(stage="biases")
 def five_biases(d_model, bias):
     """You count biases of `5 * d_model` numbers. As many has the feed-forward layer, whose middle is four times as
     wide. Attention has four maps, each with a bias of `d_model` numbers."""
@@ -290,6 +297,13 @@ def six_squares(d_model):
     """You count six matrices of weights, where attention has four. Write them down by name with what goes in and what
     comes out: which ones have no place in the list of the chapter's section 7.1?"""
     return 6 * d_model**2
+
+
+@attention_parameters.mistake(stage="weights", alone=True)
+def four_added(d_model):
+    """The four stands in your count as a summand: one square of the width, and 4 numbers more. There are four matrices.
+    Which sign takes a square four times?"""
+    return d_model**2 + 4
 
 
 @attention_parameters.mistake(stage="weights")
@@ -342,6 +356,13 @@ def heads_that_do_not_divide(d_model, bias):
 
 
 @attention_parameters.mistake
+def shapes_added_up(d_model, bias):
+    """You add up the shapes of the tensors, and Python refuses to add a shape to a number. How many numbers a tensor
+    holds says `numel()`."""
+    return sum(each.shape for each in nn.MultiheadAttention(d_model, 1, bias=bias).parameters())
+
+
+@attention_parameters.mistake
 def nothing_returned_without_biases(d_model, bias):
     """With `bias=False` your function returns `None`; with biases your count is right. A `return` that stands inside
     `if bias:` is not met without them. What is to be returned then?"""
@@ -353,6 +374,20 @@ def the_example_itself(d_model, bias):
     """You return 80 with biases and 64 without, whatever the width is: that is the task's example, for `d_model = 4`.
     Where does `d_model` stand in the count?"""
     return 80 if bias else 64
+
+
+@attention_parameters.mistake
+def biases_alone(d_model, bias):
+    """You return the biases alone; without biases, that is 0. The weights are missing: what has become of the
+    matrices?"""
+    return 4 * d_model * bias
+
+
+@attention_parameters.mistake
+def a_whole_layer(d_model, bias):
+    """You count a whole layer of an encoder: attention, feed-forward layer and two norms. Asked for is attention alone.
+    Which of its tensors are listed under it in the chapter's section 7.1?"""
+    return 12 * d_model**2 + (13 if bias else 2) * d_model
 
 
 @attention_parameters.mistake

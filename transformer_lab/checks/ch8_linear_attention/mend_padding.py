@@ -93,6 +93,13 @@ def padding_in_front(draw):
     return *tensors, key_mask.flip(-1)
 
 
+@mend_padding.probe(plain=True)
+def padding_on_either_side(draw):
+    """padding behind one sentence and in front of the next"""
+    *tensors, key_mask = _padded(draw)
+    return *tensors, torch.cat([key_mask[:1], key_mask[1:].flip(-1)])
+
+
 mend_padding.example("one real key", key_mask=torch.arange(7).expand(2, 1, 1, 7) == 2)
 mend_padding.example("as many queries as keys", q_len=7)
 
@@ -132,7 +139,7 @@ def _zeroed(x, key_mask):
 
 @mend_padding.mistake
 def as_given(query, key, value, key_mask):
-    """This is still the program as it was given. Its results shrink towards zero, the more padding there is: values
+    """This does what the given program does. Its results shrink towards zero, the more padding there is: values
     that are all one do not stay one. So one of the two sums is right and the other still counts the padding. Print both
     for a sentence with padding and for the same one without."""
     k = positive(_zeroed(key, key_mask))
@@ -141,9 +148,9 @@ def as_given(query, key, value, key_mask):
 
 @mend_padding.mistake
 def zero_keys_with_values(query, key, value, key_mask):
-    """The keys in the padding are set to zero before the feature map, and φ(0) is 1, not 0. So padding takes part in
-    both sums as if it were a token, and its values go into the result. At which point must a key become zero, so that
-    it adds nothing?"""
+    """The features in the padding are 1, as they are of keys that were set to zero before the feature map: φ(0) is 1,
+    not 0. So padding takes part in both sums as if it were a token, and its values go into the result. Which features
+    add nothing?"""
     return _with_sums(query, key, value, key_mask, k=positive(_zeroed(key, key_mask)))
 
 
@@ -204,41 +211,41 @@ def division_dropped(query, key, value, key_mask):
 
 @mend_padding.mistake
 def very_negative_features(query, key, value, key_mask):
-    """You write a large negative number such as −1e9 into the features of the padding, after the map. No exponential
-    follows that would make zero of it: the padding outweighs all real keys, in both sums. Which number adds nothing to
-    a sum?"""
+    """You write a large negative number such as −1e9 into the features or the weights of the padding, after the map. No
+    exponential follows that would make zero of it: the padding outweighs all real keys, in both sums. Which number adds
+    nothing to a sum?"""
     return _with_sums(query, key, value, key_mask, k=positive(key).masked_fill(~key_mask.mT, -1e9))
 
 
 @mend_padding.mistake
 def mask_times_keys(query, key, value, key_mask):
-    """The mask, (batch, 1, 1, k_len), is multiplied with the keys, (batch, heads, k_len, d_head), as it is: its last
-    axis counts keys, theirs counts features, and it raises. With as many features as keys it would hide features in
-    silence. On which axis must the mask have its k_len?"""
+    """The mask is multiplied with the keys, (batch, heads, k_len, d_head), and its last axis counts keys where theirs
+    counts features: it raises. With as many features as keys it would hide features in silence. On which axis must the
+    mask have its k_len?"""
     return linear_attention.reference(query, key * key_mask, value)
 
 
 @mend_padding.mistake
 def mask_times_features(query, key, value, key_mask):
-    """The mask, (batch, 1, 1, k_len), is multiplied with the features, (batch, heads, k_len, d_head), as it is: its
-    last axis counts keys, theirs counts features, and it raises. With as many features as keys it would hide features
-    in silence. On which axis must the mask have its k_len?"""
+    """The mask is multiplied with the features, (batch, heads, k_len, d_head), and its last axis counts keys where
+    theirs counts features: it raises. With as many features as keys it would hide features in silence. On which axis
+    must the mask have its k_len?"""
     return _with_sums(query, key, value, key_mask, k=positive(key) * key_mask)
 
 
 @mend_padding.mistake
 def keys_filled_along_the_features(query, key, value, key_mask):
-    """The mask, (batch, 1, 1, k_len), meets the keys, (batch, heads, k_len, d_head), as it is: its last axis counts
-    keys, theirs counts features, and it raises. With as many features as keys it would hide features in silence. On
-    which axis must the mask have its k_len?"""
+    """The mask meets the keys, (batch, heads, k_len, d_head), and its last axis counts keys where theirs counts
+    features: it raises. With as many features as keys it would hide features in silence. On which axis must the mask
+    have its k_len?"""
     return linear_attention.reference(query, key.masked_fill(~key_mask, 0), value)
 
 
 @mend_padding.mistake
 def mask_along_the_features(query, key, value, key_mask):
-    """The mask, (batch, 1, 1, k_len), meets the features, (batch, heads, k_len, d_head), as it is: its last axis counts
-    keys, theirs counts features, and it raises. With as many features as keys it would hide features in silence. On
-    which axis must the mask have its k_len?"""
+    """The mask meets the features, (batch, heads, k_len, d_head), and its last axis counts keys where theirs counts
+    features: it raises. With as many features as keys it would hide features in silence. On which axis must the mask
+    have its k_len?"""
     return _with_sums(query, key, value, key_mask, k=positive(key).masked_fill(~key_mask, 0))
 
 
@@ -253,9 +260,9 @@ def softmax_with_the_mask(query, key, value, key_mask):
 
 @mend_padding.mistake
 def infinity_in_a_sum(query, key, value, key_mask):
-    """Where there is padding, an infinity gets into your sums, and the result is NaN. You hide the padding after the
-    map, in the features, the weights or the values (or before it, and with +∞). No exponential follows that would make
-    zero of −∞, and zero times infinity is NaN as well. Which number adds nothing to a sum?"""
+    """Where there is padding, an infinity or NaN gets into your sums, and the result is NaN. Perhaps you hide the
+    padding with −∞ after the map, in the features, the weights or the values: no exponential follows that would make
+    zero of it. Zero times infinity is NaN, and so is zero by zero. Which number adds nothing to a sum?"""
     return _with_sums(query, key, value, key_mask, k=positive(key).masked_fill(~key_mask.mT, -torch.inf))
 
 
@@ -355,9 +362,9 @@ def arguments_overwritten(query, key, value, key_mask):
 
 @mend_padding.mistake
 def where_along_the_features(query, key, value, key_mask):
-    """The mask, (batch, 1, 1, k_len), meets the features, (batch, heads, k_len, d_head), as it is: its last axis counts
-    keys, theirs counts features, and it raises. With as many features as keys it would hide features in silence. On
-    which axis must the mask have its k_len?"""
+    """The mask meets the features, (batch, heads, k_len, d_head), and its last axis counts keys where theirs counts
+    features: it raises. With as many features as keys it would hide features in silence. On which axis must the mask
+    have its k_len?"""
     return _with_sums(query, key, value, key_mask, k=torch.where(key_mask, positive(key), 0.0))
 
 
@@ -404,34 +411,34 @@ def turned_mask_as_an_index(query, key, value, key_mask):
 
 @mend_padding.mistake
 def queries_hidden(query, key, value, key_mask):
-    """You hide queries with the keys' mask. It raises, since there may be another number of queries, and where there is
-    not, some of them get 0/0. The mask says which *keys* are real; every query gets a result. Which tensor alone needs
-    the mask?"""
+    """You hide queries or results with the keys' mask. It raises, since there may be another number of queries than of
+    keys, and where there is not, some of them are lost. The mask says which *keys* are real; every query gets a result.
+    Which tensor alone needs the mask?"""
     q, k = positive(query).masked_fill(~key_mask.mT, 0.0), _zeroed(positive(key), key_mask)
     return (q @ (k.mT @ value)) / (q @ k.sum(-2).unsqueeze(-1))
 
 
 @mend_padding.mistake
 def results_hidden(query, key, value, key_mask):
-    """You hide results with the keys' mask, at the end. It raises, since there may be another number of queries, and
-    where there is not, some results are lost. The mask says which *keys* are real; each result is a mean over keys.
-    Into which two sums do the keys go?"""
+    """You hide queries or results with the keys' mask. It raises, since there may be another number of queries than of
+    keys, and where there is not, some of them are lost. The mask says which *keys* are real; every query gets a result.
+    Which tensor alone needs the mask?"""
     return mend_padding.reference(query, key, value, key_mask).masked_fill(~key_mask.mT, 0.0)
 
 
 @mend_padding.mistake
 def results_times_mask(query, key, value, key_mask):
-    """You multiply results with the keys' mask, at the end. It raises, since there may be another number of queries,
-    and where there is not, some results are lost. The mask says which *keys* are real; each result is a mean over keys.
-    Into which two sums do the keys go?"""
+    """You multiply queries or results with the keys' mask. It raises, since there may be another number of queries than
+    of keys, and where there is not, some of them are lost. The mask says which *keys* are real; every query gets a
+    result. Which tensor alone needs the mask?"""
     return linear_attention.reference(query, key, value) * key_mask.mT
 
 
 @mend_padding.mistake
 def queries_times_mask(query, key, value, key_mask):
-    """You hide queries with the keys' mask. It raises, since there may be another number of queries, and where there is
-    not, some of them lose what they asked. The mask says which *keys* are real; every query gets a result. Which tensor
-    alone needs the mask?"""
+    """You multiply queries or results with the keys' mask. It raises, since there may be another number of queries than
+    of keys, and where there is not, some of them are lost. The mask says which *keys* are real; every query gets a
+    result. Which tensor alone needs the mask?"""
     return mend_padding.reference(query * key_mask.mT, key, value, key_mask)
 
 
@@ -620,3 +627,153 @@ def nothing_returned(query, key, value, key_mask):
     """Your function returns `None`, as every function does that ends without meeting a `return`: what it has printed,
     or kept in a name, is not handed back. What should the one who calls it get?"""
     return None
+
+
+@mend_padding.mistake
+def keys_that_are_real_in_every_sentence(query, key, value, key_mask):
+    """You keep the keys that are real in every sentence of the batch, and so sentences lose keys of their own. The mask
+    has a row for each sentence: nothing is to be gathered over the batch."""
+    return mend_padding.reference(query, key, value, key_mask.all(0, keepdim=True))
+
+
+@mend_padding.mistake
+def keys_that_are_real_in_any_sentence(query, key, value, key_mask):
+    """You keep the keys that are real in any sentence of the batch, and the padding of the others goes in with them.
+    The mask has a row for each sentence: nothing is to be gathered over the batch."""
+    return mend_padding.reference(query, key, value, key_mask.any(0, keepdim=True))
+
+
+@mend_padding.mistake
+def the_first_sentence_only(query, key, value, key_mask):
+    """You return the first sentence alone, (heads, q_len, d_value). A `return` inside a loop ends it in its first
+    round. Every sentence of the batch has a result."""
+    return mend_padding.reference(query, key, value, key_mask)[0]
+
+
+@mend_padding.mistake
+def normalized_over_the_queries(query, key, value, key_mask):
+    """Each key's weights are divided by their sum over the queries: for a padded key, that is 0/0. A result is a mean
+    over keys, so that the weights of each *query* must sum to one. Which axis of the weights counts keys?"""
+    weights = positive(query) @ positive(key).mT * key_mask
+    return weights / weights.sum(-2, keepdim=True) @ value
+
+
+@mend_padding.mistake
+def map_after_the_sum(query, key, value, key_mask):
+    """`z` is the map of a sum of keys, where it should be a sum of their features: φ bends, so that the order of the
+    two matters. What is done with each key first?"""
+    return _with_sums(query, key, value, key_mask, z=positive(_zeroed(key, key_mask).sum(-2, keepdim=True)))
+
+
+@mend_padding.mistake
+def z_of_ones(query, key, value, key_mask):
+    """`z` counts the real keys, and does not add up their features: every key weighs the same there, and not in `S`.
+    Values that are all one must stay one. Which numbers does `S` have for a key?"""
+    return _with_sums(query, key, value, key_mask, z=_zeroed(torch.ones_like(key), key_mask))
+
+
+@mend_padding.mistake
+def query_missing_in_the_normalizer(query, key, value, key_mask):
+    """You divide by the sum of all the keys' features, the same for every query. The weights of a query are its
+    products with the keys' features: what must `z` meet before it can divide?"""
+    k = _zeroed(positive(key), key_mask)
+    return positive(query) @ (k.mT @ value) / k.sum((-2, -1), keepdim=True)
+
+
+@mend_padding.mistake
+def multiplied_by_the_normalizer(query, key, value, key_mask):
+    """You multiply by the normalizer, where you should divide by it: values that are all one come out as its square.
+    What did the given program do with it?"""
+    q, k = positive(query), _zeroed(positive(key), key_mask)
+    return (q @ (k.mT @ value)) * (q @ k.sum(-2).unsqueeze(-1))
+
+
+@mend_padding.mistake
+def keys_not_turned(query, key, value, key_mask):
+    """In `S` the keys' features, (k_len, d_head), are multiplied with the values, (k_len, d_value), as they are: it
+    raises. Keys are added up in `S`, so that k_len must stand in the middle. What did the given program turn?"""
+    return positive(query) @ (_zeroed(positive(key), key_mask) @ value)
+
+
+@mend_padding.mistake
+def mean_of_the_real_values(query, key, value, key_mask):
+    """You return the plain mean of the real values: every key weighs the same, for every query. In attention a query
+    chooses. Where do queries and keys come in?"""
+    mean = _zeroed(value, key_mask).sum(-2, keepdim=True) / key_mask.sum(-1, keepdim=True)
+    return mean.expand(*query.shape[:-1], -1)
+
+
+@mend_padding.mistake
+def softmax_with_the_mask_and_no_scale(query, key, value, key_mask):
+    """This is softmax attention with the mask, and without its scale. Padding is hidden, but the weights are not those
+    of linear attention. The program was linear attention and should stay so: which of its lines needs mending?"""
+    return (query @ key.mT).masked_fill(~key_mask, -torch.inf).softmax(-1) @ value
+
+
+@mend_padding.mistake
+def scaled_softmax_of_similarities(query, key, value, key_mask):
+    """You give the features to softmax attention, with the mask. Padding is hidden, but φ(query) · φ(key) are the
+    weights already, and scale and exponential change them. The program was linear attention and should stay so: which
+    of its lines needs mending?"""
+    return softmax_with_the_mask(positive(query), positive(key), value, key_mask)
+
+
+@mend_padding.mistake
+def minus_infinity_in_the_values(query, key, value, key_mask):
+    """The values in the padding are −∞, and so is every sum that they go into. That belongs before a softmax, whose
+    exponential makes zero of it. Which number adds nothing to a sum?"""
+    return linear_attention.reference(query, key, value.masked_fill(~key_mask.mT, -torch.inf))
+
+
+@mend_padding.mistake
+def divided_by_the_query(query, key, value, key_mask):
+    """You divide by the sum of the query's features, and the keys' are missing there: results grow with the number of
+    keys. The weights of a query are its products with the keys' features. What is `z` for?"""
+    q = positive(query)
+    return q @ (_zeroed(positive(key), key_mask).mT @ value) / q.sum(-1, keepdim=True)
+
+
+@mend_padding.mistake
+def divided_by_all_keys(query, key, value, key_mask):
+    """You divide by the number of keys, padding included. Results are no means then, and shrink with padding. The
+    normalizer is a sum of features; which keys may it count?"""
+    return positive(query) @ (_zeroed(positive(key), key_mask).mT @ value) / key.shape[-2]
+
+
+@mend_padding.mistake
+def weights_returned(query, key, value, key_mask):
+    """You return the weights, (batch, heads, q_len, k_len), and padding has none: that is right. The values are still
+    to be blended with them."""
+    weights = positive(query) @ positive(key).mT * key_mask
+    return weights / weights.sum(-1, keepdim=True)
+
+
+@mend_padding.mistake
+def S_returned(query, key, value, key_mask):
+    """You return the sum `S`, (batch, heads, d_head, d_value), before any query has read it. What comes after it in the
+    given program?"""
+    return _zeroed(positive(key), key_mask).mT @ value
+
+
+@mend_padding.mistake
+def padding_counted_in_again(query, key, value, key_mask):
+    """You count the padding into `z` once more, where it was to be taken out: results shrink twice as fast. The
+    features of a zero key are 1. Which sign takes them out of a sum that has them?"""
+    zeroed = positive(_zeroed(key, key_mask))
+    z = zeroed + (~key_mask.mT).to(zeroed)
+    return _with_sums(query, key, value, key_mask, z=z)
+
+
+@mend_padding.mistake
+def values_mapped_too(query, key, value, key_mask):
+    """The padding is left out as it should be, and the values go through the feature map as well. A value is what is
+    carried, and must arrive as it is. Which two of the three did the given program map?"""
+    return mend_padding.reference(query, key, positive(value), key_mask)
+
+
+@mend_padding.mistake
+def map_of_the_products(query, key, value, key_mask):
+    """You apply the map to the products of queries and keys. Padding is hidden, but the weights are others: the program
+    maps queries and keys first, and multiplies their features. Which of its lines needs mending?"""
+    weights = positive(query @ key.mT) * key_mask
+    return weights / weights.sum(-1, keepdim=True) @ value

@@ -203,8 +203,8 @@ def axes_exchanged(seq, d_model):
 
 @embed.mistake(stage="position", alone=True)
 def arguments_exchanged(seq, d_model):
-    """The two numbers for `sinusoidal_positions` are exchanged: the pattern is (d_model, seq), and does not fit. First
-    comes the number of positions, then that of features."""
+    """The pattern is (d_model, seq), and does not fit: the two numbers for `sinusoidal_positions` are exchanged, or it
+    was turned afterwards. It has a row for each position, and a column for each feature."""
     return positions(d_model, seq)
 
 
@@ -259,8 +259,9 @@ def dtype_of_the_positions_kept(vectors, pattern):
 
 @embed.mistake(stage="together")
 def positions_as_whole_numbers(vectors, pattern):
-    """The positions were cut to whole numbers: sines and cosines between -1 and 1 become 0 almost everywhere. The
-    tokens are whole numbers, and `.to(tokens)` takes over their dtype. Whose dtype should the positions have?"""
+    """Only the first token got its position: what is added to the others is 0. `.to(tokens)` does that, as it takes
+    over a dtype of whole numbers and cuts sines and cosines between -1 and 1 to 0. Whose dtype should the positions
+    have, and which tokens get one?"""
     return vectors + pattern.long().to(vectors.device)
 
 
@@ -334,7 +335,7 @@ def averaged(vectors, pattern):
     return (vectors + pattern.to(vectors)) / 2
 
 
-@embed.mistake(stage="together")
+@embed.mistake(stage="together", alone=True)
 def sequence_first(vectors, pattern):
     """The numbers are right, and batch and seq have changed places: (seq, batch, d_model). In this course the batch
     comes first. Which line turns the axes?"""
@@ -348,7 +349,104 @@ def flattened(vectors, pattern):
     return (vectors + pattern.to(vectors)).flatten(0, 1)
 
 
-@embed.mistake(stage="position")
+@embed.mistake(stage="together")
+def positions_scaled(vectors, pattern):
+    """The positions are multiplied by √d_model before they are added. The pattern goes in as it is, with sines and
+    cosines between -1 and 1; nothing is scaled."""
+    return vectors + pattern.to(vectors) * vectors.shape[-1] ** 0.5
+
+
+@embed.mistake(stage="together")
+def positions_for_the_first_sentence_only(vectors, pattern):
+    """Only the first sentence got positions; the others are rows of the table and nothing else. The pattern,
+    (seq, d_model), can be added to all sentences at once."""
+    return torch.cat([vectors[:1] + pattern.to(vectors), vectors[1:]])
+
+
+@embed.mistake(stage="together", alone=True)
+def everything_in_whole_numbers(vectors, pattern):
+    """The sum was cut to whole numbers. The tokens are whole numbers, but what is looked up for them is not. The result
+    has the table's dtype."""
+    return (vectors + pattern.to(vectors)).long()
+
+
+@embed.mistake(stage="together", alone=True)
+def features_before_the_places(vectors, pattern):
+    """The numbers are right, and the last two axes have changed places: (batch, d_model, seq). Features come last.
+    Which line turns the axes?"""
+    return (vectors + pattern.to(vectors)).mT
+
+
+@embed.mistake(stage="together", alone=True)
+def vectors_and_positions_apart(vectors, pattern):
+    """You return two tensors, the vectors and the positions. One is asked for, in which they are added up."""
+    return vectors, pattern.to(vectors)
+
+
+@embed.mistake(stage="together", alone=True)
+def a_list_of_sentences(vectors, pattern):
+    """Each sentence is right, and they come as a Python list. One tensor of shape (batch, seq, d_model) is asked for.
+    Which function of PyTorch makes a new axis of a list of tensors? Or can all sentences be looked up at once?"""
+    return list(vectors + pattern.to(vectors))
+
+
+@embed.mistake(stage="together", alone=True)
+def behind_each_other(vectors, pattern):
+    """The positions stand behind the vectors as if they were more tokens, (batch, 2 · seq, d_model). They are added,
+    feature by feature."""
+    return torch.cat([vectors, pattern.to(vectors).expand_as(vectors)], dim=1)
+
+
+@embed.mistake(stage="together", alone=True)
+def multiplied_as_matrices(vectors, pattern):
+    """Vectors and positions are multiplied as matrices, and features are added up in it: (batch, seq, seq). The two are
+    added, number by number."""
+    return vectors @ pattern.to(vectors).mT
+
+
+@embed.mistake(stage="together")
+def added_up_over_the_tokens(vectors, pattern):
+    """You return one vector for a whole sentence: the tokens are added up. Each token keeps a vector of its own; the
+    result is (batch, seq, d_model)."""
+    return (vectors + pattern.to(vectors)).sum(1)
+
+
+@embed.mistake(stage="together")
+def rows_normalized(vectors, pattern):
+    """Each row of the table was divided by its norm before the position was added. Nothing is scaled here: the row goes
+    in as it is."""
+    return torch.nn.functional.normalize(vectors, dim=-1) + pattern.to(vectors)
+
+
+@embed.mistake(stage="position", alone=True)
+def axis_added_at_the_end(seq, d_model):
+    """The positions have got an axis at the end, (seq, d_model, 1): aligned from the right, their features meet places,
+    and do not fit. As they come, (seq, d_model), they meet the last two axes of every sentence."""
+    return positions(seq, d_model)[..., None]
+
+
+@embed.mistake(stage="position", alone=True)
+def one_position_too_few(seq, d_model):
+    """The pattern has one position too few, and does not fit the tokens. `seq` tokens have `seq` positions, counted
+    from 0. Is 1 taken off somewhere?"""
+    return positions(seq - 1, d_model)
+
+
+@embed.mistake(stage="position", alone=True)
+def one_position_too_many(seq, d_model):
+    """The pattern has one position too many, and does not fit the tokens. `seq` tokens have `seq` positions, counted
+    from 0. Is 1 added somewhere?"""
+    return positions(seq + 1, d_model)
+
+
+@embed.mistake(stage="position", alone=True)
+def as_many_positions_as_features(seq, d_model):
+    """As many positions were asked for as there are features, so they do not fit the tokens. Positions count along
+    `seq`: which axis of `tokens` is that?"""
+    return positions(d_model, d_model)
+
+
+@embed.mistake(stage="position", alone=True)
 def the_share_of_the_sentence(seq, d_model):
     """The position is added to every feature as a share of the sentence's length, between 0 and 1. What is added is a
     pattern of sines and cosines. Is the function of assignment 3 called?"""
@@ -383,6 +481,34 @@ def the_row_after(tokens, table):
 
 
 @embed.mistake(stage="vectors")
+def the_first_token_everywhere(tokens, table):
+    """Every place of a sentence has the vector of its first token. Each token is looked up, at its own place. What does
+    an index such as `[:, 0]` leave of the tokens?"""
+    return table[tokens[:, :1]].expand(-1, tokens.shape[1], -1)
+
+
+@embed.mistake(stage="vectors")
+def the_first_sentence_everywhere(tokens, table):
+    """Every sentence has the vectors of the first one. All of them are looked up, at once. What does `tokens[0]`
+    leave?"""
+    return table[tokens[0]].expand(len(tokens), -1, -1)
+
+
+@embed.mistake(stage="vectors", alone=True)
+def tokens_in_floating_point(tokens, table):
+    """The tokens have become floating point numbers, and an index must be whole numbers: it raises. The table's dtype
+    is for what is looked up and added, not for the tokens. Which line changes theirs?"""
+    return table[tokens.to(table)]
+
+
+@embed.mistake(stage="vectors", alone=True)
+def tokens_in_floating_point_for_embedding(tokens, table):
+    """The tokens have become floating point numbers, and `embedding` looks up whole ones: it raises. The table's dtype
+    is for what is looked up and added, not for the tokens. Which line changes theirs?"""
+    return embedding(tokens.float(), table)
+
+
+@embed.mistake(stage="vectors", alone=True)
 def the_first_sentence_only(tokens, table):
     """You return one sentence, (seq, d_model), the first of the batch. Every sentence is looked up, at once. What does
     `tokens[0]` leave?"""
@@ -436,6 +562,41 @@ def tokens_for_their_number(tokens, table):
     """The positions' function got the tokens themselves, and wants a number: how many positions there are. Which size
     of `tokens` is that?"""
     return table[tokens] + positions(tokens, table.shape[1]).to(table)
+
+
+@embed.mistake
+def a_position_for_every_token_of_the_batch(tokens, table):
+    """As many positions were asked for as there are tokens in the whole batch, so they do not fit a sentence. Each
+    sentence is counted from its own first token: which axis of `tokens` is `seq`?"""
+    return table[tokens] + positions(tokens.numel(), table.shape[1]).to(table)
+
+
+@embed.mistake
+def the_tokens_number(tokens, table):
+    """The token's number is added to every feature of its vector. What is added is the pattern of its place, sines and
+    cosines between -1 and 1. Is the function of assignment 3 called?"""
+    return table[tokens] + tokens[..., None].to(table)
+
+
+@embed.mistake
+def table_itself(tokens, table):
+    """You return the whole table, (vocab, d_model). The tokens say which of its rows are to be taken, and in which
+    order. How is a row looked up?"""
+    return table
+
+
+@embed.mistake
+def table_with_positions(tokens, table):
+    """You return the whole table with positions added to its rows, (vocab, d_model). The tokens say which rows are to
+    be taken; the positions belong to the places where they stand."""
+    return table + positions(*table.shape).to(table)
+
+
+@embed.mistake
+def everything_in_float64(tokens, table):
+    """The numbers are right, and they come in float64 whatever the dtype of the table is. The result has the table's
+    dtype: which line brings float64 in?"""
+    return embed.reference(tokens, table.double())
 
 
 @embed.mistake

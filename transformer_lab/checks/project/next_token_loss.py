@@ -297,8 +297,8 @@ def squared_distance(logits, tokens):
 
 @next_token_loss.mistake(stage="loss")
 def averaged_over_the_vocabulary(logits, targets):
-    """The mean runs over the vocabulary too: the zeros of the one-hot targets are counted, and the loss is too small
-    by a factor of `vocab`. Sum over the vocabulary first, where all but one are zero, and then take the mean."""
+    """The loss is too small by a factor of `vocab`, as it is when the mean runs over the vocabulary too and counts the
+    zeros of one-hot targets. Each position makes one guess: how many guesses are there?"""
     chosen = torch.nn.functional.one_hot(targets, logits.shape[-1])
     return -(logits.log_softmax(-1) * chosen).mean()
 
@@ -433,6 +433,90 @@ def share_of_right_guesses(logits, targets):
 
 
 @next_token_loss.mistake(stage="loss")
+def the_largest_loss(logits, targets):
+    """You return the largest loss of all guesses. The mean is asked for: every guess counts, and all of them alike."""
+    return cross_entropy(logits.flatten(0, 1), targets.flatten(), reduction="none").max()
+
+
+@next_token_loss.mistake(stage="loss")
+def sigmoid_for_the_softmax(logits, targets):
+    """The logit of the right token went through a sigmoid, and the other tokens are not asked: making all logits larger
+    would do. One token comes next, so the chances of all must sum to one. Which function sees to that?"""
+    return -torch.nn.functional.logsigmoid(logits.gather(-1, targets[..., None])).mean()
+
+
+@next_token_loss.mistake(stage="loss")
+def without_the_right_logit(logits, targets):
+    """This is the mean logarithm of the sums of exponentials, by which a softmax divides. The logit of the right token
+    is missing, so that the loss is the same whichever token came next."""
+    return logits.logsumexp(-1).mean()
+
+
+@next_token_loss.mistake(stage="loss")
+def targets_in_another_order(logits, targets):
+    """Logits and targets were put into one row in different orders: one sentence by sentence, the other place by place.
+    So guesses meet answers from elsewhere. Which line turns the tokens before they are flattened?"""
+    return cross_entropy(logits.flatten(0, 1), targets.T.flatten())
+
+
+@next_token_loss.mistake(stage="loss")
+def turned_and_then_flattened(logits, targets):
+    """The vocabulary was brought to axis 1 and the logits were flattened afterwards: the numbers that belong to one
+    position are torn apart. Shape and dtype are right, so nothing complains. One of the two steps is enough."""
+    return cross_entropy(logits.mT.reshape(-1, logits.shape[-1]), targets.flatten())
+
+
+@next_token_loss.mistake(stage="loss")
+def the_last_sentence_only(logits, targets):
+    """Only the last sentence of the batch is counted: in a loop every round writes over what the one before it found.
+    The mean runs over the predictions of all sentences."""
+    return cross_entropy(logits[-1], targets[-1])
+
+
+@next_token_loss.mistake(stage="loss")
+def one_loss_for_each_position(logits, targets):
+    """You return one loss for each position, (seq - 1,). One number is asked for: the mean over all positions too."""
+    return cross_entropy(logits.mT, targets, reduction="none").mean(0)
+
+
+@next_token_loss.mistake(stage="loss")
+def normalized_over_all_places(logits, targets):
+    """The softmax runs over the positions of all sentences, not over the vocabulary: once batch and seq are flattened,
+    axis 0 counts positions. The scores of all tokens at one position are what must sum to one."""
+    return -logits.flatten(0, 1).log_softmax(0).gather(1, targets.flatten()[:, None]).mean()
+
+
+@next_token_loss.mistake(stage="loss")
+def positions_for_classes(logits, targets):
+    """`cross_entropy` takes the classes on axis 1, and that is `seq` in your logits: its softmax runs over the
+    positions. With targets of the same shape, as `one_hot` makes them, nothing complains. Bring the vocabulary to axis
+    1."""
+    return cross_entropy(logits, torch.nn.functional.one_hot(targets, logits.shape[-1]).to(logits))
+
+
+@next_token_loss.mistake(stage="loss")
+def every_sentence_for_every_sentence(logits, targets):
+    """Each sentence's guesses are compared with the answers of every sentence: an index such as `log_p[:, place,
+    tokens]` takes all sentences for each row of tokens. Which index goes along the batch with them?"""
+    return -logits.log_softmax(-1)[:, torch.arange(targets.shape[1], device=targets.device), targets].mean()
+
+
+@next_token_loss.mistake(stage="loss", alone=True)
+def gather_without_an_axis(logits, targets):
+    """`gather` wants as many axes of its index as the logits have: it raises. The targets are (batch, seq), and the
+    vocabulary's axis is missing, of size 1."""
+    return -logits.log_softmax(-1).gather(-1, targets).mean()
+
+
+@next_token_loss.mistake(stage="loss", alone=True)
+def indices_that_do_not_fit(logits, targets):
+    """Indices side by side are broadcast against one another, and (batch,) and (seq,) do not fit: it raises. As a
+    column, (batch, 1), the first of them would. Or is there a function that takes one number at each place?"""
+    batch, seq = (torch.arange(size, device=targets.device) for size in targets.shape)
+    return -logits.log_softmax(-1)[batch, seq, targets].mean()
+
+
+@next_token_loss.mistake(stage="loss")
 def squared_distance_of_the_logits(logits, targets):
     """The loss is a squared distance between logits and ones. Cross-entropy is minus the logarithm of the probability
     that the next token got."""
@@ -492,6 +576,27 @@ def different_axes_cut(logits, tokens):
     """The tokens have lost their first place, and the logits a whole sentence: `[:-1]` cuts the first axis, the batch.
     Which axis of the logits is `seq`?"""
     return mean_cross_entropy(logits[:-1], tokens[:, 1:])
+
+
+@next_token_loss.mistake
+def tokens_cut_along_the_batch(logits, tokens):
+    """The logits have lost their last position, and the tokens a whole sentence: `[1:]` cuts the first axis, the batch.
+    Which axis of the tokens is `seq`?"""
+    return mean_cross_entropy(logits[:, :-1], tokens[1:])
+
+
+@next_token_loss.mistake
+def normalized_over_positions_before_the_cut(logits, tokens):
+    """The softmax runs over the positions, not over the vocabulary: axis 1 of the logits is `seq`. The scores of all
+    tokens at one position are what must sum to one."""
+    return -logits.log_softmax(1)[:, :-1].gather(-1, tokens[:, 1:, None]).mean()
+
+
+@next_token_loss.mistake
+def guesses_and_answers_returned(logits, tokens):
+    """You return the guesses and the answers, shifted as they should be. They are still to be compared: one number is
+    asked for, the mean cross-entropy."""
+    return logits[:, :-1], tokens[:, 1:]
 
 
 @next_token_loss.mistake
