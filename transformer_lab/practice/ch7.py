@@ -27,6 +27,8 @@ parameters_of_attention = Topic(
         "caret_in_brackets",
         "bias_of_one_map_always",
         "three_biases_always",
+        "three_biases_in_any_case",
+        "weights_times_the_argument",
         "with_a_norm_in_any_case",
         "weights_and_biases_apart",
         "tensors_counted",

@@ -567,6 +567,35 @@ def source_mask_additive(target_lengths, source_lengths, t_len, s_len):
 
 
 @decoder_masks.mistake(stage="cross", alone=True)
+def causal_towards_the_end_of_the_source(target_lengths, source_lengths, t_len, s_len):
+    """The mask for cross-attention is causal as well, so that early target tokens miss words of the source. The whole
+    source is known before the first word is written, so the decoder may read all of it. Only its padding is hidden."""
+    causal = torch.ones(t_len, s_len, dtype=torch.bool).tril(s_len - t_len)
+    return padding_mask.reference(source_lengths, s_len) & causal
+
+
+@decoder_masks.mistake(stage="cross", alone=True)
+def cross_only_causal_towards_the_end(target_lengths, source_lengths, t_len, s_len):
+    """The mask for cross-attention is a triangle, (t_len, s_len), and the padding of the source is not hidden in it.
+    The whole source is known before the first word is written, so there is no future to hide, and there is padding."""
+    return torch.ones(t_len, s_len, dtype=torch.bool).tril(s_len - t_len)
+
+
+@decoder_masks.mistake(stage="cross")
+def only_causal_within_the_source(target_lengths, source_lengths, t_len, s_len):
+    """The second mask is a triangle, (s_len, s_len), as if the source looked at itself, and the padding is not hidden
+    in it. In cross-attention the queries come from the target, and there is no future in the source. What has it?"""
+    return causal_mask.reference(s_len)
+
+
+@decoder_masks.mistake(stage="cross", alone=True)
+def copied_for_every_source_word(target_lengths, source_lengths, t_len, s_len):
+    """The mask for the source is copied for every word of the source: (batch, 1, s_len, s_len). In cross-attention the
+    queries come from the target, and an axis of size 1 serves all of them."""
+    return padding_mask.reference(source_lengths, s_len).repeat(1, 1, s_len, 1)
+
+
+@decoder_masks.mistake(stage="cross", alone=True)
 def no_mask_for_the_source(target_lengths, source_lengths, t_len, s_len):
     """In place of the second mask you return `None`. There is no future in the source, and there is padding, and the
     decoder must not see that either: it has a mask of its own."""
@@ -622,6 +651,20 @@ def own_mask_alone(own, cross):
     """You return one mask, the decoder's own. Two are asked for: the decoder also looks at the source, and must not see
     the padding there. What does the docstring say comes second?"""
     return own
+
+
+@decoder_masks.mistake(stage="returned", alone=True)
+def both_as_lists(own, cross):
+    """The masks are right, and they come as Python lists. Two tensors are asked for, which attention can read. Which
+    call turned them into lists?"""
+    return own.tolist(), cross.tolist()
+
+
+@decoder_masks.mistake(stage="returned", alone=True)
+def the_first_sentence_only(own, cross):
+    """You return the masks of the first sentence alone, (t_len, t_len) and (s_len,). A `return` inside a loop ends it
+    in its first round. Every sentence has a table of its own, and axes of size 1 go with it."""
+    return own[0, 0], cross[0, 0, 0]
 
 
 @decoder_masks.mistake(stage="returned", alone=True)

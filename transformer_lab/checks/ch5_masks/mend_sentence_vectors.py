@@ -605,6 +605,34 @@ def mean_of_all_places_over_the_sentences(x, lengths):
     return x.mean(dim=0)
 
 
+@mend_sentence_vectors.mistake(stage="kept", alone=True)
+def as_many_positions_as_sentences(x, lengths):
+    """You count as many positions as there are sentences, and the mask does not fit the tokens. Positions count along
+    `seq`: which axis of `x` is that?"""
+    return x * (torch.arange(x.shape[0], device=x.device) < lengths[:, None])[..., None]
+
+
+@mend_sentence_vectors.mistake(stage="kept", alone=True)
+def as_many_positions_as_features(x, lengths):
+    """You count as many positions as there are features, and the mask does not fit the tokens. Positions count along
+    `seq`: which axis of `x` is that?"""
+    return x * (torch.arange(x.shape[2], device=x.device) < lengths[:, None])[..., None]
+
+
+@mend_sentence_vectors.mistake(stage="kept", alone=True)
+def lengths_in_a_row(x, lengths):
+    """The positions, (seq,), are compared with the lengths, (batch,), as they are: positions meet sentences, and mostly
+    that raises. Every sentence needs a row of its own. Which axis do the lengths lack?"""
+    return x * (torch.arange(x.shape[1], device=x.device) < lengths)[..., None]
+
+
+@mend_sentence_vectors.mistake(stage="kept", alone=True)
+def the_padding_but_its_first(x, lengths):
+    """The mask is the wrong way round: the sum runs over the padding, from its second place on, and the real tokens are
+    left out. Which positions are smaller than the length?"""
+    return x * (torch.arange(x.shape[1], device=x.device) > lengths[:, None])[..., None]
+
+
 @mend_sentence_vectors.mistake
 def cut_at_the_first_length(x, lengths):
     """Every sentence is cut at the length of the first, and averaged over that many places: others lose tokens or keep

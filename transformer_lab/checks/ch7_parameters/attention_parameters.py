@@ -272,6 +272,20 @@ def biases_of_the_example(d_model, bias):
 
 
 @attention_parameters.mistake(stage="biases")
+def bias_as_one_matrix(d_model, bias):
+    """You count a whole matrix of biases. A bias is a vector, with a number for each feature that comes out of a map.
+    How many maps are there, and how long is the bias of each?"""
+    return d_model**2 * bias
+
+
+@attention_parameters.mistake(stage="biases")
+def three_biases_in_any_case(d_model, bias):
+    """You count three of the biases always, and the fourth only where `bias` is `True`. Each of the four maps has one,
+    or none has. How far does your condition reach?"""
+    return 3 * d_model + d_model * bias
+
+
+@attention_parameters.mistake(stage="biases")
 def five_biases(d_model, bias):
     """You count biases of `5 * d_model` numbers. As many has the feed-forward layer, whose middle is four times as
     wide. Attention has four maps, each with a bias of `d_model` numbers."""
@@ -360,6 +374,13 @@ def shapes_added_up(d_model, bias):
     """You add up the shapes of the tensors, and Python refuses to add a shape to a number. How many numbers a tensor
     holds says `numel()`."""
     return sum(each.shape for each in nn.MultiheadAttention(d_model, 1, bias=bias).parameters())
+
+
+@attention_parameters.mistake
+def weights_times_the_argument(d_model, bias):
+    """You multiply the weights by `bias`: `False` counts as 0 there, so that nothing is left without biases, and with
+    them the biases are missing. The argument only says whether there are biases. What do they add?"""
+    return 4 * d_model**2 * bias
 
 
 @attention_parameters.mistake

@@ -777,3 +777,49 @@ def map_of_the_products(query, key, value, key_mask):
     maps queries and keys first, and multiplies their features. Which of its lines needs mending?"""
     weights = positive(query @ key.mT) * key_mask
     return weights / weights.sum(-1, keepdim=True) @ value
+
+
+@mend_padding.mistake
+def mask_expanded_along_the_features(query, key, value, key_mask):
+    """You expand the mask, (batch, 1, 1, k_len), to the shape of the keys, (batch, heads, k_len, d_head): its last axis
+    counts keys where theirs counts features, and it raises. On which axis must the mask have its k_len?"""
+    k = positive(key).masked_fill(~key_mask.expand_as(key), 0)
+    return _with_sums(query, key, value, key_mask, k=k)
+
+
+@mend_padding.mistake
+def if_of_the_mask(query, key, value, key_mask):
+    """Python's words `if`, `and`, `or` and `not` want one `True` or `False`, and the mask holds one for each key: it
+    raises. Which functions of PyTorch decide for each key by itself?"""
+    return mend_padding.reference(query, key, value, key_mask) if key_mask else value
+
+
+@mend_padding.mistake
+def softmax_for_the_map(query, key, value, key_mask):
+    """Your map is a softmax over the features. It is positive and can be made zero in the padding, but the program's is
+    elu(x) + 1, and only that gives its weights. The map must stay as it was."""
+    return _with_sums(query, key, value, key_mask, q=query.softmax(-1), k=_zeroed(key.softmax(-1), key_mask))
+
+
+@mend_padding.mistake
+def divided_before_the_query(query, key, value, key_mask):
+    """`S` is divided by `z` before a query has read either: each feature is divided by its own sum. A query must meet
+    both first, and then divide one number by the other. What is the order in the given program?"""
+    k = _zeroed(positive(key), key_mask)
+    return positive(query) @ ((k.mT @ value) / k.sum(-2).unsqueeze(-1))
+
+
+@mend_padding.mistake
+def query_not_mapped_in_the_normalizer(query, key, value, key_mask):
+    """In the normalizer the queries go in as they are, without the feature map, and so it is not the sum of the
+    weights. The same features belong above and below."""
+    k = _zeroed(positive(key), key_mask)
+    return (positive(query) @ (k.mT @ value)) / (query @ k.sum(-2).unsqueeze(-1))
+
+
+@mend_padding.mistake
+def query_mapped_in_the_normalizer_only(query, key, value, key_mask):
+    """In the numerator the queries go in as they are, without the feature map; only the normalizer has their features.
+    The same ones belong above and below."""
+    k = _zeroed(positive(key), key_mask)
+    return (query @ (k.mT @ value)) / (positive(query) @ k.sum(-2).unsqueeze(-1))

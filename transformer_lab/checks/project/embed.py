@@ -203,8 +203,8 @@ def axes_exchanged(seq, d_model):
 
 @embed.mistake(stage="position", alone=True)
 def arguments_exchanged(seq, d_model):
-    """The pattern is (d_model, seq), and does not fit: the two numbers for `sinusoidal_positions` are exchanged, or it
-    was turned afterwards. It has a row for each position, and a column for each feature."""
+    """The pattern's last axis is `seq`, and does not fit: the two numbers for `sinusoidal_positions` are exchanged, or
+    not the right ones, or it was turned afterwards. It has a row for each position, and a column for each feature."""
     return positions(d_model, seq)
 
 
@@ -453,6 +453,20 @@ def the_share_of_the_sentence(seq, d_model):
     return (torch.arange(seq, dtype=torch.float32) / seq)[:, None].expand(seq, d_model)
 
 
+@embed.mistake(stage="together")
+def scaled_and_without_positions(vectors, pattern):
+    """The rows of the table are multiplied by √d_model, and the positions are missing. Here the rows go in as they are,
+    and each token's position is added."""
+    return vectors * vectors.shape[-1] ** 0.5
+
+
+@embed.mistake(stage="position", alone=True)
+def positions_averaged(seq, d_model):
+    """Every token got the same pattern, the average of all positions. The pattern has a row for each position: add each
+    to the token that stands there."""
+    return positions(seq, d_model).mean(0)
+
+
 @embed.mistake(stage="position")
 def the_last_position_only(seq, d_model):
     """Every token got the pattern of the last position. The pattern has a row for each position: use all of them."""
@@ -464,6 +478,20 @@ def sines_everywhere(seq, d_model):
     """Every feature of a position is a sine: where the cosines belong, the sine of the same angle stands once more. Is
     the positions' function the one of assignment 3?"""
     return positions(seq, d_model)[:, ::2].repeat_interleave(2, dim=1)[:, :d_model]
+
+
+@embed.mistake(stage="vectors", alone=True)
+def rows_of_the_positions_without_the_batch(tokens, table):
+    """The table is indexed with the positions 0, 1, 2, … instead of with the tokens, and there is one sentence,
+    (seq, d_model), in place of the batch. What do the tokens say?"""
+    return table[torch.arange(tokens.shape[1], device=tokens.device)]
+
+
+@embed.mistake(stage="vectors", alone=True)
+def tokens_turned(tokens, table):
+    """The tokens were transposed before they were looked up: places meet sentences, and the positions do not fit. They
+    come as (batch, seq), and the result has the same two axes first."""
+    return table[tokens.T]
 
 
 @embed.mistake(stage="vectors")

@@ -517,6 +517,41 @@ def indices_that_do_not_fit(logits, targets):
 
 
 @next_token_loss.mistake(stage="loss")
+def exponentials_for_logits(logits, targets):
+    """The logits went through an exponential before `cross_entropy`, whose softmax takes one itself: small differences
+    become large ones, and large logits become infinite. Give it the logits."""
+    return mean_cross_entropy(logits.exp(), targets)
+
+
+@next_token_loss.mistake(stage="loss")
+def signs_of_the_logits_turned(logits, targets):
+    """The logits have lost their sign before `cross_entropy`, so that the largest counts as the least likely. The minus
+    belongs to the logarithm, and `cross_entropy` has it already."""
+    return mean_cross_entropy(-logits, targets)
+
+
+@next_token_loss.mistake(stage="loss", alone=True)
+def vocabulary_cut_as_well(logits, targets):
+    """The vocabulary has lost its last token: `[:, :-1, :-1]` cuts a third axis too, and a target that is this token
+    has no logit. Only `seq` must get shorter. Which axis is it?"""
+    return mean_cross_entropy(logits[..., :-1], targets)
+
+
+@next_token_loss.mistake(stage="loss", alone=True)
+def answers_one_too_small(logits, targets):
+    """1 is taken off the numbers of the tokens, and token 0 becomes -1, which is none. Tokens are counted from 0: the
+    shift is one of places, along `seq`, and not of the numbers that stand there."""
+    return mean_cross_entropy(logits, targets - 1)
+
+
+@next_token_loss.mistake(stage="loss", alone=True)
+def answers_one_too_large(logits, targets):
+    """1 is added to the numbers of the tokens, and the last of the vocabulary gets a number that is none. Tokens are
+    counted from 0: the shift is one of places, along `seq`, and not of the numbers that stand there."""
+    return mean_cross_entropy(logits, targets + 1)
+
+
+@next_token_loss.mistake(stage="loss")
 def squared_distance_of_the_logits(logits, targets):
     """The loss is a squared distance between logits and ones. Cross-entropy is minus the logarithm of the probability
     that the next token got."""
@@ -597,6 +632,13 @@ def guesses_and_answers_returned(logits, tokens):
     """You return the guesses and the answers, shifted as they should be. They are still to be compared: one number is
     asked for, the mean cross-entropy."""
     return logits[:, :-1], tokens[:, 1:]
+
+
+@next_token_loss.mistake
+def vocabulary_cut_after_turning(logits, tokens):
+    """The logits were transposed first, and `[:, :-1]` cuts the second axis, which is now the vocabulary. So `seq` is
+    as long as before, and does not fit the targets. On which axis does it stand after the turn?"""
+    return cross_entropy(logits.mT[:, :-1], tokens[:, 1:])
 
 
 @next_token_loss.mistake
