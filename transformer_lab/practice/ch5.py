@@ -346,5 +346,13 @@ decoder = Topic(
     ),
     answer=Mask(),
     asks=lambda masks, *arguments: masks[0][0, 0],
-    without=("own_mask_from_the_source", "source_and_target_exchanged"),  # the question names no source
+    without=(
+        "both_paddings_in_the_own_mask",  # the question names no source
+        "own_mask_from_the_source",
+        "source_and_target_exchanged",
+        "no_target_padding_for_any_sentence",  # of one sentence, the answer of another mistake
+        "one_without_the_other",
+        "own_mask_turned",
+        "padded_queries_see_everything",
+    ),
 )

@@ -133,7 +133,7 @@ def one_or_the_other(target_lengths, source_lengths, t_len, s_len):
     return causal_mask.reference(t_len) | padding_mask.reference(target_lengths, t_len)
 
 
-@decoder_masks.mistake(stage="own")
+@decoder_masks.mistake(stage="own", alone=True)
 def the_word_and(target_lengths, source_lengths, t_len, s_len):
     """Python's words `and`, `or`, `not` and `if` want one `True` or `False`, and ask the whole tensor for it: "Boolean
     value of Tensor with more than one value is ambiguous". Which signs work on bool tensors entry by entry?"""
@@ -233,6 +233,153 @@ def padding_without_its_axes(target_lengths, source_lengths, t_len, s_len):
     """The causal mask, (t_len, t_len), is joined with a table of the padding, (batch, t_len), and the sentences meet
     the queries: mostly that raises. Each sentence needs a table of its own. Where do the two missing axes belong?"""
     return causal_mask.reference(t_len) & padding_mask.reference(target_lengths, t_len)[:, 0, 0]
+
+
+@decoder_masks.mistake(stage="own", alone=True)
+def one_without_the_other(target_lengths, source_lengths, t_len, s_len):
+    """In the decoder's own mask a key is visible if just one of two holds: it is in the past, or it is no padding. `^`
+    works like that, and hides the real tokens of the past, of which both are true. A key must pass both."""
+    return causal_mask.reference(t_len) ^ padding_mask.reference(target_lengths, t_len)
+
+
+@decoder_masks.mistake(stage="own")
+def own_padding_one_key_too_few(target_lengths, source_lengths, t_len, s_len):
+    """In the decoder's own mask the last real token of every sentence is hidden as if it were padding: with a length of
+    2 the positions 0 and 1 are real. Positions are counted from 0. Look at the comparison with the lengths."""
+    return causal_mask.reference(t_len) & padding_mask.reference(target_lengths - 1, t_len)
+
+
+@decoder_masks.mistake(stage="own")
+def own_padding_in_front(target_lengths, source_lengths, t_len, s_len):
+    """The decoder's own mask hides the first places of a sentence and keeps the last ones, as if the padding came
+    first. Sentences begin at position 0 and are filled up at the end: which positions are smaller than the length?"""
+    return causal_mask.reference(t_len) & padding_mask.reference(target_lengths, t_len).flip(-1)
+
+
+@decoder_masks.mistake(stage="own", alone=True)
+def padding_behind_the_longest_alone(target_lengths, source_lengths, t_len, s_len):
+    """In the decoder's own mask every sentence has the padding of the longest one: of the shorter ones some padding
+    stays visible. Each sentence has a length of its own. What takes all of them at once, each in its row?"""
+    longest = target_lengths.max().expand(len(target_lengths))
+    return causal_mask.reference(t_len) & padding_mask.reference(longest, t_len)
+
+
+@decoder_masks.mistake(stage="own", alone=True)
+def own_padding_of_the_first_sentence(target_lengths, source_lengths, t_len, s_len):
+    """In the decoder's own mask every sentence has the padding of the first one. Each sentence has a length of its own.
+    What takes all of them at once, each in its row?"""
+    first = target_lengths[:1].expand(len(target_lengths))
+    return causal_mask.reference(t_len) & padding_mask.reference(first, t_len)
+
+
+@decoder_masks.mistake(stage="own", alone=True)
+def padded_queries_see_everything(target_lengths, source_lengths, t_len, s_len):
+    """In the decoder's own mask the rows of padded queries are all `True`. That saves them from seeing nothing; but
+    they see nothing only where every key is hidden, and the first one is real. What a padded query finds, nobody
+    reads."""
+    padding = padding_mask.reference(target_lengths, t_len)
+    return causal_mask.reference(t_len) & padding | ~padding.mT
+
+
+@decoder_masks.mistake(stage="own")
+def own_mask_as_long_as_the_longest(target_lengths, source_lengths, t_len, s_len):
+    """The decoder's own mask is as large as the longest sentence of this batch. The batch can have more places than
+    that: how many there are is not to be found in the lengths. Which argument says it?"""
+    longest = int(target_lengths.max())
+    return causal_mask.reference(longest) & padding_mask.reference(target_lengths, longest)
+
+
+@decoder_masks.mistake(stage="own", alone=True)
+def own_mask_with_an_axis_too_many(target_lengths, source_lengths, t_len, s_len):
+    """The numbers of the decoder's own mask are right, and it has an axis too many: (batch, 1, 1, t_len, t_len).
+    `padding_mask` brings the axis for the heads with it. Which line adds another?"""
+    return no_future_and_no_padding(target_lengths, source_lengths, t_len, s_len)[:, None]
+
+
+@decoder_masks.mistake(stage="own", alone=True)
+def own_mask_in_whole_numbers(target_lengths, source_lengths, t_len, s_len):
+    """The decoder's own mask is made of the whole numbers 1 and 0. PyTorch's attention refuses such masks, and `~` of a
+    whole number is not its opposite (`~1` is -2). `True` and `False` are asked for, in both masks."""
+    return no_future_and_no_padding(target_lengths, source_lengths, t_len, s_len).long()
+
+
+@decoder_masks.mistake(stage="own", alone=True)
+def triangle_of_numbers(target_lengths, source_lengths, t_len, s_len):
+    """A triangle made of `torch.ones` has the numbers 1 and 0, in floating point, and `&` refuses those: it joins
+    `True` and `False`, bit by bit. What must `ones` be told, so that the triangle is of bool?"""
+    return torch.ones(t_len, t_len).tril() & padding_mask.reference(target_lengths, t_len)
+
+
+@decoder_masks.mistake(stage="own", alone=True)
+def padding_with_a_triangle_of_numbers(target_lengths, source_lengths, t_len, s_len):
+    """A triangle made of `torch.ones` has the numbers 1 and 0, in floating point, and `&` refuses those: it joins
+    `True` and `False`, bit by bit. What must `ones` be told, so that the triangle is of bool?"""
+    return padding_mask.reference(target_lengths, t_len) & torch.ones(t_len, t_len).tril()
+
+
+@decoder_masks.mistake(stage="own", alone=True)
+def causal_part_of_the_source(target_lengths, source_lengths, t_len, s_len):
+    """In the decoder's own mask the causal part has the size of the source, (s_len, s_len), and the padding that of the
+    target: it raises. Queries and keys are the decoder's own tokens there. How many places do those have?"""
+    return causal_mask.reference(s_len) & padding_mask.reference(target_lengths, t_len)
+
+
+@decoder_masks.mistake(stage="own", alone=True)
+def own_padding_of_the_sources_size(target_lengths, source_lengths, t_len, s_len):
+    """In the decoder's own mask the causal part has the size of the target, and the padding that of the source: t_len
+    and s_len keys do not fit together, and it raises. How many places do the decoder's own tokens have?"""
+    return causal_mask.reference(t_len) & padding_mask.reference(target_lengths, s_len)
+
+
+@decoder_masks.mistake(stage="own", alone=True)
+def lengths_without_their_axis(target_lengths, source_lengths, t_len, s_len):
+    """The positions, (t_len,), are compared with the lengths, (batch,), as they are: broadcasting aligns from the
+    right, positions meet sentences, and mostly that raises. Every sentence needs a row of its own. Which axis do the
+    lengths lack?"""
+    return causal_mask.reference(t_len) & (torch.arange(t_len, device=target_lengths.device) < target_lengths)
+
+
+@decoder_masks.mistake(stage="own")
+def no_target_padding_for_any_sentence(target_lengths, source_lengths, t_len, s_len):
+    """The decoder's own mask is causal and the same for all sentences, (1, 1, t_len, t_len): the padding of the target
+    is missing in it. Both conditions are asked for, and with the padding every sentence has a table of its own."""
+    return causal_mask.reference(t_len)[None, None]
+
+
+@decoder_masks.mistake(stage="own", alone=True)
+def own_mask_turned(target_lengths, source_lengths, t_len, s_len):
+    """In the decoder's own mask rows and columns have changed places: tokens see what comes after them, and padding is
+    hidden in rows. Rows are queries and columns are keys. Which index counts which?"""
+    return no_future_and_no_padding(target_lengths, source_lengths, t_len, s_len).mT
+
+
+@decoder_masks.mistake(stage="own", alone=True)
+def sentences_on_the_axis_of_heads(target_lengths, source_lengths, t_len, s_len):
+    """The numbers of the decoder's own mask are right, and its first two axes have changed places: (1, batch, t_len,
+    t_len). Sentences come first; the axis of size 1 is for the heads. Where is the new axis put?"""
+    return no_future_and_no_padding(target_lengths, source_lengths, t_len, s_len).transpose(0, 1)
+
+
+@decoder_masks.mistake(stage="own", alone=True)
+def own_mask_additive(target_lengths, source_lengths, t_len, s_len):
+    """The decoder's own mask is one to add to scores: 0 where attention is allowed, -inf where it is not. Here masks of
+    `True` and `False` are asked for; turning one into the other kind is `to_additive`."""
+    own = no_future_and_no_padding(target_lengths, source_lengths, t_len, s_len)
+    return torch.zeros(own.shape).masked_fill(~own, float("-inf"))
+
+
+@decoder_masks.mistake(stage="own", alone=True)
+def the_word_and_after_the_padding(target_lengths, source_lengths, t_len, s_len):
+    """Python's words `and`, `or`, `not` and `if` want one `True` or `False`, and ask the whole tensor for it: "Boolean
+    value of Tensor with more than one value is ambiguous". Which signs work on bool tensors entry by entry?"""
+    return padding_mask.reference(target_lengths, t_len) and causal_mask.reference(t_len)
+
+
+@decoder_masks.mistake(stage="own", alone=True)
+def the_word_not(target_lengths, source_lengths, t_len, s_len):
+    """Python's words `and`, `or`, `not` and `if` want one `True` or `False`, and ask the whole tensor for it: "Boolean
+    value of Tensor with more than one value is ambiguous". Which signs work on bool tensors entry by entry?"""
+    return not no_future_and_no_padding(target_lengths, source_lengths, t_len, s_len)
 
 
 @decoder_masks.mistake(stage="cross")
@@ -362,6 +509,99 @@ def cross_without_the_heads_axis(target_lengths, source_lengths, t_len, s_len):
     return padding_mask.reference(source_lengths, s_len)[:, 0]
 
 
+@decoder_masks.mistake(stage="cross", alone=True)
+def cross_with_an_axis_too_many(target_lengths, source_lengths, t_len, s_len):
+    """The numbers of the mask for the source are right, and it has an axis too many: (batch, 1, 1, 1, s_len).
+    `padding_mask` brings the axes for heads and queries with it. Which line adds another?"""
+    return padding_mask.reference(source_lengths, s_len)[:, None]
+
+
+@decoder_masks.mistake(stage="cross")
+def source_padding_one_key_too_few(target_lengths, source_lengths, t_len, s_len):
+    """In the mask for the source the last real word of every sentence is hidden as if it were padding: with a length of
+    2 the positions 0 and 1 are real. Positions are counted from 0. Look at the comparison with the lengths."""
+    return padding_mask.reference(source_lengths - 1, s_len)
+
+
+@decoder_masks.mistake(stage="cross")
+def source_padding_in_front(target_lengths, source_lengths, t_len, s_len):
+    """The mask for the source hides the first places of a sentence and keeps the last ones, as if the padding came
+    first. Sentences begin at position 0 and are filled up at the end: which positions are smaller than the length?"""
+    return padding_mask.reference(source_lengths, s_len).flip(-1)
+
+
+@decoder_masks.mistake(stage="cross", alone=True)
+def source_padding_of_the_first_sentence(target_lengths, source_lengths, t_len, s_len):
+    """In the mask for the source every sentence has the padding of the first one. Each sentence has a length of its
+    own. What takes all of them at once, each in its row?"""
+    return padding_mask.reference(source_lengths[:1].expand(len(source_lengths)), s_len)
+
+
+@decoder_masks.mistake(stage="cross", alone=True)
+def source_padding_behind_the_longest_alone(target_lengths, source_lengths, t_len, s_len):
+    """In the mask for the source every sentence has the padding of the longest one: of the shorter ones some padding
+    stays visible. Each sentence has a length of its own. What takes all of them at once, each in its row?"""
+    return padding_mask.reference(source_lengths.max().expand(len(source_lengths)), s_len)
+
+
+@decoder_masks.mistake(stage="cross")
+def cross_as_long_as_the_longest(target_lengths, source_lengths, t_len, s_len):
+    """The mask for the source has as many keys as the longest source sentence of this batch has words. The batch can
+    have more places than that: how many there are is not to be found in the lengths. Which argument says it?"""
+    return padding_mask.reference(source_lengths, int(source_lengths.max()))
+
+
+@decoder_masks.mistake(stage="cross")
+def source_mask_as_numbers(target_lengths, source_lengths, t_len, s_len):
+    """The mask for the source is made of the numbers 1 and 0. PyTorch's attention adds such a mask to the scores, and
+    hides nothing with it. `True` and `False` are asked for, in both masks."""
+    return padding_mask.reference(source_lengths, s_len).float()
+
+
+@decoder_masks.mistake(stage="cross", alone=True)
+def source_mask_additive(target_lengths, source_lengths, t_len, s_len):
+    """The mask for the source is one to add to scores: 0 where attention is allowed, -inf where it is not. Here masks
+    of `True` and `False` are asked for; turning one into the other kind is `to_additive`."""
+    hidden = ~padding_mask.reference(source_lengths, s_len)
+    return torch.zeros(hidden.shape).masked_fill(hidden, float("-inf"))
+
+
+@decoder_masks.mistake(stage="cross", alone=True)
+def causal_towards_the_end_of_the_source(target_lengths, source_lengths, t_len, s_len):
+    """The mask for cross-attention is causal as well, so that early target tokens miss words of the source. The whole
+    source is known before the first word is written, so the decoder may read all of it. Only its padding is hidden."""
+    causal = torch.ones(t_len, s_len, dtype=torch.bool).tril(s_len - t_len)
+    return padding_mask.reference(source_lengths, s_len) & causal
+
+
+@decoder_masks.mistake(stage="cross", alone=True)
+def cross_only_causal_towards_the_end(target_lengths, source_lengths, t_len, s_len):
+    """The mask for cross-attention is a triangle, (t_len, s_len), and the padding of the source is not hidden in it.
+    The whole source is known before the first word is written, so there is no future to hide, and there is padding."""
+    return torch.ones(t_len, s_len, dtype=torch.bool).tril(s_len - t_len)
+
+
+@decoder_masks.mistake(stage="cross")
+def only_causal_within_the_source(target_lengths, source_lengths, t_len, s_len):
+    """The second mask is a triangle, (s_len, s_len), as if the source looked at itself, and the padding is not hidden
+    in it. In cross-attention the queries come from the target, and there is no future in the source. What has it?"""
+    return causal_mask.reference(s_len)
+
+
+@decoder_masks.mistake(stage="cross", alone=True)
+def copied_for_every_source_word(target_lengths, source_lengths, t_len, s_len):
+    """The mask for the source is copied for every word of the source: (batch, 1, s_len, s_len). In cross-attention the
+    queries come from the target, and an axis of size 1 serves all of them."""
+    return padding_mask.reference(source_lengths, s_len).repeat(1, 1, s_len, 1)
+
+
+@decoder_masks.mistake(stage="cross", alone=True)
+def no_mask_for_the_source(target_lengths, source_lengths, t_len, s_len):
+    """In place of the second mask you return `None`. There is no future in the source, and there is padding, and the
+    decoder must not see that either: it has a mask of its own."""
+    return None
+
+
 @decoder_masks.mistake(stage="returned", alone=True)
 def one_mask_for_both(own, cross):
     """The second mask is the first once more. In cross-attention the queries come from the target and the keys from the
@@ -413,11 +653,47 @@ def own_mask_alone(own, cross):
     return own
 
 
+@decoder_masks.mistake(stage="returned", alone=True)
+def both_as_lists(own, cross):
+    """The masks are right, and they come as Python lists. Two tensors are asked for, which attention can read. Which
+    call turned them into lists?"""
+    return own.tolist(), cross.tolist()
+
+
+@decoder_masks.mistake(stage="returned", alone=True)
+def the_first_sentence_only(own, cross):
+    """You return the masks of the first sentence alone, (t_len, t_len) and (s_len,). A `return` inside a loop ends it
+    in its first round. Every sentence has a table of its own, and axes of size 1 go with it."""
+    return own[0, 0], cross[0, 0, 0]
+
+
+@decoder_masks.mistake(stage="returned", alone=True)
+def stacked(own, cross):
+    """You stack the two masks, and they have different shapes: it raises. They belong to two attentions and stay two
+    tensors. How does a function return two things?"""
+    return torch.stack([own, cross])
+
+
+@decoder_masks.mistake
+def causal_and_padding_apart(target_lengths, source_lengths, t_len, s_len):
+    """You return three masks: the causal one and the target's padding are still two. In the decoder's own attention
+    both hold at once, so they make one mask. Which sign joins them?"""
+    paddings = padding_mask.reference(target_lengths, t_len), padding_mask.reference(source_lengths, s_len)
+    return causal_mask.reference(t_len), *paddings
+
+
 @decoder_masks.mistake
 def source_and_target_exchanged(target_lengths, source_lengths, t_len, s_len):
     """Source and target have changed roles: your first mask is causal over the source, and the second hides the padding
     of the target. The decoder writes the target, so that is where the future must be hidden."""
     return decoder_masks.reference(source_lengths, target_lengths, s_len, t_len)
+
+
+@decoder_masks.mistake
+def nothing_returned(target_lengths, source_lengths, t_len, s_len):
+    """Your function returns `None`, as every function does that ends without meeting a `return`: what it has printed,
+    or kept in a name, is not handed back. What should the one who calls it get?"""
+    return None
 
 
 @decoder_masks.property

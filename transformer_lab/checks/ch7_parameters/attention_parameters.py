@@ -1,5 +1,7 @@
 """How many parameters attention has."""
 
+from torch import nn
+
 from ...parameters import ModelShape, parameter_breakdown
 from ..exercise import exercise
 
@@ -226,6 +228,203 @@ def one_number_for_each_map(d_model, bias):
     return 4 * bias
 
 
+@attention_parameters.mistake(stage="biases")
+def bias_of_one_map_always(d_model, bias):
+    """You count `d_model` numbers as biases, with biases and without. Each of attention's linear maps adds a bias of
+    its own, and where `bias` is `False`, none does. Look at where your function uses its argument `bias`."""
+    return d_model
+
+
+@attention_parameters.mistake(stage="biases")
+def three_biases_always(d_model, bias):
+    """You count the biases of three maps, with biases and without. There are four maps, and where `bias` is `False`,
+    none of them has one. Look at where your function uses its argument `bias`."""
+    return 3 * d_model
+
+
+@attention_parameters.mistake(stage="biases")
+def biases_as_large_as_weights(d_model, bias):
+    """With biases you count twice as many numbers as without: a bias as large as the matrix beside it. A bias is a
+    vector, with a number for each feature that comes out of the map. Look at the shape of a `bias` in the chapter's
+    section 7.1."""
+    return 4 * d_model**2 * bias
+
+
+@attention_parameters.mistake(stage="biases")
+def one_more_on_both_sides(d_model, bias):
+    """With biases you count squares of `d_model + 1`. A bias is like a weight for one more input, whose value is always
+    1; the outputs stay as many as they were. How many rows and columns has a matrix with one more input?"""
+    return (8 * d_model + 4) * bias
+
+
+@attention_parameters.mistake(stage="biases")
+def biases_subtracted(d_model, bias):
+    """With biases your count is smaller than without: they are subtracted. They are learned as the weights are, and
+    add to the count. Look at the sign in front of them."""
+    return -4 * d_model * bias
+
+
+@attention_parameters.mistake(stage="biases")
+def biases_of_the_example(d_model, bias):
+    """You count 16 numbers as biases, whatever the width is: as many as there are in the task's example, for `d_model =
+    4`. How many does each map add?"""
+    return 16 * bias
+
+
+@attention_parameters.mistake(stage="biases")
+def bias_as_one_matrix(d_model, bias):
+    """You count a whole matrix of biases. A bias is a vector, with a number for each feature that comes out of a map.
+    How many maps are there, and how long is the bias of each?"""
+    return d_model**2 * bias
+
+
+@attention_parameters.mistake(stage="biases")
+def three_biases_in_any_case(d_model, bias):
+    """You count three of the biases always, and the fourth only where `bias` is `True`. Each of the four maps has one,
+    or none has. How far does your condition reach?"""
+    return 3 * d_model + d_model * bias
+
+
+@attention_parameters.mistake(stage="biases")
+def five_biases(d_model, bias):
+    """You count biases of `5 * d_model` numbers. As many has the feed-forward layer, whose middle is four times as
+    wide. Attention has four maps, each with a bias of `d_model` numbers."""
+    return 5 * d_model * bias
+
+
+@attention_parameters.mistake(stage="biases")
+def twelve_biases(d_model, bias):
+    """You count biases of `12 * d_model` numbers. Twelve squares of the width are the rule for the weights of a whole
+    layer. How many linear maps has attention alone, and how long is the bias of each?"""
+    return 12 * d_model * bias
+
+
+@attention_parameters.mistake(stage="weights")
+def five_squares(d_model):
+    """You count five matrices of weights, where attention has four. Write them down by name with what goes in and what
+    comes out: which one has no place in the list of the chapter's section 7.1?"""
+    return 5 * d_model**2
+
+
+@attention_parameters.mistake(stage="weights")
+def six_squares(d_model):
+    """You count six matrices of weights, where attention has four. Write them down by name with what goes in and what
+    comes out: which ones have no place in the list of the chapter's section 7.1?"""
+    return 6 * d_model**2
+
+
+@attention_parameters.mistake(stage="weights", alone=True)
+def four_added(d_model):
+    """The four stands in your count as a summand: one square of the width, and 4 numbers more. There are four matrices.
+    Which sign takes a square four times?"""
+    return d_model**2 + 4
+
+
+@attention_parameters.mistake(stage="weights")
+def fourth_power(d_model):
+    """Your weights grow with the fourth power of the width: `d_model**4`. The four is how many matrices there are, and
+    each has `d_model**2` numbers. Which of the two is a factor, and which an exponent?"""
+    return d_model**4
+
+
+@attention_parameters.mistake(stage="weights", alone=True)
+def third_power(d_model):
+    """Your weights grow with the third power of the width. A matrix that leads from `d_model` to `d_model` features has
+    two axes. How many numbers does one with 3 rows and 3 columns hold?"""
+    return 4 * d_model**3
+
+
+@attention_parameters.mistake(stage="weights")
+def caret_in_brackets(d_model):
+    """You write `^` for a power, as on paper. In Python `^` combines the bits of two numbers: `3 ^ 2` is 1. Which sign
+    makes a power in Python?"""
+    return 4 * (d_model ^ 2)
+
+
+@attention_parameters.mistake
+def weights_and_biases_apart(d_model, bias):
+    """You return two numbers, that of the weights and that of the biases. One is asked for: all that attention learns,
+    together."""
+    return 4 * d_model**2, 4 * d_model * bias
+
+
+@attention_parameters.mistake
+def tensors_counted(d_model, bias):
+    """You count how many tensors the module has, and not the numbers in them: your count does not grow with the width.
+    What must be added up is each tensor's `numel()`."""
+    return 2 + 2 * bias
+
+
+@attention_parameters.mistake
+def tensors_of_four_maps_counted(d_model, bias):
+    """You count how many tensors the four maps have, and not the numbers in them: your count does not grow with the
+    width. What must be added up is each tensor's `numel()`."""
+    return 4 + 4 * bias
+
+
+@attention_parameters.mistake
+def heads_that_do_not_divide(d_model, bias):
+    """You make a `nn.MultiheadAttention` with a number of heads that does not divide `d_model`, and it refuses. The
+    number of heads changes nothing in the count. Which number divides every width? Or count without a module."""
+    return sum(each.numel() for each in nn.MultiheadAttention(d_model, 8, bias=bias).parameters())
+
+
+@attention_parameters.mistake
+def shapes_added_up(d_model, bias):
+    """You add up the shapes of the tensors, and Python refuses to add a shape to a number. How many numbers a tensor
+    holds says `numel()`."""
+    return sum(each.shape for each in nn.MultiheadAttention(d_model, 1, bias=bias).parameters())
+
+
+@attention_parameters.mistake
+def weights_times_the_argument(d_model, bias):
+    """You multiply the weights by `bias`: `False` counts as 0 there, so that nothing is left without biases, and with
+    them the biases are missing. The argument only says whether there are biases. What do they add?"""
+    return 4 * d_model**2 * bias
+
+
+@attention_parameters.mistake
+def nothing_returned_without_biases(d_model, bias):
+    """With `bias=False` your function returns `None`; with biases your count is right. A `return` that stands inside
+    `if bias:` is not met without them. What is to be returned then?"""
+    return attention_parameters.reference(d_model, bias) if bias else None
+
+
+@attention_parameters.mistake
+def the_example_itself(d_model, bias):
+    """You return 80 with biases and 64 without, whatever the width is: that is the task's example, for `d_model = 4`.
+    Where does `d_model` stand in the count?"""
+    return 80 if bias else 64
+
+
+@attention_parameters.mistake
+def biases_alone(d_model, bias):
+    """You return the biases alone; without biases, that is 0. The weights are missing: what has become of the
+    matrices?"""
+    return 4 * d_model * bias
+
+
+@attention_parameters.mistake
+def a_whole_layer(d_model, bias):
+    """You count a whole layer of an encoder: attention, feed-forward layer and two norms. Asked for is attention alone.
+    Which of its tensors are listed under it in the chapter's section 7.1?"""
+    return 12 * d_model**2 + (13 if bias else 2) * d_model
+
+
+@attention_parameters.mistake
+def in_bytes(d_model, bias):
+    """Your count is four times too large. Four bytes is what one number in float32 takes; asked for is how many numbers
+    there are. Or have the four maps been counted twice over?"""
+    return 4 * attention_parameters.reference(d_model, bias)
+
+
+@attention_parameters.mistake
+def with_a_norm_in_any_case(d_model, bias):
+    """You count a norm as well: a weight and a bias for each feature, whatever `bias` says. A layer has norms beside
+    its attention. They are not part of it, and the docstring does not list them."""
+    return attention_parameters.reference(d_model, bias) + 2 * d_model
+
+
 @attention_parameters.mistake
 def biases_in_place_of_weights(d_model, bias):
     """With `bias=True` you return the biases alone, and the weights are lost; without biases your count is right. A
@@ -246,6 +445,13 @@ def nothing_without_biases(d_model, bias):
     `… if bias else 0`: Python takes all that stands before the `if` for the first branch, and not the last term alone.
     Where would brackets help?"""
     return attention_parameters.reference(d_model, bias) if bias else 0
+
+
+@attention_parameters.mistake
+def nothing_returned(d_model, bias):
+    """Your function returns `None`, as every function does that ends without meeting a `return`: what it has printed,
+    or kept in a name, is not handed back. What should the one who calls it get?"""
+    return None
 
 
 @attention_parameters.property

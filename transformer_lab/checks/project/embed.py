@@ -203,8 +203,8 @@ def axes_exchanged(seq, d_model):
 
 @embed.mistake(stage="position", alone=True)
 def arguments_exchanged(seq, d_model):
-    """The two numbers for `sinusoidal_positions` are exchanged: the pattern is (d_model, seq), and does not fit. First
-    comes the number of positions, then that of features."""
+    """The pattern's last axis is `seq`, and does not fit: the two numbers for `sinusoidal_positions` are exchanged, or
+    not the right ones, or it was turned afterwards. It has a row for each position, and a column for each feature."""
     return positions(d_model, seq)
 
 
@@ -231,8 +231,8 @@ def positions_for_the_batch(tokens, table):
 
 @embed.mistake
 def positions_of_the_vocabulary(tokens, table):
-    """As many positions were asked for as there are words in the vocabulary, so they do not fit the tokens. Positions
-    count along `seq`: which axis of `tokens` is that?"""
+    """The number of positions comes from the vocabulary and not from the sentence, so they do not fit the tokens.
+    Positions count along `seq`: which axis of `tokens` is that?"""
     return table[tokens] + positions(*table.shape).to(table)
 
 
@@ -259,8 +259,9 @@ def dtype_of_the_positions_kept(vectors, pattern):
 
 @embed.mistake(stage="together")
 def positions_as_whole_numbers(vectors, pattern):
-    """The positions were cut to whole numbers: sines and cosines between -1 and 1 become 0 almost everywhere. The
-    tokens are whole numbers, and `.to(tokens)` takes over their dtype. Whose dtype should the positions have?"""
+    """Only the first token got its position: what is added to the others is 0. `.to(tokens)` does that, as it takes
+    over a dtype of whole numbers and cuts sines and cosines between -1 and 1 to 0. Whose dtype should the positions
+    have, and which tokens get one?"""
     return vectors + pattern.long().to(vectors.device)
 
 
@@ -295,8 +296,8 @@ def only_as_many_classes_as_occur(tokens, table):
 
 @embed.mistake(stage="vectors", alone=True)
 def columns_for_rows(tokens, table):
-    """The tokens choose columns of the table, `table[:, tokens]`: the second axis counts features, and most tokens lie
-    beyond its end. A token's vector is a row. On which axis does an index without a colon act?"""
+    """The tokens choose columns of the table, as in `table[:, tokens]` or `table.T[tokens]`: those count features, and
+    most tokens lie beyond the last. A token's vector is a row. On which axis does an index without a colon act?"""
     return table[:, tokens]
 
 
@@ -305,6 +306,354 @@ def vocabulary_for_features(tokens, table):
     """The positions got as many features as there are words in the vocabulary, and do not fit the rows of the table. It
     is (vocab, d_model): which of its sizes counts features?"""
     return table[tokens] + positions(tokens.shape[1], table.shape[0]).to(table)
+
+
+@embed.mistake(stage="together")
+def positions_without_the_tokens(vectors, pattern):
+    """You return the positions alone, (seq, d_model), without the batch and without the tokens: every sentence of the
+    same length looks the same. The vectors from the table belong to it."""
+    return pattern.to(vectors)
+
+
+@embed.mistake(stage="together")
+def positions_added_twice(vectors, pattern):
+    """The positions are added twice: the pattern stands in the sum with twice its size. Is it added in two lines, or in
+    two functions?"""
+    return vectors + 2 * pattern.to(vectors)
+
+
+@embed.mistake(stage="together")
+def divided_by_root_d(vectors, pattern):
+    """The vectors are divided by √d_model before the positions are added. That belongs to the scores of attention; here
+    the row of the table goes in as it is."""
+    return vectors / vectors.shape[-1] ** 0.5 + pattern.to(vectors)
+
+
+@embed.mistake(stage="together")
+def averaged(vectors, pattern):
+    """You return half of the sum: the mean of the vector and its position. The two are added, and nothing divides."""
+    return (vectors + pattern.to(vectors)) / 2
+
+
+@embed.mistake(stage="together", alone=True)
+def sequence_first(vectors, pattern):
+    """The numbers are right, and batch and seq have changed places: (seq, batch, d_model). In this course the batch
+    comes first. Which line turns the axes?"""
+    return (vectors + pattern.to(vectors)).transpose(0, 1)
+
+
+@embed.mistake(stage="together")
+def flattened(vectors, pattern):
+    """The numbers are right, and batch and seq are one axis, (batch · seq, d_model). The result has three axes: which
+    line must split the first one again?"""
+    return (vectors + pattern.to(vectors)).flatten(0, 1)
+
+
+@embed.mistake(stage="together")
+def positions_scaled(vectors, pattern):
+    """The positions are multiplied by √d_model before they are added. The pattern goes in as it is, with sines and
+    cosines between -1 and 1; nothing is scaled."""
+    return vectors + pattern.to(vectors) * vectors.shape[-1] ** 0.5
+
+
+@embed.mistake(stage="together")
+def positions_for_the_first_sentence_only(vectors, pattern):
+    """Only the first sentence got positions; the others are rows of the table and nothing else. The pattern,
+    (seq, d_model), can be added to all sentences at once."""
+    return torch.cat([vectors[:1] + pattern.to(vectors), vectors[1:]])
+
+
+@embed.mistake(stage="together", alone=True)
+def everything_in_whole_numbers(vectors, pattern):
+    """The sum was cut to whole numbers. The tokens are whole numbers, but what is looked up for them is not. The result
+    has the table's dtype."""
+    return (vectors + pattern.to(vectors)).long()
+
+
+@embed.mistake(stage="together", alone=True)
+def features_before_the_places(vectors, pattern):
+    """The numbers are right, and the last two axes have changed places: (batch, d_model, seq). Features come last.
+    Which line turns the axes?"""
+    return (vectors + pattern.to(vectors)).mT
+
+
+@embed.mistake(stage="together", alone=True)
+def vectors_and_positions_apart(vectors, pattern):
+    """You return two tensors, the vectors and the positions. One is asked for, in which they are added up."""
+    return vectors, pattern.to(vectors)
+
+
+@embed.mistake(stage="together", alone=True)
+def a_list_of_sentences(vectors, pattern):
+    """Each sentence is right, and they come as a Python list. One tensor of shape (batch, seq, d_model) is asked for.
+    Which function of PyTorch makes a new axis of a list of tensors? Or can all sentences be looked up at once?"""
+    return list(vectors + pattern.to(vectors))
+
+
+@embed.mistake(stage="together", alone=True)
+def behind_each_other(vectors, pattern):
+    """The positions stand behind the vectors as if they were more tokens, (batch, 2 · seq, d_model). They are added,
+    feature by feature."""
+    return torch.cat([vectors, pattern.to(vectors).expand_as(vectors)], dim=1)
+
+
+@embed.mistake(stage="together", alone=True)
+def multiplied_as_matrices(vectors, pattern):
+    """Vectors and positions are multiplied as matrices, and features are added up in it: (batch, seq, seq). The two are
+    added, number by number."""
+    return vectors @ pattern.to(vectors).mT
+
+
+@embed.mistake(stage="together")
+def added_up_over_the_tokens(vectors, pattern):
+    """You return one vector for a whole sentence: the tokens are added up. Each token keeps a vector of its own; the
+    result is (batch, seq, d_model)."""
+    return (vectors + pattern.to(vectors)).sum(1)
+
+
+@embed.mistake(stage="together")
+def rows_normalized(vectors, pattern):
+    """Each row of the table was divided by its norm before the position was added. Nothing is scaled here: the row goes
+    in as it is."""
+    return torch.nn.functional.normalize(vectors, dim=-1) + pattern.to(vectors)
+
+
+@embed.mistake(stage="position", alone=True)
+def axis_added_at_the_end(seq, d_model):
+    """The positions have got an axis at the end, (seq, d_model, 1): aligned from the right, their features meet places,
+    and do not fit. As they come, (seq, d_model), they meet the last two axes of every sentence."""
+    return positions(seq, d_model)[..., None]
+
+
+@embed.mistake(stage="position", alone=True)
+def one_position_too_few(seq, d_model):
+    """The pattern has one position too few, and does not fit the tokens. `seq` tokens have `seq` positions, counted
+    from 0. Is 1 taken off somewhere?"""
+    return positions(seq - 1, d_model)
+
+
+@embed.mistake(stage="position", alone=True)
+def one_position_too_many(seq, d_model):
+    """The pattern has one position too many, and does not fit the tokens. `seq` tokens have `seq` positions, counted
+    from 0. Is 1 added somewhere?"""
+    return positions(seq + 1, d_model)
+
+
+@embed.mistake(stage="position", alone=True)
+def as_many_positions_as_features(seq, d_model):
+    """As many positions were asked for as there are features, so they do not fit the tokens. Positions count along
+    `seq`: which axis of `tokens` is that?"""
+    return positions(d_model, d_model)
+
+
+@embed.mistake(stage="position", alone=True)
+def the_share_of_the_sentence(seq, d_model):
+    """The position is added to every feature as a share of the sentence's length, between 0 and 1. What is added is a
+    pattern of sines and cosines. Is the function of assignment 3 called?"""
+    return (torch.arange(seq, dtype=torch.float32) / seq)[:, None].expand(seq, d_model)
+
+
+@embed.mistake(stage="together")
+def scaled_and_without_positions(vectors, pattern):
+    """The rows of the table are multiplied by √d_model, and the positions are missing. Here the rows go in as they are,
+    and each token's position is added."""
+    return vectors * vectors.shape[-1] ** 0.5
+
+
+@embed.mistake(stage="position", alone=True)
+def positions_averaged(seq, d_model):
+    """Every token got the same pattern, the average of all positions. The pattern has a row for each position: add each
+    to the token that stands there."""
+    return positions(seq, d_model).mean(0)
+
+
+@embed.mistake(stage="position")
+def the_last_position_only(seq, d_model):
+    """Every token got the pattern of the last position. The pattern has a row for each position: use all of them."""
+    return positions(seq, d_model)[-1]
+
+
+@embed.mistake(stage="position")
+def sines_everywhere(seq, d_model):
+    """Every feature of a position is a sine: where the cosines belong, the sine of the same angle stands once more. Is
+    the positions' function the one of assignment 3?"""
+    return positions(seq, d_model)[:, ::2].repeat_interleave(2, dim=1)[:, :d_model]
+
+
+@embed.mistake(stage="vectors", alone=True)
+def rows_of_the_positions_without_the_batch(tokens, table):
+    """The table is indexed with the positions 0, 1, 2, … instead of with the tokens, and there is one sentence,
+    (seq, d_model), in place of the batch. What do the tokens say?"""
+    return table[torch.arange(tokens.shape[1], device=tokens.device)]
+
+
+@embed.mistake(stage="vectors", alone=True)
+def tokens_turned(tokens, table):
+    """The tokens were transposed before they were looked up: places meet sentences, and the positions do not fit. They
+    come as (batch, seq), and the result has the same two axes first."""
+    return table[tokens.T]
+
+
+@embed.mistake(stage="vectors")
+def the_row_before(tokens, table):
+    """Each token got the row before its own, and token 0 the last of the table. Tokens are counted from 0: nothing is
+    to be taken off before they are looked up."""
+    return table[tokens - 1]
+
+
+@embed.mistake(stage="vectors", alone=True)
+def the_row_after(tokens, table):
+    """Each token is looked up one row too late, and the last of the vocabulary lies beyond the end of the table. Tokens
+    are counted from 0: nothing is to be added before they are looked up."""
+    return table[tokens + 1]
+
+
+@embed.mistake(stage="vectors")
+def the_first_token_everywhere(tokens, table):
+    """Every place of a sentence has the vector of its first token. Each token is looked up, at its own place. What does
+    an index such as `[:, 0]` leave of the tokens?"""
+    return table[tokens[:, :1]].expand(-1, tokens.shape[1], -1)
+
+
+@embed.mistake(stage="vectors")
+def the_first_sentence_everywhere(tokens, table):
+    """Every sentence has the vectors of the first one. All of them are looked up, at once. What does `tokens[0]`
+    leave?"""
+    return table[tokens[0]].expand(len(tokens), -1, -1)
+
+
+@embed.mistake(stage="vectors", alone=True)
+def tokens_in_floating_point(tokens, table):
+    """The tokens have become floating point numbers, and an index must be whole numbers: it raises. The table's dtype
+    is for what is looked up and added, not for the tokens. Which line changes theirs?"""
+    return table[tokens.to(table)]
+
+
+@embed.mistake(stage="vectors", alone=True)
+def tokens_in_floating_point_for_embedding(tokens, table):
+    """The tokens have become floating point numbers, and `embedding` looks up whole ones: it raises. The table's dtype
+    is for what is looked up and added, not for the tokens. Which line changes theirs?"""
+    return embedding(tokens.float(), table)
+
+
+@embed.mistake(stage="vectors", alone=True)
+def the_first_sentence_only(tokens, table):
+    """You return one sentence, (seq, d_model), the first of the batch. Every sentence is looked up, at once. What does
+    `tokens[0]` leave?"""
+    return table[tokens[0]]
+
+
+@embed.mistake(stage="vectors", alone=True)
+def table_as_an_index(tokens, table):
+    """The table stands in the brackets, and an index must be whole numbers: it raises. Which of the two is looked up in
+    which?"""
+    return tokens[table]
+
+
+@embed.mistake(stage="vectors", alone=True)
+def tokens_times_the_table(tokens, table):
+    """The tokens are multiplied with the table, as if they were features: (batch, seq) and (vocab, d_model) do not fit,
+    and it raises. Token 5 is not five times token 1; it is a name for a row. How is a row looked up?"""
+    return tokens @ table
+
+
+@embed.mistake(stage="vectors", alone=True)
+def gathered(tokens, table):
+    """`gather` takes single numbers of a tensor, and wants an index with as many columns as it may pick from: it
+    raises. Whole rows are looked up here. What do brackets do?"""
+    return table.gather(0, tokens)
+
+
+@embed.mistake(stage="vectors", alone=True)
+def index_select_of_two_axes(tokens, table):
+    """`index_select` takes an index with one axis, and the tokens have two: it raises. Brackets take an index of any
+    shape."""
+    return table.index_select(0, tokens)
+
+
+@embed.mistake(stage="vectors", alone=True)
+def tokens_in_one_row(tokens, table):
+    """The tokens were flattened to be looked up, and the rows stay in one list, (batch · seq, d_model): `seq` positions
+    do not fit them. Split the axis again, or do not flatten: brackets take an index of any shape."""
+    return table.index_select(0, tokens.flatten())
+
+
+@embed.mistake
+def positions_picked_by_the_token(tokens, table):
+    """The tokens were looked up in the positions as well, and most of them lie beyond the end: there are `seq`
+    positions and `vocab` tokens. The pattern's rows are in order already, one for each place."""
+    return table[tokens] + positions(tokens.shape[1], table.shape[1])[tokens].to(table)
+
+
+@embed.mistake
+def tokens_for_their_number(tokens, table):
+    """The positions' function got the tokens themselves, and wants a number: how many positions there are. Which size
+    of `tokens` is that?"""
+    return table[tokens] + positions(tokens, table.shape[1]).to(table)
+
+
+@embed.mistake
+def a_position_for_every_token_of_the_batch(tokens, table):
+    """As many positions were asked for as there are tokens in the whole batch, so they do not fit a sentence. Each
+    sentence is counted from its own first token: which axis of `tokens` is `seq`?"""
+    return table[tokens] + positions(tokens.numel(), table.shape[1]).to(table)
+
+
+@embed.mistake
+def the_tokens_number(tokens, table):
+    """The token's number is added to every feature of its vector. What is added is the pattern of its place, sines and
+    cosines between -1 and 1. Is the function of assignment 3 called?"""
+    return table[tokens] + tokens[..., None].to(table)
+
+
+@embed.mistake
+def table_itself(tokens, table):
+    """You return the whole table, (vocab, d_model). The tokens say which of its rows are to be taken, and in which
+    order. How is a row looked up?"""
+    return table
+
+
+@embed.mistake
+def table_with_positions(tokens, table):
+    """You return the whole table with positions added to its rows, (vocab, d_model). The tokens say which rows are to
+    be taken; the positions belong to the places where they stand."""
+    return table + positions(*table.shape).to(table)
+
+
+@embed.mistake
+def everything_in_float64(tokens, table):
+    """The numbers are right, and they come in float64 whatever the dtype of the table is. The result has the table's
+    dtype: which line brings float64 in?"""
+    return embed.reference(tokens, table.double())
+
+
+@embed.mistake
+def rows_of_the_table_for_positions(tokens, table):
+    """The first rows of the table are added as if they were positions: position 0 gets the vector of token 0. What is
+    added is a pattern of sines and cosines. Is the function of assignment 3 called?"""
+    return table[tokens] + table[: tokens.shape[1]]
+
+
+@embed.mistake
+def positions_written_into_the_table(tokens, table):
+    """The positions were added to the table itself, in place: `table` is changed for the caller, and each token got the
+    pattern of its number in the vocabulary. Look the tokens up first; the positions belong to the places."""
+    table += positions(*table.shape).to(table)
+    return table[tokens]
+
+
+@embed.mistake
+def cut_from_the_table(tokens, table):
+    """The numbers are right, and the table cannot learn from them: `.detach()`, `.data` and `torch.no_grad()` cut the
+    way back to it, as does a new tensor or module made from its numbers. Look the tokens up in the table itself."""
+    return embed.reference(tokens, table.detach())
+
+
+@embed.mistake
+def nothing_returned(tokens, table):
+    """Your function returns `None`, as every function does that ends without meeting a `return`: what it has printed,
+    or kept in a name, is not handed back. What should the one who calls it get?"""
+    return None
 
 
 @embed.property

@@ -282,8 +282,8 @@ def only_the_logits_cut(logits, tokens):
 
 @next_token_loss.mistake
 def only_the_tokens_cut(logits, tokens):
-    """The targets lack the first token, and the logits are all there: the numbers of predictions and targets differ.
-    The last position predicts nothing: `logits[:, :-1]`."""
+    """The targets lack the first token, and the logits still have all their positions: the numbers of predictions and
+    targets differ. The last position predicts nothing: `logits[:, :-1]`."""
     return torch.nn.functional.cross_entropy(logits.flatten(0, 1), tokens[:, 1:].flatten())
 
 
@@ -297,8 +297,8 @@ def squared_distance(logits, tokens):
 
 @next_token_loss.mistake(stage="loss")
 def averaged_over_the_vocabulary(logits, targets):
-    """The mean runs over the vocabulary too: the zeros of the one-hot targets are counted, and the loss is too small
-    by a factor of `vocab`. Sum over the vocabulary first, where all but one are zero, and then take the mean."""
+    """The loss is too small by a factor of `vocab`, as it is when the mean runs over the vocabulary too and counts the
+    zeros of one-hot targets. Each position makes one guess: how many guesses are there?"""
     chosen = torch.nn.functional.one_hot(targets, logits.shape[-1])
     return -(logits.log_softmax(-1) * chosen).mean()
 
@@ -374,6 +374,306 @@ def the_first_guess_left_out(logits, tokens):
     """One guess of each sentence is missing, that of its first position. The logits at position 0 are a guess at token
     1: where does your loop or your slice begin?"""
     return mean_cross_entropy(logits[:, 1:-1], tokens[:, 2:])
+
+
+@next_token_loss.mistake
+def in_decimals(logits, tokens):
+    """The loss has the logarithm with base 10. The cross-entropy of this course, and of PyTorch, takes the natural
+    logarithm. Is `log10` called?"""
+    return next_token_loss.reference(logits, tokens) / math.log(10)
+
+
+@next_token_loss.mistake
+def normalized_over_the_batch(logits, tokens):
+    """The softmax runs over the sentences, not over the vocabulary: axis 0 of the logits is the batch. The scores of
+    all tokens at one position are what must sum to one."""
+    return -logits[:, :-1].log_softmax(0).gather(-1, tokens[:, 1:, None]).mean()
+
+
+@next_token_loss.mistake(stage="loss")
+def chance_of_an_error(logits, targets):
+    """This is one minus the mean chance of the right tokens: the logarithm is missing. A guess that gives the right
+    token hardly any chance must cost far more than one that gives it a small one."""
+    return 1 - logits.softmax(-1).gather(-1, targets[..., None]).mean()
+
+
+@next_token_loss.mistake(stage="loss")
+def picked_along_the_positions(logits, targets):
+    """The targets pick positions and not tokens of the vocabulary: `gather` runs along axis 1, which is `seq`, and what
+    it finds is a number of token 0. On which axis does the vocabulary stand?"""
+    return -logits.log_softmax(-1).gather(1, targets[..., None]).mean()
+
+
+@next_token_loss.mistake(stage="loss")
+def every_answer_for_every_guess(logits, targets):
+    """An index such as `log_p[..., tokens]` picks every token of the batch at every position, and all of these are
+    averaged. Each guess has one answer. Which function takes one number at each place?"""
+    return -logits.log_softmax(-1)[..., targets].mean()
+
+
+@next_token_loss.mistake(stage="loss")
+def without_the_answers(logits, targets):
+    """The mean runs over all tokens of the vocabulary, and which one came next is not asked: the loss is the same for
+    every text. Of each guess counts only the probability of the token that follows."""
+    return -logits.log_softmax(-1).mean()
+
+
+@next_token_loss.mistake(stage="loss")
+def entropy_of_the_guesses(logits, targets):
+    """This is the entropy of the guesses: how undecided they are, whichever token came next. Of each guess counts only
+    the probability of the token that follows."""
+    return -(logits.softmax(-1) * logits.log_softmax(-1)).sum(-1).mean()
+
+
+@next_token_loss.mistake(stage="loss")
+def share_of_right_guesses(logits, targets):
+    """You return the accuracy: the share of positions at which the largest logit is that of the right token. It has no
+    gradient, and a loss must have one. How likely was the right token?"""
+    return (logits.argmax(-1) == targets).float().mean()
+
+
+@next_token_loss.mistake(stage="loss")
+def the_largest_loss(logits, targets):
+    """You return the largest loss of all guesses. The mean is asked for: every guess counts, and all of them alike."""
+    return cross_entropy(logits.flatten(0, 1), targets.flatten(), reduction="none").max()
+
+
+@next_token_loss.mistake(stage="loss")
+def sigmoid_for_the_softmax(logits, targets):
+    """The logit of the right token went through a sigmoid, and the other tokens are not asked: making all logits larger
+    would do. One token comes next, so the chances of all must sum to one. Which function sees to that?"""
+    return -torch.nn.functional.logsigmoid(logits.gather(-1, targets[..., None])).mean()
+
+
+@next_token_loss.mistake(stage="loss")
+def without_the_right_logit(logits, targets):
+    """This is the mean logarithm of the sums of exponentials, by which a softmax divides. The logit of the right token
+    is missing, so that the loss is the same whichever token came next."""
+    return logits.logsumexp(-1).mean()
+
+
+@next_token_loss.mistake(stage="loss")
+def targets_in_another_order(logits, targets):
+    """Logits and targets were put into one row in different orders: one sentence by sentence, the other place by place.
+    So guesses meet answers from elsewhere. Which line turns the tokens before they are flattened?"""
+    return cross_entropy(logits.flatten(0, 1), targets.T.flatten())
+
+
+@next_token_loss.mistake(stage="loss")
+def turned_and_then_flattened(logits, targets):
+    """The vocabulary was brought to axis 1 and the logits were flattened afterwards: the numbers that belong to one
+    position are torn apart. Shape and dtype are right, so nothing complains. One of the two steps is enough."""
+    return cross_entropy(logits.mT.reshape(-1, logits.shape[-1]), targets.flatten())
+
+
+@next_token_loss.mistake(stage="loss")
+def the_last_sentence_only(logits, targets):
+    """Only the last sentence of the batch is counted: in a loop every round writes over what the one before it found.
+    The mean runs over the predictions of all sentences."""
+    return cross_entropy(logits[-1], targets[-1])
+
+
+@next_token_loss.mistake(stage="loss")
+def one_loss_for_each_position(logits, targets):
+    """You return one loss for each position, (seq - 1,). One number is asked for: the mean over all positions too."""
+    return cross_entropy(logits.mT, targets, reduction="none").mean(0)
+
+
+@next_token_loss.mistake(stage="loss")
+def normalized_over_all_places(logits, targets):
+    """The softmax runs over the positions of all sentences, not over the vocabulary: once batch and seq are flattened,
+    axis 0 counts positions. The scores of all tokens at one position are what must sum to one."""
+    return -logits.flatten(0, 1).log_softmax(0).gather(1, targets.flatten()[:, None]).mean()
+
+
+@next_token_loss.mistake(stage="loss")
+def positions_for_classes(logits, targets):
+    """`cross_entropy` takes the classes on axis 1, and that is `seq` in your logits: its softmax runs over the
+    positions. With targets of the same shape, as `one_hot` makes them, nothing complains. Bring the vocabulary to axis
+    1."""
+    return cross_entropy(logits, torch.nn.functional.one_hot(targets, logits.shape[-1]).to(logits))
+
+
+@next_token_loss.mistake(stage="loss")
+def every_sentence_for_every_sentence(logits, targets):
+    """Each sentence's guesses are compared with the answers of every sentence: an index such as `log_p[:, place,
+    tokens]` takes all sentences for each row of tokens. Which index goes along the batch with them?"""
+    return -logits.log_softmax(-1)[:, torch.arange(targets.shape[1], device=targets.device), targets].mean()
+
+
+@next_token_loss.mistake(stage="loss", alone=True)
+def gather_without_an_axis(logits, targets):
+    """`gather` wants as many axes of its index as the logits have: it raises. The targets are (batch, seq), and the
+    vocabulary's axis is missing, of size 1."""
+    return -logits.log_softmax(-1).gather(-1, targets).mean()
+
+
+@next_token_loss.mistake(stage="loss", alone=True)
+def indices_that_do_not_fit(logits, targets):
+    """Indices side by side are broadcast against one another, and (batch,) and (seq,) do not fit: it raises. As a
+    column, (batch, 1), the first of them would. Or is there a function that takes one number at each place?"""
+    batch, seq = (torch.arange(size, device=targets.device) for size in targets.shape)
+    return -logits.log_softmax(-1)[batch, seq, targets].mean()
+
+
+@next_token_loss.mistake(stage="loss")
+def exponentials_for_logits(logits, targets):
+    """The logits went through an exponential before `cross_entropy`, whose softmax takes one itself: small differences
+    become large ones, and large logits become infinite. Give it the logits."""
+    return mean_cross_entropy(logits.exp(), targets)
+
+
+@next_token_loss.mistake(stage="loss")
+def signs_of_the_logits_turned(logits, targets):
+    """The logits have lost their sign before `cross_entropy`, so that the largest counts as the least likely. The minus
+    belongs to the logarithm, and `cross_entropy` has it already."""
+    return mean_cross_entropy(-logits, targets)
+
+
+@next_token_loss.mistake(stage="loss", alone=True)
+def vocabulary_cut_as_well(logits, targets):
+    """The vocabulary has lost its last token: `[:, :-1, :-1]` cuts a third axis too, and a target that is this token
+    has no logit. Only `seq` must get shorter. Which axis is it?"""
+    return mean_cross_entropy(logits[..., :-1], targets)
+
+
+@next_token_loss.mistake(stage="loss", alone=True)
+def answers_one_too_small(logits, targets):
+    """1 is taken off the numbers of the tokens, and token 0 becomes -1, which is none. Tokens are counted from 0: the
+    shift is one of places, along `seq`, and not of the numbers that stand there."""
+    return mean_cross_entropy(logits, targets - 1)
+
+
+@next_token_loss.mistake(stage="loss", alone=True)
+def answers_one_too_large(logits, targets):
+    """1 is added to the numbers of the tokens, and the last of the vocabulary gets a number that is none. Tokens are
+    counted from 0: the shift is one of places, along `seq`, and not of the numbers that stand there."""
+    return mean_cross_entropy(logits, targets + 1)
+
+
+@next_token_loss.mistake(stage="loss")
+def squared_distance_of_the_logits(logits, targets):
+    """The loss is a squared distance between logits and ones. Cross-entropy is minus the logarithm of the probability
+    that the next token got."""
+    return (logits - torch.nn.functional.one_hot(targets, logits.shape[-1]).to(logits)).square().mean()
+
+
+@next_token_loss.mistake(stage="loss", alone=True)
+def best_token_for_the_logits(logits, targets):
+    """`argmax` has made one token of each guess before `cross_entropy`, which refuses it: it wants the logits of all
+    tokens, and with only the best one nothing can be learned. What do you hand over?"""
+    return cross_entropy(logits.argmax(-1), targets)
+
+
+@next_token_loss.mistake(stage="loss", alone=True)
+def best_token_for_the_logits_in_one_row(logits, targets):
+    """`argmax` has made one token of each guess before `cross_entropy`, which refuses it: it wants the logits of all
+    tokens, and with only the best one nothing can be learned. What do you hand over?"""
+    return cross_entropy(logits.argmax(-1).flatten(), targets.flatten())
+
+
+@next_token_loss.mistake(stage="loss", alone=True)
+def vocabulary_flattened_as_well(logits, targets):
+    """`flatten()` puts all axes of the logits into one, the vocabulary too, and `cross_entropy` finds no classes. Which
+    axes alone are to be joined?"""
+    return cross_entropy(logits.flatten(), targets.flatten())
+
+
+@next_token_loss.mistake(stage="loss", alone=True)
+def answers_in_floating_point(logits, targets):
+    """The targets have become floating point numbers, and `cross_entropy` takes such for probabilities. The number of a
+    token is a whole number: which line changes its dtype?"""
+    return cross_entropy(logits.flatten(0, 1), targets.flatten().float())
+
+
+@next_token_loss.mistake(stage="loss", alone=True)
+def view_of_a_slice(logits, targets):
+    """A slice that leaves out a position has gaps in memory, and `view` cannot join its axes: it raises. `flatten` and
+    `reshape` copy where they must."""
+    return cross_entropy(logits.view(-1, logits.shape[-1]), targets.reshape(-1))
+
+
+@next_token_loss.mistake(stage="loss", alone=True)
+def view_of_the_targets(logits, targets):
+    """A slice that leaves out a position has gaps in memory, and `view` cannot join its axes: it raises. `flatten` and
+    `reshape` copy where they must."""
+    return cross_entropy(logits.reshape(-1, logits.shape[-1]), targets.view(-1))
+
+
+@next_token_loss.mistake(stage="loss")
+def the_first_sentence_only(logits, targets):
+    """Only the first sentence of the batch is counted. The mean runs over the predictions of all sentences."""
+    return cross_entropy(logits[0], targets[0])
+
+
+@next_token_loss.mistake
+def different_axes_cut(logits, tokens):
+    """The tokens have lost their first place, and the logits a whole sentence: `[:-1]` cuts the first axis, the batch.
+    Which axis of the logits is `seq`?"""
+    return mean_cross_entropy(logits[:-1], tokens[:, 1:])
+
+
+@next_token_loss.mistake
+def tokens_cut_along_the_batch(logits, tokens):
+    """The logits have lost their last position, and the tokens a whole sentence: `[1:]` cuts the first axis, the batch.
+    Which axis of the tokens is `seq`?"""
+    return mean_cross_entropy(logits[:, :-1], tokens[1:])
+
+
+@next_token_loss.mistake
+def normalized_over_positions_before_the_cut(logits, tokens):
+    """The softmax runs over the positions, not over the vocabulary: axis 1 of the logits is `seq`. The scores of all
+    tokens at one position are what must sum to one."""
+    return -logits.log_softmax(1)[:, :-1].gather(-1, tokens[:, 1:, None]).mean()
+
+
+@next_token_loss.mistake
+def guesses_and_answers_returned(logits, tokens):
+    """You return the guesses and the answers, shifted as they should be. They are still to be compared: one number is
+    asked for, the mean cross-entropy."""
+    return logits[:, :-1], tokens[:, 1:]
+
+
+@next_token_loss.mistake
+def vocabulary_cut_after_turning(logits, tokens):
+    """The logits were transposed first, and `[:, :-1]` cuts the second axis, which is now the vocabulary. So `seq` is
+    as long as before, and does not fit the targets. On which axis does it stand after the turn?"""
+    return cross_entropy(logits.mT[:, :-1], tokens[:, 1:])
+
+
+@next_token_loss.mistake
+def the_last_position_with_its_own_token(logits, tokens):
+    """Only the last position of each sentence is counted, and it is compared with its own token. It has no next token
+    at all. All positions but the last are to be compared with the token that follows."""
+    return cross_entropy(logits[:, -1], tokens[:, -1])
+
+
+@next_token_loss.mistake
+def the_first_guess_only(logits, tokens):
+    """Only one prediction of each sentence is counted, that of its first position. Does a `return` end the loop in its
+    first round? Every position but the last predicts its successor, and all of these count alike."""
+    return cross_entropy(logits[:, 0], tokens[:, 1])
+
+
+@next_token_loss.mistake
+def past_the_end(logits, tokens):
+    """You ask for a token after the last one, and there is none: the loop runs over all `seq` positions. How many of
+    them have a next token?"""
+    return cross_entropy(logits[:, -1], tokens[:, tokens.shape[1]])
+
+
+@next_token_loss.mistake
+def cut_from_the_logits(logits, tokens):
+    """The number is right, and nothing can be learned from it: `.detach()`, `.data` and `torch.no_grad()` cut the way
+    back to the logits, as does a new tensor made from numbers. Compute with the logits as they come."""
+    return next_token_loss.reference(logits.detach(), tokens)
+
+
+@next_token_loss.mistake
+def nothing_returned(logits, tokens):
+    """Your function returns `None`, as every function does that ends without meeting a `return`: what it has printed,
+    or kept in a name, is not handed back. What should the one who calls it get?"""
+    return None
 
 
 @next_token_loss.property
