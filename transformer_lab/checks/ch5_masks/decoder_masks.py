@@ -689,13 +689,6 @@ def source_and_target_exchanged(target_lengths, source_lengths, t_len, s_len):
     return decoder_masks.reference(source_lengths, target_lengths, s_len, t_len)
 
 
-@decoder_masks.mistake
-def nothing_returned(target_lengths, source_lengths, t_len, s_len):
-    """Your function returns `None`, as every function does that ends without meeting a `return`: what it has printed,
-    or kept in a name, is not handed back. What should the one who calls it get?"""
-    return None
-
-
 @decoder_masks.property
 def nobody_sees_the_future(function, *arguments):
     """No target token may see a later one."""

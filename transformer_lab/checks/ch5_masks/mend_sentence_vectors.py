@@ -738,13 +738,6 @@ def in_single_precision(x, lengths):
     return mend_sentence_vectors.reference(x.float(), lengths)
 
 
-@mend_sentence_vectors.mistake
-def nothing_returned(x, lengths):
-    """Your function returns `None`, as every function does that ends without meeting a `return`: what it has printed,
-    or kept in a name, is not handed back. What should the one who calls it get?"""
-    return None
-
-
 @mend_sentence_vectors.property
 def more_padding_changes_nothing(function, x, lengths):
     """Fill the sentences up further, with whatever numbers, and the vectors stay."""

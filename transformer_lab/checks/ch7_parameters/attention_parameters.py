@@ -447,13 +447,6 @@ def nothing_without_biases(d_model, bias):
     return attention_parameters.reference(d_model, bias) if bias else 0
 
 
-@attention_parameters.mistake
-def nothing_returned(d_model, bias):
-    """Your function returns `None`, as every function does that ends without meeting a `return`: what it has printed,
-    or kept in a name, is not handed back. What should the one who calls it get?"""
-    return None
-
-
 @attention_parameters.property
 def four_times_for_twice_the_width(function, d_model, bias):
     """Without biases, twice the width has four times the parameters."""

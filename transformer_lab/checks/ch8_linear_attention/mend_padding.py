@@ -623,13 +623,6 @@ def in_single_precision(query, key, value, key_mask):
 
 
 @mend_padding.mistake
-def nothing_returned(query, key, value, key_mask):
-    """Your function returns `None`, as every function does that ends without meeting a `return`: what it has printed,
-    or kept in a name, is not handed back. What should the one who calls it get?"""
-    return None
-
-
-@mend_padding.mistake
 def keys_that_are_real_in_every_sentence(query, key, value, key_mask):
     """You keep the keys that are real in every sentence of the batch, and so sentences lose keys of their own. The mask
     has a row for each sentence: nothing is to be gathered over the batch."""

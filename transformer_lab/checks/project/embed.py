@@ -649,13 +649,6 @@ def cut_from_the_table(tokens, table):
     return embed.reference(tokens, table.detach())
 
 
-@embed.mistake
-def nothing_returned(tokens, table):
-    """Your function returns `None`, as every function does that ends without meeting a `return`: what it has printed,
-    or kept in a name, is not handed back. What should the one who calls it get?"""
-    return None
-
-
 @embed.property
 def order_matters(function, tokens, table):
     """A token that moves to another place changes its vector."""

@@ -669,13 +669,6 @@ def cut_from_the_logits(logits, tokens):
     return next_token_loss.reference(logits.detach(), tokens)
 
 
-@next_token_loss.mistake
-def nothing_returned(logits, tokens):
-    """Your function returns `None`, as every function does that ends without meeting a `return`: what it has printed,
-    or kept in a name, is not handed back. What should the one who calls it get?"""
-    return None
-
-
 @next_token_loss.property
 def even_guesses(function, logits, tokens):
     """Logits that are all equal give log(vocab), the loss of guessing."""
