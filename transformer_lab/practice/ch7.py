@@ -35,7 +35,6 @@ parameters_of_attention = Topic(
         "tensors_of_four_maps_counted",
         "heads_that_do_not_divide",
         "the_example_itself",
-        "nothing_returned",
         "nothing_returned_without_biases",
     ),
     words={
