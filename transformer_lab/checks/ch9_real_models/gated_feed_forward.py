@@ -1,5 +1,7 @@
 """The gated feed-forward layer."""
 
+import math
+
 import torch
 from torch.nn import functional as F
 
@@ -35,6 +37,11 @@ def down_map(middle, down):
     return middle @ down.T
 
 
+def as_it_is(result, x):
+    """Return what comes back, with nothing added."""
+    return result
+
+
 @exercise(
     inputs=_tokens_and_maps,
     axes={
@@ -52,10 +59,21 @@ def down_map(middle, down):
     ),
 )
 def gated_feed_forward(
-    x, gate, up, down, *, opening=gate_map, content=up_map, activation=silu, product=opened_by, back=down_map
+    x,
+    gate,
+    up,
+    down,
+    *,
+    opening=gate_map,
+    content=up_map,
+    activation=silu,
+    product=opened_by,
+    back=down_map,
+    returned=as_it_is,
 ):
     """Two maps of the tokens multiplied, one of them through SiLU, and a map back: (batch, seq, d_model) stays."""
-    return back(product(opening(x, gate), content(x, up), activation), down)
+    middle = product(opening(x, gate), content(x, up), activation)
+    return returned(back(middle, down), x)
 
 
 @gated_feed_forward.probe(plain=True)
@@ -423,8 +441,8 @@ def added_on_top(opening, content, activation):
 
 @gated_feed_forward.mistake(stage="product")
 def gate_added_on_top(opening, content, activation):
-    """The gate is added to the product once more. Then `up` cannot close what the gate opens. Asked for is the product
-    alone."""
+    """What you multiply is gate · (content + 1): 1 is added to the content, or the gate to the product once more. Then
+    `up` cannot close what the gate opens. Asked for is the product alone."""
     return activation(opening) + activation(opening) * content
 
 
@@ -473,6 +491,20 @@ def summed_over_features(opening, content, activation):
     """You sum the products over the features, one number for each token, and d_ff is gone before `down` needs it. The
     two are multiplied element by element, and keep their shape."""
     return (activation(opening) * content).sum(dim=-1, keepdim=True)
+
+
+@gated_feed_forward.mistake(stage="product", alone=True)
+def softmax_over_the_product(opening, content, activation):
+    """A softmax makes shares of the products, as of attention's scores. They go back as they are: features do not
+    compete here."""
+    return (activation(opening) * content).softmax(dim=-1)
+
+
+@gated_feed_forward.mistake(stage="product", alone=True)
+def gate_limited(opening, content, activation):
+    """Your gate is cut off at 0 and 1 after SiLU. SiLU has no end above, and is a little negative below zero: −0.27 for
+    −1. Nothing is cut off."""
+    return activation(opening).clamp(0, 1) * content
 
 
 @gated_feed_forward.mistake(stage="product")
@@ -537,10 +569,10 @@ def silu_first_for_both(x, gate, up, down):
     return ((silu(x) @ gate.T) * (silu(x) @ up.T)) @ down.T
 
 
-@gated_feed_forward.mistake
-def silu_at_the_end(x, gate, up, down):
+@gated_feed_forward.mistake(stage="returned")
+def silu_at_the_end(result, x):
     """There is another SiLU after the last map. Nothing comes after it: what the layer adds may have any sign."""
-    return silu((silu(x @ gate.T) * (x @ up.T)) @ down.T)
+    return silu(result)
 
 
 @gated_feed_forward.mistake
@@ -550,17 +582,17 @@ def silu_only_at_the_end(x, gate, up, down):
     return silu(((x @ gate.T) * (x @ up.T)) @ down.T)
 
 
-@gated_feed_forward.mistake
-def input_gated(x, gate, up, down):
+@gated_feed_forward.mistake(stage="returned")
+def input_gated(result, x):
     """Your result is multiplied with `x` again. SiLU's x is the number that goes into it, the gate's own map. Nothing
     is multiplied after `down`."""
-    return x * ((silu(x @ gate.T) * (x @ up.T)) @ down.T)
+    return x * result
 
 
-@gated_feed_forward.mistake
-def residual_inside(x, gate, up, down):
+@gated_feed_forward.mistake(stage="returned")
+def residual_inside(result, x):
     """You add `x` at the end. The residual connection belongs to the block, which would add it a second time."""
-    return x + gated_feed_forward.reference(x, gate, up, down)
+    return x + result
 
 
 @gated_feed_forward.mistake
@@ -725,6 +757,48 @@ def with_letters_exchanged(x, weight):
     return torch.einsum("bsi,io->bso", x, weight)
 
 
+@in_each_map
+def exchanged_with_the_tokens(x, weight):
+    """`F.linear` takes the tokens first and the weight second, and got them the other way round. Look at the call with
+    `{}`."""
+    return F.linear(weight, x)
+
+
+@gated_feed_forward.mistake
+def joined_along_d_model(x, gate, up, down):
+    """You join `gate` and `up` side by side, along d_model, to apply both at once. Each feature that comes out has a
+    row in a weight, (out, in): along which axis must the rows of both be joined?"""
+    return x @ torch.cat([gate, up], dim=1).T
+
+
+@gated_feed_forward.mistake
+def joined_along_d_model_for_linear(x, gate, up, down):
+    """You join `gate` and `up` side by side, along d_model, to apply both at once. Each feature that comes out has a
+    row in a weight, (out, in): along which axis must the rows of both be joined?"""
+    return F.linear(x, torch.cat([gate, up], dim=1))
+
+
+@gated_feed_forward.mistake
+def content_back_before_the_product(x, gate, up, down):
+    """`down` is applied to the content alone, before the gate is multiplied with it: d_ff features meet d_model. First
+    the product, and then the way back: where do the parentheses belong?"""
+    return silu(x @ gate.T) * (x @ up.T @ down.T)
+
+
+@gated_feed_forward.mistake
+def gate_back_before_the_product(x, gate, up, down):
+    """`down` is applied to one factor alone, before the other is multiplied with it: d_model features meet d_ff. First
+    the product, and then the way back: where do the parentheses belong?"""
+    return (silu(x @ gate.T) @ down.T) * (x @ up.T)
+
+
+@gated_feed_forward.mistake(stage="activation", alone=True)
+def exponential_of_python(x):
+    """`math.exp` and `float` take one number, and this is a tensor of many. Which function of PyTorch takes the
+    exponential, or the sigmoid, of each number by itself?"""
+    return x / (1 + math.exp(-x))
+
+
 @gated_feed_forward.mistake
 def weights_called(x, gate, up, down):
     """You call a weight as if it were a layer, `gate(x)`. Here the three maps are tensors, stored as (out, in): a layer
@@ -824,11 +898,11 @@ def content_times_module(opening, content, activation):
 # Another shape, or something else than numbers
 
 
-@gated_feed_forward.mistake
-def tokens_in_one_row(x, gate, up, down):
+@gated_feed_forward.mistake(stage="returned")
+def tokens_in_one_row(result, x):
     """The numbers are right, and batch and sequence are one axis: (batch · seq, d_model). A product works on the last
     axis and leaves the others as they are, so that no `view` is needed. Which shape must come out?"""
-    return gated_feed_forward.reference(x, gate, up, down).flatten(0, 1)
+    return result.flatten(0, 1)
 
 
 @gated_feed_forward.mistake
@@ -838,11 +912,11 @@ def viewed_in_one_row(x, gate, up, down):
     return gated_feed_forward.reference(x.view(-1, x.shape[-1]), gate, up, down).view(x.shape)
 
 
-@gated_feed_forward.mistake
-def features_before_tokens(x, gate, up, down):
+@gated_feed_forward.mistake(stage="returned")
+def features_before_tokens(result, x):
     """The numbers are right, and tokens and features have changed places: (batch, d_model, seq). You compute with
     tokens as columns; whoever calls the function wants them as rows."""
-    return gated_feed_forward.reference(x, gate, up, down).mT
+    return result.mT
 
 
 @gated_feed_forward.mistake
@@ -852,39 +926,67 @@ def tokens_summed(x, gate, up, down):
     return gated_feed_forward.reference(x.sum(dim=1, keepdim=True), gate, up, down)[:, 0]
 
 
-@gated_feed_forward.mistake
-def mean_of_the_tokens(x, gate, up, down):
+@gated_feed_forward.mistake(stage="returned", alone=True)
+def mean_of_the_tokens(result, x):
     """You return the mean over the tokens, (batch, d_model). Every token goes through this layer by itself and keeps
     its own result."""
-    return gated_feed_forward.reference(x, gate, up, down).mean(dim=1)
+    return result.mean(dim=1)
 
 
-@gated_feed_forward.mistake
-def sum_of_the_tokens(x, gate, up, down):
+@gated_feed_forward.mistake(stage="returned", alone=True)
+def sum_of_the_tokens(result, x):
     """You return the sum over the tokens, (batch, d_model). Every token goes through this layer by itself and keeps its
     own result."""
-    return gated_feed_forward.reference(x, gate, up, down).sum(dim=1)
+    return result.sum(dim=1)
 
 
-@gated_feed_forward.mistake
-def last_token_alone(x, gate, up, down):
+@gated_feed_forward.mistake(stage="returned", alone=True)
+def last_token_alone(result, x):
     """You return the result of the last token alone, (batch, d_model). Every token goes through this layer and keeps
     its own."""
-    return gated_feed_forward.reference(x, gate, up, down)[:, -1]
+    return result[:, -1]
 
 
-@gated_feed_forward.mistake
-def first_sentence_alone(x, gate, up, down):
+@gated_feed_forward.mistake(stage="returned", alone=True)
+def first_sentence_alone(result, x):
     """You return the result of the first sentence alone, (seq, d_model). `x[0]`, or a `return` inside a loop over the
     batch, leaves the others out."""
-    return gated_feed_forward.reference(x, gate, up, down)[0]
+    return result[0]
 
 
-@gated_feed_forward.mistake
-def list_of_sentences(x, gate, up, down):
+@gated_feed_forward.mistake(stage="returned", alone=True)
+def list_of_sentences(result, x):
     """You return a list with one tensor for each sentence. The layer's result is one tensor, (batch, seq, d_model):
     which function puts a list of tensors on a new axis? Or does it work without a loop?"""
-    return list(gated_feed_forward.reference(x, gate, up, down))
+    return list(result)
+
+
+@gated_feed_forward.mistake(stage="returned", alone=True)
+def last_token_for_all(result, x):
+    """All tokens of a sentence get the result of the last one. Does each round of a loop write over all places? Every
+    token has a place of its own."""
+    return result[:, -1:].expand_as(result).clone()
+
+
+@gated_feed_forward.mistake(stage="returned", alone=True)
+def last_token_left_out(result, x):
+    """The last token of each sentence is left at 0: its place was made, and nothing is written there. Does a `range`
+    end too early?"""
+    return torch.cat([result[:, :-1], torch.zeros_like(result[:, -1:])], dim=1)
+
+
+@gated_feed_forward.mistake(stage="returned", alone=True)
+def first_token_left_out(result, x):
+    """The first token of each sentence is left at 0: its place was made, and nothing is written there. Does a `range`
+    begin too late?"""
+    return torch.cat([torch.zeros_like(result[:, :1]), result[:, 1:]], dim=1)
+
+
+@gated_feed_forward.mistake(stage="returned", alone=True)
+def other_sentences_left_out(result, x):
+    """Only the first sentence has a result, and the others are left at 0. Does an index of 0 stand where the number of
+    the sentence belongs, or a `return` inside a loop?"""
+    return torch.cat([result[:1], torch.zeros_like(result[1:])])
 
 
 @gated_feed_forward.mistake

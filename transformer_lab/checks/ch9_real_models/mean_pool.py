@@ -252,8 +252,8 @@ def median_of_the_real(states, real):
 
 @mean_pool.mistake(stage="mean", alone=True)
 def infinity_in_the_padding(states, real):
-    """You fill the padding with −∞ before you average, as scores are masked before a softmax. A sum with −∞ is −∞, and
-    scaled it is NaN. With which number must a row be filled to add nothing?"""
+    """You fill the padding with −∞ or NaN before you add up, and neither is left out of a sum: scaled it is NaN. With
+    which number must a row be filled to add nothing?"""
     return states.masked_fill(~real[..., None], float("-inf")).mean(dim=1)
 
 
@@ -319,6 +319,61 @@ def last_place_left_out(states, real):
     """Your mean leaves out the last place of each row. `real` alone says what counts: is there a slice, or a range,
     that ends too early?"""
     return (states * real[..., None])[:, :-1].sum(dim=1)
+
+
+@mean_pool.mistake(stage="mean")
+def unit_vectors_with_padding(states, real):
+    """You make every token's length 1 before the mean, and padding is in that mean as well. Which argument says which
+    tokens are real? And the length is made 1 once, after the mean."""
+    return F.normalize(states, dim=-1).mean(dim=1)
+
+
+@mean_pool.mistake(stage="mean", alone=True)
+def first_real_left_out(states, real):
+    """Your mean leaves out the first real token of each text, as if it were `[CLS]`. All real tokens are in it."""
+    return torch.stack([text[kept][1:].mean(dim=0) for text, kept in zip(states, real)])
+
+
+@mean_pool.mistake(stage="mean", alone=True)
+def last_real_left_out(states, real):
+    """Your mean leaves out the last real token of each text, as if it were `[SEP]`, or a slice ends too early. All real
+    tokens are in it."""
+    return torch.stack([text[kept][:-1].mean(dim=0) for text, kept in zip(states, real)])
+
+
+@mean_pool.mistake(stage="mean", alone=True)
+def until_the_first_padding(states, real):
+    """Your sum ends at the first place that is padding. Where that stands in front of the text, no token is left. Which
+    places are real, `real` says of each by itself."""
+    return (states * real.cumprod(dim=1)[..., None]).sum(dim=1)
+
+
+@mean_pool.mistake
+def nothing_behind_padding(states, real):
+    """Your sum ends at the first place that is padding. Where that stands in front of the text, no token is left. Which
+    places are real, `real` says of each by itself."""
+    return F.normalize((states * real.cumprod(dim=1)[..., None]).sum(dim=1), dim=-1)
+
+
+@mean_pool.mistake(stage="mean", alone=True)
+def total_not_reset(states, real):
+    """The tokens of earlier texts are in the mean of later ones: your total goes on from text to text. Where in the
+    loop must it begin at 0?"""
+    return (states * real[..., None]).sum(dim=1).cumsum(dim=0)
+
+
+@mean_pool.mistake(stage="mean", alone=True)
+def whole_number_division(states, real):
+    """You divide with `//`, which rounds down to whole numbers, and most of your vectors is lost. Which operator keeps
+    what is behind the point?"""
+    return (states * real[..., None]).sum(dim=1) // real.sum(dim=1, keepdim=True)
+
+
+@mean_pool.mistake(stage="mean", alone=True)
+def fractions_cut_off(states, real):
+    """Your states have become whole numbers: `.long()` and `.int()` cut off what is behind the point. A mask may be
+    turned into numbers, and `states` stay as they are."""
+    return mean_of_real(states.trunc(), real)
 
 
 @mean_pool.mistake(stage="mean")
@@ -391,6 +446,27 @@ def every_text_for_every_count(states, real):
     shapes are aligned from the right, so that every text meets every count. Write both shapes down, one below the
     other."""
     return (states * real[..., None]).sum(dim=1) / real.sum(dim=1)[:, None, None]
+
+
+@mean_pool.mistake(stage="length", alone=True)
+def longest_made_one(mean):
+    """You divide all vectors by the length of the longest one. Each text has a length of its own: over which axis, and
+    no other, is it taken?"""
+    return mean / mean.norm(dim=-1).max()
+
+
+@mean_pool.mistake(stage="length", alone=True)
+def mean_length_made_one(mean):
+    """You divide all vectors by their mean length. Each text has a length of its own: over which axis, and no other, is
+    it taken?"""
+    return mean / mean.norm(dim=-1).mean()
+
+
+@mean_pool.mistake(stage="length")
+def centred_over_the_batch(mean):
+    """The mean of all texts is subtracted from each before its length is made 1. One text's vector must not depend on
+    the others: nothing is subtracted."""
+    return of_length_one(mean - mean.mean(dim=0))
 
 
 @mean_pool.mistake(stage="length")

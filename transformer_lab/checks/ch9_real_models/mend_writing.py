@@ -185,6 +185,13 @@ def place_for_the_token(scores):
 
 
 @mend_writing.mistake(stage="choice")
+def place_by_probability(scores):
+    """You look for the highest probability along the places of the text, and what you take for a token is the number of
+    a place. The scores have the shape (1, seq, vocab): on which axis are the tokens that could come next?"""
+    return scores.softmax(dim=-1).argmax(dim=1)[:, -1:]
+
+
+@mend_writing.mistake(stage="choice")
 def one_place_too_early(scores):
     """You read the scores one place too early: they say which token the last one should have been."""
     return scores[:, max(scores.shape[1] - 2, 0)].argmax(dim=-1, keepdim=True)
@@ -300,6 +307,43 @@ def stop_tokens_left_out(choose, tokens, max_new_tokens, stop):
     text = until_stop(choose, tokens, max_new_tokens, None)
     new = text[:, tokens.shape[1] :]
     return torch.cat([tokens, new[new != stop][None]], dim=1)
+
+
+@mend_writing.mistake(stage="loop", alone=True)
+def cut_at_the_last_stop(choose, tokens, max_new_tokens, stop):
+    """You cut the text at its *last* stop token, and the model may have written several. Writing ends before the first:
+    the index of which one do you take?"""
+    text = until_stop(choose, tokens, max_new_tokens, None)
+    stops = (text[0, tokens.shape[1] :] == stop).nonzero()
+    return text[:, : tokens.shape[1] + int(stops[-1])] if len(stops) else text
+
+
+@mend_writing.mistake
+def stop_expected_in_a_list(model, tokens, max_new_tokens, stop):
+    """You look for the place of the stop token with `index`, which raises where there is none. The model need not write
+    it: what must come out then?"""
+    new = mend_writing.reference(model, tokens, max_new_tokens, None)[0].tolist()
+    return torch.tensor([new[: new.index(stop)]], dtype=tokens.dtype)
+
+
+@mend_writing.mistake
+def stop_expected_in_a_tensor(model, tokens, max_new_tokens, stop):
+    """You look for the place of the stop token and take the first one that is found, which raises where there is none.
+    The model need not write it: what must come out then?"""
+    new = mend_writing.reference(model, tokens, max_new_tokens, None)
+    return new[:, : (new[0] == stop).nonzero()[0]]
+
+
+@mend_writing.mistake(stage="loop", alone=True)
+def ends_at_larger_tokens(choose, tokens, max_new_tokens, stop):
+    """Your loop ends at every token whose number is `stop` or larger. Numbers of tokens have no order: only `stop`
+    itself ends the writing."""
+    for _ in range(max_new_tokens):
+        token = choose(tokens)
+        if int(token) >= stop:
+            break
+        tokens = torch.cat([tokens, token], dim=1)
+    return tokens
 
 
 @mend_writing.mistake(stage="loop", alone=True)
@@ -494,6 +538,14 @@ def same_scores_every_time(choose, tokens, max_new_tokens, stop):
     return until_stop(lambda text: choose(tokens), tokens, max_new_tokens, stop)
 
 
+@mend_writing.mistake(stage="loop", alone=True)
+def only_the_newest_after_the_prompt(choose, tokens, max_new_tokens, stop):
+    """The model reads the prompt once, and from then on the newest token alone, as with a cache. This one keeps
+    nothing: it needs the whole text, each time."""
+    seq = tokens.shape[1]
+    return until_stop(lambda text: choose(text if text.shape[1] == seq else text[:, -1:]), tokens, max_new_tokens, stop)
+
+
 @mend_writing.mistake(stage="loop")
 def prompt_forgotten(choose, tokens, max_new_tokens, stop):
     """From the second step on the model reads what it has written itself, without the prompt. It needs the whole text,
@@ -656,6 +708,13 @@ def last_new_one_lost(text, seq):
 def only_the_last_new_one(text, seq):
     """You return the last token alone. What was written before belongs to the answer, too: what gathers it?"""
     return text[:, -1:]
+
+
+@mend_writing.mistake(stage="returned", alone=True)
+def backwards(text, seq):
+    """The new tokens stand in reverse order: each was put in front of those before it. At which end does a text
+    grow?"""
+    return text[:, seq:].flip(1)
 
 
 @mend_writing.mistake(stage="returned")

@@ -336,6 +336,38 @@ def last_head_for_the_rest(x, n_heads):
     return x[:, torch.arange(n_heads).clamp(max=x.shape[1] - 1)]
 
 
+@repeat_keys.mistake(stage="copies")
+def copies_behind_the_originals(x, group):
+    """All heads of keys come once, and their other copies stand behind them. Neighbours share one: 0, 0, 1, 1, 2, 2.
+    Where does the second copy of head 0 belong?"""
+    return torch.cat([x, x.repeat_interleave(max(group - 1, 0), dim=1)], dim=1)
+
+
+@repeat_keys.mistake
+def slices_overlap(x, n_heads):
+    """The places that you fill for one head overlap those of the next: `h : h + group` moves on by one, and a group is
+    longer. At which place does the group of head h begin?"""
+    group = n_heads // x.shape[1]
+    heads = x.new_zeros(x.shape[0], n_heads, *x.shape[2:])
+    for head in range(x.shape[1]):
+        heads[:, head : head + group] = x[:, head : head + 1]
+    return heads
+
+
+@repeat_keys.mistake
+def last_query_left_out(x, n_heads):
+    """The last head of queries gets no copy: there is one head too few. Does a `range` or a slice end too early?"""
+    return repeat_keys.reference(x, n_heads)[:, :-1]
+
+
+@repeat_keys.mistake
+def last_query_left_at_zero(x, n_heads):
+    """The last head of queries reads zeros: its place was made, and nothing is written there. Does a `range` end too
+    early?"""
+    heads = repeat_keys.reference(x, n_heads)
+    return torch.cat([heads[:, :-1], torch.zeros_like(heads[:, -1:])], dim=1)
+
+
 @repeat_keys.mistake
 def zeros_for_the_rest(x, n_heads):
     """The heads of keys come once each, and zeros fill the places behind them. Each query needs a head to read: where
@@ -558,6 +590,52 @@ def view_of_copies(x, group):
     without copying. Which method copies where it must?"""
     batch, kv_heads, seq, d_head = x.shape
     return x[:, :, None].expand(-1, -1, group, -1, -1).view(batch, kv_heads * group, seq, d_head)
+
+
+@repeat_keys.mistake(stage="copies", alone=True)
+def sentences_for_heads(x, group):
+    """You pick sentences for heads: `x[h]` takes place h of the first axis, and that is the batch. How is a place of
+    the second axis picked?"""
+    return torch.stack([x[head] for head in range(x.shape[1]) for _ in range(group)], dim=1)
+
+
+@repeat_keys.mistake(stage="copies", alone=True)
+def sentences_for_heads_in_front(x, group):
+    """You pick sentences for heads: `x[h]` takes place h of the first axis, and that is the batch. How is a place of
+    the second axis picked?"""
+    return torch.stack([x[head] for head in range(x.shape[1]) for _ in range(group)])
+
+
+@repeat_keys.mistake(stage="copies", alone=True)
+def indices_of_sentences(x, group):
+    """You pick sentences for heads: your indices stand at the first axis, and that is the batch. How are places of the
+    second axis picked?"""
+    return x[torch.arange(x.shape[1]).repeat_interleave(group)]
+
+
+@repeat_keys.mistake(stage="copies", alone=True)
+def indices_of_tokens(x, group):
+    """You pick tokens for heads: your indices stand at axis 2, and that is seq. Count the axes of (batch, kv_heads,
+    seq, d_head) from 0."""
+    return x[:, :, torch.arange(x.shape[1]).repeat_interleave(group)]
+
+
+@repeat_keys.mistake
+def room_for_the_old_heads_only(x, n_heads):
+    """You write into a tensor that is like `x`, with as many heads as there are of keys, and the next one has no place.
+    Which shape must it have?"""
+    heads = torch.empty_like(x)
+    for head in range(n_heads):
+        heads[:, head] = x[:, head // (n_heads // x.shape[1])]
+    return heads
+
+
+@repeat_keys.mistake
+def assertion_of_ones_own(x, n_heads):
+    """Your own `assert` refuses what the task allows: `n_heads` is a multiple of the heads of keys, and not the other
+    way round. Try it with 3 and 6."""
+    assert x.shape[1] % n_heads == 0
+    return repeat_keys.reference(x, n_heads)
 
 
 @repeat_keys.mistake
