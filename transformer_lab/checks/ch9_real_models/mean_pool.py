@@ -462,7 +462,7 @@ def mean_length_made_one(mean):
     return mean / mean.norm(dim=-1).mean()
 
 
-@mean_pool.mistake(stage="length")
+@mean_pool.mistake(stage="length", alone=True)
 def centred_over_the_batch(mean):
     """The mean of all texts is subtracted from each before its length is made 1. One text's vector must not depend on
     the others: nothing is subtracted."""

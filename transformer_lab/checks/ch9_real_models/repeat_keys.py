@@ -336,7 +336,7 @@ def last_head_for_the_rest(x, n_heads):
     return x[:, torch.arange(n_heads).clamp(max=x.shape[1] - 1)]
 
 
-@repeat_keys.mistake(stage="copies")
+@repeat_keys.mistake(stage="copies", alone=True)
 def copies_behind_the_originals(x, group):
     """All heads of keys come once, and their other copies stand behind them. Neighbours share one: 0, 0, 1, 1, 2, 2.
     Where does the second copy of head 0 belong?"""
