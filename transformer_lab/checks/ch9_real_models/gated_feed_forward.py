@@ -507,6 +507,38 @@ def gate_limited(opening, content, activation):
     return activation(opening).clamp(0, 1) * content
 
 
+@gated_feed_forward.mistake(stage="product", alone=True)
+def gate_map_added_on_top(opening, content, activation):
+    """The gate's map is added to the product once more, as it was before SiLU. Then `up` cannot close what the gate
+    opens. Asked for is the product alone."""
+    return opening + activation(opening) * content
+
+
+@gated_feed_forward.mistake(stage="product", alone=True)
+def sigmoid_of_the_product(opening, content, activation):
+    """Your sigmoid sees the product of both maps. SiLU looks at the gate alone, x · sigmoid(x) with one x, and the
+    content is multiplied afterwards."""
+    return opening * (opening * content).sigmoid()
+
+
+def squeezed_content(name, squeeze):
+    """The content goes through a function of its own. The gate alone goes through SiLU: the other map is what the gate
+    opens, and stays as it is."""
+
+    def mistaken(opening, content, activation):
+        return activation(opening) * squeeze(content)
+
+    mistaken.__name__, mistaken.__doc__ = name, squeezed_content.__doc__
+    gated_feed_forward.mistake(mistaken, stage="product", alone=True)
+
+
+squeezed_content("tanh_of_the_content", torch.tanh)
+squeezed_content("sigmoid_of_the_content", torch.sigmoid)
+squeezed_content("relu_of_the_content", torch.relu)
+squeezed_content("gelu_of_the_content", F.gelu)
+squeezed_content("softmax_of_the_content", lambda content: content.softmax(dim=-1))
+
+
 @gated_feed_forward.mistake(stage="product")
 def joined_side_by_side(opening, content, activation):
     """The two maps are put side by side, and d_ff has doubled. They are multiplied, element by element."""
@@ -639,6 +671,13 @@ def result_scaled(middle, down):
 
 
 # The three maps
+
+
+@gated_feed_forward.mistake(stage="back", alone=True)
+def features_summed(middle, down):
+    """You add up what is in the middle, and each token is left with one number. The way back is a map: `down` makes
+    d_model features of d_ff."""
+    return middle.sum(dim=-1)
 
 
 @gated_feed_forward.mistake(stage="back")

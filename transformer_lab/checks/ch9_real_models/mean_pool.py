@@ -377,6 +377,55 @@ def fractions_cut_off(states, real):
 
 
 @mean_pool.mistake(stage="mean")
+def tokens_and_padding_normalized_over_the_tokens(states, real):
+    """You normalize `states` along the tokens, before the mean, and the length of each feature is taken over the
+    padding as well. The length is made 1 once, after the mean, over the features of each text."""
+    return mean_of_real(F.normalize(states, dim=1), real)
+
+
+@mean_pool.mistake(stage="mean", alone=True)
+def squares_averaged(states, real):
+    """You average the squares of the numbers, and signs are lost. The mean is that of the states themselves; squares
+    belong to the length, which comes after it."""
+    return mean_of_real(states.square(), real)
+
+
+@mean_pool.mistake(stage="mean", alone=True)
+def roots_of_mean_squares(states, real):
+    """You take the root of the mean square of each feature, and signs are lost. The mean is that of the states
+    themselves; squares belong to the length, which comes after it."""
+    return mean_of_real(states.square(), real).sqrt()
+
+
+@mean_pool.mistake(stage="mean", alone=True)
+def absolute_values_averaged(states, real):
+    """You average the absolute values, and signs are lost. The mean is that of the states as they are: numbers of
+    opposite sign may cancel."""
+    return mean_of_real(states.abs(), real)
+
+
+@mean_pool.mistake(stage="mean", alone=True)
+def largest_feature_of_each_token(states, real):
+    """You take the largest feature of each token: a number for each token, where a vector for each text was asked for.
+    And this model was trained with the mean, over the tokens."""
+    return (states * real[..., None]).amax(dim=-1)
+
+
+@mean_pool.mistake(stage="mean", alone=True)
+def one_behind_the_last_real(states, real):
+    """Your index is how many tokens are real, and the last of them stands one place before. And this model was trained
+    with the mean of all real tokens, not with one of them."""
+    return states[torch.arange(len(states)), real.sum(dim=1)]
+
+
+@mean_pool.mistake(stage="mean", alone=True)
+def one_behind_the_last_real_or_first(states, real):
+    """Your index is how many tokens are real, and the last of them stands one place before. And this model was trained
+    with the mean of all real tokens, not with one of them."""
+    return states[torch.arange(len(states)), real.sum(dim=1) % real.shape[1]]
+
+
+@mean_pool.mistake(stage="mean")
 def normalized_over_the_tokens(states, real):
     """You normalize `states` along the tokens, before the mean: `F.normalize` takes axis 1 unless it is told otherwise.
     The length is made 1 once, after the mean, over the features of each text."""
@@ -467,6 +516,20 @@ def centred_over_the_batch(mean):
     """The mean of all texts is subtracted from each before its length is made 1. One text's vector must not depend on
     the others: nothing is subtracted."""
     return of_length_one(mean - mean.mean(dim=0))
+
+
+@mean_pool.mistake(stage="length", alone=True)
+def squares_over_the_batch(mean):
+    """You divide each feature by the sum of its squares over all texts: that is the axis of the batch, and the root is
+    missing. One text's vector must not depend on the others."""
+    return mean / mean.square().sum(dim=0)
+
+
+@mean_pool.mistake(stage="length", alone=True)
+def sum_over_the_batch(mean):
+    """You divide each feature by its absolute values' sum over all texts: that is the axis of the batch, and a length
+    is the root of a sum of squares. One text's vector must not depend on the others."""
+    return F.normalize(mean, p=1, dim=0)
 
 
 @mean_pool.mistake(stage="length")
@@ -683,6 +746,55 @@ def divided_by_the_root_of_the_count(states, real):
     """You divide the sum by the root of how many tokens are real, as sentence vectors of another kind do, and the
     length of your vectors is not made 1. A mean divides by the count; which step comes after it?"""
     return (states * real[..., None]).sum(dim=1) / real.sum(dim=1, keepdim=True).sqrt()
+
+
+@mean_pool.mistake
+def divided_by_the_count_at_the_end(states, real):
+    """You divide by the number of tokens after the length has been made 1, and so it is 1 no more. First comes the
+    mean, and then its length."""
+    return mean_pool.reference(states, real) / real.sum(dim=1, keepdim=True)
+
+
+@mean_pool.mistake
+def minus_infinity_kept(states, real):
+    """You fill the padding with −∞ before you average, as scores are masked before a softmax: a mean with −∞ is −∞.
+    With which number must a row be filled to add nothing? And the length is not made 1."""
+    return states.masked_fill(~real[..., None], float("-inf")).mean(dim=1)
+
+
+@mean_pool.mistake
+def one_number(states, real):
+    """You return a single number, the mean of everything: without an axis `mean` runs over all of them. Which axis are
+    the tokens of one text on?"""
+    return states[real].mean()
+
+
+@mean_pool.mistake
+def one_number_with_padding(states, real):
+    """You return a single number, the mean of everything, padding included: without an axis `mean` runs over all of
+    them. Which axis are the tokens of one text on?"""
+    return states.mean()
+
+
+@mean_pool.mistake
+def pair_of_max(states, real):
+    """Along an axis, `max` returns a pair: the values, and where they stand. And this model was trained with the mean
+    of the real tokens, not with the largest numbers."""
+    return of_length_one((states * real[..., None]).max(dim=1))
+
+
+@mean_pool.mistake
+def real_after_the_mean(states, real):
+    """`real` comes too late: the tokens are averaged already, and what is left is (batch, d_model), which `real`,
+    (batch, seq), does not fit. Before which step must the padding go?"""
+    return states.mean(dim=1) * real
+
+
+@mean_pool.mistake
+def real_after_the_mean_in_front(states, real):
+    """`real` comes too late: the tokens are averaged already, and what is left is (batch, d_model), which `real`,
+    (batch, seq), does not fit. Before which step must the padding go?"""
+    return real * states.mean(dim=1)
 
 
 @mean_pool.mistake

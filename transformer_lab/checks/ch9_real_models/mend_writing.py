@@ -46,7 +46,7 @@ def until_stop(choose, tokens, max_new_tokens, stop, join=at_the_end):
     return tokens
 
 
-def what_is_new(text, seq):
+def what_is_new(text, seq, most):
     """Return what follows the prompt."""
     return text[:, seq:]
 
@@ -64,7 +64,7 @@ def what_is_new(text, seq):
 def mend_writing(model, tokens, max_new_tokens, stop, *, choice=best, loop=until_stop, returned=what_is_new):
     """Return what the model writes after ``tokens``, at most so many and none from ``stop`` on: (1, new)."""
     text = loop(lambda text: choice(model(text)), tokens, max_new_tokens, stop)
-    return returned(text, tokens.shape[1])
+    return returned(text, tokens.shape[1], max_new_tokens)
 
 
 @mend_writing.probe(plain=True)
@@ -131,6 +131,13 @@ def as_given(model, tokens, max_new_tokens, stop):
 # Which token
 
 
+@mend_writing.mistake
+def as_given_with_the_prompt(model, tokens, max_new_tokens, stop):
+    """The program has both of its faults still, the softmax over the places and a loop that never looks at `stop`; and
+    now the prompt is returned as well. Where does it end?"""
+    return torch.cat([tokens, as_given(model, tokens, max_new_tokens, stop)], dim=1)
+
+
 @mend_writing.mistake(stage="choice")
 def softmax_over_the_places(scores):
     """Your softmax runs over the places of the text. The tokens that could come next are on the last axis: what does
@@ -159,8 +166,8 @@ def second_best(scores):
 
 @mend_writing.mistake(stage="choice")
 def always_token_zero(scores):
-    """You choose token 0 each time. A softmax over an axis of size 1, here that of the batch, makes every score 1, and
-    `argmax` takes the first of equal ones. Over which axis are the tokens that could come next?"""
+    """You choose token 0 each time: all your scores are equal, or NaN, and `argmax` takes the first. A softmax over an
+    axis of size 1, as that of the batch, makes every score 1. Over which axis are the tokens that could come next?"""
     return scores.softmax(dim=0)[:, -1].argmax(dim=-1, keepdim=True)
 
 
@@ -373,7 +380,7 @@ def stop_forgotten_last(choose, tokens, max_new_tokens, stop):
     return text[:, :-1] if stopped else text
 
 
-@mend_writing.mistake(stage="loop")
+@mend_writing.mistake(stage="loop", alone=True)
 def condition_turned(choose, tokens, max_new_tokens, stop):
     """Your condition is turned round: the loop ends at a token that is *not* the stop token, and writes on as long as
     it is. Read the line with `stop` aloud."""
@@ -483,7 +490,7 @@ def prompt_counted(choose, tokens, max_new_tokens, stop):
     return until_stop(choose, tokens, max_new_tokens - tokens.shape[1], stop)
 
 
-@mend_writing.mistake(stage="loop")
+@mend_writing.mistake(stage="loop", alone=True)
 def returned_in_the_loop(choose, tokens, max_new_tokens, stop):
     """The model writes one token, and that is all. A `return` or `break` that every round of the loop reaches does
     this: it ends in the first. How far may it be indented to wait for all of them?"""
@@ -499,20 +506,18 @@ def returned_only_in_the_loop(model, tokens, max_new_tokens, stop):
     return written if written.shape[1] else None
 
 
-@mend_writing.mistake
-def nothing_without_a_stop(model, tokens, max_new_tokens, stop):
+@mend_writing.mistake(stage="returned")
+def nothing_without_a_stop(text, seq, most):
     """Your function returns `None` when the stop token never comes: then the loop ends after `max_new_tokens`, and no
     `return` follows. Which lines are reached when the loop has run to its end?"""
-    written = mend_writing.reference(model, tokens, max_new_tokens, stop)
-    return written if written.shape[1] < max_new_tokens else None
+    return text[:, seq:] if text.shape[1] < seq + most else None
 
 
-@mend_writing.mistake
-def nothing_at_a_stop(model, tokens, max_new_tokens, stop):
+@mend_writing.mistake(stage="returned", alone=True)
+def nothing_at_a_stop(text, seq, most):
     """Your function returns `None` when the stop token comes: a `return` without a value ends it there. What was
     written up to then is the answer."""
-    written = mend_writing.reference(model, tokens, max_new_tokens, stop)
-    return written if written.shape[1] == max_new_tokens else None
+    return text[:, seq:] if text.shape[1] == seq + most else None
 
 
 @mend_writing.mistake
@@ -631,6 +636,13 @@ def three_axes_joined(tokens, token):
 
 
 @wrong_join
+def brackets_forgotten(tokens, token):
+    """`cat` takes its tensors together, as a list or a tuple: the second one by itself is taken for the axis. Which
+    brackets are missing?"""
+    return torch.cat(tokens, token, dim=1)
+
+
+@wrong_join
 def append_of_a_list(tokens, token):
     """A tensor has no `append`: it cannot grow. A list can; or `cat` makes a new, longer tensor, which needs a name."""
     return tokens.append(token)
@@ -664,109 +676,116 @@ a_token_for_each_place("doubled_until_all_stop", torch.all)
 
 
 @mend_writing.mistake(stage="returned")
-def prompt_returned(text, seq):
+def prompt_returned(text, seq, most):
     """You return the prompt as well. Asked for is what the model has written after it: where does the prompt end?"""
     return text
 
 
 @mend_writing.mistake(stage="returned")
-def nothing_new(text, seq):
+def nothing_new(text, seq, most):
     """You return no token at all, whatever the model writes. Either the text does not grow, or its length is measured
     after it has grown: where does your program set `seq`, and what does it append?"""
     return text[:, text.shape[1] :]
 
 
 @mend_writing.mistake(stage="returned")
-def prompt_alone(text, seq):
+def prompt_alone(text, seq, most):
     """You return the prompt, and nothing of what the model has written. On which side of the colon does `seq` belong,
     or what becomes of the longer text?"""
     return text[:, :seq]
 
 
 @mend_writing.mistake(stage="returned")
-def last_of_the_prompt_returned(text, seq):
+def last_of_the_prompt_returned(text, seq, most):
     """You return the last token of the prompt as well. Places are counted from 0: at which does the first new token
     stand?"""
     return text[:, seq - 1 :]
 
 
 @mend_writing.mistake(stage="returned", alone=True)
-def first_new_one_lost(text, seq):
+def first_new_one_lost(text, seq, most):
     """The first token that the model wrote is missing. Places are counted from 0: at which does it stand, when the
     prompt has `seq` tokens?"""
     return text[:, seq + 1 :]
 
 
 @mend_writing.mistake(stage="returned", alone=True)
-def last_new_one_lost(text, seq):
+def last_new_one_lost(text, seq, most):
     """The last token that the model wrote is missing, even where none is a stop token. Is something cut off that was
     never appended?"""
     return text[:, seq : max(seq, text.shape[1] - 1)]
 
 
 @mend_writing.mistake(stage="returned", alone=True)
-def only_the_last_new_one(text, seq):
+def measured_in_the_loop(text, seq, most):
+    """You measure the text in each round of the loop, and return what came in the last one: one token, or none. When is
+    the prompt as long as `seq` must say?"""
+    return text[:, text.shape[1] - (text.shape[1] == seq + most) :]
+
+
+@mend_writing.mistake(stage="returned", alone=True)
+def only_the_last_new_one(text, seq, most):
     """You return the last token alone. What was written before belongs to the answer, too: what gathers it?"""
     return text[:, -1:]
 
 
 @mend_writing.mistake(stage="returned", alone=True)
-def backwards(text, seq):
+def backwards(text, seq, most):
     """The new tokens stand in reverse order: each was put in front of those before it. At which end does a text
     grow?"""
     return text[:, seq:].flip(1)
 
 
 @mend_writing.mistake(stage="returned")
-def cut_from_the_end(text, seq):
+def cut_from_the_end(text, seq, most):
     """You cut as many tokens as the prompt has from the *end*. The prompt stands at the beginning: on which side of the
     colon does its length belong?"""
     return text[:, :-seq]
 
 
 @mend_writing.mistake(stage="returned", alone=True)
-def sliced_along_the_batch(text, seq):
+def sliced_along_the_batch(text, seq, most):
     """Your slice cuts along the first axis, that of the batch. The text is (1, seq): which axis are the tokens on?"""
     return text[seq:]
 
 
 @mend_writing.mistake(stage="returned")
-def without_the_batch_axis(text, seq):
+def without_the_batch_axis(text, seq, most):
     """The tokens are a plain row, (new,). What comes in has an axis for the batch, of size 1, and what you return must
     have it, too: (1, new). Which of your steps removes it?"""
     return text[0, seq:]
 
 
 @mend_writing.mistake(stage="returned")
-def column(text, seq):
+def column(text, seq, most):
     """The tokens stand one below the other, (new, 1). What comes in is a row, (1, seq), and so is what you return:
     along which axis do you join them?"""
     return text[:, seq:].mT
 
 
 @mend_writing.mistake(stage="returned")
-def in_floats(text, seq):
+def in_floats(text, seq, most):
     """The tokens are floats. They are numbers of rows in a table, and whole: what makes floats of them, or of the
     tensor that they are written into?"""
     return text[:, seq:].float()
 
 
 @mend_writing.mistake(stage="returned")
-def list_of_numbers(text, seq):
+def list_of_numbers(text, seq, most):
     """You return a list. Asked for is one tensor, (1, new), of the same type as the prompt: what makes one of a list,
     and what of an empty one?"""
     return text[0, seq:].tolist()
 
 
 @mend_writing.mistake(stage="returned")
-def list_of_lists(text, seq):
+def list_of_lists(text, seq, most):
     """You return a list with a list of numbers in it. Asked for is a tensor, (1, new), of the same type as the prompt:
     what makes one of a list?"""
     return text[:, seq:].tolist()
 
 
 @mend_writing.mistake(stage="returned", alone=True)
-def row_made_of_a_list(text, seq):
+def row_made_of_a_list(text, seq, most):
     """The tokens are a plain row, (new,), without the axis of the batch. `torch.tensor` makes such a row of a list of
     numbers, and of an empty list one of floats. What must you give it for the shape (1, new), and which `dtype` do
     tokens have?"""
@@ -774,53 +793,52 @@ def row_made_of_a_list(text, seq):
 
 
 @mend_writing.mistake(stage="returned")
-def empty_row_of_floats(text, seq):
+def empty_row_of_floats(text, seq, most):
     """The tokens are right, and where the model writes none your result is of floats: `torch.tensor` makes floats of an
     empty list. Which `dtype` do tokens have, whatever is in the list?"""
     return torch.tensor([text[0, seq:].tolist()])
 
 
-@mend_writing.mistake(stage="returned", alone=True)
-def nothing_to_join(text, seq):
+@mend_writing.mistake(stage="returned")
+def nothing_to_join(text, seq, most):
     """Where the stop token comes at once there is nothing to join, and `cat` raises for an empty list. What must come
     out then has the shape (1, 0): can you begin with something that is there already?"""
     return torch.cat(list(text[:, seq:].split(1, dim=1)) if text.shape[1] > seq else [], dim=1)
 
 
 @mend_writing.mistake(stage="returned", alone=True)
-def nothing_to_stack(text, seq):
+def nothing_to_stack(text, seq, most):
     """Where the stop token comes at once there is nothing to join, and `stack` raises for an empty list. What must come
     out then has the shape (1, 0): can you begin with something that is there already?"""
     return torch.stack(list(text[:, seq:].unbind(1)), dim=1)
 
 
 @mend_writing.mistake(stage="returned", alone=True)
-def row_of_nothing_to_join(text, seq):
+def row_of_nothing_to_join(text, seq, most):
     """The tokens are joined in a plain row, (new,), where (1, new) was asked for; and where the stop token comes at
     once there is nothing to join, and `cat` raises. Along which axis must they be joined?"""
     return torch.cat(list(text[0, seq:].split(1)) if text.shape[1] > seq else [])
 
 
 @mend_writing.mistake(stage="returned", alone=True)
-def row_of_nothing_to_stack(text, seq):
+def row_of_nothing_to_stack(text, seq, most):
     """The tokens are stacked in a plain row, (new,), where (1, new) was asked for; and where the stop token comes at
     once there is nothing to stack, and `stack` raises. Which axis is missing?"""
     return torch.stack(list(text[0, seq:].unbind()))
 
 
 @mend_writing.mistake(stage="returned", alone=True)
-def column_of_nothing_to_join(text, seq):
+def column_of_nothing_to_join(text, seq, most):
     """The tokens are joined one below the other, (new, 1), where (1, new) was asked for; and where the stop token comes
     at once there is nothing to join, and `cat` raises. Along which axis must they be joined?"""
     return torch.cat(list(text[:, seq:].split(1, dim=1)) if text.shape[1] > seq else [])
 
 
-@mend_writing.mistake
-def last_max_new_tokens(model, tokens, max_new_tokens, stop):
+@mend_writing.mistake(stage="returned", alone=True)
+def last_max_new_tokens(text, seq, most):
     """You return the last `max_new_tokens` tokens of the text. Where the model stops earlier, these reach back into the
     prompt: where does that end?"""
-    text = torch.cat([tokens, mend_writing.reference(model, tokens, max_new_tokens, stop)], dim=1)
-    return text[:, -max_new_tokens:]
+    return text[:, -most:]
 
 
 @mend_writing.mistake

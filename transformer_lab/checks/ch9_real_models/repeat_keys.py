@@ -165,6 +165,25 @@ always("three times", "always_three_times")
 always("four times", "always_four_times")
 
 
+def heads_fixed(name, group):
+    """One of the numbers of heads is fixed in your code, as 9 and 3 in SmolLM2. Both differ from model to model:
+    `n_heads` is an argument, and the heads of keys are an axis of `x`."""
+
+    def mistaken(x, n_heads):
+        return group(x.shape[1], n_heads)
+
+    mistaken.__name__, mistaken.__doc__ = name, heads_fixed.__doc__
+    repeat_keys.mistake(mistaken, stage="group", alone=True)
+
+
+heads_fixed("always_two_of_keys", lambda kv_heads, n_heads: n_heads // 2)
+heads_fixed("always_three_of_keys", lambda kv_heads, n_heads: n_heads // 3)
+heads_fixed("always_four_of_keys", lambda kv_heads, n_heads: n_heads // 4)
+heads_fixed("always_six_of_queries", lambda kv_heads, n_heads: 6 // kv_heads)
+heads_fixed("always_eight_of_queries", lambda kv_heads, n_heads: 8 // kv_heads)
+heads_fixed("always_nine_of_queries", lambda kv_heads, n_heads: 9 // kv_heads)
+
+
 def counted_in_floats(name, repeat):
     """Your count of copies is a float: `/` returns one even where the division comes out even, and 2.0 copies are none
     that PyTorch takes. Which operator divides whole numbers?"""
@@ -493,6 +512,21 @@ def tokens_and_features_exchanged(x, group):
     """The heads are right, and tokens and features have changed places, as scores need their keys. Here the last two
     axes stay (seq, d_head)."""
     return x.repeat_interleave(group, dim=1).mT
+
+
+@repeat_keys.mistake(stage="copies")
+def reshaped_for_transposed(x, group):
+    """The copies were right, and then you reshaped them to (batch, seq, n_heads, d_head). `reshape` moves no axis, so
+    tokens and heads are mixed; and asked for is (batch, n_heads, seq, d_head)."""
+    batch, kv_heads, seq, d_head = x.shape
+    return x.repeat_interleave(group, dim=1).reshape(batch, seq, kv_heads * group, d_head)
+
+
+@repeat_keys.mistake(stage="copies")
+def heads_joined_along_the_batch(x, group):
+    """The copies are joined along the batch: (n_heads · batch, 1, seq, d_head). `cat` joins along axis 0 unless it is
+    told otherwise: which axis are the heads?"""
+    return x.repeat_interleave(group, dim=1).transpose(0, 1).flatten(0, 1)[:, None]
 
 
 @repeat_keys.mistake(stage="copies")
