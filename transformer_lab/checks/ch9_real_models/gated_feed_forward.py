@@ -819,15 +819,15 @@ def joined_along_d_model_for_linear(x, gate, up, down):
 
 @gated_feed_forward.mistake
 def content_back_before_the_product(x, gate, up, down):
-    """`down` is applied to the content alone, before the gate is multiplied with it: d_ff features meet d_model. First
-    the product, and then the way back: where do the parentheses belong?"""
+    """One factor of your product has d_ff features, and the other d_model, as after `down`: they do not fit. First the
+    product, and then the way back: where do the parentheses belong?"""
     return silu(x @ gate.T) * (x @ up.T @ down.T)
 
 
 @gated_feed_forward.mistake
 def gate_back_before_the_product(x, gate, up, down):
-    """`down` is applied to one factor alone, before the other is multiplied with it: d_model features meet d_ff. First
-    the product, and then the way back: where do the parentheses belong?"""
+    """One factor of your product has d_ff features, and the other d_model, as after `down`: they do not fit. First the
+    product, and then the way back: where do the parentheses belong?"""
     return (silu(x @ gate.T) @ down.T) * (x @ up.T)
 
 

@@ -798,6 +798,34 @@ def real_after_the_mean_in_front(states, real):
 
 
 @mean_pool.mistake
+def padding_over_the_count(states, real):
+    """You add up all tokens of a row, padding included, and divide by how many are real; and the length of your vectors
+    is not made 1. What must become of the padding before the sum?"""
+    return states.sum(dim=1) / real.sum(dim=1, keepdim=True)
+
+
+@mean_pool.mistake
+def sum_of_the_padding(states, real):
+    """You add up the padding and leave out the real tokens: `real` is True where there is a word. And the length of
+    your vectors is not made 1."""
+    return (states * ~real[..., None]).sum(dim=1)
+
+
+@mean_pool.mistake
+def unit_vectors_and_zeros_averaged(states, real):
+    """You make every token's length 1, and average them over the whole row: padding adds 0, and is counted. Long tokens
+    then count no more than short ones; and the length is made 1 once, after the mean."""
+    return (F.normalize(states, dim=-1) * real[..., None]).mean(dim=1)
+
+
+@mean_pool.mistake
+def lengths_returned_as_well(states, real):
+    """You return a pair: the vectors, and the lengths that they had. Asked for are the vectors alone, one tensor."""
+    mean = mean_of_real(states, real)
+    return of_length_one(mean), mean.norm(dim=-1, keepdim=True)
+
+
+@mean_pool.mistake
 def unit_vectors_summed(states, real):
     """You make every token's length 1 and add the tokens up. Long tokens then count no more than short ones, and the
     result is longer than 1: the length is made 1 once, after the mean."""
@@ -824,6 +852,40 @@ def mean_of_the_padding(states, real):
     """You average the padding and leave out the real tokens: `real` is True where there is a word. And the length of
     your vectors is not made 1."""
     return mean_of_real(states, ~real)
+
+
+def also_of_a_sum(length, over_the_batch=False):
+    """Add a wrong length where it shows which multiple of the mean goes in: that of the sum, or with zeros counted.
+
+    Where it is one ``over_the_batch``, these two are the same.
+    """
+
+    def of_the_sum(states, real):
+        return length((states * real[..., None]).sum(dim=1))
+
+    def with_zeros(states, real):
+        return length((states * real[..., None]).mean(dim=1))
+
+    for function in (of_the_sum,) if over_the_batch else (of_the_sum, with_zeros):
+        function.__name__, function.__doc__ = f"{length.__name__}_{function.__name__}", length.__doc__
+        mean_pool.mistake(function)
+
+
+also_of_a_sum(divided_by_the_square)
+also_of_a_sum(softmax_for_length)
+also_of_a_sum(layer_norm_for_length)
+also_of_a_sum(divided_by_the_root_of_d_model)
+also_of_a_sum(multiplied_by_the_length)
+also_of_a_sum(root_of_the_length)
+also_of_a_sum(one_added_to_the_length)
+also_of_a_sum(mean_square_made_one)
+also_of_a_sum(sigmoid_for_length)
+also_of_a_sum(tanh_for_length)
+also_of_a_sum(length_over_the_batch, over_the_batch=True)
+also_of_a_sum(one_length_for_all, over_the_batch=True)
+also_of_a_sum(longest_made_one, over_the_batch=True)
+also_of_a_sum(mean_length_made_one, over_the_batch=True)
+also_of_a_sum(centred_over_the_batch, over_the_batch=True)
 
 
 @mean_pool.mistake

@@ -232,6 +232,13 @@ def pair_of_max_appended(model, tokens, max_new_tokens, stop):
     return torch.cat([tokens, model(tokens)[:, -1].max(dim=-1, keepdim=True)], dim=1)
 
 
+@mend_writing.mistake
+def all_scores_appended(model, tokens, max_new_tokens, stop):
+    """You append all the scores, or probabilities, and the text becomes one of floats, which the model cannot look up.
+    The token is the *index* of the highest score: which function returns that?"""
+    return model(torch.cat([tokens, model(tokens)[:, -1]], dim=1))
+
+
 def several_tokens(name, compare):
     """What you compare with the stop token holds several numbers, and `if`, `int` and `.item()` want one. The scores
     have the shape (1, seq, vocab): which place's scores say what comes next, and over which axis does your `argmax`
@@ -734,6 +741,20 @@ def backwards(text, seq, most):
     """The new tokens stand in reverse order: each was put in front of those before it. At which end does a text
     grow?"""
     return text[:, seq:].flip(1)
+
+
+@mend_writing.mistake(stage="returned", alone=True)
+def prompt_in_a_row(text, seq, most):
+    """You return the whole text as a plain row, prompt included. Asked for is what the model has written after it, (1,
+    new): two axes, the first for the batch. Where does the prompt end?"""
+    return text[0]
+
+
+@mend_writing.mistake
+def last_choice_returned(model, tokens, max_new_tokens, stop):
+    """You return the token that was chosen last, be it the stop token, and nothing of what was written before. What
+    gathers all of them?"""
+    return stop_token_returned(lambda text: best(model(text)), tokens, max_new_tokens, stop)[:, -1:]
 
 
 @mend_writing.mistake(stage="returned")
