@@ -219,7 +219,9 @@ def first_real_token(states, real):
 def last_of_the_real_places(states, real):
     """You take the last real token of each text, wherever it stands, as encoders made of language models do. This one
     was trained with the mean of all real tokens."""
-    return states[torch.arange(len(states)), (real * torch.arange(1, real.shape[1] + 1)).argmax(dim=1)]
+    return states[
+        torch.arange(len(states)), (real * torch.arange(1, real.shape[1] + 1, device=real.device)).argmax(dim=1)
+    ]
 
 
 @mean_pool.mistake(stage="mean")
@@ -275,7 +277,7 @@ def ones_in_the_padding(states, real):
 def counted_from_the_front(states, real):
     """You take as many tokens from the front as are real. With padding in front, those are not the real ones: `real`
     says which they are, and not only how many."""
-    front = torch.arange(real.shape[1]) < real.sum(dim=1, keepdim=True)
+    front = torch.arange(real.shape[1], device=real.device) < real.sum(dim=1, keepdim=True)
     return mean_of_real(states, front)
 
 
@@ -303,7 +305,7 @@ def softmax_of_the_mask(states, real):
 def later_tokens_count_more(states, real):
     """Later tokens count more in your mean: their weight is their position. In a mean each real token counts as much as
     any other."""
-    weights = real * torch.arange(1, real.shape[1] + 1)
+    weights = real * torch.arange(1, real.shape[1] + 1, device=real.device)
     return (states * weights[..., None]).sum(dim=1) / weights.sum(dim=1, keepdim=True)
 
 
