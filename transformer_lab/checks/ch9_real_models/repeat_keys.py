@@ -5,6 +5,16 @@ import torch
 from ..exercise import exercise
 
 
+def in_a_group(x, n_heads):
+    """Count the heads of queries that share one head of keys."""
+    return n_heads // x.shape[1]
+
+
+def side_by_side(x, group):
+    """Put the copies of each head side by side."""
+    return x.repeat_interleave(group, dim=1)
+
+
 @exercise(
     inputs=lambda draw, batch=2, kv_heads=3, seq=5, d_head=4: (draw(batch, kv_heads, seq, d_head), 2 * kv_heads),
     axes={"x": "batch kv_heads seq d_head", "return": "batch heads seq d_head"},
@@ -16,9 +26,9 @@ from ..exercise import exercise
         "`x.repeat_interleave(…, dim=…)`: how often, and along which axis?",
     ),
 )
-def repeat_keys(x, n_heads):
+def repeat_keys(x, n_heads, *, group=in_a_group, copies=side_by_side):
     """Give each head of queries its head of keys: (batch, kv_heads, seq, d_head) to (batch, n_heads, seq, d_head)."""
-    return x.repeat_interleave(n_heads // x.shape[1], dim=1)
+    return copies(x, group(x, n_heads))
 
 
 @repeat_keys.probe(plain=True)
@@ -37,6 +47,12 @@ def one_for_each(draw):
 def groups_of_four(draw):
     """two groups of four"""
     return draw(1, 2, 3, 4), 8
+
+
+@repeat_keys.probe(plain=True)
+def groups_of_six(draw):
+    """two groups of six"""
+    return draw(2, 2, 3, 4), 12
 
 
 @repeat_keys.equivalent
@@ -62,43 +78,185 @@ def by_repeating_the_tokens(x, n_heads):
     return x.repeat(1, 1, n_heads // x.shape[1], 1).reshape(x.shape[0], n_heads, *x.shape[2:])
 
 
-@repeat_keys.mistake
-def tiled(x, n_heads):
+# How large a group is
+
+
+@repeat_keys.mistake(stage="group")
+def as_often_as_heads(x, n_heads):
+    """Each head is copied `n_heads` times. How large is a group, when `n_heads` queries share the heads of `x`?"""
+    return n_heads
+
+
+@repeat_keys.mistake(stage="group")
+def as_often_as_heads_of_keys(x, n_heads):
+    """Each head is copied as often as there are heads of keys, whatever `n_heads` is. With one head of keys for six
+    queries that is once. How many queries share a head?"""
+    return x.shape[1]
+
+
+@repeat_keys.mistake(stage="group")
+def divided_by_the_batch(x, n_heads):
+    """You divide `n_heads` by the number of sentences: `x.shape[0]` is the batch. Count the axes of `x` from 0: on
+    which one are the heads of keys?"""
+    return n_heads // x.shape[0]
+
+
+@repeat_keys.mistake(stage="group")
+def divided_by_the_tokens(x, n_heads):
+    """You divide `n_heads` by the number of tokens: axis 2 of (batch, kv_heads, seq, d_head) is seq. Which one are the
+    heads of keys?"""
+    return n_heads // x.shape[2]
+
+
+@repeat_keys.mistake(stage="group")
+def divided_by_the_features(x, n_heads):
+    """You divide `n_heads` by the number of features: the last axis of (batch, kv_heads, seq, d_head) is d_head. Which
+    one are the heads of keys?"""
+    return n_heads // x.shape[-1]
+
+
+@repeat_keys.mistake(stage="group", alone=True)
+def division_upside_down(x, n_heads):
+    """Your division is upside down: fewer heads of keys divided by more heads of queries, in whole numbers, is 0, and
+    no head is left. How many queries come to one head of keys?"""
+    return x.shape[1] // n_heads
+
+
+@repeat_keys.mistake(stage="group", alone=True)
+def remainder(x, n_heads):
+    """You take what is left when `n_heads` is divided by the heads of keys, `%`, and that is always 0 here: no head is
+    copied even once. Which operator gives the quotient?"""
+    return n_heads % x.shape[1]
+
+
+@repeat_keys.mistake(stage="group")
+def difference(x, n_heads):
+    """Each head is copied as often as heads are missing in all: that is a difference, `n_heads` less the heads of keys.
+    How many queries share *one* of these heads?"""
+    return n_heads - x.shape[1]
+
+
+@repeat_keys.mistake(stage="group")
+def one_copy_too_many(x, n_heads):
+    """Each head is copied once too often. A group of two needs the head twice in all: does your count take the original
+    for an extra?"""
+    return n_heads // x.shape[1] + 1
+
+
+@repeat_keys.mistake(stage="group")
+def one_copy_too_few(x, n_heads):
+    """Each head is copied once too seldom: your count leaves out the original. How often must a head stand there in
+    all, so that each query of its group has one?"""
+    return n_heads // x.shape[1] - 1
+
+
+def always(often, name):
+    """Each head is copied {often}, whatever `n_heads` is. How large is a group, if six queries share one head?"""
+
+    def mistaken(x, n_heads):
+        return {"once": 1, "twice": 2, "three times": 3, "four times": 4}[often]
+
+    mistaken.__name__, mistaken.__doc__ = name, always.__doc__.format(often=often)
+    repeat_keys.mistake(mistaken, stage="group")
+
+
+always("twice", "always_twice")
+always("three times", "always_three_times")
+always("four times", "always_four_times")
+
+
+def heads_fixed(name, group):
+    """One of the numbers of heads is fixed in your code, as 9 and 3 in SmolLM2. Both differ from model to model:
+    `n_heads` is an argument, and the heads of keys are an axis of `x`."""
+
+    def mistaken(x, n_heads):
+        return group(x.shape[1], n_heads)
+
+    mistaken.__name__, mistaken.__doc__ = name, heads_fixed.__doc__
+    repeat_keys.mistake(mistaken, stage="group", alone=True)
+
+
+heads_fixed("always_two_of_keys", lambda kv_heads, n_heads: n_heads // 2)
+heads_fixed("always_three_of_keys", lambda kv_heads, n_heads: n_heads // 3)
+heads_fixed("always_four_of_keys", lambda kv_heads, n_heads: n_heads // 4)
+heads_fixed("always_six_of_queries", lambda kv_heads, n_heads: 6 // kv_heads)
+heads_fixed("always_eight_of_queries", lambda kv_heads, n_heads: 8 // kv_heads)
+heads_fixed("always_nine_of_queries", lambda kv_heads, n_heads: 9 // kv_heads)
+
+
+def counted_in_floats(name, repeat):
+    """Your count of copies is a float: `/` returns one even where the division comes out even, and 2.0 copies are none
+    that PyTorch takes. Which operator divides whole numbers?"""
+    repeat.__name__, repeat.__doc__ = name, counted_in_floats.__doc__
+    repeat_keys.mistake(repeat)
+
+
+counted_in_floats("float_copies", lambda x, n_heads: x.repeat_interleave(n_heads / x.shape[1], dim=1))
+counted_in_floats("float_copies_in_order", lambda x, n_heads: x.repeat_interleave(n_heads / x.shape[1], 1))
+counted_in_floats("float_copies_by_torch", lambda x, n_heads: torch.repeat_interleave(x, n_heads / x.shape[1], dim=1))
+counted_in_floats("float_repeats", lambda x, n_heads: x.repeat(1, n_heads / x.shape[1], 1, 1))
+counted_in_floats("float_list", lambda x, n_heads: [x] * (n_heads / x.shape[1]))
+counted_in_floats("float_range", lambda x, n_heads: range(n_heads / x.shape[1]))
+counted_in_floats("float_expand", lambda x, n_heads: x[:, :, None].expand(-1, -1, n_heads / x.shape[1], -1, -1))
+counted_in_floats("float_index", lambda x, n_heads: x[:, 0 // (n_heads / x.shape[1])])
+counted_in_floats("float_indices", lambda x, n_heads: x[:, torch.arange(n_heads) // (n_heads / x.shape[1])])
+
+
+# In which order, and on which axis
+
+
+@repeat_keys.mistake(stage="copies")
+def tiled(x, group):
     """Your heads go 0, 1, 2, 0, 1, 2: the whole row is repeated, as `repeat` and `tile` do. Neighbours share one: 0, 0,
     1, 1, 2, 2. Nothing complains, and the model talks nonsense."""
-    return x.repeat(1, n_heads // x.shape[1], 1, 1)
+    return x.repeat(1, group, 1, 1)
 
 
-@repeat_keys.mistake
-def as_often_as_heads(x, n_heads):
-    """Each head stands there `n_heads` times. How large is a group, when `n_heads` queries share the heads of `x`?"""
-    return x.repeat_interleave(n_heads, dim=1)
-
-
-@repeat_keys.mistake
-def repeated_along_seq(x, n_heads):
+@repeat_keys.mistake(stage="copies")
+def repeated_along_seq(x, group):
     """The tokens are repeated, and not the heads. Count the axes of (batch, kv_heads, seq, d_head): which one are the
     heads?"""
-    return x.repeat_interleave(n_heads // x.shape[1], dim=2)
+    return x.repeat_interleave(group, dim=2)
 
 
-@repeat_keys.mistake
-def repeated_along_batch(x, n_heads):
+@repeat_keys.mistake(stage="copies")
+def repeated_along_batch(x, group):
     """The sentences are repeated, and not the heads. Count the axes from 0: which one are the heads?"""
-    return x.repeat_interleave(n_heads // x.shape[1], dim=0)
+    return x.repeat_interleave(group, dim=0)
 
 
-@repeat_keys.mistake
-def repeated_along_features(x, n_heads):
+@repeat_keys.mistake(stage="copies")
+def repeated_along_features(x, group):
     """The features are repeated, and not the heads. Count the axes from 0: which one are the heads?"""
-    return x.repeat_interleave(n_heads // x.shape[1], dim=-1)
+    return x.repeat_interleave(group, dim=-1)
 
 
-@repeat_keys.mistake
-def flattened(x, n_heads):
+@repeat_keys.mistake(stage="copies")
+def tiled_along_seq(x, group):
+    """Whole texts are put one after the other along the axis of the tokens, and the number of heads stays. Count the
+    axes of (batch, kv_heads, seq, d_head): which one are the heads? And copies of a head belong side by side."""
+    return x.repeat(1, 1, group, 1)
+
+
+@repeat_keys.mistake(stage="copies")
+def tiled_along_batch(x, group):
+    """The whole batch is repeated, as by `cat` or `repeat` along axis 0, and the number of heads stays. Which axis are
+    the heads? And copies of a head belong side by side."""
+    return x.repeat(group, 1, 1, 1)
+
+
+@repeat_keys.mistake(stage="copies")
+def tiled_along_features(x, group):
+    """Each vector is repeated along its features, and the number of heads stays. Which axis are the heads? And copies
+    of a head belong side by side."""
+    return x.repeat(1, 1, 1, group)
+
+
+@repeat_keys.mistake(stage="copies")
+def flattened(x, group):
     """No axis is named, so everything is repeated in one long row. Which argument of `repeat_interleave` names the
     axis?"""
-    return x.repeat_interleave(n_heads // x.shape[1])
+    return x.repeat_interleave(group)
 
 
 @repeat_keys.mistake
@@ -108,59 +266,340 @@ def features_cut_up(x, n_heads):
     return x.reshape(x.shape[0], n_heads, x.shape[2], -1)
 
 
-@repeat_keys.mistake
-def wrong_order_in_view(x, n_heads):
+@repeat_keys.mistake(stage="copies")
+def wrong_order_in_view(x, group):
     """The repeated heads are reshaped along another order of the axes, so that tokens and heads are mixed. The axis of
     the group belongs right after that of the heads before the two are merged."""
     batch, kv_heads, seq, d_head = x.shape
-    group = n_heads // kv_heads
-    return x[:, :, :, None].expand(batch, kv_heads, seq, group, d_head).reshape(batch, n_heads, seq, d_head)
+    return x.repeat_interleave(group, dim=2).reshape(batch, kv_heads * group, seq, d_head)
+
+
+@repeat_keys.mistake(stage="copies")
+def features_mixed_in_view(x, group):
+    """The copies were made along the features and then reshaped into heads, so that the numbers of a head are mixed.
+    `reshape` never moves an axis: the copies must stand right after the heads before the two are merged."""
+    batch, kv_heads, seq, d_head = x.shape
+    return x.repeat_interleave(group, dim=3).reshape(batch, kv_heads * group, seq, d_head)
+
+
+@repeat_keys.mistake(stage="copies")
+def sentences_mixed_in_view(x, group):
+    """Copies of the whole batch are put in front of one another and then reshaped into heads: a sentence gets heads of
+    another one. `reshape` never moves an axis: on which axis must the copies stand before two are merged?"""
+    return x.repeat(group, 1, 1, 1).reshape(x.shape[0], -1, *x.shape[2:])
+
+
+@repeat_keys.mistake(stage="copies")
+def backwards(x, group):
+    """Your groups run backwards: the first heads of queries get the last head of keys. Which one belongs to query 0?"""
+    return x.flip(1).repeat_interleave(group, dim=1)
+
+
+def picked(index):
+    """Add a mistake in which head of keys each query reads, for those who pick with a tensor and those who loop.
+
+    Where an index is out of range, the two raise at different operations.
+    """
+
+    def at_once(x, n_heads):
+        return x[:, index(torch.arange(n_heads), x.shape[1], n_heads // x.shape[1])]
+
+    def one_by_one(x, n_heads):
+        indices = index(torch.arange(n_heads), x.shape[1], n_heads // x.shape[1])
+        return torch.stack([x[:, head] for head in indices.tolist()], dim=1)
+
+    for function, name in ((at_once, index.__name__), (one_by_one, f"{index.__name__}_in_a_loop")):
+        function.__name__, function.__doc__ = name, index.__doc__
+        repeat_keys.mistake(function)
+
+
+@picked
+def divided_by_the_heads_of_keys(head, kv_heads, group):
+    """Query h reads head h // kv_heads: you divide by how many heads of keys there are. With 2 of them and 6 queries,
+    query 5 would read a head 2, which does not exist. How many queries in a row share one head?"""
+    return head // kv_heads
+
+
+@picked
+def modulo_the_group(head, kv_heads, group):
+    """Query h reads head h % group, so that the heads alternate, and a large group asks for heads that do not exist.
+    Neighbours share one: which operation makes 0, 0, 1, 1 of 0, 1, 2, 3?"""
+    return head % group
+
+
+@picked
+def one_index_further(head, kv_heads, group):
+    """Your groups begin one query too early: the first has one member too few, and the last query asks for a head that
+    does not exist. Count queries from 0: which head does each of them read?"""
+    return (head + 1) // group
+
+
+@picked
+def as_many_as_queries(head, kv_heads, group):
+    """Query h reads head h, and there are fewer heads of keys than queries: soon the index is out of range. Which
+    queries share head 0?"""
+    return head
+
+
+@picked
+def times_the_group(head, kv_heads, group):
+    """You multiply the number of a query by the size of a group, and soon ask for heads that do not exist. Several
+    queries share one head: is that head's number larger than theirs, or smaller?"""
+    return head * group
 
 
 @repeat_keys.mistake
-def first_head_for_all(x, n_heads):
+def last_head_for_the_rest(x, n_heads):
+    """The heads of keys come once each, and the last one fills all places that are left. Each head serves a group of
+    the same size: where do the copies of head 0 belong?"""
+    return x[:, torch.arange(n_heads).clamp(max=x.shape[1] - 1)]
+
+
+@repeat_keys.mistake(stage="copies", alone=True)
+def copies_behind_the_originals(x, group):
+    """All heads of keys come once, and their other copies stand behind them. Neighbours share one: 0, 0, 1, 1, 2, 2.
+    Where does the second copy of head 0 belong?"""
+    return torch.cat([x, x.repeat_interleave(max(group - 1, 0), dim=1)], dim=1)
+
+
+@repeat_keys.mistake
+def slices_overlap(x, n_heads):
+    """The places that you fill for one head overlap those of the next: `h : h + group` moves on by one, and a group is
+    longer. At which place does the group of head h begin?"""
+    group = n_heads // x.shape[1]
+    heads = x.new_zeros(x.shape[0], n_heads, *x.shape[2:])
+    for head in range(x.shape[1]):
+        heads[:, head : head + group] = x[:, head : head + 1]
+    return heads
+
+
+@repeat_keys.mistake
+def last_query_left_out(x, n_heads):
+    """The last head of queries gets no copy: there is one head too few. Does a `range` or a slice end too early?"""
+    return repeat_keys.reference(x, n_heads)[:, :-1]
+
+
+@repeat_keys.mistake
+def last_query_left_at_zero(x, n_heads):
+    """The last head of queries reads zeros: its place was made, and nothing is written there. Does a `range` end too
+    early?"""
+    heads = repeat_keys.reference(x, n_heads)
+    return torch.cat([heads[:, :-1], torch.zeros_like(heads[:, -1:])], dim=1)
+
+
+@repeat_keys.mistake
+def zeros_for_the_rest(x, n_heads):
+    """The heads of keys come once each, and zeros fill the places behind them. Each query needs a head to read: where
+    do the copies belong?"""
+    return torch.cat([x, x.new_zeros(x.shape[0], n_heads - x.shape[1], *x.shape[2:])], dim=1)
+
+
+@repeat_keys.mistake(stage="copies")
+def zeros_for_the_copies(x, group):
+    """One head of each group is there, and the other members are zeros. A place that was made with `zeros` stays 0
+    until something is written there: how many places does each head of keys fill?"""
+    return torch.stack([x, *[torch.zeros_like(x)] * (group - 1)], dim=2).flatten(1, 2)
+
+
+@repeat_keys.mistake(stage="copies")
+def first_group_alone(x, group):
+    """Only the copies of the first head come back. A `return` inside a loop ends it in the first round, and so does an
+    index that is always 0: what of the other heads?"""
+    return x[:, :1].repeat_interleave(group, dim=1)
+
+
+@repeat_keys.mistake(stage="copies")
+def last_group_alone(x, group):
+    """Only the copies of the last head come back. A loop that gives each round's result the same name keeps the last:
+    what gathers all of them?"""
+    return x[:, -1:].repeat_interleave(group, dim=1)
+
+
+@repeat_keys.mistake(stage="copies", alone=True)
+def first_head_for_all(x, group):
     """All heads of queries get the first head of keys. That is multi-query attention; here each group has its own."""
-    return x[:, :1].expand(-1, n_heads, -1, -1).clone()
+    return x[:, :1].repeat(1, group * x.shape[1], 1, 1)
 
 
-@repeat_keys.mistake
-def mean_for_all(x, n_heads):
+@repeat_keys.mistake(stage="copies", alone=True)
+def last_head_for_all(x, group):
+    """All heads of queries get the last head of keys. Each group has one of its own: which head does query 0 read?"""
+    return x[:, -1:].repeat(1, group * x.shape[1], 1, 1)
+
+
+@repeat_keys.mistake(stage="copies")
+def mean_for_all(x, group):
     """All heads of queries get the mean of the heads of keys. No head is averaged: each group reads the one that is its
     own."""
-    return x.mean(dim=1, keepdim=True).expand(-1, n_heads, -1, -1).clone()
+    return x.mean(dim=1, keepdim=True).repeat(1, group * x.shape[1], 1, 1)
 
 
-@repeat_keys.mistake
-def not_repeated(x, n_heads):
+@repeat_keys.mistake(stage="copies")
+def divided_by_the_group(x, group):
+    """The copies are divided by how many there are. They are copies: a query that shares its head reads the same
+    numbers as one that has it alone."""
+    return x.repeat_interleave(group, dim=1) / max(group, 1)
+
+
+@repeat_keys.mistake(stage="copies")
+def not_repeated(x, group):
     """You return `x` with the heads that it had: nothing has been repeated. Where does `n_heads` enter?"""
     return x.clone()
 
 
-@repeat_keys.mistake
-def always_twice(x, n_heads):
-    """Each head stands there twice, whatever `n_heads` is. How large is a group, if six queries share one head?"""
-    return x.repeat_interleave(2, dim=1)
+@repeat_keys.mistake(stage="copies")
+def chunks_tiled(x, group):
+    """You cut the heads into as many pieces as a group has members, and repeat each piece as a whole: several heads
+    take turns in it, 0, 1, 0, 1. Which heads make up one group?"""
+    return torch.cat([piece.repeat(1, group, 1, 1) for piece in x.chunk(max(group, 1), dim=1)], dim=1)
 
 
-@repeat_keys.mistake
-def backwards(x, n_heads):
-    """Your groups run backwards: the first heads of queries get the last head of keys. Which one belongs to query 0?"""
-    return x.flip(1).repeat_interleave(n_heads // x.shape[1], dim=1)
+# Right copies in a result of another shape
 
 
-@repeat_keys.mistake
-def copies_on_an_axis_of_their_own(x, n_heads):
+@repeat_keys.mistake(stage="copies")
+def copies_on_an_axis_of_their_own(x, group):
     """The copies are right, and they have an axis to themselves: your result has five axes. `expand` needs that axis
     for a while. Afterwards heads and copies must become one axis: which two do you merge, and with which method?"""
-    return x[:, :, None].expand(-1, -1, n_heads // x.shape[1], -1, -1).clone()
+    return x[:, :, None].repeat(1, 1, group, 1, 1)
 
 
-@repeat_keys.mistake
-def copies_in_front_of_the_heads(x, n_heads):
+@repeat_keys.mistake(stage="copies")
+def copies_in_front_of_the_heads(x, group):
     """The copies have an axis to themselves, in front of that of the heads: your result has five axes. Merged as they
     stand, these two give 0, 1, 2, 0, 1, 2. Where must the axis of the copies stand, so that copies of one head are
     neighbours?"""
-    return x[:, None].expand(-1, n_heads // x.shape[1], -1, -1, -1).clone()
+    return x[:, None].repeat(1, group, 1, 1, 1)
+
+
+@repeat_keys.mistake(stage="copies")
+def copies_in_front_of_all(x, group):
+    """The copies of `x` stand on a new first axis, as `stack` puts them: your result has five axes. Where must the axis
+    of the copies stand, and with which one is it merged?"""
+    return x.repeat(group, 1, 1, 1, 1)
+
+
+@repeat_keys.mistake(stage="copies")
+def copies_behind_the_tokens(x, group):
+    """The copies have an axis to themselves, behind that of the tokens: your result has five axes. To become heads they
+    must stand right behind the heads, and be merged with them."""
+    return x[:, :, :, None].repeat(1, 1, 1, group, 1)
+
+
+@repeat_keys.mistake(stage="copies")
+def heads_merged_with_the_batch(x, group):
+    """Heads and batch are merged into one axis: `flatten(0, 1)` joins the first two. Count the axes from 0 once the
+    copies have one of their own: which two must become one?"""
+    return x[:, :, None].repeat(1, 1, group, 1, 1).flatten(0, 1)
+
+
+@repeat_keys.mistake(stage="copies")
+def heads_in_front(x, group):
+    """The heads are right, and they stand in front of the batch: `torch.stack` puts them on a new first axis unless it
+    is told otherwise. Which axis must they be on?"""
+    return x.repeat_interleave(group, dim=1).transpose(0, 1)
+
+
+@repeat_keys.mistake(stage="copies")
+def tokens_before_heads(x, group):
+    """The heads are right, and tokens and heads have changed places: (batch, seq, n_heads, d_head). Asked for is
+    (batch, n_heads, seq, d_head). Which of your steps moves the axes?"""
+    return x.repeat_interleave(group, dim=1).transpose(1, 2)
+
+
+@repeat_keys.mistake(stage="copies")
+def tokens_and_features_exchanged(x, group):
+    """The heads are right, and tokens and features have changed places, as scores need their keys. Here the last two
+    axes stay (seq, d_head)."""
+    return x.repeat_interleave(group, dim=1).mT
+
+
+@repeat_keys.mistake(stage="copies")
+def reshaped_for_transposed(x, group):
+    """The copies were right, and then you reshaped them to (batch, seq, n_heads, d_head). `reshape` moves no axis, so
+    tokens and heads are mixed; and asked for is (batch, n_heads, seq, d_head)."""
+    batch, kv_heads, seq, d_head = x.shape
+    return x.repeat_interleave(group, dim=1).reshape(batch, seq, kv_heads * group, d_head)
+
+
+@repeat_keys.mistake(stage="copies")
+def heads_joined_along_the_batch(x, group):
+    """The copies are joined along the batch: (n_heads · batch, 1, seq, d_head). `cat` joins along axis 0 unless it is
+    told otherwise: which axis are the heads?"""
+    return x.repeat_interleave(group, dim=1).transpose(0, 1).flatten(0, 1)[:, None]
+
+
+@repeat_keys.mistake(stage="copies")
+def heads_last(x, group):
+    """The heads are right, and they are on the last axis: (batch, seq, d_head, n_heads). Asked for is (batch, n_heads,
+    seq, d_head). On which axis do you stack them?"""
+    return x.repeat_interleave(group, dim=1).movedim(1, -1)
+
+
+@repeat_keys.mistake(stage="copies")
+def heads_merged_into_the_tokens(x, group):
+    """The copies are joined along the tokens: (batch, n_heads · seq, d_head), three axes. An index takes the axis
+    of the heads away, and `cat` makes none. What puts tensors on a new axis?"""
+    return x.repeat_interleave(group, dim=1).flatten(1, 2)
+
+
+@repeat_keys.mistake(stage="copies")
+def heads_merged_into_the_batch(x, group):
+    """The copies are joined along the batch: (n_heads · batch, seq, d_head), three axes. An index takes the axis
+    of the heads away, and `cat` makes none. What puts tensors on a new axis?"""
+    return x.repeat_interleave(group, dim=1).transpose(0, 1).flatten(0, 1)
+
+
+@repeat_keys.mistake(stage="copies")
+def heads_merged_into_the_features(x, group):
+    """The heads are merged into one long vector for each token: (batch, seq, n_heads · d_head), as after attention.
+    Here they are still apart, on axis 1. Which step joins them?"""
+    return x.repeat_interleave(group, dim=1).transpose(1, 2).flatten(2)
+
+
+@repeat_keys.mistake
+def list_of_heads(x, n_heads):
+    """You return a list of heads, each (batch, seq, d_head), and no tensor. Which function puts a list of tensors on a
+    new axis, and where must that axis stand?"""
+    return list(repeat_keys.reference(x, n_heads).unbind(1))
+
+
+@repeat_keys.mistake
+def list_of_heads_with_their_axis(x, n_heads):
+    """You return a list of heads, each (batch, 1, seq, d_head), and no tensor. They have an axis for the heads already:
+    which function joins tensors along it?"""
+    return list(repeat_keys.reference(x, n_heads).split(1, dim=1))
+
+
+@repeat_keys.mistake
+def nothing_returned(x, n_heads):
+    """Your function returns `None`: what it works out is lost when it ends. To print a result, or to give it a name,
+    hands nothing over. Which line does?"""
+
+
+@repeat_keys.mistake
+def pair_returned(x, n_heads):
+    """You return a pair: the copies, twice, as for keys and values. The function is called for each of them; asked for
+    is one tensor."""
+    copies = repeat_keys.reference(x, n_heads)
+    return copies, copies
+
+
+@repeat_keys.mistake
+def in_float32(x, n_heads):
+    """The copies of numbers in float64 come back in float32: a `.float()`, or a tensor made without the `dtype` of `x`.
+    A copy has the type of what it copies."""
+    return repeat_keys.reference(x, n_heads).float()
+
+
+@repeat_keys.mistake
+def gradient_cut(x, n_heads):
+    """The copies are right, and no gradient flows back to `x`: `.detach()`, `.data`, `torch.no_grad()`, or a new tensor
+    made of numbers cuts it off. Queries that share a head train it together. Which line leaves the graph?"""
+    return repeat_keys.reference(x, n_heads).detach()
+
+
+# What PyTorch refuses
 
 
 @repeat_keys.mistake
@@ -179,8 +618,106 @@ def expanded_along_the_heads_alone(x, n_heads):
     return x.expand(-1, n_heads, -1, -1)
 
 
+@repeat_keys.mistake(stage="copies", alone=True)
+def view_of_copies(x, group):
+    """`view` raises: what `expand` returns lies in memory only once, so that heads and copies cannot become one axis
+    without copying. Which method copies where it must?"""
+    batch, kv_heads, seq, d_head = x.shape
+    return x[:, :, None].expand(-1, -1, group, -1, -1).view(batch, kv_heads * group, seq, d_head)
+
+
+@repeat_keys.mistake(stage="copies", alone=True)
+def sentences_for_heads(x, group):
+    """You pick sentences for heads: `x[h]` takes place h of the first axis, and that is the batch. How is a place of
+    the second axis picked?"""
+    return torch.stack([x[head] for head in range(x.shape[1]) for _ in range(group)], dim=1)
+
+
+@repeat_keys.mistake(stage="copies", alone=True)
+def sentences_for_heads_in_front(x, group):
+    """You pick sentences for heads: `x[h]` takes place h of the first axis, and that is the batch. How is a place of
+    the second axis picked?"""
+    return torch.stack([x[head] for head in range(x.shape[1]) for _ in range(group)])
+
+
+@repeat_keys.mistake(stage="copies", alone=True)
+def indices_of_sentences(x, group):
+    """You pick sentences for heads: your indices stand at the first axis, and that is the batch. How are places of the
+    second axis picked?"""
+    return x[torch.arange(x.shape[1]).repeat_interleave(group)]
+
+
+@repeat_keys.mistake(stage="copies", alone=True)
+def indices_of_tokens(x, group):
+    """You pick tokens for heads: your indices stand at axis 2, and that is seq. Count the axes of (batch, kv_heads,
+    seq, d_head) from 0."""
+    return x[:, :, torch.arange(x.shape[1]).repeat_interleave(group)]
+
+
 @repeat_keys.mistake
-def tiled_as_often_as_heads(x, n_heads):
-    """The whole row of heads is repeated, and `n_heads` times: far too many heads, and in the order 0, 1, 2, 0, 1, 2.
-    How large is a group, and in which order do its members stand?"""
-    return x.repeat(1, n_heads, 1, 1)
+def room_for_the_old_heads_only(x, n_heads):
+    """You write into a tensor that is like `x`, with as many heads as there are of keys, and the next one has no place.
+    Which shape must it have?"""
+    heads = torch.empty_like(x)
+    for head in range(n_heads):
+        heads[:, head] = x[:, head // (n_heads // x.shape[1])]
+    return heads
+
+
+@repeat_keys.mistake
+def assertion_of_ones_own(x, n_heads):
+    """Your own `assert` refuses what the task allows: `n_heads` is a multiple of the heads of keys, and not the other
+    way round. Try it with 3 and 6."""
+    assert x.shape[1] % n_heads == 0
+    return repeat_keys.reference(x, n_heads)
+
+
+@repeat_keys.mistake
+def heads_read_from_the_tokens(x, n_heads):
+    """You take `x` for (batch, seq, heads, d_head), and the reshape at the end raises. The order here is (batch,
+    kv_heads, seq, d_head): which size does each name of yours get?"""
+    batch, seq, heads, d_head = x.shape
+    group = n_heads // heads
+    return x[:, :, :, None].expand(batch, seq, heads, group, d_head).reshape(batch, seq, n_heads, d_head)
+
+
+@repeat_keys.mistake
+def reshaped_without_copies(x, n_heads):
+    """You reshape `x` to more heads, and it has too few numbers for that: `view` and `reshape` never make a number
+    twice. Which method makes copies?"""
+    return x.reshape(x.shape[0], n_heads, x.shape[2], x.shape[3])
+
+
+@repeat_keys.mistake
+def viewed_without_copies(x, n_heads):
+    """You view `x` with more heads, and it has too few numbers for that: `view` and `reshape` never make a number
+    twice. Which method makes copies?"""
+    return x.view(x.shape[0], n_heads, x.shape[2], x.shape[3])
+
+
+@repeat_keys.mistake(stage="copies", alone=True)
+def repeat_with_dim(x, group):
+    """`x.repeat` takes no `dim`: it wants a number for every axis, and would tile the row of heads, 0, 1, 2, 0, 1, 2.
+    Its neighbour takes an axis, and repeats each entry before the next one comes."""
+    return x.repeat(group, dim=1)
+
+
+@repeat_keys.mistake(stage="copies", alone=True)
+def repeat_for_too_few_axes(x, group):
+    """`x.repeat` wants a number for every axis, from the first to the last, and gets fewer than `x` has axes. It would
+    tile the row of heads, too, 0, 1, 2, 0, 1, 2: which method repeats each entry of one axis?"""
+    return x.repeat(1, group)
+
+
+@repeat_keys.mistake(stage="copies", alone=True)
+def repeat_of_torch(x, group):
+    """PyTorch has no function `torch.repeat`. There is a method of that name, which tiles the row of heads, 0, 1, 2, 0,
+    1, 2, and a function with a longer name that repeats each entry before the next one comes."""
+    return torch.repeat(x, group)
+
+
+@repeat_keys.mistake
+def as_often_as_heads_and_reshaped(x, n_heads):
+    """Each head is copied `n_heads` times, and those are too many for the shape at the end. How large is a group, when
+    `n_heads` queries share the heads of `x`?"""
+    return x.repeat_interleave(n_heads, dim=1).reshape(x.shape[0], n_heads, x.shape[2], x.shape[3])
