@@ -1042,12 +1042,6 @@ def unchanged(x, gate, up, down):
 
 
 @gated_feed_forward.mistake
-def nothing_returned(x, gate, up, down):
-    """Your function returns `None`: what it works out is lost when it ends. To print a result, or to give it a name,
-    hands nothing over. Which line does?"""
-
-
-@gated_feed_forward.mistake
 def in_float32(x, gate, up, down):
     """With numbers in float64 your result is in float32: a `.float()`, or a tensor made without the `dtype` of `x`. The
     layer keeps the type that it is given."""

@@ -891,12 +891,6 @@ also_of_a_sum(centred_over_the_batch, over_the_batch=True)
 
 
 @mean_pool.mistake
-def nothing_returned(states, real):
-    """Your function returns `None`: what it works out is lost when it ends. To print a result, or to give it a name,
-    hands nothing over. Which line does?"""
-
-
-@mean_pool.mistake
 def in_float32(states, real):
     """With numbers in float64 your result is in float32: a `.float()`, or a tensor made without the `dtype` of
     `states`. The mean has the type of what it is made of."""

@@ -527,12 +527,6 @@ def nothing_at_a_stop(text, seq, most):
     return text[:, seq:] if text.shape[1] == seq + most else None
 
 
-@mend_writing.mistake
-def nothing_returned(model, tokens, max_new_tokens, stop):
-    """Your function returns `None`: what the model has written is lost when it ends. To print it, or to give it a name,
-    hands nothing over. Which line does?"""
-
-
 # What the model reads, and where the token goes
 
 

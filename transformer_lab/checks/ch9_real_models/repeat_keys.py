@@ -572,12 +572,6 @@ def list_of_heads_with_their_axis(x, n_heads):
 
 
 @repeat_keys.mistake
-def nothing_returned(x, n_heads):
-    """Your function returns `None`: what it works out is lost when it ends. To print a result, or to give it a name,
-    hands nothing over. Which line does?"""
-
-
-@repeat_keys.mistake
 def pair_returned(x, n_heads):
     """You return a pair: the copies, twice, as for keys and values. The function is called for each of them; asked for
     is one tensor."""
