@@ -24,6 +24,18 @@ offset = Topic(
         f"At which place does `x{write(list(index))}` lie?"
     ),
     answer=Number(),
+    without=(  # they come of code, and not of counting on paper
+        "counted_in_bytes_of_float64",
+        "index_divided_by_the_stride",
+        "moves_subtracted_in_turn",
+        "pairs_crossed_and_counted_from_one",
+        "place_moved_by_every_stride",
+        "product_of_index_plus_strides",
+        "steps_taken_back",
+        "stride_divided_by_the_index",
+        "stride_to_the_power_of_the_index",
+        "to_the_power_of_the_stride",
+    ),
     words={
         "not_added_up": "You gave the move along each axis. Storage is a single long row: add them up.",
         "strides_taken_as_shape": "You took the strides for a shape, and worked out larger steps from them. Each "
@@ -55,7 +67,20 @@ strides_of = Topic(
     inputs=lambda draw: (a_shape(draw, axes=3),),
     question=lambda shape: f"A fresh tensor has the shape `{write(shape)}`. What are its strides?",
     answer=Numbers(),
-    without=("bytes_of_float64",),
+    without=(  # all but the first come of code, and not of counting on paper
+        "bytes_of_float64",
+        "ends_after_the_last_axis",
+        "first_axis_missing_and_reversed",
+        "from_the_left_with_own_size_reversed",
+        "last_place_of_each_block",
+        "numbers_of_the_axes",
+        "one_axis_too_far_right",
+        "one_too_large",
+        "own_size_for_the_next",
+        "second_size_first",
+        "sizes_added_from_the_axis_itself",
+        "sizes_squared",
+    ),
     words={
         "own_size_included": "Each product includes the size of its own axis: (2, 3, 4) gives (24, 12, 4). One step "
         "along an axis passes what lies to its right, and never the axis itself.",
