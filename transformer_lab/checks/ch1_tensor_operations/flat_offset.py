@@ -33,6 +33,8 @@ flat_offset.example("one axis", (5,), (3,), plain=True)
 flat_offset.example("an index with zeros", (0, 2, 0, 1), (60, 20, 5, 1), plain=True)
 flat_offset.example("a stretched axis of stride 0", (2, 3, 4), (7, 0, 1))
 flat_offset.example("the first element", (0, 0, 0), (12, 4, 1))
+flat_offset.example("as many steps along each axis", (2, 2, 2), (12, 4, 1))
+flat_offset.example("overlapping windows, with two equal strides", (3, 2, 1), (8, 1, 1))
 flat_offset.example("a single number without axes", (), ())
 
 
@@ -469,6 +471,102 @@ def pairs_crossed_and_counted_from_one(index, strides):
     """Two things at once: the first index is multiplied by the last stride, and so on, and every place is one too large
     besides. Index and stride of the same axis belong together, and places are counted from 0."""
     return 1 + strides_reversed(index, strides)
+
+
+@flat_offset.mistake
+def neighbours_not_counted(index, strides):
+    """Axes of stride 1 do not count: all elements of a row get the same place. One step there moves one place further,
+    and that is a move as any other."""
+    return sum(i * stride for i, stride in zip(index, strides) if stride > 1)
+
+
+@flat_offset.mistake
+def first_stride_for_all(index, strides):
+    """Every index is multiplied by the first stride. Each axis has a stride of its own: let the strides change with the
+    axes, as the indices do."""
+    return sum(i * strides[0] for i in index)
+
+
+@flat_offset.mistake
+def last_stride_for_all(index, strides):
+    """Every index is multiplied by the last stride. Each axis has a stride of its own: let the strides change with the
+    axes, as the indices do."""
+    return sum(i * strides[-1] for i in index)
+
+
+@flat_offset.mistake
+def number_of_the_axis_for_the_index(index, strides):
+    """Each stride is multiplied by the number of its axis, and the index has no part in it. `enumerate` counts the
+    rounds of a loop; how many steps there are stands in `index`."""
+    return sum(axis * stride for axis, stride in enumerate(strides))
+
+
+@flat_offset.mistake
+def number_of_the_axis_for_the_stride(index, strides):
+    """Each index is multiplied by the number of its axis, and the strides have no part in it. `enumerate` counts the
+    rounds of a loop; how far one step goes stands in `strides`."""
+    return sum(axis * i for axis, i in enumerate(index))
+
+
+@flat_offset.mistake
+def only_the_last_two_axes(index, strides):
+    """The last two axes are counted, and the steps along all axes before them are lost. A matrix has two; a tensor may
+    have more."""
+    return sum(i * stride for i, stride in zip(index[-2:], strides[-2:]))
+
+
+@flat_offset.mistake
+def only_the_first_two_axes(index, strides):
+    """The first two axes are counted, and the steps along all axes after them are lost. A matrix has two; a tensor may
+    have more."""
+    return sum(i * stride for i, stride in zip(index[:2], strides[:2]))
+
+
+@flat_offset.mistake
+def one_place_more_for_every_axis(index, strides):
+    """For every axis one place is added. An index of zeros needs no step, and so lies at place 0: only steps, times
+    their stride, lead away from there."""
+    return sum(i * stride + 1 for i, stride in zip(index, strides))
+
+
+@flat_offset.mistake
+def sizes_guessed_from_the_index(index, strides):
+    """You work out strides from the index, as if it said how large the tensor is, and leave the given ones aside. An
+    element may lie anywhere in a tensor: only `strides` says how far one step goes."""
+    return functools.reduce(lambda place, i: place * (i + 1) + i, index, 0)
+
+
+@flat_offset.mistake
+def stride_taken_twice(index, strides):
+    """Each move is multiplied by its stride once too often. 3 steps of 4 places each are 12 places, and not 48."""
+    return sum(i * stride**2 for i, stride in zip(index, strides))
+
+
+@flat_offset.mistake
+def index_taken_twice(index, strides):
+    """Each move is multiplied by its index once too often. 3 steps of 4 places each are 12 places, and not 36."""
+    return sum(i**2 * stride for i, stride in zip(index, strides))
+
+
+@flat_offset.mistake
+def equal_steps_counted_once(index, strides):
+    """Where two axes have the same index, only one of them counts: in a `dict` a key stands once. An element may lie
+    two steps along both axes. Go through pairs instead, as `zip` makes them."""
+    return sum(i * stride for i, stride in dict(zip(index, strides)).items())
+
+
+@flat_offset.mistake
+def equal_strides_counted_once(index, strides):
+    """Where two axes have the same stride, only one of them counts: in a `dict` a key stands once. Overlapping windows
+    have such strides. Go through pairs instead, as `zip` makes them."""
+    return sum(i * stride for stride, i in dict(zip(strides, index)).items())
+
+
+@flat_offset.mistake
+def taken_out_of_a_tuple(index, strides):
+    """A tuple has no `pop`, hence the `AttributeError`: it cannot be changed once it is there. Go through the tuples in
+    a loop, and leave them as they are."""
+    return index.pop() * strides.pop()
 
 
 @flat_offset.property

@@ -492,6 +492,82 @@ def first_column_alone(tokens, batch):
     return tokens[: len(tokens) // batch]
 
 
+@mend_columns.mistake
+def padded_with_the_last_token(tokens, batch):
+    """The columns are stretches of the text, and what is missing in the last one is filled up with the last token
+    again, so that there is one row more. The docstring says that tokens which fill no row are dropped."""
+    padding = tokens[-1:].repeat(-len(tokens) % batch)
+    return torch.cat([tokens, padding]).view(batch, -1).transpose(0, 1)
+
+
+@mend_columns.mistake
+def padded_from_the_beginning(tokens, batch):
+    """The columns are stretches of the text, and what is missing in the last one is filled up from the beginning of the
+    text, so that there is one row more. The docstring says that tokens which fill no row are dropped."""
+    return torch.cat([tokens, tokens[: -len(tokens) % batch]]).view(batch, -1).transpose(0, 1)
+
+
+@mend_columns.mistake
+def tokens_changed_in_place(tokens, batch):
+    """Your function changes its argument `tokens`: whoever calls it finds another shape there later. `resize_` does
+    that, and every name that ends in an underscore. Slices and views leave the tensor as it is."""
+    return tokens.resize_(batch, len(tokens) // batch).transpose(0, 1)
+
+
+@mend_columns.mistake
+def columns_read_into_one_row(tokens, batch):
+    """Your result has one axis: the table is right, and is then read row by row into a single one. The result must stay
+    a table (seq, batch)."""
+    return mend_columns.reference(tokens, batch).flatten()
+
+
+@mend_columns.mistake
+def turned_and_cut_into_rows(tokens, batch):
+    """The table is right, and is then cut once more, into (batch, seq), which scrambles it. After the transpose nothing
+    is left to do: its shape is (seq, batch) already."""
+    seq = len(tokens) // batch
+    return mend_columns.reference(tokens, batch).reshape(batch, seq)
+
+
+@mend_columns.mistake
+def every_batch_th_token(tokens, batch):
+    """You return every `batch`-th token in one row. That was a column of the program as it was given. Column 0 has to
+    hold the beginning of the text, each token of it, and there are `batch` columns."""
+    return tokens[::batch]
+
+
+@mend_columns.mistake
+def stretches_written_into_rows(tokens, batch):
+    """You write each stretch into a row of the result, and it does not fit: a row holds `batch` numbers, and a stretch
+    has `seq`. A stretch is to become a column: on which side of the comma does its number stand?"""
+    seq = len(tokens) // batch
+    result = tokens.new_zeros(seq, batch)
+    for column in range(batch):
+        result[column] = tokens[column * seq : (column + 1) * seq]
+    return result
+
+
+@mend_columns.mistake
+def one_token_between_columns(tokens, batch):
+    """Between two columns one token of the text is skipped. Column 1 must go on where column 0 ends: with `seq` tokens
+    in a column, at which place does the next one begin?"""
+    seq = len(tokens) // batch
+    return torch.stack([tokens[column * (seq + 1) :][:seq] for column in range(batch)], dim=1)
+
+
+@mend_columns.mistake
+def tokens_sorted(tokens, batch):
+    """The tokens are sorted, and a text no longer makes sense then. Their order *is* the text: nothing may be moved but
+    whole stretches."""
+    return mend_columns.reference(tokens.sort().values, batch)
+
+
+@mend_columns.mistake
+def a_table_of_int32(tokens, batch):
+    """Every token is at its place, and has become an `int32`. Tokens keep their dtype: which line names another?"""
+    return mend_columns.reference(tokens, batch).int()
+
+
 @mend_columns.property
 def column_0_begins_the_text(function, tokens, batch):
     """Column 0 is the beginning of the text."""

@@ -446,6 +446,55 @@ def a_tensor_of_strides(shape):
     return torch.tensor(strides_of.reference(shape), dtype=torch.int64)
 
 
+@strides_of.mistake
+def one_less_of_each_size(shape):
+    """The sizes to the right are multiplied, each less one: (2, 3, 4) gives (6, 3, 1). A row of 4 numbers is 4 places
+    long, and so the next row begins 4 places on."""
+    return tuple(math.prod(size - 1 for size in shape[axis + 1 :]) for axis in range(len(shape)))
+
+
+@strides_of.mistake
+def powers_of_the_first_size(shape):
+    """Your strides are powers of the first size: (2, 3, 4) gives (4, 2, 1). Each axis further left takes another size
+    into the product. Which entry of `shape` does each round of your loop take?"""
+    return tuple(shape[0] ** (len(shape) - 1 - axis) for axis in range(len(shape)))
+
+
+@strides_of.mistake
+def powers_of_the_last_size(shape):
+    """Your strides are powers of the last size: (2, 3, 4) gives (16, 4, 1). Each axis further left takes another size
+    into the product. Which entry of `shape` does each round of your loop take?"""
+    return tuple(shape[-1] ** (len(shape) - 1 - axis) for axis in range(len(shape)))
+
+
+@strides_of.mistake
+def two_sizes_at_most(shape):
+    """Right for up to three axes. With more, each stride is the product of the next two sizes only, where one step
+    passes over *all* axes to its right."""
+    return tuple(math.prod(shape[axis + 1 : axis + 3]) for axis in range(len(shape)))
+
+
+@strides_of.mistake
+def taken_out_of_a_tuple(shape):
+    """A tuple has no `pop`, hence the `AttributeError`: it cannot be changed once it is there. Go through the shape in
+    a loop, or make a list of it first."""
+    return shape.pop()
+
+
+@strides_of.mistake
+def appended_to_a_tuple(shape):
+    """A tuple has no `append`, hence the `AttributeError`: it cannot be changed once it is there. Collect the strides
+    in a list, and make a tuple of it at the end."""
+    return tuple(shape).append(1)
+
+
+@strides_of.mistake
+def tuple_told_to_reverse(shape):
+    """A tuple has no `reverse`, hence the `AttributeError`: it cannot be changed once it is there. `reversed(…)` and
+    `[::-1]` work on tuples as well."""
+    return tuple(shape).reverse()
+
+
 @strides_of.property
 def neighbours_one_apart(function, shape):
     """Neighbours in the last axis lie 1 place apart."""

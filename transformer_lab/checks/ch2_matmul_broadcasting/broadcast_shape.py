@@ -398,7 +398,7 @@ def only_the_axes_of_the_second(a, b):
     return [(a[-i] if i <= len(a) else 1, n) for i, n in zip(range(len(b), 0, -1), b)]
 
 
-@broadcast_shape.mistake(stage="aligned")
+@broadcast_shape.mistake(stage="aligned", alone=True)
 def filled_with_zeros(a, b):
     """Missing axes are filled up with zeros. A size of 0 says that there is nothing along an axis, and it does not
     stretch. A missing axis counts as an axis with one entry."""
@@ -429,7 +429,7 @@ def last_axis_left_out(a, b):
     return ones_in_front(a, b)[:-1]
 
 
-@broadcast_shape.mistake(stage="aligned")
+@broadcast_shape.mistake(stage="aligned", alone=True)
 def counted_from_minus_zero(a, b):
     """Counting from the end, your loop begins with `shape[-0]`, and that is the first axis: −0 is 0. The last axis has
     the number −1. Which numbers must the loop go through?"""
@@ -465,7 +465,7 @@ def always_the_second_shape(a, b):
     return tuple(b)
 
 
-@broadcast_shape.mistake(stage="size")
+@broadcast_shape.mistake(stage="size", alone=True)
 def zero_refused(m, n):
     """Your function raises where a size is 0. A tensor may have nothing along an axis: 0 over 0 fits, and a 1 stretches
     to 0 as to any other size. In a condition, 0 counts as false: ask for what you mean."""
@@ -474,7 +474,7 @@ def zero_refused(m, n):
     return equal_or_stretched(m, n)
 
 
-@broadcast_shape.mistake(stage="size")
+@broadcast_shape.mistake(stage="size", alone=True)
 def one_never_stretches_to_zero(m, n):
     """Your function raises where a 1 stands over a 0. A 1 stretches to any size, even to 0: `(3, 1)` with `(0,)` gives
     `(3, 0)`. In a condition, 0 counts as false: ask for what you mean."""
@@ -499,8 +499,8 @@ def none_for_a_size(m, n):
 
 @broadcast_shape.mistake
 def all_but_the_last_unchecked(a, b):
-    """Only the last axis is compared. Sizes further left that do not fit come out as a shape, where a `ValueError` must
-    be raised. The rule is the same for every column."""
+    """Sizes that do not fit come out as a shape where they stand further left than the last axis: `(4, 7, 5)` and `(4,
+    3, 5)` must raise a `ValueError`. The rule is the same for every column."""
     pairs = ones_in_front(a, b)
     return tuple(the_first_wins(m, n) for m, n in pairs[:-1]) + tuple(equal_or_stretched(m, n) for m, n in pairs[-1:])
 
@@ -622,6 +622,73 @@ def set_emptied(a, b):
     """You take the 1 out of the sizes in a column, and look for what is left; where both are 1 nothing is, hence the
     `KeyError`. Two ones over one another give a 1."""
     return tuple(set.difference({m, n}, {1}).pop() for m, n in ones_in_front(a, b))
+
+
+@broadcast_shape.mistake
+def sizes_sorted(a, b):
+    """The sizes are right, and they are sorted. Each stands for an axis, so their order says which axis is how large:
+    leave them where they are."""
+    return tuple(sorted(broadcast_shape.reference(a, b)))
+
+
+@broadcast_shape.mistake
+def number_of_axes(a, b):
+    """You return one number: how many axes the sum has. The task asks for its shape, a tuple with a size for each
+    axis."""
+    return max(len(a), len(b))
+
+
+@broadcast_shape.mistake(stage="size", alone=True)
+def one_less_than_both(m, n):
+    """You add the two sizes and take one away. With a 1 that gives the other size, which is right, and 3 over 3 gives
+    5. Equal sizes are a case of their own."""
+    equal_or_stretched(m, n)
+    return m + n - 1
+
+
+@broadcast_shape.mistake
+def missing_axes_are_none(a, b):
+    """You compare a size with `None`, hence the `TypeError`: `zip_longest` fills up with `None`, unless it is told
+    another value. A missing axis counts as which size?"""
+    return tuple(max(m, n) for m, n in zip_longest(a[::-1], b[::-1]))[::-1]
+
+
+@broadcast_shape.mistake
+def text_raised(a, b):
+    """Where shapes do not fit you raise a text, and Python refuses that with a `TypeError`: only errors can be raised.
+    `ValueError(…)` makes one of the text."""
+    if none_for_no_fit(a, b) is None:
+        raise "they do not fit"  # noqa: B016
+    return broadcast_shape.reference(a, b)
+
+
+@broadcast_shape.mistake
+def a_tensor_of_that_shape(a, b):
+    """You return a tensor that has the right shape. The task asks for the shape itself, a tuple of numbers: tensors
+    have it as `.shape`."""
+    return torch.zeros(broadcast_shape.reference(a, b))
+
+
+@broadcast_shape.mistake
+def first_shape_for_no_fit(a, b):
+    """For shapes that do not fit your function returns the first one; the task asks for a `ValueError`. Whoever calls
+    it would take that for the shape of the sum. An error that is caught has to be raised again."""
+    return a if none_for_no_fit(a, b) is None else broadcast_shape.reference(a, b)
+
+
+@broadcast_shape.mistake
+def second_shape_for_no_fit(a, b):
+    """For shapes that do not fit your function returns the second one; the task asks for a `ValueError`. Whoever calls
+    it would take that for the shape of the sum. An error that is caught has to be raised again."""
+    return b if none_for_no_fit(a, b) is None else broadcast_shape.reference(a, b)
+
+
+@broadcast_shape.mistake
+def two_axes_unpacked(a, b):
+    """Your function takes shapes of two axes, and raises for all others: that `ValueError` is Python's, which cannot
+    take them apart. Shapes may be of any length: go through the columns in a loop."""
+    (rows, columns), (others, below) = a, b
+    return equal_or_stretched(rows, others), equal_or_stretched(columns, below)
 
 
 @broadcast_shape.property

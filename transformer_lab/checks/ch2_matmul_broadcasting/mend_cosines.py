@@ -333,7 +333,7 @@ def queries_by_their_largest_number(query):
     return query / query.amax(dim=-1, keepdim=True)
 
 
-@mend_cosines.mistake(stage="keys")
+@mend_cosines.mistake(stage="keys", alone=True)
 def keys_by_their_largest_size(key):
     """You divide each key by its largest number without its sign, which is `norm` with `p=inf`. The length of a vector
     is the root of the sum of all squares."""
@@ -347,7 +347,7 @@ def queries_by_their_largest_size(query):
     return query / query.abs().amax(dim=-1, keepdim=True)
 
 
-@mend_cosines.mistake(stage="keys")
+@mend_cosines.mistake(stage="keys", alone=True)
 def keys_by_their_spread(key):
     """You divide each key by its standard deviation, which takes the mean off before it squares and divides by a count.
     The length of a vector is the root of the sum of its squares, no more."""
@@ -438,20 +438,20 @@ def angles(query, key):
     return (query @ key.T).acos()
 
 
-@mend_cosines.mistake(stage="table")
+@mend_cosines.mistake(stage="table", alone=True)
 def from_zero_to_one(query, key):
     """You move the cosines into the range from 0 to 1: perpendicular vectors get ½, where the cosine is 0. Leave the
     product as it is."""
     return (1 + query @ key.T) / 2
 
 
-@mend_cosines.mistake(stage="table")
+@mend_cosines.mistake(stage="table", alone=True)
 def signs_turned(query, key):
     """Every sign is turned: a vector and itself get −1, where the cosine is 1. Look for a minus in your product."""
     return -(query @ key.T)
 
 
-@mend_cosines.mistake(stage="table")
+@mend_cosines.mistake(stage="table", alone=True)
 def squared(query, key):
     """The products are squared, and so the signs are lost. Only the lengths are roots of squares; the product of the
     two vectors stays as it is."""
@@ -474,7 +474,7 @@ def only_the_table_made_one_long(query, key):
     return products / products.norm(dim=-1, keepdim=True)
 
 
-@mend_cosines.mistake(stage="table")
+@mend_cosines.mistake(stage="table", alone=True)
 def rows_of_the_table_summed_to_one(query, key):
     """The rows of the finished table are divided by their sums, as `normalize_rows` does. What a query gets from one
     key then depends on the other keys. Make the vectors one long, not the table."""
@@ -482,7 +482,7 @@ def rows_of_the_table_summed_to_one(query, key):
     return products / products.sum(dim=-1, keepdim=True)
 
 
-@mend_cosines.mistake(stage="table")
+@mend_cosines.mistake(stage="table", alone=True)
 def axes_of_size_one_lost(query, key):
     """Right, until there is one query or one key: then an axis of the table is gone. A bare `squeeze()` removes every
     axis of size 1, also one that the caller counts on."""
@@ -522,6 +522,55 @@ def dot_of_matrices(query, key):
     """`torch.dot` takes two vectors, and refuses matrices. A table of all dot products is a matrix product. The last
     line of the program as given was right."""
     return torch.dot(query, key)
+
+
+@mend_cosines.mistake
+def table_by_its_length(query, key):
+    """You divide the finished table by one number, the length of all of it: `norm()` without an axis takes everything
+    together. Each pair of vectors has its own two lengths: one for the row, and one for the column."""
+    products = query @ key.T
+    return products / products.norm()
+
+
+@mend_cosines.mistake
+def the_longer_length_alone(query, key):
+    """You divide by the larger one of the two lengths. A cosine is divided by both: their product stands under the dot
+    product."""
+    return query @ key.T / torch.maximum(query.norm(dim=-1)[:, None], key.norm(dim=-1))
+
+
+@mend_cosines.mistake(stage="table", alone=True)
+def rounded(query, key):
+    """Your cosines are rounded. Rounding is for printing; the function itself returns what the product gives."""
+    return (query @ key.T).round(decimals=2)
+
+
+@mend_cosines.mistake
+def lists_of_numbers(query, key):
+    """The cosines are right, and they come in a list of lists. A tensor (q_len, k_len) is asked for, and nothing has to
+    leave PyTorch on the way."""
+    return mend_cosines.reference(query, key).tolist()
+
+
+@mend_cosines.mistake(stage="table", alone=True)
+def added_up_for_each_query(query, key):
+    """You add up the cosines of each query, and return one number for it. The table has one for each pair, a row for
+    every query and a column for every key."""
+    return (query @ key.T).sum(dim=-1)
+
+
+@mend_cosines.mistake(stage="table", alone=True)
+def place_of_the_best_key(query, key):
+    """You return which key is the best one for each query. A search would do that next; the task asks for the whole
+    table of cosines."""
+    return (query @ key.T).argmax(dim=-1)
+
+
+@mend_cosines.mistake(stage="table", alone=True)
+def cosine_of_the_best_key(query, key):
+    """You return the largest cosine of each query. A search would do that next; the task asks for the whole table, with
+    a column for every key."""
+    return (query @ key.T).amax(dim=-1)
 
 
 @mend_cosines.property

@@ -488,6 +488,84 @@ def mean_taken_off(x):
     return x - x.mean(dim=-1, keepdim=True)
 
 
+@normalize_rows.mistake(stage="total")
+def by_the_first_number(x):
+    """You divide each row by its first number: that one becomes 1. Divide by what the numbers of the row sum to."""
+    return x[..., :1]
+
+
+@normalize_rows.mistake(stage="total")
+def by_the_last_number(x):
+    """You divide each row by its last number: that one becomes 1. It is what a running sum ends with, and not what a
+    row does. Divide by what the numbers of the row sum to."""
+    return x[..., -1:]
+
+
+@normalize_rows.mistake(stage="total", alone=True)
+def sums_expanded(x):
+    """You expand the sums to the shape of `x`, and PyTorch refuses: their axis is gone, and they stand under the
+    columns. Keep the axis, with size 1; then they stretch by themselves."""
+    return x.sum(dim=-1).expand_as(x)
+
+
+@normalize_rows.mistake(stage="total", alone=True)
+def maximum_of_python(x):
+    """Python's `max` asks whether one tensor is larger than a number, which has no single answer for many numbers.
+    Nothing has to be guarded here: the docstring says that no row sums to zero."""
+    return max(x.sum(dim=-1, keepdim=True), 1e-8)
+
+
+@normalize_rows.mistake
+def never_turned_back(x):
+    """You transpose `x`, so that the sums stand under its rows, and do not transpose back; and with three axes `.T`
+    reverses them all, so that the sums do not fit. Without transposing: keep the axis that you sum over."""
+    return x.permute(*reversed(range(x.ndim))) / x.sum(dim=-1)
+
+
+@normalize_rows.mistake(stage="quotient")
+def divided_twice(x, total):
+    """You divide by the sum twice: the rows sum to one over their sum. Is a row normalized before the line that
+    normalizes it?"""
+    return x / total / total
+
+
+@normalize_rows.mistake(stage="quotient")
+def in_percent(x, total):
+    """Your rows sum to 100: these are percents. They must sum to one, so nothing is multiplied after the division."""
+    return 100 * x / total
+
+
+@normalize_rows.mistake(stage="quotient")
+def logarithms(x, total):
+    """You return the logarithms of the shares. The rows must sum to one as they are: leave the quotient as it is, and
+    `log` to the losses."""
+    return (x / total).log()
+
+
+@normalize_rows.mistake(stage="quotient", alone=True)
+def cut_to_whole_numbers(x, total):
+    """You turn the shares into whole numbers, and almost all of them become 0. They lie between whole numbers, as
+    floats: leave the quotient as it is."""
+    return (x / total).long()
+
+
+@normalize_rows.mistake
+def columns_as_well(x):
+    """You divide by the sums of the rows, and then by those of the columns: now the columns sum to one, and the rows no
+    longer do. One division is enough."""
+    result = normalize_rows.reference(x)
+    return result / result.sum(dim=-2, keepdim=True) if x.ndim > 1 else result
+
+
+@normalize_rows.mistake
+def only_the_first_one(x):
+    """Only what stands at index 0 of the first axis is divided, and the rest comes back as it was. Most often a
+    `return` stands inside the loop, so that the function ends in the first round."""
+    result = x.clone()
+    result[0] = normalize_rows.reference(x[0]) if x.ndim > 1 else 1
+    return result
+
+
 @normalize_rows.property
 def rows_sum_to_one(function, x):
     """Every row sums to one."""

@@ -378,10 +378,11 @@ def nothing_returned(x, dim):
     the docstring asks for must be returned."""
 
 
-@softmax.mistake(stage="shift")
+@softmax.mistake(stage="shift", alone=True)
 def largest_added(x, dim):
-    """The maximum is added to the scores, where it should be subtracted. Large scores become twice as large, and `exp`
-    overflows the sooner. After the shift, the largest score of a row must be 0."""
+    """Where scores are large, `exp` overflows, and the whole row becomes NaN. To add the maximum makes it worse, and to
+    divide by its exponential comes too late: both must be numbers first. It has to be subtracted from the scores before
+    `exp`."""
     return x + x.amax(dim, keepdim=True)
 
 
@@ -392,21 +393,21 @@ def largest_put_back_last(x, dim):
     return x - x.amax(dim).unsqueeze(-1)
 
 
-@softmax.mistake(stage="shift")
+@softmax.mistake(stage="shift", alone=True)
 def largest_of_the_first_axis_subtracted(x, dim):
     """The sum runs along `dim`, but the maximum along the first axis. The numbers that share a sum then lose different
     amounts, and that changes their ratios. Follow the argument `dim` through every line."""
     return x - x.amax(0, keepdim=True)
 
 
-@softmax.mistake(stage="shift")
+@softmax.mistake(stage="shift", alone=True)
 def divided_by_the_root_of_the_count(x, dim):
     """The scores are divided by the root of their number first, so the weights are too even. Attention divides its
     scores by a root, before the softmax; here they are taken as they come."""
     return (x - x.amax(dim, keepdim=True)) / x.shape[dim] ** 0.5
 
 
-@softmax.mistake(stage="shift")
+@softmax.mistake(stage="shift", alone=True)
 def standardized(x, dim):
     """The scores get mean 0 and spread 1 before `exp`. Taking the mean off changes nothing; dividing by the spread
     makes the weights those of other scores. Softmax keeps the differences as they are."""
@@ -420,42 +421,42 @@ def never_exponentiated(shifted):
     return shifted
 
 
-@softmax.mistake(stage="exp")
+@softmax.mistake(stage="exp", alone=True)
 def exponential_taken_twice(shifted):
     """The exponential is taken twice, once of the scores and once more of what comes out. Once is enough: 0 and ln 3
     must get ¼ and ¾."""
     return shifted.exp().exp()
 
 
-@softmax.mistake(stage="exp")
+@softmax.mistake(stage="exp", alone=True)
 def exponential_less_one(shifted):
     """You take the exponential minus 1, as `expm1` does. The largest score, which is 0 after the shift, then gets
     weight 0. What is added up are the exponentials themselves."""
     return shifted.expm1()
 
 
-@softmax.mistake(stage="exp")
+@softmax.mistake(stage="exp", alone=True)
 def powers_of_ten(shifted):
     """You take powers of 10 instead of e. The weights sum to one, and are further apart than they should be: 0 and ln 3
     must get ¼ and ¾. Which function has e as its base?"""
     return 10**shifted
 
 
-@softmax.mistake(stage="exp")
+@softmax.mistake(stage="exp", alone=True)
 def squares_for_exponentials(shifted):
     """You square the scores, where their exponentials are asked for. A square makes them positive too, but a score far
     below the maximum gets a large weight. The larger score must get the larger one."""
     return shifted**2
 
 
-@softmax.mistake(stage="exp")
+@softmax.mistake(stage="exp", alone=True)
 def logarithms_for_exponentials(shifted):
     """You take the logarithm of the scores, where their exponentials are asked for. A negative number has no logarithm,
     hence the NaN. Which function turns any number into a positive one?"""
     return shifted.log()
 
 
-@softmax.mistake(stage="exp")
+@softmax.mistake(stage="exp", alone=True)
 def sigmoids_for_exponentials(shifted):
     """You take the sigmoid of each score, where its exponential is asked for. The weights sum to one; but a sigmoid
     never exceeds 1, so the ratios are wrong: 0 and ln 3 must get ¼ and ¾."""
@@ -469,13 +470,13 @@ def sum_put_back_last(exp, dim):
     return exp / exp.sum(dim).unsqueeze(-1)
 
 
-@softmax.mistake(stage="divide")
+@softmax.mistake(stage="divide", alone=True)
 def sum_over_the_first_axis(exp, dim):
     """The sum runs along the first axis, whatever `dim` says. Follow the argument `dim` through every line."""
     return exp / exp.sum(0, keepdim=True)
 
 
-@softmax.mistake(stage="divide")
+@softmax.mistake(stage="divide", alone=True)
 def running_sums(exp, dim):
     """You divide each exponential by the sum up to there, as `cumsum` makes it: the first weight is always 1. All
     numbers along `dim` are divided by one and the same sum."""
@@ -496,13 +497,13 @@ def logarithm_of_the_sum(exp, dim):
     return exp / exp.sum(dim, keepdim=True).log()
 
 
-@softmax.mistake(stage="divide")
+@softmax.mistake(stage="divide", alone=True)
 def multiplied_by_the_sum(exp, dim):
     """You multiply by the sum, where you should divide by it. Shares of a whole are smaller than what is shared out."""
     return exp * exp.sum(dim, keepdim=True)
 
 
-@softmax.mistake(stage="divide")
+@softmax.mistake(stage="divide", alone=True)
 def upside_down(exp, dim):
     """You divide the sum by the exponentials, and so the smallest score gets most. A share is a part of the sum: which
     of the two stands below?"""
@@ -516,14 +517,14 @@ def divided_by_the_count(exp, dim):
     return exp / exp.shape[dim]
 
 
-@softmax.mistake(stage="divide")
+@softmax.mistake(stage="divide", alone=True)
 def subtracted_the_sum(exp, dim):
     """You subtract the sum from the exponentials, where you should divide by it: no weight is positive. In logarithms a
     division becomes a difference; these are no logarithms any more."""
     return exp - exp.sum(dim, keepdim=True)
 
 
-@softmax.mistake(stage="divide")
+@softmax.mistake(stage="divide", alone=True)
 def only_the_sum(exp, dim):
     """You return the sum of the exponentials, and not the weights. Each exponential must still be divided by it: the
     result has the shape of `x`."""
@@ -660,6 +661,62 @@ def axis_left_first(x, dim):
     """The weights are right, and `dim` comes first: the axis was moved to the front, and never back. The result must
     have the shape of `x`. With `dim` as it is, no axis has to move."""
     return x.softmax(dim).movedim(dim, 0)
+
+
+@softmax.mistake(stage="exp")
+def few_terms_of_the_series(shifted):
+    """In place of the exponential you add up the first terms of its series, 1 + x + x²/2. That is close near 0 alone:
+    far below, a score gets a large weight again. PyTorch has the function itself."""
+    return 1 + shifted + shifted**2 / 2
+
+
+@softmax.mistake
+def over_the_axis_before(x, dim):
+    """Your softmax runs along the axis before `dim`. Axes are counted from 0, and `dim` is counted so as well: it needs
+    no correction."""
+    return x.softmax(dim - 1) if dim > -x.ndim else x.softmax(-1)
+
+
+@softmax.mistake
+def axis_left_to_pytorch(x, dim):
+    """`dim` is not handed on, and `F.softmax` chooses an axis itself: the first of one or of three axes, the second of
+    two or of four. Follow the argument through every line. And the task asks for `exp` and a sum."""
+    return x.softmax(0 if x.ndim in (0, 1, 3) else 1)
+
+
+@softmax.mistake
+def in_float16(x, dim):
+    """The weights come in float16, with three digits. It must be the dtype of the scores. Which line names a dtype?"""
+    return x.softmax(dim).half()
+
+
+@softmax.mistake
+def exponentials_and_their_sum(x, dim):
+    """You return two tensors, the exponentials and their sum. One is asked for: divide the first by the second."""
+    exp = (x - x.amax(dim, keepdim=True)).exp()
+    return exp, exp.sum(dim, keepdim=True)
+
+
+@softmax.mistake
+def between_zero_and_one(x, dim):
+    """You stretch the scores so that they go from 0 to 1: the smallest gets 0 and the largest 1. Nothing sums to one.
+    Exponentials make the scores positive, and their sum makes shares of them."""
+    low = x.amin(dim, keepdim=True)
+    return (x - low) / (x.amax(dim, keepdim=True) - low)
+
+
+@softmax.mistake
+def over_all_but_the_first_axis(x, dim):
+    """Your loop goes along the first axis, and all the numbers that it finds there sum to one together, whatever `dim`
+    says. Along `dim`, each row is a softmax on its own. There is a way without a loop: sums take an axis."""
+    return torch.stack([part.flatten().softmax(0).reshape(part.shape) for part in x])
+
+
+@softmax.mistake
+def weights_sorted(x, dim):
+    """The weights are right, and they are sorted, the largest first. Each belongs to the score at its place: leave them
+    there."""
+    return x.softmax(dim).sort(dim, descending=True).values
 
 
 @softmax.property

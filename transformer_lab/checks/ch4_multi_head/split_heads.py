@@ -445,6 +445,60 @@ def axes_of_size_one_squeezed_away(x, n_heads):
     return split_heads.reference(x, n_heads).squeeze()
 
 
+@split_heads.mistake
+def no_features_for_view(x, n_heads):
+    """A head is to have 0 features, and PyTorch refuses: there are more numbers than that. `%` gives what is left over,
+    and a `//` with its two sides exchanged gives 0. Which of the two numbers is divided?"""
+    batch, seq, d_model = x.shape
+    return x.view(batch, seq, n_heads, d_model % n_heads).transpose(1, 2)
+
+
+@split_heads.mistake
+def no_size_for_the_features(x, n_heads):
+    """You ask for three axes, (batch, seq, heads), and PyTorch refuses: there are more numbers than that. The features
+    of a head need an axis of their own, the last."""
+    batch, seq, _ = x.shape
+    return x.view(batch, seq, n_heads).transpose(1, 2)
+
+
+@split_heads.mistake
+def heads_cut_out_of_the_batch(x, n_heads):
+    """The tensor is cut straight into (batch · heads, seq, d_head). A cut never moves an axis, so the numbers are
+    scrambled, and `heads` must be an axis of its own. Cut the last axis alone, and move axes only afterwards."""
+    batch, seq, d_model = x.shape
+    return x.reshape(batch * n_heads, seq, d_model // n_heads)
+
+
+@split_heads.mistake
+def first_sentence_alone(x, n_heads):
+    """Your result has no batch: only the first sentence is split, and the others are lost. `x[0]` takes an axis away.
+    All sentences can be split at once."""
+    return split_heads.reference(x, n_heads)[0]
+
+
+@split_heads.mistake
+def three_axes_permuted(x, n_heads):
+    """`permute` needs the number of every axis once, and after the cut there are four: hence the error. To exchange two
+    axes alone, there is `transpose`."""
+    return x.unflatten(-1, (n_heads, -1)).permute(0, 2, 1)
+
+
+@split_heads.mistake
+def tokens_sliced(x, n_heads):
+    """You take slices of axis 1, the tokens, and not of the features: each head would get a part of the sentence. Here
+    the parts are not equally long besides, and `stack` refuses them. A colon alone takes the whole axis: how many
+    belong in front?"""
+    d_head = x.shape[-1] // n_heads
+    return torch.stack([x[:, head * d_head : (head + 1) * d_head] for head in range(n_heads)], dim=1)
+
+
+@split_heads.mistake
+def only_turned(x, n_heads):
+    """Your result is (batch, d_model, seq): two axes have changed places, and nothing is cut. First the features must
+    be cut into heads; which axes are exchanged then?"""
+    return x.transpose(1, 2)
+
+
 @split_heads.property
 def a_head_sees_its_features(function, x, n_heads):
     """Head 0 holds the first d_model / n_heads features of every token."""
