@@ -568,6 +568,28 @@ def a_table_of_int32(tokens, batch):
     return mend_columns.reference(tokens, batch).int()
 
 
+@mend_columns.mistake
+def rounded_up_by_reshape(tokens, batch):
+    """Where tokens are left over, you ask for a row that they cannot fill, hence the error: the length of a column is
+    rounded up. What is left over is to be dropped, so it must be rounded down."""
+    return tokens.reshape(batch, -(-len(tokens) // batch)).transpose(0, 1)
+
+
+@mend_columns.mistake
+def an_axis_that_is_not_there(tokens, batch):
+    """You ask for axis 2 of a table, hence the `IndexError`. Axes are counted from 0, so a table has the axes 0 and
+    1."""
+    seq = len(tokens) // batch
+    return tokens[: seq * batch].view(batch, seq).transpose(1, 2)
+
+
+@mend_columns.mistake
+def all_in_one_column(tokens, batch):
+    """Your result has a single column, in which the stretches stand one below the other. `cat` joins along an axis that
+    is there: which one must grow, so that they stand side by side?"""
+    return tokens[: len(tokens) // batch * batch, None]
+
+
 @mend_columns.property
 def column_0_begins_the_text(function, tokens, batch):
     """Column 0 is the beginning of the text."""

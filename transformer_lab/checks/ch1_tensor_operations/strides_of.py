@@ -495,6 +495,27 @@ def tuple_told_to_reverse(shape):
     return tuple(shape).reverse()
 
 
+@strides_of.mistake
+def own_size_included_except_in_the_last(shape):
+    """Each product but the last includes the size of its own axis: (2, 3, 4) gives (24, 12, 1). A stride is made of the
+    sizes to its right alone: look at where your product begins."""
+    return (*own_size_included(shape)[:-1], 1) if shape else ()
+
+
+@strides_of.mistake
+def last_size_left_out(shape):
+    """The last size is in none of your products: (2, 3, 4) gives (3, 1, 1). One step along the axis before the last
+    passes a whole row, so the last size belongs into all products but the last."""
+    return tuple(math.prod(shape[axis + 1 : -1]) for axis in range(len(shape)))
+
+
+@strides_of.mistake
+def second_size_first_and_reversed(shape):
+    """The products run from the second size on to the right: (2, 3, 4) gives (1, 3, 12). The first axis is to have the
+    longest steps, over all the sizes to its right: from which end do you multiply?"""
+    return second_size_first(shape)[::-1]
+
+
 @strides_of.property
 def neighbours_one_apart(function, shape):
     """Neighbours in the last axis lie 1 place apart."""

@@ -573,6 +573,36 @@ def cosine_of_the_best_key(query, key):
     return (query @ key.T).amax(dim=-1)
 
 
+@mend_cosines.mistake
+def both_lengths_in_columns_in_turn(query, key):
+    """You divide the finished table by the lengths, which is a good way. But the lengths of the keys form a column,
+    (k_len, 1), and so they stand beside the queries. In the table a key is a column: under which axis must its length
+    stand?"""
+    return query @ key.T / query.norm(dim=-1, keepdim=True) / key.norm(dim=-1, keepdim=True)
+
+
+@mend_cosines.mistake
+def only_the_columns_of_the_table_made_one_long(query, key):
+    """The columns of the table of dot products are divided by their lengths. What a key gets from one query then
+    depends on the other queries. Make the vectors one long, not the table."""
+    products = query @ key.T
+    return products / products.norm(dim=0)
+
+
+@mend_cosines.mistake
+def queries_down_the_columns_and_keys_as_they_are(query, key):
+    """The queries are divided by the lengths of their columns, and the keys keep their lengths. In both matrices, each
+    row must come out with length 1."""
+    return (query / query.norm(dim=0)) @ key.T
+
+
+@mend_cosines.mistake(stage="table", alone=True)
+def keys_cut_anew(query, key):
+    """The keys are cut anew with `view` or `reshape` into (d_head, k_len), and not transposed: a column holds bits of
+    several keys. The last line of the program as given was right."""
+    return query @ key.reshape(key.shape[1], key.shape[0])
+
+
 @mend_cosines.property
 def cosine_with_itself(function, query, key):
     """A vector and itself have the cosine 1."""

@@ -566,6 +566,33 @@ def only_the_first_one(x):
     return result
 
 
+@normalize_rows.mistake(stage="total", alone=True)
+def by_the_product(x):
+    """You divide each row by the product of its numbers. Its sum is asked for: the row (1, 2, 1) sums to 4."""
+    return x.prod(dim=-1, keepdim=True)
+
+
+@normalize_rows.mistake(stage="total", alone=True)
+def by_one_more_than_the_sum(x):
+    """You add 1 to the sum of each row before you divide, and so the rows sum to less than one. That guards against a
+    sum of zero, which the docstring excludes."""
+    return 1 + x.sum(dim=-1, keepdim=True)
+
+
+@normalize_rows.mistake
+def log_softmax_instead(x):
+    """This is the logarithm of a softmax: the numbers are exponentiated, and the result has no positive number. Here
+    each number is divided by the sum of its row, and nothing else."""
+    return x.log_softmax(dim=-1)
+
+
+@normalize_rows.mistake
+def exponentials_over_the_sum(x):
+    """You divide the exponentials of the numbers by the sum of the numbers. Nothing is exponentiated here: what was
+    added up is to be divided."""
+    return x.exp() / x.sum(dim=-1, keepdim=True)
+
+
 @normalize_rows.property
 def rows_sum_to_one(function, x):
     """Every row sums to one."""
