@@ -221,6 +221,375 @@ def a_list_of_columns(tokens, batch):
     return list(tokens[: seq * batch].split(seq))
 
 
+@mend_columns.mistake
+def nothing_returned(tokens, batch):
+    """Your function returns `None`: it has no `return`, or hands on what `print` gives back, and that is nothing. What
+    the docstring asks for must be returned."""
+
+
+@mend_columns.mistake
+def left_over_kept_by_reshape(tokens, batch):
+    """Where tokens are left over, there is an error: the text as a whole cannot be cut into `batch` equal parts. The
+    program as it was given dropped the tokens that fill no row. Keep that line: `tokens[: seq * batch]`."""
+    return tokens.reshape(batch, -1).transpose(0, 1)
+
+
+@mend_columns.mistake
+def left_over_kept_beside_the_length_by_reshape(tokens, batch):
+    """Where tokens are left over, there is an error: you ask for `batch` times `seq` places, and there are more tokens
+    than that. The program as it was given dropped the tokens that fill no row. Keep that line: `tokens[: seq *
+    batch]`."""
+    return tokens.reshape(batch, len(tokens) // batch).transpose(0, 1)
+
+
+@mend_columns.mistake
+def rows_of_the_whole_text(tokens, batch):
+    """Two things at once: the tokens that are left over are not dropped, hence the error, and the text is cut into rows
+    of `batch` neighbours, as in the program as it was given. Keep its line `tokens[: seq * batch]`, and cut it into
+    `batch` stretches instead."""
+    return tokens.view(-1, batch)
+
+
+@mend_columns.mistake
+def rows_of_the_whole_text_by_reshape(tokens, batch):
+    """Two things at once: the tokens that are left over are not dropped, hence the error, and the text is cut into rows
+    of `batch` neighbours, as in the program as it was given. Keep its line `tokens[: seq * batch]`, and cut it into
+    `batch` stretches instead."""
+    return tokens.reshape(-1, batch)
+
+
+@mend_columns.mistake
+def turned_and_viewed_again(tokens, batch):
+    """A `view` after a transpose raises here: no view can show the numbers in reading order once the axes have changed
+    places. Nor would a `reshape` help, which mixes the columns. The shape must be right after one cut and one
+    transpose: what must the rows of the cut be?"""
+    seq = len(tokens) // batch
+    return tokens[: seq * batch].view(seq, batch).transpose(0, 1).view(seq, batch)
+
+
+@mend_columns.mistake
+def text_turned_before_it_is_cut(tokens, batch):
+    """You transpose the text while it has one axis only, hence the `IndexError`: a single axis can change places with
+    none. Cut the text into stretches first."""
+    seq = len(tokens) // batch
+    return tokens[: seq * batch].transpose(0, 1).view(seq, batch)
+
+
+@mend_columns.mistake
+def stretches_joined_along_axis_one(tokens, batch):
+    """The stretches have one axis only, and `cat` joins along an axis that is there: axis 1 is not, hence the
+    `IndexError`. `stack` lays them along a new one."""
+    seq = len(tokens) // batch
+    return torch.cat(tokens[: seq * batch].split(seq), dim=1)
+
+
+@mend_columns.mistake
+def left_as_one_row(tokens, batch):
+    """Your result has one axis: it is the text as it came, without the tokens at the end. `cat` joins pieces to one row
+    again, and a cut whose result gets no name is lost. The tokens have to stand in a table (seq, batch)."""
+    return tokens[: len(tokens) // batch * batch]
+
+
+@mend_columns.mistake
+def the_text_as_it_came(tokens, batch):
+    """You return the text as it came. An operation on a tensor returns a new one: give that a name, or return it."""
+    return tokens
+
+
+@mend_columns.mistake
+def only_one_row_kept(tokens, batch):
+    """Your result has a single row: no more than `batch` tokens are kept. So many tokens are one row; how many are
+    there in all rows together?"""
+    return tokens[:batch].view(batch, -1).transpose(0, 1)
+
+
+@mend_columns.mistake
+def only_one_stretch_kept(tokens, batch):
+    """You keep `seq` tokens, which is one column, and want to cut it into `batch` parts: mostly that raises. How many
+    tokens are there in all columns together?"""
+    return tokens[: len(tokens) // batch].view(batch, -1).transpose(0, 1)
+
+
+@mend_columns.mistake
+def only_one_stretch_kept_by_reshape(tokens, batch):
+    """You keep `seq` tokens, which is one column, and want to cut it into `batch` parts: mostly that raises. How many
+    tokens are there in all columns together?"""
+    return tokens[: len(tokens) // batch].reshape(batch, -1).transpose(0, 1)
+
+
+@mend_columns.mistake
+def columns_upside_down(tokens, batch):
+    """The columns are the right stretches, upside down: each is read from the bottom to the top. A turn by a quarter,
+    as `rot90` makes it, is not a transpose. Row 0 has to hold the first token of every stretch."""
+    return mend_columns.reference(tokens, batch).flip(0)
+
+
+@mend_columns.mistake
+def rows_flipped(tokens, batch):
+    """Rows of `batch` neighbours are cut in reading order, as in the program as it was given, and then put in the
+    opposite order. A flip is not a transpose: the tokens of a row are still neighbours in the text."""
+    return as_given(tokens, batch).flip(0)
+
+
+@mend_columns.mistake
+def a_table_of_floats(tokens, batch):
+    """Every token is at its place, and has become a float. `torch.zeros` and `torch.empty` make floats unless they are
+    told a `dtype`. Tokens are whole numbers: a table of embeddings can look up no other."""
+    return mend_columns.reference(tokens, batch).float()
+
+
+@mend_columns.mistake
+def columns_begin_batch_tokens_apart(tokens, batch):
+    """Each column begins `batch` tokens after the one before it. A column holds `seq` tokens, so they overlap, or leave
+    tokens out. Column 1 has to go on where column 0 ends: how far is that?"""
+    seq = len(tokens) // batch
+    return torch.stack([tokens[column * batch : column * batch + seq] for column in range(batch)], dim=1)
+
+
+@mend_columns.mistake
+def columns_filled_from_batch_tokens_apart(tokens, batch):
+    """Each column begins `batch` tokens after the one before it. A column holds `seq` tokens, so they overlap, or leave
+    tokens out. Column 1 has to go on where column 0 ends: how far is that?"""
+    seq = len(tokens) // batch
+    result = tokens.new_zeros(seq, batch)
+    for column in range(batch):
+        result[:, column] = tokens[column * batch : column * batch + seq]
+    return result
+
+
+@mend_columns.mistake
+def always_two_columns(tokens, batch):
+    """Your result has two columns, whatever `batch` says. Two was the number in the example. Follow the argument
+    through every line."""
+    return mend_columns.reference(tokens, 2)
+
+
+@mend_columns.mistake
+def lists_of_numbers(tokens, batch):
+    """Every token is at its place, and the result is a list of lists. A tensor (seq, batch) is asked for, and nothing
+    has to leave PyTorch on the way."""
+    return mend_columns.reference(tokens, batch).tolist()
+
+
+@mend_columns.mistake
+def length_as_a_float(tokens, batch):
+    """The length of a column is counted with `/`, which gives a float, and a slice must end at a whole number: hence
+    the `TypeError`. `//` divides whole numbers and gives one."""
+    seq = len(tokens) / batch
+    return tokens[: seq * batch].view(batch, -1)
+
+
+@mend_columns.mistake
+def more_columns_where_they_are_short(tokens, batch):
+    """Right as long as fewer tokens are left over than one column holds. Where columns are short, as with 6 tokens in 4
+    columns, you make another column of what is left over. There are `batch` columns: drop the rest before you cut."""
+    seq = len(tokens) // batch
+    return tokens.unfold(0, seq, seq).transpose(0, 1)
+
+
+@mend_columns.mistake
+def left_over_as_one_more_part(tokens, batch):
+    """Where tokens are left over, they make one more part at the end, shorter than the others, and `stack` refuses it.
+    Drop them first, as the program did."""
+    return torch.stack(tokens.split(len(tokens) // batch), dim=1)
+
+
+@mend_columns.mistake
+def parts_nearly_equal(tokens, batch):
+    """Where tokens are left over, the parts are not equally long: `tensor_split` gives the first ones a token more, and
+    a table has no room for that. Drop the tokens that are left over first, as the program did."""
+    return torch.stack(tokens.tensor_split(batch), dim=1)
+
+
+@mend_columns.mistake
+def first_token_dropped(tokens, batch):
+    """The first token of the text is missing: your columns begin with the second. In training the targets begin there;
+    here the docstring says that column 0 is the beginning of the text."""
+    return mend_columns.reference(tokens[1:], batch)
+
+
+@mend_columns.mistake
+def one_place_on(tokens, batch):
+    """All columns begin one token too late, and where none is left over, tokens are missing at the end. In training the
+    targets begin there; here the docstring says that column 0 is the beginning of the text."""
+    seq = len(tokens) // batch
+    return tokens[1 : seq * batch + 1].view(batch, seq).transpose(0, 1)
+
+
+@mend_columns.mistake
+def remainder_for_the_length(tokens, batch):
+    """The length of a column is counted with `%`, which gives what is left over. How often `batch` goes into the number
+    of tokens, `//` says."""
+    seq = len(tokens) % batch
+    return tokens[: seq * batch].view(batch, seq).transpose(0, 1)
+
+
+@mend_columns.mistake
+def one_row_too_few(tokens, batch):
+    """Each column lacks its last token, and the next one goes on there: the length is one too small. Only the tokens
+    that fill no row are dropped."""
+    seq = len(tokens) // batch - 1
+    return tokens[: seq * batch].view(batch, seq).transpose(0, 1)
+
+
+@mend_columns.mistake
+def last_row_cut_off(tokens, batch):
+    """The last row is missing: every column lacks its last token. Only the tokens that fill no row are dropped, and
+    this row is full."""
+    return mend_columns.reference(tokens, batch)[:-1]
+
+
+@mend_columns.mistake
+def one_row_too_many(tokens, batch):
+    """You ask for one row more than the text can fill, and there are not so many tokens, hence the error. What `//`
+    gives is rounded down already, and what is left over is to be dropped."""
+    seq = len(tokens) // batch + 1
+    return tokens[: seq * batch].view(batch, seq).transpose(0, 1)
+
+
+@mend_columns.mistake
+def rounded_up(tokens, batch):
+    """Where tokens are left over, you ask for a row that they cannot fill, hence the error: the length of a column is
+    rounded up. What is left over is to be dropped, so it must be rounded down."""
+    seq = -(-len(tokens) // batch)
+    return tokens[: seq * batch].view(batch, seq).transpose(0, 1)
+
+
+@mend_columns.mistake
+def the_first_stretch_in_every_column(tokens, batch):
+    """Every column holds the beginning of the text: the same stretch comes `batch` times, and the rest of the text is
+    left out. `repeat` and `expand` make no new tokens. Column 1 has to go on where column 0 ends."""
+    seq = len(tokens) // batch
+    return tokens[:seq, None].repeat(1, batch)
+
+
+@mend_columns.mistake
+def the_first_stretch_in_reading_order(tokens, batch):
+    """Only the first `seq` tokens are used, again and again, laid out in reading order. `repeat` makes no new tokens.
+    All columns together hold `seq * batch` different ones."""
+    seq = len(tokens) // batch
+    return tokens[:seq].repeat(batch).view(seq, batch)
+
+
+@mend_columns.mistake
+def one_axis_too_many(tokens, batch):
+    """The columns are right, and there is an axis of size 1 in front of them. The result must be (seq, batch): which
+    operation adds an axis, or keeps one?"""
+    return mend_columns.reference(tokens, batch)[None]
+
+
+@mend_columns.mistake
+def the_last_stretch_missing(tokens, batch):
+    """The last column is missing: the loop over the stretches ends one too early. `range(n)` leaves out n by
+    itself."""
+    return mend_columns.reference(tokens, batch)[:, :-1]
+
+
+@mend_columns.mistake
+def first_column_alone(tokens, batch):
+    """You return the first stretch alone. Most often a `return` stands inside the loop, so that the function ends in
+    the first round. Look at how far it is indented."""
+    return tokens[: len(tokens) // batch]
+
+
+@mend_columns.mistake
+def padded_with_the_last_token(tokens, batch):
+    """The columns are stretches of the text, and what is missing in the last one is filled up with the last token
+    again, so that there is one row more. The docstring says that tokens which fill no row are dropped."""
+    padding = tokens[-1:].repeat(-len(tokens) % batch)
+    return torch.cat([tokens, padding]).view(batch, -1).transpose(0, 1)
+
+
+@mend_columns.mistake
+def padded_from_the_beginning(tokens, batch):
+    """The columns are stretches of the text, and what is missing in the last one is filled up from the beginning of the
+    text, so that there is one row more. The docstring says that tokens which fill no row are dropped."""
+    return torch.cat([tokens, tokens[: -len(tokens) % batch]]).view(batch, -1).transpose(0, 1)
+
+
+@mend_columns.mistake
+def tokens_changed_in_place(tokens, batch):
+    """Your function changes its argument `tokens`: whoever calls it finds another shape there later. `resize_` does
+    that, and every name that ends in an underscore. Slices and views leave the tensor as it is."""
+    return tokens.resize_(batch, len(tokens) // batch).transpose(0, 1)
+
+
+@mend_columns.mistake
+def columns_read_into_one_row(tokens, batch):
+    """Your result has one axis: the table is right, and is then read row by row into a single one. The result must stay
+    a table (seq, batch)."""
+    return mend_columns.reference(tokens, batch).flatten()
+
+
+@mend_columns.mistake
+def turned_and_cut_into_rows(tokens, batch):
+    """The table is right, and is then cut once more, into (batch, seq), which scrambles it. After the transpose nothing
+    is left to do: its shape is (seq, batch) already."""
+    seq = len(tokens) // batch
+    return mend_columns.reference(tokens, batch).reshape(batch, seq)
+
+
+@mend_columns.mistake
+def every_batch_th_token(tokens, batch):
+    """You return every `batch`-th token in one row. That was a column of the program as it was given. Column 0 has to
+    hold the beginning of the text, each token of it, and there are `batch` columns."""
+    return tokens[::batch]
+
+
+@mend_columns.mistake
+def stretches_written_into_rows(tokens, batch):
+    """You write each stretch into a row of the result, and it does not fit: a row holds `batch` numbers, and a stretch
+    has `seq`. A stretch is to become a column: on which side of the comma does its number stand?"""
+    seq = len(tokens) // batch
+    result = tokens.new_zeros(seq, batch)
+    for column in range(batch):
+        result[column] = tokens[column * seq : (column + 1) * seq]
+    return result
+
+
+@mend_columns.mistake
+def one_token_between_columns(tokens, batch):
+    """Between two columns one token of the text is skipped. Column 1 must go on where column 0 ends: with `seq` tokens
+    in a column, at which place does the next one begin?"""
+    seq = len(tokens) // batch
+    return torch.stack([tokens[column * (seq + 1) :][:seq] for column in range(batch)], dim=1)
+
+
+@mend_columns.mistake
+def tokens_sorted(tokens, batch):
+    """The tokens are sorted, and a text no longer makes sense then. Their order *is* the text: nothing may be moved but
+    whole stretches."""
+    return mend_columns.reference(tokens.sort().values, batch)
+
+
+@mend_columns.mistake
+def a_table_of_int32(tokens, batch):
+    """Every token is at its place, and has become an `int32`. Tokens keep their dtype: which line names another?"""
+    return mend_columns.reference(tokens, batch).int()
+
+
+@mend_columns.mistake
+def rounded_up_by_reshape(tokens, batch):
+    """Where tokens are left over, you ask for a row that they cannot fill, hence the error: the length of a column is
+    rounded up. What is left over is to be dropped, so it must be rounded down."""
+    return tokens.reshape(batch, -(-len(tokens) // batch)).transpose(0, 1)
+
+
+@mend_columns.mistake
+def an_axis_that_is_not_there(tokens, batch):
+    """You ask for axis 2 of a table, hence the `IndexError`. Axes are counted from 0, so a table has the axes 0 and
+    1."""
+    seq = len(tokens) // batch
+    return tokens[: seq * batch].view(batch, seq).transpose(1, 2)
+
+
+@mend_columns.mistake
+def all_in_one_column(tokens, batch):
+    """Your result has a single column, in which the stretches stand one below the other. `cat` joins along an axis that
+    is there: which one must grow, so that they stand side by side?"""
+    return tokens[: len(tokens) // batch * batch, None]
+
+
 @mend_columns.property
 def column_0_begins_the_text(function, tokens, batch):
     """Column 0 is the beginning of the text."""

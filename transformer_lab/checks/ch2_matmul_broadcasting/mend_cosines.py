@@ -278,6 +278,331 @@ def lengths_multiplied_in_one_row(query, key):
     return query @ key.T / (query.norm(dim=-1) * key.norm(dim=-1))
 
 
+@mend_cosines.mistake
+def nothing_returned(query, key):
+    """Your function returns `None`: it has no `return`, or hands on what `print` gives back, and that is nothing. What
+    the docstring asks for must be returned."""
+
+
+@mend_cosines.mistake
+def attention_scores(query, key):
+    """You divide the dot products by the root of the number of features, as attention does. That is the same factor for
+    all, and the vectors keep their lengths. A cosine is divided by the lengths of its own two vectors."""
+    return query @ key.T / query.shape[-1] ** 0.5
+
+
+@mend_cosines.mistake(stage="table")
+def root_of_one_mean_square(query, key):
+    """Every number is too large by the root of the number of features: of the queries or of the keys, you take the root
+    of the *mean* of the squares for the length, as RMS norm does. The length of a vector is the root of their sum."""
+    return query @ key.T * query.shape[-1] ** 0.5
+
+
+@mend_cosines.mistake(stage="table")
+def roots_of_two_mean_squares(query, key):
+    """Every number is too large, as many times as there are features: for the lengths you take the root of the *mean*
+    of the squares, as RMS norm does. The length of a vector is the root of their sum."""
+    return query @ key.T * query.shape[-1]
+
+
+@mend_cosines.mistake(stage="table")
+def by_the_number_of_features(query, key):
+    """You divide by the number of features besides, as a mean over the features would. A dot product is a sum: once
+    both vectors have length 1, it is the cosine already."""
+    return query @ key.T / query.shape[-1]
+
+
+@mend_cosines.mistake(stage="table")
+def by_the_root_of_the_features(query, key):
+    """You divide by the root of the number of features besides, as attention does. Once both vectors have length 1,
+    their dot product is the cosine already, however many features there are."""
+    return query @ key.T / query.shape[-1] ** 0.5
+
+
+@mend_cosines.mistake(stage="keys")
+def keys_by_their_largest_number(key):
+    """You divide each key by its largest number. That does not make its length 1: the length is the root of the sum of
+    all squares."""
+    return key / key.amax(dim=-1, keepdim=True)
+
+
+@mend_cosines.mistake(stage="queries")
+def queries_by_their_largest_number(query):
+    """You divide each query by its largest number. That does not make its length 1: the length is the root of the sum
+    of all squares."""
+    return query / query.amax(dim=-1, keepdim=True)
+
+
+@mend_cosines.mistake(stage="keys", alone=True)
+def keys_by_their_largest_size(key):
+    """You divide each key by its largest number without its sign, which is `norm` with `p=inf`. The length of a vector
+    is the root of the sum of all squares."""
+    return key / key.abs().amax(dim=-1, keepdim=True)
+
+
+@mend_cosines.mistake(stage="queries")
+def queries_by_their_largest_size(query):
+    """You divide each query by its largest number without its sign, which is `norm` with `p=inf`. The length of a
+    vector is the root of the sum of all squares."""
+    return query / query.abs().amax(dim=-1, keepdim=True)
+
+
+@mend_cosines.mistake(stage="keys", alone=True)
+def keys_by_their_spread(key):
+    """You divide each key by its standard deviation, which takes the mean off before it squares and divides by a count.
+    The length of a vector is the root of the sum of its squares, no more."""
+    return key / key.std(dim=-1, keepdim=True)
+
+
+@mend_cosines.mistake(stage="queries")
+def queries_by_their_spread(query):
+    """You divide each query by its standard deviation, which takes the mean off before it squares and divides by a
+    count. The length of a vector is the root of the sum of its squares, no more."""
+    return query / query.std(dim=-1, keepdim=True)
+
+
+@mend_cosines.mistake(stage="keys")
+def keys_by_the_root_of_their_length(key):
+    """You divide each key by the root of its length: `norm` has taken the root already. A key of length 4 comes out
+    with length 2, where it must be 1."""
+    return key / key.norm(dim=-1, keepdim=True).sqrt()
+
+
+@mend_cosines.mistake(stage="queries")
+def queries_by_the_root_of_their_length(query):
+    """You divide each query by the root of its length: `norm` has taken the root already. A query of length 4 comes out
+    with length 2, where it must be 1."""
+    return query / query.norm(dim=-1, keepdim=True).sqrt()
+
+
+@mend_cosines.mistake(stage="keys")
+def keys_times_their_lengths(key):
+    """The lengths of the keys are multiplied in, where you should divide by them. A long key gets larger numbers still.
+    In `a / b * c` the `c` is a factor: brackets around `b * c` make both divide."""
+    return key * key.norm(dim=-1, keepdim=True)
+
+
+@mend_cosines.mistake(stage="queries")
+def queries_times_their_lengths(query):
+    """The lengths of the queries are multiplied in, where you should divide by them. A long query gets larger numbers
+    still. In `a / b * c` the `c` is a factor: brackets around `b * c` make both divide."""
+    return query * query.norm(dim=-1, keepdim=True)
+
+
+@mend_cosines.mistake
+def lengths_added(query, key):
+    """You divide by the sum of the two lengths, where it must be their product: the dot product grows with both. Try it
+    with a vector of length 2 and itself, which should give 1."""
+    return query @ key.T / (query.norm(dim=-1)[:, None] + key.norm(dim=-1))
+
+
+@mend_cosines.mistake
+def lengths_of_the_queries_in_a_row(query, key):
+    """The lengths of the queries form a row, and those of the keys a column: unless there are as many of both, they do
+    not fit the table. There a query is a row and a key is a column: which way must its length stand?"""
+    return query @ key.T / (key.norm(dim=-1)[:, None] * query.norm(dim=-1))
+
+
+@mend_cosines.mistake
+def keys_by_the_lengths_of_the_queries(query, key):
+    """You divide the keys by the lengths of the queries. That raises, unless there are as many of both. Each vector is
+    divided by a length of its own."""
+    return (query / query.norm(dim=-1, keepdim=True)) @ (key / query.norm(dim=-1, keepdim=True)).T
+
+
+@mend_cosines.mistake
+def queries_with_queries(query, key):
+    """You compare the queries with one another: the table has as many columns as queries, and the keys have no part in
+    it. Look at the two names in your product."""
+    return mend_cosines.reference(query, query)
+
+
+@mend_cosines.mistake(stage="table")
+def weights_of_the_cosines(query, key):
+    """A softmax is taken of the cosines, so that each row sums to one. These are the weights of attention. The task
+    asks for the cosines themselves: a vector and itself get 1."""
+    return (query @ key.T).softmax(dim=-1)
+
+
+@mend_cosines.mistake(stage="table")
+def nothing_below_zero(query, key):
+    """Negative cosines come out as 0. Vectors that point in opposite directions have the cosine −1, and all between −1
+    and 1 are asked for. Leave the product as it is."""
+    return (query @ key.T).relu()
+
+
+@mend_cosines.mistake(stage="table")
+def angles(query, key):
+    """You return the angles, `acos` of the cosines: a vector and itself get 0, where the cosine is 1. The task asks for
+    the cosine itself."""
+    return (query @ key.T).acos()
+
+
+@mend_cosines.mistake(stage="table", alone=True)
+def from_zero_to_one(query, key):
+    """You move the cosines into the range from 0 to 1: perpendicular vectors get ½, where the cosine is 0. Leave the
+    product as it is."""
+    return (1 + query @ key.T) / 2
+
+
+@mend_cosines.mistake(stage="table", alone=True)
+def signs_turned(query, key):
+    """Every sign is turned: a vector and itself get −1, where the cosine is 1. Look for a minus in your product."""
+    return -(query @ key.T)
+
+
+@mend_cosines.mistake(stage="table", alone=True)
+def squared(query, key):
+    """The products are squared, and so the signs are lost. Only the lengths are roots of squares; the product of the
+    two vectors stays as it is."""
+    return (query @ key.T) ** 2
+
+
+@mend_cosines.mistake(stage="table", alone=True)
+def rows_of_the_table_made_one_long(query, key):
+    """The rows of the finished table are divided by their lengths. Whatever a query's own length was, that hides it;
+    but what a query gets from one key then depends on the other keys. Make the vectors one long, not the table."""
+    products = query @ key.T
+    return products / products.norm(dim=-1, keepdim=True)
+
+
+@mend_cosines.mistake
+def only_the_table_made_one_long(query, key):
+    """The rows of the table of dot products are divided by their lengths, and the keys keep theirs. What a query gets
+    from one key then depends on the other keys. Make the vectors one long, not the table."""
+    products = query @ key.T
+    return products / products.norm(dim=-1, keepdim=True)
+
+
+@mend_cosines.mistake(stage="table", alone=True)
+def rows_of_the_table_summed_to_one(query, key):
+    """The rows of the finished table are divided by their sums, as `normalize_rows` does. What a query gets from one
+    key then depends on the other keys. Make the vectors one long, not the table."""
+    products = query @ key.T
+    return products / products.sum(dim=-1, keepdim=True)
+
+
+@mend_cosines.mistake(stage="table", alone=True)
+def axes_of_size_one_lost(query, key):
+    """Right, until there is one query or one key: then an axis of the table is gone. A bare `squeeze()` removes every
+    axis of size 1, also one that the caller counts on."""
+    return (query @ key.T).squeeze()
+
+
+@mend_cosines.mistake
+def distances(query, key):
+    """You return how far apart the vectors are: a vector and itself get 0, and lengths count. The cosine compares
+    directions alone, and is 1 for a vector and itself."""
+    return torch.cdist(query, key)
+
+
+@mend_cosines.mistake
+def compared_along_another_axis(query, key):
+    """You compare along the wrong axis: of all pairs of vectors, `dim=1` is the axis of the keys, and the features are
+    the last one. Your result is (q_len, d_head), a row of numbers for every feature."""
+    return F.cosine_similarity(query[:, None], key[None], dim=1)
+
+
+@mend_cosines.mistake
+def single_vectors_along_axis_one(query, key):
+    """`F.cosine_similarity` compares along axis 1 unless it is told another, and two single vectors have axis 0 alone:
+    hence the `IndexError`. Tell it which axis the features are."""
+    return torch.stack([torch.stack([F.cosine_similarity(q, k) for k in key]) for q in query])
+
+
+@mend_cosines.mistake
+def products_of_the_tables_as_they_are(query, key):
+    """The keys are not transposed in the product, and their rows do not fit: `@` pairs the last axis of `query` with
+    the first of `key`. The features must meet the features. The last line of the program as given was right."""
+    return query @ key
+
+
+@mend_cosines.mistake(stage="table", alone=True)
+def dot_of_matrices(query, key):
+    """`torch.dot` takes two vectors, and refuses matrices. A table of all dot products is a matrix product. The last
+    line of the program as given was right."""
+    return torch.dot(query, key)
+
+
+@mend_cosines.mistake
+def table_by_its_length(query, key):
+    """You divide the finished table by one number, the length of all of it: `norm()` without an axis takes everything
+    together. Each pair of vectors has its own two lengths: one for the row, and one for the column."""
+    products = query @ key.T
+    return products / products.norm()
+
+
+@mend_cosines.mistake
+def the_longer_length_alone(query, key):
+    """You divide by the larger one of the two lengths. A cosine is divided by both: their product stands under the dot
+    product."""
+    return query @ key.T / torch.maximum(query.norm(dim=-1)[:, None], key.norm(dim=-1))
+
+
+@mend_cosines.mistake(stage="table", alone=True)
+def rounded(query, key):
+    """Your cosines are rounded. Rounding is for printing; the function itself returns what the product gives."""
+    return (query @ key.T).round(decimals=2)
+
+
+@mend_cosines.mistake
+def lists_of_numbers(query, key):
+    """The cosines are right, and they come in a list of lists. A tensor (q_len, k_len) is asked for, and nothing has to
+    leave PyTorch on the way."""
+    return mend_cosines.reference(query, key).tolist()
+
+
+@mend_cosines.mistake(stage="table", alone=True)
+def added_up_for_each_query(query, key):
+    """You add up the cosines of each query, and return one number for it. The table has one for each pair, a row for
+    every query and a column for every key."""
+    return (query @ key.T).sum(dim=-1)
+
+
+@mend_cosines.mistake(stage="table", alone=True)
+def place_of_the_best_key(query, key):
+    """You return which key is the best one for each query. A search would do that next; the task asks for the whole
+    table of cosines."""
+    return (query @ key.T).argmax(dim=-1)
+
+
+@mend_cosines.mistake(stage="table", alone=True)
+def cosine_of_the_best_key(query, key):
+    """You return the largest cosine of each query. A search would do that next; the task asks for the whole table, with
+    a column for every key."""
+    return (query @ key.T).amax(dim=-1)
+
+
+@mend_cosines.mistake
+def both_lengths_in_columns_in_turn(query, key):
+    """You divide the finished table by the lengths, which is a good way. But the lengths of the keys form a column,
+    (k_len, 1), and so they stand beside the queries. In the table a key is a column: under which axis must its length
+    stand?"""
+    return query @ key.T / query.norm(dim=-1, keepdim=True) / key.norm(dim=-1, keepdim=True)
+
+
+@mend_cosines.mistake
+def only_the_columns_of_the_table_made_one_long(query, key):
+    """The columns of the table of dot products are divided by their lengths. What a key gets from one query then
+    depends on the other queries. Make the vectors one long, not the table."""
+    products = query @ key.T
+    return products / products.norm(dim=0)
+
+
+@mend_cosines.mistake
+def queries_down_the_columns_and_keys_as_they_are(query, key):
+    """The queries are divided by the lengths of their columns, and the keys keep their lengths. In both matrices, each
+    row must come out with length 1."""
+    return (query / query.norm(dim=0)) @ key.T
+
+
+@mend_cosines.mistake(stage="table", alone=True)
+def keys_cut_anew(query, key):
+    """The keys are cut anew with `view` or `reshape` into (d_head, k_len), and not transposed: a column holds bits of
+    several keys. The last line of the program as given was right."""
+    return query @ key.reshape(key.shape[1], key.shape[0])
+
+
 @mend_cosines.property
 def cosine_with_itself(function, query, key):
     """A vector and itself have the cosine 1."""

@@ -282,6 +282,317 @@ def whole_numbers(x):
     return x // x.sum(dim=-1, keepdim=True)
 
 
+@normalize_rows.mistake
+def nothing_returned(x):
+    """Your function returns `None`: it has no `return`, or hands on what `print` gives back, and that is nothing. What
+    the docstring asks for must be returned."""
+
+
+@normalize_rows.mistake
+def in_place_and_nothing_returned(x):
+    """Your function changes its argument `x`, and returns `None`. The docstring asks for a new tensor: leave `x` as it
+    is, and return the quotient."""
+    x /= x.sum(dim=-1, keepdim=True)
+
+
+@normalize_rows.mistake
+def unchanged(x):
+    """Your numbers come back as they were. An operation on a tensor returns a new one: give that a name, or return it.
+    Only operations in place change `x`, and here they must not be used."""
+    return x.clone()
+
+
+@normalize_rows.mistake(stage="total", alone=True)
+def pair_taken_for_a_tensor(x):
+    """`max` with an axis returns a pair: the largest numbers, and the places where they stand. A tensor cannot be
+    divided by a pair, hence the `TypeError`. But the largest number of a row is not what is asked for: the row must sum
+    to one."""
+    return x.max(dim=-1, keepdim=True)
+
+
+@normalize_rows.mistake(stage="total")
+def over_axis_two(x):
+    """You sum over axis 2. With three axes that is the last one, which is right; a matrix has no axis 2, and with four
+    axes it is another one. The docstring allows any number of axes in front: count from the end."""
+    return x.sum(dim=2, keepdim=True)
+
+
+@normalize_rows.mistake(stage="total")
+def axis_put_back_as_two(x):
+    """The axis that the sum removed comes back as axis 2. With three axes that is the last one, which is right; a
+    matrix has no axis 2. Put it back where it was: at the end, counted from there."""
+    return x.sum(dim=-1).unsqueeze(2)
+
+
+@normalize_rows.mistake(stage="total")
+def axis_put_back_by_index(x):
+    """The axis that the sum removed comes back by an index with two colons, and that takes exactly three axes for
+    granted. Any number of axes may stand in front of a row: `...` stands for all of them."""
+    return x.sum(dim=-1)[:, :, None]
+
+
+@normalize_rows.mistake
+def three_axes_unpacked(x):
+    """Your function takes the shape apart into three sizes, and every other number of axes raises. The docstring allows
+    any number of axes in front of a row, also none. Which of the sizes do you need at all?"""
+    batch, rows, columns = x.shape
+    return normalize_rows.reference(x.reshape(batch, rows, columns))
+
+
+@normalize_rows.mistake
+def two_axes_unpacked(x):
+    """Your function takes the shape apart into two sizes, as of a matrix, and every other number of axes raises. The
+    docstring allows any number of axes in front of a row, also none. Which of the sizes do you need at all?"""
+    rows, columns = x.shape
+    return normalize_rows.reference(x.reshape(rows, columns))
+
+
+@normalize_rows.mistake
+def a_single_row_left_alone(x):
+    """Right for tensors of several axes. A single row, with no axis in front, comes back as it was. It is a row like
+    any other, and needs no case of its own."""
+    return normalize_rows.reference(x) if x.ndim > 1 else x.clone()
+
+
+@normalize_rows.mistake
+def made_one_long_table(x):
+    """The rows are right, and they stand in one long table: the axes in front are joined to one. The shape must be that
+    of `x`. Nothing has to be reshaped here; if it was, it must be taken back."""
+    return normalize_rows.reference(x).reshape(-1, x.shape[-1])
+
+
+@normalize_rows.mistake(stage="quotient")
+def the_sums_alone(x, total):
+    """You return the sums of the rows. Each number of a row must still be divided by its row's sum: the result has the
+    shape of `x`."""
+    return total
+
+
+@normalize_rows.mistake(stage="quotient")
+def subtracted(x, total):
+    """You subtract the sum from each number of its row. Then the row does not sum to one, and the ratios in it change.
+    The task is a division."""
+    return x - total
+
+
+@normalize_rows.mistake(stage="quotient")
+def upside_down(x, total):
+    """You divide the sums by the numbers. Check one row by hand: (1, 2, 1) sums to 4 and becomes (0.25, 0.5, 0.25), not
+    (4, 2, 4)."""
+    return total / x
+
+
+@normalize_rows.mistake(stage="quotient")
+def rounded_to_four_digits(x, total):
+    """Your numbers are rounded, so that the rows sum to one nearly, and small numbers become 0. Rounding is for
+    printing; the function itself returns what the division gives."""
+    return (x / total).round(decimals=4)
+
+
+@normalize_rows.mistake(stage="quotient")
+def rounded_to_two_digits(x, total):
+    """Your numbers are rounded, so that the rows sum to one nearly, and small numbers become 0. Rounding is for
+    printing; the function itself returns what the division gives."""
+    return (x / total).round(decimals=2)
+
+
+@normalize_rows.mistake(stage="quotient")
+def rounded_to_three_digits(x, total):
+    """Your numbers are rounded, so that the rows sum to one nearly, and small numbers become 0. Rounding is for
+    printing; the function itself returns what the division gives."""
+    return (x / total).round(decimals=3)
+
+
+@normalize_rows.mistake
+def in_float64(x):
+    """The result comes in float64 whatever came in. It must have the dtype of `x`. Which line names a dtype, or passes
+    through NumPy?"""
+    return normalize_rows.reference(x.double())
+
+
+@normalize_rows.mistake(stage="total")
+def running_sums(x):
+    """You divide each number by the sum of the row up to there: the first of each row becomes 1. `cumsum` makes these
+    running sums. All numbers of a row are divided by one and the same sum."""
+    return x.cumsum(dim=-1)
+
+
+@normalize_rows.mistake(stage="total")
+def by_the_sum_of_squares(x):
+    """You divide each row by the sum of its squares. With the root it would be the vector's length. Here the numbers
+    themselves must sum to one: divide by what they sum to, without squares."""
+    return (x * x).sum(dim=-1, keepdim=True)
+
+
+@normalize_rows.mistake(stage="total")
+def by_the_number_of_columns(x):
+    """You divide each row by how many numbers it has: that is what a mean does last. Here the numbers of a row must sum
+    to one, so divide by what they sum to."""
+    return torch.full_like(x[..., :1], x.shape[-1])
+
+
+@normalize_rows.mistake(stage="total")
+def by_the_spread(x):
+    """You divide each row by its standard deviation, which makes the spread one, and not the sum. Divide by what the
+    numbers of the row sum to."""
+    mean = x.mean(dim=-1, keepdim=True)
+    return (((x - mean) ** 2).sum(dim=-1, keepdim=True) / (x.shape[-1] - 1)).sqrt()
+
+
+@normalize_rows.mistake(stage="total")
+def by_the_smallest(x):
+    """You divide each row by its smallest number: that one becomes 1, and the row sums to more. Divide by what the
+    numbers of the row sum to."""
+    return x.amin(dim=-1, keepdim=True)
+
+
+@normalize_rows.mistake(stage="total")
+def sums_of_at_least_one(x):
+    """Sums below 1 count as 1, and so rows with such sums come back undivided. That guards against a sum of zero, which
+    the docstring excludes. A row that sums to ¼ is divided by ¼."""
+    return x.sum(dim=-1, keepdim=True).clamp(min=1)
+
+
+@normalize_rows.mistake
+def negative_numbers_cut_off(x):
+    """Negative numbers are set to zero before the division. The docstring allows them: they stay negative, and count in
+    the sum as they are."""
+    return normalize_rows.reference(x.clamp(min=0))
+
+
+@normalize_rows.mistake
+def signs_lost(x):
+    """Negative numbers lose their sign before the division. The docstring allows them: they count in the sum as they
+    are, and their sign says how they come out."""
+    return normalize_rows.reference(x.abs())
+
+
+@normalize_rows.mistake
+def squares_instead(x):
+    """You divide the squares of the numbers by the sum of the squares. The rows sum to one, and the ratios are those of
+    the squares. The numbers themselves are to be divided by their sum."""
+    return normalize_rows.reference(x * x)
+
+
+@normalize_rows.mistake
+def smallest_taken_off_first(x):
+    """You take the smallest number off each row before you divide by the sum. The rows sum to one, and the ratios
+    change: the smallest becomes 0. Nothing has to be taken off."""
+    return normalize_rows.reference(x - x.amin(dim=-1, keepdim=True))
+
+
+@normalize_rows.mistake
+def mean_taken_off(x):
+    """You take the mean off each row: its numbers sum to zero then, and not to one. Nothing has to be taken off: a
+    division by the sum makes shares of the numbers."""
+    return x - x.mean(dim=-1, keepdim=True)
+
+
+@normalize_rows.mistake(stage="total")
+def by_the_first_number(x):
+    """You divide each row by its first number: that one becomes 1. Divide by what the numbers of the row sum to."""
+    return x[..., :1]
+
+
+@normalize_rows.mistake(stage="total")
+def by_the_last_number(x):
+    """You divide each row by its last number: that one becomes 1. It is what a running sum ends with, and not what a
+    row does. Divide by what the numbers of the row sum to."""
+    return x[..., -1:]
+
+
+@normalize_rows.mistake(stage="total", alone=True)
+def sums_expanded(x):
+    """You expand the sums to the shape of `x`, and PyTorch refuses: their axis is gone, and they stand under the
+    columns. Keep the axis, with size 1; then they stretch by themselves."""
+    return x.sum(dim=-1).expand_as(x)
+
+
+@normalize_rows.mistake(stage="total", alone=True)
+def maximum_of_python(x):
+    """Python's `max` asks whether one tensor is larger than a number, which has no single answer for many numbers.
+    Nothing has to be guarded here: the docstring says that no row sums to zero."""
+    return max(x.sum(dim=-1, keepdim=True), 1e-8)
+
+
+@normalize_rows.mistake
+def never_turned_back(x):
+    """You transpose `x`, so that the sums stand under its rows, and do not transpose back; and with three axes `.T`
+    reverses them all, so that the sums do not fit. Without transposing: keep the axis that you sum over."""
+    return x.permute(*reversed(range(x.ndim))) / x.sum(dim=-1)
+
+
+@normalize_rows.mistake(stage="quotient")
+def divided_twice(x, total):
+    """You divide by the sum twice: the rows sum to one over their sum. Is a row normalized before the line that
+    normalizes it?"""
+    return x / total / total
+
+
+@normalize_rows.mistake(stage="quotient")
+def in_percent(x, total):
+    """Your rows sum to 100: these are percents. They must sum to one, so nothing is multiplied after the division."""
+    return 100 * x / total
+
+
+@normalize_rows.mistake(stage="quotient")
+def logarithms(x, total):
+    """You return the logarithms of the shares. The rows must sum to one as they are: leave the quotient as it is, and
+    `log` to the losses."""
+    return (x / total).log()
+
+
+@normalize_rows.mistake(stage="quotient", alone=True)
+def cut_to_whole_numbers(x, total):
+    """You turn the shares into whole numbers, and almost all of them become 0. They lie between whole numbers, as
+    floats: leave the quotient as it is."""
+    return (x / total).long()
+
+
+@normalize_rows.mistake
+def columns_as_well(x):
+    """You divide by the sums of the rows, and then by those of the columns: now the columns sum to one, and the rows no
+    longer do. One division is enough."""
+    result = normalize_rows.reference(x)
+    return result / result.sum(dim=-2, keepdim=True) if x.ndim > 1 else result
+
+
+@normalize_rows.mistake
+def only_the_first_one(x):
+    """Only what stands at index 0 of the first axis is divided, and the rest comes back as it was. Most often a
+    `return` stands inside the loop, so that the function ends in the first round."""
+    result = x.clone()
+    result[0] = normalize_rows.reference(x[0]) if x.ndim > 1 else 1
+    return result
+
+
+@normalize_rows.mistake(stage="total", alone=True)
+def by_the_product(x):
+    """You divide each row by the product of its numbers. Its sum is asked for: the row (1, 2, 1) sums to 4."""
+    return x.prod(dim=-1, keepdim=True)
+
+
+@normalize_rows.mistake(stage="total", alone=True)
+def by_one_more_than_the_sum(x):
+    """You add 1 to the sum of each row before you divide, and so the rows sum to less than one. That guards against a
+    sum of zero, which the docstring excludes."""
+    return 1 + x.sum(dim=-1, keepdim=True)
+
+
+@normalize_rows.mistake
+def log_softmax_instead(x):
+    """This is the logarithm of a softmax: the numbers are exponentiated, and the result has no positive number. Here
+    each number is divided by the sum of its row, and nothing else."""
+    return x.log_softmax(dim=-1)
+
+
+@normalize_rows.mistake
+def exponentials_over_the_sum(x):
+    """You divide the exponentials of the numbers by the sum of the numbers. Nothing is exponentiated here: what was
+    added up is to be divided."""
+    return x.exp() / x.sum(dim=-1, keepdim=True)
+
+
 @normalize_rows.property
 def rows_sum_to_one(function, x):
     """Every row sums to one."""
