@@ -232,12 +232,6 @@ def three_axes_only(index, strides):
 
 
 @flat_offset.mistake
-def nothing_returned(index, strides):
-    """Your function returns `None`: it has no `return` for an ordinary index, or hands on what `print` gives back, and
-    that is nothing. A caller cannot go on with what is printed, or kept in a variable inside."""
-
-
-@flat_offset.mistake
 def nothing_returned_without_axes(index, strides):
     """Right for every tensor with axes. For a single number, whose tuples are empty, your function returns `None`: no
     `return` with a number is reached. The docstring says at which place it lies."""

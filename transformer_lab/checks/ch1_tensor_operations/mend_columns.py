@@ -222,12 +222,6 @@ def a_list_of_columns(tokens, batch):
 
 
 @mend_columns.mistake
-def nothing_returned(tokens, batch):
-    """Your function returns `None`: it has no `return`, or hands on what `print` gives back, and that is nothing. What
-    the docstring asks for must be returned."""
-
-
-@mend_columns.mistake
 def left_over_kept_by_reshape(tokens, batch):
     """Where tokens are left over, there is an error: the text as a whole cannot be cut into `batch` equal parts. The
     program as it was given dropped the tokens that fill no row. Keep that line: `tokens[: seq * batch]`."""

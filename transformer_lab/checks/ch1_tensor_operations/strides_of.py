@@ -20,7 +20,7 @@ from ..exercise import exercise
     ),
 )
 def strides_of(shape):
-    """Return the strides of a fresh tensor. shape: sizes of 1 and more. Returns as many ints."""
+    """Return the strides of a fresh tensor. shape: sizes of 1 and more. Returns a tuple or list of as many ints."""
     strides, step = [], 1
     for size in reversed(shape):
         strides.append(step)
@@ -358,12 +358,6 @@ def number_of_elements_alone(shape):
     """You return one number, the product of all sizes: so many elements the tensor has. Every axis has a stride of its
     own, and the tuple must hold them all. What must be kept in each round of the loop?"""
     return math.prod(shape)
-
-
-@strides_of.mistake
-def nothing_returned(shape):
-    """Your function returns `None`: it has no `return` for an ordinary shape, or hands on what `print`, or a method of
-    a list such as `reverse()` or `append(…)`, gives back, and that is nothing. Such a method changes its list."""
 
 
 @strides_of.mistake

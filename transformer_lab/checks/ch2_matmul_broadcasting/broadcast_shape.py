@@ -349,12 +349,6 @@ def error_of_broadcast_shapes(a, b):
 
 
 @broadcast_shape.mistake
-def nothing_returned(a, b):
-    """Your function returns `None`, also where the shapes fit: it has no `return`, or hands on what `print`, or a
-    method of a list such as `append(…)`, gives back, and that is nothing."""
-
-
-@broadcast_shape.mistake
 def error_returned(a, b):
     """For shapes that do not fit your function returns the error as its result, where it must raise it. Whoever calls
     it would go on with `ValueError` in place of a shape. `raise` stands in the place of `return`."""

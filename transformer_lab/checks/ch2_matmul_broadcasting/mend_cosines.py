@@ -279,12 +279,6 @@ def lengths_multiplied_in_one_row(query, key):
 
 
 @mend_cosines.mistake
-def nothing_returned(query, key):
-    """Your function returns `None`: it has no `return`, or hands on what `print` gives back, and that is nothing. What
-    the docstring asks for must be returned."""
-
-
-@mend_cosines.mistake
 def attention_scores(query, key):
     """You divide the dot products by the root of the number of features, as attention does. That is the same factor for
     all, and the vectors keep their lengths. A cosine is divided by the lengths of its own two vectors."""

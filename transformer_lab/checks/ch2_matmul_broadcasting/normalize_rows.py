@@ -283,12 +283,6 @@ def whole_numbers(x):
 
 
 @normalize_rows.mistake
-def nothing_returned(x):
-    """Your function returns `None`: it has no `return`, or hands on what `print` gives back, and that is nothing. What
-    the docstring asks for must be returned."""
-
-
-@normalize_rows.mistake
 def in_place_and_nothing_returned(x):
     """Your function changes its argument `x`, and returns `None`. The docstring asks for a new tensor: leave `x` as it
     is, and return the quotient."""

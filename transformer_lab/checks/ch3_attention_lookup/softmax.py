@@ -372,12 +372,6 @@ def in_float64(x, dim):
     return x.softmax(dim, dtype=torch.float64)
 
 
-@softmax.mistake
-def nothing_returned(x, dim):
-    """Your function returns `None`: it has no `return`, or hands on what `print` gives back, and that is nothing. What
-    the docstring asks for must be returned."""
-
-
 @softmax.mistake(stage="shift", alone=True)
 def largest_added(x, dim):
     """Where scores are large, `exp` overflows, and the whole row becomes NaN. To add the maximum makes it worse, and to

@@ -190,12 +190,6 @@ def cut_in_the_other_order_then_exchanged(x, n_heads):
 
 
 @split_heads.mistake
-def nothing_returned(x, n_heads):
-    """Your function returns `None`: it has no `return`, or hands on what `print` gives back, and that is nothing. What
-    the docstring asks for must be returned."""
-
-
-@split_heads.mistake
 def unchanged(x, n_heads):
     """You return `x` as it came. An operation on a tensor returns a new one, which needs a name; and to cut features
     and join them again changes nothing. The result has four axes."""
