@@ -15,6 +15,7 @@ from lab_page import as_notebook
 from lab_table import LABS
 
 CONTROLS = ":is(button, input, select, summary, [tabindex='0'])"
+SHARED = Path(tl.labs.__file__).with_name("lab.css")
 each_lab = pytest.mark.parametrize("case", LABS.values(), ids=LABS)
 
 
@@ -106,6 +107,42 @@ def test_by_keyboard(show, case):
     page.locator(f"{control}:visible").first.press(key)
     assert page.get_by_role("status").all_inner_texts() != said and all(said)
     assert page.locator("[role=status]:not([aria-live=polite])").count() == 0
+
+
+# What the shared style sheet says, in the words of computed styles: compared in the browser, or it takes minutes.
+CHANGED = """async (sheet) => {
+    const style = document.head.appendChild(document.createElement("style"));
+    style.textContent = sheet;
+    const names = new Set();
+    const collect = (rule) => {
+        for (const name of rule.style ?? []) names.add(name);
+        for (const inner of rule.cssRules ?? []) collect(inner);
+    };
+    collect(style.sheet);
+    const nodes = [...document.querySelectorAll(".tl-lab, .tl-lab *")];
+    const looks = () => nodes.map((node) => {
+        const look = getComputedStyle(node);
+        return [...names].map((name) => look.getPropertyValue(name));
+    });
+    const later = looks();
+    style.remove();
+    const alone = looks();
+    const found = new Set();
+    nodes.forEach((node, i) => [...names].forEach((name, j) => {
+        const is = `${node.getAttribute("class") ?? node.localName}: ${name}, ${alone[i][j]}, then ${later[i][j]}`;
+        if (later[i][j] !== alone[i][j]) found.add(is);
+    }));
+    return [...found];
+}"""
+
+
+@pytest.mark.parametrize("width", [360, 760])
+@each_lab
+def test_a_lab_that_comes_after_it_changes_nothing_of_its_looks(show, case, width):
+    """Every lab brings the shared style sheet along: a lab's own must hold against one that comes later."""
+    page = show(*[state() for state in (case.make, *case.states)], width=width)
+    page.wait_for_function("!document.querySelector('.tl-moving')")
+    assert page.evaluate(CHANGED, SHARED.read_text("utf-8")) == []
 
 
 @each_lab
