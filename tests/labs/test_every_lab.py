@@ -15,7 +15,6 @@ from lab_page import as_notebook
 from lab_table import LABS
 
 CONTROLS = ":is(button, input, select, summary, [tabindex='0'])"
-SHARED = Path(tl.labs.__file__).with_name("lab.css")
 each_lab = pytest.mark.parametrize("case", LABS.values(), ids=LABS)
 
 
@@ -109,7 +108,7 @@ def test_by_keyboard(show, case):
     assert page.locator("[role=status]:not([aria-live=polite])").count() == 0
 
 
-# What the shared style sheet says, in the words of computed styles: compared in the browser, or it takes minutes.
+# What a style sheet says, in the words of computed styles: compared in the browser, or it takes minutes.
 CHANGED = """async (sheet) => {
     const style = document.head.appendChild(document.createElement("style"));
     style.textContent = sheet;
@@ -139,10 +138,11 @@ CHANGED = """async (sheet) => {
 @pytest.mark.parametrize("width", [360, 760])
 @each_lab
 def test_a_lab_that_comes_after_it_changes_nothing_of_its_looks(show, case, width):
-    """Every lab brings the shared style sheet along: a lab's own must hold against one that comes later."""
+    """Every lab brings the shared style sheet along, and a page may hold all kinds of labs: each keeps its looks."""
     page = show(*[state() for state in (case.make, *case.states)], width=width)
     page.wait_for_function("!document.querySelector('.tl-moving')")
-    assert page.evaluate(CHANGED, SHARED.read_text("utf-8")) == []
+    others = [case.make()._css for case in LABS.values()]
+    assert page.evaluate(CHANGED, "\n".join(others)) == []
 
 
 @each_lab

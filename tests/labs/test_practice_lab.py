@@ -170,7 +170,7 @@ def test_one_of_several_is_chosen(practise):
 
 def test_steps_are_moved_into_order_by_keys_that_stay_where_they_are(practise):
     page = practise(ask(Order(STEPS), asks=lambda result, n: STEPS if result < n else STEPS[::-1]))
-    order = page.locator(".tl-order:visible li > :first-child")
+    order = page.locator(".tl-sequence:visible li > :first-child")
     assert order.all_inner_texts() == sorted(STEPS)
     page.get_by_role("button", name="Down: blend").focus()
     for _ in range(3):

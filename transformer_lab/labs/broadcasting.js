@@ -267,6 +267,7 @@ function render({ model, el }) {
   // The picture comes last, for it grows with its tensors, and nothing else may move.
   const { status } = frame(
     { model, el },
+    "broadcasting",
     "Two shapes, aligned from the right",
     kept,
     group("mode", element("div", { class: "tl-row" }, modes.node)),

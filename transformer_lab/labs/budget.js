@@ -422,8 +422,9 @@ function render({ model, el }) {
   const sliders = slidersPanel(model, world, change, () => story.letGo(), presets.compare);
   const bars = barsPanel(model, el, world, change);
   const tables = tablesPanel(model);
-  const { lab, status } = frame(
+  const { status } = frame(
     { model, el },
+    "budget",
     "What does a model cost?",
     kept,
     group("presets", presets.nodes),
@@ -432,7 +433,6 @@ function render({ model, el }) {
     group("table", tables.node),
   );
   const story = storyOf(model, world.limits);
-  lab.classList.add("tl-budget");
 
   // Room for what the ends of all sliders make of the numbers and sentences.
   const { most, longest } = longestChanges(world, el);

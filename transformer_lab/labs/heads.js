@@ -227,6 +227,7 @@ function render({ model, el }) {
   const kept = inParts("heads", { layer: place(layers), head: place(heads), query: place(queries), key: place(keys) });
   const { lab, status } = frame(
     { model, el },
+    "heads",
     "Every head of a layer",
     kept,
     group("layer", layer.nodes),

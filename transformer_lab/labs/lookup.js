@@ -319,6 +319,7 @@ function render({ model, el }) {
   const matchBy = element("div", {}, element("p", { class: "tl-note" }, "Match by"), similarity.node);
   const { status } = frame(
     { model, el },
+    "lookup",
     "A lookup that matches every key a little",
     kept,
     planes.node,

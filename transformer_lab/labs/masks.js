@@ -421,8 +421,9 @@ function render({ model, el }) {
     at: numbers((all) => cells(all) && all.length === 2, "a query and a key"),
   });
   const source = element("p", { class: "tl-note" }, sourceInWords(given, limits));
-  const { lab, status } = frame(
+  const { status } = frame(
     { model, el },
+    "masks",
     "Who sees whom: masks",
     kept,
     group("sentence", sentences.node),
@@ -432,7 +433,6 @@ function render({ model, el }) {
     group("blend", bar.node, source),
     group("mistake", mistakes.nodes),
   );
-  lab.classList.add("tl-masks");
 
   // Room for the longest words, where a sentence or a mistake is new.
   let made = "";

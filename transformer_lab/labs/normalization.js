@@ -307,8 +307,14 @@ function render({ model, el }) {
     n_groups: oneOf(divisors(features).map(String), Number),
     center: flag,
   });
-  const { lab, status } = frame({ model, el }, "Who shares a mean and a variance?", kept, norms.nodes, picture);
-  lab.classList.add("tl-normalization");
+  const { lab, status } = frame(
+    { model, el },
+    "normalization",
+    "Who shares a mean and a variance?",
+    kept,
+    norms.nodes,
+    picture,
+  );
   makeRoom();
 
   // Which of the known norms this is.

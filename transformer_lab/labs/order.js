@@ -520,15 +520,15 @@ function render({ model, el }) {
   ];
   const modes = choice("Mode", kinds, (mode) => commit(model, { mode }));
   const panels = { order: ordersPanel(model), steps: stepsPanel(model) };
-  const { lab, status } = frame(
+  const { status } = frame(
     { model, el },
+    "order",
     "Which product first?",
     kept,
     group("mode", element("div", { class: "tl-row" }, modes.node)),
     panels.order.node,
     panels.steps.node,
   );
-  lab.classList.add("tl-order");
   // The one that is not on show has its room from the beginning as well.
   for (const panel of Object.values(panels)) panel.draw(status);
   return follow(model, [...kept.names, "query", "key", "value"], () => {

@@ -196,8 +196,9 @@ function render({ model, el }) {
     state: oneOf(["open", "checked", "shown"]),
   });
   const title = many ? "Practice" : `Practice: ${topics[0].title}`;
-  const { lab, status } = frame(
+  const { status } = frame(
     { model, el },
+    "practice",
     title,
     kept,
     many ? element("div", { class: "tl-row" }, select) : [],
@@ -208,7 +209,6 @@ function render({ model, el }) {
     buttons,
     standing,
   );
-  lab.classList.add("tl-practice");
 
   const made = (it, table) => INPUTS[table.kind]({ form: table, it, answer, submit });
   function drawTopic({ topic, table }) {

@@ -204,7 +204,7 @@ function choiceInput({ it, answer }) {
 /** @type {(asked: Asked) => Input} */
 function orderInput({ it, answer }) {
   let order = it.start;
-  const list = element("ol", { class: "tl-order", "aria-label": "Your answer" });
+  const list = element("ol", { class: "tl-sequence", "aria-label": "Your answer" });
   const items = it.options.map((text) => {
     const move = (sign, by) => {
       const node = button(sign, () => swap(text, by, node));

@@ -206,7 +206,7 @@ function render({ model, el }) {
     split_by_view: flag,
     merge_by_view: flag,
   });
-  const { status } = frame({ model, el }, "The way into heads and back", kept, stages.nodes);
+  const { status } = frame({ model, el }, "split", "The way into heads and back", kept, stages.nodes);
   stages.makeRoom();
   return follow(model, kept.names, () => stages.draw(status));
 }

@@ -223,7 +223,7 @@ function render({ model, el }) {
   });
   const chain = chainPanel(model, el);
   const tensor = tensorPanel(model);
-  const { status } = frame({ model, el }, "One storage, many tensors", kept, chain.nodes, tensor.nodes);
+  const { status } = frame({ model, el }, "strides", "One storage, many tensors", kept, chain.nodes, tensor.nodes);
   let drawn = null;
   return follow(model, kept.names, () => {
     const key = `${model.get("shape")}|${model.get("chain")}`;

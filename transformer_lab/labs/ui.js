@@ -105,13 +105,13 @@ export const group = (name, ...nodes) => nodes.flat().map((node) => set(node, { 
 // What each lab was when its first view was drawn: there Reset leads.
 const beginnings = new WeakMap();
 
-// The frame of a lab: its name, a body, one sentence that says in words what is shown, and last a way to hand the state
+// The frame of a lab: its title, a body, one sentence that says in words what is shown, and last a way to hand the state
 // on and one back to the beginning. `traits` are what the reader sets: their names, or how the address holds them.
 /**
- * @type {(view: View, title: string, traits: string[] | import("./address.js").Kept, ...body: any[]) =>
+ * @type {(view: View, name: string, title: string, traits: string[] | import("./address.js").Kept, ...body: any[]) =>
  *   Record<"lab" | "status", HTMLElement>}
  */
-export function frame({ model, el }, title, traits, ...body) {
+export function frame({ model, el }, name, title, traits, ...body) {
   const kept = Array.isArray(traits) ? { names: traits } : traits;
   const again = beginnings.has(model);
   if (!again) beginnings.set(model, traitsOf(model, kept.names));
@@ -124,7 +124,7 @@ export function frame({ model, el }, title, traits, ...body) {
   const { complaint, nodes } = handOn(model, el, kept, { first, again });
   const lab = element(
     "div",
-    { class: "tl-lab", role: "group", "aria-label": `Lab: ${title}` },
+    { class: `tl-lab tl-${name}`, role: "group", "aria-label": `Lab: ${title}` },
     element("p", { class: "tl-title" }, title),
     complaint,
     ...body,

@@ -426,8 +426,7 @@ function render(view) {
     part: typedText((text) => ({ value: text })),
     at: inDigits(/^(\d{1,3},){2}(\d{1,3}|-1)$/, (text) => text.split(",").map(Number)),
   });
-  const { lab, status } = frame(view, "A whole Transformer", kept, ask, answer, stage);
-  lab.classList.add("tl-whole");
+  const { lab, status } = frame(view, "whole", "A whole Transformer", kept, ask, answer, stage);
   set(lab.querySelector(".tl-title"), { "role": "heading", "aria-level": 2 });
   reserve(status, "noon ".repeat(30));
 
