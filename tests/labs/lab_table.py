@@ -216,7 +216,7 @@ def play_with_practice(page):
 def touch_practice(page):
     page.get_by_label("Your answer", exact=True).fill("(60, 12)")
     page.get_by_role("button", name="Check").tap()
-    return status(page) == "Not right. It has 3 numbers; yours has two."
+    return status(page) == "Not right. The answer has 3 numbers; yours has two."
 
 
 def play_with_painting(page):
@@ -547,7 +547,7 @@ LABS = {
         touch=touch_practice,
         scrolls=(".tl-question", ".tl-status"),
         nonsense=(
-            ("Your answer", "20; x; 1", "“x” is no number.", "[20 5 1]", "Type the numbers"),
+            ("Your answer", "20; x; 1", "“x” is not a number.", "[20 5 1]", "Type the numbers"),
             ("Your answer", "1" * 101, "That is longer than an answer can be.", "4*5, 5, 1", "Type the numbers"),
         ),
     ),

@@ -196,17 +196,21 @@ def told(lab, i):
     keys = lab.source if lab.preset in ("encoder", "decoder cross") or lab.given else lab.tokens
     seen, weights = lab.mask[i].nonzero().flatten().tolist(), lab.weights[i]
     words = [f"“{keys[j]}”" for j in seen]
-    total = f"sum {weights.sum():.2f}."
+    hidden = (weights * ~lab.mask[i]).sum()
+    share = "all" if f"{hidden:.2f}" == f"{weights.sum():.2f}" else f"{hidden:.2f}"
+    total = f", sum {weights.sum():.2f}."
+    if hidden >= 0.005:
+        total = f". The row sums to {weights.sum():.2f}; hidden keys have {share} of it."
     if not seen:
         rule = "weights 0 and output 0 here, by the course’s rule. A plain softmax gives NaN."
         return f"“{names[i]}” sees nothing: {rule}"
     if len(seen) > 6:
         count = "all" if len(seen) == len(keys) else f"{len(seen)} of"
         best = max(seen, key=lambda j: weights[j])
-        return f"“{names[i]}” sees {count} {len(keys)} keys, “{keys[best]}” most: weight {weights[best]:.2f}, {total}"
+        return f"“{names[i]}” sees {count} {len(keys)} keys, “{keys[best]}” most: weight {weights[best]:.2f}{total}"
     listed = " and ".join(filter(None, (", ".join(words[:-1]), words[-1])))
     verb, noun = "sees" if lab.mistake == "none" else "may see", "weights" if len(seen) > 1 else "weight"
-    return f"“{names[i]}” {verb} {listed}; {noun} {', '.join(f'{weights[j]:.2f}' for j in seen)}, {total}"
+    return f"“{names[i]}” {verb} {listed}; {noun} {', '.join(f'{weights[j]:.2f}' for j in seen)}{total}"
 
 
 # What is typed.
@@ -568,7 +572,7 @@ def test_a_row_that_sees_nothing_is_called_out(show):
 
 MISTAKEN = {
     "after softmax": ("after the softmax", "softmax, then × mask", "Here 5 rows do not sum to one."),
-    "inverted": ("inverted", "seen → −∞", "1 row is all −∞."),
+    "inverted": ("inverted", "seen → −∞", "get weight, up to 1.00, and 1 row is all −∞."),
     "times zero": ("scores × 0", "hidden → 0", "hidden cells get weight, up to 0."),
     "diagonal": ("diagonal too", "hidden, itself → −∞", "Here 1 row is all −∞."),
     "padded rows": ("padded rows too", "hidden, padded rows → −∞", "no query is padding. Add some."),

@@ -66,7 +66,7 @@ def test_enter_checks_and_then_asks_the_next_and_mistakes_are_told(practise):
     assert status(page) == "Not right. You double it: n grows. Is a half more or less?"
     assert page.get_by_role("status").locator("code").inner_text() == "n"
     give(page, str(n + 7))
-    assert status(page) == "Not right. It is too large."
+    assert status(page) == "Not right. Your number is too large."
     give(page, f"{n}/2")
     assert status(page) == "Right." and "1 of 24 solved" in page.locator(".tl-lab").inner_text()
     page.keyboard.press("Enter")
@@ -91,9 +91,9 @@ def test_what_was_wrong_comes_back_and_what_was_shown_is_not_solved(practise):
     assert status(page).startswith(f"The answer is {n / 2:.1f}.")
     assert "0 of 24 solved" in page.locator(".tl-lab").inner_text()
     for _ in range(3):
-        assert "in other numbers." not in status(page)
+        assert "with other numbers." not in status(page)
         page.get_by_role("button", name="Another").click()
-    assert status(page) == "You missed one like this. Here it is in other numbers." and number_asked(page) != n
+    assert status(page) == "You missed one like this. Here it is with other numbers." and number_asked(page) != n
 
 
 def test_the_browser_keeps_what_was_solved_and_nothing_where_it_may_not(practise):
@@ -104,6 +104,11 @@ def test_the_browser_keeps_what_was_solved_and_nothing_where_it_may_not(practise
     page = practise(ask(Number(places=1)), change=lambda html: html.replace("<script>", f"<script>{refused}", 1))
     give(page, f"{number_asked(page)}/2")
     assert status(page) == "Right." and "0 of 24 solved" in again(page).locator(".tl-lab").inner_text()
+
+
+def test_no_colon_follows_a_question_mark(practise):
+    page = practise(Practice("shares_storage", "strides_of"))
+    assert "A view, a copy, or an error? 0 of 24 solved" in page.locator(".tl-lab").inner_text()
 
 
 def test_all_are_mixed_and_what_one_gets_wrong_is_said_in_words(practise):
@@ -148,7 +153,7 @@ def test_a_table_has_a_field_for_each_number(practise):
     page.keyboard.press("Enter")
     assert status(page) == "Not right. Only row 1, column 1 is wrong."
     page.get_by_label("Row 1, column 1", exact=True).fill("x")
-    assert page.get_by_role("alert").get_by_text("“x” is no number.").is_visible()
+    assert page.get_by_role("alert").get_by_text("“x” is not a number.").is_visible()
     page.get_by_label("Row 1, column 1", exact=True).fill("5")
     page.keyboard.press("Enter")
     assert status(page) == "Right."
@@ -178,7 +183,7 @@ def test_steps_are_moved_into_order_by_keys_that_stay_where_they_are(practise):
     assert order.all_inner_texts()[-1] == "blend"
     assert page.evaluate("document.activeElement.getAttribute('aria-label')") == "Up: blend, 4 of 4"
     page.get_by_role("button", name="Check").click()
-    assert status(page) == "Not right. It begins with another step."
+    assert status(page) == "Not right. The answer begins with another step."
     page.get_by_role("button", name="Up: scores").click()
     page.get_by_role("button", name="Check").click()
     assert status(page) == "Right."

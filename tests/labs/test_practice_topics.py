@@ -272,10 +272,10 @@ def test_what_is_not_yet_an_answer_is_no_error(engine, text):
 @pytest.mark.parametrize(
     ("form", "case", "given", "said"),
     [
-        ({"kind": "number", "places": 0}, {"right": 6}, 7, "It is too large."),
+        ({"kind": "number", "places": 0}, {"right": 6}, 7, "Your number is too large."),
         ({"kind": "number", "places": 0}, {"right": 6}, -6, "The sign is wrong."),
         ({"kind": "number", "places": 2}, {"right": 0.2689}, 0.26, "Nearly: look at the last place."),
-        ({"kind": "numbers", "places": 0}, {"right": [3, 4, 5]}, [3, 4], "It has 3 numbers; yours has two."),
+        ({"kind": "numbers", "places": 0}, {"right": [3, 4, 5]}, [3, 4], "The answer has 3 numbers; yours has two."),
         ({"kind": "numbers", "places": 0}, {"right": [3, 4, 5]}, [3, 4, 6], "Only the third number is wrong."),
         ({"kind": "numbers", "places": 0}, {"right": [3, 4, 5]}, [5, 4, 3], "the right numbers, in another order."),
         ({"kind": "numbers", "places": 0}, {"right": [3, 4, 5]}, [1, 4, 1], "The first and third numbers are wrong."),
@@ -288,6 +288,8 @@ def test_what_is_not_yet_an_answer_is_no_error(engine, text):
         ),
         ({"kind": "table", "places": 0}, {"right": [[1, 2], [3, 4]]}, [[1, 2], [4, 3]], "Two numbers are wrong, the f"),
         ({"kind": "mask"}, {"right": "10/11"}, "11/11", "1 cell too many; look at row 0."),
+        ({"kind": "mask"}, {"right": "10/11", "rows": ["3", "4"]}, "11/11", "1 cell too many; look at row 3."),
+        ({"kind": "mask"}, {"right": "10/11", "rows": ["cat", "sat"]}, "11/11", "look at row “cat”."),
         ({"kind": "mask"}, {"right": "10/11"}, "11/00", "1 cell too many and 2 cells missing; look at row 0."),
         ({"kind": "order"}, {"right": [2, 0, 1]}, [2, 1, 0], "The first step is right, and the next is not."),
         ({"kind": "number", "places": 0}, {"right": 6}, "error", "There is an answer to this one."),

@@ -237,6 +237,8 @@ def test_the_books_buttons_lead_to_a_repository_that_is_there(site, prefix, monk
     config = SimpleNamespace(html_baseurl=site, html_theme_options={**options, "toc_title": "On this page"})
     use_address(None, config)
     assert config.notfound_urls_prefix == prefix
+    for page in ("index.html", "search.html"):
+        assert f'href="{prefix}{page}"' in config.notfound_context["body"]
     assert config.html_theme_options == {**(options if site else {}), "toc_title": "On this page"}
 
 

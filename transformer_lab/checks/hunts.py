@@ -49,7 +49,7 @@ HUNTS = {
     ),
     "block_parameters": (
         "In GPT-2, `d_ff` is 4 times `d_model`, and every map has a bias. Which mistakes can hide behind that?",
-        "Choose sizes of which none is a multiple of the other, and count by hand. Then do the same without biases: "
+        "Choose sizes none of which is a multiple of another, and count by hand. Then do the same without biases: "
         "what is gone?",
         "`assert f(3, 7, True) == …` and `assert f(3, 7, False) == …`",
     ),

@@ -107,7 +107,7 @@ function axesTable(model) {
       ),
       element("tr", { class: "" }, element("td"), whys),
     );
-    for (const { why } of cells) reserve(why, "a stretches", "b stretches");
+    for (const { why } of cells) reserve(why, "new axis of a", "new axis of b");
   }
 
   function drawOperand({ cell, node, arrow }, size, stretches, { role, out }) {

@@ -89,8 +89,8 @@ export function alignment(mode, a, b) {
 
 function why(x, y, stretch, fits) {
   if (!fits) return `${x ?? 1} ≠ ${y ?? 1}`;
-  if (x === null) return "added to a";
-  if (y === null) return "added to b";
+  if (x === null) return "new axis of a";
+  if (y === null) return "new axis of b";
   return stretch ? `${stretch} stretches` : "equal";
 }
 

@@ -253,7 +253,7 @@ function barsPanel(model, el, { all, limits }, change) {
   const bars = Object.fromEntries(Object.keys(QUANTITIES).map((name) => [name, costBar(name, el, names)]));
   const overtake = button("", () => change("seq", equalContext(model.get("shape"))));
   bars.flops.aside.prepend(overtake);
-  const equalAt = (seq) => `seq = ${grouped(seq)}`;
+  const equalAt = (seq) => `Equal at seq = ${grouped(seq)}`;
   const nodes = Object.values(bars).map((bar) => bar.node);
 
   // What a token keeps in the cache, and how many tokens take as much as the weights.

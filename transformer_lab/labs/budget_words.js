@@ -88,7 +88,7 @@ export const ruleInWords = (rule, missed, count) => {
 };
 /** @type {(ratio: string, gated: boolean) => string} */
 export const overtakenInWords = (ratio, gated) =>
-  `Scores and blend take ${ratio} feed-forward, ${gated ? "2·seq / 3·d_ff" : "seq / d_ff"}. Equal at`;
+  `Scores and blend take ${ratio} feed-forward, ${gated ? "2·seq\u00a0/\u00a03·d_ff" : "seq\u00a0/\u00a0d_ff"}.`;
 // How long a context takes as much for scores and blend as for the feed-forward layers; gated ones have a third matrix.
 /** @type {(shape: import("./budget_counts.js").Shape) => number} */
 export const equalContext = (shape) => (isGated(shape) ? 1.5 : 1) * shape.d_ff;

@@ -118,18 +118,21 @@ export function rowInWords({ queries, keys, mistake }, { mask, weights, sums, se
     const why = seen.length ? hidden : `${who} sees nothing`;
     return `${why}: weights 0 and output 0 here, by the course’s rule. A plain softmax gives NaN.`;
   }
-  const total = `sum ${places(sums[i])}`;
-  if (!seen.length) return `${who} sees nothing by the mask, and still has weights, ${total}.`;
+  const sum = places(sums[i]);
+  if (!seen.length) return `${who} sees nothing by the mask, and still has weights, sum ${sum}.`;
+  const hidden = sums[i] - seen.reduce((own, j) => own + weights[i][j], 0);
+  const share = places(hidden) === sum ? "all" : places(hidden);
+  const total = hidden < LEAST ? `, sum ${sum}.` : `. The row sums to ${sum}; hidden keys have ${share} of it.`;
   const numbers = seen.map((j) => places(weights[i][j]));
   if (seen.length > 6) {
     const all = seen.length === keys.length ? "all" : `${seen.length} of`;
     const most = seen.reduce((best, j) => (weights[i][j] > weights[i][best] ? j : best), seen[0]);
     const heaviest = `${quoted(keys[most])} most: weight ${places(weights[i][most])}`;
-    return `${who} sees ${all} ${keys.length} keys, ${heaviest}, ${total}.`;
+    return `${who} sees ${all} ${keys.length} keys, ${heaviest}${total}`;
   }
   const names = listed(seen.map((j) => quoted(keys[j])));
   const noun = seen.length > 1 ? "weights" : "weight";
-  return `${who} ${mistake === "none" ? "sees" : "may see"} ${names}; ${noun} ${numbers.join(", ")}, ${total}.`;
+  return `${who} ${mistake === "none" ? "sees" : "may see"} ${names}; ${noun} ${numbers.join(", ")}${total}`;
 }
 
 const givesInWords = (who, weight, key) => `${who} gives ${places(weight)} to ${key}, which it must not see. `;
@@ -176,7 +179,7 @@ function damages(lost, leaks, most, empty) {
   if (lost) said.push(`${counted(lost, "row does", "rows do")} not sum to one`);
   if (leaks) said.push(`${counted(leaks, "hidden cell gets", "hidden cells get")} weight, up to ${places(most)}`);
   if (empty) said.push(`${counted(empty, "row is", "rows are")} all −∞`);
-  return said.length ? `Here ${listed(said)}.` : "";
+  return said.length ? `Here ${said.join(", ").replace(/, (?=\d+ rows? (is|are) all)/, ", and ")}.` : "";
 }
 
 const unchanged = (mistake, given) =>
@@ -198,8 +201,10 @@ export function longestWords(node, { queries, keys, mistake, given }) {
   const askers = byWidth(node, [...new Set(queries)]);
   const names = byWidth(node, keys);
   const row = (keys, sees) => {
-    const weights = keys.map(() => 0);
-    const now = { mask: [keys.map(() => true)], weights: [weights], sums: [0], sees: [[sees]] };
+    const leaks = !["none", "after softmax"].includes(mistake);
+    const weights = keys.map(() => (leaks ? 0.08 : 0));
+    const sums = [leaks ? 0.08 * keys.length + 0.88 : 0];
+    const now = { mask: [keys.map(() => true)], weights: [weights], sums, sees: [[sees]] };
     return rowInWords({ queries: [askers[0]], keys, mistake }, now, 0);
   };
   const [who, name] = [quoted(askers[0]), quoted(names[0])];

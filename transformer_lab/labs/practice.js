@@ -17,7 +17,7 @@ const HOW = {
   choice: "Choose one, then check.",
   order: "Move the steps into order, then check.",
 };
-const BACK = "You missed one like this. Here it is in other numbers.";
+const BACK = "You missed one like this. Here it is with other numbers.";
 
 // “`x`” in a text is code.
 const withCode = (text) => text.split("`").map((part, i) => (i % 2 ? element("code", {}, part) : part));
@@ -271,7 +271,7 @@ function render({ model, el }) {
     set(main.another, { class: state === "open" ? null : "tl-main" });
     writeWithCode(status, said(all));
     const solved = `${recordOf(topic).solved.length} of ${table.cases.length} solved`;
-    setText(score, many ? `${table.title}: ${solved}` : solved);
+    setText(score, many ? `${table.title}${table.title.endsWith("?") ? "" : ":"} ${solved}` : solved);
     if (many) drawWeak();
   }
   return follow(model, kept.names, draw);

@@ -51,7 +51,7 @@ export function parseOne(text) {
   const value = numberIn(plain);
   if (value !== null) return { value, text };
   if (UNFINISHED.test(plain)) return { value: null, text };
-  return { error: `${quoted(found.slice(0, 20))} is no number.` };
+  return { error: `${quoted(found.slice(0, 20))} is not a number.` };
 }
 
 // “3,4,5”, “(3, 4, 5)”, “[3 4 5]”. Two numbers where one is expected are a decimal comma.
@@ -70,7 +70,7 @@ export function parseSeveral(text, { places }, length) {
   const bad = value.indexOf(null);
   if (bad < 0) return { value, text };
   if (bad === parts.length - 1 && UNFINISHED.test(inner)) return { value: null, text };
-  return { error: `${quoted(parts[bad].slice(0, 20))} is no number.` };
+  return { error: `${quoted(parts[bad].slice(0, 20))} is not a number.` };
 }
 
 // A painted mask: “100/110”. An order: “2,0,1”. A table: “1;2|3;4”.
@@ -126,7 +126,7 @@ const COUNTS = ["no", "one", "two", "three", "four", "five", "six", "seven", "ei
 export const inWords = (n) => COUNTS[n] ?? String(n);
 /** @type {(text: string) => string} */
 export const upper = (text) => text[0].toUpperCase() + text.slice(1);
-const nameAt = (names, i) => (names ? quoted(names[i]) : i);
+const nameAt = (names, i) => (!names ? i : /^\d+$/.test(names[i]) ? names[i] : quoted(names[i]));
 const astray = (given, right, form) => range(right.length).filter((i) => !matches(given[i], right[i], form));
 
 // What is known to be wrong with an answer that no known mistake gives.
@@ -135,11 +135,11 @@ const KNOWN = {
     const [a, b] = [plain(given), plain(right)];
     if (places && Math.abs(a - b) < 2 * 10 ** -places) return "Nearly: look at the last place.";
     if (a === -b) return "The sign is wrong.";
-    return a > b ? "It is too large." : a < b ? "It is too small." : "";
+    return a > b ? "Your number is too large." : a < b ? "Your number is too small." : "";
   },
   numbers(given, { right }, form) {
     if (given.length !== right.length) {
-      return `It has ${counted(right.length, "number")}; yours has ${inWords(given.length)}.`;
+      return `The answer has ${counted(right.length, "number")}; yours has ${inWords(given.length)}.`;
     }
     const off = astray(given, right, form);
     const sum = given.reduce((a, b) => a + b, 0);
@@ -177,7 +177,7 @@ const KNOWN = {
   choice: () => "",
   order(given, { right }) {
     const first = given.findIndex((step, i) => step !== right[i]);
-    if (first === 0) return "It begins with another step.";
+    if (first === 0) return "The answer begins with another step.";
     return `The first ${first === 1 ? "step is" : `${inWords(first)} steps are`} right, and the next is not.`;
   },
 };

@@ -34,7 +34,7 @@ function typedInput({ form, it, answer, submit }) {
   const field = typed(parse, () => answer(field.input.value), {
     "aria-label": "Your answer",
     onkeydown: onEnter(submit),
-    placeholder: several ? "3, 4, 5" : null,
+    placeholder: several ? (form.places ? "0.2, 0.3, 0.5" : "3, 4, 5") : null,
   });
   const refuse = form.refusal ? button(form.refusal, () => answer(ERROR), { "aria-pressed": "false" }) : null;
   const unit = form.unit ? element("span", { class: "tl-note" }, form.unit) : [];

@@ -63,8 +63,8 @@ export function forgetAll() {
   keep();
 }
 
-// The case after case `at`, and whether it is like one that was wrong: such a one comes back in other numbers. What is
-// solved comes again only once all is.
+// The case after case `at`, and whether it is like one that was wrong: such a one comes back with other numbers. What
+// is solved comes again only once all is.
 /**
  * @type {(topic: { name: string, mistakes: string[][], cases: any[] }, at: number) =>
  *   { at: number, back: boolean }}

@@ -277,32 +277,32 @@ def reshape_never_copies(shape, steps):
 
 @sharing.mistake
 def reshape_refuses(shape, steps):
-    """You let `reshape` refuse. Where `view` would raise over strides, `reshape` copies."""
+    """You took `reshape` to refuse. Where `view` would raise over strides, `reshape` copies."""
     return "raises" if _where(steps, "reshape", "copies", shape) else None
 
 
 @sharing.mistake
 def view_of_anything(shape, steps):
-    """You let `view` read what no strides can read. Do the axes that it merges form one even walk?"""
+    """You took `view` to read what no strides can read. Do the axes that it merges form one even walk?"""
     return "shares" if _where(steps, "view", "raises", shape) else None
 
 
 @sharing.mistake
 def view_copies(shape, steps):
-    """You let `view` make a copy. It never does: where no strides fit, what does it do?"""
+    """You took `view` to make a copy. It never does: where no strides fit, what does it do?"""
     return "copies" if _where(steps, "view", "raises", shape) else None
 
 
 @sharing.mistake
 def view_asks_for_contiguous(shape, steps):
-    """You let `view` refuse where it need not. It asks only that the axes that it merges form one even walk, and it may
-    split any axis."""
+    """You took `view` to refuse where it need not. It asks only that the axes that it merges form one even walk, and it
+    may split any axis."""
     return "raises" if _where(steps, "view", "shares", shape) else None
 
 
 @sharing.mistake
 def turning_copies(shape, steps):
-    """You let a change of axes move the numbers. It changes shape and strides, and leaves storage as it is."""
+    """You took a change of axes to move the numbers. It changes shape and strides, and leaves storage as it is."""
     return "copies" if steps[-1][0] in ("transpose", "permute") else None
 
 
@@ -314,13 +314,13 @@ def slices_copy(shape, steps):
 
 @sharing.mistake
 def contiguous_always_copies(shape, steps):
-    """You let `contiguous` copy what lies in reading order already. Then it has nothing to do."""
+    """You took `contiguous` to copy what lies in reading order already. Then it has nothing to do."""
     return "copies" if _where(steps, "contiguous", "shares", shape) else None
 
 
 @sharing.mistake
 def contiguous_never_copies(shape, steps):
-    """You let `contiguous` leave the numbers where they are. Do they lie in reading order, without gaps?"""
+    """You took `contiguous` to leave the numbers where they are. Do they lie in reading order, without gaps?"""
     return "shares" if _where(steps, "contiguous", "copies", shape) else None
 
 

@@ -48,7 +48,7 @@ def shapes_from_the_left(a, b):
 
 @sum_of_shapes.mistake
 def ones_do_not_stretch(a, b):
-    """You let a 1 refuse another size. A 1 stretches: which size stands over it?"""
+    """You took a 1 to refuse another size. A 1 stretches: which size stands over it?"""
     known = [(m, n) for m, n in zip(a[::-1], b[::-1])]
     if any(m != n and 1 in (m, n) for m, n in known):
         raise ValueError
@@ -57,7 +57,7 @@ def ones_do_not_stretch(a, b):
 
 @sum_of_shapes.mistake
 def missing_axes_refused(a, b):
-    """You let a missing axis refuse. An axis that is missing on the left counts as 1."""
+    """You took a missing axis to be an error. An axis that is missing on the left counts as 1."""
     if len(a) != len(b):
         raise ValueError
     return None
@@ -217,7 +217,7 @@ def vector_leaves_a_one(a, b):
 
 @product_of_shapes.mistake
 def vectors_refused(a, b):
-    """You let a vector refuse. On the right it stands for a column, on the left for a row."""
+    """You took a vector to be an error. On the right it stands for a column, on the left for a row."""
     if len(a) == 1 or len(b) == 1:
         raise ValueError
     return None
@@ -225,7 +225,7 @@ def vectors_refused(a, b):
 
 @product_of_shapes.mistake
 def one_matrix_refused(a, b):
-    """You let the batch axes refuse. They broadcast as in a sum: a missing axis counts as 1, and a 1 stretches."""
+    """You took the batch axes not to fit. They broadcast as in a sum: a missing axis counts as 1, and a 1 stretches."""
     if len(a) > 1 and len(b) > 1 and a[:-2] != b[:-2] and _fitting(a, b):
         raise ValueError
     return None

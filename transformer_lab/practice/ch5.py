@@ -87,8 +87,8 @@ def no_past(q_len, k_len):
 
 def _who_asks(q_len, k_len):
     if q_len == k_len:
-        return f"A sentence has {k_len} tokens, and each of them asks."
-    return f"A sentence has {k_len} tokens: {k_len - q_len} are in the cache, and the last {q_len} ask."
+        return f"A sentence has {k_len} tokens, and each of them is a query."
+    return f"A sentence has {k_len} tokens: {k_len - q_len} are in the cache, and the last {q_len} are the queries."
 
 
 causal_places = Topic(
@@ -162,8 +162,8 @@ padding_places = Topic(
     title="Padding masks",
     rule=padding,
     question=lambda length, q_len, k_len, side: (
-        f"{q_len} queries look at a sentence of {k_len} places. {length} of them are real tokens, and the padding "
-        f"stands {side} them: paint which keys may be seen."
+        f"{q_len} queries look at a sentence of {k_len} places. {length} of its places hold real tokens, and the "
+        f"padding stands {side} them: paint which keys may be seen."
     ),
     answer=Mask(),
 )

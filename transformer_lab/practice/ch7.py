@@ -15,7 +15,7 @@ parameters_of_attention = Topic(
     inputs=_width_and_bias,
     question=lambda d_model, bias: (
         f"Multi-head attention with d_model = {d_model}, "
-        f"{'with biases' if bias else 'without biases'}: how many parameters has it?"
+        f"{'with biases' if bias else 'without biases'}: how many parameters does it have?"
     ),
     answer=Number(),
     without=(
@@ -114,7 +114,7 @@ parameters_of_feed_forward = Topic(
     rule=feed_forward,
     question=lambda d_model, d_ff, bias: (
         f"A feed-forward layer with d_model = {d_model} and d_ff = {d_ff}, "
-        f"{'with biases' if bias else 'without biases'}: how many parameters has it?"
+        f"{'with biases' if bias else 'without biases'}: how many parameters does it have?"
     ),
     answer=Number(),
 )

@@ -147,7 +147,7 @@ size_of_the_state = Topic(
     title="How large is the state?",
     rule=numbers_of_the_state,
     question=lambda heads, d_head, d_value, tokens: (
-        f"Linear attention with {heads} heads, {d_head} features of a key and d_value = {d_value} has read {tokens} "
+        f"Linear attention with {heads} heads, {d_head} features per key and d_value = {d_value} has read {tokens} "
         "tokens. How many numbers does its state keep, S and z together?"
     ),
     answer=Number(),

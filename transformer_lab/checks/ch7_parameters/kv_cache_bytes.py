@@ -42,7 +42,7 @@ def so_many_bytes(bytes_per_value):
     axes={},
     hints=(
         "Take one token of one sentence in one layer. Which vectors does the cache keep of it, and how many numbers "
-        "has each?",
+        "does each have?",
         "The chapter's section 7.10 works out the bytes for one token of GPT-2 by hand. Each of your five arguments "
         "doubles the bytes if it doubles; one more factor is no argument.",
         "`per_token = … * n_layers * …`, the numbers that a token leaves in all layers, and "
