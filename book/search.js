@@ -91,7 +91,7 @@
   const shown = found.length > SHOWN ? ` The first ${SHOWN} are shown.` : "";
   const said = found.length
     ? `Search finished: ${number} for “${query}”.${shown}`
-    : `Search finished: nothing for “${query}”. Try one word, or look into the glossary.`;
+    : `Search finished: nothing for “${query}”. Check the spelling, try one word, or look into the glossary.`;
   const list = make("ol", {});
   for (const { page, address, title, text } of found.slice(0, SHOWN)) {
     const item = make("li", {}, make("a", { href: address, textContent: title }));

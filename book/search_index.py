@@ -1,17 +1,53 @@
 """What the search page looks through: the text of every section, in the order of the book."""
 
 import json
+import re
+import unicodedata
+from contextlib import suppress
 from pathlib import Path
 
 from docutils import nodes
 
-LEFT_OUT = (nodes.math, nodes.math_block, nodes.comment, nodes.image, nodes.title, nodes.section)
+LEFT_OUT = (nodes.math_block, nodes.comment, nodes.image, nodes.title, nodes.section)
+
+
+SIGNS = {
+    "cdot": "·",
+    "times": "×",
+    "le": "≤",
+    "ge": "≥",
+    "sum": "Σ",
+    "sqrt": "√",
+    "dots": "…",
+    "top": "ᵀ",
+    "infty": "∞",
+    "approx": "≈",
+}
+
+
+def in_letters(tex):
+    """Return a formula of a sentence as one may type it: ``d_\\text{head}`` is d_head."""
+    tex = re.sub(r"\\(?:text|mathrm|operatorname|mathbf|mathit)\{([^{}]*)\}", r"\1", tex)
+    tex = re.sub(r"\\sqrt\{([^{}]*)\}", r"√\1", tex)
+    tex = re.sub(r"\\frac\{([^{}]*)\}\{([^{}]*)\}", r"\1/\2", tex)
+    tex = re.sub(r"\\([a-zA-Z]+)", lambda command: sign(command[1]), tex)
+    return re.sub(r"\\.|[{}]", "", tex)
+
+
+def sign(name):
+    """Return the letter or the sign of a TeX command, or nothing."""
+    kind = "CAPITAL" if name[0].isupper() else "SMALL"
+    with suppress(KeyError):
+        return unicodedata.lookup(f"GREEK {kind} LETTER {name.removeprefix('var').upper()}")
+    return SIGNS.get(name, "")
 
 
 def words(node):
     """Return what one reads in a node, its title and its sections left out."""
     if isinstance(node, nodes.Text):
         return str(node)
+    if isinstance(node, nodes.math):
+        return in_letters(node.astext())
     if node.get("nb_element") == "cell_code_output":  # numbers, and what widgets hold
         return ""
     if isinstance(node, nodes.raw):  # a line that breaks

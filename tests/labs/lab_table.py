@@ -540,7 +540,7 @@ LABS = {
             lambda: Practice("offset", "head_1", "decoder"),
         ],
         sent={"case": 3, "answer": "20, 5, 1", "state": "checked"},
-        refused={"case": 24, "answer": "1" * 401, "state": "x", "topic": "offset"},
+        refused={"case": 24, "answer": "1" * 401, "state": "x", "topic": "offset", "choice": "offset"},
         linked="answer",
         keys=(".tl-input", "Enter"),
         play=play_with_practice,

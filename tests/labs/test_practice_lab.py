@@ -111,6 +111,26 @@ def test_no_colon_follows_a_question_mark(practise):
     assert "A view, a copy, or an error? 0 of 24 solved" in page.locator(".tl-lab").inner_text()
 
 
+def test_the_topic_that_was_chosen_is_kept_in_the_address(practise):
+    page = practise(Practice("offset", "strides_of"))
+    page.get_by_label("What to practise").select_option("strides_of")
+    page.wait_for_function("location.search.includes('choice=strides_of')")
+    page.goto(page.url)
+    page.locator(".tl-lab").wait_for()
+    assert page.get_by_label("What to practise").input_value() == "strides_of"
+    for _ in range(4):
+        page.get_by_role("button", name="Another").click()
+        assert "Strides of a fresh tensor" in page.locator(".tl-lab").inner_text()
+
+
+def test_what_is_shown_is_said_after_an_answer_that_could_not_be_read(practise):
+    page = practise(Practice("offset"))
+    give(page, "abc")
+    assert status(page).startswith("There is no whole answer yet")
+    page.get_by_role("button", name="Show answer").click()
+    assert status(page).startswith("The answer is")
+
+
 def test_all_are_mixed_and_what_one_gets_wrong_is_said_in_words(practise):
     page = practise(Practice("offset", "strides_of"))
     page.get_by_label("What to practise").select_option("strides_of")

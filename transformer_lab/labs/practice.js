@@ -8,7 +8,7 @@ import { button, commit, element, follow, frame, group, reserve, room, set, setT
 
 /** @typedef {import("./ui.js").Model} Model */
 
-const TRAITS = ["topic", "case", "answer", "state"];
+const TRAITS = ["choice", "topic", "case", "answer", "state"];
 const HOW = {
   number: "Type the number and press Enter.",
   numbers: "Type the numbers and press Enter.",
@@ -151,6 +151,7 @@ function render({ model, el }) {
   function reveal() {
     const { topic, table, it, state } = now();
     if (state !== "checked") noteMissed(topic, []);
+    hasty = false;
     commit(model, { answer: textOf(it.right, table), state: "shown" });
   }
 
@@ -159,7 +160,7 @@ function render({ model, el }) {
   const option = (value, text) => element("option", { value }, text);
   const select = element(
     "select",
-    { class: "tl-input", "aria-label": "What to practise", onchange: () => another() },
+    { class: "tl-input", "aria-label": "What to practise", onchange: () => choose(select.value) },
     option("all", "Everything, mixed"),
     chapters.map((chapter) =>
       element(
@@ -171,8 +172,12 @@ function render({ model, el }) {
     ),
   );
   const among = () => {
-    const fits = ({ name, chapter }) => ["all", name, String(chapter)].includes(select.value);
+    const fits = ({ name, chapter }) => ["all", name, String(chapter)].includes(model.get("choice"));
     return topics.filter(fits).map((topic) => topic.name);
+  };
+  const choose = (choice) => {
+    model.set("choice", choice);
+    another();
   };
 
   const main = { check: button("Check", check), another: button("Another", () => another()) };
@@ -190,6 +195,7 @@ function render({ model, el }) {
   const standing = element("details", { hidden: !many }, element("summary", {}, "What to look at again"), weak, forget);
 
   const kept = inParts("practice", {
+    choice: oneOf(["all", ...chapters.map(String), ...names]),
     topic: oneOf(names),
     case: wholeNumber(0, 99),
     answer: typedText((text) => (text.length <= 400 ? { value: text } : { error: "too long" }), String, "an answer"),
@@ -229,8 +235,7 @@ function render({ model, el }) {
     const found = weaknesses(topics, tableOf);
     const items = found.map(({ name, title, text }) => {
       const practise = button(title, () => {
-        select.value = name;
-        another();
+        choose(name);
       });
       return element("li", {}, element("span", {}, withCode(text)), practise);
     });
@@ -263,6 +268,7 @@ function render({ model, el }) {
       answers.replaceChildren(input.node, tallest);
     }
     input.show(text);
+    select.value = all.choice;
     const done = state === "shown" || (state === "checked" && isRight(all));
     const wrong = state === "checked" && !done;
     status.parentNode.classList.toggle("tl-right", state === "checked" && done);

@@ -21,6 +21,8 @@ class Practice(Lab):
 
     Attributes
     ----------
+    choice
+        What questions are drawn from, where there are several topics: ``"all"``, a chapter's number, or a topic's name.
     topic, case, answer, state
         What is asked, by the topic's name and the number of the case; what the reader has answered, as text; and
         whether that is ``"open"``, has been ``"checked"``, or the right answer is ``"shown"``.
@@ -37,6 +39,7 @@ class Practice(Lab):
     groups = ("solution", "score")
 
     topics = traitlets.List(traitlets.Dict()).tag(sync=True)
+    choice = traitlets.Unicode("all").tag(sync=True)
     topic = traitlets.Unicode().tag(sync=True)
     case = traitlets.Any(0).tag(sync=True)
     answer = traitlets.Unicode().tag(sync=True)
@@ -47,6 +50,11 @@ class Practice(Lab):
         own = (topic if isinstance(topic, Topic) else known[one_of("topic", topic, list(known))] for topic in topics)
         states = [_as_state(topic) for topic in (own if topics else known.values())]
         super().__init__(topics=states, topic=states[0]["name"], controls=controls)
+
+    @traitlets.validate("choice")
+    def _check_choice(self, proposal):
+        chapters = dict.fromkeys(str(topic["chapter"]) for topic in self.topics)
+        return one_of("choice", proposal.value, ["all", *chapters, *(topic["name"] for topic in self.topics)])
 
     @traitlets.validate("topic")
     def _check_topic(self, proposal):

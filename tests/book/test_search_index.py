@@ -1,0 +1,25 @@
+"""Sections are found, and shown, with the formulas of their sentences."""
+
+import sys
+
+import pytest
+
+from notebooks import ROOT
+
+sys.path.append(str(ROOT))
+from book.search_index import in_letters
+
+
+@pytest.mark.parametrize(
+    ("tex", "letters"),
+    [
+        (r"d_\text{head}", "d_head"),
+        (r"\frac{1}{\sqrt{d_\text{head}}}", "1/√d_head"),
+        (r"q \cdot k \le \gamma", "q · k ≤ γ"),
+        (r"\phi(q)^\top S", "φ(q)^ᵀ S"),
+        (r"(\text{batch}, \text{seq})", "(batch, seq)"),
+        (r"\left(x\right)\,y", "(x)y"),
+    ],
+)
+def test_a_formula_is_indexed_as_one_may_type_it(tex, letters):
+    assert in_letters(tex) == letters
