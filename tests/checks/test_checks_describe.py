@@ -118,6 +118,20 @@ def test_a_result_that_is_thrown_away_is_told():
     assert "never uses" not in message
 
 
+def once_by_address(model):
+    seen, count = set(), 0
+    addresses = {0}
+    for p in model.parameters():
+        count += p.numel() * (p.data_ptr() not in seen | addresses)
+        seen.add(p.data_ptr())
+        addresses.add(p.data_ptr())
+    return count, 8 * count
+
+
+def test_a_set_that_grows_is_no_result_thrown_away():
+    assert "thrown away" not in diagnose(checks.mend_model_size, once_by_address).message
+
+
 def uses_all(x, n_heads):
     """Everything here is kept, or does something."""
     parts = [x]
@@ -405,7 +419,7 @@ def test_angles_in_float32_are_right_and_have_the_names_of_their_mistakes(speeds
 
 def test_what_is_wrong_in_float64_besides_is_told():
     message = told(checks.rotate, rotated(SPEEDS[0], times=2 * math.pi, as_it_came=False))
-    assert "Besides, with input in float64 something else is wrong as well." in message
+    assert "Besides, with input in float64 it goes wrong in another way." in message
     message = told(checks.rotate, rotated(lambda base, d, sign: 1.001 * SPEEDS[0](base, d, sign), times=2 * math.pi))
     assert "2π" not in message, "this is no other rounding"
 

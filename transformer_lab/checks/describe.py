@@ -306,7 +306,7 @@ def _besides(exercise, outcomes, ids):
         # What was rounded to float32 on the way is right in float64 as well, until a mistake makes it larger.
         rounded = not theirs.same(right) and mine.same(theirs, torch.float32)
         if not rounded and not mine.same(theirs) and not mine.same(right):
-            what = f"it raises `{type(mine.error).__name__}`" if mine.error else "something else is wrong as well"
+            what = f"it raises `{type(mine.error).__name__}`" if mine.error else "it goes wrong in another way"
             return f"Besides, with {probe.name} {what}."
     return ""
 

@@ -184,4 +184,4 @@ def share(exercise, outcomes):
         return ""
     larger = [mine > right for mine, right in wrong]
     how = "too large" if all(larger) else "too small" if not any(larger) else "too large or too small"
-    return f"Your number is {how} with {len(wrong)} of the {len(pairs)} inputs that show nothing special."
+    return f"Your number is {how} with {len(wrong)} of {len(pairs)} ordinary inputs."

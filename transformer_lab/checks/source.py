@@ -29,12 +29,19 @@ def never_used(tree):
 def thrown_away(tree):
     """Return the first line that computes a new tensor and keeps it nowhere, as text; None where each is kept."""
     lines = [node.value for node in ast.walk(tree) if isinstance(node, ast.Expr)]
-    return next((ast.unparse(line) for line in lines if isinstance(line, ast.BinOp) or _returns_a_new_one(line)), None)
+    known = DO_SOMETHING | ({"add"} if any(map(_is_a_set, ast.walk(tree))) else set())
+    new = (line for line in lines if isinstance(line, ast.BinOp) or _returns_a_new_one(line, known))
+    return next(map(ast.unparse, new), None)
 
 
-def _returns_a_new_one(node):
+def _is_a_set(node):
+    """Say whether this is one of Python's own: ``seen.add(…)`` then changes it."""
+    return isinstance(node, (ast.Set, ast.SetComp)) or (isinstance(node, ast.Name) and node.id == "set")
+
+
+def _returns_a_new_one(node, known):
     """Say whether this is a call such as ``x.transpose(1, 2)``, whose name is a method of tensors and not in place."""
     if not isinstance(node, ast.Call) or not isinstance(node.func, ast.Attribute):
         return False
     name, given = node.func.attr, {keyword.arg for keyword in node.keywords}
-    return hasattr(torch.Tensor, name) and not name.endswith("_") and name not in DO_SOMETHING and "out" not in given
+    return hasattr(torch.Tensor, name) and not name.endswith("_") and name not in known and "out" not in given

@@ -261,8 +261,8 @@ def axes_taken_for_granted(index, strides):
 
 @flat_offset.mistake
 def empty_tensor_of_floats(index, strides):
-    """Right for every tensor with axes. For a single number the tuples are empty, and PyTorch makes tensors of floats
-    of them: what comes out is the float `0.` in a tensor, where an int is asked for."""
+    """The numbers are right. For a single number the tuples are empty, and PyTorch makes tensors of floats of them:
+    what comes out is the float `0.` in a tensor, where an int is asked for."""
     return flat_offset.reference(index, strides) if index else torch.tensor(0.0)
 
 

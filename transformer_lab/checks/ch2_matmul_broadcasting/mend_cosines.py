@@ -258,8 +258,8 @@ def row_with_row(query, key):
 
 @mend_cosines.mistake
 def row_with_row_by_cosine_similarity(query, key):
-    """You compare row 0 with row 0, row 1 with row 1. That raises where there are not as many keys as queries, and
-    otherwise gives too few cosines. Every query is asked about every key: `F.cosine_similarity` needs an axis of size 1
+    """You compare row 0 with row 0, row 1 with row 1. That raises where three keys meet two queries, and
+    elsewhere gives too few cosines. Every query is asked about every key: `F.cosine_similarity` needs an axis of size 1
     in each, at different places."""
     return F.cosine_similarity(query, key, dim=-1)
 
@@ -386,7 +386,7 @@ def queries_times_their_lengths(query):
 @mend_cosines.mistake
 def lengths_added(query, key):
     """You divide by the sum of the two lengths, where it must be their product: the dot product grows with both. Try it
-    with a vector of length 2 and itself, which should give 1."""
+    with a vector of length 3 and itself, which should give 1."""
     return query @ key.T / (query.norm(dim=-1)[:, None] + key.norm(dim=-1))
 
 

@@ -63,7 +63,7 @@ def reshape_alone(x):
 @merge_heads.mistake
 def view_after_transpose(x):
     """`view` raises after the axes were exchanged: it only reads memory in order, and the exchanged tensor no longer
-    lies in order. `.contiguous()` writes it down anew, and `reshape` does so where it must. Swapping the two lines
+    lies in order. `.contiguous()` writes it down anew, and `reshape` does so where it must. Swapping the two
     instead, `view` before `transpose`, would run and scramble."""
     batch, heads, seq, d_value = x.contiguous().shape
     return x.contiguous().transpose(1, 2).view(batch, seq, heads * d_value)

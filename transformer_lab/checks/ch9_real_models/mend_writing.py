@@ -276,7 +276,7 @@ def never_stops(choose, tokens, max_new_tokens, stop):
 
 @mend_writing.mistake(stage="loop")
 def stop_token_returned(choose, tokens, max_new_tokens, stop):
-    """You return the stop token as well. It is a sign for the program: leave the loop before it is put to the text."""
+    """You return the stop token as well. It is a sign for the program: leave the loop before it joins the text."""
     for _ in range(max_new_tokens):
         tokens = torch.cat([tokens, choose(tokens)], dim=1)
         if int(tokens[0, -1]) == stop:

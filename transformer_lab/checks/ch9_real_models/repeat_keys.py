@@ -276,8 +276,8 @@ def wrong_order_in_view(x, group):
 
 @repeat_keys.mistake(stage="copies")
 def features_mixed_in_view(x, group):
-    """The copies were made along the features and then reshaped into heads, so that the numbers of a head are mixed.
-    `reshape` never moves an axis: the copies must stand right after the heads before the two are merged."""
+    """Single numbers were copied, one beside the other, and then reshaped into heads, so that the numbers of a head
+    are mixed. `reshape` never moves an axis: the copies must stand right after the heads before the two are merged."""
     batch, kv_heads, seq, d_head = x.shape
     return x.repeat_interleave(group, dim=3).reshape(batch, kv_heads * group, seq, d_head)
 
