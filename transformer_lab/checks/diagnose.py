@@ -75,7 +75,9 @@ def recognise(exercise, outcomes):
     """
     plain = {number for number, probe in enumerate(exercise.probes) if probe.plain}
     fitting = []
-    for ids, known in exercise.known.items():
+    for ids, known in exercise.known.items():  # each alone, then each two
+        if len(ids) > 1 and (len(outcomes), -1) in (candidate[:2] for candidate in fitting):
+            break  # no two fit better than one that fits all: most answers are known here, and pairs are many
         if not all(outcomes[number].same(known[number]) for number in plain):
             continue
         fits = {number for number, outcome in enumerate(outcomes) if outcome.same(known[number])}
