@@ -1,7 +1,6 @@
 """What every lab promises, asked of each from one table: in Python, and by mouse, finger and keyboard in a browser."""
 
 import json
-from pathlib import Path
 from urllib.parse import parse_qsl, urlsplit
 
 import ipywidgets
@@ -396,10 +395,3 @@ def test_a_lab_that_cannot_start_says_so(show, windows):
     troubles = windows[1]
     assert any("SyntaxError" in trouble for trouble in troubles)
     troubles.clear()
-
-
-def test_no_line_of_javascript_is_too_long():
-    root = Path(__file__).parents[2]
-    files = [*root.glob("transformer_lab/labs/*.js"), *root.glob("book/*.js"), *root.glob("tests/**/*.js")]
-    lines = [(file.name, line) for file in files for line in file.read_text("utf-8").splitlines()]
-    assert len(files) > 20 and [place for place in lines if len(place[1]) > 120] == []

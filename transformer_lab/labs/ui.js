@@ -106,7 +106,8 @@ export const group = (name, ...nodes) => nodes.flat().map((node) => set(node, { 
 const beginnings = new WeakMap();
 
 // The frame of a lab: its title, a body, one sentence that says in words what is shown, and last a way to hand the
-// state on and one back to the beginning. `traits` are what the reader sets: their names, or how the address holds them.
+// state on and one back to the beginning. `traits` are what the reader sets: their names, or how the address holds
+// them.
 /**
  * @type {(view: View, name: string, title: string, traits: string[] | import("./address.js").Kept, ...body: any[]) =>
  *   Record<"lab" | "status", HTMLElement>}
