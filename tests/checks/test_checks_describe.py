@@ -424,6 +424,15 @@ def test_what_is_wrong_in_float64_besides_is_told():
     assert "2π" not in message, "this is no other rounding"
 
 
+def test_an_error_that_the_card_shows_is_not_told_twice():
+    def merge_heads(x):
+        return x.transpose(1, 2).view(x.shape[0], x.shape[2], -1)  # raises on every input, `reshape` on none
+
+    report = diagnose(checks.merge_heads, merge_heads)
+    assert report.mistake == "view_after_transpose" and "`RuntimeError`" in report.message
+    assert "Besides" not in report.message
+
+
 # A step with a cache
 
 

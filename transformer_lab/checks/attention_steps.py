@@ -82,9 +82,9 @@ def no_scale(scores, d_head):
 
 
 def by_d(scores, d_head):
-    """The scores are divided by `d_head` itself, or twice by its root, once in the queries and once in the scores. They
-    come out too small, and the weights too even: 64 features end with a spread of 1/8 instead of 1. It is the variance
-    that is `d_head`; what is the spread?"""
+    """In all, the scores are divided by `d_head` and not by its root; perhaps the root stands in two places. They come
+    out too small, and the weights too even: 64 features end with a spread of 1/8 instead of 1. It is the variance that
+    is `d_head`; what is the spread?"""
     return scores / d_head
 
 
@@ -146,8 +146,8 @@ def by_root_d_model(scores, d_head):
 
 
 def over_queries(scores):
-    """The softmax runs over the queries: every column of the weights sums to one, instead of every row. A key then
-    shares itself out among the queries, and the weights of one query sum to less than one, or to more. In a table (…,
+    """The softmax runs over the queries: every column of the weights sums to one, instead of every row. Each key then
+    hands out a total weight of 1 among the queries, and the weights of one query need not sum to one. In a table (…,
     q_len, k_len), which axis counts the keys?"""
     return scores.softmax(-2)
 

@@ -297,15 +297,17 @@ def recognised(exercise, function, outcomes, first, ids):
     got = outcomes[first]
     if got.error is not None:
         sentences.append(raised(exercise, function, exercise.probes[first], got.error, got.refused))
-    return "\n\n".join(filter(None, [*sentences, _besides(exercise, outcomes, ids)]))
+    return "\n\n".join(filter(None, [*sentences, _besides(exercise, outcomes, ids, got)]))
 
 
-def _besides(exercise, outcomes, ids):
+def _besides(exercise, outcomes, ids, got):
+    """Say what goes wrong on another input, unless it is the error of ``got``, which the card shows already."""
     known = exercise.known.get(ids, outcomes)  # no entry: several, each on inputs of its own
     for probe, mine, theirs, right in zip(exercise.probes, outcomes, known, exercise.expected):
         # What was rounded to float32 on the way is right in float64 as well, until a mistake makes it larger.
         rounded = not theirs.same(right) and mine.same(theirs, torch.float32)
-        if not rounded and not mine.same(theirs) and not mine.same(right):
+        told = got.error is not None and type(mine.error) is type(got.error)
+        if not rounded and not told and not mine.same(theirs) and not mine.same(right):
             what = f"it raises `{type(mine.error).__name__}`" if mine.error else "it goes wrong in another way"
             return f"Besides, with {probe.name} {what}."
     return ""

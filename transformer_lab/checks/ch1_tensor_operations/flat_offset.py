@@ -85,9 +85,8 @@ def strides_reversed(index, strides):
 
 @flat_offset.mistake
 def strides_taken_as_shape(index, strides):
-    """Your places come out as if `strides` were a shape: larger steps are worked out from it by multiplying. For that,
-    one would need the sizes; here the work is done already, and each stride says directly how far one step goes. Ask
-    what (1, 0) with strides (3, 1) should give without multiplying strides by one another."""
+    """You treat the strides as if they were sizes, and multiply to find how far a step goes. A stride says that
+    already: with strides (3, 1), one step along the first axis is 3 places. What should (1, 0) give?"""
     place = 0
     for i, stride in zip(index, strides):
         place = place * stride + i

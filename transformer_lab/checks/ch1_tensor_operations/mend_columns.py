@@ -166,8 +166,8 @@ def single_column_squeezed_away(tokens, batch):
 
 @mend_columns.mistake
 def parts_of_unequal_length(tokens, batch):
-    """Where tokens are left over, the parts are not equally long: `chunk` rounds their length up and makes the last one
-    shorter, and a table has no room for that. Drop the tokens that are left over first, as the program did."""
+    """Where tokens are left over, `chunk` rounds the length of its parts up: the last part is shorter, and a table has
+    no room for that, or there are fewer parts. Drop the tokens that are left over first, as the program did."""
     return torch.stack(tokens.chunk(batch), dim=1)
 
 

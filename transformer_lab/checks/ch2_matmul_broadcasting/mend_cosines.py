@@ -258,9 +258,9 @@ def row_with_row(query, key):
 
 @mend_cosines.mistake
 def row_with_row_by_cosine_similarity(query, key):
-    """You compare row 0 with row 0, row 1 with row 1. That raises where three keys meet two queries, and
-    elsewhere gives too few cosines. Every query is asked about every key: `F.cosine_similarity` needs an axis of size 1
-    in each, at different places."""
+    """You compare row 0 with row 0, row 1 with row 1. That raises where three keys meet two queries, and with as many
+    keys as queries it gives too few cosines. Every query is asked about every key: `F.cosine_similarity` needs an axis
+    of size 1 in each, at different places."""
     return F.cosine_similarity(query, key, dim=-1)
 
 

@@ -189,8 +189,9 @@ def by_the_grand_total(x):
 
 @normalize_rows.mistake(stage="total")
 def by_the_matrix(x):
-    """You divide by the sum of the whole matrix: its rows together sum to one. A table of probabilities for all pairs
-    at once is like that. Here each row has a sum of its own."""
+    """With three axes you divide by the sum of a whole matrix, so that its rows together sum to one. A table of
+    probabilities for all pairs at once is like that. Here each row has a sum of its own, whatever the number of
+    axes."""
     return x.sum(dim=(-2, -1), keepdim=True) if x.ndim > 1 else x.sum()
 
 

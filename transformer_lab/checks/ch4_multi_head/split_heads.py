@@ -46,9 +46,9 @@ split_heads.example("heads of one feature each", d_head=1)
 @split_heads.mistake
 def view_alone(x, n_heads):
     """The tensor is cut as `view` cuts it, straight into (batch, heads, seq, d_head). The shape is right and the
-    numbers are scrambled: `view` never moves an axis, so a head gets some whole tokens instead of some features of
-    every token, and a model with this still trains. Look at where the features of token 0 lie in memory, and where
-    yours went."""
+    numbers are scrambled: `view` never moves an axis, so a head gets a stretch of whole tokens instead of some
+    features of every token, and a model with this still trains. Look at where the features of token 0 lie in memory,
+    and where yours went."""
     batch, seq, d_model = x.shape
     return x.reshape(batch, n_heads, seq, d_model // n_heads)
 

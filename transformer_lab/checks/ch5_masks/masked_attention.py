@@ -335,9 +335,9 @@ def divided_again(query, key, value, mask):
 
 @masked_attention.mistake
 def divided_again_with_care(query, key, value, mask):
-    """You mask after the softmax and divide the weights by their sum, guarded against 0. On paper that is right. But
-    when a hidden score lies 110 and more above the visible ones, all their weights have become 0 in the softmax
-    already, and the query gets nothing. Where must the mask come, so that the hidden keys are never counted?"""
+    """You mask after the softmax and divide the weights by their sum, guarded against 0. When a hidden score lies far
+    above the visible ones, their weights are 0 or nearly 0 after the softmax already, and the query gets too little or
+    nothing. Where must the mask come, so that the hidden keys are never counted?"""
     weights = over_keys(_scores(query, key)) * mask
     return (weights / weights.sum(-1, keepdim=True).clamp(min=1e-30)) @ value
 

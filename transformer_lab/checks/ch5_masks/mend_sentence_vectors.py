@@ -141,8 +141,8 @@ def by_one_more(total, lengths, seq):
 @mend_sentence_vectors.mistake(stage="divided")
 def lengths_on_the_features_axis(total, lengths, seq):
     """The sums, (batch, d_model), are divided by the lengths, (batch,), and broadcasting aligns from the right:
-    sentences meet features. It raises, unless there are as many sentences as features, and then every feature is
-    divided by another sentence's length. What must the lengths get first?"""
+    sentences meet features. With several sentences it raises, unless there are as many as features, and then every
+    feature is divided by another sentence's length. What must the lengths get first?"""
     return total / lengths
 
 
@@ -319,8 +319,8 @@ def the_first_token(x, lengths):
 
 @mend_sentence_vectors.mistake
 def numbers_that_are_not_zero(x, lengths):
-    """You count which tokens are zero to find the padding. A real token can be zero as well, and is then not counted:
-    its sentence's vector comes out too large. How long each sentence is, you are told."""
+    """You count only what is not zero. A number of a real token can be zero as well: it is then left out of the count,
+    and its sentence's vector comes out too large. How long each sentence is, you are told."""
     kept = real_tokens(x, lengths)
     return kept.sum(1) / (kept != 0).any(-1).sum(1, keepdim=True)
 

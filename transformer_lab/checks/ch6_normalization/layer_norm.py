@@ -221,9 +221,10 @@ def mean_kept(x):
 
 @layer_norm.mistake(stage="variance")
 def unbiased(x):
-    """Your variance divides by `d_model - 1` instead of `d_model`. That is the unbiased variance, which `var` and `std`
-    give unless they are told otherwise; it guesses at a population, and a norm guesses nothing. With 4 features the
-    normalized numbers are 13 per cent too small, with 512 a thousandth, so many features hide it."""
+    """Your variance divides by `d_model - 1` instead of `d_model`. That is the unbiased variance, which `var` and
+    `std` give unless they are told otherwise: it estimates the variance of a larger set from a sample, and a norm
+    needs the variance of just these numbers. With 4 features the normalized numbers are 13 per cent too small, with
+    512 a thousandth, so many features hide it."""
     return summed(x) / (x.shape[-1] - 1)
 
 

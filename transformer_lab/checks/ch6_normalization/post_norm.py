@@ -129,7 +129,7 @@ def norm_before_and_behind(x, sublayer, norm):
 @post_norm.mistake
 def stream_normed_twice(x, sublayer, norm):
     """The norm acts first and last: `x` is replaced by its norm before anything else, and the sum goes through it
-    again. In post-norm, both the sublayer and the sum get `x` as it came in. Which of the two norms is left?"""
+    again. In post-norm, both the sublayer and the sum get `x` as it came in. Which of your two norms has to go?"""
     x = norm(x)
     return norm(x + sublayer(x))
 

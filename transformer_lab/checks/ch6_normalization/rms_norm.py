@@ -150,9 +150,9 @@ def sum_of_squares(x):
 
 @rms_norm.mistake
 def unit_length(x, weight, eps):
-    """Before the weight, you give every token the length 1, as `F.normalize` does, and the argument `eps` is not used.
-    RMS norm divides by the root of the mean of the squares, which gives the length √d_model, so that features are about
-    1, however many there are."""
+    """Before the weight, you divide every token by its length, as `F.normalize` does, and `eps` is not added to the
+    mean of the squares. RMS norm divides by the root of the mean of the squares, which gives the length √d_model, so
+    that features are about 1, however many there are."""
     return F.normalize(x, dim=-1) * weight
 
 
@@ -202,8 +202,8 @@ def weight_added(normalized, weight):
 
 @rms_norm.mistake(stage="output")
 def one_plus_factor(normalized, weight):
-    """You multiply by 1 + weight. Some models store their factor that way, as what it differs from 1 by (Gemma does);
-    here, as in PyTorch's layer, `weight` is the factor itself and begins at 1."""
+    """You multiply by 1 + weight. Some models (Gemma, for one) store only the difference from 1, and add the 1 when
+    they use it; here, as in PyTorch's layer, `weight` is the factor itself and begins at 1."""
     return normalized * (1 + weight)
 
 

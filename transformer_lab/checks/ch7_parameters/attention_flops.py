@@ -155,9 +155,9 @@ def one_query(seq):
 
 @attention_flops.mistake(stage="table")
 def pairs_under_the_causal_mask(seq):
-    """You count the pairs that a causal mask leaves, each query with itself and with what came before. A kernel may
-    skip the rest. (Scores for all queries, and a blend for one alone, make the same number.) The usual count keeps it,
-    and so does the docstring: every query with every key."""
+    """You count only the pairs that a causal mask leaves: each query with itself and the keys before it. (The scores
+    of all queries and the blend of only one give the same number.) A fast program may skip hidden pairs; the usual
+    count, and the docstring, include every query with every key."""
     return seq * (seq + 1) // 2
 
 
@@ -260,9 +260,9 @@ def five_operations_on_each_score(seq, d_model):
 
 @attention_flops.mistake
 def first_addition_not_counted(seq, d_model):
-    """You count one addition less in every sum: to add k products, k − 1 additions are enough. True, and not the
-    custom: the sum starts at 0, so that a product of matrices is exactly two FLOPs for each multiply-add. The chapter's
-    section 7.4 says so."""
+    """You count one addition less in every sum: to add k products, k − 1 additions are enough. That is correct
+    arithmetic, but it is not how FLOPs are usually counted: the sum starts at 0, so that a product of matrices is
+    exactly two FLOPs for each multiply-add. The chapter's section 7.4 says so."""
     return seq**2 * (2 * d_model - 1) + seq * d_model * (2 * seq - 1)
 
 

@@ -252,9 +252,9 @@ def _by_table(query, key, value, mask):
 
 @causal_linear_attention.mistake
 def sees_the_future(query, key, value):
-    """Every query reads the sums over all keys, later ones too: this is linear attention that is not causal, or a chunk
-    in which nothing is hidden. No shape tells, and the last token is even right. A model trained so looks at the word
-    it should guess. Where do the sums stop for query 0?"""
+    """Every query reads the sums over all keys, later ones too: this is linear attention that is not causal, or a
+    chunk in which nothing is hidden. No shape tells, and the last token is even right. A model trained like this sees
+    the very word that it has to guess. Where do the sums stop for query 0?"""
     return linear_attention.reference(query, key, value)
 
 

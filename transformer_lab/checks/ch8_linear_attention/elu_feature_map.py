@@ -290,9 +290,9 @@ def softmax_of_features(x):
 
 @elu_feature_map.mistake
 def exponential_of_what_is_not_taken(x):
-    """The features are right, and their gradient is NaN for numbers in the hundreds: exp(300) is infinite, also where
-    `where` or a mask does not take it, and on the way back infinity meets a zero. What must the exponential get in
-    place of 300, so that nothing overflows that nobody needs?"""
+    """The features are right, but their gradient is NaN for numbers in the hundreds. exp(300) is infinite, and it is
+    computed even where its result is not chosen: `backward` multiplies that infinity by 0. What smaller number can the
+    exponential get wherever its result is not used?"""
     return torch.where(x > 0, x + 1, x.exp())
 
 

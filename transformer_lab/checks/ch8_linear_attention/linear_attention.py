@@ -505,9 +505,9 @@ def last_key_alone_in_S(query, key, value):
 
 @linear_attention.mistake
 def each_pair_compared(query, key, value):
-    """The numbers are right, at the old cost: each query is compared with each key, one by one or in a table of q_len ×
-    k_len similarities, which is what this form is there to avoid. Three matrices are multiplied: with which two do you
-    begin, and how large is what they make?"""
+    """The numbers are right, but you still compare every query with every key, one by one or in a table of q_len ×
+    k_len similarities, which linear attention is there to avoid. Three matrices are multiplied: which two do you
+    multiply first, and how large is the result?"""
     weights = positive(query) @ positive(key).mT
     return weights @ value / weights.sum(-1, keepdim=True)
 

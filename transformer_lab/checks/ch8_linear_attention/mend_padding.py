@@ -336,8 +336,9 @@ def query_not_mapped(query, key, value, key_mask):
 @mend_padding.mistake
 def rescaled_by_the_lengths(query, key, value, key_mask):
     """You multiply the result by the length with padding and divide by that without. In the example all features are
-    alike, so that this makes up for the padding exactly; elsewhere a padded key weighs more or less than a real one. A
-    key that was never added needs no making up for. Which sum does it still get into?"""
+    alike, so that this makes up for the padding exactly; elsewhere a padded key weighs more or less than a real one.
+    If a padded key is kept out of the sums, nothing has to be corrected afterwards. Into which sum does it still
+    go?"""
     return as_given(query, key, value, key_mask) * (key_mask.shape[-1] / key_mask.sum(-1, keepdim=True))
 
 

@@ -282,8 +282,9 @@ def _read_before(state, query, key, value, S, z):
 
 @recurrent_step.mistake
 def read_before_the_token(state, query, key, value):
-    """The state you return is right, and the output was read from the old one: the token misses itself. The first token
-    of all reads zeros, 0/0, which is NaN. In which order do you update and read?"""
+    """The state you return is right, and the output was read from the old one: the token misses itself. The first
+    token of all finds only zeros there: its output is NaN (0/0), or 0 if something small is added below the line. In
+    which order do you update and read?"""
     return _read_before(state, query, key, value, *state)
 
 

@@ -93,8 +93,8 @@ def both_parts_read_the_input(x, attention, feed_forward, norm1, norm2):
 
 @decoder_block.mistake
 def post_norm(x, attention, feed_forward, norm1, norm2):
-    """Each norm comes after its sum, as in the paper of 2017. In these models it comes before the part: what is added
-    to a part's result has met no norm."""
+    """Each norm comes after its sum, as in the paper of 2017. In these models each norm comes before its part, and the
+    part's result is added to the `x` that was not normalized."""
     x = norm1(x + attention(x))
     return norm2(x + feed_forward(x))
 

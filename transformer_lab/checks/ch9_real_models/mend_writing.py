@@ -140,8 +140,8 @@ def as_given_with_the_prompt(model, tokens, max_new_tokens, stop):
 
 @mend_writing.mistake(stage="choice")
 def softmax_over_the_places(scores):
-    """Your softmax runs over the places of the text. The tokens that could come next are on the last axis: what does
-    your program compare?"""
+    """Your softmax runs over the positions of the text. The candidates for the next token are on the last axis: along
+    which axis must the probabilities sum to one?"""
     return best(scores.softmax(dim=1))
 
 

@@ -207,8 +207,9 @@ counted_in_floats("float_indices", lambda x, n_heads: x[:, torch.arange(n_heads)
 
 @repeat_keys.mistake(stage="copies")
 def tiled(x, group):
-    """Your heads go 0, 1, 2, 0, 1, 2: the whole row is repeated, as `repeat` and `tile` do. Neighbours share one: 0, 0,
-    1, 1, 2, 2. Nothing complains, and the model talks nonsense."""
+    """Your heads go round in turn, as in 0, 1, 2, 0, 1, 2 with three heads: the whole row is repeated, as `repeat` and
+    `tile` do. Neighbouring heads of queries share one head of keys: 0, 0, 1, 1, 2, 2. Nothing complains, and the model
+    talks nonsense."""
     return x.repeat(1, group, 1, 1)
 
 

@@ -241,8 +241,8 @@ def old_normalized_read_again(x, weights, n_heads, attend):
 
 @block.mistake
 def the_same_norm_twice(x, weights, n_heads, attend):
-    """`norm1` is used in both places. Each sublayer has a norm of its own, with its own weight and bias: a line was
-    copied and not changed."""
+    """`norm1` is used in both places; perhaps a line was copied and not changed. Each sublayer has a norm of its own,
+    with its own weight and bias."""
     return block.reference(x, {**weights, "norm2": weights["norm1"]}, n_heads, attend)
 
 

@@ -224,8 +224,8 @@ def whole_numbers_times_the_table(tokens, table):
 
 @embed.mistake
 def positions_for_the_batch(tokens, table):
-    """As many positions were asked for as there are sentences, so they do not fit the tokens. Which axis of `tokens` is
-    `seq`?"""
+    """You ask for as many positions as there are sentences, not tokens: they do not fit the tokens, and a single
+    sentence gets the first position everywhere. Which axis of `tokens` is `seq`?"""
     return table[tokens] + positions(tokens.shape[0], table.shape[1]).to(table)
 
 
