@@ -59,7 +59,8 @@ function layerPanel(model, layers) {
   if (layers <= MOST_BUTTONS) {
     const options = range(layers).map((i) => [i, String(i)]);
     const buttons = choice("Layer", options, pick);
-    return { nodes: layers > 1 ? [label("Layer"), buttons.node] : [], draw: buttons.show };
+    const node = element("div", { class: "tl-layers" }, label("Layer"), buttons.node);
+    return { nodes: layers > 1 ? [node] : [], draw: buttons.show };
   }
   const input = dial("Layer", { ends: [0, layers - 1], head: label(`Layer, of 0 to ${layers - 1}`) }, pick);
   const draw = (layer) => {
@@ -136,7 +137,7 @@ function headPanel(model, { layers, heads, queries, keys, tokens, keyTokens, own
   const share = element("p");
   const width = (model.get("d_model") ?? 0) / heads;
   const features = (head) => `, features ${head * width} to ${(head + 1) * width - 1} of ${heads * width}`;
-  const nameOf = (layer, head) => `Layer ${layer}, head ${head}${width ? features(head) : ""}. Point at a weight`;
+  const nameOf = (layer, head) => `Layer ${layer}, head ${head}${width ? features(head) : ""}`;
   const shareInWords = (asker, target) => `What ${asker} takes from ${target}.`;
   const node = element(
     "div",
@@ -146,7 +147,7 @@ function headPanel(model, { layers, heads, queries, keys, tokens, keyTokens, own
       "div",
       {},
       own ? group("patterns", table.node) : [],
-      label("The weight that is pointed at"),
+      label("Point at a weight in the map, to read it"),
       room(reading, "tl-reading"),
       room(share, "tl-note"),
     ),
