@@ -345,8 +345,8 @@ for _limit in (10, 20, 30, 50, 80, 88, 100):
 
 @elu_feature_map.mistake
 def written_into_float32(x):
-    """A tensor made by `torch.zeros` or `torch.empty` without a dtype is of float32, and refuses numbers of float64 that
-    are written into it by an index. `zeros_like` and `empty_like` take shape and dtype of the tensor that they are
+    """A tensor made by `torch.zeros` or `torch.empty` without a dtype is of float32, and refuses numbers of float64
+    that are written into it by an index. `zeros_like` and `empty_like` take shape and dtype of the tensor that they are
     given."""
     features, is_positive = torch.zeros(x.shape, device=x.device), x > 0
     features[is_positive] = x[is_positive] + 1

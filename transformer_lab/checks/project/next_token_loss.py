@@ -678,9 +678,9 @@ def even_guesses(function, logits, tokens):
 
 
 def _with_a_lower_limit(power, limit):
-    """Right for ordinary logits, and too small for large ones: the probabilities have a lower limit. A small number such
-    as 1e-9 that is added to them makes one, and so does `clamp`. However little a guess gives to the right token, it
-    costs no more than minus the logarithm of that limit. `log_softmax` needs no limit, and `cross_entropy` contains
+    """Right for ordinary logits, and too small for large ones: the probabilities have a lower limit. A small number
+    such as 1e-9 that is added to them makes one, and so does `clamp`. However little a guess gives to the right token,
+    it costs no more than minus the logarithm of that limit. `log_softmax` needs no limit, and `cross_entropy` contains
     it."""
 
     def limited(logits, targets):
