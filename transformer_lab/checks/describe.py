@@ -384,6 +384,12 @@ def _broken(exercise, function, probe):
     return ""
 
 
+OVERWRITTEN = (
+    "PyTorch finds that an operation in place, such as `+=`, has overwritten numbers which it needs for a gradient: "
+    "those that an earlier step had read."
+)
+
+
 def gradients(exercise, function):
     """Say what is wrong with the gradients of a function whose results are right; empty where nothing is."""
     for probe in exercise.probes:
@@ -396,7 +402,8 @@ def gradients(exercise, function):
         try:
             mine = _gradients(function, probe)
         except Exception as error:
-            return f"The numbers are right; without gradients through them nothing can be trained. {error}"
+            why = OVERWRITTEN if "modified by an inplace operation" in str(error) else error
+            return f"The numbers are right; without gradients through them nothing can be trained. {why}"
         if mine is None or any((ours is None) != (theirs is None) for ours, theirs in zip(mine, right)):
             return (
                 "The numbers are right, and no gradient flows back through them, so that nothing can be trained. "

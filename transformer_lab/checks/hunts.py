@@ -43,7 +43,7 @@ HUNTS = {
     "layer_norm": (
         "Which argument could a wrong function leave out, and still return mean 0 and variance 1?",
         "Compare with `F.layer_norm`, for a weight and a bias that do something, for an `eps` that is not small beside "
-        "the variance, and for numbers far from zero.",
+        "the variance, and for numbers far from zero. Then read in the docstring which dtype the result has.",
         "`for tokens, eps in ((x, …), (x, …), (x + …, …)):`, then `assert torch.allclose(f(tokens, weight, bias, eps), "
         "F.layer_norm(…), atol=…)`",
     ),
@@ -64,7 +64,8 @@ HUNTS = {
         "Which wrong functions keep every length, and leave a token at position 0 as it is? What must you compare to "
         "tell them from right ones?",
         "Take a pair (a, b) for the complex number a + bi: a turn is a product with cos + i sin. Compare every number, "
-        "for several pairs, for positions that do not begin at 0, and for two bases.",
+        "for several pairs, for positions that do not begin at 0, and for two bases. Then read in the docstring which "
+        "dtype the result has.",
         "`speeds = base ** (-torch.arange(0, d_head, 2) / d_head)`, `turns = torch.polar(torch.ones(…), positions[:, "
         "None] * speeds)`, then compare `torch.view_as_complex(…) * turns` with `f(x, positions, base)`",
     ),

@@ -238,3 +238,11 @@ def first_and_last(function, seq):
     """The first token sees one key, itself; the last sees them all."""
     mask = function(seq)
     return bool(mask[0, 0]) and int(mask[0].sum()) == 1 and bool(mask[-1].all())
+
+
+@causal_mask.mistake
+def one_place_too_few(seq):
+    """Your mask is a triangle, and one row and one column are missing: (seq − 1, seq − 1). `range` and `arange` end
+    before the number that they are given, so that from 1 they count one place too few. Every token has a row, and every
+    token has a column: how many are there?"""
+    return torch.ones(seq - 1, seq - 1, dtype=torch.bool).tril()

@@ -21,6 +21,7 @@ from ..attention_steps import (
     weighted_sum,
 )
 from ..exercise import exercise
+from ..slips import cut_off
 
 
 def _some(draw, *shape):
@@ -444,3 +445,15 @@ def weights_as_well(query, key, value, mask):
     is asked for. What does the docstring say is returned?"""
     weights = masked_attention.reference(query, key, torch.eye(key.shape[-2], dtype=key.dtype, device=key.device), mask)
     return weights @ value, weights
+
+
+@masked_attention.mistake
+def by_root_d_value(query, key, value, mask):
+    """You divide the scores by √d_value, the width of the values. The root is that of `d_head`, the features which a
+    query and a key have in common: each score is a sum of so many products. In many models the two widths are equal,
+    and nobody notices. Whose last axis do you take?"""
+    d_value = value.shape[-1]
+    return masked_attention.reference(query, key, value, mask, scale=lambda scores, d_head: by_root_d(scores, d_value))
+
+
+cut_off(masked_attention)

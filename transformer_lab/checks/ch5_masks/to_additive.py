@@ -253,3 +253,19 @@ def only_zero_and_minus_infinity(function, mask):
 def infinity_where_false(function, mask):
     """It is -inf where the mask is `False`, and nowhere else."""
     return torch.equal(function(mask) == float("-inf"), ~mask)
+
+
+def _filled_in(dtype):
+    """-inf is to be filled into whole numbers, and PyTorch refuses: infinity exists only among floating point numbers.
+    A mask turned into 0 and 1 by `long` or `int` is made of whole numbers. Which dtype must your zeros have?"""
+
+    def filled(mask):
+        return torch.zeros(mask.shape, dtype=dtype, device=mask.device).masked_fill(~mask, float("-inf"))
+
+    filled.__doc__ = _filled_in.__doc__
+    filled.__name__ = f"infinity_in_{str(dtype).removeprefix('torch.')}"
+    to_additive.mistake(filled)
+
+
+_filled_in(torch.int64)
+_filled_in(torch.int32)

@@ -4,6 +4,7 @@ import torch
 from torch.nn import functional as F
 
 from ..exercise import exercise
+from ..slips import cut_off, left_in_float32
 
 
 def _token_and_layers(draw, batch=2, seq=7, d_model=5, d_ff=12):
@@ -387,3 +388,7 @@ def second_weight_reshaped(activated, w2, b2):
     """The shape of your second weight fits, but its numbers are at the wrong places: it was reshaped from (out, in) to
     (in, out), not transposed. `view` and `reshape` never move an axis. Which method turns a weight around?"""
     return activated @ w2.reshape(w2.shape[::-1]) + b2
+
+
+cut_off(feed_forward)
+left_in_float32(feed_forward)

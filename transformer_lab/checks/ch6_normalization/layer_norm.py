@@ -1,9 +1,12 @@
 """Layer norm."""
 
+import math
+
 import torch
 from torch.nn import functional as F
 
 from ..exercise import exercise
+from ..slips import cut_off, left_in_float32
 
 
 def tokens(draw, batch=2, seq=7, d_model=5):
@@ -383,3 +386,29 @@ def with_fixed_eps(norm, name, fixed):
 
 with_fixed_eps(layer_norm, "eps_always_1e_5", 1e-5)
 with_fixed_eps(layer_norm, "eps_always_1e_6", 1e-6)
+
+
+cut_off(layer_norm)
+left_in_float32(layer_norm)
+
+
+@layer_norm.mistake
+def whole_shape_handed_over(x, weight, bias, eps):
+    """`F.layer_norm` is told to normalize over all axes of `x`: its second argument is the shape that mean and variance
+    are taken over. Then `weight` and `bias` would need that shape as well, and it raises. Which axes of a token are
+    there to normalize over?"""
+    return F.layer_norm(x, x.shape, weight, bias, eps)
+
+
+@layer_norm.mistake
+def width_as_a_plain_number(x, weight, bias, eps):
+    """The second argument of `F.layer_norm` is a shape, and it was given a plain number. (`nn.LayerNorm` takes both.)
+    How is a tuple written that has one entry?"""
+    return F.layer_norm(x, x.shape[-1], weight, bias, eps)
+
+
+@layer_norm.mistake
+def root_of_math(x, weight, bias, eps):
+    """`math.sqrt` takes one number, and refuses a tensor of several: there is a root to take for each token. Which
+    function or method of PyTorch takes the root of every number in a tensor?"""
+    return (x - mean_of_token(x)) / math.sqrt(biased(x) + eps) * weight + bias

@@ -227,3 +227,20 @@ def norm_alone(x, sublayer, norm):
     """You return the norm of `x` and nothing else: the sublayer is not called, and nothing is added. Three things meet
     here, `x`, the norm and the sublayer. Which of them acts on which, and what is the sum of two?"""
     return norm(x)
+
+
+@pre_norm.mistake
+def copy_added_to(x, sublayer, norm):
+    """The result is right, and training stops with an error: the change is written into a tensor that the norm has
+    read before, such as a copy of `x`. To go backwards through the norm, PyTorch needs the numbers as they were. A sum
+    such as `x + …` makes a new tensor, and no copy is needed."""
+    y = x.clone()
+    y += sublayer(norm(y))
+    return y
+
+
+@pre_norm.mistake
+def norm_and_x_into_the_sublayer(x, sublayer, norm):
+    """The sublayer is given the sum of `x` and its norm, and what it returns is added to `x`. In pre-norm the sublayer
+    is given the norm of `x` alone. How many sums should there be?"""
+    return x + sublayer(x + norm(x))

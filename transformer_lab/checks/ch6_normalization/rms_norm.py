@@ -1,9 +1,12 @@
 """RMS norm."""
 
+import math
+
 import torch
 from torch.nn import functional as F
 
 from ..exercise import exercise
+from ..slips import cut_off, left_in_float32
 from .layer_norm import (
     biased,
     digits_kept,
@@ -305,3 +308,29 @@ def argument_divided_in_place(x, weight, eps):
     that, and so do methods that end in an underscore. Make the result a new tensor."""
     x /= (mean_square_of_token(x) + eps).sqrt()
     return x * weight
+
+
+cut_off(rms_norm)
+left_in_float32(rms_norm)
+
+
+@rms_norm.mistake
+def whole_shape_handed_over(x, weight, eps):
+    """`F.rms_norm` is told to normalize over all axes of `x`: its second argument is the shape that the mean square is
+    taken over. Then `weight` would need that shape as well, and it raises. Which axes of a token are there to normalize
+    over?"""
+    return F.rms_norm(x, x.shape, weight, eps)
+
+
+@rms_norm.mistake
+def width_as_a_plain_number(x, weight, eps):
+    """The second argument of `F.rms_norm` is a shape, and it was given a plain number. (`nn.RMSNorm` takes both.) How
+    is a tuple written that has one entry?"""
+    return F.rms_norm(x, x.shape[-1], weight, eps)
+
+
+@rms_norm.mistake
+def root_of_math(x, weight, eps):
+    """`math.sqrt` takes one number, and refuses a tensor of several: there is a root to take for each token. Which
+    function or method of PyTorch takes the root of every number in a tensor?"""
+    return x / math.sqrt(mean_square_of_token(x) + eps) * weight

@@ -375,3 +375,38 @@ def the_rest_grows_with_the_width(function, d_model, d_ff, bias):
         for width in (d_model, 2 * d_model, 4 * d_model)
     )
     return four - two == 2 * (two - one)
+
+
+@block_parameters.mistake(stage="biases")
+def two_biases_of_the_wider_side(d_model, d_ff, bias):
+    """Both biases of your feed-forward layer have equally many numbers, those of the wider of the two sides. A bias has
+    a number for each feature that comes *out* of its map: `d_ff` in one, and `d_model` in the other."""
+    return 2 * max(d_model, d_ff) * bias
+
+
+@block_parameters.mistake(stage="biases")
+def two_biases_of_the_narrower_side(d_model, d_ff, bias):
+    """Both biases of your feed-forward layer have equally many numbers, those of the narrower of the two sides. A bias
+    has a number for each feature that comes *out* of its map: `d_ff` in one, and `d_model` in the other."""
+    return 2 * min(d_model, d_ff) * bias
+
+
+@block_parameters.mistake
+def norm_in_the_wide_middle(d_model, d_ff, bias):
+    """One of your two norms is as wide as the middle of the feed-forward layer. Both stand where a token has `d_model`
+    features. Look at the shapes of `norm1` and `norm2` in the list of the chapter's section 7.1."""
+    return block_parameters.reference(d_model, d_ff, bias) + (1 + bias) * (d_ff - d_model)
+
+
+@block_parameters.mistake
+def both_norms_in_the_wide_middle(d_model, d_ff, bias):
+    """Your two norms are as wide as the middle of the feed-forward layer. Both stand where a token has `d_model`
+    features. Look at the shapes of `norm1` and `norm2` in the list of the chapter's section 7.1."""
+    return block_parameters.reference(d_model, d_ff, bias) + 2 * (1 + bias) * (d_ff - d_model)
+
+
+@block_parameters.mistake
+def gated_layer(d_model, d_ff, bias):
+    """You count a gated feed-forward layer: two maps that widen, each with its bias, and one that goes back. The layer
+    asked for is not gated. How many maps does it have then?"""
+    return block_parameters.reference(d_model, d_ff, bias) + d_model * d_ff + d_ff * bias

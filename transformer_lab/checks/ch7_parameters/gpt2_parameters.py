@@ -493,3 +493,19 @@ def only_the_last_norm_besides(function, n_layers, d_model, vocab_size, n_positi
     layer = function(n_layers + 1, d_model, vocab_size, n_positions) - base
     rest = base - n_layers * layer
     return rest - (vocab_size + n_positions) * d_model == 2 * d_model
+
+
+@gpt2_parameters.mistake
+def positions_in_every_layer(n_layers, d_model, vocab_size, n_positions):
+    """The table of positions is counted once for every layer. The positions are looked up and added once, before the
+    first layer. What stands inside the brackets behind `n_layers`?"""
+    more = (n_layers - 1) * table_of_positions(n_positions, d_model)
+    return gpt2_parameters.reference(n_layers, d_model, vocab_size, n_positions) + more
+
+
+@gpt2_parameters.mistake
+def vocabulary_rounded_up(n_layers, d_model, vocab_size, n_positions):
+    """Your vocabulary is rounded up to a multiple of 64. Some programs fill the table up like that, since it is faster:
+    50,257 tokens become 50,304. Here the table has a row for each of the `vocab_size` tokens, and no more."""
+    rows = -(-vocab_size // 64) * 64
+    return gpt2_parameters.reference(n_layers, d_model, rows, n_positions)

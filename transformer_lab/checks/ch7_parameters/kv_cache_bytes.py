@@ -218,7 +218,7 @@ def weights_of_the_projections_too(n_layers, d_model, seq, batch, bytes_per_valu
 def divided_by_the_bytes(n_layers, d_model, seq, batch, bytes_per_value):
     """You divide by `bytes_per_value`, where you should multiply: numbers of two bytes would then take more room than
     numbers of four. Every number takes so many bytes. What do 10 numbers of 4 bytes take?"""
-    return 2 * n_layers * d_model * seq * batch / bytes_per_value
+    return 2 * n_layers * d_model * seq * batch // bytes_per_value
 
 
 @kv_cache_bytes.mistake(stage="size")

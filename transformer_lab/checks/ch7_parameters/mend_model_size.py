@@ -424,3 +424,20 @@ def second_names_do_not_count(function, model):
     larger = nn.ModuleDict({"first": deepcopy(model)})
     larger["second"] = larger["first"]
     return function(larger) == function(deepcopy(model))
+
+
+@mend_model_size.mistake
+def walked_through_once(model):
+    """Your count is right, and your bytes are always 0. `model.parameters()` can be gone through once: the first sum
+    uses it up, and the second finds nothing left. What keeps the parameters, so that both sums can go through them?"""
+    parameters = model.parameters()
+    return sum(parameter.numel() for parameter in parameters), sum(parameter.nbytes for parameter in parameters)
+
+
+@mend_model_size.mistake
+def walked_through_once_for_the_bytes(model):
+    """Your bytes are right, and your count is always 0. `model.parameters()` can be gone through once: the first sum
+    uses it up, and the second finds nothing left. What keeps the parameters, so that both sums can go through them?"""
+    parameters = model.parameters()
+    size = sum(parameter.nbytes for parameter in parameters)
+    return sum(parameter.numel() for parameter in parameters), size

@@ -4,6 +4,7 @@ import torch
 from torch.nn.functional import elu
 
 from ..exercise import exercise
+from ..slips import cut_off
 from .elu_feature_map import elu_alone, no_map, positive
 from .linear_attention import RARE_MAPS, hundreds, linear_attention, mean, no_normalizer, sum_of_values, sum_of_weights
 from .properties import is_like, is_one
@@ -410,3 +411,43 @@ def keys_and_values_without_new_axes(query, key, value):
     each token. Where does each of the two need a new axis of size 1?"""
     q, k = positive(query), positive(key)
     return q * (k * value).cumsum(-2)
+
+
+cut_off(causal_linear_attention)
+
+
+@causal_linear_attention.mistake(stage="normalizer")
+def z_runs_over_the_features(q, k):
+    """`z` is a running sum along the features, and not along the tokens: each token's `z` knows its own key alone. The
+    axes are (batch, heads, seq, d_head): which one must `cumsum` run along?"""
+    return (q * k.cumsum(-1)).sum(-1, keepdim=True)
+
+
+@causal_linear_attention.mistake
+def tokens_in_front_of_all(query, key, value):
+    """The numbers are right, and the result has the axes (seq, batch, heads, d_value): the tokens' results were put one
+    behind the other along a new first axis, as `torch.stack` does where no axis is named. They must come back where
+    they stood, after the heads. Which number names that place?"""
+    return causal_linear_attention.reference(query, key, value).movedim(2, 0)
+
+
+def _S_with_its_axes_exchanged(read):
+    """Your `S` has its axes in the order (d_value, d_head), so that the query's features meet the values' numbers. It
+    raises; with equal sizes it would be wrong in silence. The query must find its own features on the last axis but one
+    of `S`: which of key and value gets its new axis at the end?"""
+
+    def mistaken(query, key, value):
+        return read(positive(query), value.unsqueeze(-1) * positive(key).unsqueeze(-2))
+
+    mistaken.__name__, mistaken.__doc__ = read.__name__, _S_with_its_axes_exchanged.__doc__
+    causal_linear_attention.mistake(mistaken)
+
+
+@_S_with_its_axes_exchanged
+def S_with_its_axes_exchanged(q, S):
+    return (q.unsqueeze(-2) @ S.cumsum(2)).squeeze(-2)
+
+
+@_S_with_its_axes_exchanged
+def S_with_its_axes_exchanged_in_a_loop(q, S):
+    return (q[:, :, 0].unsqueeze(-2) @ S[:, :, 0]).squeeze(-2)

@@ -4,6 +4,7 @@ import torch
 from torch.nn import functional as F
 
 from ..exercise import exercise
+from ..slips import cut_off, left_in_float32
 
 
 def positive(x):
@@ -321,3 +322,50 @@ def second_case_on_top_of_the_first(x):
     x[x <= 0] = x[x <= 0].exp()
     x[x > 0] += 1
     return x
+
+
+cut_off(elu_feature_map)
+left_in_float32(elu_feature_map)
+
+
+def _cut_off_above(limit):
+    """All numbers beyond a certain limit get the same feature: they are cut off in both cases. Only the exponential can
+    overflow, and x + 1 needs x as it came. To which of the two cases does the `clamp` belong?"""
+
+    def cut_off_above(x):
+        return positive(x.clamp(max=limit))
+
+    cut_off_above.__name__, cut_off_above.__doc__ = f"cut_off_above_{limit}", _cut_off_above.__doc__
+    elu_feature_map.mistake(cut_off_above)
+
+
+for _limit in (10, 20, 30, 50, 80, 88, 100):
+    _cut_off_above(_limit)
+
+
+@elu_feature_map.mistake
+def written_into_float32(x):
+    """A tensor made by `torch.zeros` or `torch.empty` without a dtype is of float32, and refuses numbers of float64
+    that are written into it by an index. `zeros_like` and `empty_like` take shape and dtype of the tensor that they are
+    given."""
+    features, is_positive = torch.zeros(x.shape, device=x.device), x > 0
+    features[is_positive] = x[is_positive] + 1
+    features[~is_positive] = x[~is_positive].exp()
+    return features
+
+
+def _another_function(function, name):
+    """You add 1 to another activation than `elu`: several have names that look like it. Compare with the formula at −1,
+    where it gives exp(−1), which is 0.37, and at 2, where it gives 3."""
+
+    def another(x):
+        return function(x) + 1
+
+    another.__name__, another.__doc__ = f"{name}_and_one", _another_function.__doc__
+    elu_feature_map.mistake(another)
+
+
+_another_function(F.selu, "selu")
+_another_function(F.gelu, "gelu")
+_another_function(F.silu, "silu")
+_another_function(F.leaky_relu, "leaky_relu")

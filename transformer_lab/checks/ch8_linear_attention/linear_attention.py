@@ -7,6 +7,7 @@ import torch
 
 from ..agree import agree
 from ..exercise import exercise
+from ..slips import cut_off, left_in_float32
 from .elu_feature_map import (
     elu_alone,
     exponential_everywhere,
@@ -540,3 +541,35 @@ def features_normalized(query, key, value):
     one. The similarities are divided by their sum, after the features have met."""
     q, k = positive(query), positive(key)
     return q / q.sum(-1, keepdim=True) @ ((k / k.sum(-2, keepdim=True)).mT @ value)
+
+
+cut_off(linear_attention)
+left_in_float32(linear_attention)
+
+
+@linear_attention.mistake
+def z_of_the_summed_keys(query, key, value):
+    """For `z` you add up the keys first, and take the features of the sum. The map is not linear: the features of a sum
+    are not the sum of the features, and the weights do not sum to one. Which comes first, map or sum?"""
+    z = positive(key.sum(-2, keepdim=True))
+    return linear_attention.reference(query, key, value, normalizer=lambda q, k: sum_of_weights(q, z))
+
+
+@linear_attention.mistake
+def sums_over_all_heads(query, key, value):
+    """`S` and `z` are added up over the heads as well, so that every head reads what all heads have seen. Each head has
+    an `S` and a `z` of its own. Which letters has your `einsum` left out on its right side, or which axes does your sum
+    run over?"""
+    k = positive(key)
+    S, z = (k.mT @ value).sum(1, keepdim=True), k.sum((1, 2), keepdim=True)
+    return positive(query) @ S / (positive(query) @ z.mT)
+
+
+@linear_attention.mistake
+def sums_over_batch_and_heads(query, key, value):
+    """`S` and `z` are added up over the sentences and the heads as well, so that every query reads the keys of the
+    whole batch. Each head of each sentence has an `S` and a `z` of its own. Which letters has your `einsum` left out on
+    its right side, or which axes does your sum run over?"""
+    k = positive(key)
+    S, z = (k.mT @ value).sum((0, 1)), k.sum((0, 1, 2))
+    return positive(query) @ S / (positive(query) @ z[:, None])

@@ -4,6 +4,7 @@ import torch
 from torch.nn import functional as F
 
 from ..exercise import exercise
+from ..slips import cut_off, left_in_float32
 from .causal_linear_attention import causal_linear_attention
 from .elu_feature_map import elu_alone, no_map, positive
 from .linear_attention import RARE_MAPS, hundreds
@@ -82,6 +83,13 @@ def step_in_place_on_a_copy(state, query, key, value):
     z += k
     weighted = positive(query)[..., None] * S
     return [S, z], weighted.sum(-2) / (positive(query) * z).sum(-1)[..., None]
+
+
+@recurrent_step.equivalent
+def step_with_a_small_number_added(state, query, key, value):
+    return recurrent_step.reference(
+        state, query, key, value, output=lambda q, S, z: not_divided(q, S, z) / ((q * z).sum(-1, keepdim=True) + 1e-6)
+    )
 
 
 @recurrent_step.equivalent
@@ -613,3 +621,22 @@ def scaled_query(state, query, key, value):
     exponential; here a factor cancels in the quotient, and inside the map it bends the features. Leave the scale out:
     what does the formula of φ get?"""
     return recurrent_step.reference(state, query / query.shape[-1] ** 0.5, key, value)
+
+
+cut_off(recurrent_step)
+left_in_float32(recurrent_step)
+
+
+@recurrent_step.mistake
+def queries_by_z(state, query, key, value):
+    """You multiply the query's features with `z` by `@`. It takes the last two axes of each, (heads, d_head), for a
+    matrix, and raises. A head reads only its own `z`, element by element: which product is that, and over which axis is
+    it summed?"""
+    return recurrent_step.reference(state, query, key, value, output=lambda q, S, z: not_divided(q, S, z) / (q @ z))
+
+
+@recurrent_step.mistake
+def written_into_the_pair(state, query, key, value):
+    """The state is a tuple, and no entry of a tuple can be replaced, so `state[0] = …` and `state[0] += …` raise. The
+    caller's tensors are to stay as they are, too. Take the pair apart, and return a new one."""
+    state[0] += one_product_more(state[0] * 0, positive(key), value)

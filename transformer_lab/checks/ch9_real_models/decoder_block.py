@@ -764,3 +764,13 @@ def cut_off_from_gradients(x, attention, feed_forward, norm1, norm2):
     """Your function works outside of PyTorch's record of what was computed, so that no gradient comes back to the `x`
     that came in."""
     return decoder_block.reference(x.detach(), attention, feed_forward, norm1, norm2)
+
+
+@decoder_block.mistake
+def second_sum_in_place(x, attention, feed_forward, norm1, norm2):
+    """The result is right, and training stops with an error: the second change is written into a tensor that `norm2`
+    has read before. `x = x + …` makes a new tensor, and a later `x += …` writes over it. To go backwards through the
+    norm, PyTorch needs the numbers as they were. Make both sums new tensors."""
+    x = x + attention(norm1(x))
+    x += feed_forward(norm2(x))
+    return x

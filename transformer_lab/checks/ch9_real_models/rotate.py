@@ -5,6 +5,7 @@ import math
 import torch
 
 from ..exercise import exercise
+from ..slips import left_in_float32
 
 
 # With base 16, and 4 or 8 features, all speeds are powers of 2, which float32 holds: angles are exact there, and agree
@@ -961,3 +962,6 @@ def cut_off_from_gradients(x, positions, base):
     """Your function works outside of PyTorch's record of what was computed, so that no gradient passes through the turn
     and nothing before it can learn."""
     return rotate.reference(x.detach(), positions, base)
+
+
+left_in_float32(rotate)

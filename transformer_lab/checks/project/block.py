@@ -3,8 +3,10 @@
 import torch
 from torch.nn.functional import gelu, layer_norm, linear, relu, scaled_dot_product_attention, silu
 
+from ..ch6_normalization.feed_forward import feed_forward
 from ..ch6_normalization.layer_norm import layer_norm as own_layer_norm
 from ..exercise import exercise
+from ..slips import cut_off
 from .inputs import block_weights, causal_linear_attention, causal_softmax_attention
 from .self_attention import as_one_projection, by_einsum, by_reshape, self_attention
 
@@ -404,3 +406,80 @@ def variance_divided_by_one_less(x, weights, n_heads, attend):
 
     x = x + self_attention.reference(norm(x, *weights["norm1"]), weights, n_heads, attend)
     return x + two_maps(norm(x, *weights["norm2"]), weights)
+
+
+cut_off(block)
+
+
+@block.mistake
+def second_sum_in_place(x, weights, n_heads, attend):
+    """The result is right, and training stops with an error: the second change is written into a tensor that the second
+    norm has read before. `x = x + …` makes a new tensor, and a later `x += …` writes over it. To go backwards through
+    the norm, PyTorch needs the numbers as they were. Make both sums new tensors."""
+    x = x + self_attention.reference(normalized(x, weights["norm1"]), weights, n_heads, attend)
+    x += two_maps(normalized(x, weights["norm2"]), weights)
+    return x
+
+
+def _with_eps(eps, name, text):
+    def norm(x, norm):
+        return layer_norm(x, x.shape[-1:], *norm, eps=eps)
+
+    def mistaken(x, weights, n_heads, attend):
+        return block.reference(x, weights, n_heads, attend, first_norm=norm, second_norm=norm)
+
+    mistaken.__name__, mistaken.__doc__ = name, text
+    block.mistake(mistaken)
+
+
+EPS_TOO_SMALL = """Right for ordinary numbers, and wrong for very small ones: the eps in your norms is smaller than it
+    should be. Here it is 1e-5, in both norms."""
+EPS_TOO_LARGE = """The eps in your norms is larger than it should be. Here it is 1e-5, in both norms: of variances
+    around 1 it changes nothing that could be seen, and yours does. How many zeros stand between the point and the 1?"""
+_with_eps(1e-7, "eps_of_1e_7", EPS_TOO_SMALL)
+_with_eps(1e-8, "eps_of_1e_8", EPS_TOO_SMALL)
+_with_eps(1e-4, "eps_of_1e_4", EPS_TOO_LARGE)
+_with_eps(1e-3, "eps_of_1e_3", EPS_TOO_LARGE)
+_with_eps(1e-2, "eps_of_1e_2", EPS_TOO_LARGE)
+
+
+@block.mistake(stage="attention", alone=True)
+def heads_and_attend_exchanged(x, weights, n_heads, attend):
+    """`n_heads` and `attend` have changed places where `self_attention` is called: the features are to be divided by a
+    function. It takes x, weights, n_heads, attend, in this order."""
+    return self_attention.reference(x, weights, attend, n_heads)
+
+
+@block.mistake(stage="attention", alone=True)
+def three_arguments_for_attention(x, weights, n_heads, attend):
+    """`self_attention` takes four arguments, x, weights, n_heads and attend, and got three. Which of them is not handed
+    on?"""
+    return self_attention.reference(x, weights, attend)
+
+
+@block.mistake(stage="forward", alone=True)
+def dict_for_four_weights(x, weights):
+    """`feed_forward` got the whole dict as one argument. It takes five: x, and then `w1`, `b1`, `w2`, `b2`, each by
+    itself. Pick the four out of the dict by their keys."""
+    return feed_forward.reference(x, weights)
+
+
+@block.mistake(stage="forward", alone=True)
+def dict_unpacked(x, weights):
+    """With two stars, `feed_forward` got every entry of the block's dict, and knows only four of them. Pick `w1`, `b1`,
+    `w2` and `b2` out of the dict by their keys."""
+    return feed_forward.reference(x, **weights)
+
+
+@block.mistake(stage="forward", alone=True)
+def matrices_before_biases(x, weights):
+    """`b1` and `w2` have changed places: `feed_forward` takes x, w1, b1, w2, b2, and what stands where a bias belongs
+    is a matrix. In which order do the maps use them?"""
+    return linear(relu(x @ weights["w1"].mT + weights["w2"]), weights["b1"], weights["b2"])
+
+
+@block.mistake(alone=True)
+def norm_of_the_model_looked_for(x, weights, n_heads, attend):
+    """There is no `"norm"` in a block's dict: that is the model's last norm. A block has two, `"norm1"` before the
+    attention and `"norm2"` before the feed-forward layer."""
+    return normalized(x, weights["norm"])

@@ -1,12 +1,14 @@
 """A decoder-only language model."""
 
+import math
 from functools import reduce
 
 import torch
-from torch.nn.functional import layer_norm, linear, log_softmax, normalize, scaled_dot_product_attention
+from torch.nn.functional import embedding, layer_norm, linear, log_softmax, normalize, scaled_dot_product_attention
 
 from ..ch6_normalization.layer_norm import layer_norm as own_layer_norm
 from ..exercise import exercise
+from ..slips import cut_off
 from .block import added_in_place, block, normalized, with_pre_norm, written_out
 from .embed import by_index_select, by_one_hot, embed, token_by_token
 from .inputs import block_weights, causal_linear_attention, causal_softmax_attention
@@ -335,3 +337,78 @@ def the_future_is_hidden(function, tokens, weights, n_heads, attend):
     changed[:, -1] = (changed[:, -1] + 1) % len(weights["table"])
     one, other = (function(t, weights, n_heads, attend)[:, :-1] for t in (tokens, changed))
     return torch.allclose(one, other, atol=1e-4)
+
+
+cut_off(language_model)
+
+
+@language_model.mistake
+def norm_of_the_last_block(tokens, weights, n_heads, attend):
+    """The last norm takes the weight and the bias of a block's own norm: `norm2` of the last block. The model has a
+    pair for itself, `weights["norm"]`. Does the name that your loop goes through the blocks with stand behind the loop
+    as well?"""
+    return _with_norm_of("norm2", tokens, weights, n_heads, attend)
+
+
+@language_model.mistake
+def first_norm_of_the_last_block(tokens, weights, n_heads, attend):
+    """The last norm takes the weight and the bias of a block's own norm: `norm1` of the last block. The model has a
+    pair for itself, `weights["norm"]`. Does the name that your loop goes through the blocks with stand behind the loop
+    as well?"""
+    return _with_norm_of("norm1", tokens, weights, n_heads, attend)
+
+
+def _with_norm_of(name, tokens, weights, n_heads, attend):
+    return language_model.reference(tokens, {**weights, "norm": weights["blocks"][-1][name]}, n_heads, attend)
+
+
+def _with_larger_eps(eps):
+    """The eps of the last norm is larger than it should be. Here it is 1e-5, as in the blocks. How many zeros stand
+    between the point and the 1?"""
+
+    def larger(x, norm):
+        return layer_norm(x, x.shape[-1:], *norm, eps=eps)
+
+    larger.__name__, larger.__doc__ = f"last_norm_with_eps_of_1e_{round(-math.log10(eps))}", _with_larger_eps.__doc__
+    language_model.mistake(larger, stage="last_norm", alone=True)
+
+
+_with_larger_eps(1e-4)
+_with_larger_eps(1e-3)
+_with_larger_eps(1e-2)
+
+
+@language_model.mistake(stage="first", alone=True)
+def positions_added_again(tokens, table):
+    """The positions are added twice: once by `embed`, and once more. `embed` looks the tokens up *and* adds the
+    positions, so that nothing is left to add."""
+    x = embed.reference(tokens, table)
+    return x + x - table[tokens]
+
+
+@language_model.mistake(stage="first", alone=True)
+def table_and_tokens_exchanged(tokens, table):
+    """`embed` got its two arguments in the wrong order: it takes the tokens first, whole numbers, and then the table in
+    which they are looked up."""
+    return embedding(table, tokens)
+
+
+@language_model.mistake
+def dict_for_the_table(tokens, weights, n_heads, attend):
+    """`embed` got the whole dict of the model where the table belongs. It needs one tensor: under which key does it
+    stand?"""
+    return embed.reference(tokens, weights)
+
+
+@language_model.mistake(stage="through", alone=True)
+def keys_for_blocks(x, blocks, n_heads, attend):
+    """A block got a string where its dict belongs. A loop over a dict goes through its keys: which key of the model's
+    dict holds the list of the blocks, and what must the loop go through?"""
+    return block.reference(x, "norm1", n_heads, attend)
+
+
+@language_model.mistake(stage="through", alone=True)
+def list_for_a_block(x, blocks, n_heads, attend):
+    """A block got the whole list of the blocks where the dict of one belongs. Each block takes its own dict, and gives
+    what it returns to the next: what goes through a list item by item?"""
+    return block.reference(x, blocks, n_heads, attend)

@@ -305,8 +305,9 @@ def averaged_over_the_vocabulary(logits, targets):
 
 @next_token_loss.mistake(stage="loss")
 def logarithm_of_the_softmax(logits, targets):
-    """Right for ordinary logits, and infinite for large ones: a probability that is rounded to 0 has no logarithm.
-    `log_softmax` takes both steps in one and never meets that 0, and `cross_entropy` contains it."""
+    """Right for ordinary logits, and infinite for large ones. A probability that is rounded to 0 has no logarithm, and
+    the exponential of a logit beyond 89 is infinite in float32: one of the two has happened. `log_softmax` takes all
+    steps in one and meets neither, and `cross_entropy` contains it."""
     return -logits.softmax(-1).gather(-1, targets[..., None]).log().mean()
 
 
@@ -674,3 +675,30 @@ def even_guesses(function, logits, tokens):
     """Logits that are all equal give log(vocab), the loss of guessing."""
     loss = function(torch.zeros_like(logits), tokens)
     return loss.ndim == 0 and math.isclose(float(loss), math.log(logits.shape[-1]), rel_tol=1e-4)
+
+
+def _with_a_lower_limit(power, limit):
+    """Right for ordinary logits, and too small for large ones: the probabilities have a lower limit. A small number
+    such as 1e-9 that is added to them makes one, and so does `clamp`. However little a guess gives to the right token,
+    it costs no more than minus the logarithm of that limit. `log_softmax` needs no limit, and `cross_entropy` contains
+    it."""
+
+    def limited(logits, targets):
+        return -limit(logits.softmax(-1).gather(-1, targets[..., None]), 10**-power).log().mean()
+
+    limited.__name__, limited.__doc__ = f"{limit.__name__}_1e_{power}", _with_a_lower_limit.__doc__
+    next_token_loss.mistake(limited, stage="loss", alone=True)
+
+
+def added(probabilities, number):
+    return probabilities + number
+
+
+def at_least(probabilities, number):
+    return probabilities.clamp(min=number)
+
+
+for _power in (5, 6, 7, 8, 9, 10, 12, 15, 20, 30):
+    _with_a_lower_limit(_power, added)
+for _power in (4, 5, 6):  # with smaller ones it comes to the same
+    _with_a_lower_limit(_power, at_least)

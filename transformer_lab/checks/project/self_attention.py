@@ -6,6 +6,7 @@ from torch.nn.functional import linear, scaled_dot_product_attention
 from ..ch4_multi_head.merge_heads import features_for_tokens, merge_heads
 from ..ch4_multi_head.split_heads import split_heads
 from ..exercise import exercise
+from ..slips import cut_off, left_in_float32
 from .inputs import block_weights, causal_linear_attention, causal_softmax_attention
 
 
@@ -329,3 +330,15 @@ def later_tokens_change_nothing(function, x, weights, n_heads, attend):
     return torch.allclose(
         function(changed, weights, n_heads, attend)[:, :-1], function(x, weights, n_heads, attend)[:, :-1], atol=1e-4
     )
+
+
+cut_off(self_attention)
+left_in_float32(self_attention)
+
+
+@self_attention.mistake(alone=True)
+def heads_projected_before_merging(x, weights, n_heads, attend):
+    """The last projection meets the heads one by one: each has d_head features, and `w_o` takes d_model. It mixes the
+    features of all heads, so that they must lie side by side before. What comes first, merging or projecting?"""
+    heads = attend(*(split_heads.reference(y, n_heads) for y in three_projections(x, weights)))
+    return heads @ weights["w_o"].T
