@@ -498,7 +498,7 @@ def only_the_last_norm_besides(function, n_layers, d_model, vocab_size, n_positi
 @gpt2_parameters.mistake
 def positions_in_every_layer(n_layers, d_model, vocab_size, n_positions):
     """The table of positions is counted once for every layer. The positions are looked up and added once, before the
-    first layer. What stands inside the brackets behind `n_layers`?"""
+    first layer. What stands inside the brackets after `n_layers`?"""
     more = (n_layers - 1) * table_of_positions(n_positions, d_model)
     return gpt2_parameters.reference(n_layers, d_model, vocab_size, n_positions) + more
 

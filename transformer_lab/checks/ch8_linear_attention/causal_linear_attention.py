@@ -426,7 +426,7 @@ def z_runs_over_the_features(q, k):
 @causal_linear_attention.mistake
 def tokens_in_front_of_all(query, key, value):
     """The numbers are right, and the result has the axes (seq, batch, heads, d_value): the tokens' results were put one
-    behind the other along a new first axis, as `torch.stack` does where no axis is named. They must come back where
+    after another along a new first axis, as `torch.stack` does where no axis is named. They must come back where
     they stood, after the heads. Which number names that place?"""
     return causal_linear_attention.reference(query, key, value).movedim(2, 0)
 

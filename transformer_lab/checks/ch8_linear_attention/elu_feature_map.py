@@ -355,7 +355,7 @@ def written_into_float32(x):
 
 
 def _another_function(function, name):
-    """You add 1 to another activation than `elu`: several have names that look like it. Compare with the formula at −1,
+    """You add 1 to an activation other than `elu`: several have similar names. Compare with the formula at −1,
     where it gives exp(−1), which is 0.37, and at 2, where it gives 3."""
 
     def another(x):

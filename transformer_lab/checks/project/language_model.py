@@ -345,16 +345,14 @@ cut_off(language_model)
 @language_model.mistake
 def norm_of_the_last_block(tokens, weights, n_heads, attend):
     """The last norm takes the weight and the bias of a block's own norm: `norm2` of the last block. The model has a
-    pair for itself, `weights["norm"]`. Does the name that your loop goes through the blocks with stand behind the loop
-    as well?"""
+    pair for itself, `weights["norm"]`. Is the name that your loop gives to each block still used after the loop?"""
     return _with_norm_of("norm2", tokens, weights, n_heads, attend)
 
 
 @language_model.mistake
 def first_norm_of_the_last_block(tokens, weights, n_heads, attend):
     """The last norm takes the weight and the bias of a block's own norm: `norm1` of the last block. The model has a
-    pair for itself, `weights["norm"]`. Does the name that your loop goes through the blocks with stand behind the loop
-    as well?"""
+    pair for itself, `weights["norm"]`. Is the name that your loop gives to each block still used after the loop?"""
     return _with_norm_of("norm1", tokens, weights, n_heads, attend)
 
 
