@@ -214,7 +214,7 @@ means = Topic(
 
 # The steps of a block
 
-_STRETCHES = {  # where it is, what comes before its parts, these, and what comes behind them
+_STRETCHES = {  # where it is, what comes before its parts, these, and what comes after them
     "looks": ("in the first two parts of a {} decoder layer", (), (("self-attention",), ("cross-attention",)), ()),
     "rest": ("in the last two parts of a {} decoder layer", (), (("cross-attention",), ("feed-forward",)), ()),
     "dropped": ("in the attention part of a {} layer with dropout", (), (("attention", "dropout"),), ()),
@@ -268,10 +268,10 @@ def _placed(order):
 
 
 def _on_the_way(steps, order, stretch, backward):
-    """These steps of the parts with what comes before and behind them, in the direction that is asked for."""
-    _, before, _, behind = _STRETCHES[stretch]
-    final = ("final norm",) if behind and order == "pre-norm" else ()
-    steps = (*before, *steps, *final, *behind)
+    """These steps of the parts with what comes before and after them, in the direction that is asked for."""
+    _, before, _, after = _STRETCHES[stretch]
+    final = ("final norm",) if after and order == "pre-norm" else ()
+    steps = (*before, *steps, *final, *after)
     return steps[::-1] if backward else steps
 
 
@@ -284,12 +284,12 @@ def _each(halves, placed):
     return [step for half in halves for step in placed(*half)]
 
 
-def _moved(steps, step, *, before=None, behind=None):
+def _moved(steps, step, *, before=None, after=None):
     """The steps with one of them elsewhere; None where there is none of that name."""
-    if step not in steps or (before or behind) not in steps:
+    if step not in steps or (before or after) not in steps:
         return None
     left = [each for each in steps if each != step]
-    at = left.index(before) if before else left.index(behind) + 1
+    at = left.index(before) if before else left.index(after) + 1
     return (*left[:at], step, *left[at:])
 
 
@@ -384,7 +384,7 @@ def first_norm_after_the_next_part(order, stretch, backward):
     halves = _halves(stretch)
     if len(halves) == 1 or order == "pre-norm":
         return None
-    steps = _moved(_each(halves, _post), halves[0][1], behind=halves[1][0][-1])
+    steps = _moved(_each(halves, _post), halves[0][1], after=halves[1][0][-1])
     return _forwards(steps, order, stretch, backward)
 
 
@@ -402,7 +402,7 @@ def order_changed_halfway(order, stretch, backward):
 @steps_of_a_block.mistake
 def dropout_behind_the_sum(order, stretch, backward):
     """Your dropout acts on the sum, and so on the stream. It drops from what the part adds: when is that added?"""
-    return _moved(steps_of_a_block.reference(order, stretch, backward), "dropout", behind="residual sum")
+    return _moved(steps_of_a_block.reference(order, stretch, backward), "dropout", after="residual sum")
 
 
 @steps_of_a_block.mistake
@@ -415,7 +415,7 @@ def dropout_before_the_part(order, stretch, backward):
 def maps_without_relu_between(order, stretch, backward):
     """Nothing stands between your two linear maps. Then they are one linear map: what must come between them?"""
     steps = _each(_halves(stretch), _placed(order))
-    steps = _moved(steps, "ReLU", behind="linear map back")
+    steps = _moved(steps, "ReLU", after="linear map back")
     return steps and _on_the_way(steps, order, stretch, backward)
 
 
@@ -430,14 +430,14 @@ def output_projection_of_the_values(order, stretch, backward):
 @steps_of_a_block.mistake
 def positions_behind_attention(order, stretch, backward):
     """Your positions come after attention, which sees no order without them. When are they added?"""
-    return _moved(steps_of_a_block.reference(order, stretch, backward), "add positions", behind="self-attention")
+    return _moved(steps_of_a_block.reference(order, stretch, backward), "add positions", after="self-attention")
 
 
 @steps_of_a_block.mistake
 def positions_of_the_normalized(order, stretch, backward):
     """You added the positions after the norm, beside the stream. They are added once, to the tokens: when?"""
     steps = steps_of_a_block.reference(order, stretch, backward)
-    return _moved(steps, "add positions", behind="norm") if order == "pre-norm" else None
+    return _moved(steps, "add positions", after="norm") if order == "pre-norm" else None
 
 
 @steps_of_a_block.mistake
@@ -450,7 +450,7 @@ def final_norm_before_the_sum(order, stretch, backward):
 def scores_normalized(order, stretch, backward):
     """Your last norm acts on the scores. It is for what goes into the last map: where must it stand?"""
     steps = steps_of_a_block.reference(order, stretch, backward)
-    return _moved(steps, "final norm" if order == "pre-norm" else "norm", behind="linear map to the scores")
+    return _moved(steps, "final norm" if order == "pre-norm" else "norm", after="linear map to the scores")
 
 
 @steps_of_a_block.mistake

@@ -209,9 +209,9 @@ def _one_by_one(first, count, steps=("{} into the state", "{} reads")):
     return [step.format(f"token {first + i}") for i in range(count) for step in steps]
 
 
-def _moved(steps, step, *, before="", behind=""):
+def _moved(steps, step, *, before="", after=""):
     """The steps with one of them elsewhere; None where it or its new neighbour is not among them."""
-    found = [[each for each in steps if each.startswith(start)] for start in (step, before or behind)]
+    found = [[each for each in steps if each.startswith(start)] for start in (step, before or after)]
     if not all(found):
         return None
     (step, *_), (other, *_) = found
@@ -228,8 +228,8 @@ def steps_of_a_form(form, hidden, projected):
     _, steps, place = _FORMS[form]
     if hidden:
         steps = (*steps[:place], f"{'zeros for' if form == 'right' else 'mask'} {hidden}", *steps[place:])
-    before, behind = (projections[:count] for projections, count in zip(_PROJECTIONS, _FROM[projected]))
-    return (*before, *steps, *behind)
+    before, after = (projections[:count] for projections, count in zip(_PROJECTIONS, _FROM[projected]))
+    return (*before, *steps, *after)
 
 
 def _with(form, hidden, projected, step, **place):
@@ -240,7 +240,7 @@ def _with(form, hidden, projected, step, **place):
 def features_behind_a_product(form, hidden, projected):
     """You multiplied before you took the features. The feature map acts on one query or key at a time: what is
     multiplied afterwards?"""
-    return form in _FORMS and _with(form, hidden, projected, "features", behind=_FORMS[form][1][1])
+    return form in _FORMS and _with(form, hidden, projected, "features", after=_FORMS[form][1][1])
 
 
 @steps_of_a_form.mistake
@@ -252,13 +252,13 @@ def features_of_tokens(form, hidden, projected):
 @steps_of_a_form.mistake
 def masked_behind_the_softmax(form, hidden, projected):
     """You masked what softmax returned. Then a row no longer sums to one: what must softmax be given?"""
-    return _with(form, hidden, projected, "mask", behind="softmax")
+    return _with(form, hidden, projected, "mask", after="softmax")
 
 
 @steps_of_a_form.mistake
 def masked_behind_the_averages(form, hidden, projected):
     """You masked the averages, which hold all values by then. Where does each key still have a number of its own?"""
-    return _with(form, hidden, projected, "mask", behind="averages")
+    return _with(form, hidden, projected, "mask", after="averages")
 
 
 @steps_of_a_form.mistake
@@ -278,13 +278,13 @@ def padding_before_the_features(form, hidden, projected):
 @steps_of_a_form.mistake
 def padding_behind_the_sums(form, hidden, projected):
     """You put zeros for padded keys after the sums. S and z hold them by then: can they be taken out again?"""
-    return _with(form, hidden, projected, "zeros", behind="sums")
+    return _with(form, hidden, projected, "zeros", after="sums")
 
 
 @steps_of_a_form.mistake
 def softmax_of_averages(form, hidden, projected):
     """You took the softmax of the averages. It makes weights of scores: what is averaged with these?"""
-    return _with(form, hidden, projected, "softmax", behind="averages")
+    return _with(form, hidden, projected, "softmax", after="averages")
 
 
 @steps_of_a_form.mistake
@@ -311,7 +311,7 @@ def divided_before_it_is_read(form, hidden, projected):
 @steps_of_a_form.mistake
 def added_before_it_is_multiplied(form, hidden, projected):
     """You added up before key and value were multiplied. S is a sum of products: what does each token add to it?"""
-    return form in ("step", "all") and _with(form, hidden, projected, "outer", behind=_FORMS[form][1][2])
+    return form in ("step", "all") and _with(form, hidden, projected, "outer", after=_FORMS[form][1][2])
 
 
 @steps_of_a_form.mistake
@@ -337,7 +337,7 @@ def last_token_first(form, hidden, projected):
 @steps_of_a_form.mistake
 def projected_back_at_once(form, hidden, projected):
     """You applied the output projection to queries, keys and values. It mixes what the heads return: when is that?"""
-    return _with(form, hidden, projected, "output", behind="projections")
+    return _with(form, hidden, projected, "output", after="projections")
 
 
 def _what_happens(form, hidden, projected):

@@ -439,7 +439,7 @@ def strides_added_up(index, strides):
 
 @flat_offset.mistake
 def ends_at_an_index_of_zero(index, strides):
-    """An index of 0 ends the walk: what stands behind it does not count. It only means that this axis needs no step. A
+    """An index of 0 ends the walk: what stands after it does not count. It only means that this axis needs no step. A
     `break` ends the whole loop, where only one round has nothing to do."""
     pairs = itertools.takewhile(lambda pair: pair[0], zip(index, strides))
     return sum(i * stride for i, stride in pairs)

@@ -286,7 +286,7 @@ def sizes_added_from_the_axis_itself(shape):
 @strides_of.mistake
 def last_place_of_each_block(shape):
     """Every stride is one too small: (2, 3, 4) gives (11, 3, 0). That is the last place inside a block; one step leads
-    to the first place behind it. What is subtracted, and why?"""
+    to the first place after it. What is subtracted, and why?"""
     return tuple(stride - 1 for stride in strides_of.reference(shape))
 
 
@@ -314,7 +314,7 @@ def shape_from_behind(shape):
 @strides_of.mistake
 def sizes_squared(shape):
     """Each stride is a power of the axis's own size. Steps pass over the axes to the right: their sizes, multiplied,
-    say how many numbers one step along this axis leaves behind."""
+    say how many numbers one step along this axis passes over."""
     return tuple(size ** (len(shape) - 1 - axis) for axis, size in enumerate(shape))
 
 

@@ -433,7 +433,7 @@ def counted_from_minus_zero(a, b):
 
 @broadcast_shape.mistake
 def shapes_joined(a, b):
-    """You put the two shapes one behind the other, so that the result has the axes of both. That is the shape of all
+    """You put the two shapes one after the other, so that the result has the axes of both. That is the shape of all
     pairs. In a sum, axes that stand under one another become one."""
     return (*a, *b)
 

@@ -413,7 +413,7 @@ def tokens_joined_with_their_heads(x, n_heads):
 
 @split_heads.mistake
 def heads_joined_along_the_batch(x, n_heads):
-    """Your result is (heads · batch, seq, d_head): the heads stand one behind the other on the axis of the batch. `cat`
+    """Your result is (heads · batch, seq, d_head): the heads stand one after the other on the axis of the batch. `cat`
     joins along an axis that is there, and `stack` makes a new one."""
     return torch.cat(x.chunk(n_heads, dim=-1), dim=0)
 

@@ -523,7 +523,7 @@ def features_first(total, lengths, seq):
 
 @mend_sentence_vectors.mistake(stage="divided")
 def a_last_axis_of_size_one(total, lengths, seq):
-    """Each vector is right, and an axis of size 1 stands behind it: (batch, d_model, 1). One vector for each sentence
+    """Each vector is right, and an axis of size 1 stands after it: (batch, d_model, 1). One vector for each sentence
     is (batch, d_model): which line adds the axis?"""
     return (total / lengths[:, None])[..., None]
 

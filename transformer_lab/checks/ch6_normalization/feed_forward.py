@@ -91,7 +91,7 @@ def not_linear(function, x, *parameters):
 
 @feed_forward.property
 def negative_numbers_as_well(function, x, *parameters):
-    """Some numbers of the result are negative: nothing stands behind the second map."""
+    """Some numbers of the result are negative: nothing stands after the second map."""
     return bool((function(x, *parameters) < 0).any())
 
 
@@ -105,14 +105,14 @@ def no_activation(hidden):
 
 @feed_forward.mistake
 def activation_at_the_end(x, w1, b1, w2, b2):
-    """The ReLU stands behind both maps instead of between them. So the maps are one linear map, and no result is ever
+    """The ReLU stands after both maps instead of between them. So the maps are one linear map, and no result is ever
     negative: in a block, such a layer can only add to the features, never take away. Where is the middle?"""
     return second_map(first_map(x, w1, b1), w2, b2).relu()
 
 
 @feed_forward.mistake(stage="output")
 def activation_twice(activated, w2, b2):
-    """There is a ReLU between the maps, and another one behind the second. No result is ever negative then: in a block,
+    """There is a ReLU between the maps, and another one after the second. No result is ever negative then: in a block,
     such a layer can only add to the features, never take away. Convolutional networks end their layers so; this one
     ends in a linear map."""
     return second_map(activated, w2, b2).relu()
@@ -212,7 +212,7 @@ def no_biases(x, w1, b1, w2, b2):
 
 @feed_forward.mistake
 def first_bias_behind_the_activation(x, w1, b1, w2, b2):
-    """The first bias is added behind the ReLU, as note 004's formula has it. There it does nothing that `b2` could not
+    """The first bias is added after the ReLU, as note 004's formula has it. There it does nothing that `b2` could not
     do; inside, it moves the point where each hidden feature bends. To which map does `b1` belong?"""
     return second_map((x @ w1.T).relu() + b1, w2, b2)
 
@@ -221,7 +221,7 @@ def first_bias_behind_the_activation(x, w1, b1, w2, b2):
 def weights_in_each_others_place(x, w1, b1, w2, b2):
     """You multiply by `w2` first and by `w1` second. As they are stored, (out, in), their shapes fit that way round
     without a transpose, so nothing complains. Which weight belongs to which map, and what makes (d_ff, d_model) fit
-    behind `x`?"""
+    after `x`?"""
     return (x @ w2 + b1).relu() @ w1 + b2
 
 
@@ -258,7 +258,7 @@ def weight_on_the_left(x, w1, b1):
 
 @feed_forward.mistake
 def biases_swapped(x, w1, b1, w2, b2):
-    """The biases have changed places: `b2`, which has d_model numbers, is added behind the first map, which puts out
+    """The biases have changed places: `b2`, which has d_model numbers, is added after the first map, which puts out
     d_ff features. A bias has one number for each feature that its map puts out. Look at the two shapes."""
     return (x @ w1.T + b2).relu() @ w2.T + b1
 

@@ -316,7 +316,7 @@ def no_axis_kept(x, weight, bias, eps):
 @layer_norm.mistake(stage="normalized")
 def eps_outside(numbers, spread, eps):
     """You add eps after the root has been taken. That prevents 0/0 as well, but gives other numbers where the mean
-    under the root is small: where it is 0, an eps of 0.00001 under the root makes the divisor 0.003; behind it,
+    under the root is small: where it is 0, an eps of 0.00001 under the root makes the divisor 0.003; after it,
     0.00001. In which order does the formula have them? The check's eps is large, so that this shows."""
     return numbers / (spread.sqrt() + eps)
 

@@ -25,7 +25,7 @@ def _stack(draw, batch=2, seq=7, d_model=5, n_layers=3):
 
 
 def _shifted_norm(x):
-    return some_norm(x) + 0.1 * x  # so that what was added before the norm shows behind it
+    return some_norm(x) + 0.1 * x  # so that what was added before the norm shows after it
 
 
 def _final_norm(x):
@@ -167,7 +167,7 @@ def norms_dropped(x, part, norm):
 @mend_stack.mistake
 def final_norm_in_every_layer(x, parts, norms, final_norm):
     """The final norm acts in every layer, on the sum. The stream then meets a norm on its way, which is what pre-norm
-    avoids. It is called final because it comes once, behind the last layer. How far is its line indented?"""
+    avoids. It is called final because it comes once, after the last layer. How far is its line indented?"""
     for part, norm in zip(parts, norms):
         x = final_norm(x + part(norm(x)))
     return x
@@ -207,7 +207,7 @@ def parts_given_the_input(x, parts, norms, final_norm):
 
 @mend_stack.mistake
 def added_once_at_the_end(x, parts, norms, final_norm):
-    """The residual is added once, behind the last layer: inside the loop each part's result takes the place of the
+    """The residual is added once, after the last layer: inside the loop each part's result takes the place of the
     stream. A residual connection goes around every part, so that the part need only find a change."""
     y = x
     for part, norm in zip(parts, norms):

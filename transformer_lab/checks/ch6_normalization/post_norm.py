@@ -1,4 +1,4 @@
-"""A residual connection with the norm behind the sum."""
+"""A residual connection with the norm after the sum."""
 
 import torch
 
@@ -17,7 +17,7 @@ from .residual import AXES, added, change_of, connected, norm_of, nothing, some_
     ),
 )
 def post_norm(x, sublayer, norm, *, change=change_of, total=added, output=norm_of):
-    """Connect a part as the paper of 2017 does, with the norm behind the sum: (batch, seq, d_model) stays."""
+    """Connect a part as the paper of 2017 does, with the norm after the sum: (batch, seq, d_model) stays."""
     return output(total(x, change(x, sublayer)), norm)
 
 
@@ -90,7 +90,7 @@ def norm_then_sublayer(x, sublayer, norm):
 @post_norm.mistake(stage="output")
 def sum_not_normed(x, norm):
     """The sum is right, and no norm acts on it. Stacked, such layers make the numbers grow with every part. The norm's
-    place in post-norm is behind the sum."""
+    place in post-norm is after the sum."""
     return x
 
 
@@ -136,7 +136,7 @@ def stream_normed_twice(x, sublayer, norm):
 
 @post_norm.mistake
 def added_after_the_norm_as_well(x, sublayer, norm):
-    """`x` is added twice: in the sum that goes through the norm, and once more behind it. In post-norm nothing comes
+    """`x` is added twice: in the sum that goes through the norm, and once more after it. In post-norm nothing comes
     after the norm. With a sublayer that returns zeros, the norm of `x` must come out alone."""
     return x + norm(x + sublayer(x))
 

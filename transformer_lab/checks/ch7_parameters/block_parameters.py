@@ -220,7 +220,7 @@ def one_norm_without_its_bias(d_model, d_ff, bias):
 @block_parameters.mistake(stage="norms")
 def three_norms(d_model, bias):
     """You count three norms, and this layer has two. A third one belongs to a decoder's layer with cross-attention, or
-    stands behind the *last* layer of a stack, where it belongs to the model and not to the layer."""
+    stands after the *last* layer of a stack, where it belongs to the model and not to the layer."""
     return 3 * (1 + bias) * d_model
 
 

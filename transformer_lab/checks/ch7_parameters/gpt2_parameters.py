@@ -166,14 +166,14 @@ def positions_as_single_numbers(n_positions, d_model):
 
 @gpt2_parameters.mistake(stage="last_norm")
 def no_last_norm(d_model):
-    """The norm behind the last layer is missing. It belongs to no layer, so it gets lost when you multiply one layer by
+    """The norm after the last layer is missing. It belongs to no layer, so it gets lost when you multiply one layer by
     their number; pre-norm needs it, as chapter 6 shows. How many numbers does a norm learn?"""
     return 0
 
 
 @gpt2_parameters.mistake(stage="last_norm")
 def last_norm_without_its_bias(d_model):
-    """You count half of the norm behind the last layer, `d_model` numbers. It has a weight for each feature and a bias
+    """You count half of the norm after the last layer, `d_model` numbers. It has a weight for each feature and a bias
     for each, as the norms inside the layers do."""
     return d_model
 
@@ -189,7 +189,7 @@ def last_norm_of_single_numbers(d_model):
 @gpt2_parameters.mistake(stage="last_norm")
 def one_norm_too_many(d_model):
     """Outside the layers you count `2 * d_model` numbers that are not there: a second norm, or two rows for segments.
-    BERT has a norm behind its embeddings and a table of two segments; GPT-2 has neither, and one norm at its end."""
+    BERT has a norm after its embeddings and a table of two segments; GPT-2 has neither, and one norm at its end."""
     return 4 * d_model
 
 
@@ -356,7 +356,7 @@ def rule_of_thumb_for_a_model(n_layers, d_model, vocab_size, n_positions):
 
 @gpt2_parameters.mistake
 def no_norms_at_all(n_layers, d_model, vocab_size, n_positions):
-    """All norms are missing: those of the layers and the one behind them. A norm has no matrix, and still learns a
+    """All norms are missing: those of the layers and the one after them. A norm has no matrix, and still learns a
     weight and a bias for each feature. How many norms does a model of `n_layers` layers have?"""
     right = gpt2_parameters.reference(n_layers, d_model, vocab_size, n_positions)
     return right - (2 * n_layers + 1) * 2 * d_model
@@ -393,7 +393,7 @@ def tables_and_layers_repeated(n_layers, d_model, vocab_size, n_positions):
 
 @gpt2_parameters.mistake
 def last_norm_in_every_layer(n_layers, d_model, vocab_size, n_positions):
-    """You count a third norm in every layer. Two norms are in a layer; the third stands behind the last layer, once in
+    """You count a third norm in every layer. Two norms are in a layer; the third stands after the last layer, once in
     the whole model. Look at your brackets, or at how many norms your layer has."""
     return gpt2_parameters.reference(n_layers, d_model, vocab_size, n_positions) + (n_layers - 1) * 2 * d_model
 
@@ -401,14 +401,14 @@ def last_norm_in_every_layer(n_layers, d_model, vocab_size, n_positions):
 @gpt2_parameters.mistake
 def layers_alone(n_layers, d_model, vocab_size, n_positions):
     """You count the layers and nothing else. In GPT-2 that loses a third of all parameters: the two tables, which stand
-    before the first layer. And behind the last layer there is something too."""
+    before the first layer. And after the last layer there is something too."""
     return n_layers * block_parameters.reference(d_model, 4 * d_model, True)
 
 
 @gpt2_parameters.mistake
 def a_table_at_either_end(n_layers, d_model, vocab_size, n_positions):
     """You count the layers and a table of tokens at either end. The second table is the head's, and it is tied: the
-    same table, used again. Two things are missing: positions are learned as well, and a norm stands behind the last
+    same table, used again. Two things are missing: positions are learned as well, and a norm stands after the last
     layer."""
     layers = n_layers * block_parameters.reference(d_model, 4 * d_model, True)
     return 2 * vocab_size * d_model + layers

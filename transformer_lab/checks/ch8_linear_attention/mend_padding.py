@@ -95,7 +95,7 @@ def padding_in_front(draw):
 
 @mend_padding.probe(plain=True)
 def padding_on_either_side(draw):
-    """padding behind one sentence and in front of the next"""
+    """padding after one sentence and in front of the next"""
     *tensors, key_mask = _padded(draw)
     return *tensors, torch.cat([key_mask[:1], key_mask[1:].flip(-1)])
 
@@ -503,7 +503,7 @@ def products_not_added_up(query, key, value, key_mask):
 
 @mend_padding.mistake
 def padding_up_to_the_longest(query, key, value, key_mask):
-    """Keys are cut off behind the largest number of real keys in the batch, and what is left counts as real: shorter
+    """Keys are cut off after the largest number of real keys in the batch, and what is left counts as real: shorter
     sentences keep padding, and with padding in front real keys are lost. The mask says it of every single key. What can
     be done with it in place of a cut?"""
     n = int(key_mask.sum(-1).max())

@@ -551,13 +551,13 @@ def cat_without_a_list(past, new):
 @cached_step.mistake(stage="longer_keys", alone=True)
 def cat_without_a_list_or_a_name(past, new):
     """`cat` takes the tensors in a list or tuple, as its first argument, and you give them one after the other, with
-    the axis behind. Which brackets are missing?"""
+    the axis last. Which brackets are missing?"""
     return torch.cat(past, new, -2)
 
 
 @cached_step.mistake(stage="longer_keys", alone=True)
 def append_called(past, new):
-    """A tensor has no `append`: it cannot grow. Make a new one of both, the old one and what comes behind it."""
+    """A tensor has no `append`: it cannot grow. Make a new one of both, the old one and what comes after it."""
     return past.append(new)
 
 
@@ -584,7 +584,7 @@ def values_joined_along_the_batch(past, new):
 
 @cached_step.mistake(stage="longer_keys", alone=True)
 def written_behind_the_end(past, new):
-    """You write the new key to a place that the cache does not have yet: with five tokens in it, index 5 lies behind
+    """You write the new key to a place that the cache does not have yet: with five tokens in it, index 5 lies after
     the end. Which function makes a longer tensor of both?"""
     past[:, :, past.shape[-2]] = new[:, :, 0]
     return past
@@ -593,7 +593,7 @@ def written_behind_the_end(past, new):
 @cached_step.mistake
 def added_to_each_token(query, key, value, keys, values, base):
     """`+` adds the new key and value to those of every token, and the cache does not become longer. Which function puts
-    one tensor behind another?"""
+    one tensor after another?"""
     here = keys.shape[-2]
     keys, values = keys + _turned(key, here, base), values + value
     return weights_of(_turned(query, here, base), keys) @ values, keys, values
@@ -654,7 +654,7 @@ def empty_cache_sent_back(query, key, value, keys, values, base):
 
 @cached_step.mistake
 def past_turned_by_the_new_position(query, key, value, keys, values, base):
-    """You turn the keys of the cache by the position of the new token, and put its own key behind them as it came. It
+    """You turn the keys of the cache by the position of the new token, and put its own key after them as it came. It
     is the other way round: which keys have been turned already, and which has not?"""
     here = keys.shape[-2]
     keys, values = appended(_turned(keys, here, base), key), appended(values, value)
@@ -663,7 +663,7 @@ def past_turned_by_the_new_position(query, key, value, keys, values, base):
 
 @cached_step.mistake
 def past_turned_and_new_key_bare(query, key, value, keys, values, base):
-    """You turn the keys of the cache by their positions, and put the new key behind them as it came. It is the other
+    """You turn the keys of the cache by their positions, and put the new key after them as it came. It is the other
     way round: which keys have been turned already, and which has not?"""
     here = keys.shape[-2]
     keys, values = appended(_by_places(keys, base), key), appended(values, value)
@@ -716,7 +716,7 @@ def bare_key_for_the_value(query, key, value, keys, values, base):
 
 @cached_step.mistake
 def caches_exchanged(query, key, value, keys, values, base):
-    """The new key goes behind the values, and the new value behind the keys. The shapes are equal, so nothing
+    """The new key goes after the values, and the new value after the keys. The shapes are equal, so nothing
     complains: which belongs to which?"""
     here = keys.shape[-2]
     keys, values = appended(keys, value), appended(values, _turned(key, here, base))

@@ -283,7 +283,7 @@ def feed_forward_between_norms(x, feed_forward, norm2):
 
 @decoder_block.mistake(stage="first_sum")
 def first_sum_normalized(x, attention, norm1):
-    """`norm1` stands before attention, as it should, and once more behind the sum. In pre-norm a sum is passed on as it
+    """`norm1` stands before attention, as it should, and once more after the sum. In pre-norm a sum is passed on as it
     is, and the next part has a norm of its own."""
     return norm1(x + attention(norm1(x)))
 

@@ -638,7 +638,7 @@ def residual_in_place(x, gate, up, down):
 @gated_feed_forward.mistake
 def silu_in_place(x, gate, up, down):
     """SiLU is applied to `x` itself, and in place: the caller's tokens are changed, and so is what both maps read. It
-    belongs behind the map of the gate."""
+    belongs after the map of the gate."""
     F.silu(x, inplace=True)
     return ((x @ gate.T) * (x @ up.T)) @ down.T
 

@@ -367,13 +367,13 @@ def total_not_reset(states, real):
 @mean_pool.mistake(stage="mean", alone=True)
 def whole_number_division(states, real):
     """You divide with `//`, which rounds down to whole numbers, and most of your vectors is lost. Which operator keeps
-    what is behind the point?"""
+    what is after the point?"""
     return (states * real[..., None]).sum(dim=1) // real.sum(dim=1, keepdim=True)
 
 
 @mean_pool.mistake(stage="mean", alone=True)
 def fractions_cut_off(states, real):
-    """Your states have become whole numbers: `.long()` and `.int()` cut off what is behind the point. A mask may be
+    """Your states have become whole numbers: `.long()` and `.int()` cut off what is after the point. A mask may be
     turned into numbers, and `states` stay as they are."""
     return mean_of_real(states.trunc(), real)
 

@@ -358,7 +358,7 @@ def last_head_for_the_rest(x, n_heads):
 
 @repeat_keys.mistake(stage="copies", alone=True)
 def copies_behind_the_originals(x, group):
-    """All heads of keys come once, and their other copies stand behind them. Neighbours share one: 0, 0, 1, 1, 2, 2.
+    """All heads of keys come once, and their other copies stand after them. Neighbours share one: 0, 0, 1, 1, 2, 2.
     Where does the second copy of head 0 belong?"""
     return torch.cat([x, x.repeat_interleave(max(group - 1, 0), dim=1)], dim=1)
 
@@ -390,7 +390,7 @@ def last_query_left_at_zero(x, n_heads):
 
 @repeat_keys.mistake
 def zeros_for_the_rest(x, n_heads):
-    """The heads of keys come once each, and zeros fill the places behind them. Each query needs a head to read: where
+    """The heads of keys come once each, and zeros fill the places after them. Each query needs a head to read: where
     do the copies belong?"""
     return torch.cat([x, x.new_zeros(x.shape[0], n_heads - x.shape[1], *x.shape[2:])], dim=1)
 
@@ -482,8 +482,8 @@ def copies_in_front_of_all(x, group):
 
 @repeat_keys.mistake(stage="copies")
 def copies_behind_the_tokens(x, group):
-    """The copies have an axis to themselves, behind that of the tokens: your result has five axes. To become heads they
-    must stand right behind the heads, and be merged with them."""
+    """The copies have an axis to themselves, after that of the tokens: your result has five axes. To become heads they
+    must stand right after the heads, and be merged with them."""
     return x[:, :, :, None].repeat(1, 1, 1, group, 1)
 
 

@@ -614,7 +614,7 @@ def positions_as_shares(positions, d_head, base):
 @rotate.mistake(stage="angles", alone=True)
 def exponents_rounded_down(positions, d_head, base):
     """All of your pairs but the first turn at the speed 1 / base: their exponents are whole numbers, rounded down as
-    `//` does. Which division keeps what stands behind the point?"""
+    `//` does. Which division keeps what stands after the point?"""
     pairs = torch.arange(d_head // 2, device=positions.device)
     return positions[:, None] * base ** -(pairs > 0).double()
 
@@ -650,7 +650,7 @@ def position_in_the_power(positions, d_head, base):
 
 @rotate.mistake(stage="angles", alone=True)
 def whole_angles(positions, d_head, base):
-    """Your angles are whole numbers: all that stands behind the point has been cut off. Which dtype do they have?"""
+    """Your angles are whole numbers: all that stands after the point has been cut off. Which dtype do they have?"""
     return angles_of(positions, d_head, base).long().double()
 
 
@@ -734,7 +734,7 @@ def table_of_too_few_rows(positions, d_head, base):
 
 @rotate.mistake(stage="angles", alone=True)
 def axis_behind_the_pairs(positions, d_head, base):
-    """Your table of angles has an axis of length 1 behind that of the pairs, which then meets that of the tokens. Axes
+    """Your table of angles has an axis of length 1 after that of the pairs, which then meets that of the tokens. Axes
     are compared from the right: which should the last one be?"""
     return angles_of(positions, d_head, base)[..., None]
 

@@ -392,7 +392,7 @@ def a_list_of_sentences(vectors, pattern):
 
 @embed.mistake(stage="together", alone=True)
 def behind_each_other(vectors, pattern):
-    """The positions stand behind the vectors as if they were more tokens, (batch, 2 · seq, d_model). They are added,
+    """The positions stand after the vectors as if they were more tokens, (batch, 2 · seq, d_model). They are added,
     feature by feature."""
     return torch.cat([vectors, pattern.to(vectors).expand_as(vectors)], dim=1)
 
