@@ -298,8 +298,8 @@ def vectors_refused(a, b):
 @matmul_shape.mistake
 def inner_sizes_cut_off(a, b):
     """You take `a` without its last size and append the last of `b`. For two matrices that fit, that is all. But sizes
-    that differ must raise a `ValueError`, for a vector on the right nothing is appended, and the batch axes of `b` count
-    as well. Go through these three one by one."""
+    that differ must raise a `ValueError`, for a vector on the right nothing is appended, and the batch axes of `b`
+    count as well. Go through these three one by one."""
     return (*a[:-1], *b[-1:])
 
 
