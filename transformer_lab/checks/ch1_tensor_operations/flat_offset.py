@@ -562,6 +562,13 @@ def taken_out_of_a_tuple(index, strides):
     return index.pop() * strides.pop()
 
 
+@flat_offset.mistake
+def index_picks_the_stride(index, strides):
+    """Each number of the index picks a stride: `strides[i]`, where `i` is how many steps to take and not the number of
+    an axis. `zip(index, strides)` gives each index the stride of its own axis."""
+    return sum(i * strides[i] for i in index)
+
+
 @flat_offset.property
 def one_more_is_one_stride(function, index, strides):
     """One more in an index moves the place by the stride of that axis."""

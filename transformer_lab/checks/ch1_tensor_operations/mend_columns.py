@@ -584,6 +584,22 @@ def all_in_one_column(tokens, batch):
     return tokens[: len(tokens) // batch * batch, None]
 
 
+@mend_columns.mistake
+def only_the_length_kept(tokens, batch):
+    """You keep `seq` tokens, the length of a single column, and cut them into `batch` columns of that length: there are
+    too few. What is kept must fill all columns. How many tokens is that?"""
+    seq = len(tokens) // batch
+    return tokens[:seq].reshape(batch, seq).T
+
+
+@mend_columns.mistake
+def transposed_without_axes(tokens, batch):
+    """`transpose` of a tensor wants to know which two axes change places; in NumPy it needs no arguments. For a matrix
+    `.T` does it, or `.transpose(0, 1)`."""
+    seq = len(tokens) // batch
+    return tokens[: seq * batch].reshape(batch, seq).transpose()
+
+
 @mend_columns.property
 def column_0_begins_the_text(function, tokens, batch):
     """Column 0 is the beginning of the text."""

@@ -256,6 +256,36 @@ def three_axes_only(x):
     return x.reshape(batch, rows * columns)
 
 
+@merge_last_two.mistake
+def rows_added_up(x):
+    """The rows are added up, so that the axis before the last is gone: `sum` makes one number of several. Here all
+    numbers stay. They only stand in one row afterwards."""
+    return x.sum(-2)
+
+
+@merge_last_two.mistake
+def number_added_to_a_shape(x):
+    """A number is added to a shape: `x.shape[:-2]` is a tuple, and `+` joins it to another tuple only. Make a tuple of
+    the number, with a comma in the brackets, or unpack the shape with a star."""
+    return x.reshape(x.shape[:-2] + x.shape[-2] * x.shape[-1])
+
+
+@merge_last_two.mistake
+def shape_and_number_for_reshape(x):
+    """`reshape` gets a shape and a number beside it; it takes one shape, or numbers alone. A star unpacks the front
+    axes: `*x.shape[:-2]`."""
+    return x.reshape(x.shape[:-2], x.shape[-2] * x.shape[-1])
+
+
+@merge_last_two.mistake
+def cloned_and_viewed(x):
+    """Your copy cannot be viewed in the new shape: `clone` keeps the order in memory as it was. `contiguous` makes a
+    copy in reading order, and `reshape` copies by itself, only where it must."""
+    if x.is_contiguous():
+        return x.view(*x.shape[:-2], -1)
+    return x.clone().view(*x.shape[:-2], -1)
+
+
 @merge_last_two.property
 def rows_begin_with_row_0(function, x):
     """Each merged row begins with row 0 of the pair of axes."""

@@ -1,6 +1,8 @@
 """The strides of a fresh tensor, from its shape."""
 
+import functools
 import math
+import operator
 
 import torch
 
@@ -508,6 +510,33 @@ def second_size_first_and_reversed(shape):
     """The products run from the second size on to the right: (2, 3, 4) gives (1, 3, 12). The first axis is to have the
     longest steps, over all the sizes to its right: from which end do you multiply?"""
     return second_size_first(shape)[::-1]
+
+
+@strides_of.mistake
+def read_past_the_last_axis(shape):
+    """A list is read one place past its end: at the last axis there is nothing further right. The last stride is 1 and
+    known before the loop, which then begins one axis further left and goes to the left."""
+    strides = [1] * len(shape)
+    for axis in range(len(shape)):
+        strides[axis] = strides[axis + 1] * shape[axis + 1]
+    return tuple(strides)
+
+
+@strides_of.mistake
+def first_stride_left_at_one(shape):
+    """All strides are right but the first, which is 1: the loop ends one axis too early. The end of a `range` is not
+    part of it, also where it counts down: `range(n, 0, -1)` ends at 1."""
+    strides = [1] * len(shape)
+    for axis in range(len(shape) - 2, 0, -1):
+        strides[axis] = strides[axis + 1] * shape[axis + 1]
+    return tuple(strides)
+
+
+@strides_of.mistake
+def reduced_without_a_start(shape):
+    """`reduce` gets nothing to multiply: there are no sizes to the right of the last axis. A product of no numbers is
+    1. Give `reduce` that 1 as its third argument, or take `math.prod`, which knows it."""
+    return tuple(functools.reduce(operator.mul, shape[axis + 1 :]) for axis in range(len(shape)))
 
 
 @strides_of.property

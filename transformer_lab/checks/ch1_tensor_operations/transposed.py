@@ -262,6 +262,43 @@ def only_the_two_axes_kept(x, dim0, dim1):
     return x.as_strided((x.shape[dim1], x.shape[dim0]), (x.stride(dim1), x.stride(dim0)))
 
 
+@transposed.mistake
+def strides_of_the_original_for_a_copy(x, dim0, dim1):
+    """Right for a tensor that lies in reading order, and for no other: `x` is made contiguous first, which copies it
+    if it must, and then read with the strides that `x` had before. A copy has strides of its own. Without a copy, `x`
+    and its strides belong together."""
+    return x.contiguous().as_strided(_swapped(x.shape, dim0, dim1), _swapped(x.stride(), dim0, dim1))
+
+
+@transposed.mistake
+def sizes_and_strides_exchanged(x, dim0, dim1):
+    """The strides stand in the place of the sizes, and the sizes in that of the strides: PyTorch finds the storage too
+    short for such a tensor. `as_strided` takes the sizes first."""
+    return x.as_strided(_swapped(x.stride(), dim0, dim1), _swapped(x.shape, dim0, dim1))
+
+
+@transposed.mistake
+def two_axes_permuted(x, dim0, dim1):
+    """`permute` wants the whole new order of the axes, one number for each axis, and gets two. It raises for any tensor
+    that has more than two axes. In the order 0, 1, 2, …, which two numbers have to change places?"""
+    return x.permute(dim0, dim1)
+
+
+@transposed.mistake
+def two_letters(x, dim0, dim1):
+    """The letters of your `einsum` name two axes, and a tensor may have any number of them. Which two change places
+    is said by `dim0` and `dim1`, and no letter depends on them."""
+    return torch.einsum("ij->ji", x)
+
+
+@transposed.mistake
+def negative_axes_counted_from_one_axis_too_few(x, dim0, dim1):
+    """Right for axes counted from the start. A negative axis becomes the one in front of it: -1 is the last axis, and
+    so it becomes `x.ndim - 1`. Adding `x.ndim` does that; adding one less misses by an axis."""
+    dim0, dim1 = (dim + x.ndim - 1 if dim < 0 else dim for dim in (dim0, dim1))
+    return x.as_strided(_swapped(x.shape, dim0, dim1), _swapped(x.stride(), dim0, dim1))
+
+
 @transposed.property
 def swapped_twice(function, x, dim0, dim1):
     """Swapped twice, all axes are where they were, and so are the numbers."""

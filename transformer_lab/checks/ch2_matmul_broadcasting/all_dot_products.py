@@ -286,6 +286,76 @@ def two_matrices_by_mm(query, key):
     return torch.mm(query, key.permute(*range(key.ndim - 1, -1, -1)))
 
 
+@all_dot_products.mistake
+def tensordot_of_the_transposed(query, key):
+    """`tensordot` with a number sums over the last axes of the left and the first axes of the right, and the first axis
+    of `key` is a leading one. It also pairs no leading axes: it would combine all with all. `@` pairs them."""
+    return torch.tensordot(query, key.mT, dims=1)
+
+
+@all_dot_products.mistake
+def new_axes_in_one_place(query, key):
+    """Both get their new axis in the same place, so that queries and keys still stand one above the other. One of the
+    two needs its new axis before its positions, the other behind them: then every query meets every key."""
+    return (query[..., None, :] * key[..., :, None]).sum(-1)
+
+
+@all_dot_products.mistake
+def new_axes_side_by_side(query, key):
+    """Both get their new axis at -2, so that queries still stand above keys. One of the two needs its new axis before
+    its positions, at -3, the other behind them, at -2: then every query meets every key."""
+    return (query.unsqueeze(-2) * key.unsqueeze(-2)).sum(-1)
+
+
+@all_dot_products.mistake
+def summed_axis_kept(query, key):
+    """Your result has an axis of size 1 too many at its end: the numbers are summed, and the axis stays. `keepdim=True`
+    does that, and so does a column that is never squeezed. A dot product is a single number."""
+    return all_dot_products.reference(query, key)[..., None]
+
+
+@all_dot_products.mistake
+def last_axes_turned_for_mm(query, key):
+    """`torch.mm` takes two matrices and nothing else; the docstring allows any leading axes, and here there are two.
+    `@` and `matmul` do the same for any number."""
+    return torch.mm(query, key.mT)
+
+
+@all_dot_products.mistake
+def product_of_elements_with_the_transposed(query, key):
+    """`*` multiplies element by element, also with a transposed `key`. Here the sizes do not fit, and it raises. You
+    want sums over the features: a matrix product, `@`."""
+    return query * key.mT
+
+
+@all_dot_products.mistake
+def leading_axes_missing_after_the_arrow(query, key):
+    """Your table is the sum over all leading axes: the three dots, or the letters, in front are missing after the arrow
+    of `einsum`, and what is missing there is summed over. Each pair of matrices needs a table of its own."""
+    return torch.einsum("...qd,...kd->qk", query, key)
+
+
+@all_dot_products.mistake
+def pair_by_pair_by_vecdot(query, key):
+    """`vecdot` compares query 0 with key 0, query 1 with key 1, and so on. It raises here, because the lengths differ;
+    with equal lengths you would get the diagonal of the table. A matrix product compares every query with every key."""
+    return torch.linalg.vecdot(query, key)
+
+
+@all_dot_products.mistake
+def two_axes_permuted(query, key):
+    """`permute` wants the whole new order of the axes, and gets two numbers: it raises for any tensor that has leading
+    axes. `transpose(-2, -1)` exchanges two axes and leaves the others."""
+    return query @ key.permute(-1, -2)
+
+
+@all_dot_products.mistake
+def three_axes_permuted(query, key):
+    """`permute` wants to be told all axes, and you name three: right for one leading axis, and for no other number.
+    `transpose(-2, -1)` exchanges the last two, however many there are."""
+    return query @ key.permute(0, 2, 1)
+
+
 @all_dot_products.property
 def queries_and_keys_exchanged(function, query, key):
     """With queries and keys exchanged, the table is transposed."""

@@ -685,6 +685,14 @@ def two_axes_unpacked(a, b):
     return equal_or_stretched(rows, others), equal_or_stretched(columns, below)
 
 
+@broadcast_shape.mistake
+def length_of_what_reversed_returns(a, b):
+    """`reversed` returns no tuple, but something that can be walked through once: it has no length. `a[::-1]` is the
+    reversed tuple; or take the length before."""
+    a, b = reversed(a), reversed(b)
+    return tuple(range(max(len(a), len(b))))
+
+
 @broadcast_shape.property
 def either_order(function, a, b):
     """The order of the two shapes does not matter: `broadcast_shape(a, b)` and `broadcast_shape(b, a)` are the same."""

@@ -244,6 +244,153 @@ def column_left(x, weight, bias):
     return linear.reference(x, weight, bias)[..., None]
 
 
+@linear.mistake
+def first_axis_of_the_weight_by_tensordot(x, weight, bias):
+    """`tensordot` with a number sums over the last axis of `x` and the first axis of the weight. The weight is (d_out,
+    d_in), so its features are the last. Here that raises; with a square weight it would run and be wrong. Transpose the
+    weight, or name the two axes: `dims=([-1], [1])`."""
+    return torch.tensordot(x, weight, dims=1) + bias
+
+
+@linear.mistake
+def outputs_first_by_tensordot(x, weight, bias):
+    """The weight stands first in `tensordot`, so that the outputs become the first axis of the result, and the bias
+    stands under the tokens. With `x` first, the outputs are last."""
+    return torch.tensordot(weight, x, dims=([1], [-1])) + bias
+
+
+@linear.mistake
+def bias_on_the_wrong_side_of_the_weight(x, weight, bias):
+    """The bias is taken into the weight on one side, and the 1 into `x` on the other: the 1 stands behind the features
+    and the bias in front of the weights, or the other way round. So every feature meets the weight of its neighbour.
+    Put both behind, or both in front."""
+    ones = torch.ones_like(x[..., :1])
+    return torch.cat([x, ones], -1) @ torch.cat([bias[:, None], weight], 1).mT
+
+
+@linear.mistake
+def one_in_front_and_bias_behind(x, weight, bias):
+    """The bias is taken into the weight on one side, and the 1 into `x` on the other: the 1 stands in front of the
+    features and the bias behind the weights. So every feature meets the weight of its neighbour. Put both behind, or
+    both in front."""
+    ones = torch.ones_like(x[..., :1])
+    return torch.cat([ones, x], -1) @ torch.cat([weight, bias[:, None]], 1).mT
+
+
+@linear.mistake
+def columns_and_back(x, weight, bias):
+    """Right for rows, and not for one vector: `.mT` exchanges the last two axes, and a vector has one. The docstring
+    allows no axes in front. With `x` on the left of the product, it need not be turned."""
+    return (weight @ x.mT).mT + bias
+
+
+@linear.mistake
+def all_axes_reversed_and_back(x, weight, bias):
+    """The weight stands on the left and all axes of `x` are reversed, those of the batch too: that is what `.T` does
+    with more than two axes. With `x` on the left of the product, it need not be turned."""
+    turned = weight @ x.permute(*range(x.ndim - 1, -1, -1))  # what x.T is, without its warning
+    return turned.permute(*range(turned.ndim - 1, -1, -1)) + bias
+
+
+@linear.mistake
+def bias_added_to_the_weight(x, weight, bias):
+    """The bias is added to the weight before the product. So it is multiplied by the inputs: for an input of zeros it
+    disappears, where the layer must return it. First the product, then the bias."""
+    return x @ (weight + bias[:, None]).T
+
+
+@linear.mistake
+def elements_of_the_transposed(x, weight, bias):
+    """`*` multiplies element by element, also with a transposed weight. Here the sizes do not fit, and it raises. Every
+    output is a sum over all inputs, input times weight: which operator makes these sums?"""
+    return x * weight.T + bias
+
+
+@linear.mistake
+def two_axes_by_broadcasting(x, weight, bias):
+    """The new axis is counted from the left, at place 1, so it stands right for a matrix of rows alone. Counted from
+    the end it fits any number of axes: `x[..., None, :]`."""
+    return (x[:, None, :] * weight).sum(-1) + bias
+
+
+@linear.mistake
+def summed_over_the_outputs(x, weight, bias):
+    """Every token meets every row of the weight, and then you sum over the rows: what is left has the size of the
+    inputs. An output is the sum over the inputs, which are the last axis."""
+    return (x[..., None, :] * weight).sum(-2) + bias
+
+
+@linear.mistake
+def everything_in_one_row(x, weight, bias):
+    """`flatten` puts all numbers of `x` in one row, and the weight has room for one token. The product goes along the
+    last axis, whatever stands in front: nothing has to be flattened."""
+    return x.flatten() @ weight.T + bias
+
+
+@linear.mistake
+def tokens_joined_in_one_row(x, weight, bias):
+    """The features of all tokens of a sentence stand in one row: all axes but the first are joined, as in front of a
+    layer that reads a whole picture. Here the layer reads a token at a time, along the last axis, and nothing has to be
+    joined."""
+    return x.flatten(1) @ weight.T + bias
+
+
+@linear.mistake
+def three_axes_by_bmm(x, weight, bias):
+    """Right for three axes, and for no other number: `torch.bmm` takes exactly three. `@` does the same for any number
+    of axes in front, and needs no copies of the weight."""
+    return torch.bmm(x, weight.T.expand(len(x), -1, -1)) + bias
+
+
+@linear.mistake
+def bias_summed_up(x, weight, bias):
+    """Every output gets the sum of all biases. Each output feature has a bias of its own; `(d_out,)` stands under the
+    last axis by itself."""
+    return x @ weight.T + bias.sum()
+
+
+@linear.mistake
+def bias_as_a_factor(x, weight, bias):
+    """The bias is multiplied, where it must be added: `@` with a vector sums the outputs of a token into one number.
+    The formula has a plus there."""
+    return x @ weight.T @ bias
+
+
+@linear.mistake
+def divided_by_the_root(x, weight, bias):
+    """The product is divided by √d_in before the bias is added. Attention divides its scores like that, and weights are
+    drawn like that; the layer itself has no scale."""
+    return x @ weight.T / x.shape[-1] ** 0.5 + bias
+
+
+@linear.mistake
+def vector_alone_by_mv(x, weight, bias):
+    """`torch.mv` takes a matrix and one vector; `x` may have any axes in front, and has three axes here. `x @ weight.T`
+    goes along the last axis, whatever stands in front."""
+    return torch.mv(weight, x) + bias
+
+
+@linear.mistake
+def vector_alone_by_addmv(x, weight, bias):
+    """`torch.addmv` takes a matrix and one vector; `x` may have any axes in front, and has three axes here. `x @
+    weight.T` goes along the last axis, whatever stands in front."""
+    return torch.addmv(bias, weight, x)
+
+
+@linear.mistake
+def ones_for_a_matrix(x, weight, bias):
+    """The ones that are joined to `x` have two axes, and `x` has three here and may have any number. They need the same
+    axes in front as `x`: `torch.ones(*x.shape[:-1], 1)`, or `x.new_ones` with that shape."""
+    return torch.cat([x, torch.ones(x.shape[0], 1)], -1) @ torch.cat([weight, bias[:, None]], 1).T
+
+
+@linear.mistake
+def bias_joined_as_it_is(x, weight, bias):
+    """The bias is joined to the weight as it is, with one axis, and the weight has two. It has to become a column
+    first: `bias[:, None]`."""
+    return torch.cat([x, torch.ones(*x.shape[:-1], 1)], -1) @ torch.cat([weight, bias], 1).T
+
+
 @linear.property
 def zeros_give_the_bias(function, x, weight, bias):
     """An input of zeros gives the bias."""

@@ -1,5 +1,7 @@
 """The shape of a product."""
 
+import operator
+
 import numpy as np
 import torch
 
@@ -409,6 +411,74 @@ def batch_lost_beside_a_vector_on_the_left(a, b):
     vector meets every matrix of a batch: all axes stay but the one that is summed over."""
     shape = matmul_shape.reference(a, b)
     return shape[-1:] if len(a) == 1 else shape
+
+
+def _inner(b):
+    return b[-1] if len(b) == 1 else b[-2]
+
+
+@matmul_shape.mistake
+def axes_of_both_as_np_dot(a, b):
+    """The batch axes of both stand one after another in your result, as `np.dot` has it: every matrix of `x` with every
+    matrix of `y`. `@` pairs the matrices: batch axes broadcast, as in an addition."""
+    if a[-1] != _inner(b):
+        raise ValueError(f"the inner sizes must be equal, got {a[-1]} and {_inner(b)}")
+    return tuple(a[:-1]) + tuple(b[:-2]) + tuple(b[-1:] if len(b) > 1 else ())
+
+
+@matmul_shape.mistake
+def list_behind_a_tuple(a, b):
+    """A list is added to a tuple: `+` joins a tuple to another tuple only. Write the last two sizes in round brackets,
+    or unpack the batch axes with a star in front."""
+    if a[-1] != b[-2]:
+        raise ValueError
+    return operator.add(broadcast_shape.reference(a[:-2], b[:-2]), [a[-2], b[-1]])
+
+
+@matmul_shape.mistake
+def vector_against_the_first_axis(a, b):
+    """A vector on the left is compared with the first axis of the other shape. That is the right one for a matrix;
+    with batch axes in front, it is one of those. Counted from the end, it is the second to last everywhere."""
+    if len(a) == 1 and len(b) > 1:
+        if a[0] != b[0]:
+            raise ValueError
+        return tuple(b[1:])
+    return matmul_shape.reference(a, b)
+
+
+@matmul_shape.mistake
+def dot_product_as_a_number(a, b):
+    """For two vectors you return a number, and the shape of a number is the empty tuple, `()`. Asked for is the shape
+    of the product, not its length."""
+    shape = matmul_shape.reference(a, b)
+    return a[0] if len(a) == len(b) == 1 else shape
+
+
+@matmul_shape.mistake
+def first_one_removed(a, b):
+    """The first 1 in the shape is removed where a vector was given an axis, and a batch may have a size of 1 as well.
+    `list.remove` looks for a value, wherever it stands. Remove by place: the second to last for a vector on the left,
+    the last for one on the right."""
+    left, right = row_and_column(a, b)
+    must_agree(left[-1], right[-2])
+    shape = [*broadcast_shape.reference(left[:-2], right[:-2]), left[-2], right[-1]]
+    for _ in range((len(a) == 1) + (len(b) == 1)):
+        shape.remove(1)
+    return tuple(shape)
+
+
+@matmul_shape.mistake
+def both_axes_removed_in_the_wrong_order(a, b):
+    """Two vectors make your function raise: the last axis is removed first, and then there is no second to last one
+    any more. Remove them in the other order, or build the shape without them."""
+    left, right = row_and_column(a, b)
+    must_agree(left[-1], right[-2])
+    shape = [*broadcast_shape.reference(left[:-2], right[:-2]), left[-2], right[-1]]
+    if len(b) == 1:
+        shape.pop(-1)
+    if len(a) == 1:
+        shape.pop(-2)
+    return tuple(shape)
 
 
 @matmul_shape.property

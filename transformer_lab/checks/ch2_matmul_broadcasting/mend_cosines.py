@@ -597,6 +597,62 @@ def keys_cut_anew(query, key):
     return query @ key.reshape(key.shape[1], key.shape[0])
 
 
+def _all_by_one(rows, order):
+    return rows / rows.norm(order)
+
+
+@mend_cosines.mistake
+def minus_one_as_the_order(query, key):
+    """Each matrix is divided by one number for all its rows: the first argument of `norm` is the order of the norm, not
+    the axis, and -1 is a strange one. The axis has to be named: `dim=-1`."""
+    return _all_by_one(query, -1) @ _all_by_one(key, -1).T
+
+
+@mend_cosines.mistake
+def one_as_the_order(query, key):
+    """Each matrix is divided by one number for all its rows, the sum of all its sizes: the first argument of `norm` is
+    the order of the norm, not the axis. The axis has to be named: `dim=1`."""
+    return _all_by_one(query, 1) @ _all_by_one(key, 1).T
+
+
+@mend_cosines.mistake
+def zero_as_the_order(query, key):
+    """Each matrix is divided by how many numbers of it are not zero: the first argument of `norm` is the order of the
+    norm, not the axis. The axis has to be named, and it is that of the features: `dim=-1`."""
+    return _all_by_one(query, 0) @ _all_by_one(key, 0).T
+
+
+@mend_cosines.mistake
+def columns_of_the_keys_under_the_turned(query, key):
+    """The keys are turned first and then divided by the lengths of their columns, which stand under the wrong axis:
+    there is one for each feature. Turned, a key is a column of `key.T`. Which axis of `key` does its length sum
+    over?"""
+    query = query / query.norm(dim=-1, keepdim=True)
+    return query @ (key.T / key.norm(dim=0))
+
+
+@mend_cosines.mistake
+def both_lengths_in_rows_in_turn(query, key):
+    """The table is divided by the lengths of the queries as a row, and a row of the table has an entry for each key.
+    The lengths of the queries must be a column: `keepdim=True` for them, and not for the keys."""
+    return query @ key.T / query.norm(dim=-1) / key.norm(dim=-1)
+
+
+@mend_cosines.mistake
+def product_of_two_columns(query, key):
+    """The lengths are two columns, and a matrix product of two columns raises. A column times a row makes a table of
+    all products: one of the two has to be turned."""
+    return query @ key.T / (query.norm(dim=-1, keepdim=True) @ key.norm(dim=-1, keepdim=True))
+
+
+@mend_cosines.mistake
+def lengths_of_at_least_one(query, key):
+    """Vectors that are shorter than 1 are not made longer: you divide by the length, but never by less than 1. That is
+    a guard against a length of zero, which the docstring rules out; at 1 it changes vectors that are merely short."""
+    query, key = (rows / rows.norm(dim=-1, keepdim=True).clamp(min=1) for rows in (query, key))
+    return query @ key.T
+
+
 @mend_cosines.property
 def cosine_with_itself(function, query, key):
     """A vector and itself have the cosine 1."""

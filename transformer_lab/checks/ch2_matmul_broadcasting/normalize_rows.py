@@ -588,6 +588,57 @@ def exponentials_over_the_sum(x):
     return x.exp() / x.sum(dim=-1, keepdim=True)
 
 
+@normalize_rows.mistake(stage="total")
+def very_little_added(x):
+    """You add something to the sum before you divide. That is a guard against a sum of zero, which the docstring rules
+    out. For a row of small numbers it is no longer little: that row sums to less than one."""
+    return x.sum(dim=-1, keepdim=True) + 1e-6
+
+
+@normalize_rows.mistake(stage="total")
+def negative_sums_cut_off(x):
+    """No sum of yours is negative or zero: a smallest value takes the place of one that is, as `clamp` does it. That is
+    a guard against a sum of zero, which the docstring rules out. A negative sum is as good as a positive one."""
+    return x.sum(dim=-1, keepdim=True).clamp(min=1e-8)
+
+
+@normalize_rows.mistake
+def last_two_turned_round(x):
+    """You transpose, divide, and transpose back. That lines the sums up with the rows of one matrix; with more axes in
+    front, the sums still stand in the wrong place. `keepdim=True` keeps the axis of the sum where it must be, and then
+    nothing needs to be turned."""
+    return (x.mT / x.sum(-1)).mT
+
+
+@normalize_rows.mistake
+def two_letters(x):
+    """Your letters name two axes, and there may be any number in front of the last. `...` stands for all of these, on
+    both sides of the arrow."""
+    return torch.einsum("ij,i->ij", x, 1 / x.sum(-1))
+
+
+@normalize_rows.mistake
+def negative_sums_left_alone(x):
+    """Rows whose sum is negative come back as they were: only a sum above zero is divided by. That is a guard against a
+    sum of zero, which the docstring rules out. A negative sum is as good as a positive one."""
+    total = x.sum(-1, keepdim=True)
+    return torch.where(total > 0, x / total, x)
+
+
+@normalize_rows.mistake
+def smallest_taken_off_above(x):
+    """Your numbers are those of the row less its smallest, divided by the sum of the row as it was. So the rows do not
+    sum to one. Only the division is asked for."""
+    return (x - x.amin(-1, keepdim=True)) / x.sum(-1, keepdim=True)
+
+
+@normalize_rows.mistake
+def by_way_of_logarithms(x):
+    """There is NaN in your result: a negative number has no logarithm. A difference of logarithms is a quotient, so it
+    comes out right for positive numbers; the docstring allows negative ones. Divide."""
+    return torch.exp(torch.log(x) - torch.log(x.sum(-1, keepdim=True)))
+
+
 @normalize_rows.property
 def rows_sum_to_one(function, x):
     """Every row sums to one."""
