@@ -296,14 +296,14 @@ def tensordot_of_the_transposed(query, key):
 @all_dot_products.mistake
 def new_axes_in_one_place(query, key):
     """Both get their new axis in the same place, so that queries and keys still stand one above the other. One of the
-    two needs its new axis before its positions, the other behind them: then every query meets every key."""
+    two needs its new axis before its positions, the other after them: then every query meets every key."""
     return (query[..., None, :] * key[..., :, None]).sum(-1)
 
 
 @all_dot_products.mistake
 def new_axes_side_by_side(query, key):
     """Both get their new axis at -2, so that queries still stand above keys. One of the two needs its new axis before
-    its positions, at -3, the other behind them, at -2: then every query meets every key."""
+    its positions, at -3, the other after them, at -2: then every query meets every key."""
     return (query.unsqueeze(-2) * key.unsqueeze(-2)).sum(-1)
 
 
