@@ -263,7 +263,7 @@ def outputs_first_by_tensordot(x, weight, bias):
 def bias_on_the_wrong_side_of_the_weight(x, weight, bias):
     """The bias is taken into the weight on one side, and the 1 into `x` on the other: the 1 stands after the features
     and the bias in front of the weights, or the other way round. So every feature meets the weight of its neighbour.
-    Put both after, or both in front."""
+    Put both at the end, or both in front."""
     ones = torch.ones_like(x[..., :1])
     return torch.cat([x, ones], -1) @ torch.cat([bias[:, None], weight], 1).mT
 
@@ -271,7 +271,7 @@ def bias_on_the_wrong_side_of_the_weight(x, weight, bias):
 @linear.mistake
 def one_in_front_and_bias_behind(x, weight, bias):
     """The bias is taken into the weight on one side, and the 1 into `x` on the other: the 1 stands in front of the
-    features and the bias after the weights. So every feature meets the weight of its neighbour. Put both after, or
+    features and the bias after the weights. So every feature meets the weight of its neighbour. Put both at the end, or
     both in front."""
     ones = torch.ones_like(x[..., :1])
     return torch.cat([ones, x], -1) @ torch.cat([weight, bias[:, None]], 1).mT
