@@ -11,7 +11,7 @@ from pathlib import Path
 
 LISTED = Path(__file__).parent / "pictures" / "pictures.json"
 VIEW = re.compile(r'<script type="application/vnd\.jupyter\.widget-view\+json">.*?</script>', re.DOTALL)
-SENTENCE = "This figure is live where scripts may run. Here is a picture of how it begins."
+SENTENCE = "This figure needs JavaScript. The picture shows how it starts."
 
 
 def picture_name(page, number):

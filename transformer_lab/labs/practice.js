@@ -1,7 +1,7 @@
 // Practice: a lab that asks, and knows which mistake gives an answer that is wrong.
 
 import { inParts, oneOf, typedText, wholeNumber } from "./address.js";
-import { answerIn, inWords, knownOf, matches, textOf, upper } from "./practice_answers.js";
+import { answerIn, ERROR, inWords, knownOf, matches, textOf, upper } from "./practice_answers.js";
 import { INPUTS } from "./practice_inputs.js";
 import { forgetAll, isDue, nextCase, noteMissed, noteSolved, recordOf } from "./practice_record.js";
 import { button, commit, element, follow, frame, group, reserve, room, set, setText, traitsOf } from "./ui.js";
@@ -38,9 +38,9 @@ function fault(mistakes) {
   return `Not right, and two mistakes give this. One: ${one[1]} The other: ${other[1]}`;
 }
 const shownText = (it, table) => {
-  const text = textOf(it.right, table);
-  const told = { numbers: text, number: text }[table.kind];
-  return `${told ? `The answer is \`${told}\`` : "This is the answer"}. Another one like it comes back later.`;
+  const told = ["number", "numbers"].includes(table.kind) ? `The answer is \`${textOf(it.right, table)}\`` : "";
+  const said = it.right === ERROR ? `The answer: ${table.refusal.toLowerCase()}` : told || "This is the answer";
+  return `${said}. Another one like it comes back later.`;
 };
 // How tall an input is, of those of one kind; and a copy of one that only takes its room.
 const heightOf = ({ right, options, start }) =>
@@ -267,7 +267,7 @@ function render({ model, el }) {
       input = made(it, table);
       answers.replaceChildren(input.node, tallest);
     }
-    input.show(text);
+    if (!(hasty && complained(answers))) input.show(text); // what cannot be read stays where it was typed
     select.value = all.choice;
     const done = state === "shown" || (state === "checked" && isRight(all));
     const wrong = state === "checked" && !done;

@@ -276,10 +276,10 @@ def _of_digits(models, made):
             "It writes nothing: a classifier or a search would read these vectors.",
             "decoder": f"It continues one sequence: the digits, then the words. {_sizes(alone)}.",
         },
-        "facts": f"It learned from {made['trained_on']:,} of the numbers 0 to 9,999. It makes {mistakes} on the "
-        f"{made['held_out']} that it never saw; the decoder-only model makes {others}. "
-        f"Of {total(made['asked'], unlike):,} numbers that are longer or begin with 0, "
-        f"they get {right or 'none'} right: they learned numbers of up to four digits, not a rule.",
+        "facts": f"Both models learned from {made['trained_on']:,} of the numbers 0 to 9,999. On the "
+        f"{made['held_out']} that they never saw, encoder and decoder make {mistakes}, the decoder alone makes "
+        f"{others}. Of {total(made['asked'], unlike):,} numbers that are longer or begin with 0, they get "
+        f"{right or 'none'} right: they learned numbers of up to four digits, not a rule.",
         "why": {
             "long": "It has only seen numbers of one to four digits.",
             "zero": "It has never seen a number that begins with 0.",

@@ -277,32 +277,32 @@ def reshape_never_copies(shape, steps):
 
 @sharing.mistake
 def reshape_refuses(shape, steps):
-    """You took `reshape` to refuse. Where `view` would raise over strides, `reshape` copies."""
+    """You assumed that `reshape` raises here. Where `view` would raise over strides, `reshape` copies."""
     return "raises" if _where(steps, "reshape", "copies", shape) else None
 
 
 @sharing.mistake
 def view_of_anything(shape, steps):
-    """You took `view` to read what no strides can read. Do the axes that it merges form one even walk?"""
+    """You assumed that `view` can read this, and no strides can. Do the axes that it merges form one even walk?"""
     return "shares" if _where(steps, "view", "raises", shape) else None
 
 
 @sharing.mistake
 def view_copies(shape, steps):
-    """You took `view` to make a copy. It never does: where no strides fit, what does it do?"""
+    """You assumed that `view` makes a copy. It never does: where no strides fit, what does it do?"""
     return "copies" if _where(steps, "view", "raises", shape) else None
 
 
 @sharing.mistake
 def view_asks_for_contiguous(shape, steps):
-    """You took `view` to refuse where it need not. It asks only that the axes that it merges form one even walk, and it
-    may split any axis."""
+    """You assumed that `view` raises here. It asks only that the axes that it merges form one even walk, and it may
+    split any axis."""
     return "raises" if _where(steps, "view", "shares", shape) else None
 
 
 @sharing.mistake
 def turning_copies(shape, steps):
-    """You took a change of axes to move the numbers. It changes shape and strides, and leaves storage as it is."""
+    """You assumed that a change of axes moves the numbers. It changes shape and strides, and leaves the storage."""
     return "copies" if steps[-1][0] in ("transpose", "permute") else None
 
 
@@ -314,7 +314,7 @@ def slices_copy(shape, steps):
 
 @sharing.mistake
 def contiguous_always_copies(shape, steps):
-    """You took `contiguous` to copy what lies in reading order already. Then it has nothing to do."""
+    """You assumed that `contiguous` copies what lies in reading order already. Then it has nothing to do."""
     return "copies" if _where(steps, "contiguous", "shares", shape) else None
 
 

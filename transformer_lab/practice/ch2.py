@@ -48,7 +48,7 @@ def shapes_from_the_left(a, b):
 
 @sum_of_shapes.mistake
 def ones_do_not_stretch(a, b):
-    """You took a 1 to refuse another size. A 1 stretches: which size stands over it?"""
+    """You assumed that a 1 and another size do not fit. A 1 stretches: which size stands over it?"""
     known = [(m, n) for m, n in zip(a[::-1], b[::-1])]
     if any(m != n and 1 in (m, n) for m, n in known):
         raise ValueError

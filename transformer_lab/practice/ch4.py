@@ -189,7 +189,7 @@ shapes_in_a_layer = Topic(
     title="Shapes in a layer",
     rule=shapes_on_the_way,
     question=lambda stage, batch, q_len, k_len, heads, d_head: (
-        f"`d_model` is {heads * d_head}, in {heads} heads; {batch} sentences of {q_len} tokens look at others of "
+        f"`d_model` is {heads * d_head}, in {heads} heads; {batch} sentences of {q_len} tokens attend to others of "
         f"{k_len}. What is the shape of {_STAGES[stage]}?"
     ),
     answer=Numbers(),

@@ -342,7 +342,7 @@ decoder = Topic(
     sizes={"batch": (1, 1), "t_len": (3, 7), "s_len": (4, 7)},
     question=lambda t_lengths, s_lengths, t_len, s_len: (
         f"A decoder has {t_len} places for its own tokens, of which {int(t_lengths)} at the start are real. "
-        "Paint the mask of its look at itself."
+        "Paint the mask of its self-attention."
     ),
     answer=Mask(),
     asks=lambda masks, *arguments: masks[0][0, 0],
