@@ -20,7 +20,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import NamedTuple
 
-PARTS = ("shown", "held_out", "second", "third")
+PARTS = ("shown", "held_out", "second", "third", "fourth")
 _answers = []
 
 
