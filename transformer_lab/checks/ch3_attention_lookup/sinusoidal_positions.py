@@ -302,7 +302,8 @@ def angle_divided_by_d_model(seq, d_model):
 @sinusoidal_positions.mistake(stage="angles")
 def exponent_rounded_down(seq, d_model):
     """The first pair is right, and all the others turn hardly or not at all: their exponents are all -1. A whole-number
-    division does that: `-i // d_model` rounds downwards, to -1 for every `i` but 0. Which division keeps the fraction?"""
+    division does that: `-i // d_model` rounds downwards, to -1 for every `i` but 0. Which division keeps the
+    fraction?"""
     pair = torch.arange(0, d_model, 2)
     return torch.arange(seq)[:, None] * 10000.0 ** (-pair // d_model)
 
@@ -318,8 +319,8 @@ sinusoidal_positions.mistake(exponent_rounded_down_in_whole_numbers, stage="angl
 
 @sinusoidal_positions.mistake(stage="angles")
 def logarithm_to_base_ten(seq, d_model):
-    """The divisors are powers of e^4, about 55, instead of 10000: `exp` was given a logarithm to base 10, which is 4 for
-    10000. `exp` undoes the natural logarithm, `math.log`."""
+    """The divisors are powers of e^4, about 55, instead of 10000: `exp` was given a logarithm to base 10, which is 4
+    for 10000. `exp` undoes the natural logarithm, `math.log`."""
     pair = torch.arange(0, d_model, 2)
     return torch.arange(seq)[:, None] * torch.exp(-pair * math.log10(10000.0) / d_model)
 
@@ -388,15 +389,15 @@ def as_many_pairs_as_features(seq, d_model):
 
 @sinusoidal_positions.mistake(stage="layout", alone=True)
 def sine_of_a_plain_number(angles, d_model):
-    """`torch.sin` and `torch.cos` take tensors, and get a plain number. `math.sin` takes numbers; or make a tensor of all
-    the angles first, and leave out the loop."""
+    """`torch.sin` and `torch.cos` take tensors, and get a plain number. `math.sin` takes numbers; or make a tensor of
+    all the angles first, and leave out the loop."""
     return torch.sin(angles[0, 0].item())
 
 
 @sinusoidal_positions.mistake(stage="layout", alone=True)
 def in_whole_numbers(angles, d_model):
-    """Your table is of whole numbers, and every sine and cosine was cut off to -1, 0 or 1. A table that was made with an
-    integer dtype keeps it, whatever is written into it. float32 is asked for."""
+    """Your table is of whole numbers, and every sine and cosine was cut off to -1, 0 or 1. A table that was made with
+    an integer dtype keeps it, whatever is written into it. float32 is asked for."""
     return in_turns(angles, d_model).long()
 
 

@@ -297,10 +297,10 @@ EFFECTS = {
     other `heads`. Queries of one sentence then meet keys of another. All three must be folded alike, and taken apart in
     that order.""",
     KEYS: """The keys are folded in another order than queries and values: in one folded axis `batch` stands outside, in
-    the other `heads`. Queries of one sentence then meet keys of another. All three must be folded alike, and taken apart
-    in that order.""",
-    VALUES: """The values are folded in another order than queries and keys: in one folded axis `batch` stands outside, in
-    the other `heads`. The weights of one sentence then blend values of another. All three must be folded alike, and
+    the other `heads`. Queries of one sentence then meet keys of another. All three must be folded alike, and taken
+    apart in that order.""",
+    VALUES: """The values are folded in another order than queries and keys: in one folded axis `batch` stands outside,
+    in the other `heads`. The weights of one sentence then blend values of another. All three must be folded alike, and
     taken apart in that order.""",
 }
 
