@@ -388,6 +388,13 @@ def folded_by_view(x):
     return x.view(-1, *x.shape[2:])
 
 
+@mend_folded_heads.mistake
+def heads_of_a_sentence_in_one_long_text(query, key, value):
+    """Your result is (batch, heads · seq, d_head): `seq` was folded with `heads`, and never taken apart. A query then
+    meets the keys of other heads as well. Each head needs a table of its own: which two axes belong in front?"""
+    return scaled_dot_product_attention(*(x.flatten(1, 2) for x in (query, key, value)))
+
+
 @mend_folded_heads.property
 def folded_sentences_apart(function, query, key, value):
     """A sentence in a batch has the outputs that it has alone."""
