@@ -381,8 +381,8 @@ def an_axis_in_front_left(x, w_q, w_k, w_v):
 
 @single_head.mistake
 def cut_into_three_equal_parts(x, w_q, w_k, w_v):
-    """The three projections are made at once and then cut into parts of equal size, but d_value need not be d_head:
-    features of the values then land among the keys, and some are lost. `split` takes a list of sizes. Which three?"""
+    """The three projections are made at once and then cut into parts of equal size, but d_value need not be d_head.
+    With a larger d_value, features of the values land among the keys. `split` takes a list of sizes. Which three?"""
     query, key, value = (x @ torch.cat((w_q, w_k, w_v), dim=-1)).chunk(3, dim=-1)
     return F.scaled_dot_product_attention(query, key, value)
 

@@ -167,8 +167,8 @@ def first_head_only(x):
 @merge_heads.mistake
 def sizes_in_another_order(x):
     """Your result is (batch, heads, seq · d_value): the axes have changed places, and the tensor was then cut as if
-    they had not. The sizes of `heads` and `seq` were taken for one another: `x` comes as (batch, heads, seq, d_value),
-    and after `transpose` the shape is another one. Which names stand on the left of your `x.shape`?"""
+    they had not. The sizes of `heads` and `seq` were taken for one another: what is merged comes as (batch, heads, seq,
+    d_value), and after `transpose` it has another shape. Which names stand on the left of your `.shape`?"""
     return x.transpose(1, 2).reshape(*x.shape[:2], -1)
 
 
