@@ -58,7 +58,7 @@ def test_a_better_test_catches_more_and_chapter_3_says_how_many():
     known = len(kinds(weights.exercise))
     caught = [weights.report(test).caught for test in (shape, row_sums, numbers, large_numbers)]
     assert caught == sorted(set(caught)) and caught[3] == known
-    assert caught[0] < 0.25 * known and caught[1] < 0.6 * known, "shapes and sums prove nothing"
+    assert caught[0] < 0.3 * known and caught[1] < 0.6 * known, "shapes and sums prove nothing"
     text = (notebooks.ROOT / "chapters" / "03_attention_lookup.ipynb").read_text("utf-8")
     wanted = (
         f"know {known} mistakes in `attention_weights` alone: a test of the shape catches {caught[0]} of them, one of "

@@ -71,6 +71,25 @@ def element_by_element(query, key):
     return query * key
 
 
+def bmm_of_four_axes(query, key):
+    """`bmm` multiplies tensors of exactly three axes, and gets four. `@` and `matmul` take any number of axes in front,
+    and multiply the last two."""
+    return torch.bmm(query, key.mT)
+
+
+def every_table_with_every_other(query, key):
+    """Your table has the axes of the query and then those of the key, heads and sentences twice: `tensordot` sums over
+    the features, and pairs every query with every key of all the other heads and sentences as well. Each head of each
+    sentence has keys of its own. Which product keeps the axes in front together?"""
+    return torch.tensordot(query, key, ([-1], [-1]))
+
+
+def heads_summed(query, key):
+    """The scores have no axis of their own for the heads: the dot products of all heads are added up. In `einsum`, a
+    letter that the output lacks is summed over. Each head has a table of its own: which letter is missing?"""
+    return torch.einsum("bhqd,bhkd->bqk", query, key)
+
+
 # The scale, wrong
 
 
@@ -133,6 +152,18 @@ def by_root_heads(scores, d_head):
     axes, and something else where there are four. Counted from the end, the axis of the features has the same number in
     both: which?"""
     return scores / scores.shape[1] ** 0.5
+
+
+def by_root_batch(scores, d_head):
+    """The scores are divided by the root of the number of sentences: `len(query)` and `shape[0]` count those. What a
+    sentence gets would then depend on how many others are computed with it. Which axis has the features?"""
+    return scores / scores.shape[0] ** 0.5
+
+
+def root_of_a_plain_number(scores, d_head):
+    """`torch.sqrt` takes a tensor, and the size of an axis is a plain number. `math.sqrt` takes numbers, and so does
+    `** 0.5`."""
+    return scores / torch.sqrt(d_head)
 
 
 def by_root_d_model(scores, d_head):
@@ -271,6 +302,9 @@ SCORE_MISTAKES = (
     all_axes_turned,
     heads_and_keys_turned,
     element_by_element,
+    bmm_of_four_axes,
+    every_table_with_every_other,
+    heads_summed,
 )
 SCALE_MISTAKES = (
     no_scale,
@@ -281,6 +315,7 @@ SCALE_MISTAKES = (
     by_root_q_len,
     by_root_k_len,
     by_root_heads,
+    by_root_batch,
     by_root_d_model,
 )
 RARE_SOFTMAX_MISTAKES = (

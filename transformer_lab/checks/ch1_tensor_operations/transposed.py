@@ -241,9 +241,18 @@ def x_itself_changed(x, dim0, dim1):
 
 @transposed.mistake
 def permute_given_two_axes(x, dim0, dim1):
-    """`permute` wants the new order of all axes, and got two. It runs for a matrix alone. Begin with the order as it
-    is, `list(range(x.ndim))`, and swap two of its entries."""
+    """`permute` wants the whole new order of the axes, one number for each axis, and gets two. It raises for any tensor
+    that has more than two axes. Begin with the order as it is, `list(range(x.ndim))`: which two of its entries have to
+    change places?"""
     return x.permute(dim1, dim0)
+
+
+def two_axes_permuted(x, dim0, dim1):
+    return x.permute(dim0, dim1)
+
+
+two_axes_permuted.__doc__ = permute_given_two_axes.__doc__
+transposed.mistake(two_axes_permuted)
 
 
 @transposed.mistake
@@ -275,13 +284,6 @@ def sizes_and_strides_exchanged(x, dim0, dim1):
     """The strides stand in the place of the sizes, and the sizes in that of the strides: PyTorch finds the storage too
     short for such a tensor. `as_strided` takes the sizes first."""
     return x.as_strided(_swapped(x.stride(), dim0, dim1), _swapped(x.shape, dim0, dim1))
-
-
-@transposed.mistake
-def two_axes_permuted(x, dim0, dim1):
-    """`permute` wants the whole new order of the axes, one number for each axis, and gets two. It raises for any tensor
-    that has more than two axes. In the order 0, 1, 2, …, which two numbers have to change places?"""
-    return x.permute(dim0, dim1)
 
 
 @transposed.mistake

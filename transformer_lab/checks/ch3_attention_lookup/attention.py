@@ -12,6 +12,7 @@ from ..attention_steps import (
     by_root_d,
     dot_products,
     over_keys,
+    root_of_a_plain_number,
     weighted_sum,
     weights_turned,
 )
@@ -159,6 +160,79 @@ def values_before_the_weights(query, key, value):
     return value @ attention_weights.reference(query, key)
 
 
+def keys_and_values_exchanged_for_pytorch(query, key, value):
+    return F.scaled_dot_product_attention(query, value, key)
+
+
+keys_and_values_exchanged_for_pytorch.__doc__ = keys_and_values_exchanged.__doc__
+attention.mistake(keys_and_values_exchanged_for_pytorch)
+
+
+@attention.mistake
+def heads_after_the_queries(query, key, value):
+    """Your result is (batch, q_len, heads, d_value): `heads` and `q_len` have changed places. The numbers are right.
+    That is the first half of merging the heads, a step of its own, of chapter 4; here every head keeps its place."""
+    return attention.reference(query, key, value).transpose(1, 2)
+
+
+@attention.mistake
+def heads_added_up(query, key, value):
+    """Your result is (batch, q_len, d_value): the outputs of all heads are added up. In `einsum`, a letter that the
+    output lacks is summed over. Here every head keeps its axis: which letter is missing?"""
+    return attention.reference(query, key, value).sum(1)
+
+
+@attention.mistake
+def query_added_back(query, key, value):
+    """The query itself is added to the output. That is a residual connection, which a block of a Transformer has and
+    attention has not; it fits only if d_value = d_head. Return the blend alone."""
+    return query + attention.reference(query, key, value)
+
+
+@attention.mistake(stage="output", alone=True)
+def values_turned(weights, value):
+    """The values are transposed before they are blended, and the product then sums the weights of the keys against the
+    features of a value. It raises unless these are equally many. The weights have the keys on their last axis: which
+    axis of the values must stand second to last?"""
+    return weights @ value.mT
+
+
+@attention.mistake(stage="output", alone=True)
+def values_turned_before_the_weights(weights, value):
+    """The transposed values stand before the weights in the product, which sums over the last axis of the first factor
+    and the second to last of the other: over the keys and the queries. It raises unless there are equally many. Which
+    of the two factors has the keys on its last axis, as it is?"""
+    return value.mT @ weights
+
+
+@attention.mistake(stage="output", alone=True)
+def bmm_of_weights_with_four_axes(weights, value):
+    """`bmm` multiplies tensors of exactly three axes, and gets four. `@` and `matmul` take any number of axes in front,
+    and multiply the last two."""
+    return torch.bmm(weights, value)
+
+
+@attention.mistake(stage="output", alone=True)
+def weights_with_the_first_axis_of_the_values(weights, value):
+    """`tensordot` with the number 1 sums over the last axis of the weights and the first of the values, which counts
+    the sentences. Keys must meet keys, in each head of each sentence. Which product does that?"""
+    return torch.tensordot(weights, value, 1)
+
+
+@attention.mistake
+def softmax_of_the_blend(query, key, value):
+    """The softmax is taken of the output, after the blending, and the scores serve as weights. What must sum to one are
+    the weights of a query. Between which two products does the softmax belong?"""
+    return over_keys(by_root_d(dot_products(query, key), query.shape[-1]) @ value)
+
+
+@attention.mistake
+def softmax_of_the_values(query, key, value):
+    """The softmax is taken of the values, and the scores serve as weights. Values may be any numbers; what must sum to
+    one are the weights of a query. What belongs into the softmax?"""
+    return by_root_d(dot_products(query, key), query.shape[-1]) @ over_keys(value)
+
+
 @attention.property
 def constants_stay(function, query, key, value):
     """Values that are all one stay one, since the weights of a query sum to one."""
@@ -185,6 +259,7 @@ def each_output_on_its_own(function, query, key, value):
 
 attention.mistakes_in(alone=True, scores=SCORE_MISTAKES)
 attention.mistakes_in(scale=SCALE_MISTAKES, weights=SOFTMAX_MISTAKES)
+attention.mistakes_in(alone=True, scale=(root_of_a_plain_number,))
 attention.mistake(weights_turned, stage="output", alone=True)
 
 

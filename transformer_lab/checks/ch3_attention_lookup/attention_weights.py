@@ -5,7 +5,15 @@ import math
 import torch
 from torch.nn import functional as F
 
-from ..attention_steps import SCALE_MISTAKES, SCORE_MISTAKES, SOFTMAX_MISTAKES, by_root_d, dot_products, over_keys
+from ..attention_steps import (
+    SCALE_MISTAKES,
+    SCORE_MISTAKES,
+    SOFTMAX_MISTAKES,
+    by_root_d,
+    dot_products,
+    over_keys,
+    root_of_a_plain_number,
+)
 from ..exercise import exercise
 from .properties import nearly_equal
 from .softmax import softmax
@@ -105,6 +113,37 @@ def each_query_on_its_own(function, query, key):
 
 attention_weights.mistakes_in(alone=True, scores=SCORE_MISTAKES)
 attention_weights.mistakes_in(scale=SCALE_MISTAKES, weights=SOFTMAX_MISTAKES)
+attention_weights.mistakes_in(alone=True, scale=(root_of_a_plain_number,))
+
+
+@attention_weights.mistake
+def keys_blended(query, key):
+    """Your result has the features of a key: the weights are already used, to blend the keys. That is what
+    `scaled_dot_product_attention` returns. Here the weights themselves are asked for, one number for each query and
+    key."""
+    return attention_weights.reference(query, key) @ key
+
+
+@attention_weights.mistake
+def least_alike_first(query, key):
+    """The scores have the wrong sign: the key that matches best gets the least. A large dot product means alike, and
+    needs no minus. Where does yours come from?"""
+    return attention_weights.reference(-query, key)
+
+
+@attention_weights.mistake
+def by_cosine(query, key):
+    """What is compared is only the directions: queries and keys are divided by their lengths, which leaves scores
+    between -1 and 1 and nearly equal weights. Attention takes the dot products as they are, and divides them by
+    √d_head."""
+    return over_keys(F.normalize(query, dim=-1) @ F.normalize(key, dim=-1).mT)
+
+
+@attention_weights.mistake
+def always_divided_by_eight(query, key):
+    """The scores are divided by 8, whatever `d_head` is. The original Transformer has heads of 64 features, and 8 is
+    their root. How many features have these?"""
+    return over_keys(query @ key.mT / 8)
 
 
 @attention_weights.mistake

@@ -265,6 +265,109 @@ def places_backwards(x, positions):
     return x + positions[: x.shape[1]].flip(0)
 
 
+@mend_word_order.mistake(stage="place")
+def each_row_repeated_on_the_spot(x, positions):
+    """Each row of `positions` is repeated in its own place, as often as there are sentences, and the rows are then cut
+    into sentences. With two sentences, the first two words of the first get row 0, and its next two row 1.
+    `repeat_interleave` does that. The table is to be repeated as a whole, and broadcasting does it by itself."""
+    return x + positions[: x.shape[1]].repeat_interleave(x.shape[0], dim=0).reshape(x.shape)
+
+
+@mend_word_order.mistake(stage="place")
+def repeated_and_cut_otherwise(x, positions):
+    """The rows of `positions` are repeated for every sentence and then cut as (seq, batch, d_model), whereas they
+    follow one another sentence by sentence. With several sentences, most words get the row of another place. Adding
+    (seq, d_model) to `x` needs no repeating at all."""
+    rows = positions[: x.shape[1]].repeat(x.shape[0], 1)
+    return x + rows.reshape(x.shape[1], x.shape[0], -1).transpose(0, 1)
+
+
+@mend_word_order.mistake(stage="place", alone=True)
+def repeated_in_one_long_table(x, positions):
+    """The rows of `positions` are repeated for every sentence, and the copies stand one below the other in one table of
+    batch · seq rows, which does not line up with `x`. Broadcasting does the repeating: what happens if you add (seq,
+    d_model) to (batch, seq, d_model)?"""
+    return x + positions[: x.shape[1]].repeat(x.shape[0], 1)
+
+
+@mend_word_order.mistake(stage="place", alone=True)
+def rows_for_turned_words(x, positions):
+    """You add one row for each word to the tokens with `batch` and `seq` exchanged, and the rows meet the sentences.
+    Broadcasting aligns shapes from the right, and in (seq, batch, d_model) the words come first. Leave the axes of `x`
+    where they were: what do the rows meet then?"""
+    return (x.transpose(0, 1) + positions[: x.shape[1]]).transpose(0, 1)
+
+
+@mend_word_order.mistake(stage="place", alone=True)
+def table_laid_over_the_words(x, positions):
+    """The whole table is to be expanded to the shape of `x`. `expand` repeats axes of size 1 and adds new ones in
+    front; it does not cut anything off, and the table has more rows than there are words. Which of its rows are
+    needed?"""
+    return x + positions.expand_as(x)
+
+
+@mend_word_order.mistake(stage="place", alone=True)
+def tokens_as_row_numbers(x, positions):
+    """The tokens themselves are used to pick rows of `positions`, hence the `IndexError`: a token is a vector of
+    features, and no index. The row of a word follows from where it stands. Which rows are those, for all the words of a
+    sentence?"""
+    return x + positions[x]
+
+
+@mend_word_order.mistake(stage="place")
+def places_added_twice(x, positions):
+    """The positions are added twice. Was a line of the given program left standing beside the mended one?"""
+    return x + 2 * positions[: x.shape[1]]
+
+
+@mend_word_order.mistake(stage="place")
+def tokens_made_larger(x, positions):
+    """The tokens are multiplied by √d_model before the positions are added. The original Transformer does that with its
+    embeddings; the program here adds the positions to the tokens as they are."""
+    return x * x.shape[-1] ** 0.5 + positions[: x.shape[1]]
+
+
+@mend_word_order.mistake
+def places_in_the_queries_only(x, positions, w_q, w_k, w_v):
+    """Only the queries know their places; keys and values are made of the tokens as they were. A query cannot tell
+    where a key stands. The given program adds the positions to the tokens, before all three projections, and only the
+    rows were wrong."""
+    return attention.reference((x + positions[: x.shape[1]]) @ w_q, x @ w_k, x @ w_v)
+
+
+@mend_word_order.mistake
+def places_in_the_keys_only(x, positions, w_q, w_k, w_v):
+    """Only the keys know their places; queries and values are made of the tokens as they were. A word then looks at the
+    same places wherever it stands itself. The given program adds the positions to the tokens, before all three
+    projections, and only the rows were wrong."""
+    return attention.reference(x @ w_q, (x + positions[: x.shape[1]]) @ w_k, x @ w_v)
+
+
+@mend_word_order.mistake
+def places_added_to_the_projections(x, positions, w_q, w_k, w_v):
+    """The positions are added to queries and keys, after the projection, and have d_model features where these have
+    d_head. Some models have such positions, of another size. Here they belong to the tokens, before all three
+    projections."""
+    places = positions[: x.shape[1]]
+    return attention.reference(x @ w_q + places, x @ w_k + places, x @ w_v)
+
+
+@mend_word_order.mistake
+def weights_read_as_out_in(x, positions, w_q, w_k, w_v):
+    """You multiply by the transposed matrices, as `nn.Linear` does with the weights that it stores as (out, in). Here
+    they come as (in, out), and the given program multiplied by them as they are. Unequal widths raise; with square
+    matrices it runs and every number is wrong."""
+    return single_head.reference(x + positions[: x.shape[1]], w_q.T, w_k.T, w_v.T)
+
+
+def rows_looked_up_for_sentences(x, positions):
+    return x + positions[torch.arange(x.shape[0], device=x.device)]
+
+
+rows_looked_up_for_sentences.__doc__ = rows_still_for_sentences.__doc__
+mend_word_order.mistake(rows_looked_up_for_sentences, stage="place", alone=True)
+
+
 @mend_word_order.property
 def a_sentence_is_the_same_everywhere(function, x, *rest):
     """A sentence that stands twice in the batch gets the same result twice."""

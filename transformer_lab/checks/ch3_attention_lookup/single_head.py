@@ -11,6 +11,7 @@ from ..attention_steps import (
     all_axes_turned,
     by_d,
     by_half_of_d,
+    by_root_batch,
     by_root_d,
     by_root_seq,
     dot_products,
@@ -21,6 +22,7 @@ from ..attention_steps import (
     no_scale,
     over_keys,
     over_queries,
+    root_of_a_plain_number,
     times_root_d,
     weighted_sum,
     weights_turned,
@@ -306,6 +308,98 @@ def softmax_as_with_four_axes(scores):
     """The softmax is to run along axis 3, and there is none: with three axes the last is 2. Counted from the end it is
     -1, with any number of axes in front."""
     return scores.softmax(3)
+
+
+single_head.mistakes_in(alone=True, scale=(by_root_batch, root_of_a_plain_number))
+
+
+@single_head.mistake(stage="scores", alone=True)
+def sentences_and_keys_turned(query, key):
+    """In `key`, the axes 0 and 1 have changed places, `batch` and `seq`. With two axes these are the last two, and code
+    for two axes is often carried over. Count from the end: which two must change places so that the features of a key
+    stand second to last?"""
+    return query @ key.transpose(0, 1)
+
+
+def _with_the_text_of(known):
+    def named(mistake):
+        mistake.__doc__ = known.__doc__
+        return single_head.mistake(mistake)
+
+    return named
+
+
+@_with_the_text_of(keys_and_values_exchanged)
+def keys_and_values_exchanged_for_pytorch(x, w_q, w_k, w_v):
+    return F.scaled_dot_product_attention(x @ w_q, x @ w_v, x @ w_k)
+
+
+@_with_the_text_of(keys_unprojected)
+def keys_unprojected_for_pytorch(x, w_q, w_k, w_v):
+    return F.scaled_dot_product_attention(x @ w_q, x, x @ w_v)
+
+
+@_with_the_text_of(queries_unprojected)
+def queries_unprojected_for_pytorch(x, w_q, w_k, w_v):
+    return F.scaled_dot_product_attention(x, x @ w_k, x @ w_v)
+
+
+@_with_the_text_of(token_added_back)
+def output_added_to_the_token(x, w_q, w_k, w_v):
+    return x + single_head.reference(x, w_q, w_k, w_v)
+
+
+@single_head.mistake
+def nothing_projected(x, w_q, w_k, w_v):
+    """The tokens themselves serve as queries, keys and values: none of the three matrices has a part in the result. A
+    token then mostly finds itself, and nothing can be learned. What must a token become before it asks, before it is
+    found, and before it hands something over?"""
+    return F.scaled_dot_product_attention(x, x, x)
+
+
+@single_head.mistake
+def weights_multiplied_number_by_number(x, w_q, w_k, w_v):
+    """Tokens and weights are multiplied element by element, `*`, and not as matrices. A projection sums over the
+    features of a token: which operator does that?"""
+    return F.scaled_dot_product_attention(x * w_q, x * w_k, x * w_v)
+
+
+@single_head.mistake
+def weights_before_the_tokens(x, w_q, w_k, w_v):
+    """The weight stands on the left of the tokens, and the product sums over the wrong axes: the last of the weight and
+    the second to last of `x`, which counts tokens. The features of a token are its last axis. On which side of the
+    weight must `x` stand?"""
+    return F.scaled_dot_product_attention(w_q @ x, w_k @ x, w_v @ x)
+
+
+@single_head.mistake
+def an_axis_in_front_left(x, w_q, w_k, w_v):
+    """Your result has an axis of size 1 in front, (1, batch, seq, d_value). You added it for `attention`; take it away
+    again afterwards, or let `attention` count its axes from the end."""
+    return single_head.reference(x, w_q, w_k, w_v)[None]
+
+
+@single_head.mistake
+def cut_into_three_equal_parts(x, w_q, w_k, w_v):
+    """The three projections are made at once and then cut into parts of equal size, but d_value need not be d_head.
+    With a larger d_value, features of the values land among the keys. `split` takes a list of sizes. Which three?"""
+    query, key, value = (x @ torch.cat((w_q, w_k, w_v), dim=-1)).chunk(3, dim=-1)
+    return F.scaled_dot_product_attention(query, key, value)
+
+
+@single_head.mistake
+def cut_into_parts_of_d_head(x, w_q, w_k, w_v):
+    """The three projections are made at once and then cut into parts of d_head features, and with a larger d_value
+    there are more than three. `split` also takes a list of sizes. Which three?"""
+    query, key, value = (x @ torch.cat((w_q, w_k, w_v), dim=-1)).split(w_q.shape[1], dim=-1)
+    return F.scaled_dot_product_attention(query, key, value)
+
+
+@single_head.mistake
+def w_k_not_turned_between_the_tokens(x, w_q, w_k, w_v):
+    """Queries and keys are multiplied out as `x @ w_q @ w_k @ …`, and `w_k` is not transposed. The transpose of a
+    product turns each factor and their order: (x w_k)ᵀ = w_kᵀ xᵀ."""
+    return (x @ w_q @ w_k @ x.mT / w_q.shape[1] ** 0.5).softmax(-1) @ x @ w_v
 
 
 @single_head.property

@@ -281,6 +281,133 @@ def no_room_for_the_last_cosine(angles, d_model):
     return table
 
 
+@sinusoidal_positions.mistake(stage="angles")
+def power_before_division(seq, d_model):
+    """The power is taken of 2i alone, and what comes out is divided by `d_model`: that is what `10000 ** i / d_model`
+    says, because `**` goes before `/`. Even the first pair does not turn by one radian from position to position. What
+    has to stand in brackets?"""
+    pair = torch.arange(0, d_model, 2).float()
+    return torch.arange(seq)[:, None] / (10000**pair / d_model)
+
+
+@sinusoidal_positions.mistake(stage="angles")
+def angle_divided_by_d_model(seq, d_model):
+    """The power is taken of 2i alone, and the angle is divided by `d_model` as well: `/` works from left to right, and
+    `**` goes before it. Even the first pair does not turn by one radian from position to position. What has to stand in
+    brackets?"""
+    pair = torch.arange(0, d_model, 2)
+    return torch.arange(seq)[:, None] / 10000**pair / d_model
+
+
+@sinusoidal_positions.mistake(stage="angles")
+def exponent_rounded_down(seq, d_model):
+    """The first pair is right, and all the others turn hardly or not at all: their exponents are all -1. A whole-number
+    division does that: `-i // d_model` rounds downwards, to -1 for every `i` but 0. Which division keeps the
+    fraction?"""
+    pair = torch.arange(0, d_model, 2)
+    return torch.arange(seq)[:, None] * 10000.0 ** (-pair // d_model)
+
+
+def exponent_rounded_down_in_whole_numbers(seq, d_model):
+    pair = torch.arange(0, d_model, 2)
+    return torch.arange(seq)[:, None] * 10000 ** (-pair // d_model)
+
+
+exponent_rounded_down_in_whole_numbers.__doc__ = exponent_rounded_down.__doc__
+sinusoidal_positions.mistake(exponent_rounded_down_in_whole_numbers, stage="angles")
+
+
+@sinusoidal_positions.mistake(stage="angles")
+def logarithm_to_base_ten(seq, d_model):
+    """The divisors are powers of e^4, about 55, instead of 10000: `exp` was given a logarithm to base 10, which is 4
+    for 10000. `exp` undoes the natural logarithm, `math.log`."""
+    pair = torch.arange(0, d_model, 2)
+    return torch.arange(seq)[:, None] * torch.exp(-pair * math.log10(10000.0) / d_model)
+
+
+@sinusoidal_positions.mistake(stage="angles")
+def pairs_counted_without_the_last(seq, d_model):
+    """The exponent is i / (d_model // 2). For an even `d_model` that is 2i / d_model; with an odd one, `//` rounds down
+    and all pairs but the first turn too slowly. What does the formula have below the line?"""
+    pairs = torch.arange((d_model + 1) // 2)
+    return torch.arange(seq)[:, None] / 10000 ** (pairs / (d_model // 2))
+
+
+@sinusoidal_positions.mistake(stage="angles")
+def positions_between_0_and_1(seq, d_model):
+    """The positions are divided by the length of the sequence, so that the angle of a token depends on how many follow.
+    What does the formula have above the line?"""
+    return one_angle_for_two(seq, d_model) / seq
+
+
+@sinusoidal_positions.mistake(stage="angles", alone=True)
+def positions_not_a_column(seq, d_model):
+    """Positions and divisors are both rows, and unless there are as many of the ones as of the others, they do not line
+    up. Every position must meet every divisor. Which of the two needs an axis of size 1, and where?"""
+    return torch.arange(seq) / 10000 ** (torch.arange(0, d_model, 2) / d_model)
+
+
+@sinusoidal_positions.mistake(stage="layout", alone=True)
+def angles_by_pairs(angles, d_model):
+    """The angles have a row for each pair and a column for each position, and the table has it the other way round, so
+    that they do not fit in. The first vector given to `outer` makes the rows. Which of the two must that be?"""
+    table, angles = torch.zeros(len(angles), d_model), angles.mT.contiguous()
+    table[:, 0::2] = angles.sin()
+    table[:, 1::2] = angles.cos()[:, : d_model // 2]
+    return table
+
+
+@sinusoidal_positions.mistake(stage="layout")
+def last_sine_left_at_zero(angles, d_model):
+    """With an odd `d_model` the last feature stays 0: a loop over `d_model // 2` pairs fills the complete ones only.
+    The last sine, which has no cosine beside it, must be written as well. How many pairs begin?"""
+    table = in_turns(angles, d_model)
+    table[:, d_model // 2 * 2 :] = 0
+    return table
+
+
+@sinusoidal_positions.mistake
+def exponent_of_the_cosine_one_further(seq, d_model):
+    """The cosines are too slow: the exponent of feature 2i + 1 is (2i + 2) / d_model. The sines are right. A sine and
+    its cosine share one angle. By how much must an odd number of a feature be lowered, to be that of its sine?"""
+    feature = torch.arange(d_model)
+    angles = torch.arange(seq)[:, None] / 10000 ** ((feature + feature % 2) / d_model)
+    return torch.where(feature % 2 == 0, angles.sin(), angles.cos())
+
+
+@sinusoidal_positions.mistake
+def as_many_pairs_as_features(seq, d_model):
+    """Your loop runs over `d_model` pairs, and writes past the last feature. Two features make a pair. How many pairs
+    are there, and what about the last feature of an odd `d_model`?"""
+    table = torch.zeros(seq, d_model)
+    for position in range(seq):
+        for pair in range(d_model):
+            table[position, 2 * pair] = math.sin(position / 10000 ** (2 * pair / d_model))
+            table[position, 2 * pair + 1] = math.cos(position / 10000 ** (2 * pair / d_model))
+    return table
+
+
+@sinusoidal_positions.mistake(stage="layout", alone=True)
+def sine_of_a_plain_number(angles, d_model):
+    """`torch.sin` and `torch.cos` take tensors, and get a plain number. `math.sin` takes numbers; or make a tensor of
+    all the angles first, and leave out the loop."""
+    return torch.sin(angles[0, 0].item())
+
+
+@sinusoidal_positions.mistake(stage="layout", alone=True)
+def in_whole_numbers(angles, d_model):
+    """Your table is of whole numbers, and every sine and cosine was cut off to -1, 0 or 1. A table that was made with
+    an integer dtype keeps it, whatever is written into it. float32 is asked for."""
+    return in_turns(angles, d_model).long()
+
+
+@sinusoidal_positions.mistake(stage="angles")
+def angles_taken_for_degrees(seq, d_model):
+    """The angles were turned from degrees into radians, which makes them 57 times too small. `sin` and `cos` take
+    radians, and the angles of the formula are radians already."""
+    return torch.deg2rad(one_angle_for_two(seq, d_model))
+
+
 @sinusoidal_positions.property
 def sine_and_cosine_of_one_angle(function, seq, d_model):
     """The squares of features 2i and 2i + 1 sum to one, as those of the sine and cosine of one angle do."""

@@ -5,18 +5,39 @@ from torch.nn.functional import scaled_dot_product_attention
 
 from ..attention_steps import (
     by_d,
+    by_half_of_d,
     by_root_d,
     by_root_seq,
+    by_twice_d,
     dot_products,
     keys_reshaped,
+    later_keys_hidden,
     no_maximum,
     no_scale,
+    no_softmax,
+    over_batch,
+    over_heads,
     over_keys,
     over_queries,
+    softmax_twice,
     times_root_d,
 )
 from ..exercise import exercise
-from .merge_heads import features_for_tokens, features_interleaved, heads_averaged, merge_heads, reshape_alone
+from .merge_heads import (
+    cut_over_the_batch,
+    features_for_tokens,
+    features_interleaved,
+    heads_added,
+    heads_and_features_exchanged,
+    heads_averaged,
+    heads_before_the_batch,
+    heads_one_after_the_other,
+    heads_plus_features,
+    merge_heads,
+    reshape_alone,
+    sizes_in_another_order,
+    tokens_joined_instead_of_heads,
+)
 
 
 def _folded(draw, batch=2, heads=3, seq=7, d_head=5):
@@ -251,6 +272,127 @@ def view_after_the_move(query, key, value):
         over_keys(by_root_d(dot_products(fold(query), fold(key)), query.shape[-1])) @ fold(value), len(query)
     )
     return output.transpose(1, 2).view(len(query), query.shape[2], -1)
+
+
+mend_folded_heads.mistakes_in(
+    alone=True,
+    scale=(by_half_of_d, by_twice_d),
+    weights=(no_softmax, softmax_twice, later_keys_hidden),
+    merge=(
+        heads_added,
+        heads_one_after_the_other,
+        heads_and_features_exchanged,
+        cut_over_the_batch,
+        heads_before_the_batch,
+        sizes_in_another_order,
+        tokens_joined_instead_of_heads,
+        heads_plus_features,
+    ),
+)
+
+
+QUERIES, KEYS, VALUES = range(3)
+EFFECTS = {
+    QUERIES: """The queries are folded in another order than the keys: in one folded axis `batch` stands outside, in the
+    other `heads`. Queries of one sentence then meet keys of another. All three must be folded alike, and taken apart in
+    that order.""",
+    KEYS: """The keys are folded in another order than queries and values: in one folded axis `batch` stands outside, in
+    the other `heads`. Queries of one sentence then meet keys of another. All three must be folded alike, and taken
+    apart in that order.""",
+    VALUES: """The values are folded in another order than queries and keys: in one folded axis `batch` stands outside,
+    in the other `heads`. The weights of one sentence then blend values of another. All three must be folded alike, and
+    taken apart in that order.""",
+}
+
+
+def _one_folded_otherwise(odd, heads_outside, taken_apart):
+    def mistaken(query, key, value):
+        each = [query, key, value]
+        for number in heads_outside:
+            each[number] = each[number].transpose(0, 1)
+        output = scaled_dot_product_attention(*(fold(x) for x in each))
+        return merge_heads.reference(taken_apart(output, len(query)))
+
+    which = "_and_".join(("queries", "keys", "values")[number] for number in heads_outside)
+    mistaken.__name__ = f"{which}_with_heads_outside_{taken_apart.__name__}"
+    mistaken.__doc__ = EFFECTS[odd]
+    mend_folded_heads.mistake(mistaken)
+
+
+for _odd in (QUERIES, KEYS, VALUES):
+    _others = [number for number in (QUERIES, KEYS, VALUES) if number != _odd]
+    _one_folded_otherwise(_odd, _others, as_given)
+    _one_folded_otherwise(_odd, _others, unfold)
+    _one_folded_otherwise(_odd, [_odd], as_given)
+    if _odd != KEYS:  # `folded_the_other_way`
+        _one_folded_otherwise(_odd, [_odd], unfold)
+
+
+@mend_folded_heads.mistake
+def keys_and_values_exchanged(query, key, value):
+    """Keys and values have changed places: the queries are compared with the values, and the keys are blended. With
+    equal widths it runs and returns the right shape. Look at the order of the arguments wherever you hand three on."""
+    return mend_folded_heads.reference(query, value, key)
+
+
+@mend_folded_heads.mistake
+def over_the_heads(query, key, value):
+    """The softmax runs over the heads: for each query and key, the weights of all heads sum to one, and with one head
+    every weight is 1. Without folding, axis 1 counts the heads. Over which axis must the weights sum to one?"""
+    weights = over_heads(by_root_d(dot_products(query, key), query.shape[-1]))
+    return merge_heads.reference(weights @ value)
+
+
+@mend_folded_heads.mistake
+def over_the_batch(query, key, value):
+    """The softmax runs over the sentences of the batch: they compete for weight, and in a batch of one every weight is
+    1. Without folding, axis 0 counts the sentences. Over which axis must the weights sum to one?"""
+    weights = over_batch(by_root_d(dot_products(query, key), query.shape[-1]))
+    return merge_heads.reference(weights @ value)
+
+
+@mend_folded_heads.mistake
+def by_root_d_model(query, key, value):
+    """The scores are divided by the root of all heads' features together, √(heads · d_head). Each head compares its own
+    features only, so its dot products spread like √d_head, and divided by more its weights are too even. How many terms
+    does one score sum?"""
+    return mend_folded_heads.reference(query / query.shape[1] ** 0.5, key, value)
+
+
+@mend_folded_heads.mistake
+def one_table_for_all_heads(query, key, value):
+    """The heads are merged before the queries meet the keys, so that all features are compared in one table for each
+    sentence. A token can then look in one way only. What does each head need of its own?"""
+    return scaled_dot_product_attention(*(merge_heads.reference(x) for x in (query, key, value)))
+
+
+@mend_folded_heads.mistake
+def bmm_of_four_axes(query, key, value):
+    """`bmm` multiplies tensors of exactly three axes, and gets four. That is what the folding is for; `@` and `matmul`
+    take any number of axes in front. Fold, or use one of these."""
+    return torch.bmm(query, key.mT)
+
+
+@mend_folded_heads.mistake
+def heads_and_keys_exchanged(query, key, value):
+    """In `key`, the axes 1 and 2 have changed places. After folding these are the last two; with four axes they are
+    `heads` and `seq`. Count from the end: which two must change places so that the features of a key stand second to
+    last?"""
+    return query @ key.transpose(1, 2)
+
+
+@mend_folded_heads.mistake(stage="folded", alone=True)
+def folded_by_view(x):
+    """Right for ordinary input, and `view` raises for one whose axes were exchanged, as a split into heads leaves it:
+    batch and heads do not lie side by side in memory there, and `view` never copies. `reshape` copies where it must."""
+    return x.view(-1, *x.shape[2:])
+
+
+@mend_folded_heads.mistake
+def heads_of_a_sentence_in_one_long_text(query, key, value):
+    """Your result is (batch, heads · seq, d_head): `seq` was folded with `heads`, and never taken apart. A query then
+    meets the keys of other heads as well. Each head needs a table of its own: which two axes belong in front?"""
+    return scaled_dot_product_attention(*(x.flatten(1, 2) for x in (query, key, value)))
 
 
 @mend_folded_heads.property

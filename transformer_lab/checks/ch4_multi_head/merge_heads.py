@@ -164,6 +164,95 @@ def first_head_only(x):
     return x[:, 0]
 
 
+@merge_heads.mistake
+def sizes_in_another_order(x):
+    """Your result is (batch, heads, seq · d_value): the axes have changed places, and the tensor was then cut as if
+    they had not. The sizes of `heads` and `seq` were taken for one another: what is merged comes as (batch, heads, seq,
+    d_value), and after `transpose` it has another shape. Which names stand on the left of your `.shape`?"""
+    return x.transpose(1, 2).reshape(*x.shape[:2], -1)
+
+
+@merge_heads.mistake
+def tokens_joined_instead_of_heads(x):
+    """Your result is (batch, heads, seq · d_value): the last two axes were joined as they come, and that strings a
+    head's tokens together. The features of a token must stand side by side, so `heads` must stand next to them first.
+    Which two axes must change places?"""
+    return x.flatten(2)
+
+
+@merge_heads.mistake
+def tokens_joined_across_features(x):
+    """Your result is (batch, heads, d_value · seq): the last two axes have changed places and were joined, and `heads`
+    still has an axis of its own. `.mT` exchanges the last two axes. Which two must be exchanged, so that `heads` comes
+    to stand next to the features?"""
+    return x.mT.flatten(2)
+
+
+@merge_heads.mistake
+def sentences_side_by_side(x):
+    """Your result is (heads, seq, batch · d_value): the sentences stand side by side, where the heads should. A loop
+    over `x`, or `unbind(0)`, takes axis 0, which counts the sentences. Which axis counts the heads?"""
+    return x.permute(1, 2, 0, 3).flatten(2)
+
+
+@merge_heads.mistake
+def heads_in_front(x):
+    """Your result is (heads, batch, seq · d_value): `heads` and `batch` have changed places, and a head's tokens were
+    strung together. Count the axes from 0: which number has `heads`, and which has the axis that it must change places
+    with?"""
+    return x.transpose(0, 1).flatten(2)
+
+
+@merge_heads.mistake
+def all_axes_turned(x):
+    """Your result is (d_value, seq, heads · batch): all the axes are reversed, that of the batch too. That is what `.T`
+    does with more than two axes. Only `heads` and `seq` must change places."""
+    return x.permute(3, 2, 1, 0).flatten(2)
+
+
+@merge_heads.mistake
+def heads_backwards(x):
+    """The heads stand side by side in reverse: the features of the last one come first. The split gave head 0 the first
+    block of features. In which order does your loop run?"""
+    return x.flip(1).transpose(1, 2).flatten(2)
+
+
+@merge_heads.mistake
+def heads_looked_for_in_the_batch(x):
+    """Your loop counts the heads and takes `x[h]`, which is a sentence: the first index belongs to the batch. With more
+    heads than sentences it raises. Which place in the brackets belongs to `heads`?"""
+    return torch.cat([x[h] for h in range(x.shape[1])], dim=-1)
+
+
+@merge_heads.mistake
+def more_heads_than_there_are(x):
+    """Your loop over the heads runs as often as there are tokens, and with more tokens than heads it looks for a head
+    that does not exist. `x` comes as (batch, heads, seq, d_value). Which entry of its shape counts the heads?"""
+    return torch.cat([x[:, h] for h in range(x.shape[2])], dim=-1)
+
+
+@merge_heads.mistake
+def permuted_as_with_three_axes(x):
+    """`permute` wants a number for each axis, and gets three for a tensor of four. The features count as well, even if
+    they stay where they are."""
+    return x.permute(0, 2, 1).flatten(2)
+
+
+@merge_heads.mistake
+def heads_plus_features(x):
+    """The new sizes do not fit: heads + d_value is not as many features as the heads have together. Each of the heads
+    brings d_value features. How many are that?"""
+    batch, heads, seq, d_value = x.shape
+    return x.transpose(1, 2).reshape(batch, seq, heads + d_value)
+
+
+@merge_heads.mistake
+def tensor_given_to_cat(x):
+    """`torch.cat` wants a tuple or list of tensors, and gets one tensor, hence the `TypeError`. `unbind` takes a tensor
+    apart along an axis: along which one, here?"""
+    return torch.cat(x, dim=-1)
+
+
 @merge_heads.property
 def merging_undoes_splitting(function, x):
     """`merge_heads(split_heads(x, n))` gives `x` back."""

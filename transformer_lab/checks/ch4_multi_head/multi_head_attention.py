@@ -6,6 +6,7 @@ from torch.nn.functional import linear, multi_head_attention_forward, scaled_dot
 from ..attention_steps import (
     RARE_SOFTMAX_MISTAKES,
     all_axes_turned,
+    bmm_of_four_axes,
     by_d,
     by_half_of_d,
     by_root_d,
@@ -19,6 +20,7 @@ from ..attention_steps import (
     over_heads,
     over_keys,
     over_queries,
+    root_of_a_plain_number,
     times_root_d,
     weighted_sum,
     weights_turned,
@@ -32,7 +34,15 @@ from .merge_heads import (
     reshape_alone,
     view_after_transpose,
 )
-from .split_heads import every_nth_feature, n_heads_taken_for_d_head, split_heads, turned_and_cut_anew, view_alone
+from .split_heads import (
+    every_nth_feature,
+    float_size_for_reshape,
+    float_size_for_view,
+    n_heads_taken_for_d_head,
+    split_heads,
+    turned_and_cut_anew,
+    view_alone,
+)
 
 
 def _layer(draw, batch=2, seq=7, heads=3, d_head=5):
@@ -428,6 +438,71 @@ def features_of_one_head_projected(x, w_q, w_k, w_v, w_o, n_heads):
     gone. Merging loses nothing: the features of all heads come to lie side by side."""
     query, key, value = (split_heads.reference(linear(x, w), n_heads) for w in (w_q, w_k, w_v))
     return scaled_dot_product_attention(query, key, value).mean(1) @ w_o.T
+
+
+def _some_weights_not_turned(not_turned):
+    """{Who} made with the weight as it is stored, `x @ w`, and the rest with the transposed one. PyTorch stores (out,
+    in), so each product needs the weight transposed. With square weights nothing complains. Look at your three
+    projections letter by letter."""
+
+    def mistaken(x, *weights):
+        return tuple(x @ w if number in not_turned else linear(x, w) for number, w in enumerate(weights))
+
+    names = [("queries", "keys", "values")[number] for number in not_turned]
+    who = f"The {' and the '.join(names)} are"
+    mistaken.__name__ = f"{'_and_'.join(names)}_not_turned"
+    mistaken.__doc__ = _some_weights_not_turned.__doc__.replace("{Who}", who)
+    multi_head_attention.mistake(mistaken, stage="projections", alone=True)
+
+
+for _not_turned in ((0,), (1,), (2,), (0, 1), (0, 2), (1, 2)):
+    _some_weights_not_turned(_not_turned)
+
+
+@multi_head_attention.mistake(stage="combined", alone=True)
+def last_weight_on_the_left(merged, w_o):
+    """The last projection has the weight on the left: the product then sums over its last axis and the second to last
+    of the tokens, which counts them. The features of a token are the last axis of what was merged. On which side of the
+    weight must it stand?"""
+    return w_o @ merged
+
+
+def last_projection_before_the_merge(x, w_q, w_k, w_v, w_o, n_heads):
+    query, key, value = (split_heads.reference(linear(x, w), n_heads) for w in (w_q, w_k, w_v))
+    return merge_heads.reference(scaled_dot_product_attention(query, key, value) @ w_o.T)
+
+
+last_projection_before_the_merge.__doc__ = a_weight_meets_a_piece.__doc__
+multi_head_attention.mistake(last_projection_before_the_merge)
+
+
+@multi_head_attention.mistake(stage="merge", alone=True)
+def heads_joined_along_the_tokens(x):
+    """The last projection raises: what reaches it has heads · seq tokens of d_head features each. The heads were joined
+    along `seq`. Concatenate along the features: a token stays one token."""
+    return x.flatten(1, 2)
+
+
+def longer_text_projected(x, w_q, w_k, w_v, w_o, n_heads):
+    query, key, value = (split_heads.reference(linear(x, w), n_heads) for w in (w_q, w_k, w_v))
+    return scaled_dot_product_attention(query, key, value).flatten(1, 2) @ w_o.T
+
+
+longer_text_projected.__doc__ = heads_joined_along_the_tokens.__doc__
+multi_head_attention.mistake(longer_text_projected)
+
+
+@multi_head_attention.mistake
+def weights_packed_side_by_side(x, w_q, w_k, w_v, w_o, n_heads):
+    """The three weights are packed along axis 1, their inputs, and the transpose of that takes three times d_model
+    features. A weight is (out, in), and three maps of one input are stacked along their outputs. Which axis is that?"""
+    return x @ torch.cat([w_q, w_k, w_v], dim=1).T
+
+
+multi_head_attention.mistakes_in(
+    alone=True, split=(float_size_for_view, float_size_for_reshape), scale=(root_of_a_plain_number,)
+)
+multi_head_attention.mistakes_in(alone=True, scores=(bmm_of_four_axes,))
 
 
 @multi_head_attention.property

@@ -493,6 +493,54 @@ def only_turned(x, n_heads):
     return x.transpose(1, 2)
 
 
+@split_heads.mistake
+def sizes_read_as_seq_first(x, n_heads):
+    """Your result is (seq, heads, batch, d_head): the sizes of `batch` and `seq` were taken for one another. `x` comes
+    as (batch, seq, d_model). Look at the names on the left of your `x.shape`, and at the order in which you use
+    them."""
+    batch, seq, d_model = x.shape
+    return x.reshape(seq, batch, n_heads, d_model // n_heads).transpose(1, 2)
+
+
+@split_heads.mistake
+def all_axes_turned(x, n_heads):
+    """Your result is (d_head, heads, seq, batch): all the axes are reversed, that of the batch too. That is what `.T`
+    does with more than two axes. Only `heads` and `seq` must change places."""
+    return x.unflatten(-1, (n_heads, -1)).permute(3, 2, 1, 0)
+
+
+@split_heads.mistake
+def one_size_for_unflatten(x, n_heads):
+    """`unflatten` wants all the sizes that an axis is cut into, as a tuple, and gets one number, hence the `TypeError`.
+    Two axes are to come of one; one of the two sizes may be -1."""
+    return x.unflatten(-1, n_heads)
+
+
+@split_heads.mistake
+def blocks_of_n_heads_features(x, n_heads):
+    """The blocks have `n_heads` features each, and the features after them are lost: both ends of your slice count in
+    steps of `n_heads`. Head 1 begins where head 0 ends. How many features has a head?"""
+    blocks = [x[..., head * n_heads : (head + 1) * n_heads] for head in range(n_heads)]
+    return torch.stack(blocks, dim=1)
+
+
+@split_heads.mistake
+def tokens_put_last(x, n_heads):
+    """Your result is (batch, heads, d_head, seq): the features were cut anew with the number of tokens as the last
+    size. A token's features no longer stand together. In which order do the four sizes stand before `heads` and `seq`
+    change places?"""
+    return x.reshape(x.shape[0], -1, n_heads, x.shape[1]).transpose(1, 2)
+
+
+def features_counted_by_tokens(x, n_heads):
+    batch, seq, _ = x.shape
+    return x.reshape(batch, seq, n_heads, seq // n_heads).transpose(1, 2)
+
+
+features_counted_by_tokens.__doc__ = tokens_counted_for_features.__doc__
+split_heads.mistake(features_counted_by_tokens)
+
+
 @split_heads.property
 def a_head_sees_its_features(function, x, n_heads):
     """Head 0 holds the first d_model / n_heads features of every token."""

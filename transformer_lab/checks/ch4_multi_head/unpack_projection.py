@@ -245,6 +245,104 @@ def a_third_of_the_columns(in_proj_weight):
     return in_proj_weight[:, :third], in_proj_weight[:, third : 2 * third], in_proj_weight[:, 2 * third :]
 
 
+@unpack_projection.mistake
+def a_row_left_out_before_the_keys(in_proj_weight):
+    """The keys' weight lacks its first row: `d_model + 1` skips one. A slice stops before the number after its colon,
+    so the next begins with that number itself. With which row do the keys' begin?"""
+    d_model = in_proj_weight.shape[1]
+    return in_proj_weight[:d_model], in_proj_weight[d_model + 1 : 2 * d_model], in_proj_weight[2 * d_model :]
+
+
+@unpack_projection.mistake
+def rows_left_out_before_keys_and_values(in_proj_weight):
+    """The keys' and the values' weights lack their first rows: a `+ 1` skips one. A slice stops before the number after
+    its colon, so the next begins with that number itself. With which row do the keys' begin, and the values'?"""
+    d_model = in_proj_weight.shape[1]
+    return in_proj_weight[:d_model], in_proj_weight[d_model + 1 : 2 * d_model], in_proj_weight[2 * d_model + 1 :]
+
+
+@unpack_projection.mistake
+def cut_through_the_columns(in_proj_weight):
+    """The first part is the whole packed weight, and the other two have no columns: the cut goes through the second
+    axis, the inputs. The three maps share these, and their rows are stacked. On which side of the comma does the slice
+    belong?"""
+    return in_proj_weight, in_proj_weight[:, :0], in_proj_weight[:, :0]
+
+
+@unpack_projection.mistake
+def one_part_of_all_rows(in_proj_weight):
+    """You return one part, which is the whole packed weight. `split` takes the size of a part, and was given all the
+    rows. How many rows has one weight?"""
+    return (in_proj_weight,)
+
+
+@unpack_projection.mistake
+def row_by_row(in_proj_weight):
+    """You return every row by itself, 3 · d_model of them: `unbind` takes an axis apart number by number. Three blocks
+    of rows are asked for. Which axis of size 3 could be taken apart instead, and how do you get it?"""
+    return in_proj_weight.unbind(0)
+
+
+@unpack_projection.mistake
+def rows_of_the_same_number_together(in_proj_weight):
+    """You return d_model parts of three rows: the first row of each weight, then the second of each, and so on. The
+    rows are cut into three blocks as they should be, and then another axis is taken apart. Which axis of (3, d_model,
+    d_model) counts the weights?"""
+    return in_proj_weight.unflatten(0, (3, -1)).unbind(1)
+
+
+@unpack_projection.mistake
+def columns_of_the_same_number_together(in_proj_weight):
+    """You return d_model parts: the first column of each weight, then the second of each, and so on. The rows are cut
+    into three blocks as they should be, and then another axis is taken apart. Which axis of (3, d_model, d_model)
+    counts the weights?"""
+    return in_proj_weight.unflatten(0, (3, -1)).unbind(-1)
+
+
+@unpack_projection.mistake
+def three_single_rows(in_proj_weight):
+    """Your parts are the first three rows, one each. An index takes a single row, and a slice, with a colon, a block of
+    them. How many rows has one weight, and where does each begin?"""
+    return in_proj_weight[0], in_proj_weight[1], in_proj_weight[2]
+
+
+@unpack_projection.mistake
+def one_row_of_the_values(in_proj_weight):
+    """The third part is a single row: `[-d_model]` is an index, and `[-d_model:]` takes all the rows from there on."""
+    w_q, w_k, w_v = in_proj_weight.chunk(3)
+    return w_q, w_k, w_v[0]
+
+
+@unpack_projection.mistake
+def values_missing(in_proj_weight):
+    """You return two parts, the queries' and the keys' weight. The third is missing: the rows from 2 · d_model on,
+    which make the values."""
+    return in_proj_weight.chunk(3)[:2]
+
+
+@unpack_projection.mistake
+def values_from_where_the_keys_begin(in_proj_weight):
+    """The third part begins with the keys' rows, and has twice as many rows as the others. The values' rows begin where
+    the keys' end. At which row is that?"""
+    w_q, w_k, w_v = in_proj_weight.chunk(3)
+    return w_q, w_k, torch.cat([w_k, w_v])
+
+
+@unpack_projection.mistake
+def sizes_of_three_rows(in_proj_weight):
+    """`split` gets three sizes, 3 each, and they do not add up to the number of rows. A size says how many rows a part
+    has, not how many parts there are. How many rows has one weight?"""
+    return in_proj_weight.split([3, 3, 3])
+
+
+@unpack_projection.mistake
+def one_row_further_each_time(in_proj_weight):
+    """Each part begins only one row after the one before, so that they overlap, and the values' rows are hardly
+    reached. In a loop over 0, 1 and 2, by what must the number be multiplied, to say where a weight begins?"""
+    d_model = in_proj_weight.shape[1]
+    return tuple(in_proj_weight[start : start + d_model] for start in range(3))
+
+
 @unpack_projection.property
 def stacked_again(function, in_proj_weight):
     """Stacked again, the three give the packed weight back."""
