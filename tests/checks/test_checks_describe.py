@@ -424,6 +424,18 @@ def test_what_is_wrong_in_float64_besides_is_told():
     assert "2π" not in message, "this is no other rounding"
 
 
+def test_a_gradient_of_zeros_may_be_missing():
+    def cached_step(query, key, value, keys, values, base):
+        if keys.shape[-2]:
+            return checks.cached_step.reference(query, key, value, keys, values, base)
+        _, longer, _ = checks.cached_step.reference(query, key, value, keys, values, base)
+        return value, longer, value  # a single key gets all the weight, whatever the query says
+
+    assert diagnose(checks.cached_step, cached_step).status == "correct"
+    cut = lambda query, *others: checks.cached_step.reference(query.detach(), *others)  # noqa: E731
+    assert "no gradient flows" in diagnose(checks.cached_step, cut).message
+
+
 def test_an_error_that_the_card_shows_is_not_told_twice():
     def merge_heads(x):
         return x.transpose(1, 2).view(x.shape[0], x.shape[2], -1)  # raises on every input, `reshape` on none

@@ -404,14 +404,15 @@ def gradients(exercise, function):
         except Exception as error:
             why = OVERWRITTEN if "modified by an inplace operation" in str(error) else error
             return f"The numbers are right; without gradients through them nothing can be trained. {why}"
-        if mine is None or any((ours is None) != (theirs is None) for ours, theirs in zip(mine, right)):
+        mine = mine or [None] * len(right)
+        if any(ours is None and _flows(theirs) for ours, theirs in zip(mine, right)):
             return (
                 "The numbers are right, and no gradient flows back through them, so that nothing can be trained. "
                 "What cuts it off: `.detach()`, `.data`, `.item()`, `.numpy()`, `torch.no_grad()`, or a new tensor "
                 "made from numbers."
             )
         for name, ours, theirs in zip(names, mine, right):
-            if ours is None or not theirs.isfinite().all():
+            if ours is None or theirs is None or not theirs.isfinite().all():
                 continue
             # On special inputs, as with very large scores, rounding alone can change a gradient's digits.
             equal = close(ours, theirs) or torch.allclose(ours, theirs, atol=1e-6)  # also where the right one is zero
@@ -419,6 +420,11 @@ def gradients(exercise, function):
                 how = "is wrong" if ours.isfinite().all() else "has NaN or infinity in it"
                 return f"The numbers are right; the gradient with respect to `{name}` {how}, with {probe.name}."
     return ""
+
+
+def _flows(gradient):
+    """Say whether there is a gradient: one of zeros, as where a softmax has a single key, may as well be missing."""
+    return gradient is not None and not torch.allclose(gradient, torch.zeros_like(gradient), atol=1e-6)
 
 
 def _gradients(function, probe):

@@ -419,8 +419,8 @@ def _inner(b):
 
 @matmul_shape.mistake
 def axes_of_both_as_np_dot(a, b):
-    """The batch axes of both stand one after another in your result, as `np.dot` has it: every matrix of `x` with every
-    matrix of `y`. `@` pairs the matrices: batch axes broadcast, as in an addition."""
+    """The batch axes of both stand one after another in your result, as `np.dot` has it: every matrix of `a` with every
+    matrix of `b`. `@` pairs the matrices: batch axes broadcast, as in an addition."""
     if a[-1] != _inner(b):
         raise ValueError(f"the inner sizes must be equal, got {a[-1]} and {_inner(b)}")
     return tuple(a[:-1]) + tuple(b[:-2]) + tuple(b[-1:] if len(b) > 1 else ())

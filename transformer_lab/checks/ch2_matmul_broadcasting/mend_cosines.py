@@ -273,8 +273,9 @@ def keys_not_transposed(query, key):
 
 @mend_cosines.mistake
 def lengths_multiplied_in_one_row(query, key):
-    """The lengths of queries and keys are multiplied row with row: unless there are as many of both, they do not fit.
-    The table needs a product for each pair: the lengths of the queries in a column, those of the keys in a row."""
+    """The lengths of queries and keys are multiplied row with row: unless there are as many of both, or only one of
+    either, they do not fit. The table needs a product for each pair: the lengths of the queries in a column, those of
+    the keys in a row."""
     return query @ key.T / (query.norm(dim=-1) * key.norm(dim=-1))
 
 

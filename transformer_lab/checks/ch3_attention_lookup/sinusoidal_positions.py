@@ -222,8 +222,9 @@ def batch_in_front(angles, d_model):
 
 @sinusoidal_positions.mistake(stage="layout")
 def places_for_cosines_missing(angles, d_model):
-    """An odd `d_model` has one sine more than it has places for cosines, and filling as many cosines as sines raises.
-    The last sine stands alone. How many cosines are there, and how do you cut the angles to that?"""
+    """An odd `d_model` has one sine more than it has places for cosines, and filling as many cosines as sines raises
+    from `d_model = 3` on. The last sine stands alone. How many cosines are there, and how do you cut the angles to
+    that?"""
     table = torch.zeros(len(angles), d_model)
     table[:, 0::2] = angles.sin()
     table[:, 1::2] = angles.cos()

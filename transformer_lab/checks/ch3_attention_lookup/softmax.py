@@ -124,9 +124,9 @@ def nothing_subtracted(x, dim):
 
 @softmax.mistake(stage="shift")
 def largest_of_all_subtracted(x, dim):
-    """You subtract the maximum of all the numbers together. That prevents overflow, but where a row lies 104 and more
-    below it, all its exponentials are 0, and 0/0 is NaN. Each row is a softmax of its own: whose maximum does it
-    need?"""
+    """You subtract the maximum of all the numbers together. That prevents overflow, but where a row lies far below it
+    (in float32, by 104 and more), all its exponentials are 0, and 0/0 is NaN. Each row is a softmax of its own: whose
+    maximum does it need?"""
     return x - x.amax()
 
 

@@ -54,17 +54,18 @@ def what_was_split(draw):
 @merge_heads.mistake
 def reshape_alone(x):
     """The tensor is reshaped as it lies, with `heads` still before `seq`. The shape is right and the numbers are
-    scrambled: the features of one token now come from several positions of one head. Training with it works somehow,
-    and the loss hides it. Compare: `merge_heads(split_heads(x, n))` must give back `x`."""
+    scrambled: the features of one token now come from vectors that follow one another in memory, and not from its own
+    position in every head. Training with it works somehow, and the loss hides it. Compare: `merge_heads(split_heads(x,
+    n))` must give back `x`."""
     batch, heads, seq, d_value = x.shape
     return x.reshape(batch, seq, heads * d_value)
 
 
 @merge_heads.mistake
 def view_after_transpose(x):
-    """`view` raises after the axes were exchanged: it only reads memory in order, and the exchanged tensor no longer
-    lies in order. `.contiguous()` writes it down anew, and `reshape` does so where it must. Swapping the two
-    instead, `view` before `transpose`, would run and scramble."""
+    """`view` only reads memory in order, and after the axes of a tensor such as this one have been exchanged, it no
+    longer lies in order: then `view` raises. `.contiguous()` writes it down anew, and `reshape` does so where it must.
+    Swapping the two instead, `view` before `transpose`, would run and scramble."""
     batch, heads, seq, d_value = x.contiguous().shape
     return x.contiguous().transpose(1, 2).view(batch, seq, heads * d_value)
 

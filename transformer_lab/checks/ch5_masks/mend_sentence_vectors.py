@@ -91,8 +91,8 @@ def as_given(total, lengths, seq):
 
 @mend_sentence_vectors.mistake(stage="kept")
 def padding_counts(x, lengths):
-    """The sum still runs over the padding. What stands there is whatever the layers before made of it, and it ends up
-    in the sentence's vector. Only the first `lengths[b]` tokens belong to sentence b."""
+    """The padding is in your sum. What stands there is whatever the layers before made of it, and it ends up in the
+    sentence's vector. Only the first `lengths[b]` tokens belong to sentence b."""
     return x
 
 
