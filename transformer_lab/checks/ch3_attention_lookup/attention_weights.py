@@ -133,7 +133,7 @@ def least_alike_first(query, key):
 
 @attention_weights.mistake
 def by_cosine(query, key):
-    """What is compared is only the directions: queries and keys are divided by their lengths, which leaves scores
+    """You compare only directions: queries and keys are divided by their lengths, which leaves scores
     between -1 and 1 and nearly equal weights. Attention takes the dot products as they are, and divides them by
     √d_head."""
     return over_keys(F.normalize(query, dim=-1) @ F.normalize(key, dim=-1).mT)

@@ -316,7 +316,7 @@ def tokens_as_row_numbers(x, positions):
 
 @mend_word_order.mistake(stage="place")
 def places_added_twice(x, positions):
-    """The positions are added twice. Was a line of the given program left standing beside the mended one?"""
+    """The positions are added twice. Was a line of the given program left beside the fixed one?"""
     return x + 2 * positions[: x.shape[1]]
 
 
