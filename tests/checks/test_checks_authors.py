@@ -168,7 +168,7 @@ def test_a_reference_that_does_not_raise():
 
     said = r"^the reference of backwards must not raise, got IndexError: .* with ordinary input$"
     with pytest.raises(ValueError, match=said):
-        make(reference=backwards)(lambda x: x)
+        make(reference=backwards).expected  # noqa: B018
     with pytest.raises(ValueError, match="must not raise, got IndexError"):
         make(reference=backwards, raises=ZeroDivisionError).expected  # noqa: B018
     assert make(reference=backwards, raises=IndexError).expected[0].error is not None
@@ -180,7 +180,7 @@ def test_a_reference_that_is_random():
         return x[:, torch.randperm(x.shape[1])] + torch.rand(1)
 
     with pytest.raises(ValueError, match=r"^the reference of backwards must not be random"):
-        make(reference=backwards)(lambda x: x)
+        make(reference=backwards).expected  # noqa: B018
 
 
 @pytest.mark.parametrize("made, found", [(torch.ones(2), "Tensor"), ((torch.ones(2), 1), "2")])
@@ -192,7 +192,7 @@ def test_inputs_are_a_tuple_of_the_arguments(made, found):
     wrong = exercise(inputs=lambda draw: made, axes={}, hints=HINTS)(backwards)
     said = rf"^the inputs of backwards must be a tuple of its arguments \(x\), got {found} with ordinary input$"
     with pytest.raises(ValueError, match=said):
-        wrong(lambda x: x)
+        wrong.expected  # noqa: B018
 
 
 def test_an_axis_word_for_an_argument_that_there_is_none():

@@ -1,13 +1,14 @@
 """Whatever the learner's function does, the check ends with a card, and the session is as it was."""
 
 import builtins
+import functools
 import os
 import random
 import re
+import signal
 import sys
 import threading
 import time
-import traceback
 import warnings
 from pathlib import Path
 
@@ -15,6 +16,8 @@ import nbformat
 import numpy as np
 import pytest
 import torch
+from jupyter_client.manager import start_new_kernel
+from torch.func import vmap
 from torch.nn import functional as F
 
 import transformer_lab as tl
@@ -241,6 +244,89 @@ def test_an_error_of_that_name_which_pytorch_raises_is_no_stub():
     assert check(Misspelt()).status == "error"
 
 
+# Functions that the check cannot look into
+
+
+def linear_attention_of_each_head(query, key, value):
+    def of_one(q, k, v):
+        q, k = F.elu(q) + 1, F.elu(k) + 1
+        return torch.mm(q, torch.mm(k.t(), v)) / torch.mv(q, k.sum(0)).unsqueeze(1)
+
+    return vmap(vmap(of_one))(query, key, value)
+
+
+def every_pair_of_each_head(query, key, value):
+    def of_one(q, k, v):
+        weights = (F.elu(q) + 1) @ (F.elu(k) + 1).t()
+        return weights / weights.sum(-1, keepdim=True) @ v
+
+    return vmap(vmap(of_one))(query, key, value)
+
+
+def test_vmap_hides_nothing_from_a_check():
+    """Inside vmap, tensors are wrappers that are invalid outside."""
+    checks = tl.checks
+    assert checks.linear_attention(linear_attention_of_each_head).status == "correct"
+    table = checks.linear_attention(every_pair_of_each_head)
+    assert table.status == "incorrect" and "compare every query with every key" in table.message
+
+    def attention(query, key, value):
+        def of_one(q, k, v):
+            return (q @ k.t() * 0.37).softmax(-1) @ v
+
+        return vmap(of_one)(*(x.flatten(0, -3) for x in (query, key, value))).unflatten(0, query.shape[:-2])
+
+    assert checks.attention(attention).stage == "scale"
+
+    def layer_norm(x, weight, bias, eps):
+        def of_one(v):
+            return (v - v.mean()) / (v.var(unbiased=False) + eps).sqrt() * weight * 1.3 + bias
+
+        return vmap(vmap(of_one))(x)
+
+    assert checks.layer_norm(layer_norm).stage == "output"
+
+
+def broken(*arguments):
+    raise RuntimeError("a fault of the check")
+
+
+FAULT = "This is a fault of the check, not yours. Please report it"
+
+
+@pytest.mark.parametrize("part", ["describe.gradients", "describe.tried"])
+def test_a_fault_of_the_check_refuses_no_right_answer(part, monkeypatch):
+    monkeypatch.setattr(f"transformer_lab.checks.{part}", broken)
+    report = check(lambda x, n_heads: right(x, n_heads))
+    assert report.status == "correct" and FAULT in report.message and "test_checks_survive.py" in report.message
+
+
+def test_facts_that_the_check_cannot_see_refuse_no_right_answer(monkeypatch):
+    monkeypatch.setattr(tl.checks.linear_attention, "facts", broken)
+    report = tl.checks.linear_attention(linear_attention_of_each_head)
+    assert report.status == "correct" and FAULT in report.message
+    assert tl.checks.linear_attention(lambda query, key, value: value).status != "correct"
+
+
+@pytest.mark.parametrize("part", ["describe.shown", "diagnose.recognise", "steps.looked_for", "describe.evidence"])
+def test_a_fault_of_the_check_is_not_shown_as_the_learners(part, monkeypatch):
+    monkeypatch.setattr(f"transformer_lab.checks.{part}", broken)
+    report = check(lambda x, n_heads: right(x, n_heads) * 1.5)
+    assert report.status == "incorrect" and FAULT in report.message
+
+
+def test_a_fault_of_the_check_before_its_verdict_is_told_too(monkeypatch):
+    monkeypatch.setattr("transformer_lab.checks.probes.observe", broken)
+    report = check(lambda x, n_heads: right(x, n_heads))
+    assert report.status == "error" and FAULT in report.message
+
+
+def test_a_fault_in_a_hunt_is_told_too(monkeypatch):
+    monkeypatch.setattr(sys.modules["transformer_lab.checks.hunt"], "spared", broken)  # a function has this name too
+    report = tl.checks.hunt(check, lambda f: f(torch.ones(2, 3, 4), 2))
+    assert report.status == "error" and FAULT in report.message
+
+
 # What does not end, until the test does: a thread that is left running slows all tests that come after it
 
 over = threading.Event()
@@ -252,16 +338,37 @@ def ended():
     yield
     over.set()
     deadline = time.monotonic() + 10
-    while any(map(is_alive, ENDLESS)) and time.monotonic() < deadline:
+    while runs_on() and time.monotonic() < deadline:
         time.sleep(0.01)
-    assert not any(map(is_alive, ENDLESS))
+    assert not runs_on()
+    threads.clear()
 
 
+def lasting(function):
+    """Note the thread that a function runs in. Frames would tell more, but to follow them can crash Python 3.11."""
+
+    @functools.wraps(function)
+    def noted(*arguments):
+        threads.append(threading.current_thread())
+        return function(*arguments)
+
+    return noted
+
+
+threads = []
+
+
+def runs_on():
+    return any(thread.is_alive() for thread in threads)
+
+
+@lasting
 def endless(x, n_heads):
     while True:
         pass
 
 
+@lasting
 def endless_and_deaf(x, n_heads):
     while not over.is_set():
         try:
@@ -271,11 +378,13 @@ def endless_and_deaf(x, n_heads):
             pass
 
 
+@lasting
 def endless_talk(x, n_heads):
     while True:
         print("a flood " * 1000)
 
 
+@lasting
 def sleeps(x, n_heads):
     over.wait(60)
 
@@ -290,7 +399,57 @@ def test_what_does_not_end_is_stopped(function, monkeypatch):
     report = check(function)
     assert report.status == "error" and "did not come to an end" in report.message
     assert time.monotonic() - start < 5
-    assert ("still running" in report.message) == (function in (endless_and_deaf, sleeps) and is_alive(function))
+    assert ("still running" in report.message) == runs_on()
+    if function is endless:
+        assert "It was stopped in line " in report.message
+
+
+@pytest.mark.parametrize("function, presses", [*((function, 1) for function in ENDLESS), (sleeps, 3)])
+def test_the_stop_button_stops_the_function_and_the_cell(function, presses, capsys):
+    """It is pressed while the function runs: what comes after the check must not run, and one card says so."""
+    press = threading.Thread(target=press_stop, args=(presses,))
+    press.start()
+    with pytest.raises(KeyboardInterrupt) as raised:
+        check(function)
+    press.join()
+    printed = capsys.readouterr().out
+    assert raised.value._render_traceback_() == ["The check was stopped."]
+    assert printed.startswith("✗ split_heads: error\n\n  You stopped the check")
+    assert ("still running" in printed) == runs_on()
+    assert not runs_on() or function in (endless_and_deaf, sleeps)
+    if function is endless:
+        assert re.search(r"It was stopped in line [23] of `endless`: `(while True:|pass)`", printed)
+    assert tl.checks.record.read()["split_heads"] == {"checks": 1}
+
+
+def test_the_stop_button_stops_a_hunt(capsys):
+    press = threading.Thread(target=press_stop)
+    press.start()
+    with pytest.raises(KeyboardInterrupt):
+        tl.checks.hunt(check, lambda f: endless(f, 3))
+    press.join()
+    printed = capsys.readouterr().out
+    assert "You stopped the check, and your test with it." in printed and not runs_on()
+
+
+def test_the_stop_button_in_line(monkeypatch, capsys):
+    """Where there are no threads, the error of the stop button arises in the function itself."""
+    monkeypatch.setattr(threading.Thread, "start", no_threads)
+    with pytest.raises(KeyboardInterrupt):
+        check(raises(KeyboardInterrupt()))
+    assert "You stopped the check" in capsys.readouterr().out
+    with pytest.raises(KeyboardInterrupt):
+        tl.checks.hunt(check, raises(KeyboardInterrupt()).__get__(1))
+    assert "You stopped the check" in capsys.readouterr().out
+
+
+def press_stop(presses=1):
+    """Do what a notebook's stop button does, as soon as an endless function runs."""
+    while not threads:
+        time.sleep(0.01)
+    for _ in range(presses):
+        signal.raise_signal(signal.SIGINT)  # Python hands it to the main thread
+        time.sleep(0.1)
 
 
 def test_a_machine_that_stands_still_refuses_no_right_answer(monkeypatch):
@@ -304,11 +463,6 @@ def test_a_machine_that_stands_still_refuses_no_right_answer(monkeypatch):
         return right(x, n_heads)
 
     assert check(interrupted).status == "correct" and late
-
-
-def is_alive(function):
-    stacks = map(traceback.walk_stack, sys._current_frames().values())
-    return any(frame.f_code is function.__code__ for stack in stacks for frame, _ in stack)
 
 
 def test_the_limits_leave_room_in_ten_seconds():
@@ -466,6 +620,109 @@ def test_a_function_that_keeps_something_is_told_so():
     assert "keep something from one call to the next" in check(counts).message
 
 
+def table_by_length(seq, table=None, kept={}):  # noqa: B006
+    if table is not None:
+        return table
+    if not kept:
+        kept[0] = torch.ones(seq, seq).tril().bool()
+    return kept[0][:seq, :seq]
+
+
+masks, mask_so_far = {}, None
+settings = {"diagonal": 0}
+
+
+def from_a_dict(seq):
+    def stored():
+        if "mask" not in masks:
+            masks["mask"] = torch.ones(seq, seq).tril(settings["diagonal"]).bool()
+        return masks["mask"]
+
+    return stored()[:seq, :seq]
+
+
+def from_a_name(seq):
+    global mask_so_far
+    if mask_so_far is None:
+        mask_so_far = torch.ones(seq, seq).tril().bool()
+    return mask_so_far[:seq, :seq]
+
+
+def on_the_function(seq):
+    if not hasattr(on_the_function, "mask"):
+        on_the_function.mask = []
+    on_the_function.mask.append(torch.ones(seq, seq).tril().bool())
+    return on_the_function.mask[0][:seq, :seq]
+
+
+on_the_function.mask = []
+
+
+def in_a_cell():
+    masks = []
+
+    def causal_mask(seq):
+        masks.append(torch.ones(seq, seq).tril().bool())
+        return masks[0][:seq, :seq]
+
+    return causal_mask
+
+
+class Buffer(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.mask = None
+
+    def forward(self, seq):
+        if self.mask is None:
+            self.mask = torch.ones(seq, seq).tril().bool()
+        return self.mask[:seq, :seq]
+
+
+@functools.cache
+def for_any_length(_):
+    return torch.ones(sizes[-1], sizes[-1]).tril().bool()
+
+
+sizes = []
+
+
+def from_a_cache(seq):
+    sizes.append(seq)
+    return for_any_length(0)[:seq, :seq]
+
+
+@pytest.mark.parametrize(
+    "function, name",
+    [
+        (table_by_length, "`kept`"),
+        (from_a_name, "`mask_so_far`"),
+        (on_the_function, "`on_the_function.mask`"),
+        (in_a_cell(), "`masks`"),
+        (Buffer(), ""),
+        (from_a_cache, "`for_any_length`"),
+    ],
+)
+def test_what_is_stored_for_one_input_and_returned_for_another_is_told_so(function, name):
+    report = tl.checks.causal_mask(function)
+    assert (report.status, report.mistake) == ("incorrect", "kept_between_calls")
+    assert (
+        report.message.startswith("Called alone, your function is right with larger input") and name in report.message
+    )
+
+
+def test_what_only_looks_stored_is_not_suspected():
+    """Without the numbers in this list the function would be right; but it stores nothing there."""
+    factors = [2.0]
+
+    def times_all(x, n_heads):
+        for factor in factors:
+            x = x * factor
+        return right(x, n_heads)
+
+    assert check(times_all).mistake != "kept_between_calls"
+
+
 def test_the_project_notices_a_pasted_function_that_is_wrong(capsys):
     """Its own functions work with any mask, and a model that sees the future learns all the better."""
     project = nbformat.read(Path(__file__).parents[2] / "chapters" / "assignments" / "project.ipynb", 4)
@@ -532,6 +789,43 @@ def test_exit_in_a_notebook_ends_the_function_only(tmp_path):
     assert builtins.exit is not None
 
 
+def test_the_stop_button_of_a_notebook(tmp_path):
+    """The card comes, one line for an error, and nothing runs on: neither the function nor the rest of the cell."""
+    source = f"""
+import pathlib, threading
+import transformer_lab as tl
+
+def forever(x, n_heads):
+    pathlib.Path({str(tmp_path / "begun")!r}).touch()
+    while True:
+        pass
+
+tl.checks.split_heads(forever)
+print("The rest of the cell ran.")
+"""
+    outputs = []
+    manager, kernel = start_new_kernel()
+    try:
+        kernel.execute(source)
+        while not (tmp_path / "begun").exists():
+            time.sleep(0.05)
+        manager.interrupt_kernel()
+        while (message := kernel.get_iopub_msg(timeout=60))["content"].get("execution_state") != "idle":
+            outputs.append(message)
+        kernel.execute_interactive("print(threading.enumerate())", timeout=60, output_hook=outputs.append)
+    finally:
+        kernel.stop_channels()
+        manager.shutdown_kernel(now=True)
+    (card,) = (each["content"]["data"]["text/plain"] for each in outputs if each["msg_type"] == "display_data")
+    assert "You stopped the check, and your function with it." in card and re.search(
+        "of `forever`: `(while True:|pass)`", card
+    )
+    (error,) = (each["content"]["traceback"] for each in outputs if each["msg_type"] == "error")
+    assert error == ["The check was stopped."]
+    printed = "".join(each["content"]["text"] for each in outputs if each["msg_type"] == "stream")
+    assert "MainThread" in printed and "(run)" not in printed and "The rest" not in printed
+
+
 def test_on_a_busy_machine_only_the_time_counts_in_which_it_had_the_processor(monkeypatch):
     if not hasattr(time, "pthread_getcpuclockid"):
         pytest.skip("this system does not tell the processor's time of a thread")
@@ -585,13 +879,14 @@ def test_one_thread_inside_a_check():
         torch.set_num_threads(before)
 
 
+def no_threads(thread):
+    raise RuntimeError("can't start new thread")
+
+
 def test_where_there_are_no_threads_a_check_runs_in_line(monkeypatch, capsys):
     """As in a browser's Python."""
 
-    def none(thread):
-        raise RuntimeError("can't start new thread")
-
-    monkeypatch.setattr(threading.Thread, "start", none)
+    monkeypatch.setattr(threading.Thread, "start", no_threads)
     before = state()
     assert check(right).status == "correct"
     assert check(lambda x, n_heads: print("x") or x).status == "incorrect" and "| x" in capsys.readouterr().out

@@ -32,13 +32,40 @@ LIBRARIES = (
 # What never came to a result
 
 
-def endless(seconds, could_be_stopped):
-    """Say that a function did not end."""
-    text = (
-        f"Your function did not come to an end within {seconds:g} seconds, and was stopped. A right answer takes far "
-        "less than one. Is there a loop that waits for something that never happens?"
+def endless(end, what="function"):
+    """Say that a function, or a test, did not end; ``end`` is the `TimeUp`."""
+    said = f"Your {what} did not come to an end within {end.seconds:g} seconds"
+    advice = "A right answer takes far less than one. " if what == "function" else ""
+    advice += "Is there a loop that waits for something that never happens?"
+    if end.runs_on:
+        return f"{said}. {advice} {RUNS_ON}"
+    return f"{said}, and was stopped. {advice}{_stopped_at(end)}"
+
+
+def interrupted(end, what="function"):
+    """Say that the learner stopped the check; ``end`` is the `Interrupted`."""
+    said = f"You stopped the check, and your {what} with it."
+    return f"You stopped the check. Your {what} {RUNS_ON[3:]}" if end.runs_on else f"{said}{_stopped_at(end)}"
+
+
+RUNS_ON = "It is still running: restart the kernel before you go on."
+
+
+def _stopped_at(end):
+    """Say in which of the learner's lines a function was stopped."""
+    lines = _own_lines(end.stopped) if end.stopped else []
+    return f"\n\nIt was stopped in {_line(*lines[-1])}" if lines else ""
+
+
+def fault(error, could_not):
+    """Say that the check itself failed: ``could_not`` is what it could not do. The learner did nothing wrong."""
+    frame = traceback.extract_tb(error.__traceback__)[-1]
+    text = str(error).strip().split("\n")[0]
+    return (
+        f"The check could not {could_not}. This is a fault of the check, not yours. Please report it, together with "
+        f"your code: `{type(error).__name__}: {text}`, in line {frame.lineno} of "
+        f"`{os.path.basename(frame.filename)}`."
     )
-    return text if could_be_stopped else f"{text} It is still running: restart the kernel before you go on."
 
 
 def is_stub(error):
@@ -68,19 +95,17 @@ def raised(exercise, function, probe, error, refused=None):
     """Say which error was raised, at which of the learner's lines, and what PyTorch refused to do there."""
     name, text = type(error).__name__, str(error).strip().split("\n")[0]
     said = f"`{name}`: {text}" if text else f"`{name}`"
-    frames = [(frame, line) for frame, line in traceback.walk_tb(error.__traceback__) if not is_library(frame)]
+    lines = _own_lines(error)
     if isinstance(error, SystemExit):
         said = "Your function ends Python itself, with `exit()` or the like."
     if isinstance(error, RecursionError):
         said = "Your function calls itself without an end (`RecursionError`)."
-    if not frames:
+    if not lines:
         if isinstance(error, TypeError) and (parameters := _parameters(function)) is not None:
             return f"`{exercise.name}` takes ({', '.join(exercise.arguments)}), and yours takes ({parameters}). {said}"
         return said
-    frame, number = frames[-1]
-    line = linecache.getline(frame.f_code.co_filename, number).strip()
-    at = f"line {number - frame.f_code.co_firstlineno + 1} of `{frame.f_code.co_name}`"
-    said += f"\n\nIt happens in {at}: `{line}`" if line else f"\n\nIt happens in {at}."
+    frame, _ = lines[-1]
+    said += f"\n\nIt happens in {_line(*lines[-1])}"
     if isinstance(error, (SystemExit, RecursionError)):
         return said
     words = axis_words(exercise, probe)
@@ -92,6 +117,18 @@ def raised(exercise, function, probe, error, refused=None):
     there = f"There, the shapes are: {', '.join(shapes)}." if shapes else ""
     number = _number_for_tensor(exercise, error)
     return "\n\n".join(filter(None, [said, there, _refused(refused, words), number, _explained(text)]))
+
+
+def _own_lines(error):
+    """Return the learner's own lines that an error passed through, the innermost last: pairs of frame and number."""
+    return [(frame, line) for frame, line in traceback.walk_tb(error.__traceback__) if not is_library(frame)]
+
+
+def _line(frame, number):
+    """Return a line of a function by its number there, with its text: ``line 2 of `f`: `return x` ``."""
+    text = linecache.getline(frame.f_code.co_filename, number).strip()
+    at = f"line {number - frame.f_code.co_firstlineno + 1} of `{frame.f_code.co_name}`"
+    return f"{at}: `{text}`" if text else f"{at}."
 
 
 def _named(shape, words, is_argument):
@@ -205,6 +242,17 @@ RANDOM = (
     "With the same input your function returns something else each time. Does it draw random numbers, as dropout and "
     "new weights do, or keep something from one call to the next?"
 )
+
+
+def kept(probe, names):
+    """Say that a function is right when it is called alone: ``names`` are those of what it keeps something in."""
+    where = f", in {' and '.join(f'`{name}`' for name in names)}" if names else ""
+    return (
+        f"Called alone, your function is right with {probe.name}; called after other inputs, it is wrong. It keeps "
+        f"something from one call to the next{where}: what it stored for one input returns for another. On what does "
+        "the stored value depend, and under which key do you store it?"
+    )
+
 
 NOTHING = (
     "Your function returns `None`, as every function does that ends without a `return`. What it prints, or gives a "

@@ -1,7 +1,8 @@
 """From what the learner's function does to a report that says what went wrong."""
 
 from . import describe, record, steps
-from .observe import Timed, TimeUp, changes_each_time, watched
+from .fresh import Fresh
+from .observe import Interrupted, Timed, TimeUp, changes_each_time, watched
 from .probes import Outcomes
 from .report import Report
 
@@ -21,31 +22,58 @@ def check(exercise, *functions):
     else:
         try:
             report, report.printed = watched(lambda: diagnose(exercise, function))
-        except TimeUp as time_up:
-            report = Report(exercise, "error", describe.endless(*time_up.args))
+        except TimeUp as end:
+            report = Report(exercise, "error", describe.endless(end))
+        except Interrupted as end:
+            report = Report(exercise, "error", describe.interrupted(end), interrupted=end)
+        except Exception as error:
+            report = Report(exercise, "error", describe.fault(error, "try your function"))
     record.note(report)
     report.show()
     return report
 
 
 def diagnose(exercise, function):
-    """Return the `Report` on a function."""
-    function = Timed(function)
+    """Return the `Report` on a function: the verdict comes from its results alone, and then what is said of it.
+
+    A fault of the check itself, while it looks for something to say, leaves the verdict as it is.
+    """
+    fresh, function = Fresh(function), Timed(function)
     outcomes = Outcomes(exercise, function)
     if describe.is_stub(outcomes[0].error):
         return Report(exercise, "not attempted", describe.not_written(function, outcomes[0].error))
     failed = [number for number, expected in enumerate(exercise.expected) if not outcomes[number].same(expected)]
     if not failed:
-        trouble = describe.gradients(exercise, function)
-        report = Report(exercise, "incorrect" if trouble else "correct", trouble or describe.tried(exercise))
-        if trouble and (id := recognise_by_gradients(exercise, trouble)):
-            report.mistake, report.message = id, f"{exercise.mistakes[id].text}\n\n{trouble}"
-        return report
+        report = Report(exercise, "correct")
+    else:
+        report = Report(exercise, "incorrect" if outcomes[failed[0]].error is None else "error")
+    try:
+        if failed:
+            _explain(report, exercise, function, fresh, outcomes, failed[0])
+        else:
+            _look_closer(report, exercise, function, outcomes)
+    except Exception as error:
+        report.message = "\n\n".join(filter(None, [report.message, describe.fault(error, "look into your function")]))
+    return report
 
-    first = failed[0]
+
+def _look_closer(report, exercise, function, outcomes):
+    """Look at the gradients of a function whose results are right, and at whether the check has seen all of it."""
+    report.message = describe.tried(exercise)
+    if trouble := describe.gradients(exercise, function):
+        id = recognise_by_gradients(exercise, trouble)
+        report.status, report.mistake = "incorrect", id
+        report.message = f"{exercise.mistakes[id].text}\n\n{trouble}" if id else trouble
+    elif unseen := next((outcome.unseen for outcome in outcomes if outcome.unseen), None):
+        raise unseen
+
+
+def _explain(report, exercise, function, fresh, outcomes, first):
+    """Say what goes wrong in a function; ``first`` is the number of the first probe that it gets wrong."""
     case = describe.shown(exercise, function, outcomes, first)
-    report = Report(exercise, "incorrect" if outcomes[first].error is None else "error")
-    if ids := recognise(exercise, outcomes):
+    if fresh.is_right(exercise, exercise.probes[first], exercise.expected[first]):
+        report.mistake, report.message = "kept_between_calls", describe.kept(exercise.probes[first], fresh.used())
+    elif ids := recognise(exercise, outcomes):
         report.mistake, report.stage = "+".join(ids), exercise.mistakes[ids[0]].stage
         report.message = describe.recognised(exercise, function, outcomes, first, ids)
     elif all(outcome.error is None and outcome.value is None for outcome in outcomes):
@@ -54,7 +82,7 @@ def diagnose(exercise, function):
         exercise, function, exercise.probes[first], outcomes[first]
     ):
         report.message = describe.RANDOM
-        return report
+        return
     else:
         done = steps.looked_for(exercise, function, exercise.probes[first])
         report.stage = next((stage for stage in done if not done[stage]), None)
@@ -62,7 +90,6 @@ def diagnose(exercise, function):
     report.message += "\n\n" + describe.evidence(exercise, *case)
     report.probe = exercise.probes[first].name
     report.wrong = describe.wrong_numbers(outcomes[first].value, exercise.expected[first].value)
-    return report
 
 
 def recognise(exercise, outcomes):

@@ -20,7 +20,18 @@ from .exercise import Exercise
 from .hunt_kinds import contrast, counted, inputs, kinds, smallest
 from .hunt_report import HuntReport
 from .hunts import ANY, HUNTS
-from .observe import OF_A_CALL, SETTINGS, Probe, Stopped, Timed, TimeUp, observe, settings_kept, watched
+from .observe import (
+    OF_A_CALL,
+    SETTINGS,
+    Interrupted,
+    Probe,
+    Timed,
+    TimeUp,
+    is_stop,
+    observe,
+    settings_kept,
+    watched,
+)
 from .report import is_graded
 
 
@@ -87,8 +98,12 @@ class Hunt:
         begun = []
         try:
             report, printed = watched(lambda: run(self, test, begun))
-        except TimeUp as time_up:
-            return HuntReport(self, "error", too_long(len(begun), *time_up.args))
+        except TimeUp as end:
+            return HuntReport(self, "error", too_long(len(begun), end))
+        except Interrupted as end:
+            return HuntReport(self, "error", describe.interrupted(end, "test"), interrupted=end)
+        except Exception as error:
+            return HuntReport(self, "error", describe.fault(error, "run your test"))
         report.printed = printed
         return report
 
@@ -149,9 +164,9 @@ class Trial:
             before = _settings()
             try:
                 returned = Timed(test)(answer)
-            except Stopped:
-                raise
             except BaseException as error:  # also SystemExit: the test may call exit()
+                if is_stop(error):
+                    raise
                 self.error = error
             self.settings = [name for name, value in _settings().items() if value != before[name]]
         self.passed = self.error is None and not _is_false(returned)
@@ -262,18 +277,14 @@ def spared(right):
     return f"It lets all {len(right)} right answers pass, however they are written."
 
 
-def too_long(begun, seconds, could_be_stopped):
+def too_long(begun, end):
     """Say that a test did not end, or took too long for the functions that it had begun with."""
     if begun > 1:
         return (
-            f"Your test takes so long that {seconds:g} seconds were over after {begun - 1} functions, and it must meet "
-            "many more. Smaller sizes show a mistake as well, and mostly sooner. Which of its lines takes longest?"
+            f"Your test takes so long that {end.seconds:g} seconds were over after {begun - 1} functions, and it must "
+            "meet many more. Smaller sizes show a mistake as well, and mostly sooner. Which of its lines takes longest?"
         )
-    text = (
-        f"Your test did not come to an end within {seconds:g} seconds, and was stopped. Is there a loop that waits for "
-        "something that never happens?"
-    )
-    return text if could_be_stopped else f"{text} It is still running: restart the kernel before you go on."
+    return describe.endless(end, "test")
 
 
 def unwritten(test, error):

@@ -56,14 +56,22 @@ class Outcome:
     refused: "Refused | None" = None
     changed: str | None = None
     facts: object = None
+    unseen: Exception | None = None  # what kept the check from looking at the facts
 
     def same(self, other, rounded_to=None):
         """Say whether two functions did the same; ``rounded_to`` is a dtype that one of them may have computed in.
 
         The same text of an error is not enough: PyTorch must have refused the same operation on the same arguments.
+        Facts that the check could not look at count for nothing.
         """
+        facts_count = self.unseen is None and other.unseen is None
         did = [
-            (outcome.said, outcome.refused and outcome.refused.key(outcome.said), outcome.changed, outcome.facts)
+            (
+                outcome.said,
+                outcome.refused and outcome.refused.key(outcome.said),
+                outcome.changed,
+                facts_count and outcome.facts,
+            )
             for outcome in (self, other)
         ]
         return did[0] == did[1] and (self.error is not None or agree(self.value, other.value, rounded_to))
@@ -77,9 +85,9 @@ def observe(exercise, function, probe):
         with settings_kept(OF_A_CALL), made if exercise.facts else contextlib.nullcontext():
             value = function(*given)
         kept = _frozen(value)  # a list that holds itself cannot be
-    except Stopped:
-        raise
     except BaseException as error:  # also SystemExit: the function may call exit()
+        if is_stop(error):
+            raise
         if exercise.raises is not None and isinstance(error, exercise.raises):
             return Outcome(error=error, said=type(error).__name__)
         return Outcome(
@@ -87,7 +95,7 @@ def observe(exercise, function, probe):
         )
     pairs = zip(exercise.arguments, probe.arguments, given)
     changed = next((name for name, before, after in pairs if not agree(after, before)), None)
-    return Outcome(kept, changed=changed, facts=_facts(exercise, given, value, made.tensors))
+    return Outcome(kept, changed=changed, **_facts(exercise, given, value, made.tensors))
 
 
 def _refused(exercise, function, probe, error):
@@ -119,10 +127,11 @@ def changes_each_time(exercise, function, probe, before):
 
 
 def _facts(exercise, *what):
+    """Return what an `Outcome` keeps of the facts. A result of another kind has none, which is told before them."""
     try:
-        return exercise.facts and exercise.facts(*what)
-    except Exception:  # the result is of a kind that has no such facts, which is told before them
-        return None
+        return {"facts": exercise.facts and exercise.facts(*what)}
+    except Exception as error:
+        return {"unseen": error}
 
 
 class Refused(NamedTuple):
@@ -145,7 +154,11 @@ SAME |= {"mm": "matmul", "bmm": "matmul", "iadd": "add", "isub": "sub", "imul": 
 
 
 class Made(TorchFunctionMode):
-    """Keeps every tensor that PyTorch's functions return while it is on, and by its error what they refuse to do."""
+    """Keeps every tensor that PyTorch's functions return while it is on, and by its error what they refuse to do.
+
+    Inside `torch.func.vmap` and its like, a tensor is a wrapper that is invalid outside: what is kept is the tensor in
+    it, which has all batches.
+    """
 
     def __init__(self, given=None):
         super().__init__()
@@ -166,8 +179,15 @@ class Made(TorchFunctionMode):
             self.refused[error] = Refused(SAME.get(operation, operation), named)
             raise
         if isinstance(result, torch.Tensor):
-            self.tensors.append(result)
+            self.tensors.append(_unwrapped(result))
         return result
+
+
+def _unwrapped(tensor):
+    """Return the tensor within the wrappers of `torch.func`."""
+    while torch._C._functorch.is_functorch_wrapped_tensor(tensor):
+        tensor = torch._C._functorch.get_unwrapped(tensor)
+    return tensor
 
 
 def _memory(tensor):
@@ -188,11 +208,44 @@ def _frozen(value):
 
 
 class Stopped(BaseException):
-    """Thrown into the learner's function when its time is over."""
+    """Thrown into the learner's function when its time is over, or when the learner stops the check."""
 
 
 class TimeUp(Exception):
-    """The function did not end in time: ``args`` are the seconds, and whether it could be stopped."""
+    """The function did not end in time.
+
+    Attributes
+    ----------
+    runs_on : bool
+        It could not be stopped.
+    stopped : Stopped or None
+        Its traceback leads to the line in which the function was stopped.
+    seconds : float
+        The time that it had.
+    """
+
+    def __init__(self, runs_on, stopped):
+        self.runs_on, self.stopped, self.seconds = runs_on, stopped, LIMIT
+
+
+class Interrupted(KeyboardInterrupt):
+    """The learner stopped the check, by the stop button of a notebook or by Ctrl-C; attributes as of `TimeUp`."""
+
+    def __init__(self, runs_on, stopped):
+        self.runs_on, self.stopped = runs_on, stopped
+
+    def _render_traceback_(self):
+        """Return what IPython shows instead of a traceback: the card has said the rest."""
+        return ["The check was stopped."]
+
+
+def is_stop(error):
+    """Say whether an error ends the check, and is no error of the learner's function.
+
+    Python raises `KeyboardInterrupt` in the main thread, where the function runs only if there are no other threads.
+    """
+    in_main_thread = threading.current_thread() is threading.main_thread()
+    return isinstance(error, Stopped) or (isinstance(error, KeyboardInterrupt) and in_main_thread)
 
 
 RUNNING = set()  # the threads that are in a learner's function, by their numbers
@@ -221,8 +274,11 @@ def watched(job):
     TimeUp
         A `Timed` function in it ran for ``LIMIT`` seconds. Imports do not count, nor does the time in which other
         processes had the processor.
+    Interrupted
+        The learner stopped it.
     """
     results, lock, clock, loading_before = [], threading.Lock(), [], _loading()
+    over = threading.Event()  # up to Python 3.12, `is_alive` of an interrupted `join` says False of a running thread
 
     def work():
         try:
@@ -235,32 +291,52 @@ def watched(job):
     def run():
         if hasattr(time, "pthread_getcpuclockid"):  # not on Windows
             clock.append(time.pthread_getcpuclockid(threading.get_ident()))
-        with contextlib.suppress(Stopped):  # thrown when the work was over already
-            work()
+        try:
+            with contextlib.suppress(Stopped):  # thrown when the work was over already
+                work()
+        finally:
+            over.set()
 
     # A daemon: if it can never be stopped, it must not keep Python from ending.
     thread = threading.Thread(target=run, daemon=True)
     printed = Printed()
-    with untouched(printed):
-        try:
-            thread.start()
-        except RuntimeError:  # there are no threads
-            return job(), printed.text()
-        try:
-            _wait(thread, clock, loading_before)
-        finally:  # also when the learner presses the stop button
-            ended = not thread.is_alive()
-            _stop(thread, lock, results, loading_before)
+    try:
+        with untouched(printed):
+            try:
+                if not _started(thread):
+                    over.set()
+                    return job(), printed.text()
+                _wait(thread, over, clock, loading_before)
+            finally:  # also when the learner presses the stop button, even while the thread starts
+                ended = over.is_set()
+                _stop(thread, over, lock, results, loading_before)
+    except KeyboardInterrupt:
+        raise Interrupted(*_end(over, results)) from None
     if not ended:
-        raise TimeUp(LIMIT, not thread.is_alive())
+        raise TimeUp(*_end(over, results))
     (value, error) = results[0]
     if error is not None:
         raise error
     return value, printed.text()
 
 
-def _wait(thread, clock, loading_before):
-    """Wait for a thread to end: at most ``LIMIT`` seconds of the learner's function, and ``IMPORTS`` of imports.
+def _started(thread):
+    """Start a thread, and return whether there are any."""
+    try:
+        thread.start()
+    except RuntimeError:
+        return False
+    return True
+
+
+def _end(over, results):
+    """Return whether the work still runs, and the `Stopped` that ended it."""
+    errors = (error for _, error in results)
+    return not over.is_set(), next((error for error in errors if isinstance(error, Stopped)), None)
+
+
+def _wait(thread, over, clock, loading_before):
+    """Wait until a thread's work is over: at most ``LIMIT`` seconds of the learner's function, ``IMPORTS`` of imports.
 
     On a busy machine a second counts as the part of it in which the thread had the processor. If it has had none for a
     while it sleeps, and the whole second counts. If this look comes late itself, the machine stood still in between: a
@@ -269,8 +345,8 @@ def _wait(thread, clock, loading_before):
     now, worked = time.monotonic(), 0.0
     awake = now
     counted = imported = 0.0
-    while thread.is_alive() and counted < LIMIT and imported < IMPORTS:
-        thread.join(TICK)
+    while not over.is_set() and counted < LIMIT and imported < IMPORTS:
+        over.wait(TICK)
         before, now = now, time.monotonic()
         worked_before, worked = worked, _processor_time(clock, worked)
         passed, work = min(now - before, ASLEEP), worked - worked_before
@@ -289,17 +365,18 @@ def _processor_time(clock, known):
         return known
 
 
-def _stop(thread, lock, results, loading_before):
+def _stop(thread, over, lock, results, loading_before):
     """Throw `Stopped` into a thread, again and again: a bare ``except`` in a loop catches one and goes on.
 
     Never into an import: what is loaded half stays so, and every later import of it in the session fails.
     """
     end = time.monotonic() + GRACE
-    while thread.is_alive() and time.monotonic() < end:
-        with lock:
-            if not results and not _loading() - loading_before:
-                ctypes.pythonapi.PyThreadState_SetAsyncExc(ctypes.c_ulong(thread.ident), ctypes.py_object(Stopped))
-        thread.join(TICK)
+    while not over.is_set() and time.monotonic() < end:
+        with contextlib.suppress(KeyboardInterrupt):  # the stop button, pressed again
+            with lock:
+                if thread.ident and not results and not _loading() - loading_before:
+                    ctypes.pythonapi.PyThreadState_SetAsyncExc(ctypes.c_ulong(thread.ident), ctypes.py_object(Stopped))
+            over.wait(TICK)
 
 
 def _loading():

@@ -55,6 +55,8 @@ class Report:
         The name of the input whose result that is.
     printed : str
         What the function printed.
+    interrupted : Interrupted or None
+        The learner stopped the check: once the card is shown, the cell ends with this.
     """
 
     exercise: object = field(repr=False)
@@ -65,6 +67,7 @@ class Report:
     wrong: list | None = field(default=None, repr=False)
     printed: str = field(default="", repr=False)
     probe: str = field(default="", repr=False)
+    interrupted: BaseException | None = field(default=None, repr=False)
 
     stars = 0  # a hunt has some
 
@@ -146,6 +149,8 @@ class Report:
             display({"text/plain": str(self), "text/html": self._repr_html_()}, raw=True)
         else:
             print(self)
+        if self.interrupted is not None:  # the rest of the cell, and the cells after it, must not run
+            raise self.interrupted
         # nbgrader gives a test's points unless it raises.
         if is_graded() and not self.earns_points():
             raise AssertionError(repr(self))
