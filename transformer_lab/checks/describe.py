@@ -263,15 +263,17 @@ def _steps(exercise, done):
     if all(done.values()):
         return "All steps of a right answer are there. Something is done besides, or the wrong thing is returned."
     names = list(done)
-    missing = next(number for number, name in enumerate(names) if not done[name])
-    named = [steps.sentence(exercise, name) for name in names]
+    missing = [name for name in names if not done[name]]
+    last = next((name for name in reversed(names[: names.index(missing[0])])), None)
+    found = steps.sentence(exercise, last) if last else ""
+    lacking = " and ".join(steps.sentence(exercise, name) for name in missing)
     if not any(done.values()):
-        return f"None of the steps of a right answer is found in your function. The first of them: {named[0]}."
-    if missing == 0:
-        return f"The first step of a right answer is not found in your function: {named[0]}."
+        return f"None of the steps of a right answer is found in your function. The first of them: {lacking}."
+    if last is None:
+        return f"The first step of a right answer is not found in your function: {lacking}."
+    look = "between the two" if len(missing) == 1 else "between what is found and what is not"
     return (
-        "The steps of a right answer, looked for in your function. "
-        f"Found: {named[missing - 1]}. Not found: {named[missing]}. Look between the two."
+        f"The steps of a right answer, looked for in your function. Found: {found}. Not found: {lacking}. Look {look}."
     )
 
 
