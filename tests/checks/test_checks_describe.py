@@ -10,6 +10,7 @@ import transformer_lab as tl
 from transformer_lab.checks import steps
 from transformer_lab.checks.describe import seen, shown
 from transformer_lab.checks.diagnose import diagnose
+from transformer_lab.checks.exercise import without_what_is_marked
 from transformer_lab.checks.observe import observe
 from transformer_lab.checks.probes import Outcomes
 from transformer_lab.checks.relation import Case, relation
@@ -603,3 +604,105 @@ def pairs_that_fit_by_chance(x, positions, base):
 def test_a_card_shows_no_smaller_input_on_which_the_shape_is_wrong_as_well():
     message = told(checks.rotate, pairs_that_fit_by_chance)
     assert "You return" in message and "shape" not in message
+
+
+# What is said of the rest of an answer, and beside a second slip
+
+
+def features(x):
+    return F.elu(x) + 1
+
+
+def read_before_the_update(state, query, key, value):
+    S, z = state
+    q, k = features(query), features(key)
+    output = torch.einsum("bhd,bhdv->bhv", q, S) / ((q * z).sum(-1, keepdim=True) + 1e-6)
+    return (S + k[..., None] * value[..., None, :], z + k), output
+
+
+def divided_by_the_old_z(state, query, key, value):
+    S, z = state
+    q, k = features(query), features(key)
+    S = S + k[..., None] * value[..., None, :]
+    output = torch.einsum("bhd,bhdv->bhv", q, S) / ((q * z).sum(-1, keepdim=True) + 1e-6)
+    return (S, z + k), output
+
+
+def real_keys_hidden(query, key, value, key_mask):
+    q, k = features(query), features(key).masked_fill(key_mask.mT, 0.0)
+    return (q @ (k.mT @ value)) / (q @ k.sum(-2).unsqueeze(-1) + 1e-6)
+
+
+def last_of_both(left, right):
+    if left[-1] != right[-1]:
+        raise ValueError("sizes differ")
+    return torch.broadcast_shapes(left[:-2], right[:-2]) + left[-2:-1] + (right[-1:] if len(right) > 1 else ())
+
+
+def strides_in_a_tensor(shape):
+    return torch.tensor([math.prod(shape[axis + 1 :]) for axis in range(len(shape))])
+
+
+@pytest.mark.parametrize(
+    "exercise, function, mistake",
+    [
+        (checks.recurrent_step, read_before_the_update, "read_before_the_token"),
+        (checks.recurrent_step, divided_by_the_old_z, "z_read_before_the_token"),
+        (checks.mend_padding, real_keys_hidden, None),
+        (checks.matmul_shape, last_of_both, "last_axes_of_both"),
+        (checks.strides_of, strides_in_a_tensor, "a_tensor_of_strides"),
+    ],
+)
+def test_a_guard_or_another_form_of_the_same_slip_is_no_second_one(exercise, function, mistake):
+    report = diagnose(exercise, function)
+    assert report.mistake and report.mistake == (mistake or report.mistake), report.mistake
+    assert "Besides" not in report.message, report.message
+
+
+def no_scale_and_no_score_above_40(query, key):
+    return (query @ key.mT).clamp(max=40).softmax(-1)
+
+
+def test_a_second_slip_is_told_where_the_first_is_wrong_as_well():
+    message = told(checks.attention_weights, no_scale_and_no_score_above_40)
+    assert "The scale is missing" in message and "Besides, with queries whose scores lie far apart it goes" in message
+
+
+@pytest.mark.parametrize(
+    "exercise, mistakes, false",
+    [
+        (checks.attention_weights, "no_scale+over_queries", "Every row still sums to one"),
+        (checks.attention_weights, "times_root_d+over_heads", "One key gets nearly everything"),
+    ],
+)
+def test_what_a_text_says_of_the_rest_is_left_out_beside_a_second_slip(exercise, mistakes, false):
+    ids = tuple(mistakes.split("+"))
+    report = diagnose(exercise, exercise.combined([exercise.mistakes[id] for id in ids]))
+    assert set(report.mistake.split("+")) == set(ids), report.mistake
+    said = [
+        " ".join(text.split())
+        for text in (report.message, diagnose(exercise, exercise.mistakes[ids[0]].function).message)
+    ]
+    assert false not in said[0] and false in said[1]
+
+
+def inverted_with_axes(seq):
+    return torch.ones(1, 1, seq, seq).triu(1).bool()
+
+
+def no_diagonal_in_whole_numbers(seq):
+    return torch.ones(seq, seq).tril(-1).long()
+
+
+@pytest.mark.parametrize("function", [inverted_with_axes, no_diagonal_in_whole_numbers])
+def test_a_triangle_with_another_slip_is_not_called_right(function):
+    message = told(checks.causal_mask, function)
+    assert "Two things go wrong here." in message and "The triangle is right" not in message, message
+
+
+def test_braces_mark_what_a_text_says_of_the_rest():
+    text = "{The heads are right, but} they are sorted. Each is {right and} in the wrong place.\n{It would work.} Why?"
+    assert without_what_is_marked(text) == "They are sorted. Each is in the wrong place.\nWhy?"
+    mistake = checks.causal_mask.mistakes["ones_and_zeros"]
+    assert mistake.text.startswith("The triangle is right, and made of numbers")
+    assert mistake.beside_another.startswith("The triangle is made of numbers")

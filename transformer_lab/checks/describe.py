@@ -295,11 +295,14 @@ def seen(function):
 
 def recognised(exercise, function, outcomes, first, ids):
     """Say what the known mistakes do that a function makes, and what goes wrong besides."""
-    sentences = ["Two things go wrong here."] * (len(ids) > 1) + [exercise.mistakes[id].text for id in ids]
-    got = outcomes[first]
+    got, mistakes = outcomes[first], [exercise.mistakes[id] for id in ids]
+    besides = _besides(exercise, outcomes, ids, got)
+    several = len(ids) > 1 or besides
+    sentences = ["Two things go wrong here."] * (len(ids) > 1)
+    sentences += [mistake.beside_another if several else mistake.text for mistake in mistakes]
     if got.error is not None:
         sentences.append(raised(exercise, function, exercise.probes[first], got.error, got.refused))
-    return "\n\n".join(filter(None, [*sentences, _besides(exercise, outcomes, ids, got)]))
+    return "\n\n".join(filter(None, [*sentences, besides]))
 
 
 def _besides(exercise, outcomes, ids, got):
@@ -309,10 +312,24 @@ def _besides(exercise, outcomes, ids, got):
         # What was rounded to float32 on the way is right in float64 as well, until a mistake makes it larger.
         rounded = not theirs.same(right) and mine.same(theirs, torch.float32)
         told = got.error is not None and type(mine.error) is type(got.error)
-        if not rounded and not told and not mine.same(theirs) and not mine.same(right):
+        if rounded or told or mine.same(theirs) or mine.same(right):
+            continue
+        if theirs.same(right) or _is_worse(exercise, probe, mine, theirs, right):
             what = f"it raises `{type(mine.error).__name__}`" if mine.error else "it goes wrong in another way"
             return f"Besides, with {probe.name} {what}."
     return ""
+
+
+def _is_worse(exercise, probe, mine, theirs, right):
+    """Say whether a function does more wrong with a probe than a mistake that is wrong there too.
+
+    Another wrong result may come of the same slip: a small number that is added below the line makes 0 of NaN.
+    """
+    if mine.error is not None or theirs.error is not None:
+        return theirs.error is None
+    if right.error is not None or kind(exercise, probe, theirs, right):
+        return False
+    return bool(kind(exercise, probe, mine, right)) or (bool(tensors_in(right.value)) and _is_finite(theirs.value))
 
 
 def kind(exercise, probe, got, expected):

@@ -208,7 +208,7 @@ def six_vectors_for_a_token(n_layers, d_model, seq, batch, bytes_per_value):
 
 @kv_cache_bytes.mistake
 def weights_of_the_projections_too(n_layers, d_model, seq, batch, bytes_per_value):
-    """The cache is right, and you add the matrices that *make* keys and values. Those are parameters: they are there
+    """{The cache is right, and} you add the matrices that *make* keys and values. Those are parameters: they are there
     without any text, and nobody caches them. What is in the cache before the first token?"""
     cache = kv_cache_bytes.reference(n_layers, d_model, seq, batch, bytes_per_value)
     return cache + 2 * n_layers * d_model**2 * bytes_per_value
