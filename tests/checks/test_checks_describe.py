@@ -14,6 +14,7 @@ from transformer_lab.checks.exercise import without_what_is_marked
 from transformer_lab.checks.observe import observe
 from transformer_lab.checks.probes import Outcomes
 from transformer_lab.checks.relation import Case, relation
+from transformer_lab.checks.words import axis_sizes
 
 checks = tl.checks
 
@@ -659,13 +660,14 @@ def test_a_guard_or_another_form_of_the_same_slip_is_no_second_one(exercise, fun
     assert "Besides" not in report.message, report.message
 
 
-def no_scale_and_no_score_above_40(query, key):
-    return (query @ key.mT).clamp(max=40).softmax(-1)
+def no_scale_and_no_score_above_50(query, key):
+    scores = query @ key.mT
+    return scores.masked_fill(scores > 50, 0.0).softmax(-1)
 
 
 def test_a_second_slip_is_told_where_the_first_is_wrong_as_well():
-    message = told(checks.attention_weights, no_scale_and_no_score_above_40)
-    assert "The scale is missing" in message and "Besides, with queries whose scores lie far apart it goes" in message
+    message = told(checks.attention_weights, no_scale_and_no_score_above_50)
+    assert "The scale is missing" in message and "Besides, with scores of more than a hundred it goes" in message
 
 
 @pytest.mark.parametrize(
@@ -706,3 +708,68 @@ def test_braces_mark_what_a_text_says_of_the_rest():
     mistake = checks.causal_mask.mistakes["ones_and_zeros"]
     assert mistake.text.startswith("The triangle is right, and made of numbers")
     assert mistake.beside_another.startswith("The triangle is made of numbers")
+
+
+def test_one_slip_with_key_and_query_is_told_once():
+    exercise = checks.mend_cosines
+    ids = "root_forgotten", "root_forgotten_of_queries"
+    message = told(exercise, exercise.combined([exercise.mistakes[id] for id in ids]))
+    assert message.startswith("One slip, made twice: read this with *key*, and then with *query*.")
+    assert message.count("the root is missing") == 1 and "Two things" not in message
+
+
+def hidden_by_adding_minus_ten(query, key, value, mask):
+    scores = query @ key.mT / query.shape[-1] ** 0.5 + (~mask) * -10.0
+    return scores.softmax(-1).masked_fill(~mask.any(-1, keepdim=True), 0) @ value
+
+
+def test_numbers_that_a_leak_makes_nearly_right_are_not_put_down_to_an_eps():
+    message = told(checks.masked_attention, hidden_by_adding_minus_ten)
+    assert "Change what a query must not see, and its output stays." in message and "nearly right" not in message
+
+
+@pytest.mark.parametrize(
+    "masked", [lambda scores, mask: scores * mask, lambda scores, mask: scores.masked_fill(mask, -1e30)]
+)
+def test_the_output_of_a_query_that_sees_nothing_is_not_explained_beside_another_slip(masked):
+    function = lambda query, key, value, mask: (  # noqa: E731
+        masked(query @ key.mT / query.shape[-1] ** 0.5, mask).softmax(-1) @ value
+    )
+    message = told(checks.masked_attention, function)
+    assert "gets an output all the same" in message and "one large negative number" not in message
+
+
+def bits_taken_for_bytes(n_layers, d_model, seq, batch, bytes_per_value):
+    return 2 * n_layers * d_model * 4 * seq * batch // 8
+
+
+def test_a_number_that_has_several_causes_names_them_all():
+    message = " ".join(told(checks.kv_cache_bytes, bits_taken_for_bytes).split())
+    assert "Or the 2 for both is there, and another factor takes it away again." in message
+    assert "are forgotten" not in message and "You count numbers" not in message
+
+
+def shifted_twice(logits, tokens):
+    guesses, answers = logits[:, :-1].flatten(0, 1), tokens[:, 1:].flatten()
+    return F.cross_entropy(guesses[:-1], answers[1:])
+
+
+def without_token_0_by_sentence(logits, tokens):
+    losses = F.cross_entropy(logits[:, :-1].mT, tokens[:, 1:], reduction="none")
+    counted = tokens[:, 1:] != 0
+    return ((losses * counted).sum(1) / counted.sum(1)).mean()
+
+
+@pytest.mark.parametrize("function", [shifted_twice, without_token_0_by_sentence])
+def test_the_smallest_input_shows_a_finite_number_where_it_can(function):
+    assert "nan" not in told(checks.next_token_loss, function)
+
+
+@pytest.mark.parametrize("exercise", [pytest.param(e, id=e.name) for e in checks.EXERCISES if e.sizes])
+def test_the_smallest_input_has_the_sizes_that_a_card_gives_it(exercise):
+    for mistake in exercise.mistakes.values():
+        outcomes = Outcomes(exercise, mistake.function)
+        first = next((n for n, right in enumerate(exercise.expected) if not outcomes[n].same(right)), 0)
+        sizes, probe, *_ = shown(exercise, mistake.function, outcomes, first)
+        for word, size in axis_sizes(exercise, probe) if sizes else ():
+            assert sizes.get(word, size) == size, f"{mistake.id}: {sizes}"
