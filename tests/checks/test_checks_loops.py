@@ -11,6 +11,7 @@ import torch
 from torch.nn import functional as F
 
 import transformer_lab as tl
+from transformer_lab.checks import steps
 from transformer_lab.checks.diagnose import diagnose
 
 checks = tl.checks
@@ -241,3 +242,8 @@ def divided_feature_by_feature(query, key, value):
 def test_two_steps_side_by_side_are_both_named_where_both_are_missing():
     message = diagnose(checks.causal_linear_attention, divided_feature_by_feature).message
     assert "Not found: *numerator*" in message and "and *normalizer*" in message, message
+
+
+def test_plain_arithmetic_leaves_no_trace():
+    count = checks.attention_parameters
+    assert steps.looked_for(count, lambda d_model, bias: 7 * d_model, count.probes[0]) == {}

@@ -52,7 +52,8 @@ def looked_for(exercise, function, probe):
     tables = [_Table(tensor, least) for tensor in mine.tensors if readable(tensor) and tensor.numel()]
     turns = list(mine.turns())
     done, in_turns, in_part = set(), set(), set()
-    for stage in reversed([stage for stage, tensors in results.items() if tensors]):
+    stages = [stage for stage, tensors in results.items() if tensors]
+    for stage in reversed(stages):
         rights = [_Table(result, least) for result in results[stage]]
         if stage in done or all(_is_among(right, tables, stage in moved) for right in rights):
             done.update([stage, *used[stage]])
@@ -61,7 +62,7 @@ def looked_for(exercise, function, probe):
             done.update([stage, *used[stage]])
         elif any(_is_in_part(right, tables) for right in rights):
             in_part.add(stage)
-    found = {stage: stage in done for stage in exercise.stages if done.issuperset(used.get(stage, ()))}
+    found = {stage: stage in done for stage in stages if done.issuperset(used[stage])}
     missing = [stage for stage, is_found in found.items() if not is_found]
     # Code that does the same to queries, keys and values is a loop of three turns, and hides nothing.
     in_a_loop = mine.most_turns() > (3 if done else 1) and theirs.most_turns() == 1
