@@ -224,7 +224,7 @@ def wrong(exercise, function, outcomes, first, done, case):
         sentences.append(raised(exercise, function, probe, got.error, got.refused))
         sentences += seen(function)
     elif said := kind(exercise, probe, got, expected):
-        sentences += [said, *seen(function)]
+        sentences += [said, _apart_from_axes_of_one(got.value, expected.value), *seen(function)]
     else:
         sentences += seen(function)
         broken = _broken(exercise, function, probe)
@@ -235,6 +235,21 @@ def wrong(exercise, function, outcomes, first, done, case):
         sentences.append(_related(exercise, outcomes, first, case, nearly))
         sentences.append(_steps(exercise, done))
     return "\n\n".join(filter(None, sentences))
+
+
+def _apart_from_axes_of_one(got, expected):
+    """Say how right the numbers of a result are whose shape has axes of size 1 too many or too few."""
+    if not isinstance(got, torch.Tensor) or not isinstance(expected, torch.Tensor) or got.shape == expected.shape:
+        return ""
+    got, expected = got.squeeze(), expected.squeeze()
+    if like(got) != like(expected) or not expected.numel():
+        return ""
+    if agree(got, expected):
+        return "Apart from axes of size 1 it is right."
+    wrong = wrong_places(got, expected)
+    if wrong.numel() == 1:
+        return "Apart from axes of size 1 its number is wrong as well."
+    return f"Apart from axes of size 1, {int(wrong.sum())} of its {wrong.numel()} numbers are wrong as well."
 
 
 def _related(exercise, outcomes, first, case, nearly):
