@@ -26,8 +26,8 @@ def looked_for(exercise, function, probe):
 
     A stage that a done one takes its input from is done as well: what was left out because a later line does its work
     is no fault. A stage that takes its input from a missing one is left out. The dict is empty where stages leave no
-    trace: in plain arithmetic, where the reference raises, and where the function works in NumPy, in numbers of Python
-    or in a loop and not all stages are found. What is not found there may well be done.
+    trace: in plain arithmetic, and where the reference raises. It is empty as well where a stage is missing and may yet
+    be done unseen: in NumPy, in numbers of Python, in a loop none of whose turns shows a stage, or for a part only.
     """
     if not exercise.stages or (right := observe(exercise, exercise.reference, probe)).error is not None:
         return {}
@@ -159,7 +159,7 @@ class Traced(Made):
     def __torch_function__(self, function, types, args=(), kwargs=None):
         result = super().__torch_function__(function, types, args, kwargs)
         name, place = getattr(function, "__name__", ""), _place(sys._getframe(1))
-        if isinstance(result, torch.Tensor):
+        if self.tensors and result is self.tensors[-1]:
             self.places[place].append(result)
         # Numbers that are computed in Python come in by a list or an array, or one by one in a loop.
         entered = name == "__setitem__" and isinstance(args[2], (float, np.generic))
