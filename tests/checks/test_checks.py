@@ -77,6 +77,8 @@ def test_an_exercise_is_whole(exercise):
     for mistake in exercise.mistakes.values():
         assert 80 < len(mistake.text) < 700, f"{mistake.id}: 80 to 700 characters for its author"
         assert mistake.text.endswith((".", "?")), f"{mistake.id}: a text of whole sentences"
+        beside = mistake.beside_another
+        assert len(beside) > 60 and not set("{}") & set(beside), f"{mistake.id}: what is left without the braces' words"
     sizes = list(exercise.sizes.values())
     assert len(set(sizes)) == len(sizes), "sizes must differ"
 

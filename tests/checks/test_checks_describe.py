@@ -10,9 +10,11 @@ import transformer_lab as tl
 from transformer_lab.checks import steps
 from transformer_lab.checks.describe import seen, shown
 from transformer_lab.checks.diagnose import diagnose
+from transformer_lab.checks.exercise import without_what_is_marked
 from transformer_lab.checks.observe import observe
 from transformer_lab.checks.probes import Outcomes
 from transformer_lab.checks.relation import Case, relation
+from transformer_lab.checks.words import axis_sizes
 
 checks = tl.checks
 
@@ -603,3 +605,180 @@ def pairs_that_fit_by_chance(x, positions, base):
 def test_a_card_shows_no_smaller_input_on_which_the_shape_is_wrong_as_well():
     message = told(checks.rotate, pairs_that_fit_by_chance)
     assert "You return" in message and "shape" not in message
+
+
+# What is said of the rest of an answer, and beside a second slip
+
+
+def features(x):
+    return F.elu(x) + 1
+
+
+def read_before_the_update(state, query, key, value):
+    S, z = state
+    q, k = features(query), features(key)
+    output = torch.einsum("bhd,bhdv->bhv", q, S) / ((q * z).sum(-1, keepdim=True) + 1e-6)
+    return (S + k[..., None] * value[..., None, :], z + k), output
+
+
+def divided_by_the_old_z(state, query, key, value):
+    S, z = state
+    q, k = features(query), features(key)
+    S = S + k[..., None] * value[..., None, :]
+    output = torch.einsum("bhd,bhdv->bhv", q, S) / ((q * z).sum(-1, keepdim=True) + 1e-6)
+    return (S, z + k), output
+
+
+def real_keys_hidden(query, key, value, key_mask):
+    q, k = features(query), features(key).masked_fill(key_mask.mT, 0.0)
+    return (q @ (k.mT @ value)) / (q @ k.sum(-2).unsqueeze(-1) + 1e-6)
+
+
+def last_of_both(left, right):
+    if left[-1] != right[-1]:
+        raise ValueError("sizes differ")
+    return torch.broadcast_shapes(left[:-2], right[:-2]) + left[-2:-1] + (right[-1:] if len(right) > 1 else ())
+
+
+def strides_in_a_tensor(shape):
+    return torch.tensor([math.prod(shape[axis + 1 :]) for axis in range(len(shape))])
+
+
+@pytest.mark.parametrize(
+    "exercise, function, mistake",
+    [
+        (checks.recurrent_step, read_before_the_update, "read_before_the_token"),
+        (checks.recurrent_step, divided_by_the_old_z, "z_read_before_the_token"),
+        (checks.mend_padding, real_keys_hidden, None),
+        (checks.matmul_shape, last_of_both, "last_axes_of_both"),
+        (checks.strides_of, strides_in_a_tensor, "a_tensor_of_strides"),
+    ],
+)
+def test_a_guard_or_another_form_of_the_same_slip_is_no_second_one(exercise, function, mistake):
+    report = diagnose(exercise, function)
+    assert report.mistake and report.mistake == (mistake or report.mistake), report.mistake
+    assert "Besides" not in report.message, report.message
+
+
+def no_scale_and_no_score_above_50(query, key):
+    scores = query @ key.mT
+    return scores.masked_fill(scores > 50, 0.0).softmax(-1)
+
+
+def test_a_second_slip_is_told_where_the_first_is_wrong_as_well():
+    message = told(checks.attention_weights, no_scale_and_no_score_above_50)
+    assert "The scale is missing" in message and "Besides, with scores of more than a hundred it goes" in message
+
+
+@pytest.mark.parametrize(
+    "exercise, mistakes, false",
+    [
+        (checks.attention_weights, "no_scale+over_queries", "Every row still sums to one"),
+        (checks.attention_weights, "times_root_d+over_heads", "One key gets nearly everything"),
+    ],
+)
+def test_what_a_text_says_of_the_rest_is_left_out_beside_a_second_slip(exercise, mistakes, false):
+    ids = tuple(mistakes.split("+"))
+    report = diagnose(exercise, exercise.combined([exercise.mistakes[id] for id in ids]))
+    assert set(report.mistake.split("+")) == set(ids), report.mistake
+    said = [
+        " ".join(text.split())
+        for text in (report.message, diagnose(exercise, exercise.mistakes[ids[0]].function).message)
+    ]
+    assert false not in said[0] and false in said[1]
+
+
+def inverted_with_axes(seq):
+    return torch.ones(1, 1, seq, seq).triu(1).bool()
+
+
+def no_diagonal_in_whole_numbers(seq):
+    return torch.ones(seq, seq).tril(-1).long()
+
+
+@pytest.mark.parametrize("function", [inverted_with_axes, no_diagonal_in_whole_numbers])
+def test_a_triangle_with_another_slip_is_not_called_right(function):
+    message = told(checks.causal_mask, function)
+    assert "Two things go wrong here." in message and "The triangle is right" not in message, message
+
+
+def test_braces_mark_what_a_text_says_of_the_rest():
+    text = "{The heads are right, but} they are sorted. Each is {right and} in the wrong place.\n{It would work.} Why?"
+    assert without_what_is_marked(text) == "They are sorted. Each is in the wrong place.\nWhy?"
+    mistake = checks.causal_mask.mistakes["ones_and_zeros"]
+    assert mistake.text.startswith("The triangle is right, and made of numbers")
+    assert mistake.beside_another.startswith("The triangle is made of numbers")
+
+
+def test_one_slip_with_key_and_query_is_told_once():
+    exercise = checks.mend_cosines
+    ids = "root_forgotten", "root_forgotten_of_queries"
+    message = told(exercise, exercise.combined([exercise.mistakes[id] for id in ids]))
+    assert message.startswith("One slip, made twice: read this with *key*, and then with *query*.")
+    assert message.count("the root is missing") == 1 and "Two things" not in message
+
+
+def hidden_by_adding_minus_ten(query, key, value, mask):
+    scores = query @ key.mT / query.shape[-1] ** 0.5 + (~mask) * -10.0
+    return scores.softmax(-1).masked_fill(~mask.any(-1, keepdim=True), 0) @ value
+
+
+def test_numbers_that_a_leak_makes_nearly_right_are_not_put_down_to_an_eps():
+    message = told(checks.masked_attention, hidden_by_adding_minus_ten)
+    assert "Change what a query must not see, and its output stays." in message and "nearly right" not in message
+
+
+@pytest.mark.parametrize(
+    "masked", [lambda scores, mask: scores * mask, lambda scores, mask: scores.masked_fill(mask, -1e30)]
+)
+def test_the_output_of_a_query_that_sees_nothing_is_not_explained_beside_another_slip(masked):
+    function = lambda query, key, value, mask: (  # noqa: E731
+        masked(query @ key.mT / query.shape[-1] ** 0.5, mask).softmax(-1) @ value
+    )
+    message = told(checks.masked_attention, function)
+    assert "gets an output all the same" in message and "one large negative number" not in message
+
+
+def bits_taken_for_bytes(n_layers, d_model, seq, batch, bytes_per_value):
+    return 2 * n_layers * d_model * 4 * seq * batch // 8
+
+
+def test_a_number_that_has_several_causes_names_them_all():
+    message = " ".join(told(checks.kv_cache_bytes, bits_taken_for_bytes).split())
+    assert "Or the 2 for both is there, and another factor takes it away again." in message
+    assert "are forgotten" not in message and "You count numbers" not in message
+
+
+def shifted_twice(logits, tokens):
+    guesses, answers = logits[:, :-1].flatten(0, 1), tokens[:, 1:].flatten()
+    return F.cross_entropy(guesses[:-1], answers[1:])
+
+
+def without_token_0_by_sentence(logits, tokens):
+    losses = F.cross_entropy(logits[:, :-1].mT, tokens[:, 1:], reduction="none")
+    counted = tokens[:, 1:] != 0
+    return ((losses * counted).sum(1) / counted.sum(1)).mean()
+
+
+@pytest.mark.parametrize("function", [shifted_twice, without_token_0_by_sentence])
+def test_the_smallest_input_shows_a_finite_number_where_it_can(function):
+    assert "nan" not in told(checks.next_token_loss, function)
+
+
+@pytest.mark.parametrize("exercise", [pytest.param(e, id=e.name) for e in checks.EXERCISES if e.sizes])
+def test_the_smallest_input_has_the_sizes_that_a_card_gives_it(exercise):
+    for mistake in exercise.mistakes.values():
+        outcomes = Outcomes(exercise, mistake.function)
+        first = next((n for n, right in enumerate(exercise.expected) if not outcomes[n].same(right)), 0)
+        sizes, probe, *_ = shown(exercise, mistake.function, outcomes, first)
+        for word, size in axis_sizes(exercise, probe) if sizes else ():
+            assert sizes.get(word, size) == size, f"{mistake.id}: {sizes}"
+
+
+def test_beside_an_axis_too_many_a_card_says_whether_the_numbers_are_right():
+    one_ahead = lambda seq: torch.ones(1, seq, seq, 1).tril(1).transpose(1, 3).bool()  # noqa: E731
+    assert "Apart from axes of size 1, " in told(checks.causal_mask, one_ahead)
+    in_front = lambda query, key, value: checks.attention.reference(query, key, value)[None]  # noqa: E731
+    assert "Apart from axes of size 1 it is right." in told(checks.attention, in_front)
+    doubled = lambda logits, tokens: 2 * checks.next_token_loss.reference(logits, tokens)[None, None]  # noqa: E731
+    assert "its number is wrong as well" in told(checks.next_token_loss, doubled)

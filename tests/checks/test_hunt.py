@@ -11,8 +11,9 @@ import notebooks
 import transformer_lab as tl
 from chapter_code import chapter_code
 from transformer_lab.checks import hunt_report, observe, record
-from transformer_lab.checks.agree import agree
+from transformer_lab.checks.agree import agree, tensors_in
 from transformer_lab.checks.hunt import Answer
+from transformer_lab.checks.hunt import of as hunt
 from transformer_lab.checks.hunt_kinds import from_outside, kinds
 from transformer_lab.checks.hunts import HUNTS, TASKS
 
@@ -257,6 +258,31 @@ def test_what_only_the_checks_see_is_not_counted():
     }
     assert "copied" in kinds(tl.checks.transposed), "a test sees a copy: what is written into it shows nowhere else"
     assert from_outside(tl.checks.softmax) is tl.checks.softmax
+
+
+@pytest.mark.parametrize("exercise", [pytest.param(e, id=e.name) for e in tl.checks.EXERCISES])
+def test_a_test_that_looks_at_nothing_is_told_so(exercise):
+    """Whether it asks nothing of what comes back, or takes it apart and forgets the `assert`."""
+    arguments = exercise.probes[0].arguments
+
+    def only_calls(f):
+        f(*deepcopy(arguments))
+
+    def compares_in_vain(f):
+        result = f(*deepcopy(arguments))
+        [tensor.shape == () for tensor in agree_tensors(result)] or result + type(result)()
+
+    report = hunt(exercise).report(only_calls)
+    assert "lets even a function pass that returns `None`" in report.message, report.message
+    report = hunt(exercise).report(compares_in_vain)
+    assert "lets even a function pass that returns nonsense" in report.message, report.message
+
+
+def agree_tensors(result):
+    """The tensors of a result, which raises for `None`."""
+    if result is None:
+        raise TypeError
+    return tensors_in(result)
 
 
 def test_it_takes_an_exercise():

@@ -95,8 +95,8 @@ def heads_summed(query, key):
 
 def no_scale(scores, d_head):
     """The scale is missing: the scores go into the softmax as they are. Dot products of `d_head` features spread like
-    √d_head, so the best key gets too much of the weight, and in wide heads nearly all of it. Every row still sums to
-    one, so only the numbers tell. What stands under the scores in the formula?"""
+    √d_head, so the best key gets too much of the weight, and in wide heads nearly all of it. {Every row still sums to
+    one, so only the numbers tell.} What stands under the scores in the formula?"""
     return scores
 
 
@@ -108,8 +108,8 @@ def by_d(scores, d_head):
 
 
 def times_root_d(scores, d_head):
-    """The scores are multiplied by √d_head, where they should be divided by it. One key gets nearly everything, and the
-    more so the more features there are. The scale is a factor below one: which sign has its exponent?"""
+    """The scores are multiplied by √d_head, where they should be divided by it. {One key gets nearly everything, and
+    the more so the more features there are.} The scale is a factor below one: which sign has its exponent?"""
     return scores * d_head**0.5
 
 
@@ -241,7 +241,7 @@ def no_softmax(scores):
 
 
 def softmax_twice(scores):
-    """The softmax is taken twice, once of the scores and once more of the weights. The weights still sum to one, and
+    """The softmax is taken twice, once of the scores and once more of the weights. The weights {still sum to one, and}
     are nearly equal, because numbers between 0 and 1 differ by little. Does one of the functions that you call take a
     softmax already?"""
     return scores.softmax(-1).softmax(-1)

@@ -11,12 +11,17 @@
     attention.example("one query", q_len=1)                    # one more, by its sizes or by its arguments
     @attention.property                                        # what holds for every right answer
 
+What a mistake's docstring says of the rest of the answer has braces round it: ``{The triangle is right, and} its
+diagonal is missing.`` A card leaves that out where a second thing is wrong; a letter that then begins a sentence
+becomes a capital.
+
 A stage is a keyword-only argument of the reference whose default does it right; its docstring says what the step does.
 A mistake in one stage is a function that takes its place, so that two mistakes in two stages make a third wrong
 function, recognised as well.
 """
 
 import inspect
+import re
 from dataclasses import dataclass
 from functools import cached_property, partial
 from itertools import combinations
@@ -62,9 +67,25 @@ class Mistake:
 
     id: str
     function: object
-    text: str
+    docstring: str
     stage: str | None = None
     alone: bool = False  # not looked for together with a mistake in another stage
+
+    @cached_property
+    def text(self):
+        """What to tell them if nothing else is wrong."""
+        return re.sub(r"[{}]", "", self.docstring)
+
+    @cached_property
+    def beside_another(self):
+        """What to tell them if something else is wrong as well: what the docstring says in braces is left out."""
+        return without_what_is_marked(self.docstring)
+
+
+def without_what_is_marked(text):
+    """Leave out what has braces round it; a letter that then begins a sentence becomes a capital."""
+    text = re.sub(r"(^|[.?!]\s+)\{[^{}]*\}\s*(\w?)", lambda found: found[1] + found[2].upper(), text)
+    return re.sub(r"\s*\{[^{}]*\}", "", text).strip()
 
 
 class Exercise:

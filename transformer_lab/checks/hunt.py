@@ -213,12 +213,33 @@ def run(hunt, test, begun):
         said = [f"{spared(right)} {report.next_star()}", smallest(exercise, largest)]
         if tried(nothing).passed:
             said.insert(0, "Your test lets even a function pass that returns `None`. Does it look at what comes back?")
+        elif tried(nonsense(exercise)).passed:
+            said.insert(0, LETS_NONSENSE_PASS)
     report.message = "\n\n".join(filter(None, [*said, meddling(first)]))
     return report
 
 
 def nothing(*arguments):
     """Return nothing."""
+
+
+def nonsense(exercise):
+    """Return a function whose results are of the right types, and nothing else about them is right."""
+
+    def of(value):
+        if isinstance(value, torch.Tensor):
+            return value.new_zeros(1, *value.shape)
+        if isinstance(value, (tuple, list)) and tensors_in(value):
+            return type(value)(map(of, value))
+        return (*value, 0) if isinstance(value, (tuple, list)) else -1
+
+    return lambda *arguments: of(exercise.reference(*arguments))
+
+
+LETS_NONSENSE_PASS = (
+    "Your test lets even a function pass that returns nonsense. Does it look at what comes back? A comparison alone "
+    "refuses nothing: it needs an `assert` in front of it, or a `return`."
+)
 
 
 class Outside:

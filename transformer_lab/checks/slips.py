@@ -6,7 +6,7 @@ from .probes import each_tensor
 
 
 def left_in_float32(exercise):
-    """The numbers are right, and they come in float32 whatever the dtype of the tensors that went in: of numbers in
+    """The numbers {are right, and they} come in float32 whatever the dtype of the tensors that went in: of numbers in
     float64, half of the digits are lost. A `.float()` does that, and so does a tensor made by `torch.zeros` or
     `torch.empty` without a dtype, into which the result is written. Which line brings float32 in?"""
 
@@ -22,7 +22,7 @@ def _as_float32(tensor):
 
 
 def cut_off(exercise):
-    """The result is right, and it has lost its connection to what it was computed from. A model with such a function
+    """The result {is right, and it} has lost its connection to what it was computed from. A model with such a function
     runs, and nothing in front of it learns. Does every step stay with PyTorch's tensors, as they are?"""
 
     def cut_off_from_gradients(*arguments):

@@ -19,6 +19,14 @@ def parsed(function):
     return tree if isinstance(tree, ast.FunctionDef) else None
 
 
+def names(function, name):
+    """Say whether a function's code, or that of a function inside it, names something so."""
+    codes = [code] if (code := getattr(inspect.unwrap(function), "__code__", None)) else []
+    for code in codes:
+        codes += [constant for constant in code.co_consts if inspect.iscode(constant)]
+    return any(name in code.co_names for code in codes)
+
+
 def never_used(tree):
     """Return the names of the parameters that the function never reads."""
     read = {node.id for node in ast.walk(tree) if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load)}

@@ -1,15 +1,20 @@
 """The steps of a right answer, looked for among all that a function computes.
 
-A step is a stage of the reference. Its name and its docstring are what a card calls it.
+A step is a stage of the reference. Its name and its docstring are what a card calls it. It is found whole; in pieces,
+as code computes it that goes head by head; or in the turns of a loop, as code computes it that goes token by token.
 """
 
 import inspect
 import itertools
 import math
 import re
+import sys
+from collections import defaultdict
 
+import numpy as np
 import torch
 
+from . import source
 from .agree import readable, tensors_in
 from .observe import Made, observe
 
@@ -19,8 +24,10 @@ FAR_BELOW = -1e4  # a hidden score: minus infinity, or any number that a softmax
 def looked_for(exercise, function, probe):
     """Return the stages of the reference in order, each with whether the function computes it: a dict of str to bool.
 
-    It is empty where stages leave no trace: in plain arithmetic, and where the reference raises. A stage that a done
-    one takes its input from is done as well: what was left out because a later line does its work is no fault.
+    A stage that a done one takes its input from is done as well: what was left out because a later line does its work
+    is no fault. A stage that takes its input from a missing one is left out. The dict is empty where stages leave no
+    trace: in plain arithmetic, and where the reference raises. It is empty as well where a stage is missing and may yet
+    be done unseen: in NumPy, in numbers of Python, in a loop none of whose turns shows a stage, or for a part only.
     """
     if not exercise.stages or (right := observe(exercise, exercise.reference, probe)).error is not None:
         return {}
@@ -41,15 +48,26 @@ def looked_for(exercise, function, probe):
         return run
 
     exercise.reference(*probe.arguments, **{name: recorded(name, stage) for name, stage in exercise.stages.items()})
-    with Made() as made:
-        observe(exercise, function, probe)
-    tables = [_Table(tensor, least) for tensor in made.tensors if readable(tensor) and tensor.numel()]
+    mine, theirs = (_traced(exercise, each, probe) for each in (function, exercise.reference))
+    tables = [_Table(tensor, least) for tensor in mine.tensors if readable(tensor) and tensor.numel()]
+    turns = list(mine.turns())
+    done, in_turns, in_part = set(), set(), set()
     stages = [stage for stage, tensors in results.items() if tensors]
-    done = set()
     for stage in reversed(stages):
-        if stage in done or all(_is_among(_Table(result, least), tables, stage in moved) for result in results[stage]):
+        rights = [_Table(result, least) for result in results[stage]]
+        if stage in done or all(_is_among(right, tables, stage in moved) for right in rights):
             done.update([stage, *used[stage]])
-    return {stage: stage in done for stage in stages}
+        elif all(_is_in_turns(right, turns, stage in moved, least) for right in rights):
+            in_turns.add(stage)
+            done.update([stage, *used[stage]])
+        elif any(_is_in_part(right, tables) for right in rights):
+            in_part.add(stage)
+    found = {stage: stage in done for stage in stages if done.issuperset(used[stage])}
+    missing = [stage for stage, is_found in found.items() if not is_found]
+    # Code that does the same to queries, keys and values is a loop of three turns, and hides nothing.
+    in_a_loop = mine.most_turns() > (3 if done else 1) and theirs.most_turns() == 1
+    hidden = mine.left_pytorch or source.names(function, "from_numpy") or (in_a_loop and not in_turns)
+    return {} if missing and (hidden or missing[0] in in_part) else found
 
 
 def _moved(given, result):
@@ -79,11 +97,11 @@ class _Table:
         if mine.numel() != others.numel() or not math.isclose(self.total, other.total, rel_tol=1e-3):
             return False
         turned = map(others.permute, itertools.permutations(range(others.ndim)))
-        return any(
-            torch.allclose(mine, table.reshape(mine.shape), 1e-4, 1e-5)
-            for table in turned
-            if not moved or table.shape == mine.shape
-        )
+        return any(self.has(table) for table in turned if not moved or table.shape == mine.shape)
+
+    def has(self, numbers):
+        """Say whether a table holds these numbers in this order."""
+        return torch.allclose(self.numbers, numbers.reshape(self.numbers.shape), 1e-4, 1e-5)
 
 
 def _is_among(result, tables, moved):
@@ -95,3 +113,98 @@ def _is_among(result, tables, moved):
         return True
     pieces = (result.numbers.unbind(axis) for axis in range(min(2, result.numbers.ndim - 1)))
     return any(all(any(table.is_like(_Table(p), moved) for table in tables) for p in each) for each in pieces)
+
+
+def _is_in_turns(result, turns, moved, least):
+    """Say whether a result is what a loop made in its turns: a piece in each, or a sum whose last terms make a piece.
+
+    Where a stage only moves numbers, a piece must have its last axes.
+    """
+    for made in turns:
+        needed, rest = divmod(result.numbers.numel(), made[0].numel())
+        if rest or len(made) % max(needed, 1) or needed < 2:
+            continue
+        each = len(made) // needed
+        pieces = _Table(made[each - 1 :: each], least)
+        axes = made.ndim - 1
+        turned = map(result.numbers.permute, itertools.permutations(range(result.numbers.ndim)))
+        fitting = (table for table in turned if not moved or table.shape[table.ndim - axes :] == made.shape[1:])
+        if math.isclose(pieces.total, result.total, rel_tol=1e-3) and any(map(pieces.has, fitting)):
+            return True
+    return False
+
+
+def _is_in_part(result, tables):
+    """Say whether the first or the last part of a result, along one axis, is among the tables."""
+    right = result.numbers
+    for mine in (table.numbers for table in tables if table.numbers.ndim == right.ndim):
+        shorter = [axis for axis in range(right.ndim) if mine.shape[axis] != right.shape[axis]]
+        if len(shorter) != 1 or mine.numel() < 2 or mine.shape[shorter[0]] > right.shape[shorter[0]]:
+            continue
+        axis, size = shorter[0], mine.shape[shorter[0]]
+        ends = right.narrow(axis, 0, size), right.narrow(axis, right.shape[axis] - size, size)
+        if any(torch.allclose(mine, end, 1e-4, 1e-5) for end in ends):
+            return True
+    return False
+
+
+class Traced(Made):
+    """Keeps also which place of the code made a tensor: a place in a loop makes one in each turn."""
+
+    def __init__(self, given):
+        super().__init__()
+        self.tensors += tensors_in(given)
+        self.places, self.left_pytorch = defaultdict(list), False
+
+    def __torch_function__(self, function, types, args=(), kwargs=None):
+        result = super().__torch_function__(function, types, args, kwargs)
+        name, place = getattr(function, "__name__", ""), _place(sys._getframe(1))
+        if self.tensors and result is self.tensors[-1]:
+            self.places[place].append(result)
+        # Numbers that are computed in Python come in by a list or an array, or one by one in a loop.
+        entered = name == "__setitem__" and isinstance(args[2], (float, np.generic))
+        if entered:
+            self.places[place].append(None)
+        lists = name in ("tensor", "as_tensor", "asarray") and not tensors_in(args) and result.numel() > 1
+        self.left_pytorch |= _is_of_numbers(result) or lists or (entered and len(self.places[place]) > 1)
+        return result
+
+    def most_turns(self):
+        """Return how many tensors one place made at most."""
+        return max(map(len, self.places.values()), default=1)
+
+    def turns(self):
+        """Yield what each place in a loop made: one tensor, with an axis in front that counts the turns."""
+        for made in self.places.values():
+            are_tables = all(isinstance(each, torch.Tensor) and readable(each) for each in made)
+            if len(made) > 1 and are_tables and made[0].numel() and len({(t.shape, t.dtype) for t in made}) == 1:
+                yield torch.stack([each.detach() for each in made])
+
+
+def _traced(exercise, function, probe):
+    """Return what a function makes on its way with a probe."""
+    traced = []
+
+    def run(*given):
+        traced.append(Traced(given))
+        with traced[0]:
+            return function(*given)
+
+    observe(exercise, run, probe)
+    return traced[0]
+
+
+def _place(frame):
+    """Return the place in the code that a call came from, with the calls that led there."""
+    place = []
+    while frame is not None and frame.f_code is not observe.__code__:
+        place.append((frame.f_code, frame.f_lasti))
+        frame = frame.f_back
+    return tuple(place)
+
+
+def _is_of_numbers(result):
+    """Say whether a result has left PyTorch: an array, a number with a point, or a list of such."""
+    while isinstance(result, list) and result:
+        result = result[0]
+    return isinstance(result, (float, np.ndarray))

@@ -202,7 +202,7 @@ def two_axes_only(index, strides):
 
 @flat_offset.mistake
 def nothing_to_begin_with(index, strides):
-    """Right for every tensor with axes. A single number has none, and `reduce` raises when it finds nothing to begin
+    """{Right for every tensor with axes.} A single number has none, and `reduce` raises when it finds nothing to begin
     with. It takes the first value as a third argument: where does an element lie that is 0 steps away?"""
     return functools.reduce(operator.add, [i * stride for i, stride in zip(index, strides)])
 
@@ -232,43 +232,43 @@ def three_axes_only(index, strides):
 
 @flat_offset.mistake
 def nothing_returned_without_axes(index, strides):
-    """Right for every tensor with axes. For a single number, whose tuples are empty, your function returns `None`: no
+    """{Right for every tensor with axes.} For a single number, whose tuples are empty, your function returns `None`: no
     `return` with a number is reached. The docstring says at which place it lies."""
     return flat_offset.reference(index, strides) if index else None
 
 
 @flat_offset.mistake
 def place_1_without_axes(index, strides):
-    """Right for every tensor with axes. A single number, whose tuples are empty, gets place 1. It is the first element
-    of its tensor, and places are counted from 0."""
+    """{Right for every tensor with axes.} A single number, whose tuples are empty, gets place 1. It is the first
+    element of its tensor, and places are counted from 0."""
     return flat_offset.reference(index, strides) if index else 1
 
 
 @flat_offset.mistake
 def before_the_start_without_axes(index, strides):
-    """Right for every tensor with axes. A single number, whose tuples are empty, gets place −1. It is the first element
-    of its tensor, and places are counted from 0."""
+    """{Right for every tensor with axes.} A single number, whose tuples are empty, gets place −1. It is the first
+    element of its tensor, and places are counted from 0."""
     return flat_offset.reference(index, strides) if index else -1
 
 
 @flat_offset.mistake
 def axes_taken_for_granted(index, strides):
-    """Right for every tensor with axes. A single number has none: its tuples are empty, and your function asks them for
-    an entry, hence the `IndexError`. The docstring says at which place a single number lies."""
+    """{Right for every tensor with axes.} A single number has none: its tuples are empty, and your function asks them
+    for an entry, hence the `IndexError`. The docstring says at which place a single number lies."""
     return index[0] * strides[0] + flat_offset.reference(index[1:], strides[1:])
 
 
 @flat_offset.mistake
 def empty_tensor_of_floats(index, strides):
-    """The numbers are right. For a single number the tuples are empty, and PyTorch makes tensors of floats of them:
+    """{The numbers are right.} For a single number the tuples are empty, and PyTorch makes tensors of floats of them:
     what comes out is the float `0.` in a tensor, where an int is asked for."""
     return flat_offset.reference(index, strides) if index else torch.tensor(0.0)
 
 
 @flat_offset.mistake
 def a_tensor_of_floats(index, strides):
-    """The number is right, and it comes as a float in a tensor. A place in storage is an int. `.item()` takes a number
-    out of a tensor; without tensors there is nothing to take out."""
+    """The number {is right, and it} comes as a float in a tensor. A place in storage is an int. `.item()` takes a
+    number out of a tensor; without tensors there is nothing to take out."""
     return torch.tensor(float(flat_offset.reference(index, strides)))
 
 

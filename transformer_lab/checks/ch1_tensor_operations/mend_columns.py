@@ -100,8 +100,8 @@ def as_given(tokens, batch):
 
 @mend_columns.mistake
 def stretches_left_as_rows(tokens, batch):
-    """The stretches are right, and they are rows: the shape is (batch, seq). The text has to run downwards, so that row
-    0 holds the first token of every stretch. One operation without a copy is missing."""
+    """The stretches {are right, and they} are rows: the shape is (batch, seq). The text has to run downwards, so that
+    row 0 holds the first token of every stretch. One operation without a copy is missing."""
     seq = len(tokens) // batch
     return tokens[: seq * batch].view(batch, seq)
 
@@ -117,9 +117,9 @@ def cut_as_before_then_turned(tokens, batch):
 
 @mend_columns.mistake
 def cut_turned_and_cut_again(tokens, batch):
-    """The shape is right, and the tokens are scrambled anew: the table that the program had cut is transposed, and then
-    cut once more in reading order. A `reshape` after a transpose is no way back to the shape you want: it mixes the
-    columns. Cut once, into stretches, and turn once."""
+    """{The shape is right, and} the tokens are scrambled anew: the table that the program had cut is transposed, and
+    then cut once more in reading order. A `reshape` after a transpose is no way back to the shape you want: it mixes
+    the columns. Cut once, into stretches, and turn once."""
     seq = len(tokens) // batch
     return tokens[: seq * batch].reshape(seq, batch).transpose(0, 1).reshape(seq, batch)
 
@@ -149,7 +149,7 @@ def nothing_left_over_means_nothing_kept(tokens, batch):
 
 @mend_columns.mistake
 def stride_taken_as_one(tokens, batch):
-    """Right as long as the tokens lie side by side in memory. Of `text[::2]`, yours reads the tokens in between as
+    """{Right as long as the tokens lie side by side in memory.} Of `text[::2]`, yours reads the tokens in between as
     well, since your strides take neighbours to be one place apart. Ask `tokens` for its stride, or leave the strides to
     `view` and `transpose`."""
     seq = len(tokens) // batch
@@ -158,8 +158,9 @@ def stride_taken_as_one(tokens, batch):
 
 @mend_columns.mistake
 def single_column_squeezed_away(tokens, batch):
-    """Right until there is only one column, or one row: then your result has a single axis. A bare `squeeze()` removes
-    every axis of size 1, also one that the caller counts on. Does anything have to be removed here at all?"""
+    """{Right until there is only one column, or one row:} with one column or one row, your result has a single axis. A
+    bare `squeeze()` removes every axis of size 1, also one that the caller counts on. Does anything have to be removed
+    here at all?"""
     seq = len(tokens) // batch
     return tokens[: seq * batch].view(batch, seq).transpose(0, 1).squeeze()
 
@@ -215,7 +216,7 @@ def columns_in_reverse(tokens, batch):
 
 @mend_columns.mistake
 def a_list_of_columns(tokens, batch):
-    """The columns are right, and they come in a list. A tensor (seq, batch) is asked for: `stack` lays them side by
+    """The columns {are right, and they} come in a list. A tensor (seq, batch) is asked for: `stack` lays them side by
     side, along a new axis. Which one?"""
     seq = len(tokens) // batch
     return list(tokens[: seq * batch].split(seq))
@@ -375,8 +376,8 @@ def length_as_a_float(tokens, batch):
 
 @mend_columns.mistake
 def more_columns_where_they_are_short(tokens, batch):
-    """Right as long as fewer tokens are left over than one column holds. Where columns are short, as with 6 tokens in 4
-    columns, you make another column of what is left over. There are `batch` columns: drop the rest before you cut."""
+    """{Right as long as fewer tokens are left over than one column holds.} Where columns are short, as with 6 tokens in
+    4 columns, you make another column of what is left over. There are `batch` columns: drop the rest before you cut."""
     seq = len(tokens) // batch
     return tokens.unfold(0, seq, seq).transpose(0, 1)
 
@@ -467,7 +468,7 @@ def the_first_stretch_in_reading_order(tokens, batch):
 
 @mend_columns.mistake
 def one_axis_too_many(tokens, batch):
-    """The columns are right, and there is an axis of size 1 in front of them. The result must be (seq, batch): which
+    """{The columns are right, and} there is an axis of size 1 in front of them. The result must be (seq, batch): which
     operation adds an axis, or keeps one?"""
     return mend_columns.reference(tokens, batch)[None]
 
@@ -510,15 +511,15 @@ def tokens_changed_in_place(tokens, batch):
 
 @mend_columns.mistake
 def columns_read_into_one_row(tokens, batch):
-    """Your result has one axis: the table is right, and is then read row by row into a single one. The result must stay
-    a table (seq, batch)."""
+    """Your result has one axis: the table {is right, and} is then read row by row into a single one. The result must
+    stay a table (seq, batch)."""
     return mend_columns.reference(tokens, batch).flatten()
 
 
 @mend_columns.mistake
 def turned_and_cut_into_rows(tokens, batch):
-    """The table is right, and is then cut once more, into (batch, seq), which scrambles it. After the transpose nothing
-    is left to do: its shape is (seq, batch) already."""
+    """The table {is right, and} is then cut once more, into (batch, seq), which scrambles it. After the transpose
+    nothing is left to do: its shape is (seq, batch) already."""
     seq = len(tokens) // batch
     return mend_columns.reference(tokens, batch).reshape(batch, seq)
 

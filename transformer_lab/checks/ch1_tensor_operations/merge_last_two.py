@@ -85,7 +85,7 @@ def view_alone(x):
 
 @merge_last_two.mistake
 def always_contiguous(x):
-    """The numbers are right. But you copy the whole tensor wherever it is not contiguous, although the last two axes
+    """{The numbers are right. But} you copy the whole tensor wherever it is not contiguous, although the last two axes
     can often be merged as they lie: what matters is whether these two form one even walk, and not the axes in front.
     That is what `contiguous()` does when it is called in every case. Leave it to the operation that copies only if it
     must."""
@@ -94,17 +94,17 @@ def always_contiguous(x):
 
 @merge_last_two.mistake
 def always_copied(x):
-    """The numbers are right. But they are always copied, even where the last two axes form one even walk and a view
-    would do: `cat` and `clone` make new memory every time. The docstring asks for a view where there can be one.
-    Try it on a fresh tensor: a write into the result should show in `x`."""
+    """{The numbers are right. But} they are always copied, even where the last two axes form one even walk and a view
+    would do: `cat` and `clone` make new memory every time. The docstring asks for a view where there can be one. Try it
+    on a fresh tensor: a write into the result should show in `x`."""
     return x.reshape(_merged(x)).clone()
 
 
 @merge_last_two.mistake
 def size_one_takes_part_in_the_rule(x):
-    """The numbers are right. But you copy where one of the two axes has size 1 and a view would do. Comparing the left
-    stride with size times right stride is the rule for axes longer than 1. Along an axis of size 1 nobody ever steps,
-    so its stride does not count."""
+    """{The numbers are right. But} you copy where one of the two axes has size 1 and a view would do. Comparing the
+    left stride with size times right stride is the rule for axes longer than 1. Along an axis of size 1 nobody ever
+    steps, so its stride does not count."""
     *leading, outer, inner = x.stride()
     if outer == x.shape[-1] * inner:
         return x.as_strided(_merged(x), (*leading, inner))
@@ -121,7 +121,7 @@ def merged_in_the_other_order(x):
 
 @merge_last_two.mistake
 def axes_swapped_back(x):
-    """The shape is right and the numbers are scrambled: axes 1 and 2 of `x` are not where they were. Swapping axes 1
+    """{The shape is right and} the numbers are scrambled: axes 1 and 2 of `x` are not where they were. Swapping axes 1
     and 2 back, so that the memory is in order again, makes `view` stop complaining. But then a row of the result holds
     several tokens of one head, where it should hold all heads of one token. The order of axes of `x` has to stay."""
     return x.transpose(1, 2).reshape(_merged(x))
@@ -189,7 +189,7 @@ def the_wrong_pair_merged(x):
 
 @merge_last_two.mistake
 def axes_counted_from_the_left(x):
-    """Right for four axes only: axis 2 is where you begin to merge, and the last two axes are 2 and 3 of four. The
+    """{Right for four axes only:} axis 2 is where you begin to merge, and the last two axes are 2 and 3 of four. The
     docstring allows any number of axes in front. Counted from the end, the pair has the same numbers in every
     tensor."""
     return x.flatten(2)
@@ -197,7 +197,7 @@ def axes_counted_from_the_left(x):
 
 @merge_last_two.mistake
 def always_two_axes_in_front(x):
-    """Right for four axes only: your result has two axes in front of the merged one, whatever `x` has. The docstring
+    """{Right for four axes only:} your result has two axes in front of the merged one, whatever `x` has. The docstring
     allows any number of axes in front, also none. `x.shape[:-2]` is all sizes but the last two, however many there
     are."""
     return x.reshape(x.shape[0], x.shape[1], -1)
@@ -205,7 +205,7 @@ def always_two_axes_in_front(x):
 
 @merge_last_two.mistake
 def batch_of_one_squeezed_away(x):
-    """Right until an axis in front has size 1: with a single sentence, your result has lost its batch axis. A bare
+    """{Right until an axis in front has size 1:} with a single sentence, your result has lost its batch axis. A bare
     `squeeze()` removes every axis of size 1, also those that the caller needs. Does anything have to be removed here at
     all?"""
     return x.reshape(_merged(x)).squeeze()
@@ -213,7 +213,7 @@ def batch_of_one_squeezed_away(x):
 
 @merge_last_two.mistake
 def four_axes_only(x):
-    """Right for four axes only: your function takes the shape apart into exactly four names, and a matrix has no four
+    """{Right for four axes only:} your function takes the shape apart into exactly four names, and a matrix has no four
     sizes. The docstring allows any number of axes in front. `x.shape[:-2]` is all sizes but the last two, however many
     there are."""
     batch, seq, heads, d_head = x.shape

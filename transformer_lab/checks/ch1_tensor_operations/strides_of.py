@@ -95,7 +95,7 @@ def own_size_included(shape):
 
 @strides_of.mistake
 def order_reversed(shape):
-    """The strides are right, and in the opposite order: (2, 3, 4) gives (1, 4, 12). They are worked out from the last
+    """The strides are {right, and} in the opposite order: (2, 3, 4) gives (1, 4, 12). They are worked out from the last
     axis on, and have to be told from the first axis on. What is still to be done with the list?"""
     return strides_of.reference(shape)[::-1]
 
@@ -213,7 +213,7 @@ def from_the_left_with_own_size_reversed(shape):
 
 @strides_of.mistake
 def all_ones(shape):
-    """Every stride is 1. That is right for the last axis: neighbours in a row lie side by side. One step along the
+    """Every stride is 1. {That is right for the last axis:} neighbours in a row lie side by side. One step along the
     first axis passes whole rows, so something has to be multiplied on the way to the left."""
     return (1,) * len(shape)
 
@@ -364,42 +364,42 @@ def number_of_elements_alone(shape):
 
 @strides_of.mistake
 def nothing_returned_without_axes(shape):
-    """Right for every shape with axes. For a single number, whose shape is `()`, your function returns `None`. It has
+    """{Right for every shape with axes.} For a single number, whose shape is `()`, your function returns `None`. It has
     no axis and so no stride: which tuple has no entries?"""
     return strides_of.reference(shape) or None
 
 
 @strides_of.mistake
 def zero_without_axes(shape):
-    """Right for every shape with axes. For a single number, whose shape is `()`, you return the number 0. It has no
+    """{Right for every shape with axes.} For a single number, whose shape is `()`, you return the number 0. It has no
     axis and so no stride: which tuple has no entries?"""
     return strides_of.reference(shape) or 0
 
 
 @strides_of.mistake
 def one_number_without_axes(shape):
-    """Right for every shape with axes. For a single number, whose shape is `()`, you return the number 1. It has no
+    """{Right for every shape with axes.} For a single number, whose shape is `()`, you return the number 1. It has no
     axis and so no stride: which tuple has no entries?"""
     return strides_of.reference(shape) or 1
 
 
 @strides_of.mistake
 def a_zero_without_axes(shape):
-    """Right for every shape with axes. A single number has the shape `()`: no axis, and so no stride. Yours gets one,
+    """{Right for every shape with axes.} A single number has the shape `()`: no axis, and so no stride. Yours gets one,
     the stride 0."""
     return strides_of.reference(shape) or (0,)
 
 
 @strides_of.mistake
 def axes_taken_for_granted(shape):
-    """Right for every shape with axes. A single number has the shape `()`, and your function asks it for an entry,
+    """{Right for every shape with axes.} A single number has the shape `()`, and your function asks it for an entry,
     hence the `IndexError`. What comes out where a loop over the axes has nothing to do?"""
     return (*strides_of.reference(shape)[:-1], shape[-1] // shape[-1])
 
 
 @strides_of.mistake
 def last_entry_taken_for_granted(shape):
-    """Right for every shape with axes. A single number has the shape `()`, and so your list has no last entry that
+    """{Right for every shape with axes.} A single number has the shape `()`, and so your list has no last entry that
     could be set, hence the `IndexError`. What comes out where a loop over the axes has nothing to do?"""
     strides = list(strides_of.reference(shape))
     strides[-1] = 1
@@ -437,7 +437,7 @@ def written_into_a_tuple(shape):
 
 @strides_of.mistake
 def a_tensor_of_strides(shape):
-    """The numbers are right, and they come in a tensor. A tuple of ints is asked for, as PyTorch's own `stride()`
+    """The numbers {are right, and they} come in a tensor. A tuple of ints is asked for, as PyTorch's own `stride()`
     returns it. Nothing here needs a tensor."""
     return torch.tensor(strides_of.reference(shape), dtype=torch.int64)
 
@@ -465,8 +465,8 @@ def powers_of_the_last_size(shape):
 
 @strides_of.mistake
 def two_sizes_at_most(shape):
-    """Right for up to three axes. With more, each stride is the product of the next two sizes only, where one step
-    passes over *all* axes to its right."""
+    """{Right for up to three axes.} With more than three axes, each stride is the product of the next two sizes only,
+    where one step passes over *all* axes to its right."""
     return tuple(math.prod(shape[axis + 1 : axis + 3]) for axis in range(len(shape)))
 
 
@@ -524,8 +524,8 @@ def read_past_the_last_axis(shape):
 
 @strides_of.mistake
 def first_stride_left_at_one(shape):
-    """All strides are right but the first, which is 1: the loop ends one axis too early. The end of a `range` is not
-    part of it, also where it counts down: `range(n, 0, -1)` ends at 1."""
+    """{All strides are right but} the first stride{, which} is 1: the loop ends one axis too early. The end of a
+    `range` is not part of it, also where it counts down: `range(n, 0, -1)` ends at 1."""
     strides = [1] * len(shape)
     for axis in range(len(shape) - 2, 0, -1):
         strides[axis] = strides[axis + 1] * shape[axis + 1]

@@ -80,7 +80,7 @@ def by_moving_two_axes(x, dim0, dim1):
 
 @transposed.mistake
 def cut_in_reading_order(x, dim0, dim1):
-    """The shape is right and the numbers stay in reading order, only cut into rows of another length: that is what
+    """{The shape is right and} the numbers stay in reading order, only cut into rows of another length: that is what
     `reshape` does, and what `as_strided` does with the strides of a fresh tensor. Column 0 of `x` should be row 0 of
     the result. The new tensor must walk with the steps that `x` has, in another order."""
     return x.reshape(_swapped(x.shape, dim0, dim1))
@@ -88,9 +88,9 @@ def cut_in_reading_order(x, dim0, dim1):
 
 @transposed.mistake
 def cut_by_view(x, dim0, dim1):
-    """The shape is right and the numbers stay in reading order, only cut into rows of another length. And where `x` is
-    not contiguous there is an error: that is how `view` behaves. `view` never moves an axis. The new tensor must walk
-    with the steps that `x` has, in another order."""
+    """{The shape is right and} the numbers stay in reading order, only cut into rows of another length. And where `x`
+    is not contiguous there is an error: that is how `view` behaves. `view` never moves an axis. The new tensor must
+    walk with the steps that `x` has, in another order."""
     return x.view(_swapped(x.shape, dim0, dim1))
 
 
@@ -105,9 +105,9 @@ def strides_of_the_new_shape(x, dim0, dim1):
 
 @transposed.mistake
 def strides_of_the_old_shape(x, dim0, dim1):
-    """Right for a contiguous `x` only. You worked out the strides from the shape, and a shape does not know them: after
-    a transpose, or in a slice, they are others. Section 1.11 has two tensors of one shape and one storage that read
-    differently. Ask `x` for its strides."""
+    """{Right for a contiguous `x` only.} You worked out the strides from the shape, and a shape does not know them:
+    after a transpose, or in a slice, they are others. Section 1.11 has two tensors of one shape and one storage that
+    read differently. Ask `x` for its strides."""
     return x.as_strided(_swapped(x.shape, dim0, dim1), _swapped(strides_of.reference(x.shape), dim0, dim1))
 
 
@@ -193,7 +193,7 @@ def moved_the_other_way(x, dim0, dim1):
 
 @transposed.mistake
 def offset_zero(x, dim0, dim1):
-    """Right as long as `x` begins where its storage begins. Of a slice such as `x[6:]`, yours reads from the start of
+    """{Right as long as `x` begins where its storage begins.} Of a slice such as `x[6:]`, yours reads from the start of
     the whole storage: numbers that do not belong to `x` at all. A tensor has a fourth part besides storage, shape and
     strides: which value does it get in your result?"""
     return x.as_strided(_swapped(x.shape, dim0, dim1), _swapped(x.stride(), dim0, dim1), 0)
@@ -209,7 +209,7 @@ def negative_axes_overlooked(x, dim0, dim1):
 
 @transposed.mistake
 def copied(x, dim0, dim1):
-    """The numbers are right, but they are copied: your result has memory of its own, and a write into it no longer
+    """The numbers {are right, but they} are copied: your result has memory of its own, and a write into it no longer
     shows in `x`. The copy is what note 000 believes a transpose to be. It costs time and memory for every number; a
     view costs two short lists. Which operation of yours puts numbers in new places?"""
     return x.transpose(dim0, dim1).clone(memory_format=torch.contiguous_format)
@@ -217,7 +217,7 @@ def copied(x, dim0, dim1):
 
 @transposed.mistake
 def copied_into_reading_order(x, dim0, dim1):
-    """The numbers are right, but they are copied, except where they lie in reading order already: that is what
+    """The numbers {are right, but they} are copied, except where they lie in reading order already: that is what
     `contiguous()` does. A write into your result does not show in `x`. A transpose needs no particular order in memory:
     leave the numbers where they are."""
     return x.transpose(dim0, dim1).contiguous()
@@ -225,17 +225,17 @@ def copied_into_reading_order(x, dim0, dim1):
 
 @transposed.mistake
 def made_contiguous_first(x, dim0, dim1):
-    """The numbers are right. But where `x` is not contiguous you copy it first, so that the result is no view of `x`: a
-    write into it does not show there. A transpose works with any strides, as long as you take those that `x` has. Is
+    """{The numbers are right. But} where `x` is not contiguous you copy it first, so that the result is no view of `x`:
+    a write into it does not show there. A transpose works with any strides, as long as you take those that `x` has. Is
     there a `contiguous`, `reshape` or `flatten` before it?"""
     return x.contiguous().transpose(dim0, dim1)
 
 
 @transposed.mistake
 def x_itself_changed(x, dim0, dim1):
-    """The result is right, and `x` is changed: the caller finds its axes swapped afterwards. Operations that end
-    in an underscore, such as `transpose_` and `as_strided_`, change the tensor they are called on. Their namesakes
-    without the underscore return a new one over the same storage."""
+    """{The result is right, and} `x` is changed: the caller finds its axes swapped afterwards. Operations that end in
+    an underscore, such as `transpose_` and `as_strided_`, change the tensor they are called on. Their namesakes without
+    the underscore return a new one over the same storage."""
     return x.as_strided_(_swapped(x.shape, dim0, dim1), _swapped(x.stride(), dim0, dim1))
 
 
@@ -273,7 +273,7 @@ def only_the_two_axes_kept(x, dim0, dim1):
 
 @transposed.mistake
 def strides_of_the_original_for_a_copy(x, dim0, dim1):
-    """Right for a tensor that lies in reading order, and for no other: `x` is made contiguous first, which copies it
+    """{Right for a tensor that lies in reading order, and for no other:} `x` is made contiguous first, which copies it
     if it must, and then read with the strides that `x` had before. A copy has strides of its own. Without a copy, `x`
     and its strides belong together."""
     return x.contiguous().as_strided(_swapped(x.shape, dim0, dim1), _swapped(x.stride(), dim0, dim1))
@@ -295,7 +295,7 @@ def two_letters(x, dim0, dim1):
 
 @transposed.mistake
 def negative_axes_counted_from_one_axis_too_few(x, dim0, dim1):
-    """Right for axes counted from the start. A negative axis becomes the one in front of it: -1 is the last axis, and
+    """{Right for axes counted from the start.} A negative axis becomes the one in front of it: -1 is the last axis, and
     so it becomes `x.ndim - 1`. Adding `x.ndim` does that; adding one less misses by an axis."""
     dim0, dim1 = (dim + x.ndim - 1 if dim < 0 else dim for dim in (dim0, dim1))
     return x.as_strided(_swapped(x.shape, dim0, dim1), _swapped(x.stride(), dim0, dim1))

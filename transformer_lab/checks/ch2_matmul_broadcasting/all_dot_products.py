@@ -112,14 +112,14 @@ def axes_one_and_two(query, key):
 
 @all_dot_products.mistake
 def axes_two_and_three(query, key):
-    """Right for four axes, and for no other number: you count the axes from the left, as 2 and 3. The docstring allows
-    any leading axes, also none. Counted from the end, the two axes have the same numbers everywhere."""
+    """{Right for four axes, and for no other number:} you count the axes from the left, as 2 and 3. The docstring
+    allows any leading axes, also none. Counted from the end, the two axes have the same numbers everywhere."""
     return query @ key.transpose(2, 3)
 
 
 @all_dot_products.mistake
 def four_axes_named(query, key):
-    """Right for four axes, and for no other number: `permute` wants to be told all axes, and you name four. The
+    """{Right for four axes, and for no other number:} `permute` wants to be told all axes, and you name four. The
     docstring allows any leading axes, also none. There is an operation that exchanges two axes and leaves the
     others."""
     return query @ key.permute(0, 1, 3, 2)
@@ -253,7 +253,7 @@ def three_letters(query, key):
 
 @all_dot_products.mistake
 def four_letters(query, key):
-    """Right for four axes, and for no other number: your `einsum` names `batch` and `heads` one by one. The docstring
+    """{Right for four axes, and for no other number:} your `einsum` names `batch` and `heads` one by one. The docstring
     allows any leading axes, also none. Three dots in their place stand for as many axes as there are."""
     return torch.einsum("bhqd,bhkd->bhqk", query, key)
 

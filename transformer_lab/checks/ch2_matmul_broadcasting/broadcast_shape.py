@@ -170,15 +170,15 @@ def missing_axes_are_read(a, b):
 
 @broadcast_shape.mistake(stage="size")
 def always_the_larger(m, n):
-    """You take the larger of the two sizes, whatever they are. It is right for equal sizes, and for a 1 with a larger
-    size, which is all one tries at first. But 3 over 2 does not fit and must raise a `ValueError`, and a 1 over a 0
+    """You take the larger of the two sizes, whatever they are. {It is right for equal sizes, and for a 1 with a larger
+    size, which is all one tries at first. But} 3 over 2 does not fit and must raise a `ValueError`, and a 1 over a 0
     gives 0, not 1."""
     return max(m, n)
 
 
 @broadcast_shape.mistake(stage="size")
 def the_larger_once_they_fit(m, n):
-    """Everything is right but a size of 0: a 1 over a 0 gives 0 (the 1 is repeated no times), and you return 1. You
+    """{Everything is right but a size of 0:} a 1 over a 0 gives 0 (the 1 is repeated no times), and you return 1. You
     check that the sizes fit and then take the larger one. The rule is not about which is larger: what becomes of a
     1?"""
     equal_or_stretched(m, n)
@@ -284,24 +284,24 @@ def false_for_no_fit(a, b):
 
 @broadcast_shape.mistake
 def error_of_an_addition(a, b):
-    """You add two tensors and look at the shape. The answers are right; but for shapes that do not fit PyTorch raises a
-    `RuntimeError`, and the task asks for a `ValueError`. Written out, the rule takes five lines, and you will need it
+    """You add two tensors and look at the shape. {The answers are right; but} for shapes that do not fit PyTorch raises
+    a `RuntimeError`, and the task asks for a `ValueError`. Written out, the rule takes five lines, and you will need it
     on paper, where there are no tensors."""
     return tuple((torch.empty(a) + torch.empty(b)).shape)
 
 
 @broadcast_shape.mistake
 def the_longer_shape(a, b):
-    """You return the shape that has more axes, as it is. It is right as long as only the shorter one stretches. Here a
-    1 of the longer shape stands over another size, and stretches too: go through the sizes one column at a time."""
+    """You return the shape that has more axes, as it is. {It is right as long as only the shorter one stretches.} Here
+    a 1 of the longer shape stands over another size, and stretches too: go through the sizes one column at a time."""
     broadcast_shape.reference(a, b)
     return a if len(a) >= len(b) else b
 
 
 @broadcast_shape.mistake
 def the_longer_shape_or_the_second(a, b):
-    """You return the shape that has more axes, as it is, or the second if they have as many. It is right as long as
-    only the other one stretches. Here a 1 of the longer shape stands over another size, and stretches too: go through
+    """You return the shape that has more axes, as it is, or the second if they have as many. {It is right as long as
+    only the other one stretches.} Here a 1 of the longer shape stands over another size, and stretches too: go through
     the sizes one column at a time."""
     broadcast_shape.reference(a, b)
     return a if len(a) > len(b) else b
@@ -343,7 +343,7 @@ def sizes_multiplied(m, n):
 
 @broadcast_shape.mistake
 def error_of_broadcast_shapes(a, b):
-    """You let `torch.broadcast_shapes` answer. The answers are right; but for shapes that do not fit it raises a
+    """You let `torch.broadcast_shapes` answer. {The answers are right; but} for shapes that do not fit it raises a
     `RuntimeError`, and the task asks for a `ValueError`. The rule is what you need on paper."""
     return tuple(torch.broadcast_shapes(a, b))
 
@@ -447,15 +447,15 @@ def the_larger_tuple(a, b):
 
 @broadcast_shape.mistake
 def always_the_first_shape(a, b):
-    """You return the first shape, as it is. It is right where only the second one stretches. Either of the two can have
-    a 1 or lack an axis: go through the sizes one column at a time."""
+    """You return the first shape, as it is. {It is right where only the second one stretches.} Either of the two can
+    have a 1 or lack an axis: go through the sizes one column at a time."""
     return tuple(a)
 
 
 @broadcast_shape.mistake
 def always_the_second_shape(a, b):
-    """You return the second shape, as it is. It is right where only the first one stretches. Either of the two can have
-    a 1 or lack an axis: go through the sizes one column at a time."""
+    """You return the second shape, as it is. {It is right where only the first one stretches.} Either of the two can
+    have a 1 or lack an axis: go through the sizes one column at a time."""
     return tuple(b)
 
 
@@ -479,8 +479,8 @@ def one_never_stretches_to_zero(m, n):
 
 @broadcast_shape.mistake(stage="size")
 def smallest_common_multiple(m, n):
-    """You take the smallest number that both sizes divide. It is right for equal sizes, and for a 1 with another size;
-    but 3 over 2 gives 6, where a `ValueError` must be raised. Broadcasting repeats nothing but a 1."""
+    """You take the smallest number that both sizes divide. {It is right for equal sizes, and for a 1 with another size;
+    but 3 over 2 gives 6, where a `ValueError` must be raised.} Broadcasting repeats nothing but a 1."""
     return math.lcm(m, n)
 
 
@@ -620,7 +620,7 @@ def set_emptied(a, b):
 
 @broadcast_shape.mistake
 def sizes_sorted(a, b):
-    """The sizes are right, and they are sorted. Each stands for an axis, so their order says which axis is how large:
+    """The sizes {are right, and they} are sorted. Each stands for an axis, so their order says which axis is how large:
     leave them where they are."""
     return tuple(sorted(broadcast_shape.reference(a, b)))
 

@@ -123,7 +123,7 @@ def tokens_not_folded_back(x, weight):
 
 @linear.mistake(stage="product")
 def three_axes_alone(x, weight):
-    """Right for three axes, and for no other number: your `einsum` has one letter for `batch` and one for `seq`. The
+    """{Right for three axes, and for no other number:} your `einsum` has one letter for `batch` and one for `seq`. The
     docstring allows any leading axes, also none. Three dots in their place stand for as many axes as there are."""
     return torch.einsum("bsi,oi->bso", x, weight)
 
@@ -279,7 +279,7 @@ def one_in_front_and_bias_behind(x, weight, bias):
 
 @linear.mistake
 def columns_and_back(x, weight, bias):
-    """Right for rows, and not for one vector: `.mT` exchanges the last two axes, and a vector has one. The docstring
+    """{Right for rows, and not for one vector:} `.mT` exchanges the last two axes, and a vector has one. The docstring
     allows no axes in front. With `x` on the left of the product, it need not be turned."""
     return (weight @ x.mT).mT + bias
 
@@ -337,8 +337,8 @@ def tokens_joined_in_one_row(x, weight, bias):
 
 @linear.mistake
 def three_axes_by_bmm(x, weight, bias):
-    """Right for three axes, and for no other number: `torch.bmm` takes exactly three. `@` does the same for any number
-    of axes in front, and needs no copies of the weight."""
+    """{Right for three axes, and for no other number:} `torch.bmm` takes exactly three. `@` does the same for any
+    number of axes in front, and needs no copies of the weight."""
     return torch.bmm(x, weight.T.expand(len(x), -1, -1)) + bias
 
 

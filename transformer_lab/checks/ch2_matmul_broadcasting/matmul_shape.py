@@ -163,8 +163,8 @@ def inner_size_stretches(k_left, k_right):
 
 @matmul_shape.mistake(stage="batch")
 def batch_of_the_first(a, b):
-    """You take the batch axes from the first shape alone. That is right as long as the second is one matrix or has the
-    same batch axes. In `(6, 1, 3, 4) @ (5, 4, 2)` the 1 stands over a 5: batch axes broadcast, as in an addition."""
+    """You take the batch axes from the first shape alone. {That is right as long as the second is one matrix or has the
+    same batch axes.} In `(6, 1, 3, 4) @ (5, 4, 2)` the 1 stands over a 5: batch axes broadcast, as in an addition."""
     return a
 
 
@@ -354,7 +354,7 @@ def nones_for_no_fit(a, b):
 
 @matmul_shape.mistake
 def error_of_a_product(a, b):
-    """You multiply two tensors and look at the shape. The answers are right; but for shapes that do not fit PyTorch
+    """You multiply two tensors and look at the shape. {The answers are right; but} for shapes that do not fit PyTorch
     raises a `RuntimeError`, and the task asks for a `ValueError`. The rule is what you need on paper, where there are
     no tensors."""
     return tuple((torch.empty(a) @ torch.empty(b)).shape)

@@ -542,8 +542,8 @@ def rounded(query, key):
 
 @mend_cosines.mistake
 def lists_of_numbers(query, key):
-    """The cosines are right, and they come in a list of lists. A tensor (q_len, k_len) is asked for, and nothing has to
-    leave PyTorch on the way."""
+    """The cosines {are right, and they} come in a list of lists. A tensor (q_len, k_len) is asked for, and nothing has
+    to leave PyTorch on the way."""
     return mend_cosines.reference(query, key).tolist()
 
 

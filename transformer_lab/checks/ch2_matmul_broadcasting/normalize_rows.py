@@ -344,15 +344,15 @@ def two_axes_unpacked(x):
 
 @normalize_rows.mistake
 def a_single_row_left_alone(x):
-    """Right for tensors of several axes. A single row, with no axis in front, comes back as it was. It is a row like
+    """{Right for tensors of several axes.} A single row, with no axis in front, comes back as it was. It is a row like
     any other, and needs no case of its own."""
     return normalize_rows.reference(x) if x.ndim > 1 else x.clone()
 
 
 @normalize_rows.mistake
 def made_one_long_table(x):
-    """The rows are right, and they stand in one long table: the axes in front are joined to one. The shape must be that
-    of `x`. Nothing has to be reshaped here; if it was, it must be taken back."""
+    """The rows {are right, and they} stand in one long table: the axes in front are joined to one. The shape must be
+    that of `x`. Nothing has to be reshaped here; if it was, it must be taken back."""
     return normalize_rows.reference(x).reshape(-1, x.shape[-1])
 
 

@@ -134,8 +134,8 @@ def output_and_weights(query, key, value):
 
 @attention.mistake
 def heads_merged(query, key, value):
-    """The heads are merged: your result is (batch, q_len, heads · d_value). The numbers are right. Merging is a step of
-    its own, of chapter 4; here every head keeps its axis."""
+    """The heads are merged: your result is (batch, q_len, heads · d_value). {The numbers are right.} Merging is a step
+    of its own, of chapter 4; here every head keeps its axis."""
     return attention.reference(query, key, value).transpose(1, 2).flatten(2)
 
 
@@ -170,7 +170,7 @@ attention.mistake(keys_and_values_exchanged_for_pytorch)
 
 @attention.mistake
 def heads_after_the_queries(query, key, value):
-    """Your result is (batch, q_len, heads, d_value): `heads` and `q_len` have changed places. The numbers are right.
+    """Your result is (batch, q_len, heads, d_value): `heads` and `q_len` have changed places. {The numbers are right.}
     That is the first half of merging the heads, a step of its own, of chapter 4; here every head keeps its place."""
     return attention.reference(query, key, value).transpose(1, 2)
 

@@ -238,7 +238,7 @@ def as_many_places_as_features(x, positions):
 
 @mend_word_order.mistake(stage="place")
 def words_changed_in_place(x, positions):
-    """The result is right, but your function changes its argument `x`: whoever calls it finds the positions added
+    """{The result is right, but} your function changes its argument `x`: whoever calls it finds the positions added
     there, and a second call adds them again. An operation in place does that, such as `x += …`. `x = x + …` makes a new
     tensor."""
     return x.add_(positions[: x.shape[1]])

@@ -291,7 +291,7 @@ def axis_of_the_heads_left(x, w_q, w_k, w_v):
 
 @single_head.mistake
 def every_axis_of_one_squeezed(x, w_q, w_k, w_v):
-    """Right for ordinary sizes, and one axis too few where there is one sentence or one token: `squeeze()` takes away
+    """{Right for ordinary sizes, and one axis too few where there is one sentence or one token:} `squeeze()` takes away
     every axis of size 1. Name the axis that you mean."""
     return single_head.reference(x, w_q, w_k, w_v).squeeze()
 

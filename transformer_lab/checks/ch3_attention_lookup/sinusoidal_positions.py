@@ -159,9 +159,9 @@ def base_of_a_thousand(seq, d_model):
 
 @sinusoidal_positions.mistake
 def each_feature_its_angle(seq, d_model):
-    """The cosines have angles of their own: the exponent goes on from feature to feature, instead of once for two. The
-    sines are right. A sine and its cosine are the two coordinates of *one* hand of a clock: which number do features 2i
-    and 2i + 1 share?"""
+    """The cosines have angles of their own: the exponent goes on from feature to feature, instead of once for two. {The
+    sines are right.} A sine and its cosine are the two coordinates of *one* hand of a clock: which number do features
+    2i and 2i + 1 share?"""
     feature = torch.arange(d_model)
     angles = torch.arange(seq)[:, None] / 10000 ** (feature / d_model)
     return torch.where(feature % 2 == 0, angles.sin(), angles.cos())
@@ -302,9 +302,9 @@ def angle_divided_by_d_model(seq, d_model):
 
 @sinusoidal_positions.mistake(stage="angles")
 def exponent_rounded_down(seq, d_model):
-    """The first pair is right, and all the others turn hardly or not at all: their exponents are all -1. A whole-number
-    division does that: `-i // d_model` rounds downwards, to -1 for every `i` but 0. Which division keeps the
-    fraction?"""
+    """{The first pair is right, and} all pairs but the first turn hardly or not at all: their exponents are all -1. A
+    whole-number division does that: `-i // d_model` rounds downwards, to -1 for every `i` but 0. Which division keeps
+    the fraction?"""
     pair = torch.arange(0, d_model, 2)
     return torch.arange(seq)[:, None] * 10000.0 ** (-pair // d_model)
 
@@ -369,7 +369,7 @@ def last_sine_left_at_zero(angles, d_model):
 
 @sinusoidal_positions.mistake
 def exponent_of_the_cosine_one_further(seq, d_model):
-    """The cosines are too slow: the exponent of feature 2i + 1 is (2i + 2) / d_model. The sines are right. A sine and
+    """The cosines are too slow: the exponent of feature 2i + 1 is (2i + 2) / d_model. {The sines are right.} A sine and
     its cosine share one angle. By how much must an odd number of a feature be lowered, to be that of its sine?"""
     feature = torch.arange(d_model)
     angles = torch.arange(seq)[:, None] / 10000 ** ((feature + feature % 2) / d_model)

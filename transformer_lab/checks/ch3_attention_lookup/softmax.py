@@ -194,8 +194,8 @@ def sum_of_all(exp, dim):
 
 @softmax.mistake(stage="divide")
 def sum_over_the_last_axis(exp, dim):
-    """The sum runs along the last axis, whatever `dim` says. That is right only where `dim` is the last axis, as in
-    most examples. Follow the argument `dim` through every line."""
+    """The sum runs along the last axis, whatever `dim` says. {That is right only where `dim` is the last axis, as in
+    most examples.} Follow the argument `dim` through every line."""
     return exp / exp.sum(-1, keepdim=True)
 
 
@@ -258,7 +258,7 @@ def logarithms(x, dim):
 
 @softmax.mistake
 def taken_twice(x, dim):
-    """The softmax is taken twice, once of the scores and once more of the weights. The weights still sum to one, and
+    """The softmax is taken twice, once of the scores and once more of the weights. The weights {still sum to one, and}
     are nearly equal, because numbers between 0 and 1 differ by little."""
     return x.softmax(dim).softmax(dim)
 
@@ -360,7 +360,7 @@ def exponential_of_math(shifted):
 
 @softmax.mistake
 def in_float32(x, dim):
-    """Right for float32, and wrong for every other dtype: the result comes in float32 whatever came in. It must have
+    """{Right for float32, and wrong for every other dtype:} the result comes in float32 whatever came in. It must have
     the dtype of the scores. Which line names a dtype?"""
     return x.softmax(dim, dtype=torch.float32)
 
@@ -638,21 +638,21 @@ def sigmoids_over_their_sum(x, dim):
 
 @softmax.mistake
 def axis_left_last(x, dim):
-    """The weights are right, and two axes have changed places: `dim` was exchanged with the last axis, and never put
+    """{The weights are right, and} two axes have changed places: `dim` was exchanged with the last axis, and never put
     back. The result must have the shape of `x`. With `dim` as it is, no axis has to move."""
     return x.softmax(dim).transpose(dim, -1)
 
 
 @softmax.mistake
 def axis_moved_last(x, dim):
-    """The weights are right, and `dim` comes last: the axis was moved to the end, and never back. The result must have
-    the shape of `x`. With `dim` as it is, no axis has to move."""
+    """{The weights are right, and} `dim` comes last: the axis was moved to the end, and never back. The result must
+    have the shape of `x`. With `dim` as it is, no axis has to move."""
     return x.softmax(dim).movedim(dim, -1)
 
 
 @softmax.mistake
 def axis_left_first(x, dim):
-    """The weights are right, and `dim` comes first: the axis was moved to the front, and never back. The result must
+    """{The weights are right, and} `dim` comes first: the axis was moved to the front, and never back. The result must
     have the shape of `x`. With `dim` as it is, no axis has to move."""
     return x.softmax(dim).movedim(dim, 0)
 
@@ -708,8 +708,8 @@ def over_all_but_the_first_axis(x, dim):
 
 @softmax.mistake
 def weights_sorted(x, dim):
-    """The weights are right, and they are sorted, the largest first. Each belongs to the score at its place: leave them
-    there."""
+    """The weights {are right, and they} are sorted, the largest first. Each belongs to the score at its place: leave
+    them there."""
     return x.softmax(dim).sort(dim, descending=True).values
 
 

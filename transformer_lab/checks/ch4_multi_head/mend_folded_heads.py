@@ -152,16 +152,16 @@ def heads_and_batch_not_exchanged(output, batch):
 @mend_folded_heads.mistake(stage="folded")
 def folded_otherwise(x):
     """The folding was changed, to `heads` outside and `batch` inside, or mixes the two up; taken apart it is with
-    `batch` outside. The tables are right, and their outputs land in other places. Folding and taking apart must agree:
+    `batch` outside. {The tables are right, and} the outputs land in other places. Folding and taking apart must agree:
     change one of the two."""
     return x.transpose(0, 1).flatten(0, 1)
 
 
 @mend_folded_heads.mistake
 def only_the_cut_was_mended(query, key, value):
-    """The folded axis is taken apart as (batch, heads), which is right, and the order in which the axes are moved still
-    fits (heads, batch). The shape comes out right, and tokens of several sentences end up in one. Name the four axes
-    before the move and after it: which one must stay in front?"""
+    """{The folded axis is taken apart as (batch, heads), which is right, and} the order in which the axes are moved
+    still fits (heads, batch). The shape comes out right, and tokens of several sentences end up in one. Name the four
+    axes before the move and after it: which one must stay in front?"""
     batch, heads, seq, d_head = query.shape
     output = scaled_dot_product_attention(query, key, value)
     return output.permute(1, 2, 0, 3).reshape(batch, seq, heads * d_head)
@@ -180,7 +180,7 @@ def only_the_move_was_mended(query, key, value):
 @mend_folded_heads.mistake
 def sentences_side_by_side(query, key, value):
     """Your result is (heads, seq, batch · d_head): the outputs of all sentences stand side by side, where those of all
-    heads should. Each output is right and in the wrong place. Along which axis does a sentence go on, and along which
+    heads should. Each output is {right and} in the wrong place. Along which axis does a sentence go on, and along which
     do its heads?"""
     return scaled_dot_product_attention(query, key, value).permute(1, 2, 0, 3).flatten(2)
 
@@ -383,7 +383,7 @@ def heads_and_keys_exchanged(query, key, value):
 
 @mend_folded_heads.mistake(stage="folded", alone=True)
 def folded_by_view(x):
-    """Right for ordinary input, and `view` raises for one whose axes were exchanged, as a split into heads leaves it:
+    """{Right for ordinary input, and `view` raises for one whose axes were exchanged, as a split into heads leaves it:}
     batch and heads do not lie side by side in memory there, and `view` never copies. `reshape` copies where it must."""
     return x.view(-1, *x.shape[2:])
 

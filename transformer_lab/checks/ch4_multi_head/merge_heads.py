@@ -53,7 +53,7 @@ def what_was_split(draw):
 
 @merge_heads.mistake
 def reshape_alone(x):
-    """The tensor is reshaped as it lies, with `heads` still before `seq`. The shape is right and the numbers are
+    """The tensor is reshaped as it lies, with `heads` still before `seq`. {The shape is right and} the numbers are
     scrambled: the features of one token now come from vectors that follow one another in memory, and not from its own
     position in every head. Training with it works somehow, and the loss hides it. Compare: `merge_heads(split_heads(x,
     n))` must give back `x`."""
@@ -110,7 +110,7 @@ def seq_before_batch(x):
 @merge_heads.mistake
 def features_for_tokens(x):
     """The last two axes have changed places before the tensor was joined: `seq` and the features, instead of `heads`
-    and `seq`. The shape is right and the numbers are scrambled. Which two axes must become neighbours, so that the
+    and `seq`. {The shape is right and} the numbers are scrambled. Which two axes must become neighbours, so that the
     features of one token lie side by side?"""
     batch, heads, seq, d_value = x.shape
     return x.transpose(2, 3).reshape(batch, seq, heads * d_value)
@@ -128,8 +128,8 @@ def heads_and_features_exchanged(x):
 @merge_heads.mistake
 def cut_over_the_batch(x):
     """`seq` was brought to the front, as PyTorch's older modules have it, and the tensor was then cut into (batch, seq,
-    heads · d_value). The shape is right, and the sentences are mixed: the first holds the first tokens of all of them.
-    `batch` must stay in front: which two axes should change places?"""
+    heads · d_value). {The shape is right, and} the sentences are mixed: the first holds the first tokens of all of
+    them. `batch` must stay in front: which two axes should change places?"""
     batch, heads, seq, d_value = x.shape
     return x.permute(2, 0, 1, 3).reshape(batch, seq, heads * d_value)
 

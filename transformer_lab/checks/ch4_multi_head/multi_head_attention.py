@@ -403,7 +403,7 @@ def one_table_for_all_heads(x, w_q, w_k, w_v, w_o, n_heads):
 @multi_head_attention.mistake
 def seq_comes_first(x, w_q, w_k, w_v, w_o, n_heads):
     """Your result is (seq, batch, d_model): PyTorch's older modules take and give `seq` first, and you turned the input
-    round for them, or your own axes. The numbers are right. Turn the result back."""
+    round for them, or your own axes. {The numbers are right.} Turn the result back."""
     return multi_head_attention.reference(x, w_q, w_k, w_v, w_o, n_heads).transpose(0, 1)
 
 

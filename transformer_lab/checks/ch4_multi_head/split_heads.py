@@ -45,10 +45,10 @@ split_heads.example("heads of one feature each", d_head=1)
 
 @split_heads.mistake
 def view_alone(x, n_heads):
-    """The tensor is cut as `view` cuts it, straight into (batch, heads, seq, d_head). The shape is right and the
-    numbers are scrambled: `view` never moves an axis, so a head gets a stretch of whole tokens instead of some
-    features of every token, and a model with this still trains. Look at where the features of token 0 lie in memory,
-    and where yours went."""
+    """The tensor is cut as `view` cuts it, straight into (batch, heads, seq, d_head). {The shape is right and} the
+    numbers are scrambled: `view` never moves an axis, so a head gets a stretch of whole tokens instead of some features
+    of every token{, and a model with this still trains}. Look at where the features of token 0 lie in memory, and where
+    yours went."""
     batch, seq, d_model = x.shape
     return x.reshape(batch, n_heads, seq, d_model // n_heads)
 
@@ -97,8 +97,9 @@ def n_heads_taken_for_d_head(x, n_heads):
 @split_heads.mistake
 def turned_and_cut_anew(x, n_heads):
     """Tokens and features have changed places, and the tensor was then cut into (batch, heads, seq, d_head), all at
-    once. The shape is right and the numbers are scrambled: after the exchange the tokens vary fastest, so the last axis
-    holds one feature of several tokens. What must be cut first, while a token's features still lie side by side?"""
+    once. {The shape is right and} the numbers are scrambled: after the exchange the tokens vary fastest, so the last
+    axis holds one feature of several tokens. What must be cut first, while a token's features still lie side by
+    side?"""
     batch, seq, d_model = x.shape
     return x.transpose(1, 2).reshape(batch, n_heads, seq, d_model // n_heads)
 
@@ -383,15 +384,15 @@ def heads_begin_n_heads_apart(x, n_heads):
 
 @split_heads.mistake
 def scaled(x, n_heads):
-    """The heads are right, and every number is divided by the root of d_head. That scale belongs to the scores, later.
-    To split only moves numbers: each must come out as it went in."""
+    """{The heads are right, and} every number is divided by the root of d_head. That scale belongs to the scores,
+    later. To split only moves numbers: each must come out as it went in."""
     d_head = x.shape[-1] // n_heads
     return split_heads.reference(x, n_heads) / d_head**0.5
 
 
 @split_heads.mistake
 def in_float32(x, n_heads):
-    """Right for float32, and wrong for every other dtype: the result comes in float32 whatever came in. `torch.zeros`
+    """{Right for float32, and wrong for every other dtype:} the result comes in float32 whatever came in. `torch.zeros`
     and `torch.empty` make that unless they are told a `dtype`."""
     return split_heads.reference(x, n_heads).float()
 

@@ -126,29 +126,30 @@ def from_the_end(seq):
 
 @causal_mask.mistake(stage="dtype")
 def ones_and_zeros(mask):
-    """The triangle is right, and made of numbers, not of `True` and `False`. PyTorch's attention adds a mask of numbers
-    to the scores: 1 on what may be seen, 0 on what may not, and hides nothing. Which dtype does your mask need?"""
+    """The triangle is {right, and} made of numbers, not of `True` and `False`. PyTorch's attention adds a mask of
+    numbers to the scores: 1 on what may be seen, 0 on what may not, and hides nothing. Which dtype does your mask
+    need?"""
     return mask.float()
 
 
 @causal_mask.mistake(stage="dtype")
 def ones_and_zeros_in_float64(mask):
-    """The triangle is right, and made of numbers in float64, as NumPy makes them, not of `True` and `False`. PyTorch's
-    attention adds a mask of numbers to the scores: 1 on what may be seen, 0 on what may not, and hides nothing. Which
-    dtype does your mask need?"""
+    """The triangle is {right, and} made of numbers in float64, as NumPy makes them, not of `True` and `False`.
+    PyTorch's attention adds a mask of numbers to the scores: 1 on what may be seen, 0 on what may not, and hides
+    nothing. Which dtype does your mask need?"""
     return mask.double()
 
 
 @causal_mask.mistake(stage="dtype")
 def whole_numbers(mask):
-    """The triangle is right, and made of whole numbers instead of `True` and `False`. `~mask` of a whole number is not
-    its opposite (`~1` is -2), and PyTorch refuses masks of whole numbers. Which dtype does your mask need?"""
+    """The triangle is {right, and} made of whole numbers instead of `True` and `False`. `~mask` of a whole number is
+    not its opposite (`~1` is -2), and PyTorch refuses masks of whole numbers. Which dtype does your mask need?"""
     return mask.long()
 
 
 @causal_mask.mistake(stage="dtype")
 def whole_numbers_of_32_bits(mask):
-    """The triangle is right, and made of whole numbers of 32 bits instead of `True` and `False`. `~mask` of a whole
+    """The triangle is {right, and} made of whole numbers of 32 bits instead of `True` and `False`. `~mask` of a whole
     number is not its opposite (`~1` is -2), and PyTorch refuses masks of whole numbers. Which dtype does your mask
     need?"""
     return mask.int()
@@ -156,8 +157,8 @@ def whole_numbers_of_32_bits(mask):
 
 @causal_mask.mistake(stage="dtype")
 def bytes_of_one_and_zero(mask):
-    """The triangle is right, and made of bytes. Old programs have such masks; today PyTorch refuses them, and `~` turns
-    1 into 254. Which dtype does your mask need?"""
+    """The triangle is {right, and} made of bytes. Old programs have such masks; today PyTorch refuses them, and `~`
+    turns 1 into 254. Which dtype does your mask need?"""
     return mask.byte()
 
 
@@ -192,21 +193,21 @@ def nan_where_allowed_and_infinity(mask):
 
 @causal_mask.mistake(stage="shape")
 def with_axes_for_batch_and_heads(mask):
-    """The triangle is right, and has axes of size 1 in front, for the batch and the heads. It would work. But
+    """The triangle {is right, and} has axes of size 1 in front, for the batch and the heads. {It would work. But}
     broadcasting adds such axes by itself, so they are not needed. The docstring asks for (seq, seq)."""
     return mask[None, None]
 
 
 @causal_mask.mistake(stage="shape")
 def with_one_axis_in_front(mask):
-    """The triangle is right, and has one axis of size 1 in front. It would work, because broadcasting adds such axes by
-    itself, so it is not needed. The docstring asks for (seq, seq)."""
+    """The triangle {is right, and} has one axis of size 1 in front. {It would work, because} broadcasting adds such
+    axes by itself, so it is not needed. The docstring asks for (seq, seq)."""
     return mask[None]
 
 
 @causal_mask.mistake
 def a_list_of_lists(seq):
-    """The triangle is right, and it is a Python list of lists. A tensor is asked for, of bools: only that can be
+    """The triangle {is right, and} is a Python list of lists. A tensor is asked for, of bools: only that can be
     combined with other masks and given to attention. Which function of PyTorch makes a tensor of a list?"""
     return [[key <= query for key in range(seq)] for query in range(seq)]
 

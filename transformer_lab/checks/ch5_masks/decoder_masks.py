@@ -192,9 +192,9 @@ def padded_queries_hidden(target_lengths, source_lengths, t_len, s_len):
 
 @decoder_masks.mistake(stage="own")
 def no_axis_for_the_heads(target_lengths, source_lengths, t_len, s_len):
-    """The numbers of the decoder's own mask are right, and the axis of the heads is missing: (batch, t_len, t_len).
-    Against scores (batch, heads, t_len, t_len) the sentences then meet the heads, and with as many sentences as heads
-    nothing complains."""
+    """The decoder's own mask {has the right numbers, and} lacks the axis of the heads: (batch, t_len, t_len). Against
+    scores (batch, heads, t_len, t_len) the sentences then meet the heads, and with as many sentences as heads nothing
+    complains."""
     return no_future_and_no_padding(target_lengths, source_lengths, t_len, s_len)[:, 0]
 
 
@@ -291,7 +291,7 @@ def own_mask_as_long_as_the_longest(target_lengths, source_lengths, t_len, s_len
 
 @decoder_masks.mistake(stage="own", alone=True)
 def own_mask_with_an_axis_too_many(target_lengths, source_lengths, t_len, s_len):
-    """The numbers of the decoder's own mask are right, and it has an axis too many: (batch, 1, 1, t_len, t_len).
+    """The decoder's own mask {has the right numbers, and} has an axis too many: (batch, 1, 1, t_len, t_len).
     `padding_mask` brings the axis for the heads with it. Which line adds another?"""
     return no_future_and_no_padding(target_lengths, source_lengths, t_len, s_len)[:, None]
 
@@ -355,7 +355,7 @@ def own_mask_turned(target_lengths, source_lengths, t_len, s_len):
 
 @decoder_masks.mistake(stage="own", alone=True)
 def sentences_on_the_axis_of_heads(target_lengths, source_lengths, t_len, s_len):
-    """The numbers of the decoder's own mask are right, and its first two axes have changed places: (1, batch, t_len,
+    """In the decoder's own mask {the numbers are right, and} the first two axes have changed places: (1, batch, t_len,
     t_len). Sentences come first; the axis of size 1 is for the heads. Where is the new axis put?"""
     return no_future_and_no_padding(target_lengths, source_lengths, t_len, s_len).transpose(0, 1)
 
@@ -442,8 +442,8 @@ def causal_within_the_source(target_lengths, source_lengths, t_len, s_len):
 
 @decoder_masks.mistake(stage="cross")
 def copied_for_every_target_token(target_lengths, source_lengths, t_len, s_len):
-    """The numbers of the mask for the source are right, copied for every target token: (batch, 1, t_len, s_len).
-    Broadcasting does that without the memory. An axis of size 1 is enough."""
+    """The mask for the source is {right,} copied for every target token: (batch, 1, t_len, s_len). Broadcasting does
+    that without the memory. An axis of size 1 is enough."""
     return padding_mask.reference(source_lengths, s_len).repeat(1, 1, t_len, 1)
 
 
@@ -496,14 +496,14 @@ def source_on_the_queries(target_lengths, source_lengths, t_len, s_len):
 
 @decoder_masks.mistake(stage="cross")
 def cross_without_axes(target_lengths, source_lengths, t_len, s_len):
-    """The numbers of the mask for the source are right, and its shape is (batch, s_len). Against scores (batch, heads,
+    """The mask for the source {has the right numbers, and} has the shape (batch, s_len). Against scores (batch, heads,
     t_len, s_len) the sentences would meet the target tokens. Which two axes does it lack?"""
     return padding_mask.reference(source_lengths, s_len)[:, 0, 0]
 
 
 @decoder_masks.mistake(stage="cross")
 def cross_without_the_heads_axis(target_lengths, source_lengths, t_len, s_len):
-    """The numbers of the mask for the source are right, and its shape is (batch, 1, s_len). Against scores (batch,
+    """The mask for the source {has the right numbers, and} has the shape (batch, 1, s_len). Against scores (batch,
     heads, t_len, s_len) the sentences then meet the heads, and with as many sentences as heads nothing complains. Which
     axis does it lack?"""
     return padding_mask.reference(source_lengths, s_len)[:, 0]
@@ -511,7 +511,7 @@ def cross_without_the_heads_axis(target_lengths, source_lengths, t_len, s_len):
 
 @decoder_masks.mistake(stage="cross", alone=True)
 def cross_with_an_axis_too_many(target_lengths, source_lengths, t_len, s_len):
-    """The numbers of the mask for the source are right, and it has an axis too many: (batch, 1, 1, 1, s_len).
+    """The mask for the source {has the right numbers, and} has an axis too many: (batch, 1, 1, 1, s_len).
     `padding_mask` brings the axes for heads and queries with it. Which line adds another?"""
     return padding_mask.reference(source_lengths, s_len)[:, None]
 
@@ -655,7 +655,7 @@ def own_mask_alone(own, cross):
 
 @decoder_masks.mistake(stage="returned", alone=True)
 def both_as_lists(own, cross):
-    """The masks are right, and they come as Python lists. Two tensors are asked for, which attention can read. Which
+    """The masks {are right, and they} come as Python lists. Two tensors are asked for, which attention can read. Which
     call turned them into lists?"""
     return own.tolist(), cross.tolist()
 

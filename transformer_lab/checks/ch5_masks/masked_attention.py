@@ -378,8 +378,8 @@ def nan_for_empty_rows(weights, mask):
 
 @masked_attention.mistake(stage="empty_rows")
 def empty_rows_kept(weights, mask):
-    """A query that may see nothing gets an output all the same. When all its scores are one large negative number, the
-    softmax makes them even, and the output is the average of the very values that were to be hidden. No NaN and no
+    """A query that may see nothing gets an output all the same. {When all its scores are one large negative number, the
+    softmax makes them even, and the output is the average of the very values that were to be hidden.} No NaN and no
     error. The docstring says what such a query must get."""
     return weights
 

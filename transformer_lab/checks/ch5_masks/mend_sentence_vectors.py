@@ -84,7 +84,7 @@ def token_of_zeros(draw):
 
 @mend_sentence_vectors.mistake(stage="divided")
 def as_given(total, lengths, seq):
-    """This does what the given program does: the padding adds nothing to the sum, and is counted all the same. A
+    """This does what the given program does: the padding {adds nothing to the sum, and} is counted all the same. A
     sentence of 2 tokens in 4 places gets half of its average. Fill it up further, and the vector shrinks further."""
     return total / seq
 
@@ -211,9 +211,9 @@ def rounded_down(total, lengths, seq):
 
 @mend_sentence_vectors.mistake(stage="divided")
 def axis_kept(total, lengths, seq):
-    """Each vector is right, and the axis of the tokens is still there with size 1: (batch, 1, d_model). `keepdim=True`
-    leaves it, for a division that needs it. One vector for each sentence is (batch, d_model): which line must drop
-    it?"""
+    """{Each vector is right, and} the axis of the tokens is still there with size 1: (batch, 1, d_model).
+    `keepdim=True` leaves it, for a division that needs it. One vector for each sentence is (batch, d_model): which line
+    must drop it?"""
     return (total / lengths[:, None])[:, None]
 
 
@@ -282,7 +282,7 @@ def all_sentences_in_one(x, lengths):
 
 @mend_sentence_vectors.mistake
 def a_list_of_vectors(x, lengths):
-    """Each vector is right, and they come as a Python list. One tensor of shape (batch, d_model) is asked for. Which
+    """The vectors {are right, and} come as a Python list. One tensor of shape (batch, d_model) is asked for. Which
     function of PyTorch makes a new axis of a list of tensors?"""
     return [tokens[:length].mean(dim=0) for tokens, length in zip(x, lengths.tolist())]
 
@@ -516,14 +516,14 @@ def by_the_first_length(total, lengths, seq):
 
 @mend_sentence_vectors.mistake(stage="divided", alone=True)
 def features_first(total, lengths, seq):
-    """The numbers are right, and the axes have changed places: (d_model, batch). Sentences come first. Which line turns
-    the axes?"""
+    """{The numbers are right, and} the axes have changed places: (d_model, batch). Sentences come first. Which line
+    turns the axes?"""
     return (total / lengths[:, None]).T
 
 
 @mend_sentence_vectors.mistake(stage="divided")
 def a_last_axis_of_size_one(total, lengths, seq):
-    """Each vector is right, and an axis of size 1 stands after it: (batch, d_model, 1). One vector for each sentence
+    """{Each vector is right, and} an axis of size 1 stands after it: (batch, d_model, 1). One vector for each sentence
     is (batch, d_model): which line adds the axis?"""
     return (total / lengths[:, None])[..., None]
 
@@ -537,8 +537,8 @@ def one_vector_for_the_batch(total, lengths, seq):
 
 @mend_sentence_vectors.mistake(stage="divided")
 def axes_of_size_one_lost(total, lengths, seq):
-    """Right for several sentences, and with a batch of one the axis of the batch is lost: `squeeze()` takes away every
-    axis of size 1. Which axis alone should it take? Or none?"""
+    """{Right for several sentences, and with a batch of one the axis of the batch is lost:} `squeeze()` takes away
+    every axis of size 1. Which axis alone should it take? Or none?"""
     return (total / lengths[:, None]).squeeze()
 
 
@@ -719,15 +719,15 @@ def the_token_after_the_last(x, lengths):
 
 @mend_sentence_vectors.mistake
 def as_lists_of_numbers(x, lengths):
-    """The numbers are right, and they come as Python lists of numbers. A tensor is asked for: lists cut the way back to
-    `x`, so nothing can be learned through them. Which call turned the tensor into lists?"""
+    """The numbers {are right, and they} come as Python lists of numbers. A tensor is asked for: lists cut the way back
+    to `x`, so nothing can be learned through them. Which call turned the tensor into lists?"""
     return mend_sentence_vectors.reference(x, lengths).tolist()
 
 
 @mend_sentence_vectors.mistake
 def in_double_precision(x, lengths):
-    """The numbers are right, and they come in float64 whatever the dtype of `x` is. Nothing asks for another dtype than
-    that of `x`: which line brings float64 in?"""
+    """The numbers {are right, and they} come in float64 whatever the dtype of `x` is. Nothing asks for another dtype
+    than that of `x`: which line brings float64 in?"""
     return mend_sentence_vectors.reference(x.double(), lengths)
 
 

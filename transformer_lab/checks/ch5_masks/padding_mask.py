@@ -120,9 +120,9 @@ def batch_and_keys_exchanged(lengths, k_len):
 
 @padding_mask.mistake(stage="compared")
 def table_reshaped(lengths, k_len):
-    """The shape is right, and the numbers stand at the wrong places: the table has a row for each key, and was reshaped
-    so that it looks as if it had one for each sentence. `view` and `reshape` never move an axis. In the comparison,
-    which of the two gets the new axis?"""
+    """{The shape is right, and} the numbers stand at the wrong places: the table has a row for each key, and was
+    reshaped so that it looks as if it had one for each sentence. `view` and `reshape` never move an axis. In the
+    comparison, which of the two gets the new axis?"""
     return (torch.arange(k_len)[:, None] < lengths).reshape(len(lengths), k_len)
 
 
@@ -210,15 +210,15 @@ def padding_additive(real):
 
 @padding_mask.mistake(stage="placed")
 def without_axes(visible):
-    """The numbers are right, and the shape is (batch, k_len). Against scores (batch, heads, q_len, k_len) it broadcasts
-    from the right: `batch` would meet `q_len`, which raises, or masks the wrong thing where the two are equal. Which
-    two axes of the scores does your mask lack?"""
+    """{The numbers are right, and} the shape is (batch, k_len). Against scores (batch, heads, q_len, k_len) it
+    broadcasts from the right: `batch` would meet `q_len`, which raises, or masks the wrong thing where the two are
+    equal. Which two axes of the scores does your mask lack?"""
     return visible
 
 
 @padding_mask.mistake(stage="placed")
 def one_axis_missing(visible):
-    """The numbers are right, and the shape is (batch, 1, k_len). Against scores (batch, heads, q_len, k_len) `batch`
+    """{The numbers are right, and} the shape is (batch, 1, k_len). Against scores (batch, heads, q_len, k_len) `batch`
     then meets `heads`: with as many sentences as heads nothing complains, and every head gets another sentence's mask.
     One axis of the scores has none in your mask yet."""
     return visible[:, None]
@@ -226,7 +226,7 @@ def one_axis_missing(visible):
 
 @padding_mask.mistake(stage="placed")
 def one_axis_too_many(visible):
-    """The numbers are right, and there is one axis too many: (batch, 1, 1, 1, k_len). Scores have four axes, (batch,
+    """{The numbers are right, and} there is one axis too many: (batch, 1, 1, 1, k_len). Scores have four axes, (batch,
     heads, q_len, k_len), and so `batch` meets nothing of theirs. How many axes of size 1 go between?"""
     return visible[:, None, None, None]
 
@@ -240,14 +240,14 @@ def on_the_queries(visible):
 
 @padding_mask.mistake(stage="placed")
 def batch_on_the_queries_axis(visible):
-    """The numbers are right, and both new axes stand in front: (1, 1, batch, k_len). Against scores (batch, heads,
+    """{The numbers are right, and} both new axes stand in front: (1, 1, batch, k_len). Against scores (batch, heads,
     q_len, k_len) the sentences then meet the queries. The sentences' axis is the first one; the new ones go between."""
     return visible[None, None]
 
 
 @padding_mask.mistake(stage="placed")
 def batch_on_the_heads_axis(visible):
-    """The numbers are right, and the new axes stand at the wrong places: (1, batch, 1, k_len). Against scores (batch,
+    """{The numbers are right, and} the new axes stand at the wrong places: (1, batch, 1, k_len). Against scores (batch,
     heads, q_len, k_len) the sentences then meet the heads. The sentences' axis is the first one; the new ones go
     between."""
     return visible[None, :, None]
@@ -255,7 +255,7 @@ def batch_on_the_heads_axis(visible):
 
 @padding_mask.mistake(stage="placed")
 def keys_on_the_heads_axis(visible):
-    """The numbers are right, and both new axes stand at the end: (batch, k_len, 1, 1). Against scores (batch, heads,
+    """{The numbers are right, and} both new axes stand at the end: (batch, k_len, 1, 1). Against scores (batch, heads,
     q_len, k_len) the keys then meet the heads. The keys' axis is the last one; the new ones go between."""
     return visible[..., None, None]
 
@@ -269,7 +269,7 @@ def rows_and_columns(visible):
 
 @padding_mask.mistake(stage="placed")
 def copied_for_every_query(visible):
-    """The numbers are right, copied for every query: (batch, 1, k_len, k_len). Broadcasting does that without the
+    """The numbers are {right,} copied for every query: (batch, 1, k_len, k_len). Broadcasting does that without the
     memory, and works for any number of queries. An axis of size 1 is enough."""
     return visible[:, None, None].repeat(1, 1, visible.shape[-1], 1)
 

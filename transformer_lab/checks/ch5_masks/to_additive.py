@@ -145,14 +145,14 @@ def ones_where_allowed(mask):
 
 @to_additive.mistake(stage="bias")
 def in_double_precision(mask):
-    """The numbers are right, in float64: scores in float32 added to it become float64 as well, and every later product
-    with float32 raises. The docstring asks for float32."""
+    """The numbers are {right,} in float64: scores in float32 added to it become float64 as well, and every later
+    product with float32 raises. The docstring asks for float32."""
     return torch.zeros(mask.shape, dtype=torch.float64)
 
 
 @to_additive.mistake(stage="bias", alone=True)
 def in_half_precision(mask):
-    """The numbers are right, in float16. Added to scores in float32 it would work; as `attn_mask` beside a float32
+    """The numbers are {right,} in float16. Added to scores in float32 it would work; as `attn_mask` beside a float32
     query it is refused by PyTorch. The docstring asks for float32."""
     return torch.zeros(mask.shape, dtype=torch.float16)
 
@@ -237,7 +237,7 @@ def two_axes_only(mask):
 
 @to_additive.mistake
 def axes_added(mask):
-    """The numbers are right, and the result has two axes of size 1 that the mask does not have. Programs that begin
+    """{The numbers are right, and} the result has two axes of size 1 that the mask does not have. Programs that begin
     with a mask of shape (batch, k_len) add them. The docstring asks for the shape of the mask."""
     return to_additive.reference(mask)[:, None, None]
 

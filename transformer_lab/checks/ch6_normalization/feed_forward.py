@@ -371,7 +371,7 @@ def activation_before_the_second_bias(activated, w2, b2):
 
 @feed_forward.mistake(stage="output")
 def tokens_in_one_row(activated, w2, b2):
-    """The numbers are right, and batch and sequence are one axis: (batch · seq, d_model). A product works on the last
+    """{The numbers are right, and} batch and sequence are one axis: (batch · seq, d_model). A product works on the last
     axis and leaves the others as they are, so that no `view` is needed. Which shape must come out?"""
     return second_map(activated, w2, b2).flatten(0, 1)
 

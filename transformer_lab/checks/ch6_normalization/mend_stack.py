@@ -196,9 +196,9 @@ def input_of_the_stack_added(x, parts, norms, final_norm):
 
 @mend_stack.mistake
 def parts_given_the_input(x, parts, norms, final_norm):
-    """The sum is right, but every part is given the norm of the `x` that came into the stack. The parts then work side
-    by side, and none sees what the one before has found. Which name goes into the norm, and what does it stand for in
-    the second round?"""
+    """{The sum is right, but} every part is given the norm of the `x` that came into the stack. The parts then work
+    side by side, and none sees what the one before has found. Which name goes into the norm, and what does it stand for
+    in the second round?"""
     y = x
     for part, norm in zip(parts, norms):
         y = y + part(norm(x))

@@ -89,8 +89,8 @@ def norm_then_sublayer(x, sublayer, norm):
 
 @post_norm.mistake(stage="output")
 def sum_not_normed(x, norm):
-    """The sum is right, and no norm acts on it. Stacked, such layers make the numbers grow with every part. The norm's
-    place in post-norm is after the sum."""
+    """{The sum is right, and} no norm acts on it. Stacked, such layers make the numbers grow with every part. The
+    norm's place in post-norm is after the sum."""
     return x
 
 
@@ -158,8 +158,8 @@ def sublayer_and_norm_swapped(x, sublayer, norm):
 
 @post_norm.mistake
 def changed_in_place(x, sublayer, norm):
-    """The numbers are right, but your function changes its argument `x`: the caller finds the sum in its own
-    tensor. `+=` does that, and so do operations whose names end in an underscore. Make the sum a new tensor."""
+    """{The numbers are right, but} your function changes its argument `x`: the caller finds the sum in its own tensor.
+    `+=` does that, and so do operations whose names end in an underscore. Make the sum a new tensor."""
     x += sublayer(x)
     return norm(x)
 

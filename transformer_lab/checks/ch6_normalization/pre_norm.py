@@ -129,8 +129,8 @@ def norm_added_as_well(x, sublayer, norm):
 
 @pre_norm.mistake
 def argument_changed(x, sublayer, norm):
-    """The numbers are right, but your function changes its argument `x`: the caller finds the sum in its own
-    tensor. `+=` does that, and so do operations whose names end in an underscore. Make the sum a new tensor."""
+    """{The numbers are right, but} your function changes its argument `x`: the caller finds the sum in its own tensor.
+    `+=` does that, and so do operations whose names end in an underscore. Make the sum a new tensor."""
     x += sublayer(norm(x))
     return x
 
@@ -231,7 +231,7 @@ def norm_alone(x, sublayer, norm):
 
 @pre_norm.mistake
 def copy_added_to(x, sublayer, norm):
-    """The result is right, and training stops with an error: the change is written into a tensor that the norm has
+    """{The result is right, and} training stops with an error: the change is written into a tensor that the norm has
     read before, such as a copy of `x`. To go backwards through the norm, PyTorch needs the numbers as they were. A sum
     such as `x + …` makes a new tensor, and no copy is needed."""
     y = x.clone()

@@ -125,7 +125,7 @@ def features_left_out(d_model):
 
 @attention_flops.mistake
 def blend_without_its_features(seq, d_model):
-    """Your scores are right, and the blend has two FLOPs for each pair of tokens, as if a value were one number. A
+    """{Your scores are right, and} the blend has two FLOPs for each pair of tokens, as if a value were one number. A
     weight is multiplied with every feature of a value. Write the shapes of the blend's two factors, (seq, …) and (…,
     …): which three sizes meet?"""
     return 2 * seq**2 * d_model + 2 * seq**2
@@ -133,7 +133,7 @@ def blend_without_its_features(seq, d_model):
 
 @attention_flops.mistake
 def one_product_with_a_square_of_features(seq, d_model):
-    """One of your two products is right, and the other grows with the square of `d_model`: that is a product with a
+    """One of your two products grows with the square of `d_model`{, and the other is right}: that is a product with a
     matrix of weights, as in the projections. In scores and blend two tables meet that both come from the text. Which
     sizes does the other one have?"""
     return 2 * seq**2 * d_model + 2 * seq * d_model**2

@@ -166,8 +166,8 @@ def biases_left_out(d_model, bias):
 
 @attention_parameters.mistake(stage="biases")
 def biases_always(d_model, bias):
-    """Your count is the same with biases and without: you count them always. That is right for BERT and GPT-2, and many
-    newer models have none. Look at where your function uses its argument `bias`."""
+    """Your count is the same with biases and without: you count them always. {That is right for BERT and GPT-2, and
+    many newer models have none.} Look at where your function uses its argument `bias`."""
     return 4 * d_model
 
 
@@ -385,7 +385,7 @@ def weights_times_the_argument(d_model, bias):
 
 @attention_parameters.mistake
 def nothing_returned_without_biases(d_model, bias):
-    """With `bias=False` your function returns `None`; with biases your count is right. A `return` that stands inside
+    """With `bias=False` your function returns `None`{; with biases your count is right}. A `return` that stands inside
     `if bias:` is not met without them. What is to be returned then?"""
     return attention_parameters.reference(d_model, bias) if bias else None
 
@@ -427,7 +427,7 @@ def with_a_norm_in_any_case(d_model, bias):
 
 @attention_parameters.mistake
 def biases_in_place_of_weights(d_model, bias):
-    """With `bias=True` you return the biases alone, and the weights are lost; without biases your count is right. A
+    """With `bias=True` you return the biases alone, and the weights are lost{; without biases your count is right}. A
     second assignment to one name forgets the first. Which sign adds to what is there?"""
     return 4 * d_model if bias else 4 * d_model**2
 

@@ -113,8 +113,8 @@ def attention_without_biases(d_model, bias):
 
 @block_parameters.mistake
 def attention_with_biases_always(d_model, d_ff, bias):
-    """With `bias=False` your attention still has biases; the rest is right. What do you hand to `attention_parameters`
-    as its last argument?"""
+    """With `bias=False` your attention still has biases{; the rest is right}. What do you hand to
+    `attention_parameters` as its last argument?"""
     return block_parameters.reference(d_model, d_ff, bias, attention=lambda d_model, bias: 4 * d_model**2 + 4 * d_model)
 
 
@@ -158,8 +158,8 @@ def feed_forward_biases_left_out(d_model, d_ff, bias):
 
 @block_parameters.mistake(stage="biases")
 def feed_forward_biases_always(d_model, d_ff, bias):
-    """With `bias=False` your feed-forward layer still has biases, `d_ff` and `d_model` numbers. The rest is right. Look
-    at which of your terms see the argument `bias`."""
+    """With `bias=False` your feed-forward layer still has biases, `d_ff` and `d_model` numbers. {The rest is right.}
+    Look at which of your terms see the argument `bias`."""
     return d_ff + d_model
 
 

@@ -387,7 +387,7 @@ def tables_in_every_layer(n_layers, d_model, vocab_size, n_positions):
 @gpt2_parameters.mistake
 def tables_and_layers_repeated(n_layers, d_model, vocab_size, n_positions):
     """You multiply the two tables by `n_layers`, and only the layers are repeated: a token is looked up once, before
-    the first of them. The last norm is right. Look at your brackets."""
+    the first of them. {The last norm is right.} Look at your brackets."""
     return n_layers * (gpt2_parameters.reference(1, d_model, vocab_size, n_positions) - 2 * d_model) + 2 * d_model
 
 

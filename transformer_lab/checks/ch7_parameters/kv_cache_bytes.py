@@ -109,8 +109,9 @@ def bits_to_bytes(n_layers, d_model, seq, batch, bytes_per_value):
 
 @kv_cache_bytes.mistake(stage="kinds")
 def one_vector_for_a_token(*sizes):
-    """You count one vector for each token and layer: half of the cache is missing. The keys are there and the values
-    are forgotten, or the other way round; an output needs both, the keys to compare and the values to blend."""
+    """For each token and layer your number is that of one vector: half of the cache is missing. Two ways lead there.
+    Either you count the keys alone, or the values alone, where an output needs both, the keys to compare and the values
+    to blend. Or the 2 for both is there, and another factor takes it away again. Which of them is yours?"""
     return 1
 
 
@@ -208,7 +209,7 @@ def six_vectors_for_a_token(n_layers, d_model, seq, batch, bytes_per_value):
 
 @kv_cache_bytes.mistake
 def weights_of_the_projections_too(n_layers, d_model, seq, batch, bytes_per_value):
-    """The cache is right, and you add the matrices that *make* keys and values. Those are parameters: they are there
+    """{The cache is right, and} you add the matrices that *make* keys and values. Those are parameters: they are there
     without any text, and nobody caches them. What is in the cache before the first token?"""
     cache = kv_cache_bytes.reference(n_layers, d_model, seq, batch, bytes_per_value)
     return cache + 2 * n_layers * d_model**2 * bytes_per_value
@@ -223,29 +224,30 @@ def divided_by_the_bytes(n_layers, d_model, seq, batch, bytes_per_value):
 
 @kv_cache_bytes.mistake(stage="size")
 def numbers_instead_of_bytes(bytes_per_value):
-    """You count numbers, and not bytes: the result does not change with `bytes_per_value`. A number in float32 takes
-    four bytes, one in float16 two."""
+    """Your number does not change with `bytes_per_value`: it is as if each value took one byte. A number in float32
+    takes four bytes, one in float16 two. Look at where you use the argument."""
     return 1
 
 
 @kv_cache_bytes.mistake(stage="size")
 def bits_instead_of_bytes(bytes_per_value):
-    """You count bits, eight for each byte. A value's size is given in bytes here, so nothing has to be converted; the
-    32 in `float32` is what counts bits."""
+    """Your number is eight times too large, as if you counted bits, eight for each byte. A value's size is given in
+    bytes here, so nothing has to be converted; the 32 in `float32` is what counts bits."""
     return 8 * bytes_per_value
 
 
 @kv_cache_bytes.mistake(stage="size")
 def an_eighth_of_the_bytes(bytes_per_value):
-    """You divide by eight, as if the sizes were given in bits. They are bytes already, as the name `bytes_per_value`
-    says."""
+    """Your number is an eighth of the right one, as if the sizes were given in bits. They are bytes already, as the
+    name `bytes_per_value` says. What do you divide by?"""
     return bytes_per_value / 8
 
 
 @kv_cache_bytes.mistake(stage="size")
 def always_four_bytes(bytes_per_value):
-    """You take every number for float32: four bytes, whatever `bytes_per_value` says. Caches are often kept in 16 bits,
-    to have room for twice as many tokens. Look at where you use the argument."""
+    """Your number does not change with `bytes_per_value`: it is as if each took four bytes, as in float32. (Or eight,
+    if only keys or only values are counted: that comes to the same.) Caches are often kept in 16 bits, to have room for
+    twice as many tokens. Look at where you use the argument."""
     return 4
 
 

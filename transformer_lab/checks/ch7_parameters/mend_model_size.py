@@ -154,7 +154,7 @@ def as_given(model):
 
 @mend_model_size.mistake
 def bytes_of_all_that_is_saved(model):
-    """The parameters are right. The bytes are still those of the `state_dict`, with tied matrices twice and with
+    """{The parameters are right.} The bytes are still those of the `state_dict`, with tied matrices twice and with
     buffers. Add the bytes up over the same tensors as the count."""
     count = mend_model_size.reference(model)[0]
     return count, sum(tensor.numel() * tensor.element_size() for tensor in model.state_dict().values())
@@ -178,7 +178,7 @@ def tied_under_both_names(model):
 
 @mend_model_size.mistake(stage="counted")
 def buffers_counted(model):
-    """Tied matrices are right, and buffers are counted: the running mean of a batch norm, its running variance, and a
+    """{Tied matrices are right, and} buffers are counted: the running mean of a batch norm, its running variance, and a
     counter of steps. No optimizer sees them. They are stored with the model, and not learned."""
     return list(model.parameters()) + list(model.buffers())
 
@@ -235,8 +235,8 @@ def one_at_each_address(model):
 
 @mend_model_size.mistake(stage="counted")
 def head_never_counted(model):
-    """You leave out what is called `head`. That is right for a tied head by luck; one that is not tied has a matrix of
-    its own, which then is missing. Whether it is tied does not show in its name."""
+    """You leave out what is called `head`. {That is right for a tied head by luck; one that is not tied has a matrix of
+    its own, which then is missing.} Whether it is tied does not show in its name."""
     return [parameter for name, parameter in model.named_parameters() if "head" not in name]
 
 
@@ -308,14 +308,14 @@ def four_bytes_in_float32_alone(parameter):
 
 @mend_model_size.mistake
 def bytes_with_buffers(model):
-    """The count is right, and your bytes are those of parameters *and* buffers. On a disk both take room; asked for are
-    the parameters. Add the bytes up over the same tensors as the count."""
+    """{The count is right, and} your bytes are those of parameters *and* buffers. On a disk both take room; asked for
+    are the parameters. Add the bytes up over the same tensors as the count."""
     return mend_model_size.reference(model)[0], _size_of([*model.parameters(), *model.buffers()])[1]
 
 
 @mend_model_size.mistake
 def bytes_of_the_trainable_alone(model):
-    """The count is right, and your bytes are those of the parameters that are trained: frozen ones are missing, and
+    """{The count is right, and} your bytes are those of the parameters that are trained: frozen ones are missing, and
     they take as much room as the others. Add the bytes up over the same tensors as the count."""
     return mend_model_size.reference(model)[0], _size_of(trainable_alone(model))[1]
 
@@ -370,8 +370,8 @@ def count_alone(model):
 
 @mend_model_size.mistake
 def rows_counted(model):
-    """You count the rows of each tensor: `len` says how long the first axis is, and so does `shape[0]`. The bytes are
-    right. A matrix of 11 rows of 6 has 66 numbers; which method gives you that?"""
+    """You count the rows of each tensor: `len` says how long the first axis is, and so does `shape[0]`. {The bytes are
+    right.} A matrix of 11 rows of 6 has 66 numbers; which method gives you that?"""
     return sum(len(parameter) for parameter in model.parameters()), mend_model_size.reference(model)[1]
 
 
@@ -428,7 +428,7 @@ def second_names_do_not_count(function, model):
 
 @mend_model_size.mistake
 def walked_through_once(model):
-    """Your count is right, and your bytes are always 0. `model.parameters()` can be gone through once: the first sum
+    """{Your count is right, and} your bytes are always 0. `model.parameters()` can be gone through once: the first sum
     uses it up, and the second finds nothing left. What keeps the parameters, so that both sums can go through them?"""
     parameters = model.parameters()
     return sum(parameter.numel() for parameter in parameters), sum(parameter.nbytes for parameter in parameters)
@@ -436,7 +436,7 @@ def walked_through_once(model):
 
 @mend_model_size.mistake
 def walked_through_once_for_the_bytes(model):
-    """Your bytes are right, and your count is always 0. `model.parameters()` can be gone through once: the first sum
+    """{Your bytes are right, and} your count is always 0. `model.parameters()` can be gone through once: the first sum
     uses it up, and the second finds nothing left. What keeps the parameters, so that both sums can go through them?"""
     parameters = model.parameters()
     size = sum(parameter.nbytes for parameter in parameters)

@@ -204,14 +204,14 @@ def summed_over_features(q, k, value):
 
 def own_value_alone(q, k, value):
     """Above the line there is only the token's own key and value; below it, all keys so far. The sum of key times value
-    starts anew at each place, or is overwritten instead of added to. Token 0 is right, and all others fall short. What
-    happens to `S` from one token to the next?"""
+    starts anew at each place, or is overwritten instead of added to. {Token 0 is right, and} all later tokens fall
+    short. What happens to `S` from one token to the next?"""
     return (q * k).sum(-1, keepdim=True) * value
 
 
 def own_key_alone(q, k):
-    """Below the line there is only the token's own key; above it, all so far. Token 0 is right, and the results of the
-    others grow with their place. What happens to `z` from one token to the next?"""
+    """Below the line there is only the token's own key; above it, all so far. {Token 0 is right, and} the results of
+    later tokens grow with their place. What happens to `z` from one token to the next?"""
     return (q * k).sum(-1, keepdim=True)
 
 
@@ -380,7 +380,7 @@ def total_of_values_less_what_follows(query, key, value):
 
 @causal_linear_attention.mistake
 def tokens_in_front_of_heads(query, key, value):
-    """The numbers are right, and the result has the axes (batch, seq, heads, d_value): the tokens' results were put
+    """{The numbers are right, and} the result has the axes (batch, seq, heads, d_value): the tokens' results were put
     side by side along axis 1, in front of the heads. They must come back where they stood, after the heads. Which
     number names that place in `torch.stack`?"""
     return causal_linear_attention.reference(query, key, value).transpose(1, 2)
@@ -425,8 +425,8 @@ def z_runs_over_the_features(q, k):
 
 @causal_linear_attention.mistake
 def tokens_in_front_of_all(query, key, value):
-    """The numbers are right, and the result has the axes (seq, batch, heads, d_value): the tokens' results were put one
-    after another along a new first axis, as `torch.stack` does where no axis is named. They must come back where
+    """{The numbers are right, and} the result has the axes (seq, batch, heads, d_value): the tokens' results were put
+    one after another along a new first axis, as `torch.stack` does where no axis is named. They must come back where
     they stood, after the heads. Which number names that place?"""
     return causal_linear_attention.reference(query, key, value).movedim(2, 0)
 

@@ -171,7 +171,7 @@ def elu_below_only(x):
 
 @elu_feature_map.mistake
 def zero_below(x):
-    """Above zero your features are right, and below they are zero: that is where exp(x) should stand. A key whose
+    """Below zero your features are zero{, and above it they are right}: that is where exp(x) should stand. A key whose
     numbers are all negative would never be seen, and a query of that kind would get 0/0. Was a case multiplied away by
     its condition?"""
     return torch.where(x > 0, x + 1, 0.0)
@@ -223,17 +223,17 @@ def cut_off_at_zero(x):
 
 @elu_feature_map.mistake
 def one_above_zero(x):
-    """Below zero your features are right, and above it all of them are 1: you have cut off the numbers at zero, and
-    then used what was left for both cases. 2 and 200 look the same then. Which of the two cases needs the cut, and
-    which needs x as it came?"""
+    """Above zero all your features are 1{, and below it they are right}: you have cut off the numbers at zero, and then
+    used what was left for both cases. 2 and 200 look the same then. Which of the two cases needs the cut, and which
+    needs x as it came?"""
     return x.clamp(max=0).exp()
 
 
 @elu_feature_map.mistake
 def exponential_not_cut_off(x):
-    """Below zero your features are right, and above it they have an exponential too many: you add max(x, 0) and exp(x),
-    and exp(x) goes on growing. If the two are added, the exponential must stop at 1. Where must x be cut off for
-    that?"""
+    """Above zero your features have an exponential too many{, and below it they are right}: you add max(x, 0) and
+    exp(x), and exp(x) goes on growing. If the two are added, the exponential must stop at 1. Where must x be cut off
+    for that?"""
     return x.exp() + F.relu(x)
 
 
@@ -291,7 +291,7 @@ def softmax_of_features(x):
 
 @elu_feature_map.mistake
 def exponential_of_what_is_not_taken(x):
-    """The features are right, but their gradient is NaN for numbers in the hundreds. exp(300) is infinite, and it is
+    """{The features are right, but} the gradient is NaN for numbers in the hundreds. exp(300) is infinite, and it is
     computed even where its result is not chosen: `backward` multiplies that infinity by 0. What smaller number can the
     exponential get wherever its result is not used?"""
     return torch.where(x > 0, x + 1, x.exp())
@@ -307,9 +307,9 @@ def infinity_times_zero(x):
 
 @elu_feature_map.mistake
 def argument_overwritten(x):
-    """The features are right, and they have been written over the argument: the caller finds other numbers
-    in it. An operation in place does that: a name that ends in an underscore, `inplace=True`, or `x[…] = …`. Make a new
-    tensor instead."""
+    """The features {are right, and they} have been written over the argument: the caller finds other numbers in it. An
+    operation in place does that: a name that ends in an underscore, `inplace=True`, or `x[…] = …`. Make a new tensor
+    instead."""
     features = positive(x)
     return x.copy_(features)
 

@@ -489,9 +489,9 @@ def divided_by_root_of_d(query, key, value):
 
 @linear_attention.mistake
 def mean_divided_by_root_of_d(query, key, value):
-    """Your numbers are right but for √d_head, by which you divide besides. The root belongs to softmax attention, where
-    it keeps scores from growing. Here the normalizer makes the weights sum to one, and after that nothing may divide.
-    What becomes of values that are all one?"""
+    """{Your numbers are right, but} you divide by √d_head besides. The root belongs to softmax attention, where it
+    keeps scores from growing. Here the normalizer makes the weights sum to one, and after that nothing may divide. What
+    becomes of values that are all one?"""
     return linear_attention.reference(query, key, value) / query.shape[-1] ** 0.5
 
 
@@ -506,7 +506,7 @@ def last_key_alone_in_S(query, key, value):
 
 @linear_attention.mistake
 def each_pair_compared(query, key, value):
-    """The numbers are right, but you still compare every query with every key, one by one or in a table of q_len ×
+    """{The numbers are right, but} you still compare every query with every key, one by one or in a table of q_len ×
     k_len similarities, which linear attention is there to avoid. Three matrices are multiplied: which two do you
     multiply first, and how large is the result?"""
     weights = positive(query) @ positive(key).mT

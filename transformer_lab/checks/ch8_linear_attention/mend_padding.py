@@ -139,8 +139,8 @@ def _zeroed(x, key_mask):
 
 @mend_padding.mistake
 def as_given(query, key, value, key_mask):
-    """This does what the given program does. Its results shrink towards zero, the more padding there is: values
-    that are all one do not stay one. So one of the two sums is right and the other still counts the padding. Print both
+    """This does what the given program does. Its results shrink towards zero, the more padding there is: values that
+    are all one do not stay one. So one of the two sums {is right and the other} still counts the padding. Print both
     for a sentence with padding and for the same one without."""
     k = positive(_zeroed(key, key_mask))
     return _with_sums(query, key, value, key_mask, k=k, v=_zeroed(value, key_mask))
@@ -268,17 +268,18 @@ def infinity_in_a_sum(query, key, value, key_mask):
 
 @mend_padding.mistake
 def first_keys_taken_for_real(query, key, value, key_mask):
-    """You count the real keys and take as many from the front. That is right where padding stands at the end, and wrong
-    where it stands in front or in between, as the docstring allows. The mask says of every single key whether it is
-    real. What can be done with it in place of a count?"""
+    """You count the real keys and take as many from the front. {That is right where padding stands at the end, and
+    wrong where it stands in front or in between, as the docstring allows.} The mask says of every single key whether it
+    is real. What can be done with it in place of a count?"""
     n = key_mask.sum(-1, keepdim=True)
     return mend_padding.reference(query, key, value, torch.arange(key.shape[-2], device=key.device) < n)
 
 
 @mend_padding.mistake
 def mask_of_the_first_sentence(query, key, value, key_mask):
-    """The first sentence is right, and every other is treated with its mask: with the first sentence's keys left out,
-    and its own padding counted. The mask has a row for each sentence. Where do you take the first row alone?"""
+    """{The first sentence is right, and} every other sentence is treated with the mask of the first: with the first
+    sentence's keys left out, and its own padding counted. The mask has a row for each sentence. Where do you take the
+    first row alone?"""
     return mend_padding.reference(query, key, value, key_mask[:1])
 
 
@@ -326,7 +327,7 @@ def elu_in_place_of_the_map(query, key, value, key_mask):
 
 @mend_padding.mistake
 def query_not_mapped(query, key, value, key_mask):
-    """The padding is left out as it should be, and the queries have lost their feature map: they go in as they are,
+    """{The padding is left out as it should be, and} the queries have lost their feature map: they go in as they are,
     negative numbers included, so that weights can be negative. What did the program do with the queries before you
     mended it?"""
     k = _zeroed(positive(key), key_mask)
@@ -353,7 +354,7 @@ def softmax_of_similarities(query, key, value, key_mask):
 
 @mend_padding.mistake
 def arguments_overwritten(query, key, value, key_mask):
-    """The result is right, and the keys have been written over: the caller finds other numbers in the padding, where
+    """{The result is right, and} the keys have been written over: the caller finds other numbers in the padding, where
     keys stood. `masked_fill_`, with its underscore, writes into the tensor that it gets, and so does `key[…] = …`. How
     do you get a new tensor instead?"""
     result = mend_padding.reference(query, key, value, key_mask)
@@ -453,7 +454,7 @@ def only_the_padding_in_z(query, key, value, key_mask):
 
 @mend_padding.mistake
 def padding_counted_out_as_ones(query, key, value, key_mask):
-    """You take 1 off the normalizer for every padded key. The key's features are ones, that is right; but a query
+    """You take 1 off the normalizer for every padded key. {The key's features are ones, that is right; but} a query
     multiplies them with its own features and adds up, so that each padded key weighs as much as the query's features
     together. Take them off `z`, before the query reads it, or never let them in."""
     q, k = positive(query), positive(_zeroed(key, key_mask))
@@ -512,7 +513,7 @@ def padding_up_to_the_longest(query, key, value, key_mask):
 
 @mend_padding.mistake
 def values_overwritten(query, key, value, key_mask):
-    """The result is right, and the values have been written over: the caller finds zeros in the padding, where values
+    """{The result is right, and} the values have been written over: the caller finds zeros in the padding, where values
     stood. `masked_fill_`, with its underscore, writes into the tensor that it gets, and so does `value[…] = …`. How do
     you get a new tensor instead?"""
     value.masked_fill_(~key_mask.mT, 0.0)
@@ -543,14 +544,14 @@ def mapped_twice(query, key, value, key_mask):
 
 @mend_padding.mistake
 def keys_mapped_twice(query, key, value, key_mask):
-    """The padding is left out as it should be, and the keys went through the feature map twice. What does the name
+    """{The padding is left out as it should be, and} the keys went through the feature map twice. What does the name
     `key` hold when the map is called?"""
     return _with_sums(query, key, value, key_mask, k=_zeroed(positive(positive(key)), key_mask))
 
 
 @mend_padding.mistake
 def scaled_query(query, key, value, key_mask):
-    """The padding is left out as it should be, and the queries are divided by √d_head before the map. That belongs to
+    """{The padding is left out as it should be, and} the queries are divided by √d_head before the map. That belongs to
     softmax attention; here it bends the features. What did the program do with the queries before you mended it?"""
     return mend_padding.reference(query / query.shape[-1] ** 0.5, key, value, key_mask)
 
@@ -736,7 +737,7 @@ def divided_by_all_keys(query, key, value, key_mask):
 
 @mend_padding.mistake
 def weights_returned(query, key, value, key_mask):
-    """You return the weights, (batch, heads, q_len, k_len), and padding has none: that is right. The values are still
+    """You return the weights, (batch, heads, q_len, k_len){, and padding has none: that is right}. The values are still
     to be blended with them."""
     weights = positive(query) @ positive(key).mT * key_mask
     return weights / weights.sum(-1, keepdim=True)
@@ -760,7 +761,7 @@ def padding_counted_in_again(query, key, value, key_mask):
 
 @mend_padding.mistake
 def values_mapped_too(query, key, value, key_mask):
-    """The padding is left out as it should be, and the values go through the feature map as well. A value is what is
+    """{The padding is left out as it should be, and} the values go through the feature map as well. A value is what is
     carried, and must arrive as it is. Which two of the three did the given program map?"""
     return mend_padding.reference(query, key, positive(value), key_mask)
 

@@ -290,7 +290,7 @@ def _read_before(state, query, key, value, S, z):
 
 @recurrent_step.mistake
 def read_before_the_token(state, query, key, value):
-    """The state you return is right, and the output was read from the old one: the token misses itself. The first
+    """{The state you return is right, and} the output was read from the old one: the token misses itself. The first
     token of all finds only zeros there: its output is NaN (0/0), or 0 if something small is added below the line. In
     which order do you update and read?"""
     return _read_before(state, query, key, value, *state)
@@ -298,28 +298,29 @@ def read_before_the_token(state, query, key, value):
 
 @recurrent_step.mistake
 def S_read_before_the_token(state, query, key, value):
-    """The state you return is right, and the output divides the old `S` by the new `z`: between the two updates it is
+    """{The state you return is right, and} the output divides the old `S` by the new `z`: between the two updates it is
     too early to read. The first token of all gets zeros. Which `S` does the numerator use?"""
     return _read_before(state, query, key, value, state[0], None)
 
 
 @recurrent_step.mistake
 def z_read_before_the_token(state, query, key, value):
-    """The state you return is right, and the output divides the new `S` by the old `z`: between the two updates it is
-    too early to read. The first token of all is divided by zero. Which `z` does the normalizer use?"""
+    """{The state you return is right, and} the output divides the new `S` by the old `z`: between the two updates it is
+    too early to read. The first token of all is divided by zero, or by what you add to it. Which `z` does the
+    normalizer use?"""
     return _read_before(state, query, key, value, None, state[1])
 
 
 @recurrent_step.mistake
 def old_state_returned(state, query, key, value):
-    """The output is right, and the state you return is the one that came in. Nobody then remembers this token: every
+    """{The output is right, and} the state you return is the one that came in. Nobody then remembers this token: every
     later step begins where this one began. Which `S` and `z` does the `return` name?"""
     return tuple(x.clone() for x in state), recurrent_step.reference(state, query, key, value)[1]
 
 
 @recurrent_step.mistake
 def old_S_returned(state, query, key, value):
-    """The output is right, and of the state you return only `z` has taken the token in: `S` is the one that came in.
+    """{The output is right, and} of the state you return only `z` has taken the token in: `S` is the one that came in.
     Its value is forgotten after this step, while its key still counts. Which `S` does the `return` name?"""
     (_, z), output = recurrent_step.reference(state, query, key, value)
     return (state[0].clone(), z), output
@@ -327,7 +328,7 @@ def old_S_returned(state, query, key, value):
 
 @recurrent_step.mistake
 def old_z_returned(state, query, key, value):
-    """The output is right, and of the state you return only `S` has taken the token in: `z` is the one that came in.
+    """{The output is right, and} of the state you return only `S` has taken the token in: `z` is the one that came in.
     From the next step on the weights sum to more than one. Which `z` does the `return` name?"""
     (S, _), output = recurrent_step.reference(state, query, key, value)
     return (S, state[1].clone()), output
@@ -335,7 +336,7 @@ def old_z_returned(state, query, key, value):
 
 @recurrent_step.mistake
 def only_what_is_added_returned(state, query, key, value):
-    """The output is right, and the state you return holds this token alone: what was added, without what it was added
+    """{The output is right, and} the state you return holds this token alone: what was added, without what it was added
     to. The next step would begin as if there had been one token before it. Which sums does the `return` name?"""
     after, _ = recurrent_step.reference(*_nothing_yet((state, query, key, value)))
     return after, recurrent_step.reference(state, query, key, value)[1]
@@ -350,7 +351,7 @@ def nothing_remembered(state, query, key, value):
 
 @recurrent_step.mistake
 def state_changed(state, query, key, value):
-    """The numbers are right, and the state that came in has changed as well: `+=` and names that end in an underscore
+    """{The numbers are right, and} the state that came in has changed as well: `+=` and names that end in an underscore
     write into the tensor that the caller still holds. Two continuations of one text, begun from one state, then spoil
     each other. How do you write the sum so that a new tensor is made?"""
     (S, z), output = recurrent_step.reference(state, query, key, value)
@@ -397,7 +398,7 @@ def output_alone(state, query, key, value):
 
 @recurrent_step.mistake
 def means_kept(state, query, key, value):
-    """The output is right, and the `S` you return has been divided by `z`. The next step adds to it as if it were a
+    """{The output is right, and} the `S` you return has been divided by `z`. The next step adds to it as if it were a
     sum, and is wrong. Keep the two sums as they are; the division is for the output only."""
     (S, z), output = recurrent_step.reference(state, query, key, value)
     return (S / z.unsqueeze(-1), z), output
@@ -549,8 +550,8 @@ def heads_with_heads(state, query, key, value):
 
 @recurrent_step.mistake
 def an_axis_of_one_left(state, query, key, value):
-    """The state is right, and so are the numbers of the output; but it still has the axis of size 1 that made a row of
-    the query, (batch, heads, 1, d_value). Which call takes such an axis away, and at which place?"""
+    """{The state is right, and so are the numbers of the output; but} the output still has the axis of size 1 that made
+    a row of the query, (batch, heads, 1, d_value). Which call takes such an axis away, and at which place?"""
     state, output = recurrent_step.reference(state, query, key, value)
     return state, output.unsqueeze(-2)
 
@@ -578,7 +579,7 @@ def read_with_the_bare_query_below(state, query, key, value):
 @recurrent_step.mistake
 def divided_by_its_own_weight(state, query, key, value):
     """You divide by φ(query) · φ(key), the weight of this token alone; the values of all tokens stand above the line.
-    The first token is right, and later outputs grow. The sum of all keys' features has just been made. What is its
+    {The first token is right, and} later outputs grow. The sum of all keys' features has just been made. What is its
     name?"""
     own = (positive(query) * positive(key)).sum(-1, keepdim=True)
     return recurrent_step.reference(state, query, key, value, output=lambda q, S, z: not_divided(q, S, z) / own)
@@ -586,8 +587,8 @@ def divided_by_its_own_weight(state, query, key, value):
 
 @recurrent_step.mistake
 def state_divided_by_the_normalizer(state, query, key, value):
-    """The output is right, and the `S` you return has been divided by this query's normalizer. The next step adds to it
-    as if it were a sum, and is wrong. The division belongs to the output: which name does it get?"""
+    """{The output is right, and} the `S` you return has been divided by this query's normalizer. The next step adds to
+    it as if it were a sum, and is wrong. The division belongs to the output: which name does it get?"""
     (S, z), output = recurrent_step.reference(state, query, key, value)
     return (S / (positive(query) * z).sum(-1)[..., None, None], z), output
 

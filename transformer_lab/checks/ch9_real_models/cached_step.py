@@ -274,14 +274,14 @@ def all_turned_again(query, key, value, keys, values, base):
 
 @cached_step.mistake
 def all_turned_again_for_scores(query, key, value, keys, values, base):
-    """The cache that you return is right. For the scores you turn its keys once more, and each has been turned already,
-    when it was new. What does the cache hold: keys as they come, or keys ready for use?"""
+    """{The cache that you return is right.} For the scores you turn its keys once more, and each has been turned
+    already, when it was new. What does the cache hold: keys as they come, or keys ready for use?"""
     return _for_scores(query, key, value, keys, values, base, stored=_turned, seen=_by_places)
 
 
 @cached_step.mistake
 def past_turned_again_for_scores(query, key, value, keys, values, base):
-    """The cache that you return is right. For the scores you turn the keys of the earlier tokens once more, and they
+    """{The cache that you return is right.} For the scores you turn the keys of the earlier tokens once more, and they
     have been turned already, each when it was new. Which key has not been turned yet?"""
     return _for_scores(query, key, value, keys, values, base, stored=_turned, seen=_past_by_places)
 
@@ -296,8 +296,8 @@ def cache_kept_unturned(query, key, value, keys, values, base):
 
 @cached_step.mistake
 def key_stored_unturned(query, key, value, keys, values, base):
-    """What the token collects is right; the key that you store is not turned. The next step takes all keys of the cache
-    for turned ones. Which of your two keys, the one before the turn or the one after it, goes into the cache?"""
+    """{What the token collects is right;} the key that you store is not turned. The next step takes all keys of the
+    cache for turned ones. Which of your two keys, the one before the turn or the one after it, goes into the cache?"""
     return _for_scores(query, key, value, keys, values, base, stored=_as_it_comes, seen=_last_by_its_place)
 
 
@@ -356,7 +356,7 @@ def itself_not_seen(query, key, value, keys, values, base):
 
 @cached_step.mistake
 def cache_returned_as_it_was(query, key, value, keys, values, base):
-    """What the token collects is right, and you return the cache as it came in. The next step needs this token's key
+    """{What the token collects is right, and} you return the cache as it came in. The next step needs this token's key
     and value, too."""
     blend, *_ = cached_step.reference(query, key, value, keys, values, base)
     return blend, keys, values
@@ -858,7 +858,7 @@ def keys_and_values_exchanged(query, key, value, keys, values, base):
 
 @cached_step.mistake
 def value_turned_for_the_blend(query, key, value, keys, values, base):
-    """The cache is right, and for the blend you turn the new value. Positions decide who looks at whom; what is
+    """{The cache is right, and} for the blend you turn the new value. Positions decide who looks at whom; what is
     collected stays as it is."""
     _, keys, longer = cached_step.reference(query, key, value, keys, values, base)
     here = values.shape[-2]
@@ -867,8 +867,8 @@ def value_turned_for_the_blend(query, key, value, keys, values, base):
 
 @cached_step.mistake
 def value_stored_turned(query, key, value, keys, values, base):
-    """What the token collects is right; the value that you store is turned. Positions decide who looks at whom; what is
-    collected stays as it is, in this step and in the next."""
+    """{What the token collects is right;} the value that you store is turned. Positions decide who looks at whom; what
+    is collected stays as it is, in this step and in the next."""
     blend, longer, _ = cached_step.reference(query, key, value, keys, values, base)
     return blend, longer, appended(values, _turned(value, keys.shape[-2], base))
 
@@ -891,8 +891,8 @@ def value_added(query, key, value, keys, values, base):
 
 @cached_step.mistake
 def values_turned_for_the_blend(query, key, value, keys, values, base):
-    """The cache is right, and for the blend you turn all values by their positions. Positions decide who looks at whom;
-    what is collected stays as it is."""
+    """{The cache is right, and} for the blend you turn all values by their positions. Positions decide who looks at
+    whom; what is collected stays as it is."""
     _, keys, values = cached_step.reference(query, key, value, keys, values, base)
     query = _turned(query, keys.shape[-2] - 1, base)
     return weights_of(query, keys) @ _by_places(values, base), keys, values
@@ -974,7 +974,7 @@ def values_before_keys(query, key, value, keys, values, base):
 
 @cached_step.mistake
 def keys_returned_as_they_were(query, key, value, keys, values, base):
-    """What the token collects is right, and so are the values; the keys that you return are those that came in. Which
+    """{What the token collects is right, and so are the values;} the keys that you return are those that came in. Which
     name holds the longer ones?"""
     blend, _, longer = cached_step.reference(query, key, value, keys, values, base)
     return blend, keys, longer
@@ -982,7 +982,7 @@ def keys_returned_as_they_were(query, key, value, keys, values, base):
 
 @cached_step.mistake
 def values_returned_as_they_were(query, key, value, keys, values, base):
-    """What the token collects is right, and so are the keys; the values that you return are those that came in. Which
+    """{What the token collects is right, and so are the keys;} the values that you return are those that came in. Which
     name holds the longer ones?"""
     return *cached_step.reference(query, key, value, keys, values, base)[:2], values
 

@@ -208,7 +208,7 @@ def one_residual_around_both(x, attention, feed_forward, norm1, norm2):
 
 @decoder_block.mistake
 def x_changed_in_place(x, attention, feed_forward, norm1, norm2):
-    """The result is right, and the caller's `x` has been written over. `x += …` works in place, and so do names that
+    """{The result is right, and} the caller's `x` has been written over. `x += …` works in place, and so do names that
     end in an underscore. It looks like `x = x + …`: which of the two makes a new tensor?"""
     x += attention(norm1(x))
     x += feed_forward(norm2(x))
@@ -739,7 +739,7 @@ def attention_not_called(x, attention, feed_forward, norm1, norm2):
 
 @decoder_block.mistake
 def in_a_tuple(x, attention, feed_forward, norm1, norm2):
-    """The result is right, and it comes in a list or tuple of one: brackets or a comma too many. The next block takes
+    """The result {is right, and it} comes in a list or tuple of one: brackets or a comma too many. The next block takes
     the tensor itself."""
     return (decoder_block.reference(x, attention, feed_forward, norm1, norm2),)
 
@@ -768,7 +768,7 @@ def cut_off_from_gradients(x, attention, feed_forward, norm1, norm2):
 
 @decoder_block.mistake
 def second_sum_in_place(x, attention, feed_forward, norm1, norm2):
-    """The result is right, and training stops with an error: the second change is written into a tensor that `norm2`
+    """{The result is right, and} training stops with an error: the second change is written into a tensor that `norm2`
     has read before. `x = x + …` makes a new tensor, and a later `x += …` writes over it. To go backwards through the
     norm, PyTorch needs the numbers as they were. Make both sums new tensors."""
     x = x + attention(norm1(x))

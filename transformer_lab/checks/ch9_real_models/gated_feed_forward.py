@@ -939,7 +939,7 @@ def content_times_module(opening, content, activation):
 
 @gated_feed_forward.mistake(stage="returned")
 def tokens_in_one_row(result, x):
-    """The numbers are right, and batch and sequence are one axis: (batch · seq, d_model). A product works on the last
+    """{The numbers are right, and} batch and sequence are one axis: (batch · seq, d_model). A product works on the last
     axis and leaves the others as they are, so that no `view` is needed. Which shape must come out?"""
     return result.flatten(0, 1)
 
@@ -953,7 +953,7 @@ def viewed_in_one_row(x, gate, up, down):
 
 @gated_feed_forward.mistake(stage="returned")
 def features_before_tokens(result, x):
-    """The numbers are right, and tokens and features have changed places: (batch, d_model, seq). You compute with
+    """{The numbers are right, and} tokens and features have changed places: (batch, d_model, seq). You compute with
     tokens as columns; whoever calls the function wants them as rows."""
     return result.mT
 
@@ -1050,6 +1050,6 @@ def in_float32(x, gate, up, down):
 
 @gated_feed_forward.mistake
 def gradient_cut(x, gate, up, down):
-    """The numbers are right, and no gradient flows back: `.detach()`, `.data`, `torch.no_grad()`, or a new tensor made
-    of numbers cuts it off. The three weights could not be trained. Which line leaves the graph?"""
+    """{The numbers are right, and} no gradient flows back: `.detach()`, `.data`, `torch.no_grad()`, or a new tensor
+    made of numbers cuts it off. The three weights could not be trained. Which line leaves the graph?"""
     return gated_feed_forward.reference(x, gate, up, down).detach()

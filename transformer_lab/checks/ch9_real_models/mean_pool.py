@@ -899,8 +899,8 @@ def in_float32(states, real):
 
 @mean_pool.mistake
 def gradient_cut(states, real):
-    """The vectors are right, and no gradient flows back through them: `.detach()`, `.data`, `torch.no_grad()`, or a new
-    tensor made of numbers cuts it off. An encoder is trained through its mean. Which line leaves the graph?"""
+    """{The vectors are right, and} no gradient flows back through them: `.detach()`, `.data`, `torch.no_grad()`, or a
+    new tensor made of numbers cuts it off. An encoder is trained through its mean. Which line leaves the graph?"""
     return mean_pool.reference(states, real).detach()
 
 
@@ -1002,7 +1002,7 @@ def axis_of_the_divisor_lost(states, real):
 
 @mean_pool.mistake
 def padding_overwritten(states, real):
-    """The vectors are right, and the caller's `states` have been written over. `states[~real] = 0`, `states *= …` and
+    """{The vectors are right, and} the caller's `states` have been written over. `states[~real] = 0`, `states *= …` and
     names that end in an underscore work in place. Which of your lines changes the tensor it was given?"""
     states[~real] = 0
     return mean_pool.reference(states, real)

@@ -809,8 +809,8 @@ def row_made_of_a_list(text, seq, most):
 
 @mend_writing.mistake(stage="returned")
 def empty_row_of_floats(text, seq, most):
-    """The tokens are right, and where the model writes none your result is of floats: `torch.tensor` makes floats of an
-    empty list. Which `dtype` do tokens have, whatever is in the list?"""
+    """{The tokens are right, and} where the model writes none your result is of floats: `torch.tensor` makes floats of
+    an empty list. Which `dtype` do tokens have, whatever is in the list?"""
     return torch.tensor([text[0, seq:].tolist()])
 
 

@@ -460,7 +460,7 @@ def chunks_tiled(x, group):
 
 @repeat_keys.mistake(stage="copies")
 def copies_on_an_axis_of_their_own(x, group):
-    """The copies are right, and they have an axis to themselves: your result has five axes. `expand` needs that axis
+    """The copies {are right, and they} have an axis to themselves: your result has five axes. `expand` needs that axis
     for a while. Afterwards heads and copies must become one axis: which two do you merge, and with which method?"""
     return x[:, :, None].repeat(1, 1, group, 1, 1)
 
@@ -496,21 +496,21 @@ def heads_merged_with_the_batch(x, group):
 
 @repeat_keys.mistake(stage="copies")
 def heads_in_front(x, group):
-    """The heads are right, and they stand in front of the batch: `torch.stack` puts them on a new first axis unless it
-    is told otherwise. Which axis must they be on?"""
+    """The heads {are right, and they} stand in front of the batch: `torch.stack` puts them on a new first axis unless
+    it is told otherwise. Which axis must they be on?"""
     return x.repeat_interleave(group, dim=1).transpose(0, 1)
 
 
 @repeat_keys.mistake(stage="copies")
 def tokens_before_heads(x, group):
-    """The heads are right, and tokens and heads have changed places: (batch, seq, n_heads, d_head). Asked for is
+    """{The heads are right, and} tokens and heads have changed places: (batch, seq, n_heads, d_head). Asked for is
     (batch, n_heads, seq, d_head). Which of your steps moves the axes?"""
     return x.repeat_interleave(group, dim=1).transpose(1, 2)
 
 
 @repeat_keys.mistake(stage="copies")
 def tokens_and_features_exchanged(x, group):
-    """The heads are right, and tokens and features have changed places, as scores need their keys. Here the last two
+    """{The heads are right, and} tokens and features have changed places, as scores need their keys. Here the last two
     axes stay (seq, d_head)."""
     return x.repeat_interleave(group, dim=1).mT
 
@@ -532,8 +532,8 @@ def heads_joined_along_the_batch(x, group):
 
 @repeat_keys.mistake(stage="copies")
 def heads_last(x, group):
-    """The heads are right, and they are on the last axis: (batch, seq, d_head, n_heads). Asked for is (batch, n_heads,
-    seq, d_head). On which axis do you stack them?"""
+    """The heads {are right, and they} are on the last axis: (batch, seq, d_head, n_heads). Asked for is (batch,
+    n_heads, seq, d_head). On which axis do you stack them?"""
     return x.repeat_interleave(group, dim=1).movedim(1, -1)
 
 
@@ -589,8 +589,8 @@ def in_float32(x, n_heads):
 
 @repeat_keys.mistake
 def gradient_cut(x, n_heads):
-    """The copies are right, and no gradient flows back to `x`: `.detach()`, `.data`, `torch.no_grad()`, or a new tensor
-    made of numbers cuts it off. Queries that share a head train it together. Which line leaves the graph?"""
+    """{The copies are right, and} no gradient flows back to `x`: `.detach()`, `.data`, `torch.no_grad()`, or a new
+    tensor made of numbers cuts it off. Queries that share a head train it together. Which line leaves the graph?"""
     return repeat_keys.reference(x, n_heads).detach()
 
 

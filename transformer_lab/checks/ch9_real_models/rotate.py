@@ -177,7 +177,7 @@ def second_put_first(a, b):
 
 @rotate.mistake(stage="joined", alone=True)
 def pairs_on_an_axis(a, b):
-    """The numbers are right, and the two features of a pair have an axis of their own at the end: the result has five
+    """{The numbers are right, and} the two features of a pair have an axis of their own at the end: the result has five
     axes. It must have the shape of `x`: which two axes become one?"""
     return torch.stack([a, b], dim=-1)
 
@@ -212,7 +212,7 @@ def tokens_joined_too(a, b):
 
 @rotate.mistake(stage="joined", alone=True)
 def in_another_order(a, b):
-    """The shape is right, and it is forced: first features of all tokens are written in one after the other, and then
+    """The shape {is right, and} is forced: first features of all tokens are written in one after the other, and then
     all second ones. `reshape` keeps the order in which numbers lie. On which axis must the two of a pair be stacked?"""
     return torch.stack([a, b]).reshape(*a.shape[:-1], -1)
 
@@ -233,7 +233,7 @@ def joined_along_the_batch(a, b):
 
 @rotate.mistake(stage="joined", alone=True)
 def tokens_and_heads_exchanged(a, b):
-    """The turn is right, and in the result the axes of heads and tokens have changed places. Do you transpose `x`
+    """{The turn is right, and} in the result the axes of heads and tokens have changed places. Do you transpose `x`
     first? Then it must be transposed back at the end."""
     return back_in_place(a, b).transpose(1, 2)
 
@@ -254,7 +254,7 @@ def first_features_alone(a, b):
 
 @rotate.mistake(stage="joined", alone=True)
 def complex_numbers(a, b):
-    """The turn is right, and you return complex numbers, one for each pair. The result has the shape of `x`, in real
+    """{The turn is right, and} you return complex numbers, one for each pair. The result has the shape of `x`, in real
     numbers: which function leads back?"""
     return torch.complex(a, b)
 
@@ -363,15 +363,15 @@ def first_left_as_it_was(a, b, angle):
 
 @rotate.mistake(stage="turn", alone=True)
 def second_takes_nothing_of_the_first(a, b, angle):
-    """Your first number is right, and your second is b · cos alone: it takes nothing of its partner. What does the sine
-    bring over?"""
+    """{Your first number is right, and} your second number is b · cos alone: it takes nothing of its partner. What does
+    the sine bring over?"""
     return turned(a, b, angle)[0], b * angle.cos().to(b.dtype)
 
 
 @rotate.mistake(stage="turn", alone=True)
 def first_takes_nothing_of_the_second(a, b, angle):
-    """Your second number is right, and your first is a · cos alone: it takes nothing of its partner. What does the sine
-    bring over?"""
+    """{Your second number is right, and} your first number is a · cos alone: it takes nothing of its partner. What does
+    the sine bring over?"""
     return a * angle.cos().to(a.dtype), turned(a, b, angle)[1]
 
 

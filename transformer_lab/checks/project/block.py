@@ -196,7 +196,7 @@ def forward_first(x, weights, n_heads, attend):
 
 @block.mistake
 def no_eps(x, weights, n_heads, attend):
-    """Right for ordinary numbers, and wrong for very small ones: the eps in your norms is missing or is another one.
+    """{Right for ordinary numbers, and wrong for very small ones:} the eps in your norms is missing or is another one.
     1e-5 is added to the variance before the root is taken. Is it 1e-5, and in both norms?"""
 
     def norm(x, weight, bias):
@@ -325,7 +325,7 @@ def one_residual_around_both(x, weights, n_heads, attend):
 @block.mistake
 def first_change_added_to_the_normalized(x, weights, n_heads, attend):
     """The attention's change is added to the normalized x instead of to x itself: the x that came in was overwritten by
-    its norm. The second half is as it should be. Keep x, and normalize a copy."""
+    its norm. {The second half is as it should be.} Keep x, and normalize a copy."""
     first = normalized(x, weights["norm1"])
     x = first + self_attention.reference(first, weights, n_heads, attend)
     return x + two_maps(normalized(x, weights["norm2"]), weights)
@@ -334,7 +334,7 @@ def first_change_added_to_the_normalized(x, weights, n_heads, attend):
 @block.mistake
 def second_change_added_to_the_normalized(x, weights, n_heads, attend):
     """The feed-forward layer's change is added to the normalized x instead of to x itself: x was overwritten by its
-    second norm. The first half is as it should be. Keep x, and normalize a copy."""
+    second norm. {The first half is as it should be.} Keep x, and normalize a copy."""
     x = x + self_attention.reference(normalized(x, weights["norm1"]), weights, n_heads, attend)
     second = normalized(x, weights["norm2"])
     return second + two_maps(second, weights)
@@ -373,7 +373,7 @@ def weights_and_biases_exchanged(x, weights, n_heads, attend):
 
 @block.mistake
 def eps_too_small(x, weights, n_heads, attend):
-    """Right for ordinary numbers, and wrong for very small ones: the eps in your norms is 1e-6, which is common too.
+    """{Right for ordinary numbers, and wrong for very small ones:} the eps in your norms is 1e-6, which is common too.
     Here it is 1e-5, in both norms."""
 
     def norm(x, norm):
@@ -413,9 +413,9 @@ cut_off(block)
 
 @block.mistake
 def second_sum_in_place(x, weights, n_heads, attend):
-    """The result is right, and training stops with an error: the second change is written into a tensor that the second
-    norm has read before. `x = x + …` makes a new tensor, and a later `x += …` writes over it. To go backwards through
-    the norm, PyTorch needs the numbers as they were. Make both sums new tensors."""
+    """{The result is right, and} training stops with an error: the second change is written into a tensor that the
+    second norm has read before. `x = x + …` makes a new tensor, and a later `x += …` writes over it. To go backwards
+    through the norm, PyTorch needs the numbers as they were. Make both sums new tensors."""
     x = x + self_attention.reference(normalized(x, weights["norm1"]), weights, n_heads, attend)
     x += two_maps(normalized(x, weights["norm2"]), weights)
     return x

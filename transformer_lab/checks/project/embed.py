@@ -245,7 +245,7 @@ def everything_scaled(tokens, table):
 
 @embed.mistake
 def everything_in_float32(tokens, table):
-    """The numbers are right, and they come in float32 whatever the dtype of the table is. The result has the table's
+    """The numbers {are right, and they} come in float32 whatever the dtype of the table is. The result has the table's
     dtype: which of the two must be brought to the dtype of the other?"""
     return table[tokens].float() + positions(tokens.shape[1], table.shape[1])
 
@@ -337,14 +337,14 @@ def averaged(vectors, pattern):
 
 @embed.mistake(stage="together", alone=True)
 def sequence_first(vectors, pattern):
-    """The numbers are right, and batch and seq have changed places: (seq, batch, d_model). In this course the batch
+    """{The numbers are right, and} batch and seq have changed places: (seq, batch, d_model). In this course the batch
     comes first. Which line turns the axes?"""
     return (vectors + pattern.to(vectors)).transpose(0, 1)
 
 
 @embed.mistake(stage="together")
 def flattened(vectors, pattern):
-    """The numbers are right, and batch and seq are one axis, (batch · seq, d_model). The result has three axes: which
+    """{The numbers are right, and} batch and seq are one axis, (batch · seq, d_model). The result has three axes: which
     line must split the first one again?"""
     return (vectors + pattern.to(vectors)).flatten(0, 1)
 
@@ -372,7 +372,7 @@ def everything_in_whole_numbers(vectors, pattern):
 
 @embed.mistake(stage="together", alone=True)
 def features_before_the_places(vectors, pattern):
-    """The numbers are right, and the last two axes have changed places: (batch, d_model, seq). Features come last.
+    """{The numbers are right, and} the last two axes have changed places: (batch, d_model, seq). Features come last.
     Which line turns the axes?"""
     return (vectors + pattern.to(vectors)).mT
 
@@ -385,7 +385,7 @@ def vectors_and_positions_apart(vectors, pattern):
 
 @embed.mistake(stage="together", alone=True)
 def a_list_of_sentences(vectors, pattern):
-    """Each sentence is right, and they come as a Python list. One tensor of shape (batch, seq, d_model) is asked for.
+    """The sentences {are right, and} come as a Python list. One tensor of shape (batch, seq, d_model) is asked for.
     Which function of PyTorch makes a new axis of a list of tensors? Or can all sentences be looked up at once?"""
     return list(vectors + pattern.to(vectors))
 
@@ -622,7 +622,7 @@ def table_with_positions(tokens, table):
 
 @embed.mistake
 def everything_in_float64(tokens, table):
-    """The numbers are right, and they come in float64 whatever the dtype of the table is. The result has the table's
+    """The numbers {are right, and they} come in float64 whatever the dtype of the table is. The result has the table's
     dtype: which line brings float64 in?"""
     return embed.reference(tokens, table.double())
 
@@ -644,7 +644,7 @@ def positions_written_into_the_table(tokens, table):
 
 @embed.mistake
 def cut_from_the_table(tokens, table):
-    """The numbers are right, and the table cannot learn from them: `.detach()`, `.data` and `torch.no_grad()` cut the
+    """{The numbers are right, and} the table cannot learn from them: `.detach()`, `.data` and `torch.no_grad()` cut the
     way back to it, as does a new tensor or module made from its numbers. Look the tokens up in the table itself."""
     return embed.reference(tokens, table.detach())
 

@@ -142,7 +142,7 @@ def chance_for_loss(logits, targets):
 @next_token_loss.mistake
 def batch_and_vocabulary_confused(logits, tokens):
     """The logits were reshaped instead of transposed, or along the wrong axis: the numbers that belong to one position
-    are torn apart. Shape and dtype are right, so nothing complains. Flatten `batch` and `seq`, and leave `vocab`
+    are torn apart. {Shape and dtype are right, so nothing complains.} Flatten `batch` and `seq`, and leave `vocab`
     whole."""
     shifted = logits[:, :-1]
     return cross_entropy(shifted.reshape(len(shifted), shifted.shape[2], -1), tokens[:, 1:])
@@ -305,15 +305,15 @@ def averaged_over_the_vocabulary(logits, targets):
 
 @next_token_loss.mistake(stage="loss")
 def logarithm_of_the_softmax(logits, targets):
-    """Right for ordinary logits, and infinite for large ones. A probability that is rounded to 0 has no logarithm, and
-    the exponential of a logit beyond 89 is infinite in float32: one of the two has happened. `log_softmax` takes all
-    steps in one and meets neither, and `cross_entropy` contains it."""
+    """{Right for ordinary logits, and infinite for large ones.} A probability that is rounded to 0 has no logarithm,
+    and the exponential of a logit beyond 89 is infinite in float32: one of the two has happened. `log_softmax` takes
+    all steps in one and meets neither, and `cross_entropy` contains it."""
     return -logits.softmax(-1).gather(-1, targets[..., None]).log().mean()
 
 
 @next_token_loss.mistake(stage="loss")
 def exponentials_too_large(logits, targets):
-    """Right for ordinary logits, and NaN for large ones: e to the 89 is infinite in float32, and infinity divided by
+    """{Right for ordinary logits, and NaN for large ones:} in float32, e to the 89 is infinite, and infinity divided by
     infinity is NaN. `log_softmax` takes the largest logit off first, and `cross_entropy` contains it."""
     chances = logits.exp() / logits.exp().sum(-1, keepdim=True)
     return -chances.gather(-1, targets[..., None]).log().mean()
@@ -463,7 +463,7 @@ def targets_in_another_order(logits, targets):
 @next_token_loss.mistake(stage="loss")
 def turned_and_then_flattened(logits, targets):
     """The vocabulary was brought to axis 1 and the logits were flattened afterwards: the numbers that belong to one
-    position are torn apart. Shape and dtype are right, so nothing complains. One of the two steps is enough."""
+    position are torn apart. {Shape and dtype are right, so nothing complains.} One of the two steps is enough."""
     return cross_entropy(logits.mT.reshape(-1, logits.shape[-1]), targets.flatten())
 
 
@@ -630,7 +630,7 @@ def normalized_over_positions_before_the_cut(logits, tokens):
 
 @next_token_loss.mistake
 def guesses_and_answers_returned(logits, tokens):
-    """You return the guesses and the answers, shifted as they should be. They are still to be compared: one number is
+    """You return the guesses and the answers{, shifted as they should be}. They are still to be compared: one number is
     asked for, the mean cross-entropy."""
     return logits[:, :-1], tokens[:, 1:]
 
@@ -665,7 +665,7 @@ def past_the_end(logits, tokens):
 
 @next_token_loss.mistake
 def cut_from_the_logits(logits, tokens):
-    """The number is right, and nothing can be learned from it: `.detach()`, `.data` and `torch.no_grad()` cut the way
+    """{The number is right, and} nothing can be learned from it: `.detach()`, `.data` and `torch.no_grad()` cut the way
     back to the logits, as does a new tensor made from numbers. Compute with the logits as they come."""
     return next_token_loss.reference(logits.detach(), tokens)
 
@@ -678,7 +678,7 @@ def even_guesses(function, logits, tokens):
 
 
 def _with_a_lower_limit(power, limit):
-    """Right for ordinary logits, and too small for large ones: the probabilities have a lower limit. A small number
+    """{Right for ordinary logits, and too small for large ones:} the probabilities have a lower limit. A small number
     such as 1e-9 that is added to them makes one, and so does `clamp`. However little a guess gives to the right token,
     it costs no more than minus the logarithm of that limit. `log_softmax` needs no limit, and `cross_entropy` contains
     it."""

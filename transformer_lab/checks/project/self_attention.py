@@ -81,7 +81,7 @@ self_attention.example("one token", seq=1)
 
 @self_attention.mistake(stage="split")
 def split_by_view_alone(x, n_heads):
-    """The heads are cut as `view` cuts them, straight into (batch, heads, seq, d_head): the shape is right and the
+    """The heads are cut as `view` cuts them, straight into (batch, heads, seq, d_head): {the shape is right and} the
     numbers are scrambled. Is the function that splits the one which passed its check in assignment 4?"""
     batch, seq, d_model = x.shape
     return x.reshape(batch, n_heads, seq, d_model // n_heads)
@@ -89,7 +89,7 @@ def split_by_view_alone(x, n_heads):
 
 @self_attention.mistake(stage="merge")
 def merged_without_transpose(x):
-    """The heads are merged without bringing them next to the features first: the shape is right and the numbers are
+    """The heads are merged without bringing them next to the features first: {the shape is right and} the numbers are
     scrambled. Is the function that merges the one which passed its check in assignment 4?"""
     batch, _, seq, _ = x.shape
     return x.reshape(batch, seq, -1)
