@@ -29,6 +29,8 @@ def agree(got, expected, rounded_to=None):
         )
     if isinstance(expected, int) and not isinstance(expected, bool):
         return not isinstance(got, float) and whole(got) == expected
+    if isinstance(expected, float):  # one of NumPy is one of Python's as well
+        return isinstance(got, float) and got == expected
     return type(got) is type(expected) and (callable(expected) or bool(got == expected))
 
 

@@ -298,7 +298,9 @@ def recognised(exercise, function, outcomes, first, ids):
     if got.error is not None:
         sentences.append(raised(exercise, function, exercise.probes[first], got.error, got.refused))
     if any(exercise.mistakes[id].sign for id in ids):  # its numbers are its author's own: they are told, not compared
-        return "\n\n".join(filter(None, [*sentences, kind(exercise, exercise.probes[first], got, exercise.expected[first])]))
+        return "\n\n".join(
+            filter(None, [*sentences, kind(exercise, exercise.probes[first], got, exercise.expected[first])])
+        )
     return "\n\n".join(filter(None, [*sentences, _besides(exercise, outcomes, ids, got)]))
 
 

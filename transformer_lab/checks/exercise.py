@@ -126,7 +126,9 @@ class Exercise:
         ``wrap(function)`` returns the function that makes it as well.
         """
         id = wrap.__name__
-        self.mistakes[id] = Mistake(id, wrap(self.reference), self._docstring(wrap, "what its author is told"), around=wrap)
+        self.mistakes[id] = Mistake(
+            id, wrap(self.reference), self._docstring(wrap, "what its author is told"), around=wrap
+        )
         return wrap
 
     def mistakes_in(self, *, alone=False, **stages):

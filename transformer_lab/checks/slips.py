@@ -72,9 +72,9 @@ def fixed_length(exercise, function, long):
 def _ends_early(got, expected):
     """Say whether a result ends where a table of fixed length does, or a function raised there."""
     if got.error is not None:
-        return isinstance(got.error, (IndexError, KeyError, AssertionError, ValueError, RuntimeError)) and not isinstance(
-            got.error, (RecursionError, NotImplementedError)
-        )
+        return isinstance(
+            got.error, (IndexError, KeyError, AssertionError, ValueError, RuntimeError)
+        ) and not isinstance(got.error, (RecursionError, NotImplementedError))
     pairs = list(zip(tensors_in(got.value), tensors_in(expected.value)))
     return bool(pairs) and all(agree(mine, right) or _cut(mine, right) for mine, right in pairs)
 

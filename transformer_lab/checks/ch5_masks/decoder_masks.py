@@ -91,9 +91,7 @@ def by_what_is_hidden(target_lengths, source_lengths, t_len, s_len):
 
 
 decoder_masks.example("source and target of one length", torch.tensor([4, 2]), torch.tensor([3, 4]), 4, 4, plain=True)
-decoder_masks.example(
-    "texts of 300 tokens", torch.tensor([300, 40]), torch.tensor([301, 20]), 300, 301
-)
+decoder_masks.example("texts of 300 tokens", torch.tensor([300, 40]), torch.tensor([301, 20]), 300, 301)
 decoder_masks.example("a batch of one", torch.tensor([3]), torch.tensor([2]), 4, 3)
 decoder_masks.example("sentences without padding", torch.tensor([4, 4]), torch.tensor([3, 3]), 4, 3)
 decoder_masks.example("sentences of one token", torch.tensor([1, 1]), torch.tensor([1, 1]), 1, 1)
