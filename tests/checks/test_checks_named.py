@@ -186,3 +186,35 @@ def test_a_float_beside_another_mistake(exercise, answer, other):
 def test_what_python_takes_for_an_int_and_a_list_for_a_tuple_are_right(exercise, answer):
     report = diagnose(exercise, answer)
     assert report.status == "correct", report.message
+
+
+# In place, on what a part returned
+
+
+def block_with_sums_in_place(x, attention, feed_forward, norm1, norm2):
+    y = attention(norm1(x))
+    y += x
+    z = feed_forward(norm2(y))
+    z.add_(y)
+    return z
+
+
+def stack_with_sums_in_place(x, parts, norms, final_norm):
+    for i in range(len(parts)):
+        change = parts[i](norms[i](x))
+        change += x
+        x = change
+    return final_norm(x)
+
+
+def stack_that_doubles(x, parts, norms, final_norm):
+    for part, norm in zip(parts, norms):
+        x = part(norm(x))
+        x = x + x
+    return final_norm(x)
+
+
+def test_what_a_part_returned_is_not_written_into():
+    assert diagnose(checks.decoder_block, block_with_sums_in_place).status == "incorrect"
+    assert diagnose(checks.mend_stack, stack_with_sums_in_place).mistake == "result_of_a_part_changed"
+    assert diagnose(checks.mend_stack, stack_that_doubles).mistake == "result_of_the_part_doubled"

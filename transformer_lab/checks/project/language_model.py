@@ -415,9 +415,7 @@ def list_for_a_block(x, blocks, n_heads, attend):
 
 def positions_of_a_fixed_table(tokens, weights, n_heads, attend):
     if tokens.shape[1] > 64:
-        raise RuntimeError(
-            f"The size of tensor a ({tokens.shape[1]}) must match the size of tensor b (64) at non-singleton dimension 1"
-        )
+        raise RuntimeError(f"The size of tensor a ({tokens.shape[1]}) must match the size of tensor b (64)")
     return language_model.reference(tokens, weights, n_heads, attend)
 
 
