@@ -12,7 +12,8 @@ TOLERANCE = {torch.float64: 1e-6, torch.float32: 1e-4}
 def agree(got, expected, rounded_to=None):
     """Say whether a result is the expected one: tensors, numbers, and tuples, lists or dicts of them.
 
-    A tensor must have the expected shape and dtype. A whole number may come in any type that holds it exactly.
+    A tensor must have the expected shape and dtype. A whole number may come in any type that Python takes for one: an
+    int of NumPy, say, or a tensor that holds one. A float is none, even where it has no fraction: `range` refuses it.
     ``rounded_to`` is a dtype that numbers of more digits may have been rounded to on the way.
     """
     if isinstance(expected, torch.Tensor):
@@ -27,7 +28,9 @@ def agree(got, expected, rounded_to=None):
             and all(agree(got[k], expected[k], rounded_to) for k in expected)
         )
     if isinstance(expected, int) and not isinstance(expected, bool):
-        return whole(got) == expected
+        return not isinstance(got, float) and whole(got) == expected
+    if isinstance(expected, float):  # one of NumPy is one of Python's as well
+        return isinstance(got, float) and got == expected
     return type(got) is type(expected) and (callable(expected) or bool(got == expected))
 
 

@@ -367,12 +367,15 @@ def seen(function):
 def recognised(exercise, function, outcomes, first, ids):
     """Say what the known mistakes do that a function makes, and what goes wrong besides."""
     got, mistakes = outcomes[first], [exercise.mistakes[id] for id in ids]
-    besides = _besides(exercise, outcomes, ids, got)
+    has_own_numbers = any(mistake.sign for mistake in mistakes)  # these are told, not compared
+    besides = "" if has_own_numbers else _besides(exercise, outcomes, ids, got)
     several = len(ids) > 1 or besides
     texts = [mistake.beside_another if several else mistake.text for mistake in mistakes]
     sentences = _as_one(*texts) if len(texts) == 2 else texts
     if got.error is not None:
         sentences.append(raised(exercise, function, exercise.probes[first], got.error, got.refused))
+    elif has_own_numbers:
+        sentences.append(kind(exercise, exercise.probes[first], got, exercise.expected[first]))
     return "\n\n".join(filter(None, [*sentences, besides]))
 
 

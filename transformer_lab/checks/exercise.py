@@ -7,6 +7,7 @@
     @attention.mistake                                         # wrong: its docstring is what the learner is told
     @attention.mistake(stage="scale")                          # wrong in one stage of the reference
     attention.mistakes_in(scale=(no_scale, by_d))              # the same, for functions that are there already
+    attention.mistake_around(as_float)                         # wrong around any function, right or wrong
     @attention.probe                                           # one more input, named by its docstring
     attention.example("one query", q_len=1)                    # one more, by its sizes or by its arguments
     @attention.property                                        # what holds for every right answer
@@ -70,6 +71,8 @@ class Mistake:
     docstring: str
     stage: str | None = None
     alone: bool = False  # not looked for together with a mistake in another stage
+    around: object = None  # of one that can be made around every function: makes a function one that makes it
+    sign: object = None  # says of a probe and two outcomes whether this mistake made the first of them
 
     @cached_property
     def text(self):
@@ -118,14 +121,15 @@ class Exercise:
 
     # How it is described
 
-    def mistake(self, function=None, *, stage=None, alone=False):
+    def mistake(self, function=None, *, stage=None, alone=False, sign=None):
         """Add a known mistake: a wrong function, or with ``stage`` what stands in for one stage of the reference.
 
         One that is ``alone`` is not looked for together with mistakes in other stages: it raises before they show, or
-        two others do the same.
+        two others do the same. With a ``sign`` it is named also where its numbers are not known beforehand:
+        ``sign(probe, got, expected)`` must hold for every probe that goes wrong, and its two outcomes.
         """
         if function is None:
-            return partial(self.mistake, stage=stage, alone=alone)
+            return partial(self.mistake, stage=stage, alone=alone, sign=sign)
         if stage is not None and stage not in self.stages:
             stages = ", ".join(self.stages) or "it has none"
             raise ValueError(f"stage must be one of the stages of {self.name} ({stages}), got {stage!r}")
@@ -134,8 +138,19 @@ class Exercise:
             raise ValueError(f"mistakes of {self.name} must differ in name, got {id!r} twice")
         text = self._docstring(function, "what its author is told")
         whole = partial(self.reference, **{stage: function}) if stage else function
-        self.mistakes[id] = Mistake(id, whole, text, stage, alone)
+        self.mistakes[id] = Mistake(id, whole, text, stage, alone, sign=sign)
         return function
+
+    def mistake_around(self, wrap):
+        """Add a known mistake that can be made around any function, so that each other mistake is looked for with it.
+
+        ``wrap(function)`` returns the function that makes it as well.
+        """
+        id = wrap.__name__
+        self.mistakes[id] = Mistake(
+            id, wrap(self.reference), self._docstring(wrap, "what its author is told"), around=wrap
+        )
+        return wrap
 
     def mistakes_in(self, *, alone=False, **stages):
         """Add known mistakes by stage: ``mistakes_in(scale=(no_scale, by_d), weights=(over_queries,))``."""
@@ -243,12 +258,24 @@ class Exercise:
             for mistakes in single + pairs
         }
 
+    def by_sign(self, outcomes):
+        """Return the id of the mistake whose sign all wrong outcomes bear, in a tuple; empty where there is none."""
+        all_three = zip(self.probes, outcomes, self.expected)
+        wrong = [(probe, mine, right) for probe, mine, right in all_three if not mine.same(right)]
+        signs = ((mistake.id, mistake.sign) for mistake in self.mistakes.values() if mistake.sign)
+        return next(((id,) for id, sign in signs if all(sign(*each) for each in wrong)), ())
+
     def combined(self, mistakes):
         """Return the wrong function that makes one mistake, or two at once."""
         if len(mistakes) == 1:
             return mistakes[0].function
+        inner, outer = sorted(mistakes, key=lambda mistake: mistake.around is not None)
+        if outer.around:
+            return outer.around(inner.function)
         return partial(self.reference, **{m.stage: m.function.keywords[m.stage] for m in mistakes})
 
     @staticmethod
     def _combine(pair):
+        if any(mistake.around for mistake in pair):
+            return not any(mistake.alone for mistake in pair) and pair[0].around != pair[1].around
         return all(mistake.stage and not mistake.alone for mistake in pair) and pair[0].stage != pair[1].stage

@@ -1,8 +1,13 @@
-"""Slips that any function of tensors can have: a result in float32, whatever went in, or one without gradients."""
+"""Slips that many functions can have: a result in float32 whatever went in, one without gradients, a float for an int,
+a table of fixed length."""
+
+import functools
 
 import torch
 
+from .agree import agree, tensors_in
 from .probes import each_tensor
+from .relation import wrong_places
 
 
 def left_in_float32(exercise):
@@ -30,3 +35,62 @@ def cut_off(exercise):
 
     cut_off_from_gradients.__doc__ = cut_off.__doc__
     exercise.mistake(cut_off_from_gradients)
+
+
+def float_for_int(exercise):
+    """Your result is a float, such as `6.0`, and an int is asked for. Python prints and compares the two alike, and
+    `range`, an index and a shape take the int alone; a float also loses digits, from 2**53 on. A division with `/`
+    gives a float, also where nothing is left over, and so does every product with a number such as `2.0`. `//` keeps
+    ints."""
+
+    def as_float(function):
+        @functools.wraps(function)
+        def returns_floats(*arguments):
+            result = function(*arguments)
+            if isinstance(result, (tuple, list)):
+                return type(result)(map(_floating, result))
+            return _floating(result)
+
+        return returns_floats
+
+    as_float.__doc__ = float_for_int.__doc__
+    exercise.mistake_around(as_float)
+
+
+def _floating(number):
+    return float(number) if type(number) is int else number
+
+
+def fixed_length(exercise, function, long):
+    """Your function is right for short input, and wrong for long: something in it has a fixed length, a table or a
+    loop. Programs that know their longest text often make such a table once. Here nothing limits the length: a table
+    must have as many rows as this call needs. Which number in your function sets its length?"""
+    function.__doc__ = fixed_length.__doc__
+    exercise.mistake(function, sign=lambda probe, *outcomes: probe.name == long and _ends_early(*outcomes))
+
+
+def _ends_early(got, expected):
+    """Say whether a result ends where a table of fixed length does, or a function raised there."""
+    if got.error is not None:
+        return isinstance(
+            got.error, (IndexError, KeyError, AssertionError, ValueError, RuntimeError)
+        ) and not isinstance(got.error, (RecursionError, NotImplementedError))
+    pairs = list(zip(tensors_in(got.value), tensors_in(expected.value)))
+    return bool(pairs) and all(agree(mine, right) or _cut(mine, right) for mine, right in pairs)
+
+
+def _cut(mine, right):
+    """Say whether a tensor is smaller than it must be, or all that is wrong in it are zeros at the end of some axis."""
+    if mine.dtype != right.dtype or mine.ndim != right.ndim or not mine.ndim:
+        return False
+    if mine.shape != right.shape:
+        return all(map(int.__le__, mine.shape, right.shape))
+    wrong = wrong_places(mine, right)
+    if mine[wrong].any():
+        return False
+    for axis in range(mine.ndim):
+        rows = wrong.movedim(axis, 0).flatten(1).any(1)
+        first = int(rows.int().argmax())
+        if first > 8 and not mine.narrow(axis, first, len(rows) - first).any():
+            return True
+    return False

@@ -8,6 +8,7 @@ import operator
 import torch
 
 from ..exercise import exercise
+from ..slips import float_for_int
 
 
 @exercise(
@@ -35,6 +36,7 @@ flat_offset.example("a stretched axis of stride 0", (2, 3, 4), (7, 0, 1))
 flat_offset.example("the first element", (0, 0, 0), (12, 4, 1))
 flat_offset.example("as many steps along each axis", (2, 2, 2), (12, 4, 1))
 flat_offset.example("overlapping windows, with two equal strides", (3, 2, 1), (8, 1, 1))
+flat_offset.example("nine axes", (1, 0, 2, 1, 0, 1, 1, 2, 1), (768, 768, 256, 128, 128, 64, 12, 4, 1))
 flat_offset.example("a single number without axes", (), ())
 
 
@@ -58,7 +60,8 @@ def by_recursion(index, strides):
 
 @flat_offset.equivalent
 def by_tensors(index, strides):
-    return (torch.tensor(index) * torch.tensor(strides)).sum().item()
+    index, strides = (torch.tensor(each, dtype=torch.int64) for each in (index, strides))
+    return (index * strides).sum().item()
 
 
 @flat_offset.equivalent
@@ -581,3 +584,6 @@ def one_more_is_one_stride(function, index, strides):
 def zeros_at_place_0(function, index, strides):
     """An index of zeros lies at place 0."""
     return function((0,) * len(index), strides) == 0
+
+
+float_for_int(flat_offset)

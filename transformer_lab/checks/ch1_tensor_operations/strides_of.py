@@ -7,6 +7,7 @@ import operator
 import torch
 
 from ..exercise import exercise
+from ..slips import float_for_int
 
 
 @exercise(
@@ -35,6 +36,7 @@ strides_of.example("a matrix", (3, 5), plain=True)
 strides_of.example("a tensor of five axes", (2, 7, 3, 5, 4), plain=True)
 strides_of.example("one axis", (7,))
 strides_of.example("a last axis of size one", (4, 3, 1))
+strides_of.example("a tensor of nine axes", (2, 1, 3, 2, 1, 2, 5, 3, 4))
 strides_of.example("a single number without axes", ())
 
 
@@ -549,3 +551,6 @@ def neighbours_one_apart(function, shape):
 def last_element_at_the_end(function, shape):
     """The last element lies at the number of all elements less one."""
     return sum((size - 1) * stride for size, stride in zip(shape, function(shape))) == math.prod(shape) - 1
+
+
+float_for_int(strides_of)

@@ -6,6 +6,7 @@ import numpy as np
 import torch
 
 from ..exercise import exercise
+from ..slips import fixed_length
 from .properties import nearly_equal
 
 
@@ -95,6 +96,8 @@ sinusoidal_positions.example("two features", 5, 2)
 sinusoidal_positions.example("one position", 1, 6)
 sinusoidal_positions.example("an odd number of features", 7, 5)
 sinusoidal_positions.example("one feature", 7, 1)
+# With 2 features all angles are whole numbers: float32 holds them, and any formula gives the same.
+sinusoidal_positions.example("a text of 5,100 tokens", 5100, 2)
 
 
 @sinusoidal_positions.mistake(stage="angles")
@@ -435,3 +438,10 @@ def first_pair(function, seq, d_model):
     """The first pair turns by one radian from one position to the next."""
     first = function(seq, d_model)[:, 0]
     return nearly_equal(first, torch.arange(seq).sin())
+
+
+def table_of_fixed_length(seq, d_model):
+    return sinusoidal_positions.reference(64, d_model)[:seq]
+
+
+fixed_length(sinusoidal_positions, table_of_fixed_length, "a text of 5,100 tokens")

@@ -3,6 +3,7 @@
 import torch
 
 from ..exercise import exercise
+from ..slips import fixed_length
 
 
 def past_and_itself(seq):
@@ -65,6 +66,7 @@ def by_indices(seq):
 
 causal_mask.example("one token", 1)
 causal_mask.example("two tokens", 2)
+causal_mask.example("a text of 300 tokens", 300)
 
 
 @causal_mask.mistake(stage="allowed")
@@ -247,3 +249,10 @@ def one_place_too_few(seq):
     before the number that they are given, so that from 1 they count one place too few. Every token has a row, and every
     token has a column: how many are there?"""
     return torch.ones(seq - 1, seq - 1, dtype=torch.bool).tril()
+
+
+def cut_from_a_buffer(seq):
+    return torch.ones(64, 64, dtype=torch.bool).tril()[:seq, :seq]
+
+
+fixed_length(causal_mask, cut_from_a_buffer, "a text of 300 tokens")

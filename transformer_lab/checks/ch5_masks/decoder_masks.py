@@ -3,6 +3,7 @@
 import torch
 
 from ..exercise import exercise
+from ..slips import fixed_length
 from .causal_mask import causal_mask
 from .padding_mask import padding_mask, some_lengths
 
@@ -90,6 +91,7 @@ def by_what_is_hidden(target_lengths, source_lengths, t_len, s_len):
 
 
 decoder_masks.example("source and target of one length", torch.tensor([4, 2]), torch.tensor([3, 4]), 4, 4, plain=True)
+decoder_masks.example("texts of 300 tokens", torch.tensor([300, 40]), torch.tensor([301, 20]), 300, 301)
 decoder_masks.example("a batch of one", torch.tensor([3]), torch.tensor([2]), 4, 3)
 decoder_masks.example("sentences without padding", torch.tensor([4, 4]), torch.tensor([3, 3]), 4, 3)
 decoder_masks.example("sentences of one token", torch.tensor([1, 1]), torch.tensor([1, 1]), 1, 1)
@@ -701,3 +703,11 @@ def all_of_the_source(function, target_lengths, source_lengths, *lengths):
     """Every word of the source may be seen, by every target token."""
     _, cross = function(target_lengths, source_lengths, *lengths)
     return torch.equal(cross.reshape(len(source_lengths), -1).sum(-1), source_lengths)
+
+
+def masks_of_a_fixed_table(target_lengths, source_lengths, t_len, s_len):
+    own, cross = decoder_masks.reference(target_lengths, source_lengths, 64, 64)
+    return own[..., :t_len, :t_len], cross[..., :s_len]
+
+
+fixed_length(decoder_masks, masks_of_a_fixed_table, "texts of 300 tokens")

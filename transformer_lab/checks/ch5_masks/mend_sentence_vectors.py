@@ -4,6 +4,7 @@ import torch
 from torch.nn.functional import scaled_dot_product_attention
 
 from ..exercise import exercise
+from ..slips import fixed_length
 from .padding_mask import padding_mask, some_lengths
 
 
@@ -68,6 +69,7 @@ def fused_attention(x, lengths):
 
 mend_sentence_vectors.example("sentences without padding", batch=2, seq=4, lengths=torch.tensor([4, 4]))
 mend_sentence_vectors.example("sentences of one token", batch=2, seq=4, lengths=torch.tensor([1, 1]))
+mend_sentence_vectors.example("a text of 300 tokens", batch=2, seq=300, lengths=torch.tensor([300, 170]))
 mend_sentence_vectors.example("a batch of one", batch=1, seq=6, lengths=torch.tensor([4]))
 mend_sentence_vectors.example(
     "as many sentences as features", batch=4, seq=6, d_model=4, lengths=torch.tensor([4, 1, 6, 3]), plain=True
@@ -743,3 +745,11 @@ def more_padding_changes_nothing(function, x, lengths):
     """Fill the sentences up further, with whatever numbers, and the vectors stay."""
     longer = torch.cat([x, x + 1], dim=1)
     return torch.allclose(function(longer, lengths), function(x, lengths), atol=1e-5)
+
+
+def positions_of_a_fixed_table(x, lengths):
+    x = x[:, :64]
+    return mend_sentence_vectors.reference(x * (torch.arange(64)[: x.shape[1]] < lengths[:, None])[..., None], lengths)
+
+
+fixed_length(mend_sentence_vectors, positions_of_a_fixed_table, "a text of 300 tokens")

@@ -4,6 +4,7 @@ import torch
 from torch.nn.functional import pad
 
 from ..exercise import exercise
+from ..slips import fixed_length
 
 
 def some_lengths(draw, batch, longest):
@@ -73,6 +74,7 @@ padding_mask.example("a full sentence and an empty one", torch.tensor([4, 0]), 4
 padding_mask.example("a batch of one", torch.tensor([2]), 5)
 padding_mask.example("one key", torch.tensor([1, 1]), 1)
 padding_mask.example("sentences that are all shorter than the table", torch.tensor([2, 3, 1]), 6)
+padding_mask.example("a table of 300 keys", torch.tensor([300, 170]), 300)
 padding_mask.example("as many sentences as keys", torch.tensor([1, 3, 2]), 3)
 
 
@@ -285,3 +287,11 @@ def causal_as_well(visible):
 def as_many_as_the_length(function, lengths, k_len):
     """In every sentence as many keys are `True` as it has tokens."""
     return torch.equal(function(lengths, k_len).reshape(len(lengths), -1).sum(-1), lengths)
+
+
+def positions_of_a_fixed_table(lengths, k_len):
+    real = torch.arange(64) < lengths[:, None]
+    return between_batch_and_keys(real[:, :k_len])
+
+
+fixed_length(padding_mask, positions_of_a_fixed_table, "a table of 300 keys")

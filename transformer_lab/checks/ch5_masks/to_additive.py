@@ -66,6 +66,7 @@ def four_axes(draw):
     return (draw(2, 1, 1, 5) > 0,)
 
 
+to_additive.example("a mask of 300 keys", torch.arange(600).reshape(2, 300) % 7 < 4)
 to_additive.example("a mask with one axis", torch.tensor([True, False, True]))
 
 

@@ -4,7 +4,7 @@ import torch
 from torch import nn
 
 from ..exercise import exercise
-from .residual import AXES, norm_of, nothing, some_norm, some_sublayer
+from .residual import AXES, norm_of, nothing, some_norm, some_sublayer, unchanged
 
 
 class _Layer(nn.Module):
@@ -60,6 +60,13 @@ def parts_of_zeros(draw):
     """parts that return zeros"""
     x, _, norms, final_norm = _stack(draw)
     return x, nn.ModuleList(_Layer(nothing, 0.0) for _ in norms), norms, final_norm
+
+
+@mend_stack.probe
+def all_return_their_input(draw):
+    """parts and norms that return the very tensor they are given"""
+    same = nn.ModuleList(nn.Identity() for _ in range(3))
+    return draw(2, 3, 5), same, same, unchanged
 
 
 @mend_stack.equivalent
@@ -392,3 +399,21 @@ def norm_first_and_last(x, part, norm):
     the norm's result is for the part alone, and nothing acts on the stream until the final norm."""
     x = norm(x)
     return norm(x + part(x))
+
+
+@mend_stack.mistake(stage="layer")
+def result_of_a_part_changed(x, part, norm):
+    """You add the stream to the tensor that the part returned, in place. A part may return its very input, as dropout
+    does outside training, and so may a norm that is switched off: then it is the stream that has been changed, and in
+    the first layer the caller's `x`. `+=` and names that end in an underscore write so. Make the sum a new tensor."""
+    y = part(norm(x))
+    y += x
+    return y
+
+
+@mend_stack.mistake(stage="layer")
+def result_of_the_part_doubled(x, part, norm):
+    """Each layer adds the part's result to itself, and what came in is lost: `x = part(x)` gives the name `x` to the
+    result, and `x + x` is then twice that. Keep what came into the layer under a name of its own."""
+    x = part(norm(x))
+    return x + x

@@ -2,6 +2,7 @@
 
 from ... import compute
 from ..exercise import exercise
+from ..slips import float_for_int
 
 
 def every_query_and_key(seq):
@@ -46,7 +47,7 @@ def scores_then_blend(seq, d_model):
 @attention_flops.equivalent
 def by_multiply_adds(seq, d_model):
     multiply_adds = seq**2 * d_model + seq**2 * d_model
-    return 2.0 * multiply_adds
+    return 2 * multiply_adds
 
 
 @attention_flops.equivalent
@@ -292,3 +293,6 @@ def twice_as_long(function, seq, d_model):
 def twice_as_many_features(function, seq, d_model):
     """Twice as many features take twice the work."""
     return function(seq, 2 * d_model) == 2 * function(seq, d_model)
+
+
+float_for_int(attention_flops)

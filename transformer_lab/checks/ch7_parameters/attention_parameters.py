@@ -4,6 +4,7 @@ from torch import nn
 
 from ...parameters import ModelShape, parameter_breakdown
 from ..exercise import exercise
+from ..slips import float_for_int
 
 
 def encoder_layer(d_model, d_ff, bias):
@@ -67,9 +68,9 @@ def by_the_shape(d_model, bias):
 
 
 @attention_parameters.equivalent
-def packed_in_floating_point(d_model, bias):
-    packed, output = 3.0 * d_model * d_model, 1.0 * d_model * d_model
-    return packed + output + 4.0 * bias * d_model
+def packed_and_output(d_model, bias):
+    packed, output = 3 * d_model * d_model, d_model * d_model
+    return packed + output + 4 * bias * d_model
 
 
 @attention_parameters.mistake
@@ -458,3 +459,6 @@ def biases_double(function, d_model, bias):
     """What biases add doubles with the width."""
     added = [function(width, True) - function(width, False) for width in (d_model, 2 * d_model)]
     return added[1] == 2 * added[0] > 0
+
+
+float_for_int(attention_parameters)

@@ -6,6 +6,7 @@ import torch
 
 from ...parameters import count_parameters
 from ..exercise import exercise
+from ..slips import float_for_int
 from .attention_parameters import attention_parameters, encoder_layer, no_output_projection
 
 
@@ -410,3 +411,6 @@ def gated_layer(d_model, d_ff, bias):
     """You count a gated feed-forward layer: two maps that widen, each with its bias, and one that goes back. The layer
     asked for is not gated. How many maps does it have then?"""
     return block_parameters.reference(d_model, d_ff, bias) + d_model * d_ff + d_ff * bias
+
+
+float_for_int(block_parameters)

@@ -2,6 +2,7 @@
 
 from ...parameters import ModelShape, count_parameters
 from ..exercise import exercise
+from ..slips import float_for_int
 from .block_parameters import block_parameters
 
 
@@ -509,3 +510,6 @@ def vocabulary_rounded_up(n_layers, d_model, vocab_size, n_positions):
     50,257 tokens become 50,304. Here the table has a row for each of the `vocab_size` tokens, and no more."""
     rows = -(-vocab_size // 64) * 64
     return gpt2_parameters.reference(n_layers, d_model, rows, n_positions)
+
+
+float_for_int(gpt2_parameters)

@@ -5,6 +5,7 @@ import torch
 from ... import compute
 from ...parameters import ModelShape
 from ..exercise import exercise
+from ..slips import float_for_int
 
 
 def keys_and_values():
@@ -104,7 +105,7 @@ def of_tensors(n_layers, d_model, seq, batch, bytes_per_value):
 @kv_cache_bytes.equivalent
 def bits_to_bytes(n_layers, d_model, seq, batch, bytes_per_value):
     bits = 2 * n_layers * d_model * seq * batch * 8 * bytes_per_value
-    return bits / 8
+    return bits // 8
 
 
 @kv_cache_bytes.mistake(stage="kinds")
@@ -335,3 +336,6 @@ for _number, _what in enumerate(("the layers", "the features", "the tokens", "th
     _property = _twice(_number)
     _property.__doc__ = f"Twice {_what}, twice the bytes."
     kv_cache_bytes.property(_property)
+
+
+float_for_int(kv_cache_bytes)

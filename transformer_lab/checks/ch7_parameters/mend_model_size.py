@@ -7,6 +7,7 @@ import torch
 from torch import nn
 
 from ..exercise import exercise
+from ..slips import float_for_int
 
 
 def each_once(model):
@@ -441,3 +442,6 @@ def walked_through_once_for_the_bytes(model):
     parameters = model.parameters()
     size = sum(parameter.nbytes for parameter in parameters)
     return sum(parameter.numel() for parameter in parameters), size
+
+
+float_for_int(mend_model_size)

@@ -4,7 +4,7 @@ import torch
 from torch.nn.functional import elu
 
 from ..exercise import exercise
-from ..slips import cut_off
+from ..slips import cut_off, fixed_length
 from .elu_feature_map import elu_alone, no_map, positive
 from .linear_attention import RARE_MAPS, hundreds, linear_attention, mean, no_normalizer, sum_of_values, sum_of_weights
 from .properties import is_like, is_one
@@ -451,3 +451,14 @@ def S_with_its_axes_exchanged(q, S):
 @_S_with_its_axes_exchanged
 def S_with_its_axes_exchanged_in_a_loop(q, S):
     return (q[:, :, 0].unsqueeze(-2) @ S[:, :, 0]).squeeze(-2)
+
+
+def triangle_of_fixed_length(query, key, value):
+    seq, triangle = query.shape[2], torch.ones(64, 64, dtype=query.dtype).tril()
+    weights = positive(query) @ positive(key).mT * triangle[:seq, :seq]
+    return weights @ value / weights.sum(-1, keepdim=True)
+
+
+fixed_length(
+    causal_linear_attention, triangle_of_fixed_length, "262 tokens with one huge key late in the second sequence"
+)

@@ -3,7 +3,7 @@
 import torch
 
 from ..exercise import exercise
-from ..slips import left_in_float32
+from ..slips import fixed_length, left_in_float32
 from .rotate import halves, rotate
 
 
@@ -97,6 +97,12 @@ def empty_cache(draw):
 def long_past(draw):
     """twenty tokens in the cache"""
     return _step(draw, batch=1, past=20)
+
+
+@cached_step.probe
+def very_long_past(draw):
+    """300 tokens in the cache"""
+    return _step(draw, batch=1, heads=2, past=300)
 
 
 @cached_step.equivalent
@@ -1011,3 +1017,12 @@ def cut_off_from_gradients(query, key, value, keys, values, base):
 
 
 left_in_float32(cached_step)
+
+
+def table_of_fixed_length(query, key, value, keys, values, base):
+    if keys.shape[-2] >= 64:
+        raise IndexError(f"index {keys.shape[-2]} is out of bounds for dimension 0 with size 64")
+    return cached_step.reference(query, key, value, keys, values, base)
+
+
+fixed_length(cached_step, table_of_fixed_length, "300 tokens in the cache")

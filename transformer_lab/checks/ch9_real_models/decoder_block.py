@@ -3,7 +3,7 @@
 import torch
 from torch.nn import functional as F
 
-from ..ch6_normalization.residual import AXES, nothing, some_norm, some_sublayer
+from ..ch6_normalization.residual import AXES, nothing, some_norm, some_sublayer, unchanged
 from ..exercise import exercise
 
 
@@ -45,6 +45,12 @@ def decoder_block(
 ):
     """Attention, then the feed-forward layer, each in pre-norm: (batch, seq, d_model) stays."""
     return second_sum(first_sum(x, attention, norm1), feed_forward, norm2)
+
+
+@decoder_block.probe
+def all_return_their_input(draw):
+    """parts and norms that return the very tensor they are given"""
+    return draw(2, 3, 5), unchanged, unchanged, unchanged, unchanged
 
 
 @decoder_block.probe(plain=True)
@@ -774,3 +780,13 @@ def second_sum_in_place(x, attention, feed_forward, norm1, norm2):
     x = x + attention(norm1(x))
     x += feed_forward(norm2(x))
     return x
+
+
+@decoder_block.mistake
+def result_of_a_part_changed(x, attention, feed_forward, norm1, norm2):
+    """You add to the tensor that attention returned, in place. A part may return its very input, as dropout does
+    outside training, and so may a norm that is switched off: then it is `x` that has been changed, and the caller finds
+    other numbers there. `+=` and names that end in an underscore write so. Make each sum a new tensor."""
+    y = attention(norm1(x))
+    y += x
+    return y + feed_forward(norm2(y))

@@ -95,6 +95,12 @@ def stop_at_the_end_of_the_prompt(draw):
     return model, tokens, max_new_tokens, int(tokens[0, -1])
 
 
+@mend_writing.probe
+def long_prompt(draw):
+    """a prompt of 300 tokens"""
+    return _text(draw, seq=300)
+
+
 @mend_writing.equivalent
 def by_a_list(model, tokens, max_new_tokens, stop):
     written = []
@@ -867,3 +873,11 @@ def scores_returned_as_well(model, tokens, max_new_tokens, stop):
         return best(scores)
 
     return mend_writing.reference(model, tokens, max_new_tokens, stop, choice=choice), seen[-1]
+
+
+@mend_writing.mistake(sign=lambda probe, got, expected: probe.name == "a prompt of 300 tokens" and got.error is None)
+def last_tokens_alone(model, tokens, max_new_tokens, stop):
+    """Your function is right for short prompts, and wrong for one of 300 tokens: the model is not given all of them. A
+    GPT with a table of positions can read so many tokens and no more, and programs for it cut the text before each
+    call, `tokens[:, -block_size:]`. Nothing limits the length here: which line cuts?"""
+    return mend_writing.reference(lambda text: model(text[:, -64:]), tokens, max_new_tokens, stop)

@@ -5,7 +5,7 @@ import math
 import torch
 
 from ..exercise import exercise
-from ..slips import left_in_float32
+from ..slips import fixed_length, left_in_float32
 
 
 # With base 16, and 4 or 8 features, all speeds are powers of 2, which float32 holds: angles are exact there, and agree
@@ -73,6 +73,12 @@ def one_token_later_on(draw):
 def positions_out_of_order(draw):
     """positions that do not grow"""
     return draw(1, 2, 4, 4), torch.tensor([5, 0, 2, 2]), 100.0
+
+
+@rotate.probe
+def a_long_text_far_on(draw):
+    """300 tokens from position 5,000 on"""
+    return draw(1, 2, 300, 2), 5000 + torch.arange(300), 10000.0  # a single pair: angles that float32 holds
 
 
 @rotate.equivalent
@@ -965,3 +971,12 @@ def cut_off_from_gradients(x, positions, base):
 
 
 left_in_float32(rotate)
+
+
+def table_of_fixed_length(x, positions, base):
+    d_head = x.shape[-1]
+    table = angles_of(torch.arange(64, device=x.device), d_head, base)
+    return back_in_place(*turned(*neighbours(x), table[positions]))
+
+
+fixed_length(rotate, table_of_fixed_length, "300 tokens from position 5,000 on")

@@ -6,6 +6,7 @@ import torch
 from torch.nn.functional import embedding
 
 from ..exercise import exercise
+from ..slips import fixed_length
 
 
 def positions(seq, d_model):
@@ -62,6 +63,7 @@ def token_by_token(tokens, table):
 
 
 embed.example("one token", seq=1)
+embed.example("a text of 5,100 tokens", batch=1, seq=5100, vocab=5, d_model=2)
 embed.example("as many sentences as tokens", batch=5, seq=5)
 
 
@@ -653,3 +655,11 @@ def cut_from_the_table(tokens, table):
 def order_matters(function, tokens, table):
     """A token that moves to another place changes its vector."""
     return not torch.allclose(function(tokens.flip(1), table).flip(1), function(tokens, table))
+
+
+def table_of_fixed_length(tokens, table):
+    pattern = positions(64, table.shape[1])[: tokens.shape[1]]
+    return table[tokens] + pattern.to(table)
+
+
+fixed_length(embed, table_of_fixed_length, "a text of 5,100 tokens")

@@ -8,7 +8,7 @@ from torch.nn.functional import embedding, layer_norm, linear, log_softmax, norm
 
 from ..ch6_normalization.layer_norm import layer_norm as own_layer_norm
 from ..exercise import exercise
-from ..slips import cut_off
+from ..slips import cut_off, fixed_length
 from .block import added_in_place, block, normalized, with_pre_norm, written_out
 from .embed import by_index_select, by_one_hot, embed, token_by_token
 from .inputs import block_weights, causal_linear_attention, causal_softmax_attention
@@ -92,6 +92,7 @@ def by_reduce(tokens, weights, n_heads, attend):
 language_model.example("an `attend` that is not softmax attention", attend=causal_linear_attention)
 language_model.example("one block", n_layers=1)
 language_model.example("one token", seq=1)
+language_model.example("a text of 300 tokens", batch=1, seq=300, heads=2, d_head=2, n_layers=1)
 
 
 @language_model.mistake(stage="last_norm")
@@ -410,3 +411,12 @@ def list_for_a_block(x, blocks, n_heads, attend):
     """A block got the whole list of the blocks where the dict of one belongs. Each block takes its own dict, and gives
     what it returns to the next: what goes through a list item by item?"""
     return block.reference(x, blocks, n_heads, attend)
+
+
+def positions_of_a_fixed_table(tokens, weights, n_heads, attend):
+    if tokens.shape[1] > 64:
+        raise RuntimeError(f"The size of tensor a ({tokens.shape[1]}) must match the size of tensor b (64)")
+    return language_model.reference(tokens, weights, n_heads, attend)
+
+
+fixed_length(language_model, positions_of_a_fixed_table, "a text of 300 tokens")

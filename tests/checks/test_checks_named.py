@@ -1,0 +1,220 @@
+"""Answers as people write them, in other words than the known mistakes have: each is named, and the right ones pass."""
+
+import math
+
+import numpy as np
+import pytest
+import torch
+from torch.nn import functional as F
+
+import transformer_lab as tl
+from transformer_lab.checks.diagnose import diagnose
+
+checks = tl.checks
+
+# Right for short input: a table or a loop of fixed length
+
+
+def mask_cut_from(rows):
+    def answer(seq):
+        return torch.tril(torch.ones(rows, rows)).view(1, 1, rows, rows)[0, 0, :seq, :seq] == 1
+
+    return answer
+
+
+def positions_cut_from(rows):
+    def answer(seq, d_model):
+        table = torch.zeros(rows, d_model)
+        position = torch.arange(rows).unsqueeze(1)
+        factors = torch.exp(torch.arange(0, d_model, 2) * (-math.log(10000.0) / d_model))
+        table[:, 0::2] = torch.sin(position * factors)
+        table[:, 1::2] = torch.cos(position * factors[: d_model // 2])
+        return table[:seq]
+
+    return answer
+
+
+def positions_in_a_loop_to_64(seq, d_model):
+    return torch.cat([positions_cut_from(64)(min(seq, 64), d_model), torch.zeros(max(seq - 64, 0), d_model)])
+
+
+def turned_by_a_table_of(rows):
+    def answer(x, positions, base):
+        speeds = base ** (-torch.arange(0, x.shape[-1], 2) / x.shape[-1])
+        angle = torch.outer(torch.arange(rows), speeds)[positions].to(x.dtype)
+        a, b = x[..., 0::2], x[..., 1::2]
+        return torch.stack([a * angle.cos() - b * angle.sin(), a * angle.sin() + b * angle.cos()], -1).flatten(-2)
+
+    return answer
+
+
+def real_keys_of_512_at_most(lengths, k_len):
+    return torch.tensor([[j < n for j in range(min(k_len, 128))] for n in lengths.tolist()])[:, None, None]
+
+
+def decoder_masks_of_a_buffer(target_lengths, source_lengths, t_len, s_len):
+    own = torch.ones(100, 100, dtype=torch.bool).tril()[:t_len, :t_len]
+    return own & checks.padding_mask.reference(target_lengths, t_len), checks.padding_mask.reference(
+        source_lengths, s_len
+    )
+
+
+def causal_by_a_buffer(query, key, value):
+    weights = (F.elu(query) + 1) @ (F.elu(key) + 1).mT
+    seq = query.shape[-2]
+    weights = weights.masked_fill(torch.ones(256, 256).tril()[:seq, :seq] == 0, 0)
+    return weights @ value / weights.sum(-1, keepdim=True)
+
+
+def embedded_by_a_table(tokens, table):
+    return table[tokens] + checks.sinusoidal_positions.reference(5000, table.shape[1])[: tokens.shape[1]].to(table)
+
+
+def model_of_128_positions(tokens, weights, n_heads, attend):
+    assert tokens.shape[1] <= 128, "too long"
+    return checks.language_model.reference(tokens, weights, n_heads, attend)
+
+
+def averaged_by_a_table(x, lengths):
+    real = (torch.arange(256) < lengths[:, None])[:, : x.shape[1], None]
+    return (x * real).sum(1) / lengths[:, None]
+
+
+def step_by_a_table(query, key, value, keys, values, base):
+    table = torch.arange(128)
+    here = table[keys.shape[2]].reshape(1)
+    keys = torch.cat([keys, checks.rotate.reference(key, here, base)], 2)
+    values = torch.cat([values, value], 2)
+    return F.scaled_dot_product_attention(checks.rotate.reference(query, here, base), keys, values), keys, values
+
+
+FIXED = [
+    *((checks.causal_mask, mask_cut_from(rows)) for rows in (12, 32, 64, 256)),
+    *((checks.sinusoidal_positions, positions_cut_from(rows)) for rows in (16, 64, 5000)),
+    (checks.sinusoidal_positions, positions_in_a_loop_to_64),
+    *((checks.rotate, turned_by_a_table_of(rows)) for rows in (24, 2048, 4096)),
+    (checks.padding_mask, real_keys_of_512_at_most),
+    (checks.decoder_masks, decoder_masks_of_a_buffer),
+    (checks.causal_linear_attention, causal_by_a_buffer),
+    (checks.embed, embedded_by_a_table),
+    (checks.language_model, model_of_128_positions),
+    (checks.mend_sentence_vectors, averaged_by_a_table),
+    (checks.cached_step, step_by_a_table),
+]
+
+
+@pytest.mark.parametrize("exercise, answer", FIXED)
+def test_what_has_a_fixed_length_is_told_so(exercise, answer):
+    report = diagnose(exercise, answer)
+    assert report.mistake and "something in it has a fixed length" in report.message, report.message
+    assert "Besides" not in report.message
+
+
+def test_a_cut_table_is_told_with_its_rows():
+    assert "(32, 32)" in diagnose(checks.causal_mask, mask_cut_from(32)).message
+    assert "with size 2048" in diagnose(checks.rotate, turned_by_a_table_of(2048)).message
+
+
+def test_other_errors_in_long_input_are_no_fixed_length():
+    def calls_itself(seq):
+        if seq > 60:
+            return calls_itself(seq)
+        return checks.causal_mask.reference(seq)
+
+    assert diagnose(checks.causal_mask, calls_itself).mistake is None
+
+
+def test_a_prompt_that_is_cut():
+    def answer(model, tokens, max_new_tokens, stop):
+        for _ in range(max_new_tokens):
+            token = model(tokens[:, -128:])[:, -1].argmax(-1, keepdim=True)
+            if token == stop:
+                break
+            tokens = torch.cat([tokens, token], 1)
+        return tokens
+
+    def cut(model, tokens, max_new_tokens, stop):
+        return answer(model, tokens, max_new_tokens, stop)[:, tokens.shape[1] :]
+
+    assert diagnose(checks.mend_writing, cut).mistake == "last_tokens_alone"
+
+
+# A float for an int
+
+FLOATS = [
+    (checks.flat_offset, lambda index, strides: float(sum(i * s for i, s in zip(index, strides)))),
+    (checks.attention_parameters, lambda d, bias: 4.0 * d * (d + bias)),
+    (checks.attention_flops, lambda seq, d: 8 * seq * seq * d / 2),
+    (checks.kv_cache_bytes, lambda layers, d, seq, batch, size: 2.0 * layers * d * seq * batch * size),
+    (checks.kv_cache_bytes, lambda layers, d, seq, batch, size: 16 * layers * d * seq * batch * size / 8),
+    (checks.gpt2_parameters, lambda *sizes: checks.gpt2_parameters.reference(*sizes) / 1),
+    (checks.block_parameters, lambda d, d_ff, bias: np.float64(checks.block_parameters.reference(d, d_ff, bias))),
+    (checks.strides_of, lambda shape: tuple(math.prod(shape[i:]) / n for i, n in enumerate(shape))),
+    (checks.mend_model_size, lambda model: [float(n) for n in checks.mend_model_size.reference(model)]),
+]
+
+
+@pytest.mark.parametrize("exercise, answer", FLOATS)
+def test_a_float_is_no_int(exercise, answer):
+    report = diagnose(exercise, answer)
+    assert (report.status, report.mistake) == ("incorrect", "as_float"), report.message
+
+
+@pytest.mark.parametrize(
+    "exercise, answer, other",
+    [
+        (checks.attention_parameters, lambda d, bias: 3.0 * d * (d + bias), "no_output_projection"),
+        (checks.attention_flops, lambda seq, d: 4 * seq * seq * d / 2, "half_of_the_work"),
+        (checks.strides_of, lambda shape: [math.prod(shape[i:]) / 1 for i in range(len(shape))], "own_size_included"),
+    ],
+)
+def test_a_float_beside_another_mistake(exercise, answer, other):
+    assert set(diagnose(exercise, answer).mistake.split("+")) == {"as_float", other}
+
+
+@pytest.mark.parametrize(
+    "exercise, answer",
+    [
+        (checks.flat_offset, lambda index, strides: np.dot(np.array(index, int), np.array(strides, int))),
+        (checks.attention_parameters, lambda d, bias: torch.tensor(4 * d * (d + bias))),
+        (checks.strides_of, lambda shape: list(torch.empty(shape).stride())),
+        (checks.broadcast_shape, lambda a, b: list(checks.broadcast_shape.reference(a, b))),
+        (checks.matmul_shape, lambda a, b: list(checks.matmul_shape.reference(a, b))),
+        (checks.unpack_projection, lambda weight: list(weight.chunk(3))),
+    ],
+)
+def test_what_python_takes_for_an_int_and_a_list_for_a_tuple_are_right(exercise, answer):
+    report = diagnose(exercise, answer)
+    assert report.status == "correct", report.message
+
+
+# In place, on what a part returned
+
+
+def block_with_sums_in_place(x, attention, feed_forward, norm1, norm2):
+    y = attention(norm1(x))
+    y += x
+    z = feed_forward(norm2(y))
+    z.add_(y)
+    return z
+
+
+def stack_with_sums_in_place(x, parts, norms, final_norm):
+    for i in range(len(parts)):
+        change = parts[i](norms[i](x))
+        change += x
+        x = change
+    return final_norm(x)
+
+
+def stack_that_doubles(x, parts, norms, final_norm):
+    for part, norm in zip(parts, norms):
+        x = part(norm(x))
+        x = x + x
+    return final_norm(x)
+
+
+def test_what_a_part_returned_is_not_written_into():
+    assert diagnose(checks.decoder_block, block_with_sums_in_place).status == "incorrect"
+    assert diagnose(checks.mend_stack, stack_with_sums_in_place).mistake == "result_of_a_part_changed"
+    assert diagnose(checks.mend_stack, stack_that_doubles).mistake == "result_of_the_part_doubled"
