@@ -120,7 +120,7 @@ def turn(x: Tensor, positions: Tensor | None, *, last: int | None, base: float, 
     """Do what :func:`rotary` does, unchecked; no position is above ``last``, or ``None`` where that is not known."""
     cos, sin = _cos_and_sin(x, positions, last, base, bool(interleaved))  # (..., seq, d_head) each
     # Of a pair (a, b), a becomes a · cos − b · sin, and b becomes b · cos + a · sin: each reads itself and its partner.
-    turned = (x * cos).addcmul_(_partners(x, interleaved), sin)
+    turned = torch.addcmul(x * cos, _partners(x, interleaved), sin)
     return turned if turned.dtype == x.dtype else turned.to(x.dtype)
 
 
