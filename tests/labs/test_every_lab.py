@@ -12,6 +12,7 @@ from accessibility import violations_in_both_themes
 from gestures import finger_scrolls, moving, status, tab_through
 from lab_page import as_notebook
 from lab_table import LABS
+from sampling import sample
 
 CONTROLS = ":is(button, input, select, summary, [tabindex='0'])"
 each_lab = pytest.mark.parametrize("case", LABS.values(), ids=LABS)

@@ -98,9 +98,7 @@ def known(tmp_path, monkeypatch):
 
 
 FILES = {".gitignore": "_build/\n.venv/\nchromium\n", ".venv/made-from": "1", "chromium": "1"} | dict.fromkeys(
-    ("transformer_lab/labs/name.py", "transformer_lab/labs/name.js", "transformer_lab/labs/name.css")
-    + ("transformer_lab/labs/weights.json", "transformer_lab/labs/name.svg", "requirements.txt", "pyproject.toml")
-    + ("Makefile", "chapters/01.ipynb", "tests/helpers/letters.ttf", "_config.yml"),
+    ["lab.py", "lab.js", "lab.css", "lab.svg", "weights.json", "letters.ttf", "01.ipynb", "requirements.txt", "pyproject.toml", "Makefile"],
     "1",
 )
 
@@ -119,7 +117,7 @@ def test_the_state_follows_every_file(known, name):
     assert state.state() not in (before, after)
 
 
-SETTINGS = {"TRANSFORMER_LAB_DEVICE": "cuda", "TRANSFORMER_LAB_ALL": "1", "TRANSFORMER_LAB_REQUIRE_BROWSER": "1"}
+SETTINGS = {"TRANSFORMER_LAB_DEVICE": "cuda", "TRANSFORMER_LAB_EVERYTHING": "1", "TRANSFORMER_LAB_REQUIRE_BROWSER": "1"}
 
 
 @pytest.mark.parametrize("name", [*SETTINGS, "OMP_NUM_THREADS"])
