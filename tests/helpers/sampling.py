@@ -1,4 +1,4 @@
-"""What runs on every push and what weekly: tests that say the same of many pages or letters take some of them on a push.
+"""What runs on every push, and what weekly: of pages or letters that are alike, a push tries some.
 
 `make everything`, which CI runs weekly, sets TRANSFORMER_LAB_EVERYTHING, and they take all.
 """

@@ -97,10 +97,9 @@ def known(tmp_path, monkeypatch):
     return tmp_path
 
 
-FILES = {".gitignore": "_build/\n.venv/\nchromium\n", ".venv/made-from": "1", "chromium": "1"} | dict.fromkeys(
-    ["lab.py", "lab.js", "lab.css", "lab.svg", "weights.json", "letters.ttf", "01.ipynb", "requirements.txt", "pyproject.toml", "Makefile"],
-    "1",
-)
+KINDS = ("name.py", "name.js", "name.css", "name.svg", "weights.json", "letters.ttf", "01.ipynb", "Makefile")
+FILES = {".gitignore": "_build/\n.venv/\nchromium\n"}
+FILES |= dict.fromkeys((".venv/made-from", "chromium", "requirements.txt", "pyproject.toml", *KINDS), "1")
 
 
 @pytest.mark.parametrize("name", FILES)
