@@ -16,7 +16,7 @@ unexport PYTHONDONTWRITEBYTECODE
 # What runs here must not write into the record of the learner whose computer this is.
 export TRANSFORMER_LAB_DATA ?= $(CURDIR)/_build/data
 
-.PHONY: environment book test lint executed outputs live units claims device pages notebooks pictures serve bench colab grade lock repository address site
+.PHONY: environment book test lint executed outputs live units core claims everything device pages notebooks pictures serve bench colab grade lock repository address site
 
 book: environment ## build the book; notebooks that have changed are executed
 	@$(HERE) tools/build_book.py
@@ -56,6 +56,14 @@ live: environment ## the same, with every notebook executed by nbval itself
 
 units: environment ## everything but the book
 	@$(HERE) -m pytest -q -n 2 --dist worksteal $(REPORT) --ignore tests/book/test_book.py --ignore tests/book/test_front.py
+
+core: environment ## a minute's look while you work: one concept of each kind, not enough to send it
+	@$(HERE) -m pytest -q -n 2 tests/maths/test_attention.py tests/maths/test_masks.py tests/checks/test_checks.py \
+		tests/labs/test_masks_lab.py -k "definition or causal_mask or agrees or keyboard"
+
+everything: book ## what `make test` samples, in full: every page, every family of letters, every width
+	@TRANSFORMER_LAB_EVERYTHING=1 $(HERE) -m pytest -q -n 2 --dist worksteal $(REPORT) \
+		tests/book/test_book.py tests/labs/test_lab_layout.py tests/labs/test_every_lab.py
 
 claims: environment ## what the chapters say of their small models, from ten seeds
 	@TRANSFORMER_LAB_ALL_SEEDS=1 $(HERE) -m pytest -q -n 2 $(REPORT) tests/chapters

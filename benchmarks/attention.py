@@ -216,10 +216,11 @@ def extras(quick, budget):
 
     angle = torch.arange(seq).double()[:, None] / 10000 ** (torch.arange(0, 64, 2).double() / 64)
     cos, sin = (x.repeat(1, 2).float().to(DEVICE) for x in (angle.cos(), angle.sin()))
-    heads = query.transpose(1, 2).contiguous().transpose(1, 2)
+    heads, places = query.transpose(1, 2).contiguous().transpose(1, 2), torch.arange(seq, device=DEVICE)
     calls = {
         "tl.rotary": lambda: tl.rotary(heads),
         "x * cos + rotate_half(x) * sin": lambda: heads * cos + rotate_half(heads) * sin,
+        "tl.rotary of positions, as modules call it": lambda: tl.rotary(heads, places),
     }
     extra_row(f"(1, 8, {seq}, 64), rotary", calls, budget)
 

@@ -31,6 +31,7 @@ CACHES = ROOT / "_build" / "executed"
 SECONDS = CACHES / "seconds.json"  # how long each took when it last ran: the longest goes first
 KEPT = 3  # caches: going back to a branch that was built a moment ago executes nothing
 SOURCES = ("transformer_lab/**/*", "requirements.txt", "tools/digits.py", "tools/executed.py", "tools/notebooks.py")
+KINDS = {".py", ".js", ".css", ".svg", ".json", ".txt"}
 
 
 def cache_folder():
@@ -39,7 +40,7 @@ def cache_folder():
     models = models_are_installed()
     digest = hashlib.sha256(f"{platform.python_version()} {platform.machine()} {device} {models}".encode())
     for path in sorted(path for pattern in SOURCES for path in ROOT.glob(pattern)):
-        if path.suffix in (".py", ".js", ".css", ".svg", ".json", ".txt"):
+        if path.suffix in KINDS:
             digest.update(path.relative_to(ROOT).as_posix().encode() + b"\0" + path.read_bytes())
     return CACHES / digest.hexdigest()[:16]
 

@@ -4,11 +4,14 @@ import hashlib
 import os
 import shutil
 import subprocess
+import sys
+from importlib.metadata import distributions
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
 # The first is made for tests: it has no windows, and loads a page in three quarters of the time the others take.
 BROWSERS = ("chromium-headless-shell", "chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
+SETTINGS = ("TRANSFORMER_LAB_", "OMP_NUM_THREADS")
 
 
 def browser():
@@ -16,15 +19,21 @@ def browser():
     return next(filter(None, map(shutil.which, BROWSERS)), None)
 
 
-def state():
-    """Return a digest of the files that git does not ignore, the environment, the browser and the settings; or None.
+def packages():
+    """Return names and versions of the packages that are installed: published models are none of the pinned ones."""
+    return " ".join(sorted(f"{each.metadata['Name']}=={each.version}" for each in distributions()))
 
-    None stands for a folder that git does not know.
+
+def state():
+    """Return a digest of the files that git does not ignore, of Python and its packages, the browser and the settings.
+
+    A folder that git does not know has none: None.
     """
     listed = subprocess.run(["git", "ls-files", "-coz", "--exclude-standard"], cwd=ROOT, capture_output=True)
     if listed.returncode:
         return None
-    settings = sorted(f"{name}={value}" for name, value in os.environ.items() if name.startswith("TRANSFORMER_LAB_"))
+    settings = sorted(f"{name}={value}" for name, value in os.environ.items() if name.startswith(SETTINGS))
+    settings += [sys.version, packages()]
     if path := browser():
         settings.append(f"{path} of {Path(path).resolve().stat().st_mtime}")
     digest = hashlib.sha256("\n".join(settings).encode())

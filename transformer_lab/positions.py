@@ -1,12 +1,16 @@
 """Positions: numbers that tell a token where it stands, and what they do to queries, keys and scores."""
 
-from functools import partial
+from concurrent.futures import ThreadPoolExecutor
+from functools import lru_cache, partial
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
 from .arguments import as_sizes, is_number, require_floating, values_are_known
 from .precision import wide_dtype
+
+# How many tables of rotary angles are kept, and the most cosines in one: in float32 they hold at most 256 MB.
+TABLES, COSINES = 8, 2**20
 
 
 def sinusoidal_positions(seq: int, d_model: int, *, device: torch.device | str | None = None) -> Tensor:
@@ -108,26 +112,22 @@ def rotary(x: Tensor, positions: Tensor | None = None, *, base: float = 10000.0,
         raise ValueError(f"x must have shape (..., heads, seq, d_head), d_head even, got {tuple(x.shape)}")
     if not is_number(base) or not base > 0:
         raise ValueError(f"base must be a number above 0, got {base!r}")
-    seq, d_head = x.shape[-2:]
-    if positions is None:
-        positions = torch.arange(seq, device=x.device)
-    else:
-        _require_positions(positions, x)
-    has_float64 = positions.device.type in ("cpu", "cuda", "meta")  # MPS has none
-    exact = (positions if has_float64 else positions.cpu()).double()
-    even = torch.arange(0, d_head, 2, dtype=torch.float64, device=exact.device)  # (pairs,)
-    angle = exact.unsqueeze(-1) / base ** (even / d_head)  # (..., seq, pairs)
-    cos, sin = angle.cos(), angle.sin()
+    last = x.shape[-2] - 1 if positions is None else _check_positions(positions, x)
+    return turn(x, positions, last=last, base=base, interleaved=interleaved)
+
+
+def turn(x: Tensor, positions: Tensor | None, *, last: int | None, base: float, interleaved: bool) -> Tensor:
+    """Do what :func:`rotary` does, unchecked; no position is above ``last``, or ``None`` where that is not known."""
+    cos, sin = _cos_and_sin(x, positions, last, base, bool(interleaved))  # (..., seq, d_head) each
     # Of a pair (a, b), a becomes a · cos − b · sin, and b becomes b · cos + a · sin: each reads itself and its partner.
-    if interleaved:
-        cos, sin = (torch.stack(pair, dim=-1).flatten(-2) for pair in ((cos, cos), (-sin, sin)))
-        partner = x.unflatten(-1, (d_head // 2, 2)).flip(-1).flatten(-2)
-    else:
-        cos, sin = (torch.cat(pair, dim=-1) for pair in ((cos, cos), (-sin, sin)))
-        partner = x.roll(d_head // 2, dims=-1)
-    wide = wide_dtype(x)
-    cos, sin = cos.to(x.device, wide), sin.to(x.device, wide)  # (..., seq, d_head)
-    return torch.addcmul(x * cos, partner, sin).to(x.dtype)
+    turned = torch.addcmul(x * cos, _partners(x, interleaved), sin)
+    return turned if turned.dtype == x.dtype else turned.to(x.dtype)
+
+
+def _partners(x, interleaved):
+    """Every feature's partner, in its place."""
+    half = x.shape[-1] // 2
+    return x.unflatten(-1, (half, 2)).flip(-1).flatten(-2) if interleaved else x.roll(half, -1)
 
 
 def alibi_bias(
@@ -179,8 +179,65 @@ def alibi_bias(
     return slopes[:, None, None] * -(place - torch.arange(k_len, device=device)).abs()
 
 
-def _require_positions(positions, x):
-    """Raise unless these are places of the tokens of ``x``."""
+def _cos_and_sin(x, positions, last, base, interleaved):
+    """Looked up in a table that is kept, or computed: where it would be large, or where ``last`` is not known."""
+    seq, d_head = x.shape[-2:]
+    if last is not None and (last + 1) * d_head <= COSINES and _takes_a_kept_tensor(x):
+        kind = d_head, base, interleaved, x.device, wide_dtype(x)
+        if positions is None:
+            return _first_rows(seq, *kind)
+        rows = positions.reshape(-1).long()
+        return [x.index_select(0, rows).view(*positions.shape, d_head) for x in _table(_rows(last), *kind)]
+    if positions is None:
+        positions = torch.arange(seq, device=x.device)
+    return _computed(positions, d_head, base, interleaved, x.device, wide_dtype(x))
+
+
+def _takes_a_kept_tensor(x):
+    """Whether ``x`` is an ordinary tensor, and nothing records the operations on it, with the tensors that it meets."""
+    if type(x) not in (Tensor, nn.Parameter) or not values_are_known(x) or torch.jit.is_tracing():
+        return False
+    return not (x.is_cuda and torch.cuda.is_current_stream_capturing())  # a graph keeps the address alone
+
+
+def _rows(last):
+    """How long a table is that has this position: a power of two, so that few serve all lengths."""
+    return 1 << max(last, 0).bit_length()
+
+
+@lru_cache(TABLES)
+def _first_rows(seq, *kind):
+    """cos and ±sin for positions 0 … seq - 1: views of a table, made once, as cutting takes longer than looking up."""
+    return [x[:seq] for x in _table(_rows(seq - 1), *kind)]
+
+
+@lru_cache(TABLES)
+def _table(rows, d_head, base, interleaved, device, dtype):
+    """What :func:`_computed` returns for positions 0 … rows - 1. It is shared: nothing may write into it."""
+
+    def make():
+        return _computed(torch.arange(rows, device="cpu"), d_head, base, interleaved, device, dtype)
+
+    # Inference mode, vmap, fake tensors and the like change which tensors PyTorch makes, each in its own thread alone.
+    # In a new thread the table becomes an ordinary tensor, even if the first caller was inside one of them.
+    with ThreadPoolExecutor(1) as thread:
+        return thread.submit(make).result()
+
+
+def _computed(positions, d_head, base, interleaved, device, dtype):
+    """cos and ±sin of every feature's angle, (..., seq, d_head) each, from float64."""
+    has_float64 = positions.device.type in ("cpu", "cuda", "meta")  # MPS has none
+    exact = (positions if has_float64 else positions.cpu()).double()
+    even = torch.arange(0, d_head, 2, dtype=torch.float64, device=exact.device)  # (pairs,)
+    angle = exact.unsqueeze(-1) / base ** (even / d_head)  # (..., seq, pairs)
+    cos, sin = angle.cos(), angle.sin()
+    pairs = (cos, cos), (-sin, sin)
+    both = (torch.stack(pair, -1).flatten(-2) if interleaved else torch.cat(pair, -1) for pair in pairs)
+    return [x.to(device, dtype) for x in both]
+
+
+def _check_positions(positions, x):
+    """Raise unless these are places of the tokens of ``x``; return the last, or None where that is not known."""
     if not isinstance(positions, Tensor):
         raise TypeError(f"positions must be a tensor of integers, got {type(positions).__name__}")
     if positions.is_floating_point() or positions.is_complex() or positions.dtype == torch.bool:
@@ -191,5 +248,9 @@ def _require_positions(positions, x):
     fits = 1 <= len(shape) <= len(tokens) and shape[-1] == tokens[-1]
     if not fits or any(size not in (1, axis) for size, axis in zip(shape[::-1], tokens[::-1])):
         raise ValueError(f"positions must broadcast to {tokens}, the axes of x but the last, seq in full, got {shape}")
-    if positions.device.type == "cpu" and values_are_known(positions) and (positions < 0).any():
-        raise ValueError(f"positions must be 0 or more, got {int(positions.min())}")
+    if positions.device.type != "cpu" or not values_are_known(positions) or not positions.numel():
+        return None
+    first, last = (int(position) for position in torch.aminmax(positions))
+    if first < 0:
+        raise ValueError(f"positions must be 0 or more, got {first}")
+    return last

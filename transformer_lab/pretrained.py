@@ -27,8 +27,7 @@ from torch.overrides import TorchFunctionMode
 from .arguments import require_sizes
 from .device import device
 from .normalization import LayerNorm
-from .positions import rotary
-from .precision import wide_dtype
+from .positions import turn
 from .transformer import Encoder, LanguageModel
 from .weight_files import read_gguf, read_safetensors
 
@@ -583,6 +582,8 @@ def _chat_model(facts: Mapping[str, Any], tensors: Mapping[str, Tensor], tokeniz
 def _language_model(facts: Mapping[str, Any], tensors: Mapping[str, Tensor]) -> LanguageModel:
     """Return a language model of Llama's kind, of the sizes that a GGUF file names, with these weights."""
     n_layers, vocab_size = facts["llama.block_count"], facts["llama.vocab_size"]
+    # The last position is known, so a GPU can look the angles up, too. In GGUF files, neighbours are a pair.
+    rotate = partial(turn, last=facts["llama.context_length"] - 1, base=facts["llama.rope.freq_base"], interleaved=True)
     with _Unset():
         model = LanguageModel(
             vocab_size,
@@ -597,7 +598,7 @@ def _language_model(facts: Mapping[str, Any], tensors: Mapping[str, Tensor]) -> 
             gated=True,
             bias=False,
             n_kv_heads=facts["llama.attention.head_count_kv"],
-            positions=_Turns(facts["llama.context_length"], facts["llama.rope.freq_base"]),
+            positions=rotate,
             share_embeddings=True,
         )
     fill(model, tensors, LLAMA_NAMES, n_layers)
@@ -617,33 +618,6 @@ def _byte_pairs(tokenizers: Any, tokens: Sequence[str], merges: Sequence[str], k
     special = [token for token, kind in zip(tokens, kinds) if kind == 3]
     tokenizer.add_special_tokens([tokenizers.AddedToken(token, special=True, normalized=False) for token in special])
     return tokenizer
-
-
-class _Turns:
-    """:func:`rotary`, with its angles computed once: a model that writes asks for the same ones in all layers.
-
-    In GGUF files, neighbouring features of queries and keys turn together.
-    """
-
-    def __init__(self, n_positions, base):
-        self.n_positions, self.base, self.tables = n_positions, base, {}
-
-    def __call__(self, x, positions):
-        key = x.device, x.dtype, x.shape[-1]
-        if key not in self.tables:
-            self.tables[key] = self._table(x.shape[-1]).to(x.device, wide_dtype(x))
-        cos, sin = self.tables[key].index_select(1, positions)  # (seq, d_head) each
-        partner = x.unflatten(-1, (-1, 2)).flip(-1).flatten(-2)
-        return torch.addcmul(x * cos, partner, sin).to(x.dtype)
-
-    def _table(self, d_head):
-        """What each feature keeps of itself at each position, and what it takes of its partner: of 1 beside 0."""
-        even = (torch.arange(d_head, device="cpu") % 2 == 0).expand(self.n_positions, d_head)
-        turn = partial(rotary, base=self.base, interleaved=True)
-        first, second = turn(even.double()), turn((~even).double())  # cos, sin, cos …; -sin, cos, -sin …
-        return torch.stack(
-            [torch.where(even, first, second), torch.where(even, second, first)]
-        )  # (2, position, d_head)
 
 
 # What both share

@@ -423,3 +423,15 @@ def test_where_the_page_is_part_of_the_course_places_lead_to_their_sections(show
     assert place.get_attribute("href").endswith("book/06_normalization.html#what-does-the-feed-forward-layer-do")
     page = show(WholeLab(part="encoder.0.feed_forward"))
     assert page.get_by_role("link").count() == 0 and "chapter 6, What does the feed-forward layer do?" in side(page)
+
+
+def test_the_verdict_waits_for_the_last_word(show):
+    page = show(WholeLab())
+    slider, verdict = page.get_by_label("Walk through the model"), page.locator(".tl-verdict")
+    assert verdict.is_visible()
+    slider.press("Home")
+    slider.press("ArrowRight")
+    for step in range(1, int(slider.get_attribute("max"))):
+        assert not verdict.is_visible() and "right" not in verdict.get_attribute("class"), f"step {step}"
+        slider.press("ArrowRight")
+    assert verdict.is_visible() and verdict.inner_text() == "Right."

@@ -1,13 +1,19 @@
 """Positions against the papers' formulas, number by number in float64."""
 
+import copy
 import math
+import pickle
+from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 
 import pytest
 import torch
+from torch._subclasses import FakeTensorMode
+from torch.overrides import TorchFunctionMode
 
 import transformer_lab as tl
 from agreement import DEVICE, DTYPES, EXACT, agree, agree_in_gradient, normal, says
+from transformer_lab import positions as module
 
 
 def formula(position, feature, d_model):
@@ -140,6 +146,138 @@ def test_rotary_of_nothing():
     x = normal(2, 3, 5, 4, seed=1)
     assert tl.rotary(x.to("meta")).shape == x.shape
     assert tl.rotary(x[:, :, :0]).shape == (2, 3, 0, 4) and tl.rotary(x[..., :0]).shape == (2, 3, 5, 0)
+
+
+# The tables of rotary angles that are kept.
+
+
+@pytest.fixture
+def no_tables():
+    """Whatever was kept is forgotten."""
+    module._first_rows.cache_clear()
+    module._table.cache_clear()
+
+
+SHIFTED, SWAPPED = torch.arange(3, 8, device=DEVICE), torch.tensor([4, 1, 2, 3, 0], device=DEVICE)
+
+
+def test_a_table_is_that_of_the_call(no_tables):
+    """Whatever was asked for before: each of these calls differs from the first in one thing."""
+    x = normal(2, 3, 5, 8, seed=1)
+    for _ in range(2):
+        for options in ({}, {"base": 100.0}, {"base": 100}, {"interleaved": True}, {"interleaved": 1}):
+            for positions in (None, SHIFTED, SWAPPED, SHIFTED[None].int(), SWAPPED.to(torch.uint8)):
+                wanted = turned(x, torch.arange(5) if positions is None else positions, **options)
+                agree(tl.rotary(x, positions, **options), wanted)
+        for other in (x.double() if DEVICE.type == "cpu" else x, x.half(), x[:, :, :4], x[..., :6], x[:1].mT[..., :2]):
+            found = tl.rotary(other)
+            assert found.dtype == other.dtype
+            agree(found, turned(other, torch.arange(other.shape[-2])))
+
+
+def test_a_table_is_made_once_for_many_lengths(no_tables):
+    for seq in (33, 40, 64, 33, 64):
+        tl.rotary(normal(2, seq, 4, seed=1))
+    assert module._table.cache_info().misses == 1
+
+
+def test_tables_hold_a_bounded_number_of_cosines(no_tables):
+    x = normal(1, 2, seed=1)
+    for i in range(3 * module.TABLES):
+        tl.rotary(x, base=2.0 + i)
+    assert module._table.cache_info().currsize == module._first_rows.cache_info().currsize == module.TABLES
+    late = torch.tensor([module.COSINES], device=DEVICE)  # the first position that no table has
+    agree(tl.rotary(x, late), turned(x, late))
+    assert module._table.cache_info().misses == 3 * module.TABLES
+
+
+@LAYOUTS
+def test_what_is_returned_can_be_changed(no_tables, interleaved):
+    x = normal(1, 5, 8, seed=1)
+    for positions in (None, torch.arange(5, device=DEVICE)):
+        expected = tl.rotary(x, positions, interleaved=interleaved).clone()
+        tl.rotary(torch.ones_like(x), positions, interleaved=interleaved).zero_()
+        tl.rotary(x[:, :1], interleaved=interleaved).fill_(7)
+        assert torch.equal(tl.rotary(x, positions, interleaved=interleaved), expected)
+
+
+class Overwriting(TorchFunctionMode):
+    """Whatever is made within is 7."""
+
+    def __torch_function__(self, func, types, args=(), kwargs=None):
+        result = func(*args, **(kwargs or {}))
+        return result.fill_(7) if func is torch.arange else result
+
+
+def in_inference_mode(x):
+    with torch.inference_mode():
+        tl.rotary(x), tl.rotary(x, torch.arange(5, device=DEVICE))
+
+
+def on_meta(x):
+    with torch.device("meta"):
+        tl.rotary(x), tl.rotary(x.to("meta"))
+
+
+def in_a_mode(x):
+    with Overwriting():
+        tl.rotary(x)
+
+
+def among_fake_tensors(x):
+    with FakeTensorMode() as mode:
+        tl.rotary(mode.from_tensor(x))
+
+
+MODES = {
+    "inference": in_inference_mode,
+    "no_grad": torch.no_grad()(tl.rotary),
+    "another default device": on_meta,
+    "a mode": in_a_mode,
+    "fake tensors": among_fake_tensors,
+    "vmap": torch.func.vmap(tl.rotary),
+    "gradient": torch.func.grad(lambda x: tl.rotary(x).sum()),
+    "forward gradient": lambda x: torch.func.jvp(tl.rotary, (x,), (x,)),
+    "compiled": lambda x: torch.compile(tl.rotary, backend="eager", fullgraph=True)(x),
+    "traced": lambda x: torch.jit.trace(tl.rotary, x, check_trace=False),
+}
+
+
+@pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::torch.jit.TracerWarning")
+@pytest.mark.parametrize("mode", MODES)
+def test_a_table_serves_whatever_the_first_call_was_inside_of(no_tables, mode):
+    x = normal(2, 3, 5, 8, seed=1)
+    MODES[mode](x)
+    x.requires_grad_()
+    expected = turned(x, torch.arange(5))
+    found = tl.rotary(x)
+    agree(found, expected)
+    agree_in_gradient(found, expected, (x,))
+    agree(torch.func.vmap(tl.rotary)(x), expected)
+
+
+@pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::torch.jit.TracerWarning")
+def test_what_was_traced_takes_other_lengths():
+    traced = torch.jit.trace(tl.rotary, normal(2, 5, 4, seed=1), check_trace=False)
+    longer = normal(2, 9, 4, seed=2)
+    agree(traced(longer), tl.rotary(longer))
+
+
+def test_models_are_copied_without_tables(no_tables):
+    rotate = partial(tl.rotary, base=100.0)
+    attention = tl.MultiHeadAttention(8, 2, rotate=rotate).to(DEVICE)
+    size, x = len(pickle.dumps(attention)), normal(2, 5, 8, seed=1)
+    expected = attention(x)
+    assert len(pickle.dumps(attention)) == size
+    assert torch.equal(copy.deepcopy(attention)(x), expected)
+
+
+def test_threads_share_tables(no_tables):
+    x = normal(3, 50, 8, seed=1)
+    with ThreadPoolExecutor(8) as threads:
+        found = list(threads.map(lambda i: tl.rotary(x[:, : 20 + i % 9], base=50.0 + i % 3), range(200)))
+    for i, each in enumerate(found):
+        agree(each, turned(x[:, : 20 + i % 9], torch.arange(20 + i % 9), 50.0 + i % 3))
 
 
 x, places = torch.zeros(2, 3, 5, 4), torch.arange(5)

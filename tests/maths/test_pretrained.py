@@ -14,7 +14,7 @@ from torch import nn
 from torch.nn import functional as F
 
 import transformer_lab as tl
-from agreement import DEVICE, EXACT, agree, normal
+from agreement import DEVICE, agree, normal
 from run_python import run_python
 from transformer_lab import pretrained
 
@@ -176,14 +176,11 @@ def test_a_llama_file_gives_what_halves_give_in_another_order():
     )
 
 
-@pytest.mark.parametrize("dtype", EXACT)
-def test_angles_computed_once_are_those_of_rotary(dtype):
-    turns, x = pretrained._Turns(20, base=100.0), normal(2, 3, 4, 6, seed=0, dtype=dtype)
-    for _ in range(2):
-        for start in (0, 13):
-            positions = torch.arange(start, start + 4, device=DEVICE)
-            assert torch.equal(turns(x, positions), tl.rotary(x, positions, base=100.0, interleaved=True))
-    assert turns(x[..., :2].half(), positions).dtype == torch.float16
+def test_its_queries_and_keys_are_turned_as_neighbours_by_the_files_base():
+    rotate, x = chat_model().model.decoder.layers[0].self_attention.rotate, normal(2, 3, 4, 6, seed=0)
+    for start in (0, 4):
+        positions = torch.arange(start, start + 4, device=DEVICE)
+        assert torch.equal(rotate(x, positions), tl.rotary(x, positions, base=100.0, interleaved=True))
 
 
 @pytest.mark.parametrize("make", [sentence_encoder, chat_model])

@@ -76,6 +76,41 @@ def test_a_notebook_runs_once_until_something_changes_that_it_depends_on(project
     assert executed.execute_missing() == [] and runs(project) == 3, "going back executes nothing"
 
 
+NAMES = ("masks.py", "labs/masks.js", "labs/lab.css", "labs/whole.svg", "labs/whole_weights.json", "pretrained.txt")
+DEPENDED_ON = [f"transformer_lab/{name}" for name in NAMES] + ["requirements.txt"]
+DEPENDED_ON += [f"tools/{name}.py" for name in ("digits", "executed", "notebooks")]
+
+
+@pytest.mark.parametrize("name", DEPENDED_ON)
+def test_another_cache_is_taken_for_every_file_that_outputs_depend_on(project, name):
+    file, seen = project / name, {executed.cache_folder()}
+    file.parent.mkdir(parents=True, exist_ok=True)
+    for text in ("1", "2"):
+        file.write_text(text)
+        assert executed.cache_folder() not in seen
+        seen.add(executed.cache_folder())
+
+
+def test_every_kind_of_file_of_the_package_is_one_that_outputs_depend_on():
+    shipped = {
+        path.suffix for path in (notebooks.ROOT / "transformer_lab").rglob("*.*") if "__pycache__" not in path.parts
+    }
+    assert shipped - {".pyc"} <= executed.KINDS
+
+
+@pytest.mark.parametrize("name", ["python_version", "machine", "device", "models"])
+def test_another_cache_is_taken_on_another_machine(project, monkeypatch, name):
+    before = executed.cache_folder()
+    if name == "device":
+        monkeypatch.setenv("TRANSFORMER_LAB_DEVICE", "another")
+    elif name == "models":
+        there = executed.models_are_installed()
+        monkeypatch.setattr(executed, "models_are_installed", lambda: not there)
+    else:
+        monkeypatch.setattr(executed.platform, name, lambda: "another")
+    assert executed.cache_folder() != before
+
+
 def test_what_an_interrupted_run_left_half_kept_runs_again(project):
     assert executed.execute_missing() == []
     shutil.rmtree(executed.cache_folder() / "executed")  # the record stays

@@ -1,5 +1,6 @@
 """A step of `make test` that fails ends in a screenful: which test, what was expected, what was found."""
 
+import os
 import subprocess
 import sys
 
@@ -81,6 +82,59 @@ def test_a_step_that_passed_runs_again_when_something_has_changed(said):
     assert runs("a") and runs("b") and runs("a")
     assert runs("b", "print('ran'); exit(1)") and runs("b"), "what failed runs again"
     assert runs(None) and runs(None), "where git knows nothing, nothing is known to be the same"
+
+
+@pytest.fixture
+def known(tmp_path, monkeypatch):
+    """A folder that git knows, with an environment and a browser."""
+    monkeypatch.setattr(state, "ROOT", tmp_path)
+    monkeypatch.setattr(state, "browser", lambda: str(tmp_path / "chromium"))
+    subprocess.run(["git", "init", "-q", tmp_path], check=True)
+    for name, text in FILES.items():
+        file = tmp_path / name
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(text)
+    return tmp_path
+
+
+KINDS = ("name.py", "name.js", "name.css", "name.svg", "weights.json", "letters.ttf", "01.ipynb", "Makefile")
+FILES = {".gitignore": "_build/\n.venv/\nchromium\n"}
+FILES |= dict.fromkeys((".venv/made-from", "chromium", "requirements.txt", "pyproject.toml", *KINDS), "1")
+
+
+@pytest.mark.parametrize("name", FILES)
+def test_the_state_follows_every_file(known, name):
+    before = state.state()
+    file = known / name
+    if name == "chromium":  # large: its time stands for it
+        os.utime(file, (1, 1))
+    else:
+        file.write_text(file.read_text() + "\n# 2")
+    assert state.state() != before
+    after = state.state()
+    file.unlink() if name != "chromium" else os.utime(file, (2, 2))
+    assert state.state() not in (before, after)
+
+
+SETTINGS = {"TRANSFORMER_LAB_DEVICE": "cuda", "TRANSFORMER_LAB_EVERYTHING": "1", "TRANSFORMER_LAB_REQUIRE_BROWSER": "1"}
+
+
+@pytest.mark.parametrize("name", [*SETTINGS, "OMP_NUM_THREADS"])
+def test_the_state_follows_every_setting(known, monkeypatch, name):
+    monkeypatch.delenv(name, raising=False)
+    before = state.state()
+    monkeypatch.setenv(name, SETTINGS.get(name, "7"))
+    assert state.state() != before
+
+
+@pytest.mark.parametrize("name", ["version", "packages"])
+def test_the_state_follows_python_and_its_packages(known, monkeypatch, name):
+    before = state.state()
+    if name == "version":
+        monkeypatch.setattr(state.sys, "version", "3.99")
+    else:
+        monkeypatch.setattr(state, "packages", lambda: "another")
+    assert state.state() != before
 
 
 def test_the_state_follows_files_settings_and_the_browser(tmp_path, monkeypatch):
