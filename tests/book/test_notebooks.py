@@ -55,8 +55,8 @@ def sample(address=ADDRESS):
         new_markdown_cell("## Later"),
         lab_cell(),
         new_markdown_cell(
-            "> [!NOTE]\n> Rows first: $a < b$, `<b>`, `{x}`.\n\n"
-            "[Plan](how.md#plan)\n\n```text\n# + <b> just %\n```\n\n"
+            "> **Remember:** rows first: $a < b$, `<b>`, `{x}`.\n\n"
+            "[Plan](how.md#plan), [all](index.ipynb#heading=Syllabus)\n\n```text\n# + <b> just %\n```\n\n"
             + "\n".join(["A line of a list that goes on for the whole width of the page.", *["- An item of it."] * 50])
         ),
     ]
@@ -142,6 +142,8 @@ SPOILED = [
         with_output(output_type="stream", name="stdout", text="/usr/lib/python3/ast.py:7"),
     ),
     (notebook_rules.links_lead_somewhere, with_text("[Next](77_nowhere.ipynb#here)")),
+    (notebook_rules.links_lead_somewhere, with_text("[Plan](index.ipynb#syllabus)")),
+    (notebook_rules.links_lead_somewhere, with_text("[Plan](index.ipynb#heading=Syllabi)")),
     (notebook_rules.hides_only_times, with_words(TIMED, "time.perf_counter()", "now()")),
     (notebook_rules.hides_only_times, with_words(TIMED, "assert start > 0", "")),
     (notebook_rules.hides_only_times, with_words(PRINTED, "print", "# NBVAL_IGNORE_OUTPUT\nprint")),
@@ -163,10 +165,11 @@ SPOILED = [
     (notebook_rules.has_little_html, with_text("<!-- to do -->")),
     (notebook_rules.has_little_html, with_text('<img src="a.png">')),
     (notebook_rules.has_little_html, with_text('<code style="color: red">')),
-    (notebook_rules.calls_out_as_github_does, with_text("> [!HINT]\n> Look.")),
-    (notebook_rules.calls_out_as_github_does, with_text("> [!NOTE] Look.")),
-    (notebook_rules.calls_out_as_github_does, with_text("> **Note:** look.")),
-    (notebook_rules.calls_out_as_github_does, with_text("**Warning.** Look.")),
+    (notebook_rules.calls_out_in_bold, with_text("> [!NOTE]\n> **Remember:** look.")),
+    (notebook_rules.calls_out_in_bold, with_text("> **Look out:** there.")),
+    (notebook_rules.calls_out_in_bold, with_text("> **Remember:**\n>\n> Look.")),
+    (notebook_rules.calls_out_in_bold, with_text("> **Note:** look.")),
+    (notebook_rules.calls_out_in_bold, with_text("**Warning.** Look.")),
     (notebook_rules.describes_its_pictures, with_output(output_type="display_data", data={"image/svg+xml": "<svg/>"})),
     (notebook_rules.describes_its_pictures, lambda notebook: notebook.cells[PICTURE].metadata.clear()),
     (notebook_rules.describes_its_pictures, lambda notebook: notebook.cells[PICTURE].outputs.append(picture())),
@@ -175,7 +178,7 @@ SPOILED = [
     (notebook_rules.has_short_paragraphs, with_text("- " + "A sentence of an item without an end. " * 15)),
     (
         notebook_rules.has_short_paragraphs,
-        with_text("> [!NOTE]\n" + "> A sentence of a callout without an end.\n" * 14),
+        with_text("> **Remember:** look.\n" + "> A sentence of a callout without an end.\n" * 14),
     ),
     (notebook_rules.does_not_belittle, with_text("Just add them.")),
     (notebook_rules.does_not_belittle, with_text("It is simply a sum.")),
