@@ -307,6 +307,20 @@ def test_canonical_form_is_reached_in_one_step_and_keeps_what_is_read():
     assert notebooks.canonical(spoiled) == notebook == notebooks.canonical(notebook)
 
 
+@pytest.mark.parametrize(
+    "tags, folded",
+    [
+        (["hide-input"], {"source_hidden": True}),
+        (["remove-input", "hide-output"], {"source_hidden": True, "outputs_hidden": True}),
+        (["nbval-ignore-output"], None),
+    ],
+)
+def test_what_the_book_folds_jupyter_folds(tags, folded):
+    notebook = sample()
+    notebook.cells[PRINTED].metadata.update(tags=tags, jupyter={"outputs_hidden": True})
+    assert notebooks.canonical(notebook).cells[PRINTED].metadata.get("jupyter") == folded
+
+
 def test_cells_keep_their_ids_and_copies_get_new_ones():
     notebook = sample()
     ids = [cell.id for cell in notebook.cells]
