@@ -15,7 +15,7 @@ class Alerts(SphinxTransform):
     def apply(self):
         for quote in list(self.document.findall(nodes.block_quote)):
             bold = quote.next_node(nodes.strong)
-            if bold and bold.parent is quote[0] and bold is bold.parent[0]:
+            if bold and quote.astext().startswith(bold.astext()):
                 for words, admonition in ALERTS.items():
                     if bold.astext().startswith(words):
                         quote.replace_self(admonition("", *quote.children))

@@ -89,7 +89,9 @@ def test_without_its_published_models_its_labs_live(project, monkeypatch):
         notebook_labs.revive(run, path)
 
 
-@pytest.mark.parametrize("path", filter(notebooks.reads_models, notebooks.all_notebooks()), ids=lambda path: path.stem)
+@pytest.mark.parametrize(
+    "path", [*filter(notebooks.reads_models, notebooks.all_notebooks())], ids=lambda path: path.stem
+)
 def test_the_labs_that_are_kept_are_those_of_the_notebook(path):
     notebook = nbformat.read(path, 4)
     outputs = notebook_labs.shown(notebook)
