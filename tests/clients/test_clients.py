@@ -73,6 +73,7 @@ def test_a_chapter_before_and_after_a_run_and_opened_again(reader, folder):
     labs = sum(SENTENCE in str(cell.get("outputs")) for cell in cells)
     hidden = [FOLDED[tag] for cell in cells for tag in cell.metadata.get("tags", []) if tag in FOLDED]
     window = reader(CHAPTER)
+    window.locator(".jp-InputPlaceholder").nth(hidden.count("source_hidden") - 1).wait_for(state="attached")
     words = window.locator(".jp-Notebook").inner_text()
     assert words.count(SENTENCE) == labs > 1 and "[!" not in words
     outputs = window.locator(".jp-OutputArea-output").all_inner_texts()
@@ -94,6 +95,7 @@ def test_outputs_that_are_to_be_guessed_are_folded(reader):
     window = reader("05_masks.ipynb")
     cells = nbformat.read(ROOT / "chapters" / "05_masks.ipynb", 4).cells
     guessed = sum("hide-output" in cell.metadata.get("tags", []) for cell in cells)
+    window.locator(".jp-OutputPlaceholder").nth(guessed - 1).wait_for(state="attached")  # cells come one by one
     assert window.locator(".jp-OutputPlaceholder").count() == guessed > 1
 
 
