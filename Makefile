@@ -16,7 +16,7 @@ unexport PYTHONDONTWRITEBYTECODE
 # What runs here must not write into the record of the learner whose computer this is.
 export TRANSFORMER_LAB_DATA ?= $(CURDIR)/_build/data
 
-.PHONY: environment book test lint executed outputs live units core claims everything device pages notebooks pictures serve bench colab grade lock repository address site
+.PHONY: environment book test lint executed outputs live units core claims everything device pages notebooks pictures serve bench colab clients grade lock repository address site
 
 book: environment ## build the book; notebooks that have changed are executed
 	@$(HERE) tools/build_book.py
@@ -55,7 +55,7 @@ live: environment ## the same, with every notebook executed by nbval itself
 	@$(NBVAL) -p nbval_live $(REPORT) chapters
 
 units: environment ## everything but the book
-	@$(HERE) -m pytest -q -n 2 --dist worksteal $(REPORT) --ignore tests/book/test_book.py --ignore tests/book/test_front.py
+	@$(HERE) -m pytest -q -n 2 --dist worksteal $(REPORT) --ignore tests/book/test_book.py --ignore tests/book/test_front.py --ignore tests/clients
 
 core: environment ## a minute's look while you work: one concept of each kind, not enough to send it
 	@$(HERE) -m pytest -q -n 2 tests/maths/test_attention.py tests/maths/test_masks.py tests/checks/test_checks.py \
@@ -89,6 +89,9 @@ bench: environment ## measure what is claimed about speed and size
 
 colab: environment ## run the notebooks as Colab would: make colab [ONLY=06]
 	@$(HERE) tools/colab.py $(ONLY)
+
+clients: environment ## open a chapter and an assignment in JupyterLab and Notebook 7, in a browser
+	@$(HERE) tools/clients.py
 
 grade: environment ## hand the assignments out to a made-up class, and grade what comes back, with nbgrader
 	@$(HERE) tools/grade.py

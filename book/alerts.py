@@ -1,15 +1,12 @@
-"""GitHub's alerts (`> [!NOTE]`) become admonitions: lesson text that reads right on GitHub, in Colab and here."""
+"""Quotes that begin with certain words in bold become admonitions: text that reads right wherever a notebook is shown.
+
+GitHub's own alerts (`> [!NOTE]`) would be printed as they are typed by JupyterLab and VS Code.
+"""
 
 from docutils import nodes
 from sphinx.transforms import SphinxTransform
 
-ALERTS = {
-    "[!NOTE]": nodes.note,
-    "[!TIP]": nodes.tip,
-    "[!IMPORTANT]": nodes.important,
-    "[!WARNING]": nodes.warning,
-    "[!CAUTION]": nodes.caution,
-}
+ALERTS = {"Remember:": nodes.note, "Tested:": nodes.note, "End of the": nodes.tip}
 
 
 class Alerts(SphinxTransform):
@@ -17,15 +14,11 @@ class Alerts(SphinxTransform):
 
     def apply(self):
         for quote in list(self.document.findall(nodes.block_quote)):
-            paragraph = quote.next_node(nodes.paragraph)
-            if not paragraph or paragraph.parent is not quote:
-                continue
-            marker = paragraph[0].astext().strip()
-            if marker not in ALERTS:
-                continue
-            del paragraph[:2]  # the marker and the line break after it
-            content = quote.children if len(paragraph) else quote.children[1:]
-            quote.replace_self(ALERTS[marker]("", *content))
+            bold = quote.next_node(nodes.strong)
+            if bold and quote.astext().startswith(bold.astext()):
+                for words, admonition in ALERTS.items():
+                    if bold.astext().startswith(words):
+                        quote.replace_self(admonition("", *quote.children))
 
 
 def setup(app):

@@ -139,6 +139,14 @@ def install(python):
                 fail(f"{sentence} (pip's own words: {LOG})")
         sys.stderr.write(complaints[-3000:])
         fail("pip could not install the packages: its reasons stand above.")
+    configure_jupyterlab()
+
+
+def configure_jupyterlab():
+    """Let JupyterLab in .venv save labs with a notebook: of an editable install, setuptools leaves data files out."""
+    folder = os.path.join(VENV, "etc", "jupyter", "labconfig", "default_setting_overrides.d")
+    os.makedirs(folder, exist_ok=True)
+    shutil.copy(os.path.join(ROOT, "transformer_lab", "labs", "transformer_lab.json"), folder)
 
 
 def left_by_uv(python, pip, log):

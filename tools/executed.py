@@ -6,8 +6,8 @@ Executed notebooks lie in a jupyter-cache below _build/executed/, in a folder na
 on beside a notebook's own code: the package, the pinned versions, the device, Python. The cache finds a notebook by its
 code, so a change of text executes nothing.
 
-A notebook that reads published models runs where they are installed. Elsewhere its stored outputs stand for a run, and
-a line says so; on its page, a lab is then a line of text.
+A notebook that reads published models runs where they are installed. Elsewhere its stored outputs stand for a run, with
+its labs (``notebook_labs.py``), and a line says so.
 """
 
 import hashlib
@@ -25,12 +25,14 @@ from jupyter_cache import get_cache
 from jupyter_cache.base import CacheBundleIn
 
 from digits import STARTUP, take_near
+from notebook_labs import revive
 from notebooks import INSTALL_MODELS, ROOT, all_notebooks, describe_failure, execute, lacks_models, models_are_installed
 
 CACHES = ROOT / "_build" / "executed"
 SECONDS = CACHES / "seconds.json"  # how long each took when it last ran: the longest goes first
 KEPT = 3  # caches: going back to a branch that was built a moment ago executes nothing
-SOURCES = ("transformer_lab/**/*", "requirements.txt", "tools/digits.py", "tools/executed.py", "tools/notebooks.py")
+SOURCES = ("transformer_lab/**/*", "requirements.txt", "chapters/*.labs.json")
+SOURCES += tuple(f"tools/{name}.py" for name in ("digits", "executed", "notebooks", "notebook_labs"))
 KINDS = {".py", ".js", ".css", ".svg", ".json", ".txt"}
 
 
@@ -70,7 +72,7 @@ def _execute(notebook, path, cache):
     start = time.perf_counter()
     if lacks_models(path):
         print(f"{_name(path)}: as stored, since it reads published models: {INSTALL_MODELS}.", flush=True)
-        return _keep(notebook, path, cache, {"execution_seconds": 0.0, "near": []})
+        return _keep(revive(notebook, path), path, cache, {"execution_seconds": 0.0, "near": []})
     try:
         execute(notebook, path.parent, startup=STARTUP)
     except Exception as error:

@@ -16,7 +16,8 @@ from pathlib import Path
 import nbformat
 
 import repository
-from notebooks import LAB, ROOT, all_notebooks, ignored, matching, text
+from notebook_labs import LAB
+from notebooks import ROOT, all_notebooks, ignored, matching, text
 from repository import first_cell, handed_out
 
 stored_address = cache(repository.stored_address)  # two rules ask for it in every notebook
@@ -112,9 +113,20 @@ def has_no_absolute_paths(notebook, path):
 def links_lead_somewhere(notebook, path):
     for number, cell in _cells(notebook, "markdown"):
         for target in re.findall(r"\]\(([^)\s]+)", _prose(cell.source)):
-            file = target.split("#")[0]
-            if file and not re.match(r"\w+:", file) and not (path.parent / file).exists():
-                yield f"cell {number}: the link {target} leads nowhere"
+            file, _, section = target.partition("#")
+            if file and not re.match(r"\w+:", file):
+                if not (path.parent / file).exists():
+                    yield f"cell {number}: the link {target} leads nowhere"
+                elif section and file.endswith(".ipynb") and section not in sections(path.parent / file):
+                    yield f"cell {number}: the link {target} must name a section as Jupyter does: #heading=The-heading"
+
+
+@cache
+def sections(path):
+    """Return how Jupyter names the sections of the notebook ``path`` in a link."""
+    sources = "\n".join(cell.source for _, cell in _cells(nbformat.read(path, 4), "markdown"))
+    titles = re.findall(r"(?m)^#{1,6} +(.+)$", BLOCK.sub("", sources))
+    return {f"heading={re.sub(r'[*`]', '', title).replace(' ', '-')}" for title in titles}
 
 
 # What nbval compares
@@ -208,15 +220,14 @@ def has_little_html(notebook, path):
                 yield f"cell {number}: raw HTML: {tag}"
 
 
-def calls_out_as_github_does(notebook, path):
+def calls_out_in_bold(notebook, path):
+    """A callout is a quote that begins in bold: every client shows it, and ``book/alerts.py`` knows these words."""
     for number, cell in _cells(notebook, "markdown"):
         prose = _prose(cell.source)
-        for line in re.findall(r"(?m)^> ?(\[!.*)$", prose):
-            if not re.fullmatch(r"\[!(NOTE|TIP|IMPORTANT|WARNING|CAUTION)\]", line):
-                yield f"cell {number}: GitHub knows no callout {line}"
         names = "Note|Tip|Hint|Important|Warning|Caution|Attention|Danger"
-        if found := re.search(rf"(?mi)^(?:> ?)?[*_]{{1,3}}(?:{names})\b[:.*_]", prose):
-            yield f"cell {number}: a callout must be a GitHub alert such as > [!NOTE], got {found[0]}"
+        for line in re.findall(rf"(?mi)^(?:> ?\[!.*|> ?[*_]{{2}}.*|[*_]{{1,3}}(?:{names})\b[:.*_].*)$", prose):
+            if not re.match(r"> \*\*(Remember:|End of the \w+ sitting\.)\*\* \S", line):
+                yield f"cell {number}: a callout must begin with > **Remember:**, got {line[:40]}"
 
 
 def describes_its_pictures(notebook, path):
@@ -234,7 +245,7 @@ def describes_its_pictures(notebook, path):
 def has_short_paragraphs(notebook, path):
     for number, cell in _cells(notebook, "markdown"):
         source = re.sub(r"(?s)\$\$.+?\$\$", "\n\n", BLOCK.sub("\n\n", cell.source))
-        for block in re.split(r"\n(?=\s*(?:[-*+]|\d+[.)]) |>\s*\n|> \[!)|\n\s*\n", source):
+        for block in re.split(r"\n(?=\s*(?:[-*+]|\d+[.)]) |>\s*\n)|\n\s*\n", source):
             if re.match(r"\s*(\||#)", block):
                 continue
             read = re.sub(r"\]\([^)]*\)|[*`$\[\]\\]|<[^>]*>|(?m:^> ?)", "", " ".join(block.split()))
@@ -370,7 +381,7 @@ RULES = [
     ends_no_cell_in_a_semicolon,
     has_plain_markdown,
     has_little_html,
-    calls_out_as_github_does,
+    calls_out_in_bold,
     describes_its_pictures,
     has_short_paragraphs,
     does_not_belittle,

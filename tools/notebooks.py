@@ -6,8 +6,9 @@
     python tools/notebooks.py somewhere/else.ipynb   a file
 
 Canonical form keeps what every run gives again, on every machine, and nothing else: no widget views or state, no times,
-no versions. Text, HTML and LaTeX outputs stay, since nbval compares them; pictures lose their comments. What has no
-canonical form (an error, a warning on stderr, an object's address) is refused.
+no versions. Text, HTML and LaTeX outputs stay, since nbval compares them; pictures lose their comments. What the book
+folds away by a cell's tags, JupyterLab and Notebook 7 fold, too. What has no canonical form (an error, a warning on
+stderr, an object's address) is refused.
 """
 
 import argparse
@@ -29,6 +30,8 @@ from tempfile import TemporaryDirectory
 import nbformat
 from nbclient import NotebookClient
 
+from notebook_labs import WIDGET, keep
+
 ROOT = Path(__file__).resolve().parents[1]
 
 INSTALL_MODELS = ".venv/bin/python -m transformer_lab.pretrained installs them"
@@ -38,9 +41,14 @@ METADATA = {
     "language_info": {"name": "python"},
 }
 CELL_METADATA = ("mystnb", "nbgrader", "tags")
+# What JupyterLab folds away, where the book folds it or leaves it out; one click shows it there, too.
+FOLDED = {
+    "hide-input": "source_hidden",
+    "remove-input": "source_hidden",
+    "remove-cell": "source_hidden",
+    "hide-output": "outputs_hidden",
+}
 MIMES = ("text/plain", "text/html", "text/latex", "text/markdown", "image/png", "image/svg+xml")
-LAB = re.compile(r"(\w*Lab|Practice)\(")  # how the text of a lab begins
-WIDGET = "application/vnd.jupyter.widget-view+json"
 ADDRESS = re.compile(r"\bat 0x[0-9a-fA-F]+|\b0x7[0-9a-fA-F]{9,}")
 WRITTEN_OVER = re.compile(r"[^\n]*\r(?=[^\n])")
 MEASURED = re.compile(r"[\d.,]+(\s*(ns|µs|us|ms|s)\b)?")
@@ -51,9 +59,14 @@ def all_notebooks(root=ROOT):
     return sorted(path for path in root.glob("chapters/**/*.ipynb") if ".ipynb_checkpoints" not in path.parts)
 
 
+def reads_models(path):
+    """Whether a notebook reads published models."""
+    return bool(re.search(r"pretrained\.(minilm|smollm2)\(", path.read_text("utf-8")))
+
+
 def lacks_models(path):
     """Whether a notebook reads published models whose packages are not installed here, so that it cannot run."""
-    return bool(re.search(r"pretrained\.(minilm|smollm2)\(", path.read_text("utf-8"))) and not models_are_installed()
+    return reads_models(path) and not models_are_installed()
 
 
 def models_are_installed():
@@ -92,6 +105,8 @@ def canonical(notebook):
         cell.id = _new_id(cell, ids)
         ids.add(cell.id)
         cell.metadata = {key: cell.metadata[key] for key in CELL_METADATA if cell.metadata.get(key)}
+        if folded := {FOLDED[tag]: True for tag in cell.metadata.get("tags", []) if tag in FOLDED}:
+            cell.metadata["jupyter"] = folded
         if cell.cell_type == "code":
             count += 1
             cell.execution_count = count
@@ -272,9 +287,11 @@ def run(path):
     except Exception as error:  # the notebook's own or its kernel's: both are reported, and the file stays as it was
         return "failed", [describe_failure(notebook, error)]
     _keep_measurements(notebook, before)
-    notebook = canonical(notebook)
+    executed, notebook = notebook, canonical(notebook)
     if found := list(faults(notebook)):
         return "failed", found
+    if reads_models(path):
+        keep(executed, path)
     if text(notebook) == written:
         return "unchanged", []
     path.write_text(text(notebook), "utf-8")

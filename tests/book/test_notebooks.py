@@ -55,8 +55,8 @@ def sample(address=ADDRESS):
         new_markdown_cell("## Later"),
         lab_cell(),
         new_markdown_cell(
-            "> [!NOTE]\n> Rows first: $a < b$, `<b>`, `{x}`.\n\n"
-            "[Plan](how.md#plan)\n\n```text\n# + <b> just %\n```\n\n"
+            "> **Remember:** rows first: $a < b$, `<b>`, `{x}`.\n\n"
+            "[Plan](how.md#plan), [all](index.ipynb#heading=Syllabus)\n\n```text\n# + <b> just %\n```\n\n"
             + "\n".join(["A line of a list that goes on for the whole width of the page.", *["- An item of it."] * 50])
         ),
     ]
@@ -142,6 +142,8 @@ SPOILED = [
         with_output(output_type="stream", name="stdout", text="/usr/lib/python3/ast.py:7"),
     ),
     (notebook_rules.links_lead_somewhere, with_text("[Next](77_nowhere.ipynb#here)")),
+    (notebook_rules.links_lead_somewhere, with_text("[Plan](index.ipynb#syllabus)")),
+    (notebook_rules.links_lead_somewhere, with_text("[Plan](index.ipynb#heading=Syllabi)")),
     (notebook_rules.hides_only_times, with_words(TIMED, "time.perf_counter()", "now()")),
     (notebook_rules.hides_only_times, with_words(TIMED, "assert start > 0", "")),
     (notebook_rules.hides_only_times, with_words(PRINTED, "print", "# NBVAL_IGNORE_OUTPUT\nprint")),
@@ -163,10 +165,11 @@ SPOILED = [
     (notebook_rules.has_little_html, with_text("<!-- to do -->")),
     (notebook_rules.has_little_html, with_text('<img src="a.png">')),
     (notebook_rules.has_little_html, with_text('<code style="color: red">')),
-    (notebook_rules.calls_out_as_github_does, with_text("> [!HINT]\n> Look.")),
-    (notebook_rules.calls_out_as_github_does, with_text("> [!NOTE] Look.")),
-    (notebook_rules.calls_out_as_github_does, with_text("> **Note:** look.")),
-    (notebook_rules.calls_out_as_github_does, with_text("**Warning.** Look.")),
+    (notebook_rules.calls_out_in_bold, with_text("> [!NOTE]\n> **Remember:** look.")),
+    (notebook_rules.calls_out_in_bold, with_text("> **Look out:** there.")),
+    (notebook_rules.calls_out_in_bold, with_text("> **Remember:**\n>\n> Look.")),
+    (notebook_rules.calls_out_in_bold, with_text("> **Note:** look.")),
+    (notebook_rules.calls_out_in_bold, with_text("**Warning.** Look.")),
     (notebook_rules.describes_its_pictures, with_output(output_type="display_data", data={"image/svg+xml": "<svg/>"})),
     (notebook_rules.describes_its_pictures, lambda notebook: notebook.cells[PICTURE].metadata.clear()),
     (notebook_rules.describes_its_pictures, lambda notebook: notebook.cells[PICTURE].outputs.append(picture())),
@@ -175,7 +178,7 @@ SPOILED = [
     (notebook_rules.has_short_paragraphs, with_text("- " + "A sentence of an item without an end. " * 15)),
     (
         notebook_rules.has_short_paragraphs,
-        with_text("> [!NOTE]\n" + "> A sentence of a callout without an end.\n" * 14),
+        with_text("> **Remember:** look.\n" + "> A sentence of a callout without an end.\n" * 14),
     ),
     (notebook_rules.does_not_belittle, with_text("Just add them.")),
     (notebook_rules.does_not_belittle, with_text("It is simply a sum.")),
@@ -302,6 +305,20 @@ def test_canonical_form_is_reached_in_one_step_and_keeps_what_is_read():
     spoiled.cells[PRINTED].execution_count = 99
     notebook.cells[PRINTED].outputs.append(new_output("execute_result", {"text/plain": "Lab()"}, execution_count=2))
     assert notebooks.canonical(spoiled) == notebook == notebooks.canonical(notebook)
+
+
+@pytest.mark.parametrize(
+    "tags, folded",
+    [
+        (["hide-input"], {"source_hidden": True}),
+        (["remove-input", "hide-output"], {"source_hidden": True, "outputs_hidden": True}),
+        (["nbval-ignore-output"], None),
+    ],
+)
+def test_what_the_book_folds_jupyter_folds(tags, folded):
+    notebook = sample()
+    notebook.cells[PRINTED].metadata.update(tags=tags, jupyter={"outputs_hidden": True})
+    assert notebooks.canonical(notebook).cells[PRINTED].metadata.get("jupyter") == folded
 
 
 def test_cells_keep_their_ids_and_copies_get_new_ones():

@@ -10,7 +10,9 @@ import pytest
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook
 
 import executed
+import notebook_labs
 import notebooks
+import transformer_lab as tl
 
 COUNT = "with open('runs', 'a') as runs:\n    _ = runs.write('x')"
 
@@ -59,6 +61,49 @@ def test_without_its_published_models_a_notebook_stands_as_it_is_stored(project,
     without = executed.cache_folder()
     monkeypatch.setattr(executed, "models_are_installed", lambda: True)
     assert executed.cache_folder() != without  # once they are there, it runs
+
+
+def test_without_its_published_models_its_labs_live(project, monkeypatch):
+    for module in (notebooks, executed):
+        monkeypatch.setattr(module, "models_are_installed", lambda: False)
+    shown = tl.labs.MaskLab("the cat sat", preset="causal")
+    path = project / "chapters" / "sample.ipynb"
+    output = nbformat.v4.new_output("execute_result", {"text/plain": repr(shown)}, execution_count=1)
+    run = new_notebook(cells=[new_code_cell("tl.pretrained.minilm()", outputs=[output])])
+    write(path, run)
+    run.cells[0].outputs[0].data[notebook_labs.WIDGET] = {"model_id": "7"}
+    run.metadata.widgets = {notebook_labs.STATE: {"state": {"7": {"state": shown.get_state()}}}}
+    notebook_labs.keep(run, path)
+    assert "_esm" not in notebook_labs.file_of(path).read_text("utf-8")
+    assert executed.execute_missing() == []
+    kept = executed.executed(path)[0]
+    (view,) = [output.data[notebook_labs.WIDGET]["model_id"] for output in kept.cells[0].outputs]
+    state = kept.metadata.widgets[notebook_labs.STATE]["state"][view]["state"]
+    assert {name: state[name] for name in ("preset", "tokens", "_esm")} == {
+        "preset": "causal",
+        "tokens": ["the", "cat", "sat"],
+        "_esm": str(tl.labs.MaskLab._esm),
+    }
+    notebook_labs.file_of(path).write_text('{"labs": []}')
+    with pytest.raises(ValueError, match=r"^sample.labs.json must hold 1 labs, has 0: run make notebooks$"):
+        notebook_labs.revive(run, path)
+
+
+@pytest.mark.parametrize(
+    "path", [*filter(notebooks.reads_models, notebooks.all_notebooks())], ids=lambda path: path.stem
+)
+def test_the_labs_that_are_kept_are_those_of_the_notebook(path):
+    notebook = nbformat.read(path, 4)
+    outputs = notebook_labs.shown(notebook)
+    notebook_labs.revive(notebook, path)
+    for output in outputs:
+        view = output.data[notebook_labs.WIDGET]["model_id"]
+        state = notebook.metadata.widgets[notebook_labs.STATE]["state"][view]["state"]
+        lab = tl.labs.HeadsLab.__new__(tl.labs.HeadsLab)
+        traits = {name for name in lab.trait_names(sync=True) if name[0] != "_"} - {*notebook_labs.OF_EVERY_WIDGET}
+        assert traits <= state.keys()
+        settings = ", ".join(f"{name}={state[name]}" for name in tl.labs.HeadsLab.shown)
+        assert output.data["text/plain"] == f"HeadsLab({settings})"
 
 
 def test_a_notebook_runs_once_until_something_changes_that_it_depends_on(project, monkeypatch, capsys):

@@ -15,6 +15,8 @@ _FOR_EDITORS = re.compile(
     r'^import .*? from "\./\w+\.js";\n|^export (?!default)|^ */\*\*.*?\*/\n|^ *//[^\n]*\n', re.DOTALL | re.MULTILINE
 )
 _SPACE = re.compile(r"^\s+", re.MULTILINE)  # indentation, and lines with nothing else
+# Shown where no widget lives: before a notebook has run, in one that is reopened without its state, on GitHub.
+_WITHOUT_WIDGETS = "<p>▶ <em>Run all cells, and a live figure appears here.</em></p>"
 _DEFINITION = re.compile(r"^(?:const|let|function) (\w+).*?(?=^(?:const|let|function) |\Z)", re.DOTALL | re.MULTILINE)
 
 
@@ -67,6 +69,10 @@ class Lab(anywidget.AnyWidget):
             if name not in self.groups:
                 raise ValueError(f"controls must be among {', '.join(map(repr, self.groups))}, got {name!r}")
         return proposal.value
+
+    def _repr_mimebundle_(self, **kwargs):
+        data, metadata = super()._repr_mimebundle_(**kwargs)
+        return {**data, "text/html": _WITHOUT_WIDGETS}, metadata
 
     def __repr__(self):
         settings = ", ".join(f"{name}={_plain(getattr(self, name))!r}" for name in self.shown)

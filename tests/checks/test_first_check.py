@@ -1,0 +1,21 @@
+"""The first check of a session answers at once: it imports no large package that torch leaves for later."""
+
+from run_python import run_python
+
+# What a wrong answer is compared with: every known mistake of the exercise.
+FIRST = """
+import sys
+import transformer_lab as tl
+
+def broadcast_shape(a, b):
+    return tuple(map(max, zip(a, b)))
+
+there = set(sys.modules)
+assert tl.checks.broadcast_shape(broadcast_shape).status == "incorrect"
+new = {name.split(".")[0] for name in sys.modules.keys() - there}
+print("imported:", sorted(new & {"sympy", "mpmath", "networkx", "scipy", "pandas", "matplotlib", "IPython"}))
+"""
+
+
+def test_the_first_check_imports_no_large_package():
+    assert run_python(FIRST).splitlines()[-1] == "imported: []"

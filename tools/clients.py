@@ -1,0 +1,103 @@
+"""Opens notebooks in JupyterLab and in Notebook 7, in a browser, and looks at them as a reader does: tests/clients.
+
+The environment .venv-clients has these two; the kernel, and the widgets that they show, are those of the book's own.
+"""
+
+import json
+import os
+import socket
+import subprocess
+import sys
+import time
+import urllib.request
+from contextlib import contextmanager
+from pathlib import Path
+
+from environment import is_made, make_venv
+
+ROOT = Path(__file__).resolve().parents[1]
+VENV = ROOT / ".venv-clients"
+PINS = [
+    "jupyterlab==4.6.6",
+    "notebook==7.6.5",
+    "--exclude-newer",
+    "2026-11-20",
+]  # what they need, as it was on that day
+MADE_FROM = "\n".join([sys.version, str(VENV), *PINS])
+STARTS_WITHIN = 60  # seconds
+
+
+def environment():
+    """Make .venv-clients, once for each version."""
+
+    def install(python):
+        subprocess.run([sys.executable, "-m", "uv", "pip", "install", "--quiet", "--python", python, *PINS], check=True)
+
+    make_venv(str(VENV), MADE_FROM, install)
+
+
+def is_there():
+    """Say whether .venv-clients is made."""
+    return is_made(str(VENV), MADE_FROM)
+
+
+@contextmanager
+def serving(notebooks, work, settings=None):
+    """Serve the folder ``notebooks`` in both clients, as one who has just installed them, and yield the address.
+
+    ``work`` is an empty folder for what they write; ``settings`` are theirs, by the name of a plugin.
+    """
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        address = f"http://127.0.0.1:{free.getsockname()[1]}"
+    kernel = work / "jupyter" / "kernels" / "python3" / "kernel.json"
+    overrides = work / "config" / "labconfig" / "default_setting_overrides.json"
+    argv = [sys.executable, "-m", "ipykernel_launcher", "-f", "{connection_file}"]
+    for file, content in {
+        kernel: {"argv": argv, "display_name": "Python 3", "language": "python"},
+        overrides: settings or {},
+    }.items():
+        file.parent.mkdir(parents=True)
+        file.write_text(json.dumps(content), "utf-8")
+    env = {
+        **os.environ,
+        "JUPYTER_PATH": os.pathsep.join([str(work / "jupyter"), str(Path(sys.prefix, "share", "jupyter"))]),
+        "JUPYTER_CONFIG_PATH": str(Path(sys.prefix, "etc", "jupyter")),
+        "JUPYTER_CONFIG_DIR": str(work / "config"),
+        "JUPYTER_DATA_DIR": str(work / "data"),
+        "JUPYTER_RUNTIME_DIR": str(work / "runtime"),
+        "JUPYTERLAB_SETTINGS_DIR": str(work / "settings"),
+        "JUPYTERLAB_WORKSPACES_DIR": str(work / "workspaces"),
+        "TRANSFORMER_LAB_DATA": str(work / "progress"),
+    }
+    options = ["--no-browser", "--allow-root", f"--port={address.rpartition(':')[2]}", "--IdentityProvider.token="]
+    options += [f"--ServerApp.root_dir={notebooks}", "--ServerApp.disable_check_xsrf=True"]
+    with open(work / "log", "w") as log:
+        server = subprocess.Popen(
+            [VENV / "bin" / "python", "-m", "jupyterlab", *options], cwd=work, env=env, stdout=log, stderr=log
+        )
+    try:
+        _wait(address, server, work / "log")
+        yield address
+    finally:
+        server.terminate()
+        server.wait()
+
+
+def _wait(address, server, log):
+    end = time.monotonic() + STARTS_WITHIN
+    while server.poll() is None and time.monotonic() < end:
+        try:
+            return urllib.request.urlopen(f"{address}/api/status", timeout=5).close()
+        except OSError:
+            time.sleep(0.2)
+    raise RuntimeError(f"JupyterLab did not start:\n{log.read_text('utf-8')[-3000:]}")
+
+
+def main():
+    environment()
+    sys.exit(subprocess.call([sys.executable, "-m", "pytest", "-q", *sys.argv[1:], "tests/clients"], cwd=ROOT))
+
+
+if __name__ == "__main__":
+    main()
