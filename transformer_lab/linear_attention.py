@@ -39,9 +39,9 @@ def elu_feature_map(x: Tensor) -> Tensor:
     tensor([0.3679, 1.0000, 3.0000])
     """
     require_floating(x=x)
-    # exp gets min(x, 0), the rest that relu leaves, so the two gradients at zero sum to 1 whatever that of relu is there.
-    # clamp(max=0) would not do: its gradient at zero is 1 in older versions of PyTorch and 0 from 2.14 on. Nor would
-    # F.elu(x) + 1, which is zero below -17, where exp(x) - 1 rounds to -1.
+    # exp gets what relu leaves, min(x, 0), so the two gradients at zero sum to 1, whatever that of relu is there. That
+    # of clamp(max=0) is 1 in older versions of PyTorch, and 0 from 2.14 on. F.elu(x) + 1 is zero below -17, where
+    # exp(x) - 1 rounds to -1.
     positive = x.relu()
     return positive + (x - positive).exp()
 

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 import torch
-from hypothesis import given, settings
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from torch import nn
 from torch.nn import functional as F
@@ -13,6 +13,7 @@ from torch.utils.flop_counter import FlopCounterMode, flop_registry, sdpa_backwa
 
 import transformer_lab as tl
 from agreement import quick, says
+from transformer_lab.attention import HAS_GQA
 
 few = settings(quick, max_examples=20)
 aten = torch.ops.aten
@@ -262,6 +263,7 @@ def kept_for_the_backward_pass(model, call):
 @given(runs())
 def test_activations_are_what_autograd_keeps(dtype, run):
     shape, lengths = run
+    assume(HAS_GQA or shape.family != "llama")  # PyTorch 2.4 copies shared keys, and its RMS norm keeps other numbers
     model = model_of(shape).to(dtype)
     kept, _ = kept_for_the_backward_pass(model, lambda: model(*tokens_for(shape, **lengths)))
     assert kept == tl.activation_bytes(shape, **lengths, bytes_per_value=dtype.itemsize)
@@ -278,6 +280,12 @@ def test_activations_at_larger_sizes_and_both_norms(seq, norm_first):
     model = our_transformer(shape, norm_first)
     kept, _ = kept_for_the_backward_pass(model, lambda: model(*tokens_for(shape, seq, 2, 30)))
     assert kept == tl.activation_bytes(shape, seq, 2, tgt_len=30)
+
+
+@pytest.mark.skipif(not HAS_GQA, reason="PyTorch 2.4 copies keys that heads share")
+@pytest.mark.parametrize("seq", [64, 200])
+@pytest.mark.parametrize("norm_first", [False, True])
+def test_activations_of_shared_keys_at_larger_sizes(seq, norm_first):
     shape = tl.ModelShape("llama", 3, 64, 4, vocab_size=50, n_kv_heads=2)
     model = our_llama(shape, norm_first)
     kept, _ = kept_for_the_backward_pass(model, lambda: model(*tokens_for(shape, seq, 2)))
