@@ -16,7 +16,7 @@ unexport PYTHONDONTWRITEBYTECODE
 # What runs here must not write into the record of the learner whose computer this is.
 export TRANSFORMER_LAB_DATA ?= $(CURDIR)/_build/data
 
-.PHONY: environment book test lint executed outputs live units claims device pages notebooks pictures serve bench colab grade lock repository address site
+.PHONY: environment book test lint executed outputs live units claims device pages notebooks pictures serve bench colab compat grade lock repository address site
 
 book: environment ## build the book; notebooks that have changed are executed
 	@$(HERE) tools/build_book.py
@@ -81,6 +81,9 @@ bench: environment ## measure what is claimed about speed and size
 
 colab: environment ## run the notebooks as Colab would: make colab [ONLY=06]
 	@$(HERE) tools/colab.py $(ONLY)
+
+compat: environment ## test the newest and the oldest PyTorch that the package allows: make compat [ONLY=newest]
+	@$(HERE) tools/compat.py $(ONLY)
 
 grade: environment ## hand the assignments out to a made-up class, and grade what comes back, with nbgrader
 	@$(HERE) tools/grade.py
