@@ -28,7 +28,10 @@ TOOLS += ["pytest", "pytest-xdist"]
 STEPS = {
     "mathematics": ["tests/maths"],
     "checks": ["tests/checks/test_checks.py"],
-    "notebooks": ["-p", "nbval_live", "--nbval", "--nbval-current-env", "--nbval-cell-timeout=900", "chapters"],
+    "notebooks": [
+        *("-p", "nbval_live", "--nbval", "--nbval-current-env"),
+        *("--nbval-kernel-startup-timeout=300", "--nbval-cell-timeout=900", "chapters"),
+    ],
 }
 
 
