@@ -16,7 +16,7 @@ unexport PYTHONDONTWRITEBYTECODE
 # What runs here must not write into the record of the learner whose computer this is.
 export TRANSFORMER_LAB_DATA ?= $(CURDIR)/_build/data
 
-.PHONY: environment book test lint executed outputs live units core claims everything device pages notebooks pictures serve bench colab clients grade lock repository address site
+.PHONY: environment book test lint executed outputs live units core claims everything device pages notebooks pictures serve bench colab clients compat grade lock repository address site
 
 book: environment ## build the book; notebooks that have changed are executed
 	@$(HERE) tools/build_book.py
@@ -92,6 +92,9 @@ colab: environment ## run the notebooks as Colab would: make colab [ONLY=06]
 
 clients: environment ## open a chapter and an assignment in JupyterLab and Notebook 7, in a browser
 	@$(HERE) tools/clients.py
+
+compat: environment ## test the newest and the oldest PyTorch that the package allows: make compat [ONLY=newest]
+	@$(HERE) tools/compat.py $(ONLY)
 
 grade: environment ## hand the assignments out to a made-up class, and grade what comes back, with nbgrader
 	@$(HERE) tools/grade.py

@@ -3,12 +3,11 @@
 # PyTorch's own CUDA packages are left out: its build for the machine at hand pins those that it needs.
 set -eu
 cd "$(dirname "$0")/.."
-torch="${1:-torch==2.13.0}"
 python=$(sed -nE 's/^requires-python = ">=([0-9.]+)"$/\1/p' pyproject.toml)
 {
     echo "# The one environment of book, tests and CI. Written by \`make lock\` from pyproject.toml."
     echo "-e ."
-    echo "$torch" | .venv/bin/uv pip compile pyproject.toml --extra book --extra test --extra bench --constraint - --universal --python-version "$python" \
+    .venv/bin/uv pip compile pyproject.toml --extra book --extra test --extra bench --universal --python-version "$python" \
         --no-header --no-annotate --quiet | grep -Ev '^(nvidia|cuda)-|^triton=='
 } > requirements.txt.new
 mv requirements.txt.new requirements.txt

@@ -194,8 +194,8 @@ def forward_flops(shape: ModelShape, seq: int, batch: int = 1, *, tgt_len: int |
     of the matrices), and ``4 * seq * d_model`` in each layer for scores and blend.
 
     ``torch.utils.flop_counter.FlopCounterMode`` counts the same where attention runs as plain products: on the ``meta``
-    device, and with ``sdpa_kernel(SDPBackend.MATH)``. PyTorch's fused kernel for the CPU it does not know, and leaves
-    its part out.
+    device, and with ``sdpa_kernel(SDPBackend.MATH)``. Up to PyTorch 2.14 it has no formula for the fused kernel of the
+    CPU, and leaves its part out.
 
     Parameters
     ----------
@@ -234,8 +234,9 @@ def training_flops(shape: ModelShape, seq: int, batch: int = 1, *, tgt_len: int 
     parameter and token.
 
     ``FlopCounterMode`` counts the same, where it counts the same forward. A fused kernel forms the scores a second time
-    on its way back, rather than keep them, and the counter adds that for those of a GPU: half of the forward pass's
-    scores and blend more. This function counts what the model asks for, not what a kernel does, as the field does.
+    on its way back, rather than keep them, and the counter adds that where it has the kernel's formula: half of the
+    forward pass's scores and blend more. This function counts what the model asks for, not what a kernel does, as the
+    field does.
 
     Parameters
     ----------
@@ -376,7 +377,8 @@ def activation_bytes(
     -------
     int
         Exactly what PyTorch keeps on a CPU; on a GPU, half precision keeps 4 bytes for the norms' two numbers as well,
-        and a fused RMS norm keeps its input once.
+        and a fused RMS norm keeps its input once. PyTorch 2.4 keeps something else for ``"llama"``: it copies the keys
+        and values that heads share.
         The token numbers themselves, 8 bytes each, are not in it, nor is what the loss keeps: :func:`memory_breakdown`.
 
     Raises

@@ -39,8 +39,11 @@ def elu_feature_map(x: Tensor) -> Tensor:
     tensor([0.3679, 1.0000, 3.0000])
     """
     require_floating(x=x)
-    # On either side of zero one of the two is constant. F.elu(x) + 1 is zero below -17, where exp(x) - 1 rounds to -1.
-    return x.clamp(max=0).exp() + x.relu()
+    # exp gets what relu leaves, min(x, 0), so the two gradients at zero sum to 1, whatever that of relu is there. That
+    # of clamp(max=0) is 1 in older versions of PyTorch, and 0 from 2.14 on. F.elu(x) + 1 is zero below -17, where
+    # exp(x) - 1 rounds to -1.
+    positive = x.relu()
+    return positive + (x - positive).exp()
 
 
 def bidirectional_linear_attention(

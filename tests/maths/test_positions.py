@@ -87,8 +87,8 @@ def turned(x, positions, base=10000.0, interleaved=False):
     pairs = x.unflatten(-1, (half, 2)) if interleaved else x.unflatten(-1, (2, half)).mT  # (..., seq, pairs, 2)
     turns = torch.tensor([base ** (-2 * i / x.shape[-1]) for i in range(half)], dtype=torch.float64)
     angle = positions[..., None] * turns
-    product = torch.view_as_complex(pairs.contiguous()) * torch.polar(torch.ones_like(angle), angle)
-    pairs = torch.view_as_real(product)
+    product = torch.complex(*pairs.unbind(-1)) * torch.polar(torch.ones_like(angle), angle)
+    pairs = torch.stack((product.real, product.imag), -1)
     return pairs.flatten(-2) if interleaved else pairs.mT.flatten(-2)
 
 

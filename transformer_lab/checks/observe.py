@@ -12,6 +12,7 @@ import io
 import itertools
 import os
 import random
+import re
 import sys
 import threading
 import time
@@ -145,7 +146,7 @@ class Refused(NamedTuple):
 
     def key(self, said):
         """Return what must be alike in two refused operations; most errors say themselves which sizes do not fit."""
-        says_sizes = any(letter.isdigit() for letter in said)
+        says_sizes = re.search(r"(?<![A-Za-z])\d+(?!\d|-D)", said)  # neither "mat2" nor "4-D tensor" has any
         return self.operation, tuple((name, () if says_sizes else shape) for name, shape in self.tensors)
 
 

@@ -10,7 +10,8 @@ from ..slips import cut_off, left_in_float32
 def positive(x):
     """Make the features: elu(x) + 1."""
     # The exponential of a large number overflows, also where `where` does not take it, and its gradient is NaN there.
-    return torch.where(x > 0, x + 1, x.clamp(max=0).exp())
+    # At zero, where clamp's gradient is 1 or 0 by the version of PyTorch, the other side is taken.
+    return torch.where(x < 0, x.clamp(max=0).exp(), x + 1)
 
 
 # The feature map, wrong
@@ -60,7 +61,7 @@ def _numbers(draw, batch=2, heads=3, seq=7, d_head=5):
         "that belongs to the other?",
         "`torch.where(condition, a, b)` computes both sides everywhere and takes one. exp(100) is infinite in "
         "float32: cut off, with `clamp`, what would overflow.",
-        "`torch.where(x > 0, …, x.clamp(max=…).exp())`",
+        "`torch.where(x < 0, x.clamp(max=…).exp(), …)`",
     ),
 )
 def elu_feature_map(x):

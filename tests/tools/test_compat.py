@@ -1,0 +1,95 @@
+"""``make compat``: which Python and which packages each end is given, and what is said of the tests."""
+
+import re
+import subprocess
+import sys
+
+import pytest
+import yaml
+
+import compat
+
+NEWEST, OLDEST = compat.ENDS
+
+
+@pytest.fixture
+def offline(monkeypatch):
+    monkeypatch.setattr(compat, "reachable", lambda _: False)
+
+
+def test_the_ends_are_asked_for_by_name():
+    assert compat.chosen([]) == [NEWEST, OLDEST] and compat.chosen(["oldest"]) == [OLDEST]
+    with pytest.raises(SystemExit, match=r"^make: ONLY must be newest or oldest, got old\.$"):
+        compat.chosen(["old"])
+
+
+@pytest.mark.parametrize(
+    ("end", "there", "taken"),
+    [(NEWEST, {"3.10", "3.13"}, "3.13"), (OLDEST, {"3.11", "3.12", "3.14"}, "3.11")],
+    ids=["newest", "oldest"],
+)
+def test_each_end_takes_the_python_that_it_prefers(end, there, taken, monkeypatch):
+    monkeypatch.setattr(compat, "interpreter", lambda version: version if version in there else None)
+    assert compat.python_for(end) == taken
+
+
+def test_a_machine_without_a_fitting_python_is_told(monkeypatch):
+    monkeypatch.setattr(compat, "interpreter", lambda _: None)
+    with pytest.raises(
+        SystemExit, match=r"^make: compat needs Python 3\.10 or 3\.11 or 3\.12 for the oldest PyTorch, "
+    ):
+        compat.python_for(OLDEST)
+
+
+def test_uv_finds_the_ends_of_the_ranges_and_not_the_pin(offline):
+    for end, resolution in (NEWEST, "highest"), (OLDEST, "lowest-direct"):
+        options = compat.packages(end)
+        assert options[:5] == ["--no-config", "--resolution", resolution, "-r", "pyproject.toml"]
+        assert {re.split("==| ", pin)[0] for pin in options[5:]} == set(compat.TOOLS)
+
+
+def test_where_it_can_be_had_pytorch_comes_without_what_a_gpu_needs(monkeypatch):
+    monkeypatch.setattr(compat, "reachable", lambda _: True)
+    assert "--torch-backend cpu" in " ".join(compat.packages(NEWEST))
+
+
+def test_every_range_has_a_lower_end():
+    """Without one, uv would take a release of many years ago."""
+    dependencies = re.search(r"(?ms)^dependencies = \[$(.*?)^\]$", (compat.ROOT / "pyproject.toml").read_text("utf-8"))[
+        1
+    ]
+    assert all(">=" in line for line in dependencies.split("\n") if line)
+
+
+@pytest.mark.parametrize("status", [0, 1])
+def test_a_step_keeps_what_it_prints_and_says_how_it_ended(status, tmp_path, monkeypatch, capsys):
+    said = (
+        "================ FAILURES ================\nassert 1 == 2\n1 failed, 2 passed in 3 s" if status else "3 passed"
+    )
+    code = f"print({said!r}); raise SystemExit({status})"
+    monkeypatch.setattr(compat, "REPORTS", tmp_path)
+    monkeypatch.setattr(compat.Step, "command", property(lambda _: [sys.executable, "-c", code]))
+    monkeypatch.setattr(compat, "ROOT", tmp_path)
+    for name in ("environment", "describe"):
+        monkeypatch.setattr(compat, name, lambda end: f"what {end.name} has")
+    monkeypatch.setattr(compat, "describe_failure", lambda step: step.report.read_text("utf-8"))
+    monkeypatch.setattr(sys, "argv", ["compat.py", "oldest"])
+    with pytest.raises(SystemExit) as ended:
+        compat.main()
+    printed = capsys.readouterr().out
+    assert ended.value.code == bool(status) and ("assert 1 == 2" in printed) == bool(status)
+    lines = printed.rstrip().splitlines()[-4:]
+    assert lines[0] == "what oldest has"
+    assert [line.split()[0] for line in lines[1:]] == list(compat.STEPS)
+    assert all(line.endswith(said.splitlines()[-1]) for line in lines[1:])
+
+
+def test_the_environments_are_no_part_of_the_repository():
+    for end in compat.ENDS:
+        assert not subprocess.call(["git", "check-ignore", "--quiet", end.venv], cwd=compat.ROOT)
+
+
+def test_both_ends_run_weekly_on_a_python_that_they_can_have():
+    workflow = yaml.safe_load((compat.ROOT / ".github" / "workflows" / "weekly.yml").read_text("utf-8"))
+    given = {each["end"]: each["python"] for each in workflow["jobs"]["compat"]["strategy"]["matrix"]["include"]}
+    assert given == {end.name: end.pythons[0] for end in compat.ENDS}

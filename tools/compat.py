@@ -1,0 +1,176 @@
+"""Tests both ends of what pyproject.toml allows, each in an environment of its own: newest releases, and oldest.
+
+    python tools/compat.py            both ends
+    python tools/compat.py oldest     one of them
+
+``.venv-compat-newest`` has the newest release of every dependency, ``.venv-compat-oldest`` the oldest that the ranges
+allow. What tests need beside them has the versions of requirements.txt. Each end runs the tests of the mathematics,
+those of the checks, and every notebook; what they print stays in _build/reports/compat/.
+"""
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+import time
+from dataclasses import dataclass
+
+from colab import CPU, installed, interpreter, python_of, reachable
+from device import describe_failure, result
+from environment import fail, make_venv
+from notebooks import ROOT
+
+REPORTS = ROOT / "_build" / "reports" / "compat"
+SPACE = 8 * 10**9  # bytes: PyPI's build of PyTorch for Linux brings what a GPU needs, and takes most of it
+TOOLS = ["fonttools", "hypothesis", "ipykernel", "minify-html", "nbclient", "nbformat", "nbval", "playwright"]
+TOOLS += ["pytest", "pytest-xdist"]
+STEPS = {
+    "mathematics": ["tests/maths"],
+    "checks": ["tests/checks/test_checks.py"],
+    "notebooks": [
+        *("-p", "nbval_live", "--nbval", "--nbval-current-env"),
+        *("--nbval-kernel-startup-timeout=300", "--nbval-cell-timeout=900", "chapters"),
+    ],
+}
+
+
+@dataclass(frozen=True)
+class End:
+    """One end: the Pythons that it may have, the preferred one first, and uv's and pytest's options."""
+
+    name: str
+    pythons: tuple
+    resolution: str
+    options: tuple = ()
+
+    @property
+    def venv(self):
+        return ROOT / f".venv-compat-{self.name}"
+
+
+ENDS = [
+    End("newest", ("3.14", "3.13", "3.12", "3.11", "3.10"), "highest"),
+    # PyTorch 2.4 has no build for a newer Python. What old releases warn of is no fault of ours.
+    End("oldest", ("3.10", "3.11", "3.12"), "lowest-direct", ("-o", "filterwarnings=default")),
+]
+
+
+@dataclass(frozen=True)
+class Step:
+    """One call of pytest at one end."""
+
+    end: End
+    name: str
+
+    @property
+    def report(self):
+        return REPORTS / f"{self.end.name}_{self.name}.txt"
+
+    @property
+    def command(self):
+        # The server that an old ipywidgets brings has a plugin for pytest, which not every pytest can load.
+        options = ["-q", "--color=no", "--tb=short", "-n", "2", "-p", "no:anyio", "-p", "no:cacheprovider"]
+        return [str(self.end.venv / "bin" / "python"), "-m", "pytest", *options, *self.end.options, *STEPS[self.name]]
+
+
+def python_for(end):
+    """Return a Python of this machine that the end can have."""
+    found = next(filter(None, map(interpreter, end.pythons)), None)
+    if not found:
+        fail(f"compat needs Python {' or '.join(end.pythons)} for the {end.name} PyTorch, and this machine has none.")
+    return found
+
+
+def pins():
+    """Return the lines of requirements.txt for what the tests need."""
+    lines = (ROOT / "requirements.txt").read_text("utf-8").splitlines()
+    return [line for line in lines if line.split("==")[0] in TOOLS]
+
+
+def packages(end):
+    """Return what uv is asked to install, as its options. It must not read the version that pyproject.toml pins."""
+    backend = ["--torch-backend", "cpu"] if reachable(CPU) else []
+    return ["--no-config", "--resolution", end.resolution, *backend, "-r", "pyproject.toml", *pins()]
+
+
+def environment(end):
+    """Make the end's environment, once for each Python and each pyproject.toml; the newest anew on every day."""
+    python = python_for(end)
+    today = time.strftime("%Y-%m-%d") if end.resolution == "highest" else ""
+    asked = packages(end)
+    made_from = "\n".join([python, str(end.venv), *asked, (ROOT / "pyproject.toml").read_text("utf-8"), today])
+    if not end.venv.exists() and shutil.disk_usage(ROOT).free < SPACE:
+        fail(f"The disk is full: {end.venv.name} needs up to {SPACE / 1e9:.0f} GB free in {ROOT}.")
+
+    def install(venv_python):
+        uv = [sys.executable, "-m", "uv", "pip", "install", "--quiet", "--python", venv_python]
+        for rest in (asked, ["--no-deps", "-e", "."]):
+            if subprocess.call([*uv, *rest], cwd=ROOT):
+                fail(f"uv could not install the packages of {end.venv.name}: its reasons stand above.")
+        weights = subprocess.run([venv_python, "-m", "transformer_lab.pretrained"], cwd=ROOT, capture_output=True)
+        if weights.returncode:
+            print("The published models could not be installed: notebooks that read them are left out.")
+
+    make_venv(str(end.venv), made_from, install, python)
+
+
+def describe(end):
+    """Return what an environment has of what pyproject.toml asks for, and how large it is."""
+    project = (ROOT / "pyproject.toml").read_text("utf-8")
+    names = re.findall(r'(?m)^    "([\w-]+)', re.search(r"(?ms)^dependencies = \[$(.*?)^\]$", project)[1])
+    found = installed(end.venv)
+    size = sum(path.lstat().st_size for path in end.venv.rglob("*") if path.is_file())
+    versions = ", ".join(f"{name} {found[name]}" for name in names)
+    return f"{end.venv.name}: Python {python_of(end.venv)}, {versions}; {len(found)} packages, {size / 1e6:,.0f} MB"
+
+
+def variables(end):
+    """Return the environment variables of the tests."""
+    # PyTorch 2.4 warns of itself in the notebooks that use its checkpoints.
+    silent = {"PYTHONWARNINGS": "ignore::FutureWarning"} if end.resolution == "lowest-direct" else {}
+    return {
+        "OMP_NUM_THREADS": "1",  # small models gain nothing from a second one
+        "TRANSFORMER_LAB_DATA": str(ROOT / "_build" / "data"),  # not the record of the learner whose computer this is
+        **os.environ,
+        **silent,
+        "PYTHONPATH": os.pathsep.join(map(str, (ROOT, ROOT / "tools"))),
+    }
+
+
+def run(step):
+    """Run a step and keep what it prints. Return whether it passed, and how many seconds it took."""
+    start = time.perf_counter()
+    step.report.parent.mkdir(parents=True, exist_ok=True)
+    with step.report.open("w", encoding="utf-8") as report:
+        status = subprocess.call(
+            step.command, cwd=ROOT, env=variables(step.end), stdout=report, stderr=subprocess.STDOUT
+        )
+    return status == 0, time.perf_counter() - start
+
+
+def chosen(words):
+    """Return the ends that are asked for; both for no words."""
+    names = [end.name for end in ENDS]
+    if wrong := [word for word in words if word not in names]:
+        fail(f"ONLY must be {' or '.join(names)}, got {wrong[0]}.")
+    return [end for end in ENDS if not words or end.name in words]
+
+
+def main():
+    summary, failed = [], []
+    for end in chosen(sys.argv[1:]):
+        environment(end)
+        summary.append(describe(end))
+        print(summary[-1], flush=True)
+        for step in (Step(end, name) for name in STEPS):
+            passed, seconds = run(step)
+            summary.append(f"  {step.name:12} {seconds:6.0f} s  {result(step)}")
+            print(summary[-1], flush=True)
+            failed += [] if passed else [step]
+    print("\n".join(["", *map(describe_failure, failed), "", *summary]))
+    sys.exit(bool(failed))
+
+
+if __name__ == "__main__":
+    main()
