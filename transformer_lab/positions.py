@@ -9,7 +9,7 @@ from torch import Tensor, nn
 from .arguments import as_sizes, is_number, require_floating, values_are_known
 from .precision import wide_dtype
 
-# How many tables of rotary angles are kept, and the most cosines in one: in float32 they hold at most 256 MB.
+# How many tables of rotary angles are kept, and the most cosines in one: in float32 all hold at most 64 MB.
 TABLES, COSINES = 8, 2**20
 
 
