@@ -80,6 +80,14 @@ def is_stub(error):
     return not is_library(last.tb_frame) and code[last.tb_lasti] == dis.opmap["RAISE_VARARGS"]
 
 
+def outdated(exercise, error):
+    """Say that the newest cell with this function was no Python, and that an older one was checked."""
+    return (
+        f"Your newest cell with `{exercise.name}` ended with `SyntaxError`: {error.msg}, in line {error.lineno}. So "
+        "this card is about the function from before. Correct that cell and run it first."
+    )
+
+
 def not_written(function, error):
     """Say what is not written yet: the function, or one that it calls."""
     where = traceback.extract_tb(error.__traceback__)[-1].name
