@@ -218,3 +218,32 @@ def test_what_a_part_returned_is_not_written_into():
     assert diagnose(checks.decoder_block, block_with_sums_in_place).status == "incorrect"
     assert diagnose(checks.mend_stack, stack_with_sums_in_place).mistake == "result_of_a_part_changed"
     assert diagnose(checks.mend_stack, stack_that_doubles).mistake == "result_of_the_part_doubled"
+
+
+# Right, where features lie next to one another in memory
+
+
+def rotary_by_meta(x, positions, base):
+    speeds = 1.0 / (base ** (torch.arange(0, x.shape[-1], 2)[: x.shape[-1] // 2].float() / x.shape[-1]))
+    angle = torch.outer(positions, speeds).float()
+    turns = torch.polar(torch.ones_like(angle), angle).view(1, 1, len(positions), -1)
+    pairs = torch.view_as_complex(x.float().reshape(*x.shape[:-1], -1, 2))
+    return torch.view_as_real(pairs * turns).flatten(3).type_as(x)
+
+
+def step_by_meta(query, key, value, keys, values, base):
+    here = torch.tensor([keys.shape[2]])
+    keys, values = torch.cat([keys, rotary_by_meta(key, here, base)], 2), torch.cat([values, value], 2)
+    return F.scaled_dot_product_attention(rotary_by_meta(query, here, base), keys, values), keys, values
+
+
+@pytest.mark.parametrize("exercise, answer", [(checks.rotate, rotary_by_meta), (checks.cached_step, step_by_meta)])
+def test_complex_numbers_may_ask_for_neighbours_in_memory(exercise, answer):
+    report = diagnose(exercise, answer)
+    assert report.status == "correct", report.message
+
+
+def test_an_input_that_is_not_contiguous_is_still_given_to_them():
+    for exercise in (checks.rotate, checks.cached_step):
+        scattered = next(probe for probe in exercise.probes if probe.name == "input that is not contiguous")
+        assert not any(x.is_contiguous() for x in scattered.arguments if isinstance(x, torch.Tensor) and x.ndim == 4)
