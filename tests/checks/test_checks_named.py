@@ -247,3 +247,86 @@ def test_an_input_that_is_not_contiguous_is_still_given_to_them():
     for exercise in (checks.rotate, checks.cached_step):
         scattered = next(probe for probe in exercise.probes if probe.name == "input that is not contiguous")
         assert not any(x.is_contiguous() for x in scattered.arguments if isinstance(x, torch.Tensor) and x.ndim == 4)
+
+
+# Masks by a number that is not below every score
+
+
+def attended(scores, value, mask):
+    return scores.softmax(-1).masked_fill(~mask.any(-1, keepdim=True), 0) @ value
+
+
+def filled_with(number):
+    def answer(query, key, value, mask):
+        scores = query @ key.mT / query.shape[-1] ** 0.5
+        return attended(scores.masked_fill(~mask, number), value, mask)
+
+    return answer
+
+
+def added(number):
+    def answer(query, key, value, mask):
+        return attended(query @ key.mT / query.shape[-1] ** 0.5 + ~mask * number, value, mask)
+
+    return answer
+
+
+def largest_held_at(number):
+    def answer(query, key, value, mask):
+        scores = (query @ key.mT / query.shape[-1] ** 0.5).masked_fill(~mask, -torch.inf)
+        shares = (scores - scores.amax(-1, keepdim=True).clamp(min=number)).exp()
+        return (shares / shares.sum(-1, keepdim=True)).masked_fill(~mask.any(-1, keepdim=True), 0) @ value
+
+    return answer
+
+
+def empty_below(number):
+    def answer(query, key, value, mask):
+        scores = (query @ key.mT / query.shape[-1] ** 0.5).masked_fill(~mask, -1e30)
+        return scores.softmax(-1).masked_fill(scores.amax(-1, keepdim=True) < number, 0) @ value
+
+    return answer
+
+
+def exponentials_as_they_are(query, key, value, mask):
+    shares = (query @ key.mT / query.shape[-1] ** 0.5).exp() * mask
+    return (shares / shares.sum(-1, keepdim=True)).masked_fill(~mask.any(-1, keepdim=True), 0) @ value
+
+
+@pytest.mark.parametrize("masked", [filled_with, added])
+@pytest.mark.parametrize("number", [-20.0, -50.0, -100.0, -300.0, -1e3, -2000.0, -5000.0, -1e4, -65504.0, -1e5])
+def test_a_number_too_small_to_hide(masked, number):
+    report = diagnose(checks.masked_attention, masked(number))
+    assert report.mistake and "Hidden keys get a fixed number" in report.message, report.message
+    assert "Besides" not in report.message and "Two things" not in report.message
+
+
+def test_minus_ten_is_too_small_to_hide():
+    assert diagnose(checks.masked_attention, filled_with(-10.0)).mistake == "minus_ten"
+    assert diagnose(checks.masked_attention, added(-10.0)).mistake == "plus_minus_10"
+
+
+@pytest.mark.parametrize("masked", [filled_with, added])
+@pytest.mark.parametrize("number", [-1e9, -1e20, torch.finfo(torch.float32).min])
+def test_a_number_far_below_any_score_hides(masked, number):
+    report = diagnose(checks.masked_attention, masked(number))
+    assert report.status == "correct", report.message
+
+
+@pytest.mark.parametrize("answer", [*map(largest_held_at, (-100.0, -1e4, -1e5)), *map(empty_below, (-1e4, -1e5))])
+def test_rows_of_low_scores_that_vanish(answer):
+    report = diagnose(checks.masked_attention, answer)
+    assert report.mistake == "rows_of_low_scores_vanish", report.message
+
+
+def test_an_overflow_is_told_from_them():
+    assert diagnose(checks.masked_attention, exponentials_as_they_are).mistake == "overflow"
+
+
+def test_what_goes_wrong_besides_is_said_of_a_mistake_with_a_sign():
+    def answer(query, key, value, mask):
+        return (query @ key.mT / query.shape[-1] ** 0.5 + ~mask * -65504.0).softmax(-1) @ value
+
+    report = diagnose(checks.masked_attention, answer)
+    assert report.mistake == "plus_minus_10000"
+    assert "Besides, with queries that may see nothing it goes wrong in another way." in report.message
