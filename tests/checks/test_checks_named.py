@@ -330,3 +330,43 @@ def test_what_goes_wrong_besides_is_said_of_a_mistake_with_a_sign():
     report = diagnose(checks.masked_attention, answer)
     assert report.mistake == "plus_minus_10000"
     assert "Besides, with queries that may see nothing it goes wrong in another way." in report.message
+
+
+@pytest.mark.parametrize("number", [-5.0, -100.0, -1e3, -65504.0, -1e5, -1e8, -1e20])
+def test_an_additive_mask_of_a_finite_number(number):
+    report = diagnose(checks.to_additive, lambda mask: (1 - mask.float()) * number)
+    assert report.mistake == "another_number", report.message
+
+
+# Parts of a packed weight
+
+
+def taken_by_heads(n_heads):
+    def answer(weight):
+        d_model = weight.shape[1]
+        if d_model % n_heads:
+            return weight.chunk(3)
+        return [part.reshape(d_model, d_model) for part in weight.view(n_heads, 3, -1, d_model).unbind(1)]
+
+    return answer
+
+
+@pytest.mark.parametrize("n_heads", [2, 3, 4, 5, 6, 8, 12])
+def test_a_weight_packed_by_heads(n_heads):
+    assert diagnose(checks.unpack_projection, taken_by_heads(n_heads)).mistake == "head_by_head"
+
+
+@pytest.mark.parametrize(
+    "answer, named",
+    [
+        (lambda weight: weight.split(weight.shape[1])[0], "queries_alone"),
+        (lambda weight: weight[-weight.shape[1] :], "values_alone"),
+        (lambda weight: (weight[: weight.shape[1]],), "keys_and_values_missing"),
+        (lambda weight: weight.split(weight.shape[1])[1:], "queries_missing"),
+        (lambda weight: weight.split([weight.shape[1], 2 * weight.shape[1]]), "keys_and_values_together"),
+        (lambda weight: weight.split([2 * weight.shape[1], weight.shape[1]]), "queries_and_keys_together"),
+        (lambda weight: weight.T.tensor_split(3)[0].T, "first_columns_alone"),
+    ],
+)
+def test_part_of_a_packed_weight(answer, named):
+    assert diagnose(checks.unpack_projection, answer).mistake == named
