@@ -128,7 +128,10 @@ def masked_attention(
     empty_rows=zeros_for_empty_rows,
     output=weighted_sum,
 ):
-    """Attend to the keys that ``mask`` allows: (batch, heads, q_len, d_value), zeros where a query may see nothing."""
+    """Attend to the keys that ``mask`` allows: (batch, heads, q_len, d_value), zeros where a query may see nothing.
+
+    A hidden key has no weight, however low the scores of the others are.
+    """
     table = masked(scale(scores(query, key), query.shape[-1]), mask)
     return output(empty_rows(weights(table), mask), value)
 
