@@ -1,5 +1,13 @@
-"""What functions ask of their arguments, and the errors that say so: the argument, the rule, the value found."""
+"""What functions ask of their arguments, and the errors that say so: the argument, the rule, the value, the remedy.
 
+A remedy is written as code, ``use torch.as_tensor(x)``, with the argument's name in the place of what was passed. Where
+several might do, each is tried on what was passed, and the first that works is named.
+"""
+
+import difflib
+import inspect
+import reprlib
+import warnings
 from numbers import Integral, Real
 
 import torch
@@ -15,13 +23,114 @@ AXES = {
 }
 
 
-def require_floating(**tensors):
-    """Raise unless each is a floating-point tensor."""
+# From what people pass in to a tensor. "{}" is the argument's name.
+AS_TENSOR = {
+    "torch.stack({})": lambda x: torch.stack(tuple(x)),  # tensors in a list
+    "torch.as_tensor({})": torch.as_tensor,
+    "torch.as_tensor({}.copy())": lambda x: torch.as_tensor(x.copy()),  # an array that is read backwards
+    "torch.as_tensor({}.to_numpy())": lambda x: torch.as_tensor(x.to_numpy()),  # a table of pandas or polars
+}
+
+# What makes a forgotten axis, or exchanges two.
+TURNED = {"{}[None]": lambda x: x[None], "{}.mT": lambda x: x.mT}
+# What makes the axes that a mask lacks, or drops one that it has too many of.
+MASK_AXES = {
+    "{}[:, None]": lambda x: x[:, None],
+    "{}[:, None, None, :]": lambda x: x[:, None, None, :],
+    "{}.squeeze(1)": lambda x: x.squeeze(1),
+    "{}.squeeze(0)": lambda x: x.squeeze(0),
+    "{}.mT": lambda x: x.mT,
+}
+
+_short = reprlib.Repr()
+_short.maxstring = _short.maxother = 60
+
+
+def shown(value):
+    """A value as an error names it: never longer than a line, and a tensor without its numbers."""
+    if isinstance(value, torch.Tensor):
+        return f"a tensor of {value.dtype}, shape {tuple(value.shape)}"
+    if isinstance(shape := getattr(value, "shape", None), tuple) and shape:
+        return f"{type(value).__name__} of shape {shape}"
+    if isinstance(value, (list, tuple)) and any(isinstance(item, (torch.Tensor, list, tuple)) for item in value):
+        return f"a {type(value).__name__} of {len(value)}"
+    text = " ".join(_short.repr(value).split())
+    return text if len(text) <= 80 else f"{text[:60]} …"
+
+
+def kind(value):
+    """What kind of thing a value is, where the kind is what is wrong with it."""
+    return "None" if value is None else type(value).__name__
+
+
+def did_you_mean(name, names):
+    """The end of an error about a name that does not exist: the name that is nearest, if one is near."""
+    meant = difflib.get_close_matches(name, names, 1)
+    return f"; did you mean {meant[0]!r}?" if meant else ""
+
+
+def require_options(called, known, options):
+    """Raise, by the name of the class that was called, unless it passes on options of these names alone."""
+    own = [p.name for p in inspect.signature(called).parameters.values() if p.kind is not p.VAR_KEYWORD]
+    names = [*own, *known]
+    for name in options:
+        if name not in known:
+            meant = did_you_mean(name, names) or f"; it has {', '.join(names)}"
+            raise TypeError(f"{called.__name__} has no argument {name!r}{meant}")
+
+
+def use(name, x, ways, fits=lambda made: True):
+    """Name the first of these ways to make of ``x`` what fits: ``: use torch.as_tensor(x)``; none may be one."""
+    for form, way in ways.items():
+        try:
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")
+                made = way(x)
+            if fits(made):
+                return f": use {form.format(name)}"
+        except Exception:  # whatever a stranger's type raises
+            continue
+    return ""
+
+
+def _as_tensor(name, x):
+    words = x if isinstance(x, (list, tuple)) else [x]
+    if words and all(isinstance(word, str) for word in words):
+        return ": text becomes numbers first, by a tokenizer"
+    if x is None:
+        return ": did the function that should make it return nothing?"
+    return use(name, x, AS_TENSOR)
+
+
+def _moved(name, x, device):
+    return "" if x.is_meta else f": use {name}.to({str(device)!r})"
+
+
+def require_tensor(what="a tensor", **tensors):
+    """Raise unless each is a tensor."""
     for name, x in tensors.items():
         if not isinstance(x, torch.Tensor):
-            raise TypeError(f"{name} must be a tensor, got {type(x).__name__}")
+            raise TypeError(f"{name} must be {what}, got {kind(x)}{_as_tensor(name, x)}")
+
+
+def require_floating(**tensors):
+    """Raise unless each is a floating-point tensor."""
+    require_tensor(**tensors)
+    for name, x in tensors.items():
         if not x.is_floating_point():
-            raise TypeError(f"{name} must be floating point, got {x.dtype}")
+            remedy = f"use {name}.abs() or {name}.real" if x.is_complex() else f"use {name}.float()"
+            if x.dtype == torch.bool and name in ("key", "value", "memory"):
+                remedy = f"if it is a mask, pass it as mask={name}"
+            raise TypeError(f"{name} must be floating point, got {x.dtype}: {remedy}")
+
+
+def require_integers(what, **tensors):
+    """Raise unless each is a tensor of integers."""
+    require_tensor(what, **tensors)
+    for name, x in tensors.items():
+        if x.dtype == torch.bool or x.is_floating_point() or x.is_complex():
+            remedy = "" if x.dtype == torch.bool or x.is_complex() else f": use {name}.long()"
+            raise TypeError(f"{name} must be {what}, got {x.dtype}{remedy}")
 
 
 def require_features(weight, **tensors):
@@ -31,15 +140,22 @@ def require_features(weight, **tensors):
         same = isinstance(x, torch.Tensor) and x.dtype == weight.dtype and x.device == weight.device
         if same and x.ndim >= 2 and x.shape[-1] == weight.shape[-1]:
             continue
+        require_tensor(**{name: x})
+        if x.dtype in (torch.int64, torch.int32):
+            remedy = f"use {name}.float(), or a tl.TokenEmbedding if these are tokens"
+            raise TypeError(f"{name} must be floating point, got {x.dtype}: {remedy}")
         require_floating(**{name: x})
         if x.device != weight.device:
-            raise ValueError(f"{name} must lie on the device of the module's weights, {weight.device}, got {x.device}")
+            rule = f"lie on the device of the module's weights, {weight.device}"
+            raise ValueError(f"{name} must {rule}, got {x.device}{_moved(name, x, weight.device)}")
         if x.dtype != weight.dtype and not is_autocast(x):
-            raise TypeError(f"{name} must have the dtype of the module's weights, {weight.dtype}, got {x.dtype}")
+            rule = f"have the dtype of the module's weights, {weight.dtype}"
+            raise TypeError(f"{name} must {rule}, got {x.dtype}: use {name}.to({weight.dtype})")
         if x.ndim < 2 or x.shape[-1] != weight.shape[-1]:
             axes = AXES[name]
             rule = f"(..., {axes}) with {axes.split()[-1]} {weight.shape[-1]}"
-            raise ValueError(f"{name} must have shape {rule}, got {tuple(x.shape)}")
+            remedy = use(name, x, TURNED, lambda made: made.ndim > 1 and made.shape[-1] == weight.shape[-1])
+            raise ValueError(f"{name} must have shape {rule}, got {tuple(x.shape)}{remedy}")
 
 
 def is_integer(x):
@@ -63,9 +179,36 @@ def require_sizes(least=1, **sizes):
         if type(size) is int and size >= least:
             continue
         if not is_integer(size):
-            raise TypeError(f"{name} must be an integer, got {size!r}")
+            raise TypeError(f"{name} must be an integer, got {shown(size)}{_as_integer(name, size)}")
         if size < least:
             raise ValueError(f"{name} must be at least {least}, got {size}")
+
+
+def _as_integer(name, x):
+    if getattr(x, "shape", None):  # a tensor, an array
+        return f": pass one of its sizes, such as {name}.shape[-1]"
+    if isinstance(x, (list, tuple)):
+        return ": pass one of its numbers" if len(x) else ""
+    if isinstance(x, bool) or type(x).__name__ in ("bool_", "bool"):
+        return ""
+    way = "int({}), or // where you divide" if isinstance(x, float) else "int({})"
+    return use(name, x, {way: int}, lambda made: isinstance(x, str) or made == x)
+
+
+def number_of(name, x):
+    """The end of an error about what is no number: what makes one of it."""
+    return "" if is_number(x) or type(x).__name__ in ("bool_", "bool") else use(name, x, {"float({})": float})
+
+
+def require_flags(**flags):
+    """Raise unless each is True or False."""
+    for name, flag in flags.items():
+        if type(flag) is bool:
+            continue
+        if isinstance(flag, torch.Tensor) and flag.ndim:
+            raise TypeError(f"{name} must be True or False, got {shown(flag)}: pass a mask as mask=")
+        if type(flag).__name__ not in ("bool_", "bool"):  # NumPy's
+            raise TypeError(f"{name} must be True or False, got {shown(flag)}")
 
 
 def as_sizes(least=1, **sizes):
@@ -91,8 +234,8 @@ def require_kv_heads(n_kv_heads, n_heads):
 def require_one_of(options, **words):
     """Raise unless each is one of the options."""
     for name, word in words.items():
-        if word not in tuple(options):
-            raise ValueError(f"{name} must be one of {', '.join(options)}, got {word!r}")
+        if not isinstance(word, str) or word not in options:
+            raise ValueError(f"{name} must be one of {', '.join(options)}, got {shown(word)}")
 
 
 def require_probability(**numbers):
@@ -101,57 +244,91 @@ def require_probability(**numbers):
         if type(number) is float and 0 <= number <= 1:
             continue
         if not is_number(number) or not 0 <= number <= 1:
-            raise ValueError(f"{name} must be a probability from 0 to 1, got {number!r}")
+            remedy = number_of(name, number)
+            raise ValueError(f"{name} must be a probability from 0 to 1, got {shown(number)}{remedy}")
 
 
 def require_axis(x, dim):
     """Raise unless ``dim`` is an axis of ``x``."""
     if not is_integer(dim):
-        raise TypeError(f"dim must be an integer, got {dim!r}")
+        raise TypeError(f"dim must be an integer, got {shown(dim)}")
     axes = max(x.ndim, 1)
     if not -axes <= dim < axes:
         raise IndexError(f"dim must be an axis of x, from {-axes} to {axes - 1}, got {dim}")
 
 
+def require_bool(mask, name="mask"):
+    """Raise unless the mask is a tensor of bool; say what makes it one, by the numbers that it holds."""
+    require_tensor("a tensor of bool", **{name: mask})
+    if mask.dtype != torch.bool:
+        found = f"{name} must be bool, True where a query may attend, got {mask.dtype}"
+        raise TypeError(f"{found}{_as_bool(mask, name)}")
+
+
+def _as_bool(mask, name):
+    if mask.numel() and values_are_known(mask) and not mask.is_complex():
+        # 0 lets attend where the numbers are added to the scores, and hides where they are multiplied, or counted.
+        zero = mask == 0
+        other = mask[~zero]
+        if other.numel() and bool((other == 1).all()):
+            return f" with 0 and 1: use {name}.bool(), or {name} == 0 if 1 is what hides"
+        if other.numel() and bool((other <= -100).all()):
+            return f" with 0 and {other.min().item():g}: use {name} == 0"
+    return f": use {name} == 0 if 0 is where it may attend, {name} != 0 if 0 is what hides"
+
+
 def require_mask(mask, scores_shape, device, name="mask"):
     """Raise unless the mask is bool, on the device, and broadcasts to the shape of the scores."""
-    if not isinstance(mask, torch.Tensor):
-        raise TypeError(f"{name} must be a tensor of bool, got {type(mask).__name__}")
-    if mask.dtype != torch.bool:
-        additive, zeros_and_ones = f"{name} == 0 if it is 0 and -inf", f"{name}.bool() if 1 is to mean that"
-        convert = additive if mask.is_floating_point() else zeros_and_ones
-        raise TypeError(f"{name} must be bool, True where a query may attend, got {mask.dtype}: use {convert}")
+    require_bool(mask, name)
     if mask.device != device:
-        raise ValueError(f"query and {name} must lie on one device, got {device} and {mask.device}")
+        found = f"{device} and {mask.device}{_moved(name, mask, device)}"
+        raise ValueError(f"query and {name} must lie on one device, got {found}")
     _require_scores(mask, scores_shape, name)
 
 
 def require_bias(bias, scores_shape, query):
     """Raise unless the bias has the dtype and the device of the query, and broadcasts to the shape of the scores."""
+    if isinstance(bias, torch.Tensor) and bias.dtype == torch.bool:
+        raise TypeError("bias must be floating point, got torch.bool: if it is a mask, pass it as mask=bias")
     require_floating(bias=bias)
     if bias.dtype != query.dtype and not is_autocast(query):
-        raise TypeError(f"query and bias must share a dtype, got {query.dtype} and {bias.dtype}")
+        found = f"{query.dtype} and {bias.dtype}: use bias.to({query.dtype})"
+        raise TypeError(f"query and bias must share a dtype, got {found}")
     if bias.device != query.device:
-        raise ValueError(f"query and bias must lie on one device, got {query.device} and {bias.device}")
+        found = f"{query.device} and {bias.device}{_moved('bias', bias, query.device)}"
+        raise ValueError(f"query and bias must lie on one device, got {found}")
     _require_scores(bias, scores_shape, "bias")
 
 
 def _require_scores(x, scores_shape, name):
     """Raise unless this broadcasts to the shape of the scores."""
+    if _broadcasts(x.shape, scores_shape):
+        return
     axes = ["batch", "heads", "q_len", "k_len"]
     if len(scores_shape) != 4:
         axes = ["leading axis"] * (len(scores_shape) - 2) + ["q_len", "k_len"]
+    # A new axis stands in the place of one that is missing: the first is then the batch, as in the scores.
+    ranks = (x.ndim, len(scores_shape))
+    remedy = use(name, x, MASK_AXES, lambda made: made.ndim in ranks and _broadcasts(made.shape, scores_shape))
+    if x.dtype == torch.bool and "None" in remedy:
+        remedy += f", of ~{name} if True hides, as in PyTorch's key_padding_mask"
     if x.ndim > len(scores_shape):
         raise ValueError(
             f"{name} must have at most the {len(scores_shape)} axes of the scores {tuple(scores_shape)}, "
-            f"got shape {tuple(x.shape)}"
+            f"got shape {tuple(x.shape)}{remedy}"
         )
     for axis in range(-1, -x.ndim - 1, -1):
         if x.shape[axis] not in (1, scores_shape[axis]):
             raise ValueError(
                 f"{name} must broadcast to the scores {tuple(scores_shape)}, got shape {tuple(x.shape)}: "
                 f"its axis {axis} ({axes[axis]}) must be 1 or {scores_shape[axis]}, not {x.shape[axis]}"
+                + remedy.replace(": use", ". Use")
             )
+
+
+def _broadcasts(shape, whole):
+    """Whether this shape can be expanded to the whole one."""
+    return len(shape) <= len(whole) and all(a in (1, b) for a, b in zip(shape[::-1], whole[::-1]))
 
 
 def require_attention(query, key, mask, value=None, bias=None, enable_gqa=False):
@@ -192,15 +369,21 @@ def _leading_axes(query, key, value, enable_gqa):
     dtype, device, lead = query.dtype, query.device, query.shape[:-2]
     for name, x in tensors.items():
         if x.ndim < 2:
-            raise ValueError(f"{name} must have at least 2 axes (..., length, features), got shape {tuple(x.shape)}")
+            remedy = f": use {name}[None]" if x.ndim else ""
+            found = f"got shape {tuple(x.shape)}{remedy}"
+            raise ValueError(f"{name} must have at least 2 axes (..., length, features), {found}")
         if x.dtype != dtype and not is_autocast(query):
-            raise TypeError(f"query and {name} must share a dtype, got {dtype} and {x.dtype}")
+            found = f"{dtype} and {x.dtype}: use {name}.to({dtype})"
+            raise TypeError(f"query and {name} must share a dtype, got {found}")
         if x.device != device:
-            raise ValueError(f"query and {name} must lie on one device, got {device} and {x.device}")
+            found = f"{device} and {x.device}{_moved(name, x, device)}"
+            raise ValueError(f"query and {name} must lie on one device, got {found}")
     if query.shape[-1] != key.shape[-1]:
-        raise ValueError(f"query and key must share d_head, got {query.shape[-1]} and {key.shape[-1]}")
+        remedy = use("key", key, {"{}.mT": lambda x: x.mT}, lambda made: made.shape[-1] == query.shape[-1])
+        raise ValueError(f"query and key must share d_head, got {query.shape[-1]} and {key.shape[-1]}{remedy}")
     if value is not None and value.shape[-2] != key.shape[-2]:
-        raise ValueError(f"key and value must share k_len, got {key.shape[-2]} and {value.shape[-2]}")
+        remedy = use("value", value, {"{}.mT": lambda x: x.mT}, lambda made: made.shape[-2] == key.shape[-2])
+        raise ValueError(f"key and value must share k_len, got {key.shape[-2]} and {value.shape[-2]}{remedy}")
     leads = [x.shape[:-2] for x in tensors.values()]
     if enable_gqa:
         leads = _as_those_of_the_query(leads)

@@ -11,14 +11,19 @@ from typing_extensions import Self
 
 from .arguments import (
     is_number,
+    number_of,
     require_attention,
     require_axis,
     require_features,
+    require_flags,
     require_floating,
     require_heads,
     require_kv_heads,
     require_probability,
     require_sizes,
+    require_tensor,
+    shown,
+    use,
 )
 from .cache import KeyValueCache, StateCache
 from .conversion import take_over
@@ -214,6 +219,8 @@ def scaled_dot_product_attention(
     >>> scaled_dot_product_attention(query, key, value)
     tensor([[11.9557]])
     """
+    if value is None:  # which attention_weights does without
+        require_tensor(value=value)
     lead = require_attention(query, key, mask, value, bias, enable_gqa)
     scale = _check_scale(scale, query)
     require_probability(dropout_p=dropout_p)
@@ -625,6 +632,7 @@ def _with_two_leading_axes(x, lead):
 
 
 def _require_one_mask(mask, is_causal):
+    require_flags(is_causal=is_causal)
     if is_causal and mask is not None:
         raise ValueError(
             "mask and is_causal must not be given together, got both: combine them, mask & causal, with "
@@ -642,12 +650,12 @@ def _check_scale(scale, query):
         # Without features every score is an empty sum, zero; any finite factor will do.
         return 1 / math.sqrt(max(query.shape[-1], 1))
     if not is_number(scale) or not math.isfinite(scale):
-        raise ValueError(f"scale must be a finite number, got {scale!r}")
+        raise ValueError(f"scale must be a finite number, got {shown(scale)}{number_of('scale', scale)}")
     return float(scale)
 
 
 def _require_axes(x, least, shape):
-    if not isinstance(x, torch.Tensor):
-        raise TypeError(f"x must be a tensor, got {type(x).__name__}")
+    require_tensor(x=x)
     if x.ndim < least:
-        raise ValueError(f"x must have shape {shape}, got {tuple(x.shape)}")
+        remedy = use("x", x, {"{}[None]": lambda x: x[None]}, lambda made: made.ndim == least)
+        raise ValueError(f"x must have shape {shape}, got {tuple(x.shape)}{remedy}")

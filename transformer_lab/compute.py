@@ -6,7 +6,7 @@ what is done element by element (softmax, norms, activations, sums) takes few FL
 
 from torch import nn
 
-from .arguments import as_sizes, require_heads
+from .arguments import as_sizes, kind, require_heads
 from .parameters import ModelShape, count_parameters, has_final_norm, is_gated, key_features
 
 
@@ -529,7 +529,7 @@ def _llama_activation_bytes(shape, seq, batch, bytes_per_value):
 def _lengths(shape, seq, batch, tgt_len):
     """The tokens of each source and of each target, which are the same in one stack, and the batch, all checked."""
     if not isinstance(shape, ModelShape):
-        raise TypeError(f"shape must be a ModelShape, got {type(shape).__name__}")
+        raise TypeError(f"shape must be a ModelShape, such as tl.GPT2, got {kind(shape)}")
     if tgt_len is not None and shape.family != "transformer":
         raise ValueError(f"tgt_len is only for family 'transformer', got family {shape.family!r}")
     tgt_len = seq if tgt_len is None else tgt_len

@@ -7,7 +7,16 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from .arguments import require_attention, require_floating, require_mask, require_sizes, values_are_known
+from .arguments import (
+    kind,
+    require_attention,
+    require_floating,
+    require_mask,
+    require_sizes,
+    require_tensor,
+    shown,
+    values_are_known,
+)
 from .attention import MultiHeadAttention, merge_heads
 from .cache import StateCache
 from .precision import wide_dtype, without_autocast
@@ -192,6 +201,8 @@ def initial_state(
     """
     require_sizes(least=0, batch=batch)
     require_sizes(heads=heads, d_head=d_head, d_value=d_value)
+    if not isinstance(dtype, torch.dtype):
+        raise TypeError(f"dtype must be a type of tensors such as torch.float32, got {shown(dtype)}")
     dtype = torch.promote_types(dtype, torch.float32)
     shape = (batch, heads, d_head)
     return torch.zeros(*shape, d_value, dtype=dtype, device=device), torch.zeros(shape, dtype=dtype, device=device)
@@ -331,7 +342,7 @@ class LinearAttention(MultiHeadAttention):
             rotate=rotate,
         )
         if dropout:
-            raise ValueError(f"dropout must be 0: linear attention has no weights to drop, got {dropout}")
+            raise ValueError(f"dropout must be 0: linear attention has no weights to drop, got {shown(dropout)}")
 
     @property
     def feature_map(self) -> Callable[[Tensor], Tensor]:
@@ -469,6 +480,7 @@ def _column(key_mask, key):
 
 
 def _require_linear(query, key, value, key_mask, feature_map, causal=False):
+    require_tensor(value=value)
     lead = require_attention(query, key, None, value)
     if causal and query.shape[-2] != key.shape[-2]:
         raise ValueError(f"query and key must share seq, got {query.shape[-2]} and {key.shape[-2]}")
@@ -491,7 +503,7 @@ def _require_feature_map(feature_map, query, key):
     if feature_map is elu_feature_map:
         return
     if not callable(feature_map):
-        raise TypeError(f"feature_map must be a function of a tensor, got {type(feature_map).__name__}")
+        raise TypeError(f"feature_map must be a function of a tensor, got {kind(feature_map)}")
     label, sizes = getattr(feature_map, "__name__", type(feature_map).__name__), []
     for name, x in (("query", query), ("key", key)):
         with torch.no_grad():
@@ -517,7 +529,7 @@ def _require_feature_map(feature_map, query, key):
 
 def _require_state(state, features, value):
     if not isinstance(state, tuple) or len(state) != 2 or not all(isinstance(x, torch.Tensor) for x in state):
-        raise TypeError(f"state must be a pair of tensors (S, z), got {type(state).__name__}")
+        raise TypeError(f"state must be a pair of tensors (S, z), as tl.initial_state returns it, got {kind(state)}")
     lead = torch.broadcast_shapes(features.shape[:-2], value.shape[:-2])
     shapes = (*lead, features.shape[-1], value.shape[-1]), (*features.shape[:-2], features.shape[-1])
     for name, x, shape in zip(("S", "z"), state, shapes):

@@ -6,7 +6,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from .arguments import as_sizes, require_sizes, values_are_known
+from .arguments import as_sizes, kind, require_bool, require_integers, require_sizes, shown, use, values_are_known
 
 
 def causal_mask(q_len: int, k_len: int | None = None, *, device: torch.device | str | None = None) -> Tensor:
@@ -86,16 +86,22 @@ def padding_mask(
         lengths = torch.from_numpy(lengths)
     if not isinstance(lengths, torch.Tensor):
         if not isinstance(lengths, (list, tuple)):
-            raise TypeError(f"lengths must be a tensor or a sequence of integers, got {type(lengths).__name__}")
+            remedy = use("lengths", lengths, {"[{}]": int, "list({})": list})
+            raise TypeError(f"lengths must be a tensor or a sequence of integers, got {kind(lengths)}{remedy}")
         require_sizes(least=0, **{f"lengths[{i}]": length for i, length in enumerate(lengths)})
         lengths = torch.tensor(lengths, dtype=torch.long)
-    if lengths.dtype == torch.bool or lengths.is_floating_point() or lengths.is_complex():
-        raise TypeError(f"lengths must hold integers, got {lengths.dtype}")
+    if lengths.dtype == torch.bool:
+        raise TypeError("lengths must hold integers, got torch.bool: use lengths.sum(-1) if True marks real tokens")
+    require_integers("integers", lengths=lengths)
     lengths = lengths.long()  # an int8 could not be compared with k_len = 300
     if lengths.ndim != 1:
-        raise ValueError(f"lengths must have shape (batch,), got {tuple(lengths.shape)}")
-    if values_are_known(lengths) and not bool(((lengths >= 0) & (lengths <= k_len)).all()):
-        raise ValueError(f"lengths must be from 0 to k_len, which is {k_len}, got {lengths.tolist()}")
+        ways = {"{}[None]": lambda x: x[None], "{}.squeeze(-1)": lambda x: x.squeeze(-1)}
+        remedy = use("lengths", lengths, ways, lambda made: made.ndim == 1)
+        raise ValueError(f"lengths must have shape (batch,), got {tuple(lengths.shape)}{remedy}")
+    if values_are_known(lengths):
+        outside = (lengths < 0) | (lengths > k_len)
+        if outside.any():
+            raise ValueError(f"lengths must be from 0 to k_len, which is {k_len}, got {int(lengths[outside][0])}")
     device = lengths.device if device is None else device
     return (torch.arange(k_len, device=device) < lengths.to(device)[:, None])[:, None, None, :]
 
@@ -201,9 +207,8 @@ def additive_mask(
     tensor([[0., -inf],
             [0., 0.]])
     """
-    if not isinstance(mask, torch.Tensor) or mask.dtype != torch.bool:
-        raise TypeError(f"mask must be a tensor of bool, got {getattr(mask, 'dtype', type(mask).__name__)}")
+    require_bool(mask)
     if not isinstance(dtype, torch.dtype) or not dtype.is_floating_point:
-        raise TypeError(f"dtype must be a floating-point type, got {dtype}")
+        raise TypeError(f"dtype must be a floating-point type such as torch.float32, got {shown(dtype)}")
     device = mask.device if device is None else device
     return torch.zeros(mask.shape, dtype=dtype, device=device).masked_fill(~mask.to(device), -torch.inf)

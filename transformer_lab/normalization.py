@@ -8,7 +8,17 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 from typing_extensions import Self
 
-from .arguments import is_integer, is_number, require_floating, require_one_of, require_probability, require_sizes
+from .arguments import (
+    is_integer,
+    is_number,
+    number_of,
+    require_flags,
+    require_floating,
+    require_one_of,
+    require_probability,
+    require_sizes,
+    shown,
+)
 from .conversion import take_over
 from .precision import is_autocast, wide_dtype, widened
 
@@ -111,6 +121,7 @@ def batch_norm(
     statistics = {"running_mean": running_mean, "running_var": running_var}
     _require_parameters(x, x.shape[1:2], weight=weight, bias=bias, **statistics)
     require_probability(momentum=momentum)
+    require_flags(training=training)
     if (running_mean is None) != (running_var is None):
         given = "running_mean" if running_var is None else "running_var"
         raise ValueError(f"running_mean and running_var must be given together, got {given} alone")
@@ -298,6 +309,7 @@ class LayerNorm(nn.Module):
     def __init__(self, d_model: int, eps: float = 1e-5, bias: bool = True):
         super().__init__()
         require_sizes(d_model=d_model)
+        _require_eps(eps)
         self.eps = eps
         self.weight = nn.Parameter(torch.ones(d_model))
         self.bias = nn.Parameter(torch.zeros(d_model)) if bias else None
@@ -344,6 +356,7 @@ class RMSNorm(nn.Module):
     def __init__(self, d_model: int, eps: float = 1e-6):
         super().__init__()
         require_sizes(d_model=d_model)
+        _require_eps(eps)
         self.eps = eps
         self.weight = nn.Parameter(torch.ones(d_model))
 
@@ -382,11 +395,11 @@ def _check(x, dims, eps):
     dims = tuple(dims) if isinstance(dims, (list, tuple, range)) else (dims,)
     for dim in dims:
         if not is_integer(dim):
-            raise TypeError(f"dims must be integers, got {dim!r}")
+            raise TypeError(f"dims must be integers, got {shown(dim)}")
         if not -x.ndim <= dim < x.ndim:
             raise IndexError(f"dims must be axes of x, from {-x.ndim} to {x.ndim - 1}, got {dim}")
     if not dims or len({dim % x.ndim for dim in dims}) < len(dims):
-        raise ValueError(f"dims must name one axis or more, each once, got {dims}")
+        raise ValueError(f"dims must name one axis or more, each once, got {shown(dims)}")
     return dims
 
 
@@ -394,7 +407,7 @@ def _require_eps(eps):
     if type(eps) is float and eps >= 0:
         return
     if not is_number(eps) or not eps >= 0:
-        raise ValueError(f"eps must be a number, 0 or more, got {eps!r}")
+        raise ValueError(f"eps must be a number, 0 or more, got {shown(eps)}{number_of('eps', eps)}")
 
 
 def _require_channels(x, least):

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 from torch import nn
 
-from .arguments import is_integer, require_heads, require_kv_heads, require_one_of, require_sizes
+from .arguments import is_integer, kind, require_flags, require_heads, require_kv_heads, require_one_of, require_sizes
 from .layers import default_d_ff
 
 # The options that each family has beside its sizes.
@@ -132,8 +132,8 @@ class ModelShape:
             require_sizes(tgt_vocab_size=self.tgt_vocab_size)
         for name in ("pooler", "tied", "bias", "final_norm", "gated"):
             flag = getattr(self, name)
-            if not isinstance(flag, bool) and not (name == "final_norm" and flag is None):
-                raise TypeError(f"{name} must be True or False, got {flag!r}")
+            if not (name == "final_norm" and flag is None):
+                require_flags(**{name: flag})
         for name in sorted(set().union(*FAMILIES.values()) - FAMILIES[self.family]):
             if getattr(self, name) != getattr(type(self), name):
                 families = " or ".join(repr(family) for family in FAMILIES if name in FAMILIES[family])
@@ -275,7 +275,7 @@ def parameter_breakdown(shape_or_module: ModelShape | nn.Module) -> dict[str, in
         found = _of_module(shape_or_module)
     else:
         raise TypeError(
-            f"shape_or_module must be a ModelShape or a torch.nn.Module, got {type(shape_or_module).__name__}"
+            f"shape_or_module must be a ModelShape, such as tl.GPT2, or a torch.nn.Module, got {kind(shape_or_module)}"
         )
     return {component: found[component] for component in COMPONENTS if found.get(component)}
 

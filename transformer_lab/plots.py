@@ -9,6 +9,8 @@ import torch
 from matplotlib.axes import Axes
 from torch import Tensor
 
+from .arguments import require_tensor
+
 #: The one colour map of attention weights, from 0 (white) to 1 (dark blue).
 WEIGHT_COLOURS = "Blues"
 #: The colour map of everything else: white at zero, red above, blue below.
@@ -160,8 +162,7 @@ def walk(x: Tensor, ax: Axes | None = None, *, title: str | None = None) -> Axes
     >>> [text.get_text() for text in ax.texts if text.get_text().startswith(("+", "−"))]
     ['+3', '−2', '+3', '−2', '+3']
     """
-    if not isinstance(x, torch.Tensor):
-        raise TypeError(f"x must be a tensor, got {type(x).__name__}")
+    require_tensor(x=x)
     size = x.untyped_storage().nbytes() // x.element_size()
     if not 0 < x.numel() <= 32 or size > 32:
         raise ValueError(f"x must have 1 to 32 elements in a storage of at most 32, got {x.numel()} in {size}")
@@ -190,8 +191,7 @@ def walk(x: Tensor, ax: Axes | None = None, *, title: str | None = None) -> Axes
 
 def _check(x, **labels):
     """Raise unless ``x`` is a matrix and the labels, first of its rows and then of its columns, are as many."""
-    if not isinstance(x, torch.Tensor):
-        raise TypeError(f"x must be a tensor, got {type(x).__name__}")
+    require_tensor(x=x)
     if x.ndim != 2 or x.numel() == 0:
         raise ValueError(f"x must be a matrix, with 2 axes that are not empty, got shape {tuple(x.shape)}")
     for (name, given), size in zip(labels.items(), x.shape):

@@ -6,10 +6,20 @@ from functools import lru_cache, partial
 import torch
 from torch import Tensor, nn
 
-from .arguments import as_sizes, is_number, require_floating, values_are_known
+from .arguments import (
+    as_sizes,
+    is_number,
+    number_of,
+    require_flags,
+    require_floating,
+    require_integers,
+    shown,
+    use,
+    values_are_known,
+)
 from .precision import wide_dtype
 
-# How many tables of rotary angles are kept, and the most cosines in one: in float32 they hold at most 256 MB.
+# How many tables of rotary angles are kept, and the most cosines in one: in float32 all hold at most 64 MB.
 TABLES, COSINES = 8, 2**20
 
 
@@ -111,7 +121,8 @@ def rotary(x: Tensor, positions: Tensor | None = None, *, base: float = 10000.0,
     if x.ndim < 2 or x.shape[-1] % 2:
         raise ValueError(f"x must have shape (..., heads, seq, d_head), d_head even, got {tuple(x.shape)}")
     if not is_number(base) or not base > 0:
-        raise ValueError(f"base must be a number above 0, got {base!r}")
+        raise ValueError(f"base must be a number above 0, got {shown(base)}{number_of('base', base)}")
+    require_flags(interleaved=interleaved)
     last = x.shape[-2] - 1 if positions is None else _check_positions(positions, x)
     return turn(x, positions, last=last, base=base, interleaved=interleaved)
 
@@ -239,16 +250,22 @@ def _computed(positions, d_head, base, interleaved, device, dtype):
 
 def _check_positions(positions, x):
     """Raise unless these are places of the tokens of ``x``; return the last, or None where that is not known."""
-    if not isinstance(positions, Tensor):
-        raise TypeError(f"positions must be a tensor of integers, got {type(positions).__name__}")
-    if positions.is_floating_point() or positions.is_complex() or positions.dtype == torch.bool:
-        raise TypeError(f"positions must be a tensor of integers, got {positions.dtype}")
+    require_integers("a tensor of integers", positions=positions)
     if positions.device != x.device:
         raise ValueError(f"x and positions must lie on one device, got {x.device} and {positions.device}")
-    shape, tokens = tuple(positions.shape), tuple(x.shape[:-1])
-    fits = 1 <= len(shape) <= len(tokens) and shape[-1] == tokens[-1]
-    if not fits or any(size not in (1, axis) for size, axis in zip(shape[::-1], tokens[::-1])):
-        raise ValueError(f"positions must broadcast to {tokens}, the axes of x but the last, seq in full, got {shape}")
+    tokens = tuple(x.shape[:-1])
+
+    def fit(positions):
+        shape = positions.shape
+        within = 1 <= len(shape) <= len(tokens) and shape[-1] == tokens[-1]
+        return within and all(size in (1, axis) for size, axis in zip(shape[::-1], tokens[::-1]))
+
+    if not fit(positions):
+        # With a head axis in its place, the first axis is the batch.
+        ways = {"{}[:, None]": lambda x: x[:, None], "{}.T": lambda x: x.T}
+        remedy = use("positions", positions, ways, lambda made: made.ndim in (1, len(tokens)) and fit(made))
+        rule = f"broadcast to {tokens}, the axes of x but the last, seq in full"
+        raise ValueError(f"positions must {rule}, got {tuple(positions.shape)}{remedy}")
     if positions.device.type != "cpu" or not values_are_known(positions) or not positions.numel():
         return None
     first, last = (int(position) for position in torch.aminmax(positions))

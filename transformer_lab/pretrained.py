@@ -24,7 +24,7 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 from torch.overrides import TorchFunctionMode
 
-from .arguments import require_sizes
+from .arguments import kind, require_sizes, shown
 from .device import device
 from .normalization import LayerNorm
 from .positions import turn
@@ -314,7 +314,8 @@ class SentenceEncoder(nn.Module):
 
     def _tokens(self, texts):
         if isinstance(texts, str) or not isinstance(texts, Sequence):
-            raise TypeError(f"texts must be a list of str, got {type(texts).__name__}")
+            remedy = ": use [texts]" if isinstance(texts, str) else ""
+            raise TypeError(f"texts must be a list of str, got {kind(texts)}{remedy}")
         special = _special_tokens(self.tokenizer)
         for i, text in enumerate(texts):
             _require_text(text, f"texts[{i}]", special)
@@ -326,7 +327,7 @@ class SentenceEncoder(nn.Module):
                     f"texts[{i}] must have at most {n_positions} tokens, [CLS] and [SEP] included, got {len(tokens)}"
                 )
             if len(tokens) == 2:
-                raise ValueError(f"texts[{i}] must hold something to read, got {texts[i]!r}")
+                raise ValueError(f"texts[{i}] must hold something to read, got {shown(texts[i])}")
         return found
 
     def _padded(self, tokens):
@@ -475,12 +476,21 @@ class ChatModel(nn.Module):
         return "".join(pieces)
 
     def stream(
-        self, text: str, max_new_tokens: int = 128, *, stop: Sequence[str] = (), chat: bool = True, **options: Any
+        self,
+        text: str,
+        max_new_tokens: int = 128,
+        *,
+        temperature: float = 0.0,
+        top_k: int | None = None,
+        stop: Sequence[str] = (),
+        chat: bool = True,
+        use_cache: bool = True,
+        generator: torch.Generator | None = None,
     ) -> Iterator[str]:
         """Yield the answer that :meth:`generate` returns, piece by piece. The parameters are the same."""
         require_sizes(least=0, max_new_tokens=max_new_tokens)
         if isinstance(stop, str) or not all(isinstance(end, str) and end for end in stop):
-            raise TypeError(f"stop must be a sequence of str, none of them empty, got {stop!r}")
+            raise TypeError(f"stop must be a sequence of str, none of them empty, got {shown(stop)}")
         _require_text(text, "text", _special_tokens(self.tokenizer))
         tokens = self.tokens(self.prompt(text) if chat else text)
         if tokens.shape[1] + max_new_tokens > self.n_positions:
@@ -488,6 +498,7 @@ class ChatModel(nn.Module):
                 f"text and max_new_tokens must fit into n_positions, {self.n_positions} tokens, "
                 f"got {tokens.shape[1]} and {max_new_tokens}"
             )
+        options = {"temperature": temperature, "top_k": top_k, "use_cache": use_cache, "generator": generator}
         written = self.model.stream(tokens, max_new_tokens, stop=self.stop, **options)
         return _until(stop, self._texts(written))
 
@@ -656,14 +667,16 @@ def _special_tokens(tokenizer):
 
 def _require_text(text, name, special):
     if not isinstance(text, str):
-        raise TypeError(f"{name} must be a str, got {type(text).__name__}")
+        raise TypeError(f"{name} must be a str, got {kind(text)}")
     if not text.strip():
-        raise ValueError(f"{name} must hold something to read, got {text!r}")
+        raise ValueError(f"{name} must hold something to read, got {shown(text)}")
     for token in special:
         if token in text:
-            raise ValueError(f"{name} must not hold the special token {token}, which is not for words, got {text!r}")
+            raise ValueError(
+                f"{name} must not hold the special token {token}, which is not for words, got {shown(text)}"
+            )
     if any("\ud800" <= letter <= "\udfff" for letter in text):
-        raise ValueError(f"{name} must hold whole letters, got half of one, a surrogate: {text!r}")
+        raise ValueError(f"{name} must hold whole letters, got half of one, a surrogate: {shown(text)}")
 
 
 def installed() -> bool:

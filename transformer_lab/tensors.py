@@ -7,6 +7,8 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from .arguments import require_sizes, require_tensor, shown
+
 
 def show(x: Tensor, axes: str | Sequence[str] | None = None, *, digits: int = 4) -> None:
     """Print a tensor: its axes by name, its dtype, its values.
@@ -42,15 +44,17 @@ def show(x: Tensor, axes: str | Sequence[str] | None = None, *, digits: int = 4)
     () · int64
     7
     """
-    _require_tensor(x)
+    require_tensor(x=x)
+    require_sizes(least=0, digits=digits)
     if axes is None:
         shape = str(tuple(x.shape))
     else:
         if not isinstance(axes, (str, list, tuple)) or not all(isinstance(name, str) for name in axes):
-            raise TypeError(f"axes must be a string or a list of strings, got {axes!r}")
+            raise TypeError(f"axes must be a string or a list of strings, got {shown(axes)}")
         names = axes.split() if isinstance(axes, str) else axes
         if len(names) != x.ndim:
-            raise ValueError(f"axes must name each of the {x.ndim} axes of x, got {len(names)}: {' '.join(names)!r}")
+            found = shown(" ".join(names))
+            raise ValueError(f"axes must name each of the {x.ndim} axes of x, got {len(names)}: {found}")
         shape = " × ".join(f"{name} {size}" for name, size in zip(names, x.shape)) or "()"
     values = x.detach().cpu().resolve_conj().resolve_neg()
     if values.is_floating_point() and values.dtype != torch.float64:
@@ -90,6 +94,7 @@ class Layout:
         >>> layout(x).shares_storage_with(x.view(2, 3)), layout(x).shares_storage_with(x.clone())
         (True, False)
         """
+        require_tensor(other=other)
         # Tensors without elements have no storage, and its address is 0 for all of them.
         return self.storage != 0 and self.storage == layout(other).storage
 
@@ -134,12 +139,7 @@ def layout(x: Tensor) -> Layout:
     offset      0
     contiguous  no
     """
-    _require_tensor(x)
+    require_tensor(x=x)
     return Layout(
         tuple(x.shape), x.stride(), int(x.storage_offset()), x.is_contiguous(), x.untyped_storage().data_ptr()
     )
-
-
-def _require_tensor(x):
-    if not isinstance(x, torch.Tensor):
-        raise TypeError(f"x must be a tensor, got {type(x).__name__}")

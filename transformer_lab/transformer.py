@@ -11,10 +11,14 @@ from typing_extensions import Self, Unpack
 from .arguments import (
     is_integer,
     is_number,
+    number_of,
+    require_integers,
     require_mask,
     require_one_of,
+    require_options,
     require_probability,
     require_sizes,
+    shown,
     values_are_known,
 )
 from .cache import KeyValueCache, StateCache
@@ -46,6 +50,7 @@ class _Stack(nn.Module):
         **options: Unpack[LayerOptions],
     ):
         super().__init__()
+        require_options(type(self), LayerOptions.__annotations__, options)
         require_sizes(least=0, n_layers=n_layers)
         final_norm = norm_first if final_norm is None else final_norm
         sizes = (d_model, n_heads, d_ff, dropout, norm_first, activation, bias)
@@ -231,6 +236,8 @@ class TokenEmbedding(nn.Module):
     torch.Size([1, 3, 4])
     """
 
+    argument = ("tokens", "vocab_size")  # what errors call the tokens and the size of their vocabulary
+
     def __init__(self, vocab_size: int, d_model: int, dropout: float = 0.0, *, sinusoidal: bool = True):
         super().__init__()
         require_sizes(vocab_size=vocab_size, d_model=d_model)
@@ -256,7 +263,7 @@ class TokenEmbedding(nn.Module):
         Tensor, shape (..., seq, d_model)
         """
         vocab_size, d_model = self.weight.shape
-        _require_tokens(tokens, vocab_size, self.weight.device)
+        _require_tokens(tokens, vocab_size, self.weight.device, *self.argument)
         require_sizes(least=0, start=start)
         if not self.sinusoidal:
             return self.dropout(nn.functional.embedding(tokens, self.weight))
@@ -340,6 +347,7 @@ class Transformer(nn.Module):
         **options: Unpack[LayerOptions],
     ):
         super().__init__()
+        require_options(type(self), LayerOptions.__annotations__, options)
         require_sizes(src_vocab=src_vocab, tgt_vocab=tgt_vocab)
         if share_embeddings and src_vocab != tgt_vocab:
             raise ValueError(
@@ -348,6 +356,7 @@ class Transformer(nn.Module):
         sizes = (d_model, n_heads, n_layers, d_ff, dropout, norm_first, activation, bias)
         self.src_embedding = TokenEmbedding(src_vocab, d_model, dropout)
         self.tgt_embedding = TokenEmbedding(tgt_vocab, d_model, dropout)
+        self.src_embedding.argument, self.tgt_embedding.argument = ("src", "src_vocab"), ("tgt", "tgt_vocab")
         self.encoder = Encoder(*sizes, final_norm=final_norm, **options)
         self.decoder = Decoder(*sizes, final_norm=final_norm, **options)
         self.output = nn.Linear(d_model, tgt_vocab, bias=False)
@@ -400,6 +409,7 @@ class Transformer(nn.Module):
         memory = self.encode(src, src_mask)  # (batch, src_len, d_model)
         if src_mask is not None:
             _require_source_mask(src_mask, memory)
+        _require_one_batch(src, tgt)
         return self.decode(tgt, memory, tgt_mask, src_mask, is_causal=is_causal)
 
     def encode(self, src: Tensor, src_mask: Tensor | None = None) -> Tensor:
@@ -485,7 +495,8 @@ class Transformer(nn.Module):
             if src_mask is not None:
                 _require_source_mask(src_mask, memory)
             if src.ndim != 2:
-                raise ValueError(f"src must have shape (batch, src_len), got {tuple(src.shape)}")
+                remedy = ": use src[None]" if src.ndim == 1 else ""
+                raise ValueError(f"src must have shape (batch, src_len), got {tuple(src.shape)}{remedy}")
             if use_cache:
                 caches = [layer.self_attention.new_cache() for layer in self.decoder.layers]
                 memories = self.decoder.project_memory(memory)
@@ -565,6 +576,7 @@ class LanguageModel(nn.Module):
         super().__init__()
         if "rotate" in options:
             raise TypeError("rotate must be given as positions, which then turns queries and keys, got rotate")
+        require_options(type(self), LayerOptions.__annotations__.keys() - {"rotate"}, options)
         if not callable(positions):
             require_one_of(("sinusoidal", "rotary"), positions=positions)
         sinusoidal = positions == "sinusoidal"
@@ -644,13 +656,15 @@ class LanguageModel(nn.Module):
         _require_temperature(temperature)
         if top_k is not None:
             require_sizes(top_k=top_k)
-        if is_integer(stop):
-            raise TypeError(f"stop must be a sequence of tokens, got {stop!r}")
+        if is_integer(stop) or getattr(stop, "shape", None) == ():
+            raise TypeError(f"stop must be a sequence of tokens, got {shown(stop)}: use [stop]")
         if not all(is_integer(token) and 0 <= token < vocab_size for token in stop):
-            raise ValueError(f"stop must hold tokens from 0 to vocab_size - 1, which is {vocab_size - 1}, got {stop!r}")
-        _require_tokens(tokens, vocab_size, self.embedding.weight.device)
+            rule = f"hold tokens from 0 to vocab_size - 1, which is {vocab_size - 1}"
+            raise ValueError(f"stop must {rule}, got {shown(stop)}")
+        _require_tokens(tokens, vocab_size, self.embedding.weight.device, *self.embedding.argument)
         if tokens.ndim != 2 or not tokens.shape[1]:
-            raise ValueError(f"tokens must have shape (batch, seq), seq at least 1, got {tuple(tokens.shape)}")
+            remedy = ": use tokens[None]" if tokens.ndim == 1 and len(tokens) else ""
+            raise ValueError(f"tokens must have shape (batch, seq), seq at least 1, got {tuple(tokens.shape)}{remedy}")
         return self._stream(tokens.long(), max_new_tokens, stop, temperature, generator, top_k, use_cache)
 
     @torch.no_grad()
@@ -699,7 +713,9 @@ def _choose(scores, temperature, generator, top_k):
 
 def _require_temperature(temperature):
     if not is_number(temperature) or not temperature >= 0:
-        raise ValueError(f"temperature must be a number, 0 or more, got {temperature!r}")
+        raise ValueError(
+            f"temperature must be a number, 0 or more, got {shown(temperature)}{number_of('temperature', temperature)}"
+        )
 
 
 @contextmanager
@@ -720,6 +736,17 @@ def _require_mask_for(stack, x, mask, name):
     require_mask(mask, (*x.shape[:-2], n_heads, x.shape[-2], x.shape[-2]), x.device, name)
 
 
+def _require_one_batch(src, tgt):
+    """Raise unless there is one source for each target; batch and length are easily exchanged."""
+    if not isinstance(tgt, torch.Tensor) or src.ndim != 2 or tgt.ndim != 2 or 1 in (len(src), len(tgt)):
+        return
+    if len(src) != len(tgt):
+        swapped = src.shape[1] == tgt.shape[1]
+        remedy = ": use src.T and tgt.T if they are (length, batch)" if swapped else ""
+        found = f"{tuple(src.shape)} and {tuple(tgt.shape)}{remedy}"
+        raise ValueError(f"src and tgt must share batch, their first axis, got {found}")
+
+
 def _require_source_mask(mask, memory):
     """Raise unless the mask hides whole source tokens: the decoder's queries are not those of the encoder."""
     if mask.ndim > 1 and mask.shape[-2] != 1:
@@ -729,18 +756,20 @@ def _require_source_mask(mask, memory):
         )
 
 
-def _require_tokens(tokens, vocab_size, device):
+def _require_tokens(tokens, vocab_size, device, name, vocab):
+    """Raise unless these are token numbers of a vocabulary of this size, which the caller knows by these names."""
     if not isinstance(tokens, torch.Tensor) or tokens.dtype not in (torch.int64, torch.int32):
-        found = getattr(tokens, "dtype", type(tokens).__name__)
-        raise TypeError(f"tokens must be a tensor of int64 or int32, got {found}")
+        require_integers("a tensor of int64 or int32", **{name: tokens})
+        raise TypeError(f"{name} must be a tensor of int64 or int32, got {tokens.dtype}: use {name}.long()")
     if tokens.ndim < 1:
-        raise ValueError(f"tokens must have shape (..., seq), got {tuple(tokens.shape)}")
+        raise ValueError(f"{name} must have shape (..., seq), got {tuple(tokens.shape)}: use {name}[None]")
     if tokens.device != device:
-        raise ValueError(f"tokens must lie on the device of the module's weights, {device}, got {tokens.device}")
+        found = f"{tokens.device}: use {name}.to({str(device)!r})"
+        raise ValueError(f"{name} must lie on the device of the module's weights, {device}, got {found}")
     if not values_are_known(tokens):
         return
     # To ask makes Python wait for the device. Unasked, a lookup out of range ends a CUDA process at some later line.
     outside = (tokens < 0) | (tokens >= vocab_size)
     if outside.any():
         wrong = int(tokens[outside][0])
-        raise ValueError(f"tokens must be from 0 to vocab_size - 1, which is {vocab_size - 1}, got {wrong}")
+        raise ValueError(f"{name} must be from 0 to {vocab} - 1, which is {vocab_size - 1}, got {wrong}")

@@ -1,6 +1,10 @@
 """The learner's record and the two summaries: kept, never lost, honest."""
 
 import json
+import os
+import subprocess
+import sys
+import time
 
 import pytest
 
@@ -108,3 +112,74 @@ def test_nbgrader_sees_an_error_where_the_answer_is_wrong(monkeypatch):
     for function in (wrong, stub):
         with pytest.raises(AssertionError, match=r"^<merge_heads: "):
             tl.checks.merge_heads(function)
+
+
+NOTES = """
+import sys
+from types import SimpleNamespace
+from transformer_lab.checks import record
+
+print("ready", flush=True)
+sys.stdin.readline()
+for i in range(150):
+    exercise = SimpleNamespace(name=sys.argv[1] if i % 2 else "shared")
+    record.note(SimpleNamespace(exercise=exercise, status="correct", stars=0))
+"""
+HOLD = """
+from transformer_lab.checks import record
+
+record.file().parent.mkdir(parents=True, exist_ok=True)
+with record._alone():
+    print("ready", flush=True)
+    input()
+"""
+
+
+def started(code, *arguments):
+    """A process that runs this code, and has come so far as to say that it is ready."""
+    command = [sys.executable, "-c", code, *arguments]
+    process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=dict(os.environ))
+    assert process.stdout.readline() == "ready\n"
+    return process
+
+
+def test_processes_that_note_at_once_lose_nothing():
+    processes = [started(NOTES, f"own_{i}") for i in range(3)]
+    for process in processes:
+        process.stdin.write("go\n")
+        process.stdin.flush()
+    for process in processes:
+        process.communicate(timeout=120)
+        assert process.returncode == 0
+    checks = {name: entry["checks"] for name, entry in record.read().items()}
+    assert checks == {"own_0": 75, "own_1": 75, "own_2": 75, "shared": 225}
+
+
+def test_a_lock_of_a_process_that_died_or_was_stopped_stops_nobody(monkeypatch):
+    holder = started(HOLD)
+    monkeypatch.setattr(record, "PATIENCE", 0.2)
+    tl.checks.merge_heads(right)  # noted after a while, though the lock is held
+    assert record.read()["merge_heads"]["checks"] == 1
+    holder.kill()
+    holder.communicate(timeout=60)
+    monkeypatch.setattr(record, "PATIENCE", 600)  # to wait for the dead one would hang
+    begun = time.monotonic()
+    tl.checks.merge_heads(right)
+    assert record.read()["merge_heads"]["checks"] == 2 and time.monotonic() - begun < 300
+
+
+def test_where_there_are_no_locks_the_record_is_kept_all_the_same(monkeypatch):
+    monkeypatch.setattr(record, "fcntl", None)
+    monkeypatch.setattr(record, "msvcrt", None)
+    tl.checks.merge_heads(right)
+    assert record.read()["merge_heads"]["checks"] == 1
+
+
+def test_a_crash_while_the_record_is_written_loses_nothing(folder, monkeypatch):
+    tl.checks.merge_heads(right)
+    before = record.read()
+    monkeypatch.setattr(record.json, "dumps", lambda *_, **__: "{ half")
+    monkeypatch.setattr(type(folder), "replace", lambda *_: (_ for _ in ()).throw(KeyboardInterrupt))
+    with pytest.raises(KeyboardInterrupt):
+        tl.checks.merge_heads(right)
+    assert record.read() == before

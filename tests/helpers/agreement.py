@@ -1,5 +1,7 @@
 """What tests of the mathematics share: numbers that are the same on every device, and what agreement means."""
 
+import re
+
 import pytest
 import torch
 from hypothesis import settings
@@ -123,7 +125,7 @@ def _message(call, error):
 
 
 def _argument_and_value(text):
-    """``x`` and ``3`` of "x must be 4, got 3"; all of a sentence that has another form."""
+    """``x`` and ``3`` of "x must be 4, got 3: use 4"; all of a sentence that has another form."""
     argument, rule, rest = text.partition(" must ")
     _, got, value = rest.rpartition("got ")
-    return (argument, value) if rule and got else text
+    return (argument, re.split(r": |\. Use ", value)[0]) if rule and got else text

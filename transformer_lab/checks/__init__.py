@@ -8,8 +8,7 @@ card), `record` and `summary` (how far somebody is). `hunt`, with `hunt_kinds` a
 learner writes the test, and the known mistakes are what it must catch.
 """
 
-import difflib
-
+from ..arguments import did_you_mean
 from . import course
 from .hunt import hunt, of
 from .hunts import TASKS
@@ -26,9 +25,7 @@ def __getattr__(name):
     elif name.removeprefix("test_") in course.FOLDERS:
         thing = of(course.load(name.removeprefix("test_")))
     else:
-        meant = difflib.get_close_matches(name, __all__, 1)
-        said = f"; did you mean {meant[0]!r}?" if meant else ""
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}{said}")
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}{did_you_mean(name, __all__)}")
     globals()[name] = thing
     return thing
 

@@ -1,0 +1,236 @@
+"""What beginners pass in: every public function, with each argument replaced by what people take for it."""
+
+from functools import partial
+
+import numpy as np
+import pytest
+import torch
+
+import transformer_lab as tl
+
+B, H, N, D = 2, 3, 5, 4  # batch, heads, seq, features of a head
+
+
+def x(*shape):
+    return torch.linspace(-1, 1, int(np.prod(shape))).reshape(shape)
+
+
+def tokens(*shape):
+    return torch.ones(*shape, dtype=torch.long)
+
+
+q, wide = x(B, H, N, D), x(B, N, 6)
+seen = torch.ones(B, 1, N, N, dtype=torch.bool)
+keys = torch.ones(B, 1, 1, N, dtype=torch.bool)
+decoder_only = tl.LanguageModel(11, 6, 3, 1, 8)
+both = tl.Transformer(11, 13, 6, 3, 1, 8)
+state = tl.initial_state(B, H, D, D)
+attention = {"query": q, "key": q, "mask": seen, "scale": 1.0, "bias": x(N, N)}
+linear = {"query": q, "key": q, "value": q, "key_mask": keys}
+channels = {"weight": x(N), "bias": x(N), "eps": 1e-5}
+layer = {"d_model": 6, "n_heads": 3, "d_ff": 8, "dropout": 0.1, "activation": "relu", "eps": 1e-5, "n_kv_heads": 1}
+counted = {"shape": tl.GPT2, "seq": 5, "batch": 2}
+stored = {**counted, "bytes_per_value": 4}
+
+
+def fresh_cache(key, value):
+    return tl.KeyValueCache().append(key, value)
+
+
+# By the name in tl: what is called, and with which arguments. A module stands twice: it is made, and it is called.
+CALLS = {
+    "Decoder": (tl.Decoder, {**layer, "n_layers": 1}),
+    "Decoder()": (tl.Decoder(6, 3, 1, 8), {"x": wide, "memory": wide, "mask": seen, "memory_mask": keys}),
+    "DecoderLayer": (tl.DecoderLayer, layer),
+    "DecoderLayer()": (tl.DecoderLayer(6, 3, 8), {"x": wide, "memory": wide, "mask": seen, "memory_mask": keys}),
+    "Encoder": (tl.Encoder, {**layer, "n_layers": 1}),
+    "Encoder()": (tl.Encoder(6, 3, 1, 8), {"x": wide, "mask": seen}),
+    "EncoderLayer": (tl.EncoderLayer, layer),
+    "EncoderLayer()": (tl.EncoderLayer(6, 3, 8), {"x": wide, "mask": seen}),
+    "FeedForward": (tl.FeedForward, {"d_model": 6, "d_ff": 8, "activation": "relu", "dropout": 0.1}),
+    "FeedForward()": (tl.FeedForward(6), {"x": wide}),
+    "KeyValueCache()": (fresh_cache, {"key": q, "value": q}),
+    "LanguageModel": (tl.LanguageModel, {**layer, "vocab_size": 11, "n_layers": 1, "positions": "rotary"}),
+    "LanguageModel()": (decoder_only, {"tokens": tokens(B, N)}),
+    "LanguageModel().generate": (
+        partial(decoder_only.generate, max_new_tokens=2),
+        {"tokens": tokens(B, N), "max_new_tokens": 2, "temperature": 1.0, "top_k": 3, "stop": [1]},
+    ),
+    "LayerNorm": (tl.LayerNorm, {"d_model": 6, "eps": 1e-5}),
+    "LayerNorm()": (tl.LayerNorm(6), {"x": wide}),
+    "LinearAttention": (tl.LinearAttention, {"d_model": 6, "n_heads": 3, "n_kv_heads": 1, "chunk_size": 4}),
+    "LinearAttention()": (tl.LinearAttention(6, 3), {"query": wide, "key": wide, "value": wide, "mask": keys}),
+    "ModelShape": (
+        partial(tl.ModelShape, "gpt2"),
+        {"n_layers": 1, "d_model": 6, "n_heads": 3, "d_ff": 8, "vocab_size": 11, "n_positions": 7, "tied": True},
+    ),
+    "MultiHeadAttention": (tl.MultiHeadAttention, {"d_model": 6, "n_heads": 3, "n_kv_heads": 1, "dropout": 0.1}),
+    "MultiHeadAttention()": (tl.MultiHeadAttention(6, 3), {"query": wide, "key": wide, "value": wide, "mask": seen}),
+    "MultiHeadAttention().weights": (tl.MultiHeadAttention(6, 3).weights, {"query": wide, "key": wide, "mask": seen}),
+    "RMSNorm": (tl.RMSNorm, {"d_model": 6, "eps": 1e-5}),
+    "RMSNorm()": (tl.RMSNorm(6), {"x": wide}),
+    "SingleHeadAttention": (tl.SingleHeadAttention, {"d_model": 6, "d_head": 4, "d_value": 5}),
+    "SingleHeadAttention()": (tl.SingleHeadAttention(6, 4), {"x": wide, "mask": seen[:, 0]}),
+    "TokenEmbedding": (tl.TokenEmbedding, {"vocab_size": 11, "d_model": 6, "dropout": 0.1}),
+    "TokenEmbedding()": (tl.TokenEmbedding(11, 6), {"tokens": tokens(B, N), "start": 0}),
+    "Transformer": (tl.Transformer, {**layer, "src_vocab": 11, "tgt_vocab": 13, "n_layers": 1}),
+    "Transformer()": (both, {"src": tokens(B, 7), "tgt": tokens(B, N), "src_mask": keys[..., :1], "tgt_mask": seen}),
+    "Transformer().generate": (
+        partial(both.generate, bos=1, max_new_tokens=2),
+        {"src": tokens(B, N), "src_mask": keys, "bos": 1, "eos": 2, "max_new_tokens": 2, "temperature": 1.0},
+    ),
+    "activation_bytes": (tl.activation_bytes, stored),
+    "additive_mask": (tl.additive_mask, {"mask": seen, "dtype": torch.float32}),
+    "alibi_bias": (tl.alibi_bias, {"n_heads": 3, "q_len": 5, "k_len": 7}),
+    "attention_flops": (tl.attention_flops, {"seq": 5, "d_model": 6, "k_len": 7}),
+    "attention_weights": (tl.attention_weights, attention),
+    "batch_norm": (
+        tl.batch_norm,
+        {"x": x(B, N, 4), "running_mean": x(N), "running_var": x(N).abs(), **channels, "momentum": 0.1},
+    ),
+    "bidirectional_linear_attention": (tl.bidirectional_linear_attention, linear),
+    "causal_linear_attention": (tl.causal_linear_attention, {**linear, "chunk_size": 4}),
+    "causal_mask": (tl.causal_mask, {"q_len": 5, "k_len": 7}),
+    "count_parameters": (tl.count_parameters, {"shape_or_module": tl.GPT2}),
+    "elu_feature_map": (tl.elu_feature_map, {"x": q}),
+    "flops_breakdown": (tl.flops_breakdown, counted),
+    "forward_flops": (tl.forward_flops, counted),
+    "group_norm": (tl.group_norm, {"x": x(B, N, 4), "n_groups": 1, **channels}),
+    "initial_state": (
+        tl.initial_state,
+        {"batch": 2, "heads": 3, "d_head": 4, "d_value": 5, "dtype": torch.float32},
+    ),
+    "instance_norm": (tl.instance_norm, {"x": x(B, N, 4), **channels}),
+    "kv_cache_bytes": (tl.kv_cache_bytes, stored),
+    "layer_norm": (tl.layer_norm, {"x": x(B, N), **channels}),
+    "layout": (tl.layout, {"x": q}),
+    "linear_attention_flops": (tl.linear_attention_flops, {"seq": 5, "d_model": 6, "n_heads": 3}),
+    "linear_attention_step": (
+        tl.linear_attention_step,
+        {"state": state, "query": q[:, :, 0], "key": q[:, :, 0], "value": q[:, :, 0]},
+    ),
+    "memory_breakdown": (tl.memory_breakdown, stored),
+    "merge_heads": (tl.merge_heads, {"x": q}),
+    "optimizer_bytes": (tl.optimizer_bytes, {"shape_or_module": tl.GPT2, "bytes_per_value": 4}),
+    "padding_mask": (tl.padding_mask, {"lengths": tokens(B), "k_len": 5}),
+    "parameter_breakdown": (tl.parameter_breakdown, {"shape_or_module": tl.GPT2}),
+    "prefix_mask": (tl.prefix_mask, {"seq": 5, "prefix": 2}),
+    "progress_bar": (tl.progress_bar, {"steps": 3, "label": "counting"}),
+    "rms_norm": (tl.rms_norm, {"x": x(B, N), "weight": x(N), "eps": 1e-5}),
+    "rotary": (tl.rotary, {"x": q, "positions": torch.arange(N), "base": 100.0, "interleaved": True}),
+    "scaled_dot_product_attention": (
+        tl.scaled_dot_product_attention,
+        {**attention, "value": q, "dropout_p": 0.0},
+    ),
+    "show": (tl.show, {"x": q, "axes": "batch heads seq d_head", "digits": 2}),
+    "sinusoidal_positions": (tl.sinusoidal_positions, {"seq": 5, "d_model": 6}),
+    "sliding_window_mask": (tl.sliding_window_mask, {"seq": 5, "window": 2}),
+    "softmax": (tl.softmax, {"x": q, "dim": -1}),
+    "split_heads": (tl.split_heads, {"x": wide, "n_heads": 3}),
+    "standardize": (tl.standardize, {"x": q, "dims": -1, "eps": 1e-5}),
+    "training_flops": (tl.training_flops, counted),
+    "weight_bytes": (tl.weight_bytes, {"shape_or_module": tl.GPT2, "bytes_per_value": 4}),
+}
+
+
+class Table:
+    """As a table of pandas: with columns, and with a way to an array."""
+
+    shape = (100, 100)
+
+    def __len__(self):
+        return 100
+
+    def __repr__(self):
+        return "\n".join(["  ".join(["0.123456"] * 8)] * 60)
+
+    def to_numpy(self):
+        return np.zeros(self.shape)
+
+
+WRONG = {
+    "array": np.linspace(0, 1, 2 * 300 * 4).reshape(2, 300, 4),
+    "array of ints": np.arange(600).reshape(2, 300),
+    "array read backwards": np.linspace(0, 1, 300)[::-1],
+    "list of lists": np.linspace(0, 1, 600).reshape(2, 300).tolist(),
+    "ragged list": [[1.0] * 200, [2.0] * 300],
+    "list of tensors": [torch.zeros(300)] * 3,
+    "table": Table(),
+    "text": "the cat sat on the mat " * 40,
+    "words": ["the", "cat", "sat"] * 100,
+    "none": None,
+    "int": 37,
+    "float": 2.5,
+    "whole float": 4.0,
+    "minus": -3,
+    "NaN": float("nan"),
+    "bool": True,
+    "tensor": torch.linspace(0, 1, 2400).reshape(2, 300, 4),
+    "float64": torch.linspace(0, 1, 2400, dtype=torch.float64).reshape(2, 300, 4),
+    "half": torch.linspace(0, 1, 2400).reshape(2, 300, 4).half(),
+    "complex": torch.zeros(2, 300, 4, dtype=torch.complex64),
+    "ints": torch.arange(600).reshape(2, 300),
+    "bools": torch.ones(2, 300, dtype=torch.bool),
+    "ones and zeros": torch.ones(5, 5).tril(),
+    "one number": torch.tensor(3.0),
+    "one integer": torch.tensor(3),
+    "nothing in it": torch.zeros(0),
+    "five axes": torch.zeros(1, 2, 3, 5, 4),
+    "function": len,
+    "module": torch.nn.Linear(300, 400),
+    "object": object(),
+    "dict": {str(i): i for i in range(300)},
+}
+
+CASES = [
+    pytest.param(call, given, argument, id=f"{name}-{argument}")
+    for name, (call, given) in CALLS.items()
+    for argument in given
+]
+TENSORS = [case for case in CASES if isinstance(case.values[1][case.values[2]], torch.Tensor)]
+NO_ARGUMENTS = {"StateCache", "device"}
+
+
+def message(call, given):
+    """The error that a call ends with, or None; it must come from this package, and not from somewhere inside torch."""
+    try:
+        call(**given)
+    except Exception as error:
+        trace = error.__traceback__
+        while trace.tb_next is not None:
+            trace = trace.tb_next
+        assert "transformer_lab" in trace.tb_frame.f_code.co_filename, f"{type(error).__name__}: {error}"
+        return str(error)
+
+
+def test_every_public_name_is_in_the_table():
+    public = {name for name in tl.__all__ if not name.isupper() and callable(getattr(tl, name))}
+    assert {name.partition("()")[0] for name in CALLS} == public - NO_ARGUMENTS
+    for call, given in CALLS.values():
+        assert message(call, given) is None
+
+
+@pytest.mark.parametrize(("call", "given", "argument"), CASES)
+def test_no_message_is_long_or_shows_a_tensors_numbers(call, given, argument):
+    for wrong in WRONG.values():
+        said = message(call, {**given, argument: wrong})
+        assert said is None or (len(said) <= 300 and "\n" not in said and "tensor([" not in said), said
+
+
+@pytest.mark.parametrize(("call", "given", "argument"), TENSORS)
+def test_what_is_no_tensor_is_told_how_to_become_one(call, given, argument):
+    if argument == "lengths":  # which takes arrays and lists as they are
+        return
+    remedies = {
+        "array": f"use torch.as_tensor({argument})",
+        "list of lists": f"use torch.as_tensor({argument})",
+        "array read backwards": f"use torch.as_tensor({argument}.copy())",
+        "table": f"use torch.as_tensor({argument}.to_numpy())",
+        "list of tensors": f"use torch.stack({argument})",
+        "words": "by a tokenizer",
+    }
+    for wrong, remedy in remedies.items():
+        said = message(call, {**given, argument: WRONG[wrong]})
+        assert said and f"{argument} must be" in said and remedy in said, said
+    optional = message(call, {**given, argument: None})
+    assert optional is None or optional.startswith(("running_", f"{argument} must be")), optional
