@@ -29,7 +29,7 @@ STEPS = {
     "mathematics": ["tests/maths"],
     "checks": ["tests/checks/test_checks.py"],
     "notebooks": [
-        *("-p", "nbval_live", "--nbval", "--nbval-current-env"),
+        *("-p", "nbval_live", "--nbval", "--nbval-current-env", "--dist", "loadfile"),  # a notebook has one kernel
         *("--nbval-kernel-startup-timeout=300", "--nbval-cell-timeout=900", "chapters"),
     ],
 }

@@ -61,7 +61,7 @@ def sinusoidal_positions(seq: int, d_model: int, *, device: torch.device | str |
     """
     (seq,) = as_sizes(least=0, seq=seq)
     (d_model,) = as_sizes(d_model=d_model)
-    device = torch.get_default_device() if device is None else device
+    device = torch.empty(0).device if device is None else device  # get_default_device may raise in PyTorch 2.4
     exact = partial(torch.arange, dtype=torch.float64, device="cpu")  # not every device has float64
     even = exact(0, d_model, 2)  # (pairs,)
     angle = exact(seq)[:, None] / 10000 ** (even / d_model)  # (seq, pairs)
@@ -138,7 +138,8 @@ def turn(x: Tensor, positions: Tensor | None, *, last: int | None, base: float, 
 def _partners(x, interleaved):
     """Every feature's partner, in its place."""
     half = x.shape[-1] // 2
-    return x.unflatten(-1, (half, 2)).flip(-1).flatten(-2) if interleaved else x.roll(half, -1)
+    # PyTorch 2.4 traces a shift only inside a tuple.
+    return x.unflatten(-1, (half, 2)).flip(-1).flatten(-2) if interleaved else x.roll((half,), (-1,))
 
 
 def alibi_bias(

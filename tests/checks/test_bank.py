@@ -6,6 +6,7 @@ from functools import partial
 from pathlib import Path
 
 import pytest
+import torch
 
 sys.path.append(str(Path(__file__).resolve().parents[2]))
 
@@ -20,6 +21,15 @@ NOT_SEEN = {
     "A small number is added to the normalizer, so the weights do not sum to one where features are tiny.",
     "The features are multiplied by 0, so a NaN or infinity in the padding stays.",
 }
+
+# Right while `clamp` passes gradients on at its bound: from PyTorch 2.14 on it does not, and a query that sees one key
+# has a wrong gradient.
+LEANS_ON_CLAMP = {"third.masked_attention.5"}
+
+
+def passes_on_at_its_bound():
+    x = torch.ones((), requires_grad=True)
+    return torch.autograd.grad(x.clamp(min=1.0), x)[0] == 1
 
 
 def accepted(exercise, function):
@@ -40,4 +50,5 @@ def test_right_answers_are_accepted_and_wrong_ones_rejected(exercise):
         if answer.truth in NOT_SEEN:
             continue
         found, _ = watched(partial(accepted, exercise, answer.function))
-        assert found == (answer.truth is None), f"{answer.truth or 'right'}:\n{inspect.getsource(answer.function)}"
+        right = answer.truth is None and (answer.name not in LEANS_ON_CLAMP or passes_on_at_its_bound())
+        assert found == right, f"{answer.truth or 'right'}:\n{inspect.getsource(answer.function)}"

@@ -56,6 +56,12 @@ def test_they_lie_on_the_default_device_which_may_have_no_float64():
     assert torch.equal(found[:9].cpu(), tl.sinusoidal_positions(9, 6, device="cpu"))
 
 
+def test_the_default_device_may_change():
+    with torch.device("meta"):
+        assert tl.sinusoidal_positions(3, 4).is_meta
+    assert tl.sinusoidal_positions(3, 4).device.type == "cpu"
+
+
 def test_no_positions():
     assert tl.sinusoidal_positions(0, 4, device=DEVICE).shape == (0, 4)
 

@@ -4,6 +4,7 @@ import re
 import subprocess
 import sys
 
+import nbformat
 import pytest
 import yaml
 
@@ -82,6 +83,14 @@ def test_a_step_keeps_what_it_prints_and_says_how_it_ended(status, tmp_path, mon
     assert lines[0] == "what oldest has"
     assert [line.split()[0] for line in lines[1:]] == list(compat.STEPS)
     assert all(line.endswith(said.splitlines()[-1]) for line in lines[1:])
+
+
+def test_the_cells_of_a_notebook_are_given_to_one_process(tmp_path):
+    cells = [nbformat.v4.new_code_cell(code) for code in ["n = 0", *["n += 1"] * 20]]
+    nbformat.write(nbformat.v4.new_notebook(cells=cells), tmp_path / "counts.ipynb")
+    command = [sys.executable, *compat.Step(OLDEST, "notebooks").command[1:-1], tmp_path]
+    done = subprocess.run(command, cwd=compat.ROOT, env=compat.variables(OLDEST), capture_output=True, text=True)
+    assert "21 passed" in done.stdout, done.stdout
 
 
 def test_the_environments_are_no_part_of_the_repository():
