@@ -121,12 +121,14 @@ RULES = [
     (
         mask_of(3, 4, dtype=torch.float32),
         TypeError,
-        "mask must be bool, True where a query may attend, got torch.float32: use mask == 0 if it is 0 and -inf",
+        "mask must be bool, True where a query may attend, got torch.float32: "
+        "use mask == 0 if 0 is where it may attend, mask != 0 if 0 is what hides",
     ),
     (
         mask_of(3, 4, dtype=torch.uint8),
         TypeError,
-        "mask must be bool, True where a query may attend, got torch.uint8: use mask.bool() if 1 is to mean that",
+        "mask must be bool, True where a query may attend, got torch.uint8: "
+        "use mask == 0 if 0 is where it may attend, mask != 0 if 0 is what hides",
     ),
     (mask_of(3, 4, device="meta"), ValueError, "query and mask must lie on one device, got cpu and meta"),
     (

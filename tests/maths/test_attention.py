@@ -552,8 +552,9 @@ def test_single_head_in_half_precision_and_under_autocast(dtype):
 q, k, v = torch.zeros(2, 5, 4), torch.zeros(2, 7, 4), torch.zeros(2, 7, 6)
 seen = torch.ones(5, 7, dtype=torch.bool)
 MASK = "mask must broadcast to the scores (2, 5, 7), got shape {}: its axis {} must be 1 or {}, not {}"
-FLOAT = "mask must be bool, True where a query may attend, got torch.float32: use mask == 0 if it is 0 and -inf"
-INTEGER = "mask must be bool, True where a query may attend, got torch.int32: use mask.bool() if 1 is to mean that"
+CONVERT = "with 0 and 1: use mask.bool(), or mask == 0 if 1 is what hides"
+FLOAT = f"mask must be bool, True where a query may attend, got torch.float32 {CONVERT}"
+INTEGER = f"mask must be bool, True where a query may attend, got torch.int32 {CONVERT}"
 BOTH = (
     "mask and is_causal must not be given together, got both: combine them, mask & causal, with "
     "causal = torch.ones(q_len, k_len, dtype=torch.bool).tril()"
@@ -563,7 +564,7 @@ DIM = "dim must be an axis of x, from {} to {}, got {}"
 added = torch.zeros(5, 7)
 WRONG_FOR_BOTH = [
     (([[1.0]], k, v), {}, TypeError, "query must be a tensor, got list"),
-    ((q, None, v), {}, TypeError, "key must be a tensor, got NoneType"),
+    ((q, None, v), {}, TypeError, "key must be a tensor, got None"),
     ((q.long(), k, v), {}, TypeError, "query must be floating point, got torch.int64"),
     ((q, k.bool(), v), {}, TypeError, "key must be floating point, got torch.bool"),
     ((q, k.to(torch.complex64), v), {}, TypeError, "key must be floating point, got torch.complex64"),

@@ -507,7 +507,7 @@ for norm_first in (False, True):
             "causal = torch.ones(q_len, k_len, dtype=torch.bool).tril()",
         ),
         (lambda d=d: d(x.half(), y), TypeError, DTYPE.format("x", "float16")),
-        (lambda d=d: d(x, None), TypeError, "memory must be a tensor, got NoneType"),
+        (lambda d=d: d(x, None), TypeError, "memory must be a tensor, got None"),
         (lambda d=d: d(x, y.double()), TypeError, DTYPE.format("memory", "float64")),
         (
             lambda d=d: d(x, y[..., :6]),
@@ -523,8 +523,8 @@ for norm_first in (False, True):
         (
             lambda d=d: d(x, y, memory_mask=seen.float()),
             TypeError,
-            "memory_mask must be bool, True where a query may attend, got torch.float32: "
-            "use memory_mask == 0 if it is 0 and -inf",
+            "memory_mask must be bool, True where a query may attend, got torch.float32 with 0 and 1: "
+            "use memory_mask.bool(), or memory_mask == 0 if 1 is what hides",
         ),
     ]
 

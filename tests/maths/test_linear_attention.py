@@ -896,7 +896,10 @@ PAIRS = (
     "hide; what comes later is hidden by its causal form"
 )
 MASK = "{} must broadcast to the scores (2, 1, 7), got shape {}: its axis {} must be 1 or {}, not {}"
-FLOAT = "key_mask must be bool, True where a query may attend, got torch.float32: use key_mask == 0 if it is 0 and -inf"
+FLOAT = (
+    "key_mask must be bool, True where a query may attend, got torch.float32 with 0 and 1: "
+    "use key_mask.bool(), or key_mask == 0 if 1 is what hides"
+)
 
 
 def cosine(x):
@@ -925,7 +928,7 @@ def by_length(x):
 
 WRONG = [
     (([[1.0]], k, v), {}, TypeError, "query must be a tensor, got list"),
-    ((q, None, v), {}, TypeError, "key must be a tensor, got NoneType"),
+    ((q, None, v), {}, TypeError, "key must be a tensor, got None"),
     ((q, k, 3.0), {}, TypeError, "value must be a tensor, got float"),
     ((q.long(), k, v), {}, TypeError, "query must be floating point, got torch.int64"),
     ((q, k.double(), v), {}, TypeError, "query and key must share a dtype, got torch.float32 and torch.float64"),
@@ -959,7 +962,7 @@ WRONG = [
     ),
     ((q, k, v), {"feature_map": 3}, TypeError, "feature_map must be a function of a tensor, got int"),
     ((q, k, v), {"feature_map": "elu"}, TypeError, "feature_map must be a function of a tensor, got str"),
-    ((q, k, v), {"feature_map": None}, TypeError, "feature_map must be a function of a tensor, got NoneType"),
+    ((q, k, v), {"feature_map": None}, TypeError, "feature_map must be a function of a tensor, got None"),
     (
         (q, k, v),
         {"feature_map": cosine},
@@ -1036,7 +1039,7 @@ WRONG_STEPS = [
         TypeError,
         "query and key must share a dtype, got torch.float64 and torch.float32",
     ),
-    (None, token, TypeError, "state must be a pair of tensors (S, z), got NoneType"),
+    (None, token, TypeError, "state must be a pair of tensors (S, z), as tl.initial_state returns it, got None"),
     (S, token, TypeError, "state must be a pair of tensors (S, z), got Tensor"),
     ((S,), token, TypeError, "state must be a pair of tensors (S, z), got tuple"),
     ((S, None), token, TypeError, "state must be a pair of tensors (S, z), got tuple"),

@@ -165,10 +165,15 @@ def test_tokens_outside_a_window_change_nothing():
 
 # Every error, word for word.
 
+BOOL = "mask must be bool, True where a query may attend, got"
 WRONG = [
     (lambda: tl.causal_mask(2.0), TypeError, "q_len must be an integer, got 2.0"),
     (lambda: tl.causal_mask(True), TypeError, "q_len must be an integer, got True"),
-    (lambda: tl.causal_mask(torch.ones(2)), TypeError, "q_len must be an integer, got tensor([1., 1.])"),
+    (
+        lambda: tl.causal_mask(torch.ones(2)),
+        TypeError,
+        "q_len must be an integer, got a tensor of torch.float32, shape (2,)",
+    ),
     (lambda: tl.causal_mask(-1), ValueError, "q_len must be at least 0, got -1"),
     (lambda: tl.causal_mask(2, -3), ValueError, "k_len must be at least 0, got -3"),
     (lambda: tl.causal_mask(2, "3"), TypeError, "k_len must be an integer, got '3'"),
@@ -183,14 +188,14 @@ WRONG = [
     (
         lambda: tl.padding_mask(torch.tensor([1, 4]), 3),
         ValueError,
-        "lengths must be from 0 to k_len, which is 3, got [1, 4]",
+        "lengths must be from 0 to k_len, which is 3, got 4",
     ),
     (
         lambda: tl.padding_mask(torch.tensor([1, -1]), 3),
         ValueError,
-        "lengths must be from 0 to k_len, which is 3, got [1, -1]",
+        "lengths must be from 0 to k_len, which is 3, got -1",
     ),
-    (lambda: tl.padding_mask([1, 4], 3), ValueError, "lengths must be from 0 to k_len, which is 3, got [1, 4]"),
+    (lambda: tl.padding_mask([1, 4], 3), ValueError, "lengths must be from 0 to k_len, which is 3, got 4"),
     (lambda: tl.padding_mask([1, -1], 3), ValueError, "lengths[1] must be at least 0, got -1"),
     (lambda: tl.padding_mask([1, 2.0], 3), TypeError, "lengths[1] must be an integer, got 2.0"),
     (lambda: tl.padding_mask([True], 3), TypeError, "lengths[0] must be an integer, got True"),
@@ -206,13 +211,17 @@ WRONG = [
         "lengths must have shape (batch,), got (2, 1)",
     ),
     (lambda: tl.padding_mask([1], -1), ValueError, "k_len must be at least 0, got -1"),
-    (lambda: tl.padding_mask([1], torch.tensor(3)), TypeError, "k_len must be an integer, got tensor(3)"),
+    (
+        lambda: tl.padding_mask([1], torch.tensor(3)),
+        TypeError,
+        "k_len must be an integer, got a tensor of torch.int64, shape ()",
+    ),
     (lambda: tl.additive_mask([True]), TypeError, "mask must be a tensor of bool, got list"),
-    (lambda: tl.additive_mask(torch.ones(2)), TypeError, "mask must be a tensor of bool, got torch.float32"),
+    (lambda: tl.additive_mask(torch.ones(2)), TypeError, f"{BOOL} torch.float32 with 0 and 1"),
     (
         lambda: tl.additive_mask(torch.ones(2, dtype=torch.uint8)),
         TypeError,
-        "mask must be a tensor of bool, got torch.uint8",
+        f"{BOOL} torch.uint8 with 0 and 1",
     ),
     (
         lambda: tl.additive_mask(tl.causal_mask(2), dtype=torch.int64),

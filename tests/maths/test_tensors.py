@@ -6,7 +6,7 @@ import pytest
 import torch
 
 import transformer_lab as tl
-from agreement import DEVICE, DTYPES
+from agreement import DEVICE, DTYPES, says_exactly
 
 TEXTS = [
     (torch.tensor([[0.5, -0.25], [1, 2]]), "(2, 2) · float32\n[[ 0.5000 -0.2500]\n [ 1.0000  2.0000]]\n"),
@@ -76,7 +76,7 @@ def test_show_leaves_its_input_alone():
     [
         (lambda: tl.show([1.0]), TypeError, "x must be a tensor, got list"),
         (lambda: tl.layout(3), TypeError, "x must be a tensor, got int"),
-        (lambda: tl.layout(torch.ones(1)).shares_storage_with(3), TypeError, "x must be a tensor, got int"),
+        (lambda: tl.layout(torch.ones(1)).shares_storage_with(3), TypeError, "other must be a tensor, got int"),
         (lambda: tl.show(torch.ones(2), 3), TypeError, "axes must be a string or a list of strings, got 3"),
         (lambda: tl.show(torch.ones(2), [3]), TypeError, "axes must be a string or a list of strings, got [3]"),
         (
@@ -88,9 +88,7 @@ def test_show_leaves_its_input_alone():
     ],
 )
 def test_errors_say_what_is_wrong(call, error, text):
-    with pytest.raises(error) as raised:
-        call()
-    assert type(raised.value) is error and str(raised.value) == text
+    says_exactly(call, error, text)
 
 
 VIEWS = {
