@@ -1,5 +1,7 @@
 """Find the mistake: a text cut into columns."""
 
+import functools
+
 import torch
 
 from ..exercise import exercise
@@ -172,13 +174,17 @@ def parts_of_unequal_length(tokens, batch):
     return torch.stack(tokens.chunk(batch), dim=1)
 
 
-@mend_columns.mistake
-def first_tokens_dropped(tokens, batch):
+@mend_columns.mistake_around
+def first_tokens_dropped(function):
     """The columns are stretches of the text, but the tokens that are left over are dropped at its start: the text
     begins a little late. The docstring says that what is left over at the end is dropped. Look at your slice: on which
     side of the colon does the number stand?"""
-    seq = len(tokens) // batch
-    return tokens[len(tokens) - seq * batch :].view(batch, seq).transpose(0, 1)
+
+    @functools.wraps(function)
+    def without_the_first(tokens, batch):
+        return function(tokens[len(tokens) % batch :], batch)
+
+    return without_the_first
 
 
 @mend_columns.mistake
