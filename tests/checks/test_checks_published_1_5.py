@@ -802,6 +802,17 @@ def turned_and_last_two_joined(x):
     return x.mT.flatten(-2)
 
 
+@published(checks.mend_columns, "first_tokens_dropped_in_reading_order")
+def end_of_the_text_viewed(tokens, batch):
+    return tokens[len(tokens) % batch :].view(-1, batch)
+
+
+@published(checks.mend_columns, "first_tokens_dropped_in_reading_order")
+def end_of_the_text_row_by_row(tokens, batch):
+    tokens = tokens[len(tokens) % batch :]
+    return torch.stack([tokens[i : i + batch] for i in range(0, len(tokens), batch)])
+
+
 @pytest.mark.parametrize("exercise, function, names", PUBLISHED)
 def test_it_is_named(exercise, function, names):
     report = diagnose(exercise, function)

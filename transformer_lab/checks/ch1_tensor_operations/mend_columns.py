@@ -1,7 +1,5 @@
 """Find the mistake: a text cut into columns."""
 
-import functools
-
 import torch
 
 from ..exercise import exercise
@@ -174,17 +172,13 @@ def parts_of_unequal_length(tokens, batch):
     return torch.stack(tokens.chunk(batch), dim=1)
 
 
-@mend_columns.mistake_around
-def first_tokens_dropped(function):
+@mend_columns.mistake
+def first_tokens_dropped(tokens, batch):
     """The columns are stretches of the text, but the tokens that are left over are dropped at its start: the text
     begins a little late. The docstring says that what is left over at the end is dropped. Look at your slice: on which
     side of the colon does the number stand?"""
-
-    @functools.wraps(function)
-    def without_the_first(tokens, batch):
-        return function(tokens[len(tokens) % batch :], batch)
-
-    return without_the_first
+    seq = len(tokens) // batch
+    return tokens[len(tokens) - seq * batch :].view(batch, seq).transpose(0, 1)
 
 
 @mend_columns.mistake
@@ -605,6 +599,15 @@ def transposed_without_axes(tokens, batch):
     `.T` does it, or `.transpose(0, 1)`."""
     seq = len(tokens) // batch
     return tokens[: seq * batch].reshape(batch, seq).transpose()
+
+
+@mend_columns.mistake
+def first_tokens_dropped_in_reading_order(tokens, batch):
+    """The tokens that are left over are dropped at the start of the text, and the rest is cut in reading order, as the
+    program cut it: a column takes every `batch`-th token. Read a column downwards: which token should come second? And
+    what is left over stands at the end."""
+    seq = len(tokens) // batch
+    return tokens[len(tokens) - seq * batch :].reshape(seq, batch)
 
 
 @mend_columns.property
