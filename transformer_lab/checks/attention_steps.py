@@ -90,6 +90,20 @@ def heads_summed(query, key):
     return torch.einsum("bhqd,bhkd->bqk", query, key)
 
 
+def heads_share_a_table(query, key):
+    """There is one table for all heads: their dot products are added up, and the result meets the values of every head
+    alike. In `einsum`, a letter that the output lacks is summed over. Each head has a table of its own: which letter is
+    missing?"""
+    return heads_summed(query, key)[:, None]
+
+
+def keys_of_all_heads(query, key):
+    """Each query meets the keys of all heads, added up. In `einsum`, the axis of the heads needs one and the same
+    letter in both factors; a letter that only one of them has, and not the output, is summed over. Do the heads have
+    one letter throughout?"""
+    return query @ key.sum(1, keepdim=True).mT
+
+
 # The scale, wrong
 
 
@@ -124,6 +138,13 @@ def by_twice_d(scores, d_head):
     ** -1 / 2`: `**` goes before `/`, so the exponent is 1, and the 2 divides once more. Look at how you write the
     root."""
     return scores / (2 * d_head)
+
+
+def by_fourth_root_of_d(scores, d_head):
+    """The scores are divided by the fourth root of `d_head`, and so they come out too large. That is half of a scale:
+    some programs divide queries and keys by it, both, so that the product is divided by the root. One of the two is
+    missing, or a root is taken twice."""
+    return scores / d_head**0.25
 
 
 def by_root_k_len(scores, d_head):
@@ -295,6 +316,27 @@ def weights_turned(weights, value):
     return weights.mT @ value
 
 
+def weights_turned_by_letters(weights, value):
+    return torch.einsum("bhkq,bhkv->bhqv", weights, value)
+
+
+weights_turned_by_letters.__doc__ = weights_turned.__doc__
+
+
+def values_of_all_heads(weights, value):
+    """The weights of each head blend the values of all heads, added up. In `einsum`, the axis of the heads needs one
+    and the same letter in both factors; a letter that only one of them has, and not the output, is summed over. Do the
+    heads have one letter throughout?"""
+    return weights @ value.sum(1, keepdim=True)
+
+
+def no_letter_shared(weights, value):
+    """The weights of a query are added up, and so are the values of all keys, before the two meet: every query gets the
+    same sum of values. In `einsum`, the keys need one and the same letter in both factors, or they never meet. Which
+    letter has their axis in the weights, and which in the values?"""
+    return weights.sum(-1, keepdim=True) * value.sum(-2, keepdim=True)
+
+
 SCORE_MISTAKES = (
     keys_against_queries,
     keys_not_turned,
@@ -305,6 +347,8 @@ SCORE_MISTAKES = (
     bmm_of_four_axes,
     every_table_with_every_other,
     heads_summed,
+    heads_share_a_table,
+    keys_of_all_heads,
 )
 SCALE_MISTAKES = (
     no_scale,
@@ -312,12 +356,14 @@ SCALE_MISTAKES = (
     times_root_d,
     by_half_of_d,
     by_twice_d,
+    by_fourth_root_of_d,
     by_root_q_len,
     by_root_k_len,
     by_root_heads,
     by_root_batch,
     by_root_d_model,
 )
+OUTPUT_MISTAKES = (weights_turned, weights_turned_by_letters, values_of_all_heads, no_letter_shared)
 RARE_SOFTMAX_MISTAKES = (
     over_batch,
     over_the_table,

@@ -47,6 +47,9 @@ class Probe:
     here: bool = False  # on this machine's device only: a card that names it would read otherwise elsewhere
 
 
+AS_A_LETTER = re.compile(r"subscript [A-Za-z]\b")  # which letter of `einsum` an axis has is everybody's own choice
+
+
 @dataclass(frozen=True)
 class Outcome:
     """What one call did: the value it returned or the error it raised, the argument that it changed, and the facts."""
@@ -68,7 +71,7 @@ class Outcome:
         facts_count = self.unseen is None and other.unseen is None
         did = [
             (
-                outcome.said,
+                AS_A_LETTER.sub("a letter", outcome.said),
                 outcome.refused and outcome.refused.key(outcome.said),
                 outcome.changed,
                 facts_count and outcome.facts,

@@ -601,6 +601,15 @@ def transposed_without_axes(tokens, batch):
     return tokens[: seq * batch].reshape(batch, seq).transpose()
 
 
+@mend_columns.mistake
+def first_tokens_dropped_in_reading_order(tokens, batch):
+    """The tokens that are left over are dropped at the start of the text, and the rest is cut in reading order, as the
+    program cut it: a column takes every `batch`-th token. Read a column downwards: which token should come second? And
+    what is left over stands at the end."""
+    seq = len(tokens) // batch
+    return tokens[len(tokens) - seq * batch :].reshape(seq, batch)
+
+
 @mend_columns.property
 def column_0_begins_the_text(function, tokens, batch):
     """Column 0 is the beginning of the text."""

@@ -1,5 +1,7 @@
 """Merging the last two axes: a view where one will do."""
 
+import functools
+
 import torch
 
 from ..exercise import exercise
@@ -111,12 +113,17 @@ def size_one_takes_part_in_the_rule(x):
     return x.contiguous().view(_merged(x))
 
 
-@merge_last_two.mistake
-def merged_in_the_other_order(x):
+@merge_last_two.mistake_around
+def merged_in_the_other_order(function):
     """The last two axes are swapped before they are merged: the row runs through the first axis of the pair first. With
     heads and features, feature 0 of every head comes first, then feature 1 of every head. In reading order the last
     axis runs fastest, so that row 0 of the pair stands first as a whole."""
-    return x.transpose(-1, -2).reshape(_merged(x))
+
+    @functools.wraps(function)
+    def of_swapped_axes(x):
+        return function(x.transpose(-1, -2))
+
+    return of_swapped_axes
 
 
 @merge_last_two.mistake

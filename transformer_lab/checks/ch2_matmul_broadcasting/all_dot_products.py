@@ -1,5 +1,7 @@
 """Every query with every key: all dot products at once."""
 
+import functools
+
 import torch
 from torch.nn import functional as F
 
@@ -194,11 +196,16 @@ def mean_of_products(query, key):
     return (query.unsqueeze(-2) * key.unsqueeze(-3)).mean(dim=-1)
 
 
-@all_dot_products.mistake
-def divided_by_the_root(query, key):
+@all_dot_products.mistake_around
+def divided_by_the_root(function):
     """You divide by √d_head, as attention does. That comes in chapter 3; here the plain dot products are asked for.
     Check one by hand: (1, 2) · (3, 4) = 11."""
-    return query @ key.mT / query.shape[-1] ** 0.5
+
+    @functools.wraps(function)
+    def divided(query, key):
+        return function(query, key) / query.shape[-1] ** 0.5
+
+    return divided
 
 
 @all_dot_products.mistake
@@ -354,6 +361,13 @@ def three_axes_permuted(query, key):
     """`permute` wants to be told all axes, and you name three: right for one leading axis, and for no other number.
     `transpose(-2, -1)` exchanges the last two, however many there are."""
     return query @ key.permute(0, 2, 1)
+
+
+@all_dot_products.mistake
+def keys_of_all_heads(query, key):
+    """Each query meets the keys of all heads, added up. In `einsum`, a letter that only one factor has, and not the
+    result, is summed over. The axes in front need one and the same letter in both factors, or three dots."""
+    return query @ key.sum(-3, keepdim=True).mT if key.ndim > 2 else torch.einsum("...hqd,...gkd->...hqk", query, key)
 
 
 @all_dot_products.property

@@ -8,6 +8,8 @@ import torch
 
 from ..exercise import exercise
 
+BUGS = (AttributeError, ImportError, NameError, RecursionError)  # which nobody raises on purpose
+
 
 def _two_shapes(draw):
     return (1, 1, 5), (3, 1)  # chosen so that these fit from the left as well, and give something else
@@ -692,6 +694,28 @@ def length_of_what_reversed_returns(a, b):
     reversed tuple; or take the length before."""
     a, b = reversed(a), reversed(b)
     return tuple(range(max(len(a), len(b))))
+
+
+def is_of_ones_own(probe, got, expected):
+    """Say whether an error that is no `ValueError` was raised where one is expected."""
+    return expected.error is not None and isinstance(got.error, Exception) and not isinstance(got.error, BUGS)
+
+
+class _ShapesDoNotFit(Exception):
+    pass
+
+
+def error_of_ones_own(a, b):
+    """Where shapes do not fit, your function raises another error than the `ValueError` that the task asks for. A
+    caller who writes `except ValueError` does not catch yours. Raise that one; or if the class is yours, make it a kind
+    of that one: `class … (ValueError)`."""
+    try:
+        return broadcast_shape.reference(a, b)
+    except ValueError as error:
+        raise _ShapesDoNotFit(str(error)) from error
+
+
+broadcast_shape.mistake(error_of_ones_own, sign=is_of_ones_own)
 
 
 @broadcast_shape.property

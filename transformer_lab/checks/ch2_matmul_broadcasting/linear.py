@@ -391,6 +391,36 @@ def bias_joined_as_it_is(x, weight, bias):
     return torch.cat([x, torch.ones(*x.shape[:-1], 1)], -1) @ torch.cat([weight, bias], 1).T
 
 
+@linear.mistake
+def bias_in_every_turn(x, weight, bias):
+    """The bias is added as many times as there are inputs. It stands inside the loop or the sum over the inputs, and is
+    added in every turn. An output is a sum over all inputs, and one bias: where does the sum end?"""
+    return x @ weight.T + x.shape[-1] * bias
+
+
+@linear.mistake(stage="plus")
+def bias_once_for_each_output(y, bias):
+    """The bias is added as many times as there are outputs. It stands inside the loop over the outputs, and every turn
+    adds all of it. Each output gets its own bias, once: add it after the loop, or one number of it in each turn."""
+    return y + len(bias) * bias
+
+
+@linear.mistake(stage="plus")
+def bias_once_for_each_later_output(y, bias):
+    """The first outputs get their bias several times, and the last one gets it once. The whole bias is added in every
+    turn of a loop over the outputs, and each turn writes one output anew. Add it after the loop, or one number of it in
+    each turn."""
+    return y + torch.arange(len(bias), 0, -1).to(bias) * bias
+
+
+@linear.mistake(stage="product", alone=True)
+def letters_exchanged_for_three_axes(x, weight):
+    """In your `einsum` the weight is (in, out), and it is stored as (out, in). So the letter of the input features
+    stands for two sizes, and it raises; with a square weight it would run and be wrong. Which axis of the weight must
+    have the letter that `x` has last?"""
+    return torch.einsum("bsi,io->bso", x, weight)
+
+
 @linear.property
 def zeros_give_the_bias(function, x, weight, bias):
     """An input of zeros gives the bias."""

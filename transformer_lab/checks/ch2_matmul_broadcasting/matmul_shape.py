@@ -12,7 +12,9 @@ from .broadcast_shape import (
     broadcast_shape,
     by_recursion,
     equal_or_stretched,
+    error_of_ones_own,
     from_the_end,
+    is_of_ones_own,
 )
 
 
@@ -479,6 +481,21 @@ def both_axes_removed_in_the_wrong_order(a, b):
     if len(a) == 1:
         shape.pop(-2)
     return tuple(shape)
+
+
+class _SizesDoNotFit(Exception):
+    pass
+
+
+def error_of_a_class_of_its_own(a, b):
+    try:
+        return matmul_shape.reference(a, b)
+    except ValueError as error:
+        raise _SizesDoNotFit(str(error)) from error
+
+
+error_of_a_class_of_its_own.__doc__ = error_of_ones_own.__doc__
+matmul_shape.mistake(error_of_a_class_of_its_own, sign=is_of_ones_own)
 
 
 @matmul_shape.property

@@ -1,20 +1,22 @@
 """Attention: a blend of the values for each query."""
 
+import functools
 import math
 
 import torch
 from torch.nn import functional as F
 
 from ..attention_steps import (
+    OUTPUT_MISTAKES,
     SCALE_MISTAKES,
     SCORE_MISTAKES,
     SOFTMAX_MISTAKES,
     by_root_d,
     dot_products,
+    keys_against_queries,
     over_keys,
     root_of_a_plain_number,
     weighted_sum,
-    weights_turned,
 )
 from ..exercise import exercise
 from .attention_weights import attention_weights, moved, query_and_key, scale_after_softmax, scaled_once_more
@@ -110,12 +112,17 @@ def keys_and_values_exchanged(query, key, value):
     return attention.reference(query, value, key)
 
 
-@attention.mistake
-def by_root_d_value(query, key, value):
+@attention.mistake_around
+def by_root_d_value(function):
     """The scores are divided by the root of the number of features of a value. What spreads is the dot product of a
     query and a key, and it has as many terms as these have features. The two numbers are often equal, and here they are
     not."""
-    return attention_weights.reference(query * (query.shape[-1] / value.shape[-1]) ** 0.5, key) @ value
+
+    @functools.wraps(function)
+    def divided_by_it(query, key, value):
+        return function(query * (query.shape[-1] / value.shape[-1]) ** 0.5, key, value)
+
+    return divided_by_it
 
 
 @attention.mistake
@@ -166,6 +173,23 @@ def keys_and_values_exchanged_for_pytorch(query, key, value):
 
 keys_and_values_exchanged_for_pytorch.__doc__ = keys_and_values_exchanged.__doc__
 attention.mistake(keys_and_values_exchanged_for_pytorch)
+
+
+def queries_and_keys_exchanged_for_pytorch(query, key, value):
+    return F.scaled_dot_product_attention(key, query, value)
+
+
+queries_and_keys_exchanged_for_pytorch.__doc__ = keys_against_queries.__doc__
+attention.mistake(queries_and_keys_exchanged_for_pytorch)
+
+
+def keys_against_queries_by_letters(query, key, value):
+    weights = over_keys(by_root_d(key @ query.mT, query.shape[-1]))
+    return torch.einsum("bhqk,bhkv->bhqv", weights, value)
+
+
+keys_against_queries_by_letters.__doc__ = keys_against_queries.__doc__
+attention.mistake(keys_against_queries_by_letters)
 
 
 @attention.mistake
@@ -260,7 +284,7 @@ def each_output_on_its_own(function, query, key, value):
 attention.mistakes_in(alone=True, scores=SCORE_MISTAKES)
 attention.mistakes_in(scale=SCALE_MISTAKES, weights=SOFTMAX_MISTAKES)
 attention.mistakes_in(alone=True, scale=(root_of_a_plain_number,))
-attention.mistake(weights_turned, stage="output", alone=True)
+attention.mistakes_in(alone=True, output=OUTPUT_MISTAKES)
 
 
 attention.mistake(scaled_once_more)

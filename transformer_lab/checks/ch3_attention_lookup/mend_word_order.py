@@ -1,5 +1,7 @@
 """Find the mistake: positions that number the wrong axis."""
 
+import functools
+
 import torch
 from torch.nn import functional as F
 
@@ -320,11 +322,16 @@ def places_added_twice(x, positions):
     return x + 2 * positions[: x.shape[1]]
 
 
-@mend_word_order.mistake(stage="place")
-def tokens_made_larger(x, positions):
+@mend_word_order.mistake_around
+def tokens_made_larger(function):
     """The tokens are multiplied by √d_model before the positions are added. The original Transformer does that with its
     embeddings; the program here adds the positions to the tokens as they are."""
-    return x * x.shape[-1] ** 0.5 + positions[: x.shape[1]]
+
+    @functools.wraps(function)
+    def of_larger_tokens(x, *rest):
+        return function(x * x.shape[-1] ** 0.5, *rest)
+
+    return of_larger_tokens
 
 
 @mend_word_order.mistake

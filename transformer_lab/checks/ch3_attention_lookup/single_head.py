@@ -10,6 +10,7 @@ from ..attention_steps import (
     RARE_SOFTMAX_MISTAKES,
     all_axes_turned,
     by_d,
+    by_fourth_root_of_d,
     by_half_of_d,
     by_root_batch,
     by_root_d,
@@ -19,6 +20,7 @@ from ..attention_steps import (
     keys_against_queries,
     keys_not_turned,
     keys_reshaped,
+    no_letter_shared,
     no_scale,
     over_keys,
     over_queries,
@@ -29,7 +31,6 @@ from ..attention_steps import (
 )
 from ..exercise import exercise
 from .attention import (
-    by_root_d_value,
     keys_and_values_exchanged,
     output_and_weights,
     values_from_keys,
@@ -153,13 +154,13 @@ def scores_far_apart(draw):
 
 
 single_head.mistakes_in(
-    scale=(no_scale, by_d, times_root_d, by_half_of_d, by_root_seq),
+    scale=(no_scale, by_d, times_root_d, by_half_of_d, by_fourth_root_of_d, by_root_seq),
     weights=(over_queries, *RARE_SOFTMAX_MISTAKES),
 )
 single_head.mistakes_in(
     alone=True,
     scores=(keys_against_queries, keys_not_turned, keys_reshaped, all_axes_turned, element_by_element),
-    output=(weights_turned,),
+    output=(weights_turned, no_letter_shared),
 )
 
 
@@ -177,9 +178,21 @@ single_head.mistake(in_a_head(scaled_once_more))
 single_head.mistake(in_a_head(scale_after_softmax))
 single_head.mistake(in_a_head(values_from_keys))
 single_head.mistake(in_a_head(keys_and_values_exchanged))
-single_head.mistake(in_a_head(by_root_d_value))
 single_head.mistake(in_a_head(weights_without_values))
 single_head.mistake(in_a_head(output_and_weights))
+
+
+@single_head.mistake_around
+def by_root_d_value(function):
+    """The scores are divided by the root of the number of features of a value. What spreads is the dot product of a
+    query and a key, and it has as many terms as these have features. The two numbers are often equal, and here they are
+    not."""
+
+    @functools.wraps(function)
+    def divided_by_it(x, w_q, w_k, w_v):
+        return function(x, w_q * (w_q.shape[-1] / w_v.shape[-1]) ** 0.5, w_k, w_v)
+
+    return divided_by_it
 
 
 @single_head.mistake
@@ -272,6 +285,13 @@ def token_added_back(x, w_q, w_k, w_v):
     """The token itself is added to the output. That is a residual connection, which a block of a Transformer has and
     one head has not; it fits only if d_value = d_model. Return what the lookup found, alone."""
     return single_head.reference(x, w_q, w_k, w_v) + x
+
+
+@single_head.mistake
+def values_added_back(x, w_q, w_k, w_v):
+    """The token's own value is added to its output. That is a residual connection, and a Transformer's block has it
+    round the whole of attention, where it adds the token itself. A head returns the blend alone."""
+    return single_head.reference(x, w_q, w_k, w_v) + x @ w_v
 
 
 @single_head.mistake

@@ -1,5 +1,6 @@
 """Sinusoidal positions."""
 
+import functools
 import math
 
 import numpy as np
@@ -266,11 +267,21 @@ def exponent_without_its_minus(seq, d_model):
     return torch.arange(seq)[:, None] * factors
 
 
-@sinusoidal_positions.mistake(stage="layout", alone=True)
-def in_float64(angles, d_model):
+@sinusoidal_positions.mistake_around
+def in_float64(function):
     """Your table is in float64. Python's numbers and NumPy's arrays have that precision, and a tensor made of an array
     takes it over. float32 is asked for, as for the tokens that it is added to."""
-    return in_turns(angles.double(), d_model)
+
+    @functools.wraps(function)
+    def computed_in_float64(seq, d_model):
+        before = torch.get_default_dtype()
+        torch.set_default_dtype(torch.float64)
+        try:
+            return function(seq, d_model)
+        finally:
+            torch.set_default_dtype(before)
+
+    return computed_in_float64
 
 
 @sinusoidal_positions.mistake(stage="layout")
@@ -410,6 +421,64 @@ def angles_taken_for_degrees(seq, d_model):
     """The angles were turned from degrees into radians, which makes them 57 times too small. `sin` and `cos` take
     radians, and the angles of the formula are radians already."""
     return torch.deg2rad(one_angle_for_two(seq, d_model))
+
+
+@sinusoidal_positions.mistake(stage="layout")
+def position_zero_left_at_zeros(angles, d_model):
+    """Row 0 is all zeros. Programs that keep row 0 for padding leave it like that: `if pos != 0 else zeros`, or a loop
+    from 1. Here the first token stands at position 0, and the cosine of 0 is 1: take row 0 through the formula as
+    well."""
+    return torch.cat([torch.zeros(1, d_model), in_turns(angles, d_model)[1:]])
+
+
+@sinusoidal_positions.mistake(stage="angles")
+def base_and_exponent_exchanged(seq, d_model):
+    """Base and exponent have changed places: 2i / d_model is raised to the power 1e-4, and comes out as 0 for the first
+    pair and almost 1 for every other. In the formula 10000 stands below, and 2i / d_model above. Which of the two
+    belongs on the left of `**`?"""
+    return torch.arange(seq)[:, None] * (torch.arange(0, d_model, 2) / d_model) ** 1e-4
+
+
+@sinusoidal_positions.mistake(stage="layout")
+def last_feature_left_at_zero(angles, d_model):
+    """The last feature is 0 at every position: your loop over the features ends one too early. `range(n)` leaves out n
+    by itself, so nothing has to be subtracted."""
+    table = in_turns(angles, d_model)
+    table[:, -1] = 0
+    return table
+
+
+@sinusoidal_positions.mistake
+def pairs_alone_for_reshape(seq, d_model):
+    """{Right for an even `d_model`.} With an odd one there are more sines and cosines than places: every pair is
+    complete, and the last sine has no cosine beside it. So `view` or `reshape` into (seq, d_model) raises. Join the
+    pairs first, then cut off what is too much."""
+    angles = one_angle_for_two(seq, d_model)
+    return torch.stack((angles.sin(), angles.cos()), dim=-1).reshape(seq, d_model)
+
+
+@sinusoidal_positions.mistake
+def complete_pairs_alone_for_reshape(seq, d_model):
+    """{Right for an even `d_model`.} With an odd one there are fewer sines and cosines than places: `d_model // 2`
+    counts the complete pairs, and the last sine stands alone. So `view` or `reshape` into (seq, d_model) raises. How
+    many angles are there?"""
+    angles = one_angle_for_two(seq, d_model)[:, : d_model // 2]
+    return torch.stack((angles.sin(), angles.cos()), dim=-1).reshape(seq, d_model)
+
+
+def _refuses_an_odd_width(probe, got, expected):
+    return probe.arguments[1] % 2 == 1 and isinstance(got.error, Exception)
+
+
+def an_odd_width_refused(seq, d_model):
+    """{Right for an even `d_model`.} With an odd one your function raises an error. Every pair takes two features, and
+    the last sine of an odd width has no cosine beside it: write as many cosines as there are places for them."""
+    if d_model % 2:
+        raise ValueError("d_model must be even")
+    return sinusoidal_positions.reference(seq, d_model)
+
+
+sinusoidal_positions.mistake(an_odd_width_refused, sign=_refuses_an_odd_width)
 
 
 @sinusoidal_positions.property

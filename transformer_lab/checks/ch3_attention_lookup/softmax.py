@@ -1,5 +1,6 @@
 """Softmax that does not overflow."""
 
+import functools
 import math
 
 import torch
@@ -292,12 +293,19 @@ def largest_size_subtracted(x, dim):
     return x - x.abs().amax(dim, keepdim=True)
 
 
-@softmax.mistake(stage="shift", alone=True)
-def scores_changed_in_place(x, dim):
+@softmax.mistake_around
+def scores_changed_in_place(function):
     """Your function changes its argument `x`: whoever calls it finds other numbers there
     later. An operation in place does that, such as `x -= …`, or a name that ends in an underscore. `x = x - …` makes a
     new tensor."""
-    return x.sub_(x.amax(dim, keepdim=True))
+
+    @functools.wraps(function)
+    def that_changes_x(x, dim):
+        result = function(x.clone(), dim)
+        x.add_(1)
+        return result
+
+    return that_changes_x
 
 
 @softmax.mistake(stage="exp")

@@ -254,6 +254,45 @@ def tensor_given_to_cat(x):
     return torch.cat(x, dim=-1)
 
 
+@merge_heads.mistake
+def read_with_heads_outside(x):
+    """{Right for one sentence.} With more, heads and sentences are mixed: the tensor is cut anew with `heads` in front
+    of `batch`, and it holds all heads of sentence 0 first. A `view` that begins with the heads does that, and so does
+    `split` on an axis into which both were folded. Which of the two does `x` have first?"""
+    batch, heads, seq, d_value = x.shape
+    return x.reshape(heads, batch, seq, d_value).permute(1, 2, 0, 3).flatten(2)
+
+
+@merge_heads.mistake
+def heads_backwards_and_cut_anew(x):
+    """The heads come in reverse, and the tensor is then cut as it lies, with `heads` still before `seq`. {The shape is
+    right and} the numbers are scrambled. The split gave head 0 the first block of features; and which two axes must
+    change places before anything is joined?"""
+    batch, heads, seq, d_value = x.shape
+    return x.flip(1).reshape(batch, seq, heads * d_value)
+
+
+@merge_heads.mistake
+def heads_added_on_an_axis_of_one(x):
+    """The heads are added up, and their axis stays with size 1: your result is (batch, 1, seq, d_value). A sum mixes
+    what the heads found, and nothing after it can tell them apart. Put them side by side."""
+    return x.sum(dim=1, keepdim=True)
+
+
+@merge_heads.mistake
+def last_head_only(x):
+    """Your result holds the last head and nothing of the others: d_value features for every token instead of heads ·
+    d_value. A loop that sets its result anew in each turn does that. Where do the other heads go?"""
+    return x[:, -1]
+
+
+@merge_heads.mistake
+def heads_behind_the_features(x):
+    """Your result is (batch, seq, d_value, heads): the heads were stacked along a new last axis, and not joined. `cat`
+    puts them side by side along an axis that is there already. Which one must that be?"""
+    return x.permute(0, 2, 3, 1)
+
+
 @merge_heads.property
 def merging_undoes_splitting(function, x):
     """`merge_heads(split_heads(x, n))` gives `x` back."""

@@ -542,6 +542,23 @@ features_counted_by_tokens.__doc__ = tokens_counted_for_features.__doc__
 split_heads.mistake(features_counted_by_tokens)
 
 
+@split_heads.mistake
+def heads_and_batch_exchanged_after_a_cut(x, n_heads):
+    """The tensor is cut straight into (heads, batch, seq, d_head), and then `heads` and `batch` change places. {The
+    shape is right, and} the numbers are scrambled: a cut never moves an axis, so a head gets whole tokens, and not some
+    features of every token. Cut the last axis alone, and move axes afterwards."""
+    batch, seq, d_model = x.shape
+    return x.reshape(n_heads, batch, seq, d_model // n_heads).transpose(0, 1)
+
+
+@split_heads.mistake
+def folded_with_heads_outside(x, n_heads):
+    """{Right for one sentence.} With more, heads and sentences are mixed: the first axis holds all sentences of head 0,
+    then all of head 1, and it is taken apart as if each sentence held its heads. Programs that put the heads below the
+    sentences with `cat(…, dim=0)` make such an axis. Which of the two comes first when you take it apart?"""
+    return torch.stack(x.chunk(n_heads, dim=-1)).reshape(len(x), n_heads, x.shape[1], -1)
+
+
 @split_heads.property
 def a_head_sees_its_features(function, x, n_heads):
     """Head 0 holds the first d_model / n_heads features of every token."""

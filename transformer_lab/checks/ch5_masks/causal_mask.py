@@ -243,6 +243,26 @@ def first_and_last(function, seq):
     return bool(mask[0, 0]) and int(mask[0].sum()) == 1 and bool(mask[-1].all())
 
 
+def _a_number_on_the_future(probe, got, expected):
+    result, past = got.value, expected.value
+    if not isinstance(result, torch.Tensor) or result.shape != past.shape or not result.is_floating_point():
+        return False
+    future = result[~past]
+    return not result[past].any() and bool(
+        (future == future[:1]).all() and (future < 0).all() and future.isfinite().all()
+    )
+
+
+def additive_with_another_number(seq):
+    return torch.zeros(seq, seq).masked_fill(torch.ones(seq, seq, dtype=torch.bool).triu(1), -1e4)
+
+
+additive_with_another_number.__doc__ = """This is a mask to add to scores: 0 where a token may attend, and a negative
+number where it may not. Here a mask of `True` and `False` is asked for; turning it into the other kind is an exercise
+of its own, `to_additive`."""
+causal_mask.mistake(additive_with_another_number, sign=_a_number_on_the_future)
+
+
 @causal_mask.mistake
 def one_place_too_few(seq):
     """Your mask is a triangle, and one row and one column are missing: (seq − 1, seq − 1). `range` and `arange` end

@@ -25,6 +25,11 @@ def true_on_the_words(real):
     return real
 
 
+def one_for_each_sentence(visible):
+    """Keep a row for each sentence, and a column for each key."""
+    return visible
+
+
 def between_batch_and_keys(visible):
     """Put the axes of the heads and the queries between."""
     return visible[:, None, None, :]
@@ -41,10 +46,16 @@ def between_batch_and_keys(visible):
     ),
 )
 def padding_mask(
-    lengths, k_len, *, compared=below_the_length, visible=true_on_the_words, placed=between_batch_and_keys
+    lengths,
+    k_len,
+    *,
+    compared=below_the_length,
+    visible=true_on_the_words,
+    rows=one_for_each_sentence,
+    placed=between_batch_and_keys,
 ):
     """Return (batch, 1, 1, k_len), bool: the first ``lengths[b]`` keys of sentence b may be attended to."""
-    return placed(visible(compared(lengths, k_len)))
+    return placed(rows(visible(compared(lengths, k_len))))
 
 
 @padding_mask.equivalent
@@ -113,19 +124,19 @@ def one_length_for_all(lengths, k_len):
     return (torch.arange(k_len) < lengths.max()).expand(len(lengths), -1)
 
 
-@padding_mask.mistake(stage="compared")
-def batch_and_keys_exchanged(lengths, k_len):
+@padding_mask.mistake(stage="rows")
+def batch_and_keys_exchanged(visible):
     """The axes of batch and keys have changed places: in the comparison the lengths stand where the positions should.
     Each row must belong to one sentence and have k_len entries."""
-    return torch.arange(k_len)[:, None] < lengths
+    return visible.T
 
 
-@padding_mask.mistake(stage="compared")
-def table_reshaped(lengths, k_len):
+@padding_mask.mistake(stage="rows")
+def table_reshaped(visible):
     """{The shape is right, and} the numbers stand at the wrong places: the table has a row for each key, and was
     reshaped so that it looks as if it had one for each sentence. `view` and `reshape` never move an axis. In the
     comparison, which of the two gets the new axis?"""
-    return (torch.arange(k_len)[:, None] < lengths).reshape(len(lengths), k_len)
+    return visible.T.reshape(visible.shape)
 
 
 @padding_mask.mistake
