@@ -94,7 +94,7 @@ def padding_in_the_mean(states, real):
     return states.mean(dim=1)
 
 
-@mean_pool.mistake(stage="mean", alone=True)
+@mean_pool.mistake(stage="mean")
 def only_the_padding(states, real):
     """You keep the padding and leave out the real tokens: `real` is True where there is a word."""
     return mean_of_real(states, ~real)
