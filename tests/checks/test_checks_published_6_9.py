@@ -201,6 +201,26 @@ def flops_of_scores_with_one_addition_less(seq, d_model):
     return seq * seq * (2 * d_model - 1)
 
 
+def flops_of_scores_entry_by_entry(seq, d_model):
+    return sum(d_model + (d_model - 1) for _ in range(seq) for _ in range(seq))
+
+
+def block_with_a_gated_layer(d_model, d_ff, bias):
+    attention = 4 * d_model * d_model
+    feed_forward = 3 * d_model * d_ff + bias * (2 * d_ff + d_model)
+    return attention + feed_forward + 2 * d_model * (1 + bias)
+
+
+def block_of_twelve_squares(d_model, d_ff, bias):
+    weights = 12 * d_model**2
+    return weights + (4 * d_model + d_ff + d_model if bias else 0)
+
+
+def cache_of_bits(n_layers, d_model, seq, batch, bytes_per_value):
+    bits = seq * batch * n_layers * d_model * 2 * 4
+    return bits // 8
+
+
 # Chapter 8
 
 
@@ -631,9 +651,13 @@ PUBLISHED = [
     ("pre_norm", pre_norm_two_changes, "run_twice"),
     ("post_norm", post_norm_added_again, "change_added_after_the_norm"),
     ("post_norm", post_norm_added_twice, "change_added_again"),
-    ("kv_cache_bytes", cache_of_four_bits, "bytes_never_used"),
+    ("kv_cache_bytes", cache_of_four_bits, "one_byte_for_a_feature"),
+    ("kv_cache_bytes", cache_of_bits, "one_byte_for_a_feature"),
+    ("block_parameters", block_with_a_gated_layer, "gated_layer_and_no_biases_in_attention"),
+    ("block_parameters", block_of_twelve_squares, "twelve_squares_and_biases"),
+    ("attention_flops", flops_of_scores_entry_by_entry, "one_product_with_one_addition_less"),
     ("attention_flops", flops_with_projections_under_the_mask, "projections_beside_a_causal_mask"),
-    ("attention_flops", flops_of_scores_with_one_addition_less, "scores_alone_with_one_addition_less"),
+    ("attention_flops", flops_of_scores_with_one_addition_less, "one_product_with_one_addition_less"),
     *(("elu_feature_map", make(alpha), "another_alpha")
       for make, alpha in ((elu_with, 0.5), (elu_with, 2.0), (elu_by_where, 0.1), (elu_one_by_one, 1.6733))),
     ("elu_feature_map", lambda x: torch.where(x > 0, x.exp() - 1, x), "cases_exchanged_without_the_one"),
@@ -669,7 +693,7 @@ PUBLISHED = [
     ("recurrent_step", decayed_in_place_on_copies, "old_state_shrinks"),
     ("recurrent_step", output_first_and_bare_query, "output_first+only_the_key_mapped"),
     ("rotate", partly_turned(0.5), "partly_turned"),
-    ("rotate", partly_turned(0.25), "partly_turned"),
+    ("rotate", partly_turned(0.25), "first_pair_alone"),
     ("rotate", partly_turned(0.5, of_the_part=False), "half_of_the_pairs_left"),
     ("rotate", partly_turned_in_halves, "partly_turned"),
     ("rotate", partly_turned_pair_by_pair, "partly_turned"),
@@ -684,12 +708,12 @@ PUBLISHED = [
     ("cached_step", step_with(value=checks.rotate.reference, scale=lambda d: 1 / d), "value_turned_and_divided_by_d_head"),
     ("cached_step", step_with(lambda keys: keys.shape[-2] + 1, blind=True), "one_position_late+itself_not_seen"),
     ("cached_step", step_with(lambda keys: keys.shape[-2] - 1, blind=True), "one_position_early+itself_not_seen"),
-    ("mean_pool", inverted_and_normalized_over_the_batch, "only_the_padding"),
-    ("mean_pool", inverted_and_divided_by_one_norm, "only_the_padding"),
+    ("mean_pool", inverted_and_normalized_over_the_batch, "only_the_padding+length_over_the_batch"),
+    ("mean_pool", inverted_and_divided_by_one_norm, "only_the_padding+one_length_for_all"),
     ("decoder_block", feed_forward_first_and_attention_in_post_norm, "parts_exchanged_and_attention_in_post_norm"),
     ("decoder_block", feed_forward_first_in_post_norm, "parts_exchanged_and_feed_forward_in_post_norm"),
     ("repeat_keys", keys_of_the_first_sentence, "first_sentence_for_all"),
-    ("repeat_keys", keys_of_the_first_sentence_tiled, "first_sentence_for_all+tiled"),
+    ("repeat_keys", keys_of_the_first_sentence_tiled, "first_sentence_tiled"),
     ("repeat_keys", keys_of_the_first_sentence_in_a_loop, "first_sentence_for_all"),
     ("embed", embedded_from_one, "positions_from_one"),
     ("embed", embedded_from_one_and_doubled, "positions_from_one+positions_multiplied"),

@@ -50,6 +50,12 @@ def padding_in_front(draw):
 
 
 @mean_pool.probe(plain=True)
+def padding_in_every_text(draw):
+    """padding in every text"""
+    return draw(3, 6, 4), torch.arange(6) < torch.tensor([[1], [4], [2]])
+
+
+@mean_pool.probe(plain=True)
 def huge_padding(draw):
     """huge numbers in the padding"""
     states, real = _states(draw)

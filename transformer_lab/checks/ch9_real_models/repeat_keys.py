@@ -724,3 +724,11 @@ def first_sentence_for_all(function):
     `expand` or broadcasting hides that the others are gone. What does `x[0]` leave of (batch, kv_heads, seq,
     d_head)?"""
     return lambda x, n_heads: function(x[:1].expand_as(x), n_heads)
+
+
+@repeat_keys.mistake
+def first_sentence_tiled(x, n_heads):
+    """Two things go wrong here. Every sentence got the keys of the first one: what does `x[0]` leave of (batch,
+    kv_heads, seq, d_head)? And your heads go round in turn, as in 0, 1, 2, 0, 1, 2; neighbouring heads of queries share
+    one: 0, 0, 1, 1, 2, 2."""
+    return tiled(x[:1].expand_as(x), n_heads // x.shape[1])
