@@ -315,7 +315,9 @@ def one_added_to_bare_keys(query, key, value):
 
 def one_added_to_bare_sum(query, key, value):
     q, k = features(query), features(key)
-    return torch.einsum("bhqd,bhdv->bhqv", q, k.mT @ value) / torch.einsum("bhqd,bhd->bhq", q, key.sum(2) + 1)[..., None]
+    return (
+        torch.einsum("bhqd,bhdv->bhqv", q, k.mT @ value) / torch.einsum("bhqd,bhd->bhq", q, key.sum(2) + 1)[..., None]
+    )
 
 
 def causal_quotients(query, key, value):
@@ -379,7 +381,9 @@ def causal_running_mean_in_a_loop(query, key, value):
     for t in range(q.shape[2]):
         S = S + (k[:, :, t, :, None] * value[:, :, t, None] - S) / (t + 1)
         z = z + k[:, :, t]
-        rows.append(torch.einsum("bhd,bhdv->bhv", q[:, :, t], S) / torch.einsum("bhd,bhd->bh", q[:, :, t], z)[..., None])
+        rows.append(
+            torch.einsum("bhd,bhdv->bhv", q[:, :, t], S) / torch.einsum("bhd,bhd->bh", q[:, :, t], z)[..., None]
+        )
     return torch.stack(rows, 2)
 
 
@@ -658,8 +662,10 @@ PUBLISHED = [
     ("attention_flops", flops_of_scores_entry_by_entry, "one_product_with_one_addition_less"),
     ("attention_flops", flops_with_projections_under_the_mask, "projections_beside_a_causal_mask"),
     ("attention_flops", flops_of_scores_with_one_addition_less, "one_product_with_one_addition_less"),
-    *(("elu_feature_map", make(alpha), "another_alpha")
-      for make, alpha in ((elu_with, 0.5), (elu_with, 2.0), (elu_by_where, 0.1), (elu_one_by_one, 1.6733))),
+    *(
+        ("elu_feature_map", make(alpha), "another_alpha")
+        for make, alpha in ((elu_with, 0.5), (elu_with, 2.0), (elu_by_where, 0.1), (elu_one_by_one, 1.6733))
+    ),
     ("elu_feature_map", lambda x: torch.where(x > 0, x.exp() - 1, x), "cases_exchanged_without_the_one"),
     ("elu_feature_map", lambda x: torch.where(x < 0, x, torch.expm1(x)), "cases_exchanged_without_the_one"),
     ("elu_feature_map", lambda x: torch.where(x > 0, x.exp(), x), "cases_exchanged_and_x_itself"),
@@ -667,7 +673,10 @@ PUBLISHED = [
     ("linear_attention", both_over_the_features, "softmax_over_features_not_divided"),
     ("linear_attention", softmax_over_the_keys_and_divided, "softmax_as_the_map"),
     ("linear_attention", linear_with(lambda x: x.softmax(-1)), "softmax_over_features"),
-    *(("linear_attention", linear_with(lambda x, n=n: F.relu(x) + 10.0**-n), f"relu_and_1e_{n}") for n in (1, 2, 3, 4, 6)),
+    *(
+        ("linear_attention", linear_with(lambda x, n=n: F.relu(x) + 10.0**-n), f"relu_and_1e_{n}")
+        for n in (1, 2, 3, 4, 6)
+    ),
     ("linear_attention", linear_with(lambda x: x.clamp(min=0).add(1e-3)), "relu_and_1e_3"),
     ("linear_attention", quotient_of_the_sums, "divided_feature_by_feature"),
     ("linear_attention", heads_lost_in_einsum, "sums_over_all_heads"),
@@ -702,10 +711,22 @@ PUBLISHED = [
     ("rotate", halves_with(lambda i, d: 2 * (i + 1) / d), "halves_and_pairs_counted_from_one"),
     ("rotate", halves_with(lambda i, d: (2 * i + 1) / d), "halves_and_odd_features_counted"),
     ("rotate", halves_with(lambda i, d: 2 * i / (d - 1)), "halves_and_divided_by_d_head_less_one"),
-    ("cached_step", step_with(lambda keys: keys.shape[-2] + 1, checks.rotate.reference), "value_turned_and_one_position_late"),
-    ("cached_step", step_with(lambda keys: keys.shape[-2] - 1, checks.rotate.reference), "value_turned_and_one_position_early"),
+    (
+        "cached_step",
+        step_with(lambda keys: keys.shape[-2] + 1, checks.rotate.reference),
+        "value_turned_and_one_position_late",
+    ),
+    (
+        "cached_step",
+        step_with(lambda keys: keys.shape[-2] - 1, checks.rotate.reference),
+        "value_turned_and_one_position_early",
+    ),
     ("cached_step", step_with(value=checks.rotate.reference, scale=lambda d: 1), "value_turned_and_scores_not_divided"),
-    ("cached_step", step_with(value=checks.rotate.reference, scale=lambda d: 1 / d), "value_turned_and_divided_by_d_head"),
+    (
+        "cached_step",
+        step_with(value=checks.rotate.reference, scale=lambda d: 1 / d),
+        "value_turned_and_divided_by_d_head",
+    ),
     ("cached_step", step_with(lambda keys: keys.shape[-2] + 1, blind=True), "one_position_late+itself_not_seen"),
     ("cached_step", step_with(lambda keys: keys.shape[-2] - 1, blind=True), "one_position_early+itself_not_seen"),
     ("mean_pool", inverted_and_normalized_over_the_batch, "only_the_padding+length_over_the_batch"),

@@ -651,6 +651,4 @@ def z_of_the_bare_keys_and_one(query, key, value):
 def one_added_to_the_bare_z(query, key, value):
     """You add up the keys as they are for `z`, and add 1 to the sum. The 1 of elu(x) + 1 belongs to each feature of
     each key, and `elu` as well. Which name holds the features?"""
-    return linear_attention.reference(
-        query, key, value, normalizer=lambda q, k: q @ (key.sum(-2) + 1).unsqueeze(-1)
-    )
+    return linear_attention.reference(query, key, value, normalizer=lambda q, k: q @ (key.sum(-2) + 1).unsqueeze(-1))
