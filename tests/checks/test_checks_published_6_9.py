@@ -16,10 +16,6 @@ def features(x):
     return F.elu(x) + 1
 
 
-def attend(query, key, value):
-    return F.scaled_dot_product_attention(query, key, value)
-
-
 # Chapter 6
 
 
@@ -501,12 +497,6 @@ def feed_forward_first_in_post_norm(x, attention, feed_forward, norm1, norm2):
     return x + attention(norm1(x))
 
 
-def feed_forward_first_with_first_norm_in_post_norm(x, attention, feed_forward, norm1, norm2):
-    h = x + feed_forward(norm1(x))
-    out = attention(h) + h
-    return norm2(out)
-
-
 def keys_of_the_first_sentence(x, n_heads):
     return x[:1].expand_as(x).repeat_interleave(n_heads // x.shape[1], dim=1)
 
@@ -561,12 +551,12 @@ def attended_without_last_weight_and_added(x, weights, n_heads, attend):
     return torch.add(x, attended(x, weights, n_heads, attend))
 
 
-def block_in_post_norm(forward):
-    def answer(x, weights, n_heads, attend):
-        x = F.layer_norm(x + attended(x, weights, n_heads, attend) @ weights["w_o"].T, x.shape[-1:], *weights["norm1"])
-        return F.layer_norm(x + forward(x, weights), x.shape[-1:], *weights["norm2"])
+def block_in_post_norm_with_gelu(x, weights, n_heads, attend):
+    def norm(x, name):
+        return F.layer_norm(x, x.shape[-1:], *weights[name])
 
-    return answer
+    x = norm(x + attended(x, weights, n_heads, attend) @ weights["w_o"].T, "norm1")
+    return norm(x + F.gelu(x @ weights["w1"].T + weights["b1"]) @ weights["w2"].T + weights["b2"], "norm2")
 
 
 def block_in_post_norm_without_b2(x, weights, n_heads, attend):
@@ -741,6 +731,7 @@ PUBLISHED = [
     ("embed", embedded_from_one_cosines_first, "cosines_first_from_one"),
     ("self_attention", attended_with_last_weight_as_stored_and_added, "last_weight_as_stored+input_added"),
     ("self_attention", attended_without_last_weight_and_added, "no_last_projection+input_added"),
+    ("block", block_in_post_norm_with_gelu, "post_norm_and_gelu_for_relu"),
     ("block", block_in_post_norm_without_b2, "post_norm_and_no_second_bias"),
     ("next_token_loss", shifted_twice_in_rows, "shifted_twice_in_one_row"),
     ("next_token_loss", shifted_twice_by_padding, "shifted_twice_in_one_row"),
