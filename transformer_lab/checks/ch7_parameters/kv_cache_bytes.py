@@ -339,11 +339,3 @@ for _number, _what in enumerate(("the layers", "the features", "the tokens", "th
 
 
 float_for_int(kv_cache_bytes)
-
-
-@kv_cache_bytes.mistake
-def one_byte_for_a_feature(n_layers, d_model, seq, batch, bytes_per_value):
-    """For each layer, token and feature you count one byte, whatever `bytes_per_value` is. The other factors are
-    missing, or they cancel: with 4 bytes taken for bits, 2 · 4 / 8 is 1. Keys *and* values are kept, and
-    `bytes_per_value` counts bytes already. Which factors do you have beside the four sizes?"""
-    return n_layers * d_model * seq * batch
