@@ -233,14 +233,14 @@ def test_a_step_that_is_done_for_a_part_is_not_called_missing():
     assert not any(said in report.message for said in NOT_FOUND), report.message
 
 
-def divided_feature_by_feature(query, key, value):
+def divided_by_the_root_of_each_feature(query, key, value):
     q, k = phi(query), phi(key)
     S, z = (k.unsqueeze(-1) * value.unsqueeze(-2)).cumsum(2), k.cumsum(2)
-    return (q.unsqueeze(-2) @ (S / z.unsqueeze(-1))).squeeze(-2)
+    return (q.unsqueeze(-2) @ (S / z.sqrt().unsqueeze(-1))).squeeze(-2)
 
 
 def test_two_steps_side_by_side_are_both_named_where_both_are_missing():
-    message = diagnose(checks.causal_linear_attention, divided_feature_by_feature).message
+    message = diagnose(checks.causal_linear_attention, divided_by_the_root_of_each_feature).message
     assert "Not found: *numerator*" in message and "and *normalizer*" in message, message
 
 

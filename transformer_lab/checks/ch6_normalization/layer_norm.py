@@ -412,3 +412,49 @@ def root_of_math(x, weight, bias, eps):
     """`math.sqrt` takes one number, and refuses a tensor of several: there is a root to take for each token. Which
     function or method of PyTorch takes the root of every number in a tensor?"""
     return (x - mean_of_token(x)) / math.sqrt(biased(x) + eps) * weight + bias
+
+
+@layer_norm.mistake(stage="normalized")
+def root_of_the_root(numbers, spread, eps):
+    """You take the root twice, with `eps` under both: the divisor is the fourth root. Code that has one root in its
+    standard deviation and another in the division does so. Which of the two roots is one too many?"""
+    return numbers / (spread + eps).sqrt().sqrt()
+
+
+@layer_norm.mistake(stage="normalized")
+def square_for_root(numbers, spread, eps):
+    """You square where a root is to be taken: what is divided by is the square of a mean of squares. `** 2` and `**
+    0.5` are easily confused, and published code has had the one for the other. A token three times as large comes out
+    27 times as small. Which power is a root?"""
+    return numbers / (spread + eps) ** 2
+
+
+@layer_norm.mistake(stage="normalized")
+def eps_added_to_the_result(numbers, spread, eps):
+    """You add `eps` to what has been divided, and not to what you divide by. `x / root + eps` is `(x / root) + eps`,
+    since `/` goes before `+`. Where the mean under the root is 0, you still compute 0/0. Where do the parentheses
+    belong?"""
+    return numbers / spread.sqrt() + eps
+
+
+@layer_norm.mistake
+def eps_added_at_the_end(x, weight, bias, eps):
+    """You add `eps` at the very end, to the finished result, and not to the variance. There it keeps no division from
+    being 0/0. Which number is it to keep away from 0?"""
+    return scaled_and_shifted(eps_inside(x - mean_of_token(x), biased(x), 0.0), weight, bias) + eps
+
+
+@layer_norm.mistake(stage="variance")
+def unbiased_root_twice(x):
+    """You take a root of the standard deviation, which is a root already, and the standard deviation is the unbiased
+    one, as `std()` gives it. For 1, 7, 9, 15 that divides by about 2.4, where it should be 5. Is what you add eps to
+    the variance, or its root?"""
+    return unbiased(x).sqrt()
+
+
+@layer_norm.mistake
+def weight_on_eps_alone(x, weight, bias, eps):
+    """The weight multiplies `eps` alone, and the product is added to what has been divided: `*` goes before `+`. `eps`
+    is to be added to the variance, before the root, and the weight is to multiply what has been divided. Where do the
+    parentheses belong?"""
+    return (x - mean_of_token(x)) / biased(x).sqrt() + eps * weight + bias

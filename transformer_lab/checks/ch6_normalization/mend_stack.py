@@ -222,13 +222,15 @@ def added_once_at_the_end(x, parts, norms, final_norm):
     return final_norm(x + y)
 
 
-@mend_stack.mistake
-def first_norm_for_all(x, parts, norms, final_norm):
+@mend_stack.mistake_around
+def first_norm_for_all(function):
     """Every layer uses the first layer's norm. Each norm has learned a weight and a bias of its own, for its own place
     in the depth. Does your loop move on in `norms` as it does in `parts`?"""
-    for part in parts:
-        x = x + part(norms[0](x))
-    return final_norm(x)
+
+    def with_the_first_norm(x, parts, norms, final_norm):
+        return function(x, parts, nn.ModuleList([norms[0]] * len(norms)), final_norm)
+
+    return with_the_first_norm
 
 
 @mend_stack.mistake
@@ -417,3 +419,21 @@ def result_of_the_part_doubled(x, part, norm):
     result, and `x + x` is then twice that. Keep what came into the layer under a name of its own."""
     x = part(norm(x))
     return x + x
+
+
+@mend_stack.mistake(stage="layer")
+def bare_result_doubled(x, part, norm):
+    """Each layer adds the part's result to itself, what came in is lost, and no norm acts: `x = part(x)` gives the name
+    `x` to the result, and `x + x` is then twice that. Keep what came into the layer under a name of its own. What is
+    the part to be given?"""
+    x = part(x)
+    return x + x
+
+
+@mend_stack.mistake(stage="layer")
+def result_and_its_norm_added(x, part, norm):
+    """Each layer adds the part's result and the norm of that result, and what came in is lost: `x = part(x)` gives the
+    name `x` to the result too early. In pre-norm the part is given the norm of what came in. Which name keeps what came
+    in?"""
+    x = part(x)
+    return x + norm(x)

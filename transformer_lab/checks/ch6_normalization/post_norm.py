@@ -281,3 +281,19 @@ def subtracted(x, change):
     """You subtract the sublayer's result from `x` where it is added. A sublayer could learn the other sign, but weights
     that were trained with a sum do not fit. A residual connection is a sum."""
     return x - change
+
+
+@post_norm.mistake(stage="total")
+def change_added_again(x, change):
+    """The sublayer's result is added twice, and `x` once. That happens where a line that adds the change has been
+    copied, or a sublayer is used that adds its input already. Each of the two is added one single time. In which line
+    is the change added again?"""
+    return x + change + change
+
+
+@post_norm.mistake
+def change_added_after_the_norm(x, sublayer, norm):
+    """The sublayer's result is added twice: in the sum that goes through the norm, and once more after it. In post-norm
+    nothing comes after the norm. With a sublayer that returns zeros you cannot see it; what does your last line add?"""
+    change = sublayer(x)
+    return norm(x + change) + change

@@ -4,6 +4,7 @@ import torch
 
 from ..exercise import exercise
 from .post_norm import (
+    change_added_again,
     change_twice,
     multiplied,
     no_residual,
@@ -244,3 +245,39 @@ def norm_and_x_into_the_sublayer(x, sublayer, norm):
     """The sublayer is given the sum of `x` and its norm, and what it returns is added to `x`. In pre-norm the sublayer
     is given the norm of `x` alone. How many sums should there be?"""
     return x + sublayer(x + norm(x))
+
+
+pre_norm.mistake(change_added_again, stage="total")
+
+
+@pre_norm.mistake(stage="change")
+def sublayer_called_twice(normalized, sublayer):
+    """The sublayer is called twice in a row: its own result goes into it once more. That happens where a result keeps
+    the old name, and the line that adds calls the sublayer again. In pre-norm it is called once, on the norm of `x`."""
+    return sublayer(sublayer(normalized))
+
+
+@pre_norm.mistake
+def name_lost_and_called_twice(x, sublayer, norm):
+    """The sublayer is called twice, and what is added up are its first result and its second, each of a norm. That
+    happens where `x = sublayer(norm(x))` gives the name to the result, and the next line goes on with `x`. In pre-norm
+    it is called once, and `x` stays what came in."""
+    x = sublayer(norm(x))
+    return x + sublayer(norm(x))
+
+
+@pre_norm.mistake
+def first_and_second_result_added(x, sublayer, norm):
+    """The sublayer is called twice, and what is added up are its first result and its second. That happens where `x =
+    sublayer(…)` gives the name to the result, and the next line goes on with `x`. In pre-norm it is called once, and
+    `x` stays what came in."""
+    x = sublayer(norm(x))
+    return x + sublayer(x)
+
+
+@pre_norm.mistake
+def run_twice(x, sublayer, norm):
+    """You do it twice: the sum goes through the norm and the sublayer once more, and a second change is added. One
+    layer has one norm, one sublayer and one sum. Which line is there a second time?"""
+    x = x + sublayer(norm(x))
+    return x + sublayer(norm(x))

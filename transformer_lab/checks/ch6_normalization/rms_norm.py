@@ -10,12 +10,15 @@ from ..slips import cut_off, left_in_float32
 from .layer_norm import (
     biased,
     digits_kept,
+    eps_added_to_the_result,
     eps_as_floor,
     eps_inside,
     eps_outside,
     multiplied_by_the_root,
     no_eps,
     no_root,
+    root_of_the_root,
+    square_for_root,
     tokens,
     unbiased,
     with_fixed_eps,
@@ -334,3 +337,45 @@ def root_of_math(x, weight, eps):
     """`math.sqrt` takes one number, and refuses a tensor of several: there is a root to take for each token. Which
     function or method of PyTorch takes the root of every number in a tensor?"""
     return x / math.sqrt(mean_square_of_token(x) + eps) * weight
+
+
+rms_norm.mistakes_in(normalized=(root_of_the_root, square_for_root, eps_added_to_the_result))
+
+
+@rms_norm.mistake(stage="mean_square")
+def root_of_the_root_mean_square(x):
+    """You take the root of the mean of the squares, add `eps`, and take a root again. PyTorch's own documentation once
+    printed the formula so: the name RMS has its root inside already. Once is enough: which of the two comes after
+    `eps`?"""
+    return x.square().mean(dim=-1, keepdim=True).sqrt()
+
+
+@rms_norm.mistake
+def root_of_the_root_with_eps_twice(x, weight, eps):
+    """You add `eps` and take the root, and then do both once more. The root mean square has its root and its `eps`
+    inside already, and what is left to do is to divide by it. Which line does it again?"""
+    return x / ((mean_square_of_token(x) + eps).sqrt() + eps).sqrt() * weight
+
+
+@rms_norm.mistake
+def length_divided_by_the_root(x, weight, eps):
+    """Before the weight, every token has the length 1/√d_model, where RMS norm gives it √d_model. `F.normalize` makes
+    the length 1, and after it the factor is `d_model ** 0.5`: published code has had `-0.5` there. Where is `eps`, and
+    which sign has the power?"""
+    return F.normalize(x, dim=-1) * x.shape[-1] ** -0.5 * weight
+
+
+def _along_the_tokens(name, power, also):
+    def mistaken(x, weight, eps):
+        return F.normalize(x, dim=1) * x.shape[-1] ** power * weight
+
+    mistaken.__name__ = name
+    mistaken.__doc__ = f"""Each feature is divided by its length along the tokens, axis 1, and `eps` is not used.
+    `F.normalize` takes axis 1 where it is given no `dim`: it was written for (batch, features). {also}Each token is
+    normalized by itself. Over which axis do its features lie?"""
+    rms_norm.mistake(mistaken)
+
+
+_along_the_tokens("along_the_tokens", 0.5, "")
+_along_the_tokens("along_the_tokens_and_divided", -0.5, "And the factor is 1/√d_model, where it should be √d_model. ")
+_along_the_tokens("along_the_tokens_and_no_factor", 0, "And the factor √d_model is missing. ")

@@ -296,3 +296,19 @@ def twice_as_many_features(function, seq, d_model):
 
 
 float_for_int(attention_flops)
+
+
+@attention_flops.mistake
+def projections_beside_a_causal_mask(seq, d_model):
+    """You count the four projections too, and of the pairs only those that a causal mask leaves. Asked for is what has
+    no weights, the two products between the projections; and the usual count, as the docstring says, includes every
+    query with every key."""
+    return 2 * seq * (seq + 1) * d_model + 8 * seq * d_model**2
+
+
+@attention_flops.mistake
+def one_product_with_one_addition_less(seq, d_model):
+    """You count one of the two products, the scores, and in each score one addition less than multiplications. The
+    blend is as much work again. And by custom a sum starts at 0: a product of matrices is two FLOPs for each
+    multiply-add."""
+    return seq**2 * (2 * d_model - 1)

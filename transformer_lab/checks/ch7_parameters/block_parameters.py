@@ -414,3 +414,20 @@ def gated_layer(d_model, d_ff, bias):
 
 
 float_for_int(block_parameters)
+
+
+@block_parameters.mistake
+def gated_layer_and_no_biases_in_attention(d_model, d_ff, bias):
+    """You count a gated feed-forward layer, with two maps that widen, and attention without biases. The layer asked for
+    is not gated: how many maps does it have then? And with `bias=True` each of attention's four projections has a
+    bias."""
+    whole = block_parameters.reference(d_model, d_ff, bias)
+    return whole + d_model * d_ff + (d_ff - 4 * d_model) * bias
+
+
+@block_parameters.mistake
+def twelve_squares_and_biases(d_model, d_ff, bias):
+    """Your matrices are twelve times the square of `d_model`, whatever `d_ff` is, and the norms are missing. The rule
+    holds where the middle is four times as wide as the rest. Here `d_ff` is an argument, and a norm has numbers that
+    are learned."""
+    return 12 * d_model**2 + (5 * d_model + d_ff) * bias

@@ -355,7 +355,17 @@ def state_overwritten(query, key, value):
     return value.clone()
 
 
-@causal_linear_attention.mistake
+def _lost_to_a_later_key(probe, got, expected):
+    """Say whether only tokens before the huge key are wrong, and only in its own sentence."""
+    mine, right = got.value, expected.value
+    if probe.name != "262 tokens with one huge key late in the second sequence" or not isinstance(mine, torch.Tensor):
+        return False
+    if (mine.shape, mine.dtype) != (right.shape, right.dtype):
+        return False
+    return is_like(mine[0], right[0]) and is_like(mine[1, :, 259:], right[1, :, 259:])
+
+
+@causal_linear_attention.mistake(sign=_lost_to_a_later_key)
 def total_less_what_follows(query, key, value):
     """You take a sum that holds later keys as well, and subtract them again. On paper that is right, and with ordinary
     numbers too. But when a later key is huge, the sum keeps none of the digits of the small ones, and what is left
@@ -462,3 +472,32 @@ def triangle_of_fixed_length(query, key, value):
 fixed_length(
     causal_linear_attention, triangle_of_fixed_length, "262 tokens with one huge key late in the second sequence"
 )
+
+
+@causal_linear_attention.mistake(stage="numerator")
+def mean_of_products_so_far(q, k, value):
+    """Above the line you take the mean of the products so far, below it a sum. The result of each token is too small by
+    its place: half for the second, a third for the third. Take the sum in both, or the mean in both."""
+    return values_so_far(q, k, value) / torch.arange(1, k.shape[-2] + 1).unsqueeze(-1).to(k)
+
+
+def _quotients(q, k, value):
+    S = (k.unsqueeze(-1) * value.unsqueeze(-2)).cumsum(-3)
+    return (q.unsqueeze(-2) @ (S / k.cumsum(-2).unsqueeze(-1))).squeeze(-2)
+
+
+@causal_linear_attention.mistake
+def divided_feature_by_feature(query, key, value):
+    """You divide `S` by `z` feature by feature, and the query reads the quotients. Values that are all one then come
+    out as the sum of the query's features. The query must read both sums first: one division of two numbers for each
+    value, at the end."""
+    return _quotients(positive(query), positive(key), value)
+
+
+@causal_linear_attention.mistake
+def quotients_averaged(query, key, value):
+    """You divide `S` by `z` feature by feature, and the query takes a mean of the quotients. Values that are all one
+    stay one, and the weights are other ones: each feature counts alike, however little of it the keys have. The query
+    must read both sums first."""
+    q = positive(query)
+    return _quotients(q, positive(key), value) / q.sum(-1, keepdim=True)

@@ -370,3 +370,38 @@ _another_function(F.selu, "selu")
 _another_function(F.gelu, "gelu")
 _another_function(F.silu, "silu")
 _another_function(F.leaky_relu, "leaky_relu")
+
+
+def _bears_another_alpha(probe, got, expected):
+    """Say whether numbers below zero came out as alpha · (exp(x) − 1) + 1 with one alpha, and all others are right."""
+    (x,), mine, right = probe.arguments, got.value, expected.value
+    if not isinstance(mine, torch.Tensor) or (mine.shape, mine.dtype) != (right.shape, right.dtype):
+        return False
+    below = x < -0.01  # closer to zero the difference has too few digits
+    alphas = (mine[below] - 1) / torch.expm1(x[below])
+    others = torch.allclose(mine[x >= 0], right[x >= 0], 1e-4)
+    return others and bool(below.any()) and torch.allclose(alphas, alphas[:1].expand_as(alphas), 1e-3, 1e-3)
+
+
+@elu_feature_map.mistake(sign=_bears_another_alpha)
+def another_alpha(x):
+    """Below zero your features are α · (exp(x) − 1) + 1, with an α that is not 1{; above zero they are right}. `elu`
+    has that number as an argument, and SELU has another than 1 built in. With a larger α features become negative, with
+    a smaller one they stay away from 0. Which number stands before the exponential in the formula?"""
+    return F.elu(x, alpha=0.5) + 1
+
+
+@elu_feature_map.mistake
+def cases_exchanged_without_the_one(x):
+    """The two cases have changed places, and the 1 is missing: above zero you take exp(x) − 1, and below it x itself.
+    Negative numbers have negative features then. Which value does your `where` take where its condition holds, and what
+    does the formula add?"""
+    return torch.where(x > 0, x.exp() - 1, x)
+
+
+@elu_feature_map.mistake
+def cases_exchanged_and_x_itself(x):
+    """The two cases have changed places, and the 1 is missing from x + 1: above zero you take exp(x), and below it x
+    itself, which is negative. Which value does your `where` take where its condition holds, and what does the formula
+    add to x?"""
+    return torch.where(x > 0, x.exp(), x)

@@ -573,3 +573,82 @@ def sums_over_batch_and_heads(query, key, value):
     k = positive(key)
     S, z = (k.mT @ value).sum((0, 1)), k.sum((0, 1, 2))
     return positive(query) @ S / (positive(query) @ z[:, None])
+
+
+def S_over_all_heads(q, k, value):
+    """`S` is added up over the heads as well, so that every head reads the values of all heads. Each head has an `S` of
+    its own. Which letter has your `einsum` left out on its right side, or which axes does your sum run over?"""
+    return q @ (k.mT @ value).sum(1, keepdim=True)
+
+
+def z_over_all_heads(q, k):
+    """`z` is added up over the heads as well, so that every head is divided by what the keys of all heads weigh. Each
+    head has a `z` of its own. Which letter has your `einsum` left out on its right side, or which axes does your sum
+    run over?"""
+    return q @ k.sum((1, 2)).unsqueeze(1).unsqueeze(-1)
+
+
+def heads_added_up(numerator, normalizer):
+    """The results of the heads are added up, and the axis of the heads is gone: (batch, q_len, d_value). What a head
+    has found stays its own until the heads are merged. Which letter has your `einsum` left out on its right side, or
+    which axis does a sum run over?"""
+    return mean(numerator, normalizer).sum(1)
+
+
+def sums_without_the_heads(numerator, normalizer):
+    """Both what stands above the line and the normalizer are added up over the heads before you divide, and the axis of
+    the heads is gone: (batch, q_len, d_value). Each head has a mean of its own. Which letter has your `einsum` left out
+    on its right side?"""
+    return numerator.sum(1) / normalizer.sum(1)
+
+
+linear_attention.mistakes_in(
+    numerator=(S_over_all_heads,), normalizer=(z_over_all_heads,), output=(heads_added_up, sums_without_the_heads)
+)
+
+
+@linear_attention.mistake
+def softmax_as_the_map_with_a_scale(query, key, value):
+    """You take a softmax of the queries over their features, and of the keys over the tokens, and divide by √d_head.
+    Published linear attentions do so, and it is another form: its weights do not sum to one. Here φ acts element by
+    element, and a division by φ(query) · `z` comes last. What is φ in the docstring?"""
+    return query.softmax(-1) / query.shape[-1] ** 0.5 @ (key.softmax(-2).mT @ value)
+
+
+@linear_attention.mistake
+def softmax_over_features_not_divided(query, key, value):
+    """Your map is a softmax over the features of each token, and you never divide. The features are positive and sum to
+    one; the weights of a query over the keys do not. Here φ acts element by element. By what must a query's sum be
+    divided?"""
+    return query.softmax(-1) @ (key.softmax(-1).mT @ value)
+
+
+def _relu_and(power):
+    """Your features are max(x, 0) plus a small number. That keeps the normalizer from 0, and below zero all numbers
+    look the same: −0.1 and −100 get one feature, and no gradient. Some Performers have this map. What does the formula
+    of φ say below zero?"""
+
+    def mistaken(query, key, value):
+        return linear_attention.reference(query, key, value, features=lambda x: relu_alone(x) + 10.0**-power)
+
+    mistaken.__name__, mistaken.__doc__ = f"relu_and_1e_{power}", _relu_and.__doc__
+    linear_attention.mistake(mistaken)
+
+
+for _power in (1, 2, 3, 4, 6):
+    _relu_and(_power)
+
+
+@linear_attention.mistake
+def z_of_the_bare_keys_and_one(query, key, value):
+    """`z` is a sum of key + 1, and `S` a sum of the keys' features times the values. φ is elu(x) + 1: for keys below
+    zero key + 1 is something else, and can be negative, so that the weights do not sum to one. Which name holds the
+    features?"""
+    return linear_attention.reference(query, key, value, normalizer=lambda q, k: sum_of_weights(q, key + 1))
+
+
+@linear_attention.mistake
+def one_added_to_the_bare_z(query, key, value):
+    """You add up the keys as they are for `z`, and add 1 to the sum. The 1 of elu(x) + 1 belongs to each feature of
+    each key, and `elu` as well. Which name holds the features?"""
+    return linear_attention.reference(query, key, value, normalizer=lambda q, k: q @ (key.sum(-2) + 1).unsqueeze(-1))

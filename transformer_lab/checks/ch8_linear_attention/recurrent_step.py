@@ -358,11 +358,11 @@ def state_changed(state, query, key, value):
     return (state[0].copy_(S), state[1].copy_(z)), output
 
 
-@recurrent_step.mistake
-def output_first(state, query, key, value):
+@recurrent_step.mistake_around
+def output_first(function):
     """You return the output first and the state second. It is the other way round: (state, output), so that a loop can
     write `state, output = recurrent_step(state, …)`. What does your `return` say?"""
-    return recurrent_step.reference(state, query, key, value)[::-1]
+    return lambda state, query, key, value: function(state, query, key, value)[::-1]
 
 
 @recurrent_step.mistake
@@ -641,3 +641,30 @@ def written_into_the_pair(state, query, key, value):
     """The state is a tuple, and no entry of a tuple can be replaced, so `state[0] = …` and `state[0] += …` raise. The
     caller's tensors are to stay as they are, too. Take the pair apart, and return a new one."""
     state[0] += one_product_more(state[0] * 0, positive(key), value)
+
+
+def _shrunk(probe, got, expected):
+    """Say whether the old `S` came in times a number other than 1, and `z` either so as well or as it should be."""
+    try:
+        (S, z), output = got.value
+        (right_S, right_z), _ = expected.value
+        (old_S, old_z), query, *_ = probe.arguments
+        less = (S - right_S).mul(old_S).sum() / old_S.square().sum()
+        z_is_right = torch.allclose(z, right_z, 1e-4)
+        return bool(
+            less.abs() > 1e-3
+            and torch.allclose(S, right_S + less * old_S, 1e-4, 1e-4)
+            and (z_is_right or torch.allclose(z, right_z + less * old_z, 1e-4, 1e-4))
+            and torch.allclose(output, read(positive(query), S, z), 1e-3, 1e-4)
+        )
+    except (TypeError, ValueError, AttributeError, RuntimeError):  # not of this form at all
+        return False
+
+
+@recurrent_step.mistake(sign=_shrunk)
+def old_state_shrinks(state, query, key, value):
+    """What the state held is multiplied by a number before the token is added, so that old tokens count less at every
+    step. Such a decay is in RetNet and in many recurrent models; here all tokens so far count alike. What is the old
+    state multiplied by?"""
+    S, z = state
+    return recurrent_step.reference((0.9 * S, 0.9 * z), query, key, value)

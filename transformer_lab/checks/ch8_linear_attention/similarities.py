@@ -29,18 +29,24 @@ def with_other_similarities(exercise, hidden):
         out: what does the formula of φ get?"""
         return exercise.reference(query / query.shape[-1] ** 0.5, key, value)
 
-    @exercise.mistake
-    def scaled_query_and_keys(query, key, value):
+    @exercise.mistake(stage="features")
+    def scaled_query_and_keys(x):
         """You divide queries and keys by √d_head before the feature map. The scale belongs to softmax attention; here a
         factor cancels in the quotient, and inside the map it bends the features. What does the formula of φ get?"""
-        root = query.shape[-1] ** 0.5
-        return exercise.reference(query / root, key / root, value)
+        return positive(x / x.shape[-1] ** 0.5)
 
-    @exercise.mistake
-    def values_mapped_too(query, key, value):
+    @exercise.mistake(stage="features")
+    def half_of_the_scale_for_each(x):
+        """You multiply queries and keys by d_head^(−1/4) before the feature map, half of softmax attention's scale for
+        each. There it tames the exponential; here a factor cancels in the quotient, and inside the map it bends the
+        features. What does the formula of φ get?"""
+        return positive(x * x.shape[-1] ** -0.25)
+
+    @exercise.mistake_around
+    def values_mapped_too(function):
         """The values go through the feature map as well. It makes weights of queries and keys; a value is what is
         carried, and must arrive as it is, negative numbers included. Which two of the three get a φ in the formula?"""
-        return exercise.reference(query, key, positive(value))
+        return lambda query, key, value: function(query, key, positive(value))
 
     @exercise.mistake
     def map_after_the_product(query, key, value):

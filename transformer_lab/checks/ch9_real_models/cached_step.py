@@ -353,13 +353,13 @@ def value_turned(query, key, value, keys, values, base):
     return weights_of(_turned(query, here, base), keys) @ values, keys, values
 
 
-@cached_step.mistake
-def itself_not_seen(query, key, value, keys, values, base):
+@cached_step.mistake(stage="blend")
+def itself_not_seen(weights, values):
     """The new token does not look at itself: you blend before both its key and its value are in the cache. Which comes
     first?"""
-    here = keys.shape[-2]
-    blend = weights_of(_turned(query, here, base), keys) @ values
-    return blend, appended(keys, _turned(key, here, base)), appended(values, value)
+    others = weights[..., :-1]  # the softmax over the others alone, or a sum of nothing
+    shares = others / others.sum(dim=-1, keepdim=True) if others.shape[-1] else others
+    return shares @ values[..., :-1, :]
 
 
 @cached_step.mistake
@@ -1028,3 +1028,29 @@ def table_of_fixed_length(query, key, value, keys, values, base):
 
 
 fixed_length(cached_step, table_of_fixed_length, "300 tokens in the cache")
+
+
+def _value_turned_and(mistaken):
+    """Two things go wrong here. You turn the value, and only queries and keys are to be turned. {}"""
+    stage = cached_step.mistakes[mistaken.__name__].stage
+
+    def with_the_value_turned(query, key, value, keys, values, base):
+        here = mistaken(keys) if stage == "position" else after_the_past(keys)
+        value = _turned(value, here, base)
+        return cached_step.reference(query, key, value, keys, values, base, **{stage: mistaken})
+
+    with_the_value_turned.__name__ = f"value_turned_and_{mistaken.__name__}"
+    with_the_value_turned.__doc__ = _value_turned_and.__doc__.format(mistaken.__doc__)
+    cached_step.mistake(with_the_value_turned)
+
+
+for _mistaken in (
+    one_position_late,
+    one_position_early,
+    turned_backwards,
+    scores_not_divided,
+    divided_by_d_head,
+    weights_divided,
+    scores_for_weights,
+):
+    _value_turned_and(_mistaken)

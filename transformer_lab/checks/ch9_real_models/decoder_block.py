@@ -790,3 +790,19 @@ def result_of_a_part_changed(x, attention, feed_forward, norm1, norm2):
     y = attention(norm1(x))
     y += x
     return y + feed_forward(norm2(y))
+
+
+@decoder_block.mistake
+def parts_exchanged_and_attention_in_post_norm(x, attention, feed_forward, norm1, norm2):
+    """Two things go wrong here. The feed-forward layer comes first, and it is attention that collects what the layer
+    works on. And the norm of attention comes after its sum, as in the paper of 2017; here it comes before the part."""
+    x = x + feed_forward(norm2(x))
+    return norm1(x + attention(x))
+
+
+@decoder_block.mistake
+def parts_exchanged_and_feed_forward_in_post_norm(x, attention, feed_forward, norm1, norm2):
+    """Two things go wrong here. The feed-forward layer comes first, and it is attention that collects what the layer
+    works on. And the norm of the layer comes after its sum, as in the paper of 2017; here it comes before the part."""
+    x = norm2(x + feed_forward(x))
+    return x + attention(norm1(x))

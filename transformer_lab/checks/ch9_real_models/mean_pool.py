@@ -50,6 +50,12 @@ def padding_in_front(draw):
 
 
 @mean_pool.probe(plain=True)
+def padding_in_every_text(draw):
+    """padding in every text"""
+    return draw(3, 6, 4), torch.arange(6) < torch.tensor([[1], [4], [2]])
+
+
+@mean_pool.probe(plain=True)
 def huge_padding(draw):
     """huge numbers in the padding"""
     states, real = _states(draw)
@@ -94,7 +100,7 @@ def padding_in_the_mean(states, real):
     return states.mean(dim=1)
 
 
-@mean_pool.mistake(stage="mean", alone=True)
+@mean_pool.mistake(stage="mean")
 def only_the_padding(states, real):
     """You keep the padding and leave out the real tokens: `real` is True where there is a word."""
     return mean_of_real(states, ~real)

@@ -716,3 +716,19 @@ def as_often_as_heads_and_reshaped(x, n_heads):
     """Each head is copied `n_heads` times, and those are too many for the shape at the end. How large is a group, when
     `n_heads` queries share the heads of `x`?"""
     return x.repeat_interleave(n_heads, dim=1).reshape(x.shape[0], n_heads, x.shape[2], x.shape[3])
+
+
+@repeat_keys.mistake_around
+def first_sentence_for_all(function):
+    """Every sentence got the keys of the first one. An index such as `x[0]` takes one sentence out of the batch, and
+    `expand` or broadcasting hides that the others are gone. What does `x[0]` leave of (batch, kv_heads, seq,
+    d_head)?"""
+    return lambda x, n_heads: function(x[:1].expand_as(x), n_heads)
+
+
+@repeat_keys.mistake
+def first_sentence_tiled(x, n_heads):
+    """Two things go wrong here. Every sentence got the keys of the first one: what does `x[0]` leave of (batch,
+    kv_heads, seq, d_head)? And your heads go round in turn, as in 0, 1, 2, 0, 1, 2; neighbouring heads of queries share
+    one: 0, 0, 1, 1, 2, 2."""
+    return tiled(x[:1].expand_as(x), n_heads // x.shape[1])

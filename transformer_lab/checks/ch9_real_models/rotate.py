@@ -990,3 +990,52 @@ def table_of_fixed_length(x, positions, base):
 
 
 fixed_length(rotate, table_of_fixed_length, "300 tokens from position 5,000 on")
+
+
+def _rest_as_it_was(probe, got, expected):
+    """Say whether the first features of every head were turned somehow, and all after them came back as they were."""
+    x, mine = probe.arguments[0], got.value
+    if x.shape[-1] == 2:  # the smallest head: what a part of it is, is anybody's guess
+        return True
+    if not isinstance(mine, torch.Tensor) or (mine.shape, mine.dtype) != (x.shape, x.dtype):
+        return False
+    changed = (mine != x).flatten(0, -2).any(0).nonzero().flatten().tolist()
+    if not changed or changed[-1] == x.shape[-1] - 1:
+        return False
+    part = changed[-1] + 1
+    return torch.allclose(mine[..., :part].norm(dim=-1), x[..., :part].norm(dim=-1), 1e-4)
+
+
+@rotate.mistake(sign=_rest_as_it_was)
+def partly_turned(x, positions, base):
+    """Only the first features of every head are turned; the others come back as they were. GPT-NeoX and Phi do so on
+    purpose (`partial_rotary_factor`), and a loop or a slice that ends too early does so by mistake. Here all `d_head`
+    features are turned. Where does your slice, or your loop, end?"""
+    part = max(2, x.shape[-1] // 2)
+    return torch.cat([rotate.reference(x[..., :part], positions, base), x[..., part:]], dim=-1)
+
+
+def _halves_and(angles):
+    """Two things go wrong here: you pair feature i with feature i + d_head/2, and your pairs have other speeds than
+    base^(−2i / d_head). In this file neighbours are a pair: 0 and 1, 2 and 3. At position 1, by which angle must pair 1
+    be turned, and by which is yours?"""
+
+    def mistaken(x, positions, base):
+        a, b = turned(*x.chunk(2, dim=-1), angles(positions, x.shape[-1], base))
+        return torch.cat([a, b], dim=-1)
+
+    mistaken.__name__, mistaken.__doc__ = f"halves_and_{angles.__name__}", _halves_and.__doc__
+    rotate.mistake(mistaken)
+
+
+for _angles in (
+    exponent_doubled,
+    exponent_not_divided,
+    pairs_counted_from_one,
+    odd_features_counted,
+    divided_by_d_head_less_one,
+    divided_by_the_pairs_less_one,
+    slowest_first,
+    one_speed,
+):
+    _halves_and(_angles)

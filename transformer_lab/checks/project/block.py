@@ -483,3 +483,20 @@ def norm_of_the_model_looked_for(x, weights, n_heads, attend):
     """There is no `"norm"` in a block's dict: that is the model's last norm. A block has two, `"norm1"` before the
     attention and `"norm2"` before the feed-forward layer."""
     return normalized(x, weights["norm"])
+
+
+def _post_norm_and(forward):
+    """Two things go wrong here. This is a post-norm block: each sum is normalized, and in this model the norm stands
+    before the sublayer. And: {}"""
+
+    def mistaken(x, weights, n_heads, attend):
+        x = normalized(x + self_attention.reference(x, weights, n_heads, attend), weights["norm1"])
+        return normalized(x + forward(x, weights), weights["norm2"])
+
+    mistaken.__name__ = f"post_norm_and_{forward.__name__}"
+    mistaken.__doc__ = _post_norm_and.__doc__.format(forward.__doc__)
+    block.mistake(mistaken)
+
+
+for _forward in (no_activation, gelu_for_relu, gelu_by_tanh, silu_for_relu, no_biases, no_second_bias):
+    _post_norm_and(_forward)

@@ -189,11 +189,11 @@ def summed_over_the_batch(logits, tokens):
     return next_token_loss.reference(logits, tokens) * len(tokens)
 
 
-@next_token_loss.mistake
-def divided_by_seq(logits, tokens):
+@next_token_loss.mistake_around
+def divided_by_seq(function):
     """The sum is divided by batch times seq, although the last token of a sentence predicts nothing: there are seq - 1
     predictions in each."""
-    return next_token_loss.reference(logits, tokens) * (tokens.shape[1] - 1) / tokens.shape[1]
+    return lambda logits, tokens: function(logits, tokens) * (tokens.shape[1] - 1) / tokens.shape[1]
 
 
 @next_token_loss.mistake
@@ -702,3 +702,44 @@ for _power in (5, 6, 7, 8, 9, 10, 12, 15, 20, 30):
     _with_a_lower_limit(_power, added)
 for _power in (4, 5, 6):  # with smaller ones it comes to the same
     _with_a_lower_limit(_power, at_least)
+
+
+@next_token_loss.mistake
+def shifted_twice_in_one_row(logits, tokens):
+    """The shift is made twice: once along `seq`, and once more after all sentences were put in one row. Each position
+    is compared with the token after the next, and the end of a sentence with the next sentence. That happens where a
+    loss function of a library shifts by itself. Position t predicts token t + 1."""
+    logits, targets = logits[:, :-1].flatten(0, 1), tokens[:, 1:].flatten()
+    return cross_entropy(logits[:-1], targets[1:])
+
+
+@next_token_loss.mistake(stage="loss")
+def zeros_out_in_each_sentence(logits, targets):
+    """Targets that are token 0 are left out, and the mean is taken in each sentence first, and then over the sentences.
+    That is a mask for padding. Here there is none: token 0 is a token like all others, and every prediction counts
+    alike."""
+    losses, real = cross_entropy(logits.mT, targets, reduction="none"), (targets != 0).to(logits)
+    return ((losses * real).sum(1) / real.sum(1)).mean()
+
+
+@next_token_loss.mistake(stage="loss")
+def zeros_out_and_divided_by_all(logits, targets):
+    """Targets that are token 0 cost nothing, and the mean still counts them. That is a mask for padding, and half of
+    one: here there is no padding, and token 0 is a token like all others. Which line makes its loss 0?"""
+    return cross_entropy(logits.mT, targets, reduction="none", ignore_index=0).mean()
+
+
+def _own_token_and(loss):
+    """Two things go wrong here. Each position is compared with its own token, which it can see, and should be compared
+    with the next one. And: {}"""
+
+    def mistaken(logits, tokens):
+        return loss(logits, tokens)
+
+    mistaken.__name__ = f"own_token_and_{loss.__name__}"
+    mistaken.__doc__ = _own_token_and.__doc__.format(loss.__doc__)
+    next_token_loss.mistake(mistaken)
+
+
+for _loss in (chance_for_loss, summed, softmax_first, the_sign_forgotten):
+    _own_token_and(_loss)
