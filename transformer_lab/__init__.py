@@ -23,7 +23,7 @@ d_ff       features inside the feed-forward layer
 
 from importlib import import_module
 
-from .arguments import did_you_mean
+from .arguments import did_you_mean as _did_you_mean
 from .attention import (
     MultiHeadAttention,
     SingleHeadAttention,
@@ -165,7 +165,7 @@ def __getattr__(name):
     # Figures, widgets, measurements and published models load when first used: the import adds little to torch's own.
     if name in ("checks", "drawings", "labs", "measure", "plots", "pretrained"):
         return import_module(f".{name}", __name__)
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}{did_you_mean(name, __all__)}")
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}{_did_you_mean(name, __all__)}")
 
 
 def __dir__():

@@ -193,6 +193,13 @@ def initial_state(
     (Tensor, Tensor), shapes (batch, heads, d_head, d_value) and (batch, heads, d_head)
         ``S``, the sum of ``φ(key) valueᵀ``, and ``z``, the sum of ``φ(key)``.
 
+    Raises
+    ------
+    TypeError
+        If a size is not an integer, or ``dtype`` no type of tensors.
+    ValueError
+        If a size is too small.
+
     Examples
     --------
     >>> S, z = initial_state(batch=1, heads=2, d_head=3, d_value=4)

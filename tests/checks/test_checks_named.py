@@ -218,3 +218,155 @@ def test_what_a_part_returned_is_not_written_into():
     assert diagnose(checks.decoder_block, block_with_sums_in_place).status == "incorrect"
     assert diagnose(checks.mend_stack, stack_with_sums_in_place).mistake == "result_of_a_part_changed"
     assert diagnose(checks.mend_stack, stack_that_doubles).mistake == "result_of_the_part_doubled"
+
+
+# Right, where features lie next to one another in memory
+
+
+def rotary_by_meta(x, positions, base):
+    speeds = 1.0 / (base ** (torch.arange(0, x.shape[-1], 2)[: x.shape[-1] // 2].float() / x.shape[-1]))
+    angle = torch.outer(positions, speeds).float()
+    turns = torch.polar(torch.ones_like(angle), angle).view(1, 1, len(positions), -1)
+    pairs = torch.view_as_complex(x.float().reshape(*x.shape[:-1], -1, 2))
+    return torch.view_as_real(pairs * turns).flatten(3).type_as(x)
+
+
+def step_by_meta(query, key, value, keys, values, base):
+    here = torch.tensor([keys.shape[2]])
+    keys, values = torch.cat([keys, rotary_by_meta(key, here, base)], 2), torch.cat([values, value], 2)
+    return F.scaled_dot_product_attention(rotary_by_meta(query, here, base), keys, values), keys, values
+
+
+@pytest.mark.parametrize("exercise, answer", [(checks.rotate, rotary_by_meta), (checks.cached_step, step_by_meta)])
+def test_complex_numbers_may_ask_for_neighbours_in_memory(exercise, answer):
+    report = diagnose(exercise, answer)
+    assert report.status == "correct", report.message
+
+
+def test_an_input_that_is_not_contiguous_is_still_given_to_them():
+    for exercise in (checks.rotate, checks.cached_step):
+        scattered = next(probe for probe in exercise.probes if probe.name == "input that is not contiguous")
+        assert not any(x.is_contiguous() for x in scattered.arguments if isinstance(x, torch.Tensor) and x.ndim == 4)
+
+
+# Masks by a number that is not below every score
+
+
+def attended(scores, value, mask):
+    return scores.softmax(-1).masked_fill(~mask.any(-1, keepdim=True), 0) @ value
+
+
+def filled_with(number):
+    def answer(query, key, value, mask):
+        scores = query @ key.mT / query.shape[-1] ** 0.5
+        return attended(scores.masked_fill(~mask, number), value, mask)
+
+    return answer
+
+
+def added(number):
+    def answer(query, key, value, mask):
+        return attended(query @ key.mT / query.shape[-1] ** 0.5 + ~mask * number, value, mask)
+
+    return answer
+
+
+def largest_held_at(number):
+    def answer(query, key, value, mask):
+        scores = (query @ key.mT / query.shape[-1] ** 0.5).masked_fill(~mask, -torch.inf)
+        shares = (scores - scores.amax(-1, keepdim=True).clamp(min=number)).exp()
+        return (shares / shares.sum(-1, keepdim=True)).masked_fill(~mask.any(-1, keepdim=True), 0) @ value
+
+    return answer
+
+
+def empty_below(number):
+    def answer(query, key, value, mask):
+        scores = (query @ key.mT / query.shape[-1] ** 0.5).masked_fill(~mask, -1e30)
+        return scores.softmax(-1).masked_fill(scores.amax(-1, keepdim=True) < number, 0) @ value
+
+    return answer
+
+
+def exponentials_as_they_are(query, key, value, mask):
+    shares = (query @ key.mT / query.shape[-1] ** 0.5).exp() * mask
+    return (shares / shares.sum(-1, keepdim=True)).masked_fill(~mask.any(-1, keepdim=True), 0) @ value
+
+
+@pytest.mark.parametrize("masked", [filled_with, added])
+@pytest.mark.parametrize("number", [-20.0, -50.0, -100.0, -300.0, -1e3, -2000.0, -5000.0, -1e4, -65504.0, -1e5])
+def test_a_number_too_small_to_hide(masked, number):
+    report = diagnose(checks.masked_attention, masked(number))
+    assert report.mistake and "Hidden keys get a fixed number" in report.message, report.message
+    assert "Besides" not in report.message and "Two things" not in report.message
+
+
+def test_minus_ten_is_too_small_to_hide():
+    assert diagnose(checks.masked_attention, filled_with(-10.0)).mistake == "minus_ten"
+    assert diagnose(checks.masked_attention, added(-10.0)).mistake == "plus_minus_10"
+
+
+@pytest.mark.parametrize("masked", [filled_with, added])
+@pytest.mark.parametrize("number", [-1e9, -1e20, torch.finfo(torch.float32).min])
+def test_a_number_far_below_any_score_hides(masked, number):
+    report = diagnose(checks.masked_attention, masked(number))
+    assert report.status == "correct", report.message
+
+
+@pytest.mark.parametrize("answer", [*map(largest_held_at, (-100.0, -1e4, -1e5)), *map(empty_below, (-1e4, -1e5))])
+def test_rows_of_low_scores_that_vanish(answer):
+    report = diagnose(checks.masked_attention, answer)
+    assert report.mistake == "rows_of_low_scores_vanish", report.message
+
+
+def test_an_overflow_is_told_from_them():
+    assert diagnose(checks.masked_attention, exponentials_as_they_are).mistake == "overflow"
+
+
+def test_what_goes_wrong_besides_is_said_of_a_mistake_with_a_sign():
+    def answer(query, key, value, mask):
+        return (query @ key.mT / query.shape[-1] ** 0.5 + ~mask * -65504.0).softmax(-1) @ value
+
+    report = diagnose(checks.masked_attention, answer)
+    assert report.mistake == "plus_minus_10000"
+    assert "Besides, with queries that may see nothing it goes wrong in another way." in report.message
+
+
+@pytest.mark.parametrize("number", [-5.0, -100.0, -1e3, -65504.0, -1e5, -1e8, -1e20])
+def test_an_additive_mask_of_a_finite_number(number):
+    report = diagnose(checks.to_additive, lambda mask: (1 - mask.float()) * number)
+    assert report.mistake == "another_number", report.message
+
+
+# Parts of a packed weight
+
+
+def taken_by_heads(n_heads):
+    def answer(weight):
+        d_model = weight.shape[1]
+        if d_model % n_heads:
+            return weight.chunk(3)
+        return [part.reshape(d_model, d_model) for part in weight.view(n_heads, 3, -1, d_model).unbind(1)]
+
+    return answer
+
+
+@pytest.mark.parametrize("n_heads", [2, 3, 4, 5, 6, 8, 12])
+def test_a_weight_packed_by_heads(n_heads):
+    assert diagnose(checks.unpack_projection, taken_by_heads(n_heads)).mistake == "head_by_head"
+
+
+@pytest.mark.parametrize(
+    "answer, named",
+    [
+        (lambda weight: weight.split(weight.shape[1])[0], "queries_alone"),
+        (lambda weight: weight[-weight.shape[1] :], "values_alone"),
+        (lambda weight: (weight[: weight.shape[1]],), "keys_and_values_missing"),
+        (lambda weight: weight.split(weight.shape[1])[1:], "queries_missing"),
+        (lambda weight: weight.split([weight.shape[1], 2 * weight.shape[1]]), "keys_and_values_together"),
+        (lambda weight: weight.split([2 * weight.shape[1], weight.shape[1]]), "queries_and_keys_together"),
+        (lambda weight: weight.T.tensor_split(3)[0].T, "first_columns_alone"),
+    ],
+)
+def test_part_of_a_packed_weight(answer, named):
+    assert diagnose(checks.unpack_projection, answer).mistake == named

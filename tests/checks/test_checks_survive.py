@@ -828,6 +828,27 @@ print("The rest of the cell ran.")
     assert "MainThread" in printed and "(run)" not in printed and "The rest" not in printed
 
 
+def test_after_a_syntax_error_the_card_says_that_the_function_is_an_older_one(tmp_path):
+    from notebooks import execute
+
+    cells = [
+        "import transformer_lab as tl",
+        "def split_heads(x, n_heads):\n    raise NotImplementedError",
+        "def split_heads(x, n_heads):\n    return x.reshape(",
+        "tl.checks.split_heads(split_heads)",
+        "def split_heads(x, n_heads):\n    return x",
+        "tl.checks.split_heads(split_heads)",
+    ]
+    notebook = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(cell) for cell in cells])
+    notebook.cells[2].metadata["tags"] = ["raises-exception"]
+    execute(notebook, tmp_path)
+    first, second = (notebook.cells[number].outputs[0].data["text/plain"] for number in (3, 5))
+    assert (
+        first.startswith("○ split_heads: not attempted") and "`SyntaxError`: '(' was never closed, in line 2" in first
+    )
+    assert "SyntaxError" not in second
+
+
 def test_on_a_busy_machine_only_the_time_counts_in_which_it_had_the_processor(monkeypatch):
     if not hasattr(time, "pthread_getcpuclockid"):
         pytest.skip("this system does not tell the processor's time of a thread")

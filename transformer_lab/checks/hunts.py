@@ -36,7 +36,7 @@ HUNTS = {
         "The docstring says how many axes a mask may have, and what a query gets that sees nothing. Which of these "
         "inputs has your test tried?",
         "Compare every number with a softmax over the visible keys, for a mask of each form. Let some queries see "
-        "nothing, and make the scores large.",
+        "nothing, and make the scores very large, in the millions.",
         "`for shape in ((q_len, k_len), …, (batch, heads, q_len, k_len)):`, `mask = torch.rand(shape) < 0.5`, "
         "`expected = … .masked_fill(~mask, …).softmax(…).nan_to_num() @ value`, then `assert torch.allclose(…)`",
     ),
@@ -50,13 +50,13 @@ HUNTS = {
     "block_parameters": (
         "In GPT-2, `d_ff` is 4 times `d_model`, and every map has a bias. Which mistakes can hide behind that?",
         "Choose sizes none of which is a multiple of another, and count by hand. Then do the same without biases: "
-        "what is gone?",
-        "`assert f(3, 7, True) == …` and `assert f(3, 7, False) == …`",
+        "what is gone? And read in the docstring which type is returned: a float may equal an int.",
+        "`assert f(3, 7, True) == …` and `assert f(3, 7, False) == …`, then `assert not isinstance(…, float)`",
     ),
     "causal_linear_attention": (
         "Which wrong weights still make a mean of ones that is one? And what must a test compare to see them?",
-        "For short sequences, make the table of weights, hide what comes later, and compare every number. Then let the "
-        "last key be huge: no earlier token may notice.",
+        "For a short sequence and one of 100 tokens, make the table of weights, hide what comes later, and compare "
+        "every number. Then let the last key be huge: no earlier token may notice.",
         "`weights = (φ(query) @ φ(key).mT).tril()`, `expected = weights @ value / …`, then "
         "`assert torch.allclose(f(query, key, value), expected, atol=…)`, for an ordinary last key and a huge one",
     ),
@@ -64,8 +64,8 @@ HUNTS = {
         "Which wrong functions keep every length, and leave a token at position 0 as it is? What must you compare to "
         "tell them from right ones?",
         "Take a pair (a, b) for the complex number a + bi: a turn is a product with cos + i sin. Compare every number, "
-        "for several pairs, for positions that do not begin at 0, and for two bases. Then read in the docstring which "
-        "dtype the result has.",
+        "for several pairs, for positions that do not begin at 0, for some far on, and for two bases. Then read in the "
+        "docstring which dtype the result has.",
         "`speeds = base ** (-torch.arange(0, d_head, 2) / d_head)`, `turns = torch.polar(torch.ones(…), positions[:, "
         "None] * speeds)`, then compare `torch.view_as_complex(…) * turns` with `f(x, positions, base)`",
     ),

@@ -48,6 +48,12 @@ def strided(tensor):
     return tensor.permute(reverse).contiguous().permute(reverse)
 
 
+def strided_with_whole_rows(tensor):
+    """The same numbers with all axes but the last the other way round in memory, as after a transpose of heads."""
+    order = (*reversed(range(tensor.ndim - 1)), -1)[: tensor.ndim]
+    return tensor.permute(order).contiguous().permute(order)
+
+
 def on_device(tensor):
     """The same numbers on the device in use."""
     return tensor.to(device())

@@ -2,6 +2,8 @@
 
 import ast
 import inspect
+import re
+import sys
 import textwrap
 
 import torch
@@ -25,6 +27,23 @@ def names(function, name):
     for code in codes:
         codes += [constant for constant in code.co_consts if inspect.iscode(constant)]
     return any(name in code.co_names for code in codes)
+
+
+def broken_definition(name):
+    """Return the `SyntaxError` of the newest cell that defines a function of this name; None where there is none.
+
+    The function of an older cell is then still there under its name.
+    """
+    shell = sys.modules["IPython"].get_ipython() if "IPython" in sys.modules else None
+    cells = reversed(shell.user_ns.get("In", [])) if shell else ()
+    newest = next((cell for cell in cells if re.search(rf"^def {name}\b", cell, re.MULTILINE)), None)
+    if newest is None:
+        return None
+    try:
+        ast.parse(shell.transform_cell(newest))
+    except SyntaxError as error:
+        return error
+    return None
 
 
 def never_used(tree):

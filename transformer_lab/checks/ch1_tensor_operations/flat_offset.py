@@ -24,7 +24,7 @@ from ..slips import float_for_int
     ),
 )
 def flat_offset(index, strides):
-    """Return the place of an element in storage. index, strides: one int for each axis."""
+    """Return the place of an element in storage, an int and no float. index, strides: one int for each axis."""
     return sum(i * stride for i, stride in zip(index, strides))
 
 

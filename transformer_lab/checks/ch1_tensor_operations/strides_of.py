@@ -23,7 +23,7 @@ from ..slips import float_for_int
     ),
 )
 def strides_of(shape):
-    """Return the strides of a fresh tensor. shape: sizes of 1 and more. Returns a tuple or list of as many ints."""
+    """Return the strides of a fresh tensor. shape: sizes of 1 and more. Returns a tuple, or a list, of as many ints."""
     strides, step = [], 1
     for size in reversed(shape):
         strides.append(step)

@@ -2,6 +2,7 @@
 
 import torch
 
+from ..agree import agree
 from ..exercise import exercise
 
 
@@ -48,6 +49,9 @@ def copied(in_proj_weight):
 @unpack_projection.equivalent
 def by_split(in_proj_weight):
     return in_proj_weight.split(in_proj_weight.shape[1])
+
+
+unpack_projection.example("24 features", d_model=24, plain=True)  # of 2, 3, 4, 6, 8 or 12 heads
 
 
 @unpack_projection.mistake
@@ -347,3 +351,91 @@ def one_row_further_each_time(in_proj_weight):
 def stacked_again(function, in_proj_weight):
     """Stacked again, the three give the packed weight back."""
     return torch.equal(torch.cat(tuple(function(in_proj_weight))), in_proj_weight)
+
+
+def _by_heads(in_proj_weight, n_heads):
+    """Take rows for queries, keys and values of the first head, then of the next."""
+    return [part.flatten(0, 1) for part in in_proj_weight.unflatten(0, (n_heads, 3, -1)).unbind(1)]
+
+
+def _taken_by_heads(probe, got, expected):
+    """Say whether the rows are taken by heads, however many these are."""
+    (weight,) = probe.arguments
+    numbers = (n for n in range(2, weight.shape[1] + 1) if weight.shape[1] % n == 0)
+    return got.error is None and any(agree(got.value, _by_heads(weight, n)) for n in numbers)
+
+
+@unpack_projection.mistake(sign=_taken_by_heads)
+def head_by_head(in_proj_weight):
+    """You take the rows head by head: queries, keys and values of the first head, then those of the second. GPT-NeoX
+    and Megatron pack their weights so. PyTorch stacks three whole weights, each with the rows of all heads, and how
+    many heads there are does not matter here."""
+    n_heads = next((n for n in (4, 3, 2) if in_proj_weight.shape[1] % n == 0), 1)
+    return _by_heads(in_proj_weight, n_heads)
+
+
+def _one_alone(number):
+    """You return one of the three weights, and the other two are missing. Did an index stay behind `chunk` or `split`,
+    such as `[0]`, or does a `return` end a loop in its first round? `w_q, w_k, w_v = unpack_projection(…)` should give
+    one weight to each name."""
+
+    def alone(in_proj_weight):
+        return in_proj_weight.chunk(3)[number]
+
+    alone.__doc__ = _one_alone.__doc__
+    alone.__name__ = f"{('queries', 'keys', 'values')[number]}_alone"
+    unpack_projection.mistake(alone)
+
+
+def _some_columns_alone(number):
+    """You return one tensor, a third of the columns. The cut goes through the second axis, the inputs, and then one
+    part is taken. The three maps share their inputs and were stacked along their outputs, which a weight has first:
+    (out, in). And all three weights are asked for."""
+
+    def columns(in_proj_weight):
+        return in_proj_weight.tensor_split(3, dim=1)[number]
+
+    columns.__doc__ = _some_columns_alone.__doc__
+    columns.__name__ = f"{('first', 'middle', 'last')[number]}_columns_alone"
+    unpack_projection.mistake(columns)
+
+
+for _number in range(3):
+    _one_alone(_number)
+    _some_columns_alone(_number)
+
+
+@unpack_projection.mistake
+def keys_and_values_missing(in_proj_weight):
+    """You return a tuple of one part, the queries' weight. The keys' and the values' are missing: the rows from d_model
+    on. How many of the parts does your index or your slice keep?"""
+    return in_proj_weight.chunk(3)[:1]
+
+
+@unpack_projection.mistake
+def queries_missing(in_proj_weight):
+    """You return two parts, the keys' and the values' weight. The first is missing: the rows up to d_model, which make
+    the queries."""
+    return in_proj_weight.chunk(3)[1:]
+
+
+@unpack_projection.mistake
+def keys_and_values_together(in_proj_weight):
+    """You return two parts: the queries' weight, and all that follows, which is the keys' and the values' weight in one
+    tensor. Attention between two texts uses it so. Here each of the three is asked for by itself: where must the rest
+    be cut once more?"""
+    return in_proj_weight.tensor_split([in_proj_weight.shape[1]])
+
+
+@unpack_projection.mistake
+def queries_and_keys_together(in_proj_weight):
+    """You return two parts: queries' and keys' weight in one tensor, and the values'. Each of the three is asked for by
+    itself: where must the first part be cut once more?"""
+    return in_proj_weight.tensor_split([2 * in_proj_weight.shape[1]])
+
+
+@unpack_projection.mistake
+def two_halves(in_proj_weight):
+    """You cut the rows into two halves. Three weights were stacked: how many equal parts does that make, and how many
+    rows has each?"""
+    return in_proj_weight.chunk(2)

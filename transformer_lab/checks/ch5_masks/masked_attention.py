@@ -2,6 +2,7 @@
 
 import torch
 
+from ..agree import agree, like
 from ..attention_steps import (
     all_axes_turned,
     by_d,
@@ -21,7 +22,10 @@ from ..attention_steps import (
     weighted_sum,
 )
 from ..exercise import exercise
+from ..relation import wrong_places
 from ..slips import cut_off
+
+LOW, VERY_LOW = "scores in the thousands", "scores of -720,000"
 
 
 def _some(draw, *shape):
@@ -37,8 +41,54 @@ def _masked(draw, batch=2, heads=3, q_len=7, k_len=6, d_head=5, d_value=4):
     return query, key, draw(batch, heads, k_len, d_value), _some(draw, batch, heads, q_len, k_len)
 
 
+def _scores(query, key):
+    return query @ key.mT / query.shape[-1] ** 0.5
+
+
+def _is_like(got, expected):
+    """Say whether a function returned a tensor of the right kind."""
+    return isinstance(got.value, torch.Tensor) and like(got.value) == like(expected.value)
+
+
+def _leaks(probe, got, expected):
+    """Say whether low scores alone let hidden keys be seen."""
+    query, key, value, mask = probe.arguments
+    if probe.name not in (LOW, VERY_LOW) or not _is_like(got, expected):
+        return False
+    if probe.name == VERY_LOW:
+        scores = _scores(query, key)
+        tables = scores.masked_fill(~mask, -1e4), scores + ~mask * -1e4
+        return any(agree(got.value, table.softmax(-1) @ value) for table in tables)
+    low, high = value.amin(-2, keepdim=True) - 1e-4, value.amax(-2, keepdim=True) + 1e-4
+    return bool(((got.value >= low) & (got.value <= high)).all())
+
+
+def _wrong_rows(probe, got, expected):
+    """Find the queries that get zeros or NaN for low or large scores, and the largest score of each, or return None."""
+    query, key, _, mask = probe.arguments
+    if probe.name not in (LOW, VERY_LOW) or not _is_like(got, expected):
+        return None
+    wrong = wrong_places(got.value, expected.value)
+    if not (got.value[wrong].isnan() | (got.value[wrong] == 0)).all():
+        return None
+    largest = _scores(query, key).masked_fill(~mask, float("-inf")).amax(-1)
+    return wrong.any(-1), largest
+
+
+def _vanishes(probe, got, expected):
+    """Say whether a query gets zeros or NaN where all the scores that it may see are low, and there alone."""
+    found = _wrong_rows(probe, got, expected)
+    return found is not None and bool((found[1][found[0]] < 0).all())
+
+
+def _overflows(probe, got, expected):
+    """Say whether a query gets zeros or NaN, the one with the largest score of all among them."""
+    found = _wrong_rows(probe, got, expected)
+    return found is not None and bool(found[0].flatten()[found[1].argmax()])
+
+
 def with_a_large_negative_number(scores, mask):
-    """Put minus infinity, or a very negative number, where the mask is `False`."""
+    """Put minus infinity, or a number far below any score, where the mask is `False`."""
     return scores.masked_fill(~mask, torch.finfo(scores.dtype).min)
 
 
@@ -59,9 +109,9 @@ def zeros_for_empty_rows(weights, mask):
     hints=(
         "The weights of a query must sum to one over the keys that it may see. At which point, before the softmax or "
         "after it, is the mask still in time?",
-        "Which score gets the weight zero? And what does the softmax make of a row in which every score is like that? "
-        "`mask.any(dim=-1, keepdim=True)` says of each row whether it sees anything, and `masked_fill` can set the "
-        "weights of the rows that do not.",
+        "Minus infinity gets the weight zero, or a number far below any score, such as `torch.finfo(dtype).min`. What "
+        "does the softmax make of a row in which every score is like that? `mask.any(dim=-1, keepdim=True)` says of "
+        "each row whether it sees anything, and `masked_fill` can set the weights of the rows that do not.",
         "`scores.masked_fill(…, …)`, softmax, then zeros for the rows without any `True`, then `@ value`",
     ),
 )
@@ -78,13 +128,12 @@ def masked_attention(
     empty_rows=zeros_for_empty_rows,
     output=weighted_sum,
 ):
-    """Attend to the keys that ``mask`` allows: (batch, heads, q_len, d_value), zeros where a query may see nothing."""
+    """Attend to the keys that ``mask`` allows: (batch, heads, q_len, d_value), zeros where a query may see nothing.
+
+    A hidden key has no weight, however low the scores of the others are.
+    """
     table = masked(scale(scores(query, key), query.shape[-1]), mask)
     return output(empty_rows(weights(table), mask), value)
-
-
-def _scores(query, key):
-    return query @ key.mT / query.shape[-1] ** 0.5
 
 
 @masked_attention.equivalent
@@ -109,7 +158,7 @@ def with_minus_a_billion(query, key, value, mask):
 
 @masked_attention.equivalent
 def added_to_the_scores(query, key, value, mask):
-    bias = torch.zeros_like(mask, dtype=query.dtype).masked_fill(~mask, -1e5)
+    bias = torch.zeros_like(mask, dtype=query.dtype).masked_fill(~mask, -1e9)
     weights = (query @ key.transpose(-1, -2) * query.shape[-1] ** -0.5 + bias).softmax(-1)
     return (weights * mask) @ value
 
@@ -179,6 +228,18 @@ def scores_in_the_thousands(draw):
     scores = _scores(query, key)
     mask[:, 0] = (scores <= scores.kthvalue(2, keepdim=True).values)[:, 0]  # in one head, the two lowest scores only
     return 30 * query, 30 * key, value, mask
+
+
+@masked_attention.probe
+def scores_of_hundred_thousands(draw):
+    """scores of -720,000"""
+    query, key = torch.zeros(1, 1, 2, 4), torch.full((1, 1, 5, 4), -1200.0)
+    query[..., 0, :2] = query[..., 1, 2:] = 600
+    mask = torch.ones(1, 1, 2, 5, dtype=torch.bool)
+    hidden = [0, 3, 4]  # from the first query, for which their scores are 0 and -1; the second sees all, equally
+    mask[..., 0, hidden], key[..., hidden, :2] = False, 0
+    key[..., 4, 0] = -1 / 300
+    return query, key, draw(1, 1, 5, 3), mask
 
 
 masked_attention.mistakes_in(
@@ -343,7 +404,18 @@ def divided_again_with_care(query, key, value, mask):
     return (weights / weights.sum(-1, keepdim=True).clamp(min=1e-30)) @ value
 
 
-@masked_attention.mistake
+@masked_attention.mistake(sign=_vanishes)
+def rows_of_low_scores_vanish(query, key, value, mask):
+    """A query whose visible scores are all far below zero gets zeros, or NaN, as if it might see nothing. Do you keep
+    the largest score of a row from falling below a fixed number, such as -1e4, or take a row for empty where its scores
+    are below one? A score may be as low as it likes: the largest is subtracted as it is, and the mask alone says which
+    rows are empty."""
+    scores = _scores(query, key).masked_fill(~mask, float("-inf"))
+    shares = (scores - scores.amax(-1, keepdim=True).clamp(min=-1e4)).exp()
+    return (shares / shares.sum(-1, keepdim=True).clamp(min=1e-30)) @ value
+
+
+@masked_attention.mistake(sign=_overflows)  # whose sign the mistake above may have as well
 def overflow(query, key, value, mask):
     """Nothing keeps `exp` from overflowing. In float32, e to the 89 is infinite already, and infinity divided by
     infinity is NaN. A softmax sees differences only: `torch.softmax` subtracts the largest score of each row first."""
@@ -454,6 +526,25 @@ def by_root_d_value(query, key, value, mask):
     and nobody notices. Whose last axis do you take?"""
     d_value = value.shape[-1]
     return masked_attention.reference(query, key, value, mask, scale=lambda scores, d_head: by_root_d(scores, d_value))
+
+
+def _too_small_to_hide(number, added=False):
+    """Hidden keys get a fixed number, such as -100 or -1e4, in place of their score or added to it. It hides them only
+    from a query that has a higher score elsewhere: where the scores of the keys that may be seen are as low, or lower,
+    a hidden key is seen. A score may be as low as it likes. Which number is below all of them?"""
+
+    def hidden(scores, mask):
+        return scores + ~mask * number if added else scores.masked_fill(~mask, number)
+
+    hidden.__doc__ = _too_small_to_hide.__doc__
+    hidden.__name__ = f"{'plus' if added else 'filled_with'}_minus_{-number:.0f}"
+    masked_attention.mistake(hidden, stage="masked", sign=_leaks)
+
+
+for _number in (-1e4, -1e3, -100.0):
+    _too_small_to_hide(_number)
+    _too_small_to_hide(_number, added=True)
+_too_small_to_hide(-10.0, added=True)
 
 
 cut_off(masked_attention)

@@ -2,6 +2,7 @@
 
 import torch
 
+from ..agree import like
 from ..exercise import exercise
 
 
@@ -270,3 +271,21 @@ def _filled_in(dtype):
 
 _filled_in(torch.int64)
 _filled_in(torch.int32)
+
+
+def _one_number_below_zero(probe, got, expected):
+    """Say whether all that is wrong is which number hides: a finite one below zero, the same everywhere."""
+    if not isinstance(got.value, torch.Tensor) or like(got.value) != like(expected.value):
+        return False
+    (mask,) = probe.arguments
+    hiding = got.value[~mask]
+    same = bool((hiding == hiding[:1]).all() and (hiding < 0).all() and hiding.isfinite().all())
+    return same and not got.value[mask].any()
+
+
+@to_additive.mistake(stage="filled", sign=_one_number_below_zero)
+def another_number(bias, hidden):
+    """Hidden places get a finite number instead of -inf. It hides them only from a query that has a higher score
+    elsewhere: where all visible scores are as low, hidden keys are seen. In a row that sees nothing all scores change
+    by the same amount, and nothing is hidden. The docstring asks for -inf, which is below every score."""
+    return bias.masked_fill(hidden, -100.0)

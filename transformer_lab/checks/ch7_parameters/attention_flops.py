@@ -27,7 +27,7 @@ def two_products(d_model):
     ),
 )
 def attention_flops(seq, d_model, *, table=every_query_and_key, work=two_products):
-    """Count the FLOPs of scores and blend, all heads together, for a text of ``seq`` tokens."""
+    """Count the FLOPs of scores and blend, all heads together, for a text of ``seq`` tokens: an int, not a float."""
     return table(seq) * work(d_model)
 
 

@@ -35,7 +35,7 @@ def four_biases(d_model, bias):
     ),
 )
 def attention_parameters(d_model, bias, *, weights=four_squares, biases=four_biases):
-    """Count the parameters of multi-head attention, its output projection included."""
+    """Count the parameters of multi-head attention, its output projection included: an int, not a float."""
     return weights(d_model) + biases(d_model, bias)
 
 

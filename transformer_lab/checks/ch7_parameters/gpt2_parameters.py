@@ -61,7 +61,10 @@ def gpt2_parameters(
     last_norm=norm_at_the_end,
     head=tied,
 ):
-    """Count the parameters of a GPT-2 of any size: tables, pre-norm layers, the last norm; its head is tied."""
+    """Count the parameters of a GPT-2 of any size: tables, pre-norm layers, the last norm; its head is tied.
+
+    Returns an int, not a float.
+    """
     tables = tokens(vocab_size, d_model) + positions(n_positions, d_model)
     layers = n_layers * (weights(d_model) + vectors(d_model))
     return tables + layers + last_norm(d_model) + head(vocab_size, d_model)

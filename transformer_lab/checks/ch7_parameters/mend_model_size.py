@@ -53,7 +53,7 @@ def _small_gpt(tie=True):
     ),
 )
 def mend_model_size(model, *, counted=each_once, size=by_its_type):
-    """Return how many parameters a module has, each once, and how many bytes they take."""
+    """Return how many parameters a module has, each once, and how many bytes they take: two ints."""
     parameters = counted(model)
     return sum(p.numel() for p in parameters), sum(p.numel() * size(p) for p in parameters)
 

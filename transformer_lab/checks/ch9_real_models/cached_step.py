@@ -3,6 +3,7 @@
 import torch
 
 from ..exercise import exercise
+from ..probes import strided_with_whole_rows
 from ..slips import fixed_length, left_in_float32
 from .rotate import halves, rotate
 
@@ -63,6 +64,7 @@ def blend_of(weights, values):
         "`position = torch.tensor([keys.shape[…]])`, `keys = torch.cat([keys, rotate(key, …)], dim=…)`, the same for "
         "`values`, then softmax and blend as always: `return …, keys, values`",
     ),
+    scattered=strided_with_whole_rows,
 )
 def cached_step(
     query,

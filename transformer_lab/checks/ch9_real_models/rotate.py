@@ -5,6 +5,7 @@ import math
 import torch
 
 from ..exercise import exercise
+from ..probes import strided_with_whole_rows
 from ..slips import fixed_length, left_in_float32
 
 
@@ -50,6 +51,7 @@ def back_in_place(a, b):
         "`a, b = x[..., 0::2], x[..., 1::2]`, `angle = positions[:, None] * …`, then `torch.stack([a * … - b * …, "
         "a * … + b * …], dim=-1).flatten(-2)`",
     ),
+    scattered=strided_with_whole_rows,
 )
 def rotate(x, positions, base, *, pairs=neighbours, angles=angles_of, turn=turned, joined=back_in_place):
     """Turn pair i of every token's features by the angle position · base^(−2i / d_head)."""
@@ -88,6 +90,14 @@ def by_complex_numbers(x, positions, base):
     turns = torch.polar(torch.ones_like(positions[:, None] * speeds), positions[:, None] * speeds)
     pairs = torch.view_as_complex(x.double().reshape(*x.shape[:-1], -1, 2).contiguous())
     return torch.view_as_real(pairs * turns).flatten(-2).to(x.dtype)
+
+
+@rotate.equivalent
+def by_complex_numbers_of_neighbours_in_memory(x, positions, base):
+    speeds = 1.0 / base ** (torch.arange(0, x.shape[-1], 2, device=x.device).float() / x.shape[-1])
+    angle = torch.outer(positions, speeds)
+    pairs = torch.view_as_complex(x.float().reshape(*x.shape[:-1], -1, 2))
+    return torch.view_as_real(pairs * torch.polar(torch.ones_like(angle), angle)).flatten(3).type_as(x)
 
 
 @rotate.equivalent
