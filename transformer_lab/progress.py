@@ -43,4 +43,5 @@ def progress_bar(steps: int, label: str) -> Iterable[int]:
         raise TypeError(f"label must be a string, got {shown(label)}")
     # No rate and no time left, which differ from run to run; and blocks that do not depend on the stream's encoding.
     form = "{desc}: |{bar:40}| {n_fmt} of {total_fmt}"
-    return tqdm(range(steps), desc=label, file=sys.stdout, bar_format=form, ascii="░█")
+    # So many columns that nothing is cut off, whatever the terminal that Python was started from.
+    return tqdm(range(steps), desc=label, file=sys.stdout, bar_format=form, ascii="░█", ncols=1000)

@@ -359,6 +359,8 @@ threads = []
 
 
 def runs_on():
+    for thread in threads:
+        thread.join(0.2)  # it is alive for a moment after its work is over
     return any(thread.is_alive() for thread in threads)
 
 

@@ -247,7 +247,11 @@ MODES = {
 }
 
 
-@pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::torch.jit.TracerWarning")
+# torch.jit is deprecated: which warning says so, and of what, depends on the PyTorch.
+OF_TRACING = [f"ignore::{kind}" for kind in ("DeprecationWarning", "FutureWarning", "torch.jit.TracerWarning")]
+
+
+@pytest.mark.filterwarnings(*OF_TRACING)
 @pytest.mark.parametrize("mode", MODES)
 def test_a_table_serves_whatever_the_first_call_was_inside_of(no_tables, mode):
     x = normal(2, 3, 5, 8, seed=1)
@@ -260,7 +264,7 @@ def test_a_table_serves_whatever_the_first_call_was_inside_of(no_tables, mode):
     agree(torch.func.vmap(tl.rotary)(x), expected)
 
 
-@pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::torch.jit.TracerWarning")
+@pytest.mark.filterwarnings(*OF_TRACING)
 def test_what_was_traced_takes_other_lengths():
     traced = torch.jit.trace(tl.rotary, normal(2, 5, 4, seed=1), check_trace=False)
     longer = normal(2, 9, 4, seed=2)

@@ -59,6 +59,8 @@ class Lab(anywidget.AnyWidget):
 
     controls = traitlets.List(traitlets.Unicode()).tag(sync=True)
 
+    _ipython_display_ = None  # with that of ipywidgets 7, IPython would not ask for the MIME bundle below
+
     def __init__(self, *, controls=None, **settings):
         controls = self.groups if controls is None else (controls,) if isinstance(controls, str) else controls
         super().__init__(controls=list(controls), **settings)
