@@ -174,7 +174,7 @@ def layered_venv(venv):
 def asks_for_weights(notebook):
     """Whether a notebook looks for the published models, and leaves it to its reader to fetch them."""
     code = "\n".join(cell.source for cell in notebook.cells if cell.cell_type == "code")
-    return "pretrained.installed()" in code and '"transformer_lab.pretrained"' not in code
+    return "pretrained.installed()" in code and "pretrained.fetch()" not in code
 
 
 def run(notebook, folder, git):

@@ -54,7 +54,7 @@ def shown(value):
         return f"{type(value).__name__} of shape {shape}"
     if isinstance(value, (list, tuple)) and any(isinstance(item, (torch.Tensor, list, tuple)) for item in value):
         return f"a {type(value).__name__} of {len(value)}"
-    text = " ".join(_short.repr(value).split())
+    text = " ".join(_short.repr(value).splitlines())
     return text if len(text) <= 80 else f"{text[:60]} …"
 
 
@@ -310,7 +310,7 @@ def _require_scores(x, scores_shape, name):
     # A new axis stands in the place of one that is missing: the first is then the batch, as in the scores.
     ranks = (x.ndim, len(scores_shape))
     remedy = use(name, x, MASK_AXES, lambda made: made.ndim in ranks and _broadcasts(made.shape, scores_shape))
-    if x.dtype == torch.bool and "None" in remedy:
+    if x.dtype == torch.bool and x.ndim == 2 and "None" in remedy:
         remedy += f", of ~{name} if True hides, as in PyTorch's key_padding_mask"
     if x.ndim > len(scores_shape):
         raise ValueError(

