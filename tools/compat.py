@@ -27,7 +27,7 @@ TOOLS = ["fonttools", "hypothesis", "ipykernel", "minify-html", "nbclient", "nbf
 TOOLS += ["pytest", "pytest-xdist"]
 STEPS = {
     "mathematics": ["tests/maths"],
-    "checks": ["tests/checks/test_checks.py"],
+    "checks": ["tests/checks/test_checks.py", "tests/checks/test_checks_survive.py"],  # also the stop button
     "notebooks": [
         *("-p", "nbval_live", "--nbval", "--nbval-current-env", "--dist", "loadfile"),  # a notebook has one kernel
         *("--nbval-kernel-startup-timeout=300", "--nbval-cell-timeout=900", "chapters"),

@@ -169,8 +169,11 @@ def is_number(x):
 
 
 def values_are_known(x):
-    """Whether a function may look at the values: they exist, and no compiler is tracing for values to come."""
-    return not x.is_meta and not torch.compiler.is_compiling()
+    """Whether a function may look at the values: they exist, and no compiler is tracing for values to come.
+
+    Inside `torch.func.vmap` and its like, a tensor stands for many.
+    """
+    return not (x.is_meta or torch.compiler.is_compiling() or torch._C._functorch.is_functorch_wrapped_tensor(x))
 
 
 def require_sizes(least=1, **sizes):

@@ -24,6 +24,7 @@ from .arguments import (
     require_tensor,
     shown,
     use,
+    values_are_known,
 )
 from .cache import KeyValueCache, StateCache
 from .conversion import take_over
@@ -238,7 +239,10 @@ def scaled_dot_product_attention(
         mask = mask[(None,) * (2 - mask.ndim)]  # two axes or more
         # A row that sees nothing would be 0/0 in some of PyTorch's kernels. It may see everything, and is zeroed after.
         sees_nothing = ~mask.any(dim=-1, keepdim=True)
-        mask = mask | sees_nothing
+        if _is_cheap_to_ask(mask) and not sees_nothing.any():
+            sees_nothing = None
+        else:
+            mask = mask | sees_nothing
     if bias is not None:
         bias = bias[(None,) * (2 - bias.ndim)]
         mask = bias if mask is None else torch.where(mask, bias, -math.inf)
@@ -264,6 +268,12 @@ def scaled_dot_product_attention(
         return output
     # In place, unless the kernel's own output is needed for its gradient.
     return output.masked_fill(sees_nothing, 0.0) if output.requires_grad else output.masked_fill_(sees_nothing, 0.0)
+
+
+def _is_cheap_to_ask(mask):
+    """Whether Python may look at a mask, and does not have to wait for another device to do so."""
+    is_plain = type(mask) is Tensor and values_are_known(mask) and not torch.jit.is_tracing()
+    return is_plain and mask.device.type == "cpu"
 
 
 def split_heads(x: Tensor, n_heads: int) -> Tensor:

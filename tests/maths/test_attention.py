@@ -136,6 +136,21 @@ def test_attention_agrees_with_torch(dtype, form):
         agree_in_gradient(weights @ value, expected, (query, key, value))
 
 
+@pytest.mark.filterwarnings("ignore:There is a performance drop")
+@pytest.mark.parametrize("seen", [0.3, 1.0])
+def test_a_mask_whose_values_cannot_be_asked_for(seen):
+    """Inside vmap, and while a compiler traces with a mask that hides less than the next one."""
+    query, key, value = (normal(3, 2, 5, 4, seed=seed).detach() for seed in range(3))
+    mask = normal(3, 1, 5, 5, seed=4).detach().sigmoid() < seen
+    mask[1, :, 2] = False
+    expected = tl.scaled_dot_product_attention(query, key, value, mask)
+    assert (expected[1, :, 2] == 0).all()
+    agree(torch.func.vmap(tl.scaled_dot_product_attention)(query, key, value, mask), expected)
+    compiled = torch.compile(tl.scaled_dot_product_attention, backend="eager", fullgraph=True)
+    compiled(query, key, value, torch.ones_like(mask))
+    agree(compiled(query, key, value, mask), expected)
+
+
 @pytest.mark.parametrize("dtype", EXACT)
 @pytest.mark.parametrize("seen", [0.0, 0.4, 1.0])
 def test_the_gradient_of_the_fused_kernel_under_a_mask(dtype, seen):
