@@ -819,16 +819,10 @@ def test_it_is_named(exercise, function, names):
     assert set((report.mistake or "").split("+")) == names, report.message
 
 
-@pytest.mark.parametrize("number", [-2.0, -10.0, -100.0, -1e3])
-@pytest.mark.parametrize("kind", range(3))
-def test_a_number_that_is_too_small_to_hide(number, kind):
-    assert diagnose(checks.to_additive, additive(number, kind)).mistake == "too_small_to_hide"
-
-
-@pytest.mark.parametrize("number", [-65504.0, -1e5, -1e6, -1e8, -1e30])
+@pytest.mark.parametrize("number", [-2.0, -10.0, -100.0, -1e3, -65504.0, -1e5, -1e6, -1e8, -1e30])
 @pytest.mark.parametrize("kind", range(3))
 def test_a_finite_number_for_infinity(number, kind):
-    assert diagnose(checks.to_additive, additive(number, kind)).mistake == "a_finite_number"
+    assert diagnose(checks.to_additive, additive(number, kind)).mistake == "another_number"
 
 
 def additive(number, kind):

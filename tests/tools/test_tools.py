@@ -461,7 +461,7 @@ def test_a_workflow_calls_make_and_may_only_read(path):
     verbs = re.findall(r"(?m)^(\w+):", (notebooks.ROOT / "Makefile").read_text("utf-8"))
     assert workflow["permissions"] == {"contents": "read"} and "concurrency" in workflow
     for job in workflow["jobs"].values():
-        assert job["timeout-minutes"] <= 60
+        assert job["timeout-minutes"] <= 90
         each_verb = job.get("strategy", {}).get("matrix", {}).get("verb", [])
         ran = [step["run"] for step in job["steps"] if "run" in step and "name" not in step]
         ran = [f"make {verb}" for verb in each_verb] if ran == ["make ${{ matrix.verb }}"] else ran

@@ -27,6 +27,8 @@ features = Topic(
         "gelu_and_one",
         "silu_and_one",
         "leaky_relu_and_one",
+        "another_alpha",
+        "cases_exchanged_and_x_itself",
     ),
     words={
         "one_added_below_too": "Below zero your features are exp(x) + 1, one too many. Where x is below zero, `elu` is "

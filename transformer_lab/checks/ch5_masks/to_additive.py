@@ -244,38 +244,6 @@ def axes_added(mask):
     return to_additive.reference(mask)[:, None, None]
 
 
-def _a_number_where_hidden(lowest, highest):
-    """Say of a result whether it is 0 where the mask is `True`, and one number of that range where it is `False`."""
-
-    def sign(probe, got, expected):
-        mask, result = probe.arguments[0], got.value
-        if not isinstance(result, torch.Tensor) or result.shape != mask.shape or result.dtype != torch.float32:
-            return False
-        hidden = result[~mask]
-        return not result[mask].any() and bool((hidden == hidden[0]).all()) and lowest <= float(hidden[0]) <= highest
-
-    return sign
-
-
-def too_small_to_hide(mask):
-    """Hidden places get a negative number that is too small. Where the score of a hidden key is larger than the others
-    by that number, the softmax gives it as much weight as them. -inf hides a key whatever its score is."""
-    return torch.zeros(mask.shape).masked_fill(~mask, -10.0)
-
-
-to_additive.mistake(too_small_to_hide, sign=_a_number_where_hidden(-9999, -0.001))
-
-
-def a_finite_number(mask):
-    """Hidden places get a large negative number instead of -inf. The weights are zero with both, as long as something
-    is visible and no score is that large. In a row that sees nothing all scores sink by the same amount, and nothing is
-    hidden. The docstring asks for -inf."""
-    return torch.zeros(mask.shape).masked_fill(~mask, -1e6)
-
-
-to_additive.mistake(a_finite_number, sign=_a_number_where_hidden(torch.finfo(torch.float32).min, -1e4))
-
-
 @to_additive.mistake
 def lowest_number_of_float64(mask):
     """The numbers are in float64, and hidden places get its lowest number instead of -inf. In float32 that number does
