@@ -24,15 +24,7 @@ d_ff       features inside the feed-forward layer
 from importlib import import_module
 
 from .arguments import did_you_mean as _did_you_mean
-from .attention import (
-    MultiHeadAttention,
-    SingleHeadAttention,
-    attention_weights,
-    merge_heads,
-    scaled_dot_product_attention,
-    softmax,
-    split_heads,
-)
+from .attention import attention_weights, scaled_dot_product_attention, softmax
 from .cache import KeyValueCache, StateCache
 from .compute import (
     activation_bytes,
@@ -57,6 +49,7 @@ from .linear_attention import (
     linear_attention_step,
 )
 from .masks import additive_mask, causal_mask, padding_mask, prefix_mask, sliding_window_mask
+from .multi_head import MultiHeadAttention, SingleHeadAttention, merge_heads, split_heads
 from .normalization import (
     LayerNorm,
     RMSNorm,

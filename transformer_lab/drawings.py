@@ -12,8 +12,8 @@ from xml.sax.saxutils import escape
 import torch
 from torch import Tensor
 
-from .attention import merge_heads, split_heads
 from .masks import causal_mask
+from .multi_head import merge_heads, split_heads
 from .positions import sinusoidal_positions
 
 WIDTH = 520

@@ -11,8 +11,8 @@ from torch.nn import functional as F
 from typing_extensions import Self
 
 from .arguments import as_sizes, require_features, require_mask, require_one_of, require_probability
-from .attention import MultiHeadAttention
 from .cache import KeyValueCache, StateCache
+from .multi_head import MultiHeadAttention
 from .normalization import LayerNorm, new_norm
 
 ACTIVATIONS = {"relu": F.relu, "gelu": F.gelu, "gelu_tanh": partial(F.gelu, approximate="tanh"), "silu": F.silu}

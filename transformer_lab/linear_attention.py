@@ -17,8 +17,8 @@ from .arguments import (
     shown,
     values_are_known,
 )
-from .attention import MultiHeadAttention, merge_heads
 from .cache import StateCache
+from .multi_head import MultiHeadAttention, merge_heads
 from .precision import wide_dtype, without_autocast
 
 

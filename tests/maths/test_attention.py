@@ -521,47 +521,6 @@ def test_softmax_gradcheck():
     assert torch.autograd.gradcheck(tl.softmax, (x,))
 
 
-# The module with one head.
-
-
-@pytest.mark.parametrize("lead", [(), (2,), (2, 0), (2, 1, 3)])
-def test_single_head_is_three_projections_and_attention(lead):
-    torch.manual_seed(0)
-    layer = tl.SingleHeadAttention(d_model=5, d_head=3, d_value=4).to(DEVICE, EXACT[-1])
-    x = normal(*lead, 6, 5, seed=1, dtype=EXACT[-1])
-    mask = (normal(6, 6, seed=2) > 0).detach()
-    state = {name: parameter.detach() for name, parameter in layer.state_dict().items()}
-    q, k, v = (x @ state[f"{name}_proj.weight"].T + state[f"{name}_proj.bias"] for name in "qkv")
-    assert layer(x).shape == (*lead, 6, 4)
-    agree(layer(x), loop(q, k, v))
-    agree(layer(x, mask), loop(q, k, v, mask))
-    agree(layer(x, is_causal=True), loop(q, k, v, is_causal=True))
-    agree(layer.weights(x, mask), loop_weights(q, k, mask))
-    if x.numel():
-        layer(x).sum().backward()
-        assert all(parameter.grad is not None for parameter in layer.parameters())
-
-
-def test_single_head_takes_d_value_from_d_head():
-    layer = tl.SingleHeadAttention(5, 3).to(DEVICE)
-    assert layer(torch.zeros(0, 5, device=DEVICE)).shape == (0, 3)
-    assert {name: tuple(p.shape) for name, p in layer.named_parameters()} == {
-        f"{name}_proj.{kind}": shape for name in "qkv" for kind, shape in (("weight", (3, 5)), ("bias", (3,)))
-    }
-
-
-@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16])
-def test_single_head_in_half_precision_and_under_autocast(dtype):
-    torch.manual_seed(0)
-    layer = tl.SingleHeadAttention(5, 3, 4).to(DEVICE)
-    x = normal(2, 6, 5, seed=1).detach()
-    expected = layer(x)
-    with torch.autocast(DEVICE.type, dtype=dtype):
-        agree(layer(x), expected)
-        agree(layer(x.to(dtype)), expected)
-    agree(layer.to(dtype)(x.to(dtype)), expected)
-
-
 # Every error, word for word.
 
 q, k, v = torch.zeros(2, 5, 4), torch.zeros(2, 7, 4), torch.zeros(2, 7, 6)
@@ -676,7 +635,6 @@ WRONG_FOR_ATTENTION = [
     ),
 ]
 
-layer = tl.SingleHeadAttention(4, 3)
 WRONG_ELSEWHERE = [
     (
         lambda: tl.attention_weights(q, torch.zeros(4, 7, 4), enable_gqa=True),
@@ -696,25 +654,6 @@ WRONG_ELSEWHERE = [
     (lambda: tl.softmax(q, 3), IndexError, DIM.format(-3, 2, 3)),
     (lambda: tl.softmax(q, -4), IndexError, DIM.format(-3, 2, -4)),
     (lambda: tl.softmax(torch.tensor(0.0), 1), IndexError, DIM.format(-1, 0, 1)),
-    (lambda: tl.SingleHeadAttention("4", 3), TypeError, "d_model must be an integer, got '4'"),
-    (lambda: tl.SingleHeadAttention(4, 1.5), TypeError, "d_head must be an integer, got 1.5"),
-    (lambda: tl.SingleHeadAttention(4, True), TypeError, "d_head must be an integer, got True"),
-    (lambda: tl.SingleHeadAttention(4, 3, 0), ValueError, "d_value must be at least 1, got 0"),
-    (lambda: tl.SingleHeadAttention(-4, 3), ValueError, "d_model must be at least 1, got -4"),
-    (lambda: layer([1.0]), TypeError, "x must be a tensor, got list"),
-    (lambda: layer(q.long()), TypeError, "x must be floating point, got torch.int64"),
-    (
-        lambda: layer(q.double()),
-        TypeError,
-        "x must have the dtype of the module's weights, torch.float32, got torch.float64",
-    ),
-    (lambda: layer(v), ValueError, "x must have shape (..., seq, d_model) with d_model 4, got (2, 7, 6)"),
-    (lambda: layer.weights(q[0, 0]), ValueError, "x must have shape (..., seq, d_model) with d_model 4, got (4,)"),
-    (
-        lambda: layer(q, seen),
-        ValueError,
-        "mask must broadcast to the scores (2, 5, 5), got shape (5, 7): its axis -1 (k_len) must be 1 or 5, not 7",
-    ),
 ]
 
 

@@ -86,7 +86,48 @@ def test_a_view_alone_scrambles():
         heads.transpose(1, 2).view(2, 5, 12)
 
 
-# The module.
+# One head.
+
+
+@pytest.mark.parametrize("lead", [(), (2,), (2, 0), (2, 1, 3)])
+def test_single_head_is_three_projections_and_attention(lead):
+    torch.manual_seed(0)
+    layer = tl.SingleHeadAttention(d_model=5, d_head=3, d_value=4).to(DEVICE, EXACT[-1])
+    x = normal(*lead, 6, 5, seed=1, dtype=EXACT[-1])
+    mask = (normal(6, 6, seed=2) > 0).detach()
+    state = {name: parameter.detach() for name, parameter in layer.state_dict().items()}
+    q, k, v = (x @ state[f"{name}_proj.weight"].T + state[f"{name}_proj.bias"] for name in "qkv")
+    assert layer(x).shape == (*lead, 6, 4)
+    agree(layer(x), tl.scaled_dot_product_attention(q, k, v))
+    agree(layer(x, mask), tl.scaled_dot_product_attention(q, k, v, mask))
+    agree(layer(x, is_causal=True), tl.scaled_dot_product_attention(q, k, v, is_causal=True))
+    agree(layer.weights(x, mask), tl.attention_weights(q, k, mask))
+    if x.numel():
+        layer(x).sum().backward()
+        assert all(parameter.grad is not None for parameter in layer.parameters())
+
+
+def test_single_head_takes_d_value_from_d_head():
+    layer = tl.SingleHeadAttention(5, 3).to(DEVICE)
+    assert layer(torch.zeros(0, 5, device=DEVICE)).shape == (0, 3)
+    assert {name: tuple(p.shape) for name, p in layer.named_parameters()} == {
+        f"{name}_proj.{kind}": shape for name in "qkv" for kind, shape in (("weight", (3, 5)), ("bias", (3,)))
+    }
+
+
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16])
+def test_single_head_in_half_precision_and_under_autocast(dtype):
+    torch.manual_seed(0)
+    layer = tl.SingleHeadAttention(5, 3, 4).to(DEVICE)
+    x = normal(2, 6, 5, seed=1).detach()
+    expected = layer(x)
+    with torch.autocast(DEVICE.type, dtype=dtype):
+        agree(layer(x), expected)
+        agree(layer(x.to(dtype)), expected)
+    agree(layer.to(dtype)(x.to(dtype)), expected)
+
+
+# Many heads.
 
 
 def by_axes(module, query, key=None, value=None, allowed=None):
@@ -540,6 +581,7 @@ def test_parameters_have_the_names_that_their_work_has():
 
 module = tl.MultiHeadAttention(8, 2)
 wide = tl.MultiHeadAttention(8, 2, d_key_in=5, d_value_in=7)
+single = tl.SingleHeadAttention(8, 3)
 x, y, z, w = torch.zeros(3, 4, 8), torch.zeros(3, 6, 8), torch.zeros(3, 6, 5), torch.zeros(3, 6, 7)
 seen = torch.ones(4, 6, dtype=torch.bool)
 SCORES = "mask must broadcast to the scores (3, 2, 4, 6), got shape {}: its axis {} must be 1 or {}, not {}"
@@ -659,6 +701,25 @@ WRONG = [
         lambda: tl.MultiHeadAttention.from_torch(nn.MultiheadAttention(8, 2, add_zero_attn=True)),
         ValueError,
         "module must have add_zero_attn=False, got True: extra keys are not supported",
+    ),
+    (lambda: tl.SingleHeadAttention("4", 3), TypeError, "d_model must be an integer, got '4'"),
+    (lambda: tl.SingleHeadAttention(4, 1.5), TypeError, "d_head must be an integer, got 1.5"),
+    (lambda: tl.SingleHeadAttention(4, True), TypeError, "d_head must be an integer, got True"),
+    (lambda: tl.SingleHeadAttention(4, 3, 0), ValueError, "d_value must be at least 1, got 0"),
+    (lambda: tl.SingleHeadAttention(-4, 3), ValueError, "d_model must be at least 1, got -4"),
+    (lambda: single([1.0]), TypeError, "x must be a tensor, got list"),
+    (lambda: single(x.long()), TypeError, "x must be floating point, got torch.int64"),
+    (
+        lambda: single(x.double()),
+        TypeError,
+        "x must have the dtype of the module's weights, torch.float32, got torch.float64",
+    ),
+    (lambda: single(z), ValueError, "x must have shape (..., seq, d_model) with d_model 8, got (3, 6, 5)"),
+    (lambda: single.weights(x[0, 0]), ValueError, "x must have shape (..., seq, d_model) with d_model 8, got (8,)"),
+    (
+        lambda: single(x, seen),
+        ValueError,
+        "mask must broadcast to the scores (3, 4, 4), got shape (4, 6): its axis -1 (k_len) must be 1 or 4, not 6",
     ),
 ]
 

@@ -1,0 +1,377 @@
+"""Multi-head attention: several attentions side by side, each on its own part of the features."""
+
+from collections.abc import Callable
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+from typing_extensions import Self
+
+from .arguments import (
+    require_features,
+    require_heads,
+    require_kv_heads,
+    require_probability,
+    require_sizes,
+    require_tensor,
+    use,
+)
+from .attention import attention_weights, scaled_dot_product_attention
+from .cache import KeyValueCache, StateCache
+from .conversion import take_over
+from .masks import causal_mask
+
+
+def split_heads(x: Tensor, n_heads: int) -> Tensor:
+    """Cut the features of every token into ``n_heads`` equal pieces, and make the heads an axis of their own.
+
+    Parameters
+    ----------
+    x : Tensor, shape (..., seq, d_model)
+    n_heads : int
+        A divisor of ``d_model``.
+
+    Returns
+    -------
+    Tensor, shape (..., heads, seq, d_head)
+        A view: it shares the storage of ``x``. Head ``h`` holds features ``h * d_head`` to ``(h + 1) * d_head - 1``.
+
+    Raises
+    ------
+    TypeError
+        If ``x`` is not a tensor or ``n_heads`` not an integer.
+    ValueError
+        If ``x`` has fewer than 2 axes, or ``n_heads`` does not divide ``d_model``.
+
+    References
+    ----------
+    Vaswani et al., "Attention Is All You Need", 2017, section 3.2.2.
+
+    Examples
+    --------
+    >>> split_heads(torch.tensor([[0, 1, 2, 3], [10, 11, 12, 13]]), 2)
+    tensor([[[ 0,  1],
+             [10, 11]],
+    <BLANKLINE>
+            [[ 2,  3],
+             [12, 13]]])
+    """
+    _require_axes(x, 2, "(..., seq, d_model)")
+    *lead, d_model = x.shape
+    require_heads(n_heads, d_model)
+    # A view can cut an axis, and never reorders; so the new axis is cut where it lies, and then moved.
+    return x.view(*lead, n_heads, d_model // n_heads).transpose(-3, -2)
+
+
+def merge_heads(x: Tensor) -> Tensor:
+    """Put the heads' features side by side again: the inverse of :func:`split_heads`.
+
+    Parameters
+    ----------
+    x : Tensor, shape (..., heads, seq, d_value)
+
+    Returns
+    -------
+    Tensor, shape (..., seq, heads * d_value)
+        A view where the storage allows one, otherwise a copy.
+
+    Raises
+    ------
+    TypeError
+        If ``x`` is not a tensor.
+    ValueError
+        If ``x`` has fewer than 3 axes.
+
+    References
+    ----------
+    Vaswani et al., "Attention Is All You Need", 2017, section 3.2.2.
+
+    Examples
+    --------
+    >>> merge_heads(torch.tensor([[[0, 1], [10, 11]], [[2, 3], [12, 13]]]))
+    tensor([[ 0,  1,  2,  3],
+            [10, 11, 12, 13]])
+    """
+    _require_axes(x, 3, "(..., heads, seq, d_value)")
+    return x.transpose(-3, -2).flatten(-2)  # reshape's rule: .contiguous().view(…) wherever a view does not exist
+
+
+class SingleHeadAttention(nn.Module):
+    """Self-attention with one head: each token asks the others, and takes a blend of what they offer.
+
+    Parameters
+    ----------
+    d_model : int
+        Features of a token that comes in.
+    d_head : int
+        Features of its query and its key.
+    d_value : int, optional
+        Features of its value, and so of what comes out; ``d_head`` when left out.
+
+    References
+    ----------
+    Vaswani et al., "Attention Is All You Need", 2017, section 3.2.2, for one head and without ``W_O``.
+
+    Examples
+    --------
+    >>> SingleHeadAttention(d_model=8, d_head=4, d_value=6)(torch.zeros(2, 5, 8)).shape
+    torch.Size([2, 5, 6])
+    """
+
+    def __init__(self, d_model: int, d_head: int, d_value: int | None = None):
+        super().__init__()
+        d_value = d_head if d_value is None else d_value
+        require_sizes(d_model=d_model, d_head=d_head, d_value=d_value)
+        self.q_proj = nn.Linear(d_model, d_head)
+        self.k_proj = nn.Linear(d_model, d_head)
+        self.v_proj = nn.Linear(d_model, d_value)
+
+    def forward(self, x: Tensor, mask: Tensor | None = None, *, is_causal: bool = False) -> Tensor:
+        """Return the attention output of each token.
+
+        Parameters
+        ----------
+        x : Tensor, shape (..., seq, d_model)
+        mask : Tensor of bool, broadcastable to (..., seq, seq), optional
+        is_causal : bool, optional
+
+        Returns
+        -------
+        Tensor, shape (..., seq, d_value)
+        """
+        require_features(self.q_proj.weight, x=x)
+        return scaled_dot_product_attention(self.q_proj(x), self.k_proj(x), self.v_proj(x), mask, is_causal=is_causal)
+
+    def weights(self, x: Tensor, mask: Tensor | None = None, *, is_causal: bool = False) -> Tensor:
+        """Return how much each token takes from each: Tensor, shape (..., seq, seq)."""
+        require_features(self.q_proj.weight, x=x)
+        return attention_weights(self.q_proj(x), self.k_proj(x), mask, is_causal=is_causal)
+
+
+class MultiHeadAttention(nn.Module):
+    """Several small attentions side by side, and a projection that mixes what they return.
+
+    Batch first, with any number of leading axes. The weights begin as those of ``torch.nn.MultiheadAttention`` do.
+
+    Parameters
+    ----------
+    d_model : int
+        Features of a query token that comes in, and of what comes out.
+    n_heads : int
+        A divisor of ``d_model``; every head works on ``d_model / n_heads`` features.
+    n_kv_heads : int, optional
+        Heads of keys and values, a divisor of ``n_heads``, each read by ``n_heads / n_kv_heads`` heads of queries:
+        grouped-query attention, whose keys and values are fewer to project and to keep. ``n_heads`` when left out.
+    d_key_in, d_value_in : int, optional
+        Features of a key token and of a value token; ``d_model`` when left out.
+    bias : bool, optional
+        Whether the four projections add a bias.
+    dropout : float, optional
+        Probability with which each attention weight is dropped in training.
+    attend : function, optional
+        What the heads do: ``attend(query, key, value, mask, is_causal=…, dropout_p=…)``, as
+        :func:`scaled_dot_product_attention` takes them, from ``(..., heads, length, d_head)`` to the same. With fewer
+        ``n_kv_heads`` also ``enable_gqa=True``.
+    rotate : function, optional
+        What turns queries and keys by their positions: ``rotate(x, positions)``, for ``x`` of shape
+        (..., heads, length, d_head) and ``positions`` (length,), integers. :func:`rotary` is one.
+
+    References
+    ----------
+    Vaswani et al., "Attention Is All You Need", 2017, section 3.2.2. Ainslie et al., "GQA", 2023, section 2.2.
+
+    Examples
+    --------
+    >>> attention = MultiHeadAttention(d_model=6, n_heads=3)
+    >>> attention(torch.zeros(2, 5, 6)).shape
+    torch.Size([2, 5, 6])
+    >>> attention.weights(torch.zeros(2, 5, 6), torch.zeros(2, 7, 6)).shape
+    torch.Size([2, 3, 5, 7])
+    """
+
+    def __init__(
+        self,
+        d_model: int,
+        n_heads: int,
+        *,
+        n_kv_heads: int | None = None,
+        d_key_in: int | None = None,
+        d_value_in: int | None = None,
+        bias: bool = True,
+        dropout: float = 0.0,
+        attend: Callable[..., Tensor] = scaled_dot_product_attention,
+        rotate: Callable[[Tensor, Tensor], Tensor] | None = None,
+    ):
+        super().__init__()
+        d_key_in = d_model if d_key_in is None else d_key_in
+        d_value_in = d_model if d_value_in is None else d_value_in
+        require_sizes(d_model=d_model, d_key_in=d_key_in, d_value_in=d_value_in)
+        require_probability(dropout=dropout)
+        require_heads(n_heads, d_model)
+        n_kv_heads = n_heads if n_kv_heads is None else n_kv_heads
+        require_kv_heads(n_kv_heads, n_heads)
+        self.n_heads, self.n_kv_heads = int(n_heads), int(n_kv_heads)
+        d_kv = d_model // self.n_heads * self.n_kv_heads
+        self.dropout = dropout
+        self.attend = attend
+        self.rotate = rotate
+        self.q_proj = nn.Linear(d_model, d_model, bias=bias)
+        self.k_proj = nn.Linear(d_key_in, d_kv, bias=bias)
+        self.v_proj = nn.Linear(d_value_in, d_kv, bias=bias)
+        self.out_proj = nn.Linear(d_model, d_model, bias=bias)
+        # Where it can, PyTorch draws the three as one matrix, (3 * d_model, d_model), and Xavier's bound is √2 smaller.
+        gain = 2**-0.5 if d_key_in == d_value_in == d_model else 1.0
+        for projection in (self.q_proj, self.k_proj, self.v_proj):
+            nn.init.xavier_uniform_(projection.weight, gain)
+        if bias:
+            for projection in (self.q_proj, self.k_proj, self.v_proj, self.out_proj):
+                nn.init.zeros_(projection.bias)
+
+    @classmethod
+    def from_torch(cls, module: nn.MultiheadAttention) -> Self:
+        """Return the same attention as ``module``, a ``torch.nn.MultiheadAttention``, with copies of its weights.
+
+        The result is batch first, also where ``module`` is not. A ``module`` that makes up keys of its own
+        (``add_bias_kv``, ``add_zero_attn``) is refused with a ValueError.
+        """
+        if not isinstance(module, nn.MultiheadAttention):
+            raise TypeError(f"module must be a torch.nn.MultiheadAttention, got {type(module).__name__}")
+        if module.bias_k is not None:
+            raise ValueError("module must have add_bias_kv=False, got True: extra keys are not supported")
+        if module.add_zero_attn:
+            raise ValueError("module must have add_zero_attn=False, got True: extra keys are not supported")
+        if module.in_proj_weight is not None:
+            matrices = module.in_proj_weight.chunk(3)
+        else:
+            matrices = (module.q_proj_weight, module.k_proj_weight, module.v_proj_weight)
+        names = ("q_proj", "k_proj", "v_proj")
+        state = {f"{name}.weight": matrix for name, matrix in zip(names, matrices)}
+        if module.in_proj_bias is not None:
+            state |= {f"{name}.bias": bias for name, bias in zip(names, module.in_proj_bias.chunk(3))}
+        out = {"weight": module.out_proj.weight, "bias": module.out_proj.bias}
+        state |= {f"out_proj.{name}": x for name, x in out.items() if x is not None}
+        with torch.device("meta"):  # skips an initialization that is overwritten below
+            attention = cls(
+                module.embed_dim,
+                module.num_heads,
+                d_key_in=module.kdim,
+                d_value_in=module.vdim,
+                bias=module.in_proj_bias is not None,
+                dropout=module.dropout,
+            )
+        return take_over(attention, state).train(module.training)
+
+    def forward(
+        self,
+        query: Tensor,
+        key: Tensor | None = None,
+        value: Tensor | None = None,
+        mask: Tensor | None = None,
+        *,
+        is_causal: bool = False,
+    ) -> Tensor:
+        """Return the attention output of each query token.
+
+        Parameters
+        ----------
+        query : Tensor, shape (..., q_len, d_model)
+        key : Tensor, shape (..., k_len, d_key_in), optional
+            ``query`` when left out: self-attention.
+        value : Tensor, shape (..., k_len, d_value_in), optional
+            ``key`` when left out.
+        mask : Tensor of bool, broadcastable to (..., heads, q_len, k_len), optional
+            ``True`` where the query may attend to the key.
+        is_causal : bool, optional
+            Query ``i`` may attend to keys ``0 … i``; instead of a mask.
+
+        Returns
+        -------
+        Tensor, shape (..., q_len, d_model)
+            A query that may attend to nothing gets zeros from every head, and so the bias of ``out_proj``.
+        """
+        key = query if key is None else key
+        # Not by attend_projected: a wrong input of self-attention would then be called a key.
+        return self._in_heads(self._heads(self.q_proj, query, "query"), *self.project(key, value), mask, is_causal)
+
+    def project(self, key: Tensor, value: Tensor | None = None, *, start: int = 0) -> tuple[Tensor, Tensor]:
+        """Return every head's keys, shape (..., n_kv_heads, k_len, d_head), and values: what a cache keeps.
+
+        ``start`` is the position of the first key, for ``rotate``.
+        """
+        value = key if value is None else value
+        return self._heads(self.k_proj, key, "key", start), self._heads(self.v_proj, value, "value", None)
+
+    def attend_projected(
+        self,
+        query: Tensor,
+        key: Tensor,
+        value: Tensor,
+        mask: Tensor | None = None,
+        *,
+        is_causal: bool = False,
+        start: int = 0,
+    ) -> Tensor:
+        """Return the attention output of each query token, from keys and values that :meth:`project` has made."""
+        return self._in_heads(self._heads(self.q_proj, query, "query", start), key, value, mask, is_causal)
+
+    def extra_repr(self) -> str:
+        shared = f"n_kv_heads={self.n_kv_heads}, " if self.n_kv_heads < self.n_heads else ""
+        return f"n_heads={self.n_heads}, {shared}dropout={self.dropout}"
+
+    def _heads(self, projection, x, name, start=0):
+        """The heads of what a projection makes of ``x``; turned by position, unless ``start`` is None."""
+        require_features(projection.weight, **{name: x})
+        n_heads = self.n_heads if projection is self.q_proj else self.n_kv_heads
+        heads = split_heads(projection(x), n_heads)  # (..., heads, length, d_head)
+        if self.rotate is None or start is None:
+            return heads
+        return self.rotate(heads, torch.arange(start, start + x.shape[-2], device=x.device))
+
+    def _in_heads(self, query, key, value, mask, is_causal):
+        dropout_p = self.dropout if self.training else 0.0
+        options = {"enable_gqa": True} if self.n_kv_heads < self.n_heads else {}
+        heads = self.attend(query, key, value, mask, is_causal=is_causal, dropout_p=dropout_p, **options)
+        return self.out_proj(merge_heads(heads))  # (..., q_len, d_model)
+
+    def new_cache(self) -> KeyValueCache | StateCache:
+        """Return an empty :class:`KeyValueCache`: what :meth:`step` asks for."""
+        return KeyValueCache()
+
+    @torch.no_grad()
+    def step(self, x: Tensor, cache: Any) -> Tensor:
+        """Return the attention output of new tokens, from themselves and all tokens in the cache, which keeps them.
+
+        Token for token this is causal self-attention over the whole sequence. It is for generation: no gradient flows
+        through it.
+        """
+        start = cache.length
+        key, value = cache.append(*self.project(x, start=start))
+        q_len, k_len = x.shape[-2], key.shape[-2]
+        mask = None if q_len == 1 else causal_mask(q_len, k_len, device=x.device)
+        return self.attend_projected(x, key, value, mask, start=start)
+
+    def weights(
+        self, query: Tensor, key: Tensor | None = None, mask: Tensor | None = None, *, is_causal: bool = False
+    ) -> Tensor:
+        """Return how much each query token takes from each key token, in every head.
+
+        This forms the weights that the forward pass never stores. Dropout has no part in it. With another ``attend``
+        it is refused with a ValueError: only softmax attention is known to have these weights.
+
+        Returns
+        -------
+        Tensor, shape (..., heads, q_len, k_len)
+        """
+        if self.attend is not scaled_dot_product_attention:
+            name = getattr(self.attend, "__name__", type(self.attend).__name__)
+            raise ValueError(f"attend must be scaled_dot_product_attention for its weights to be known, got {name}")
+        key = query if key is None else key
+        query, key = self._heads(self.q_proj, query, "query"), self._heads(self.k_proj, key, "key")
+        return attention_weights(query, key, mask, is_causal=is_causal, enable_gqa=self.n_kv_heads < self.n_heads)
+
+
+def _require_axes(x, least, shape):
+    require_tensor(x=x)
+    if x.ndim < least:
+        remedy = use("x", x, {"{}[None]": lambda x: x[None]}, lambda made: made.ndim == least)
+        raise ValueError(f"x must have shape {shape}, got {tuple(x.shape)}{remedy}")
