@@ -123,7 +123,7 @@ def attention_weights(
     scale = _check_scale(scale, query)
     _require_one_mask(mask, is_causal)
     if enable_gqa:
-        key = _for_every_query_head(key, query)
+        key = _repeat_heads(key, query)
     if is_causal:
         mask = _causal(query, key)
     wide = wide_dtype(query)
@@ -133,11 +133,12 @@ def attention_weights(
         scores = scores + bias
     if mask is None:
         return torch.softmax(scores, dim=-1).to(query.dtype)
-    scores = scores.expand(*lead, *scores.shape[-2:])
-    # A row that sees nothing would be 0/0, in its gradient too. It may see everything, and is zeroed after.
-    sees_nothing = ~mask.any(dim=-1, keepdim=True)
-    weights = torch.softmax(scores.masked_fill(~(mask | sees_nothing), -math.inf), dim=-1)
-    return weights.masked_fill(sees_nothing, 0.0).to(query.dtype)
+    mask, fully_masked = _without_fully_masked_rows(mask)
+    scores = scores.expand(*lead, *scores.shape[-2:]).masked_fill(~mask, -math.inf)
+    weights = torch.softmax(scores, dim=-1)
+    if fully_masked is not None:
+        weights = weights.masked_fill(fully_masked, 0.0)
+    return weights.to(query.dtype)
 
 
 def scaled_dot_product_attention(
@@ -215,25 +216,16 @@ def scaled_dot_product_attention(
     scale = _check_scale(scale, query)
     require_probability(dropout_p=dropout_p)
     _require_one_mask(mask, is_causal)
-    if enable_gqa and not _kernel_takes_shared_keys(query):
-        key, value, enable_gqa = _for_every_query_head(key, query), _for_every_query_head(value, query), False
+    if enable_gqa and not _has_gqa_kernel(query):
+        key, value, enable_gqa = _repeat_heads(key, query), _repeat_heads(value, query), False
     if bias is not None and is_causal:  # the kernels take the one or the other
         mask, is_causal = _causal(query, key), False
-    if scale <= 0:
-        # PyTorch's kernels multiply the hidden scores, -inf, by the scale as well, which must therefore be positive.
-        # The sign is moved exactly; the size would be rounded in half precision.
-        query, scale = (-query, -scale) if scale else (query * 0.0, 1.0)
-    sees_nothing = None
+    query, scale = _with_positive_scale(query, scale)
+    fully_masked = None
     if mask is not None:
-        mask = mask[(None,) * (2 - mask.ndim)]  # two axes or more
-        # A row that sees nothing would be 0/0 in some of PyTorch's kernels. It may see everything, and is zeroed after.
-        sees_nothing = ~mask.any(dim=-1, keepdim=True)
-        if _is_cheap_to_ask(mask) and not sees_nothing.any():
-            sees_nothing = None
-        else:
-            mask = mask | sees_nothing
+        mask, fully_masked = _without_fully_masked_rows(mask)
     if bias is not None:
-        bias = bias[(None,) * (2 - bias.ndim)]
+        bias = bias[(None,) * (2 - bias.ndim)]  # two axes or more
         mask = bias if mask is None else torch.where(mask, bias, -math.inf)
     if mask is not None:
         mask = _with_two_leading_axes(mask, lead)
@@ -253,33 +245,72 @@ def scaled_dot_product_attention(
         **options,
     )
     output = fused if len(lead) == 2 else fused.reshape(*lead, *fused.shape[-2:])  # (..., q_len, d_value)
-    if sees_nothing is None:
-        return output
-    # In place, unless the kernel's own output is needed for its gradient.
-    return output.masked_fill(sees_nothing, 0.0) if output.requires_grad else output.masked_fill_(sees_nothing, 0.0)
+    return output if fully_masked is None else _zero_rows(output, fully_masked)
 
 
-def _is_cheap_to_ask(mask):
-    """Whether Python may look at a mask, and does not have to wait for another device to do so."""
+# What PyTorch's kernels ask for.
+
+
+def _has_gqa_kernel(query):
+    """Whether a fused kernel takes fewer heads of keys than of queries.
+
+    On CUDA only those of half precision do: for float32 PyTorch falls back to its plain kernel, which forms all weights
+    (pytorch/pytorch#191085). PyTorch 2.4 has no ``enable_gqa`` at all.
+    """
+    return HAS_GQA and not (query.is_cuda and query.dtype not in (torch.float16, torch.bfloat16))
+
+
+def _repeat_heads(x, query):
+    """Keys or values, (..., n_kv_heads, k_len, ·), repeated for each head of the queries: (..., heads, k_len, ·)."""
+    return x.repeat_interleave(query.shape[-3] // x.shape[-3], -3)
+
+
+def _with_positive_scale(query, scale):
+    """Move the sign of the scale into the query.
+
+    With ``is_causal`` the fused kernels scale the hidden scores, -inf, as well, and return NaN unless the scale is
+    positive. Moving the sign is exact; moving the size would round in half precision.
+    """
+    if scale > 0:
+        return query, scale
+    return (-query, -scale) if scale else (query * 0.0, 1.0)
+
+
+def _without_fully_masked_rows(mask):
+    """Let a row that is masked completely attend to everything; return the mask, and these rows or None.
+
+    The softmax of such a row is 0/0: NaN in some of PyTorch's kernels and versions, and in its gradient
+    (pytorch/pytorch#103963, #163997). The caller sets the row to zero afterwards.
+    """
+    mask = mask[(None,) * (2 - mask.ndim)]  # two axes or more
+    fully_masked = ~mask.any(dim=-1, keepdim=True)
+    if _can_read_without_waiting(mask) and not fully_masked.any():
+        return mask, None
+    return mask | fully_masked, fully_masked
+
+
+def _can_read_without_waiting(mask):
+    """Whether Python may read a mask's values, and has them at once: no other device to wait for, no compiler."""
     is_plain = type(mask) is Tensor and values_are_known(mask) and not torch.jit.is_tracing()
     return is_plain and mask.device.type == "cpu"
 
 
-def _kernel_takes_shared_keys(query):
-    """Whether PyTorch has a fused kernel for it: on CUDA that of half precision alone, else it forms all weights."""
-    return HAS_GQA and not (query.is_cuda and query.dtype not in (torch.float16, torch.bfloat16))
-
-
-def _for_every_query_head(x, query):
-    """Keys or values, (..., n_kv_heads, k_len, ·), once for each head of the queries that reads them."""
-    return x.repeat_interleave(query.shape[-3] // x.shape[-3], -3)
+def _zero_rows(output, rows):
+    """Set these rows to zero, in place unless autograd needs the output: the kernel's backward pass reads it."""
+    return output.masked_fill(rows, 0.0) if output.requires_grad else output.masked_fill_(rows, 0.0)
 
 
 def _with_two_leading_axes(x, lead):
-    """(..., a, b) as (n, m, a, b), which is what the fused kernels want: a view, wherever one exists."""
+    """(..., a, b) as (n, m, a, b), a view where one exists.
+
+    The fused kernels take tensors of four axes alone; others go to the plain kernel (pytorch/pytorch#187266).
+    """
     if len(lead) > 2:
         return x.expand(*lead, *x.shape[-2:]).flatten(0, -4)
     return x if x.ndim == 4 else x[(None,) * (4 - x.ndim)]
+
+
+# What the arguments mean.
 
 
 def _require_one_mask(mask, is_causal):
