@@ -86,7 +86,7 @@ class FeedForward(nn.Module):
 
 
 class LayerOptions(TypedDict, total=False):
-    """What a layer may have that the paper's has not: :class:`EncoderLayer` says what each is. Stacks pass them on."""
+    """The options of a layer that stacks and models take by name alone; :class:`EncoderLayer` documents them."""
 
     norm: str
     eps: float | None
@@ -95,16 +95,97 @@ class LayerOptions(TypedDict, total=False):
     rotate: Callable[[Tensor, Tensor], Tensor] | None
 
 
-class EncoderLayer(nn.Module):
+class AllLayerOptions(LayerOptions, total=False):
+    """All options of a layer, as stacks and models pass them on: by name, so that none can take another's place."""
+
+    dropout: float
+    norm_first: bool
+    activation: str
+    bias: bool
+
+
+class _Layer(nn.Module):
+    """The parts of both layers. Stacks and models have the same options, with the same defaults (a test says so)."""
+
+    TorchLayer: type[nn.Module]
+    has_cross_attention: bool
+    cross_attention: MultiHeadAttention
+
+    def __init__(
+        self,
+        d_model: int,
+        n_heads: int,
+        d_ff: int,
+        dropout: float = 0.0,
+        norm_first: bool = False,
+        activation: str = "relu",
+        bias: bool = True,
+        *,
+        norm: str = "layer",
+        eps: float | None = None,
+        gated: bool = False,
+        n_kv_heads: int | None = None,
+        rotate: Callable[[Tensor, Tensor], Tensor] | None = None,
+    ):
+        super().__init__()
+        self.norm_first = norm_first
+        attention = partial(MultiHeadAttention, d_model, n_heads, n_kv_heads=n_kv_heads, bias=bias, dropout=dropout)
+        self.self_attention = attention(rotate=rotate)
+        if self.has_cross_attention:
+            self.cross_attention = attention()
+        self.feed_forward = FeedForward(d_model, d_ff, activation, dropout, bias, gated)
+        self.norm1 = new_norm(norm, d_model, eps, bias)
+        self.norm2 = new_norm(norm, d_model, eps, bias)
+        if self.has_cross_attention:
+            self.norm3 = new_norm(norm, d_model, eps, bias)
+        self.dropout = nn.Dropout(dropout)
+
+    @classmethod
+    def from_torch(cls, module: nn.TransformerEncoderLayer | nn.TransformerDecoderLayer) -> Self:
+        """Return the same layer as PyTorch's, ``module``, with copies of its weights.
+
+        The result is batch first, also where ``module`` is not. What this layer cannot do is refused with a ValueError.
+        """
+        if not isinstance(module, cls.TorchLayer):
+            raise TypeError(f"module must be a torch.nn.{cls.TorchLayer.__name__}, got {type(module).__name__}")
+        dropouts = {part.p for part in module.modules() if isinstance(part, nn.Dropout)}
+        dropouts |= {part.dropout for part in module.modules() if isinstance(part, nn.MultiheadAttention)}
+        if len(dropouts) > 1:
+            raise ValueError(f"module must have one dropout for all its parts, got {sorted(dropouts)}")
+        with torch.device("meta"):
+            layer = cls(
+                module.self_attn.embed_dim,
+                module.self_attn.num_heads,
+                module.linear1.out_features,
+                dropout=dropouts.pop(),
+                norm_first=module.norm_first,
+                activation=_activation_name(module.activation),
+            )
+        layer.self_attention = MultiHeadAttention.from_torch(module.self_attn)
+        layer.feed_forward.linear1 = deepcopy(module.linear1)
+        layer.feed_forward.linear2 = deepcopy(module.linear2)
+        layer.norm1 = LayerNorm.from_torch(module.norm1)
+        layer.norm2 = LayerNorm.from_torch(module.norm2)
+        if isinstance(module, nn.TransformerDecoderLayer):
+            layer.cross_attention = MultiHeadAttention.from_torch(module.multihead_attn)
+            layer.norm3 = LayerNorm.from_torch(module.norm3)
+        return layer.train(module.training)
+
+    def _add(self, x, part, norm):
+        """Add to ``x`` what ``part`` makes of it, and normalize before or after: a residual connection."""
+        if self.norm_first:
+            return x + _dropped(self.dropout, part(norm(x)))
+        return norm(x + _dropped(self.dropout, part(x)))
+
+
+class EncoderLayer(_Layer):
     """Self-attention, then a feed-forward network; each is added to what came in, and normalized.
 
     With a causal mask this is also the layer of a decoder-only model.
 
     Parameters
     ----------
-    d_model : int
-    n_heads : int
-    d_ff : int
+    d_model, n_heads, d_ff : int
     dropout : float, optional
         Probability in training, for attention weights, between the feed-forward maps, and for what each part adds.
     norm_first : bool, optional
@@ -135,41 +216,7 @@ class EncoderLayer(nn.Module):
     torch.Size([2, 5, 8])
     """
 
-    def __init__(
-        self,
-        d_model: int,
-        n_heads: int,
-        d_ff: int,
-        dropout: float = 0.0,
-        norm_first: bool = False,
-        activation: str = "relu",
-        bias: bool = True,
-        *,
-        norm: str = "layer",
-        eps: float | None = None,
-        gated: bool = False,
-        n_kv_heads: int | None = None,
-        rotate: Callable[[Tensor, Tensor], Tensor] | None = None,
-    ):
-        super().__init__()
-        self.norm_first = norm_first
-        self.self_attention = MultiHeadAttention(
-            d_model, n_heads, n_kv_heads=n_kv_heads, bias=bias, dropout=dropout, rotate=rotate
-        )
-        self.feed_forward = FeedForward(d_model, d_ff, activation, dropout, bias, gated)
-        self.norm1 = new_norm(norm, d_model, eps, bias)
-        self.norm2 = new_norm(norm, d_model, eps, bias)
-        self.dropout = nn.Dropout(dropout)
-
-    @classmethod
-    def from_torch(cls, module: nn.TransformerEncoderLayer) -> Self:
-        """Return the same layer as ``module``, a ``torch.nn.TransformerEncoderLayer``, with copies of its weights.
-
-        The result is batch first, also where ``module`` is not. What this layer cannot do is refused with a ValueError.
-        """
-        layer = _begin_from_torch(cls, module, nn.TransformerEncoderLayer)
-        layer.self_attention = MultiHeadAttention.from_torch(module.self_attn)
-        return layer.train(module.training)
+    TorchLayer, has_cross_attention = nn.TransformerEncoderLayer, False
 
     def forward(self, x: Tensor, mask: Tensor | None = None, *, is_causal: bool = False) -> Tensor:
         """Return the tokens, each with what it took from the others.
@@ -196,31 +243,22 @@ class EncoderLayer(nn.Module):
         """
         return self._run(x, lambda x: self.self_attention.step(x, cache))
 
-    def _run(self, x, look_around):
+    def _run(self, x, self_attend):
         require_features(self.self_attention.q_proj.weight, x=x)
-        x = _residual(self, x, look_around, self.norm1)
-        return _residual(self, x, self.feed_forward, self.norm2)
+        x = self._add(x, self_attend, self.norm1)
+        return self._add(x, self.feed_forward, self.norm2)
 
 
-class DecoderLayer(nn.Module):
+class DecoderLayer(_Layer):
     """Self-attention, attention to the encoder's output, and a feed-forward network.
 
     Each part is added to what came in, and normalized, as in :class:`EncoderLayer`.
 
     Parameters
     ----------
-    d_model : int
-    n_heads : int
-    d_ff : int
-    dropout : float, optional
-    norm_first : bool, optional
-    activation : {"relu", "gelu", "gelu_tanh", "silu"}, optional
-    bias : bool, optional
-    norm : {"layer", "rms"}, optional
-    eps : float, optional
-    gated : bool, optional
-    n_kv_heads : int, optional
-    rotate : function, optional
+    d_model, n_heads, d_ff : int
+    dropout, norm_first, activation, bias, norm, eps, gated, n_kv_heads, rotate : optional
+        As in :class:`EncoderLayer`: ``n_kv_heads`` for both attentions, ``rotate`` for self-attention.
 
     References
     ----------
@@ -233,44 +271,7 @@ class DecoderLayer(nn.Module):
     torch.Size([2, 5, 8])
     """
 
-    def __init__(
-        self,
-        d_model: int,
-        n_heads: int,
-        d_ff: int,
-        dropout: float = 0.0,
-        norm_first: bool = False,
-        activation: str = "relu",
-        bias: bool = True,
-        *,
-        norm: str = "layer",
-        eps: float | None = None,
-        gated: bool = False,
-        n_kv_heads: int | None = None,
-        rotate: Callable[[Tensor, Tensor], Tensor] | None = None,
-    ):
-        super().__init__()
-        self.norm_first = norm_first
-        attention = partial(MultiHeadAttention, d_model, n_heads, n_kv_heads=n_kv_heads, bias=bias, dropout=dropout)
-        self.self_attention = attention(rotate=rotate)
-        self.cross_attention = attention()
-        self.feed_forward = FeedForward(d_model, d_ff, activation, dropout, bias, gated)
-        self.norm1 = new_norm(norm, d_model, eps, bias)
-        self.norm2 = new_norm(norm, d_model, eps, bias)
-        self.norm3 = new_norm(norm, d_model, eps, bias)
-        self.dropout = nn.Dropout(dropout)
-
-    @classmethod
-    def from_torch(cls, module: nn.TransformerDecoderLayer) -> Self:
-        """Return the same layer as ``module``, a ``torch.nn.TransformerDecoderLayer``, with copies of its weights.
-
-        The result is batch first, also where ``module`` is not. What this layer cannot do is refused with a ValueError.
-        """
-        layer = _begin_from_torch(cls, module, nn.TransformerDecoderLayer)
-        layer.self_attention = MultiHeadAttention.from_torch(module.self_attn)
-        layer.cross_attention = MultiHeadAttention.from_torch(module.multihead_attn)
-        layer.norm3 = LayerNorm.from_torch(module.norm3)
-        return layer.train(module.training)
+    TorchLayer, has_cross_attention = nn.TransformerDecoderLayer, True
 
     def forward(
         self,
@@ -330,47 +331,16 @@ class DecoderLayer(nn.Module):
             lambda x: self.cross_attention.attend_projected(x, *memory, memory_mask),
         )
 
-    def _run(self, x, look_back, look_across):
+    def _run(self, x, self_attend, cross_attend):
         require_features(self.self_attention.q_proj.weight, x=x)
-        x = _residual(self, x, look_back, self.norm1)
-        x = _residual(self, x, look_across, self.norm2)
-        return _residual(self, x, self.feed_forward, self.norm3)
-
-
-def _residual(layer, x, part, norm):
-    """What ``part`` makes of ``x``, added to ``x``, and normalized before or after."""
-    if layer.norm_first:
-        return x + _dropped(layer.dropout, part(norm(x)))
-    return norm(x + _dropped(layer.dropout, part(x)))
+        x = self._add(x, self_attend, self.norm1)
+        x = self._add(x, cross_attend, self.norm2)
+        return self._add(x, self.feed_forward, self.norm3)
 
 
 def _dropped(dropout, x):
     """What dropout leaves of ``x``: outside training all of it, and a model that writes saves three calls a layer."""
     return dropout(x) if dropout.training else x
-
-
-def _begin_from_torch(cls, module, kind):
-    """A layer with copies of all that both of PyTorch's layers have: feed-forward, two norms, options."""
-    if not isinstance(module, kind):
-        raise TypeError(f"module must be a torch.nn.{kind.__name__}, got {type(module).__name__}")
-    dropouts = {part.p for part in module.modules() if isinstance(part, nn.Dropout)}
-    dropouts |= {part.dropout for part in module.modules() if isinstance(part, nn.MultiheadAttention)}
-    if len(dropouts) > 1:
-        raise ValueError(f"module must have one dropout for all its parts, got {sorted(dropouts)}")
-    with torch.device("meta"):
-        layer = cls(
-            module.self_attn.embed_dim,
-            module.self_attn.num_heads,
-            module.linear1.out_features,
-            dropout=dropouts.pop(),
-            norm_first=module.norm_first,
-            activation=_activation_name(module.activation),
-        )
-    layer.feed_forward.linear1 = deepcopy(module.linear1)
-    layer.feed_forward.linear2 = deepcopy(module.linear2)
-    layer.norm1 = LayerNorm.from_torch(module.norm1)
-    layer.norm2 = LayerNorm.from_torch(module.norm2)
-    return layer
 
 
 def _activation_name(activation):

@@ -22,7 +22,7 @@ from .arguments import (
     values_are_known,
 )
 from .cache import KeyValueCache, StateCache
-from .layers import DecoderLayer, EncoderLayer, LayerOptions
+from .layers import AllLayerOptions, DecoderLayer, EncoderLayer, LayerOptions
 from .masks import causal_mask
 from .normalization import LayerNorm, RMSNorm, new_norm
 from .positions import rotary, sinusoidal_positions
@@ -53,9 +53,9 @@ class _Stack(nn.Module):
         require_options(type(self), LayerOptions.__annotations__, options)
         require_sizes(least=0, n_layers=n_layers)
         final_norm = norm_first if final_norm is None else final_norm
-        sizes = (d_model, n_heads, d_ff, dropout, norm_first, activation, bias)
-        self.layers = nn.ModuleList(self.Layer(*sizes, **options) for _ in range(n_layers))
-        norm, eps = options.get("norm", "layer"), options.get("eps")
+        layer = AllLayerOptions(dropout=dropout, norm_first=norm_first, activation=activation, bias=bias, **options)
+        self.layers = nn.ModuleList(self.Layer(d_model, n_heads, d_ff, **layer) for _ in range(n_layers))
+        norm, eps = layer.get("norm", "layer"), layer.get("eps")
         self.norm = new_norm(norm, d_model, eps, bias) if final_norm else None
 
     @classmethod
@@ -78,14 +78,9 @@ class Encoder(_Stack):
 
     Parameters
     ----------
-    d_model : int
-    n_heads : int
-    n_layers : int
-    d_ff : int
-    dropout : float, optional
-    norm_first : bool, optional
-    activation : {"relu", "gelu", "gelu_tanh", "silu"}, optional
-    bias : bool, optional
+    d_model, n_heads, n_layers, d_ff : int
+    dropout, norm_first, activation, bias : optional
+        As in :class:`EncoderLayer`.
     final_norm : bool, optional
         Whether the output of the last layer is normalized once more; ``norm_first`` when left out, since only then the
         last sum has not been normalized yet.
@@ -138,17 +133,12 @@ class Decoder(_Stack):
 
     Parameters
     ----------
-    d_model : int
-    n_heads : int
-    n_layers : int
-    d_ff : int
-    dropout : float, optional
-    norm_first : bool, optional
-    activation : {"relu", "gelu", "gelu_tanh", "silu"}, optional
-    bias : bool, optional
+    d_model, n_heads, n_layers, d_ff : int
+    dropout, norm_first, activation, bias : optional
+        As in :class:`EncoderLayer`.
     final_norm : bool, optional
     **options : optional
-        As in :class:`Encoder`.
+        Both as in :class:`Encoder`.
 
     References
     ----------
@@ -292,17 +282,12 @@ class Transformer(nn.Module):
     ----------
     src_vocab, tgt_vocab : int
         Sizes of the two vocabularies.
-    d_model : int
-    n_heads : int
+    d_model, n_heads : int
     n_layers : int
         Layers of the encoder, and of the decoder.
     d_ff : int
-    dropout : float, optional
-    norm_first : bool, optional
-        ``False`` is the paper's post-norm, ``True`` pre-norm.
-    activation : {"relu", "gelu", "gelu_tanh", "silu"}, optional
-    bias : bool, optional
-        Whether linear maps and norms add a bias. The output layer has none.
+    dropout, norm_first, activation, bias : optional
+        As in :class:`EncoderLayer`; the output layer has no bias.
     final_norm : bool, optional
         As in :class:`Encoder`.
     share_embeddings : bool, optional
@@ -353,12 +338,12 @@ class Transformer(nn.Module):
             raise ValueError(
                 f"share_embeddings asks for one vocabulary, got src_vocab {src_vocab} and tgt_vocab {tgt_vocab}"
             )
-        sizes = (d_model, n_heads, n_layers, d_ff, dropout, norm_first, activation, bias)
+        layer = AllLayerOptions(dropout=dropout, norm_first=norm_first, activation=activation, bias=bias, **options)
         self.src_embedding = TokenEmbedding(src_vocab, d_model, dropout)
         self.tgt_embedding = TokenEmbedding(tgt_vocab, d_model, dropout)
         self.src_embedding.argument, self.tgt_embedding.argument = ("src", "src_vocab"), ("tgt", "tgt_vocab")
-        self.encoder = Encoder(*sizes, final_norm=final_norm, **options)
-        self.decoder = Decoder(*sizes, final_norm=final_norm, **options)
+        self.encoder = Encoder(d_model, n_heads, n_layers, d_ff, final_norm=final_norm, **layer)
+        self.decoder = Decoder(d_model, n_heads, n_layers, d_ff, final_norm=final_norm, **layer)
         self.output = nn.Linear(d_model, tgt_vocab, bias=False)
         if share_embeddings:
             self.src_embedding.weight = self.output.weight = self.tgt_embedding.weight
@@ -519,15 +504,9 @@ class LanguageModel(nn.Module):
     Parameters
     ----------
     vocab_size : int
-    d_model : int
-    n_heads : int
-    n_layers : int
-    d_ff : int
-    dropout : float, optional
-    norm_first : bool, optional
-    activation : {"relu", "gelu", "gelu_tanh", "silu"}, optional
-    bias : bool, optional
-        Whether linear maps and norms add a bias. The output layer has none.
+    d_model, n_heads, n_layers, d_ff : int
+    dropout, norm_first, activation, bias : optional
+        As in :class:`EncoderLayer`; the output layer has no bias.
     final_norm : bool, optional
         As in :class:`Encoder`.
     share_embeddings : bool, optional
@@ -582,10 +561,10 @@ class LanguageModel(nn.Module):
         sinusoidal = positions == "sinusoidal"
         if not sinusoidal:
             options["rotate"] = rotary if isinstance(positions, str) else positions
-        sizes = (d_model, n_heads, n_layers, d_ff, dropout, norm_first, activation, bias)
+        layer = AllLayerOptions(dropout=dropout, norm_first=norm_first, activation=activation, bias=bias, **options)
         self.embedding = TokenEmbedding(vocab_size, d_model, dropout, sinusoidal=sinusoidal)
         # Without cross-attention, only the mask tells a decoder from an encoder.
-        self.decoder = Encoder(*sizes, final_norm=final_norm, **options)
+        self.decoder = Encoder(d_model, n_heads, n_layers, d_ff, final_norm=final_norm, **layer)
         self.output = nn.Linear(d_model, vocab_size, bias=False)
         if share_embeddings:
             self.output.weight = self.embedding.weight

@@ -1,6 +1,7 @@
 """Stacks and the whole Transformer: against PyTorch's, and training against generation."""
 
 import copy
+import inspect
 import io
 import math
 from functools import partial
@@ -776,6 +777,78 @@ def test_a_language_model_writes_token_by_token():
     assert list(model.stream(given, 0)) == [] and torch.equal(model.generate(given, 0), given)
     with pytest.raises(ValueError, match=r"^max_new_tokens must be at least 0, got -1$"):
         model.stream(given, -1)
+
+
+# The options of a layer, which stacks and models pass on.
+
+LAYER = inspect.signature(tl.EncoderLayer).parameters
+OPTIONS = {
+    "dropout": 0.25,
+    "norm_first": True,
+    "activation": "silu",
+    "bias": False,
+    "norm": "rms",
+    "eps": 0.01,
+    "gated": True,
+    "n_kv_heads": 1,
+    "rotate": partial(tl.rotary, base=100.0),
+}
+
+
+def options_of(layer, attention, norm):
+    """The options that a layer was made with, read from its parts."""
+    feed_forward = layer.feed_forward
+    return {
+        "dropout": {layer.dropout.p, attention.dropout, feed_forward.dropout.p},
+        "norm_first": {layer.norm_first},
+        "activation": {feed_forward.activation},
+        "bias": {part.bias is not None for part in (attention.q_proj, attention.out_proj, feed_forward.linear1)},
+        "norm": {{tl.RMSNorm: "rms", tl.LayerNorm: "layer"}[type(norm)]},
+        "eps": {norm.eps},
+        "gated": {feed_forward.gate is not None},
+        "n_kv_heads": {attention.n_kv_heads},
+        "rotate": {attention.rotate},
+    }
+
+
+@pytest.mark.parametrize(
+    ("model", "sizes"),
+    [
+        (tl.Encoder, (12, 3, 2, 20)),
+        (tl.Decoder, (12, 3, 2, 20)),
+        (tl.Transformer, (11, 13, 12, 3, 2, 20)),
+        (tl.LanguageModel, (11, 12, 3, 2, 20)),
+    ],
+)
+def test_every_option_reaches_every_layer(model, sizes):
+    """Each by its own name, also those that may be given by position; the final norm is one of the layers'."""
+    options = dict(OPTIONS)
+    if model is tl.LanguageModel:
+        options["positions"] = options.pop("rotate")
+    by_name, positional = model(*sizes, **options), [options.pop(name) for name in list(options)[:4]]
+    for made in (by_name, model(*sizes, *positional, **options)):
+        stacks = [part for part in made.modules() if isinstance(part, (tl.Encoder, tl.Decoder))]
+        layers = [layer for stack in stacks for layer in stack.layers]
+        assert len(layers) == 2 * len(stacks) == (4 if model is tl.Transformer else 2)
+        for layer in layers:
+            assert layer.feed_forward.linear1.weight.shape == (20, 12) and layer.self_attention.n_heads == 3
+            norms = [part for name, part in layer.named_children() if name.startswith("norm")]
+            for norm in (*norms, *(stack.norm for stack in stacks)):
+                found = options_of(layer, layer.self_attention, norm)
+                assert found == {name: {value} for name, value in OPTIONS.items()}
+            if isinstance(layer, tl.DecoderLayer):
+                assert options_of(layer, layer.cross_attention, norm) == found | {"rotate": {None}}
+
+
+@pytest.mark.parametrize("model", [tl.DecoderLayer, tl.Encoder, tl.Decoder, tl.Transformer, tl.LanguageModel])
+def test_an_option_has_one_default(model):
+    parameters = inspect.signature(model).parameters
+    shared = [name for name in LAYER if name in parameters]
+    assert [name for name in parameters if name in LAYER] == shared  # in one order
+    assert shared[:7] == ["d_model", "n_heads", "d_ff", *list(OPTIONS)[:4]]
+    for name in shared:
+        ours, theirs = parameters[name], LAYER[name]
+        assert (ours.default, ours.annotation, ours.kind) == (theirs.default, theirs.annotation, theirs.kind), name
 
 
 @BOTH_WAYS
