@@ -1,7 +1,6 @@
 """Linear attention: a similarity that factors, so that queries read sums of the keys and never meet a single one."""
 
 from collections.abc import Callable
-from functools import partial
 from typing import Any
 
 import torch
@@ -18,7 +17,7 @@ from .arguments import (
     values_are_known,
 )
 from .cache import StateCache
-from .multi_head import MultiHeadAttention, merge_heads
+from .multi_head import MultiHeadAttention
 from .precision import wide_dtype, without_autocast
 
 
@@ -319,8 +318,6 @@ class LinearAttention(MultiHeadAttention):
     torch.Size([2, 5, 6])
     """
 
-    attend: partial[Tensor]
-
     def __init__(
         self,
         d_model: int,
@@ -336,7 +333,6 @@ class LinearAttention(MultiHeadAttention):
         chunk_size: int = 128,
     ):
         require_sizes(chunk_size=chunk_size)
-        attend = partial(_in_every_head, feature_map=feature_map, chunk_size=chunk_size)
         super().__init__(
             d_model,
             n_heads,
@@ -345,19 +341,28 @@ class LinearAttention(MultiHeadAttention):
             d_value_in=d_value_in,
             bias=bias,
             dropout=dropout,
-            attend=attend,
+            attend=bidirectional_linear_attention,
             rotate=rotate,
         )
         if dropout:
             raise ValueError(f"dropout must be 0: linear attention has no weights to drop, got {shown(dropout)}")
 
-    @property
-    def feature_map(self) -> Callable[[Tensor], Tensor]:
-        return self.attend.keywords["feature_map"]
+        self.feature_map, self.chunk_size = feature_map, chunk_size
 
-    @property
-    def chunk_size(self) -> int:
-        return self.attend.keywords["chunk_size"]
+    def _attend(self, query, key, value, mask, is_causal):
+        grouped = self.n_kv_heads < self.n_heads
+        if mask is not None:
+            _require_key_mask(mask, require_attention(query, key, None, value, enable_gqa=grouped), key, "mask")
+        if grouped:
+            if mask is not None and mask.ndim > 2:  # with an axis of heads
+                mask = mask.unflatten(-3, (1, 1) if mask.shape[-3] == 1 else (self.n_kv_heads, -1))
+            query, key, value = _in_groups(query, key, value)
+        if is_causal:
+            options = {"feature_map": self.feature_map, "chunk_size": self.chunk_size}
+            heads = causal_linear_attention(query, key, value, key_mask=mask, **options)
+        else:
+            heads = bidirectional_linear_attention(query, key, value, key_mask=mask, feature_map=self.feature_map)
+        return heads.flatten(-4, -3) if grouped else heads
 
     def new_cache(self) -> StateCache:
         """Return an empty :class:`StateCache`: what :meth:`step` asks for."""
@@ -384,8 +389,7 @@ class LinearAttention(MultiHeadAttention):
             _require_linear(query, key, value, None, self.feature_map, causal=True)
             state, heads = _scan(cache.state, query, key, value, None, self.feature_map, self.chunk_size)
         cache.keep(state, x.shape[-2])
-        heads = heads.flatten(-4, -3) if grouped else heads
-        return self.out_proj(merge_heads(heads))
+        return self._merged(heads.flatten(-4, -3) if grouped else heads)
 
     def weights(
         self, query: Tensor, key: Tensor | None = None, mask: Tensor | None = None, *, is_causal: bool = False
@@ -412,21 +416,6 @@ class LinearAttention(MultiHeadAttention):
             if mask is not None:
                 similarity = similarity.expand(*lead, *similarity.shape[-2:]).masked_fill(~mask, 0.0)
             return _divided(similarity, similarity.sum(-1, keepdim=True)).to(query.dtype)
-
-
-def _in_every_head(query, key, value, mask, *, is_causal, dropout_p, feature_map, chunk_size, enable_gqa=False):
-    """Linear attention as :class:`MultiHeadAttention` calls what its heads do; ``dropout_p`` is 0."""
-    if mask is not None:
-        _require_key_mask(mask, require_attention(query, key, None, value, enable_gqa=enable_gqa), key, "mask")
-    if enable_gqa:
-        if mask is not None and mask.ndim > 2:  # with an axis of heads
-            mask = mask.unflatten(-3, (1, 1) if mask.shape[-3] == 1 else (key.shape[-3], -1))
-        grouped = _in_groups(query, key, value)
-        options = {"is_causal": is_causal, "dropout_p": dropout_p, "feature_map": feature_map, "chunk_size": chunk_size}
-        return _in_every_head(*grouped, mask, **options).flatten(-4, -3)
-    if is_causal:
-        return causal_linear_attention(query, key, value, key_mask=mask, feature_map=feature_map, chunk_size=chunk_size)
-    return bidirectional_linear_attention(query, key, value, key_mask=mask, feature_map=feature_map)
 
 
 def _in_groups(query, key, value):

@@ -290,8 +290,9 @@ class MultiHeadAttention(nn.Module):
             A query that may attend to nothing gets zeros from every head, and so the bias of ``out_proj``.
         """
         key = query if key is None else key
-        # Not by attend_projected: a wrong input of self-attention would then be called a key.
-        return self._in_heads(self._heads(self.q_proj, query, "query"), *self.project(key, value), mask, is_causal)
+        # Not by attend_projected, which would take the key first: an error of self-attention must name `query`.
+        query = self._heads(self.q_proj, query, "query")
+        return self._merged(self._attend(query, *self.project(key, value), mask, is_causal))
 
     def project(self, key: Tensor, value: Tensor | None = None, *, start: int = 0) -> tuple[Tensor, Tensor]:
         """Return every head's keys, shape (..., n_kv_heads, k_len, d_head), and values: what a cache keeps.
@@ -312,7 +313,8 @@ class MultiHeadAttention(nn.Module):
         start: int = 0,
     ) -> Tensor:
         """Return the attention output of each query token, from keys and values that :meth:`project` has made."""
-        return self._in_heads(self._heads(self.q_proj, query, "query", start), key, value, mask, is_causal)
+        query = self._heads(self.q_proj, query, "query", start)
+        return self._merged(self._attend(query, key, value, mask, is_causal))
 
     def extra_repr(self) -> str:
         shared = f"n_kv_heads={self.n_kv_heads}, " if self.n_kv_heads < self.n_heads else ""
@@ -327,10 +329,13 @@ class MultiHeadAttention(nn.Module):
             return heads
         return self.rotate(heads, torch.arange(start, start + x.shape[-2], device=x.device))
 
-    def _in_heads(self, query, key, value, mask, is_causal):
+    def _attend(self, query, key, value, mask, is_causal):
+        """The attention output of every head, (..., heads, q_len, d_head). A subclass may have another attention."""
         dropout_p = self.dropout if self.training else 0.0
         options = {"enable_gqa": True} if self.n_kv_heads < self.n_heads else {}
-        heads = self.attend(query, key, value, mask, is_causal=is_causal, dropout_p=dropout_p, **options)
+        return self.attend(query, key, value, mask, is_causal=is_causal, dropout_p=dropout_p, **options)
+
+    def _merged(self, heads):
         return self.out_proj(merge_heads(heads))  # (..., q_len, d_model)
 
     def new_cache(self) -> KeyValueCache | StateCache:

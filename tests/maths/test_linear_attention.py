@@ -848,6 +848,17 @@ def test_linear_attention_learns():
     assert losses[-1] < 0.6 * losses[0]
 
 
+def test_a_feature_map_that_learns_is_a_part_of_the_module():
+    torch.manual_seed(0)
+    learned = nn.Sequential(nn.Linear(4, 5), nn.Softplus())
+    module = tl.LinearAttention(D_MODEL, N_HEADS, feature_map=learned).to(DEVICE)
+    assert "feature_map.0.weight" in module.state_dict() and module.feature_map is learned
+    module(normal(2, 5, D_MODEL, seed=1), is_causal=True).sum().backward()
+    assert all(parameter.grad is not None for parameter in module.parameters())
+    # A function is none, so that a module with one loads what softmax attention has learned.
+    assert tl.LinearAttention(8, 2).state_dict().keys() == tl.MultiHeadAttention(8, 2).state_dict().keys()
+
+
 def test_the_module_can_be_copied_and_saved(tmp_path):
     module = attention(chunk_size=3)
     x = normal(2, 5, D_MODEL, seed=1)
