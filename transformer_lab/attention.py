@@ -282,10 +282,12 @@ def _without_fully_masked_rows(mask):
     The softmax of such a row is 0/0: NaN in some of PyTorch's kernels and versions, and in its gradient
     (pytorch/pytorch#103963, #163997). The caller sets the row to zero afterwards.
     """
-    mask = mask[(None,) * (2 - mask.ndim)]  # two axes or more
-    fully_masked = ~mask.any(dim=-1, keepdim=True)
-    if _can_read_without_waiting(mask) and not fully_masked.any():
+    if mask.ndim < 2:
+        mask = mask[(None,) * (2 - mask.ndim)]
+    attends = mask.any(dim=-1, keepdim=True)
+    if _can_read_without_waiting(mask) and attends.all():
         return mask, None
+    fully_masked = ~attends
     return mask | fully_masked, fully_masked
 
 

