@@ -14,7 +14,7 @@ import transformer_lab as tl
 from run_python import run_python
 from transformer_lab.checks import course
 from transformer_lab.checks.diagnose import diagnose
-from transformer_lab.checks.exercise import exercise
+from transformer_lab.checks.exercise import exercise, family, ways
 
 FOLDER = Path(tl.checks.__file__).parent
 HINTS = ("Which one?", "Look at the last axis.", "`x.flip(…)`")
@@ -151,6 +151,74 @@ def test_mistakes_in_two_stages_are_combined_unless_they_are_alone():
     assert list(made.known) == [("not_turned",), ("not_halved",), ("rolled",), ("not_turned", "not_halved")]
     report = diagnose(made, lambda x: x.roll(1, -1) / 2)
     assert (report.mistake, report.stage) == ("rolled", "turned")
+
+
+def test_a_class_body_of_right_answers():
+    made = make()
+
+    @made.right
+    class RightAnswers:
+        def by_indices(x):
+            return x[..., torch.arange(x.shape[-1] - 1, -1, -1)]
+
+        @ways(with_numbers=-1, with_names=("columns",))
+        def flipped(axis, x):
+            return x.flip(-1)
+
+    assert list(made.equivalents) == ["by_indices", "flipped_with_numbers", "flipped_with_names"]
+    assert all(diagnose(made, function).status == "correct" for function in made.equivalents.values())
+
+
+def test_a_class_body_of_mistakes():
+    made = make()
+
+    @made.wrong(stage="turned", alone=True)
+    class Turned:
+        """Wrong axes."""
+
+        AXES = (0, 1)
+
+        def not_turned(x):
+            """The numbers stand as they stood."""
+            return x
+
+        def _by(steps, x):
+            return x.roll(steps, -1)
+
+        @family(
+            rolled=(1, "The row moves by {} place."),
+            rolled_twice=(2, "The row moves by {} places."),
+        )
+        def moved(steps, x):
+            return Turned._by(steps, x)
+
+        @family(halved=(2, "half"), quartered=(4, "a quarter"))
+        def divided(by, x):
+            """The numbers are {{} of what they were, and} in the old order."""
+            return x / by
+
+    assert list(made.mistakes) == ["not_turned", "rolled", "rolled_twice", "halved", "quartered"]
+    assert all((mistake.stage, mistake.alone) == ("turned", True) for mistake in made.mistakes.values())
+    assert made.mistakes["rolled_twice"].text == "The row moves by 2 places."
+    assert made.mistakes["quartered"].text == "The numbers are a quarter of what they were, and in the old order."
+    assert torch.equal(made.mistakes["rolled_twice"].function(torch.arange(3)), torch.tensor([1, 2, 0]))
+    assert diagnose(made, lambda x: x / 4).mistake == "quartered"
+
+
+def test_one_mistake_in_several_spellings():
+    made = make()
+
+    @made.wrong
+    class WrongAnswers:
+        @ways(for_view=torch.Tensor.view, for_reshape=torch.Tensor.reshape)
+        def no_columns(cut, x):
+            """The row is cut into columns of no size, which PyTorch refuses."""
+            return cut(x, len(x), 0)
+
+    one, other = made.mistakes.values()
+    assert (one.id, other.id, one.text) == ("no_columns_for_view", "no_columns_for_reshape", other.text)
+    assert diagnose(made, lambda x: x.view(len(x), 0)).mistake == "no_columns_for_view"
+    assert diagnose(made, lambda x: x.reshape(len(x), 0)).mistake == "no_columns_for_reshape"
 
 
 def test_an_example_by_sizes_and_arguments():
