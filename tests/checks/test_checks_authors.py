@@ -194,15 +194,27 @@ def test_a_class_body_of_mistakes():
 
         @family(halved=(2, "half"), quartered=(4, "a quarter"))
         def divided(by, x):
-            """The numbers are {{} of what they were, and} in the old order."""
+            """The numbers are {{} of what they were, and} in the old order, divided by {}."""
             return x / by
 
     assert list(made.mistakes) == ["not_turned", "rolled", "rolled_twice", "halved", "quartered"]
     assert all((mistake.stage, mistake.alone) == ("turned", True) for mistake in made.mistakes.values())
     assert made.mistakes["rolled_twice"].text == "The row moves by 2 places."
-    assert made.mistakes["quartered"].text == "The numbers are a quarter of what they were, and in the old order."
+    assert made.mistakes["quartered"].text.endswith(
+        "are a quarter of what they were, and in the old order, divided by 4."
+    )
     assert torch.equal(made.mistakes["rolled_twice"].function(torch.arange(3)), torch.tensor([1, 2, 0]))
     assert diagnose(made, lambda x: x / 4).mistake == "quartered"
+
+
+def test_words_of_a_family_have_a_place():
+    said = "words of halved must fill a {} in the docstring of divided, got 'too much'"
+
+    def divided(by, x):
+        """The numbers are {} of what they were."""
+
+    with pytest.raises(ValueError, match=f"^{re.escape(said)}$"):
+        family(halved=(2, "half", "too much"))(divided)
 
 
 def test_one_mistake_in_several_spellings():
@@ -221,12 +233,15 @@ def test_one_mistake_in_several_spellings():
     assert diagnose(made, lambda x: x.reshape(len(x), 0)).mistake == "no_columns_for_reshape"
 
 
-def test_an_example_by_sizes_and_arguments():
+def test_an_example_by_sizes_by_arguments_and_by_a_function():
     made = make()
     made.example("another x", x=torch.zeros(2))
     made.example("one row", rows=1)
-    another, one = (probe.arguments for probe in made.probes if probe.name in ("another x", "one row"))
-    assert torch.equal(another[0], torch.zeros(2)) and one[0].shape == (1, 3)
+    made.example("a vector", lambda draw: (draw(4),))
+    another, one, vector = (
+        each.arguments[0] for each in made.probes if each.name in ("another x", "one row", "a vector")
+    )
+    assert torch.equal(another, torch.zeros(2)) and one.shape == (1, 3) and vector.shape == (4,)
 
 
 def test_a_reference_that_does_not_raise():

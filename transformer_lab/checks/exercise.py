@@ -10,7 +10,7 @@
     attention.mistakes_in(scale=(no_scale, by_d))              # mistakes in a stage that exist already as functions
     attention.mistake_around(as_float)                         # wrong around any function, right or wrong
     @attention.probe                                           # one more input, named by its docstring
-    attention.example("one query", q_len=1)                    # one more, by its sizes or by its arguments
+    attention.example("one query", q_len=1)                    # one more, by its sizes, its arguments, or a function
     @attention.property                                        # what holds for every right answer
 
 The class only groups functions and says once what they share; it has no instances, so there is no ``self``. Each
@@ -36,8 +36,8 @@ function is a mistake, and its docstring is what its author is told:
             return cut_into_heads(x, n_heads).permute(order(axes))
 
 `ways` gives one mistake several spellings, all with the same text: here `two_heads_for_view` and
-`two_heads_for_reshape`. `family` is a table of mistakes that differ in one argument, and in the words that take the
-place of ``{}`` in the docstring.
+`two_heads_for_reshape`. `family` is a table: its mistakes differ in one argument, and in the words that take the place
+of ``{}`` in the docstring.
 
 What a docstring says of the rest of the answer has braces round it: ``{The triangle is right, and} its diagonal is
 missing.`` A card leaves that out where a second thing is wrong; a letter that then begins a sentence becomes a capital.
@@ -123,14 +123,11 @@ def without_what_is_marked(text):
 def family(**rows):
     """Make a table of mistakes of one function, whose first argument is what differs: ``family(id=(argument, words))``.
 
-    The words take the place of ``{}`` in the function's docstring; without a docstring they are the whole text. A row
-    that is the argument alone puts that there.
+    The words of a row take the place of ``{}`` in the function's docstring, one after another; a ``{}`` that is left is
+    the argument. Without a docstring the words are the whole text. A row without words may be the argument alone.
     """
-
-    def of(function):
-        return [_with_argument(function, id, *(row if isinstance(row, tuple) else (row,))) for id, row in rows.items()]
-
-    return of
+    tuples = {id: row if isinstance(row, tuple) else (row,) for id, row in rows.items()}
+    return lambda function: [_with_argument(function, id, *row) for id, row in tuples.items()]
 
 
 def ways(**spellings):
@@ -138,15 +135,21 @@ def ways(**spellings):
 
     The function's first argument is the spelling. An id is the function's name with that of the spelling behind it.
     """
-    return lambda function: family(**{f"{function.__name__}_{name}": one for name, one in spellings.items()})(function)
+    return lambda function: [
+        _with_argument(function, f"{function.__name__}_{name}", spelling) for name, spelling in spellings.items()
+    ]
 
 
-def _with_argument(function, id, argument, words="{}"):
-    """Return the function with its first argument given, by the name ``id``."""
-    made = partial(function, argument)
-    made.__name__ = id
-    made.__doc__ = (function.__doc__ or "{}").replace("{}", words).replace("{}", str(argument))
-    return made
+def _with_argument(function, id, argument, *words):
+    """Return a row of a table: the function with its first argument given, and with its docstring filled in."""
+    first, *rest = (function.__doc__ or "{}").split("{}")
+    if len(words) > len(rest):
+        raise ValueError(f"words of {id} must fill a {{}} in the docstring of {function.__name__}, got {words[-1]!r}")
+    row = partial(function, argument)
+    row.__name__ = id
+    words += ("{}",) * (len(rest) - len(words))
+    row.__doc__ = "".join([first, *map("".join, zip(words, rest))]).replace("{}", str(argument))
+    return row
 
 
 def _functions_in(body):
@@ -262,7 +265,13 @@ class Exercise:
         return make
 
     def example(self, name, *arguments, plain=False, **named):
-        """Add an input by its arguments, or by what is not as usual: sizes, and arguments, each by its name."""
+        """Add an input by its arguments, or by what is not as usual: sizes, and arguments, each by its name.
+
+        One function in place of the arguments draws them: ``example("one row", lambda draw: (draw(5), 0))``.
+        """
+        if len(arguments) == 1 and callable(arguments[0]) and not named:
+            self.own_probes.append((name, arguments[0], plain))
+            return
         sizes = {word: size for word, size in named.items() if word in self.sizes}
         others = {word: argument for word, argument in named.items() if word not in self.sizes}
         unknown = others.keys() - set(self.arguments)

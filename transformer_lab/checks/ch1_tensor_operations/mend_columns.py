@@ -37,22 +37,9 @@ def many_columns(draw):
     return torch.randperm(17, generator=draw.generator), 5
 
 
-@mend_columns.probe
-def one_column(draw):
-    """one column"""
-    return torch.randperm(6, generator=draw.generator), 1
-
-
-@mend_columns.probe
-def one_row(draw):
-    """one row"""
-    return torch.randperm(6, generator=draw.generator), 4
-
-
-@mend_columns.probe
-def as_many_columns_as_rows(draw):
-    """as many columns as rows"""
-    return torch.randperm(16, generator=draw.generator), 4
+mend_columns.example("one column", lambda draw: (torch.randperm(6, generator=draw.generator), 1))
+mend_columns.example("one row", lambda draw: (torch.randperm(6, generator=draw.generator), 4))
+mend_columns.example("as many columns as rows", lambda draw: (torch.randperm(16, generator=draw.generator), 4))
 
 
 @mend_columns.probe

@@ -32,24 +32,9 @@ def all_dot_products(query, key):
     return query @ key.transpose(-2, -1)
 
 
-@all_dot_products.probe
-def only_matrices(draw):
-    """two matrices"""
-    return draw(7, 5), draw(6, 5)
-
-
-@all_dot_products.probe
-def one_leading_axis(draw):
-    """one leading axis"""
-    return draw(2, 7, 5), draw(2, 6, 5)
-
-
-@all_dot_products.probe
-def three_leading_axes(draw):
-    """three leading axes"""
-    return draw(2, 3, 4, 7, 5), draw(2, 3, 4, 6, 5)
-
-
+all_dot_products.example("two matrices", lambda draw: (draw(7, 5), draw(6, 5)))
+all_dot_products.example("one leading axis", lambda draw: (draw(2, 7, 5), draw(2, 6, 5)))
+all_dot_products.example("three leading axes", lambda draw: (draw(2, 3, 4, 7, 5), draw(2, 3, 4, 6, 5)))
 all_dot_products.example("one query", q_len=1)
 all_dot_products.example("one key", k_len=1)
 all_dot_products.example("as many queries as keys", k_len=7)

@@ -36,24 +36,9 @@ def linear(x, weight, bias, *, product=rows_of_the_weight, plus=added):
     return plus(product(x, weight), bias)
 
 
-@linear.probe
-def one_vector(draw):
-    """one vector"""
-    return draw(5), draw(3, 5), draw(3)
-
-
-@linear.probe
-def rows_only(draw):
-    """a matrix of rows"""
-    return draw(7, 5), draw(3, 5), draw(3)
-
-
-@linear.probe
-def with_heads(draw):
-    """four axes"""
-    return draw(2, 4, 7, 5), draw(3, 5), draw(3)
-
-
+linear.example("one vector", lambda draw: (draw(5), draw(3, 5), draw(3)))
+linear.example("a matrix of rows", lambda draw: (draw(7, 5), draw(3, 5), draw(3)))
+linear.example("four axes", lambda draw: (draw(2, 4, 7, 5), draw(3, 5), draw(3)))
 linear.example("sizes that are all equal", batch=4, seq=4, d_in=4, d_out=4, plain=True)
 linear.example("one output feature", d_out=1)
 linear.example("one input feature", d_in=1)

@@ -35,33 +35,11 @@ def normalize_rows(x, *, total=sum_of_each_row, quotient=divided):
     return quotient(x, total(x))
 
 
-@normalize_rows.probe
-def one_matrix_of_rows(draw):
-    """a matrix"""
-    return (draw(7, 5).abs() + 0.1,)
-
-
+normalize_rows.example("a matrix", lambda draw: (draw(7, 5).abs() + 0.1,))
 normalize_rows.example("sizes that are all equal", batch=4, rows=4, columns=4, plain=True)
-
-
-@normalize_rows.probe
-def square_matrix(draw):
-    """a square matrix"""
-    return (draw(5, 5).abs() + 0.1,)
-
-
-@normalize_rows.probe
-def single_row(draw):
-    """a single row"""
-    return (draw(5).abs() + 0.1,)
-
-
-@normalize_rows.probe
-def four_axes(draw):
-    """four axes"""
-    return (draw(2, 3, 7, 5).abs() + 0.1,)
-
-
+normalize_rows.example("a square matrix", lambda draw: (draw(5, 5).abs() + 0.1,))
+normalize_rows.example("a single row", lambda draw: (draw(5).abs() + 0.1,))
+normalize_rows.example("four axes", lambda draw: (draw(2, 3, 7, 5).abs() + 0.1,))
 normalize_rows.example("one column", columns=1)
 
 
@@ -78,10 +56,7 @@ def small_and_large(draw):
     return ((draw(2, 7, 5).abs() + 0.1) * 10.0 ** torch.arange(-3, 4)[:, None],)
 
 
-@normalize_rows.probe
-def large_numbers(draw):
-    """numbers in the thousands"""
-    return (1000 * (draw(2, 7, 5).abs() + 0.1),)
+normalize_rows.example("numbers in the thousands", lambda draw: (1000 * (draw(2, 7, 5).abs() + 0.1),))
 
 
 @normalize_rows.right

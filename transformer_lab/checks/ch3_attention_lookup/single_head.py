@@ -134,16 +134,8 @@ def _towards(draw, even, odd):
     return x, w_q, w_k, w_v
 
 
-@single_head.probe
-def tall_scores(draw):
-    """scores of more than a hundred"""
-    return _towards(draw, 128, 128)
-
-
-@single_head.probe
-def scores_far_apart(draw):
-    """queries whose scores lie far apart"""
-    return _towards(draw, 128, -128)
+single_head.example("scores of more than a hundred", lambda draw: _towards(draw, 128, 128))
+single_head.example("queries whose scores lie far apart", lambda draw: _towards(draw, 128, -128))
 
 
 single_head.mistakes_in(

@@ -68,19 +68,9 @@ class RightAnswers:
         return torch.stack([row / row.sum() for row in rows]).reshape(last.shape).movedim(-1, dim)
 
 
-@softmax.probe(plain=True)
-def first_axis(draw):
-    """the first axis as `dim`"""
-    return 2 * draw(7, 5), 0
-
-
+softmax.example("the first axis as `dim`", lambda draw: (2 * draw(7, 5), 0), plain=True)
 softmax.example("the middle axis as `dim`", batch=3, q_len=6, k_len=4, dim=1, plain=True)
-
-
-@softmax.probe(plain=True)
-def square_table(draw):
-    """a square table"""
-    return 2 * draw(4, 4), 1
+softmax.example("a square table", lambda draw: (2 * draw(4, 4), 1), plain=True)
 
 
 @softmax.probe
@@ -89,18 +79,8 @@ def from_the_end(draw):
     return 2 * draw(2, 3, 6, 4), -3
 
 
-@softmax.probe
-def one_row(draw):
-    """one axis only"""
-    return 2 * draw(5), 0
-
-
-@softmax.probe
-def one_score(draw):
-    """one score in each row"""
-    return draw(4, 1), -1
-
-
+softmax.example("one axis only", lambda draw: (2 * draw(5), 0))
+softmax.example("one score in each row", lambda draw: (draw(4, 1), -1))
 softmax.example("scores of a hundred and more", torch.tensor([[100.0, 101.0, 102.0], [700.0, 699.0, 701.0]]), 1)
 softmax.example("scores far below zero", torch.tensor([[-1000.0, -1001.0, -1002.0]]), 1)
 softmax.example("rows that lie a thousand apart", torch.tensor([[1000.0, 1001.0, 1003.0], [2.0, 1.0, 0.0]]), 1)

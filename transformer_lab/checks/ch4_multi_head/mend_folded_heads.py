@@ -119,12 +119,7 @@ class RightAnswers:
 
 
 mend_folded_heads.example("one sentence", batch=1)
-
-
-@mend_folded_heads.probe
-def large_scores(draw):
-    """scores in the hundreds"""
-    return tuple(15 * x for x in _folded(draw))
+mend_folded_heads.example("scores in the hundreds", lambda draw: tuple(15 * x for x in _folded(draw)))
 
 
 @mend_folded_heads.mistake(stage="unfolded")

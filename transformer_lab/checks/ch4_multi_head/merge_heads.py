@@ -40,12 +40,7 @@ class RightAnswers:
 
 merge_heads.example("one token", seq=1)
 merge_heads.example("one head", heads=1)
-
-
-@merge_heads.probe
-def what_was_split(draw):
-    """heads that were split off a moment ago"""
-    return (draw(2, 7, 3, 5).transpose(1, 2),)
+merge_heads.example("heads that were split off a moment ago", lambda draw: (draw(2, 7, 3, 5).transpose(1, 2),))
 
 
 @merge_heads.mistake

@@ -56,14 +56,7 @@ class RightAnswers:
 
 to_additive.example("a mask that hides all", torch.zeros(3, 4, dtype=torch.bool))
 to_additive.example("a mask that hides nothing", torch.ones(3, 4, dtype=torch.bool))
-
-
-@to_additive.probe
-def four_axes(draw):
-    """a mask with four axes"""
-    return (draw(2, 1, 1, 5) > 0,)
-
-
+to_additive.example("a mask with four axes", lambda draw: (draw(2, 1, 1, 5) > 0,))
 to_additive.example("a mask of 300 keys", torch.arange(600).reshape(2, 300) % 7 < 4)
 to_additive.example("a mask with one axis", torch.tensor([True, False, True]))
 

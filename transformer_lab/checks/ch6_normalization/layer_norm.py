@@ -70,10 +70,7 @@ def near_1100(draw):
     return torch.tensor([near]), draw(4), draw(4), 0.1
 
 
-@layer_norm.probe
-def one_feature(draw):
-    """one feature in each token"""
-    return draw(2, 7, 1), draw(1), draw(1), 0.1
+layer_norm.example("one feature in each token", lambda draw: (draw(2, 7, 1), draw(1), draw(1), 0.1))
 
 
 @layer_norm.probe(plain=True)

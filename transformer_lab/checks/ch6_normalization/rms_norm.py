@@ -64,10 +64,7 @@ def features_of_zero(draw):
     return x, *others
 
 
-@rms_norm.probe(plain=True)
-def in_the_hundreds(draw):
-    """tokens in the hundreds"""
-    return 300 * draw(2, 4, 6), draw(6), 0.1
+rms_norm.example("tokens in the hundreds", lambda draw: (300 * draw(2, 4, 6), draw(6), 0.1), plain=True)
 
 
 @rms_norm.probe(plain=True)

@@ -97,25 +97,10 @@ class RightAnswers:
         return torch.minimum(x, zeros).exp() + torch.maximum(x, zeros)
 
 
-@elu_feature_map.probe
-def around_minus_5(draw):
-    """numbers around −5"""
-    return (draw(2, 3) - 5,)
-
-
-@elu_feature_map.probe
-def in_the_hundreds(draw):
-    """numbers in the hundreds of both signs"""
-    return (300 * draw(3, 4),)
-
-
+elu_feature_map.example("numbers around −5", lambda draw: (draw(2, 3) - 5,))
+elu_feature_map.example("numbers in the hundreds of both signs", lambda draw: (300 * draw(3, 4),))
 elu_feature_map.example("zeros", torch.zeros(2, 3))
-
-
-@elu_feature_map.probe
-def one_number(draw):
-    """one number without axes"""
-    return (draw() - 2,)
+elu_feature_map.example("one number without axes", lambda draw: (draw() - 2,))
 
 
 @elu_feature_map.property

@@ -107,10 +107,7 @@ class RightAnswers:
         return (S + k.unsqueeze(-1) * value.unsqueeze(-2), k + z), numerator / normalizer
 
 
-@recurrent_step.probe
-def first_token(draw):
-    """the first token with a state of zeros"""
-    return _nothing_yet(_token(draw))
+recurrent_step.example("the first token with a state of zeros", lambda draw: _nothing_yet(_token(draw)))
 
 
 @recurrent_step.probe

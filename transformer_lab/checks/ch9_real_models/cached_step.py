@@ -89,22 +89,9 @@ def cached_step(
     return blend(weights(turn_query(query, here, base), keys), values), keys, values
 
 
-@cached_step.probe(plain=True)
-def empty_cache(draw):
-    """an empty cache"""
-    return _step(draw, past=0)
-
-
-@cached_step.probe(plain=True)
-def long_past(draw):
-    """twenty tokens in the cache"""
-    return _step(draw, batch=1, past=20)
-
-
-@cached_step.probe
-def very_long_past(draw):
-    """300 tokens in the cache"""
-    return _step(draw, batch=1, heads=2, past=300)
+cached_step.example("an empty cache", lambda draw: _step(draw, past=0), plain=True)
+cached_step.example("twenty tokens in the cache", lambda draw: _step(draw, batch=1, past=20), plain=True)
+cached_step.example("300 tokens in the cache", lambda draw: _step(draw, batch=1, heads=2, past=300))
 
 
 @cached_step.right

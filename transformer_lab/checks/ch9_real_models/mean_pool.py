@@ -36,10 +36,7 @@ def mean_pool(states, real, *, mean=mean_of_real, length=of_length_one):
     return length(mean(states, real))
 
 
-@mean_pool.probe(plain=True)
-def no_padding(draw):
-    """texts of one length"""
-    return draw(2, 4, 5), torch.ones(2, 4, dtype=torch.bool)
+mean_pool.example("texts of one length", lambda draw: (draw(2, 4, 5), torch.ones(2, 4, dtype=torch.bool)), plain=True)
 
 
 @mean_pool.probe(plain=True)

@@ -95,10 +95,7 @@ def stop_at_the_end_of_the_prompt(draw):
     return model, tokens, max_new_tokens, int(tokens[0, -1])
 
 
-@mend_writing.probe
-def long_prompt(draw):
-    """a prompt of 300 tokens"""
-    return _text(draw, seq=300)
+mend_writing.example("a prompt of 300 tokens", lambda draw: _text(draw, seq=300))
 
 
 @mend_writing.right

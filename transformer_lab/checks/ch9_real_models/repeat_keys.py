@@ -31,28 +31,10 @@ def repeat_keys(x, n_heads, *, group=in_a_group, copies=side_by_side):
     return copies(x, group(x, n_heads))
 
 
-@repeat_keys.probe(plain=True)
-def one_for_all(draw):
-    """one head of keys for all"""
-    return draw(2, 1, 5, 4), 6
-
-
-@repeat_keys.probe(plain=True)
-def one_for_each(draw):
-    """as many heads of keys as of queries"""
-    return draw(2, 3, 5, 4), 3
-
-
-@repeat_keys.probe(plain=True)
-def groups_of_four(draw):
-    """two groups of four"""
-    return draw(1, 2, 3, 4), 8
-
-
-@repeat_keys.probe(plain=True)
-def groups_of_six(draw):
-    """two groups of six"""
-    return draw(2, 2, 3, 4), 12
+repeat_keys.example("one head of keys for all", lambda draw: (draw(2, 1, 5, 4), 6), plain=True)
+repeat_keys.example("as many heads of keys as of queries", lambda draw: (draw(2, 3, 5, 4), 3), plain=True)
+repeat_keys.example("two groups of four", lambda draw: (draw(1, 2, 3, 4), 8), plain=True)
+repeat_keys.example("two groups of six", lambda draw: (draw(2, 2, 3, 4), 12), plain=True)
 
 
 @repeat_keys.right

@@ -59,16 +59,8 @@ def rotate(x, positions, base, *, pairs=neighbours, angles=angles_of, turn=turne
     return joined(*turn(a, b, angles(positions, x.shape[-1], base)))
 
 
-@rotate.probe(plain=True)
-def one_pair(draw):
-    """a single pair"""
-    return draw(1, 1, 4, 2), torch.arange(4), 10000.0
-
-
-@rotate.probe(plain=True)
-def one_token_later_on(draw):
-    """one token at position 20"""
-    return draw(1, 2, 1, 8), torch.tensor([20]), 16.0
+rotate.example("a single pair", lambda draw: (draw(1, 1, 4, 2), torch.arange(4), 10000.0), plain=True)
+rotate.example("one token at position 20", lambda draw: (draw(1, 2, 1, 8), torch.tensor([20]), 16.0), plain=True)
 
 
 @rotate.probe(plain=True)
