@@ -4,7 +4,7 @@ import functools
 
 import torch
 
-from ..exercise import exercise
+from ..exercise import exercise, family, ways
 from .strides_of import strides_of
 from .views import numbered, origin
 

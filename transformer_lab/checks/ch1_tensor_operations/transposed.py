@@ -2,7 +2,7 @@
 
 import torch
 
-from ..exercise import exercise
+from ..exercise import exercise, family, ways
 from .strides_of import strides_of
 from .views import numbered, origin
 

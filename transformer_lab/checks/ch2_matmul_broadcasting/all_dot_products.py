@@ -5,7 +5,7 @@ import functools
 import torch
 from torch.nn import functional as F
 
-from ..exercise import exercise
+from ..exercise import exercise, family, ways
 
 
 def _queries_and_keys(draw, batch=2, heads=3, q_len=7, k_len=6, d_head=5):

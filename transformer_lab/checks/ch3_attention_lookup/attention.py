@@ -18,7 +18,7 @@ from ..attention_steps import (
     root_of_a_plain_number,
     weighted_sum,
 )
-from ..exercise import exercise
+from ..exercise import exercise, family, ways
 from .attention_weights import attention_weights, moved, query_and_key, scale_after_softmax, scaled_once_more
 from .properties import nearly_equal
 

@@ -14,7 +14,7 @@ from ..attention_steps import (
     over_keys,
     root_of_a_plain_number,
 )
-from ..exercise import exercise
+from ..exercise import exercise, family, ways
 from .properties import nearly_equal
 from .softmax import softmax
 

@@ -29,7 +29,7 @@ from ..attention_steps import (
     weighted_sum,
     weights_turned,
 )
-from ..exercise import exercise
+from ..exercise import exercise, family, ways
 from .attention import (
     keys_and_values_exchanged,
     output_and_weights,

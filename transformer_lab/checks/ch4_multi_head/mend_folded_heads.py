@@ -22,7 +22,7 @@ from ..attention_steps import (
     softmax_twice,
     times_root_d,
 )
-from ..exercise import exercise
+from ..exercise import exercise, family, ways
 from .merge_heads import (
     cut_over_the_batch,
     features_for_tokens,

@@ -2,7 +2,7 @@
 
 import torch
 
-from ..exercise import exercise
+from ..exercise import exercise, family, ways
 from .split_heads import split_heads
 
 

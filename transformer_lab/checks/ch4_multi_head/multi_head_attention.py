@@ -29,7 +29,7 @@ from ..attention_steps import (
     weighted_sum,
     weights_turned,
 )
-from ..exercise import exercise
+from ..exercise import exercise, family, ways
 from .merge_heads import (
     features_for_tokens,
     features_interleaved,

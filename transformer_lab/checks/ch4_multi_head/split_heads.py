@@ -2,7 +2,7 @@
 
 import torch
 
-from ..exercise import exercise
+from ..exercise import exercise, family, ways
 
 
 def _tokens(draw, batch=2, seq=7, heads=3, d_head=5):
