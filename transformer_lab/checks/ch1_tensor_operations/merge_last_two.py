@@ -4,7 +4,7 @@ import functools
 
 import torch
 
-from ..exercise import exercise, family, ways
+from ..exercise import exercise, ways
 from .strides_of import strides_of
 from .views import numbered, origin
 
@@ -78,7 +78,7 @@ def rows_begin_with_row_0(function, x):
 
 
 @merge_last_two.wrong
-class WrongAnswers:
+class Copies:
     def view_alone(x):
         """Where the last two axes cannot be walked with one stride, your function raises, as `view` does. It is right
         wherever a view exists. After a transpose that moves one of these two axes, a merged row usually takes uneven
@@ -98,6 +98,13 @@ class WrongAnswers:
         view would do: `cat` and `clone` make new memory every time. The docstring asks for a view where there can be
         one. Try it on a fresh tensor: a write into the result should show in `x`."""
         return x.reshape(_merged(x)).clone()
+
+    def cloned_and_viewed(x):
+        """Your copy cannot be viewed in the new shape: `clone` keeps the order in memory as it was. `contiguous` makes
+        a copy in reading order, and `reshape` copies by itself, only where it must."""
+        if x.is_contiguous():
+            return x.view(*x.shape[:-2], -1)
+        return x.clone().view(*x.shape[:-2], -1)
 
     def size_one_takes_part_in_the_rule(x):
         """{The numbers are right. But} you copy where one of the two axes has size 1 and a view would do. Comparing the
@@ -133,6 +140,9 @@ class WrongAnswers:
         row, or past the end of storage. Section 1.2 has the condition, and when it does not hold, a copy is needed."""
         return x.as_strided(_merged(x), (*x.stride()[:-2], x.stride(-1)))
 
+
+@merge_last_two.wrong
+class WhichAxes:
     def all_but_the_last_merged(x):
         """All axes but the last are merged, and the last stays: that gives (batch · seq · heads, d_head). It is the
         other frequent `reshape(-1, …)`, which lays all rows below one another. Here the last two axes become one, and
@@ -159,6 +169,16 @@ class WrongAnswers:
         become one. Count from the end: `-1` and `-2`."""
         return x.reshape(*x.shape[:-3], -1, x.shape[-1])
 
+    def first_two_merged(x):
+        """The first two axes are merged, and the last two stay apart. Counted from the end, the last two are -2 and -1,
+        with any number of axes in front."""
+        return x.flatten(0, 1)
+
+    def all_in_front_merged_too(x):
+        """The last two axes are merged, and those in front of them as well, into a second one. The axes in front stay
+        as they are: `x.shape[:-2]`, however many there are."""
+        return x.reshape(-1, x.shape[-2] * x.shape[-1])
+
     def axes_counted_from_the_left(x):
         """{Right for four axes only:} axis 2 is where you begin to merge, and the last two axes are 2 and 3 of four.
         The docstring allows any number of axes in front. Counted from the end, the pair has the same numbers in every
@@ -184,26 +204,6 @@ class WrongAnswers:
         batch, seq, heads, d_head = x.shape
         return x.reshape(batch, seq, heads * d_head)
 
-    def sizes_added_for_reshape(x):
-        """The sizes of the last two axes are added, and PyTorch refuses: the new shape has room for fewer numbers than
-        `x` has. A table of 3 rows of 5 holds 15 numbers, not 8. What has to be done with the two sizes?"""
-        return x.reshape(*x.shape[:-2], x.shape[-2] + x.shape[-1])
-
-    def sizes_added_for_view(x):
-        """The sizes of the last two axes are added, and PyTorch refuses: the new shape has room for fewer numbers than
-        `x` has. A table of 3 rows of 5 holds 15 numbers, not 8. What has to be done with the two sizes?"""
-        return x.view(*x.shape[:-2], x.shape[-2] + x.shape[-1])
-
-    def first_two_merged(x):
-        """The first two axes are merged, and the last two stay apart. Counted from the end, the last two are -2 and -1,
-        with any number of axes in front."""
-        return x.flatten(0, 1)
-
-    def all_in_front_merged_too(x):
-        """The last two axes are merged, and those in front of them as well, into a second one. The axes in front stay
-        as they are: `x.shape[:-2]`, however many there are."""
-        return x.reshape(-1, x.shape[-2] * x.shape[-1])
-
     def three_axes_only(x):
         """Your function takes tensors of three axes, and all others raise: there may be any number of axes in front,
         also none. `x.shape[:-2]` names all of these at once."""
@@ -215,6 +215,15 @@ class WrongAnswers:
         numbers stay. They only stand in one row afterwards."""
         return x.sum(-2)
 
+
+@merge_last_two.wrong
+class Sizes:
+    @ways(for_reshape=torch.Tensor.reshape, for_view=torch.Tensor.view)
+    def sizes_added(cut, x):
+        """The sizes of the last two axes are added, and PyTorch refuses: the new shape has room for fewer numbers than `x`
+        has. A table of 3 rows of 5 holds 15 numbers, not 8. What has to be done with the two sizes?"""
+        return cut(x, *x.shape[:-2], x.shape[-2] + x.shape[-1])
+
     def number_added_to_a_shape(x):
         """A number is added to a shape: `x.shape[:-2]` is a tuple, and `+` joins it to another tuple only. Make a tuple
         of the number, with a comma in the brackets, or unpack the shape with a star."""
@@ -224,13 +233,6 @@ class WrongAnswers:
         """`reshape` gets a shape and a number beside it; it takes one shape, or numbers alone. A star unpacks the front
         axes: `*x.shape[:-2]`."""
         return x.reshape(x.shape[:-2], x.shape[-2] * x.shape[-1])
-
-    def cloned_and_viewed(x):
-        """Your copy cannot be viewed in the new shape: `clone` keeps the order in memory as it was. `contiguous` makes
-        a copy in reading order, and `reshape` copies by itself, only where it must."""
-        if x.is_contiguous():
-            return x.view(*x.shape[:-2], -1)
-        return x.clone().view(*x.shape[:-2], -1)
 
 
 @merge_last_two.mistake_around

@@ -2,7 +2,7 @@
 
 import torch
 
-from ..exercise import exercise, family, ways
+from ..exercise import exercise, family
 from .strides_of import strides_of
 from .views import numbered, origin
 
@@ -71,10 +71,6 @@ class RightAnswers:
         return x.movedim((dim0, dim1), (dim1, dim0))
 
 
-def two_axes_permuted(x, dim0, dim1):
-    return x.permute(dim0, dim1)
-
-
 @transposed.property
 def swapped_twice(function, x, dim0, dim1):
     """Swapped twice, all axes are where they were, and so are the numbers."""
@@ -89,19 +85,7 @@ def one_axis_for_the_other(function, x, dim0, dim1):
 
 
 @transposed.wrong
-class WrongAnswers:
-    def cut_in_reading_order(x, dim0, dim1):
-        """{The shape is right and} the numbers stay in reading order, only cut into rows of another length: that is
-        what `reshape` does, and what `as_strided` does with the strides of a fresh tensor. Column 0 of `x` should be
-        row 0 of the result. The new tensor must walk with the steps that `x` has, in another order."""
-        return x.reshape(_swapped(x.shape, dim0, dim1))
-
-    def cut_by_view(x, dim0, dim1):
-        """{The shape is right and} the numbers stay in reading order, only cut into rows of another length. And where
-        `x` is not contiguous there is an error: that is how `view` behaves. `view` never moves an axis. The new tensor
-        must walk with the steps that `x` has, in another order."""
-        return x.view(_swapped(x.shape, dim0, dim1))
-
+class SizesAndStrides:
     def strides_of_the_new_shape(x, dim0, dim1):
         """The sizes are swapped, and the strides are those that a fresh tensor of the new shape would have. So the
         numbers come in the order in which they lie in memory: nothing is transposed, it is only cut into rows of
@@ -114,6 +98,12 @@ class WrongAnswers:
         after a transpose, or in a slice, they are others. Section 1.11 has two tensors of one shape and one storage
         that read differently. Ask `x` for its strides."""
         return x.as_strided(_swapped(x.shape, dim0, dim1), _swapped(strides_of.reference(x.shape), dim0, dim1))
+
+    def strides_of_the_original_for_a_copy(x, dim0, dim1):
+        """{Right for a tensor that lies in reading order, and for no other:} `x` is made contiguous first, which copies
+        it if it must, and then read with the strides that `x` had before. A copy has strides of its own. Without a
+        copy, `x` and its strides belong together."""
+        return x.contiguous().as_strided(_swapped(x.shape, dim0, dim1), _swapped(x.stride(), dim0, dim1))
 
     def strides_not_swapped(x, dim0, dim1):
         """The sizes are swapped and the strides are not. Then the first axis has the length of the other and still
@@ -147,8 +137,34 @@ class WrongAnswers:
         """Both axes end up with the size and the stride of `dim0`: the entry of `dim1` got lost. This happens when a
         swap is written as two assignments, because the second one reads what the first has already overwritten. Python
         can assign two names at once."""
-        return WrongAnswers.one_entry_lost(x, dim1, dim0)
+        return SizesAndStrides.one_entry_lost(x, dim1, dim0)
 
+    def only_the_two_axes_kept(x, dim0, dim1):
+        """Your result has two axes, whatever `x` has: sizes and strides of all others are left out, and most of the
+        numbers with them. All axes stay; two of them change places."""
+        return x.as_strided((x.shape[dim1], x.shape[dim0]), (x.stride(dim1), x.stride(dim0)))
+
+    def sizes_and_strides_exchanged(x, dim0, dim1):
+        """The strides stand in the place of the sizes, and the sizes in that of the strides: PyTorch finds the storage
+        too short for such a tensor. `as_strided` takes the sizes first."""
+        return x.as_strided(_swapped(x.stride(), dim0, dim1), _swapped(x.shape, dim0, dim1))
+
+    def shape_assigned_to(x, dim0, dim1):
+        """`x.shape` is a kind of tuple, and no entry of a tuple can be replaced. Make a list of it first; the strides,
+        `x.stride()`, are a tuple as well."""
+        sizes = x.shape
+        sizes[dim0], sizes[dim1] = sizes[dim1], sizes[dim0]
+        return x.as_strided(sizes, x.stride())
+
+    def offset_zero(x, dim0, dim1):
+        """{Right as long as `x` begins where its storage begins.} Of a slice such as `x[6:]`, yours reads from the
+        start of the whole storage: numbers that do not belong to `x` at all. A tensor has a fourth part besides
+        storage, shape and strides: which value does it get in your result?"""
+        return x.as_strided(_swapped(x.shape, dim0, dim1), _swapped(x.stride(), dim0, dim1), 0)
+
+
+@transposed.wrong
+class WhichAxes:
     def always_the_last_two(x, dim0, dim1):
         """The last two axes are swapped, whatever `dim0` and `dim1` say. That is what `.mT` does, and it is the usual
         case with matrices. Ask which axes the caller named."""
@@ -164,23 +180,30 @@ class WrongAnswers:
         more axes it moves those that should stay. Only two entries may change places."""
         return x.permute(tuple(reversed(range(x.ndim))))
 
-    def moved_instead_of_swapped(x, dim0, dim1):
-        """One axis moves to the place of the other, and the axes between them shift by one. For neighbours that is the
-        same as a swap, and further apart it is not: with axes 0 and 2 of (a, b, c) you get (b, c, a). Every axis that
-        is not named has to keep its place."""
-        return x.movedim(dim0, dim1)
+    @family(
+        moved_instead_of_swapped=(lambda x, dim0, dim1: x.movedim(dim0, dim1), "(b, c, a)"),
+        moved_the_other_way=(lambda x, dim0, dim1: x.movedim(dim1, dim0), "(c, a, b)"),
+    )
+    def moved(move, x, dim0, dim1):
+        """One axis moves to the place of the other, and the axes between them shift by one. For neighbours that is the same
+        as a swap, and further apart it is not: with axes 0 and 2 of (a, b, c) you get {}. Every axis that is not named has to
+        keep its place."""
+        return move(x, dim0, dim1)
 
-    def moved_the_other_way(x, dim0, dim1):
-        """One axis moves to the place of the other, and the axes between them shift by one. For neighbours that is the
-        same as a swap, and further apart it is not: with axes 0 and 2 of (a, b, c) you get (c, a, b). Every axis that
-        is not named has to keep its place."""
-        return x.movedim(dim1, dim0)
+    @family(
+        permute_given_two_axes=lambda x, dim0, dim1: x.permute(dim1, dim0),
+        two_axes_permuted=lambda x, dim0, dim1: x.permute(dim0, dim1),
+    )
+    def only_two_axes_named(permuted, x, dim0, dim1):
+        """`permute` wants the whole new order of the axes, one number for each axis, and gets two. It raises for any tensor
+        that has more than two axes. Begin with the order as it is, `list(range(x.ndim))`: which two of its entries have to
+        change places?"""
+        return permuted(x, dim0, dim1)
 
-    def offset_zero(x, dim0, dim1):
-        """{Right as long as `x` begins where its storage begins.} Of a slice such as `x[6:]`, yours reads from the
-        start of the whole storage: numbers that do not belong to `x` at all. A tensor has a fourth part besides
-        storage, shape and strides: which value does it get in your result?"""
-        return x.as_strided(_swapped(x.shape, dim0, dim1), _swapped(x.stride(), dim0, dim1), 0)
+    def two_letters(x, dim0, dim1):
+        """The letters of your `einsum` name two axes, and a tensor may have any number of them. Which two change places
+        is said by `dim0` and `dim1`, and no letter depends on them."""
+        return torch.einsum("ij->ji", x)
 
     def negative_axes_overlooked(x, dim0, dim1):
         """Axes counted from the end are not recognised: with `-1` and `-3` nothing is swapped. A comparison such as
@@ -188,6 +211,27 @@ class WrongAnswers:
         itself."""
         order = [dim1 if axis == dim0 else dim0 if axis == dim1 else axis for axis in range(x.ndim)]
         return x.permute(order)
+
+    def negative_axes_counted_from_one_axis_too_few(x, dim0, dim1):
+        """{Right for axes counted from the start.} A negative axis becomes the one in front of it: -1 is the last axis,
+        and so it becomes `x.ndim - 1`. Adding `x.ndim` does that; adding one less misses by an axis."""
+        dim0, dim1 = (dim + x.ndim - 1 if dim < 0 else dim for dim in (dim0, dim1))
+        return x.as_strided(_swapped(x.shape, dim0, dim1), _swapped(x.stride(), dim0, dim1))
+
+
+@transposed.wrong
+class Copies:
+    def cut_in_reading_order(x, dim0, dim1):
+        """{The shape is right and} the numbers stay in reading order, only cut into rows of another length: that is
+        what `reshape` does, and what `as_strided` does with the strides of a fresh tensor. Column 0 of `x` should be
+        row 0 of the result. The new tensor must walk with the steps that `x` has, in another order."""
+        return x.reshape(_swapped(x.shape, dim0, dim1))
+
+    def cut_by_view(x, dim0, dim1):
+        """{The shape is right and} the numbers stay in reading order, only cut into rows of another length. And where
+        `x` is not contiguous there is an error: that is how `view` behaves. `view` never moves an axis. The new tensor
+        must walk with the steps that `x` has, in another order."""
+        return x.view(_swapped(x.shape, dim0, dim1))
 
     def copied(x, dim0, dim1):
         """The numbers {are right, but they} are copied: your result has memory of its own, and a write into it no
@@ -212,49 +256,3 @@ class WrongAnswers:
         in an underscore, such as `transpose_` and `as_strided_`, change the tensor they are called on. Their namesakes
         without the underscore return a new one over the same storage."""
         return x.as_strided_(_swapped(x.shape, dim0, dim1), _swapped(x.stride(), dim0, dim1))
-
-    def shape_assigned_to(x, dim0, dim1):
-        """`x.shape` is a kind of tuple, and no entry of a tuple can be replaced. Make a list of it first; the strides,
-        `x.stride()`, are a tuple as well."""
-        sizes = x.shape
-        sizes[dim0], sizes[dim1] = sizes[dim1], sizes[dim0]
-        return x.as_strided(sizes, x.stride())
-
-    def only_the_two_axes_kept(x, dim0, dim1):
-        """Your result has two axes, whatever `x` has: sizes and strides of all others are left out, and most of the
-        numbers with them. All axes stay; two of them change places."""
-        return x.as_strided((x.shape[dim1], x.shape[dim0]), (x.stride(dim1), x.stride(dim0)))
-
-    def strides_of_the_original_for_a_copy(x, dim0, dim1):
-        """{Right for a tensor that lies in reading order, and for no other:} `x` is made contiguous first, which copies
-        it if it must, and then read with the strides that `x` had before. A copy has strides of its own. Without a
-        copy, `x` and its strides belong together."""
-        return x.contiguous().as_strided(_swapped(x.shape, dim0, dim1), _swapped(x.stride(), dim0, dim1))
-
-    def sizes_and_strides_exchanged(x, dim0, dim1):
-        """The strides stand in the place of the sizes, and the sizes in that of the strides: PyTorch finds the storage
-        too short for such a tensor. `as_strided` takes the sizes first."""
-        return x.as_strided(_swapped(x.stride(), dim0, dim1), _swapped(x.shape, dim0, dim1))
-
-    def two_letters(x, dim0, dim1):
-        """The letters of your `einsum` name two axes, and a tensor may have any number of them. Which two change places
-        is said by `dim0` and `dim1`, and no letter depends on them."""
-        return torch.einsum("ij->ji", x)
-
-    def negative_axes_counted_from_one_axis_too_few(x, dim0, dim1):
-        """{Right for axes counted from the start.} A negative axis becomes the one in front of it: -1 is the last axis,
-        and so it becomes `x.ndim - 1`. Adding `x.ndim` does that; adding one less misses by an axis."""
-        dim0, dim1 = (dim + x.ndim - 1 if dim < 0 else dim for dim in (dim0, dim1))
-        return x.as_strided(_swapped(x.shape, dim0, dim1), _swapped(x.stride(), dim0, dim1))
-
-
-@transposed.mistake
-def permute_given_two_axes(x, dim0, dim1):
-    """`permute` wants the whole new order of the axes, one number for each axis, and gets two. It raises for any tensor
-    that has more than two axes. Begin with the order as it is, `list(range(x.ndim))`: which two of its entries have to
-    change places?"""
-    return x.permute(dim1, dim0)
-
-
-two_axes_permuted.__doc__ = permute_given_two_axes.__doc__
-transposed.mistake(two_axes_permuted)

@@ -5,7 +5,7 @@ import functools
 import torch
 from torch.nn import functional as F
 
-from ..exercise import exercise, family, ways
+from ..exercise import exercise
 
 
 def _queries_and_keys(draw, batch=2, heads=3, q_len=7, k_len=6, d_head=5):
@@ -85,46 +85,12 @@ def one_entry_of_its_own(function, query, key):
 
 
 @all_dot_products.wrong
-class WrongAnswers:
+class Transposed:
     def not_transposed(query, key):
         """You multiply `query` by `key` as it is. A product sums over the last axis of the left and the second-to-last
         of the right, and there `key` has its positions, not its features. So it raises; were there as many keys as
         features, it would run and be wrong. Here 5 features were to meet 6 positions."""
         return query @ key
-
-    def all_axes_reversed(query, key):
-        """All axes of `key` are reversed, not the last two exchanged: with four axes that is (d_head, k_len, heads,
-        batch). `.T` does it, and so it is right for matrices and for nothing else. Which two axes must change places,
-        and which stay in front?"""
-        return query @ key.permute(tuple(reversed(range(key.ndim))))  # what key.T is, without its warning
-
-    def axes_one_and_two(query, key):
-        """The axes 1 and 2 of `key` change places. With three axes these are the right ones; with four they are heads
-        and positions, and when the sizes happen to be equal nothing raises. The features are the last axis: count from
-        the end."""
-        return query @ key.transpose(1, 2)
-
-    def axes_two_and_three(query, key):
-        """{Right for four axes, and for no other number:} you count the axes from the left, as 2 and 3. The docstring
-        allows any leading axes, also none. Counted from the end, the two axes have the same numbers everywhere."""
-        return query @ key.transpose(2, 3)
-
-    def four_axes_named(query, key):
-        """{Right for four axes, and for no other number:} `permute` wants to be told all axes, and you name four. The
-        docstring allows any leading axes, also none. There is an operation that exchanges two axes and leaves the
-        others."""
-        return query @ key.permute(0, 1, 3, 2)
-
-    def axes_zero_and_one(query, key):
-        """The first two axes of `key` change places, which is right for two matrices only. With leading axes in front,
-        the first two are `batch` and `heads`. The docstring allows any leading axes: count the axes from the end."""
-        return query @ key.transpose(0, 1)
-
-    def cut_anew(query, key):
-        """Your `key` gets the shape of a transposed matrix, but its numbers stay in their order: `view` and `reshape`
-        cut the same row of numbers anew and never move an axis. The shapes fit, and every dot product mixes several
-        keys. Exchanging two axes is another operation."""
-        return query @ key.reshape(*key.shape[:-2], key.shape[-1], key.shape[-2])
 
     def queries_transposed(query, key):
         """It is `query` that you transposed. Then the product sums over positions, and would give a table of features
@@ -138,11 +104,63 @@ class WrongAnswers:
         on the left?"""
         return key @ query.mT
 
+    def all_axes_reversed(query, key):
+        """All axes of `key` are reversed, not the last two exchanged: with four axes that is (d_head, k_len, heads,
+        batch). `.T` does it, and so it is right for matrices and for nothing else. Which two axes must change places,
+        and which stay in front?"""
+        return query @ key.permute(tuple(reversed(range(key.ndim))))  # what key.T is, without its warning
+
+    def axes_zero_and_one(query, key):
+        """The first two axes of `key` change places, which is right for two matrices only. With leading axes in front,
+        the first two are `batch` and `heads`. The docstring allows any leading axes: count the axes from the end."""
+        return query @ key.transpose(0, 1)
+
+    def axes_one_and_two(query, key):
+        """The axes 1 and 2 of `key` change places. With three axes these are the right ones; with four they are heads
+        and positions, and when the sizes happen to be equal nothing raises. The features are the last axis: count from
+        the end."""
+        return query @ key.transpose(1, 2)
+
+    def axes_two_and_three(query, key):
+        """{Right for four axes, and for no other number:} you count the axes from the left, as 2 and 3. The docstring
+        allows any leading axes, also none. Counted from the end, the two axes have the same numbers everywhere."""
+        return query @ key.transpose(2, 3)
+
+    def two_axes_permuted(query, key):
+        """`permute` wants the whole new order of the axes, and gets two numbers: it raises for any tensor that has
+        leading axes. `transpose(-2, -1)` exchanges two axes and leaves the others."""
+        return query @ key.permute(-1, -2)
+
+    def three_axes_permuted(query, key):
+        """`permute` wants to be told all axes, and you name three: right for one leading axis, and for no other number.
+        `transpose(-2, -1)` exchanges the last two, however many there are."""
+        return query @ key.permute(0, 2, 1)
+
+    def four_axes_named(query, key):
+        """{Right for four axes, and for no other number:} `permute` wants to be told all axes, and you name four. The
+        docstring allows any leading axes, also none. There is an operation that exchanges two axes and leaves the
+        others."""
+        return query @ key.permute(0, 1, 3, 2)
+
+    def cut_anew(query, key):
+        """Your `key` gets the shape of a transposed matrix, but its numbers stay in their order: `view` and `reshape`
+        cut the same row of numbers anew and never move an axis. The shapes fit, and every dot product mixes several
+        keys. Exchanging two axes is another operation."""
+        return query @ key.reshape(*key.shape[:-2], key.shape[-1], key.shape[-2])
+
+
+@all_dot_products.wrong
+class Sums:
     def element_by_element(query, key):
         """`*` multiplies element by element and sums nothing. It raises, because 7 queries do not stand over 6 keys;
         with equal lengths it would return features, not dot products. You want every query with every key, and a sum
         over the features."""
         return query * key
+
+    def product_of_elements_with_the_transposed(query, key):
+        """`*` multiplies element by element, also with a transposed `key`. Here the sizes do not fit, and it raises.
+        You want sums over the features: a matrix product, `@`."""
+        return query * key.mT
 
     def pair_by_pair(query, key):
         """You compare query 0 with key 0, query 1 with key 1, and so on: `*` lines the positions up. It raises here,
@@ -150,16 +168,33 @@ class WrongAnswers:
         with every key."""
         return (query * key).sum(dim=-1)
 
-    def one_letter_for_both(query, key):
-        """In your `einsum` the positions of queries and keys have the same letter. A letter in two inputs lines them
-        up: query 0 with key 0, query 1 with key 1, and nothing else, which is the diagonal of the table. Give each of
-        the two lengths a letter of its own, and let both stand after the arrow."""
-        return torch.einsum("...qd,...qd->...q", query, key)
+    def pair_by_pair_by_vecdot(query, key):
+        """`vecdot` compares query 0 with key 0, query 1 with key 1, and so on. It raises here, because the lengths
+        differ; with equal lengths you would get the diagonal of the table. A matrix product compares every query with
+        every key."""
+        return torch.linalg.vecdot(query, key)
 
     def features_not_summed(query, key):
         """Every query meets every key, and the products of the single features are still there: your result has an axis
         of size d_head too many. A dot product is their sum. Over which axis?"""
         return query.unsqueeze(-2) * key.unsqueeze(-3)
+
+    def summed_axis_kept(query, key):
+        """Your result has an axis of size 1 too many at its end: the numbers are summed, and the axis stays.
+        `keepdim=True` does that, and so does a column that is never squeezed. A dot product is a single number."""
+        return all_dot_products.reference(query, key)[..., None]
+
+    def summed_over_heads(query, key):
+        """The axis in front of the positions is gone: you sum over it, so that the heads run into one another. In
+        `einsum`, a letter that is missing after the arrow is summed over. Only the features may go."""
+        return torch.einsum("...hqd,...hkd->...qk", query, key)
+
+    def keys_of_all_heads(query, key):
+        """Each query meets the keys of all heads, added up. In `einsum`, a letter that only one factor has, and not the
+        result, is summed over. The axes in front need one and the same letter in both factors, or three dots."""
+        return (
+            query @ key.sum(-3, keepdim=True).mT if key.ndim > 2 else torch.einsum("...hqd,...gkd->...hqk", query, key)
+        )
 
     def mean_of_products(query, key):
         """Every number is the dot product divided by d_head: that is the mean of the products, where a dot product is
@@ -181,21 +216,28 @@ class WrongAnswers:
         tokens, which is how one comes to write it. Here they are two tensors, of different length."""
         return query @ query.mT
 
-    def summed_over_heads(query, key):
-        """The axis in front of the positions is gone: you sum over it, so that the heads run into one another. In
-        `einsum`, a letter that is missing after the arrow is summed over. Only the features may go."""
-        return torch.einsum("...hqd,...hkd->...qk", query, key)
+    def new_axes_in_one_place(query, key):
+        """Both get their new axis in the same place, so that queries and keys still stand one above the other. One of
+        the two needs its new axis before its positions, the other after them: then every query meets every key."""
+        return (query[..., None, :] * key[..., :, None]).sum(-1)
 
-    def every_batch_with_every_batch(query, key):
-        """You compare queries and keys of different sentences and heads too: your result has the leading axes of both,
-        one after the other. `tensordot` does that, and an `einsum` with two letters for one axis. The leading axes must
-        be paired."""
-        return torch.tensordot(query, key, dims=([-1], [-1]))
+    def new_axes_side_by_side(query, key):
+        """Both get their new axis at -2, so that queries still stand above keys. One of the two needs its new axis
+        before its positions, at -3, the other after them, at -2: then every query meets every key."""
+        return (query.unsqueeze(-2) * key.unsqueeze(-2)).sum(-1)
 
-    def three_axes_by_bmm(query, key):
-        """`torch.bmm` takes exactly three axes, and the docstring allows any leading axes: here there are four. `@`
-        does the same for any number, and pairs the leading axes by itself."""
-        return torch.bmm(query, key.mT)
+    def axes_for_two_matrices(query, key):
+        """The new axes are counted from the left, and so they fit two matrices alone: with axes in front, they stand
+        among those. Counted from the end, -2 and -3, they stand right for any number."""
+        return (query.unsqueeze(1) * key.unsqueeze(0)).sum(-1)
+
+
+@all_dot_products.wrong
+class Letters:
+    def two_letters(query, key):
+        """Your letters name two axes, and there may be any number in front of them. `...` stands for all of these, on
+        both sides of the arrow."""
+        return torch.einsum("qd,kd->qk", query, key)
 
     def three_letters(query, key):
         """Your `einsum` names exactly three axes, and the docstring allows any leading axes: here there are four. Three
@@ -208,16 +250,20 @@ class WrongAnswers:
         docstring allows any leading axes, also none. Three dots in their place stand for as many axes as there are."""
         return torch.einsum("bhqd,bhkd->bhqk", query, key)
 
-    def two_letters(query, key):
-        """Your letters name two axes, and there may be any number in front of them. `...` stands for all of these, on
-        both sides of the arrow."""
-        return torch.einsum("qd,kd->qk", query, key)
+    def one_letter_for_both(query, key):
+        """In your `einsum` the positions of queries and keys have the same letter. A letter in two inputs lines them
+        up: query 0 with key 0, query 1 with key 1, and nothing else, which is the diagonal of the table. Give each of
+        the two lengths a letter of its own, and let both stand after the arrow."""
+        return torch.einsum("...qd,...qd->...q", query, key)
 
-    def axes_for_two_matrices(query, key):
-        """The new axes are counted from the left, and so they fit two matrices alone: with axes in front, they stand
-        among those. Counted from the end, -2 and -3, they stand right for any number."""
-        return (query.unsqueeze(1) * key.unsqueeze(0)).sum(-1)
+    def leading_axes_missing_after_the_arrow(query, key):
+        """Your table is the sum over all leading axes: the three dots, or the letters, in front are missing after the
+        arrow of `einsum`, and what is missing there is summed over. Each pair of matrices needs a table of its own."""
+        return torch.einsum("...qd,...kd->qk", query, key)
 
+
+@all_dot_products.wrong
+class OtherProducts:
     def dot_of_two_vectors(query, key):
         """`torch.dot` takes two vectors and makes one number. Here are many of both, and each query meets each key: a
         matrix product makes all these numbers at once."""
@@ -228,63 +274,26 @@ class WrongAnswers:
         last two axes of `key` alone."""
         return torch.mm(query, key.permute(*range(key.ndim - 1, -1, -1)))
 
-    def tensordot_of_the_transposed(query, key):
-        """`tensordot` with a number sums over the last axes of the left and the first axes of the right, and the first
-        axis of `key` is a leading one. It also pairs no leading axes: it would combine all with all. `@` pairs them."""
-        return torch.tensordot(query, key.mT, dims=1)
-
-    def new_axes_in_one_place(query, key):
-        """Both get their new axis in the same place, so that queries and keys still stand one above the other. One of
-        the two needs its new axis before its positions, the other after them: then every query meets every key."""
-        return (query[..., None, :] * key[..., :, None]).sum(-1)
-
-    def new_axes_side_by_side(query, key):
-        """Both get their new axis at -2, so that queries still stand above keys. One of the two needs its new axis
-        before its positions, at -3, the other after them, at -2: then every query meets every key."""
-        return (query.unsqueeze(-2) * key.unsqueeze(-2)).sum(-1)
-
-    def summed_axis_kept(query, key):
-        """Your result has an axis of size 1 too many at its end: the numbers are summed, and the axis stays.
-        `keepdim=True` does that, and so does a column that is never squeezed. A dot product is a single number."""
-        return all_dot_products.reference(query, key)[..., None]
-
     def last_axes_turned_for_mm(query, key):
         """`torch.mm` takes two matrices and nothing else; the docstring allows any leading axes, and here there are
         two. `@` and `matmul` do the same for any number."""
         return torch.mm(query, key.mT)
 
-    def product_of_elements_with_the_transposed(query, key):
-        """`*` multiplies element by element, also with a transposed `key`. Here the sizes do not fit, and it raises.
-        You want sums over the features: a matrix product, `@`."""
-        return query * key.mT
+    def three_axes_by_bmm(query, key):
+        """`torch.bmm` takes exactly three axes, and the docstring allows any leading axes: here there are four. `@`
+        does the same for any number, and pairs the leading axes by itself."""
+        return torch.bmm(query, key.mT)
 
-    def leading_axes_missing_after_the_arrow(query, key):
-        """Your table is the sum over all leading axes: the three dots, or the letters, in front are missing after the
-        arrow of `einsum`, and what is missing there is summed over. Each pair of matrices needs a table of its own."""
-        return torch.einsum("...qd,...kd->qk", query, key)
+    def tensordot_of_the_transposed(query, key):
+        """`tensordot` with a number sums over the last axes of the left and the first axes of the right, and the first
+        axis of `key` is a leading one. It also pairs no leading axes: it would combine all with all. `@` pairs them."""
+        return torch.tensordot(query, key.mT, dims=1)
 
-    def pair_by_pair_by_vecdot(query, key):
-        """`vecdot` compares query 0 with key 0, query 1 with key 1, and so on. It raises here, because the lengths
-        differ; with equal lengths you would get the diagonal of the table. A matrix product compares every query with
-        every key."""
-        return torch.linalg.vecdot(query, key)
-
-    def two_axes_permuted(query, key):
-        """`permute` wants the whole new order of the axes, and gets two numbers: it raises for any tensor that has
-        leading axes. `transpose(-2, -1)` exchanges two axes and leaves the others."""
-        return query @ key.permute(-1, -2)
-
-    def three_axes_permuted(query, key):
-        """`permute` wants to be told all axes, and you name three: right for one leading axis, and for no other number.
-        `transpose(-2, -1)` exchanges the last two, however many there are."""
-        return query @ key.permute(0, 2, 1)
-
-    def keys_of_all_heads(query, key):
-        """Each query meets the keys of all heads, added up. In `einsum`, a letter that only one factor has, and not the
-        result, is summed over. The axes in front need one and the same letter in both factors, or three dots."""
-        return (
-            query @ key.sum(-3, keepdim=True).mT if key.ndim > 2 else torch.einsum("...hqd,...gkd->...hqk", query, key)
-        )
+    def every_batch_with_every_batch(query, key):
+        """You compare queries and keys of different sentences and heads too: your result has the leading axes of both,
+        one after the other. `tensordot` does that, and an `einsum` with two letters for one axis. The leading axes must
+        be paired."""
+        return torch.tensordot(query, key, dims=([-1], [-1]))
 
 
 @all_dot_products.mistake_around
