@@ -2,9 +2,11 @@
 
 import { inParts, numbers, oneOf, typedText } from "./address.js";
 import { alignment, combine, explain, source, valueA, valueB } from "./broadcasting_rules.js";
+import { hueOf } from "./colours.js";
+import { frame } from "./frame.js";
+import { tensorGrid } from "./grid.js";
 import { clamp, product, ravel } from "./maths.js";
-import { choice, commit, element, field, follow, frame, group, hueOf, reserve, room, set, setText } from "./ui.js";
-import { tensorGrid, traitsOf } from "./ui.js";
+import { choice, commit, element, field, follow, group, reserve, room, set, setText, traitsOf } from "./ui.js";
 import { grouped, parseShape, shapeText } from "./words.js";
 
 /** @typedef {import("./ui.js").Model} Model */

@@ -23,21 +23,8 @@ import {
   trainingInWords,
   warningInWords,
 } from "./budget_words.js";
-import {
-  button,
-  byWidth,
-  choice,
-  commit,
-  dial,
-  element,
-  follow,
-  frame,
-  group,
-  reserve,
-  room,
-  set,
-  setText,
-} from "./ui.js";
+import { frame } from "./frame.js";
+import { button, byWidth, choice, commit, dial, element, follow, group, reserve, room, set, setText } from "./ui.js";
 import { traitsOf, widest } from "./ui.js";
 import { counted, grouped, parseNumber } from "./words.js";
 

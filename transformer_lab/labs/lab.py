@@ -9,7 +9,7 @@ import torch
 import traitlets
 
 _FOLDER = Path(__file__).parent
-_SHARED = ("maths", "words", "address", "ui", "paint")
+_SHARED = ("maths", "words", "colours", "ui", "grid", "address", "frame", "paint")
 # What is there for those who edit: imports of the files from one another, exports, types, comments; and indentation.
 _FOR_EDITORS = re.compile(
     r'^import .*? from "\./\w+\.js";\n|^export (?!default)|^ */\*\*.*?\*/\n|^ *//[^\n]*\n', re.DOTALL | re.MULTILINE

@@ -2,14 +2,16 @@
 // do.
 
 import { inParts, numbers, oneOf, typedText, wholeNumber } from "./address.js";
+import { BLUES, shade, shadeOf } from "./colours.js";
+import { frame } from "./frame.js";
 import { compute, PAD, presetMask, sides } from "./masks_maths.js";
 import { stageTable } from "./masks_stage.js";
 import { damageInWords, described, LEAST, leakInWords, longestWords, MISTAKES, MOST_OUTPUT } from "./masks_words.js";
 import { parseTokens, rowInWords, written } from "./masks_words.js";
 import { clamp, range, sum } from "./maths.js";
 import { makePaintable } from "./paint.js";
-import { BLUES, button, choice, commit, element, ems, field, follow, frame, group, reserve, room } from "./ui.js";
-import { set, setText, shade, shadeOf, traitsOf, typed, widest } from "./ui.js";
+import { button, choice, commit, element, ems, field, follow, group, reserve, room, set, setText } from "./ui.js";
+import { traitsOf, typed, widest } from "./ui.js";
 import { parseNumber, places, quoted, shapeText, short } from "./words.js";
 
 /** @typedef {import("./ui.js").Model} Model */

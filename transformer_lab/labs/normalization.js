@@ -2,12 +2,15 @@
 // move when another one is changed.
 
 import { flag, inParts, numbers, numbersLike, oneOf } from "./address.js";
+import { shadeOf } from "./colours.js";
+import { frame } from "./frame.js";
+import { tensorGrid } from "./grid.js";
 import { divisors, range, ravel } from "./maths.js";
 import { moveFrom, placesOf } from "./motion.js";
 import { disturbed, fewest, leaks, sliderRange, standardize } from "./normalization_maths.js";
 import { asCode, byText, entryInWords, movedInWords, plain, QUESTIONS, ruleInWords } from "./normalization_words.js";
-import { button, choice, commit, dial, element, ems, follow, frame, group, reserve, room, set, setText } from "./ui.js";
-import { shadeOf, tensorGrid, traitsOf, widest } from "./ui.js";
+import { button, choice, commit, dial, element, ems, follow, group, reserve, room, set, setText } from "./ui.js";
+import { traitsOf, widest } from "./ui.js";
 import { minus, parseNumber, short } from "./words.js";
 
 /** @typedef {import("./ui.js").Model} Model */

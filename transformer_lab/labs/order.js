@@ -2,13 +2,15 @@
 // carried from token to token.
 
 import { inParts, oneOf, wholeNumber } from "./address.js";
+import { shadeOf } from "./colours.js";
+import { frame } from "./frame.js";
 import { clamp, range } from "./maths.js";
 import { counts, parallel, recurrent, sliderOf, tokensOf } from "./order_maths.js";
 import { fit, place, rectangles, slotsFor, THIN } from "./order_pictures.js";
 import { fewerInWords, formulas, heldInWords, narrow, oneOrderInWords, ordersInWords } from "./order_words.js";
 import { parseSize, positive, REASONS, sizeText, sumText, thinInWords, trimmed, vector, WHO } from "./order_words.js";
-import { button, byWidth, choice, commit, dial, element, ems, follow, frame, group, reserve, room, set } from "./ui.js";
-import { setText, shadeOf, traitsOf } from "./ui.js";
+import { button, byWidth, choice, commit, dial, element, ems, follow, group, reserve, room, set } from "./ui.js";
+import { setText, traitsOf } from "./ui.js";
 import { grouped } from "./words.js";
 
 /** @typedef {import("./ui.js").Model} Model */

@@ -1,10 +1,11 @@
 // Practice: a lab that asks, and knows which mistake gives an answer that is wrong.
 
 import { inParts, oneOf, typedText, wholeNumber } from "./address.js";
+import { frame } from "./frame.js";
 import { answerIn, ERROR, inWords, knownOf, matches, textOf, upper } from "./practice_answers.js";
 import { INPUTS } from "./practice_inputs.js";
 import { forgetAll, isDue, nextCase, noteMissed, noteSolved, recordOf } from "./practice_record.js";
-import { button, commit, element, follow, frame, group, reserve, room, set, setText, traitsOf } from "./ui.js";
+import { button, commit, element, follow, group, reserve, room, set, setText, traitsOf } from "./ui.js";
 
 /** @typedef {import("./ui.js").Model} Model */
 

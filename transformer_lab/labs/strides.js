@@ -1,12 +1,14 @@
 // The strides lab: a tensor is a storage and a rule for walking through it. Here are the rule, and the walk.
 
+import { inParts, numbers, typedText } from "./address.js";
+import { hueOf } from "./colours.js";
+import { frame } from "./frame.js";
+import { tensorGrid } from "./grid.js";
 import { product, ravel, unravel } from "./maths.js";
 import { moveFrom, placesOf } from "./motion.js";
 import { parseChain, run, textOf } from "./strides_chain.js";
 import { isContiguous, placeOf, storagePlaces } from "./strides_rules.js";
-import { inParts, numbers, typedText } from "./address.js";
-import { button, choice, commit, dial, element, field, follow, frame, group, hueOf, reserve, room } from "./ui.js";
-import { set, setText, tensorGrid } from "./ui.js";
+import { button, choice, commit, dial, element, field, follow, group, reserve, room, set, setText } from "./ui.js";
 import { counted, parseNumber, parseShape, shapeText } from "./words.js";
 
 /** @typedef {import("./strides_rules.js").Strided} Strided */

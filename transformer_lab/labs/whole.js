@@ -1,22 +1,10 @@
 // The whole lab: a trained Transformer runs in the page. Its drawing can be walked through, opened, and pointed at.
 
 import { inParts, oneOf, typedText } from "./address.js";
+import { followTheme } from "./colours.js";
+import { frame } from "./frame.js";
 import { clamp, range } from "./maths.js";
-import {
-  button,
-  choice,
-  commit,
-  element,
-  follow,
-  followTheme,
-  frame,
-  reserve,
-  room,
-  set,
-  setText,
-  slider,
-  typed,
-} from "./ui.js";
+import { button, choice, commit, element, follow, reserve, room, set, setText, slider, typed } from "./ui.js";
 import { decode, encode, openModel, tokenize, write } from "./whole_maths.js";
 import { columnIn, isOfOneToken, viewOf } from "./whole_panels.js";
 import { picture } from "./whole_picture.js";
