@@ -30,6 +30,7 @@ export function tensorGrid(label, choose) {
   let cells = [];
   let chosen = null;
   const pointed = (event) => {
+    /** @type {HTMLElement} */
     const cell = document.elementFromPoint(event.clientX, event.clientY)?.closest(".tl-cell");
     if (cell && node.contains(cell)) choose(unravel(+cell.dataset.flat, shape));
   };

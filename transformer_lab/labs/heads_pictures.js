@@ -55,6 +55,7 @@ export function largeMap(queries, keys, names, choose) {
     band,
     spot,
   );
+  /** @type {(place: number[]) => [number, number]} */
   const clip = ([i, j]) => [clamp(i, 0, queries - 1), clamp(j, 0, keys - 1)];
   const pointed = (event) => {
     const box = map.node.getBoundingClientRect();

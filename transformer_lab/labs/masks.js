@@ -28,6 +28,7 @@ function stateOf(model) {
 }
 
 // The cell that is picked: a sentence may have become shorter.
+/** @type {(state: Pick<State, "at" | "queries" | "keys">) => [number, number]} */
 const pickedIn = ({ at, queries, keys }) => [Math.min(at[0], queries.length - 1), Math.min(at[1], keys.length - 1)];
 
 const noted = (text, ...controls) =>
@@ -35,6 +36,7 @@ const noted = (text, ...controls) =>
 
 // A small number, stepped up and down or typed.
 function stepper(label, pick) {
+  /** @type {[number, number]} */
   let ends = [0, 0];
   let shown = 0;
   const name = `${label[0].toUpperCase()}${label.slice(1)}`;
@@ -139,6 +141,7 @@ function presetPanel(model) {
 }
 
 // Lets cells be seen or hidden, and picks one. `computed` gives what is on show.
+/** @type {(model: Model, computed: () => Computed) => import("./paint.js").Editor} */
 function maskEditor(model, computed) {
   const changed = (flipped, { flipped: before }) => JSON.stringify(flipped) !== JSON.stringify(before);
   return {
@@ -224,9 +227,10 @@ function stagesPanel(model, el, computed, redraw) {
 
   const editor = maskEditor(model, computed);
   for (const name of ["scores", "masked", "weights"]) makePaintable(stages[name].matrix, el, editor);
-  stages.output.matrix.addEventListener("pointermove", (event) => {
-    const row = event.target.closest?.(".tl-square")?.dataset.at.split(" ")[0];
-    if (row !== undefined) editor.pick([+row, pickedIn(stateOf(model))[1]]);
+  stages.output.matrix.addEventListener("pointermove", ({ target }) => {
+    /** @type {HTMLElement} */
+    const square = target instanceof Element ? target.closest(".tl-square") : null;
+    if (square) editor.pick([+square.dataset.at.split(" ")[0], pickedIn(stateOf(model))[1]]);
   });
 
   function drawFormulas(mistake) {
@@ -261,6 +265,7 @@ function stagesPanel(model, el, computed, redraw) {
   }
 
   // One of the tables takes the keyboard: the one in front.
+  /** @type {(at: [number, number]) => void} */
   function giveKeyboard(at) {
     for (const [name, { matrix, idOf }] of Object.entries(stages)) {
       const chosen = name === (front === "output" ? "weights" : front);

@@ -119,8 +119,8 @@ const NOT_POSSIBLE =
 // The panel of the two orders.
 /** @type {(model: Model) => Panel} */
 function ordersPanel(model) {
-  const limits = Object.entries(model.get("limits"));
-  const largest = Object.fromEntries(limits.map(([name, [, most]]) => [name, most]));
+  const { n, d, m } = model.get("limits");
+  const largest = { n: n[1], d: d[1], m: m[1] };
   const end = counts(largest);
   const sizes = sizesPanel(model);
   const kinds = [
@@ -147,6 +147,7 @@ function ordersPanel(model) {
       element("div", { class: "tl-scales tl-note" }, element("p", {}, ONE_SCALE), room(widened, "tl-widened")),
     ),
   );
+  /** @type {[string, number][]} */
   const thinnest = [
     ["D", largest.d],
     ["M", largest.m],
@@ -415,6 +416,7 @@ function walkControls(model, seq) {
     show(token);
     set(input, { "aria-valuetext": `token ${token} of ${seq}` });
     // A button at the end of its way hands the focus on, before it is switched off.
+    /** @type {[HTMLButtonElement, boolean, HTMLButtonElement][]} */
     const ends = [
       [back, token === 1, on],
       [on, token === seq, back],
@@ -507,7 +509,7 @@ function stepsPanel(model) {
 /** @param {import("./ui.js").View} view */
 function render({ model, el }) {
   const limits = model.get("limits");
-  const size = (name) => wholeNumber(...limits[name]);
+  const size = (name) => wholeNumber(limits[name][0], limits[name][1]);
   const kept = inParts("order", {
     mode: oneOf(["order", "steps"]),
     n: size("n"),

@@ -272,8 +272,8 @@ function render({ model, el }) {
     select.value = all.choice;
     const done = state === "shown" || (state === "checked" && isRight(all));
     const wrong = state === "checked" && !done;
-    status.parentNode.classList.toggle("tl-right", state === "checked" && done);
-    status.parentNode.classList.toggle("tl-not-right", wrong);
+    status.parentElement.classList.toggle("tl-right", state === "checked" && done);
+    status.parentElement.classList.toggle("tl-not-right", wrong);
     set(main.check, { class: state === "open" ? "tl-main" : null });
     set(main.another, { class: state === "open" ? null : "tl-main" });
     writeWithCode(status, said(all));

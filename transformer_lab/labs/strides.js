@@ -70,9 +70,10 @@ function chainPanel(model, el) {
     const add = (piece) => button(`+ ${piece}`, () => pickChain(text + piece), { class: "tl-code" });
     const undo = button("Undo last", () => pickChain(textOf(steps.slice(0, -1))), { disabled: !steps.length });
     // The button that was pressed is drawn anew: keep the keyboard where it was.
+    const buttons = [...piecesFor(tensor).map(add), undo];
     const held = [...offers.children].indexOf(el.getRootNode().activeElement);
-    offers.replaceChildren(...piecesFor(tensor).map(add), undo);
-    if (held >= 0) (offers.children[held] ?? undo).focus();
+    offers.replaceChildren(...buttons);
+    if (held >= 0) (buttons[held] ?? undo).focus();
   }
 
   function line(code, tensor, origin) {

@@ -41,7 +41,7 @@ export function set(node, props) {
 export function setText(node, text) {
   const [first] = node.childNodes;
   if (text && first?.nodeType === 3 && !first.nextSibling) {
-    if (first.data !== text) first.data = text;
+    if (first.nodeValue !== text) first.nodeValue = text;
   } else if (node.textContent !== text) node.textContent = text;
 }
 
@@ -70,11 +70,10 @@ export function ems(node, text, weight = 400) {
   return canvas.measureText(text).width / 100;
 }
 /** @type {(node: Element, texts: string[]) => string[]} */
-export const byWidth = (node, texts) =>
-  texts
-    .map((text) => [ems(node, text), text])
-    .sort(([a], [b]) => b - a)
-    .map(([, text]) => text);
+export function byWidth(node, texts) {
+  const widths = new Map(texts.map((text) => [text, ems(node, text)]));
+  return [...texts].sort((a, b) => widths.get(b) - widths.get(a));
+}
 /** @type {(node: Element, texts: string[]) => string} */
 export const widest = (node, texts) => byWidth(node, texts)[0];
 
