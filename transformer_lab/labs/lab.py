@@ -11,13 +11,16 @@ import traitlets
 _FOLDER = Path(__file__).parent
 _SHARED = ("maths", "words", "colours", "ui", "grid", "address", "frame", "paint")
 # What is there for those who edit: imports of the files from one another, exports, types, comments; and indentation.
+# That this is enough, and no parser needed, tools/script_rules.py sees to.
 _FOR_EDITORS = re.compile(
-    r'^import .*? from "\./\w+\.js";\n|^export (?!default)|^ */\*\*.*?\*/\n|^ *//[^\n]*\n', re.DOTALL | re.MULTILINE
+    r'^import [^"]*"\./\w+\.js";\n|^export (?!default)|^ */\*\*(?:(?!\*/).)*\*/\n|^ *//[^\n]*\n',
+    re.DOTALL | re.MULTILINE,
 )
 _SPACE = re.compile(r"^\s+", re.MULTILINE)  # indentation, and lines with nothing else
 # Shown where no widget lives: before a notebook has run, in one that is reopened without its state, on GitHub.
 _WITHOUT_WIDGETS = "<p>▶ <em>Run all cells, and a live figure appears here.</em></p>"
-_DEFINITION = re.compile(r"^(?:const|let|function) (\w+).*?(?=^(?:const|let|function) |\Z)", re.DOTALL | re.MULTILINE)
+_DEFINES = r"^(?:const|let|class|(?:async )?function) "
+_DEFINITION = re.compile(rf"{_DEFINES}(\w+).*?(?={_DEFINES}|\Z)", re.DOTALL | re.MULTILINE)
 
 
 def script(*names):

@@ -110,8 +110,10 @@ export function described({ preset, presets, window, prefix, keys, queries }, fl
 
 // In words: the row that is picked.
 /**
- * @type {(state: Pick<State, "queries" | "keys" | "mistake">, now: Pick<Computed, "mask" | "weights" | "sums" | "sees">,
- *   i: number) => string}
+ * @type {(
+ *   state: Pick<State, "queries" | "keys" | "mistake">, now: Pick<Computed, "mask" | "weights" | "sums" | "sees">,
+ *   i: number,
+ * ) => string}
  */
 export function rowInWords({ queries, keys, mistake }, { mask, weights, sums, sees }, i) {
   const seen = range(keys.length).filter((j) => mask[i][j]);
