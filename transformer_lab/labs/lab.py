@@ -76,7 +76,10 @@ class Lab(anywidget.AnyWidget):
         return proposal.value
 
     def _repr_mimebundle_(self, **kwargs):
-        data, metadata = super()._repr_mimebundle_(**kwargs)
+        bundle = super()._repr_mimebundle_(**kwargs)
+        if bundle is None:  # a widget without a view
+            return None
+        data, metadata = bundle
         return {**data, "text/html": _WITHOUT_WIDGETS}, metadata
 
     def __repr__(self):
