@@ -6,6 +6,7 @@ import math
 import torch
 import traitlets
 
+from ..arguments import shown
 from .lab import Lab, script, style
 
 MOST_AXES, MOST_ELEMENTS = 5, 64
@@ -62,7 +63,7 @@ class StridesLab(Lab):
         if len(shape) > MOST_AXES or any(size < 1 for size in shape) or math.prod(shape) > MOST_ELEMENTS:
             raise ValueError(
                 f"shape must have at most {MOST_AXES} axes of size 1 or more and {MOST_ELEMENTS} elements, "
-                f"got {tuple(shape)}"
+                f"got {shown(tuple(shape))}"
             )
         return shape
 
@@ -99,9 +100,8 @@ def _parse(chain):
         if node.id != "x":
             raise ValueError
     except (SyntaxError, ValueError, RecursionError, MemoryError):
-        raise ValueError(
-            f"chain must be operations like .transpose(0, 1)[:, ::2], of {', '.join(OPERATIONS)} and [ ], got {chain!r}"
-        ) from None
+        rule = f"operations like .transpose(0, 1)[:, ::2], of {', '.join(OPERATIONS)} and [ ]"
+        raise ValueError(f"chain must be {rule}, got {shown(chain)}") from None
     return steps[::-1]
 
 
