@@ -38,8 +38,7 @@ lint: environment ## all that can be said in seconds: style of the code, rules a
 	@$(HERE) -m ruff format --check
 	@$(HERE) -m ty check --quiet
 	@if [ -x .venv/bin/biome ]; then .venv/bin/biome ci --error-on-warnings; else echo "JavaScript is not linted: biome has no wheel here."; fi
-	@# biome's formatter leaves comments as they are.
-	@! grep -nE '.{121}' transformer_lab/labs/*.js book/*.js $$(find tests -name '*.js') || { echo "Lines of JavaScript have at most 120 characters."; exit 1; }
+	@$(HERE) tools/script_rules.py
 	@$(HERE) tools/notebooks.py --check
 	@$(HERE) tools/notebook_rules.py
 	@$(HERE) tools/assignments.py --check

@@ -27,7 +27,9 @@
   }
 
   // A lab's code is a text, or stands in a file beside this one: see book/widget_state.py.
-  const HERE = document.currentScript.src || document.baseURI;
+  /** @type {any} */
+  const { currentScript } = document;
+  const HERE = currentScript.src || document.baseURI;
   const inFile = (code) => typeof code !== "string";
   function fetchText({ file }) {
     return new Promise((resolve, reject) => {

@@ -3,7 +3,9 @@
   // A formula or table that is wider than its column can be scrolled by keyboard.
   const WIDE = ".formula, .pst-scrollable-table-container";
   function reach() {
-    for (const box of document.querySelectorAll(WIDE)) {
+    /** @type {NodeListOf<HTMLElement>} */
+    const boxes = document.querySelectorAll(WIDE);
+    for (const box of boxes) {
       if (box.scrollWidth > box.clientWidth) box.tabIndex = 0;
       else box.removeAttribute("tabindex");
     }
@@ -13,16 +15,13 @@
   document.addEventListener("toggle", reach, true);
 
   // A closed fold-out would be missing on paper.
-  window.addEventListener("beforeprint", () =>
-    document.querySelectorAll("details:not([open])").forEach((fold) => {
-      fold.open = true;
-      window.addEventListener(
-        "afterprint",
-        () => {
-          fold.open = false;
-        },
-        { once: true },
-      );
-    }),
-  );
+  window.addEventListener("beforeprint", () => {
+    /** @type {NodeListOf<HTMLDetailsElement>} */
+    const closed = document.querySelectorAll("details:not([open])");
+    for (const fold of closed) fold.open = true;
+    const closeAgain = () => {
+      for (const fold of closed) fold.open = false;
+    };
+    window.addEventListener("afterprint", closeAgain, { once: true });
+  });
 })();

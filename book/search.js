@@ -84,7 +84,9 @@
   }
 
   const query = new URLSearchParams(location.search).get("q")?.trim() ?? "";
-  for (const field of document.querySelectorAll(".bd-search input")) field.value = query;
+  /** @type {NodeListOf<HTMLInputElement>} */
+  const fields = document.querySelectorAll(".bd-search input");
+  for (const field of fields) field.value = query;
   if (!query) return;
   const found = find(query);
   const number = `${found.length} ${found.length === 1 ? "section" : "sections"}`;

@@ -21,6 +21,7 @@
     };
     const texts = document.createTreeWalker(document.querySelector("main"), NodeFilter.SHOW_TEXT);
     while (texts.nextNode()) {
+      /** @type {any} */
       const text = texts.currentNode;
       const node = text.parentNode;
       if (!text.data.trim() || !node.closest(".tl-lab") || !seen(node) || (node.closest(CUT) && !node.matches(NUMBERS)))
@@ -49,10 +50,9 @@
     const all = (selector) => [...lab.querySelectorAll(selector)].filter(seen);
     const topOf = (node) => rectOf(node).top - rectOf(lab).top;
     const places = () => {
-      const parts = all(PARTS)
-        .filter((node) => !node.closest(GROWS))
-        .map((node) => [node, topOf(node)]);
-      return new Map(lab.querySelector("div.tl-picture, .tl-side") ? parts : [[lab, rectOf(lab).height], ...parts]);
+      const found = new Map(lab.querySelector("div.tl-picture, .tl-side") ? [] : [[lab, rectOf(lab).height]]);
+      for (const node of all(PARTS)) if (!node.closest(GROWS)) found.set(node, topOf(node));
+      return found;
     };
     const drawn = async () => {
       for (let i = 0; i < 3; i++) await null;
@@ -124,7 +124,9 @@
   // Which names in a picture stand on one another, or beyond its edge. The letters of a line are lower than its box:
   // of two lines, one under the other, the boxes may share a little.
   function touching() {
-    return [...document.querySelectorAll("svg.tl-picture")].flatMap((picture) => {
+    /** @type {NodeListOf<SVGSVGElement>} */
+    const pictures = document.querySelectorAll("svg.tl-picture");
+    return [...pictures].flatMap((picture) => {
       const frame = rectOf(picture);
       const unit = frame.width / picture.viewBox.baseVal.width;
       const names = [...picture.querySelectorAll("text")].filter((node) => node.textContent && seen(node));

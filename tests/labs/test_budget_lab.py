@@ -502,6 +502,14 @@ def test_what_is_wrong_is_named(arguments, error, message):
     says(lambda: BudgetLab(**arguments), error, message)
 
 
+def test_the_docstring_lists_every_preset_and_limit():
+    told = BudgetLab.__doc__
+    assert all(f'``"{preset["key"]}"``' in told for preset in BudgetLab().presets)
+    limits = BudgetLab().limits
+    names = ("n_layers", "d_model", "d_ff", "vocab_size", "n_positions", "seq", "batch")
+    assert all(f"{limits[name][1]:,}" in told for name in names)
+
+
 def test_a_shape_from_the_browser_that_fails_changes_nothing():
     lab = BudgetLab()
     before = state(lab)

@@ -1,10 +1,12 @@
 """What every lab promises, asked of each from one table: in Python, and by mouse, finger and keyboard in a browser."""
 
+import inspect
 import json
 from urllib.parse import parse_qsl, urlsplit
 
 import ipywidgets
 import pytest
+import torch
 import traitlets
 
 import transformer_lab as tl
@@ -69,6 +71,30 @@ def test_a_refused_setting_changes_nothing(case):
         with pytest.raises((TypeError, ValueError, traitlets.TraitError), match=name):
             setattr(lab, name, value)
         assert settings(lab) == before, name
+
+
+@each_lab
+def test_an_unknown_argument_is_named_and_the_nearest_one_offered(case):
+    lab = type(case.make())
+    name = next(name for name in inspect.signature(lab).parameters if len(name) > 3)
+    with pytest.raises(TypeError, match=rf"^{lab.__name__} has no argument '{name}x'; did you mean '\*?{name}'\?$"):
+        lab(**{f"{name}x": 1})
+    with pytest.raises(TypeError, match=rf"^{lab.__name__} has no argument 'zzz'; it has .*\b{name}\b"):
+        lab(zzz=1)
+
+
+@each_lab
+@pytest.mark.parametrize("value", [torch.zeros(60, 60), ["x" * 500] * 500, object(), "z" * 5000, [2.5] * 900])
+def test_an_error_about_an_argument_names_it_and_fits_a_line(case, value):
+    lab = type(case.make())
+    needed = {"weights": torch.eye(3).expand(1, 2, 3, 3), "tokens": "a b c"} if lab is tl.labs.HeadsLab else {}
+    for name, parameter in inspect.signature(lab).parameters.items():
+        by_place = parameter.kind is parameter.VAR_POSITIONAL
+        try:
+            lab(value) if by_place else lab(**{**needed, name: value})
+        except (TypeError, ValueError) as error:
+            assert name.removesuffix("s") in str(error)
+            assert len(str(error)) < (700 if by_place else 220), "only topics are listed at length"
 
 
 @each_lab
@@ -285,7 +311,7 @@ def test_it_can_be_shown_with_fewer_controls(show, case):
     if issubclass(lab, tl.labs.WholeLab):
         return  # which is shown as a whole
     assert lab.groups and case.make().controls == list(lab.groups)
-    with pytest.raises(ValueError, match=f"controls must be among {lab.groups[0]!r}.*, got 'x'"):
+    with pytest.raises(ValueError, match=f"controls must be one of {lab.groups[0]!r}.*, got 'x'"):
         case.make().controls = ["x"]
     bare = case.make()
     bare.controls = []

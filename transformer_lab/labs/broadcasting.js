@@ -2,13 +2,16 @@
 
 import { inParts, numbers, oneOf, typedText } from "./address.js";
 import { alignment, combine, explain, source, valueA, valueB } from "./broadcasting_rules.js";
+import { hueOf } from "./colours.js";
+import { frame } from "./frame.js";
+import { tensorGrid } from "./grid.js";
 import { clamp, product, ravel } from "./maths.js";
-import { choice, commit, element, field, follow, frame, group, hueOf, reserve, room, set, setText } from "./ui.js";
-import { tensorGrid, traitsOf } from "./ui.js";
+import { choice, commit, element, field, follow, group, reserve, room, set, setText, traitsOf } from "./ui.js";
 import { grouped, parseShape, shapeText } from "./words.js";
 
 /** @typedef {import("./ui.js").Model} Model */
 /** @typedef {import("./broadcasting_rules.js").Combined} Combined */
+/** @typedef {import("./broadcasting_rules.js").Column} Column */
 /** @typedef {{ mode: "elementwise" | "matmul", a: number[], b: number[], result: Combined }} State */
 
 const MOST_DRAWN = 160;
@@ -16,6 +19,7 @@ const WIDEST_DRAWN = 8;
 
 const operatorOf = (mode) => (mode === "matmul" ? "@" : "+");
 const clashInWords = (reason) => `These shapes do not fit: ${reason}.`;
+/** @type {(shapes: Pick<State, "mode" | "a" | "b">, result: Combined) => string} */
 const verdictInWords = ({ mode, a, b }, { reason, shape }) =>
   `${shapeText(a)} ${operatorOf(mode)} ${shapeText(b)} ${reason ? `raises: ${reason}.` : `→ ${shapeText(shape)}`}`;
 
@@ -110,6 +114,7 @@ function axesTable(model) {
     for (const { why } of cells) reserve(why, "new axis of a", "new axis of b");
   }
 
+  /** @type {(operand: any, size: number | null, stretches: boolean, column: Column) => void} */
   function drawOperand({ cell, node, arrow }, size, stretches, { role, out }) {
     if (!node) return;
     setText(node, String(size ?? (role === "batch" ? 1 : "—")));

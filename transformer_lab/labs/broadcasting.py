@@ -3,6 +3,7 @@
 import torch
 import traitlets
 
+from ..arguments import shown
 from .lab import Lab, one_of, script, style
 
 MODES = ("elementwise", "matmul")
@@ -54,9 +55,8 @@ class BroadcastingLab(Lab):
     def _check_shape(self, proposal):
         shape = proposal.value
         if len(shape) > MOST_AXES or any(not 0 <= size <= LARGEST_SIZE for size in shape):
-            raise ValueError(
-                f"{proposal.trait.name} must have at most {MOST_AXES} axes of sizes from 0 to 10**9, got {tuple(shape)}"
-            )
+            rule = f"at most {MOST_AXES} axes of sizes from 0 to 10**9"
+            raise ValueError(f"{proposal.trait.name} must have {rule}, got {shown(tuple(shape))}")
         return shape
 
     @traitlets.validate("mode")

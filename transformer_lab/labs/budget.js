@@ -23,21 +23,8 @@ import {
   trainingInWords,
   warningInWords,
 } from "./budget_words.js";
-import {
-  button,
-  byWidth,
-  choice,
-  commit,
-  dial,
-  element,
-  follow,
-  frame,
-  group,
-  reserve,
-  room,
-  set,
-  setText,
-} from "./ui.js";
+import { frame } from "./frame.js";
+import { button, byWidth, choice, commit, dial, element, follow, group, reserve, room, set, setText } from "./ui.js";
 import { traitsOf, widest } from "./ui.js";
 import { counted, grouped, parseNumber } from "./words.js";
 
@@ -109,6 +96,7 @@ function shapeSlider(name, { all, start, limits }, change, letGo, shape) {
     const wrong = name === "n_heads" && !parsed.error && width % parsed.value;
     return wrong ? { error: `${grouped(parsed.value)} heads cannot share d_model ${grouped(width)}.` } : parsed;
   }
+  /** @type {(at: number, shape: import("./budget_counts.js").Shape) => string} */
   function moreOf(at, { d_model, n_heads }) {
     if (name === "n_heads") return `× ${grouped(d_model / n_heads)}`;
     return name === "d_ff" ? `(${Number((at / d_model).toFixed(2))} ×)` : "";
@@ -302,6 +290,7 @@ function tableRow(name, formula, hue) {
   const head = element("th", { scope: "row" }, marked, name, element("span", { class: "tl-note" }, counted));
   const cells = [element("td", {}, room(number), room(by, "tl-note")), element("td", {}, part, ratio)];
   const node = element("tr", { class: hue === undefined ? "tl-total" : null }, head, cells);
+  /** @type {(counts: Counts) => bigint} */
   const amountIn = (counts) => (hue === undefined ? total(counts) : (counts[name] ?? 0n));
 
   function draw(mine, theirs) {

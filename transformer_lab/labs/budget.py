@@ -4,6 +4,7 @@ from dataclasses import asdict, replace
 
 import traitlets
 
+from ..arguments import kind
 from ..compute import flops_breakdown, kv_cache_bytes, memory_breakdown, weight_bytes
 from ..parameters import (
     BERT_BASE,
@@ -63,7 +64,7 @@ def _presets():
 def _supported(shape):
     """The shape, or an error that says why the lab cannot take it."""
     if not isinstance(shape, ModelShape):
-        raise TypeError(f"shape must be a ModelShape, got {type(shape).__name__}")
+        raise TypeError(f"shape must be a ModelShape, got {kind(shape)}")
     if shape.family not in ("bert", "gpt2", "llama"):
         raise ValueError(f"shape must be of family 'bert', 'gpt2' or 'llama', got {shape.family!r}")
     if shape.family == "llama" and shape.n_kv_heads is None:
@@ -77,25 +78,32 @@ def _supported(shape):
     return shape
 
 
+_KEYS = ", ".join(f'``"{key}"``' for key, *_ in PRESETS)
+
+
+def _most(name):
+    return f"{RANGES[name][1]:,}"
+
+
 class BudgetLab(Lab):
-    """Change the shape of a model, and see what it costs: parameters, FLOPs, memory, each component to the last digit.
+    __doc__ = f"""Change the shape of a model, and see what it costs: parameters, FLOPs, memory, to the last digit.
 
     Parameters
     ----------
     shape : ModelShape
-        Of family ``"bert"``, ``"gpt2"`` or ``"llama"``; at most 96 layers, ``d_model`` 12,288, ``d_ff`` 98,304, 262,144
-        different tokens, 131,072 positions.
+        Of family ``"bert"``, ``"gpt2"`` or ``"llama"``; at most {_most("n_layers")} layers, ``d_model``
+        {_most("d_model")}, ``d_ff`` {_most("d_ff")}, {_most("vocab_size")} different tokens,
+        {_most("n_positions")} positions.
     seq : int, optional
-        Tokens of a sequence, up to 131,072; ``n_positions`` when left out.
+        Tokens of a sequence, up to {_most("seq")}; ``n_positions`` when left out.
     batch : int, optional
-        Sequences, up to 1024.
-    bytes_per_value : {4, 2}, optional
+        Sequences, up to {_most("batch")}.
+    bytes_per_value : {{4, 2}}, optional
     base : str, optional
-        What changes are shown against: ``"bert-base"``, ``"bert-large"``, ``"gpt2"``, ``"gpt2-medium"``,
-        ``"gpt2-large"``, ``"gpt2-xl"``, ``"smollm2-135m"``, each with its whole context, one sequence and 4 bytes, or
-        ``"start"``, what the lab begins with. When left out, a small model of another family for a preset, and
-        ``"start"`` otherwise.
-    quantity : {"parameters", "flops", "training", "generation"}, optional
+        What changes are shown against: {_KEYS}, each
+        with its whole context, one sequence and 4 bytes, or ``"start"``, what the lab begins with. When left out, a
+        small model of another family for a preset, and ``"start"`` otherwise.
+    quantity : {{"parameters", "flops", "training", "generation"}}, optional
         What the table lists.
     controls : sequence of str, optional
         The groups of controls to show beside the bars, of ``"presets"``, ``"sliders"`` and ``"table"``; all when left

@@ -1,11 +1,13 @@
 // The heads lab: the attention weights of every head of a layer.
 
 import { inParts, wholeNumber } from "./address.js";
+import { followTheme } from "./colours.js";
+import { frame } from "./frame.js";
 import { bestPattern, describeRow, heaviest, longestRow, PATTERNS, patternScores } from "./heads_patterns.js";
 import { heatmap, largeMap, rowsDown, tokenButton } from "./heads_pictures.js";
 import { clamp, range } from "./maths.js";
-import { choice, commit, dial, element, follow, followTheme, frame, group, radios, reserve, room } from "./ui.js";
-import { set, setText, traitsOf, widest } from "./ui.js";
+import { choice, commit, dial, element, follow, group, radios, reserve, room, set, setText, traitsOf } from "./ui.js";
+import { widest } from "./ui.js";
 import { legible, quotedAt } from "./words.js";
 
 /** @typedef {import("./ui.js").Model} Model */

@@ -7,7 +7,8 @@ import numpy as np
 import torch
 import traitlets
 
-from .lab import Lab, between, script, style
+from ..arguments import kind, shown
+from .lab import Lab, script, strings, style, whole
 
 MOST_TOKENS, MOST_HEADS, MOST_LAYERS, MOST_WEIGHTS = 64, 32, 128, 2**21
 LEVELS = 65535  # a weight travels to the browser as a whole number from 0 to this
@@ -96,12 +97,11 @@ class HeadsLab(Lab):
             raise ValueError(
                 f"key_tokens must be given where q_len and k_len differ, got weights of shape {tuple(weights.shape)}"
             )
-        if d_model is not None and (d_model < 1 or d_model % weights.shape[1]):
+        if d_model is not None and (not whole("d_model", d_model, 0, 2**20) or d_model % weights.shape[1]):
             raise ValueError(f"d_model must be a multiple of the {weights.shape[1]} heads, got {d_model}")
         self._shape = tuple(weights.shape)
         places = {"layer": layer, "head": head, "query": self._shape[2] - 1 if query is None else query}
-        for name, place in places.items():
-            self._check_range(name, place)
+        places = {name: self._check_range(name, place) for name, place in places.items()}
         if key is None:
             key = int(weights[tuple(places.values())].argmax())
         self._drawn = False
@@ -110,7 +110,7 @@ class HeadsLab(Lab):
         self._drawn = True
 
     def _check_range(self, name, place):
-        return between(name, place, 0, self._shape[("layer", "head", "query", "key").index(name)] - 1)
+        return whole(name, place, 0, self._shape[("layer", "head", "query", "key").index(name)] - 1)
 
     @traitlets.validate("layer", "head", "query", "key")
     def _check_place(self, proposal):
@@ -126,7 +126,7 @@ class HeadsLab(Lab):
     @traitlets.validate("tokens", "key_tokens", "d_model")
     def _check_fixed(self, proposal):
         if self._drawn and proposal.value != getattr(self, proposal.trait.name):
-            raise ValueError(f"{proposal.trait.name} cannot change, got {proposal.value!r}: make a new lab")
+            raise ValueError(f"{proposal.trait.name} cannot change, got {shown(proposal.value)}: make a new lab")
         return proposal.value
 
     @property
@@ -136,16 +136,17 @@ class HeadsLab(Lab):
 
 def _layers(weights):
     """The weights as one float32 tensor (layers, heads, q_len, k_len), or an error that says what is wrong."""
+    given = weights
+    if isinstance(given, (list, tuple)) and given and all(isinstance(w, torch.Tensor) for w in given):
+        given = [w[0] if w.ndim == 4 and len(w) == 1 else w for w in given]
+        if len({w.shape for w in given}) > 1 or given[0].ndim != 3:
+            shapes = ", ".join(dict.fromkeys(str(tuple(w.shape)) for w in weights))
+            raise ValueError(f"weights of layers must all have one shape (heads, q_len, k_len), got {shapes}")
+        given = torch.stack([w.detach().cpu() for w in given])
     try:
-        if isinstance(weights, (list, tuple)) and weights and all(isinstance(w, torch.Tensor) for w in weights):
-            layers = [w[0] if w.ndim == 4 and len(w) == 1 else w for w in weights]
-            if len({w.shape for w in layers}) > 1 or layers[0].ndim != 3:
-                shapes = ", ".join(str(tuple(w.shape)) for w in weights)
-                raise ValueError(f"weights of layers must all have one shape (heads, q_len, k_len), got {shapes}")
-            weights = torch.stack([w.detach().cpu() for w in layers])
-        weights = torch.as_tensor(weights).detach().to("cpu", torch.float32)
-    except (TypeError, RuntimeError):
-        raise TypeError(f"weights must be a tensor or a list of tensors, got {type(weights).__name__}") from None
+        weights = torch.as_tensor(given).detach().to("cpu", torch.float32)
+    except (TypeError, ValueError, RuntimeError):
+        raise TypeError(f"weights must be a tensor or a list of tensors, got {kind(weights)}") from None
     if weights.ndim == 3:
         weights = weights[None]
     shape = tuple(weights.shape)
@@ -164,9 +165,7 @@ def _layers(weights):
 
 def _words(name, tokens, axis, size):
     """The tokens as a list of str, as many as the axis has places."""
-    tokens = tokens.split() if isinstance(tokens, str) else list(tokens)
-    if not all(isinstance(token, str) for token in tokens):
-        raise TypeError(f"{name} must be strings, got {tokens!r}")
+    tokens = strings(name, tokens)
     if len(tokens) != size:
         raise ValueError(f"{name} must be as many as {axis} of the weights, {size}, got {len(tokens)}")
     return tokens

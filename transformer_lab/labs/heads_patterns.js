@@ -4,6 +4,7 @@ import { sum } from "./maths.js";
 import { listed, quotedAt } from "./words.js";
 
 /** @typedef {"previous" | "same" | "induction" | "first"} Pattern */
+/** @typedef {number[] | Float32Array} Row What a query pays to each key. */
 
 // How well a head fits each of four patterns, from 0 to 1; null where the tokens give no occasion.
 //   previous    mean weight on the token before, over all queries but the first
@@ -11,7 +12,7 @@ import { listed, quotedAt } from "./words.js";
 //   induction   mean weight on the tokens that came after the query's token earlier on, over queries whose token came
 //               earlier
 //   first       mean weight on the first token, over all queries but the first
-/** @type {(rows: ArrayLike<number>[], tokens: string[]) => Record<Pattern, number | null>} */
+/** @type {(rows: Row[], tokens: string[]) => Record<Pattern, number | null>} */
 export function patternScores(rows, tokens) {
   const sums = { previous: [0, 0], same: [0, 0], induction: [0, 0], first: [0, 0] };
   const add = (name, weight) => {
@@ -38,7 +39,10 @@ export function patternScores(rows, tokens) {
     add("same", same);
     if (earlier) add("induction", after);
   }
-  return Object.fromEntries(Object.entries(sums).map(([name, [sum, count]]) => [name, count ? sum / count : null]));
+  /** @type {(found: number[]) => number | null} */
+  const mean = ([sum, count]) => (count ? sum / count : null);
+  const { previous, same, induction, first } = sums;
+  return { previous: mean(previous), same: mean(same), induction: mean(induction), first: mean(first) };
 }
 
 export const PATTERNS = {
@@ -58,13 +62,13 @@ export function bestPattern(scores) {
 }
 
 // The keys of a row, heaviest first.
-/** @type {(row: number[]) => number[]} */
+/** @type {(row: Row) => number[]} */
 export const heaviest = (row) => [...row.keys()].sort((a, b) => row[b] - row[a] || a - b);
 
 const sumInWords = (whole) => ` Its weights sum to ${whole.toFixed(2)}.`;
 
 // One row of weights in words.
-/** @type {(row: number[], who: string, keyTokens: string[]) => string} */
+/** @type {(row: Row, who: string, keyTokens: string[]) => string} */
 export function describeRow(row, who, keyTokens) {
   const order = heaviest(row);
   const whole = sum(row);

@@ -1,7 +1,8 @@
 // What the heads lab is made of: heatmaps, tokens with a weight, and groups of which one is chosen.
 
+import { BLUES, pixelsOf, shade } from "./colours.js";
 import { clamp, range } from "./maths.js";
-import { BLUES, element, pixelsOf, set, shade } from "./ui.js";
+import { element, set } from "./ui.js";
 import { legible } from "./words.js";
 
 // 256 steps of the course's colours of weights: for a cell of a page, and for a pixel.
@@ -54,6 +55,7 @@ export function largeMap(queries, keys, names, choose) {
     band,
     spot,
   );
+  /** @type {(place: number[]) => [number, number]} */
   const clip = ([i, j]) => [clamp(i, 0, queries - 1), clamp(j, 0, keys - 1)];
   const pointed = (event) => {
     const box = map.node.getBoundingClientRect();

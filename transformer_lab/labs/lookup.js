@@ -1,10 +1,12 @@
 // The lookup lab: a query among keys, and the blend of their values. From a dictionary to an average by one slider.
 
 import { inParts, numbers, numbersLike, oneOf } from "./address.js";
+import { hueOf } from "./colours.js";
+import { frame } from "./frame.js";
 import { blend, clamp, dot, softmax } from "./maths.js";
 import { moveFrom, placesOf } from "./motion.js";
-import { button, choice, commit, dial, element, field, follow, frame, group, hueOf, reserve, room } from "./ui.js";
-import { set, setText, traitsOf, widest } from "./ui.js";
+import { button, choice, commit, dial, element, field, follow, group, reserve, room, set, setText } from "./ui.js";
+import { traitsOf, widest } from "./ui.js";
 import { minus, places, tuple } from "./words.js";
 
 /** @typedef {[number, number]} Point */

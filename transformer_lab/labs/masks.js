@@ -2,14 +2,16 @@
 // do.
 
 import { inParts, numbers, oneOf, typedText, wholeNumber } from "./address.js";
+import { BLUES, shade, shadeOf } from "./colours.js";
+import { frame } from "./frame.js";
 import { compute, PAD, presetMask, sides } from "./masks_maths.js";
 import { stageTable } from "./masks_stage.js";
 import { damageInWords, described, LEAST, leakInWords, longestWords, MISTAKES, MOST_OUTPUT } from "./masks_words.js";
 import { parseTokens, rowInWords, written } from "./masks_words.js";
 import { clamp, range, sum } from "./maths.js";
 import { makePaintable } from "./paint.js";
-import { BLUES, button, choice, commit, element, ems, field, follow, frame, group, reserve, room } from "./ui.js";
-import { set, setText, shade, shadeOf, traitsOf, typed, widest } from "./ui.js";
+import { button, choice, commit, element, ems, field, follow, group, reserve, room, set, setText } from "./ui.js";
+import { traitsOf, typed, widest } from "./ui.js";
 import { parseNumber, places, quoted, shapeText, short } from "./words.js";
 
 /** @typedef {import("./ui.js").Model} Model */
@@ -26,6 +28,7 @@ function stateOf(model) {
 }
 
 // The cell that is picked: a sentence may have become shorter.
+/** @type {(state: Pick<State, "at" | "queries" | "keys">) => [number, number]} */
 const pickedIn = ({ at, queries, keys }) => [Math.min(at[0], queries.length - 1), Math.min(at[1], keys.length - 1)];
 
 const noted = (text, ...controls) =>
@@ -33,6 +36,7 @@ const noted = (text, ...controls) =>
 
 // A small number, stepped up and down or typed.
 function stepper(label, pick) {
+  /** @type {[number, number]} */
   let ends = [0, 0];
   let shown = 0;
   const name = `${label[0].toUpperCase()}${label.slice(1)}`;
@@ -137,6 +141,7 @@ function presetPanel(model) {
 }
 
 // Lets cells be seen or hidden, and picks one. `computed` gives what is on show.
+/** @type {(model: Model, computed: () => Computed) => import("./paint.js").Editor} */
 function maskEditor(model, computed) {
   const changed = (flipped, { flipped: before }) => JSON.stringify(flipped) !== JSON.stringify(before);
   return {
@@ -222,9 +227,10 @@ function stagesPanel(model, el, computed, redraw) {
 
   const editor = maskEditor(model, computed);
   for (const name of ["scores", "masked", "weights"]) makePaintable(stages[name].matrix, el, editor);
-  stages.output.matrix.addEventListener("pointermove", (event) => {
-    const row = event.target.closest?.(".tl-square")?.dataset.at.split(" ")[0];
-    if (row !== undefined) editor.pick([+row, pickedIn(stateOf(model))[1]]);
+  stages.output.matrix.addEventListener("pointermove", ({ target }) => {
+    /** @type {HTMLElement} */
+    const square = target instanceof Element ? target.closest(".tl-square") : null;
+    if (square) editor.pick([+square.dataset.at.split(" ")[0], pickedIn(stateOf(model))[1]]);
   });
 
   function drawFormulas(mistake) {
@@ -259,6 +265,7 @@ function stagesPanel(model, el, computed, redraw) {
   }
 
   // One of the tables takes the keyboard: the one in front.
+  /** @type {(at: [number, number]) => void} */
   function giveKeyboard(at) {
     for (const [name, { matrix, idOf }] of Object.entries(stages)) {
       const chosen = name === (front === "output" ? "weights" : front);

@@ -7,9 +7,10 @@ from dataclasses import KW_ONLY, asdict, dataclass
 import torch
 import traitlets
 
+from ..arguments import kind, shown
 from ..attention import attention_weights
 from ..masks import causal_mask, sliding_window_mask
-from .lab import Lab, as_tensor, one_of, script, style, whole
+from .lab import Lab, as_tensor, one_of, script, strings, style, whole
 
 PAD = "<pad>"
 SENTENCE = "the cat sat on the mat"
@@ -175,14 +176,14 @@ class MaskLab(Lab):
             tokens = _names(len(given["query"]), "x" if key is None else "q") if tokens is None else tokens
             if source is None:
                 source = tokens if key is None else _names(len(given["key"]), "k")
-        tokens, source = _split(tokens), _split(source)
+        tokens, source = _split("tokens", tokens), _split("source", source)
         if given is not None:
             _check_names("tokens", tokens, "query", given)
             _check_names("source", source, "key", given)
         super().__init__(
             tokens=tokens,
             source=source,
-            preset=preset or "causal",
+            preset="causal" if preset is None else preset,
             window=window,
             prefix=prefix,
             flipped=[],
@@ -287,7 +288,7 @@ class MaskLab(Lab):
     def _set_mask(self, mask, name_it=False):
         shape = tuple(len(side) for side in self._sides)
         if not isinstance(mask, torch.Tensor):
-            raise TypeError(f"mask must be a tensor of bool, got {type(mask).__name__}")
+            raise TypeError(f"mask must be a tensor of bool, got {kind(mask)}")
         if mask.dtype != torch.bool:
             raise TypeError(f"mask must be bool, True where a query may attend, got {mask.dtype}")
         if tuple(mask.shape) != shape:
@@ -308,7 +309,7 @@ class MaskLab(Lab):
         for token in tokens:
             if token.split() != [token] or len(token) > LONGEST_TOKEN:
                 raise ValueError(
-                    f"{name} must be words of 1 to {LONGEST_TOKEN} characters without spaces, got {token!r}"
+                    f"{name} must be words of 1 to {LONGEST_TOKEN} characters without spaces, got {shown(token)}"
                 )
         if self.given is not None:
             _check_names(name, tokens, "query" if name == "tokens" else "key", self.given)
@@ -332,7 +333,7 @@ class MaskLab(Lab):
         name, cells = proposal.trait.name, proposal.value
         for cell in cells if name == "flipped" else [cells]:
             if len(cell) != 2 or min(cell) < 0:
-                raise ValueError(f"{name} must hold [query, key] counted from 0, got {cell}")
+                raise ValueError(f"{name} must hold [query, key] counted from 0, got {shown(cell)}")
         return cells
 
 
@@ -350,9 +351,10 @@ def made_up(word, role, features):
     return numbers
 
 
-def _split(tokens):
+def _split(name, tokens):
     """A sentence as tokens: words, and marks by themselves. What is split already stays."""
-    return re.findall(r'[^\s.,;:!?"“”()…]+|[.,;:!?"“”()…]', tokens) if isinstance(tokens, str) else list(tokens)
+    words = re.findall(r'[^\s.,;:!?"“”()…]+|[.,;:!?"“”()…]', tokens) if isinstance(tokens, str) else tokens
+    return strings(name, words)
 
 
 def _names(count, letter):
@@ -361,7 +363,9 @@ def _names(count, letter):
 
 def _check_names(name, tokens, role, given):
     if len(tokens) != len(given[role]):
-        raise ValueError(f"{name} must name the {len(given[role])} rows of {role}, got {len(tokens)}: {tuple(tokens)}")
+        raise ValueError(
+            f"{name} must name the {len(given[role])} rows of {role}, got {len(tokens)}: {shown(tuple(tokens))}"
+        )
 
 
 def _real(tokens):

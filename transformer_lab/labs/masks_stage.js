@@ -90,6 +90,7 @@ export function stageTable(name, title) {
     drawn[i][j] = Object.assign(now, { className, background, color });
   }
 
+  /** @type {(drawing: Drawing) => void} */
   function draw({ values, hidden = () => false, kind = () => "", look, basis, picked: [row, column], sumOf }) {
     if (based !== basis) drawn = rows.map(() => columns.map(() => ({})));
     based = basis;

@@ -109,7 +109,12 @@ export function described({ preset, presets, window, prefix, keys, queries }, fl
 }
 
 // In words: the row that is picked.
-/** @type {(state: State, now: Computed, i: number) => string} */
+/**
+ * @type {(
+ *   state: Pick<State, "queries" | "keys" | "mistake">, now: Pick<Computed, "mask" | "weights" | "sums" | "sees">,
+ *   i: number,
+ * ) => string}
+ */
 export function rowInWords({ queries, keys, mistake }, { mask, weights, sums, sees }, i) {
   const seen = range(keys.length).filter((j) => mask[i][j]);
   const who = quoted(queries[i]);

@@ -4,8 +4,12 @@
 /** @typedef {number[]} Shape Sizes of a tensor's axes, as in PyTorch. */
 /** @typedef {number[]} Index One place on each axis. */
 
-/** @type {(numbers: number[]) => number} */
-export const sum = (numbers) => numbers.reduce((a, b) => a + b, 0);
+/** @type {(numbers: Iterable<number>) => number} */
+export function sum(numbers) {
+  let total = 0;
+  for (const x of numbers) total += x;
+  return total;
+}
 /** @type {(sizes: number[]) => number} */
 export const product = (sizes) => sizes.reduce((a, b) => a * b, 1);
 /** @type {(a: number[], b: number[]) => number} */

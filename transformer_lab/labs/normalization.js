@@ -2,17 +2,21 @@
 // move when another one is changed.
 
 import { flag, inParts, numbers, numbersLike, oneOf } from "./address.js";
+import { shadeOf } from "./colours.js";
+import { frame } from "./frame.js";
+import { tensorGrid } from "./grid.js";
 import { divisors, range, ravel } from "./maths.js";
 import { moveFrom, placesOf } from "./motion.js";
 import { disturbed, fewest, leaks, sliderRange, standardize } from "./normalization_maths.js";
 import { asCode, byText, entryInWords, movedInWords, plain, QUESTIONS, ruleInWords } from "./normalization_words.js";
-import { button, choice, commit, dial, element, ems, follow, frame, group, reserve, room, set, setText } from "./ui.js";
-import { shadeOf, tensorGrid, traitsOf, widest } from "./ui.js";
+import { button, choice, commit, dial, element, ems, follow, group, reserve, room, set, setText } from "./ui.js";
+import { traitsOf, widest } from "./ui.js";
 import { minus, parseNumber, short } from "./words.js";
 
 /** @typedef {import("./ui.js").Model} Model */
 /** @typedef {import("./normalization_maths.js").Norm} Norm */
 /** @typedef {import("./normalization_maths.js").Count} Count */
+/** @typedef {import("./normalization_words.js").Entry} Entry */
 /** @typedef {{ name: string, dims: number[], note: string, center: boolean, grouped: boolean }} KnownNorm */
 /** What a lab began with, flat, and its shape. @typedef {{ shape: number[], clean: number[] }} Beginning */
 /**
@@ -189,6 +193,7 @@ function disturbPanel(model, { shape, clean }) {
   const entryIn = (text) =>
     parseNumber(text, "A value", [-reach, reach], { whole: false, write: (x) => minus(String(x)) });
   // The nested rows with one value changed.
+  /** @type {(rows: any[], index: number[], value: number) => any[]} */
   const changed = (rows, [i, ...inner], value) =>
     rows.map((row, j) => (j !== i ? row : inner.length ? changed(row, inner, value) : value));
   const pickValue = (value) => commit(model, { x: changed(model.get("x"), model.get("index"), value) });
@@ -362,6 +367,7 @@ function render({ model, el }) {
     const all = leaked.near.all + leaked.far.all;
     setText(question, QUESTIONS[Number(anything)]);
     setText(verdict, anything ? movedInWords(count, all) : "Normalized");
+    /** @type {Entry} */
     const entry = {
       index: shown,
       value: plain(now.x[flat]),
@@ -383,6 +389,7 @@ function render({ model, el }) {
     const subsets = [[], [0], [1], [2], [0, 1], [0, 2], [1, 2], [0, 1, 2]];
     const any = subsets.flatMap((dims) => [1, fewest(features)].map((groups) => ({ dims, groups, center: true })));
     const entry = { index: last, value: far, mean: -limits.reach, deviation: limits.reach, sharers: all };
+    /** @type {Entry} */
     const longest = { ...entry, normalized: -1.11, by: byText(-1.11), moved: ["none", all] };
     norms.makeRoom(lab, any);
     disturb.makeRoom(last, far);
@@ -390,8 +397,8 @@ function render({ model, el }) {
     reserve(verdict, movedInWords(all, all));
     reserve(status, ...new Set(any.map((norm) => entryInWords(longest, norm))));
     const numbers = [short(-1.11), short(-limits.reach)];
-    lab.style.setProperty("--number", Math.max(...numbers.map((text) => ems(lab, text, 700))));
-    lab.style.setProperty("--name", Math.max(...["pad", `t${seq - 1}`].map((text) => ems(lab, text))));
+    lab.style.setProperty("--number", String(Math.max(...numbers.map((text) => ems(lab, text, 700)))));
+    lab.style.setProperty("--name", String(Math.max(...["pad", `t${seq - 1}`].map((text) => ems(lab, text)))));
   }
 
   return follow(model, kept.names, draw);

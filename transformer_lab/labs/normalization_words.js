@@ -82,7 +82,7 @@ export function ruleInWords({ dims, groups, center }) {
  * @property {string | false} by
  * @property {[number | string, number] | false} moved
  */
-/** @type {(entry: Entry, norm: Norm) => string} */
+/** @type {(entry: Entry, norm: Omit<Norm, "eps">) => string} */
 export function entryInWords({ index, value, mean, deviation, sharers, normalized, by, moved }, norm) {
   const shares = norm.center
     ? `its mean ${places(mean)} and standard deviation ${places(deviation)}`

@@ -2,13 +2,15 @@
 // carried from token to token.
 
 import { inParts, oneOf, wholeNumber } from "./address.js";
+import { shadeOf } from "./colours.js";
+import { frame } from "./frame.js";
 import { clamp, range } from "./maths.js";
 import { counts, parallel, recurrent, sliderOf, tokensOf } from "./order_maths.js";
 import { fit, place, rectangles, slotsFor, THIN } from "./order_pictures.js";
 import { fewerInWords, formulas, heldInWords, narrow, oneOrderInWords, ordersInWords } from "./order_words.js";
 import { parseSize, positive, REASONS, sizeText, sumText, thinInWords, trimmed, vector, WHO } from "./order_words.js";
-import { button, byWidth, choice, commit, dial, element, ems, follow, frame, group, reserve, room, set } from "./ui.js";
-import { setText, shadeOf, traitsOf } from "./ui.js";
+import { button, byWidth, choice, commit, dial, element, ems, follow, group, reserve, room, set } from "./ui.js";
+import { setText, traitsOf } from "./ui.js";
 import { grouped } from "./words.js";
 
 /** @typedef {import("./ui.js").Model} Model */
@@ -117,8 +119,8 @@ const NOT_POSSIBLE =
 // The panel of the two orders.
 /** @type {(model: Model) => Panel} */
 function ordersPanel(model) {
-  const limits = Object.entries(model.get("limits"));
-  const largest = Object.fromEntries(limits.map(([name, [, most]]) => [name, most]));
+  const { n, d, m } = model.get("limits");
+  const largest = { n: n[1], d: d[1], m: m[1] };
   const end = counts(largest);
   const sizes = sizesPanel(model);
   const kinds = [
@@ -145,6 +147,7 @@ function ordersPanel(model) {
       element("div", { class: "tl-scales tl-note" }, element("p", {}, ONE_SCALE), room(widened, "tl-widened")),
     ),
   );
+  /** @type {[string, number][]} */
   const thinnest = [
     ["D", largest.d],
     ["M", largest.m],
@@ -413,6 +416,7 @@ function walkControls(model, seq) {
     show(token);
     set(input, { "aria-valuetext": `token ${token} of ${seq}` });
     // A button at the end of its way hands the focus on, before it is switched off.
+    /** @type {[HTMLButtonElement, boolean, HTMLButtonElement][]} */
     const ends = [
       [back, token === 1, on],
       [on, token === seq, back],
@@ -505,7 +509,7 @@ function stepsPanel(model) {
 /** @param {import("./ui.js").View} view */
 function render({ model, el }) {
   const limits = model.get("limits");
-  const size = (name) => wholeNumber(...limits[name]);
+  const size = (name) => wholeNumber(limits[name][0], limits[name][1]);
   const kept = inParts("order", {
     mode: oneOf(["order", "steps"]),
     n: size("n"),

@@ -35,10 +35,10 @@ const NAMES = {
 };
 const LETTERS = 13; // how large names are written
 /** @type {(width: (text: string) => number) => Slots} */
-export const slotsFor = (width) =>
-  Object.fromEntries(
-    Object.entries(NAMES).map(([kind, names]) => [kind, Math.max(...names.map((name) => width(name) * LETTERS)) + 6]),
-  );
+export function slotsFor(width) {
+  const slot = (kind) => Math.max(...NAMES[kind].map((name) => width(name) * LETTERS)) + 6;
+  return { q: slot("q"), k: slot("k"), v: slot("v"), a: slot("a"), s: slot("s"), out: slot("out") };
+}
 
 // Where the rectangles of both orders stand. A product stands in the corner between its two factors.
 /** @type {(sizes: Sizes, scale: number, slot: Slots) => { first: Picture, second: Picture }} */

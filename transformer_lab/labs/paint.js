@@ -20,8 +20,11 @@ export function makePaintable(matrix, el, editor) {
   let last = null;
   let finger = null; // where one came down, and has not moved on yet
   const cellAt = (event) => {
-    const root = el.getRootNode().elementFromPoint ? el.getRootNode() : document;
-    const hit = root.elementFromPoint(event.clientX, event.clientY)?.closest(".tl-square");
+    const root = el.getRootNode();
+    /** @type {HTMLElement} */
+    const hit = (root instanceof ShadowRoot ? root : document)
+      .elementFromPoint(event.clientX, event.clientY)
+      ?.closest(".tl-square");
     return hit && matrix.contains(hit) ? hit.dataset.at.split(" ").map(Number) : null;
   };
   const begin = (at) => {

@@ -1,10 +1,11 @@
 // Practice: a lab that asks, and knows which mistake gives an answer that is wrong.
 
 import { inParts, oneOf, typedText, wholeNumber } from "./address.js";
+import { frame } from "./frame.js";
 import { answerIn, ERROR, inWords, knownOf, matches, textOf, upper } from "./practice_answers.js";
 import { INPUTS } from "./practice_inputs.js";
 import { forgetAll, isDue, nextCase, noteMissed, noteSolved, recordOf } from "./practice_record.js";
-import { button, commit, element, follow, frame, group, reserve, room, set, setText, traitsOf } from "./ui.js";
+import { button, commit, element, follow, group, reserve, room, set, setText, traitsOf } from "./ui.js";
 
 /** @typedef {import("./ui.js").Model} Model */
 
@@ -271,8 +272,8 @@ function render({ model, el }) {
     select.value = all.choice;
     const done = state === "shown" || (state === "checked" && isRight(all));
     const wrong = state === "checked" && !done;
-    status.parentNode.classList.toggle("tl-right", state === "checked" && done);
-    status.parentNode.classList.toggle("tl-not-right", wrong);
+    status.parentElement.classList.toggle("tl-right", state === "checked" && done);
+    status.parentElement.classList.toggle("tl-not-right", wrong);
     set(main.check, { class: state === "open" ? "tl-main" : null });
     set(main.another, { class: state === "open" ? null : "tl-main" });
     writeWithCode(status, said(all));

@@ -154,6 +154,7 @@ function maskInput({ form, it, answer, submit }) {
     }
     mark();
   };
+  /** @type {import("./paint.js").Editor} */
   const editor = {
     isSeen: ([i, j]) => seen[i][j],
     paint(cells, brush, to) {

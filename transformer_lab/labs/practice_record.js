@@ -4,7 +4,7 @@ import { range } from "./maths.js";
 
 /**
  * Of one topic: the cases that are solved, how often each mistake was made, and what is to come back, after how many.
- * @typedef {{ solved: number[], missed: Record<string, number>, due: { mistake: string, wait: number }[] }} Record
+ * @typedef {{ solved: number[], missed: Record<string, number>, due: { mistake: string, wait: number }[] }} Solved
  */
 
 const KEY = "transformer-lab.practice";
@@ -32,7 +32,7 @@ function keep() {
   }
 }
 
-/** @type {(topic: string) => Record} */
+/** @type {(topic: string) => Solved} */
 export function recordOf(topic) {
   const found = records()[topic];
   const whole = Array.isArray(found?.solved) && Array.isArray(found.due) && found.missed;

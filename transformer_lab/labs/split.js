@@ -1,11 +1,13 @@
 // The split lab: the way of a tensor into heads and back, step by step, and what view alone would do to it.
 
 import { flag, inParts, wholeNumber } from "./address.js";
+import { hueOf } from "./colours.js";
+import { frame } from "./frame.js";
+import { tensorGrid } from "./grid.js";
 import { product, range, ravel, unravel } from "./maths.js";
 import { moveFrom, placesOf } from "./motion.js";
 import { journey, namesIn, readByHead, steps } from "./split_journey.js";
-import { button, commit, element, follow, frame, group, hueOf, radios, reserve, room, set, setText } from "./ui.js";
-import { tensorGrid, traitsOf } from "./ui.js";
+import { button, commit, element, follow, group, radios, reserve, room, set, setText, traitsOf } from "./ui.js";
 import { quotedAt, shapeText } from "./words.js";
 
 /** @typedef {import("./ui.js").Model} Model */

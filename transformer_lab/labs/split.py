@@ -4,7 +4,7 @@ import math
 
 import traitlets
 
-from .lab import Lab, between, script, style, whole
+from .lab import Lab, between, script, strings, style, whole
 
 MOST_HEADS, MOST_TOKENS = 32, 64
 STAGES = 10  # steps of the way
@@ -68,9 +68,8 @@ class SplitLab(Lab):
         merge_by_view=False,
         controls=None,
     ):
-        tokens = tokens.split() if isinstance(tokens, str) else list(tokens)
         super().__init__(
-            tokens=tokens,
+            tokens=strings("tokens", tokens),
             n_heads=n_heads,
             d_model=d_model,
             stage=stage,

@@ -13,6 +13,7 @@ import { range, ravel, unravel } from "./maths.js";
 export function journey({ seq, heads, d_head: width }, splitByView, mergeByView) {
   const model = heads * width;
   const x = range(seq * model);
+  /** @type {(ids: number[], shape: number[]) => number[]} */
   const swap = (ids, [a, b, c]) =>
     x.map((_, flat) => {
       const [j, i, k] = unravel(flat, [b, a, c]);

@@ -1,12 +1,14 @@
 // The strides lab: a tensor is a storage and a rule for walking through it. Here are the rule, and the walk.
 
+import { inParts, numbers, typedText } from "./address.js";
+import { hueOf } from "./colours.js";
+import { frame } from "./frame.js";
+import { tensorGrid } from "./grid.js";
 import { product, ravel, unravel } from "./maths.js";
 import { moveFrom, placesOf } from "./motion.js";
 import { parseChain, run, textOf } from "./strides_chain.js";
 import { isContiguous, placeOf, storagePlaces } from "./strides_rules.js";
-import { inParts, numbers, typedText } from "./address.js";
-import { button, choice, commit, dial, element, field, follow, frame, group, hueOf, reserve, room } from "./ui.js";
-import { set, setText, tensorGrid } from "./ui.js";
+import { button, choice, commit, dial, element, field, follow, group, reserve, room, set, setText } from "./ui.js";
 import { counted, parseNumber, parseShape, shapeText } from "./words.js";
 
 /** @typedef {import("./strides_rules.js").Strided} Strided */
@@ -68,9 +70,10 @@ function chainPanel(model, el) {
     const add = (piece) => button(`+ ${piece}`, () => pickChain(text + piece), { class: "tl-code" });
     const undo = button("Undo last", () => pickChain(textOf(steps.slice(0, -1))), { disabled: !steps.length });
     // The button that was pressed is drawn anew: keep the keyboard where it was.
+    const buttons = [...piecesFor(tensor).map(add), undo];
     const held = [...offers.children].indexOf(el.getRootNode().activeElement);
-    offers.replaceChildren(...piecesFor(tensor).map(add), undo);
-    if (held >= 0) (offers.children[held] ?? undo).focus();
+    offers.replaceChildren(...buttons);
+    if (held >= 0) (buttons[held] ?? undo).focus();
   }
 
   function line(code, tensor, origin) {

@@ -6,6 +6,7 @@ import math
 import torch
 import traitlets
 
+from ..arguments import shown
 from .lab import Lab, script, style
 
 MOST_AXES, MOST_ELEMENTS = 5, 64
@@ -62,7 +63,7 @@ class StridesLab(Lab):
         if len(shape) > MOST_AXES or any(size < 1 for size in shape) or math.prod(shape) > MOST_ELEMENTS:
             raise ValueError(
                 f"shape must have at most {MOST_AXES} axes of size 1 or more and {MOST_ELEMENTS} elements, "
-                f"got {tuple(shape)}"
+                f"got {shown(tuple(shape))}"
             )
         return shape
 
@@ -87,21 +88,20 @@ def _parse(chain):
             raise ValueError
         node = ast.parse(f"x{chain.strip().removeprefix('x')}", mode="eval").body
         while not isinstance(node, ast.Name):
-            if isinstance(node, ast.Subscript):
-                parts = node.slice.elts if isinstance(node.slice, ast.Tuple) else [node.slice]
-                steps.append(("index", tuple(_part(part) for part in parts)))
-                node = node.value
-            elif isinstance(node, ast.Call) and node.func.attr in OPERATIONS and not node.keywords:
-                steps.append((node.func.attr, tuple(_sizes(argument) for argument in node.args)))
-                node = node.func.value
-            else:
-                raise ValueError
+            match node:
+                case ast.Subscript(value=operand, slice=index):
+                    parts = index.elts if isinstance(index, ast.Tuple) else [index]
+                    steps.append(("index", tuple(_part(part) for part in parts)))
+                case ast.Call(ast.Attribute(operand, name), arguments, []) if name in OPERATIONS:
+                    steps.append((name, tuple(_sizes(argument) for argument in arguments)))
+                case _:
+                    raise ValueError
+            node = operand
         if node.id != "x":
             raise ValueError
-    except (SyntaxError, ValueError, AttributeError, RecursionError, MemoryError):
-        raise ValueError(
-            f"chain must be operations like .transpose(0, 1)[:, ::2], of {', '.join(OPERATIONS)} and [ ], got {chain!r}"
-        ) from None
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        rule = f"operations like .transpose(0, 1)[:, ::2], of {', '.join(OPERATIONS)} and [ ]"
+        raise ValueError(f"chain must be {rule}, got {shown(chain)}") from None
     return steps[::-1]
 
 

@@ -7,12 +7,14 @@ import { counted, quoted } from "./words.js";
 /** @typedef {import("./strides_rules.js").Strided} Strided */
 // One operation, and how it is written.
 /** @typedef {{ text: string, name: string, args: any[], inBrackets?: boolean }} Step */
+/** @typedef {{ step?: Step, rest?: string, error?: string }} Read The first step of a text, and what comes after it. */
 
 const MOST_DRAWN = 128;
 
 // How many numbers at most, for the operations that take no list.
 const MOST_NUMBERS = { t: 0, contiguous: 0, unsqueeze: 1, transpose: 2, flatten: 2 };
 
+/** @type {(step: Step) => void} */
 function checkArguments({ name, args, inBrackets }) {
   const most = MOST_NUMBERS[name];
   if (inBrackets && most !== undefined) refuse(`${name} takes plain numbers, not a list of them.`);
@@ -29,6 +31,7 @@ function checkArguments({ name, args, inBrackets }) {
 const WHOLE = /^-?\d{1,9}$/;
 
 // .view(2, 3): {step, rest}, or {error}. The step is written anew, in the one way that Python reads too.
+/** @type {(match: string[], text: string) => Read} */
 function parseCall([whole, name, inside], text) {
   const known = Object.keys(operations).filter((operation) => operation !== "index");
   if (!known.includes(name)) return { error: `.${name} is not in this lab. It knows ${known.join(", ")} and [ ].` };
@@ -47,6 +50,7 @@ function parseCall([whole, name, inside], text) {
 }
 
 // [0, ::2]: the same.
+/** @type {(match: string[], text: string) => Read} */
 function parseIndex([whole, inside], text) {
   const args = [];
   for (const part of inside.split(",").map((part) => part.trim())) {

@@ -1,7 +1,5 @@
 // What every lab draws with. A lab is a tree of plain elements, made once and then changed in place.
 
-import { handOn } from "./address.js";
-import { clamp, product, ravel, unravel } from "./maths.js";
 import { grouped, parseNumber } from "./words.js";
 
 /**
@@ -43,7 +41,7 @@ export function set(node, props) {
 export function setText(node, text) {
   const [first] = node.childNodes;
   if (text && first?.nodeType === 3 && !first.nextSibling) {
-    if (first.data !== text) first.data = text;
+    if (first.nodeValue !== text) first.nodeValue = text;
   } else if (node.textContent !== text) node.textContent = text;
 }
 
@@ -72,11 +70,10 @@ export function ems(node, text, weight = 400) {
   return canvas.measureText(text).width / 100;
 }
 /** @type {(node: Element, texts: string[]) => string[]} */
-export const byWidth = (node, texts) =>
-  texts
-    .map((text) => [ems(node, text), text])
-    .sort(([a], [b]) => b - a)
-    .map(([, text]) => text);
+export function byWidth(node, texts) {
+  const widths = new Map(texts.map((text) => [text, ems(node, text)]));
+  return [...texts].sort((a, b) => widths.get(b) - widths.get(a));
+}
 /** @type {(node: Element, texts: string[]) => string} */
 export const widest = (node, texts) => byWidth(node, texts)[0];
 
@@ -101,44 +98,6 @@ export function slider(label, least, most, pick, props = {}) {
 // Controls that a lab may leave out: all, or those groups that its trait `controls` names.
 /** @type {(name: string, ...nodes: any[]) => HTMLElement[]} */
 export const group = (name, ...nodes) => nodes.flat().map((node) => set(node, { "data-group": name }));
-
-// What each lab was when its first view was drawn: there Reset leads.
-const beginnings = new WeakMap();
-
-// The frame of a lab: its title, a body, one sentence that says in words what is shown, and last a way to hand the
-// state on and one back to the beginning. `traits` are what the reader sets: their names, or how the address holds
-// them.
-/**
- * @type {(view: View, name: string, title: string, traits: string[] | import("./address.js").Kept, ...body: any[]) =>
- *   Record<"lab" | "status", HTMLElement>}
- */
-export function frame({ model, el }, name, title, traits, ...body) {
-  const kept = Array.isArray(traits) ? { names: traits } : traits;
-  const again = beginnings.has(model);
-  if (!again) beginnings.set(model, traitsOf(model, kept.names));
-  const first = beginnings.get(model);
-  const status = element("p", { role: "status", "aria-live": "polite" });
-  const putBack = () => {
-    commit(model, first);
-    for (const input of lab.querySelectorAll(".tl-input")) input.dispatchEvent(new Event("tl-reset"));
-  };
-  const { complaint, nodes } = handOn(model, el, kept, { first, again });
-  const lab = element(
-    "div",
-    { class: `tl-lab tl-${name}`, role: "group", "aria-label": `Lab: ${title}` },
-    element("p", { class: "tl-title" }, title),
-    complaint,
-    ...body,
-    room(status, "tl-status"),
-    element("div", { class: "tl-foot" }, nodes, button("Reset", putBack, { class: "tl-reset" })),
-  );
-  const controls = model.get("controls");
-  for (const node of controls ? lab.querySelectorAll("[data-group]") : []) {
-    if (!controls.includes(node.dataset.group)) node.remove();
-  }
-  el.append(lab);
-  return { lab, status };
-}
 
 // The values of these traits, by name.
 /** @type {(model: Model, traits: string[]) => any} */
@@ -325,182 +284,4 @@ export function radios(label, props, nodes, pick) {
     nodes,
   );
   return { node, show };
-}
-
-// A tensor as a picture: the last two axes are a block of cells, the axes before them tell the blocks apart.
-// `cell(index, flat)` gives {text, hue, ghost}. One element can be chosen: by pointing, touch, or the arrow keys.
-// `names.block(index)` and `names.row(index)` name blocks and rows; blocks bear their index where nothing is given.
-// `mark(index, marks)` marks the chosen cell, and gives each class in `marks` to the cells of these flat numbers.
-/** @typedef {{ text: string | number, hue?: number | null, ghost?: boolean }} Cell */
-/**
- * @typedef {object} Grid
- * @property {HTMLElement} node
- * @property {(
- *   shape: number[], cell: (index: number[], flat: number) => Cell,
- *   names?: { block?: (index: number[]) => string, row?: (index: number[]) => string },
- * ) => void} draw
- * @property {(index: number[] | null, marks?: Record<string, number[]>) => void} mark
- */
-/** @type {(label: string, choose: (index: number[]) => void) => Grid} */
-export function tensorGrid(label, choose) {
-  const node = element("div", {
-    class: "tl-grid",
-    tabindex: "0",
-    role: "application",
-    "aria-roledescription": "tensor",
-    "aria-label": label,
-  });
-  let shape = [];
-  let cells = [];
-  let chosen = null;
-  const pointed = (event) => {
-    const cell = document.elementFromPoint(event.clientX, event.clientY)?.closest(".tl-cell");
-    if (cell && node.contains(cell)) choose(unravel(+cell.dataset.flat, shape));
-  };
-  node.addEventListener("pointermove", (event) => {
-    if (event.pointerType === "mouse" || event.buttons) pointed(event);
-  });
-  node.addEventListener("pointerdown", pointed);
-  node.addEventListener("keydown", (event) => {
-    const moves = {
-      ArrowRight: [1, 1],
-      ArrowLeft: [1, -1],
-      ArrowDown: [2, 1],
-      ArrowUp: [2, -1],
-      PageDown: [3, 1],
-      PageUp: [3, -1],
-    };
-    const move = moves[event.key];
-    if (!move || !cells.length) return;
-    const index = [...(chosen ?? shape.map(() => 0))];
-    const axis = shape.length - Math.min(move[0], Math.max(shape.length, 1));
-    // Past the end of the last axis the next row begins: the keys can reach every element.
-    if (move[0] === 1) {
-      choose(unravel(clamp(ravel(index, shape) + move[1], 0, cells.length - 1), shape));
-    } else if (shape.length >= move[0]) {
-      index[axis] = clamp(index[axis] + move[1], 0, shape[axis] - 1);
-      choose(index);
-    }
-    event.preventDefault();
-  });
-  const draw = (newShape, cell, names = {}) => {
-    shape = newShape;
-    cells = [];
-    const columns = shape.at(-1) ?? 1;
-    const rows = shape.at(-2) ?? 1;
-    const blocks = product(shape.slice(0, -2));
-    const nameOf = names.block ?? ((index) => `[${index.join(", ")}]`);
-    const drawn = [];
-    let longest = 1;
-    for (let block = 0; block < blocks; block++) {
-      const body = element("div", {
-        class: `${shape.length > 1 ? "tl-block" : "tl-strip"}${names.row ? " tl-named" : ""}`,
-        style: `--columns: ${Math.max(columns, 1)}`,
-      });
-      for (let i = 0; i < rows * columns; i++) {
-        const flat = block * rows * columns + i;
-        const index = unravel(flat, shape);
-        const { text, hue, ghost } = cell(index, flat);
-        if (names.row && i % columns === 0) body.append(element("span", { class: "tl-row-name" }, names.row(index)));
-        const style = hue == null ? null : `--hue: ${hue}`;
-        const node = element("span", { class: `tl-cell${ghost ? " tl-ghost" : ""}`, "data-flat": flat, style }, text);
-        longest = Math.max(longest, String(text).length);
-        cells.push(node);
-        body.append(node);
-      }
-      const index = unravel(block, shape.slice(0, -2));
-      const name = shape.length > 2 ? element("span", { class: "tl-block-name" }, nameOf(index)) : [];
-      drawn.push(element("div", {}, name, body));
-    }
-    node.style.setProperty("--longest", longest);
-    node.replaceChildren(
-      ...(cells.length ? drawn : [element("span", { class: "tl-note" }, "no elements: an axis has size 0")]),
-    );
-  };
-  // A wide tensor scrolls sideways in its own place, and the page stays where it is.
-  const reveal = (cell) => {
-    const [box, at] = [node.getBoundingClientRect(), cell.getBoundingClientRect()];
-    node.scrollLeft += Math.min(at.left - box.left - 4, 0) + Math.max(at.right - box.right + 4, 0);
-  };
-  const mark = (index, marks = {}) => {
-    chosen = index;
-    const all = { "tl-chosen": index && cells.length ? [ravel(index, shape)] : [], ...marks };
-    for (const [name, numbers] of Object.entries(all)) {
-      const wanted = new Set(numbers);
-      for (const [i, cell] of cells.entries()) cell.classList.toggle(name, wanted.has(i));
-    }
-    if (shape.at(-1) > 6 && index && cells.length) reveal(cells[ravel(index, shape)]);
-  };
-  return { node, draw, mark };
-}
-
-// The place of element i of n on a sweep of colours from blue to orange.
-/** @type {(i: number, n: number) => number} */
-export const hueOf = (i, n) => Math.round(255 - 215 * (n > 1 ? i / (n - 1) : 0));
-
-// The course's two colour maps, as in its figures. On a light page weights go from white (0) to dark blue (1), and
-// other numbers are white at zero, blue below and red above; on a dark one the ground is dark, and what is far is
-// bright.
-/** @typedef {number[][]} Colours Colours in even steps, as red, green and blue. */
-/** @typedef {{ light: Colours, dark: Colours }} ColourMap */
-/** @type {(text: string) => Colours} */
-const colours = (text) => text.split(" ").map((hex) => [0, 2, 4].map((at) => parseInt(hex.slice(at, at + 2), 16)));
-export const BLUES = {
-  light: colours("f7fbff deebf7 c6dbef 9dcae1 6aaed6 4191c6 2070b4 08509b 08306b"),
-  dark: colours("1c2128 182c42 15395c 164a7a 22609b 3d7cb8 6a9fd3 a3c8ea e4f1fd"),
-};
-export const SIGNED = {
-  light: colours("053061 2065ab 4393c3 90c4dd d1e5f0 f7f6f6 fddbc7 f3a481 d6604d b1182b 67001f"),
-  dark: colours("d6ebff 9bcaf2 5c9fd6 2f6ea6 1d4265 1f2329 572823 96392f cf5f4b f19a80 ffdccd"),
-};
-
-// The colour at place t, 0 to 1.
-/** @type {(map: Colours, t: number) => number[]} */
-function tint(map, t) {
-  const place = clamp(t, 0, 1) * (map.length - 1);
-  const below = Math.min(Math.floor(place), map.length - 2);
-  return map[below].map((c, i) => Math.round(c * (1 - place + below) + map[below + 1][i] * (place - below)));
-}
-// Black or white: what is read on a colour.
-function inkOn(rgb) {
-  const linear = rgb.map((c) => ((c / 255 + 0.055) / 1.055) ** 2.4);
-  return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2] > 0.18 ? "#000" : "#fff";
-}
-// The colours of a cell at place t, 0 to 1, of a map, in both themes: the cell's own, and that of the text on it.
-/** @type {(map: ColourMap, t: number) => { background: string, color: string }} */
-export function shade({ light, dark }, t) {
-  const both = [tint(light, t), tint(dark, t)];
-  const [day, night] = both.map((rgb) => `rgb(${rgb.join(" ")})`);
-  const inks = both.map(inkOn);
-  return { background: `light-dark(${day}, ${night})`, color: `light-dark(${inks.join(", ")})` };
-}
-// The same for a number from −most to most.
-/** @type {(x: number, most: number) => { background: string, color: string }} */
-export const shadeOf = (x, most) => shade(SIGNED, 0.5 + (0.46 * clamp(x, -most, most)) / (most || 1));
-
-// 256 steps of a map in each theme, as the four bytes of a pixel.
-/** @type {(map: ColourMap) => Record<string, number[]>} */
-export function pixelsOf({ light, dark }) {
-  const pixel = (map, level) => new Uint32Array(Uint8Array.of(...tint(map, level / 255), 255).buffer)[0];
-  const steps = (map) => Array.from({ length: 256 }, (_, level) => pixel(map, level));
-  return { light: steps(light), dark: steps(dark) };
-}
-
-// Calls `draw` when the page, or the system, has changed its theme: for what is painted and follows no style sheet.
-/** @type {(lab: Element, draw: () => void) => () => void} */
-export function followTheme(lab, draw) {
-  const now = () => getComputedStyle(lab).colorScheme;
-  let was = now();
-  const look = () => {
-    if (now() !== was) draw();
-    was = now();
-  };
-  const page = new MutationObserver(look);
-  for (const node of [document.documentElement, document.body]) page.observe(node, { attributes: true });
-  const system = matchMedia("(prefers-color-scheme: dark)");
-  system.addEventListener("change", look);
-  return () => {
-    page.disconnect();
-    system.removeEventListener("change", look);
-  };
 }

@@ -1,22 +1,10 @@
 // The whole lab: a trained Transformer runs in the page. Its drawing can be walked through, opened, and pointed at.
 
 import { inParts, oneOf, typedText } from "./address.js";
+import { followTheme } from "./colours.js";
+import { frame } from "./frame.js";
 import { clamp, range } from "./maths.js";
-import {
-  button,
-  choice,
-  commit,
-  element,
-  follow,
-  followTheme,
-  frame,
-  reserve,
-  room,
-  set,
-  setText,
-  slider,
-  typed,
-} from "./ui.js";
+import { button, choice, commit, element, follow, reserve, room, set, setText, slider, typed } from "./ui.js";
 import { decode, encode, openModel, tokenize, write } from "./whole_maths.js";
 import { columnIn, isOfOneToken, viewOf } from "./whole_panels.js";
 import { picture } from "./whole_picture.js";
@@ -24,8 +12,32 @@ import { content } from "./whole_tables.js";
 import { inEnglish, placeOf, share, told, whyWrong } from "./whole_words.js";
 import { counted, quoted } from "./words.js";
 
+/** @typedef {import("./ui.js").Model} Model The lab's traits; what the reader plays with is a `Transformer`. */
+/** @typedef {import("./whole_maths.js").Model} Transformer */
 // A stop of the walk: the places that are lit, the first one open, and the words so far.
 /** @typedef {{ lit: string[], written: number }} Stop */
+/**
+ * What the reader has set, and all that follows from it.
+ * @typedef {object} State
+ * @property {Transformer} model of those that the lab holds, the one that is on show
+ * @property {string} text what it reads
+ * @property {"both" | "encoder" | "decoder"} family
+ * @property {number} step of the walk, from 1; 0 before it begins
+ * @property {string} part the place that is open, or nothing
+ * @property {number[]} at head, row and column that are pointed at
+ * @property {{ source: number[], tokens: number[], probabilities: number[] }} answer
+ * @property {string[]} words of the answer, without what ends it
+ * @property {string} wanted the right answer, where the lab knows it
+ * @property {boolean} right
+ * @property {Stop[]} stops
+ * @property {Stop} [stop] where the walk is
+ * @property {number} count how many tokens of the answer the model reads at this step
+ * @property {number} ready how many of its words are on show
+ * @property {import("./whole_maths.js").Trace} trace
+ * @property {Record<string, number[]>} ids of the tokens that go in, on each side
+ * @property {Record<string, string[]>} names of the same
+ * @property {(id: string) => boolean} isThere whether this model has the place
+ */
 
 const PACE = { first: 2500, again: 900 }; // milliseconds from step to step while it plays
 const PLACES = /\.(tokens|embed|place|linear|softmax|next|(self|cross|feed_forward)(\.add)?)$/;
@@ -63,7 +75,7 @@ function walk(layers, family, words) {
 }
 
 // All that follows from the traits; computed where they change, and remembered.
-/** @type {(model: import("./ui.js").Model) => () => any} */
+/** @type {(model: Model) => () => State} */
 function stateOf(model) {
   const models = model.get("stored").map(openModel);
   const { written: most } = model.get("limits");
@@ -127,6 +139,7 @@ function stateOf(model) {
 
 // A link to where the course teaches it, where this page is part of the course; elsewhere the name of the section.
 function lesson(node, { page, section }) {
+  /** @type {HTMLAnchorElement} */
   const known = document.querySelector(`a[href*="${page}.html"]`);
   const here = location.pathname.endsWith(`${page}.html`);
   const id = section
@@ -145,6 +158,7 @@ function readIn(vocabulary, typed, most, says) {
 }
 
 // What is typed, and examples to press.
+/** @type {(model: Model, parse: (text: string) => any, redraw: () => void) => any} */
 function askPanel(model, parse, redraw) {
   const examples = model.get("examples");
   const { label, inputmode, unknown } = model.get("says");
@@ -167,6 +181,7 @@ function askPanel(model, parse, redraw) {
     tries.node,
   );
   let before;
+  /** @type {(state: State) => void} */
   const draw = ({ text }) => {
     reserve(error, unknown);
     if (text !== before) show(text); // who is typing something wrong goes on
@@ -178,6 +193,7 @@ function askPanel(model, parse, redraw) {
 }
 
 // The answer, word by word, each with its probability; and whether all of it is right.
+/** @type {(model: Model, state: () => State, unread: () => string) => any} */
 function answerPanel(model, state, unread) {
   const { why } = model.get("says");
   const goTo = (word) => {
@@ -196,6 +212,7 @@ function answerPanel(model, state, unread) {
     chips.map(({ node }) => node),
   );
   const judged = element("p");
+  /** @type {(state: State) => void} */
   function draw({ model: used, answer, words, family, ready, text, step, wanted, right }) {
     const writes = family !== "encoder";
     for (const [i, { node, name, bar }] of chips.entries()) {
@@ -224,12 +241,14 @@ function answerPanel(model, state, unread) {
 }
 
 // What is pointed at when a place is opened: in the decoder, the row that the next word comes from.
+/** @type {(state: State, part: string, written?: number) => number[]} */
 function lastRow({ at, ids, count }, part, written = count) {
   const row = placeOf(part).side === "decoder" ? ids.decoder.length - 1 - count + written : at[1];
   return [at[0], row, columnIn(part, at[2])];
 }
 
 // One control for the walk: a slider, a step back, a step on, and a button that goes on by itself to the end.
+/** @type {(model: Model, state: () => State) => any} */
 function walkPanel(model, state) {
   let timer = 0;
   const go = (step) => {
@@ -267,6 +286,7 @@ function walkPanel(model, state) {
   const said = element("span", { class: "tl-note" });
   const node = element("div", { class: "tl-walk" }, play, back, input, on, room(said));
   const still = matchMedia("(prefers-reduced-motion: reduce)");
+  /** @type {(state: State) => void} */
   function draw({ step, stops, stop: at }) {
     if (timer && step === stops.length) stop();
     set(play, { hidden: still.matches });
@@ -296,6 +316,7 @@ function familyPanel(model) {
     pick,
   );
   const said = element("p", { class: "tl-note" });
+  /** @type {(state: State) => void} */
   const draw = ({ family }) => {
     families.show(family);
     setText(said, texts[family][1]);
@@ -305,6 +326,7 @@ function familyPanel(model) {
 }
 
 // The panel beside the drawing: one place of the model, opened.
+/** @type {(model: Model, state: () => State, shut: () => void) => any} */
 function sidePanel(model, state, shut) {
   const first = state().model;
   let shown;
@@ -337,6 +359,7 @@ function sidePanel(model, state, shut) {
   const node = element("div", props, head, about, who, hello, body, taught, scale);
 
   // Returns what is shown, in words.
+  /** @type {(now: State, id: string) => string} */
   function draw(now, id) {
     shown = { ...now, id, choose };
     const view = id ? viewOf(shown) : { parts: [], said: "" };
@@ -386,7 +409,9 @@ function render(view) {
   let peeked = null;
   const steps = walkPanel(model, state);
   const shut = () => {
-    drawing.node.querySelector("[tabindex='0']").focus();
+    /** @type {HTMLElement} */
+    const opened = drawing.node.querySelector("[tabindex='0']");
+    opened.focus();
     peeked = null;
     commit(model, { part: "", step: 0 });
     draw();
@@ -430,6 +455,7 @@ function render(view) {
   set(lab.querySelector(".tl-title"), { "role": "heading", "aria-level": 2 });
   reserve(status, "noon ".repeat(30));
 
+  /** @type {(now: State) => void} */
   function drawPicture(now) {
     const { nLayers: layers, normFirst, target } = now.model;
     const layer = { encoder: 0, decoder: 0 };

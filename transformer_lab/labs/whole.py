@@ -9,6 +9,7 @@ import numpy as np
 import torch
 import traitlets
 
+from ..arguments import kind, shown
 from ..attention import scaled_dot_product_attention
 from ..normalization import LayerNorm, RMSNorm
 from ..transformer import LanguageModel, Transformer
@@ -152,7 +153,7 @@ class WholeLab(Lab):
             given = {"tokens": tokens, "tgt_tokens": tgt_tokens, "bos": bos, "eos": eos}
             for name, value in given.items():
                 if value is not None:
-                    raise ValueError(f"{name} must come with a model, got {value!r} alone")
+                    raise ValueError(f"{name} must come with a model, got {shown(value)} alone")
             course = json.loads((_FOLDER / "whole_weights.json").read_text("utf-8"))
             stored, limits, first = course["models"], LIMITS | {"tokens": DIGITS}, EXAMPLES[0]
             about = {"examples": list(EXAMPLES), "says": _of_digits(stored, course["made"])}
@@ -188,7 +189,7 @@ class WholeLab(Lab):
     @traitlets.validate("part")
     def _check_part(self, proposal):
         if not isinstance(proposal.value, str):
-            raise TypeError(f"part must be a string, got {proposal.value!r}")
+            raise TypeError(f"part must be a string, got {shown(proposal.value)}")
         return proposal.value
 
     @traitlets.validate("stored", "drawing", "limits", "examples", "says")
@@ -292,12 +293,12 @@ def _of_digits(models, made):
 def _read(text, tokens, most):
     """The tokens of what is typed, as numbers, and its text written anew."""
     if not isinstance(text, str):
-        raise TypeError(f"text must be a string, got {text!r}")
+        raise TypeError(f"text must be a string, got {shown(text)}")
     letters = all(len(token) == 1 for token in tokens)
     parts = [part for part in text if part.strip() or part in tokens] if letters else text.split()
     for part in parts:
         if part not in tokens:
-            raise ValueError(f"text must hold tokens of the model, got {part!r}")
+            raise ValueError(f"text must hold tokens of the model, got {shown(part)}")
     if not 1 <= len(parts) <= most:
         raise ValueError(f"text must have from 1 to {most} tokens, got {len(parts)}")
     return [tokens.index(part) for part in parts], ("" if letters else " ").join(parts)
@@ -306,7 +307,7 @@ def _read(text, tokens, most):
 def _checked(model, tokens, tgt_tokens, bos, eos):
     """A reader's own model as it travels, or an error that says what is wrong with it."""
     if not isinstance(model, (Transformer, LanguageModel)):
-        raise TypeError(f"model must be a tl.Transformer or a tl.LanguageModel, got {type(model).__name__}")
+        raise TypeError(f"model must be a tl.Transformer or a tl.LanguageModel, got {kind(model)}")
     if model.output is None:
         raise ValueError("model must have embeddings and an output layer, got one of from_torch, which has neither")
     both = isinstance(model, Transformer)
@@ -315,7 +316,7 @@ def _checked(model, tokens, tgt_tokens, bos, eos):
         target = _vocabulary("tgt_tokens", tokens if tgt_tokens is None else tgt_tokens, model.tgt_embedding)
     elif tgt_tokens is not None:
         raise ValueError(
-            f"tgt_tokens must be left out for a LanguageModel, which has one vocabulary, got {tgt_tokens!r}"
+            f"tgt_tokens must be left out for a LanguageModel, which has one vocabulary, got {shown(tgt_tokens)}"
         )
     else:
         target = source
@@ -354,7 +355,7 @@ def _check_parts(model):
 def _vocabulary(name, words, embedding):
     """The words as a list, as many as the embedding has rows."""
     if words is None or isinstance(words, str) or not all(isinstance(word, str) for word in words):
-        raise TypeError(f"{name} must be a sequence of strings, got {words!r}")
+        raise TypeError(f"{name} must be a sequence of strings, got {shown(words)}")
     words, size = list(words), len(embedding.weight)
     if len(words) != size:
         raise ValueError(f"{name} must be as many as the vocabulary, {size}, got {len(words)}")
@@ -363,5 +364,5 @@ def _vocabulary(name, words, embedding):
     letters = all(len(word) == 1 for word in words)
     for word in words:
         if words.count(word) > 1 or not word or (not letters and word.split() != [word]):
-            raise ValueError(f"{name} must be different words without spaces, got {word!r}")
+            raise ValueError(f"{name} must be different words without spaces, got {shown(word)}")
     return words

@@ -7,7 +7,7 @@ import { places, quoted } from "./words.js";
 /**
  * All that a panel shows.
  * @typedef {object} State
- * @property {any} model
+ * @property {import("./whole_maths.js").Model} model
  * @property {import("./whole_maths.js").Trace} trace
  * @property {string} id The place that is open.
  * @property {Record<string, string[]>} names The tokens that go in, on each side.

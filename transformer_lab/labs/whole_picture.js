@@ -66,7 +66,7 @@ function depth(node) {
   return +/^M\S+ ([\d.]+)/.exec(node.querySelector("path").getAttribute("d"))[1];
 }
 // From the bottom of a column to its top, one column after the other: as the numbers flow.
-const along = (a, b) => isRight(a) - isRight(b) || depth(b) - depth(a);
+const along = (a, b) => Number(isRight(a)) - Number(isRight(b)) || depth(b) - depth(a);
 
 /**
  * @type {(

@@ -1,7 +1,8 @@
 // Tensors of the whole lab as tables of coloured cells, numbers as bars, and a panel that is made of them and of lines.
 
+import { BLUES, pixelsOf, SIGNED } from "./colours.js";
 import { clamp, range } from "./maths.js";
-import { BLUES, button, element, pixelsOf, SIGNED, set, setText } from "./ui.js";
+import { button, element, set, setText } from "./ui.js";
 
 /**
  * A table: its cells, the names of its rows and, where they have some, of its columns, and the cell that is marked.

@@ -16,7 +16,7 @@ export function short(x) {
 }
 
 // 1,234,567. A drag writes hundreds of numbers a second, and toLocaleString takes several times as long.
-/** @type {(n: number | bigint) => string} */
+/** @type {(n: number | bigint | string) => string} */
 export const grouped = (n) => String(n).replace(/\B(?=(\d{3})+$)/g, ",");
 
 // 1 head, 1,024 heads

@@ -1,0 +1,36 @@
+"""The labs' maps of colours: on a light page those of the figures, on a dark one as easy to read."""
+
+import json
+from types import SimpleNamespace
+
+import matplotlib
+import numpy as np
+import pytest
+
+from javascript import Engine
+from transformer_lab import plots
+from transformer_lab.labs.lab import _SHARED, _read
+
+
+@pytest.fixture(scope="module")
+def engine():
+    return Engine(SimpleNamespace(_esm=_read(_SHARED)))
+
+
+def pixels(engine, name, theme):
+    """The 256 steps of a map: red, green, blue and opacity."""
+    steps = json.loads(engine._context.eval(f"JSON.stringify(pixelsOf({name}).{theme})"))
+    return np.array(steps, dtype="<u4").view(np.uint8).reshape(256, 4)
+
+
+@pytest.mark.parametrize(("name", "cmap"), [("BLUES", plots.WEIGHT_COLOURS), ("SIGNED", plots.SIGNED_COLOURS)])
+def test_the_maps_of_a_light_page_are_those_of_the_figures(engine, name, cmap):
+    figures = matplotlib.colormaps[cmap](np.arange(256), bytes=True)
+    assert np.abs(pixels(engine, name, "light").astype(int) - figures).max() <= 2
+
+
+def test_on_a_dark_page_what_is_far_from_zero_is_brighter(engine):
+    luminance = {name: pixels(engine, name, "dark")[:, :3] @ [0.2126, 0.7152, 0.0722] for name in ("BLUES", "SIGNED")}
+    signed = luminance["SIGNED"]
+    for outwards in (luminance["BLUES"], signed[127::-1], signed[128:]):
+        assert (np.diff(outwards[::8]) > 0).all()

@@ -1,0 +1,66 @@
+"""How a lab's files become one script: their form, their imports, and what is left of them."""
+
+import graphlib
+import re
+
+import pytest
+
+import script_rules
+from transformer_lab.labs import lab
+
+FILES = sorted(lab._FOLDER.glob("*.js"))
+IMPORT = re.compile(r'(?m)^(?:import|\}) .*from "\./(\w+)\.js";$')
+
+
+@pytest.mark.parametrize(
+    ("script", "line", "said"),
+    [
+        ("const a = `one\n  // two`;", 1, "a template literal must end on its line"),
+        ("const a = 1;\nfor (const b of [a]) b();", 2, "there must be imports and definitions alone"),
+        ("export { a };", 1, "there must be imports and definitions alone"),
+        ('import "./a.js";', 1, "there must be imports and definitions alone"),
+        ("const { a } = b;", 1, "there must be imports and definitions alone"),
+        ("export default render;", 1, "there must be imports and definitions alone"),
+        (f"// {'long ' * 30}", 1, "at most 120 characters, got 153"),
+    ],
+)
+def test_a_form_that_cannot_be_joined_is_refused(script, line, said):
+    ((number, sentence),) = script_rules.complaints(script)
+    assert number == line
+    assert said in sentence
+
+
+def test_what_the_labs_are_written_in_is_allowed():
+    script = """// A comment, with `code` and a lone ` in it.
+/** @typedef {object} A */
+/**
+ * @type {(a: A) => void}
+ */
+import {
+  a,
+} from "./a.js";
+import { b } from "./b.js";
+
+export const c = `${a} // no comment`;
+const d = [
+  "`",
+];
+class E {}
+async function f() {}
+export default { render };
+"""
+    assert script_rules.complaints(script) == []
+    assert script_rules.complaints("for (;;) ;\n`\n`", in_lab=False) == []
+
+
+def test_no_two_files_import_one_another():
+    imports = {path.stem: IMPORT.findall(path.read_text("utf-8")) for path in FILES}
+    assert imports["frame"] == ["address", "ui"]
+    list(graphlib.TopologicalSorter(imports).static_order())  # raises CycleError
+
+
+def test_what_is_for_editors_is_left_out_and_no_code_with_it():
+    text = (
+        'import { a } from "./a.js";\n/** @type {A} */ (b).c();\n/** Two\n * lines. */\nexport const d = 1;\n  // e\n'
+    )
+    assert lab._FOR_EDITORS.sub("", text) == "/** @type {A} */ (b).c();\nconst d = 1;\n"

@@ -1,0 +1,81 @@
+"""Checks in the scripts of the labs and of the book what biome does not: their form, and the types in their comments.
+
+The rules of form are what ``labs/lab.py`` relies on when it joins the files of a lab line by line, without a parser.
+TypeScript checks the types; npm installs it into .venv, once. Where node is missing or npm cannot reach its registry, a
+line says that the types are not checked. With ``TRANSFORMER_LAB_REQUIRE_NODE`` set, that is an error.
+"""
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[1]
+TYPESCRIPT = "7.0.2"
+LONGEST_LINE = 120
+
+COMMENT = re.compile(r" *(//|/\*\*|\*)")
+# What a line without indentation may begin with: a definition, an import, the lab itself, a comment, a closing bracket.
+FLUSH = re.compile(
+    r'(export )?(const|let|class|(async )?function) \w|import \{[^}]*(\} from "\./\w+\.js";)?$'
+    r"|export default \{ render \};$|//|/\*\*| \*|[)}\]]"
+)
+
+
+def complaints(text, in_lab=True):
+    """Return what is wrong with the form of a script: pairs of a line's number and a sentence."""
+    found = []
+    for number, line in enumerate(text.splitlines(), 1):
+        if len(line) > LONGEST_LINE:
+            found.append((number, f"a line must have at most {LONGEST_LINE} characters, got {len(line)}"))
+        if in_lab:
+            found += [(number, sentence) for breaks, sentence in RULES if breaks(line)]
+    return found
+
+
+def _splits_a_template(line):
+    return not COMMENT.match(line) and line.replace('"`"', "").count("`") % 2
+
+
+def _runs_when_it_is_read(line):
+    return line[:1].strip() and not FLUSH.match(line)
+
+
+RULES = (
+    (_splits_a_template, "a template literal must end on its line, since lab.py drops indentation and lines of //"),
+    (_runs_when_it_is_read, "outside of functions there must be imports and definitions alone, as lab.py knows them"),
+)
+
+
+def check_form():
+    """Print what is wrong with the form of the scripts; return whether nothing is."""
+    labs = sorted((ROOT / "transformer_lab" / "labs").glob("*.js"))
+    others = sorted((ROOT / "book").glob("*.js")) + sorted((ROOT / "tests").rglob("*.js"))
+    found = [
+        f"{path.relative_to(ROOT)}:{number}: {sentence}"
+        for path in labs + others
+        for number, sentence in complaints(path.read_text("utf-8"), path in labs)
+    ]
+    print(*found, sep="\n", end="\n" * bool(found))
+    return not found
+
+
+def check_types():
+    """Print TypeScript's complaints; return whether there are none."""
+    folder = ROOT / ".venv" / f"typescript-{TYPESCRIPT}"
+    tsc = folder / "node_modules" / ".bin" / "tsc"
+    install = ["npm", "install", "--no-save", "--silent", "--prefix", folder, f"typescript@{TYPESCRIPT}"]
+    has_node = bool(shutil.which("node") and shutil.which("npm"))
+    if has_node and not tsc.exists():
+        subprocess.run(install, capture_output=True)
+    if has_node and tsc.exists():
+        return subprocess.run([tsc], cwd=ROOT).returncode == 0
+    reason = "npm could not install TypeScript" if has_node else "this machine has no node"
+    print(f"The types of the scripts are not checked: {reason}.")
+    return not os.environ.get("TRANSFORMER_LAB_REQUIRE_NODE")
+
+
+if __name__ == "__main__":
+    sys.exit(not (check_form() & check_types()))

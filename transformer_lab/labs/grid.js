@@ -1,0 +1,112 @@
+// A tensor as a picture of cells.
+
+import { clamp, product, ravel, unravel } from "./maths.js";
+import { element } from "./ui.js";
+
+// A tensor as a picture: the last two axes are a block of cells, the axes before them tell the blocks apart.
+// `cell(index, flat)` gives {text, hue, ghost}. One element can be chosen: by pointing, touch, or the arrow keys.
+// `names.block(index)` and `names.row(index)` name blocks and rows; blocks bear their index where nothing is given.
+// `mark(index, marks)` marks the chosen cell, and gives each class in `marks` to the cells of these flat numbers.
+/** @typedef {{ text: string | number, hue?: number | null, ghost?: boolean }} Cell */
+/**
+ * @typedef {object} Grid
+ * @property {HTMLElement} node
+ * @property {(
+ *   shape: number[], cell: (index: number[], flat: number) => Cell,
+ *   names?: { block?: (index: number[]) => string, row?: (index: number[]) => string },
+ * ) => void} draw
+ * @property {(index: number[] | null, marks?: Record<string, number[]>) => void} mark
+ */
+/** @type {(label: string, choose: (index: number[]) => void) => Grid} */
+export function tensorGrid(label, choose) {
+  const node = element("div", {
+    class: "tl-grid",
+    tabindex: "0",
+    role: "application",
+    "aria-roledescription": "tensor",
+    "aria-label": label,
+  });
+  let shape = [];
+  let cells = [];
+  let chosen = null;
+  const pointed = (event) => {
+    /** @type {HTMLElement} */
+    const cell = document.elementFromPoint(event.clientX, event.clientY)?.closest(".tl-cell");
+    if (cell && node.contains(cell)) choose(unravel(+cell.dataset.flat, shape));
+  };
+  node.addEventListener("pointermove", (event) => {
+    if (event.pointerType === "mouse" || event.buttons) pointed(event);
+  });
+  node.addEventListener("pointerdown", pointed);
+  node.addEventListener("keydown", (event) => {
+    const moves = {
+      ArrowRight: [1, 1],
+      ArrowLeft: [1, -1],
+      ArrowDown: [2, 1],
+      ArrowUp: [2, -1],
+      PageDown: [3, 1],
+      PageUp: [3, -1],
+    };
+    const move = moves[event.key];
+    if (!move || !cells.length) return;
+    const index = [...(chosen ?? shape.map(() => 0))];
+    const axis = shape.length - Math.min(move[0], Math.max(shape.length, 1));
+    // Past the end of the last axis the next row begins: the keys can reach every element.
+    if (move[0] === 1) {
+      choose(unravel(clamp(ravel(index, shape) + move[1], 0, cells.length - 1), shape));
+    } else if (shape.length >= move[0]) {
+      index[axis] = clamp(index[axis] + move[1], 0, shape[axis] - 1);
+      choose(index);
+    }
+    event.preventDefault();
+  });
+  const draw = (newShape, cell, names = {}) => {
+    shape = newShape;
+    cells = [];
+    const columns = shape.at(-1) ?? 1;
+    const rows = shape.at(-2) ?? 1;
+    const blocks = product(shape.slice(0, -2));
+    const nameOf = names.block ?? ((index) => `[${index.join(", ")}]`);
+    const drawn = [];
+    let longest = 1;
+    for (let block = 0; block < blocks; block++) {
+      const body = element("div", {
+        class: `${shape.length > 1 ? "tl-block" : "tl-strip"}${names.row ? " tl-named" : ""}`,
+        style: `--columns: ${Math.max(columns, 1)}`,
+      });
+      for (let i = 0; i < rows * columns; i++) {
+        const flat = block * rows * columns + i;
+        const index = unravel(flat, shape);
+        const { text, hue, ghost } = cell(index, flat);
+        if (names.row && i % columns === 0) body.append(element("span", { class: "tl-row-name" }, names.row(index)));
+        const style = hue == null ? null : `--hue: ${hue}`;
+        const node = element("span", { class: `tl-cell${ghost ? " tl-ghost" : ""}`, "data-flat": flat, style }, text);
+        longest = Math.max(longest, String(text).length);
+        cells.push(node);
+        body.append(node);
+      }
+      const index = unravel(block, shape.slice(0, -2));
+      const name = shape.length > 2 ? element("span", { class: "tl-block-name" }, nameOf(index)) : [];
+      drawn.push(element("div", {}, name, body));
+    }
+    node.style.setProperty("--longest", longest);
+    node.replaceChildren(
+      ...(cells.length ? drawn : [element("span", { class: "tl-note" }, "no elements: an axis has size 0")]),
+    );
+  };
+  // A wide tensor scrolls sideways in its own place, and the page stays where it is.
+  const reveal = (cell) => {
+    const [box, at] = [node.getBoundingClientRect(), cell.getBoundingClientRect()];
+    node.scrollLeft += Math.min(at.left - box.left - 4, 0) + Math.max(at.right - box.right + 4, 0);
+  };
+  const mark = (index, marks = {}) => {
+    chosen = index;
+    const all = { "tl-chosen": index && cells.length ? [ravel(index, shape)] : [], ...marks };
+    for (const [name, numbers] of Object.entries(all)) {
+      const wanted = new Set(numbers);
+      for (const [i, cell] of cells.entries()) cell.classList.toggle(name, wanted.has(i));
+    }
+    if (shape.at(-1) > 6 && index && cells.length) reveal(cells[ravel(index, shape)]);
+  };
+  return { node, draw, mark };
+}
