@@ -26,6 +26,7 @@ PAGE_FILES = [
     "next.md",
     "how.md",
     "glossary.md",
+    "api.md",
     "notes.md",
     "teach.md",
     "references.md",
@@ -90,7 +91,7 @@ def test_the_book_has_every_chapter_and_every_page():
     files = [entry["file"] for part in toc["parts"] for entry in part["chapters"]]
     names = [path.stem for path in CHAPTERS]
     assignments, solutions = ([f"{kind}/{name}" for name in [*names, PROJECT]] for kind in ("assignments", "solutions"))
-    wanted = [*names, "practice", "next", *assignments, "how", "glossary", "notes", "teach", "references", *solutions]
+    wanted = [*names, "practice", "next", *assignments, "how", "glossary", "api", "notes", "teach", "references", *solutions]
     missing = [file for file in wanted if file not in files]
     assert not missing, f"_toc.yml: must name {', '.join(missing)}"
     assert files == wanted, "_toc.yml: must name chapters, assignments, pages and solutions, each in order"
