@@ -91,7 +91,8 @@ def test_the_book_has_every_chapter_and_every_page():
     files = [entry["file"] for part in toc["parts"] for entry in part["chapters"]]
     names = [path.stem for path in CHAPTERS]
     assignments, solutions = ([f"{kind}/{name}" for name in [*names, PROJECT]] for kind in ("assignments", "solutions"))
-    wanted = [*names, "practice", "next", *assignments, "how", "glossary", "api", "notes", "teach", "references", *solutions]
+    pages = ["how", "glossary", "api", "notes", "teach", "references"]
+    wanted = [*names, "practice", "next", *assignments, *pages, *solutions]
     missing = [file for file in wanted if file not in files]
     assert not missing, f"_toc.yml: must name {', '.join(missing)}"
     assert files == wanted, "_toc.yml: must name chapters, assignments, pages and solutions, each in order"
