@@ -274,12 +274,28 @@ CHAPTER = [
     new_markdown_cell(LINK_TO_ASSIGNMENT),
     new_markdown_cell(f"## References\n\n- Ada, [A paper]({PAPER})"),
 ]
+COURSE = {"ch99_sample": ["softmax", "attention_weights"]}
+FUNCTION = "def {name}(x):\n    ### BEGIN SOLUTION\n    return x.softmax(-1)\n    ### END SOLUTION"
+
+
+def task(name, check):
+    """The three cells of a task in a solution: what the tool writes into them is left out, or wrong."""
+    return [
+        new_markdown_cell(f"## `{name}`\n\n★★☆ · 5 minutes\n\n{{hints {name}}}"),
+        new_code_cell(FUNCTION.format(name=name)),
+        new_code_cell(check),
+    ]
+
+
 SOLUTION = [
-    new_markdown_cell(HEAD.format(name="Assignment 99", needs="[chapter 99](../99_sample.ipynb)")),
+    new_markdown_cell(
+        f"{HEAD.format(name='Assignment 99', needs='[chapter 99](../99_sample.ipynb)')}\n\n"
+        "You write nine functions, from `this` to `that`."
+    ),
     new_code_cell(repository.first_cell(None)),
-    new_markdown_cell("## 99.1 `softmax`\n\n★★☆ · 5 minutes\n\n{hints softmax}"),
-    new_code_cell("def softmax(x):\n    ### BEGIN SOLUTION\n    return x.softmax(-1)\n    ### END SOLUTION"),
-    new_code_cell("tl.checks.softmax(softmax)"),
+    *task("softmax", "tl.checks.softmax(softmax)"),
+    *task("attention_weights", "tl.checks.attention_weights(attention_weights)"),
+    *task("test_attention_weights", "tl.checks.hunt(tl.checks.attention_weights, test_attention_weights)"),
 ]
 
 
@@ -298,7 +314,7 @@ def additions(last):
             (row("index", last, "-"), "\n- [99 Sample](99_sample.ipynb)<br>Does it fit?"),
         ],
         "book/you_are_here.py": [("PLACES = {\n", '    "99_sample": ("a sample", ("linear",)),\n')],
-        "chapters/teach.md": [(f"{row('teach', last)}\n", "| [99 Sample](99_sample.ipynb) | 5 | 5 | 2 |\n")],
+        "chapters/teach.md": [(f"{row('teach', last)}\n", "| [99 Sample](99_sample.ipynb) | 5 | 15 | 6 |\n")],
         "chapters/references.md": [("## The Transformer\n\n", f"- Ada, [A paper]({PAPER}). (99)\n")],
     }
 
@@ -315,8 +331,10 @@ def course(tmp_path, monkeypatch):
     for name, cells in {"99_sample": CHAPTER, "solutions/99_sample": SOLUTION}.items():
         notebook = notebooks.canonical(new_notebook(cells=cells))
         (tmp_path / "chapters" / f"{name}.ipynb").write_text(notebooks.text(notebook), "utf-8")
-    monkeypatch.setattr(assignments, "TASKS", {"softmax": "ch99_sample"})
-    monkeypatch.setattr(assignments, "tasks", {"ch99_sample": ["softmax"]}.get)
+    with_hunt = {folder: [*names, "test_attention_weights"] for folder, names in COURSE.items()}
+    monkeypatch.setattr(assignments, "COURSE", COURSE)
+    monkeypatch.setattr(assignments, "TASKS", {name: folder for folder in COURSE for name in with_hunt[folder]})
+    monkeypatch.setattr(assignments, "tasks", with_hunt.get)
     copy(
         tmp_path / "book" / "thumbnails" / f"{CHAPTERS[-1].stem}.svg",
         tmp_path / "book" / "thumbnails" / "99_sample.svg",
@@ -354,6 +372,8 @@ def test_another_chapter_needs_its_files_and_the_lists_that_the_tests_name(cours
     assert repository.changes(None, course) == {}
     made = (course / "chapters" / "assignments" / "99_sample.ipynb").read_text("utf-8")
     assert '"metadata": {\n  "generated_from": "solutions/99_sample.ipynb, by make notebooks",\n' in made
+    assert "About 15 minutes" in made and "You write two functions, from `softmax` to `attention_weights`." in made
+    assert re.findall(r"## [\d.]+ `\w+`", made)[-1] == "## 99.3 `test_attention_weights`"
     said = list(complaints(course, monkeypatch))
     lists = additions(CHAPTERS[-2])
     assert {line.split(":")[0] for line in said} == lists.keys(), said
@@ -364,8 +384,7 @@ def test_another_chapter_needs_its_files_and_the_lists_that_the_tests_name(cours
                 stands, follows = (json.dumps(words, ensure_ascii=False)[1:-1] for words in (stands, follows))
             assert text.count(stands) == 1, stands
             text = text.replace(stands, stands + follows)
-        total = sum(map(points, CHAPTERS))
-        text = text.replace(f"{total - 2} in the chapters' assignments", f"{total} in the chapters' assignments")
+        text = re.sub(r"\d+(?= in the chapters' assignments)", str(sum(map(points, CHAPTERS))), text)
         (course / name).write_text(text, "utf-8")
     assert list(complaints(course, monkeypatch)) == []
 
