@@ -7,14 +7,13 @@ docstring, viewcode makes a page of the source, and an entry ends with links to 
 import re
 from functools import cache
 from inspect import isclass
-from pathlib import Path
 
 import nbformat
 
+import notebooks
 import transformer_lab as tl
 
 PAGE = "api"
-CHAPTERS = Path(__file__).parents[1] / "chapters"
 NAMES = re.compile(r"(?m)^(?:`[\w.]+`\s)+$")  # a paragraph that is nothing but names
 MANY = 6  # sections that an entry names at most
 
@@ -47,7 +46,7 @@ def entry(name):
 def chapter_sections():
     """Return ``[(number, link, text)]`` for the numbered sections of all chapters, in their order."""
     found = []
-    for path in sorted(CHAPTERS.glob("[0-9]*.ipynb")):
+    for path in notebooks.chapters():
         for cell in nbformat.read(path, 4).cells:
             if heading := cell.cell_type == "markdown" and re.match(r"## ((\d+\.\d+) .+)", cell.source):
                 anchor = re.sub(r"[^\w\- ]", "", heading[1].lower()).replace(" ", "-")

@@ -14,8 +14,9 @@ import transformer_lab as tl
 from notebooks import ROOT
 
 sys.path.append(str(ROOT))
-from book.api import CHAPTERS, NAMES, chapter_sections, entry, lookup, names_in, sections_with
+from book.api import NAMES, chapter_sections, entry, lookup, names_in, sections_with
 
+CHAPTERS = ROOT / "chapters"
 PAGE = (CHAPTERS / "api.md").read_text("utf-8")
 LISTED = [name for names in NAMES.findall(PAGE) for name in names_in(names)]
 SETTINGS = yaml.safe_load((ROOT / "_config.yml").read_text("utf-8"))["sphinx"]["config"]

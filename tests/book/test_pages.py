@@ -34,10 +34,6 @@ PAGE_FILES = [
 LINK = re.compile(r"\]\(([^)\s]+)\)")
 
 
-def find_chapters(root):
-    return sorted((root / "chapters").glob("[0-9]*.ipynb"))
-
-
 def markdown(path):
     return [cell.source for cell in nbformat.read(path, 4).cells if cell.cell_type == "markdown"]
 
@@ -50,7 +46,7 @@ def read_pages(root):
     return {file.split(".")[0]: read_page(root / "chapters" / file) for file in PAGE_FILES}
 
 
-CHAPTERS, PAGES = find_chapters(ROOT), read_pages(ROOT)
+CHAPTERS, PAGES = notebooks.chapters(ROOT), read_pages(ROOT)
 each_chapter = pytest.mark.parametrize("path", CHAPTERS, ids=lambda path: path.stem)
 
 
@@ -203,7 +199,7 @@ def test_a_link_to_a_section_names_the_section(name):
 def sections(root):
     """What stands in each section of each chapter, text and code: ``{address of the section: words}``."""
     found, address = {}, None
-    for path in find_chapters(root):
+    for path in notebooks.chapters(root):
         for cell in nbformat.read(path, 4).cells:
             for part in re.split(r"(?m)^(?=## )", cell.source) if cell.cell_type == "markdown" else [cell.source]:
                 if heading := re.match(r"## (.+)", part):
@@ -268,10 +264,19 @@ def test_every_note_of_the_five_has_its_section():
 HEAD = "# {name} · Sample\n\nAbout 5 minutes · needs: {needs}"
 LINK_TO_ASSIGNMENT = "[Write it yourself](assignments/99_sample.ipynb)."
 PAPER = "https://example.org/paper"
+
+
+def cell_with_lab(source):
+    return new_code_cell(source, outputs=[new_output("execute_result", {"text/plain": "MaskLab(preset='causal')"})])
+
+
 CHAPTER = [
     new_markdown_cell(f"{HEAD.format(name=99, needs='chapter 1')}\n\n{LINK_TO_ASSIGNMENT}"),
     new_code_cell(repository.first_cell(None)),
-    new_markdown_cell(LINK_TO_ASSIGNMENT),
+    new_markdown_cell(f"## Predict first\n\n{LINK_TO_ASSIGNMENT}"),
+    new_markdown_cell("## Try it first"),
+    cell_with_lab("lab"),
+    cell_with_lab("another_lab"),
     new_markdown_cell(f"## References\n\n- Ada, [A paper]({PAPER})"),
 ]
 COURSE = {"ch99_sample": ["softmax", "attention_weights"]}
@@ -348,7 +353,7 @@ def course(tmp_path, monkeypatch):
 
 def complaints(course, monkeypatch):
     """The first lines of what the tests above say of a course."""
-    monkeypatch.setitem(globals(), "CHAPTERS", find_chapters(course))
+    monkeypatch.setitem(globals(), "CHAPTERS", notebooks.chapters(course))
     monkeypatch.setitem(globals(), "PAGES", read_pages(course))
     of_all = [test_the_book_has_every_chapter_and_every_page, test_the_points_for_a_class_add_up]
     of_each = [

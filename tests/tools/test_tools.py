@@ -83,7 +83,7 @@ def test_an_address_is_named_wherever_it_is_needed_and_can_be_taken_away(address
         assert re.search(r"\n\n\[Open in Colab\]\(\S+\) · about \d+ [mh]", notebook.cells[0].source)
         assert notebooks.check(path) == []
     there = texts(tree)
-    chapters = [path.name for path in notebooks.all_notebooks(tree) if repository.is_chapter(path)]
+    chapters = [path.name for path in notebooks.chapters(tree)]
     assert all(f"]({address.colab(f'chapters/{name}')})" in there["README.md"] for name in chapters)
     assert address.site in there["README.md"] and f'pip install "{address.install}"' in there["README.md"]
     assert there["CITATION.cff"].endswith(f"\nrepository-code: {address.url}\nurl: {address.site}\n")
