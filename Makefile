@@ -1,5 +1,6 @@
-# The verbs of this project. `make book` and `make test` need git, make, and Python 3.10 or newer.
+# The verbs of this project: `make` lists them. `make book` and `make test` need git, make, and Python 3.10 or newer.
 # Another Python: make PYTHON=python3.12 book
+.DEFAULT_GOAL := help
 
 PYTHON ?= $(shell test -x .venv/bin/python && echo .venv/bin/python || echo python3)
 HERE = .venv/bin/python
@@ -9,19 +10,36 @@ REPORT = --junitxml=_build/reports/$@.xml -o junit_family=xunit1
 # On a GPU nbval executes every notebook itself; on a CPU it compares the stored execution.
 REPLAY = -p $(if $(filter-out cpu,$(TRANSFORMER_LAB_DEVICE)),nbval_live,nbval_replay)
 NBVAL = PYTHONPATH=tools $(HERE) -m pytest -q -n 2 --dist loadfile --nbval --nbval-current-env --nbval-cell-timeout=300
-# Small models gain nothing from a second thread, and two processes with two threads each wait for one another: ten times as long.
+# The inner loop: the definition of attention and the formula's parts, masks, one exercise, one lab, one chapter's page.
+CORE = tests/maths/test_attention.py tests/maths/test_masks.py $(wildcard tests/maths/test_formula.py) \
+	tests/checks/test_checks.py tests/labs/test_masks_lab.py tests/book/test_pages.py
+CORE_TESTS = definition or test_masks.py or test_formula.py or causal_mask or first_view or every_stage or keyboard or 05_masks
+# Small models gain nothing from a second thread, and two processes with two threads each wait for each other: ten times as long.
 export OMP_NUM_THREADS ?= 1
 # Packages are compiled when they are first imported: with this variable set, every process compiles them again, for seconds.
 unexport PYTHONDONTWRITEBYTECODE
 # What runs here must not write into the record of the learner whose computer this is.
 export TRANSFORMER_LAB_DATA ?= $(CURDIR)/_build/data
 
-.PHONY: environment book test lint executed outputs live units core claims everything device pages notebooks pictures serve bench colab clients compat grade lock repository address site
+.PHONY: help environment hook book test lint executed outputs live units core everything claims device pages notebooks pictures serve bench colab clients compat grade repository address site lock
 
-book: environment ## build the book; notebooks that have changed are executed
+help: ## list the verbs
+	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+environment: ## make .venv with every pinned package, or bring it up to date
+	@command -v $(PYTHON) > /dev/null || { echo "make: Python 3.10 or newer is needed, and $(PYTHON) is not found." >&2; exit 1; }
+	@$(PYTHON) tools/environment.py
+
+hook: ## run `make lint` before each commit
+	@file=$$(git rev-parse --git-path hooks)/pre-commit; \
+	[ ! -e "$$file" ] || { echo "There is a hook already: $$file" >&2; exit 1; }; \
+	printf '#!/bin/sh\nexec make lint\n' > "$$file" && chmod +x "$$file"
+	@echo "make lint runs before each commit; git commit --no-verify skips it."
+
+book: environment ## build the book; notebooks that have changed are executed first
 	@$(HERE) tools/build_book.py
 
-test: environment ## everything that CI runs
+test: environment ## everything that CI runs; long steps are skipped while nothing has changed
 	$(STEP) lint $(MAKE) --no-print-directory lint
 	$(STEP) executed $(MAKE) --no-print-directory executed
 	$(STEP) outputs $(MAKE) --no-print-directory outputs
@@ -33,7 +51,7 @@ test: environment ## everything that CI runs
 	$(ONCE) pages $(MAKE) --no-print-directory pages
 	@echo "All tests passed."
 
-lint: environment ## all that can be said in seconds: style of the code, rules and form of the notebooks, links to Colab
+lint: environment ## what can be checked in seconds: style, types, notebooks, assignments, links to Colab
 	@$(HERE) -m ruff check
 	@$(HERE) -m ruff format --check
 	@$(HERE) -m ty check --quiet
@@ -44,73 +62,68 @@ lint: environment ## all that can be said in seconds: style of the code, rules a
 	@$(HERE) tools/assignments.py --check
 	@$(HERE) tools/repository.py --check
 
-executed: environment ## execute every notebook whose code, or package, has changed since its last execution
+executed: environment ## execute every notebook whose code, or package, has changed
 	@$(HERE) tools/executed.py
 
-outputs: environment ## every notebook gives the outputs that it stores
+outputs: environment ## compare the outputs that notebooks store with the last execution (nbval)
 	@$(NBVAL) $(REPLAY) $(REPORT) chapters
 
 live: environment ## the same, with every notebook executed by nbval itself
 	@$(NBVAL) -p nbval_live $(REPORT) chapters
 
-units: environment ## everything but the book
+units: environment ## all tests but those of the built book
 	@$(HERE) -m pytest -q -n 2 --dist worksteal $(REPORT) --ignore tests/book/test_book.py --ignore tests/book/test_front.py --ignore tests/clients
 
-core: environment ## a minute's look while you work: one concept of each kind, not enough to send it
-	@$(HERE) -m pytest -q -n 2 tests/maths/test_attention.py tests/maths/test_masks.py tests/checks/test_checks.py \
-		tests/labs/test_masks_lab.py -k "definition or causal_mask or agrees or keyboard"
+core: environment ## a few tests of every kind, in half a minute: what to run while you work
+	@$(HERE) -m pytest -q -n 2 --dist worksteal $(CORE) -k "$(CORE_TESTS)"
 
-everything: book ## what `make test` samples, in full: every page, every family of letters, every width
+everything: book ## what `make test` samples, in full: every page, every font, every width
 	@TRANSFORMER_LAB_EVERYTHING=1 $(HERE) -m pytest -q -n 2 --dist worksteal $(REPORT) \
 		tests/book/test_book.py tests/labs/test_lab_layout.py tests/labs/test_every_lab.py
 
-claims: environment ## what the chapters say of their small models, from ten seeds
+claims: environment ## what the chapters say about their small models, from ten seeds
 	@TRANSFORMER_LAB_ALL_SEEDS=1 $(HERE) -m pytest -q -n 2 $(REPORT) tests/chapters
 
-device: environment ## the mathematics' tests and every notebook on a stand-in for a GPU
+device: environment ## the tests of the mathematics, and every notebook, on a stand-in for a GPU
 	@$(HERE) tools/device.py $(QUICK)
 
-pages: environment ## the built book, in a browser
+pages: environment ## test the built book, as files and in a browser
 	@$(HERE) -m pytest -q -n 2 --dist worksteal $(REPORT) tests/book/test_book.py tests/book/test_front.py
 
-notebooks: environment ## make the assignments, run the notebooks in place, write them in canonical form: make notebooks [ONLY=06]
+notebooks: environment ## generate the assignments, run the notebooks, write them in canonical form [ONLY=06]
 	@$(HERE) tools/assignments.py $(ONLY)
 	@$(HERE) tools/notebooks.py $(ONLY)
 
 pictures: environment ## take the pictures of the labs that readers without scripts see, from the built book
 	@$(HERE) tools/lab_pictures.py
 
-serve: environment ## show the book, and build it again on every change
+serve: environment ## serve the book, and build it again on every change
 	@$(HERE) tools/build_book.py --serve
 
-bench: environment ## measure what is claimed about speed and size
+bench: environment ## measure what the course claims about speed and size
 	@for script in $$(grep -l __main__ benchmarks/*.py); do echo "$$script"; $(HERE) $$script || exit 1; done
 
-colab: environment ## run the notebooks as Colab would: make colab [ONLY=06]
+colab: environment ## run each notebook alone, with the versions of Colab [ONLY=06]
 	@$(HERE) tools/colab.py $(ONLY)
 
-clients: environment ## open a chapter and an assignment in JupyterLab and Notebook 7, in a browser
+clients: environment ## open a chapter and an assignment in JupyterLab and Notebook 7
 	@$(HERE) tools/clients.py
 
-compat: environment ## test the newest and the oldest PyTorch that the package allows: make compat [ONLY=newest]
+compat: environment ## test with the newest and the oldest PyTorch that pyproject.toml allows [ONLY=newest]
 	@$(HERE) tools/compat.py $(ONLY)
 
-grade: environment ## hand the assignments out to a made-up class, and grade what comes back, with nbgrader
+grade: environment ## grade made-up students with nbgrader
 	@$(HERE) tools/grade.py
 
-repository: environment ## give the course its address on GitHub: make repository [URL=https://github.com/you/your-fork] [BRANCH=main]
+repository: environment ## give the course its address on GitHub [URL=https://github.com/you/your-fork] [BRANCH=main]
 	@$(HERE) tools/repository.py $(URL) $(if $(BRANCH),--branch $(BRANCH))
 
-address: environment ## say when the stored address is not this repository's own
+address: environment ## warn when the stored address is not this repository's
 	@$(HERE) tools/repository.py --warn
 
-site: environment ## the book as it is published, which it is not without an address
+site: environment ## build the book for publishing; fails without an address
 	@$(HERE) tools/repository.py --demand
 	@$(MAKE) --no-print-directory book
 
-lock: environment ## pin every version anew
+lock: environment ## pin every version anew in requirements.txt
 	@tools/lock.sh
-
-environment:
-	@command -v $(PYTHON) > /dev/null || { echo "make: Python 3.10 or newer is needed, and $(PYTHON) is not found." >&2; exit 1; }
-	@$(PYTHON) tools/environment.py

@@ -6,7 +6,6 @@
 import json
 import re
 from html import escape
-from itertools import count
 from pathlib import Path
 
 LISTED = Path(__file__).parent / "pictures" / "pictures.json"
@@ -14,16 +13,11 @@ VIEW = re.compile(r'<script type="application/vnd\.jupyter\.widget-view\+json">.
 SENTENCE = "This figure needs JavaScript. The picture shows how it starts."
 
 
-def picture_name(page, number):
-    """The name of a page's figure: page without its suffix, figures counted from 1."""
-    return f"{page.replace('/', '_')}-{number}"
-
-
 def add_pictures(app, pagename, templatename, context, doctree):
-    listed, numbers = json.loads(LISTED.read_text("utf-8")), count(1)
+    pictures = iter(json.loads(LISTED.read_text("utf-8")).get(pagename, []))
 
     def with_picture(view):
-        picture, image, rooms = listed.get(picture_name(pagename, next(numbers))), "", ""
+        picture, image, rooms = next(pictures, None), "", ""
         if picture:
             rooms = "; ".join(f"--{window}: {height}px" for window, height in picture["rooms"].items())
             source = context["pathto"](f"_static/{picture['file']}", 1)

@@ -58,12 +58,16 @@
   const rank = ({ address }) => LAST.findIndex((folder) => address.startsWith(folder));
   const later = (section) => (rank(section) < 0 ? 0 : LAST.length - rank(section));
 
+  // An entry of the package comes first for its own name. For other words the chapters do, which explain them.
+  const weight = ({ address, heading }, phrase) =>
+    address.startsWith("api.html") && !heading.includes(phrase) ? 0.25 : 1;
+
   function find(query) {
     const phrase = plain(query);
     const words = phrase.split(" ").filter(Boolean);
     if (!words.length) return [];
     return sections
-      .map((section) => ({ ...section, score: score(section, words, phrase) }))
+      .map((section) => ({ ...section, score: weight(section, phrase) * score(section, words, phrase) }))
       .filter((section) => section.score)
       .sort((a, b) => later(a) - later(b) || b.score - a.score);
   }

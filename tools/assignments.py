@@ -2,10 +2,10 @@
 
     python tools/assignments.py [--check] [06 …]       (default: all; otherwise those with a word in their path)
 
-A solution is the one source. This writes into it what follows from elsewhere: the three hints of each exercise, which
-the checks know, in the place of ``{hints name}``, and nbgrader's metadata. The assignment is the same notebook with
-``raise NotImplementedError`` in the place of each region between ``### BEGIN SOLUTION`` and ``### END SOLUTION``, which
-are nbgrader's own marks.
+A solution is the one source. This writes into it what follows from elsewhere: the numbers of its headings; in its first
+cell the number of functions and the minutes; the checks' three hints for each exercise, in the place of
+``{hints name}``; and nbgrader's metadata. The assignment is the same notebook with ``raise NotImplementedError`` in the
+place of each region between ``### BEGIN SOLUTION`` and ``### END SOLUTION``, which are nbgrader's own marks.
 """
 
 import argparse
@@ -17,11 +17,18 @@ import nbformat
 
 import transformer_lab as tl
 from notebooks import GENERATED_FROM, ROOT, all_notebooks, canonical, matching, text
+from transformer_lab.checks.course import COURSE
 from transformer_lab.checks.hunts import TASKS, tasks
 from transformer_lab.checks.report import HINTS as KINDS
 
 REGION = re.compile(r"(?ms)^( *)### BEGIN SOLUTION\n.*?^ *### END SOLUTION$")
-HEADING = re.compile(r"(?m)^## (?:\d+\.(\d+) )?.*`(\w+)`")
+# A heading that is numbered: one with the name of an exercise in it, or one with a number of its own.
+HEADING = re.compile(r"(?m)^## (?P<number>\d+\.\d+ )?(?P<words>(?:.*`(?P<name>\w+)`)?.*)$")
+ABOUT = r"\b([Aa]bout )(\d+)(?= minutes)"
+MINUTES = re.compile(r"(?m)^★+☆* · (\d+) minutes")
+WORDS = ["no", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve"]
+COUNTED = re.compile(rf"(?i)\b(?P<count>{'|'.join(WORDS)})(?P<between>(?: short)? functions\b[^`]*)`\w+` to `\w+`")
+STAND_IN = re.compile(r"`\w+ = tl\.checks\.\w+\.reference`")
 CHECK = re.compile(r"tl\.checks\.(?:hunt\(tl\.checks\.(\w+), (?P<test>test_\1)\)|(?P<name>\w+)\((?P=name)\))")
 HINTS = re.compile(
     r"\{hints (\w+)\}|<details>\n<summary>Hint 1: .*?</details>(?:\n\n<details>\n<summary>Hint .*?</details>)*",
@@ -40,20 +47,23 @@ def assignment_of(path):
 
 
 def with_derived_parts(notebook):
-    """Return a solution as it is stored: with the checks' hints, and with nbgrader's metadata."""
+    """Return a solution as it is stored: with numbers, counts, the checks' hints and nbgrader's metadata."""
     notebook = deepcopy(notebook)
     notebook.metadata.pop(GENERATED_FROM, None)
-    require_exercises(notebook)
+    folder = require_exercises(notebook)
+    if folder:
+        number_headings(notebook, chapter_number(folder))
+        count_exercises(notebook, folder)
     points = 1
     for cell in notebook.cells:
         cell.metadata.pop("nbgrader", None)
         if cell.cell_type == "markdown":
             if stars := re.search(r"(?m)^(★+)☆*", cell.source):
                 points = len(stars[1])
-            if heading := HEADING.search(cell.source):
-                name = heading[2]
+            if name := name_in_heading(cell):
+                exercise = name
             if HINTS.search(cell.source):
-                cell.source = HINTS.sub(hints(name).replace("\\", r"\\"), cell.source)
+                cell.source = HINTS.sub(hints(exercise).replace("\\", r"\\"), cell.source)
         elif REGION.search(cell.source):
             written = re.search(r"(?m)^def (\w+)", cell.source)[1]
             cell.metadata["nbgrader"] = nbgrader_metadata(written, solution=True)
@@ -63,23 +73,33 @@ def with_derived_parts(notebook):
     return canonical(notebook)
 
 
+def name_in_heading(cell):
+    """Return the name of the exercise in a cell's heading, or None."""
+    heading = HEADING.search(cell.source)
+    return heading and heading["name"]
+
+
 def require_exercises(notebook):
-    """Require that a solution has each exercise of its assignment: a heading with number and name, hints, a check.
+    """Require that a solution has each exercise of its assignment: a heading with its name, hints, a check.
+
+    Returns
+    -------
+    str or None
+        The assignment's folder in ``transformer_lab/checks``; None for a notebook without checks.
 
     Raises
     ------
     ValueError
-        Something is missing, or stands below another exercise's heading.
+        Something is missing, or is below another exercise's heading.
     """
-    number, name, hinted, checked = None, None, set(), []
+    name, hinted, checked = None, set(), []
     for cell in notebook.cells:
         if cell.cell_type == "markdown":
-            if heading := HEADING.search(cell.source):
-                number, name = heading.groups()
+            name = name_in_heading(cell) or name
             for found in HINTS.finditer(cell.source):
                 if name is None or found[1] not in (name, None):
                     raise ValueError(
-                        f"{found[0].splitlines()[0]} must stand below the heading of its exercise, got {name}"
+                        f"{found[0].splitlines()[0]} must be below the heading of its exercise, is below {name}"
                     )
                 hinted.add(name)
         elif check := CHECK.fullmatch(cell.source):
@@ -88,14 +108,75 @@ def require_exercises(notebook):
                 file = "hunts" if check["test"] else "course"
                 raise ValueError(f"the check of {task} must be in transformer_lab/checks/{file}.py, and is not")
             if task != name:
-                raise ValueError(f"the check of {task} must stand below its heading, got {name}")
+                raise ValueError(f"the check of {task} must be below its heading, is below {name}")
             if name not in hinted:
                 raise ValueError(f"{name} must have hints: write {{hints {name}}} below its heading")
-            place = tasks(TASKS[name]).index(name) + 1
-            if number != str(place):
-                raise ValueError(f"the heading of {name} must count it as number {place}, got {number}")
-    if checked and checked != (wanted := tasks(folder := TASKS[checked[0]])):
+    if not checked:
+        return None
+    folder = TASKS[checked[0]]
+    wanted = tasks(folder)
+    if not any(task.startswith("test_") for task in wanted):
+        raise ValueError(f"{folder} must end with a hunt: add one of its exercises to transformer_lab/checks/hunts.py")
+    if checked != wanted:
         raise ValueError(f"the checks must be those of {folder} in course.py and hunts.py, {wanted}, got {checked}")
+    return folder
+
+
+def chapter_number(folder):
+    """Return the number before the dot in an assignment's headings; the final project comes after the last chapter."""
+    chapter = re.match(r"ch(\d+)_", folder)
+    return int(chapter[1]) if chapter else 1 + list(COURSE).index(folder)
+
+
+def number_headings(notebook, chapter):
+    """Write the number of each exercise into its heading, in the order of the notebook."""
+    place = 0
+
+    def numbered(heading):
+        nonlocal place
+        if not heading["number"] and heading["name"] not in TASKS:
+            return heading[0]
+        place += 1
+        return f"## {chapter}.{place} {heading['words']}"
+
+    for cell in notebook.cells:
+        if cell.cell_type == "markdown":
+            cell.source = HEADING.sub(numbered, cell.source)
+
+
+def count_exercises(notebook, folder):
+    """Write into the first cell how many functions a learner writes, the first and the last, and the minutes.
+
+    Raises
+    ------
+    ValueError
+        The first cell has no such sentence, or too few minutes for the tasks and for the parts without minutes.
+    """
+    first = notebook.cells[0]
+    functions = [name for name in COURSE[folder] if not name.startswith("mend_")]
+    count = WORDS[len(functions)]
+
+    def counted(found):
+        word = count.capitalize() if found["count"][0].isupper() else count
+        return f"{word}{found['between']}`{functions[0]}` to `{functions[-1]}`"
+
+    first.source, done = COUNTED.subn(counted, first.source, count=1)
+    if not done:
+        raise ValueError(f"the first cell must say how many functions there are: {count} functions, from `…` to `…`")
+    first.source = STAND_IN.sub(f"`{functions[0]} = tl.checks.{functions[0]}.reference`", first.source)
+    minutes = sum(int(found) for cell in notebook.cells for found in MINUTES.findall(cell.source))
+    said = int(re.search(ABOUT, first.source)[2])
+    if not has_untimed_parts(notebook):
+        first.source = re.sub(ABOUT, rf"\g<1>{minutes}", first.source, count=1)
+    elif said <= minutes:
+        raise ValueError(f"the first cell must say more than the {minutes} minutes of its tasks, got {said}")
+
+
+def has_untimed_parts(notebook):
+    """Whether an assignment has parts without minutes beside its exercises, as the final project has."""
+    texts = [cell.source for cell in notebook.cells if cell.cell_type == "markdown"]
+    untimed = [text for text in texts if re.search(r"(?m)^## ", text) and not MINUTES.search(text)]
+    return any("## How far you are" not in text for text in untimed)
 
 
 def hints(name):

@@ -18,8 +18,8 @@ BUILD = "import sys; from setuptools.build_meta import build_wheel; build_wheel(
 
 
 def filename():
-    """Return the wheel's name, which pip demands in its address: it holds the version of pyproject.toml."""
-    version = re.search(r'(?m)^version = "(.+)"$', (ROOT / "pyproject.toml").read_text("utf-8"))[1]
+    """Return the wheel's name, with the package's version: pip demands it in the wheel's address."""
+    version = re.search(r'(?m)^__version__ = "(.+?)"', (ROOT / "transformer_lab" / "__init__.py").read_text("utf-8"))[1]
     return f"transformer_lab-{version}-py3-none-any.whl"
 
 

@@ -60,7 +60,7 @@ def main():
     many = int(sys.argv[1]) if len(sys.argv) > 1 else 20
     if reason := missing():
         sys.exit(f"Not possible: {reason}.")
-    chapters = sorted(ROOT.glob("chapters/[0-9]*.ipynb"))
+    chapters = notebooks.chapters()
     jobs = []
     for place, chapter in enumerate(chapters):
         share = many // len(chapters) + (place < many % len(chapters))

@@ -15,7 +15,6 @@ from playwright.sync_api import sync_playwright
 from state import browser
 
 ROOT = Path(__file__).resolve().parents[1]
-sys.path.append(str(ROOT))  # as in book/conf.py
 HTML = ROOT / "_build" / "html"
 FOLDER = ROOT / "book" / "pictures"
 LARGEST = 40_000  # bytes
@@ -50,10 +49,8 @@ def small(png):
 
 
 def take(page, name):
-    """Save the pictures of one page; return what is known of them."""
-    from book.lab_pictures import picture_name
-
-    taken = {}
+    """Save the pictures of one page; return for each its file, sizes, heights and sentence, in the page's order."""
+    taken = []
     page.goto((HTML / f"{name}.html").as_uri())
     draw_all(page)
     labs = page.locator("[data-lab]")
@@ -64,12 +61,11 @@ def take(page, name):
         heights[window] = labs.evaluate_all("labs => labs.map((lab) => Math.round(lab.offsetHeight))")
     for number, lab in enumerate(labs.all(), 1):
         data, (width, height) = small(lab.screenshot(animations="disabled"))
-        key = picture_name(name, number)
-        file = f"lab-{key}.webp"
+        file = f"lab-{name.replace('/', '_')}-{number}.webp"
         (FOLDER / file).write_bytes(data)
         said = [lab.locator(part).first.inner_text() for part in (".tl-title", ".tl-status")]
         rooms = {window: heights[window][number - 1] for window in WINDOWS}
-        taken[key] = {"file": file, "width": width, "height": height, "rooms": rooms, "says": ": ".join(said)}
+        taken.append({"file": file, "width": width, "height": height, "rooms": rooms, "says": ": ".join(said)})
         print(f"{file:<40} {len(data) / 1000:6.1f} kB")
     return taken
 
@@ -86,7 +82,8 @@ def main():
         window = playwright.chromium.launch(executable_path=found, args=["--no-sandbox"])
         page = window.new_page(color_scheme="light")
         for path in pages:
-            taken |= take(page, path.relative_to(HTML).with_suffix("").as_posix())
+            name = path.relative_to(HTML).with_suffix("").as_posix()
+            taken[name] = take(page, name)
         window.close()
     (FOLDER / "pictures.json").write_text(json.dumps(taken, indent=1, ensure_ascii=False) + "\n", "utf-8")
 

@@ -1,8 +1,8 @@
-"""Checks the rules for notebooks: each takes a notebook and its path, and yields its complaints.
+"""Checks the rules for notebooks. A function with ``@rule`` is one, and a new rule needs nothing else.
 
     python tools/notebook_rules.py [06 …]       (default: all; otherwise those with a word in their path)
 
-Whether a notebook is in canonical form is asked by ``notebooks.py --check``.
+``notebooks.py --check`` checks canonical form.
 """
 
 import ast
@@ -17,7 +17,7 @@ import nbformat
 
 import repository
 from notebook_labs import LAB
-from notebooks import ROOT, all_notebooks, ignored, matching, text
+from notebooks import ROOT, all_notebooks, ignored, is_chapter, matching, text
 from repository import first_cell, handed_out
 
 stored_address = cache(repository.stored_address)  # two rules ask for it in every notebook
@@ -26,6 +26,14 @@ LONGEST_PARAGRAPH = 5 * 110  # characters: five lines of the page
 LONGEST_LINE = 88  # characters of code: what a page 1200 pixels wide shows without scrolling
 SHARE_OF_TRUTHS = 0.2  # of a chapter's cells that print, at most: those that print True or False and no number
 SHARE_OF_A_LETTER = 0.4  # of the right answers, at most: nobody gets more than that by always choosing one letter
+
+RULES = []
+
+
+def rule(function):
+    """Make a function one of the rules: it takes a notebook and its path, and yields its complaints."""
+    RULES.append(function)
+    return function
 
 
 # What a notebook is made of
@@ -57,10 +65,6 @@ def _pictures(cell):
     return sum(bool({"image/png", "image/svg+xml"} & {*output.get("data", {})}) for output in cell.outputs)
 
 
-def is_chapter(path):
-    return path.parent == ROOT / "chapters" and re.match(r"\d\d_", path.name)
-
-
 def count_labs(cell):
     """How many labs a cell shows."""
     outputs = cell.outputs if cell.cell_type == "code" else []
@@ -70,12 +74,14 @@ def count_labs(cell):
 # The file
 
 
+@rule
 def stores_what_it_prints(notebook, path):
     for number, cell in _cells(notebook, "code"):
         if re.search(r"^(print|tl\.show|display)\(", cell.source, re.MULTILINE) and not cell.outputs:
             yield f"cell {number}: prints, and stores no output"
 
 
+@rule
 def is_small(notebook, path):
     size = len(text(notebook).encode())
     if size > LARGEST:
@@ -85,6 +91,7 @@ def is_small(notebook, path):
 # Where it is read and run
 
 
+@rule
 def opens_in_colab(notebook, path):
     """One link once the repository has an address, none before: it would lead nowhere, or to somebody else."""
     stored = stored_address()
@@ -95,6 +102,7 @@ def opens_in_colab(notebook, path):
         yield f"cell 1: must have these links to Colab: {wanted}, has {links}"
 
 
+@rule
 def installs_the_package(notebook, path):
     wanted = first_cell(stored_address())
     number, cell = next(iter(_cells(notebook, "code")), (0, None))
@@ -102,6 +110,7 @@ def installs_the_package(notebook, path):
         yield f"cell {number}: the first code cell must be\n{wanted}"
 
 
+@rule
 def has_no_absolute_paths(notebook, path):
     place = re.compile(r"(?<![\w.:/])/(?:home|root|Users|tmp|work|usr|opt|mnt|var|content)/|\b[A-Z]:\\|ipykernel_\d")
     for number, cell in enumerate(notebook.cells, 1):
@@ -110,6 +119,7 @@ def has_no_absolute_paths(notebook, path):
             yield f"cell {number}: names a place of one machine: {found[0]}"
 
 
+@rule
 def links_lead_somewhere(notebook, path):
     for number, cell in _cells(notebook, "markdown"):
         for target in re.findall(r"\]\(([^)\s]+)", _prose(cell.source)):
@@ -132,6 +142,7 @@ def sections(path):
 # What nbval compares
 
 
+@rule
 def hides_only_times(notebook, path):
     """An output that is not compared must be a time, and the cell must assert what it claims about it.
 
@@ -182,6 +193,7 @@ def _calls(nodes):
     return {call.attr if isinstance(call, ast.Attribute) else getattr(call, "id", None) for call in calls}
 
 
+@rule
 def ends_no_cell_in_a_semicolon(notebook, path):
     """nbval runs cells without history, where IPython does not see the semicolon, and finds an output too many."""
     for number, cell in _cells(notebook, "code"):
@@ -192,6 +204,7 @@ def ends_no_cell_in_a_semicolon(notebook, path):
 # What is read
 
 
+@rule
 def has_plain_markdown(notebook, path):
     """Nothing that only the book understands: Colab and GitHub show the same text."""
     for number, cell in _cells(notebook, "markdown"):
@@ -211,6 +224,7 @@ def has_plain_markdown(notebook, path):
                 yield f"cell {number}: {what}, which only the book understands: {found[0]}"
 
 
+@rule
 def has_little_html(notebook, path):
     allowed = r"</?(?:details|summary|kbd|code|sub|sup)>|<br ?/?>"
     for number, cell in _cells(notebook, "markdown"):
@@ -220,6 +234,7 @@ def has_little_html(notebook, path):
                 yield f"cell {number}: raw HTML: {tag}"
 
 
+@rule
 def calls_out_in_bold(notebook, path):
     """A callout is a quote that begins in bold: every client shows it, and ``book/alerts.py`` knows these words."""
     for number, cell in _cells(notebook, "markdown"):
@@ -230,6 +245,7 @@ def calls_out_in_bold(notebook, path):
                 yield f"cell {number}: a callout must begin with > **Remember:**, got {line[:40]}"
 
 
+@rule
 def describes_its_pictures(notebook, path):
     for number, cell in _cells(notebook, "code"):
         alt = cell.metadata.get("mystnb", {}).get("image", {}).get("alt", "")
@@ -242,6 +258,7 @@ def describes_its_pictures(notebook, path):
             yield f"cell {number}: a picture without an alt text"
 
 
+@rule
 def has_short_paragraphs(notebook, path):
     for number, cell in _cells(notebook, "markdown"):
         source = re.sub(r"(?s)\$\$.+?\$\$", "\n\n", BLOCK.sub("\n\n", cell.source))
@@ -253,12 +270,14 @@ def has_short_paragraphs(notebook, path):
                 yield f"cell {number}: a paragraph of {len(read)} characters, over five lines: {read[:60]}…"
 
 
+@rule
 def does_not_belittle(notebook, path):
     for number, cell in _cells(notebook, "markdown"):
         for word in re.findall(r"(?i)\b(?:simply|just)\b", _prose(cell.source)):
             yield f"cell {number}: says {word!r}, which tells a reader who is stuck that it is easy"
 
 
+@rule
 def explains_every_option(notebook, path):
     """A group of options A, B, … in a cell: one is right, and each says why."""
     fold = re.compile(r"<details>(.*?)</details>", re.DOTALL)
@@ -293,6 +312,7 @@ def explains_every_option(notebook, path):
                     yield f"cell {number}: an option without a reason: {summary}"
 
 
+@rule
 def begins_with_something_to_do(notebook, path):
     """A chapter asks, then lets its reader play, and plays again later: each lab near the text that needs it."""
     if not is_chapter(path):
@@ -318,6 +338,7 @@ def right_letters(notebook):
     return [letter for _, cell in _cells(notebook, "markdown") for letter in option.findall(cell.source)]
 
 
+@rule
 def spreads_the_right_answers(notebook, path):
     """No letter wins a chapter's questions; that none wins the whole course's, a test asks of all chapters."""
     if not is_chapter(path):
@@ -328,6 +349,7 @@ def spreads_the_right_answers(notebook, path):
             yield f"{letter} is right in {count} of {len(letters)} questions: {' '.join(letters)}"
 
 
+@rule
 def has_short_lines_of_code(notebook, path):
     if not is_chapter(path):
         return
@@ -348,6 +370,7 @@ def _only_truths(values):
     return re.search(r"(?<![=\w])(True|False)\b", "\n".join(values)) and not re.search(r"\d", "\n".join(values))
 
 
+@rule
 def prints_numbers(notebook, path):
     """How close one thing is to another, a number says better than True does: few cells of a chapter say no more."""
     if not is_chapter(path):
@@ -358,6 +381,7 @@ def prints_numbers(notebook, path):
         yield f"{count} of {len(printed)} cells that print say only True or False, more than a fifth"
 
 
+@rule
 def has_ordered_headings(notebook, path):
     levels = []
     for number, cell in _cells(notebook, "markdown"):
@@ -368,30 +392,6 @@ def has_ordered_headings(notebook, path):
             levels.append(level)
     if levels[:1] != [1] or levels.count(1) != 1 or not re.match("# ", notebook.cells[0].source):
         yield f"must begin with its one heading of level 1, has {levels.count(1)}"
-
-
-RULES = [
-    stores_what_it_prints,
-    is_small,
-    opens_in_colab,
-    installs_the_package,
-    has_no_absolute_paths,
-    links_lead_somewhere,
-    hides_only_times,
-    ends_no_cell_in_a_semicolon,
-    has_plain_markdown,
-    has_little_html,
-    calls_out_in_bold,
-    describes_its_pictures,
-    has_short_paragraphs,
-    does_not_belittle,
-    explains_every_option,
-    spreads_the_right_answers,
-    has_short_lines_of_code,
-    prints_numbers,
-    begins_with_something_to_do,
-    has_ordered_headings,
-]
 
 
 def complaints(path):

@@ -59,6 +59,16 @@ def all_notebooks(root=ROOT):
     return sorted(path for path in root.glob("chapters/**/*.ipynb") if ".ipynb_checkpoints" not in path.parts)
 
 
+def is_chapter(path):
+    """Whether a notebook is a chapter: its assignment, its solution and the front page are not."""
+    return path.parent.name == "chapters" and path.name[0].isdigit()
+
+
+def chapters(root=ROOT):
+    """Return the paths of the chapters, in their order."""
+    return [path for path in all_notebooks(root) if is_chapter(path)]
+
+
 def reads_models(path):
     """Whether a notebook reads published models."""
     return bool(re.search(r"pretrained\.(minilm|smollm2)\(", path.read_text("utf-8")))

@@ -7,18 +7,17 @@ with options takes a minute beside its words, and a lab three: enough for its ta
 """
 
 import re
-from pathlib import Path
 
 import nbformat
 
 import notebook_rules
-from notebooks import ROOT
+from notebooks import chapters
 
 WORDS_A_MINUTE = 150
 SECONDS_A_LINE = 8
 MINUTES_A_QUESTION = 1
 MINUTES_A_LAB = 3
-NEXT_SITTING = re.compile(r"(?m)^## (?:4\.10|6\.10|6\.16|7\.7) ")  # chapters 4 and 7 have two, chapter 6 has three
+END_OF_SITTING = re.compile(r"(?m)^> \*\*End of the \w+ sitting\.\*\*")  # the last cell of a sitting has it
 UNSEEN = {"remove-cell", "remove-input", "hide-input"}  # tags of cells whose code the page does not show, or folds away
 STATED = re.compile(r"\b[Aa]bout (\d+) minutes(?:, in (?:two|three) sittings \((\d+)(?:, (\d+))? and (\d+)\))?")
 
@@ -27,9 +26,9 @@ def sittings(notebook):
     """The cells of a chapter in one list, or in as many as it has sittings."""
     parts = [[]]
     for cell in notebook.cells:
-        if cell.cell_type == "markdown" and NEXT_SITTING.search(cell.source):
-            parts.append([])
         parts[-1].append(cell)
+        if cell.cell_type == "markdown" and END_OF_SITTING.search(cell.source):
+            parts.append([])
     return parts
 
 
@@ -62,7 +61,7 @@ def stated(source):
 
 
 def main():
-    for path in sorted(Path(ROOT, "chapters").glob("0*.ipynb")):
+    for path in chapters():
         notebook = nbformat.read(path, 4)
         found = [round(minutes(cells)) for cells in sittings(notebook)]
         print(f"{path.stem:24} says {stated(notebook.cells[0].source)}, computed {found}")

@@ -208,18 +208,13 @@ def configured(text, new):
 def changes(new, root=ROOT):
     """Return ``{path: new text}`` for all files that do not follow from the address ``new`` yet."""
     names = {path: path.relative_to(root).as_posix() for path in notebooks.all_notebooks(root)}
-    chapters = " · ".join(link(path, new) for path in names if new and is_chapter(path))
+    chapters = " · ".join(link(path, new) for path in names if new and notebooks.is_chapter(path))
     texts = {path: notebook(path.read_text("utf-8"), new, handed_out(name)) for path, name in names.items()}
     for path in [*root.glob("*.md"), *root.glob("chapters/*.md")]:
         texts[path] = markdown(path.read_text("utf-8"), new, chapters)
     for name, write in {"CITATION.cff": citation, "_config.yml": configured}.items():
         texts[root / name] = write((root / name).read_text("utf-8"), new)
     return {path: text for path, text in texts.items() if text != path.read_text("utf-8")}
-
-
-def is_chapter(path):
-    """Whether a notebook is a chapter: its assignment, its solution and the front page are none."""
-    return path.parent.name == "chapters" and path.name[0].isdigit()
 
 
 def handed_out(name):

@@ -151,7 +151,7 @@ __all__ = [
     "weight_bytes",
 ]
 
-__version__ = "0.1.0"
+__version__ = "0.3.0"  # what it promises: CHANGELOG.md
 
 
 def __getattr__(name):

@@ -29,7 +29,7 @@ CONFIG = yaml.safe_load((ROOT / "_config.yml").read_text("utf-8"))
 SITE = CONFIG["html"]["baseurl"]  # empty while the course has no address
 PREFIX = urlsplit(SITE).path or "/"
 
-FOLDERS = ("", "assignments", "solutions")
+FOLDERS = ("", "assignments", "solutions", "_modules/transformer_lab")
 PAGES = sorted(
     path.relative_to(HTML).as_posix() for folder in FOLDERS for path in HTML.glob(f"{folder}/*.html".lstrip("/"))
 )
@@ -427,6 +427,9 @@ def test_search_finds_sections(visit, site, words, place):
         ("layer normalisation", "glossary.html#layer-norm"),
         ("multihead", "glossary.html#multi-head-attention"),
         ("kv cache", "glossary.html#keyvalue-cache"),
+        ("scaled_dot_product_attention", "api.html#scaled-dot-product-attention"),
+        ("rms_norm", "api.html#rms-norm"),
+        ("MaskLab", "api.html#labs-masklab"),
         ("softmax attention", "08_linear_attention.html#what-is-linear-attention"),
     ],
 )

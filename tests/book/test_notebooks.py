@@ -235,7 +235,7 @@ def test_every_rule_is_seen_to_complain():
 
 
 def test_no_letter_is_right_much_more_often_than_the_others():
-    chapters = [path for path in notebooks.all_notebooks() if notebook_rules.is_chapter(path)]
+    chapters = notebooks.chapters()
     letters = [letter for path in chapters for letter in notebook_rules.right_letters(nbformat.read(path, 4))]
     assert len(letters) > 70
     most, count = Counter(letters).most_common(1)[0]

@@ -26,15 +26,12 @@ PAGE_FILES = [
     "next.md",
     "how.md",
     "glossary.md",
+    "api.md",
     "notes.md",
     "teach.md",
     "references.md",
 ]
 LINK = re.compile(r"\]\(([^)\s]+)\)")
-
-
-def find_chapters(root):
-    return sorted((root / "chapters").glob("[0-9]*.ipynb"))
 
 
 def markdown(path):
@@ -49,7 +46,7 @@ def read_pages(root):
     return {file.split(".")[0]: read_page(root / "chapters" / file) for file in PAGE_FILES}
 
 
-CHAPTERS, PAGES = find_chapters(ROOT), read_pages(ROOT)
+CHAPTERS, PAGES = notebooks.chapters(ROOT), read_pages(ROOT)
 each_chapter = pytest.mark.parametrize("path", CHAPTERS, ids=lambda path: path.stem)
 
 
@@ -90,7 +87,8 @@ def test_the_book_has_every_chapter_and_every_page():
     files = [entry["file"] for part in toc["parts"] for entry in part["chapters"]]
     names = [path.stem for path in CHAPTERS]
     assignments, solutions = ([f"{kind}/{name}" for name in [*names, PROJECT]] for kind in ("assignments", "solutions"))
-    wanted = [*names, "practice", "next", *assignments, "how", "glossary", "notes", "teach", "references", *solutions]
+    pages = ["how", "glossary", "api", "notes", "teach", "references"]
+    wanted = [*names, "practice", "next", *assignments, *pages, *solutions]
     missing = [file for file in wanted if file not in files]
     assert not missing, f"_toc.yml: must name {', '.join(missing)}"
     assert files == wanted, "_toc.yml: must name chapters, assignments, pages and solutions, each in order"
@@ -201,7 +199,7 @@ def test_a_link_to_a_section_names_the_section(name):
 def sections(root):
     """What stands in each section of each chapter, text and code: ``{address of the section: words}``."""
     found, address = {}, None
-    for path in find_chapters(root):
+    for path in notebooks.chapters(root):
         for cell in nbformat.read(path, 4).cells:
             for part in re.split(r"(?m)^(?=## )", cell.source) if cell.cell_type == "markdown" else [cell.source]:
                 if heading := re.match(r"## (.+)", part):
@@ -266,18 +264,43 @@ def test_every_note_of_the_five_has_its_section():
 HEAD = "# {name} · Sample\n\nAbout 5 minutes · needs: {needs}"
 LINK_TO_ASSIGNMENT = "[Write it yourself](assignments/99_sample.ipynb)."
 PAPER = "https://example.org/paper"
+
+
+def cell_with_lab(source):
+    return new_code_cell(source, outputs=[new_output("execute_result", {"text/plain": "MaskLab(preset='causal')"})])
+
+
 CHAPTER = [
     new_markdown_cell(f"{HEAD.format(name=99, needs='chapter 1')}\n\n{LINK_TO_ASSIGNMENT}"),
     new_code_cell(repository.first_cell(None)),
-    new_markdown_cell(LINK_TO_ASSIGNMENT),
+    new_markdown_cell(f"## Predict first\n\n{LINK_TO_ASSIGNMENT}"),
+    new_markdown_cell("## Try it first"),
+    cell_with_lab("lab"),
+    cell_with_lab("another_lab"),
     new_markdown_cell(f"## References\n\n- Ada, [A paper]({PAPER})"),
 ]
+COURSE = {"ch99_sample": ["softmax", "attention_weights"]}
+FUNCTION = "def {name}(x):\n    ### BEGIN SOLUTION\n    return x.softmax(-1)\n    ### END SOLUTION"
+
+
+def task(name, check):
+    """The three cells of a task in a solution: what the tool writes into them is left out, or wrong."""
+    return [
+        new_markdown_cell(f"## `{name}`\n\n★★☆ · 5 minutes\n\n{{hints {name}}}"),
+        new_code_cell(FUNCTION.format(name=name)),
+        new_code_cell(check),
+    ]
+
+
 SOLUTION = [
-    new_markdown_cell(HEAD.format(name="Assignment 99", needs="[chapter 99](../99_sample.ipynb)")),
+    new_markdown_cell(
+        f"{HEAD.format(name='Assignment 99', needs='[chapter 99](../99_sample.ipynb)')}\n\n"
+        "You write nine functions, from `this` to `that`."
+    ),
     new_code_cell(repository.first_cell(None)),
-    new_markdown_cell("## 99.1 `softmax`\n\n★★☆ · 5 minutes\n\n{hints softmax}"),
-    new_code_cell("def softmax(x):\n    ### BEGIN SOLUTION\n    return x.softmax(-1)\n    ### END SOLUTION"),
-    new_code_cell("tl.checks.softmax(softmax)"),
+    *task("softmax", "tl.checks.softmax(softmax)"),
+    *task("attention_weights", "tl.checks.attention_weights(attention_weights)"),
+    *task("test_attention_weights", "tl.checks.hunt(tl.checks.attention_weights, test_attention_weights)"),
 ]
 
 
@@ -296,7 +319,7 @@ def additions(last):
             (row("index", last, "-"), "\n- [99 Sample](99_sample.ipynb)<br>Does it fit?"),
         ],
         "book/you_are_here.py": [("PLACES = {\n", '    "99_sample": ("a sample", ("linear",)),\n')],
-        "chapters/teach.md": [(f"{row('teach', last)}\n", "| [99 Sample](99_sample.ipynb) | 5 | 5 | 2 |\n")],
+        "chapters/teach.md": [(f"{row('teach', last)}\n", "| [99 Sample](99_sample.ipynb) | 5 | 15 | 6 |\n")],
         "chapters/references.md": [("## The Transformer\n\n", f"- Ada, [A paper]({PAPER}). (99)\n")],
     }
 
@@ -313,8 +336,10 @@ def course(tmp_path, monkeypatch):
     for name, cells in {"99_sample": CHAPTER, "solutions/99_sample": SOLUTION}.items():
         notebook = notebooks.canonical(new_notebook(cells=cells))
         (tmp_path / "chapters" / f"{name}.ipynb").write_text(notebooks.text(notebook), "utf-8")
-    monkeypatch.setattr(assignments, "TASKS", {"softmax": "ch99_sample"})
-    monkeypatch.setattr(assignments, "tasks", {"ch99_sample": ["softmax"]}.get)
+    with_hunt = {folder: [*names, "test_attention_weights"] for folder, names in COURSE.items()}
+    monkeypatch.setattr(assignments, "COURSE", COURSE)
+    monkeypatch.setattr(assignments, "TASKS", {name: folder for folder in COURSE for name in with_hunt[folder]})
+    monkeypatch.setattr(assignments, "tasks", with_hunt.get)
     copy(
         tmp_path / "book" / "thumbnails" / f"{CHAPTERS[-1].stem}.svg",
         tmp_path / "book" / "thumbnails" / "99_sample.svg",
@@ -328,7 +353,7 @@ def course(tmp_path, monkeypatch):
 
 def complaints(course, monkeypatch):
     """The first lines of what the tests above say of a course."""
-    monkeypatch.setitem(globals(), "CHAPTERS", find_chapters(course))
+    monkeypatch.setitem(globals(), "CHAPTERS", notebooks.chapters(course))
     monkeypatch.setitem(globals(), "PAGES", read_pages(course))
     of_all = [test_the_book_has_every_chapter_and_every_page, test_the_points_for_a_class_add_up]
     of_each = [
@@ -352,6 +377,8 @@ def test_another_chapter_needs_its_files_and_the_lists_that_the_tests_name(cours
     assert repository.changes(None, course) == {}
     made = (course / "chapters" / "assignments" / "99_sample.ipynb").read_text("utf-8")
     assert '"metadata": {\n  "generated_from": "solutions/99_sample.ipynb, by make notebooks",\n' in made
+    assert "About 15 minutes" in made and "You write two functions, from `softmax` to `attention_weights`." in made
+    assert re.findall(r"## [\d.]+ `\w+`", made)[-1] == "## 99.3 `test_attention_weights`"
     said = list(complaints(course, monkeypatch))
     lists = additions(CHAPTERS[-2])
     assert {line.split(":")[0] for line in said} == lists.keys(), said
@@ -362,13 +389,12 @@ def test_another_chapter_needs_its_files_and_the_lists_that_the_tests_name(cours
                 stands, follows = (json.dumps(words, ensure_ascii=False)[1:-1] for words in (stands, follows))
             assert text.count(stands) == 1, stands
             text = text.replace(stands, stands + follows)
-        total = sum(map(points, CHAPTERS))
-        text = text.replace(f"{total - 2} in the chapters' assignments", f"{total} in the chapters' assignments")
+        text = re.sub(r"\d+(?= in the chapters' assignments)", str(sum(map(points, CHAPTERS))), text)
         (course / name).write_text(text, "utf-8")
     assert list(complaints(course, monkeypatch)) == []
 
 
 def test_the_room_of_a_lab_is_as_high_as_its_picture():
     listed = json.loads((ROOT / "book" / "pictures" / "pictures.json").read_text("utf-8"))
-    off = {name: (lab["height"], lab["rooms"]["desk"]) for name, lab in listed.items()}
+    off = {lab["file"]: (lab["height"], lab["rooms"]["desk"]) for labs in listed.values() for lab in labs}
     assert {name: sizes for name, sizes in off.items() if abs(sizes[0] - sizes[1]) > 2} == {}

@@ -361,7 +361,7 @@ PADDING_HINTS = r"(`padding_mask`\n.*?)<details>\n<summary>Hint 1.*?</details>\n
         (
             PADDING_HINTS,
             r"\1{hints causal_mask}",
-            "{hints causal_mask} must stand below the heading of its exercise, got padding_mask",
+            "{hints causal_mask} must be below the heading of its exercise, is below padding_mask",
         ),
         (
             r"^tl.checks.padding_mask\(padding_mask\)$",
@@ -371,14 +371,18 @@ PADDING_HINTS = r"(`padding_mask`\n.*?)<details>\n<summary>Hint 1.*?</details>\n
         (
             r"^tl.checks.padding_mask\(padding_mask\)$",
             "tl.checks.causal_mask(causal_mask)",
-            "the check of causal_mask must stand below its heading, got padding_mask",
+            "the check of causal_mask must be below its heading, is below padding_mask",
         ),
         (
             r"^tl.checks.padding_mask\(padding_mask\)$",
             "",
             "the checks must be those of ch5_masks in course.py and hunts.py, ",
         ),
-        ("## 5.2 ", "## 5.1 ", "the heading of padding_mask must count it as number 2, got 1"),
+        (
+            "You write five functions",
+            "You write functions",
+            "the first cell must say how many functions there are: five ",
+        ),
     ],
 )
 def test_a_solution_with_something_missing(before, after, said):
@@ -389,7 +393,7 @@ def test_a_solution_with_something_missing(before, after, said):
 @pytest.mark.parametrize("folder", course.COURSE)
 def test_a_hint_calls_only_what_its_notebook_has(folder):
     """A learner copies the third hint and fills the gaps: what it calls must be there."""
-    name = "project" if folder == "project" else f"0{folder[2]}_{folder[4:]}"
+    name = "project" if folder == "project" else f"{assignments.chapter_number(folder):02}_{folder.split('_', 1)[1]}"
     notebook = nbformat.read(assignments.ROOT / "chapters" / "solutions" / f"{name}.ipynb", 4)
     code = "\n".join(cell.source for cell in notebook.cells if cell.cell_type == "code")
     there = {*dir(builtins), *re.findall(r"(?m)^(?:def )?(\w+)(?: =|\()", code)}
@@ -399,6 +403,36 @@ def test_a_hint_calls_only_what_its_notebook_has(folder):
             called = set(re.findall(r"(?<![\w.…])([a-z_]\w*)\(", bit))
             missing = called - there - set(known.arguments)
             assert not [name for name in missing if not hasattr(torch.Tensor, name)], exercise_name
+
+
+@pytest.mark.parametrize(
+    "before, after",
+    [
+        ("You write five functions", "You write nine functions"),
+        ("About 55 minutes", "About 5 minutes"),
+        ("`causal_mask` to `decoder_masks`", "`softmax` to `masked`"),
+        ("`causal_mask = tl.checks.causal_mask.reference`", "`softmax = tl.checks.softmax.reference`"),
+        ("## 5.2 ", "## "),
+        ("## 5.2 ", "## 7.1 "),
+        ("## 5.7 Hunt", "## Hunt"),
+    ],
+)
+def test_numbers_counts_and_minutes_are_written(before, after):
+    made = assignments.with_derived_parts(spoiled(before, after))
+    assert assignments.text(made) == MASKS.read_text("utf-8")
+
+
+def test_an_assignment_ends_with_a_hunt(monkeypatch):
+    monkeypatch.setattr(assignments, "tasks", course.COURSE.get)
+    with pytest.raises(ValueError, match=r"^ch5_masks must end with a hunt: add one of its exercises to .*hunts\.py"):
+        assignments.with_derived_parts(spoiled("$^", ""))
+
+
+def test_parts_without_minutes_need_time_of_their_own():
+    notebook = nbformat.read(MASKS.with_stem("project"), 4)
+    notebook.cells[0].source = notebook.cells[0].source.replace("About 100 minutes", "About 55 minutes")
+    with pytest.raises(ValueError, match=r"^the first cell must say more than the 55 minutes of its tasks, got 55"):
+        assignments.with_derived_parts(notebook)
 
 
 def test_hints_are_written_where_their_name_stands():

@@ -20,6 +20,7 @@ import colab
 import notebook_rules
 import notebooks
 import repository
+import transformer_lab as tl
 
 # The repository's address
 
@@ -82,7 +83,7 @@ def test_an_address_is_named_wherever_it_is_needed_and_can_be_taken_away(address
         assert re.search(r"\n\n\[Open in Colab\]\(\S+\) · about \d+ [mh]", notebook.cells[0].source)
         assert notebooks.check(path) == []
     there = texts(tree)
-    chapters = [path.name for path in notebooks.all_notebooks(tree) if repository.is_chapter(path)]
+    chapters = [path.name for path in notebooks.chapters(tree)]
     assert all(f"]({address.colab(f'chapters/{name}')})" in there["README.md"] for name in chapters)
     assert address.site in there["README.md"] and f'pip install "{address.install}"' in there["README.md"]
     assert there["CITATION.cff"].endswith(f"\nrepository-code: {address.url}\nurl: {address.site}\n")
@@ -429,6 +430,17 @@ def test_the_pytorch_of_the_environment_is_the_one_in_pyproject():
     (pinned,) = re.findall(r'(?m)^constraint-dependencies = \["(torch==.+)"\]$', read("pyproject.toml"))
     assert re.findall(r"(?m)^torch==.*$", read("requirements.txt")) == [pinned]
     assert "torch==" not in read("tools/lock.sh")
+
+
+# The version
+
+
+def test_the_version_is_written_in_one_place():
+    version = tl.__version__
+    assert re.fullmatch(r"\d+\.\d+\.\d+", version)
+    assert build_wheel.filename() == f"transformer_lab-{version}-py3-none-any.whl"
+    assert re.findall(r"(?m)^## (\S+),", read("CHANGELOG.md"))[0] == version
+    assert [file for file in ("pyproject.toml", "CITATION.cff", "README.md") if version in read(file)] == []
 
 
 # The oldest Python

@@ -1,0 +1,84 @@
+"""The API page: a paragraph of names in ``chapters/api.md`` becomes an entry for each, from its docstring.
+
+An entry is a section, so that search and the page's table of contents have it. Sphinx's autodoc and napoleon render the
+docstring, viewcode makes a page of the source, and an entry ends with links to the chapters' sections that use it.
+"""
+
+import re
+from functools import cache
+from inspect import isclass
+
+import nbformat
+
+import notebooks
+import transformer_lab as tl
+
+PAGE = "api"
+NAMES = re.compile(r"(?m)^(?:`[\w.]+`\s)+$")  # a paragraph that is nothing but names
+MANY = 6  # sections that an entry names at most
+
+
+def lookup(name):
+    """Return what stands under a name of the package, such as ``softmax`` or ``plots.matrix``."""
+    found = tl
+    for part in name.split("."):
+        found = getattr(found, part)
+    return found
+
+
+def entry(name):
+    """Return the section of a name, as Markdown."""
+    thing = lookup(name)
+    if isclass(thing):
+        body = f"```{{eval-rst}}\n.. autoclass:: transformer_lab.{name}\n   :members:\n```"
+    elif callable(thing):
+        body = f"```{{eval-rst}}\n.. autofunction:: transformer_lab.{name}\n```"
+    else:
+        body = f"```python\n{thing}\n```"
+    lines = [f"### `{name}`", body]
+    if used := [f"[{number}]({link})" for number, link in sections_with(name)]:
+        more = ", …" if len(used) > MANY else ""
+        lines.append(f"In the chapters: {', '.join(used[:MANY])}{more}")
+    return "\n\n".join(lines)
+
+
+@cache
+def chapter_sections():
+    """Return ``[(number, link, text)]`` for the numbered sections of all chapters, in their order."""
+    found = []
+    for path in notebooks.chapters():
+        for cell in nbformat.read(path, 4).cells:
+            if heading := cell.cell_type == "markdown" and re.match(r"## ((\d+\.\d+) .+)", cell.source):
+                anchor = re.sub(r"[^\w\- ]", "", heading[1].lower()).replace(" ", "-")
+                found.append([heading[2], f"{path.name}#{anchor}", ""])
+            elif cell.cell_type == "markdown" and re.match("## ", cell.source):
+                found.append([None, None, ""])
+            if found:
+                found[-1][2] += f"{cell.source}\n"
+    return [section for section in found if section[0]]
+
+
+def sections_with(name):
+    """Return ``[(number, link)]`` of the chapters' sections whose code or text names ``tl.name``."""
+    word = re.compile(rf"\btl\.{re.escape(name)}\b")
+    return [(number, link) for number, link, text in chapter_sections() if word.search(text)]
+
+
+def skip_data(app, kind, name, member, skip, options):
+    """Of a class, show methods and properties: what else it holds is for its own code."""
+    return skip or isclass(member) or not (callable(member) or isinstance(member, property))
+
+
+def names_in(paragraph):
+    return re.findall(r"`([\w.]+)`", paragraph)
+
+
+def write_entries(app, docname, source):
+    if docname == PAGE:
+        source[0] = NAMES.sub(lambda names: "\n\n".join(map(entry, names_in(names[0]))) + "\n", source[0])
+
+
+def setup(app):
+    app.connect("source-read", write_entries)
+    app.connect("autodoc-skip-member", skip_data)
+    return {"parallel_read_safe": True, "parallel_write_safe": True}

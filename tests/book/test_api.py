@@ -1,0 +1,79 @@
+"""The page of the package: every public name, docstrings that render, and links to the chapters."""
+
+import inspect
+import io
+import sys
+
+import pytest
+import yaml
+from docutils.core import publish_doctree
+from docutils.parsers.rst import roles
+from sphinx.ext.napoleon import Config, NumpyDocstring
+
+import transformer_lab as tl
+from notebooks import ROOT
+
+sys.path.append(str(ROOT))
+from book.api import NAMES, chapter_sections, entry, lookup, names_in, sections_with
+
+CHAPTERS = ROOT / "chapters"
+PAGE = (CHAPTERS / "api.md").read_text("utf-8")
+LISTED = [name for names in NAMES.findall(PAGE) for name in names_in(names)]
+SETTINGS = yaml.safe_load((ROOT / "_config.yml").read_text("utf-8"))["sphinx"]["config"]
+SETTINGS = {name: value for name, value in SETTINGS.items() if name.startswith("napoleon_")}
+WITHOUT_ENTRY = {"drawings"}  # the pictures of the chapters
+
+
+def test_the_page_lists_every_public_name_once():
+    assert len(set(LISTED)) == len(LISTED)
+    found = {name.split(".")[0] for name in LISTED}
+    assert found == set(tl.__all__) - WITHOUT_ENTRY
+    modules = {name for name in tl.__all__ if inspect.ismodule(getattr(tl, name))} - WITHOUT_ENTRY
+    assert {name for name in LISTED if "." not in name} == set(tl.__all__) - WITHOUT_ENTRY - modules
+
+
+def test_the_page_lists_every_lab():
+    assert {name for name in LISTED if name.startswith("labs.")} == {f"labs.{name}" for name in tl.labs.__all__}
+
+
+def documented():
+    """The docstrings that the page shows: ``{name: docstring}``, methods among them."""
+    for name in LISTED:
+        thing = lookup(name)
+        if inspect.isclass(thing) or inspect.isroutine(thing):
+            yield name, inspect.getdoc(thing)
+        if inspect.isclass(thing):
+            own = ((key, value) for key, value in vars(thing).items() if not key.startswith("_"))
+            for key, value in own:
+                if (inspect.isroutine(value) or isinstance(value, property)) and value.__doc__:
+                    yield f"{name}.{key}", inspect.getdoc(value)
+
+
+DOCUMENTED = dict(documented())
+
+
+@pytest.mark.parametrize("name", DOCUMENTED)
+def test_a_docstring_renders_without_a_warning(name):
+    """What would stop the book's build is said here in a moment."""
+    for role in ("func", "class", "meth", "attr", "mod"):
+        roles.register_local_role(role, roles.GenericRole(role, roles.nodes.literal))
+    text = str(NumpyDocstring(DOCUMENTED[name], Config(**SETTINGS)))
+    warnings = io.StringIO()
+    publish_doctree(text, settings_overrides={"warning_stream": warnings})
+    assert warnings.getvalue() == ""
+
+
+def test_an_entry_has_its_docstring_and_the_sections_that_use_it():
+    text = entry("scaled_dot_product_attention")
+    assert text.startswith("### `scaled_dot_product_attention`\n")
+    assert ".. autofunction:: transformer_lab.scaled_dot_product_attention\n" in text
+    assert "   :members:\n" in entry("RMSNorm")
+    assert "ModelShape(family='gpt2'" in entry("GPT2")
+
+
+def test_a_section_that_names_a_function_is_linked():
+    number, link = sections_with("softmax")[0]
+    chapter, _, section = link.partition("#")
+    assert (CHAPTERS / chapter).exists() and section.startswith(number.replace(".", ""))
+    assert all(link.startswith(f"{int(number.split('.')[0]):02}_") for number, link, _ in chapter_sections())
+    assert sections_with("no_such_name") == []

@@ -1,0 +1,64 @@
+"""The make verbs: listed by `make help`, explained in CONTRIBUTING; what `make core` picks; the hook of `make hook`."""
+
+import re
+import subprocess
+
+import pytest
+import yaml
+
+from notebooks import ROOT
+
+MAKEFILE = (ROOT / "Makefile").read_text("utf-8")
+VERBS = re.findall(r"(?m)^([a-z]+):", MAKEFILE)
+
+
+def make(*arguments, cwd=ROOT):
+    return subprocess.run(["make", *arguments], cwd=cwd, capture_output=True, text=True)
+
+
+def test_make_alone_lists_every_verb_in_a_line_each():
+    listed = make().stdout
+    assert listed == make("help").stdout
+    lines = listed.splitlines()
+    assert [line.split()[1] for line in lines] == VERBS
+    assert all(re.fullmatch(r"make \w+ +\S.{10,}", line) and len(line) <= 110 for line in lines)
+
+
+def test_every_verb_is_phony():
+    assert re.search(r"(?m)^\.PHONY: (.+)", MAKEFILE)[1].split() == VERBS
+
+
+def test_contributing_explains_every_verb():
+    table = (ROOT / "CONTRIBUTING.md").read_text("utf-8")
+    assert [verb for verb in VERBS if f"`make {verb}`" not in table] == []
+
+
+def test_core_has_tests_of_each_kind():
+    """Its files exist, and each of its words picks a file or a test of theirs."""
+    files, words = (re.search(rf"(?m)^{name} = ((?:.*\\\n)*.*)", MAKEFILE)[1] for name in ("CORE", "CORE_TESTS"))
+    files = re.findall(r"tests/[\w/]+\.py", files)
+    kinds = {file.split("/")[1] for file in files}
+    assert kinds == {"maths", "checks", "labs", "book"}
+    sources = "".join(path.read_text("utf-8") for path in map(ROOT.joinpath, files) if path.exists())
+    tests = "\n".join(re.findall(r"(?m)^def (test_\w+)", sources))
+    others = {file.split("/")[-1] for file in files} | {"causal_mask", "05_masks"}  # an exercise and a chapter
+    assert [word for word in words.split(" or ") if word not in tests and word not in others] == []
+
+
+def test_the_hook_runs_lint_and_replaces_no_other(tmp_path):
+    subprocess.run(["git", "init", "-q"], cwd=tmp_path, check=True)
+    assert make("-f", str(ROOT / "Makefile"), "hook", cwd=tmp_path).returncode == 0
+    hook = tmp_path / ".git" / "hooks" / "pre-commit"
+    assert hook.read_text() == "#!/bin/sh\nexec make lint\n" and hook.stat().st_mode & 0o111
+    again = make("-f", str(ROOT / "Makefile"), "hook", cwd=tmp_path)
+    assert again.returncode and "There is a hook already" in again.stderr
+
+
+@pytest.mark.parametrize("path", sorted((ROOT / ".github" / "ISSUE_TEMPLATE").glob("*.yml")), ids=lambda p: p.stem)
+def test_a_form_for_issues_asks_for_what_is_needed(path):
+    form = yaml.safe_load(path.read_text("utf-8"))
+    assert form["name"] and form["description"]
+    assert {field["type"] for field in form["body"]} <= {"input", "textarea"}
+    assert any(field.get("validations", {}).get("required") for field in form["body"])
+    ids = [field["id"] for field in form["body"]]
+    assert len(set(ids)) == len(ids)
