@@ -199,11 +199,7 @@ def forward_flops(shape: ModelShape, seq: int, batch: int = 1, *, tgt_len: int |
 
     Parameters
     ----------
-    shape : ModelShape
-    seq : int
-    batch : int, optional
-    tgt_len : int, optional
-        As in :func:`flops_breakdown`, all of them.
+    shape, seq, batch, tgt_len : as in :func:`flops_breakdown`
 
     Returns
     -------
@@ -240,11 +236,7 @@ def training_flops(shape: ModelShape, seq: int, batch: int = 1, *, tgt_len: int 
 
     Parameters
     ----------
-    shape : ModelShape
-    seq : int
-    batch : int, optional
-    tgt_len : int, optional
-        As in :func:`flops_breakdown`, all of them.
+    shape, seq, batch, tgt_len : as in :func:`flops_breakdown`
 
     Returns
     -------
@@ -310,8 +302,7 @@ def optimizer_bytes(shape_or_module: ModelShape | nn.Module, bytes_per_value: in
 
     Parameters
     ----------
-    shape_or_module : ModelShape or torch.nn.Module
-    bytes_per_value : int, optional
+    shape_or_module, bytes_per_value : as in :func:`weight_bytes`
 
     Returns
     -------
@@ -366,12 +357,9 @@ def activation_bytes(
 
     Parameters
     ----------
-    shape : ModelShape
-    seq : int
-    batch : int, optional
-    bytes_per_value : int, optional
-    tgt_len : int, optional
-        ``"transformer"``: tokens of each target; ``seq`` when left out.
+    shape, seq, batch : as in :func:`flops_breakdown`
+    bytes_per_value : as in :func:`weight_bytes`
+    tgt_len : as in :func:`flops_breakdown`
 
     Returns
     -------
@@ -429,8 +417,7 @@ def kv_cache_bytes(shape: ModelShape, seq: int, batch: int = 1, bytes_per_value:
     shape : ModelShape
     seq : int
         Tokens in the cache.
-    batch : int, optional
-    bytes_per_value : int, optional
+    batch, bytes_per_value : as in :func:`activation_bytes`
 
     Returns
     -------
@@ -471,13 +458,10 @@ def memory_breakdown(
 
     Parameters
     ----------
-    shape : ModelShape
-    seq : int
-    batch : int, optional
+    shape, seq, batch : as in :func:`flops_breakdown`
     bytes_per_value : int, optional
         The same size for weights, gradients, moments and activations.
-    tgt_len : int, optional
-        ``"transformer"``: tokens of each target; ``seq`` when left out.
+    tgt_len : as in :func:`flops_breakdown`
 
     Returns
     -------

@@ -1,6 +1,6 @@
 """What every chapter's notebook needs: tensors on the course's device, and the same random numbers everywhere.
 
-A chapter begins with ``randn = begin(seed=3)``; ``tensor``, ``close`` and ``made`` need no beginning.
+A chapter begins with ``randn = begin(seed=3)``; ``tensor``, ``close`` and ``seeded`` need no beginning.
 """
 
 from collections.abc import Callable
@@ -65,13 +65,16 @@ def close(a: Tensor, b: Tensor) -> bool:
     return torch.allclose(a, b, atol=1e-5)
 
 
-def made(module_class: type, *sizes: int, **options: Any) -> torch.nn.Module:
+def seeded(module_class: type, *sizes: int, **options: Any) -> torch.nn.Module:
     """A module whose weights are drawn on the CPU, from seed 0: the same on every device.
 
     Examples
     --------
-    >>> made(torch.nn.Linear, 3, 5).weight.shape
+    >>> seeded(torch.nn.Linear, 3, 5).weight.shape
     torch.Size([5, 3])
     """
     torch.manual_seed(0)
     return module_class(*sizes, **options).to(device())
+
+
+made = seeded  # deprecated: its name in earlier notebooks

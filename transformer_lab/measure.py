@@ -12,8 +12,6 @@ import torch
 from .arguments import require_sizes
 from .device import device
 
-os.environ.setdefault("KINETO_LOG_LEVEL", "99")  # or the profiler says on stderr whenever it starts and stops
-
 TURN = 0.01  # seconds that one turn lasts, unless a single call is longer
 
 
@@ -152,7 +150,7 @@ def large_enough(call_of: Callable[[int], Callable[[], object]], size: int, leas
     require_sizes(size=size)
     while True:
         call = call_of(size)
-        call()  # pays for what later calls find ready
+        call()  # warm-up
         if seconds(call, max(1, round(TURN / seconds(call)))) >= least:
             return size
         size *= 2
@@ -191,6 +189,7 @@ def peak_bytes(call: Callable[[], object]) -> int | None:
         return torch.cuda.max_memory_allocated() - before
     if kind != "cpu":
         return None
+    os.environ.setdefault("KINETO_LOG_LEVEL", "99")  # silences the profiler's start and stop messages on stderr
     with torch.profiler.profile(activities=[torch.profiler.ProfilerActivity.CPU], profile_memory=True) as profile:
         result = call()
     del result

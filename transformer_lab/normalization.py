@@ -91,7 +91,7 @@ def batch_norm(
         Whether to use the batch's statistics. Without running statistics they are used in any case.
     momentum : float, optional
         Share of the new batch in the running statistics.
-    eps : float, optional
+    eps : as in :func:`standardize`
 
     Returns
     -------
@@ -146,8 +146,7 @@ def instance_norm(x: Tensor, weight: Tensor | None = None, bias: Tensor | None =
     ----------
     x : Tensor, shape (batch, channels, ...)
         With at least one axis after the channels.
-    weight, bias : Tensor, shape (channels,), optional
-    eps : float, optional
+    weight, bias, eps : as in :func:`batch_norm`
 
     Returns
     -------
@@ -187,8 +186,7 @@ def group_norm(
     x : Tensor, shape (batch, channels, ...)
     n_groups : int
         A divisor of ``channels``.
-    weight, bias : Tensor, shape (channels,), optional
-    eps : float, optional
+    weight, bias, eps : as in :func:`batch_norm`
 
     Returns
     -------
@@ -226,7 +224,7 @@ def layer_norm(x: Tensor, weight: Tensor | None = None, bias: Tensor | None = No
     x : Tensor, shape (..., d_model)
     weight, bias : Tensor, shape (d_model,), optional
         With more axes, these are the axes that share their statistics, as ``normalized_shape`` in PyTorch.
-    eps : float, optional
+    eps : as in :func:`standardize`
 
     Returns
     -------
@@ -262,6 +260,7 @@ def rms_norm(x: Tensor, weight: Tensor | None = None, eps: float = 1e-6) -> Tens
     x : Tensor, shape (..., d_model)
     weight : Tensor, shape (d_model,), optional
     eps : float, optional
+        Added to the mean square, inside the root.
 
     Returns
     -------
@@ -292,7 +291,7 @@ class LayerNorm(nn.Module):
     Parameters
     ----------
     d_model : int
-    eps : float, optional
+    eps : as in :func:`standardize`
     bias : bool, optional
         Whether there is a bias; the weight is always there.
 
@@ -342,6 +341,7 @@ class RMSNorm(nn.Module):
     ----------
     d_model : int
     eps : float, optional
+        Added to the mean square, inside the root.
 
     References
     ----------

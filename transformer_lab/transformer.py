@@ -3,6 +3,7 @@
 import math
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from typing import TypedDict
 
 import torch
 from torch import Tensor, nn
@@ -232,11 +233,13 @@ class TokenEmbedding(nn.Module):
         super().__init__()
         require_sizes(vocab_size=vocab_size, d_model=d_model)
         require_probability(dropout=dropout)
-        self.sinusoidal = sinusoidal
         self.weight = nn.Parameter(torch.empty(vocab_size, d_model))
-        # Times √d_model, the features then have variance 1, and the positions (mean square ½) are of the same size.
-        nn.init.normal_(self.weight, std=d_model**-0.5)
-        self.register_buffer("positions", self._positions(128 if sinusoidal else 0), persistent=False)
+        if (
+            not self.weight.is_meta
+        ):  # where there is nothing to draw, PyTorch imports its decompositions for it, seconds
+            # Times √d_model, features then have variance 1, and the positions (mean square ½) are of the same size.
+            nn.init.normal_(self.weight, std=d_model**-0.5)
+        self.register_buffer("positions", self._positions(128) if sinusoidal else None, persistent=False)
         self.dropout = nn.Dropout(dropout)
 
     def forward(self, tokens: Tensor, start: int = 0) -> Tensor:
@@ -255,7 +258,7 @@ class TokenEmbedding(nn.Module):
         vocab_size, d_model = self.weight.shape
         _require_tokens(tokens, vocab_size, self.weight.device, *self.argument)
         require_sizes(least=0, start=start)
-        if not self.sinusoidal:
+        if self.positions is None:
             return self.dropout(nn.functional.embedding(tokens, self.weight))
         end = start + tokens.shape[-1]
         if self.positions.device != self.weight.device:  # weights were assigned to a module made on meta
@@ -269,9 +272,11 @@ class TokenEmbedding(nn.Module):
         return sinusoidal_positions(length, self.weight.shape[1], device=self.weight.device).to(self.weight.dtype)
 
     def _apply(self, fn, recurse=True):
-        # Whatever moves the weights moves the positions too, to_empty among it, which leaves them without numbers.
+        # Positions follow the weights: computed again, since to_empty leaves them without values, and on meta they have
+        # none that could be moved.
+        positions, self.positions = self.positions, None
         super()._apply(fn, recurse)
-        self.positions = self._positions(len(self.positions))
+        self.positions = None if positions is None else self._positions(len(positions))
         return self
 
 
@@ -496,6 +501,15 @@ class Transformer(nn.Module):
             stop = () if eos is None else (eos,)
             written = _written(tokens, next_scores, max_new_tokens, stop, temperature, generator)
             return torch.cat([tokens, *written], dim=1)
+
+
+class SamplingOptions(TypedDict, total=False):
+    """How :meth:`LanguageModel.generate` chooses the next token, for those who pass it on."""
+
+    temperature: float
+    top_k: int | None
+    use_cache: bool
+    generator: torch.Generator | None
 
 
 class LanguageModel(nn.Module):

@@ -34,7 +34,22 @@ def server(folder, tmp_path_factory):
         yield address
 
 
-@pytest.fixture(params=["lab/tree", "notebooks"])
+def sessions(server):
+    with urllib.request.urlopen(f"{server}/api/sessions") as answer:
+        return json.load(answer)
+
+
+def wait_for_kernel(server, window):
+    """Wait until a kernel has started, and the client is connected to it: what is run before is lost."""
+    end = time.monotonic() + 180
+    while not any(
+        each["kernel"]["connections"] and each["kernel"]["execution_state"] == "idle" for each in sessions(server)
+    ):
+        assert time.monotonic() < end, "no kernel is ready"
+        window.wait_for_timeout(500)
+
+
+@pytest.fixture(params=["lab/tree/{}?reset", "notebooks/{}"])  # without reset, JupyterLab opens what was open before
 def reader(request, server, browser):
     """Opens a notebook in a window of its own."""
     windows = []
@@ -43,15 +58,16 @@ def reader(request, server, browser):
         window = browser.new_page(viewport={"width": 1300, "height": 1000})
         window.set_default_timeout(180_000)
         windows.append(window)
-        window.goto(f"{server}/{request.param}/{name}")
+        window.goto(f"{server}/{request.param.format(name)}")
         window.locator(".jp-Notebook .jp-Cell").first.wait_for()
         window.locator(".jp-Notebook .jp-MarkdownOutput").last.wait_for(state="attached")
+        wait_for_kernel(server, window)
         return window
 
     yield read
     for window in windows:
         window.close()
-    for session in json.load(urllib.request.urlopen(f"{server}/api/sessions")):
+    for session in sessions(server):
         address = f"{server}/api/sessions/{session['id']}"
         urllib.request.urlopen(urllib.request.Request(address, method="DELETE")).close()
 

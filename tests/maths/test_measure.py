@@ -1,5 +1,8 @@
 """``measure``: sizes are found by the time that calls take; the times themselves are nobody's to promise."""
 
+import subprocess
+import sys
+
 import pytest
 
 from agreement import says
@@ -31,3 +34,15 @@ def test_the_first_call_does_not_count(clock):
 
 def test_a_size_must_be_one():
     says(lambda: measure.large_enough(None, 0, 1), ValueError, "size must be at least 1, got 0")
+
+
+def test_the_profiler_is_silent_and_an_import_sets_nothing():
+    code = """
+import os, sys
+os.environ.pop("KINETO_LOG_LEVEL", None)
+from transformer_lab import measure
+assert "KINETO_LOG_LEVEL" not in os.environ
+measure.peak_bytes(lambda: None)
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert done.returncode == 0 and "rofiler" not in done.stderr, done.stderr

@@ -32,7 +32,7 @@ def public():
 
 
 def _is_own(thing, module):
-    own = getattr(thing, "__module__", "") == module.__name__ and callable(thing)
+    own = getattr(thing, "__module__", "").startswith(module.__name__) and callable(thing)
     return own and not thing.__name__.startswith("_")
 
 

@@ -17,6 +17,7 @@ import transformer_lab as tl
 from agreement import DEVICE, agree, normal
 from run_python import run_python
 from transformer_lab import pretrained
+from transformer_lab.pretrained import chat, packages, sentences
 
 REFERENCES = json.loads(Path(__file__).with_name("pretrained_references.json").read_text("utf-8"))
 CONFIG = {
@@ -133,11 +134,11 @@ def llama_tensors():
 
 def sentence_encoder(tensors=None):
     tensors = bert_tensors() if tensors is None else tensors
-    return pretrained._sentence_encoder(CONFIG, tensors, Letters(around=(3, 4)))
+    return sentences.build_sentence_encoder(CONFIG, tensors, Letters(around=(3, 4)))
 
 
 def chat_model():
-    return pretrained._chat_model(FACTS, llama_tensors(), Letters(begin=1))
+    return chat.build_chat_model(FACTS, llama_tensors(), Letters(begin=1))
 
 
 # Names
@@ -185,7 +186,9 @@ def test_its_queries_and_keys_are_turned_as_neighbours_by_the_files_base():
 
 @pytest.mark.parametrize("make", [sentence_encoder, chat_model])
 def test_models_are_frozen_evaluating_and_on_the_device(make):
+    state = torch.get_rng_state()
     model = make()
+    assert torch.equal(torch.get_rng_state(), state)  # no random numbers for weights that a file replaces
     assert not model.training and not any(part.training for part in model.modules())
     assert all(not x.requires_grad and x.device.type == DEVICE.type for x in model.parameters())
     model.double() if DEVICE.type == "cpu" else model.half()
@@ -412,7 +415,7 @@ def package(tmp_path, monkeypatch):
     (tmp_path / "some_model" / "__init__.py").write_text("raise SystemExit('this code must never run')")
     (tmp_path / "some_model" / "weights").write_bytes(b"1234")
     monkeypatch.syspath_prepend(tmp_path)
-    return pretrained._Package("some-model", "1.2", {"some_model/weights": hashlib.sha256(b"1234").hexdigest()})
+    return packages.Package("some-model", "1.2", {"some_model/weights": hashlib.sha256(b"1234").hexdigest()})
 
 
 def test_files_are_read_and_no_code_is_run(package, tmp_path):
@@ -423,7 +426,7 @@ def test_files_are_read_and_no_code_is_run(package, tmp_path):
 
 def test_a_package_that_is_not_there():
     with pytest.raises(ImportError) as error:
-        pretrained._Package("not-there-at-all", "0.1", {}).read("weights")
+        packages.Package("not-there-at-all", "0.1", {}).read("weights")
     words = "the weights are in not-there-at-all 0.1: python -m transformer_lab.pretrained installs it"
     assert str(error.value) == words
 
@@ -481,10 +484,10 @@ def test_what_is_installed_is_pinned_and_announced(monkeypatch, capsys):
         def __exit__(self, *error):
             return None
 
-    monkeypatch.setattr(pretrained, "installed", lambda: False)
+    monkeypatch.setattr(packages, "installed", lambda: False)
     monkeypatch.setattr(subprocess, "Popen", Pip)
     for there in (None, "a spec"):
-        monkeypatch.setattr(pretrained, "find_spec", lambda name, there=there: there)
+        monkeypatch.setattr(packages, "find_spec", lambda name, there=there: there)
         pretrained.fetch()
         assert capsys.readouterr().out == "Collecting\nInstalled\n"
     Pip.returncode = 1
@@ -501,15 +504,15 @@ def test_what_is_installed_is_pinned_and_announced(monkeypatch, capsys):
 
 def test_all_three_packages_must_be_installed(monkeypatch):
     for name in (pretrained.MINILM.name, pretrained.SMOLLM2.name, "tokenizers", None):
-        monkeypatch.setattr(pretrained, "find_spec", lambda module, gone=name: None if module == gone else "a spec")
+        monkeypatch.setattr(packages, "find_spec", lambda module, gone=name: None if module == gone else "a spec")
 
         def distribution(package, gone=name):
             if package == gone:
-                raise pretrained.metadata.PackageNotFoundError(package)
+                raise packages.metadata.PackageNotFoundError(package)
             version = {each.name: each.version for each in (pretrained.MINILM, pretrained.SMOLLM2)}[package]
             return SimpleNamespace(version=version, locate_file=Path)
 
-        monkeypatch.setattr(pretrained.metadata, "distribution", distribution)
+        monkeypatch.setattr(packages.metadata, "distribution", distribution)
         assert pretrained.installed() == (name is None)
 
 

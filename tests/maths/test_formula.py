@@ -1,0 +1,182 @@
+"""Each part of attention's formula alone, on numbers that can be checked by hand; a failure is one sentence.
+
+These run before all others. Whoever changes a part reads here what it must be; the other tests then hold it to PyTorch.
+"""
+
+import math
+
+import pytest
+import torch
+
+import transformer_lab as tl
+from agreement import DEVICE
+
+D_HEAD, N_KEYS = 4, 4
+IDENTITY = torch.eye(4, device=DEVICE)
+
+
+def weights(query, key, **options):
+    return tl.attention_weights(query, key, **options)
+
+
+def attention(query, key, **options):
+    """Values that are rows of the identity: the output is the weights."""
+    return tl.scaled_dot_product_attention(query, key, IDENTITY, **options)
+
+
+def two_heads(query, key, **options):
+    """The same in both heads of a module whose projections change nothing: both outputs are the weights."""
+    output = unchanged_by_projections()(*(x.repeat(1, 2) for x in (query, key, IDENTITY)), **options)
+    first, second = output.chunk(2, dim=-1)
+    holds(second, first, "heads that get the same features return the same")
+    return first
+
+
+def unchanged_by_projections(**options):
+    module = tl.MultiHeadAttention(2 * D_HEAD, 2, **options).to(DEVICE)
+    with torch.no_grad():
+        for projection in (module.q_proj, module.k_proj, module.v_proj, module.out_proj):
+            projection.weight.copy_(torch.eye(2 * D_HEAD))
+    return module
+
+
+every_form = pytest.mark.parametrize("form", [weights, attention, two_heads])
+
+
+def holds(found, expected, sentence):
+    expected = torch.as_tensor(expected, dtype=torch.float32)
+    found = found.detach().float().cpu()
+    if found.shape != expected.shape or not torch.allclose(found, expected.cpu(), atol=1e-4):
+        pytest.fail(f"{sentence}; got {numbers(found.tolist())}", pytrace=False)
+
+
+def numbers(x):
+    return f"[{', '.join(map(numbers, x))}]" if isinstance(x, list) else f"{x:.3g}"
+
+
+def one_query(first):
+    """A query whose scores, before any scale, are ``first`` for key 0 and 0 for the three others."""
+    return first * IDENTITY[:1], IDENTITY
+
+
+def drawn():
+    generator = torch.Generator().manual_seed(0)
+    return (torch.randn(3, D_HEAD, generator=generator).to(DEVICE) for _ in range(2))
+
+
+def test_order_of_heads():
+    features = torch.arange(6.0, device=DEVICE).view(1, 6)  # of one token
+    heads = tl.split_heads(features, 3)
+    holds(heads, [[[0, 1]], [[2, 3]], [[4, 5]]], "head h takes features h · d_head to (h + 1) · d_head - 1 of a token")
+    tokens = torch.tensor([[[0.0], [10.0]], [[1.0], [11.0]]], device=DEVICE)  # 2 heads, 2 tokens, 1 feature
+    holds(tl.merge_heads(tokens), [[0, 1], [10, 11]], "merged, the features of head 0 come first in every token")
+
+
+@every_form
+def test_axis_of_the_softmax(form):
+    query, key = drawn()
+    holds(
+        form(query, torch.cat([key, query[:1]])).sum(-1),
+        [1.0, 1.0, 1.0],
+        "the softmax runs over the keys, the last axis: the weights of each query sum to 1",
+    )
+
+
+@every_form
+def test_scale(form):
+    """Not 1/d_head, not 1/√d_model, and not nothing."""
+    largest = math.e**2 / (math.e**2 + 3)
+    holds(
+        form(*one_query(4.0))[0, 0],
+        largest,
+        f"scores are multiplied by 1/√d_head: for d_head 4, a score of 4 beside three of 0 gets {largest:.3f}",
+    )
+
+
+@every_form
+def test_sign_of_the_mask(form):
+    mask = torch.tensor([True, False, False, False], device=DEVICE)
+    holds(
+        form(*one_query(0.0), mask=mask) > 0,
+        [[True, False, False, False]],
+        "True in a mask means may attend: under [True, False, False, False] key 0 alone gets a weight",
+    )
+
+
+@every_form
+def test_mask_before_the_softmax(form):
+    mask = torch.tensor([True, True, False, False], device=DEVICE)
+    holds(
+        form(*one_query(0.0), mask=mask),
+        [[0.5, 0.5, 0.0, 0.0]],
+        "the mask hides scores before the softmax: two equal keys of four that are left get 0.5 each",
+    )
+
+
+@every_form
+def test_rows_without_a_key(form):
+    mask = torch.zeros(1, N_KEYS, dtype=torch.bool, device=DEVICE)
+    holds(form(*one_query(0.0), mask=mask), [[0.0] * 4], "a query that may attend to no key gets zeros")
+
+
+@every_form
+def test_causal_mask(form):
+    holds(
+        form(0 * IDENTITY, IDENTITY, is_causal=True),
+        [[1, 0, 0, 0], [1 / 2, 1 / 2, 0, 0], [1 / 3, 1 / 3, 1 / 3, 0], [1 / 4, 1 / 4, 1 / 4, 1 / 4]],
+        "under is_causal query i attends to keys 0 … i: equal scores get 1/(i + 1) each",
+    )
+
+
+@pytest.mark.parametrize("form", [weights, attention])
+def test_bias_of_the_scores(form):
+    largest = math.e**2 / (math.e**2 + 3)
+    holds(
+        form(*one_query(0.0), bias=2 * IDENTITY[:1])[0, 0],
+        largest,
+        f"a bias is added to the scores after the scale: 2 beside three of 0 gets {largest:.3f}",
+    )
+
+
+def test_order_of_heads_in_the_module():
+    """Head 0 sees two equal keys, head 1 sees one of them alone: its half of the output shows it."""
+    module = unchanged_by_projections()
+    mask = torch.tensor([[[True, True, False, False]], [[False, False, True, False]]], device=DEVICE)
+    output = module(torch.zeros(1, 8, device=DEVICE), torch.zeros(4, 8, device=DEVICE), IDENTITY.repeat(1, 2), mask)
+    holds(output, [[0.5, 0.5, 0, 0, 0, 0, 1, 0]], "the output holds the heads side by side, head 0 first")
+
+
+def test_heads_that_share_keys():
+    query, key = torch.zeros(4, 1, 2, device=DEVICE), torch.zeros(2, 1, 2, device=DEVICE)
+    value = torch.tensor([[[10.0]], [[20.0]]], device=DEVICE)
+    output = tl.scaled_dot_product_attention(query, key, value, enable_gqa=True).flatten()
+    holds(output, [10, 10, 20, 20], "of 4 heads that share 2 heads of keys, the first two read the first")
+
+
+@pytest.mark.parametrize("name", ["q_proj", "k_proj", "v_proj", "out_proj"])
+def test_bias_of_the_projections(name):
+    module = unchanged_by_projections()
+    x, bias = torch.zeros(1, 2 * D_HEAD, device=DEVICE), torch.arange(8.0, device=DEVICE)
+    keys = IDENTITY.repeat(1, 2)
+    see = {
+        "q_proj": lambda x: module.weights(x, keys),
+        "k_proj": lambda x: module.project(x)[0],  # not in the weights: it adds one number to all scores of a query
+        "v_proj": lambda x: module(x),
+        "out_proj": lambda x: module(x),
+    }[name]
+    expected = see(bias[None])  # projections by the identity: a bias is what is added to the input
+    with torch.no_grad():
+        getattr(module, name).bias.copy_(bias)
+    found = see(x)
+    holds(found, expected, f"{name} adds its bias")
+
+
+def test_dropout():
+    torch.manual_seed(0)
+    query, key = torch.zeros(64, D_HEAD, device=DEVICE), IDENTITY
+    kept = tl.scaled_dot_product_attention(query, key, IDENTITY, dropout_p=0.5).unique()
+    holds(kept, [0.0, 0.5], "dropout acts on the weights: each of 0.25 becomes 0, or is divided by 1 - p, here 0.5")
+    module = unchanged_by_projections(dropout=0.5)
+    x = torch.zeros(4, 2 * D_HEAD, device=DEVICE), torch.zeros(4, 2 * D_HEAD, device=DEVICE), IDENTITY.repeat(1, 2)
+    holds(module(*x).unique(), [0.0, 0.5], "a module drops weights in training")
+    holds(module.eval()(*x).unique(), [0.25], "a module drops nothing in evaluation")

@@ -1,0 +1,231 @@
+"""A language model with its tokenizer: Llama's kind of model, trained to answer."""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+from typing_extensions import Unpack
+
+from ..arguments import require_sizes, shown
+from ..positions import turn
+from ..transformer import LanguageModel, SamplingOptions
+from ..weight_files import read_gguf
+from .attention import attention_maps
+from .names import LLAMA_NAMES, fill
+from .packages import SMOLLM2, SMOLLM2_WEIGHTS
+from .tokenizer import byte_pairs, load_tokenizers, require_text, special_tokens
+
+
+class ChatModel(nn.Module):
+    """A language model with its tokenizer: text in, text out. :func:`smollm2` returns one.
+
+    Parameters
+    ----------
+    model : LanguageModel
+    tokenizer : tokenizers.Tokenizer
+    n_positions : int
+        The longest sequence that the model was trained for: prompt and answer together.
+    stop : sequence of int, optional
+        Tokens that end an answer.
+
+    Examples
+    --------
+    >>> print(ChatModel.prompt("What is attention?"))
+    <|im_start|>system
+    You are a helpful AI assistant named SmolLM, trained by Hugging Face<|im_end|>
+    <|im_start|>user
+    What is attention?<|im_end|>
+    <|im_start|>assistant
+    <BLANKLINE>
+    """
+
+    def __init__(self, model: LanguageModel, tokenizer: Any, n_positions: int, stop: Sequence[int] = ()):
+        super().__init__()
+        self.model, self.tokenizer, self.n_positions, self.stop = model, tokenizer, n_positions, tuple(stop)
+
+    def forward(self, tokens: Tensor) -> Tensor:
+        """Return the scores of every next token: from integers, (batch, seq), to Tensor, (batch, seq, vocab_size)."""
+        return self.model(tokens)
+
+    def generate(
+        self,
+        text: str,
+        max_new_tokens: int = 128,
+        *,
+        stop: Sequence[str] = (),
+        chat: bool = True,
+        show: Callable[[str], object] | None = None,
+        **options: Unpack[SamplingOptions],
+    ) -> str:
+        """Return what the model answers.
+
+        Parameters
+        ----------
+        text : str
+        max_new_tokens : int, optional
+            The answer is cut after so many tokens, unless it ends before.
+        stop : sequence of str, optional
+            The answer ends before the first of these.
+        chat : bool, optional
+            Whether the text is put to the model as a question, as :meth:`prompt` writes it; ``False`` continues it.
+        show : function, optional
+            Called with each piece of the answer as soon as it is there: ``partial(print, end="", flush=True)``.
+        **options : optional
+            ``temperature``, ``top_k``, ``use_cache`` and ``generator``, as in :meth:`LanguageModel.generate`.
+
+        Returns
+        -------
+        str
+            The answer alone, without the text.
+
+        Raises
+        ------
+        TypeError, ValueError
+            If the text is no str or empty, holds a special token such as ``<|im_end|>``, or leaves no room for
+            ``max_new_tokens``; and as :meth:`LanguageModel.generate`.
+        """
+        pieces = []
+        for piece in self.stream(text, max_new_tokens, stop=stop, chat=chat, **options):
+            pieces.append(piece)
+            if show is not None:
+                show(piece)
+        return "".join(pieces)
+
+    def stream(
+        self,
+        text: str,
+        max_new_tokens: int = 128,
+        *,
+        stop: Sequence[str] = (),
+        chat: bool = True,
+        **options: Unpack[SamplingOptions],
+    ) -> Iterator[str]:
+        """Yield the answer that :meth:`generate` returns, piece by piece. The parameters are the same."""
+        require_sizes(least=0, max_new_tokens=max_new_tokens)
+        if isinstance(stop, str) or not all(isinstance(end, str) and end for end in stop):
+            raise TypeError(f"stop must be a sequence of str, none of them empty, got {shown(stop)}")
+        require_text(text, "text", special_tokens(self.tokenizer))
+        tokens = self.tokens(self.prompt(text) if chat else text)
+        if tokens.shape[1] + max_new_tokens > self.n_positions:
+            raise ValueError(
+                f"text and max_new_tokens must fit into n_positions, {self.n_positions} tokens, "
+                f"got {tokens.shape[1]} and {max_new_tokens}"
+            )
+        written = self.model.stream(tokens, max_new_tokens, stop=self.stop, **options)
+        return _until(stop, self._texts(written))
+
+    @staticmethod
+    def prompt(text: str) -> str:
+        """Return a question as the model was trained to read it: two turns, and the start of a third."""
+        turns = {"system": "You are a helpful AI assistant named SmolLM, trained by Hugging Face", "user": text}
+        said = "".join(f"<|im_start|>{role}\n{words}<|im_end|>\n" for role, words in turns.items())
+        return f"{said}<|im_start|>assistant\n"
+
+    def tokens(self, text: str) -> Tensor:
+        """Return the numbers of a text's tokens, special ones among them: Tensor of int64, (1, seq)."""
+        numbers = self.tokenizer.encode(text).ids
+        return torch.tensor([numbers], dtype=torch.long, device=self.model.embedding.weight.device)
+
+    def attention(self, text: str) -> tuple[list[str], Tensor]:
+        """Return a text's tokens as words, and how much each takes from each: Tensor, (n_layers, heads, seq, seq)."""
+        tokens = self.tokens(text)
+        with torch.no_grad():
+            weights = attention_maps(self.model.decoder, self.model.embedding(tokens), is_causal=True)
+        words = [self.tokenizer.decode([token], skip_special_tokens=False) for token in tokens[0].tolist()]
+        return words, weights[:, 0]
+
+    def _texts(self, written):
+        """The answer so far, after each token. A letter may take several: until it is whole, nothing new is said."""
+        numbers, text = [], ""
+        for token in written:
+            numbers.append(int(token))
+            decoded = self.tokenizer.decode(numbers)
+            if not decoded.endswith("\N{REPLACEMENT CHARACTER}"):
+                text = decoded
+                yield text
+        if numbers and decoded != text:
+            yield decoded
+
+
+def _until(stop, texts):
+    """The new part of each text, up to the first of ``stop``; what may be the beginning of one waits."""
+    text, said = "", 0
+    for text in texts:
+        ends = [text.find(end) for end in stop if end in text]
+        if ends:
+            text = text[: min(ends)]
+            break
+        beginnings = (end[:length] for end in stop for length in range(1, len(end)))
+        sure = len(text) - max((len(part) for part in beginnings if text.endswith(part)), default=0)
+        if sure > said:
+            yield text[said:sure]
+            said = sure
+    if len(text) > said:
+        yield text[said:]
+
+
+def smollm2() -> ChatModel:
+    """Return SmolLM2-135M-Instruct, a language model of 2024, on :func:`.device`.
+
+    Its 134.5 million weights were rounded to about four bits each by those who packed them; here they are float32
+    again, 0.54 GB.
+
+    Returns
+    -------
+    ChatModel
+        In evaluation mode, its weights frozen.
+
+    Raises
+    ------
+    ImportError
+        If the package with the weights, or the tokenizers' package, is not installed, or in another version.
+    ValueError
+        If the file is not the one that was published.
+
+    References
+    ----------
+    Allal et al., "SmolLM2", 2025. Touvron et al., "LLaMA", 2023, section 2.2, for the kind of block.
+
+    Examples
+    --------
+    >>> smollm2().generate("What is the capital of France?")  # doctest: +SKIP
+    'The capital of France is Paris.'
+    """
+    tokenizers = load_tokenizers()
+    facts, tensors = read_gguf(SMOLLM2.read(SMOLLM2_WEIGHTS))
+    parts = (facts[f"tokenizer.ggml.{name}"] for name in ("tokens", "merges", "token_type"))
+    return build_chat_model(facts, tensors, byte_pairs(tokenizers, *parts))
+
+
+def build_chat_model(facts: Mapping[str, Any], tensors: Mapping[str, Tensor], tokenizer: Any) -> ChatModel:
+    stop = [tokenizer.token_to_id(token) for token in ("<|im_end|>", "<|endoftext|>")]
+    return ChatModel(build_language_model(facts, tensors), tokenizer, facts["llama.context_length"], stop).eval()
+
+
+def build_language_model(facts: Mapping[str, Any], tensors: Mapping[str, Tensor]) -> LanguageModel:
+    """Return a language model of Llama's kind, of the sizes that a GGUF file names, with these weights."""
+    n_layers, vocab_size = facts["llama.block_count"], facts["llama.vocab_size"]
+    # The last position is known, so a GPU can look the angles up, too. In GGUF files, neighbours are a pair.
+    rotate = partial(turn, last=facts["llama.context_length"] - 1, base=facts["llama.rope.freq_base"], interleaved=True)
+    with torch.device("meta"):
+        model = LanguageModel(
+            vocab_size,
+            facts["llama.embedding_length"],
+            facts["llama.attention.head_count"],
+            n_layers,
+            facts["llama.feed_forward_length"],
+            norm_first=True,
+            norm="rms",
+            eps=facts["llama.attention.layer_norm_rms_epsilon"],
+            activation="silu",
+            gated=True,
+            bias=False,
+            n_kv_heads=facts["llama.attention.head_count_kv"],
+            positions=rotate,
+            share_embeddings=True,
+        )
+    fill(model, tensors, LLAMA_NAMES, n_layers)
+    model.output.weight = model.embedding.weight  # one matrix, also after its replacement
+    return model.requires_grad_(False)

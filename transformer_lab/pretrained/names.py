@@ -1,0 +1,97 @@
+"""From the names of a file's tensors to ours. {} is the number of a layer."""
+
+from collections.abc import Mapping
+
+from torch import Tensor, nn
+
+from ..device import device
+
+BERT_NAMES = {
+    "embeddings.word_embeddings.weight": "embedding.tokens.weight",
+    "embeddings.position_embeddings.weight": "embedding.positions.weight",
+    "embeddings.token_type_embeddings.weight": "embedding.segments.weight",
+    "embeddings.LayerNorm.weight": "embedding.norm.weight",
+    "embeddings.LayerNorm.bias": "embedding.norm.bias",
+    "encoder.layer.{}.attention.self.query.weight": "encoder.layers.{}.self_attention.q_proj.weight",
+    "encoder.layer.{}.attention.self.query.bias": "encoder.layers.{}.self_attention.q_proj.bias",
+    "encoder.layer.{}.attention.self.key.weight": "encoder.layers.{}.self_attention.k_proj.weight",
+    "encoder.layer.{}.attention.self.key.bias": "encoder.layers.{}.self_attention.k_proj.bias",
+    "encoder.layer.{}.attention.self.value.weight": "encoder.layers.{}.self_attention.v_proj.weight",
+    "encoder.layer.{}.attention.self.value.bias": "encoder.layers.{}.self_attention.v_proj.bias",
+    "encoder.layer.{}.attention.output.dense.weight": "encoder.layers.{}.self_attention.out_proj.weight",
+    "encoder.layer.{}.attention.output.dense.bias": "encoder.layers.{}.self_attention.out_proj.bias",
+    "encoder.layer.{}.attention.output.LayerNorm.weight": "encoder.layers.{}.norm1.weight",
+    "encoder.layer.{}.attention.output.LayerNorm.bias": "encoder.layers.{}.norm1.bias",
+    "encoder.layer.{}.intermediate.dense.weight": "encoder.layers.{}.feed_forward.linear1.weight",
+    "encoder.layer.{}.intermediate.dense.bias": "encoder.layers.{}.feed_forward.linear1.bias",
+    "encoder.layer.{}.output.dense.weight": "encoder.layers.{}.feed_forward.linear2.weight",
+    "encoder.layer.{}.output.dense.bias": "encoder.layers.{}.feed_forward.linear2.bias",
+    "encoder.layer.{}.output.LayerNorm.weight": "encoder.layers.{}.norm2.weight",
+    "encoder.layer.{}.output.LayerNorm.bias": "encoder.layers.{}.norm2.bias",
+}
+# 0, 1, 2 …, and a layer that reads [CLS], which the mean of all tokens takes the place of.
+BERT_UNUSED = {"embeddings.position_ids", "pooler.dense.weight", "pooler.dense.bias"}
+
+LLAMA_NAMES = {
+    "token_embd.weight": "embedding.weight",  # and output.weight: they are one matrix
+    "blk.{}.attn_norm.weight": "decoder.layers.{}.norm1.weight",
+    "blk.{}.attn_q.weight": "decoder.layers.{}.self_attention.q_proj.weight",
+    "blk.{}.attn_k.weight": "decoder.layers.{}.self_attention.k_proj.weight",
+    "blk.{}.attn_v.weight": "decoder.layers.{}.self_attention.v_proj.weight",
+    "blk.{}.attn_output.weight": "decoder.layers.{}.self_attention.out_proj.weight",
+    "blk.{}.ffn_norm.weight": "decoder.layers.{}.norm2.weight",
+    "blk.{}.ffn_gate.weight": "decoder.layers.{}.feed_forward.gate.weight",
+    "blk.{}.ffn_up.weight": "decoder.layers.{}.feed_forward.linear1.weight",
+    "blk.{}.ffn_down.weight": "decoder.layers.{}.feed_forward.linear2.weight",
+    "output_norm.weight": "decoder.norm.weight",
+}
+
+
+def fill(model: nn.Module, tensors: Mapping[str, Tensor], names: Mapping[str, str], n_layers: int) -> None:
+    """Make the tensors of a file the weights of a model, each under its new name; raise unless all fit.
+
+    Parameters
+    ----------
+    model : torch.nn.Module
+    tensors : dict of str to Tensor
+        By the names of the file. Each must have its place in the model.
+    names : dict of str to str
+        From the name in the file to the name in the model; ``{}`` stands for the number of a layer.
+    n_layers : int
+
+    Raises
+    ------
+    ValueError
+        If a tensor is missing, has another shape, or has no place; if a weight of the model is left without one.
+
+    Examples
+    --------
+    >>> import torch
+    >>> model = nn.Sequential(nn.Linear(2, 1, bias=False))
+    >>> fill(model, {"layer0.W": torch.tensor([[3.0, 4.0]])}, {"layer{}.W": "{}.weight"}, n_layers=1)
+    >>> model[0].weight.tolist()
+    [[3.0, 4.0]]
+    >>> fill(model, {"layer0.W": torch.zeros(1, 3)}, {"layer{}.W": "{}.weight"}, n_layers=1)
+    Traceback (most recent call last):
+    ValueError: layer0.W must have shape (1, 2), which is that of 0.weight, got (1, 3)
+    """
+    expected = {name: tuple(x.shape) for name, x in model.named_parameters()}  # what is tied, once
+    theirs = {
+        ours.format(layer): their.format(layer)
+        for their, ours in names.items()
+        for layer in (range(n_layers) if "{}" in their else [0])
+    }
+    if left := sorted(expected.keys() - theirs.keys()):
+        raise ValueError(f"names must name every weight of the model, got none for {left[0]}")
+    for ours, their in theirs.items():
+        if ours not in expected:
+            raise ValueError(f"names must lead to weights of the model, got {ours}, which it does not have")
+        if their not in tensors:
+            raise ValueError(f"the file must hold {their}, which becomes {ours}, got a file without it")
+        if tuple(tensors[their].shape) != expected[ours]:
+            found = tuple(tensors[their].shape)
+            raise ValueError(f"{their} must have shape {expected[ours]}, which is that of {ours}, got {found}")
+    if left := sorted(tensors.keys() - set(theirs.values())):
+        raise ValueError(f"the model must have a place for every tensor, got none for {left[0]}")
+    state = {ours: tensors[their].to(device()) for ours, their in theirs.items()}
+    model.load_state_dict(state, strict=False, assign=True)

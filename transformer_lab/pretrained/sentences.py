@@ -1,0 +1,221 @@
+"""An encoder of sentences: BERT's kind of model, with the mean of its tokens as the sentence's vector."""
+
+import json
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional as F
+
+from ..arguments import kind, require_sizes, shown
+from ..normalization import LayerNorm
+from ..transformer import Encoder, TokenEmbedding
+from ..weight_files import read_safetensors
+from .attention import attention_maps
+from .names import BERT_NAMES, BERT_UNUSED, fill
+from .packages import MINILM, MINILM_CONFIG, MINILM_TOKENIZER, MINILM_WEIGHTS
+from .tokenizer import load_tokenizers, require_text, special_tokens
+
+
+class BertEmbedding(nn.Module):
+    """Token numbers to vectors, as BERT has it: three learned rows added, for token, place and segment; then a norm.
+
+    Parameters
+    ----------
+    vocab_size : int
+    d_model : int
+    n_positions : int
+        The longest sequence: each place has a row.
+    n_segments : int
+        Rows that tell a first sentence from a second. All tokens take row 0 here.
+    eps : float
+        That of the norm.
+
+    References
+    ----------
+    Devlin et al., "BERT", 2019, figure 2.
+
+    Examples
+    --------
+    >>> BertEmbedding(11, 8, n_positions=16, n_segments=2, eps=1e-12)(torch.zeros(2, 5, dtype=torch.long)).shape
+    torch.Size([2, 5, 8])
+    """
+
+    def __init__(self, vocab_size: int, d_model: int, n_positions: int, n_segments: int, eps: float):
+        super().__init__()
+        self.tokens = TokenEmbedding(vocab_size, d_model, sinusoidal=False)
+        self.positions = TokenEmbedding(n_positions, d_model, sinusoidal=False)
+        self.segments = TokenEmbedding(n_segments, d_model, sinusoidal=False)
+        self.norm = LayerNorm(d_model, eps)
+
+    def forward(self, tokens: Tensor) -> Tensor:
+        """Return the tokens as vectors: from integers, (batch, seq), to Tensor, (batch, seq, d_model)."""
+        seq, n_positions = tokens.shape[-1], len(self.positions.weight)
+        if seq > n_positions:
+            raise ValueError(f"tokens must be at most n_positions, {n_positions}, in a sequence, got {seq}")
+        return self.norm(self.tokens(tokens) + self.positions.weight[:seq] + self.segments.weight[0])
+
+
+class SentenceEncoder(nn.Module):
+    """Sentences to unit vectors: those of similar meaning point in similar directions. :func:`minilm` returns one.
+
+    Parameters
+    ----------
+    embedding : BertEmbedding
+    encoder : Encoder
+    tokenizer : tokenizers.Tokenizer
+        Puts ``[CLS]`` in front of each text and ``[SEP]`` after it.
+
+    References
+    ----------
+    Devlin et al., "BERT", 2019, section 3. Reimers and Gurevych, "Sentence-BERT", 2019, section 3, for the mean.
+
+    Examples
+    --------
+    >>> states, real = torch.tensor([[[3.0, 4.0], [9.0, 9.0]]]), torch.tensor([[True, False]])
+    >>> SentenceEncoder.pool(states, real)
+    tensor([[0.6000, 0.8000]])
+    """
+
+    def __init__(self, embedding: BertEmbedding, encoder: Encoder, tokenizer: Any):
+        super().__init__()
+        self.embedding, self.encoder, self.tokenizer = embedding, encoder, tokenizer
+
+    def encode(self, texts: Sequence[str], batch_size: int = 32) -> Tensor:
+        """Return one vector for each text.
+
+        Parameters
+        ----------
+        texts : list of str
+        batch_size : int, optional
+            How many texts go through the encoder together.
+
+        Returns
+        -------
+        Tensor, shape (len(texts), d_model)
+            Each of length 1, so that ``vectors @ vectors.T`` holds the cosines.
+
+        Raises
+        ------
+        TypeError
+            If ``texts`` is not a list of str.
+        ValueError
+            If a text is empty, longer than the model's positions, or holds a special token such as ``[SEP]``.
+        """
+        require_sizes(batch_size=batch_size)
+        tokens = self._tokens(texts)
+        vectors = self.embedding.tokens.weight.new_empty(len(tokens), self.embedding.tokens.weight.shape[1])
+        by_length = sorted(range(len(tokens)), key=lambda i: len(tokens[i]))  # little padding in each batch
+        with torch.no_grad():
+            for first in range(0, len(tokens), batch_size):
+                chosen = by_length[first : first + batch_size]
+                batch, real = self._padded([tokens[i] for i in chosen])
+                vectors[chosen] = self.pool(self(batch, real), real)
+        return vectors
+
+    def tokens(self, texts: Sequence[str]) -> tuple[Tensor, Tensor]:
+        """Return the numbers of the texts' tokens, padded, and ``True`` where they are real: both (batch, seq)."""
+        return self._padded(self._tokens(texts))
+
+    def forward(self, tokens: Tensor, real: Tensor | None = None) -> Tensor:
+        """Return the tokens in their context.
+
+        Parameters
+        ----------
+        tokens : Tensor of integers, shape (batch, seq)
+        real : Tensor of bool, shape (batch, seq), optional
+            ``False`` at padding.
+
+        Returns
+        -------
+        Tensor, shape (batch, seq, d_model)
+        """
+        return self.encoder(self.embedding(tokens), None if real is None else real[:, None, None, :])
+
+    @staticmethod
+    def pool(states: Tensor, real: Tensor) -> Tensor:
+        """Return the mean of each text's real tokens, with length 1: from (batch, seq, d_model) to (batch, d_model)."""
+        mean = (states * real[..., None]).sum(-2) / real.sum(-1, keepdim=True)
+        return F.normalize(mean, dim=-1)
+
+    def attention(self, text: str) -> tuple[list[str], Tensor]:
+        """Return a text's tokens as words, and how much each takes from each: Tensor, (n_layers, heads, seq, seq)."""
+        tokens = self.tokens([text])[0]
+        with torch.no_grad():
+            weights = attention_maps(self.encoder, self.embedding(tokens))
+        return [self.tokenizer.id_to_token(token) for token in tokens[0].tolist()], weights[:, 0]
+
+    def _tokens(self, texts):
+        if isinstance(texts, str) or not isinstance(texts, Sequence):
+            remedy = ": use [texts]" if isinstance(texts, str) else ""
+            raise TypeError(f"texts must be a list of str, got {kind(texts)}{remedy}")
+        special = special_tokens(self.tokenizer)
+        for i, text in enumerate(texts):
+            require_text(text, f"texts[{i}]", special)
+        found = [encoding.ids for encoding in self.tokenizer.encode_batch(list(texts))]
+        n_positions = len(self.embedding.positions.weight)
+        for i, tokens in enumerate(found):
+            if len(tokens) > n_positions:
+                raise ValueError(
+                    f"texts[{i}] must have at most {n_positions} tokens, [CLS] and [SEP] included, got {len(tokens)}"
+                )
+            if len(tokens) == 2:
+                raise ValueError(f"texts[{i}] must hold something to read, got {shown(texts[i])}")
+        return found
+
+    def _padded(self, tokens):
+        seq = max(map(len, tokens), default=0)
+        padded = torch.zeros(len(tokens), seq, dtype=torch.long)  # 0 is [PAD]
+        real = torch.zeros(len(tokens), seq, dtype=torch.bool)
+        for row, numbers in enumerate(tokens):
+            padded[row, : len(numbers)] = torch.tensor(numbers)
+            real[row, : len(numbers)] = True
+        where = self.embedding.tokens.weight.device
+        return padded.to(where), real.to(where)
+
+
+def minilm() -> SentenceEncoder:
+    """Return all-MiniLM-L6-v2, an encoder of sentences with 22.6 million parameters, on :func:`.device`.
+
+    Returns
+    -------
+    SentenceEncoder
+        In evaluation mode, its weights frozen.
+
+    Raises
+    ------
+    ImportError
+        If the package with the weights, or the tokenizers' package, is not installed, or in another version.
+    ValueError
+        If a file is not the one that was published.
+
+    References
+    ----------
+    Wang et al., "MiniLM", 2020. Reimers and Gurevych, "Sentence-BERT", 2019.
+
+    Examples
+    --------
+    >>> model = minilm()  # doctest: +SKIP
+    >>> model.encode(["A man is eating food.", "Someone is having a meal."]).shape  # doctest: +SKIP
+    torch.Size([2, 384])
+    """
+    tokenizers = load_tokenizers()
+    config = json.loads(MINILM.read(MINILM_CONFIG))
+    tokenizer = tokenizers.Tokenizer.from_str(MINILM.read(MINILM_TOKENIZER).decode("utf-8"))
+    return build_sentence_encoder(config, read_safetensors(MINILM.read(MINILM_WEIGHTS)), tokenizer)
+
+
+def build_sentence_encoder(config: Mapping[str, Any], tensors: Mapping[str, Tensor], tokenizer: Any) -> SentenceEncoder:
+    """Return an encoder of BERT's kind, of the sizes that its ``config.json`` names, with these weights."""
+    d_model, n_layers, eps = config["hidden_size"], config["num_hidden_layers"], config["layer_norm_eps"]
+    n_heads, d_ff = config["num_attention_heads"], config["intermediate_size"]
+    rows = (config["vocab_size"], d_model, config["max_position_embeddings"], config["type_vocab_size"])
+    with torch.device("meta"):
+        embedding = BertEmbedding(*rows, eps=eps)
+        encoder = Encoder(d_model, n_heads, n_layers, d_ff, activation=config["hidden_act"], eps=eps)
+    tokenizer.no_padding()
+    tokenizer.no_truncation()
+    model = SentenceEncoder(embedding, encoder, tokenizer)
+    fill(model, {name: x for name, x in tensors.items() if name not in BERT_UNUSED}, BERT_NAMES, n_layers)
+    return model.eval().requires_grad_(False)

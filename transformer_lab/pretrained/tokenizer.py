@@ -1,0 +1,50 @@
+"""Texts and their tokens: the tokenizers' package, loaded when first used, and what a text must hold."""
+
+from collections.abc import Sequence
+from importlib import import_module
+from typing import Any
+
+from ..arguments import kind, shown
+from .packages import HOW_TO_INSTALL
+
+
+def load_tokenizers() -> Any:
+    """Return the package tokenizers; raise an error that says how to install it."""
+    try:
+        return import_module("tokenizers")
+    except ImportError:
+        raise ImportError(f"text becomes tokens by the package tokenizers: {HOW_TO_INSTALL}") from None
+
+
+def special_tokens(tokenizer: Any) -> list[str]:
+    """Return the tokens that are not part of any text, such as ``[SEP]``."""
+    return [token.content for token in tokenizer.get_added_tokens_decoder().values() if token.special]
+
+
+def require_text(text, name, special):
+    """Raise unless ``text`` is a str with something to read, and none of the special tokens."""
+    if not isinstance(text, str):
+        raise TypeError(f"{name} must be a str, got {kind(text)}")
+    if not text.strip():
+        raise ValueError(f"{name} must hold something to read, got {shown(text)}")
+    for token in special:
+        if token in text:
+            raise ValueError(
+                f"{name} must not hold the special token {token}, which is not for words, got {shown(text)}"
+            )
+    if any("\ud800" <= letter <= "\udfff" for letter in text):
+        raise ValueError(f"{name} must hold whole letters, got half of one, a surrogate: {shown(text)}")
+
+
+def byte_pairs(tokenizers: Any, tokens: Sequence[str], merges: Sequence[str], kinds: Sequence[int]) -> Any:
+    """Return a tokenizer of byte pairs as GPT-2's, in which every digit is a token. Special tokens are of kind 3."""
+    numbers = {token: number for number, token in enumerate(tokens)}
+    pairs = [tuple(merge.split(" ")) for merge in merges]
+    tokenizer = tokenizers.Tokenizer(tokenizers.models.BPE(numbers, pairs))
+    digits = tokenizers.pre_tokenizers.Digits(individual_digits=True)
+    words = tokenizers.pre_tokenizers.ByteLevel(add_prefix_space=False)
+    tokenizer.pre_tokenizer = tokenizers.pre_tokenizers.Sequence([digits, words])
+    tokenizer.decoder = tokenizers.decoders.ByteLevel()
+    special = [token for token, number in zip(tokens, kinds) if number == 3]
+    tokenizer.add_special_tokens([tokenizers.AddedToken(token, special=True, normalized=False) for token in special])
+    return tokenizer
