@@ -1,7 +1,7 @@
 '''What can be practised: a topic is one small declaration, and `tl.labs.Practice("strides_of")` asks it.
 
-A file for each chapter that has topics, ``ch1.py`` and so on, holds them. The name of a topic is that of its variable, and
-differs from all others in the course:
+A file for each chapter that has topics, ``ch1.py`` and so on, holds them. The name of a topic is that of its variable,
+and differs from all others in the course:
 
     strides_of = Topic(
         title="Strides of a fresh tensor",
