@@ -176,7 +176,7 @@ def test_the_status_stands_once_after_all_else_and_reset_comes_last(show, case):
     page = show(case.make())
     assert page.get_by_role("status").count() == 1
     last = page.locator(".tl-lab > *").evaluate_all("nodes => nodes.slice(-2).map((node) => node.className)")
-    assert last[0].split() == ["tl-room", "tl-status"] and last[1] == "tl-foot"
+    assert last[0].split() == ["tl-reserved", "tl-status"] and last[1] == "tl-foot"
     controls = page.locator(f".tl-lab {CONTROLS}:visible").all()
     assert [control.inner_text() for control in controls[-2:]] == ["Copy link", "Reset"]
 

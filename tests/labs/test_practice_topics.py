@@ -366,7 +366,7 @@ def test_what_is_known_of_an_answer_that_no_mistake_gives(engine, form, case, gi
 def test_what_was_wrong_comes_back_in_other_numbers(engine):
     cases = [{"wrong": [[0, [i % 2]]]} for i in range(8)]
     topic = {"name": "t", "mistakes": [["even", "", ""], ["odd", "", ""]], "cases": cases}
-    engine._context.eval("noteMissed('t', ['odd'])")
+    engine._context.eval("recordMissed('t', ['odd'])")
     at, met = 1, []
     for _ in range(4):
         found = engine("nextCase", topic, at)
@@ -377,8 +377,8 @@ def test_what_was_wrong_comes_back_in_other_numbers(engine):
 
 def test_what_is_solved_comes_again_once_all_is(engine):
     topic = {"name": "s", "mistakes": [], "cases": [{"wrong": []}] * 3}
-    engine._context.eval("noteSolved('s', 1)")
+    engine._context.eval("recordSolved('s', 1)")
     assert engine("nextCase", topic, 0)["at"] == 2
     for at in range(3):
-        engine._context.eval(f"noteSolved('s', {at})")
+        engine._context.eval(f"recordSolved('s', {at})")
     assert engine("nextCase", topic, 0)["at"] == 1
