@@ -117,7 +117,7 @@ SIZES = "{} must have at most 8 axes of sizes from 0 to 10**9, got {}"
     [
         (lambda: BroadcastingLab((-1,)), ValueError, SIZES.format("a", (-1,))),
         (lambda: BroadcastingLab(b=(10**9 + 1,)), ValueError, SIZES.format("b", (10**9 + 1,))),
-        (lambda: BroadcastingLab((1,) * 9), ValueError, SIZES.format("a", (1,) * 9)),
+        (lambda: BroadcastingLab((1,) * 9), ValueError, SIZES.format("a", "(1, 1, 1, 1, 1, 1, ...)")),
         (lambda: BroadcastingLab(mode="x"), ValueError, "mode must be one of 'elementwise', 'matmul', got 'x'"),
         (lambda: BroadcastingLab((2.5,)), TypeError, "a must be a list of integers, got (2.5,)"),
     ],

@@ -119,7 +119,7 @@ def test_a_row_is_described_in_words(engine):
 def test_keys_are_ordered_as_torch_orders_them(engine):
     for seed in range(20):
         row = (random_weights(1, 1, 1, 9, seed)[0, 0, 0] * 10).round() / 10  # with ties
-        assert engine("heaviest", row.tolist()) == row.argsort(descending=True, stable=True).tolist()
+        assert engine("keysByWeight", row.tolist()) == row.argsort(descending=True, stable=True).tolist()
 
 
 @pytest.mark.parametrize(("token", "shown"), [(" cat", "␣cat"), ("\n", "↵"), ("", "∅"), ("a\tb", "a⇥b"), ("“”", "“”")])

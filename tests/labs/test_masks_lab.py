@@ -36,7 +36,7 @@ def state_of(lab):
 def looked_at(lab, masks):
     """The same, with the names of queries and keys."""
     state = state_of(lab)
-    return state | masks("sides", state)
+    return state | masks("sideNames", state)
 
 
 def flips(draw, lab, count):
@@ -54,7 +54,7 @@ def flips(draw, lab, count):
 @example(word="😀é", role="value")
 def test_made_up_numbers_are_the_same_on_both_sides(word, role, masks):
     numbers = made_up(word, role, 4)
-    assert masks("madeUp", word, role, 4) == numbers
+    assert masks("hashedVector", word, role, 4) == numbers
     assert all(-2 <= x <= 2 and round(x, 1) == x for x in numbers)
 
 

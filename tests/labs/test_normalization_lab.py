@@ -198,7 +198,7 @@ def test_every_choice_of_axes_has_words(engine):
     distinct = [str(engine("inWords", dims, 1)) for dims in CHOICES]
     distinct += [str(engine("inWords", dims, 2)) for dims in CHOICES if 2 in dims]
     assert len(set(distinct)) == 12
-    assert len({engine("others", dims, 1) for dims in CHOICES}) == 8
+    assert len({engine("sharersText", dims, 1) for dims in CHOICES}) == 8
 
 
 @pytest.mark.parametrize(
@@ -210,8 +210,8 @@ def test_the_slider_goes_far_beyond_the_values(engine, values, reach, step):
 
 
 def test_numbers_are_written_for_readers(engine):
-    assert [engine("plain", x) for x in (3, -3, 2.25, -0.004)] == ["3", "−3", "2.25", "0.00"]
-    assert [engine("byText", x) for x in (0.004, 0.5, -1.234, 12.34)] == ["≈0", "+0.50", "−1.23", "+12.3"]
+    assert [engine("numberText", x) for x in (3, -3, 2.25, -0.004)] == ["3", "−3", "2.25", "0.00"]
+    assert [engine("changeText", x) for x in (0.004, 0.5, -1.234, 12.34)] == ["≈0", "+0.50", "−1.23", "+12.3"]
 
 
 # The state in Python.

@@ -2,6 +2,7 @@
 
 import json
 import re
+from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
@@ -10,6 +11,7 @@ import torch
 import transformer_lab as tl
 from javascript import Engine
 from transformer_lab import practice
+from transformer_lab.checks import course
 from transformer_lab.labs import Practice
 from transformer_lab.labs.lab import script
 from transformer_lab.practice.answers import Choice, Number, Numbers, Order
@@ -73,10 +75,69 @@ def _with_the_search(engine):
     engine._context.eval(FOUND)
 
 
-def test_names_of_topics_differ_and_stand_in_their_chapters():
-    assert all(topic.name == name and 1 <= topic.chapter <= 8 for name, topic in TOPICS.items())
+def test_every_topic_knows_its_name_and_its_chapter():
+    chapters = {int(path.stem[:2]) for path in (Path(__file__).parents[2] / "chapters").glob("[0-9]*.ipynb")}
+    assert all(topic.name == name and topic.chapter in chapters for name, topic in TOPICS.items())
     with pytest.raises(ValueError, match=r"topic must be one of .*'offset', .*, got 'x'"):
         Practice("x")
+
+
+def test_another_chapter_is_another_file(monkeypatch, tmp_path):
+    for number in (98, 101):
+        text = f"from transformer_lab.practice import ch1\n\nof_chapter_{number} = ch1.strides_of\n"
+        (tmp_path / f"ch{number}.py").write_text(text)
+    monkeypatch.setattr(practice, "__path__", [*practice.__path__, str(tmp_path)])
+    found = practice.topics.__wrapped__()
+    assert [*found] == [*TOPICS, "of_chapter_98", "of_chapter_101"]
+    assert [topic.chapter for topic in found.values()][-2:] == [98, 101]
+
+
+# Rules that an exercise has as well: how its reference is called, and which part of the result is the answer.
+RESTATED = {
+    "shape_of_a_sum": ("broadcast_shape", lambda a, b: (a, b), lambda shape: shape),
+    "shape_of_a_product": ("matmul_shape", lambda a, b: (a, b), lambda shape: shape),
+    "softmax_of_logarithms": (
+        "softmax",
+        lambda base, counts: ((base + torch.tensor(counts).double().log())[None], -1),
+        lambda weights: weights[0],
+    ),
+    "weights_of_two_keys": (
+        "attention_weights",
+        lambda query, *keys: (query[None].double(), torch.stack(keys).double()),
+        lambda weights: weights[0],
+    ),
+    "merged_rows": ("merge_heads", lambda heads: (heads[None],), lambda rows: rows[0]),
+    "layer_norm_by_hand": (
+        "layer_norm",
+        lambda x, weight, bias: (x[None].double(), torch.full((4,), weight), torch.full((4,), bias), 0),
+        lambda y: y[0],
+    ),
+    "rms_norm_by_hand": (
+        "rms_norm",
+        lambda x, weight: (x[None].double(), torch.full((4,), weight), 0),
+        lambda y: y[0],
+    ),
+}
+
+
+@pytest.mark.parametrize("name", RESTATED)
+def test_a_rule_that_an_exercise_has_too_says_the_same(name):
+    topic = TOPICS[name]
+    exercise, arguments_of, part_of = RESTATED[name]
+
+    def answer(function, arguments, part):
+        try:
+            result = part(function(*arguments))
+        except (ValueError, RuntimeError) as error:
+            result = error
+        return topic.answer.of(result, arguments)
+
+    for seed in range(60):
+        arguments = topic._arguments(seed)
+        found = answer(topic.exercise.reference, arguments, lambda result: result)
+        expected = answer(course.load(exercise).reference, arguments_of(*arguments), part_of)
+        assert found is not None
+        assert topic.answer.same(found, expected), arguments
 
 
 def test_a_table_is_the_same_whatever_the_reader_has_made_a_default():
@@ -305,7 +366,7 @@ def test_what_is_known_of_an_answer_that_no_mistake_gives(engine, form, case, gi
 def test_what_was_wrong_comes_back_in_other_numbers(engine):
     cases = [{"wrong": [[0, [i % 2]]]} for i in range(8)]
     topic = {"name": "t", "mistakes": [["even", "", ""], ["odd", "", ""]], "cases": cases}
-    engine._context.eval("noteMissed('t', ['odd'])")
+    engine._context.eval("recordMissed('t', ['odd'])")
     at, met = 1, []
     for _ in range(4):
         found = engine("nextCase", topic, at)
@@ -316,8 +377,8 @@ def test_what_was_wrong_comes_back_in_other_numbers(engine):
 
 def test_what_is_solved_comes_again_once_all_is(engine):
     topic = {"name": "s", "mistakes": [], "cases": [{"wrong": []}] * 3}
-    engine._context.eval("noteSolved('s', 1)")
+    engine._context.eval("recordSolved('s', 1)")
     assert engine("nextCase", topic, 0)["at"] == 2
     for at in range(3):
-        engine._context.eval(f"noteSolved('s', {at})")
+        engine._context.eval(f"recordSolved('s', {at})")
     assert engine("nextCase", topic, 0)["at"] == 1

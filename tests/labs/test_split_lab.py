@@ -49,7 +49,7 @@ def walked(seq, heads, width, split_by_view, merge_by_view):
 @pytest.mark.parametrize("mistakes", MISTAKES)
 @pytest.mark.parametrize(("seq", "heads", "width"), SIZES)
 def test_numbers_go_where_torch_puts_them(engine, seq, heads, width, mistakes):
-    found = engine("journey", {"seq": seq, "heads": heads, "d_head": width}, *mistakes)
+    found = engine("journeySteps", {"seq": seq, "heads": heads, "d_head": width}, *mistakes)
     expected = walked(seq, heads, width, *mistakes)
     assert len(found) == len(expected)
     for i, (step, tensor) in enumerate(zip(found, expected)):
@@ -65,7 +65,7 @@ def test_view_alone_gives_a_head_these_tokens(engine, seq, heads, width):
     split = torch.arange(seq * heads * width).view(heads, seq, width)
     for head in range(heads):
         tokens = split[head] // (heads * width)
-        assert engine("readByHead", head, heads, seq) == [tokens.min().item(), tokens.max().item()]
+        assert engine("tokensOfHead", head, heads, seq) == [tokens.min().item(), tokens.max().item()]
 
 
 @pytest.mark.parametrize("mistakes", MISTAKES)

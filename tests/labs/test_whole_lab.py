@@ -96,7 +96,7 @@ def test_the_lab_knows_english_as_the_model_was_taught_it():
     target = WholeLab().stored[0]["target"]
     numbers = target[target.index("zero") :]
     for n in [*range(1100), *range(1100, 1_000_000, 7919), 999_999]:
-        assert engine("inEnglish", n, numbers) == train_whole_lab.in_words(n)
+        assert engine("numberWords", n, numbers) == train_whole_lab.in_words(n)
 
 
 def test_the_walk_goes_through_every_block_and_writes_the_answer(show):

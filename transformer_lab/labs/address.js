@@ -1,57 +1,57 @@
-// The state of a lab in the page's address, ?masks.preset=window&masks.window=4, so that a reload or a shared link
-// brings it back. Only what differs from how the lab began is written.
+// The state of a lab in the page's URL, ?masks.preset=window&masks.window=4, so that a reload or a shared link restores
+// it. Only values that differ from the lab's initial state are written.
 
-import { button, commit, element, follow, set, setText, traitsOf } from "./ui.js";
+import { button, commit, element, getTraits, observe, set, setText } from "./ui.js";
 import { listed, quoted } from "./words.js";
 
 /** @typedef {import("./ui.js").Model} Model */
 /**
- * How the address holds what a reader sets: texts by name, behind a word of the lab's own. `decode` gives what of them
- * can be read, and what is wrong with the rest. Without a word there is nothing to hand on.
- * @typedef {object} Kept
+ * How the URL stores a lab's traits: as query parameters that share a prefix, `word`. `decode` returns the values that
+ * are valid, and an error about the others. Without `word` the state is not in the URL.
+ * @typedef {object} UrlState
  * @property {string[]} names of the traits
  * @property {string} [word]
  * @property {(state: any, first: any) => Record<string, string>} [encode]
  * @property {(texts: Record<string, string>) => { state?: any, error?: string }} [decode]
  * @property {() => string} [code] Python that makes the same lab, for notebooks
  */
-/** @typedef {{ write: (value: any) => string, read: (text: string) => import("./words.js").Parsed<any> }} Part */
+/** @typedef {{ write: (value: any) => string, read: (text: string) => import("./words.js").Parsed<any> }} Codec */
 
-const alike = (a, b) => JSON.stringify(a) === JSON.stringify(b);
+const deepEqual = (a, b) => JSON.stringify(a) === JSON.stringify(b);
 /** @type {(text: string) => string} */
-export const cited = (text) => quoted(text.slice(0, 20));
+export const quotedStart = (text) => quoted(text.slice(0, 20));
 
-// A trait by itself: a whole number, one of some words, a yes or no, a text that a field reads, and numbers as many and
-// as deep as those that the lab began with.
-/** @type {(least: number, most: number) => Part} */
-export const wholeNumber = (least, most) => ({
+// Codecs for one trait: an integer, one of several options, a boolean, the text of a field, and numbers nested like
+// those of the initial state.
+/** @type {(least: number, most: number) => Codec} */
+export const integerCodec = (least, most) => ({
   write: String,
   read: (text) =>
     /^-?\d{1,9}$/.test(text) && +text >= least && +text <= most
       ? { value: +text }
       : { error: `a whole number from ${least} to ${most}` },
 });
-/** @type {(options: string[], valueIn?: (text: string) => any) => Part} */
-export const oneOf = (options, valueIn = String) => ({
+/** @type {(options: string[], valueIn?: (text: string) => any) => Codec} */
+export const optionCodec = (options, valueIn = String) => ({
   write: String,
   read: (text) => (options.includes(text) ? { value: valueIn(text) } : { error: listed(options.map(quoted)) }),
 });
-/** @type {Part} */
-export const flag = {
+/** @type {Codec} */
+export const booleanCodec = {
   write: (value) => (value ? "yes" : "no"),
   read: (text) => (["yes", "no"].includes(text) ? { value: text === "yes" } : { error: "yes or no" }),
 };
 /**
  * @type {(parse: (text: string) => import("./words.js").Parsed<any>, write?: (value: any) => string, what?: string) =>
- *   Part}
+ *   Codec}
  */
-export const typedText = (parse, write = String, what = "something that can be typed there") => ({
+export const textCodec = (parse, write = String, what = "something that can be typed there") => ({
   write,
   read: (text) => (parse(text).error ? { error: what } : parse(text)),
 });
 const NUMBER = /^-?\d{1,9}(\.\d{1,9})?$/;
-/** @type {(fits: (numbers: number[]) => boolean, what: string, shape?: (numbers: number[]) => any) => Part} */
-export const numbers = (fits, what, shape = (all) => all) => ({
+/** @type {(fits: (numbers: number[]) => boolean, what: string, shape?: (numbers: number[]) => any) => Codec} */
+export const numbersCodec = (fits, what, shape = (all) => all) => ({
   write: (value) =>
     [value]
       .flat(Infinity)
@@ -63,21 +63,21 @@ export const numbers = (fits, what, shape = (all) => all) => ({
     return found.every((each) => NUMBER.test(each)) && fits(all) ? { value: shape(all) } : { error: what };
   },
 });
-/** @type {(first: any[], least: number, most: number) => Part} */
-export function numbersLike(first, least, most) {
+/** @type {(first: any[], least: number, most: number) => Codec} */
+export function nestedNumbersCodec(first, least, most) {
   const count = first.flat(Infinity).length;
   const nest = (like, left) => like.map((each) => (Array.isArray(each) ? nest(each, left) : left.shift()));
   const fits = (all) => all.length === count && all.every((x) => x >= least && x <= most);
-  return numbers(fits, `${count} numbers from ${least} to ${most}`, (all) => nest(first, [...all]));
+  return numbersCodec(fits, `${count} numbers from ${least} to ${most}`, (all) => nest(first, [...all]));
 }
 
-// A lab's traits, each by itself, in this order.
-/** @type {(word: string, parts: Record<string, Part>) => Kept} */
-export const inParts = (word, parts) => ({
+// One query parameter for each trait, in this order.
+/** @type {(word: string, parts: Record<string, Codec>) => UrlState} */
+export const traitsInUrl = (word, parts) => ({
   word,
   names: Object.keys(parts),
   encode(state, first) {
-    const changed = Object.keys(parts).filter((name) => !alike(state[name], first[name]));
+    const changed = Object.keys(parts).filter((name) => !deepEqual(state[name], first[name]));
     return Object.fromEntries(changed.map((name) => [name, parts[name].write(state[name])]));
   },
   decode(texts) {
@@ -85,31 +85,31 @@ export const inParts = (word, parts) => ({
     const wrong = [];
     for (const [name, text] of Object.entries(texts)) {
       const found = Object.hasOwn(parts, name) ? parts[name].read(text) : null;
-      if (!found) wrong.push(`${cited(name)} in it says nothing to this lab`);
-      else if (found.error) wrong.push(`its ${name} is ${cited(text)}, where ${found.error} can stand`);
+      if (!found) wrong.push(`${quotedStart(name)} in it says nothing to this lab`);
+      else if (found.error) wrong.push(`its ${name} is ${quotedStart(text)}, where ${found.error} can stand`);
       else state[name] = found.value;
     }
     return { state, error: wrong.join("; ") };
   },
 });
 
-// The address is the lab's where the page carries the state of its widgets; in a notebook it is the notebook's. Each
-// lab of a page has a word of its own in the query: a link within the page leaves that alone.
-const claimed = new Map();
-function addressOf(model, word) {
+// Labs write to the URL of a published page, which stores the state of its widgets, and never to that of a notebook.
+// Each lab of a page has its own prefix in the query string; links within the page leave the query string unchanged.
+const claimedPrefixes = new Map();
+function urlOf(model, word) {
   if (!word || !document.querySelector('script[type="application/vnd.jupyter.widget-state+json"]')) return null;
-  if (!claimed.has(model)) {
-    const others = [...claimed.values()].filter((each) => each.kind === word).length;
-    claimed.set(model, { kind: word, word: others ? `${word}${others + 1}` : word });
+  if (!claimedPrefixes.has(model)) {
+    const others = [...claimedPrefixes.values()].filter((each) => each.kind === word).length;
+    claimedPrefixes.set(model, { kind: word, word: others ? `${word}${others + 1}` : word });
   }
-  const own = claimed.get(model).word;
-  // A lab whose state is one text has its word alone, others a name behind it.
+  const own = claimedPrefixes.get(model).word;
+  // A lab whose state is a single text uses its prefix alone as the parameter's name.
   const nameIn = (key) => (key === own ? "" : key.startsWith(`${own}.`) ? key.slice(own.length + 1) : null);
   const link = (texts) => {
     const url = new URL(location.href);
     for (const key of [...url.searchParams.keys()]) if (nameIn(key) !== null) url.searchParams.delete(key);
     for (const [name, text] of Object.entries(texts)) url.searchParams.set(name ? `${own}.${name}` : own, text);
-    url.search = url.search.replace(/%(2C|28|29|3A|5B|5D)/g, decodeURIComponent); // ,():[] are read as they are
+    url.search = url.search.replace(/%(2C|28|29|3A|5B|5D)/g, decodeURIComponent); // ,():[] stay readable
     return url;
   };
   return {
@@ -123,13 +123,13 @@ function addressOf(model, word) {
       try {
         if (url !== location.href) history.replaceState(history.state, "", url);
       } catch {
-        // A browser may not allow it: the link can still be copied.
+        // The browser refuses: the link can still be copied.
       }
     },
   };
 }
 
-// A button that copies a text, what it says of that, and the text itself where a browser does not let it copy.
+// A button that copies a text, a note that says so, and a field with the text for browsers without clipboard access.
 function copyButton(what, text) {
   const told = element("span", { class: "tl-note", "aria-live": "polite" });
   const label = `${what === "link" ? "Link to" : "Code for"} this state`;
@@ -154,7 +154,7 @@ function copyButton(what, text) {
       byHand.select();
     }
   });
-  // What was handed on is no longer what is shown.
+  // After a change the note about the copied text is out of date.
   const forget = () => {
     setText(told, "");
     set(byHand, { hidden: true });
@@ -162,18 +162,17 @@ function copyButton(what, text) {
   return { nodes: [told, byHand, copy], forget };
 }
 
-// What stands at the lab's foot to hand its state on: the link where the address is ours, otherwise a line of code. The
-// first view of a lab takes over what the address says; what that is wrong in is said and stays in the address until
-// the lab changes.
+// The footer: a share link, or a line of code in a notebook. The first view of a lab restores the state in the URL; an
+// invalid parameter is reported, and stays in the URL until the lab changes.
 /**
- * @type {(model: Model, el: HTMLElement, kept: Kept, began: { first: any, again: boolean }) =>
+ * @type {(model: Model, el: HTMLElement, kept: UrlState, began: { first: any, again: boolean }) =>
  *   { complaint: any, nodes: HTMLElement[] }}
  */
-export function handOn(model, el, { word, names, encode, decode, code }, { first, again }) {
-  const address = addressOf(model, word);
+export function shareControls(model, el, { word, names, encode, decode, code }, { first, again }) {
+  const address = urlOf(model, word);
   if (!address && !code) return { complaint: [], nodes: [] };
   const complaint = element("p", { class: "tl-error", role: "alert" });
-  const texts = () => encode(traitsOf(model, names), first);
+  const texts = () => encode(getTraits(model, names), first);
   const copy = copyButton(address ? "link" : "code", () => {
     if (!address) return code();
     const url = address.link(texts());
@@ -182,7 +181,7 @@ export function handOn(model, el, { word, names, encode, decode, code }, { first
     return url.href;
   });
   if (!address) {
-    follow(model, names, copy.forget);
+    observe(model, names, copy.forget);
     return { complaint: [], nodes: copy.nodes };
   }
   const given = address.texts();
@@ -193,7 +192,7 @@ export function handOn(model, el, { word, names, encode, decode, code }, { first
   }
   const found = texts();
 
-  // Once a drag has come to rest, and its pointer is up: browsers count how often an address changes, and some refuse.
+  // Debounced, and never during a drag: browsers limit how often a page may change its URL.
   let later = null;
   let held = false;
   const write = () => {
@@ -212,9 +211,9 @@ export function handOn(model, el, { word, names, encode, decode, code }, { first
       held = false;
     });
   }
-  follow(model, names, () => {
+  observe(model, names, () => {
     copy.forget();
-    if (!alike(texts(), found)) setText(complaint, "");
+    if (!deepEqual(texts(), found)) setText(complaint, "");
     soon();
   });
   return { complaint, nodes: copy.nodes };

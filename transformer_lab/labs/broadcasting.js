@@ -1,12 +1,13 @@
 // The broadcasting lab: two shapes, aligned from the right. Which axes stretch, what comes out, or why nothing does.
 
-import { inParts, numbers, oneOf, typedText } from "./address.js";
+import { numbersCodec, optionCodec, textCodec, traitsInUrl } from "./address.js";
 import { alignment, combine, explain, source, valueA, valueB } from "./broadcasting_rules.js";
 import { hueOf } from "./colours.js";
 import { frame } from "./frame.js";
 import { tensorGrid } from "./grid.js";
 import { clamp, product, ravel } from "./maths.js";
-import { choice, commit, element, field, follow, group, reserve, room, set, setText, traitsOf } from "./ui.js";
+import { choice, commit, element, field, getTraits, group, observe, reservedBox, reserveSpace, set } from "./ui.js";
+import { setText } from "./ui.js";
 import { grouped, parseShape, shapeText } from "./words.js";
 
 /** @typedef {import("./ui.js").Model} Model */
@@ -96,7 +97,7 @@ function axesTable(model) {
     }));
     const row = (name, nodes, kind = "") =>
       element("tr", { class: kind }, element("th", { scope: "row" }, name), nodes);
-    const whys = cells.map(({ why }) => element("td", {}, room(why)));
+    const whys = cells.map(({ why }) => element("td", {}, reservedBox(why)));
     table.replaceChildren(
       ...["a", "b"].map((name) =>
         row(
@@ -111,7 +112,7 @@ function axesTable(model) {
       ),
       element("tr", { class: "" }, element("td"), whys),
     );
-    for (const { why } of cells) reserve(why, "new axis of a", "new axis of b");
+    for (const { why } of cells) reserveSpace(why, "new axis of a", "new axis of b");
   }
 
   /** @type {(operand: any, size: number | null, stretches: boolean, column: Column) => void} */
@@ -228,7 +229,7 @@ function picturePanel(model) {
 }
 
 // Room for all to which a drag of the sizes can lead.
-function makeRoom({ mode, a, b }, verdict, status) {
+function reserveAll({ mode, a, b }, verdict, status) {
   const grown = (shape, size) => shape.map((now) => Math.max(now, size));
   const [large, other] = [grown(a, 8), grown(b, 8)];
   const others = [grown(b, 7), [...grown(b.slice(0, -2), 7), ...other.slice(-2)]];
@@ -241,9 +242,9 @@ function makeRoom({ mode, a, b }, verdict, status) {
     elementwise: `a${sevens(a.length)} + b${sevens(b.length)} = ${10 * MOST_DRAWN} + ${MOST_DRAWN}`,
   };
   const verdicts = [...clashes.map((reason) => ({ reason })), { shape }];
-  reserve(verdict, ...verdicts.map((result) => verdictInWords({ mode, a: large, b: other }, result)));
+  reserveSpace(verdict, ...verdicts.map((result) => verdictInWords({ mode, a: large, b: other }, result)));
   const end = `${10 * MOST_DRAWN}. The product has shape ${shapeText(shape)}.`;
-  reserve(status, `result${sevens(axes)} = ${sums[mode]} = ${end}`, ...clashes.map(clashInWords));
+  reserveSpace(status, `result${sevens(axes)} = ${sums[mode]} = ${end}`, ...clashes.map(clashInWords));
 }
 
 /** @param {import("./ui.js").View} view */
@@ -259,22 +260,22 @@ function render({ model, el }) {
   const fields = { a: operand("a"), b: operand("b") };
   const table = axesTable(model);
   const verdict = element("span");
-  const verdictBox = room(verdict, "tl-verdict");
+  const verdictBox = reservedBox(verdict, "tl-verdict");
   const picture = picturePanel(model);
-  const shape = typedText(parse, (sizes) => sizes.join(","), "sizes like 3,1");
+  const shape = textCodec(parse, (sizes) => sizes.join(","), "sizes like 3,1");
   const place = (all) => all.every((x) => x >= 0 && Number.isInteger(x));
-  const kept = inParts("broadcasting", {
+  const urlState = traitsInUrl("broadcasting", {
     a: shape,
     b: shape,
-    mode: oneOf(kinds.map(([kind]) => kind)),
-    index: numbers(place, "an element of the result"),
+    mode: optionCodec(kinds.map(([kind]) => kind)),
+    index: numbersCodec(place, "an element of the result"),
   });
   // The picture comes last, for it grows with its tensors, and nothing else may move.
   const { status } = frame(
     { model, el },
     "broadcasting",
     "Two shapes, aligned from the right",
-    kept,
+    urlState,
     group("mode", element("div", { class: "tl-row" }, modes.node)),
     group("shapes", element("div", { class: "tl-row" }, fields.a.node, fields.b.node)),
     element("div", { class: "tl-scroll" }, table.node),
@@ -298,7 +299,7 @@ function render({ model, el }) {
     table.draw(state);
     setText(verdict, verdictInWords(state, result));
     verdictBox.classList.toggle("tl-clash", Boolean(result.reason));
-    makeRoom(state, verdict, status);
+    reserveAll(state, verdict, status);
     drawable = picture.draw(state);
   }
 
@@ -322,8 +323,8 @@ function render({ model, el }) {
     setText(status, `${chosen.words}. ${shaped}.`);
   }
 
-  return follow(model, kept.names, () => {
-    const { index, ...shapes } = traitsOf(model, kept.names);
+  return observe(model, urlState.names, () => {
+    const { index, ...shapes } = getTraits(model, urlState.names);
     const state = { ...shapes, result: combine(shapes.mode, shapes.a, shapes.b) };
     const key = JSON.stringify(shapes);
     if (key !== drawn) drawShapes(state);

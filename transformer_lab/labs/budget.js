@@ -3,29 +3,13 @@
 
 import { decode, encode, pythonCode } from "./budget_address.js";
 import { COMPONENTS, costs, isGated, keyFeatures, QUANTITIES, ruleOfThumb, total } from "./budget_counts.js";
-import { alter, choices, find, known, OF_SHAPE, read, SLIDERS, same, sameShape } from "./budget_settings.js";
-import {
-  cacheInWords,
-  compact,
-  compactSigned,
-  describe,
-  equalContext,
-  introduction,
-  NO_CACHE,
-  overtakenInWords,
-} from "./budget_words.js";
-import {
-  publishedInWords,
-  ruleInWords,
-  share,
-  signed,
-  times,
-  trainingInWords,
-  warningInWords,
-} from "./budget_words.js";
+import { alter, choices, find, known, OF_SHAPE, read, same, sameShape, SLIDERS } from "./budget_settings.js";
+import { cacheInWords, compact, compactSigned, describe, equalContext, introduction } from "./budget_words.js";
+import { NO_CACHE, overtakenInWords, publishedInWords, ruleInWords, share, signed, times } from "./budget_words.js";
+import { trainingInWords, warningInWords } from "./budget_words.js";
 import { frame } from "./frame.js";
-import { button, byWidth, choice, commit, dial, element, follow, group, reserve, room, set, setText } from "./ui.js";
-import { traitsOf, widest } from "./ui.js";
+import { button, choice, commit, element, getTraits, group, observe, reservedBox, reserveSpace, set } from "./ui.js";
+import { setText, sliderWithInput, sortedByWidth, widest } from "./ui.js";
 import { counted, grouped, parseNumber } from "./words.js";
 
 /** @typedef {import("./ui.js").Model} Model */
@@ -71,15 +55,15 @@ function presetPanel(model, { all }) {
   const against = element("select", { ...props, onchange: () => commit(model, { base: against.value }) }, options);
   const compare = element("label", { class: "tl-compare" }, "Thin bars and marks, and all changes: against", against);
   const label = element("p", { class: "tl-label" }, "Start from");
-  const nodes = [label, presets.node, room(published, "tl-note tl-published")];
+  const nodes = [label, presets.node, reservedBox(published, "tl-note tl-published")];
   /** @type {(compared: Compared) => void} */
   const draw = ({ now, base }) => {
     presets.show(all.findIndex((each) => sameShape(each.shape, now.shape)));
     against.value = base.key;
     setText(published, publishedInWords(base));
   };
-  const makeRoom = () => reserve(published, ...all.map(publishedInWords));
-  return { nodes, compare, draw, makeRoom };
+  const reserveAll = () => reserveSpace(published, ...all.map(publishedInWords));
+  return { nodes, compare, draw, reserveAll };
 }
 
 // One slider, which moves through numbers that fit; a mark stands where the base has it. Any other number can be typed.
@@ -101,16 +85,20 @@ function shapeSlider(name, { all, start, limits }, change, letGo, shape) {
     if (name === "n_heads") return `× ${grouped(d_model / n_heads)}`;
     return name === "d_ff" ? `(${Number((at / d_model).toFixed(2))} ×)` : "";
   }
-  const head = element("p", {}, `${LABELS[name]} `, room(more));
+  const head = element("p", {}, `${LABELS[name]} `, reservedBox(more));
   const props = { onchange: letGo };
   const how = { placeOf: (value) => offered.indexOf(value), valueAt: (place) => offered[place] };
-  const turn = dial(LABELS[name], { ends: limits[name], head, marks: was, parse, props, ...how }, (value) => {
-    change(name, value);
-    if (document.activeElement === turn.typed) letGo();
-  });
+  const turn = sliderWithInput(
+    LABELS[name],
+    { ends: limits[name], head, marks: was, parse, props, ...how },
+    (value) => {
+      change(name, value);
+      if (document.activeElement === turn.typed) letGo();
+    },
+  );
   set(turn.node, { class: "tl-dial tl-turn" });
   const most = grouped(limits[name][1]);
-  reserve(more, { n_heads: `× ${most}`, d_ff: "(11.11 ×)" }[name] ?? "");
+  reserveSpace(more, { n_heads: `× ${most}`, d_ff: "(11.11 ×)" }[name] ?? "");
 
   // Where the base stands, between the values on its two sides.
   function placeOf(before, last) {
@@ -150,7 +138,10 @@ function slidersPanel(model, world, change, letGo, compare) {
   const warning = element("p");
   const format = element("div", { class: "tl-turn" }, element("p", {}, "Bytes per value"), formats.node);
   const turns = sliders.map((each) => each.node);
-  const nodes = [element("div", { class: "tl-turns" }, turns, format, compare), room(warning, "tl-note tl-warning")];
+  const nodes = [
+    element("div", { class: "tl-turns" }, turns, format, compare),
+    reservedBox(warning, "tl-note tl-warning"),
+  ];
   /** @type {(compared: Compared) => void} */
   const draw = (compared) => {
     const { seq, shape, bytes_per_value } = compared.now;
@@ -159,8 +150,8 @@ function slidersPanel(model, world, change, letGo, compare) {
     setText(warning, seq > shape.n_positions ? warningInWords(seq, shape) : "");
   };
   const longest = (family) => warningInWords(world.limits.seq[1], { family, n_positions: world.limits.n_positions[1] });
-  const makeRoom = () => reserve(warning, longest("gpt2"), longest("llama"));
-  return { nodes, draw, makeRoom };
+  const reserveAll = () => reserveSpace(warning, longest("gpt2"), longest("llama"));
+  return { nodes, draw, reserveAll };
 }
 
 const greyIn = (hue) => (hue === null ? " tl-grey" : "");
@@ -182,7 +173,7 @@ function costBar(quantity, el, names) {
     });
   const stack = element("div", { class: "tl-stack", role: "img" }, pieces(true));
   const shadow = element("div", { class: "tl-stack tl-shadow", "aria-hidden": "true" }, pieces(false));
-  const head = element("p", { class: "tl-cost-head" }, element("span", {}, name), room(sums, "tl-sums"));
+  const head = element("p", { class: "tl-cost-head" }, element("span", {}, name), reservedBox(sums, "tl-sums"));
   // A piece that is pointed at is named below the bar: not every piece has room for its name.
   let said = "";
   let shown = null;
@@ -206,11 +197,11 @@ function costBar(quantity, el, names) {
     said = text;
     setText(note, text);
   };
-  const node = element("div", { class: "tl-cost" }, head, bars, room(aside, "tl-note tl-aside"));
+  const node = element("div", { class: "tl-cost" }, head, bars, reservedBox(aside, "tl-note tl-aside"));
   const far = `111.1 M${unit}`;
   const longest = [`−${far} · 1.11·10¹¹ ×`, `as ${widest(el, names)}`];
   const copy = (change) => [element("strong", {}, far), " ", element("span", { class: "tl-by" }, change)];
-  reserve(sums, ...longest.map(copy));
+  reserveSpace(sums, ...longest.map(copy));
 
   // A bar takes its part of the longest, and its pieces divide it as their counts do.
   const styleOf = (counts, whole, longest) => {
@@ -266,19 +257,19 @@ function barsPanel(model, el, { all, limits }, change) {
   }
 
   /** @type {(most: Setting, dearest: Record<string, Counts>) => void} */
-  function makeRoom({ shape }, dearest) {
+  function reserveAll({ shape }, dearest) {
     const count = total(dearest.parameters);
     const rule = ruleOfThumb(shape);
     const equal = element("button", { type: "button", disabled: true }, equalAt(limits.d_ff[1]));
-    reserve(bars.parameters.aside, ruleInWords(rule, rule - count, count));
-    reserve(bars.flops.aside, [equal, overtakenInWords("111,111 ×", true)]);
-    reserve(
+    reserveSpace(bars.parameters.aside, ruleInWords(rule, rule - count, count));
+    reserveSpace(bars.flops.aside, [equal, overtakenInWords("111,111 ×", true)]);
+    reserveSpace(
       bars.generation.aside,
       NO_CACHE,
       cacheInWords(2n * BigInt(shape.n_layers) * keyFeatures(shape), 111_111n, true),
     );
   }
-  return { node: element("div", { class: "tl-costs" }, nodes), draw, makeRoom };
+  return { node: element("div", { class: "tl-costs" }, nodes), draw, reserveAll };
 }
 
 // One line of a table: a component, its number, and how that changed; `hue` is undefined for the sum of all.
@@ -288,7 +279,7 @@ function tableRow(name, formula, hue) {
   const marked = hue === undefined ? [] : element("span", swatch);
   const counted = formula.replaceAll("·", "·\u200b"); // a long product may go on in the next line
   const head = element("th", { scope: "row" }, marked, name, element("span", { class: "tl-note" }, counted));
-  const cells = [element("td", {}, room(number), room(by, "tl-note")), element("td", {}, part, ratio)];
+  const cells = [element("td", {}, reservedBox(number), reservedBox(by, "tl-note")), element("td", {}, part, ratio)];
   const node = element("tr", { class: hue === undefined ? "tl-total" : null }, head, cells);
   /** @type {(counts: Counts) => bigint} */
   const amountIn = (counts) => (hue === undefined ? total(counts) : (counts[name] ?? 0n));
@@ -301,11 +292,11 @@ function tableRow(name, formula, hue) {
     setText(by, count === ghost ? "same" : signed(count - ghost));
     setText(ratio, ghost ? times(count, ghost) : "new");
   }
-  function makeRoom(dearest) {
-    reserve(number, grouped(amountIn(dearest)));
-    reserve(by, signed(-amountIn(dearest)));
+  function reserveAll(dearest) {
+    reserveSpace(number, grouped(amountIn(dearest)));
+    reserveSpace(by, signed(-amountIn(dearest)));
   }
-  return { node, draw, makeRoom };
+  return { node, draw, reserveAll };
 }
 
 // One quantity to the last digit.
@@ -342,16 +333,16 @@ function tablesPanel(model) {
       for (const row of rows) row.draw(cost[quantity], before[quantity]);
     }
   }
-  function makeRoom(dearest) {
-    for (const { quantity, rows } of tables) for (const row of rows) row.makeRoom(dearest[quantity]);
+  function reserveAll(dearest) {
+    for (const { quantity, rows } of tables) for (const row of rows) row.reserveAll(dearest[quantity]);
   }
-  return { node, draw, makeRoom };
+  return { node, draw, reserveAll };
 }
 
 // The lab's story: what a slider changes, told from where it stood when it was taken up.
 /** @type {(model: Model, limits: import("./budget_settings.js").Limits) => any} */
-function storyOf(model, limits) {
-  const state = () => traitsOf(model, TRAITS);
+function changeOf(model, limits) {
+  const state = () => getTraits(model, TRAITS);
   if (!stories.has(model)) stories.set(model, { from: state(), to: state(), moving: null, last: null, anchor: null });
   const story = stories.get(model);
   return {
@@ -387,7 +378,7 @@ function longestChanges({ start, limits }, el) {
     const few = alter(most, name, read(least, name), limits);
     return [describe(few, most), describe(most, few)];
   });
-  return { most, longest: byWidth(el, sentences).slice(0, 6) };
+  return { most, longest: sortedByWidth(el, sentences).slice(0, 6) };
 }
 
 /** @param {import("./ui.js").View} view */
@@ -396,7 +387,7 @@ function render({ model, el }) {
   /** @type {World} */
   const world = { all: known(model.get("presets"), start), start, limits: model.get("limits") };
   const { all } = world;
-  const kept = {
+  const urlState = {
     word: "budget",
     names: TRAITS,
     encode(state) {
@@ -404,7 +395,7 @@ function render({ model, el }) {
       return text === null ? {} : { "": text };
     },
     decode: (texts) => decode(texts[""] ?? "", world),
-    code: () => pythonCode(traitsOf(model, TRAITS), all),
+    code: () => pythonCode(getTraits(model, TRAITS), all),
   };
   const presets = presetPanel(model, world);
   const change = (name, value) => story.change(name, value);
@@ -415,13 +406,13 @@ function render({ model, el }) {
     { model, el },
     "budget",
     "What does a model cost?",
-    kept,
+    urlState,
     group("presets", presets.nodes),
     group("sliders", sliders.nodes),
     bars.node,
     group("table", tables.node),
   );
-  const story = storyOf(model, world.limits);
+  const story = changeOf(model, world.limits);
 
   // Room for what the ends of all sliders make of the numbers and sentences.
   const { most, longest } = longestChanges(world, el);
@@ -431,11 +422,11 @@ function render({ model, el }) {
     el,
     all.map((each) => each.name),
   );
-  presets.makeRoom();
-  sliders.makeRoom();
-  bars.makeRoom(most, dearest);
-  tables.makeRoom(dearest);
-  reserve(status, ...all.map((each) => introduction(each, each)), ...longest.map((told) => against(far, told)));
+  presets.reserveAll();
+  sliders.reserveAll();
+  bars.reserveAll(most, dearest);
+  tables.reserveAll(dearest);
+  reserveSpace(status, ...all.map((each) => introduction(each, each)), ...longest.map((told) => against(far, told)));
 
   // What is on show, or what became of it.
   function stateInWords({ now, base }) {
@@ -446,14 +437,14 @@ function render({ model, el }) {
 
   function draw() {
     /** @type {State} */
-    const now = traitsOf(model, TRAITS);
+    const now = getTraits(model, TRAITS);
     const base = find(world, now.base);
     const compared = { now, base, cost: costs(now), before: costs(base) };
     story.goOn(now);
     for (const panel of [presets, sliders, bars, tables]) panel.draw(compared);
     setText(status, stateInWords(compared));
   }
-  return follow(model, TRAITS, draw);
+  return observe(model, TRAITS, draw);
 }
 
 export default { render };

@@ -1,7 +1,7 @@
 // The budget lab's state as text: in an address, a known setting and what is different, gpt2.n_layers-24.seq-2048;
 // and as Python.
 
-import { cited } from "./address.js";
+import { quotedStart } from "./address.js";
 import { QUANTITIES } from "./budget_counts.js";
 import { changedIn, find, OF_SHAPE, optionsOf, read, same, sameShape, write } from "./budget_settings.js";
 import { grouped } from "./words.js";
@@ -29,7 +29,7 @@ export function encode(state, { all, start }) {
 export function decode(text, world) {
   const [key, ...parts] = text.split(".");
   const from = find(world, key);
-  if (!from) return { error: `it names the model ${cited(key)}, which this lab does not know` };
+  if (!from) return { error: `it names the model ${quotedStart(key)}, which this lab does not know` };
   const { shape, seq, batch, bytes_per_value } = from;
   let state = { shape, seq, batch, bytes_per_value, base: from.key, quantity: "parameters" };
   for (const part of parts) {
@@ -47,15 +47,15 @@ function decodePart(part, state, world) {
   const name = Object.keys(WORDS).find((each) => WORDS[each] === word) ?? word;
   if (name === "base") {
     if (find(world, value)) return { state: { ...state, base: value } };
-    return { error: `it compares with ${cited(value)}, which this lab does not know` };
+    return { error: `it compares with ${quotedStart(value)}, which this lab does not know` };
   }
   if (name === "quantity") {
     if (Object.hasOwn(QUANTITIES, value)) return { state: { ...state, quantity: value } };
-    return { error: `it asks to show ${cited(value)}, which this lab does not list` };
+    return { error: `it asks to show ${quotedStart(value)}, which this lab does not list` };
   }
   const unknown = word === "bytes_per_value" || !Object.hasOwn(world.limits, name ?? "");
   if (unknown || (name === "n_kv_heads" && state.shape.family !== "llama")) {
-    return { error: `${cited(part)} in it says nothing to this lab` };
+    return { error: `${quotedStart(part)} in it says nothing to this lab` };
   }
   const [least, most] = world.limits[name];
   const number = /^\d{1,9}$/.test(value) ? Number(value) : NaN;
@@ -63,7 +63,7 @@ function decodePart(part, state, world) {
     return { state: write(state, name, number) };
   }
   const fits = word === "bytes" ? "2 or 4" : `a whole number from ${least} to ${grouped(most)}`;
-  return { error: `its ${word} is ${cited(value)}, where ${fits} can stand` };
+  return { error: `its ${word} is ${quotedStart(value)}, where ${fits} can stand` };
 }
 
 // The state as Python.

@@ -1,62 +1,62 @@
-// The colours of labs: the course's two maps, a sweep of hues, and the page's theme.
+// Colours: the course's two colour maps, a sweep of hues, and changes of the page's theme.
 
 import { clamp } from "./maths.js";
 
-// The place of element i of n on a sweep of colours from blue to orange.
+// The hue of element i of n, on a sweep from blue to orange.
 /** @type {(i: number, n: number) => number} */
 export const hueOf = (i, n) => Math.round(255 - 215 * (n > 1 ? i / (n - 1) : 0));
 
-// The course's two colour maps, as in its figures. On a light page weights go from white (0) to dark blue (1), and
-// other numbers are white at zero, blue below and red above; on a dark one the ground is dark, and what is far is
-// bright.
-/** @typedef {number[][]} Colours Colours in even steps, as red, green and blue. */
+// The course's two colour maps, the same as in its figures. On a light page weights go from white (0) to dark blue (1),
+// and other numbers are white at zero, blue below and red above; on a dark page values near zero are dark, and values
+// far from zero are bright.
+/** @typedef {number[][]} Colours Evenly spaced stops, each [red, green, blue]. */
 /** @typedef {{ light: Colours, dark: Colours }} ColourMap */
 /** @type {(text: string) => Colours} */
-const colours = (text) => text.split(" ").map((hex) => [0, 2, 4].map((at) => parseInt(hex.slice(at, at + 2), 16)));
+const fromHex = (text) => text.split(" ").map((hex) => [0, 2, 4].map((at) => parseInt(hex.slice(at, at + 2), 16)));
 export const BLUES = {
-  light: colours("f7fbff deebf7 c6dbef 9dcae1 6aaed6 4191c6 2070b4 08509b 08306b"),
-  dark: colours("1c2128 182c42 15395c 164a7a 22609b 3d7cb8 6a9fd3 a3c8ea e4f1fd"),
+  light: fromHex("f7fbff deebf7 c6dbef 9dcae1 6aaed6 4191c6 2070b4 08509b 08306b"),
+  dark: fromHex("1c2128 182c42 15395c 164a7a 22609b 3d7cb8 6a9fd3 a3c8ea e4f1fd"),
 };
 export const SIGNED = {
-  light: colours("053061 2065ab 4393c3 90c4dd d1e5f0 f7f6f6 fddbc7 f3a481 d6604d b1182b 67001f"),
-  dark: colours("d6ebff 9bcaf2 5c9fd6 2f6ea6 1d4265 1f2329 572823 96392f cf5f4b f19a80 ffdccd"),
+  light: fromHex("053061 2065ab 4393c3 90c4dd d1e5f0 f7f6f6 fddbc7 f3a481 d6604d b1182b 67001f"),
+  dark: fromHex("d6ebff 9bcaf2 5c9fd6 2f6ea6 1d4265 1f2329 572823 96392f cf5f4b f19a80 ffdccd"),
 };
 
-// The colour at place t, 0 to 1.
+// Interpolates the colour at t, from 0 to 1.
 /** @type {(map: Colours, t: number) => number[]} */
-function tint(map, t) {
+function colourAt(map, t) {
   const place = clamp(t, 0, 1) * (map.length - 1);
   const below = Math.min(Math.floor(place), map.length - 2);
   return map[below].map((c, i) => Math.round(c * (1 - place + below) + map[below + 1][i] * (place - below)));
 }
-// Black or white: what is read on a colour.
-function inkOn(rgb) {
+// Black or white, whichever has more contrast with a colour.
+function textColourOn(rgb) {
   const linear = rgb.map((c) => ((c / 255 + 0.055) / 1.055) ** 2.4);
   return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2] > 0.18 ? "#000" : "#fff";
 }
-// The colours of a cell at place t, 0 to 1, of a map, in both themes: the cell's own, and that of the text on it.
+// Background and text colour of a cell at t, from 0 to 1, in both themes.
 /** @type {(map: ColourMap, t: number) => { background: string, color: string }} */
-export function shade({ light, dark }, t) {
-  const both = [tint(light, t), tint(dark, t)];
+export function cellColours({ light, dark }, t) {
+  const both = [colourAt(light, t), colourAt(dark, t)];
   const [day, night] = both.map((rgb) => `rgb(${rgb.join(" ")})`);
-  const inks = both.map(inkOn);
+  const inks = both.map(textColourOn);
   return { background: `light-dark(${day}, ${night})`, color: `light-dark(${inks.join(", ")})` };
 }
-// The same for a number from −most to most.
+// The same on the signed map, for a number from −most to most.
 /** @type {(x: number, most: number) => { background: string, color: string }} */
-export const shadeOf = (x, most) => shade(SIGNED, 0.5 + (0.46 * clamp(x, -most, most)) / (most || 1));
+export const signedCellColours = (x, most) => cellColours(SIGNED, 0.5 + (0.46 * clamp(x, -most, most)) / (most || 1));
 
-// 256 steps of a map in each theme, as the four bytes of a pixel.
+// A lookup table of 256 RGBA pixels for each theme.
 /** @type {(map: ColourMap) => Record<string, number[]>} */
 export function pixelsOf({ light, dark }) {
-  const pixel = (map, level) => new Uint32Array(Uint8Array.of(...tint(map, level / 255), 255).buffer)[0];
+  const pixel = (map, level) => new Uint32Array(Uint8Array.of(...colourAt(map, level / 255), 255).buffer)[0];
   const steps = (map) => Array.from({ length: 256 }, (_, level) => pixel(map, level));
   return { light: steps(light), dark: steps(dark) };
 }
 
-// Calls `draw` when the page, or the system, has changed its theme: for what is painted and follows no style sheet.
+// Calls `draw` when the page or the system changes its theme: a canvas does not follow the style sheet.
 /** @type {(lab: Element, draw: () => void) => () => void} */
-export function followTheme(lab, draw) {
+export function observeTheme(lab, draw) {
   const now = () => getComputedStyle(lab).colorScheme;
   let was = now();
   const look = () => {

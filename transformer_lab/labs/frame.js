@@ -1,39 +1,39 @@
-// The frame of a lab.
+// The frame around every lab: title, status line, footer.
 
-import { handOn } from "./address.js";
-import { button, commit, element, room, traitsOf } from "./ui.js";
+import { shareControls } from "./address.js";
+import { button, commit, element, getTraits, reservedBox } from "./ui.js";
 
 /** @typedef {import("./ui.js").Model} Model */
 /** @typedef {import("./ui.js").View} View */
 
-// What each lab was when its first view was drawn: there Reset leads.
-const beginnings = new WeakMap();
+// The traits of each lab when its first view was drawn: Reset restores them.
+const initialTraits = new WeakMap();
 
-// The frame of a lab: its title, a body, one sentence that says in words what is shown, and last a way to hand the
-// state on and one back to the beginning. `traits` are what the reader sets: their names, or how the address holds
-// them.
+// Draws a lab: its title, its body, a status line that describes what is shown, and a footer with Copy and Reset.
+// `traits` are those that the reader sets: their names, or how the URL stores them.
+/** @typedef {import("./address.js").UrlState} UrlState */
 /**
- * @type {(view: View, name: string, title: string, traits: string[] | import("./address.js").Kept, ...body: any[]) =>
+ * @type {(view: View, name: string, title: string, traits: string[] | UrlState, ...body: any[]) =>
  *   Record<"lab" | "status", HTMLElement>}
  */
 export function frame({ model, el }, name, title, traits, ...body) {
-  const kept = Array.isArray(traits) ? { names: traits } : traits;
-  const again = beginnings.has(model);
-  if (!again) beginnings.set(model, traitsOf(model, kept.names));
-  const first = beginnings.get(model);
+  const urlState = Array.isArray(traits) ? { names: traits } : traits;
+  const again = initialTraits.has(model);
+  if (!again) initialTraits.set(model, getTraits(model, urlState.names));
+  const first = initialTraits.get(model);
   const status = element("p", { role: "status", "aria-live": "polite" });
   const putBack = () => {
     commit(model, first);
     for (const input of lab.querySelectorAll(".tl-input")) input.dispatchEvent(new Event("tl-reset"));
   };
-  const { complaint, nodes } = handOn(model, el, kept, { first, again });
+  const { complaint, nodes } = shareControls(model, el, urlState, { first, again });
   const lab = element(
     "div",
     { class: `tl-lab tl-${name}`, role: "group", "aria-label": `Lab: ${title}` },
     element("p", { class: "tl-title" }, title),
     complaint,
     ...body,
-    room(status, "tl-status"),
+    reservedBox(status, "tl-status"),
     element("div", { class: "tl-foot" }, nodes, button("Reset", putBack, { class: "tl-reset" })),
   );
   const controls = model.get("controls");

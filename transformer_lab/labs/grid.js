@@ -1,12 +1,12 @@
-// A tensor as a picture of cells.
+// A tensor drawn as a grid of cells.
 
 import { clamp, product, ravel, unravel } from "./maths.js";
 import { element } from "./ui.js";
 
-// A tensor as a picture: the last two axes are a block of cells, the axes before them tell the blocks apart.
-// `cell(index, flat)` gives {text, hue, ghost}. One element can be chosen: by pointing, touch, or the arrow keys.
-// `names.block(index)` and `names.row(index)` name blocks and rows; blocks bear their index where nothing is given.
-// `mark(index, marks)` marks the chosen cell, and gives each class in `marks` to the cells of these flat numbers.
+// Draws a tensor: the last two axes make a block of cells, and there is one block for each index of the other axes.
+// `cell(index, flat)` returns {text, hue, ghost}. A pointer, a finger or the arrow keys choose an element.
+// `names.block(index)` and `names.row(index)` label blocks and rows; a block's default label is its index.
+// `mark(index, marks)` marks the chosen cell, and adds each class in `marks` to the cells with these flat indices.
 /** @typedef {{ text: string | number, hue?: number | null, ghost?: boolean }} Cell */
 /**
  * @typedef {object} Grid
@@ -94,7 +94,7 @@ export function tensorGrid(label, choose) {
       ...(cells.length ? drawn : [element("span", { class: "tl-note" }, "no elements: an axis has size 0")]),
     );
   };
-  // A wide tensor scrolls sideways in its own place, and the page stays where it is.
+  // Scrolls a wide tensor sideways inside its own box, without scrolling the page.
   const reveal = (cell) => {
     const [box, at] = [node.getBoundingClientRect(), cell.getBoundingClientRect()];
     node.scrollLeft += Math.min(at.left - box.left - 4, 0) + Math.max(at.right - box.right + 4, 0);

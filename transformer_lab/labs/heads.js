@@ -1,13 +1,13 @@
 // The heads lab: the attention weights of every head of a layer.
 
-import { inParts, wholeNumber } from "./address.js";
-import { followTheme } from "./colours.js";
+import { integerCodec, traitsInUrl } from "./address.js";
+import { observeTheme } from "./colours.js";
 import { frame } from "./frame.js";
-import { bestPattern, describeRow, heaviest, longestRow, PATTERNS, patternScores } from "./heads_patterns.js";
-import { heatmap, largeMap, rowsDown, tokenButton } from "./heads_pictures.js";
+import { bestPattern, describeRow, keysByWeight, longestRow, PATTERNS, patternScores } from "./heads_patterns.js";
+import { heatmap, largeMap, tokenButton, translateRows } from "./heads_pictures.js";
 import { clamp, range } from "./maths.js";
-import { choice, commit, dial, element, follow, group, radios, reserve, room, set, setText, traitsOf } from "./ui.js";
-import { widest } from "./ui.js";
+import { choice, commit, element, getTraits, group, observe, radios, reservedBox, reserveSpace, set } from "./ui.js";
+import { setText, sliderWithInput, widest } from "./ui.js";
 import { legible, quotedAt } from "./words.js";
 
 /** @typedef {import("./ui.js").Model} Model */
@@ -64,7 +64,7 @@ function layerPanel(model, layers) {
     const node = element("div", { class: "tl-layers" }, label("Layer"), buttons.node);
     return { nodes: layers > 1 ? [node] : [], draw: buttons.show };
   }
-  const input = dial("Layer", { ends: [0, layers - 1], head: label(`Layer, of 0 to ${layers - 1}`) }, pick);
+  const input = sliderWithInput("Layer", { ends: [0, layers - 1], head: label(`Layer, of 0 to ${layers - 1}`) }, pick);
   const draw = (layer) => {
     input.show(layer);
     set(input.input, { "aria-valuetext": `layer ${layer}` });
@@ -98,7 +98,7 @@ function smallMaps(model, { heads, queries, keys, keyTokens }) {
         setText(badge, best ? `${best.name} ${best.score.toFixed(2)}` : " ");
       }
       if (changed.query) {
-        band.style.transform = rowsDown(query);
+        band.style.transform = translateRows(query);
         const row = maps[i][query];
         const best = row.indexOf(row.reduce((a, b) => Math.max(a, b)));
         setText(looks, `${row[best].toFixed(2)} ${legible(keyTokens[best])}`);
@@ -150,8 +150,8 @@ function headPanel(model, { layers, heads, queries, keys, tokens, keyTokens, own
       {},
       own ? group("patterns", table.node) : [],
       label("Point at a weight in the map, to read it"),
-      room(reading, "tl-reading"),
-      room(share, "tl-note"),
+      reservedBox(reading, "tl-reading"),
+      reservedBox(share, "tl-note"),
     ),
   );
 
@@ -167,11 +167,11 @@ function headPanel(model, { layers, heads, queries, keys, tokens, keyTokens, own
     setText(share, shareInWords(quotedAt(tokens, query), quotedAt(keyTokens, key)));
   }
 
-  function makeRoom(asker, target) {
-    reserve(reading, weightInWords([layers - 1, heads - 1, queries - 1, keys - 1], 0));
-    reserve(share, shareInWords(asker, target));
+  function reserveAll(asker, target) {
+    reserveSpace(reading, weightInWords([layers - 1, heads - 1, queries - 1, keys - 1], 0));
+    reserveSpace(share, shareInWords(asker, target));
   }
-  return { node, draw, makeRoom };
+  return { node, draw, reserveAll };
 }
 
 // The sentence: who looks, and what is looked at.
@@ -183,7 +183,7 @@ function sentencePanel(model, { layers, heads, tokens, keyTokens, own }, rows) {
     "Who looks",
     { class: "tl-strip tl-chips" },
     askers.map((asker) => asker.node),
-    (query) => commit(model, { query, key: heaviest(rows()[query])[0] }),
+    (query) => commit(model, { query, key: keysByWeight(rows()[query])[0] }),
   );
   const ask = own ? "Choose who looks (outlined); the shade says how much each token is looked at" : "Choose who looks";
   const others = looked.map((token) => token.node);
@@ -202,17 +202,17 @@ function sentencePanel(model, { layers, heads, tokens, keyTokens, own }, rows) {
   }
 
   // The longest tokens are known here: it returns who asks and what is looked at.
-  function makeRoom(words) {
+  function reserveAll(words) {
     const longest = (names) =>
       widest(
         words,
         names.map((_, i) => quotedAt(names, i)),
       );
     const [asker, target] = [tokens, keyTokens].map(longest);
-    reserve(words, `Layer ${layers - 1}, head ${heads - 1}: ${longestRow(asker, target)}`);
+    reserveSpace(words, `Layer ${layers - 1}, head ${heads - 1}: ${longestRow(asker, target)}`);
     return [asker, target];
   }
-  return { nodes, draw, makeRoom };
+  return { nodes, draw, reserveAll };
 }
 
 /** @param {import("./ui.js").View} view */
@@ -226,20 +226,25 @@ function render({ model, el }) {
   const minis = smallMaps(model, sentence);
   const large = headPanel(model, sentence);
   const words = sentencePanel(model, sentence, () => state.rows);
-  const place = (count) => wholeNumber(0, count - 1);
-  const kept = inParts("heads", { layer: place(layers), head: place(heads), query: place(queries), key: place(keys) });
+  const place = (count) => integerCodec(0, count - 1);
+  const urlState = traitsInUrl("heads", {
+    layer: place(layers),
+    head: place(heads),
+    query: place(queries),
+    key: place(keys),
+  });
   const { lab, status } = frame(
     { model, el },
     "heads",
     "Every head of a layer",
-    kept,
+    urlState,
     group("layer", layer.nodes),
     group("heads", label("Its heads: choose one"), minis.node),
     large.node,
     group("tokens", words.nodes),
   );
-  const [asker, target] = words.makeRoom(status);
-  large.makeRoom(asker, target);
+  const [asker, target] = words.reserveAll(status);
+  large.reserveAll(asker, target);
 
   /** @type {State & { packed: object }} */
   let state = null;
@@ -248,7 +253,7 @@ function render({ model, el }) {
   // What is chosen, and what of it was not on show before.
   function compute() {
     const packed = model.get("weights");
-    const chosen = traitsOf(model, kept.names);
+    const chosen = getTraits(model, urlState.names);
     const before = state;
     const theme = getComputedStyle(lab).colorScheme;
     if (before?.packed !== packed) fits.clear();
@@ -269,7 +274,7 @@ function render({ model, el }) {
     if (changed.head || changed.query) words.draw(state, status);
   }
 
-  const ends = [follow(model, ["weights", ...kept.names], drawHeads), followTheme(lab, drawHeads)];
+  const ends = [observe(model, ["weights", ...urlState.names], drawHeads), observeTheme(lab, drawHeads)];
   return () => {
     for (const end of ends) end();
   };

@@ -51,26 +51,26 @@ export const PATTERNS = {
   induction: "induction",
   first: "first token",
 };
-const CLEAR = 0.5; // from here on a pattern gives a head its name
+const THRESHOLD = 0.5; // from here on a pattern gives a head its name
 
 // The pattern that a head fits best, if it fits one clearly.
 /** @type {(scores: Record<Pattern, number | null>) => { name: Pattern, score: number } | null} */
 export function bestPattern(scores) {
   const better = (best, next) => ((next[1] ?? 0) > best[1] ? next : best);
   const [name, score] = Object.entries(scores).reduce(better, [null, 0]);
-  return score >= CLEAR ? { name, score } : null;
+  return score >= THRESHOLD ? { name, score } : null;
 }
 
 // The keys of a row, heaviest first.
 /** @type {(row: Row) => number[]} */
-export const heaviest = (row) => [...row.keys()].sort((a, b) => row[b] - row[a] || a - b);
+export const keysByWeight = (row) => [...row.keys()].sort((a, b) => row[b] - row[a] || a - b);
 
 const sumInWords = (whole) => ` Its weights sum to ${whole.toFixed(2)}.`;
 
 // One row of weights in words.
 /** @type {(row: Row, who: string, keyTokens: string[]) => string} */
 export function describeRow(row, who, keyTokens) {
-  const order = heaviest(row);
+  const order = keysByWeight(row);
   const whole = sum(row);
   const share = (j) => `${quotedAt(keyTokens, j)} (${row[j].toFixed(2)})`;
   const top = row[order[0]];

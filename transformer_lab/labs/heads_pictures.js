@@ -1,17 +1,17 @@
 // What the heads lab is made of: heatmaps, tokens with a weight, and groups of which one is chosen.
 
-import { BLUES, pixelsOf, shade } from "./colours.js";
+import { BLUES, cellColours, pixelsOf } from "./colours.js";
 import { clamp, range } from "./maths.js";
 import { element, set } from "./ui.js";
 import { legible } from "./words.js";
 
 // 256 steps of the course's colours of weights: for a cell of a page, and for a pixel.
-const TINTS = range(256).map((level) => shade(BLUES, level / 255));
+const CELL_COLOURS = range(256).map((level) => cellColours(BLUES, level / 255));
 const PIXELS = pixelsOf(BLUES);
 const levelOf = (weight) => Math.round(clamp(weight, 0, 1) * 255);
 
 // A mark is as high as a row and as wide as a column or the whole; moved by its own size, nothing is laid out anew.
-export const rowsDown = (i) => `translateY(${100 * i}%)`;
+export const translateRows = (i) => `translateY(${100 * i}%)`;
 
 // A matrix of weights as pixels; the style sheet stretches them. They are painted anew for another theme.
 /** @type {(queries: number, keys: number) =>
@@ -85,7 +85,7 @@ export function largeMap(queries, keys, names, choose) {
     for (const label of [rows[at[0]], columns[at[1]]]) set(label, { class: false });
     at = [i, j];
     for (const label of [rows[i], columns[j]]) set(label, { class: "tl-on" });
-    band.style.transform = rowsDown(i);
+    band.style.transform = translateRows(i);
     spot.style.transform = `translate(${100 * j}%, ${100 * i}%)`;
   };
   const short = names[1].every((token) => [...legible(token)].length < 3); // upright there is room for two letters
@@ -118,7 +118,7 @@ export function tokenButton(tag, token) {
   );
   let shown = {};
   const show = (value) => {
-    const next = { ...TINTS[levelOf(value)], data: value >= 0.005 ? value.toFixed(2) : "0" };
+    const next = { ...CELL_COLOURS[levelOf(value)], data: value >= 0.005 ? value.toFixed(2) : "0" };
     if (next.background !== shown.background) shade.style.backgroundColor = next.background;
     if (next.color !== shown.color) shade.style.color = next.color;
     if (next.data !== shown.data) weight.data = next.data;

@@ -1,12 +1,12 @@
 // The lookup lab: a query among keys, and the blend of their values. From a dictionary to an average by one slider.
 
-import { inParts, numbers, numbersLike, oneOf } from "./address.js";
+import { nestedNumbersCodec, numbersCodec, optionCodec, traitsInUrl } from "./address.js";
 import { hueOf } from "./colours.js";
 import { frame } from "./frame.js";
 import { blend, clamp, dot, softmax } from "./maths.js";
-import { moveFrom, placesOf } from "./motion.js";
-import { button, choice, commit, dial, element, field, follow, group, reserve, room, set, setText } from "./ui.js";
-import { traitsOf, widest } from "./ui.js";
+import { animateFrom, positionsOf } from "./motion.js";
+import { button, choice, commit, element, field, getTraits, group, observe, reservedBox, reserveSpace } from "./ui.js";
+import { set, setText, sliderWithInput, widest } from "./ui.js";
 import { minus, places, tuple } from "./words.js";
 
 /** @typedef {[number, number]} Point */
@@ -210,10 +210,10 @@ function temperaturePanel(model) {
   const end = (text) => element("span", {}, text);
   const ends = element("div", { class: "tl-ends tl-note" }, end("hard lookup"), end("uniform average"));
   const reading = element("span");
-  const input = dial(
+  const input = sliderWithInput(
     "Temperature",
     {
-      head: element("p", { class: "tl-label" }, "Temperature τ: ", room(reading)),
+      head: element("p", { class: "tl-label" }, "Temperature τ: ", reservedBox(reading)),
       marks: [mark, ends],
       ends: [coldest, hottest],
       whole: false,
@@ -224,7 +224,7 @@ function temperaturePanel(model) {
     pick,
   );
   set(input.node, { class: "tl-dial tl-temperature" });
-  const makeRoom = () => reserve(reading, USUAL, "matches are divided by it");
+  const reserveAll = () => reserveSpace(reading, USUAL, "matches are divided by it");
 
   function draw({ temperature }) {
     const marked = Math.abs(temperature / ROOT_D - 1) < 0.006;
@@ -234,7 +234,7 @@ function temperaturePanel(model) {
     set(input.input, { "aria-valuetext": `${shown}${marked ? ", the square root of d" : ""}` });
     set(mark, { "aria-pressed": String(marked) });
   }
-  return { node: input.node, makeRoom, draw };
+  return { node: input.node, reserveAll, draw };
 }
 
 // A row for each key: its score, the score over τ, and its weight.
@@ -272,7 +272,7 @@ function scoresTable(labels) {
     const scaled =
       last && (last.similarity !== similarity || (last.temperature !== temperature && temperature === ROOT_D));
     last = { temperature, similarity };
-    const stood = scaled && placesOf(node, moving, partOf);
+    const stood = scaled && positionsOf(node, moving, partOf);
     setText(scoreHead, similarity === "dot" ? "q · k" : "−½ distance²");
     for (const [i, row] of rows.entries()) {
       setText(row.score, places(scores[i]));
@@ -280,7 +280,7 @@ function scoresTable(labels) {
       setText(row.weight, places(weights[i]));
       row.bar.style.setProperty("--size", weights[i]);
     }
-    if (stood) moveFrom(stood, node, moving, partOf);
+    if (stood) animateFrom(stood, node, moving, partOf);
   }
   return { node, draw };
 }
@@ -306,24 +306,24 @@ function render({ model, el }) {
     ["distance", "distance"],
   ];
   const similarity = choice("Similarity", kinds, (similarity) => commit(model, { similarity }));
-  const points = (name) => numbersLike(model.get(name), -reach, reach);
-  const kept = inParts("lookup", {
+  const points = (name) => nestedNumbersCodec(model.get(name), -reach, reach);
+  const urlState = traitsInUrl("lookup", {
     query: points("query"),
     key: points("key"),
     value: points("value"),
-    temperature: numbers(
+    temperature: numbersCodec(
       ([x, ...more]) => !more.length && x >= limits.coldest && x <= limits.hottest,
       `a number from ${limits.coldest} to ${limits.hottest}`,
       ([x]) => x,
     ),
-    similarity: oneOf(kinds.map(([kind]) => kind)),
+    similarity: optionCodec(kinds.map(([kind]) => kind)),
   });
   const matchBy = element("div", {}, element("p", { class: "tl-note" }, "Match by"), similarity.node);
   const { status } = frame(
     { model, el },
     "lookup",
     "A lookup that matches every key a little",
-    kept,
+    urlState,
     planes.node,
     group("temperature", temperature.node),
     element("div", { class: "tl-row" }, group("query", typed.node), group("similarity", matchBy)),
@@ -332,12 +332,12 @@ function render({ model, el }) {
 
   const long = widest(status, labels);
   const far = [-reach, -reach];
-  temperature.makeRoom();
-  reserve(status, mostInWords(long, 0, far), mostInWords(long, 1, far), evenInWords(count, far));
+  temperature.reserveAll();
+  reserveSpace(status, mostInWords(long, 0, far), mostInWords(long, 1, far), evenInWords(count, far));
 
-  return follow(model, kept.names, () => {
+  return observe(model, urlState.names, () => {
     /** @type {State} */
-    const state = traitsOf(model, kept.names);
+    const state = getTraits(model, urlState.names);
     const found = lookup(state);
     const { weights, output } = found;
     typed.show(typedPoint(state.query));

@@ -1,17 +1,17 @@
 // The mask lab: which query sees which key. Scores → masked scores → weights → output, and what the classic mistakes
 // do.
 
-import { inParts, numbers, oneOf, typedText, wholeNumber } from "./address.js";
-import { BLUES, shade, shadeOf } from "./colours.js";
+import { integerCodec, numbersCodec, optionCodec, textCodec, traitsInUrl } from "./address.js";
+import { BLUES, cellColours, signedCellColours } from "./colours.js";
 import { frame } from "./frame.js";
-import { compute, PAD, presetMask, sides } from "./masks_maths.js";
+import { compute, PAD, presetMask, sideNames } from "./masks_maths.js";
 import { stageTable } from "./masks_stage.js";
-import { damageInWords, described, LEAST, leakInWords, longestWords, MISTAKES, MOST_OUTPUT } from "./masks_words.js";
-import { parseTokens, rowInWords, written } from "./masks_words.js";
+import { damageInWords, leakInWords, LEAST, longestTexts, MISTAKES, MOST_OUTPUT, outputText } from "./masks_words.js";
+import { parseTokens, presetText, rowInWords } from "./masks_words.js";
 import { clamp, range, sum } from "./maths.js";
 import { makePaintable } from "./paint.js";
-import { button, choice, commit, element, ems, field, follow, group, reserve, room, set, setText } from "./ui.js";
-import { traitsOf, typed, widest } from "./ui.js";
+import { button, choice, commit, element, field, getTraits, group, observe, parsedInput, reservedBox } from "./ui.js";
+import { reserveSpace, set, setText, widest, widthInEms } from "./ui.js";
 import { parseNumber, places, quoted, shapeText, short } from "./words.js";
 
 /** @typedef {import("./ui.js").Model} Model */
@@ -23,15 +23,15 @@ const TRAITS = ["tokens", "source", "preset", "window", "prefix", "flipped", "mi
 /** @type {(model: Model) => State} */
 function stateOf(model) {
   const presets = Object.fromEntries(model.get("presets").map((preset) => [preset.name, preset]));
-  const state = { ...traitsOf(model, [...TRAITS, "limits"]), presets };
-  return { ...state, ...sides(state) };
+  const state = { ...getTraits(model, [...TRAITS, "limits"]), presets };
+  return { ...state, ...sideNames(state) };
 }
 
 // The cell that is picked: a sentence may have become shorter.
 /** @type {(state: Pick<State, "at" | "queries" | "keys">) => [number, number]} */
-const pickedIn = ({ at, queries, keys }) => [Math.min(at[0], queries.length - 1), Math.min(at[1], keys.length - 1)];
+const selectedCell = ({ at, queries, keys }) => [Math.min(at[0], queries.length - 1), Math.min(at[1], keys.length - 1)];
 
-const noted = (text, ...controls) =>
+const labelledRow = (text, ...controls) =>
   element("div", { class: "tl-row tl-presets" }, element("span", { class: "tl-note" }, text), ...controls);
 
 // A small number, stepped up and down or typed.
@@ -40,7 +40,10 @@ function stepper(label, pick) {
   let ends = [0, 0];
   let shown = 0;
   const name = `${label[0].toUpperCase()}${label.slice(1)}`;
-  const number = typed((text) => parseNumber(text, name, ends), pick, { "aria-label": name, inputmode: "numeric" });
+  const number = parsedInput((text) => parseNumber(text, name, ends), pick, {
+    "aria-label": name,
+    inputmode: "numeric",
+  });
   const step = (by) => pick(shown + by);
   const less = button("−", () => step(-1), { "aria-label": `Less ${label}` });
   const more = button("+", () => step(1), { "aria-label": `More ${label}` });
@@ -104,7 +107,7 @@ function offeredIn(model) {
 function presetPanel(model) {
   const { presets, given, limits } = stateOf(model);
   const pick = (preset) => {
-    const { keys, source, tokens } = { ...stateOf(model), ...sides({ ...stateOf(model), preset }) };
+    const { keys, source, tokens } = { ...stateOf(model), ...sideNames({ ...stateOf(model), preset }) };
     const name = keys === source ? "source" : "tokens";
     const words = { source, tokens }[name];
     const bare = !given && presets[preset].padding && !words.includes(PAD); // without padding it would show nothing
@@ -120,9 +123,9 @@ function presetPanel(model) {
   const length = (name) => stepper(name, (value) => commit(model, { [name]: value }));
   const lengths = { window: length("window"), prefix: length("prefix") };
   const nodes = [
-    group("mask", noted("Mask", patterns.node)),
-    group("place", set(noted("In a Transformer", inTransformer.node), { hidden: !options(true).length })),
-    element("div", { class: "tl-row tl-about" }, room(about), lengths.window.node, lengths.prefix.node),
+    group("mask", labelledRow("Mask", patterns.node)),
+    group("place", set(labelledRow("In a Transformer", inTransformer.node), { hidden: !options(true).length })),
+    element("div", { class: "tl-row tl-about" }, reservedBox(about), lengths.window.node, lengths.prefix.node),
   ];
 
   function draw(state, { mask, base }) {
@@ -133,9 +136,9 @@ function presetPanel(model) {
       node.hidden = !presets[state.preset][name];
       show(state[name], name === "window" ? 1 : 0, limits.tokens);
     }
-    setText(about, described(state, flipped));
+    setText(about, presetText(state, flipped));
     const longest = { ...state, window: limits.tokens, prefix: limits.tokens };
-    reserve(about, ...[0, limits.tokens ** 2].map((flipped) => described(longest, flipped)));
+    reserveSpace(about, ...[0, limits.tokens ** 2].map((flipped) => presetText(longest, flipped)));
   }
   return { nodes, draw };
 }
@@ -154,17 +157,17 @@ function maskEditor(model, computed) {
       commit(model, { at, ...(changed(flipped, state) ? { flipped } : {}) });
     },
     pick(at) {
-      const [i, j] = pickedIn(stateOf(model));
+      const [i, j] = selectedCell(stateOf(model));
       if (at[0] !== i || at[1] !== j) commit(model, { at });
     },
     // Moves the pick by rows and columns, as far as there are any.
     move([down, right]) {
       const { queries, keys, ...state } = stateOf(model);
-      const [i, j] = pickedIn({ queries, keys, ...state });
+      const [i, j] = selectedCell({ queries, keys, ...state });
       this.pick([clamp(i + down, 0, queries.length - 1), clamp(j + right, 0, keys.length - 1)]);
     },
     toggle() {
-      const [i, j] = pickedIn(stateOf(model));
+      const [i, j] = selectedCell(stateOf(model));
       this.paint([[i, j]], !computed().mask[i][j], [i, j]);
     },
     isSeen: ([i, j]) => computed().mask[i][j],
@@ -172,16 +175,16 @@ function maskEditor(model, computed) {
 }
 
 // How the cells of each stage look.
-function looksOf({ keys, mistake }, reach) {
+function cellStyles({ keys, mistake }, reach) {
   return {
-    scores: (score) => ({ text: short(score), shade: shadeOf(score, reach) }),
+    scores: (score) => ({ text: short(score), shade: signedCellColours(score, reach) }),
     masked: (score, hidden) => {
       const huge = mistake === "large negative" && hidden;
       const hides = score === -Infinity || huge;
       return {
         text: huge ? "−10⁹" : short(score),
         alarm: hides ? !hidden && mistake !== "inverted" : hidden,
-        shade: hides ? null : shadeOf(score, reach),
+        shade: hides ? null : signedCellColours(score, reach),
       };
     },
     weights: (weight, hidden, kind) => {
@@ -191,10 +194,10 @@ function looksOf({ keys, mistake }, reach) {
       return {
         text: kind === "empty" ? "" : none ? "0" : text,
         alarm: kind !== "empty" && (lost || (hidden && weight >= LEAST)),
-        shade: none ? null : shade(BLUES, weight),
+        shade: none ? null : cellColours(BLUES, weight),
       };
     },
-    output: (most) => (x) => ({ text: short(x), shade: shadeOf(x, most) }),
+    output: (most) => (x) => ({ text: short(x), shade: signedCellColours(x, most) }),
   };
 }
 
@@ -222,15 +225,15 @@ function stagesPanel(model, el, computed, redraw) {
   const shown = names.map((name) => stages[name].node);
   const node = element("div", {}, all ? tabs.node : [], shown);
   const told = Object.values(MISTAKES);
-  reserve(stages.masked.formula, ...new Set(told.map(({ masked }) => masked)));
-  reserve(stages.weights.formula, ...new Set(told.map(({ weights }) => weights)));
+  reserveSpace(stages.masked.formula, ...new Set(told.map(({ masked }) => masked)));
+  reserveSpace(stages.weights.formula, ...new Set(told.map(({ weights }) => weights)));
 
   const editor = maskEditor(model, computed);
   for (const name of ["scores", "masked", "weights"]) makePaintable(stages[name].matrix, el, editor);
   stages.output.matrix.addEventListener("pointermove", ({ target }) => {
     /** @type {HTMLElement} */
     const square = target instanceof Element ? target.closest(".tl-square") : null;
-    if (square) editor.pick([+square.dataset.at.split(" ")[0], pickedIn(stateOf(model))[1]]);
+    if (square) editor.pick([+square.dataset.at.split(" ")[0], selectedCell(stateOf(model))[1]]);
   });
 
   function drawFormulas(mistake) {
@@ -244,9 +247,9 @@ function stagesPanel(model, el, computed, redraw) {
 
   function drawTables(state, { mask, sees, scores, masked, weights, sums, output }) {
     const { queries, keys, mistake } = state;
-    const picked = pickedIn(state);
+    const picked = selectedCell(state);
     const reach = Math.max(...scores.flat().map(Math.abs), 1e-9);
-    const looks = looksOf(state, reach);
+    const looks = cellStyles(state, reach);
     const empty = sees.map((row) => !row.some(Boolean));
     const hidden = (i, j) => !mask[i][j];
     const kind = (i, j) => (empty[i] ? "empty" : sees[i][j] ? "seen" : "lost");
@@ -289,20 +292,20 @@ function stagesPanel(model, el, computed, redraw) {
     const size = keys.length <= 6 ? "tl-six" : keys.length <= 9 ? "tl-nine" : "tl-many";
     node.className = `tl-flow ${all ? size : "tl-alone"}`;
     for (const name of names) stages[name].node.classList.toggle("tl-front", name === front);
-    giveKeyboard(pickedIn(state));
+    giveKeyboard(selectedCell(state));
   }
 
   // Room for the widest names and numbers, in the letters of `text`.
   /** @type {(text: Element, state: State, now: Computed, reach: number) => void} */
-  function makeRoom(text, { queries, keys, mistake }, { scores }, reach) {
-    const wide = (texts, weight = 400) => Math.max(...texts.map((each) => ems(text, each, weight)));
-    const most = ems(text, "n".repeat(keys.length > 9 ? 6 : 8));
+  function reserveAll(text, { queries, keys, mistake }, { scores }, reach) {
+    const wide = (texts, weight = 400) => Math.max(...texts.map((each) => widthInEms(text, each, weight)));
+    const most = widthInEms(text, "n".repeat(keys.length > 9 ? 6 : 8));
     const hidden = mistake === "large negative" ? "−10⁹" : "−∞";
     const numbers = [...scores.flat().map(short), short(-reach), keys.length > 9 ? ".00" : "0.00", hidden];
     node.style.setProperty("--name", Math.min(wide([...queries, ...keys, "sum"]), most));
     node.style.setProperty("--number", Math.max(wide(numbers), wide(["0.00"], 700)));
   }
-  return { node: element("div", { class: "tl-flow-box" }, node), draw, makeRoom };
+  return { node: element("div", { class: "tl-flow-box" }, node), draw, reserveAll };
 }
 
 // One row's weights as a bar, and what it receives.
@@ -310,7 +313,7 @@ function blendBar() {
   const strip = element("div", { class: "tl-blend" });
   const result = element("span", { class: "tl-code" });
   const label = element("span", { class: "tl-note" });
-  const node = element("div", { class: "tl-blend-row" }, room(label), strip, room(result));
+  const node = element("div", { class: "tl-blend-row" }, reservedBox(label), strip, reservedBox(result));
   let segments = [];
 
   function drawLost(segment, lost) {
@@ -318,7 +321,7 @@ function blendBar() {
     setText(segment, lost > 0.999 ? "nothing" : lost > 0.12 ? `${places(lost)} lost` : "");
   }
   function drawShare(segment, weight, key, seen) {
-    const { background, color } = shade(BLUES, weight);
+    const { background, color } = cellColours(BLUES, weight);
     set(segment, { class: `tl-portion${seen ? "" : " tl-leak"}`, hidden: weight < 0.001 });
     setText(segment, weight > 0.085 ? key : "");
     Object.assign(segment.style, { backgroundColor: background, color });
@@ -328,7 +331,7 @@ function blendBar() {
   function draw(text, { keys, weights, total, output, seen }, hidden = false) {
     node.hidden = hidden;
     setText(label, text);
-    setText(result, output ? written(output) : "");
+    setText(result, output ? outputText(output) : "");
     const count = hidden ? 0 : keys.length + 1;
     if (segments.length !== count) {
       segments = range(count).map(() => element("span", {}));
@@ -356,9 +359,9 @@ function mistakePanel(model) {
   const leak = element("span", {});
   const damage = element("strong", {});
   const broken = element("p", {}, told, " ", leak, damage);
-  const verdict = room(broken, "tl-verdict-box");
+  const verdict = reservedBox(broken, "tl-verdict-box");
   const bar = blendBar();
-  const nodes = [noted("Classic mistake", mistakes.node), bar.node, verdict];
+  const nodes = [labelledRow("Classic mistake", mistakes.node), bar.node, verdict];
 
   /** @type {(state: State, now: Computed, i: number) => void} */
   function draw(state, now, i) {
@@ -373,12 +376,12 @@ function mistakePanel(model) {
     verdict.classList.toggle("tl-broken", wrong);
   }
 
-  function makeRoom(mistake, { leak, damages }) {
+  function reserveAll(mistake, { leak, damages }) {
     const text = `${MISTAKES[mistake].breaks} ${leak}`;
-    reserve(broken, ...damages.map((damage) => [text, element("strong", {}, damage)]));
-    reserve(bar.label, "with the mistake");
+    reserveSpace(broken, ...damages.map((damage) => [text, element("strong", {}, damage)]));
+    reserveSpace(bar.label, "with the mistake");
   }
-  return { nodes, draw, makeRoom, bar };
+  return { nodes, draw, reserveAll, bar };
 }
 
 function sourceInWords(given, { d_head, d_value }) {
@@ -413,26 +416,26 @@ function render({ model, el }) {
   const limits = model.get("limits");
   const cells = (all) => all.every((x) => Number.isInteger(x) && x >= 0) && all.length % 2 === 0;
   const pairs = (all) => range(all.length / 2).map((i) => all.slice(2 * i, 2 * i + 2));
-  const sentence = typedText(
+  const sentence = textCodec(
     (text) => parseTokens(text, limits),
     (tokens) => tokens.join(" "),
     "a short sentence",
   );
-  const kept = inParts("masks", {
+  const urlState = traitsInUrl("masks", {
     ...(given ? {} : { tokens: sentence, source: sentence }),
-    preset: oneOf(offeredIn(model)),
-    window: wholeNumber(1, limits.tokens),
-    prefix: wholeNumber(0, limits.tokens),
-    flipped: numbers(cells, "pairs of query and key", pairs),
-    mistake: oneOf(Object.keys(MISTAKES)),
-    at: numbers((all) => cells(all) && all.length === 2, "a query and a key"),
+    preset: optionCodec(offeredIn(model)),
+    window: integerCodec(1, limits.tokens),
+    prefix: integerCodec(0, limits.tokens),
+    flipped: numbersCodec(cells, "pairs of query and key", pairs),
+    mistake: optionCodec(Object.keys(MISTAKES)),
+    at: numbersCodec((all) => cells(all) && all.length === 2, "a query and a key"),
   });
   const source = element("p", { class: "tl-note" }, sourceInWords(given, limits));
   const { status } = frame(
     { model, el },
     "masks",
     "Who sees whom: masks",
-    kept,
+    urlState,
     group("sentence", sentences.node),
     presets.nodes,
     stages.node,
@@ -443,30 +446,30 @@ function render({ model, el }) {
 
   // Room for the longest words, where a sentence or a mistake is new.
   let made = "";
-  function makeRoom(state) {
+  function reserveAll(state) {
     const { queries, keys, mistake } = state;
     const key = JSON.stringify([queries, keys, mistake]);
     if (key === made) return;
     made = key;
-    const longest = longestWords(status, state);
+    const longest = longestTexts(status, state);
     const who = widest(status, queries.map(quoted));
     const reach = now.value ? Math.max(...now.value.flat().map(Math.abs)) : 0;
-    reserve(status, ...longest.rows);
-    mistakes.makeRoom(mistake, longest);
-    reserve(bar.label, `${who} receives`, `${who}, right`);
-    stages.makeRoom(status, state, now, reach);
+    reserveSpace(status, ...longest.rows);
+    mistakes.reserveAll(mistake, longest);
+    reserveSpace(bar.label, `${who} receives`, `${who}, right`);
+    stages.reserveAll(status, state, now, reach);
     if (!now.output) return;
-    for (const { result } of [bar, mistakes.bar]) reserve(result, written(now.output[0].map(() => -reach)));
+    for (const { result } of [bar, mistakes.bar]) reserveSpace(result, outputText(now.output[0].map(() => -reach)));
   }
 
   function draw() {
     const state = stateOf(model);
     now = compute(state);
     const { weights, sums, output } = now.right;
-    const [i] = pickedIn(state);
+    const [i] = selectedCell(state);
     const who = quoted(state.queries[i]);
     const label = state.mistake === "none" ? `${who} receives` : `${who}, right`;
-    makeRoom(state);
+    reserveAll(state);
     sentences.draw(state);
     presets.draw(state, now);
     stages.draw(state, now);
@@ -474,7 +477,7 @@ function render({ model, el }) {
     mistakes.draw(state, now, i);
     setText(status, rowInWords(state, now, i));
   }
-  return follow(model, TRAITS, draw);
+  return observe(model, TRAITS, draw);
 }
 
 export default { render };

@@ -52,7 +52,7 @@ export const PAD = "<pad>"; // as in Python
 
 // Numbers from −2 to 2, to one decimal, that depend on the word and the role alone. Python makes the same.
 /** @type {(word: string, role: string, features: number) => number[]} */
-function madeUp(word, role, features) {
+function hashedVector(word, role, features) {
   let code = 5728;
   for (const letter of role[0] + word) code = Math.imul(code ^ letter.codePointAt(0), 16777619);
   return range(features).map(() => {
@@ -65,7 +65,7 @@ function madeUp(word, role, features) {
 
 // The names of those who look, and of what is looked at.
 /** @type {(state: any) => { queries: string[], keys: string[] }} */
-export function sides({ preset, presets, given, ...sentences }) {
+export function sideNames({ preset, presets, given, ...sentences }) {
   const { queries, keys } = presets[preset];
   return { queries: sentences[queries], keys: given ? sentences.source : sentences[keys] };
 }
@@ -89,13 +89,13 @@ function maskOf(state) {
 
 // The weights of one row over what it sees: none at all where it sees nothing.
 /** @type {(scores: number[], sees: boolean[]) => number[]} */
-export function weigh(scores, sees) {
+export function rowWeights(scores, sees) {
   if (!sees.some(Boolean)) return scores.map(() => 0);
   return softmax(scores.map((score, j) => (sees[j] ? score : -Infinity)));
 }
 
 // Whether a row's score of one key is let through.
-function seesWith(mistake, seen, onDiagonal, realQuery) {
+function isVisible(mistake, seen, onDiagonal, realQuery) {
   const otherwise = {
     "after softmax": true,
     "times zero": true,
@@ -112,7 +112,7 @@ function seesWith(mistake, seen, onDiagonal, realQuery) {
 function attend({ query, key, value, mask, mistake, realQueries }) {
   const scores = query.map((q) => key.map((k) => dot(q, k) / Math.sqrt(q.length)));
   const shift = key.length - query.length;
-  const sees = mask.map((row, i) => row.map((seen, j) => seesWith(mistake, seen, j === i + shift, realQueries[i])));
+  const sees = mask.map((row, i) => row.map((seen, j) => isVisible(mistake, seen, j === i + shift, realQueries[i])));
   const masked = scores.map((row, i) =>
     row.map((score, j) => {
       if (!sees[i][j]) return -Infinity;
@@ -121,7 +121,7 @@ function attend({ query, key, value, mask, mistake, realQueries }) {
     }),
   );
   const weights = masked.map((row, i) =>
-    weigh(row, sees[i]).map((w, j) => (mistake === "after softmax" && !mask[i][j] ? 0 : w)),
+    rowWeights(row, sees[i]).map((w, j) => (mistake === "after softmax" && !mask[i][j] ? 0 : w)),
   );
   const sums = weights.map(sum);
   return { scores, masked, sees, weights, sums, output: value && weights.map((row) => blend(row, value)) };
@@ -131,7 +131,7 @@ function attend({ query, key, value, mask, mistake, realQueries }) {
 /** @type {(state: State) => Computed} */
 export function compute(state) {
   const { queries, keys, limits } = state;
-  const made = (words, role, features) => words.map((word) => madeUp(word, role, features));
+  const made = (words, role, features) => words.map((word) => hashedVector(word, role, features));
   const vectors = state.given ?? {
     query: made(queries, "query", limits.d_head),
     key: made(keys, "key", limits.d_head),

@@ -1,16 +1,16 @@
 // One stage of the mask lab as a table: a row for each query, a column for each key or feature.
 
 import { LEAST } from "./masks_words.js";
-import { element, room, set, setText } from "./ui.js";
+import { element, reservedBox, set, setText } from "./ui.js";
 import { places } from "./words.js";
 
-/** @typedef {{ text: string, alarm?: boolean, shade: { background: string, color: string } | null }} Look */
+/** @typedef {{ text: string, alarm?: boolean, shade: { background: string, color: string } | null }} CellStyle */
 /**
  * What is drawn. How a cell looks follows from its value, from whether it is hidden, and from what `kind` tells
  * besides; all cells are looked at anew only where `basis` changes.
  * @typedef {object} Drawing
  * @property {number[][]} values
- * @property {(value: number, hidden: boolean, kind: string) => Look} look
+ * @property {(value: number, hidden: boolean, kind: string) => CellStyle} look
  * @property {string | number} basis
  * @property {[number, number]} picked
  * @property {(i: number, j: number) => boolean} [hidden]
@@ -32,7 +32,7 @@ let tables = 0;
 export function stageTable(name, title) {
   const formula = element("span", { class: "tl-how" });
   const matrix = element("div", { class: "tl-matrix", role: "grid" });
-  const head = element("div", { class: "tl-step-head" }, element("strong", {}, title), room(formula));
+  const head = element("div", { class: "tl-step-head" }, element("strong", {}, title), reservedBox(formula));
   const node = element("div", { class: "tl-step", "data-stage": name }, head, matrix);
   const id = `tl-cells-${Date.now().toString(36)}-${tables++}`;
   const idOf = (i, j) => `${id}-${i}-${j}`;

@@ -1,8 +1,8 @@
 // What the mask lab says: of a preset, of the classic mistakes, and of one row. It reads sentences, too.
 
-import { PAD, weigh } from "./masks_maths.js";
+import { PAD, rowWeights } from "./masks_maths.js";
 import { range } from "./maths.js";
-import { byWidth } from "./ui.js";
+import { sortedByWidth } from "./ui.js";
 import { counted, listed, places, quoted } from "./words.js";
 
 /** @typedef {import("./masks_maths.js").State} State */
@@ -27,7 +27,7 @@ export function parseTokens(text, limits) {
 
 // An output in words: its first few numbers.
 /** @type {(output: number[]) => string} */
-export function written(output) {
+export function outputText(output) {
   const first = output.slice(0, MOST_OUTPUT).map((x) => places(x));
   return `= (${first.join(", ")}${output.length > MOST_OUTPUT ? ", …" : ""})`;
 }
@@ -95,7 +95,7 @@ export const MISTAKES = {
 
 // In words: what a preset lets a query see, or how many cells are unlike it.
 /** @type {(state: State, flipped: number) => string} */
-export function described({ preset, presets, window, prefix, keys, queries }, flipped) {
+export function presetText({ preset, presets, window, prefix, keys, queries }, flipped) {
   const { label, says, padding } = presets[preset];
   if (flipped) return `Your own mask: ${counted(flipped, "cell is", "cells are")} not as in ${quoted(label)}.`;
   const before = window === 2 ? "the token" : `the ${window - 1} tokens`;
@@ -162,7 +162,7 @@ export function leakInWords({ queries, keys, mistake }, { mask, weights, scores,
   const most = best(weights[i], seen);
   if (most < 0) return "";
   const others = keys.map((_, j) => j !== thief);
-  const without = weigh(scores[i], others)[most];
+  const without = rowWeights(scores[i], others)[most];
   return lostInWords(who, 1 - sums[i], name, without, quoted(keys[most]), weights[i][most]);
 }
 
@@ -174,12 +174,14 @@ export function damageInWords({ queries, given, mistake }, { mask, weights, sums
   const lost = rows.filter((i) => !empty.includes(i) && Math.abs(sums[i] - 1) >= LEAST);
   const leaks = rows.flatMap((i) => weights[i].filter((weight, j) => !mask[i][j] && weight >= LEAST));
   if (mistake !== "none") {
-    return damages(lost.length, leaks.length, Math.max(...leaks), empty.length) || unchanged(mistake, given);
+    return (
+      damagesText(lost.length, leaks.length, Math.max(...leaks), empty.length) || nothingChangesText(mistake, given)
+    );
   }
-  return empty.length ? emptiness(empty.length, [...new Set(empty.map((i) => quoted(queries[i])))]) : "";
+  return empty.length ? emptyRowsText(empty.length, [...new Set(empty.map((i) => quoted(queries[i])))]) : "";
 }
 
-function damages(lost, leaks, most, empty) {
+function damagesText(lost, leaks, most, empty) {
   const said = [];
   if (lost) said.push(`${counted(lost, "row does", "rows do")} not sum to one`);
   if (leaks) said.push(`${counted(leaks, "hidden cell gets", "hidden cells get")} weight, up to ${places(most)}`);
@@ -187,14 +189,14 @@ function damages(lost, leaks, most, empty) {
   return said.length ? `Here ${said.join(", ").replace(/, (?=\d+ rows? (is|are) all)/, ", and ")}.` : "";
 }
 
-const unchanged = (mistake, given) =>
+const nothingChangesText = (mistake, given) =>
   ({
     "padded rows": `Here it changes nothing: no query is padding.${given ? "" : " Add some."}`,
     "large negative": "Here it changes nothing: no row is empty. Hide a whole row.",
     diagonal: "Here it changes nothing: the diagonal is hidden already.",
   })[mistake] ?? "Here it changes nothing, for nothing is hidden. Choose a mask.";
 
-function emptiness(rows, names) {
+function emptyRowsText(rows, names) {
   const some = names.length > 3 ? "" : `, of ${listed(names)},`;
   const who = rows === 1 ? `The row of ${names[0]} sees` : `${rows} rows${some} see`;
   return `${who} nothing. No weights sum to one there: the course gives zeros, a plain softmax NaN.`;
@@ -202,9 +204,9 @@ function emptiness(rows, names) {
 
 // The longest that can be said of a state, in the letters of `node`: of its rows, of its hidden keys and of all of it.
 /** @type {(node: Element, state: State) => { rows: string[], leak: string, damages: string[] }} */
-export function longestWords(node, { queries, keys, mistake, given }) {
-  const askers = byWidth(node, [...new Set(queries)]);
-  const names = byWidth(node, keys);
+export function longestTexts(node, { queries, keys, mistake, given }) {
+  const askers = sortedByWidth(node, [...new Set(queries)]);
+  const names = sortedByWidth(node, keys);
   const row = (keys, sees) => {
     const leaks = !["none", "after softmax"].includes(mistake);
     const weights = keys.map(() => (leaks ? 0.08 : 0));
@@ -216,13 +218,13 @@ export function longestWords(node, { queries, keys, mistake, given }) {
   const place = new Set(keys).size < keys.length ? `${name} at position 00` : name;
   const leaks = { none: "", "after softmax": lostInWords(who, 0, place, 0, name, 0) };
   const most = {
-    none: emptiness(queries.length, askers.slice(0, 3).map(quoted)),
-    "after softmax": damages(queries.length, 0, 0, 0),
+    none: emptyRowsText(queries.length, askers.slice(0, 3).map(quoted)),
+    "after softmax": damagesText(queries.length, 0, 0, 0),
   };
-  const anyMistake = damages(0, queries.length * keys.length, 0, queries.length);
+  const anyMistake = damagesText(0, queries.length * keys.length, 0, queries.length);
   return {
     rows: [row(names.slice(0, 6), true), row(keys, true), row(keys, false)],
     leak: leaks[mistake] ?? givesInWords(who, 0, place),
-    damages: [most[mistake] ?? anyMistake, ...(mistake === "none" ? [] : [unchanged(mistake, given)])],
+    damages: [most[mistake] ?? anyMistake, ...(mistake === "none" ? [] : [nothingChangesText(mistake, given)])],
   };
 }

@@ -1,8 +1,7 @@
-// The arithmetic of the labs: no drawing, no document, no words. It stands in front of every lab's own script, and is
-// tested against transformer_lab on random inputs.
+// The arithmetic that labs share, without drawing, document or text. Tested against transformer_lab on random inputs.
 
 /** @typedef {number[]} Shape Sizes of a tensor's axes, as in PyTorch. */
-/** @typedef {number[]} Index One place on each axis. */
+/** @typedef {number[]} Index One position on each axis. */
 
 /** @type {(numbers: Iterable<number>) => number} */
 export function sum(numbers) {
@@ -20,14 +19,14 @@ export const clamp = (x, least, most) => Math.min(Math.max(x, least), most);
 /** @type {(count: number, first?: number, step?: number) => number[]} */
 export const range = (count, first = 0, step = 1) => Array.from({ length: count }, (_, i) => first + i * step);
 
-// All numbers that divide n, in order.
+// All divisors of n, in ascending order.
 /** @type {(n: number) => number[]} */
 export function divisors(n) {
   const small = range(Math.floor(Math.sqrt(n)), 1).filter((i) => n % i === 0);
   return [...new Set([...small, ...small.map((i) => n / i).reverse()])];
 }
 
-// Weights from scores: positive, summing to one.
+// Positive weights that sum to one.
 /** @type {(scores: number[]) => number[]} */
 export function softmax(scores) {
   const max = Math.max(...scores);
@@ -36,7 +35,7 @@ export function softmax(scores) {
   return exp.map((x) => x / whole);
 }
 
-// The mean of rows, weighted.
+// The weighted sum of rows.
 /** @type {(weights: number[], rows: number[][]) => number[]} */
 export const blend = (weights, rows) =>
   rows[0].map((_, column) =>
@@ -46,7 +45,7 @@ export const blend = (weights, rows) =>
     ),
   );
 
-// The index of element number `flat`, counted in reading order: the last axis fastest.
+// The index of the element with this flat index, in row-major order.
 /** @type {(flat: number, shape: Shape) => Index} */
 export function unravel(flat, shape) {
   const index = [];

@@ -1,18 +1,17 @@
-// Motion, where motion is the lesson: cells travel from where they stood to where they stand now. Everything is in its
-// new place at once, for hands, for keys and for the page around; only the drawing follows, and nothing does where a
-// reader has asked for less motion.
+// Animates cells from their old positions to their new ones, where the motion teaches something. Layout and controls
+// update at once; only the drawing animates, and only for readers who have not asked for reduced motion.
 
-const TRAVEL = 350; // milliseconds
+const DURATION = 350; // milliseconds
 
-/** @typedef {(node: Element) => string} NameOf What a cell holds: by it a cell is known again. */
+/** @typedef {(node: Element) => string} KeyOf What identifies a cell before and after: its content. */
 
-/** @type {NameOf} */
+/** @type {KeyOf} */
 const ownText = (node) => node.textContent;
 
-// Where cells stand in a box, by what they hold; of several that hold the same, the first.
-/** @typedef {Map<string, { x: number, y: number, width: number }>} Places */
-/** @type {(box: Element, cells: Iterable<Element>, nameOf?: NameOf) => Places} */
-export function placesOf(box, cells, nameOf = ownText) {
+// The positions of cells in a box, by key; of several cells with one key, the first.
+/** @typedef {Map<string, { x: number, y: number, width: number }>} Positions */
+/** @type {(box: Element, cells: Iterable<Element>, nameOf?: KeyOf) => Positions} */
+export function positionsOf(box, cells, nameOf = ownText) {
   const { left, top } = box.getBoundingClientRect();
   const places = new Map();
   for (const cell of cells) {
@@ -23,9 +22,9 @@ export function placesOf(box, cells, nameOf = ownText) {
   return places;
 }
 
-// Lets each cell come from where one stood that held the same, and grow from its width.
-/** @type {(places: Places, box: Element, cells: Iterable<Element>, nameOf?: NameOf) => void} */
-export function moveFrom(places, box, cells, nameOf = ownText) {
+// Animates each cell from the position and width of the cell that had its key.
+/** @type {(places: Positions, box: Element, cells: Iterable<Element>, nameOf?: KeyOf) => void} */
+export function animateFrom(places, box, cells, nameOf = ownText) {
   if (matchMedia("(prefers-reduced-motion: reduce)").matches) return;
   for (const cell of cells) for (const old of cell.getAnimations()) old.cancel();
   const { left, top } = box.getBoundingClientRect();
@@ -40,13 +39,13 @@ export function moveFrom(places, box, cells, nameOf = ownText) {
   const whole = [...grids].filter((grid) => grid && grid.scrollWidth <= grid.clientWidth);
   for (const { cell, start } of moves) {
     const frames = { transform: [start, "none"], transformOrigin: ["0 0", "0 0"] };
-    cell.animate(frames, { duration: TRAVEL, easing: "ease-in-out" });
+    cell.animate(frames, { duration: DURATION, easing: "ease-in-out" });
   }
-  whole.forEach(letThrough);
+  whole.forEach(allowOverflow);
 }
 
-// A grid scrolls what does not fit. Of one that fits, nothing is cut off that comes from outside it.
-function letThrough(grid) {
+// A grid clips its overflow, to scroll it. One that needs no scrolling shows its overflow during the animation.
+function allowOverflow(grid) {
   const moving = () => grid.getAnimations({ subtree: true });
   grid.classList.add("tl-moving");
   Promise.allSettled(moving().map((each) => each.finished)).then(() => {

@@ -1,16 +1,17 @@
 // The normalization lab: a cube of values (batch, seq, d_model). Which entries share a mean and a variance, and which
 // move when another one is changed.
 
-import { flag, inParts, numbers, numbersLike, oneOf } from "./address.js";
-import { shadeOf } from "./colours.js";
+import { booleanCodec, nestedNumbersCodec, numbersCodec, optionCodec, traitsInUrl } from "./address.js";
+import { signedCellColours } from "./colours.js";
 import { frame } from "./frame.js";
 import { tensorGrid } from "./grid.js";
 import { divisors, range, ravel } from "./maths.js";
-import { moveFrom, placesOf } from "./motion.js";
-import { disturbed, fewest, leaks, sliderRange, standardize } from "./normalization_maths.js";
-import { asCode, byText, entryInWords, movedInWords, plain, QUESTIONS, ruleInWords } from "./normalization_words.js";
-import { button, choice, commit, dial, element, ems, follow, group, reserve, room, set, setText } from "./ui.js";
-import { traitsOf, widest } from "./ui.js";
+import { animateFrom, positionsOf } from "./motion.js";
+import { disturbed, leaks, sliderRange, smallestSplit, standardize } from "./normalization_maths.js";
+import { asCode, changeText, entryInWords, movedInWords, numberText, QUESTIONS } from "./normalization_words.js";
+import { ruleInWords } from "./normalization_words.js";
+import { button, choice, commit, element, getTraits, group, observe, reservedBox, reserveSpace, set } from "./ui.js";
+import { setText, sliderWithInput, widest, widthInEms } from "./ui.js";
 import { minus, parseNumber, short } from "./words.js";
 
 /** @typedef {import("./ui.js").Model} Model */
@@ -44,7 +45,7 @@ function normPanel(model, { shape }) {
   const known = model.get("norms");
   const pick = (i) => {
     const { dims, center, grouped } = known[i];
-    commit(model, { dims, center, n_groups: grouped ? fewest(features) : 1 });
+    commit(model, { dims, center, n_groups: grouped ? smallestSplit(features) : 1 });
   };
   const norms = choice(
     "Norm",
@@ -80,7 +81,7 @@ function normPanel(model, { shape }) {
         noted("Centring", element("div", { class: "tl-choice" }, centring)),
       ),
     ),
-    element("div", { class: "tl-rule" }, room(rule), room(words)),
+    element("div", { class: "tl-rule" }, reservedBox(rule), reservedBox(words)),
   ];
 
   /** @type {(state: State) => void} */
@@ -96,7 +97,7 @@ function normPanel(model, { shape }) {
   }
 
   // Room for every norm in `any`.
-  function makeRoom(lab, any) {
+  function reserveAll(lab, any) {
     const codeOf = ({ dims, groups, center }) => asCode(shape, dims, groups, center);
     const line = (text, note = "") => [
       element("span", { class: "tl-code" }, text),
@@ -105,10 +106,10 @@ function normPanel(model, { shape }) {
     const codes = any.flatMap((norm) => [true, false].map((center) => codeOf({ ...norm, center })));
     const most = divisors(features).at(-2) ?? 1;
     const lines = known.map((norm) => line(codeOf({ ...norm, groups: norm.grouped ? most : 1 }), norm.note));
-    reserve(rule, line(widest(lab, codes)), ...lines);
-    reserve(words, ...new Set(any.map(ruleInWords)));
+    reserveSpace(rule, line(widest(lab, codes)), ...lines);
+    reserveSpace(words, ...new Set(any.map(ruleInWords)));
   }
-  return { nodes, draw, makeRoom };
+  return { nodes, draw, reserveAll };
 }
 
 // The cube, before and after. Hovering shows an entry for a moment; pressing and the arrow keys choose it.
@@ -148,7 +149,7 @@ function cubesPanel(model, { shape, clean }, redraw) {
 
   function paint(cell, text, size) {
     setText(cell, text);
-    const { background, color } = shadeOf(Math.round(50 * size), 50); // as few colours as can be told apart
+    const { background, color } = signedCellColours(Math.round(50 * size), 50); // as few colours as can be told apart
     set(cell, { style: `background: ${background}; color: ${color}` });
   }
 
@@ -160,9 +161,9 @@ function cubesPanel(model, { shape, clean }, redraw) {
     const flat = ravel(shown, shape);
     const sharers = found.ids.flatMap((id, i) => (id === found.ids[flat] && i !== flat ? [i] : []));
     for (const [i, value] of x.entries()) {
-      paint(before.cells[i], Number.isInteger(value) ? plain(value) : short(value), value / brightest);
+      paint(before.cells[i], Number.isInteger(value) ? numberText(value) : short(value), value / brightest);
       paint(after.cells[i], short(found.values[i]), found.values[i] / 2);
-      set(after.cells[i], { "data-delta": leaked.moved[i] ? byText(leaked.delta[i]) : null });
+      set(after.cells[i], { "data-delta": leaked.moved[i] ? changeText(leaked.delta[i]) : null });
       if (i % features) continue;
       const name = padding[i] ? "pad" : `t${Math.floor(i / features) % seq}`;
       for (const { cells } of [before, after]) set(cells[i], { "data-row": name });
@@ -177,7 +178,7 @@ function cubesPanel(model, { shape, clean }, redraw) {
   const walk = (box, together) => {
     const [from, to] = [before, after].map(({ cells }) => together.map((i) => cells[i]));
     const numberOf = (cell) => cell.dataset.flat;
-    moveFrom(placesOf(box, from, numberOf), box, to, numberOf);
+    animateFrom(positionsOf(box, from, numberOf), box, to, numberOf);
   };
   return { before: before.node, after: after.node, draw, walk };
 }
@@ -189,7 +190,7 @@ function disturbPanel(model, { shape, clean }) {
   const original = model.get("original");
   const reading = element("p");
   const padReading = element("p", { class: "tl-label" });
-  const readingRoom = room(reading, "tl-label");
+  const readingBox = reservedBox(reading, "tl-label");
   const entryIn = (text) =>
     parseNumber(text, "A value", [-reach, reach], { whole: false, write: (x) => minus(String(x)) });
   // The nested rows with one value changed.
@@ -201,12 +202,12 @@ function disturbPanel(model, { shape, clean }) {
     const [sentence] = model.get("index");
     commit(model, { lengths: changed(model.get("lengths"), [sentence], seq - count) });
   };
-  const value = dial(
+  const value = sliderWithInput(
     "Value of the chosen entry",
-    { ends: [-reach, reach], head: readingRoom, step, whole: false, write: (x) => minus(String(x)), parse: entryIn },
+    { ends: [-reach, reach], head: readingBox, step, whole: false, write: (x) => minus(String(x)), parse: entryIn },
     pickValue,
   );
-  const pads = dial(
+  const pads = sliderWithInput(
     "Padding at the end of the sentence",
     { ends: [0, seq - 1], head: padReading, props: { disabled: seq < 2 } },
     pickPadding,
@@ -222,18 +223,18 @@ function disturbPanel(model, { shape, clean }) {
     const at = ravel(chosen, shape);
     const count = seq - lengths[chosen[0]];
     const disabled = now.padding[at];
-    setText(reading, `Chosen entry ${place} = ${disabled ? "0: padding" : plain(now.x[at])}`);
+    setText(reading, `Chosen entry ${place} = ${disabled ? "0: padding" : numberText(now.x[at])}`);
     value.show(now.x[at]);
-    set(value.input, { disabled, "aria-valuetext": `${place} is ${plain(now.x[at])}` });
+    set(value.input, { disabled, "aria-valuetext": `${place} is ${numberText(now.x[at])}` });
     set(value.typed, { disabled });
     setText(padReading, `Padding at the end of sentence ${chosen[0]}: ${count} of ${seq} tokens`);
     pads.show(count);
     set(pads.input, { "aria-valuetext": `${count} of ${seq} tokens of sentence ${chosen[0]}` });
     set(restore, { disabled: !anything });
   }
-  const makeRoom = (last, far) =>
-    reserve(reading, ...[far, "0: padding"].map((text) => `Chosen entry x[${last.join(", ")}] = ${text}`));
-  return { node, draw, makeRoom };
+  const reserveAll = (last, far) =>
+    reserveSpace(reading, ...[far, "0: padding"].map((text) => `Chosen entry x[${last.join(", ")}] = ${text}`));
+  return { node, draw, reserveAll };
 }
 
 // All norms at once: whom they move.
@@ -255,7 +256,7 @@ function leaksTable(model, { shape, clean }) {
   /** @type {(state: State) => void} */
   function draw({ norm, own, now, anything }) {
     for (const [i, other] of known.entries()) {
-      const groups = !other.grouped ? 1 : i === own ? norm.groups : fewest(shape[2]);
+      const groups = !other.grouped ? 1 : i === own ? norm.groups : smallestSplit(shape[2]);
       const leaked = leaks(clean, now, shape, { ...other, groups, eps: norm.eps }, model.get("limits").moved);
       for (const where of ["near", "far"]) {
         const { moved, all } = leaked[where];
@@ -296,31 +297,31 @@ function render({ model, el }) {
     element(
       "div",
       {},
-      room(verdict, "tl-label"),
+      reservedBox(verdict, "tl-label"),
       cubes.after,
-      group("table", room(question, "tl-label"), element("div", { class: "tl-scroll" }, table.node)),
+      group("table", reservedBox(question, "tl-label"), element("div", { class: "tl-scroll" }, table.node)),
     ),
   );
   const whole = (all) => all.every(Number.isInteger);
   const within = (all) => whole(all) && all.length === 3 && all.every((i, axis) => i >= 0 && i < shape[axis]);
   const apart = (all) => whole(all) && new Set(all).size === all.length && all.every((axis) => axis >= 0 && axis < 3);
-  const kept = inParts("normalization", {
-    x: numbersLike(original, -limits.reach, limits.reach),
-    lengths: numbersLike(Array(batch).fill(seq), 1, seq),
-    index: numbers(within, "an entry of x"),
-    dims: numbers(apart, "axes from 0 to 2", (all) => all.sort()),
-    n_groups: oneOf(divisors(features).map(String), Number),
-    center: flag,
+  const urlState = traitsInUrl("normalization", {
+    x: nestedNumbersCodec(original, -limits.reach, limits.reach),
+    lengths: nestedNumbersCodec(Array(batch).fill(seq), 1, seq),
+    index: numbersCodec(within, "an entry of x"),
+    dims: numbersCodec(apart, "axes from 0 to 2", (all) => all.sort()),
+    n_groups: optionCodec(divisors(features).map(String), Number),
+    center: booleanCodec,
   });
   const { lab, status } = frame(
     { model, el },
     "normalization",
     "Who shares a mean and a variance?",
-    kept,
+    urlState,
     norms.nodes,
     picture,
   );
-  makeRoom();
+  reserveAll();
 
   // Which of the known norms this is.
   const nameOf = ({ dims, groups, center }) =>
@@ -335,7 +336,7 @@ function render({ model, el }) {
 
   /** @type {() => State} */
   function compute() {
-    const { x, lengths, index, dims, n_groups, center } = traitsOf(model, kept.names);
+    const { x, lengths, index, dims, n_groups, center } = getTraits(model, urlState.names);
     const norm = { dims, groups: n_groups, center, eps: model.get("eps") };
     const now = disturbed(x.flat(2), clean, shape, lengths);
     return {
@@ -370,38 +371,40 @@ function render({ model, el }) {
     /** @type {Entry} */
     const entry = {
       index: shown,
-      value: plain(now.x[flat]),
+      value: numberText(now.x[flat]),
       mean: found.mean[flat],
       deviation: Math.sqrt(found.square[flat]),
       sharers: sharers.length,
       normalized: found.values[flat],
-      by: leaked.moved[flat] && byText(leaked.delta[flat]),
+      by: leaked.moved[flat] && changeText(leaked.delta[flat]),
       moved: anything && [count, all],
     };
     setText(status, entryInWords(entry, norm));
   }
 
   // Room for all norms and numbers.
-  function makeRoom() {
+  function reserveAll() {
     const all = clean.length;
     const last = shape.map((size) => size - 1);
     const far = "−00.00";
     const subsets = [[], [0], [1], [2], [0, 1], [0, 2], [1, 2], [0, 1, 2]];
-    const any = subsets.flatMap((dims) => [1, fewest(features)].map((groups) => ({ dims, groups, center: true })));
+    const any = subsets.flatMap((dims) =>
+      [1, smallestSplit(features)].map((groups) => ({ dims, groups, center: true })),
+    );
     const entry = { index: last, value: far, mean: -limits.reach, deviation: limits.reach, sharers: all };
     /** @type {Entry} */
-    const longest = { ...entry, normalized: -1.11, by: byText(-1.11), moved: ["none", all] };
-    norms.makeRoom(lab, any);
-    disturb.makeRoom(last, far);
-    reserve(question, ...QUESTIONS);
-    reserve(verdict, movedInWords(all, all));
-    reserve(status, ...new Set(any.map((norm) => entryInWords(longest, norm))));
+    const longest = { ...entry, normalized: -1.11, by: changeText(-1.11), moved: ["none", all] };
+    norms.reserveAll(lab, any);
+    disturb.reserveAll(last, far);
+    reserveSpace(question, ...QUESTIONS);
+    reserveSpace(verdict, movedInWords(all, all));
+    reserveSpace(status, ...new Set(any.map((norm) => entryInWords(longest, norm))));
     const numbers = [short(-1.11), short(-limits.reach)];
-    lab.style.setProperty("--number", String(Math.max(...numbers.map((text) => ems(lab, text, 700)))));
-    lab.style.setProperty("--name", String(Math.max(...["pad", `t${seq - 1}`].map((text) => ems(lab, text)))));
+    lab.style.setProperty("--number", String(Math.max(...numbers.map((text) => widthInEms(lab, text, 700)))));
+    lab.style.setProperty("--name", String(Math.max(...["pad", `t${seq - 1}`].map((text) => widthInEms(lab, text)))));
   }
 
-  return follow(model, kept.names, draw);
+  return observe(model, urlState.names, draw);
 }
 
 export default { render };

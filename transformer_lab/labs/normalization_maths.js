@@ -88,7 +88,7 @@ export function leaks(original, { x, touched }, shape, norm, least) {
 
 // The smallest number of groups that is more than one, where there is any.
 /** @type {(features: number) => number} */
-export const fewest = (features) => divisors(features)[1] ?? 1;
+export const smallestSplit = (features) => divisors(features)[1] ?? 1;
 
 // How far the slider goes, and its step: to five times the largest value, rounded up to one digit.
 /** @type {(original: number[], most: number) => { reach: number, step: number }} */

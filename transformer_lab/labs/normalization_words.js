@@ -30,7 +30,7 @@ function inWords(dims, groups) {
 
 // The others with whom an entry shares, in words.
 /** @type {(dims: number[], groups: number) => string} */
-function others(dims, groups) {
+function sharersText(dims, groups) {
   const features = groups > 1 ? "the features of its group" : "all features";
   return (
     {
@@ -56,10 +56,10 @@ export function asCode(shape, dims, groups, center) {
 }
 
 /** @type {(x: number) => string} */
-export const plain = (x) => (Number.isInteger(x) ? minus(String(x)) : places(x));
+export const numberText = (x) => (Number.isInteger(x) ? minus(String(x)) : places(x));
 // By how much an entry has moved.
 /** @type {(x: number) => string} */
-export const byText = (x) =>
+export const changeText = (x) =>
   Number(x.toFixed(2)) === 0 ? "≈0" : `${x > 0 ? "+" : ""}${places(x, Math.abs(x) >= 10 ? 1 : 2)}`;
 
 // What is shared.
@@ -87,7 +87,7 @@ export function entryInWords({ index, value, mean, deviation, sharers, normalize
   const shares = norm.center
     ? `its mean ${places(mean)} and standard deviation ${places(deviation)}`
     : `its root mean square ${places(deviation)}`;
-  const rest = sharers ? `${counted(sharers, "other")}: ${others(norm.dims, norm.groups)}` : "no other entry";
+  const rest = sharers ? `${counted(sharers, "other")}: ${sharersText(norm.dims, norm.groups)}` : "no other entry";
   const becomes = `Normalized it is ${places(normalized)}${by ? `, moved by ${by}` : ""}.`;
   const [count, all] = moved || [];
   const have = count === 1 || !count ? "has" : "have";

@@ -1,16 +1,16 @@
 // The order lab: (φ(Q)φ(K)ᵀ)V or φ(Q)(φ(K)ᵀV), as rectangles and as counts; and the second one as a state that is
 // carried from token to token.
 
-import { inParts, oneOf, wholeNumber } from "./address.js";
-import { shadeOf } from "./colours.js";
+import { integerCodec, optionCodec, traitsInUrl } from "./address.js";
+import { signedCellColours } from "./colours.js";
 import { frame } from "./frame.js";
 import { clamp, range } from "./maths.js";
 import { counts, parallel, recurrent, sliderOf, tokensOf } from "./order_maths.js";
 import { fit, place, rectangles, slotsFor, THIN } from "./order_pictures.js";
 import { fewerInWords, formulas, heldInWords, narrow, oneOrderInWords, ordersInWords } from "./order_words.js";
 import { parseSize, positive, REASONS, sizeText, sumText, thinInWords, trimmed, vector, WHO } from "./order_words.js";
-import { button, byWidth, choice, commit, dial, element, ems, follow, group, reserve, room, set } from "./ui.js";
-import { setText, traitsOf } from "./ui.js";
+import { button, choice, commit, element, getTraits, group, observe, reservedBox, reserveSpace, set } from "./ui.js";
+import { setText, sliderWithInput, sortedByWidth, widthInEms } from "./ui.js";
 import { grouped } from "./words.js";
 
 /** @typedef {import("./ui.js").Model} Model */
@@ -23,8 +23,13 @@ import { grouped } from "./words.js";
 function costTable(longest, largest) {
   const row = (kind) => {
     const [name, formula, number] = [element("span"), element("span"), element("span")];
-    const head = element("th", { scope: "row" }, name, room(formula, "tl-formula"));
-    return { name, formula, number, node: element("tr", { class: kind }, head, element("td", {}, room(number))) };
+    const head = element("th", { scope: "row" }, name, reservedBox(formula, "tl-formula"));
+    return {
+      name,
+      formula,
+      number,
+      node: element("tr", { class: kind }, head, element("td", {}, reservedBox(number))),
+    };
   };
   const rows = ["tl-step", "tl-step", "tl-sum", "tl-held"].map(row);
   const bars = [element("span", { class: "tl-part" }), element("span", { class: "tl-part tl-later" })];
@@ -36,8 +41,8 @@ function costTable(longest, largest) {
   const table = element("table", { class: "tl-bill" }, body);
   const bar = element("div", { class: "tl-track", "aria-hidden": "true" }, bars);
   for (const [i, { formula, number }] of rows.entries()) {
-    reserve(formula, longest[i]);
-    reserve(number, grouped(largest));
+    reserveSpace(formula, longest[i]);
+    reserveSpace(number, grouped(largest));
   }
   const draw = (lines, parts, most) => {
     for (const [i, texts] of lines.entries()) {
@@ -58,7 +63,9 @@ function sizeControl(model, name, words, marks) {
   const head = element("p", { class: "tl-note" }, `${label}: ${ends.map(grouped).join(" to ")}`);
   const parse = (text) => parseSize(name, text, ends);
   const how = name === "n" ? { placeOf: (n) => Math.round(sliderOf(n)), valueAt: tokensOf } : {};
-  const size = dial(label, { ends, head, marks, parse, ...how }, (value) => commit(model, { [name]: value }));
+  const size = sliderWithInput(label, { ends, head, marks, parse, ...how }, (value) =>
+    commit(model, { [name]: value }),
+  );
   const show = (value) => {
     size.show(value);
     set(size.input, { "aria-valuetext": `${grouped(value)} ${words}` });
@@ -71,7 +78,7 @@ function sizeControl(model, name, words, marks) {
 /** @type {(model: Model) => { node: HTMLElement, draw: (sizes: Sizes, equal: number, softmax: boolean) => void }} */
 function sizesPanel(model) {
   const [least, most] = model.get("limits").n;
-  const equalOf = () => counts(traitsOf(model, ["n", "d", "m"])).equal;
+  const equalOf = () => counts(getTraits(model, ["n", "d", "m"])).equal;
   const toEqual = () => commit(model, { n: Math.max(Math.round(equalOf()), least) });
   const mark = button("", toEqual, { class: "tl-mark" });
   const controls = {
@@ -101,7 +108,7 @@ function orderColumn(label, longest, largest) {
   const picture = rectangles(label);
   const sums = costTable(longest, largest);
   const refusal = element("p", { class: "tl-refusal" });
-  const price = element("div", { class: "tl-room tl-price" }, sums.node, refusal);
+  const price = element("div", { class: "tl-reserved tl-price" }, sums.node, refusal);
   const name = element("p", { class: "tl-label" }, label);
   const title = element("div", { class: "tl-order-title" }, heading, name);
   const node = element("div", {}, title, picture.node, group("costs", price));
@@ -140,11 +147,11 @@ function ordersPanel(model) {
     "div",
     {},
     group("sizes", sizes.node),
-    group("between", element("div", { class: "tl-row" }, chosen, room(why, "tl-why"))),
+    group("between", element("div", { class: "tl-row" }, chosen, reservedBox(why, "tl-why"))),
     element("div", { class: "tl-orders" }, first.node, second.node),
     group(
       "costs",
-      element("div", { class: "tl-scales tl-note" }, element("p", {}, ONE_SCALE), room(widened, "tl-widened")),
+      element("div", { class: "tl-scales tl-note" }, element("p", {}, ONE_SCALE), reservedBox(widened, "tl-widened")),
     ),
   );
   /** @type {[string, number][]} */
@@ -152,8 +159,8 @@ function ordersPanel(model) {
     ["D", largest.d],
     ["M", largest.m],
   ];
-  reserve(why, ...Object.values(REASONS));
-  reserve(widened, thinInWords(thinnest, 0, THIN));
+  reserveSpace(why, ...Object.values(REASONS));
+  reserveSpace(widened, thinInWords(thinnest, 0, THIN));
 
   // Both pictures, at one scale, which it returns.
   function drawPictures(now, kind) {
@@ -161,7 +168,7 @@ function ordersPanel(model) {
     const [Q, K] = softmax ? ["Q", "Kᵀ"] : ["φ(Q)", "φ(K)ᵀ"];
     const names = { q: Q, k: K, v: "V", out: "output" };
     const mids = softmax ? ["softmax(QKᵀ)", "KᵀV"] : [`${Q}${K}`, causal ? "S so far" : "S"];
-    const slots = slotsFor((name) => ems(node, name));
+    const slots = slotsFor((name) => widthInEms(node, name));
     const scale = fit(now, slots);
     const places = place(now, scale, slots);
     const [held, state] = counts(now).held.map(grouped);
@@ -205,7 +212,7 @@ function ordersPanel(model) {
   }
 
   function draw(status) {
-    const now = traitsOf(model, ["n", "d", "m"]);
+    const now = getTraits(model, ["n", "d", "m"]);
     const kind = model.get("between");
     const softmax = kind === "softmax";
     const cost = counts(now);
@@ -218,7 +225,7 @@ function ordersPanel(model) {
     setText(widened, widenedInWords(now, scale));
     setText(status, softmax ? oneOrderInWords(total[0], cost.held[0]) : ordersInWords(total, cost));
     const fewer = WHO.map((who) => fewerInWords(who, 11_111, [far, far], 111.1) + heldInWords(end.held));
-    reserve(status, oneOrderInWords(far, end.held[0]), ...fewer);
+    reserveSpace(status, oneOrderInWords(far, end.held[0]), ...fewer);
   }
   return { node, draw };
 }
@@ -227,7 +234,7 @@ function ordersPanel(model) {
 /** @type {(rows: number, columns: number, sign?: string | null, left?: boolean) => any} */
 function block(rows, columns, sign = null, left = false) {
   const name = element("p");
-  const captions = room(name, "tl-caption");
+  const captions = reservedBox(name, "tl-caption");
   set(captions, { "data-sign": sign });
   const line = (kind) =>
     range(columns + 1).map((j) => element("span", { class: `${kind}${j === columns ? " tl-z" : ""}` }));
@@ -252,7 +259,7 @@ function block(rows, columns, sign = null, left = false) {
   );
   const drawCell = (cell, value, inS, limit, grown) => {
     setText(cell, (value < 0.005 && !inS ? positive : narrow)(value));
-    const { background, color } = shadeOf(value, limit);
+    const { background, color } = signedCellColours(value, limit);
     set(cell, { style: `background: ${background}; color: ${color}` });
     cell.classList.toggle("tl-grown", grown);
   };
@@ -291,17 +298,17 @@ function recurrentForm(D, M) {
     "div",
     { class: "tl-recurrent" },
     heading("1. Write: add this token to the state"),
-    given.map((each) => room(each, "tl-given")),
+    given.map((each) => reservedBox(each, "tl-given")),
     element("div", { class: "tl-sum-of" }, before.node, term("+", added), term("=", after)),
     heading("2. Read: ask the state"),
-    asked.map((each) => room(each, "tl-given")),
+    asked.map((each) => reservedBox(each, "tl-given")),
     element(
       "div",
       { class: "tl-products" },
-      products.flatMap((each, j) => [element("span", { class: "tl-note" }, columns[j]), room(each)]),
+      products.flatMap((each, j) => [element("span", { class: "tl-note" }, columns[j]), reservedBox(each)]),
     ),
     element("p", { class: "tl-output-rule" }, "output = φ(q)ᵀS / φ(q)ᵀz"),
-    room(output, "tl-output-line"),
+    reservedBox(output, "tl-output-line"),
   );
 
   function lines({ query, key, value }, now, t) {
@@ -333,7 +340,7 @@ function recurrentForm(D, M) {
 
 // The same output in parallel: a row for each key.
 function parallelForm(seq) {
-  const cellsOf = (nodes) => nodes.map((node) => element("td", {}, room(node)));
+  const cellsOf = (nodes) => nodes.map((node) => element("td", {}, reservedBox(node)));
   const three = () => [element("span"), element("span"), element("span")];
   const rowOf = (name, nodes) => element("tr", {}, element("th", { scope: "row" }, name), cellsOf(nodes));
   const rows = range(seq, 1).map((token) => {
@@ -356,7 +363,7 @@ function parallelForm(seq) {
   );
   const name = element("p");
   const same = element("p", { class: "tl-same" });
-  const nodes = [room(name, "tl-heading"), element("div", { class: "tl-scroll" }, table), same];
+  const nodes = [reservedBox(name, "tl-heading"), element("div", { class: "tl-scroll" }, table), same];
 
   function lines({ value }, row, t) {
     return [
@@ -389,7 +396,7 @@ function memoryPanel(seq, D, M) {
     const text = element("p");
     const bar = element("span", { class: `tl-part tl-${kind}` });
     const track = element("div", { class: "tl-track", "aria-hidden": "true" }, bar);
-    return { text, bar, node: element("div", {}, room(text, "tl-note"), track) };
+    return { text, bar, node: element("div", {}, reservedBox(text, "tl-note"), track) };
   });
   const lines = (token) => [
     [one.text, `state: D×M + D = ${D}×${M} + ${D} = ${state}, after every token`],
@@ -409,7 +416,7 @@ function walkControls(model, seq) {
   const [back, on] = [button("Back", by(-1)), button("Next token", by(1))];
   const reading = element("p");
   const pick = (token) => commit(model, { token });
-  const { node, input, typed, show } = dial("Token", { ends: [1, seq], props: { disabled: seq < 2 } }, pick);
+  const { node, input, typed, show } = sliderWithInput("Token", { ends: [1, seq], props: { disabled: seq < 2 } }, pick);
   set(typed, { disabled: seq < 2 });
   const lines = (token) => [[reading, `Token ${token} of ${seq}`]];
   function draw(token) {
@@ -429,7 +436,7 @@ function walkControls(model, seq) {
       set(button, { disabled: off });
     }
   }
-  const row = element("div", { class: "tl-walk" }, back, on, room(reading, "tl-reading"));
+  const row = element("div", { class: "tl-walk" }, back, on, reservedBox(reading, "tl-reading"));
   return { nodes: [row, node], lines, draw };
 }
 
@@ -466,7 +473,7 @@ function stepsPanel(model) {
   let made = null;
   let longest = [];
   /** @type {(sequence: Sequence, all: import("./order_maths.js").Step[]) => void} */
-  function makeRoom(sequence, all) {
+  function reserveAll(sequence, all) {
     const key = JSON.stringify(sequence);
     if (key === made) return;
     made = key;
@@ -474,17 +481,17 @@ function stepsPanel(model) {
     const each = all.map((now, t) => linesOf(sequence, now, parallel(query, keys, value, t), t));
     for (const [i, [line]] of each[0].entries()) {
       const texts = new Set(each.map((lines) => lines[i][1]));
-      reserve(line, ...byWidth(node, [...texts]).slice(0, 4));
+      reserveSpace(line, ...sortedByWidth(node, [...texts]).slice(0, 4));
     }
     const sentences = all.map(({ output }, t) => tokenInWords(t + 1, output, true));
-    longest = byWidth(node, sentences).slice(0, 3);
+    longest = sortedByWidth(node, sentences).slice(0, 3);
     const numbers = all.flatMap(({ S, z, added, keys }) => [S, [z], added, [keys]].flat(2));
     const written = [...numbers.map(narrow), ...numbers.map(positive)];
-    forms.style.setProperty("--number", Math.max(...written.map((text) => ems(node, text, 700))));
+    forms.style.setProperty("--number", Math.max(...written.map((text) => widthInEms(node, text, 700))));
   }
 
   function draw(status) {
-    const sequence = traitsOf(model, ["query", "key", "value"]);
+    const sequence = getTraits(model, ["query", "key", "value"]);
     const { query, key, value } = sequence;
     const token = model.get("token");
     const t = token - 1;
@@ -492,7 +499,7 @@ function stepsPanel(model) {
     const now = all[t];
     const row = parallel(query, key, value, t);
     const most = { S: Math.max(...all.flatMap(({ S }) => S.flat().map(Math.abs))), z: Math.max(...all.at(-1).z) };
-    makeRoom(sequence, all);
+    reserveAll(sequence, all);
     for (const [line, text] of linesOf(sequence, now, row, t)) setText(line, text);
     walk.draw(token);
     form.draw(now, value[t], most);
@@ -501,7 +508,7 @@ function stepsPanel(model) {
     table.draw(t, equal);
     memory.draw(token);
     setText(status, tokenInWords(token, now.output, equal));
-    reserve(status, ...longest);
+    reserveSpace(status, ...longest);
   }
   return { node, draw };
 }
@@ -509,14 +516,14 @@ function stepsPanel(model) {
 /** @param {import("./ui.js").View} view */
 function render({ model, el }) {
   const limits = model.get("limits");
-  const size = (name) => wholeNumber(limits[name][0], limits[name][1]);
-  const kept = inParts("order", {
-    mode: oneOf(["order", "steps"]),
+  const size = (name) => integerCodec(limits[name][0], limits[name][1]);
+  const urlState = traitsInUrl("order", {
+    mode: optionCodec(["order", "steps"]),
     n: size("n"),
     d: size("d"),
     m: size("m"),
-    between: oneOf(["nothing", "softmax", "causal"]),
-    token: wholeNumber(1, model.get("key").length),
+    between: optionCodec(["nothing", "softmax", "causal"]),
+    token: integerCodec(1, model.get("key").length),
   });
   const kinds = [
     ["order", "order of multiplication"],
@@ -528,14 +535,14 @@ function render({ model, el }) {
     { model, el },
     "order",
     "Which product first?",
-    kept,
+    urlState,
     group("mode", element("div", { class: "tl-row" }, modes.node)),
     panels.order.node,
     panels.steps.node,
   );
   // The one that is not on show has its room from the beginning as well.
   for (const panel of Object.values(panels)) panel.draw(status);
-  return follow(model, [...kept.names, "query", "key", "value"], () => {
+  return observe(model, [...urlState.names, "query", "key", "value"], () => {
     const mode = model.get("mode");
     modes.show(mode);
     for (const [name, panel] of Object.entries(panels)) set(panel.node, { hidden: name !== mode });

@@ -18,7 +18,7 @@ import { blend, dot, sum } from "./maths.js";
  * @property {number[]} output
  */
 
-const FINE = 8; // steps of N's slider from one power of two to the next
+const STEPS_PER_DOUBLING = 8; // steps of N's slider from one power of two to the next
 
 // The feature map, elu(x) + 1.
 /** @type {(x: number) => number} */
@@ -73,7 +73,8 @@ export function parallel(query, key, value, t) {
 /** @type {(n: number) => number} */
 export const sliderOf = (n) => {
   const octave = Math.floor(Math.log2(n) + 1e-12);
-  return FINE * (octave - 4 + n / 2 ** octave - 1);
+  return STEPS_PER_DOUBLING * (octave - 4 + n / 2 ** octave - 1);
 };
 /** @type {(slider: number) => number} */
-export const tokensOf = (slider) => (FINE + (slider % FINE)) * 2 ** (Math.floor(slider / FINE) + 1);
+export const tokensOf = (slider) =>
+  (STEPS_PER_DOUBLING + (slider % STEPS_PER_DOUBLING)) * 2 ** (Math.floor(slider / STEPS_PER_DOUBLING) + 1);

@@ -1,12 +1,12 @@
-// A table whose cells are painted: by mouse, finger and keyboard.
+// Painting the cells of a table, by mouse, finger and keyboard.
 
 import { range } from "./maths.js";
 import { set } from "./ui.js";
 
-// Makes a table one to paint in: the first cell that is pressed decides whether the drag hides or shows. A finger that
-// goes down or up scrolls the page: it paints from the next cell on that it comes to sideways, and a tap switches one.
+// Makes a table paintable: the first cell that is pressed decides whether the drag hides or shows cells. A vertical
+// swipe scrolls the page, a horizontal one paints from the next cell on, and a tap toggles one cell.
 /**
- * What a table that is painted does: the cells are `.tl-square`, and each has its place in `data-at`.
+ * The paintable table. Its cells are `.tl-square`, each with its row and column in `data-at`.
  * @typedef {object} Editor
  * @property {(at: number[]) => boolean} isSeen
  * @property {(cells: number[][], seen: boolean, at: number[]) => void} paint
@@ -18,7 +18,7 @@ import { set } from "./ui.js";
 export function makePaintable(matrix, el, editor) {
   let brush = null;
   let last = null;
-  let finger = null; // where one came down, and has not moved on yet
+  let finger = null; // the cell that a finger pressed and has not left yet
   const cellAt = (event) => {
     const root = el.getRootNode();
     /** @type {HTMLElement} */
@@ -50,7 +50,7 @@ export function makePaintable(matrix, el, editor) {
     onpointermove: (event) => {
       const at = cellAt(event);
       if (!at) return;
-      const comes = finger && `${at}` !== `${finger}`; // a finger has come to a second cell: the first one counts too
+      const comes = finger && `${at}` !== `${finger}`; // a finger reached its second cell: paint the first one too
       if (comes) [brush, last, finger] = [!editor.isSeen(finger), finger, null];
       if (brush === null) {
         if (event.pointerType === "mouse") editor.pick(at);

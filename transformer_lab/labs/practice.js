@@ -1,16 +1,16 @@
 // Practice: a lab that asks, and knows which mistake gives an answer that is wrong.
 
-import { inParts, oneOf, typedText, wholeNumber } from "./address.js";
+import { integerCodec, optionCodec, textCodec, traitsInUrl } from "./address.js";
 import { frame } from "./frame.js";
 import { answerIn, ERROR, inWords, knownOf, matches, textOf, upper } from "./practice_answers.js";
 import { INPUTS } from "./practice_inputs.js";
-import { forgetAll, isDue, nextCase, noteMissed, noteSolved, recordOf } from "./practice_record.js";
-import { button, commit, element, follow, group, reserve, room, set, setText, traitsOf } from "./ui.js";
+import { forgetAll, isDue, nextCase, recordMissed, recordOf, recordSolved } from "./practice_record.js";
+import { button, commit, element, getTraits, group, observe, reservedBox, reserveSpace, set, setText } from "./ui.js";
 
 /** @typedef {import("./ui.js").Model} Model */
 
 const TRAITS = ["choice", "topic", "case", "answer", "state"];
-const HOW = {
+const INSTRUCTIONS = {
   number: "Type the number and press Enter.",
   numbers: "Type the numbers and press Enter.",
   table: "Fill in the table and press Enter.",
@@ -33,7 +33,7 @@ function mistakesIn(given, it, table) {
   const found = it.wrong.find(([answer]) => matches(given, answer, table));
   return found ? found[1].map((i) => table.mistakes[i]) : [];
 }
-function fault(mistakes) {
+function mistakesText(mistakes) {
   if (mistakes.length === 1) return `Not right. ${mistakes[0][1]} ${mistakes[0][2]}`.trim();
   const [one, other] = mistakes;
   return `Not right, and two mistakes give this. One: ${one[1]} The other: ${other[1]}`;
@@ -46,14 +46,14 @@ const shownText = (it, table) => {
 // How tall an input is, of those of one kind; and a copy of one that only takes its room.
 const heightOf = ({ right, options, start }) =>
   options ? options.join("  ").length + (start ? 100 * options.length : 0) : (right.length ?? 0);
-function copyOf(node) {
+function inertCopy(node) {
   const copy = node.cloneNode(true);
   for (const each of copy.querySelectorAll("*")) {
     for (const name of ["id", "role", "aria-label", "tabindex", "data-stage", "for"]) each.removeAttribute(name);
   }
   return set(copy, { "aria-hidden": "true" });
 }
-const complained = (answers) => answers.querySelector("[aria-invalid=true]");
+const invalidInput = (answers) => answers.querySelector("[aria-invalid=true]");
 
 // Those that may take the most lines: one of each that differ in digits alone, which are all of one width, and none
 // that is less than half as long as the longest, where a new line counts as forty letters.
@@ -65,11 +65,11 @@ function longestOf(texts) {
 }
 
 /** @type {(table: any) => string[]} */
-function allThatIsSaid(table) {
+function allStatusTexts(table) {
   const named = table.cases.flatMap((it) =>
-    it.wrong.map(([, numbers]) => fault(numbers.map((i) => table.mistakes[i]))),
+    it.wrong.map(([, numbers]) => mistakesText(numbers.map((i) => table.mistakes[i]))),
   );
-  return [...named, shownText(table.cases[0], table), HOW[table.kind], BACK];
+  return [...named, shownText(table.cases[0], table), INSTRUCTIONS[table.kind], BACK];
 }
 
 // “Three times: The products run over the sizes to the left.”, the most frequent first.
@@ -97,7 +97,7 @@ function render({ model, el }) {
     return tables.get(name);
   };
   const now = () => {
-    const state = traitsOf(model, TRAITS);
+    const state = getTraits(model, TRAITS);
     const table = tableOf(state.topic);
     const at = state.case % table.cases.length;
     return { ...state, at, table, it: table.cases[at] };
@@ -108,7 +108,7 @@ function render({ model, el }) {
   const score = element("span");
   const question = element("p", { class: "tl-question" });
   const given = element("pre", { class: "tl-given" });
-  const answers = element("div", { class: "tl-room tl-answers" });
+  const answers = element("div", { class: "tl-reserved tl-answers" });
   let input = null;
   let asked = "";
   let drawnTopic = "";
@@ -122,11 +122,11 @@ function render({ model, el }) {
   function check() {
     const { topic, table, it, at, state, answer } = now();
     const found = answerIn(answer, table, it);
-    hasty = found === null || complained(answers) !== null;
+    hasty = found === null || invalidInput(answers) !== null;
     if (hasty || state === "checked") return draw();
-    if (matches(found, it.right, table)) noteSolved(topic, at);
+    if (matches(found, it.right, table)) recordSolved(topic, at);
     else
-      noteMissed(
+      recordMissed(
         topic,
         mistakesIn(found, it, table).map(([id]) => id),
       );
@@ -151,7 +151,7 @@ function render({ model, el }) {
   }
   function reveal() {
     const { topic, table, it, state } = now();
-    if (state !== "checked") noteMissed(topic, []);
+    if (state !== "checked") recordMissed(topic, []);
     hasty = false;
     commit(model, { answer: textOf(it.right, table), state: "shown" });
   }
@@ -195,23 +195,23 @@ function render({ model, el }) {
   });
   const standing = element("details", { hidden: !many }, element("summary", {}, "What to look at again"), weak, forget);
 
-  const kept = inParts("practice", {
-    choice: oneOf(["all", ...chapters.map(String), ...names]),
-    topic: oneOf(names),
-    case: wholeNumber(0, 99),
-    answer: typedText((text) => (text.length <= 400 ? { value: text } : { error: "too long" }), String, "an answer"),
-    state: oneOf(["open", "checked", "shown"]),
+  const urlState = traitsInUrl("practice", {
+    choice: optionCodec(["all", ...chapters.map(String), ...names]),
+    topic: optionCodec(names),
+    case: integerCodec(0, 99),
+    answer: textCodec((text) => (text.length <= 400 ? { value: text } : { error: "too long" }), String, "an answer"),
+    state: optionCodec(["open", "checked", "shown"]),
   });
   const title = many ? "Practice" : `Practice: ${topics[0].title}`;
   const { status } = frame(
     { model, el },
     "practice",
     title,
-    kept,
+    urlState,
     many ? element("div", { class: "tl-row" }, select) : [],
     group("score", element("p", { class: "tl-label" }, score)),
-    room(question),
-    room(given),
+    reservedBox(question),
+    reservedBox(given),
     answers,
     buttons,
     standing,
@@ -221,10 +221,10 @@ function render({ model, el }) {
   function drawTopic({ topic, table }) {
     if (drawnTopic === topic) return;
     drawnTopic = topic;
-    reserve(question, ...longestOf(table.cases.map((it) => it.question)).map(withCode));
-    reserve(given, ...longestOf(table.cases.flatMap((it) => it.given ?? [])));
-    reserve(status, ...longestOf(allThatIsSaid(table)).map(withCode));
-    tallest = copyOf(
+    reserveSpace(question, ...longestOf(table.cases.map((it) => it.question)).map(withCode));
+    reserveSpace(given, ...longestOf(table.cases.flatMap((it) => it.given ?? [])));
+    reserveSpace(status, ...longestOf(allStatusTexts(table)).map(withCode));
+    tallest = inertCopy(
       made(
         table.cases.reduce((a, b) => (heightOf(b) > heightOf(a) ? b : a)),
         table,
@@ -245,15 +245,15 @@ function render({ model, el }) {
   }
 
   function said({ topic, at, table, it, answer, state }) {
-    if (complained(answers)) return `Not read: ${answers.querySelector(".tl-error").textContent}`;
-    if (hasty) return `There is no whole answer yet. ${HOW[table.kind]}`;
+    if (invalidInput(answers)) return `Not read: ${answers.querySelector(".tl-error").textContent}`;
+    if (hasty) return `There is no whole answer yet. ${INSTRUCTIONS[table.kind]}`;
     if (state === "shown") return shownText(it, table);
-    if (state === "open") return back === `${topic} ${at}` ? BACK : HOW[table.kind];
+    if (state === "open") return back === `${topic} ${at}` ? BACK : INSTRUCTIONS[table.kind];
     const found = answerIn(answer, table, it);
-    if (found === null) return HOW[table.kind];
+    if (found === null) return INSTRUCTIONS[table.kind];
     if (matches(found, it.right, table)) return "Right.";
     const mistakes = mistakesIn(found, it, table);
-    return mistakes.length ? fault(mistakes) : `Not right. ${knownOf(found, it, table)}`.trim();
+    return mistakes.length ? mistakesText(mistakes) : `Not right. ${knownOf(found, it, table)}`.trim();
   }
 
   function draw() {
@@ -268,7 +268,7 @@ function render({ model, el }) {
       input = made(it, table);
       answers.replaceChildren(input.node, tallest);
     }
-    if (!(hasty && complained(answers))) input.show(text); // what cannot be read stays where it was typed
+    if (!(hasty && invalidInput(answers))) input.show(text); // what cannot be read stays where it was typed
     select.value = all.choice;
     const done = state === "shown" || (state === "checked" && isRight(all));
     const wrong = state === "checked" && !done;
@@ -281,7 +281,7 @@ function render({ model, el }) {
     setText(score, many ? `${table.title}${table.title.endsWith("?") ? "" : ":"} ${solved}` : solved);
     if (many) drawWeak();
   }
-  return follow(model, kept.names, draw);
+  return observe(model, urlState.names, draw);
 }
 
 export default { render };

@@ -127,7 +127,7 @@ export const inWords = (n) => COUNTS[n] ?? String(n);
 /** @type {(text: string) => string} */
 export const upper = (text) => text[0].toUpperCase() + text.slice(1);
 const nameAt = (names, i) => (!names ? i : /^\d+$/.test(names[i]) ? names[i] : quoted(names[i]));
-const astray = (given, right, form) => range(right.length).filter((i) => !matches(given[i], right[i], form));
+const wrongAt = (given, right, form) => range(right.length).filter((i) => !matches(given[i], right[i], form));
 
 // What is known to be wrong with an answer that no known mistake gives.
 const KNOWN = {
@@ -141,7 +141,7 @@ const KNOWN = {
     if (given.length !== right.length) {
       return `The answer has ${counted(right.length, "number")}; yours has ${inWords(given.length)}.`;
     }
-    const off = astray(given, right, form);
+    const off = wrongAt(given, right, form);
     const sum = given.reduce((a, b) => a + b, 0);
     const slack = 0.5 * (right.length + 1) * 10 ** -form.places;
     if (form.total !== undefined && Math.abs(sum - form.total) > slack) {
@@ -158,7 +158,7 @@ const KNOWN = {
     return `The ${listed(off.map((i) => ORDINALS[i]))} numbers are wrong.`;
   },
   table(given, { right, rows, columns }, form) {
-    const off = right.flatMap((row, i) => astray(given[i], row, form).map((j) => [i, j]));
+    const off = right.flatMap((row, i) => wrongAt(given[i], row, form).map((j) => [i, j]));
     const place = ([i, j]) => `row ${nameAt(rows, i)}, column ${nameAt(columns, j)}`;
     if (off.length === 1) return `Only ${place(off[0])} is wrong.`;
     return `${upper(inWords(off.length))} numbers are wrong, the first of them in ${place(off[0])}.`;

@@ -3,7 +3,7 @@
 import { clamp, range } from "./maths.js";
 import { makePaintable } from "./paint.js";
 import { cellsIn, ERROR, parseOne, parseSeveral } from "./practice_answers.js";
-import { button, choice, element, set, setText, typed } from "./ui.js";
+import { button, choice, element, parsedInput, set, setText } from "./ui.js";
 
 /**
  * @typedef {object} Input
@@ -31,7 +31,7 @@ function typedInput({ form, it, answer, submit }) {
     if (text.length > 100) return { error: "That is longer than an answer can be." };
     return several ? parseSeveral(text, form, length) : parseOne(text);
   };
-  const field = typed(parse, () => answer(field.input.value), {
+  const field = parsedInput(parse, () => answer(field.input.value), {
     "aria-label": "Your answer",
     onkeydown: onEnter(submit),
     placeholder: several ? (form.places ? "0.2, 0.3, 0.5" : "3, 4, 5") : null,

@@ -4,7 +4,7 @@ import { range } from "./maths.js";
 
 /**
  * Of one topic: the cases that are solved, how often each mistake was made, and what is to come back, after how many.
- * @typedef {{ solved: number[], missed: Record<string, number>, due: { mistake: string, wait: number }[] }} Solved
+ * @typedef {{ solved: number[], missed: Record<string, number>, due: { mistake: string, wait: number }[] }} TopicRecord
  */
 
 const KEY = "transformer-lab.practice";
@@ -13,7 +13,7 @@ const MOST_DUE = 20;
 
 // Where a browser keeps nothing, as some do for pages from disk, it is kept until the page is left.
 let all = null;
-function records() {
+function loadRecords() {
   if (all) return all;
   try {
     all = JSON.parse(localStorage.getItem(KEY) ?? "{}");
@@ -24,7 +24,7 @@ function records() {
   return all;
 }
 
-function keep() {
+function save() {
   try {
     localStorage.setItem(KEY, JSON.stringify(all));
   } catch {
@@ -32,35 +32,35 @@ function keep() {
   }
 }
 
-/** @type {(topic: string) => Solved} */
+/** @type {(topic: string) => TopicRecord} */
 export function recordOf(topic) {
-  const found = records()[topic];
+  const found = loadRecords()[topic];
   const whole = Array.isArray(found?.solved) && Array.isArray(found.due) && found.missed;
   if (!whole) all[topic] = { solved: [], missed: {}, due: [] };
   return all[topic];
 }
 
 /** @type {(topic: string, at: number) => void} */
-export function noteSolved(topic, at) {
+export function recordSolved(topic, at) {
   const { solved } = recordOf(topic);
   if (!solved.includes(at)) solved.push(at);
-  keep();
+  save();
 }
 
 // A wrong answer: the mistakes that give it, none where it is not known.
 /** @type {(topic: string, mistakes: string[]) => void} */
-export function noteMissed(topic, mistakes) {
+export function recordMissed(topic, mistakes) {
   const { missed, due } = recordOf(topic);
   if (mistakes.length === 1) missed[mistakes[0]] = (missed[mistakes[0]] ?? 0) + 1; // of two it may be either
   const mistake = mistakes[0] ?? "";
   if (!due.some((each) => each.mistake === mistake) && due.length < MOST_DUE) due.push({ mistake, wait: WAIT });
-  keep();
+  save();
 }
 
 /** @type {() => void} */
 export function forgetAll() {
   all = {};
-  keep();
+  save();
 }
 
 // The case after case `at`, and whether it is like one that was wrong: such a one comes back with other numbers. What
@@ -80,10 +80,10 @@ export function nextCase({ name, mistakes, cases }, at) {
     const number = mistakes.findIndex(([id]) => id === mistake);
     const like = (each) => number < 0 || cases[each].wrong.some(([, numbers]) => numbers.includes(number));
     const found = open.find(like) ?? following.find(like);
-    keep();
+    save();
     if (found !== undefined) return { at: found, back: true };
   }
-  keep();
+  save();
   return { at: open[0] ?? following[0] ?? at, back: false };
 }
 

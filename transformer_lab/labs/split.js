@@ -1,13 +1,14 @@
 // The split lab: the way of a tensor into heads and back, step by step, and what view alone would do to it.
 
-import { flag, inParts, wholeNumber } from "./address.js";
+import { booleanCodec, integerCodec, traitsInUrl } from "./address.js";
 import { hueOf } from "./colours.js";
 import { frame } from "./frame.js";
 import { tensorGrid } from "./grid.js";
 import { product, range, ravel, unravel } from "./maths.js";
-import { moveFrom, placesOf } from "./motion.js";
-import { journey, namesIn, readByHead, steps } from "./split_journey.js";
-import { button, commit, element, follow, group, radios, reserve, room, set, setText, traitsOf } from "./ui.js";
+import { animateFrom, positionsOf } from "./motion.js";
+import { journeySteps, namesIn, steps, tokensOfHead } from "./split_journey.js";
+import { button, commit, element, getTraits, group, observe, radios, reservedBox, reserveSpace, set } from "./ui.js";
+import { setText } from "./ui.js";
 import { quotedAt, shapeText } from "./words.js";
 
 /** @typedef {import("./ui.js").Model} Model */
@@ -40,7 +41,7 @@ const TENSORS = ["x", "q", "q", "q", "scores", "weights", "out", "out", "out", "
 
 // The example's tensor before a step and after it. One number is followed.
 function beforeAndAfter(model, example) {
-  const { letter, tokenOf, nameOf, byHead, rowOf, astray } = namesIn(example);
+  const { letter, tokenOf, nameOf, byHead, rowOf, isMisplaced } = namesIn(example);
   let column = 0; // in a table of scores: which key
   const pictures = ["Before this step", "After this step"].map((text) => {
     const picture = { step: null, drawn: "" };
@@ -76,7 +77,7 @@ function beforeAndAfter(model, example) {
     }
     const index = unravel(ids.findIndex(found), shape);
     if (Array.isArray(ids[0])) index[2] = Math.min(column, shape[2] - 1);
-    grid.mark(index, { "tl-astray": range(ids.length).filter((flat) => astray(step, flat)) });
+    grid.mark(index, { "tl-astray": range(ids.length).filter((flat) => isMisplaced(step, flat)) });
   }
 
   const node = element("div", { class: "tl-row tl-before-after" });
@@ -87,7 +88,7 @@ function beforeAndAfter(model, example) {
     const shown = after.drawn;
     for (const [i, at] of ends.entries()) drawOne(pictures[i], way[at], at, which, cell);
     // Another step: its numbers come from where they stood before it.
-    if (shown && shown !== after.drawn) moveFrom(placesOf(node, cellsOf(before)), node, cellsOf(after));
+    if (shown && shown !== after.drawn) animateFrom(positionsOf(node, cellsOf(before)), node, cellsOf(after));
   };
   return { node, draw };
 }
@@ -102,7 +103,7 @@ function journeyPanel(model) {
   const [tokens, heads] = [model.get("tokens"), model.get("n_heads")];
   const queries = tokens.length;
   const example = model.get("example");
-  const { features, letter, tokenOf, nameOf, byHead, rowOf, astray } = namesIn(example);
+  const { features, letter, tokenOf, nameOf, byHead, rowOf, isMisplaced } = namesIn(example);
   const bar = stageBar(model, steps(false, false).length);
   const toggle = (trait, text) =>
     button(text, () => commit(model, { [trait]: !model.get(trait) }), { "aria-pressed": "false" });
@@ -127,7 +128,7 @@ function journeyPanel(model) {
       "mistakes",
       element("div", { class: "tl-row tl-toggles" }, element("span", { class: "tl-note" }, WITH), mistakes),
     ),
-    room(lesson, "tl-lesson"),
+    reservedBox(lesson, "tl-lesson"),
     element(
       "p",
       { class: "tl-note" },
@@ -139,7 +140,7 @@ function journeyPanel(model) {
   // What a mistake in splitting would do to the reader's own sentence.
   function yoursInWords(splitByView) {
     if (!splitByView || heads === 1) return "";
-    const [from, to] = readByHead(0, heads, queries);
+    const [from, to] = tokensOfHead(0, heads, queries);
     const last = to > from ? ` to ${quotedAt(tokens, to)}` : " alone";
     return ` On your sentence, head 0 of ${heads} would read ${quotedAt(tokens, from)}${last}.`;
   }
@@ -157,15 +158,15 @@ function journeyPanel(model) {
     if (place < 0) return lost ? lostInWords(lost, ids.length) : EACH_ROW;
     const index = unravel(place, shape);
     const feature = `${nameOf(cell)}, feature ${cell % features} of token ${letter(tokenOf(cell))}`;
-    const taken = astray(step, place) ? ` That row is taken for token ${letter(rowOf(shape, index))}.` : "";
+    const taken = isMisplaced(step, place) ? ` That row is taken for token ${letter(rowOf(shape, index))}.` : "";
     const wrong = lost ? ` ${lost} of ${ids.length} numbers are in the wrong row.` : "";
     return `${feature}, stands at [${index.join(", ")}]: ${placeInWords(shape, index)}.${taken}${wrong}`;
   }
 
   function draw(status) {
-    const { stage, cell, split_by_view: split, merge_by_view: merge } = traitsOf(model, TRAITS);
+    const { stage, cell, split_by_view: split, merge_by_view: merge } = getTraits(model, TRAITS);
     const told = steps(split, merge);
-    const way = journey(example, split, merge);
+    const way = journeySteps(example, split, merge);
     const whole = model.get("d_model");
     const lengths = { batch: 1, seq: queries, q_len: queries, k_len: queries, heads };
     const widths = { d_model: whole ?? "d_model", d_head: whole ? whole / heads : "d_head" };
@@ -178,39 +179,39 @@ function journeyPanel(model) {
     setText(lesson, told[stage].words);
 
     const step = way[stage];
-    const lost = range(step.ids.length).filter((flat) => astray(step, flat)).length;
+    const lost = range(step.ids.length).filter((flat) => isMisplaced(step, flat)).length;
     const yours = yoursInWords(split);
     const most = product([example.heads, example.seq, example.seq]);
     const last = letter(example.seq - 1);
     const wrong = ` That row is taken for token ${last}. ${most} of ${most} numbers are in the wrong row.`;
     const stands = `${last}0, feature 0 of token ${last}, stands at [0, 0, 0]: token ${last}, piece 0.`;
     const longest = [EACH_ROW, lostInWords(most, most), `${stands}${split || merge ? wrong : ""}`];
-    reserve(status, ...longest.map((text) => `${text}${yours}`));
+    reserveSpace(status, ...longest.map((text) => `${text}${yours}`));
     setText(status, `${cellInWords(step, cell, lost)}${stage > 1 && stage < 7 ? yours : ""}`);
   }
 
   // Room for what each step is about, with each of the mistakes.
-  function makeRoom() {
+  function reserveAll() {
     const both = [false, true];
     const all = both.flatMap((merge) => both.flatMap((split) => steps(split, merge)));
-    reserve(lesson, ...new Set(all.map((step) => step.words)));
+    reserveSpace(lesson, ...new Set(all.map((step) => step.words)));
   }
-  return { nodes, draw, makeRoom };
+  return { nodes, draw, reserveAll };
 }
 
 /** @param {import("./ui.js").View} view */
 function render({ model, el }) {
   const { seq, heads, d_head } = model.get("example");
   const stages = journeyPanel(model);
-  const kept = inParts("split", {
-    stage: wholeNumber(0, steps(false, false).length - 1),
-    cell: wholeNumber(0, seq * heads * d_head - 1),
-    split_by_view: flag,
-    merge_by_view: flag,
+  const urlState = traitsInUrl("split", {
+    stage: integerCodec(0, steps(false, false).length - 1),
+    cell: integerCodec(0, seq * heads * d_head - 1),
+    split_by_view: booleanCodec,
+    merge_by_view: booleanCodec,
   });
-  const { status } = frame({ model, el }, "split", "The way into heads and back", kept, stages.nodes);
-  stages.makeRoom();
-  return follow(model, kept.names, () => stages.draw(status));
+  const { status } = frame({ model, el }, "split", "The way into heads and back", urlState, stages.nodes);
+  stages.reserveAll();
+  return observe(model, urlState.names, () => stages.draw(status));
 }
 
 export default { render };

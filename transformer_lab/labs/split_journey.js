@@ -6,11 +6,11 @@ import { range, ravel, unravel } from "./maths.js";
 // A step's shape and, for each place in reading order, which number stands there; in scores, which two meet.
 /** @typedef {{ shape: number[], ids: (number | [number, number])[] }} Step */
 // A step's code, its shape in axis words, and what happens in it; `wrong` where it is a mistake.
-/** @typedef {{ text: string, shape: string[], words: string, wrong: boolean }} Told */
+/** @typedef {{ text: string, shape: string[], words: string, wrong: boolean }} StepText */
 
 // Numbers keep their identity: number t·d_model + f is feature f of token t.
 /** @type {(example: Example, splitByView: boolean, mergeByView: boolean) => Step[]} */
-export function journey({ seq, heads, d_head: width }, splitByView, mergeByView) {
+export function journeySteps({ seq, heads, d_head: width }, splitByView, mergeByView) {
   const model = heads * width;
   const x = range(seq * model);
   /** @type {(ids: number[], shape: number[]) => number[]} */
@@ -46,7 +46,7 @@ export function journey({ seq, heads, d_head: width }, splitByView, mergeByView)
 }
 
 // How the example's numbers are called, and whether they are where their row says.
-/** @type {(example: Example) => any} */
+/** @param {Example} example */
 export function namesIn({ heads, d_head }) {
   const features = heads * d_head;
   const letter = (token) => String.fromCharCode(97 + token);
@@ -56,24 +56,24 @@ export function namesIn({ heads, d_head }) {
   // Whether the first of the axes before the last is the tokens' (rows, or one block for each), or the heads'.
   const byHead = (shape) => shape.length === 3 && shape[0] === heads;
   const rowOf = (shape, index) => index[byHead(shape) ? 1 : 0];
-  const astray = ({ shape, ids }, flat) => {
+  const isMisplaced = ({ shape, ids }, flat) => {
     const id = ids[flat];
     const index = unravel(flat, shape);
     if (Array.isArray(id)) return tokenOf(id[0]) !== index[1] || tokenOf(id[1]) !== index[2];
     return tokenOf(id) !== rowOf(shape, index);
   };
-  return { features, letter, tokenOf, nameOf, byHead, rowOf, astray };
+  return { features, letter, tokenOf, nameOf, byHead, rowOf, isMisplaced };
 }
 
 // The tokens, first to last, whose numbers land in a head when view alone splits.
 /** @type {(head: number, heads: number, seq: number) => [number, number]} */
-export const readByHead = (head, heads, seq) => [
+export const tokensOfHead = (head, heads, seq) => [
   Math.floor((head * seq) / heads),
   Math.floor(((head + 1) * seq - 1) / heads),
 ];
 
 // Each step: its code, its shape in axis words, and what happens in it.
-/** @type {(splitByView: boolean, mergeByView: boolean) => Told[]} */
+/** @type {(splitByView: boolean, mergeByView: boolean) => StepText[]} */
 export function steps(splitByView, mergeByView) {
   const seq = "seq";
   const rows = ["batch", seq, "d_model"];

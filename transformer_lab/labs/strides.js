@@ -1,14 +1,15 @@
 // The strides lab: a tensor is a storage and a rule for walking through it. Here are the rule, and the walk.
 
-import { inParts, numbers, typedText } from "./address.js";
+import { numbersCodec, textCodec, traitsInUrl } from "./address.js";
 import { hueOf } from "./colours.js";
 import { frame } from "./frame.js";
 import { tensorGrid } from "./grid.js";
 import { product, ravel, unravel } from "./maths.js";
-import { moveFrom, placesOf } from "./motion.js";
+import { animateFrom, positionsOf } from "./motion.js";
 import { parseChain, run, textOf } from "./strides_chain.js";
 import { isContiguous, placeOf, storagePlaces } from "./strides_rules.js";
-import { button, choice, commit, dial, element, field, follow, group, reserve, room, set, setText } from "./ui.js";
+import { button, choice, commit, element, field, group, observe, reservedBox, reserveSpace, set } from "./ui.js";
+import { setText, sliderWithInput } from "./ui.js";
 import { counted, parseNumber, parseShape, shapeText } from "./words.js";
 
 /** @typedef {import("./strides_rules.js").Strided} Strided */
@@ -135,7 +136,7 @@ function tensorPanel(model) {
     const { value, ...parsed } = parseNumber(text, "The number", [1, Math.max(product(tensor.shape), 1)]);
     return parsed.error ? parsed : { value: value - 1, ...parsed };
   };
-  const walk = dial(
+  const walk = sliderWithInput(
     "Walk through the tensor in reading order",
     { ends: [0, 63], write: (x) => `${x + 1}`, parse },
     pick,
@@ -149,7 +150,7 @@ function tensorPanel(model) {
     group("walk", label("Walk through it in reading order: the number of an element"), walk.node),
     label("Its storage, with the number of each place (outlined: the chosen element’s row)"),
     strip,
-    room(formula),
+    reservedBox(formula),
   ];
 
   function draw(next) {
@@ -157,7 +158,7 @@ function tensorPanel(model) {
     const { shape, storage } = tensor;
     const total = product(model.get("shape"));
     const cells = () => grid.node.querySelectorAll(".tl-cell");
-    const stood = [placesOf(grid.node, cells()), placesOf(strip, slots)];
+    const stood = [positionsOf(grid.node, cells()), positionsOf(strip, slots)];
     grid.draw(shape, (index) => {
       const number = storage[placeOf(tensor, index)];
       return { text: number, hue: hueOf(number, total) };
@@ -170,8 +171,8 @@ function tensorPanel(model) {
     );
     strip.replaceChildren(...slots);
     set(strip, { "aria-label": `Storage of ${storage.length} elements: ${storage.join(", ")}` });
-    moveFrom(stood[0], grid.node, cells());
-    moveFrom(stood[1], strip, slots);
+    animateFrom(stood[0], grid.node, cells());
+    animateFrom(stood[1], strip, slots);
   }
 
   // Shows which element is chosen, and says so.
@@ -206,8 +207,8 @@ function tensorPanel(model) {
     setText(status, elementInWords(index, storage[place], place, next, shared));
     const last = shape.map((size) => size - 1);
     const most = storage.length;
-    reserve(formula, placeInWords(tensor, last, most));
-    reserve(status, elementInWords(last, most, most, most, count - new Set(all).size));
+    reserveSpace(formula, placeInWords(tensor, last, most));
+    reserveSpace(status, elementInWords(last, most, most, most, count - new Set(all).size));
   }
   return { nodes, draw, choose };
 }
@@ -216,19 +217,19 @@ function tensorPanel(model) {
 function render({ model, el }) {
   const limits = model.get("limits");
   const place = (all) => all.length <= limits.axes && all.every((x) => x >= 0 && Number.isInteger(x));
-  const kept = inParts("strides", {
-    shape: typedText(
+  const urlState = traitsInUrl("strides", {
+    shape: textCodec(
       (text) => parseSizes(text, limits),
       (shape) => shape.join(","),
     ),
-    chain: typedText((text) => (parseChain(text, limits).error ? parseChain(text, limits) : { value: text })),
-    index: numbers(place, "an element of the tensor"),
+    chain: textCodec((text) => (parseChain(text, limits).error ? parseChain(text, limits) : { value: text })),
+    index: numbersCodec(place, "an element of the tensor"),
   });
   const chain = chainPanel(model, el);
   const tensor = tensorPanel(model);
-  const { status } = frame({ model, el }, "strides", "One storage, many tensors", kept, chain.nodes, tensor.nodes);
+  const { status } = frame({ model, el }, "strides", "One storage, many tensors", urlState, chain.nodes, tensor.nodes);
   let drawn = null;
-  return follow(model, kept.names, () => {
+  return observe(model, urlState.names, () => {
     const key = `${model.get("shape")}|${model.get("chain")}`;
     if (key !== drawn) tensor.draw(chain.draw());
     drawn = key;

@@ -1,7 +1,7 @@
 // A chain of operations, as a reader types it: read, and run step by step.
 
 import { product } from "./maths.js";
-import { arange, operations, Refused, refuse } from "./strides_rules.js";
+import { arange, operations, refuse, Refused } from "./strides_rules.js";
 import { counted, quoted } from "./words.js";
 
 /** @typedef {import("./strides_rules.js").Strided} Strided */

@@ -1,9 +1,9 @@
-// What every lab draws with. A lab is a tree of plain elements, made once and then changed in place.
+// Elements and controls that labs share. A lab's elements are created once and then updated in place.
 
 import { grouped, parseNumber } from "./words.js";
 
 /**
- * The state of a lab, as ipywidgets and mount.js hand it over: named values, and those who listen to them.
+ * The model of a lab's widget, as ipywidgets and mount.js pass it: traits by name, and listeners for their changes.
  * @typedef {object} Model
  * @property {(name: string) => any} get
  * @property {(name: string, value: any) => void} set
@@ -24,7 +24,7 @@ export function element(tag, props = {}, ...children) {
   return node;
 }
 
-// Sets attributes, and listeners where the name begins with "on". false and null take an attribute away.
+// Sets attributes, and adds listeners for names that begin with "on". false and null remove an attribute.
 /** @type {<T extends Element>(node: T, props: Props) => T} */
 export function set(node, props) {
   for (const [name, value] of Object.entries(props)) {
@@ -35,8 +35,8 @@ export function set(node, props) {
   return node;
 }
 
-// Writes only what changed, so that a screen reader hears a sentence once. A text that is there is written over: a
-// browser styles a new one.
+// Writes only a text that has changed, so that a screen reader announces it once. Reuses the text node: a new one would
+// be styled again.
 /** @type {(node: Node, text: string) => void} */
 export function setText(node, text) {
   const [first] = node.childNodes;
@@ -45,13 +45,13 @@ export function setText(node, text) {
   } else if (node.textContent !== text) node.textContent = text;
 }
 
-// A place for a text that changes: below it nothing moves while a reader plays. The longest that `node` can say are
-// handed to `reserve`, and stand in its place, unseen. In any letters and at any width a text takes no more lines than
-// one that has as many words, each at least as wide; digits are all of one width.
+// A box for a text that changes: its height stays the same, so nothing below it moves. `reserveSpace` puts hidden
+// copies of the longest texts of `node` into the box. In any font and at any width, a text needs at most as many lines
+// as one with as many words, each at least as wide; all digits have one width.
 /** @type {(node: Element, kind?: string) => HTMLElement} */
-export const room = (node, kind = "") => element("div", { class: `tl-room ${kind}` }, node);
+export const reservedBox = (node, kind = "") => element("div", { class: `tl-reserved ${kind}` }, node);
 /** @type {(node: Element, ...longest: (string | any[])[]) => void} */
-export function reserve(node, ...longest) {
+export function reserveSpace(node, ...longest) {
   const [, ...unseen] = node.parentNode.children;
   const copy = (text) => element("span", { class: node.className || null, "aria-hidden": "true" }, [text].flat());
   const wanted = longest.map(copy);
@@ -61,23 +61,23 @@ export function reserve(node, ...longest) {
   node.after(...wanted);
 }
 
-// How wide a text is in the letters of `node`, as a multiple of their size; also where the node is not on show.
+// The width of a text in the font of `node`, in ems; also works while the node is hidden.
 let canvas;
 /** @type {(node: Element, text: string, weight?: number) => number} */
-export function ems(node, text, weight = 400) {
+export function widthInEms(node, text, weight = 400) {
   canvas ??= document.createElement("canvas").getContext("2d");
   canvas.font = `${weight} 100px ${getComputedStyle(node).fontFamily || "sans-serif"}`;
   return canvas.measureText(text).width / 100;
 }
 /** @type {(node: Element, texts: string[]) => string[]} */
-export function byWidth(node, texts) {
-  const widths = new Map(texts.map((text) => [text, ems(node, text)]));
+export function sortedByWidth(node, texts) {
+  const widths = new Map(texts.map((text) => [text, widthInEms(node, text)]));
   return [...texts].sort((a, b) => widths.get(b) - widths.get(a));
 }
 /** @type {(node: Element, texts: string[]) => string} */
-export const widest = (node, texts) => byWidth(node, texts)[0];
+export const widest = (node, texts) => sortedByWidth(node, texts)[0];
 
-// A button, and a slider that hands on its number.
+// A button, and a slider that calls `pick` with its number.
 /** @type {(text: string, onclick: () => void, props?: Props) => HTMLButtonElement} */
 export const button = (text, onclick, props = {}) => element("button", { type: "button", onclick, ...props }, text);
 /** @type {(label: string, least: number, most: number, pick: (value: number) => void, props?: Props) => any} */
@@ -95,24 +95,24 @@ export function slider(label, least, most, pick, props = {}) {
   return node;
 }
 
-// Controls that a lab may leave out: all, or those groups that its trait `controls` names.
+// Assigns controls to a named group. A lab shows the groups that its trait `controls` lists.
 /** @type {(name: string, ...nodes: any[]) => HTMLElement[]} */
 export const group = (name, ...nodes) => nodes.flat().map((node) => set(node, { "data-group": name }));
 
 // The values of these traits, by name.
 /** @type {(model: Model, traits: string[]) => any} */
-export const traitsOf = (model, traits) => Object.fromEntries(traits.map((name) => [name, model.get(name)]));
+export const getTraits = (model, traits) => Object.fromEntries(traits.map((name) => [name, model.get(name)]));
 
-// Sets traits and hands them on, to Python where there is one.
+// Sets traits and synchronises them with the kernel, if there is one.
 /** @type {(model: Model, traits: Record<string, any>) => void} */
 export function commit(model, traits) {
   for (const [name, value] of Object.entries(traits)) model.set(name, value);
   model.save_changes();
 }
 
-// Calls `draw` once now, and again once for each batch of changes. Returns what takes the listeners away again.
+// Calls `draw` now, and again once per batch of changes. Returns a function that removes the listeners.
 /** @type {(model: Model, traits: string[], draw: () => void) => () => void} */
-export function follow(model, traits, draw) {
+export function observe(model, traits, draw) {
   let waiting = false;
   const later = () => {
     if (waiting) return;
@@ -129,17 +129,17 @@ export function follow(model, traits, draw) {
   };
 }
 
-let fields = 0;
+let fieldCount = 0;
 
-// A text field, and the place where it says what is wrong; what is on show stays then.
-/** @typedef {{ input: HTMLInputElement, error: HTMLElement, show: (text: string) => void }} Typed */
+// A text field with its error message. Invalid input leaves the lab's state unchanged.
+/** @typedef {{ input: HTMLInputElement, error: HTMLElement, show: (text: string) => void }} ParsedInput */
 /**
  * @type {(
  *   parse: (text: string) => import("./words.js").Parsed<any>, accept: (value: any) => void, props?: Props,
- * ) => Typed}
+ * ) => ParsedInput}
  */
-export function typed(parse, accept, props = {}) {
-  const id = `tl-field-${Date.now().toString(36)}-${fields++}`;
+export function parsedInput(parse, accept, props = {}) {
+  const id = `tl-field-${Date.now().toString(36)}-${fieldCount++}`;
   const error = element("span", { class: "tl-error", id: `${id}-error`, role: "alert" });
   const input = element("input", {
     id,
@@ -165,7 +165,7 @@ export function typed(parse, accept, props = {}) {
     setText(error, reason ?? "");
     set(input, { "aria-invalid": reason ? "true" : false });
   };
-  // Shows a value that came from elsewhere, and leaves a reader alone who is typing the same thing in another way.
+  // Shows a value that was set elsewhere, unless the reader is typing the same value in another notation.
   const show = (text) => {
     shown = text;
     const result = parse(input.value);
@@ -177,7 +177,7 @@ export function typed(parse, accept, props = {}) {
   return { input, error, show };
 }
 
-// A labelled text field, and below it what it takes; an error stands in the hint's place.
+// A labelled text field with a hint below it; an error replaces the hint.
 /**
  * @type {(
  *   label: string, hint: string, parse: (text: string) => import("./words.js").Parsed<any>,
@@ -185,18 +185,18 @@ export function typed(parse, accept, props = {}) {
  * ) => { node: HTMLElement, label: HTMLElement, show: (text: string) => void }}
  */
 export function field(label, hint, parse, accept, props = {}) {
-  const { input, error, show } = typed(parse, accept, props);
+  const { input, error, show } = parsedInput(parse, accept, props);
   const note = element("span", { class: "tl-note", id: `${input.id}-hint` }, hint);
   set(input, { "aria-describedby": `${error.id} ${note.id}` });
   const name = element("label", { for: input.id }, label);
   return { node: element("div", { class: "tl-field" }, name, input, error, note), label: name, show };
 }
 
-// A slider, and beside it a field for the same number; `head` stands above them, `marks` on the slider's rail.
+// A slider with a text field for the same number; `head` is above them, `marks` are on the slider's rail.
 /**
- * What a dial goes through. The slider has places of its own where `placeOf` and `valueAt` are given: by even factors,
- * or among numbers that fit. The field takes what `parse` takes, any number in between otherwise.
- * @typedef {object} Dial
+ * The range of a slider. `placeOf` and `valueAt` map values to slider positions and back, for a logarithmic scale or a
+ * list of values. The field accepts what `parse` accepts; by default any number in the range.
+ * @typedef {object} SliderOptions
  * @property {[number, number]} ends
  * @property {any} [head]
  * @property {any} [marks]
@@ -209,17 +209,21 @@ export function field(label, hint, parse, accept, props = {}) {
  * @property {Props} [props] of the slider
  */
 /**
- * @type {(label: string, dial: Dial, pick: (value: number) => void) =>
+ * @type {(label: string, dial: SliderOptions, pick: (value: number) => void) =>
  *   { node: HTMLElement, input: HTMLInputElement, typed: HTMLInputElement, show: (value: number) => void }}
  */
-export function dial(label, { ends, head = [], marks = [], props, step = 1, ...rest }, pick) {
+export function sliderWithInput(label, { ends, head = [], marks = [], props, step = 1, ...rest }, pick) {
   const { whole = true, write = grouped, placeOf = (x) => x, valueAt = (x) => x } = rest;
   const { parse = (text) => parseNumber(text, label, ends, { whole, write }) } = rest;
   const [least, most] = ends.map(placeOf);
   const input = slider(label, least, most, (place) => pick(valueAt(place)), { step, ...props });
   const widest = Math.max(...ends.map((end) => write(end).length), 4);
   const inputmode = whole && ends[0] >= 0 ? "numeric" : null;
-  const number = typed(parse, pick, { "aria-label": `${label}, typed`, style: `--letters: ${widest}`, inputmode });
+  const number = parsedInput(parse, pick, {
+    "aria-label": `${label}, typed`,
+    style: `--letters: ${widest}`,
+    inputmode,
+  });
   const rail = element("div", { class: "tl-rail" }, input, marks);
   const node = element("div", { class: "tl-dial" }, head, rail, number.input, number.error);
   const show = (value) => {
@@ -229,7 +233,7 @@ export function dial(label, { ends, head = [], marks = [], props, step = 1, ...r
   return { node, input, typed: number.input, show };
 }
 
-// A group of buttons of which one is pressed: options are [value, label] pairs.
+// Buttons for several options, one of them pressed: options are [value, label] pairs.
 /**
  * @type {(label: string, options: any[][], pick: (value: any) => void) =>
  *   { node: HTMLElement, buttons: HTMLButtonElement[], show: (value: any) => void }}
@@ -243,7 +247,7 @@ export function choice(label, options, pick) {
   return { node, buttons, show };
 }
 
-// A group of which one is chosen: a single stop for Tab, and the arrow keys inside.
+// A radio group: one Tab stop, and arrow keys to move inside it.
 /**
  * @type {(label: string, props: Props, nodes: HTMLElement[], pick: (i: number) => void) =>
  *   { node: HTMLElement, show: (i: number) => void }}

@@ -1,15 +1,16 @@
 // The whole lab: a trained Transformer runs in the page. Its drawing can be walked through, opened, and pointed at.
 
-import { inParts, oneOf, typedText } from "./address.js";
-import { followTheme } from "./colours.js";
+import { optionCodec, textCodec, traitsInUrl } from "./address.js";
+import { observeTheme } from "./colours.js";
 import { frame } from "./frame.js";
 import { clamp, range } from "./maths.js";
-import { button, choice, commit, element, follow, reserve, room, set, setText, slider, typed } from "./ui.js";
+import { button, choice, commit, element, observe, parsedInput, reservedBox, reserveSpace, set } from "./ui.js";
+import { setText, slider } from "./ui.js";
 import { decode, encode, openModel, tokenize, write } from "./whole_maths.js";
 import { columnIn, isOfOneToken, viewOf } from "./whole_panels.js";
 import { picture } from "./whole_picture.js";
 import { content } from "./whole_tables.js";
-import { inEnglish, placeOf, share, told, whyWrong } from "./whole_words.js";
+import { describePlace, numberWords, placeOf, reasonWrong, share } from "./whole_words.js";
 import { counted, quoted } from "./words.js";
 
 /** @typedef {import("./ui.js").Model} Model The lab's traits; what the reader plays with is a `Transformer`. */
@@ -43,7 +44,7 @@ const PACE = { first: 2500, again: 900 }; // milliseconds from step to step whil
 const PLACES = /\.(tokens|embed|place|linear|softmax|next|(self|cross|feed_forward)(\.add)?)$/;
 
 // The last results of a function of a few strings and numbers.
-function remembered(compute) {
+function memoize(compute) {
   const results = new Map();
   return (...key) => {
     const name = key.join("|");
@@ -81,11 +82,11 @@ function stateOf(model) {
   const { written: most } = model.get("limits");
   const { why } = model.get("says");
   const of = (writes) => models.find((each) => (each.family === "decoder") === (writes === "decoder")) ?? models[0];
-  const answerOf = remembered((writes, text) => {
+  const answerOf = memoize((writes, text) => {
     const source = tokenize(text, of(writes).source).value ?? [0];
     return { source, ...write(of(writes), source, most) };
   });
-  const traceOf = remembered((family, text, count) => {
+  const traceOf = memoize((family, text, count) => {
     const { source, tokens } = answerOf(family === "decoder" ? family : "both", text);
     return family === "encoder" ? encode(of(family), source) : decode(of(family), source, tokens.slice(0, count));
   });
@@ -96,7 +97,7 @@ function stateOf(model) {
     const ended = answer.tokens.at(-1) === used.eos;
     const words = answer.tokens.slice(0, ended ? -1 : undefined).map((i) => used.target[i]);
     const { target } = models[0];
-    const wanted = why ? inEnglish(Number(text), target.slice(target.indexOf("zero"))).join(" ") : "";
+    const wanted = why ? numberWords(Number(text), target.slice(target.indexOf("zero"))).join(" ") : "";
     const right = ended && words.join(" ") === wanted;
     const stops = walk(used.nLayers, family, answer.tokens.length);
     const step = clamp(model.get("step"), 0, stops.length);
@@ -138,7 +139,7 @@ function stateOf(model) {
 }
 
 // A link to where the course teaches it, where this page is part of the course; elsewhere the name of the section.
-function lesson(node, { page, section }) {
+function linkToLesson(node, { page, section }) {
   /** @type {HTMLAnchorElement} */
   const known = document.querySelector(`a[href*="${page}.html"]`);
   const here = location.pathname.endsWith(`${page}.html`);
@@ -152,7 +153,7 @@ function lesson(node, { page, section }) {
 }
 
 // What is typed, written anew, or what is said of it.
-function readIn(vocabulary, typed, most, says) {
+function parseInput(vocabulary, typed, most, says) {
   const { error, text } = tokenize(typed, vocabulary, most, says);
   return error ? { error } : { value: text, text };
 }
@@ -163,7 +164,7 @@ function askPanel(model, parse, redraw) {
   const examples = model.get("examples");
   const { label, inputmode, unknown } = model.get("says");
   const pick = (text) => commit(model, { text, step: 0 });
-  const { input, error, show } = typed(parse, pick, { inputmode });
+  const { input, error, show } = parsedInput(parse, pick, { inputmode });
   set(input, { oninput: redraw, "ontl-reset": redraw });
   const tries = choice(
     "Examples to try",
@@ -183,13 +184,13 @@ function askPanel(model, parse, redraw) {
   let before;
   /** @type {(state: State) => void} */
   const draw = ({ text }) => {
-    reserve(error, unknown);
+    reserveSpace(error, unknown);
     if (text !== before) show(text); // who is typing something wrong goes on
     before = text;
     tries.show(text);
   };
   const name = element("label", { for: input.id }, label);
-  return { node: element("div", { class: "tl-ask tl-field" }, name, input, or, room(error)), draw, error };
+  return { node: element("div", { class: "tl-ask tl-field" }, name, input, or, reservedBox(error)), draw, error };
 }
 
 // The answer, word by word, each with its probability; and whether all of it is right.
@@ -229,7 +230,7 @@ function answerPanel(model, state, unread) {
       });
     }
     const wrong = `${words.length ? "" : "It writes nothing. "}Wrong: it is ${wanted}.`;
-    const says = right ? "Right." : `${wrong} ${wanted && whyWrong(text, why)}`;
+    const says = right ? "Right." : `${wrong} ${wanted && reasonWrong(text, why)}`;
     const vectors = `${counted(answer.source.length, "vector")}, and no answer.`;
     const typing = unread();
     const later = ready < answer.tokens.length;
@@ -284,7 +285,7 @@ function walkPanel(model, state) {
   const on = button("›", () => byHand(state().step + 1), { "aria-label": "Step on" });
   const input = slider("Walk through the model", 0, 1, byHand, { class: "tl-steps" });
   const said = element("span", { class: "tl-note" });
-  const node = element("div", { class: "tl-walk" }, play, back, input, on, room(said));
+  const node = element("div", { class: "tl-walk" }, play, back, input, on, reservedBox(said));
   const still = matchMedia("(prefers-reduced-motion: reduce)");
   /** @type {(state: State) => void} */
   function draw({ step, stops, stop: at }) {
@@ -293,14 +294,14 @@ function walkPanel(model, state) {
     set(input, {
       max: stops.length,
       "aria-valuetext": at
-        ? `Step ${step}: ${told(model.get("words"), at.lit[0]).title}`
+        ? `Step ${step}: ${describePlace(model.get("words"), at.lit[0]).title}`
         : `Not started, ${stops.length} steps`,
     });
     input.value = step;
     set(back, { "aria-disabled": String(step === 0) });
     set(on, { "aria-disabled": String(step === stops.length) });
     setText(said, at ? `step ${step} of ${stops.length}` : `walk: ${stops.length} steps`);
-    reserve(said, "walk: 88 steps", "step 88 of 88");
+    reserveSpace(said, "walk: 88 steps", "step 88 of 88");
   }
   return { node, draw, stop };
 }
@@ -320,9 +321,9 @@ function familyPanel(model) {
   const draw = ({ family }) => {
     families.show(family);
     setText(said, texts[family][1]);
-    reserve(said, ...offered.map((each) => texts[each][1]));
+    reserveSpace(said, ...offered.map((each) => texts[each][1]));
   };
-  return { node: element("div", { class: "tl-family" }, families.node, room(said)), draw };
+  return { node: element("div", { class: "tl-family" }, families.node, reservedBox(said)), draw };
 }
 
 // The panel beside the drawing: one place of the model, opened.
@@ -369,13 +370,13 @@ function sidePanel(model, state, shut) {
     set(close, { hidden: !id });
     const { end, others, todo, ...words } = model.get("words");
     hello.innerHTML = id ? "" : task[now.family] + todo + facts;
-    const { title: name, about: text, ...where } = told(words, id);
+    const { title: name, about: text, ...where } = describePlace(words, id);
     setText(title, name);
     const more = now.step && now.ready === 1 && now.answer.tokens[1] !== undefined ? others : "";
     setText(about, text.replaceAll("~", String(now.model.width)) + more);
     const atEnd = now.step === now.stops.length;
     setText(lead, atEnd ? "Now build it. Start with " : "Taught in ");
-    lesson(link, atEnd ? { page: end[0], section: end[1] } : where);
+    linkToLesson(link, atEnd ? { page: end[0], section: end[1] } : where);
     set(layers.node, { hidden: layer === null || first.nLayers === 1 });
     layers.show(layer);
     set(tokenChoice, { hidden: !isOfOneToken(id) });
@@ -390,14 +391,14 @@ function sidePanel(model, state, shut) {
 }
 
 // The first tokens that have room in the drawing, and the last one.
-function clipped(tokens, most = 20) {
+function abbreviated(tokens, most = 20) {
   const cut = (count) => [...tokens.slice(0, count), "…", tokens.at(-1)].join(" ");
   if (tokens.join(" ").length <= most) return tokens.join(" ");
   return cut(tokens.findIndex((_, i) => cut(i + 1).length > most)).slice(-most);
 }
 
 // How the address holds whole numbers.
-const inDigits = (form, toValue) => ({
+const digitsCodec = (form, toValue) => ({
   write: String,
   read: (text) => (form.test(text) ? { value: toValue(text) } : { error: "whole numbers up to 999" }),
 });
@@ -434,26 +435,26 @@ function render(view) {
     const { top } = side.node.getBoundingClientRect();
     if (top > 0.85 * innerHeight) scrollBy({ top: top - 0.6 * innerHeight, behavior: "instant" });
   };
-  const titleOf = (id) => told(model.get("words"), id).title;
+  const titleOf = (id) => describePlace(model.get("words"), id).title;
   const drawing = picture(model.get("drawing"), titleOf, state().model.normFirst, peek, open);
   const { tokens } = model.get("limits");
-  const read = (text) => readIn(model.get("stored")[0].source, text, tokens, model.get("says"));
+  const read = (text) => parseInput(model.get("stored")[0].source, text, tokens, model.get("says"));
   const asking = askPanel(model, read, () => draw());
   const unread = () => asking.error.textContent;
   const panels = [asking, answerPanel(model, state, unread), familyPanel(model), steps];
   const [ask, answer, family, walking] = panels.map((panel) => panel.node);
   const stage = element("div", { class: "tl-stage" }, family, drawing.node, side.node, walking);
   set(stage, { onkeydown: ({ key }) => key === "Escape" && shut() });
-  const kept = inParts("whole", {
-    text: typedText(read),
-    family: oneOf(["both", "encoder", "decoder"]),
-    step: inDigits(/^\d{1,3}$/, Number),
-    part: typedText((text) => ({ value: text })),
-    at: inDigits(/^(\d{1,3},){2}(\d{1,3}|-1)$/, (text) => text.split(",").map(Number)),
+  const urlState = traitsInUrl("whole", {
+    text: textCodec(read),
+    family: optionCodec(["both", "encoder", "decoder"]),
+    step: digitsCodec(/^\d{1,3}$/, Number),
+    part: textCodec((text) => ({ value: text })),
+    at: digitsCodec(/^(\d{1,3},){2}(\d{1,3}|-1)$/, (text) => text.split(",").map(Number)),
   });
-  const { lab, status } = frame(view, "whole", "A whole Transformer", kept, ask, answer, stage);
+  const { lab, status } = frame(view, "whole", "A whole Transformer", urlState, ask, answer, stage);
   set(lab.querySelector(".tl-title"), { "role": "heading", "aria-level": 2 });
-  reserve(status, "noon ".repeat(30));
+  reserveSpace(status, "noon ".repeat(30));
 
   /** @type {(now: State) => void} */
   function drawPicture(now) {
@@ -475,8 +476,8 @@ function render(view) {
       texts: {
         encoder: layerText("encoder"),
         decoder: layerText("decoder"),
-        source: clipped(now.names.encoder),
-        target: clipped(now.names.decoder),
+        source: abbreviated(now.names.encoder),
+        target: abbreviated(now.names.decoder),
         next: now.ready ? target[now.answer.tokens[now.count]] : "",
         vectors: counted(now.ids.encoder.length, "vector"),
       },
@@ -500,7 +501,7 @@ function render(view) {
     const still = unread() && `Not read: ${unread()} Still showing ${now.text}.`;
     setText(status, still || (id ? `${now.step ? `Step ${now.step}. ` : ""}${titleOf(id)}${said}` : whole));
   }
-  const ends = [follow(model, kept.names, draw), followTheme(lab, draw)];
+  const ends = [observe(model, urlState.names, draw), observeTheme(lab, draw)];
   return () => {
     steps.stop();
     for (const end of ends) end();

@@ -47,7 +47,7 @@ export function idOf({ part, flow, side, of }, { family, layer: layerOf, layers,
 
 // What falls away in a model of one column.
 /** @type {(data: DOMStringMap, family: string) => boolean} */
-export function falls({ part, flow = "", side, of = "" }, family) {
+export function isAbsent({ part, flow = "", side, of = "" }, family) {
   if (flow === "vectors") return family !== "encoder";
   if (family === "encoder") return side === "decoder" || part === "memory";
   if (family === "decoder")
@@ -66,7 +66,7 @@ function depth(node) {
   return +/^M\S+ ([\d.]+)/.exec(node.querySelector("path").getAttribute("d"))[1];
 }
 // From the bottom of a column to its top, one column after the other: as the numbers flow.
-const along = (a, b) => Number(isRight(a)) - Number(isRight(b)) || depth(b) - depth(a);
+const byFlow = (a, b) => Number(isRight(a)) - Number(isRight(b)) || depth(b) - depth(a);
 
 /**
  * @type {(
@@ -79,7 +79,7 @@ export function picture(drawing, titleOf, normFirst, peek, open) {
   node.innerHTML = drawing;
   const svg = node.querySelector("svg");
   svg.querySelector("title").remove(); // what it says would stand over every part that is pointed at
-  const items = [...svg.querySelectorAll("[data-part], [data-flow]")].sort(along);
+  const items = [...svg.querySelectorAll("[data-part], [data-flow]")].sort(byFlow);
   set(svg, {
     role: "group",
     "aria-label": "The model. Up and Down follow the numbers, Left and Right change the side.",
@@ -90,7 +90,7 @@ export function picture(drawing, titleOf, normFirst, peek, open) {
   let was = null;
 
   const own = (event) => event.target.closest("[data-part], [data-flow]");
-  const free = () => items.filter((item) => !falls(item.dataset, shown.family));
+  const free = () => items.filter((item) => !isAbsent(item.dataset, shown.family));
   const stand = (item) => {
     set(at, { tabindex: -1 });
     at = set(item, { tabindex: 0 });
@@ -145,7 +145,7 @@ export function picture(drawing, titleOf, normFirst, peek, open) {
     set(svg, { "data-family": now.family });
     for (const item of items) {
       const id = idOf(item.dataset, now);
-      const gone = falls(item.dataset, now.family);
+      const gone = isAbsent(item.dataset, now.family);
       const { flow = "", side } = item.dataset;
       const named = flow.endsWith("residual") ? `${side}.${now.layer[side]}.${flow}` : id;
       set(item, {
@@ -158,7 +158,7 @@ export function picture(drawing, titleOf, normFirst, peek, open) {
       if (gone) set(item, { tabindex: -1 });
     }
     // Tab comes back to what is open, and otherwise to the beginning; who is inside stays there.
-    if (was !== now.open || falls(at.dataset, now.family)) {
+    if (was !== now.open || isAbsent(at.dataset, now.family)) {
       const inside = svg.contains(svg.getRootNode().activeElement) && free().includes(at);
       stand(items.find((item) => item.matches(".open")) ?? (inside ? at : free()[0]));
     }

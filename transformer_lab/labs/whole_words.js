@@ -6,22 +6,22 @@ import { places } from "./words.js";
 
 // 342 → three hundred and forty two, up to 999,999. `words` are the model’s: zero to twenty, and then the other tens.
 /** @type {(n: number, words: string[]) => string[]} */
-export function inEnglish(n, words) {
+export function numberWords(n, words) {
   if (n < 20) return [words[n]];
-  if (n < 100) return [words[18 + Math.floor(n / 10)], ...(n % 10 ? inEnglish(n % 10, words) : [])];
+  if (n < 100) return [words[18 + Math.floor(n / 10)], ...(n % 10 ? numberWords(n % 10, words) : [])];
   const [size, name] = n >= 1000 ? [1000, "thousand"] : [100, "hundred"];
   const rest = n % size;
   return [
-    ...inEnglish(Math.floor(n / size), words),
+    ...numberWords(Math.floor(n / size), words),
     name,
     ...(rest && rest < 100 ? ["and"] : []),
-    ...(rest ? inEnglish(rest, words) : []),
+    ...(rest ? numberWords(rest, words) : []),
   ];
 }
 
 // Why the model is wrong about what is typed: one of these reasons.
 /** @type {(digits: string, why: Record<string, string>) => string} */
-export function whyWrong(digits, { long, zero, both, other }) {
+export function reasonWrong(digits, { long, zero, both, other }) {
   if (/^0./.test(digits)) return digits.length > 4 ? both : zero;
   return digits.length > 4 ? long : other;
 }
@@ -36,14 +36,14 @@ export function placeOf(id) {
 
 // What each place is called, what happens there, and where the course teaches it: a chapter's page, a section on it.
 /**
- * @typedef {object} Told
+ * @typedef {object} PlaceText
  * @property {string} title
  * @property {string} about
  * @property {string} page
  * @property {string} section
  */
-/** @type {(words: { places: Record<string, string[]> }, id: string) => Told} */
-export function told({ places }, id) {
+/** @type {(words: { places: Record<string, string[]> }, id: string) => PlaceText} */
+export function describePlace({ places }, id) {
   const { side, layer, kind, of } = placeOf(id);
   const entry = (kind) => places[kind === "self" && side === "decoder" ? "masked" : kind];
   const [name, about, page, section] = entry(kind);

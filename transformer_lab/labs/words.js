@@ -1,13 +1,13 @@
-// How the labs write numbers, shapes and lists for readers, and read what is typed.
+// Formatting numbers, shapes and lists for readers, and parsing typed input.
 
-// A number's text with a true minus, and none in front of a zero.
+// A number's text with a Unicode minus, and no minus before zero.
 /** @type {(text: string) => string} */
 export const minus = (text) => (Number(text) === 0 ? text.replace("-", "") : text.replace("-", "−"));
 
 /** @type {(x: number, digits?: number) => string} */
 export const places = (x, digits = 2) => minus(x.toFixed(digits));
 
-// What fits a cell: four characters or so.
+// A text that fits a cell: about four characters.
 /** @type {(x: number) => string} */
 export function short(x) {
   if (x === -Infinity) return "−∞";
@@ -15,7 +15,7 @@ export function short(x) {
   return places(x, Math.abs(x) < 9.95 ? 1 : 0);
 }
 
-// 1,234,567. A drag writes hundreds of numbers a second, and toLocaleString takes several times as long.
+// 1,234,567. A drag formats hundreds of numbers a second, and toLocaleString takes several times as long.
 /** @type {(n: number | bigint | string) => string} */
 export const grouped = (n) => String(n).replace(/\B(?=(\d{3})+$)/g, ",");
 
@@ -26,10 +26,10 @@ export const counted = (count, one, many = `${one}s`) => `${grouped(count)} ${co
 /** @type {(text: string) => string} */
 export const quoted = (text) => `“${text}”`;
 
-// A token as it can be read: spaces and line ends made visible.
+// A token with its whitespace made visible.
 /** @type {(token: string) => string} */
 export const legible = (token) => token.replaceAll(" ", "␣").replaceAll("\n", "↵").replaceAll("\t", "⇥") || "∅";
-// A token in a sentence, with its place where it stands more than once.
+// A quoted token of a sentence, with its position if the token occurs more than once.
 /** @type {(tokens: string[], i: number) => string} */
 export const quotedAt = (tokens, i) =>
   quoted(legible(tokens[i])) + (tokens.indexOf(tokens[i]) === tokens.lastIndexOf(tokens[i]) ? "" : ` [${i}]`);
@@ -49,7 +49,7 @@ export const tuple = (numbers, write) =>
 export const shapeText = (shape) => (shape.length === 1 ? `(${shape[0]},)` : `(${shape.join(", ")})`);
 
 /**
- * What a reader's text means, and how it is written anew; or what is wrong with it.
+ * The value of a reader's text and its canonical form, or an error message.
  * @template T
  * @typedef {{ value?: T, text?: string, error?: string }} Parsed
  */
@@ -76,7 +76,7 @@ export function parseNumber(text, name, [least, most], { whole = true, write = g
   return { error: `${name} goes ${reach}; ${said} does not fit.` };
 }
 
-// "2, 3, 4" → [2, 3, 4]. Brackets may stand around it; nothing at all is the shape of a single number.
+// "2, 3, 4" → [2, 3, 4]. Brackets are optional; an empty text is the shape of a scalar.
 /** @type {(text: string, limits: { axes: number, size: number, least?: number }) => Parsed<number[]>} */
 export function parseShape(text, { axes, size, least = 0 }) {
   const inner = text

@@ -1,7 +1,7 @@
 '''What can be practised: a topic is one small declaration, and `tl.labs.Practice("strides_of")` asks it.
 
-A file for each chapter, ``ch1.py`` to ``ch8.py``, holds its topics. The name of a topic is that of its variable, and
-differs from all others in the course:
+A file for each chapter that has topics, ``ch1.py`` and so on, holds them. The name of a topic is that of its variable,
+and differs from all others in the course:
 
     strides_of = Topic(
         title="Strides of a fresh tensor",
@@ -70,11 +70,12 @@ least 5 mistakes named over them, at most 20 kB, every text short enough. To loo
     python -m transformer_lab.practice strides_of
 '''
 
+import re
 from functools import cache
 from importlib import import_module
+from pkgutil import iter_modules
 
 MOST_CASES = 24
-CHAPTERS = tuple(f"ch{number}" for number in range(1, 9))
 
 
 @cache
@@ -83,10 +84,11 @@ def topics():
     from .topic import Topic
 
     found = {}
-    for chapter in CHAPTERS:
-        for name, thing in vars(import_module(f".{chapter}", __name__)).items():
+    chapters = [int(name[2:]) for _, name, _ in iter_modules(__path__) if re.fullmatch(r"ch\d+", name)]
+    for chapter in sorted(chapters):
+        for name, thing in vars(import_module(f".ch{chapter}", __name__)).items():
             if isinstance(thing, Topic):
                 if name in found:
                     raise ValueError(f"names of topics must differ, got {name!r} twice")
-                found[name] = thing.named(name, int(chapter[2:]))
+                found[name] = thing.named(name, chapter)
     return found
