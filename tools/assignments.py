@@ -41,6 +41,12 @@ def solutions():
     return sorted((ROOT / "chapters" / "solutions").glob("*.ipynb"))
 
 
+def solution_of(folder):
+    """Return the path of the solution to the exercises of a folder in ``transformer_lab/checks``."""
+    name = re.sub(r"^ch(\d+)_", lambda chapter: f"{int(chapter[1]):02}_", folder)
+    return ROOT / "chapters" / "solutions" / f"{name}.ipynb"
+
+
 def assignment_of(path):
     """Return the path of a solution's assignment."""
     return path.parents[1] / "assignments" / path.name

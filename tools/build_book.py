@@ -3,6 +3,7 @@
 With --serve it shows the book at http://localhost:8000 and builds again what a change touches.
 """
 
+import argparse
 import shutil
 import subprocess
 import sys
@@ -38,5 +39,11 @@ def serve():
         print("Stopped.")
 
 
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--serve", action="store_true", help="serve the book, and build it again on every change")
+    serve() if parser.parse_args().serve else build()
+
+
 if __name__ == "__main__":
-    serve() if sys.argv[1:] == ["--serve"] else build()
+    main()

@@ -3,6 +3,7 @@
 python tools/build_wheel.py folder
 """
 
+import argparse
 import os
 import re
 import shutil
@@ -42,7 +43,11 @@ def build(folder):
     return Path(folder, filename())
 
 
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("folder", help="where to put the wheel")
+    print(build(parser.parse_args().folder))
+
+
 if __name__ == "__main__":
-    if len(sys.argv) != 2:
-        sys.exit(__doc__)
-    print(build(sys.argv[1]))
+    main()

@@ -5,17 +5,13 @@ on top of that, which holds what its first cell installs, and nothing else. A se
 course's site, which has the wheel, and a copy of the working tree for the repository at its address.
 """
 
+import argparse
 import json
 import os
-import re
-import shutil
 import subprocess
 import sys
-import threading
-import urllib.request
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
-from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from time import perf_counter
@@ -25,150 +21,23 @@ from nbclient.exceptions import CellExecutionError
 
 import build_wheel
 import repository
-from environment import make_venv
+from colab_environment import (
+    VENV,
+    compared_with_colab,
+    environment,
+    installed,
+    isolated,
+    layered_venv,
+    python_of,
+    site_packages,
+    versions,
+)
+from colab_network import checkout, made_up_address, serve, variables
 from notebook_labs import LAB, WIDGET
 from notebooks import ROOT, all_notebooks, canonical, describe_failure, execute, ignored
 
-VENV = ROOT / ".venv-colab"
-LIST = ROOT / "tools" / "colab.txt"
-CLIENT = "jupyter-client==7.4.9"  # which a kernel of that time needs
-CPU = "https://download.pytorch.org/whl/cpu"  # PyPI's builds for Linux bring gigabytes for a GPU
 NOWHERE = "http://127.0.0.1:9"  # where nothing answers
 GIVES_UP_WITHIN = 60  # seconds in which an installation that cannot work must say so
-
-
-# Colab's versions
-
-
-def versions():
-    """Return ``{name: version}`` of what Colab has, Python among it."""
-    return dict(line.split("==") for line in LIST.read_text("utf-8").splitlines() if line and line[0] != "#")
-
-
-def interpreter(version):
-    """Return a Python of this version's first two numbers that runs and can make environments, or None."""
-    name = "python" + ".".join(version.split(".")[:2])
-    for found in [shutil.which(name), *Path.home().glob(f".pyenv/versions/*/bin/{name}")]:
-        if found and not subprocess.run([found, "-c", "import ensurepip, venv"], capture_output=True).returncode:
-            return str(found)
-    return None
-
-
-def reachable(index):
-    try:
-        return urllib.request.urlopen(f"{index}/torch/", timeout=10).status == 200
-    except OSError:
-        return False
-
-
-def environment():
-    """Make .venv-colab, once for each set of versions. What this machine cannot get of them is as in the book's."""
-    wanted = versions()
-    python, torch = interpreter(wanted["python"]), [f"torch=={wanted['torch']}", "--index-url", CPU]
-    left = {"python", "torch"}
-    if not reachable(CPU):  # then PyTorch and Python are those of the book, and setuptools what that PyTorch needs
-        python, torch = None, re.findall(r"(?m)^torch==\S+", (ROOT / "requirements.txt").read_text("utf-8"))
-        left |= {"setuptools"}
-    pins = [f"{name}=={version}" for name, version in wanted.items() if name not in left]
-
-    def install(venv_python):
-        for packages in (torch, [*pins, CLIENT]):
-            subprocess.run([venv_python, "-I", "-m", "pip", "install", "--quiet", *packages], check=True)
-
-    made_from = "\n".join([python or sys.executable, sys.version, str(VENV), *torch, *pins, CLIENT])
-    make_venv(str(VENV), made_from, install, python)
-
-
-def isolated(venv):
-    """Return the command of an environment's Python that sees nothing of the folder it is called in."""
-    return [str(venv / "bin" / "python"), "-I"]
-
-
-def installed(venv, *where):
-    """Return ``{name: version}`` of the packages in an environment; of one folder only, with ``--path folder``."""
-    listed = subprocess.check_output([*isolated(venv), "-m", "pip", "list", "--format=json", *where], text=True)
-    return {package["name"].lower().replace("_", "-"): package["version"] for package in json.loads(listed)}
-
-
-def python_of(venv):
-    return subprocess.check_output([*isolated(venv), "-V"], text=True).split()[1]
-
-
-def compared_with_colab(wanted, found):
-    """Say in one line how an environment differs from Colab. Of Python's version, the first two numbers count."""
-    short = {name: ".".join(wanted[name].split(".")[:2]) if name == "python" else wanted[name] for name in wanted}
-    there = {
-        name: re.match(rf"{re.escape(version)}\b|[^+]*", found.get(name, "none"))[0] for name, version in short.items()
-    }
-    names = [name for name in short if there[name] != short[name]]
-    differ = [f"{name.replace('python', 'Python')} {there[name]} instead of {short[name]}" for name in names]
-    return f"As in Colab, but {', '.join(differ)}." if differ else "As in Colab."
-
-
-# What stands in for the network
-
-
-def made_up_address(site):
-    """Return the address of a course that is nobody's: GitHub allows no dot in an owner's name."""
-    return repository.Address("example.invalid/transformer-lab", "main", site)
-
-
-def checkout(folder, address):
-    """Make a git repository of the working tree as it would be at an address, and return where git finds it."""
-    listed = subprocess.check_output(["git", "ls-files", "-z", "-co", "--exclude-standard"], cwd=ROOT, text=True)
-    for name in sorted(set(listed.split("\0")) - {""}):
-        if (ROOT / name).is_file():
-            (folder / name).parent.mkdir(parents=True, exist_ok=True)
-            shutil.copy(ROOT / name, folder / name)
-    for path, text in repository.changes(address, folder).items():
-        path.write_text(text, "utf-8")
-    git = ["git", "-c", "user.name=Colab", "-c", "user.email=colab@example.com", "-c", "commit.gpgsign=false"]
-    for command in (
-        ["init", "--quiet", "-b", address.branch],
-        ["add", "-A"],
-        ["commit", "--quiet", "-m", "As it is"],
-    ):
-        subprocess.run([*git, *command], cwd=folder, check=True)
-    return folder.as_uri()
-
-
-class Site(SimpleHTTPRequestHandler):
-    def log_message(self, *_):
-        pass
-
-
-def serve(folder):
-    """Serve a folder, and return its address."""
-    server = ThreadingHTTPServer(("127.0.0.1", 0), partial(Site, directory=str(folder)))
-    threading.Thread(target=server.serve_forever, daemon=True).start()
-    return f"http://127.0.0.1:{server.server_port}/"
-
-
-def variables(venv, git):
-    """Return the environment variables of a kernel for which the course's address on GitHub leads to ``git``."""
-    env = {name: value for name, value in os.environ.items() if name not in ("PYTHONPATH", "VIRTUAL_ENV")}
-    return {
-        **env,
-        "PATH": f"{venv / 'bin'}{os.pathsep}{env['PATH']}",
-        "PYDEVD_DISABLE_FILE_VALIDATION": "1",  # or the kernel warns about how Python was started
-        "NO_PROXY": "127.0.0.1",
-        "GIT_CONFIG_COUNT": "1",
-        "GIT_CONFIG_KEY_0": f"url.{git}.insteadOf",
-        "GIT_CONFIG_VALUE_0": made_up_address("").url,
-    }
-
-
-# Running
-
-
-def site_packages(venv):
-    return next((venv / "lib").glob("python3*/site-packages"))
-
-
-def layered_venv(venv):
-    """Make an environment that has what .venv-colab has, and room for what a notebook installs."""
-    subprocess.run([*isolated(VENV), "-m", "venv", "--without-pip", venv], check=True)
-    (site_packages(venv) / "colab.pth").write_text(str(site_packages(VENV)))
 
 
 def asks_for_weights(notebook):
@@ -274,6 +143,9 @@ def differences(stored, found):
 
 
 def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("words", nargs="*", help="only notebooks that have one of these words in their path")
+    words = parser.parse_args().words
     environment()
     with TemporaryDirectory() as temporary:
         place = Path(temporary)
@@ -290,10 +162,13 @@ def main():
             name, attempt = trial
             start = perf_counter()
             with TemporaryDirectory(dir=place) as folder:
-                wrong, words = attempt(Path(folder))
+                wrong, remark = attempt(Path(folder))
             happened = "FAILED" if wrong else "passed"
             print(
-                f"{name:40} {perf_counter() - start:6.1f} s  {happened}  {words}".rstrip(), *wrong, sep="\n", flush=True
+                f"{name:40} {perf_counter() - start:6.1f} s  {happened}  {remark}".rstrip(),
+                *wrong,
+                sep="\n",
+                flush=True,
             )
             return wrong
 
@@ -305,7 +180,7 @@ def main():
         ]
         failed = [work(trial) for trial in trials]  # one at a time: they say how long the cell takes
         names = {path.relative_to(copy / "chapters").as_posix(): path for path in all_notebooks(copy)}
-        asked = [name for name in names if not sys.argv[1:] or any(word in name for word in sys.argv[1:])]
+        asked = [name for name in names if not words or any(word in name for word in words)]
         notebooks = [(name, partial(try_notebook, names[name])) for name in asked]
         with ThreadPoolExecutor(2) as pool:
             failed += pool.map(work, notebooks)

@@ -8,6 +8,7 @@ allow. What tests need beside them has the versions of requirements.txt. Each en
 those of the checks, and every notebook; what they print stays in _build/reports/compat/.
 """
 
+import argparse
 import os
 import re
 import shutil
@@ -16,7 +17,7 @@ import sys
 import time
 from dataclasses import dataclass
 
-from colab import CPU, installed, interpreter, python_of, reachable
+from colab_environment import CPU, installed, interpreter, python_of, reachable
 from device import describe_failure, result
 from environment import fail, make_venv
 from notebooks import ROOT
@@ -150,7 +151,7 @@ def run(step):
 
 
 def chosen(words):
-    """Return the ends that are asked for; both for no words."""
+    """Return the ends with one of these names; both for no words."""
     names = [end.name for end in ENDS]
     if wrong := [word for word in words if word not in names]:
         fail(f"ONLY must be {' or '.join(names)}, got {wrong[0]}.")
@@ -158,8 +159,10 @@ def chosen(words):
 
 
 def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("ends", nargs="*", metavar="END", help="newest, oldest; default: both")
     summary, failed = [], []
-    for end in chosen(sys.argv[1:]):
+    for end in chosen(parser.parse_args().ends):
         environment(end)
         summary.append(describe(end))
         print(summary[-1], flush=True)

@@ -5,6 +5,7 @@
 A use that no cell misses is harmless, or a hole in the stand-in: look at it.
 """
 
+import argparse
 import re
 import subprocess
 import sys
@@ -57,7 +58,9 @@ def noticed(chapter, number):
 
 
 def main():
-    many = int(sys.argv[1]) if len(sys.argv) > 1 else 20
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("many", nargs="?", type=int, default=20, help="how many uses, spread over all chapters")
+    many = parser.parse_args().many
     if reason := missing():
         sys.exit(f"Not possible: {reason}.")
     chapters = notebooks.chapters()

@@ -5,6 +5,7 @@
 ``notebooks.py --check`` checks canonical form.
 """
 
+import argparse
 import ast
 import math
 import re
@@ -401,7 +402,9 @@ def complaints(path):
 
 
 def main():
-    paths = matching(sys.argv[1:], all_notebooks())
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("words", nargs="*", help="only notebooks that have one of these words in their path; or files")
+    paths = matching(parser.parse_args().words, all_notebooks())
     found = [f"{path}: {complaint}" for path in paths for complaint in complaints(path)]
     if found:
         sys.exit("\n".join(found))

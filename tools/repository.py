@@ -146,9 +146,7 @@ PARTS = {
     "read": (
         "**Read it** at <{site}>, or build the same book on your own machine, where it works from disk with the "
         "network off.\n\n**Run it** in Colab: {chapters}. An assignment has its link to Colab at its top.",
-        "**Read it** on your own machine: `make book` builds the pages, which work from disk with the network off.\n\n"
-        "**Put it online** from your own repository on GitHub: `make repository` writes its address into the course. "
-        "Links to Colab, a first cell that installs the package, and published pages follow from it.",
+        "**Read it** on your own machine: `make book` builds the pages, which work from disk with the network off.",
     ),
     "install": ('```\npip install "{install}"\n```', "In a copy of this repository:\n\n```\npip install .\n```"),
     "colab": (

@@ -7,6 +7,7 @@ pytest writes, a failure names its tests: each with what it expected and what it
 passed does not run again until something changes that it may depend on: see state.py.
 """
 
+import argparse
 import re
 import subprocess
 import sys
@@ -63,9 +64,13 @@ def _essence(text):
 
 
 def main():
-    once = sys.argv[1] == "--once"
-    name, *command = sys.argv[1 + once :]
-    passed, now = REPORTS / f"{name}.passed", state() if once else None
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--once", action="store_true", help="skip a step that has passed while nothing has changed")
+    parser.add_argument("name", help="the name of the step, and of its files in _build/reports")
+    parser.add_argument("command", nargs=argparse.REMAINDER, help="what to run")
+    arguments = parser.parse_args()
+    name, command = arguments.name, arguments.command
+    passed, now = REPORTS / f"{name}.passed", state() if arguments.once else None
     if now and passed.exists() and passed.read_text() == now:
         print(f"── {name}: passed before, and nothing has changed since; without {passed}, it runs again", flush=True)
         return

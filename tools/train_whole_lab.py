@@ -4,8 +4,8 @@ forty two. It takes a minute or two on a CPU, and writes the weights into the pa
 python tools/train_whole_lab.py [seed]
 """
 
+import argparse
 import json
-import sys
 from pathlib import Path
 
 import torch
@@ -162,4 +162,6 @@ def main(seed=SEED):
 
 
 if __name__ == "__main__":
-    main(*map(int, sys.argv[1:]))
+    parser = argparse.ArgumentParser(description="Trains the two models of the whole lab.")
+    parser.add_argument("seed", nargs="?", type=int, default=SEED)
+    main(parser.parse_args().seed)

@@ -340,7 +340,7 @@ print(given[0].dtype, given[0].device, torch.get_default_dtype(), torch.equal(be
 
 # The solution, from which the assignment is made
 
-MASKS = assignments.ROOT / "chapters" / "solutions" / "05_masks.ipynb"
+MASKS = assignments.solution_of("ch5_masks")
 
 
 def spoiled(before, after):
@@ -393,8 +393,7 @@ def test_a_solution_with_something_missing(before, after, said):
 @pytest.mark.parametrize("folder", course.COURSE)
 def test_a_hint_calls_only_what_its_notebook_has(folder):
     """A learner copies the third hint and fills the gaps: what it calls must be there."""
-    name = "project" if folder == "project" else f"{assignments.chapter_number(folder):02}_{folder.split('_', 1)[1]}"
-    notebook = nbformat.read(assignments.ROOT / "chapters" / "solutions" / f"{name}.ipynb", 4)
+    notebook = nbformat.read(assignments.solution_of(folder), 4)
     code = "\n".join(cell.source for cell in notebook.cells if cell.cell_type == "code")
     there = {*dir(builtins), *re.findall(r"(?m)^(?:def )?(\w+)(?: =|\()", code)}
     for exercise_name in course.COURSE[folder]:

@@ -9,6 +9,7 @@ import torch
 
 import notebooks
 import transformer_lab as tl
+from assignments import solution_of
 from chapter_code import chapter_code
 from transformer_lab.checks import hunt_report, observe, record
 from transformer_lab.checks.agree import agree, tensors_in
@@ -378,7 +379,7 @@ def test_a_sum_catches_no_merge_that_the_shape_lets_pass():
 def test_every_assignments_own_test_gets_all_stars(name):
     """And its other way as well: both from the solution."""
     folder = TASKS[test := f"test_{name}"]
-    written = chapter_code(f"solutions/{re.sub(r'ch(?=[0-9])', '0', folder)}")
+    written = chapter_code(f"solutions/{solution_of(folder).stem}")
     for function in (written[test], written[f"{test}_otherwise"]):
         report = getattr(tl.checks, test).report(function)
         assert report.stars == 3, report

@@ -17,6 +17,8 @@ from packaging.specifiers import SpecifierSet
 
 import build_wheel
 import colab
+import colab_environment
+import colab_network
 import notebook_rules
 import notebooks
 import repository
@@ -350,9 +352,9 @@ def test_a_difference_is_named(spoil, words):
 
 
 def test_git_finds_the_checkout_at_the_address(tmp_path):
-    address = colab.made_up_address("http://127.0.0.1:1/")
+    address = colab_network.made_up_address("http://127.0.0.1:1/")
     asked = ["git", "ls-remote", address.url]
-    env = colab.variables(tmp_path, colab.checkout(tmp_path, address))
+    env = colab_network.variables(tmp_path, colab_network.checkout(tmp_path, address))
     answer = subprocess.run(asked, env=env, capture_output=True, text=True, check=True).stdout
     assert f"refs/heads/{address.branch}" in answer
     assert (tmp_path / "transformer_lab" / "labs" / "ui.js").exists() and not (tmp_path / ".venv").exists()
@@ -360,7 +362,7 @@ def test_git_finds_the_checkout_at_the_address(tmp_path):
 
 
 def test_colabs_versions_are_those_that_the_package_allows():
-    wanted = colab.versions()
+    wanted = colab_environment.versions()
     assert {"python", "torch", "ipywidgets", "pip"} <= set(wanted)
     project = (notebooks.ROOT / "pyproject.toml").read_text("utf-8")
     needed = re.findall(r'(?m)^    "(.+)",$', re.search(r"(?ms)^dependencies = \[$(.*?)^\]$", project)[1])
@@ -372,10 +374,10 @@ def test_colabs_versions_are_those_that_the_package_allows():
 def test_what_is_not_as_in_colab_is_said():
     wanted = {"python": "3.13.15", "torch": "2.11.0", "anywidget": "0.9.21"}
     there = {"python": "3.13.0", "torch": "2.11.0+cpu", "anywidget": "0.9.21"}
-    assert colab.compared_with_colab(wanted, there) == "As in Colab."
+    assert colab_environment.compared_with_colab(wanted, there) == "As in Colab."
     there = {"python": "3.11.7", "torch": "2.13.0+cpu"}
     differ = "Python 3.11.7 instead of 3.13, torch 2.13.0 instead of 2.11.0, anywidget none instead of 0.9.21"
-    assert colab.compared_with_colab(wanted, there) == f"As in Colab, but {differ}."
+    assert colab_environment.compared_with_colab(wanted, there) == f"As in Colab, but {differ}."
 
 
 def test_only_a_python_that_runs_is_taken(tmp_path, monkeypatch):
@@ -383,13 +385,13 @@ def test_only_a_python_that_runs_is_taken(tmp_path, monkeypatch):
     (tmp_path / "python3.13").write_text("#!/bin/sh\nexit 127\n")
     (tmp_path / "python3.13").chmod(0o755)
     monkeypatch.setenv("PATH", f"{tmp_path}:/usr/bin:/bin")
-    monkeypatch.setattr(colab.Path, "home", lambda: tmp_path)
-    assert colab.interpreter("3.13.15") is None
+    monkeypatch.setattr(colab_environment.Path, "home", lambda: tmp_path)
+    assert colab_environment.interpreter("3.13.15") is None
     own = tmp_path / ".pyenv" / "versions" / "3.13.1" / "bin" / "python3.13"
     own.parent.mkdir(parents=True)
     own.write_text("#!/bin/sh\nexit 0\n")
     own.chmod(0o755)
-    assert colab.interpreter("3.13.15") == str(own)
+    assert colab_environment.interpreter("3.13.15") == str(own)
 
 
 def test_what_would_be_replaced_is_seen():

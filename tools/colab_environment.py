@@ -1,0 +1,92 @@
+"""The environment .venv-colab, which has the versions of tools/colab.txt, and small ones on top of it."""
+
+import json
+import re
+import shutil
+import subprocess
+import sys
+import urllib.request
+from pathlib import Path
+
+from environment import make_venv
+from notebooks import ROOT
+
+VENV = ROOT / ".venv-colab"
+LIST = ROOT / "tools" / "colab.txt"
+CLIENT = "jupyter-client==7.4.9"  # which a kernel of that time needs
+CPU = "https://download.pytorch.org/whl/cpu"  # PyPI's builds for Linux bring gigabytes for a GPU
+
+
+def versions():
+    """Return ``{name: version}`` of what Colab has, Python among it."""
+    return dict(line.split("==") for line in LIST.read_text("utf-8").splitlines() if line and line[0] != "#")
+
+
+def interpreter(version):
+    """Return a Python of this version's first two numbers that runs and can make environments, or None."""
+    name = "python" + ".".join(version.split(".")[:2])
+    for found in [shutil.which(name), *Path.home().glob(f".pyenv/versions/*/bin/{name}")]:
+        if found and not subprocess.run([found, "-c", "import ensurepip, venv"], capture_output=True).returncode:
+            return str(found)
+    return None
+
+
+def reachable(index):
+    try:
+        return urllib.request.urlopen(f"{index}/torch/", timeout=10).status == 200
+    except OSError:
+        return False
+
+
+def environment():
+    """Make .venv-colab, once for each set of versions. What this machine cannot get of them is as in the book's."""
+    wanted = versions()
+    python, torch = interpreter(wanted["python"]), [f"torch=={wanted['torch']}", "--index-url", CPU]
+    left = {"python", "torch"}
+    if not reachable(CPU):  # then PyTorch and Python are those of the book, and setuptools what that PyTorch needs
+        python, torch = None, re.findall(r"(?m)^torch==\S+", (ROOT / "requirements.txt").read_text("utf-8"))
+        left |= {"setuptools"}
+    pins = [f"{name}=={version}" for name, version in wanted.items() if name not in left]
+
+    def install(venv_python):
+        for packages in (torch, [*pins, CLIENT]):
+            subprocess.run([venv_python, "-I", "-m", "pip", "install", "--quiet", *packages], check=True)
+
+    made_from = "\n".join([python or sys.executable, sys.version, str(VENV), *torch, *pins, CLIENT])
+    make_venv(str(VENV), made_from, install, python)
+
+
+def isolated(venv):
+    """Return the command of an environment's Python that sees nothing of the folder it is called in."""
+    return [str(venv / "bin" / "python"), "-I"]
+
+
+def installed(venv, *where):
+    """Return ``{name: version}`` of the packages in an environment; of one folder only, with ``--path folder``."""
+    listed = subprocess.check_output([*isolated(venv), "-m", "pip", "list", "--format=json", *where], text=True)
+    return {package["name"].lower().replace("_", "-"): package["version"] for package in json.loads(listed)}
+
+
+def python_of(venv):
+    return subprocess.check_output([*isolated(venv), "-V"], text=True).split()[1]
+
+
+def compared_with_colab(wanted, found):
+    """Say in one line how an environment differs from Colab. Of Python's version, the first two numbers count."""
+    short = {name: ".".join(wanted[name].split(".")[:2]) if name == "python" else wanted[name] for name in wanted}
+    there = {
+        name: re.match(rf"{re.escape(version)}\b|[^+]*", found.get(name, "none"))[0] for name, version in short.items()
+    }
+    names = [name for name in short if there[name] != short[name]]
+    differ = [f"{name.replace('python', 'Python')} {there[name]} instead of {short[name]}" for name in names]
+    return f"As in Colab, but {', '.join(differ)}." if differ else "As in Colab."
+
+
+def site_packages(venv):
+    return next((venv / "lib").glob("python3*/site-packages"))
+
+
+def layered_venv(venv):
+    """Make an environment that has what .venv-colab has, and room for what a notebook installs."""
+    subprocess.run([*isolated(VENV), "-m", "venv", "--without-pip", venv], check=True)
+    (site_packages(venv) / "colab.pth").write_text(str(site_packages(VENV)))

@@ -1,0 +1,61 @@
+"""Stands in for the network: a site for the wheel, and a git repository at the course's address on GitHub."""
+
+import os
+import shutil
+import subprocess
+import threading
+from functools import partial
+from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
+
+import repository
+from notebooks import ROOT
+
+
+def made_up_address(site):
+    """Return the address of a course that is nobody's: GitHub allows no dot in an owner's name."""
+    return repository.Address("example.invalid/transformer-lab", "main", site)
+
+
+def checkout(folder, address):
+    """Make a git repository of the working tree as it would be at an address, and return where git finds it."""
+    listed = subprocess.check_output(["git", "ls-files", "-z", "-co", "--exclude-standard"], cwd=ROOT, text=True)
+    for name in sorted(set(listed.split("\0")) - {""}):
+        if (ROOT / name).is_file():
+            (folder / name).parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy(ROOT / name, folder / name)
+    for path, text in repository.changes(address, folder).items():
+        path.write_text(text, "utf-8")
+    git = ["git", "-c", "user.name=Colab", "-c", "user.email=colab@example.com", "-c", "commit.gpgsign=false"]
+    for command in (
+        ["init", "--quiet", "-b", address.branch],
+        ["add", "-A"],
+        ["commit", "--quiet", "-m", "As it is"],
+    ):
+        subprocess.run([*git, *command], cwd=folder, check=True)
+    return folder.as_uri()
+
+
+class Site(SimpleHTTPRequestHandler):
+    def log_message(self, *_):
+        pass
+
+
+def serve(folder):
+    """Serve a folder, and return its address."""
+    server = ThreadingHTTPServer(("127.0.0.1", 0), partial(Site, directory=str(folder)))
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    return f"http://127.0.0.1:{server.server_port}/"
+
+
+def variables(venv, git):
+    """Return the environment variables of a kernel for which the course's address on GitHub leads to ``git``."""
+    env = {name: value for name, value in os.environ.items() if name not in ("PYTHONPATH", "VIRTUAL_ENV")}
+    return {
+        **env,
+        "PATH": f"{venv / 'bin'}{os.pathsep}{env['PATH']}",
+        "PYDEVD_DISABLE_FILE_VALIDATION": "1",  # or the kernel warns about how Python was started
+        "NO_PROXY": "127.0.0.1",
+        "GIT_CONFIG_COUNT": "1",
+        "GIT_CONFIG_KEY_0": f"url.{git}.insteadOf",
+        "GIT_CONFIG_VALUE_0": made_up_address("").url,
+    }
