@@ -220,8 +220,8 @@ class WhichAxes:
 class Sizes:
     @ways(for_reshape=torch.Tensor.reshape, for_view=torch.Tensor.view)
     def sizes_added(cut, x):
-        """The sizes of the last two axes are added, and PyTorch refuses: the new shape has room for fewer numbers than `x`
-        has. A table of 3 rows of 5 holds 15 numbers, not 8. What has to be done with the two sizes?"""
+        """The sizes of the last two axes are added, and PyTorch refuses: the new shape has room for fewer numbers than
+        `x` has. A table of 3 rows of 5 holds 15 numbers, not 8. What has to be done with the two sizes?"""
         return cut(x, *x.shape[:-2], x.shape[-2] + x.shape[-1])
 
     def number_added_to_a_shape(x):

@@ -6,7 +6,7 @@ from itertools import takewhile, zip_longest
 import numpy as np
 import torch
 
-from ..exercise import exercise, family, ways
+from ..exercise import exercise
 
 BUGS = (AttributeError, ImportError, NameError, RecursionError)  # which nobody raises on purpose
 

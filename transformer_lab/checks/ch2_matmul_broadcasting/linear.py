@@ -3,7 +3,7 @@
 import torch
 from torch.nn import functional as F
 
-from ..exercise import exercise, family, ways
+from ..exercise import exercise
 
 
 def _layer(draw, batch=2, seq=7, d_in=5, d_out=3):

@@ -5,7 +5,7 @@ import operator
 import numpy as np
 import torch
 
-from ..exercise import exercise, family, ways
+from ..exercise import exercise
 from .broadcast_shape import (
     aligned_from_the_left,
     always_the_larger,

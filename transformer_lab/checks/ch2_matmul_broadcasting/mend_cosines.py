@@ -3,7 +3,7 @@
 import torch
 from torch.nn import functional as F
 
-from ..exercise import exercise, family, ways
+from ..exercise import exercise
 
 
 def _vectors(draw, q_len=7, k_len=6, d_head=5):

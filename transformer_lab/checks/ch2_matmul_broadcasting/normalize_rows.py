@@ -3,7 +3,7 @@
 import torch
 from torch.nn import functional as F
 
-from ..exercise import exercise, family, ways
+from ..exercise import exercise
 
 
 def _positive(draw, batch=2, rows=7, columns=5):

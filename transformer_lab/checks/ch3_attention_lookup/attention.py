@@ -6,19 +6,8 @@ import math
 import torch
 from torch.nn import functional as F
 
-from ..attention_steps import (
-    OUTPUT_MISTAKES,
-    SCALE_MISTAKES,
-    SCORE_MISTAKES,
-    SOFTMAX_MISTAKES,
-    by_root_d,
-    dot_products,
-    keys_against_queries,
-    over_keys,
-    root_of_a_plain_number,
-    weighted_sum,
-)
-from ..exercise import exercise, family, ways
+from .. import attention_steps as steps
+from ..exercise import exercise
 from .attention_weights import attention_weights, moved, query_and_key, scale_after_softmax, scaled_once_more
 from .properties import nearly_equal
 
@@ -43,7 +32,16 @@ def query_key_value(draw, batch=2, heads=3, q_len=7, k_len=9, d_head=4, d_value=
         "`weights = attention_weights(…, …)`, then `… @ …`",
     ),
 )
-def attention(query, key, value, *, scores=dot_products, scale=by_root_d, weights=over_keys, output=weighted_sum):
+def attention(
+    query,
+    key,
+    value,
+    *,
+    scores=steps.dot_products,
+    scale=steps.by_root_d,
+    weights=steps.over_keys,
+    output=steps.weighted_sum,
+):
     """Blend the values by how well their keys match each query: the result is (…, q_len, d_value)."""
     return output(weights(scale(scores(query, key), query.shape[-1])), value)
 
@@ -97,7 +95,7 @@ def queries_and_keys_exchanged_for_pytorch(query, key, value):
 
 
 def keys_against_queries_by_letters(query, key, value):
-    weights = over_keys(by_root_d(key @ query.mT, query.shape[-1]))
+    weights = steps.over_keys(steps.by_root_d(key @ query.mT, query.shape[-1]))
     return torch.einsum("bhqk,bhkv->bhqv", weights, value)
 
 
@@ -226,12 +224,12 @@ class WrongAnswers:
     def softmax_of_the_blend(query, key, value):
         """The softmax is taken of the output, after the blending, and the scores serve as weights. What must sum to one
         are the weights of a query. Between which two products does the softmax belong?"""
-        return over_keys(by_root_d(dot_products(query, key), query.shape[-1]) @ value)
+        return steps.over_keys(steps.by_root_d(steps.dot_products(query, key), query.shape[-1]) @ value)
 
     def softmax_of_the_values(query, key, value):
         """The softmax is taken of the values, and the scores serve as weights. Values may be any numbers; what must sum
         to one are the weights of a query. What belongs into the softmax?"""
-        return by_root_d(dot_products(query, key), query.shape[-1]) @ over_keys(value)
+        return steps.by_root_d(steps.dot_products(query, key), query.shape[-1]) @ steps.over_keys(value)
 
 
 @attention.mistake
@@ -272,18 +270,18 @@ keys_and_values_exchanged_for_pytorch.__doc__ = keys_and_values_exchanged.__doc_
 attention.mistake(keys_and_values_exchanged_for_pytorch)
 
 
-queries_and_keys_exchanged_for_pytorch.__doc__ = keys_against_queries.__doc__
+queries_and_keys_exchanged_for_pytorch.__doc__ = steps.keys_against_queries.__doc__
 attention.mistake(queries_and_keys_exchanged_for_pytorch)
 
 
-keys_against_queries_by_letters.__doc__ = keys_against_queries.__doc__
+keys_against_queries_by_letters.__doc__ = steps.keys_against_queries.__doc__
 attention.mistake(keys_against_queries_by_letters)
 
 
-attention.mistakes_in(alone=True, scores=SCORE_MISTAKES)
-attention.mistakes_in(scale=SCALE_MISTAKES, weights=SOFTMAX_MISTAKES)
-attention.mistakes_in(alone=True, scale=(root_of_a_plain_number,))
-attention.mistakes_in(alone=True, output=OUTPUT_MISTAKES)
+attention.mistakes_in(alone=True, scores=steps.SCORE_MISTAKES)
+attention.mistakes_in(scale=steps.SCALE_MISTAKES, weights=steps.SOFTMAX_MISTAKES)
+attention.mistakes_in(alone=True, scale=(steps.root_of_a_plain_number,))
+attention.mistakes_in(alone=True, output=steps.OUTPUT_MISTAKES)
 
 
 attention.mistake(scaled_once_more)

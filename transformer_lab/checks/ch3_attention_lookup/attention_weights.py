@@ -5,16 +5,8 @@ import math
 import torch
 from torch.nn import functional as F
 
-from ..attention_steps import (
-    SCALE_MISTAKES,
-    SCORE_MISTAKES,
-    SOFTMAX_MISTAKES,
-    by_root_d,
-    dot_products,
-    over_keys,
-    root_of_a_plain_number,
-)
-from ..exercise import exercise, family, ways
+from .. import attention_steps as steps
+from ..exercise import exercise
 from .properties import nearly_equal
 from .softmax import softmax
 
@@ -39,7 +31,7 @@ def query_and_key(draw, batch=2, heads=3, q_len=7, k_len=9, d_head=4):
         "`scores = query @ key.transpose(…, …) / …`, then `softmax(scores, dim=…)`",
     ),
 )
-def attention_weights(query, key, *, scores=dot_products, scale=by_root_d, weights=over_keys):
+def attention_weights(query, key, *, scores=steps.dot_products, scale=steps.by_root_d, weights=steps.over_keys):
     """Say how much each query takes from each key: (…, q_len, d_head) and (…, k_len, d_head) to (…, q_len, k_len)."""
     return weights(scale(scores(query, key), query.shape[-1]))
 
@@ -151,17 +143,17 @@ class WrongAnswers:
     def by_cosine(query, key):
         """You compare only directions: queries and keys are divided by their lengths, which leaves scores between -1
         and 1 and nearly equal weights. Attention takes the dot products as they are, and divides them by √d_head."""
-        return over_keys(F.normalize(query, dim=-1) @ F.normalize(key, dim=-1).mT)
+        return steps.over_keys(F.normalize(query, dim=-1) @ F.normalize(key, dim=-1).mT)
 
     def always_divided_by_eight(query, key):
         """The scores are divided by 8, whatever `d_head` is. The original Transformer has heads of 64 features, and 8
         is their root. How many features have these?"""
-        return over_keys(query @ key.mT / 8)
+        return steps.over_keys(query @ key.mT / 8)
 
 
-attention_weights.mistakes_in(alone=True, scores=SCORE_MISTAKES)
-attention_weights.mistakes_in(scale=SCALE_MISTAKES, weights=SOFTMAX_MISTAKES)
-attention_weights.mistakes_in(alone=True, scale=(root_of_a_plain_number,))
+attention_weights.mistakes_in(alone=True, scores=steps.SCORE_MISTAKES)
+attention_weights.mistakes_in(scale=steps.SCALE_MISTAKES, weights=steps.SOFTMAX_MISTAKES)
+attention_weights.mistakes_in(alone=True, scale=(steps.root_of_a_plain_number,))
 
 
 @attention_weights.mistake

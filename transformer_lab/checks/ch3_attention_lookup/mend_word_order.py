@@ -5,7 +5,7 @@ import functools
 import torch
 from torch.nn import functional as F
 
-from ..exercise import exercise, family, ways
+from ..exercise import exercise
 from .attention import attention
 from .properties import nearly_equal
 from .single_head import single_head, tokens_and_weights

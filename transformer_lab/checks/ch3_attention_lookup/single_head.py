@@ -6,30 +6,8 @@ import math
 import torch
 from torch.nn import functional as F
 
-from ..attention_steps import (
-    RARE_SOFTMAX_MISTAKES,
-    all_axes_turned,
-    by_d,
-    by_fourth_root_of_d,
-    by_half_of_d,
-    by_root_batch,
-    by_root_d,
-    by_root_seq,
-    dot_products,
-    element_by_element,
-    keys_against_queries,
-    keys_not_turned,
-    keys_reshaped,
-    no_letter_shared,
-    no_scale,
-    over_keys,
-    over_queries,
-    root_of_a_plain_number,
-    times_root_d,
-    weighted_sum,
-    weights_turned,
-)
-from ..exercise import exercise, family, ways
+from .. import attention_steps as steps
+from ..exercise import exercise
 from .attention import (
     keys_and_values_exchanged,
     output_and_weights,
@@ -81,10 +59,10 @@ def single_head(
     query=projected,
     key=projected,
     value=projected,
-    scores=dot_products,
-    scale=by_root_d,
-    weights=over_keys,
-    output=weighted_sum,
+    scores=steps.dot_products,
+    scale=steps.by_root_d,
+    weights=steps.over_keys,
+    output=steps.weighted_sum,
 ):
     """Let the tokens attend to one another: x (batch, seq, d_model), weights (d_model, d_head or d_value)."""
     q, k, v = query(x, w_q), key(x, w_k), value(x, w_v)
@@ -139,13 +117,26 @@ single_head.example("queries whose scores lie far apart", lambda draw: _towards(
 
 
 single_head.mistakes_in(
-    scale=(no_scale, by_d, times_root_d, by_half_of_d, by_fourth_root_of_d, by_root_seq),
-    weights=(over_queries, *RARE_SOFTMAX_MISTAKES),
+    scale=(
+        steps.no_scale,
+        steps.by_d,
+        steps.times_root_d,
+        steps.by_half_of_d,
+        steps.by_fourth_root_of_d,
+        steps.by_root_seq,
+    ),
+    weights=(steps.over_queries, *steps.RARE_SOFTMAX_MISTAKES),
 )
 single_head.mistakes_in(
     alone=True,
-    scores=(keys_against_queries, keys_not_turned, keys_reshaped, all_axes_turned, element_by_element),
-    output=(weights_turned, no_letter_shared),
+    scores=(
+        steps.keys_against_queries,
+        steps.keys_not_turned,
+        steps.keys_reshaped,
+        steps.all_axes_turned,
+        steps.element_by_element,
+    ),
+    output=(steps.weights_turned, steps.no_letter_shared),
 )
 
 
@@ -371,7 +362,7 @@ def token_added_back(x, w_q, w_k, w_v):
     return single_head.reference(x, w_q, w_k, w_v) + x
 
 
-single_head.mistakes_in(alone=True, scale=(by_root_batch, root_of_a_plain_number))
+single_head.mistakes_in(alone=True, scale=(steps.by_root_batch, steps.root_of_a_plain_number))
 
 
 @_with_the_text_of(keys_and_values_exchanged)

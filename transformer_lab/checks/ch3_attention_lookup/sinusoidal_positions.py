@@ -6,7 +6,7 @@ import math
 import numpy as np
 import torch
 
-from ..exercise import exercise, family, ways
+from ..exercise import exercise
 from ..slips import fixed_length
 from .properties import nearly_equal
 

@@ -6,7 +6,7 @@ import math
 import torch
 from torch.nn import functional as F
 
-from ..exercise import exercise, family, ways
+from ..exercise import exercise
 from .properties import nearly_equal
 
 

@@ -3,41 +3,9 @@
 import torch
 from torch.nn.functional import scaled_dot_product_attention
 
-from ..attention_steps import (
-    by_d,
-    by_half_of_d,
-    by_root_d,
-    by_root_seq,
-    by_twice_d,
-    dot_products,
-    keys_reshaped,
-    later_keys_hidden,
-    no_maximum,
-    no_scale,
-    no_softmax,
-    over_batch,
-    over_heads,
-    over_keys,
-    over_queries,
-    softmax_twice,
-    times_root_d,
-)
-from ..exercise import exercise, family, ways
-from .merge_heads import (
-    cut_over_the_batch,
-    features_for_tokens,
-    features_interleaved,
-    heads_added,
-    heads_and_features_exchanged,
-    heads_averaged,
-    heads_before_the_batch,
-    heads_one_after_the_other,
-    heads_plus_features,
-    merge_heads,
-    reshape_alone,
-    sizes_in_another_order,
-    tokens_joined_instead_of_heads,
-)
+from .. import attention_steps as steps
+from ..exercise import exercise
+from .merge_heads import OtherShape, Refused, Scrambled, merge_heads
 
 
 def _folded(draw, batch=2, heads=3, seq=7, d_head=5):
@@ -75,9 +43,9 @@ def mend_folded_heads(
     value,
     *,
     folded=fold,
-    scores=dot_products,
-    scale=by_root_d,
-    weights=over_keys,
+    scores=steps.dot_products,
+    scale=steps.by_root_d,
+    weights=steps.over_keys,
     unfolded=unfold,
     merge=merge_heads.reference,
 ):
@@ -278,7 +246,8 @@ class WrongAnswers:
         """`view` refuses to join the axes: after the move, heads and features do not lie side by side in memory, and
         `view` never copies. `reshape` copies where it must."""
         output = unfold(
-            over_keys(by_root_d(dot_products(fold(query), fold(key)), query.shape[-1])) @ fold(value), len(query)
+            steps.over_keys(steps.by_root_d(steps.dot_products(fold(query), fold(key)), query.shape[-1])) @ fold(value),
+            len(query),
         )
         return output.transpose(1, 2).view(len(query), query.shape[2], -1)
 
@@ -292,13 +261,13 @@ class WrongAnswers:
         """The softmax runs over the heads: for each query and key, the weights of all heads sum to one, and with one
         head every weight is 1. Without folding, axis 1 counts the heads. Over which axis must the weights sum to
         one?"""
-        weights = over_heads(by_root_d(dot_products(query, key), query.shape[-1]))
+        weights = steps.over_heads(steps.by_root_d(steps.dot_products(query, key), query.shape[-1]))
         return merge_heads.reference(weights @ value)
 
     def over_the_batch(query, key, value):
         """The softmax runs over the sentences of the batch: they compete for weight, and in a batch of one every weight
         is 1. Without folding, axis 0 counts the sentences. Over which axis must the weights sum to one?"""
-        weights = over_batch(by_root_d(dot_products(query, key), query.shape[-1]))
+        weights = steps.over_batch(steps.by_root_d(steps.dot_products(query, key), query.shape[-1]))
         return merge_heads.reference(weights @ value)
 
     def by_root_d_model(query, key, value):
@@ -331,26 +300,28 @@ class WrongAnswers:
 
 
 mend_folded_heads.mistakes_in(
-    merge=(reshape_alone, features_interleaved, features_for_tokens),
-    scale=(no_scale, by_d, times_root_d, by_root_seq),
-    weights=(over_queries,),
+    merge=(Scrambled.reshape_alone, Scrambled.features_interleaved, Scrambled.features_for_tokens),
+    scale=(steps.no_scale, steps.by_d, steps.times_root_d, steps.by_root_seq),
+    weights=(steps.over_queries,),
 )
-mend_folded_heads.mistakes_in(alone=True, scores=(keys_reshaped,), weights=(no_maximum,), merge=(heads_averaged,))
+mend_folded_heads.mistakes_in(
+    alone=True, scores=(steps.keys_reshaped,), weights=(steps.no_maximum,), merge=(OtherShape.heads_averaged,)
+)
 
 
 mend_folded_heads.mistakes_in(
     alone=True,
-    scale=(by_half_of_d, by_twice_d),
-    weights=(no_softmax, softmax_twice, later_keys_hidden),
+    scale=(steps.by_half_of_d, steps.by_twice_d),
+    weights=(steps.no_softmax, steps.softmax_twice, steps.later_keys_hidden),
     merge=(
-        heads_added,
-        heads_one_after_the_other,
-        heads_and_features_exchanged,
-        cut_over_the_batch,
-        heads_before_the_batch,
-        sizes_in_another_order,
-        tokens_joined_instead_of_heads,
-        heads_plus_features,
+        OtherShape.heads_added,
+        OtherShape.heads_one_after_the_other,
+        Scrambled.heads_and_features_exchanged,
+        Scrambled.cut_over_the_batch,
+        Scrambled.heads_before_the_batch,
+        OtherShape.sizes_in_another_order,
+        OtherShape.tokens_joined_instead_of_heads,
+        Refused.heads_plus_features,
     ),
 )
 

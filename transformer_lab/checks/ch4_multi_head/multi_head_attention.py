@@ -3,54 +3,10 @@
 import torch
 from torch.nn.functional import linear, multi_head_attention_forward, scaled_dot_product_attention
 
-from ..attention_steps import (
-    RARE_SOFTMAX_MISTAKES,
-    all_axes_turned,
-    bmm_of_four_axes,
-    by_d,
-    by_fourth_root_of_d,
-    by_half_of_d,
-    by_root_d,
-    by_root_heads,
-    by_root_seq,
-    by_twice_d,
-    dot_products,
-    heads_and_keys_turned,
-    keys_of_all_heads,
-    keys_reshaped,
-    no_letter_shared,
-    no_scale,
-    over_heads,
-    over_keys,
-    over_queries,
-    root_of_a_plain_number,
-    times_root_d,
-    values_of_all_heads,
-    weighted_sum,
-    weights_turned,
-)
-from ..exercise import exercise, family, ways
-from .merge_heads import (
-    features_for_tokens,
-    features_interleaved,
-    heads_averaged,
-    heads_backwards,
-    merge_heads,
-    read_with_heads_outside,
-    reshape_alone,
-    view_after_transpose,
-)
-from .split_heads import (
-    every_nth_feature,
-    float_size_for_reshape,
-    float_size_for_view,
-    folded_with_heads_outside,
-    heads_and_batch_exchanged_after_a_cut,
-    n_heads_taken_for_d_head,
-    split_heads,
-    turned_and_cut_anew,
-    view_alone,
-)
+from .. import attention_steps as steps
+from ..exercise import exercise
+from .merge_heads import OtherShape, Refused, Scrambled, merge_heads
+from .split_heads import Cuts, Sizes, split_heads
 
 
 def _layer(draw, batch=2, seq=7, heads=3, d_head=5):
@@ -90,10 +46,10 @@ def multi_head_attention(
     *,
     projections=with_weights,
     split=split_heads.reference,
-    scores=dot_products,
-    scale=by_root_d,
-    weights=over_keys,
-    output=weighted_sum,
+    scores=steps.dot_products,
+    scale=steps.by_root_d,
+    weights=steps.over_keys,
+    output=steps.weighted_sum,
     merge=merge_heads.reference,
     combined=output_projection,
 ):
@@ -340,8 +296,8 @@ class WrongAnswers:
         """The scale comes after the softmax: the weights (or the output) are divided by √d_head, not the scores. The
         weights then sum to 1/√d_head, and the softmax has saturated already. The scale is there to keep the scores
         small: before which step must it stand?"""
-        steps = {"scale": no_scale, "weights": lambda scores: scores.softmax(-1) / (x.shape[-1] / n_heads) ** 0.5}
-        return multi_head_attention.reference(x, w_q, w_k, w_v, w_o, n_heads, **steps)
+        after = {"scale": steps.no_scale, "weights": lambda scores: scores.softmax(-1) / (x.shape[-1] / n_heads) ** 0.5}
+        return multi_head_attention.reference(x, w_q, w_k, w_v, w_o, n_heads, **after)
 
     def blocks_only(x, w_q, w_k, w_v, w_o, n_heads):
         """Each head projects its own block of the input's features, with the square on the diagonal of each weight. The
@@ -363,7 +319,7 @@ class WrongAnswers:
         each table on its own. Which features of the values belong to which table?"""
 
         def averaged(scores):
-            return over_keys(scores).mean(1, keepdim=True).expand_as(scores)
+            return steps.over_keys(scores).mean(1, keepdim=True).expand_as(scores)
 
         return multi_head_attention.reference(x, w_q, w_k, w_v, w_o, n_heads, weights=averaged)
 
@@ -374,14 +330,16 @@ class WrongAnswers:
         def cut(merged, w_o):
             return merged @ w_o[:, : merged.shape[-1]].T
 
-        return multi_head_attention.reference(x, w_q, w_k, w_v, w_o, n_heads, merge=heads_averaged, combined=cut)
+        return multi_head_attention.reference(
+            x, w_q, w_k, w_v, w_o, n_heads, merge=OtherShape.heads_averaged, combined=cut
+        )
 
     def heads_of_a_token_compared(x, w_q, w_k, w_v, w_o, n_heads):
         """The scores compare the heads of one token with each other: `heads` stands after `seq` when the matrix product
         takes its last two axes. The tables are heads × heads, and no token ever sees another one: change one token, and
         only its own output changes. Which two axes must stand last?"""
         query, key, value = (linear(x, w).unflatten(-1, (n_heads, -1)) for w in (w_q, w_k, w_v))
-        return linear((over_keys(by_root_d(query @ key.mT, key.shape[-1])) @ value).flatten(2), w_o)
+        return linear((steps.over_keys(steps.by_root_d(query @ key.mT, key.shape[-1])) @ value).flatten(2), w_o)
 
     def over_the_batch(x, w_q, w_k, w_v, w_o, n_heads):
         """The tokens are compared along the batch: each position attends to the same position of the other sentences.
@@ -416,14 +374,14 @@ class WrongAnswers:
         """You return two things, the output and the weights. `nn.MultiheadAttention` does so, with the weights averaged
         over the heads, and a caller who expects one tensor gets a pair. Here, return the output alone."""
         query, key = (split_heads.reference(linear(x, w), n_heads) for w in (w_q, w_k))
-        weights = over_keys(by_root_d(dot_products(query, key), query.shape[-1]))
+        weights = steps.over_keys(steps.by_root_d(steps.dot_products(query, key), query.shape[-1]))
         return multi_head_attention.reference(x, w_q, w_k, w_v, w_o, n_heads), weights.mean(1)
 
     def weights_returned_too(x, w_q, w_k, w_v, w_o, n_heads):
         """You return a tuple, the result and the weights of the heads. That is useful for a look at the weights; here
         the result alone is asked for."""
         query, key = (split_heads.reference(linear(x, w), n_heads) for w in (w_q, w_k))
-        weights = over_keys(by_root_d(dot_products(query, key), query.shape[-1]))
+        weights = steps.over_keys(steps.by_root_d(steps.dot_products(query, key), query.shape[-1]))
         return multi_head_attention.reference(x, w_q, w_k, w_v, w_o, n_heads), weights
 
     def features_of_one_head_projected(x, w_q, w_k, w_v, w_o, n_heads):
@@ -441,46 +399,46 @@ class WrongAnswers:
 
 # What goes wrong in one stage may come together with what goes wrong in another. The rarer ones are looked for alone.
 multi_head_attention.mistakes_in(
-    split=(view_alone, every_nth_feature),
-    merge=(reshape_alone, features_interleaved),
-    scale=(no_scale, by_d),
-    weights=(over_queries, over_heads),
+    split=(Cuts.view_alone, Cuts.every_nth_feature),
+    merge=(Scrambled.reshape_alone, Scrambled.features_interleaved),
+    scale=(steps.no_scale, steps.by_d),
+    weights=(steps.over_queries, steps.over_heads),
 )
 
 
 multi_head_attention.mistakes_in(
     alone=True,
     split=(
-        n_heads_taken_for_d_head,
-        turned_and_cut_anew,
-        heads_and_batch_exchanged_after_a_cut,
-        folded_with_heads_outside,
+        Cuts.n_heads_taken_for_d_head,
+        Cuts.turned_and_cut_anew,
+        Cuts.heads_and_batch_exchanged_after_a_cut,
+        Cuts.folded_with_heads_outside,
     ),
     merge=(
-        view_after_transpose,
-        features_for_tokens,
-        read_with_heads_outside,
-        heads_backwards,
+        Refused.view_after_transpose,
+        Scrambled.features_for_tokens,
+        Scrambled.read_with_heads_outside,
+        Scrambled.heads_backwards,
     ),
     scores=(
-        keys_reshaped,
-        heads_and_keys_turned,
-        all_axes_turned,
-        keys_of_all_heads,
+        steps.keys_reshaped,
+        steps.heads_and_keys_turned,
+        steps.all_axes_turned,
+        steps.keys_of_all_heads,
     ),
     scale=(
-        times_root_d,
-        by_half_of_d,
-        by_twice_d,
-        by_fourth_root_of_d,
-        by_root_seq,
-        by_root_heads,
+        steps.times_root_d,
+        steps.by_half_of_d,
+        steps.by_twice_d,
+        steps.by_fourth_root_of_d,
+        steps.by_root_seq,
+        steps.by_root_heads,
     ),
-    weights=RARE_SOFTMAX_MISTAKES,
+    weights=steps.RARE_SOFTMAX_MISTAKES,
     output=(
-        weights_turned,
-        values_of_all_heads,
-        no_letter_shared,
+        steps.weights_turned,
+        steps.values_of_all_heads,
+        steps.no_letter_shared,
     ),
 )
 
@@ -515,6 +473,5 @@ multi_head_attention.mistake(longer_text_projected)
 
 
 multi_head_attention.mistakes_in(
-    alone=True, split=(float_size_for_view, float_size_for_reshape), scale=(root_of_a_plain_number,)
+    alone=True, split=Sizes.float_size, scores=(steps.bmm_of_four_axes,), scale=(steps.root_of_a_plain_number,)
 )
-multi_head_attention.mistakes_in(alone=True, scores=(bmm_of_four_axes,))

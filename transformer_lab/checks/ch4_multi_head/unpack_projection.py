@@ -3,7 +3,7 @@
 import torch
 
 from ..agree import agree
-from ..exercise import exercise, family, ways
+from ..exercise import exercise
 
 
 def _packed(draw, d_model=5):
