@@ -4,7 +4,7 @@ import torch
 from torch.nn.functional import scaled_dot_product_attention
 
 from .. import attention_steps as steps
-from ..exercise import exercise
+from ..exercise import exercise, family
 from .merge_heads import OtherShape, Refused, Scrambled, merge_heads
 
 
@@ -90,42 +90,6 @@ mend_folded_heads.example("one sentence", batch=1)
 mend_folded_heads.example("scores in the hundreds", lambda draw: tuple(15 * x for x in _folded(draw)))
 
 
-@mend_folded_heads.mistake(stage="unfolded")
-def as_given(output, batch):
-    """This does what the given program does: right for one sentence, and with two, some heads of one sentence end up in
-    the other. Give it two sentences, then each of them alone, and compare the outputs feature by feature: which block
-    of features has moved?"""
-    return output.unflatten(0, (-1, batch)).transpose(0, 1)
-
-
-QUERIES, KEYS, VALUES = range(3)
-EFFECTS = {
-    QUERIES: """The queries are folded in another order than the keys: in one folded axis `batch` stands outside, in the
-    other `heads`. Queries of one sentence then meet keys of another. All three must be folded alike, and taken apart in
-    that order.""",
-    KEYS: """The keys are folded in another order than queries and values: in one folded axis `batch` stands outside, in
-    the other `heads`. Queries of one sentence then meet keys of another. All three must be folded alike, and taken
-    apart in that order.""",
-    VALUES: """The values are folded in another order than queries and keys: in one folded axis `batch` stands outside,
-    in the other `heads`. The weights of one sentence then blend values of another. All three must be folded alike, and
-    taken apart in that order.""",
-}
-
-
-def _one_folded_otherwise(odd, heads_outside, taken_apart):
-    def mistaken(query, key, value):
-        each = [query, key, value]
-        for number in heads_outside:
-            each[number] = each[number].transpose(0, 1)
-        output = scaled_dot_product_attention(*(fold(x) for x in each))
-        return merge_heads.reference(taken_apart(output, len(query)))
-
-    which = "_and_".join(("queries", "keys", "values")[number] for number in heads_outside)
-    mistaken.__name__ = f"{which}_with_heads_outside_{taken_apart.__name__}"
-    mistaken.__doc__ = EFFECTS[odd]
-    mend_folded_heads.mistake(mistaken)
-
-
 @mend_folded_heads.property
 def folded_sentences_apart(function, query, key, value):
     """A sentence in a batch has the outputs that it has alone."""
@@ -162,10 +126,22 @@ class Weights:
 
 @mend_folded_heads.wrong(stage="unfolded")
 class Unfolded:
+    def as_given(output, batch):
+        """This does what the given program does: right for one sentence, and with two, some heads of one sentence end
+        up in the other. Give it two sentences, then each of them alone, and compare the outputs feature by feature:
+        which block of features has moved?"""
+        return output.unflatten(0, (-1, batch)).transpose(0, 1)
+
     def heads_and_batch_not_exchanged(output, batch):
         """The result is taken apart as (heads, batch), and left so: sentences and heads have changed places. The folded
         axis was made of `batch` outside and `heads` inside."""
         return output.unflatten(0, (-1, batch))
+
+
+# Which one is folded otherwise, than which, and what comes of it
+QUERIES_ALONE = "queries", "the keys", "Queries of one sentence then meet keys"
+KEYS_ALONE = "keys", "queries and values", "Queries of one sentence then meet keys"
+VALUES_ALONE = "values", "queries and keys", "The weights of one sentence then blend values"
 
 
 @mend_folded_heads.wrong
@@ -220,6 +196,27 @@ class WrongAnswers:
         queries of one sentence then meet keys of another. All three must be folded alike, and taken apart in that
         order."""
         return mend_folded_heads.reference(query, fold(key.transpose(0, 1)).unflatten(0, key.shape[:2]), value)
+
+    @family(
+        keys_and_values_with_heads_outside_as_given=((1, 2, Unfolded.as_given), *QUERIES_ALONE),
+        keys_and_values_with_heads_outside_unfold=((1, 2, unfold), *QUERIES_ALONE),
+        queries_with_heads_outside_as_given=((0, Unfolded.as_given), *QUERIES_ALONE),
+        queries_with_heads_outside_unfold=((0, unfold), *QUERIES_ALONE),
+        queries_and_values_with_heads_outside_as_given=((0, 2, Unfolded.as_given), *KEYS_ALONE),
+        queries_and_values_with_heads_outside_unfold=((0, 2, unfold), *KEYS_ALONE),
+        keys_with_heads_outside_as_given=((1, Unfolded.as_given), *KEYS_ALONE),
+        queries_and_keys_with_heads_outside_as_given=((0, 1, Unfolded.as_given), *VALUES_ALONE),
+        queries_and_keys_with_heads_outside_unfold=((0, 1, unfold), *VALUES_ALONE),
+        values_with_heads_outside_as_given=((2, Unfolded.as_given), *VALUES_ALONE),
+        values_with_heads_outside_unfold=((2, unfold), *VALUES_ALONE),
+    )
+    def one_folded_otherwise(heads_outside, query, key, value):
+        """The {} are folded in another order than {}: in one folded axis `batch` stands outside, in the other `heads`.
+        {} of another. All three must be folded alike, and taken apart in that order."""
+        *heads_outside, taken_apart = heads_outside
+        each = (query, key, value)
+        folded = [fold(x.transpose(0, 1) if number in heads_outside else x) for number, x in enumerate(each)]
+        return merge_heads.reference(taken_apart(scaled_dot_product_attention(*folded), len(query)))
 
     def sentences_see_one_another(query, key, value):
         """The tokens of all sentences share one table in each head, so that a token attends to other sentences as well:
@@ -305,31 +302,19 @@ mend_folded_heads.mistakes_in(
     weights=(steps.over_queries,),
 )
 mend_folded_heads.mistakes_in(
-    alone=True, scores=(steps.keys_reshaped,), weights=(steps.no_maximum,), merge=(OtherShape.heads_averaged,)
-)
-
-
-mend_folded_heads.mistakes_in(
     alone=True,
+    scores=(steps.keys_reshaped,),
     scale=(steps.by_half_of_d, steps.by_twice_d),
-    weights=(steps.no_softmax, steps.softmax_twice, steps.later_keys_hidden),
+    weights=(steps.no_maximum, steps.no_softmax, steps.softmax_twice, steps.later_keys_hidden),
     merge=(
+        OtherShape.heads_averaged,
         OtherShape.heads_added,
         OtherShape.heads_one_after_the_other,
+        OtherShape.sizes_in_another_order,
+        OtherShape.tokens_joined_instead_of_heads,
         Scrambled.heads_and_features_exchanged,
         Scrambled.cut_over_the_batch,
         Scrambled.heads_before_the_batch,
-        OtherShape.sizes_in_another_order,
-        OtherShape.tokens_joined_instead_of_heads,
         Refused.heads_plus_features,
     ),
 )
-
-
-for _odd in (QUERIES, KEYS, VALUES):
-    _others = [number for number in (QUERIES, KEYS, VALUES) if number != _odd]
-    _one_folded_otherwise(_odd, _others, as_given)
-    _one_folded_otherwise(_odd, _others, unfold)
-    _one_folded_otherwise(_odd, [_odd], as_given)
-    if _odd != KEYS:  # `folded_the_other_way`
-        _one_folded_otherwise(_odd, [_odd], unfold)

@@ -4,7 +4,7 @@ import torch
 from torch.nn.functional import linear, multi_head_attention_forward, scaled_dot_product_attention
 
 from .. import attention_steps as steps
-from ..exercise import exercise
+from ..exercise import exercise, family
 from .merge_heads import OtherShape, Refused, Scrambled, merge_heads
 from .split_heads import Cuts, Sizes, split_heads
 
@@ -115,31 +115,6 @@ def large_scores(draw):
     return 10 * x, *weights, heads
 
 
-def _some_weights_not_turned(not_turned):
-    """{Who} made with the weight as it is stored, `x @ w`, and the rest with the transposed one. PyTorch stores (out,
-    in), so each product needs the weight transposed. With square weights nothing complains. Look at your three
-    projections letter by letter."""
-
-    def mistaken(x, *weights):
-        return tuple(x @ w if number in not_turned else linear(x, w) for number, w in enumerate(weights))
-
-    names = [("queries", "keys", "values")[number] for number in not_turned]
-    who = f"The {' and the '.join(names)} are"
-    mistaken.__name__ = f"{'_and_'.join(names)}_not_turned"
-    mistaken.__doc__ = _some_weights_not_turned.__doc__.replace("{Who}", who)
-    multi_head_attention.mistake(mistaken, stage="projections", alone=True)
-
-
-def last_projection_before_the_merge(x, w_q, w_k, w_v, w_o, n_heads):
-    query, key, value = (split_heads.reference(linear(x, w), n_heads) for w in (w_q, w_k, w_v))
-    return merge_heads.reference(scaled_dot_product_attention(query, key, value) @ w_o.T)
-
-
-def longer_text_projected(x, w_q, w_k, w_v, w_o, n_heads):
-    query, key, value = (split_heads.reference(linear(x, w), n_heads) for w in (w_q, w_k, w_v))
-    return scaled_dot_product_attention(query, key, value).flatten(1, 2) @ w_o.T
-
-
 @multi_head_attention.property
 def same_every_time(function, *arguments):
     """The same input gives the same result every time. New random weights do not, and neither does dropout."""
@@ -172,6 +147,20 @@ class Projections:
 
 @multi_head_attention.wrong(stage="projections", alone=True)
 class ProjectionsAlone:
+    @family(
+        queries_not_turned=((0,), "queries are"),
+        keys_not_turned=((1,), "keys are"),
+        values_not_turned=((2,), "values are"),
+        queries_and_keys_not_turned=((0, 1), "queries and the keys are"),
+        queries_and_values_not_turned=((0, 2), "queries and the values are"),
+        keys_and_values_not_turned=((1, 2), "keys and the values are"),
+    )
+    def some_weights_not_turned(not_turned, x, *weights):
+        """The {} made with the weight as it is stored, `x @ w`, and the rest with the transposed one. PyTorch stores
+        (out, in), so each product needs the weight transposed. With square weights nothing complains. Look at your
+        three projections letter by letter."""
+        return tuple(x @ w if number in not_turned else linear(x, w) for number, w in enumerate(weights))
+
     def no_projections(x, w_q, w_k, w_v):
         """The heads are cut out of the input itself: the three projections are not used. Queries and keys are then the
         same, so that each token matches itself best, and a head can only look at the features that happen to be in its
@@ -254,6 +243,11 @@ class ScaleAlone:
 
 @multi_head_attention.wrong(stage="merge", alone=True)
 class MergeAlone:
+    def heads_joined_along_the_tokens(x):
+        """The last projection raises: what reaches it has heads · seq tokens of d_head features each. The heads were
+        joined along `seq`. Concatenate along the features: a token stays one token."""
+        return x.flatten(1, 2)
+
     def heads_not_side_by_side(x):
         """The last projection raises: it takes d_model features for every token and gets those of one head, d_head. The
         heads were averaged or added up, or only one is left of them. Mixed like that, nothing can tell them apart
@@ -396,6 +390,24 @@ class WrongAnswers:
         that?"""
         return x @ torch.cat([w_q, w_k, w_v], dim=1).T
 
+    @family(
+        a_weight_meets_a_piece=lambda x, w, n_heads: split_heads.reference(x, n_heads) @ w.T,
+        last_projection_before_the_merge=lambda x, w, n_heads: split_heads.reference(linear(x, w), n_heads),
+    )
+    def pieces_projected(piece, x, w_q, w_k, w_v, w_o, n_heads):
+        """A projection raises: a weight takes all d_model features of a token, and gets the d_head features of one
+        head's piece. Either the input is split before it is projected, or the last projection comes before the merge.
+        Write the five steps in a row, as in the task above: what are the first and the last of them done with, whole
+        tokens or pieces?"""
+        query, key, value = (piece(x, w, n_heads) for w in (w_q, w_k, w_v))
+        return merge_heads.reference(scaled_dot_product_attention(query, key, value) @ w_o.T)
+
+    def longer_text_projected(x, w_q, w_k, w_v, w_o, n_heads):
+        query, key, value = (split_heads.reference(linear(x, w), n_heads) for w in (w_q, w_k, w_v))
+        return scaled_dot_product_attention(query, key, value).flatten(1, 2) @ w_o.T
+
+    longer_text_projected.__doc__ = MergeAlone.heads_joined_along_the_tokens.__doc__
+
 
 # What goes wrong in one stage may come together with what goes wrong in another. The rarer ones are looked for alone.
 multi_head_attention.mistakes_in(
@@ -404,8 +416,6 @@ multi_head_attention.mistakes_in(
     scale=(steps.no_scale, steps.by_d),
     weights=(steps.over_queries, steps.over_heads),
 )
-
-
 multi_head_attention.mistakes_in(
     alone=True,
     split=(
@@ -413,6 +423,7 @@ multi_head_attention.mistakes_in(
         Cuts.turned_and_cut_anew,
         Cuts.heads_and_batch_exchanged_after_a_cut,
         Cuts.folded_with_heads_outside,
+        *Sizes.float_size,
     ),
     merge=(
         Refused.view_after_transpose,
@@ -425,6 +436,7 @@ multi_head_attention.mistakes_in(
         steps.heads_and_keys_turned,
         steps.all_axes_turned,
         steps.keys_of_all_heads,
+        steps.bmm_of_four_axes,
     ),
     scale=(
         steps.times_root_d,
@@ -433,45 +445,8 @@ multi_head_attention.mistakes_in(
         steps.by_fourth_root_of_d,
         steps.by_root_seq,
         steps.by_root_heads,
+        steps.root_of_a_plain_number,
     ),
     weights=steps.RARE_SOFTMAX_MISTAKES,
-    output=(
-        steps.weights_turned,
-        steps.values_of_all_heads,
-        steps.no_letter_shared,
-    ),
-)
-
-
-@multi_head_attention.mistake
-def a_weight_meets_a_piece(x, w_q, w_k, w_v, w_o, n_heads):
-    """A projection raises: a weight takes all d_model features of a token, and gets the d_head features of one head's
-    piece. Either the input is split before it is projected, or the last projection comes before the merge. Write the
-    five steps in a row, as in the task above: what are the first and the last of them done with, whole tokens or
-    pieces?"""
-    query, key, value = (split_heads.reference(x, n_heads) @ w.T for w in (w_q, w_k, w_v))
-    return merge_heads.reference(scaled_dot_product_attention(query, key, value)) @ w_o.T
-
-
-for _not_turned in ((0,), (1,), (2,), (0, 1), (0, 2), (1, 2)):
-    _some_weights_not_turned(_not_turned)
-
-
-last_projection_before_the_merge.__doc__ = a_weight_meets_a_piece.__doc__
-multi_head_attention.mistake(last_projection_before_the_merge)
-
-
-@multi_head_attention.mistake(stage="merge", alone=True)
-def heads_joined_along_the_tokens(x):
-    """The last projection raises: what reaches it has heads · seq tokens of d_head features each. The heads were joined
-    along `seq`. Concatenate along the features: a token stays one token."""
-    return x.flatten(1, 2)
-
-
-longer_text_projected.__doc__ = heads_joined_along_the_tokens.__doc__
-multi_head_attention.mistake(longer_text_projected)
-
-
-multi_head_attention.mistakes_in(
-    alone=True, split=Sizes.float_size, scores=(steps.bmm_of_four_axes,), scale=(steps.root_of_a_plain_number,)
+    output=(steps.weights_turned, steps.values_of_all_heads, steps.no_letter_shared),
 )
