@@ -37,7 +37,7 @@ function is a mistake, and its docstring is what its author is told:
 
 `ways` gives one mistake several spellings, all with the same text: here `two_heads_for_view` and
 `two_heads_for_reshape`. `family` is a table: its mistakes differ in one argument, and in the words that take the place
-of ``{}`` in the docstring.
+of ``{}`` in the docstring. A mistake whose author is told what another one says is `@with_text_of(another)`.
 
 What a docstring says of the rest of the answer has braces round it: ``{The triangle is right, and} its diagonal is
 missing.`` A card leaves that out where a second thing is wrong; a letter that then begins a sentence becomes a capital.
@@ -138,6 +138,16 @@ def ways(**spellings):
     return lambda function: [
         _with_argument(function, f"{function.__name__}_{name}", spelling) for name, spelling in spellings.items()
     ]
+
+
+def with_text_of(known):
+    """Give a mistake the text of another one: ``@with_text_of(two_heads)``."""
+
+    def same_text(function):
+        function.__doc__ = known.__doc__
+        return function
+
+    return same_text
 
 
 def _with_argument(function, id, argument, *words):
