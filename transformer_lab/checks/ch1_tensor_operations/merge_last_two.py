@@ -142,7 +142,7 @@ class Copies:
 
 
 @merge_last_two.wrong
-class WhichAxes:
+class Axes:
     def all_but_the_last_merged(x):
         """All axes but the last are merged, and the last stays: that gives (batch · seq · heads, d_head). It is the
         other frequent `reshape(-1, …)`, which lays all rows below one another. Here the last two axes become one, and

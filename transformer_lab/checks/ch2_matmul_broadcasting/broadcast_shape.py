@@ -9,11 +9,11 @@ import torch
 
 from ..exercise import exercise, family, with_text_of
 
-BUGS = (AttributeError, ImportError, NameError, RecursionError)  # which nobody raises on purpose
+BUGS = (AttributeError, ImportError, NameError, RecursionError)  # bugs: never raised on purpose
 
 
 def _two_shapes(draw):
-    return (1, 1, 5), (3, 1)  # chosen so that these fit from the left as well, and give something else
+    return (1, 1, 5), (3, 1)  # they also fit when aligned from the left, with another result
 
 
 def ones_in_front(a, b):
@@ -119,8 +119,8 @@ def where_they_fit(a, b, otherwise):
         return otherwise
 
 
-def is_of_ones_own(probe, got, expected):
-    """Say whether an error that is no `ValueError` was raised where one is expected."""
+def raises_another_error(probe, got, expected):
+    """Say whether another error than a `ValueError` was raised where a `ValueError` is expected."""
     return expected.error is not None and isinstance(got.error, Exception) and not isinstance(got.error, BUGS)
 
 
@@ -582,4 +582,4 @@ class _ShapesDoNotFit(Exception):
     pass
 
 
-broadcast_shape.mistake(error_of_ones_own, sign=is_of_ones_own)
+broadcast_shape.mistake(error_of_ones_own, sign=raises_another_error)

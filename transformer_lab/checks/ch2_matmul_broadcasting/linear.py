@@ -223,7 +223,7 @@ class Turned:
     def all_axes_reversed_and_back(x, weight, bias):
         """The weight stands on the left and all axes of `x` are reversed, those of the batch too: that is what `.T`
         does with more than two axes. With `x` on the left of the product, it need not be turned."""
-        turned = weight @ x.permute(*range(x.ndim - 1, -1, -1))  # what x.T is, without its warning
+        turned = weight @ x.permute(*range(x.ndim - 1, -1, -1))  # x.T without its warning
         return turned.permute(*range(turned.ndim - 1, -1, -1)) + bias
 
     def first_axis_of_the_weight_by_tensordot(x, weight, bias):

@@ -14,7 +14,7 @@ from .broadcast_shape import (
     equal_or_stretched,
     error_of_ones_own,
     from_the_end,
-    is_of_ones_own,
+    raises_another_error,
 )
 
 
@@ -378,7 +378,7 @@ class Vectors:
 
 
 @matmul_shape.wrong
-class WhichAxes:
+class Axes:
     def inner_sizes_cut_off(a, b):
         """You take `a` without its last size and append the last of `b`. For two matrices that fit, that is all. But
         sizes that differ must raise a `ValueError`, for a vector on the right nothing is appended, and the batch axes
@@ -446,4 +446,4 @@ class _SizesDoNotFit(Exception):
 
 
 error_of_a_class_of_its_own.__doc__ = error_of_ones_own.__doc__
-matmul_shape.mistake(error_of_a_class_of_its_own, sign=is_of_ones_own)
+matmul_shape.mistake(error_of_a_class_of_its_own, sign=raises_another_error)

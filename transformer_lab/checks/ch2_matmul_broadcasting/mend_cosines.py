@@ -10,7 +10,7 @@ def _vectors(draw, q_len=7, k_len=6, d_head=5):
     return draw(q_len, d_head), draw(k_len, d_head)
 
 
-def one_long(rows):
+def to_unit_length(rows):
     """Divide each row by its length."""
     return rows / rows.norm(dim=-1, keepdim=True)
 
@@ -31,7 +31,7 @@ def table_of_products(query, key):
         "`key = key / key.norm(dim=…, keepdim=…)`",
     ),
 )
-def mend_cosines(query, key, *, queries=one_long, keys=one_long, table=table_of_products):
+def mend_cosines(query, key, *, queries=to_unit_length, keys=to_unit_length, table=table_of_products):
     """query (q_len, d_head), key (k_len, d_head) to the cosine of every query with every key: (q_len, k_len)."""
     return table(queries(query), keys(key))
 
@@ -73,7 +73,7 @@ class RightAnswers:
 
 
 def of_queries(**mistakes):
-    """Make with the queries what others make with the keys, and tell it in the same words."""
+    """Turn mistakes with the keys into the same mistakes with the queries, their texts included."""
     texts = {id: known.__doc__.replace("keys", "queries").replace("key", "query") for id, known in mistakes.items()}
     return family(**{id: (known, texts[id]) for id, known in mistakes.items()})(lambda known, query: known(query))
 

@@ -332,7 +332,7 @@ class QuotientAlone:
 
 
 @normalize_rows.wrong
-class Instead:
+class OtherFunctions:
     def softmax_instead(x):
         """Your rows sum to one, by a softmax: the numbers are exponentiated first. That is another function: it turns
         (1, 3) into (0.12, 0.88), where the division gives (0.25, 0.75). Divide the numbers as they are."""
@@ -353,9 +353,7 @@ class Instead:
         Layers that are called normalization do that, in chapter 6. Here each row is divided by its sum, and nothing is
         taken off."""
         mean = x.mean(dim=-1, keepdim=True)
-        variance = ((x - mean) ** 2).sum(dim=-1, keepdim=True) / (
-            x.shape[-1] - 1
-        )  # as x.std, which warns of one number
+        variance = ((x - mean) ** 2).sum(dim=-1, keepdim=True) / (x.shape[-1] - 1)  # x.std warns for a single number
         return (x - mean) / variance.sqrt()
 
     def layer_norm_instead(x):
@@ -428,7 +426,7 @@ class Axes:
         """You transpose `x`, so that the sums stand under its rows, and transpose back. For a matrix that works; with
         three axes, `.T` reverses them all, and the sums meet the wrong ones. There is a way without transposing: keep
         the axis that you sum over."""
-        reverse = tuple(reversed(range(x.ndim)))  # what x.T is, without its warning
+        reverse = tuple(reversed(range(x.ndim)))  # x.T without its warning
         return (x.permute(reverse) / x.sum(dim=-1)).permute(reverse)
 
     def last_two_turned_round(x):

@@ -120,7 +120,7 @@ for name, moves in SCORES_FAR_APART.items():
 
 
 @attention.wrong
-class Exchanged:
+class Inputs:
     def values_from_keys(query, key, value):
         """The weights blend the keys and not the values: your result has the features of a key. A key says by what a
         thing is found, its value what is handed over then. With keys and values of one width the shape shows nothing.
@@ -174,7 +174,7 @@ class Exchanged:
 
 
 @attention.wrong
-class Returned:
+class Results:
     def weights_without_values(query, key, value):
         """You return the weights themselves: (…, q_len, k_len), one number for each key. They say how much to take of
         each value. One step is missing, the taking."""

@@ -12,7 +12,7 @@ from .softmax import softmax
 
 
 def query_and_key(draw, batch=2, heads=3, q_len=7, k_len=9, d_head=4):
-    # float32 knows the root of 4 exactly: whoever takes it in float32 is right in float64 as well.
+    # √4 is exact in float32, so an answer that takes it in float32 is right in float64 as well.
     return draw(batch, heads, q_len, d_head), draw(batch, heads, k_len, d_head)
 
 

@@ -17,7 +17,7 @@ def _sentences(draw, batch=2, seq=7, d_model=6, d_head=4, d_value=5):
     return x, draw(batch * seq + 3, d_model), w_q, w_k, w_v
 
 
-def by_place(x, positions):
+def add_rows_of_positions(x, positions):
     """Add to each token the row of its own position."""
     return x + positions[: x.shape[1]]
 
@@ -40,7 +40,7 @@ def by_place(x, positions):
         "`x + positions[: …]`, and broadcasting does the rest",
     ),
 )
-def mend_word_order(x, positions, w_q, w_k, w_v, *, place=by_place, lookup=attention.reference):
+def mend_word_order(x, positions, w_q, w_k, w_v, *, place=add_rows_of_positions, lookup=attention.reference):
     """Add positions to the tokens, then let them attend: x (batch, seq, d_model), positions (max_len, d_model)."""
     x = place(x, positions)
     return lookup(x @ w_q, x @ w_k, x @ w_v)
@@ -52,7 +52,7 @@ class RightAnswers:
         return single_head.reference(x + positions[: x.size(1)].unsqueeze(0), w_q, w_k, w_v)
 
     def mended_by_turning_twice(x, positions, w_q, w_k, w_v):
-        turned = x.transpose(0, 1)  # seq first, as the program wanted it
+        turned = x.transpose(0, 1)  # seq first, as the given program expects
         turned = turned + positions[: turned.size(0)].unsqueeze(1)
         return single_head.reference(turned.transpose(0, 1), w_q, w_k, w_v)
 
@@ -238,7 +238,7 @@ class PlaceAlone:
 
 
 @mend_word_order.wrong
-class WhereTheyAreAdded:
+class Placement:
     @family(
         values_without_places=(
             "qk",
@@ -264,7 +264,7 @@ class WhereTheyAreAdded:
     def some_know_their_places(some, x, positions, w_q, w_k, w_v):
         """{}. The given program adds the positions to the tokens, before all three projections, and only the rows were
         wrong."""
-        placed = by_place(x, positions)
+        placed = add_rows_of_positions(x, positions)
         return attention.reference(*((placed if role in some else x) @ w for role, w in zip("qkv", (w_q, w_k, w_v))))
 
     def places_added_to_the_projections(x, positions, w_q, w_k, w_v):

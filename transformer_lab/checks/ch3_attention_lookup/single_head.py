@@ -8,7 +8,7 @@ from torch.nn import functional as F
 
 from .. import attention_steps as steps
 from ..exercise import exercise, family, with_text_of
-from .attention import Exchanged, Returned
+from .attention import Inputs, Results
 from .attention_weights import scale_after_softmax, scaled_once_more
 from .properties import nearly_equal
 from .softmax import softmax
@@ -75,7 +75,7 @@ class RightAnswers:
         return torch.bmm(torch.softmax(scores, dim=2), value)
 
     def head_with_one_matrix_for_both(x, w_q, w_k, w_v):
-        both = w_q @ w_k.T / w_q.shape[1] ** 0.5  # all that the scores see of the two
+        both = w_q @ w_k.T / w_q.shape[1] ** 0.5  # the scores depend on this product alone
         return (x @ both @ x.mT).softmax(-1) @ x @ w_v
 
     def head_with_packed_weights(x, w_q, w_k, w_v):
@@ -98,8 +98,8 @@ single_head.example("one token", seq=1)
 single_head.example("one sentence", batch=1)
 
 
-def _towards(draw, even, odd):
-    """Move the scores of the even and of the odd queries by as much."""
+def _with_moved_scores(draw, even, odd):
+    """Draw inputs whose scores are moved by so much, for even and for odd queries."""
     x, w_q, w_k, w_v = tokens_and_weights(draw)
     w_q[:2], w_k[:2] = 0, 0
     w_q[1, 0], w_k[0, 0] = 1, 2  # feature 1 makes queries larger; feature 0, one in every token, makes keys larger
@@ -107,8 +107,8 @@ def _towards(draw, even, odd):
     return x, w_q, w_k, w_v
 
 
-single_head.example("scores of more than a hundred", lambda draw: _towards(draw, 128, 128))
-single_head.example("queries whose scores lie far apart", lambda draw: _towards(draw, 128, -128))
+single_head.example("scores of more than a hundred", lambda draw: _with_moved_scores(draw, 128, 128))
+single_head.example("queries whose scores lie far apart", lambda draw: _with_moved_scores(draw, 128, -128))
 
 
 single_head.mistakes_in(
@@ -137,7 +137,7 @@ single_head.mistakes_in(
 
 
 def in_a_head(mistake):
-    """Turn a mistake of attention into one of a head, under the same name."""
+    """Turn a mistake of attention into a mistake of one head, with the same id."""
 
     @functools.wraps(mistake)
     def head(x, w_q, w_k, w_v):
@@ -149,10 +149,10 @@ def in_a_head(mistake):
 for known in (
     scaled_once_more,
     scale_after_softmax,
-    Exchanged.values_from_keys,
-    Exchanged.keys_and_values_exchanged,
-    Returned.weights_without_values,
-    Returned.output_and_weights,
+    Inputs.values_from_keys,
+    Inputs.keys_and_values_exchanged,
+    Results.weights_without_values,
+    Results.output_and_weights,
 ):
     single_head.mistake(in_a_head(known))
 
@@ -315,7 +315,7 @@ class Projections:
     def keys_unprojected_for_pytorch(x, w_q, w_k, w_v):
         return F.scaled_dot_product_attention(x @ w_q, x, x @ w_v)
 
-    @with_text_of(Exchanged.keys_and_values_exchanged)
+    @with_text_of(Inputs.keys_and_values_exchanged)
     def keys_and_values_exchanged_for_pytorch(x, w_q, w_k, w_v):
         return F.scaled_dot_product_attention(x @ w_q, x @ w_v, x @ w_k)
 

@@ -31,7 +31,7 @@ def over_their_sum(exp, dim):
 
 @exercise(
     inputs=_rows,
-    axes={},  # any there are
+    axes={},  # any shape
     hints=(
         "Softmax sees differences only. Which number may you subtract from all the scores of a row, so that `exp` "
         "never meets a large one?",
@@ -352,7 +352,7 @@ class DivideAlone:
 
 
 @softmax.wrong
-class WhichAxis:
+class Axis:
     def over_the_last_axis(x, dim):
         """Your softmax runs along the last axis, whatever `dim` says. That is right in most examples, and wrong as soon
         as somebody asks for another axis. Follow the argument `dim` through every line."""
@@ -406,7 +406,7 @@ class WhichAxis:
 
 
 @softmax.wrong
-class Instead:
+class OtherFunctions:
     def divided_by_their_sum(x, dim):
         """The scores are divided by their sum, without `exp`. Scores have both signs, so some weights are negative, and
         where the sum is near zero they are huge. What must be done to a score first, so that it is positive and a
@@ -479,7 +479,7 @@ class Instead:
 
 
 @softmax.wrong
-class NotTogether:
+class NumeratorAndDenominator:
     def shifted_below_only(x, dim):
         """The maximum is subtracted in the sum and not in the exponentials above it. The two no longer belong together:
         the weights do not sum to one, and `exp` still overflows. Use the same exponentials in both places."""

@@ -138,7 +138,7 @@ class Unfolded:
         return output.unflatten(0, (-1, batch))
 
 
-# Which one is folded otherwise, than which, and what comes of it
+# The one that is folded otherwise, the others, and the effect
 QUERIES_ALONE = "queries", "the keys", "Queries of one sentence then meet keys"
 KEYS_ALONE = "keys", "queries and values", "Queries of one sentence then meet keys"
 VALUES_ALONE = "values", "queries and keys", "The weights of one sentence then blend values"

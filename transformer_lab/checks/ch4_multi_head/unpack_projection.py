@@ -54,12 +54,12 @@ def stacked_again(function, in_proj_weight):
 
 
 def _by_heads(in_proj_weight, n_heads):
-    """Take rows for queries, keys and values of the first head, then of the next."""
+    """Read the rows as grouped by heads: queries, keys and values of the first head, then of the next."""
     return [part.flatten(0, 1) for part in in_proj_weight.unflatten(0, (n_heads, 3, -1)).unbind(1)]
 
 
 def _taken_by_heads(probe, got, expected):
-    """Say whether the rows are taken by heads, however many these are."""
+    """Say whether the rows are grouped by heads, for any number of heads."""
     (weight,) = probe.arguments
     numbers = (n for n in range(2, weight.shape[1] + 1) if weight.shape[1] % n == 0)
     return got.error is None and any(agree(got.value, _by_heads(weight, n)) for n in numbers)
