@@ -279,7 +279,7 @@ class Exercise:
 
         One function in place of the arguments draws them: ``example("one row", lambda draw: (draw(5), 0))``.
         """
-        if len(arguments) == 1 and callable(arguments[0]) and not named:
+        if len(arguments) == 1 and inspect.isfunction(arguments[0]) and not named:  # a model is an argument
             self.own_probes.append((name, arguments[0], plain))
             return
         sizes = {word: size for word, size in named.items() if word in self.sizes}
