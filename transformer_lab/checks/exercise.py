@@ -6,6 +6,7 @@
     @attention.right                                           # other correct solutions: a class body of functions
     @attention.wrong                                           # known mistakes: each docstring is for its author
     @attention.wrong(stage="scale")                            # known mistakes in one stage of the reference
+    @attention.wrong(stage="scale", alone=True)                # the same, not combined with those of other stages
     @attention.mistake                                         # one known mistake alone: a function
     attention.mistakes_in(scale=(no_scale, by_d))              # mistakes in a stage that exist already as functions
     attention.mistake_around(as_float)                         # wrong around any function, right or wrong
