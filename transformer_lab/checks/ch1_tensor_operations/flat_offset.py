@@ -160,8 +160,8 @@ class Moves:
         stride_to_the_power_of_the_index=(lambda i, stride: stride**i, "stride", "index", "64"),
     )
     def powers(power, index, strides):
-        """The {} is raised to the power of the {}. In Python `**` is a power and `*` a product: 3 steps of 4 places are 12
-        places, and not {}."""
+        """The {} is raised to the power of the {}. In Python `**` is a power and `*` a product: 3 steps of 4 places are
+        12 places, and not {}."""
         return sum(map(power, index, strides))
 
     @family(
@@ -177,8 +177,8 @@ class Moves:
         index_divided_to_a_float=(operator.truediv, ", and a fraction comes out"),
     )
     def divided(by, index, strides):
-        """The index is divided by the stride{}. A step passes as many places as the stride says: 3 steps of 4 places are
-        12 places."""
+        """The index is divided by the stride{}. A step passes as many places as the stride says: 3 steps of 4 places
+        are 12 places."""
         return sum(by(i, stride) for i, stride in zip(index, strides) if stride)
 
     def stride_divided_by_the_index(index, strides):
@@ -214,13 +214,13 @@ class Moves:
 
     @family(counted_in_bytes=(4, "four", "float32"), counted_in_bytes_of_float64=(8, "eight", "float64"))
     def bytes_for_numbers(size, index, strides):
-        """Every place is {} times as large as it should be, as if it counted the bytes of {} numbers. NumPy's strides count
-        bytes. PyTorch's count numbers, and so does a place in storage."""
+        """Every place is {} times as large as it should be, as if it counted the bytes of {} numbers. NumPy's strides
+        count bytes. PyTorch's count numbers, and so does a place in storage."""
         return size * flat_offset.reference(index, strides)
 
 
 @flat_offset.wrong
-class WhichIndexMeetsWhichStride:
+class Pairs:
     def strides_reversed(index, strides):
         """The first index is multiplied by the last stride, and so on: the pairs run against one another. It comes from
         reading the formula from the right on one side only. Index and stride of the same axis belong together. Try it
@@ -230,7 +230,7 @@ class WhichIndexMeetsWhichStride:
     def pairs_crossed_and_counted_from_one(index, strides):
         """Two things at once: the first index is multiplied by the last stride, and so on, and every place is one too
         large besides. Index and stride of the same axis belong together, and places are counted from 0."""
-        return 1 + WhichIndexMeetsWhichStride.strides_reversed(index, strides)
+        return 1 + Pairs.strides_reversed(index, strides)
 
     def stride_of_the_next_axis(index, strides):
         """Each index is multiplied by the stride of the next axis, and the last one by 1. The stride of an axis says
@@ -259,8 +259,8 @@ class WhichIndexMeetsWhichStride:
 
     @family(first_stride_for_all=(0, "first"), last_stride_for_all=(-1, "last"))
     def one_stride_for_all(axis, index, strides):
-        """Every index is multiplied by the {} stride. Each axis has a stride of its own: let the strides change with the
-        axes, as the indices do."""
+        """Every index is multiplied by the {} stride. Each axis has a stride of its own: let the strides change with
+        the axes, as the indices do."""
         return sum(i * strides[axis] for i in index)
 
     def number_of_the_axis_for_the_index(index, strides):
@@ -351,8 +351,8 @@ class Axes:
         only_the_first_two_axes=(slice(2), "first", "after"),
     )
     def two_of_all_axes(two, index, strides):
-        """The {} two axes are counted, and the steps along all axes {} them are lost. A matrix has two; a tensor may have
-        more."""
+        """The {} two axes are counted, and the steps along all axes {} them are lost. A matrix has two; a tensor may
+        have more."""
         return flat_offset.reference(index[two], strides[two])
 
     @family(
@@ -360,8 +360,8 @@ class Axes:
         three_axes_only=(3, "Three", "fewer it raises, and from the fourth"),
     )
     def fixed_number_of_axes(axes, index, strides):
-        """{} axes are counted, whatever the tensor has: with {} on the steps are lost. A loop over both tuples counts as
-        many as there are."""
+        """{} axes are counted, whatever the tensor has: with {} on the steps are lost. A loop over both tuples counts
+        as many as there are."""
         return sum(index[axis] * strides[axis] for axis in range(axes))
 
     def two_axes_unpacked(index, strides):
@@ -388,8 +388,8 @@ class Axes:
 
     @family(place_1_without_axes=(1, "1"), before_the_start_without_axes=(-1, "−1"))
     def another_place_without_axes(place, index, strides):
-        """{Right for every tensor with axes.} A single number, whose tuples are empty, gets place {}. It is the first element
-        of its tensor, and places are counted from 0."""
+        """{Right for every tensor with axes.} A single number, whose tuples are empty, gets place {}. It is the first
+        element of its tensor, and places are counted from 0."""
         return flat_offset.reference(index, strides) if index else place
 
     def axes_taken_for_granted(index, strides):

@@ -88,7 +88,7 @@ def no_token_twice(function, tokens, batch):
 
 
 @mend_columns.wrong
-class Cut:
+class Cuts:
     def as_given(tokens, batch):
         """This gives the numbers of the program as it was given. Rows of `batch` neighbouring tokens are cut in reading
         order, so that the text runs from left to right, and a column takes every `batch`-th token. No `view` or
@@ -160,7 +160,7 @@ class Cut:
     def rows_flipped(tokens, batch):
         """Rows of `batch` neighbours are cut in reading order, as in the program as it was given, and then put in the
         opposite order. A flip is not a transpose: the tokens of a row are still neighbours in the text."""
-        return Cut.as_given(tokens, batch).flip(0)
+        return Cuts.as_given(tokens, batch).flip(0)
 
     def stretches_joined_along_axis_one(tokens, batch):
         """The stretches have one axis only, and `cat` joins along an axis that is there: axis 1 is not, hence the
@@ -245,8 +245,8 @@ class Cut:
 class LeftOver:
     @family(left_over_kept=torch.Tensor.view, left_over_kept_by_reshape=torch.Tensor.reshape)
     def all_cut(cut, tokens, batch):
-        """Where tokens are left over, there is an error: the text as a whole cannot be cut into `batch` equal parts. The
-        program as it was given dropped the tokens that fill no row. Keep that line: `tokens[: seq * batch]`."""
+        """Where tokens are left over, there is an error: the text as a whole cannot be cut into `batch` equal parts.
+        The program as it was given dropped the tokens that fill no row. Keep that line: `tokens[: seq * batch]`."""
         return cut(tokens, batch, -1).transpose(0, 1)
 
     @family(
@@ -254,16 +254,16 @@ class LeftOver:
         left_over_kept_beside_the_length_by_reshape=torch.Tensor.reshape,
     )
     def all_cut_to_the_length(cut, tokens, batch):
-        """Where tokens are left over, there is an error: you ask for `batch` times `seq` places, and there are more tokens
-        than that. The program as it was given dropped the tokens that fill no row. Keep that line: `tokens[: seq *
-        batch]`."""
+        """Where tokens are left over, there is an error: you ask for `batch` times `seq` places, and there are more
+        tokens than that. The program as it was given dropped the tokens that fill no row. Keep that line: `tokens[: seq
+        * batch]`."""
         return cut(tokens, batch, len(tokens) // batch).transpose(0, 1)
 
     @family(rows_of_the_whole_text=torch.Tensor.view, rows_of_the_whole_text_by_reshape=torch.Tensor.reshape)
     def all_cut_into_rows(cut, tokens, batch):
-        """Two things at once: the tokens that are left over are not dropped, hence the error, and the text is cut into rows
-        of `batch` neighbours, as in the program as it was given. Keep its line `tokens[: seq * batch]`, and cut it into
-        `batch` stretches instead."""
+        """Two things at once: the tokens that are left over are not dropped, hence the error, and the text is cut into
+        rows of `batch` neighbours, as in the program as it was given. Keep its line `tokens[: seq * batch]`, and cut it
+        into `batch` stretches instead."""
         return cut(tokens, -1, batch)
 
     def left_over_as_one_more_part(tokens, batch):
@@ -318,8 +318,8 @@ class LeftOver:
         padded_from_the_beginning=(lambda tokens, missing: tokens[:missing], "from the beginning of the text"),
     )
     def padded(padding, tokens, batch):
-        """The columns are stretches of the text, and what is missing in the last one is filled up {}, so that there is one
-        row more. The docstring says that tokens which fill no row are dropped."""
+        """The columns are stretches of the text, and what is missing in the last one is filled up {}, so that there is
+        one row more. The docstring says that tokens which fill no row are dropped."""
         return torch.cat([tokens, padding(tokens, -len(tokens) % batch)]).view(batch, -1).transpose(0, 1)
 
     def first_token_dropped(tokens, batch):
@@ -376,8 +376,8 @@ class Length:
         rounded_up_by_reshape=lambda tokens, batch, seq: tokens.reshape(batch, seq),
     )
     def too_long(cut, tokens, batch):
-        """Where tokens are left over, you ask for a row that they cannot fill, hence the error: the length of a column is
-        rounded up. What is left over is to be dropped, so it must be rounded down."""
+        """Where tokens are left over, you ask for a row that they cannot fill, hence the error: the length of a column
+        is rounded up. What is left over is to be dropped, so it must be rounded down."""
         return cut(tokens, batch, -(-len(tokens) // batch)).transpose(0, 1)
 
     def only_one_row_kept(tokens, batch):
@@ -387,8 +387,8 @@ class Length:
 
     @family(only_one_stretch_kept=torch.Tensor.view, only_one_stretch_kept_by_reshape=torch.Tensor.reshape)
     def one_stretch_cut(cut, tokens, batch):
-        """You keep `seq` tokens, which is one column, and want to cut it into `batch` parts: mostly that raises. How many
-        tokens are there in all columns together?"""
+        """You keep `seq` tokens, which is one column, and want to cut it into `batch` parts: mostly that raises. How
+        many tokens are there in all columns together?"""
         return cut(tokens[: len(tokens) // batch], batch, -1).transpose(0, 1)
 
     def only_the_length_kept(tokens, batch):

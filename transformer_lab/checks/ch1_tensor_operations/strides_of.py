@@ -181,8 +181,8 @@ class Products:
 
     @family(powers_of_the_first_size=(0, "first", "(4, 2, 1)"), powers_of_the_last_size=(-1, "last", "(16, 4, 1)"))
     def powers_of_one_size(axis, shape):
-        """Your strides are powers of the {} size: (2, 3, 4) gives {}. Each axis further left takes another size into the
-        product. Which entry of `shape` does each round of your loop take?"""
+        """Your strides are powers of the {} size: (2, 3, 4) gives {}. Each axis further left takes another size into
+        the product. Which entry of `shape` does each round of your loop take?"""
         return tuple(shape[axis] ** power for power in reversed(range(len(shape))))
 
     def sizes_added(shape):
@@ -195,8 +195,8 @@ class Products:
         sizes_added_to_zero=(0, "sizes to the right are added,", "(7, 4, 0)"),
     )
     def added_to(start, shape):
-        """The {} where they have to be multiplied: (2, 3, 4) gives {}. A block of 3 rows of 4 holds 12 numbers, and one step
-        along the axis before passes all of them."""
+        """The {} where they have to be multiplied: (2, 3, 4) gives {}. A block of 3 rows of 4 holds 12 numbers, and one
+        step along the axis before passes all of them."""
         return tuple(sum(shape[axis + 1 :], start) for axis in range(len(shape)))
 
     def sizes_added_from_the_axis_itself(shape):
@@ -329,8 +329,8 @@ class Entries:
         one_number_without_axes=(1, "you return the number 1"),
     )
     def no_tuple_without_axes(returned, shape):
-        """{Right for every shape with axes.} For a single number, whose shape is `()`, {}. It has no axis and so no stride:
-        which tuple has no entries?"""
+        """{Right for every shape with axes.} For a single number, whose shape is `()`, {}. It has no axis and so no
+        stride: which tuple has no entries?"""
         return strides_of.reference(shape) or returned
 
     def one_where_there_is_no_axis(shape):
@@ -397,8 +397,8 @@ class Errors:
         return strides
 
     def appended_to_a_tuple(shape):
-        """A tuple has no `append`, hence the `AttributeError`: it cannot be changed once it is there. Collect the strides in
-        a list, and make a tuple of it at the end."""
+        """A tuple has no `append`, hence the `AttributeError`: it cannot be changed once it is there. Collect the
+        strides in a list, and make a tuple of it at the end."""
         return tuple(shape).append(1)
 
     def taken_out_of_a_tuple(shape):

@@ -164,7 +164,7 @@ class SizesAndStrides:
 
 
 @transposed.wrong
-class WhichAxes:
+class Axes:
     def always_the_last_two(x, dim0, dim1):
         """The last two axes are swapped, whatever `dim0` and `dim1` say. That is what `.mT` does, and it is the usual
         case with matrices. Ask which axes the caller named."""
@@ -185,9 +185,9 @@ class WhichAxes:
         moved_the_other_way=(lambda x, dim0, dim1: x.movedim(dim1, dim0), "(c, a, b)"),
     )
     def moved(move, x, dim0, dim1):
-        """One axis moves to the place of the other, and the axes between them shift by one. For neighbours that is the same
-        as a swap, and further apart it is not: with axes 0 and 2 of (a, b, c) you get {}. Every axis that is not named has to
-        keep its place."""
+        """One axis moves to the place of the other, and the axes between them shift by one. For neighbours that is the
+        same as a swap, and further apart it is not: with axes 0 and 2 of (a, b, c) you get {}. Every axis that is not
+        named has to keep its place."""
         return move(x, dim0, dim1)
 
     @family(
@@ -195,9 +195,9 @@ class WhichAxes:
         two_axes_permuted=lambda x, dim0, dim1: x.permute(dim0, dim1),
     )
     def only_two_axes_named(permuted, x, dim0, dim1):
-        """`permute` wants the whole new order of the axes, one number for each axis, and gets two. It raises for any tensor
-        that has more than two axes. Begin with the order as it is, `list(range(x.ndim))`: which two of its entries have to
-        change places?"""
+        """`permute` wants the whole new order of the axes, one number for each axis, and gets two. It raises for any
+        tensor that has more than two axes. Begin with the order as it is, `list(range(x.ndim))`: which two of its
+        entries have to change places?"""
         return permuted(x, dim0, dim1)
 
     def two_letters(x, dim0, dim1):

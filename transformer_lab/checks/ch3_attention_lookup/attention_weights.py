@@ -5,22 +5,14 @@ import math
 import torch
 from torch.nn import functional as F
 
-from ..attention_steps import (
-    SCALE_MISTAKES,
-    SCORE_MISTAKES,
-    SOFTMAX_MISTAKES,
-    by_root_d,
-    dot_products,
-    over_keys,
-    root_of_a_plain_number,
-)
-from ..exercise import exercise, family, ways
+from .. import attention_steps as steps
+from ..exercise import exercise
 from .properties import nearly_equal
 from .softmax import softmax
 
 
 def query_and_key(draw, batch=2, heads=3, q_len=7, k_len=9, d_head=4):
-    # float32 knows the root of 4 exactly: whoever takes it in float32 is right in float64 as well.
+    # √4 is exact in float32, so an answer that takes it in float32 is right in float64 as well.
     return draw(batch, heads, q_len, d_head), draw(batch, heads, k_len, d_head)
 
 
@@ -39,7 +31,7 @@ def query_and_key(draw, batch=2, heads=3, q_len=7, k_len=9, d_head=4):
         "`scores = query @ key.transpose(…, …) / …`, then `softmax(scores, dim=…)`",
     ),
 )
-def attention_weights(query, key, *, scores=dot_products, scale=by_root_d, weights=over_keys):
+def attention_weights(query, key, *, scores=steps.dot_products, scale=steps.by_root_d, weights=steps.over_keys):
     """Say how much each query takes from each key: (…, q_len, d_head) and (…, k_len, d_head) to (…, q_len, k_len)."""
     return weights(scale(scores(query, key), query.shape[-1]))
 
@@ -94,10 +86,18 @@ def each_query_on_its_own(function, query, key):
     return nearly_equal(function(query[..., :1, :], key), function(query, key)[..., :1, :])
 
 
-def moved(vectors, even, odd):
-    """Move the first feature of the even and of the odd queries or keys, and with it their scores."""
-    vectors[..., ::2, 0], vectors[..., 1::2, 0] = even, odd
-    return vectors
+SCORES_FAR_APART = {  # the first feature of even and odd queries, and of even and odd keys
+    "scores of more than a hundred": ((16, 16), (16, 16)),
+    "queries whose scores lie far apart": ((16, -16), (16, 16)),
+    "keys whose scores lie far apart": ((16, 16), (16, -16)),
+}
+
+
+def far_apart(tensors, of_queries, of_keys):
+    """Set the first feature of even and odd queries and keys, which moves their scores."""
+    for vectors, (even, odd) in zip(tensors, (of_queries, of_keys)):
+        vectors[..., ::2, 0], vectors[..., 1::2, 0] = even, odd
+    return tensors
 
 
 attention_weights.example("equal lengths and equal widths", q_len=3, k_len=3, plain=True)
@@ -106,27 +106,8 @@ attention_weights.example("one query", q_len=1)
 attention_weights.example("one key", k_len=1)
 attention_weights.example("one sentence and one head", batch=1, heads=1)
 attention_weights.example("one feature", d_head=1)
-
-
-@attention_weights.probe
-def tall_scores(draw):
-    """scores of more than a hundred"""
-    query, key = query_and_key(draw)
-    return moved(query, 16, 16), moved(key, 16, 16)
-
-
-@attention_weights.probe
-def queries_far_apart(draw):
-    """queries whose scores lie far apart"""
-    query, key = query_and_key(draw)
-    return moved(query, 16, -16), moved(key, 16, 16)
-
-
-@attention_weights.probe
-def keys_far_apart(draw):
-    """keys whose scores lie far apart"""
-    query, key = query_and_key(draw)
-    return moved(query, 16, 16), moved(key, 16, -16)
+for name, moves in SCORES_FAR_APART.items():
+    attention_weights.example(name, lambda draw, moves=moves: far_apart(query_and_key(draw), *moves))
 
 
 @attention_weights.wrong
@@ -151,17 +132,17 @@ class WrongAnswers:
     def by_cosine(query, key):
         """You compare only directions: queries and keys are divided by their lengths, which leaves scores between -1
         and 1 and nearly equal weights. Attention takes the dot products as they are, and divides them by √d_head."""
-        return over_keys(F.normalize(query, dim=-1) @ F.normalize(key, dim=-1).mT)
+        return steps.over_keys(F.normalize(query, dim=-1) @ F.normalize(key, dim=-1).mT)
 
     def always_divided_by_eight(query, key):
         """The scores are divided by 8, whatever `d_head` is. The original Transformer has heads of 64 features, and 8
         is their root. How many features have these?"""
-        return over_keys(query @ key.mT / 8)
+        return steps.over_keys(query @ key.mT / 8)
 
 
-attention_weights.mistakes_in(alone=True, scores=SCORE_MISTAKES)
-attention_weights.mistakes_in(scale=SCALE_MISTAKES, weights=SOFTMAX_MISTAKES)
-attention_weights.mistakes_in(alone=True, scale=(root_of_a_plain_number,))
+attention_weights.mistakes_in(alone=True, scores=steps.SCORE_MISTAKES)
+attention_weights.mistakes_in(scale=steps.SCALE_MISTAKES, weights=steps.SOFTMAX_MISTAKES)
+attention_weights.mistakes_in(alone=True, scale=(steps.root_of_a_plain_number,))
 
 
 @attention_weights.mistake

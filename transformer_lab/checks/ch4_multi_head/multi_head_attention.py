@@ -3,54 +3,10 @@
 import torch
 from torch.nn.functional import linear, multi_head_attention_forward, scaled_dot_product_attention
 
-from ..attention_steps import (
-    RARE_SOFTMAX_MISTAKES,
-    all_axes_turned,
-    bmm_of_four_axes,
-    by_d,
-    by_fourth_root_of_d,
-    by_half_of_d,
-    by_root_d,
-    by_root_heads,
-    by_root_seq,
-    by_twice_d,
-    dot_products,
-    heads_and_keys_turned,
-    keys_of_all_heads,
-    keys_reshaped,
-    no_letter_shared,
-    no_scale,
-    over_heads,
-    over_keys,
-    over_queries,
-    root_of_a_plain_number,
-    times_root_d,
-    values_of_all_heads,
-    weighted_sum,
-    weights_turned,
-)
-from ..exercise import exercise, family, ways
-from .merge_heads import (
-    features_for_tokens,
-    features_interleaved,
-    heads_averaged,
-    heads_backwards,
-    merge_heads,
-    read_with_heads_outside,
-    reshape_alone,
-    view_after_transpose,
-)
-from .split_heads import (
-    every_nth_feature,
-    float_size_for_reshape,
-    float_size_for_view,
-    folded_with_heads_outside,
-    heads_and_batch_exchanged_after_a_cut,
-    n_heads_taken_for_d_head,
-    split_heads,
-    turned_and_cut_anew,
-    view_alone,
-)
+from .. import attention_steps as steps
+from ..exercise import exercise, family
+from .merge_heads import OtherShape, Refused, Scrambled, merge_heads
+from .split_heads import Cuts, Sizes, split_heads
 
 
 def _layer(draw, batch=2, seq=7, heads=3, d_head=5):
@@ -90,10 +46,10 @@ def multi_head_attention(
     *,
     projections=with_weights,
     split=split_heads.reference,
-    scores=dot_products,
-    scale=by_root_d,
-    weights=over_keys,
-    output=weighted_sum,
+    scores=steps.dot_products,
+    scale=steps.by_root_d,
+    weights=steps.over_keys,
+    output=steps.weighted_sum,
     merge=merge_heads.reference,
     combined=output_projection,
 ):
@@ -159,31 +115,6 @@ def large_scores(draw):
     return 10 * x, *weights, heads
 
 
-def _some_weights_not_turned(not_turned):
-    """{Who} made with the weight as it is stored, `x @ w`, and the rest with the transposed one. PyTorch stores (out,
-    in), so each product needs the weight transposed. With square weights nothing complains. Look at your three
-    projections letter by letter."""
-
-    def mistaken(x, *weights):
-        return tuple(x @ w if number in not_turned else linear(x, w) for number, w in enumerate(weights))
-
-    names = [("queries", "keys", "values")[number] for number in not_turned]
-    who = f"The {' and the '.join(names)} are"
-    mistaken.__name__ = f"{'_and_'.join(names)}_not_turned"
-    mistaken.__doc__ = _some_weights_not_turned.__doc__.replace("{Who}", who)
-    multi_head_attention.mistake(mistaken, stage="projections", alone=True)
-
-
-def last_projection_before_the_merge(x, w_q, w_k, w_v, w_o, n_heads):
-    query, key, value = (split_heads.reference(linear(x, w), n_heads) for w in (w_q, w_k, w_v))
-    return merge_heads.reference(scaled_dot_product_attention(query, key, value) @ w_o.T)
-
-
-def longer_text_projected(x, w_q, w_k, w_v, w_o, n_heads):
-    query, key, value = (split_heads.reference(linear(x, w), n_heads) for w in (w_q, w_k, w_v))
-    return scaled_dot_product_attention(query, key, value).flatten(1, 2) @ w_o.T
-
-
 @multi_head_attention.property
 def same_every_time(function, *arguments):
     """The same input gives the same result every time. New random weights do not, and neither does dropout."""
@@ -216,6 +147,20 @@ class Projections:
 
 @multi_head_attention.wrong(stage="projections", alone=True)
 class ProjectionsAlone:
+    @family(
+        queries_not_turned=((0,), "queries are"),
+        keys_not_turned=((1,), "keys are"),
+        values_not_turned=((2,), "values are"),
+        queries_and_keys_not_turned=((0, 1), "queries and the keys are"),
+        queries_and_values_not_turned=((0, 2), "queries and the values are"),
+        keys_and_values_not_turned=((1, 2), "keys and the values are"),
+    )
+    def some_weights_not_turned(not_turned, x, *weights):
+        """The {} made with the weight as it is stored, `x @ w`, and the rest with the transposed one. PyTorch stores
+        (out, in), so each product needs the weight transposed. With square weights nothing complains. Look at your
+        three projections letter by letter."""
+        return tuple(x @ w if number in not_turned else linear(x, w) for number, w in enumerate(weights))
+
     def no_projections(x, w_q, w_k, w_v):
         """The heads are cut out of the input itself: the three projections are not used. Queries and keys are then the
         same, so that each token matches itself best, and a head can only look at the features that happen to be in its
@@ -268,7 +213,7 @@ class ProjectionsAlone:
 
 @multi_head_attention.wrong(stage="scores", alone=True)
 class ScoresAlone:
-    # Where sizes do not fit, the same error has several causes: the text holds for all of them.
+    # Several causes give the same error about sizes; the text covers all of them.
 
     def factors_do_not_fit(query, key):
         """A matrix product raises: its left factor has d_head features last, its right factor has tokens second to
@@ -298,6 +243,11 @@ class ScaleAlone:
 
 @multi_head_attention.wrong(stage="merge", alone=True)
 class MergeAlone:
+    def heads_joined_along_the_tokens(x):
+        """The last projection raises: what reaches it has heads · seq tokens of d_head features each. The heads were
+        joined along `seq`. Concatenate along the features: a token stays one token."""
+        return x.flatten(1, 2)
+
     def heads_not_side_by_side(x):
         """The last projection raises: it takes d_model features for every token and gets those of one head, d_head. The
         heads were averaged or added up, or only one is left of them. Mixed like that, nothing can tell them apart
@@ -340,15 +290,15 @@ class WrongAnswers:
         """The scale comes after the softmax: the weights (or the output) are divided by √d_head, not the scores. The
         weights then sum to 1/√d_head, and the softmax has saturated already. The scale is there to keep the scores
         small: before which step must it stand?"""
-        steps = {"scale": no_scale, "weights": lambda scores: scores.softmax(-1) / (x.shape[-1] / n_heads) ** 0.5}
-        return multi_head_attention.reference(x, w_q, w_k, w_v, w_o, n_heads, **steps)
+        after = {"scale": steps.no_scale, "weights": lambda scores: scores.softmax(-1) / (x.shape[-1] / n_heads) ** 0.5}
+        return multi_head_attention.reference(x, w_q, w_k, w_v, w_o, n_heads, **after)
 
     def blocks_only(x, w_q, w_k, w_v, w_o, n_heads):
         """Each head projects its own block of the input's features, with the square on the diagonal of each weight. The
         rest of the weights is unused, so nothing that stands in another block can reach a head. A head owns a block of
         the projection's outputs, and all of its inputs: project whole tokens, then split."""
         head = torch.arange(len(w_q)) // (len(w_q) // n_heads)
-        own = (head[:, None] == head).to(w_q)  # one on the blocks of the diagonal
+        own = (head[:, None] == head).to(w_q)  # ones on the diagonal blocks
         return multi_head_attention.reference(x, w_q * own, w_k * own, w_v * own, w_o, n_heads)
 
     def all_heads_alike(x, w_q, w_k, w_v, w_o, n_heads):
@@ -363,7 +313,7 @@ class WrongAnswers:
         each table on its own. Which features of the values belong to which table?"""
 
         def averaged(scores):
-            return over_keys(scores).mean(1, keepdim=True).expand_as(scores)
+            return steps.over_keys(scores).mean(1, keepdim=True).expand_as(scores)
 
         return multi_head_attention.reference(x, w_q, w_k, w_v, w_o, n_heads, weights=averaged)
 
@@ -374,14 +324,16 @@ class WrongAnswers:
         def cut(merged, w_o):
             return merged @ w_o[:, : merged.shape[-1]].T
 
-        return multi_head_attention.reference(x, w_q, w_k, w_v, w_o, n_heads, merge=heads_averaged, combined=cut)
+        return multi_head_attention.reference(
+            x, w_q, w_k, w_v, w_o, n_heads, merge=OtherShape.heads_averaged, combined=cut
+        )
 
     def heads_of_a_token_compared(x, w_q, w_k, w_v, w_o, n_heads):
         """The scores compare the heads of one token with each other: `heads` stands after `seq` when the matrix product
         takes its last two axes. The tables are heads × heads, and no token ever sees another one: change one token, and
         only its own output changes. Which two axes must stand last?"""
         query, key, value = (linear(x, w).unflatten(-1, (n_heads, -1)) for w in (w_q, w_k, w_v))
-        return linear((over_keys(by_root_d(query @ key.mT, key.shape[-1])) @ value).flatten(2), w_o)
+        return linear((steps.over_keys(steps.by_root_d(query @ key.mT, key.shape[-1])) @ value).flatten(2), w_o)
 
     def over_the_batch(x, w_q, w_k, w_v, w_o, n_heads):
         """The tokens are compared along the batch: each position attends to the same position of the other sentences.
@@ -416,14 +368,14 @@ class WrongAnswers:
         """You return two things, the output and the weights. `nn.MultiheadAttention` does so, with the weights averaged
         over the heads, and a caller who expects one tensor gets a pair. Here, return the output alone."""
         query, key = (split_heads.reference(linear(x, w), n_heads) for w in (w_q, w_k))
-        weights = over_keys(by_root_d(dot_products(query, key), query.shape[-1]))
+        weights = steps.over_keys(steps.by_root_d(steps.dot_products(query, key), query.shape[-1]))
         return multi_head_attention.reference(x, w_q, w_k, w_v, w_o, n_heads), weights.mean(1)
 
     def weights_returned_too(x, w_q, w_k, w_v, w_o, n_heads):
         """You return a tuple, the result and the weights of the heads. That is useful for a look at the weights; here
         the result alone is asked for."""
         query, key = (split_heads.reference(linear(x, w), n_heads) for w in (w_q, w_k))
-        weights = over_keys(by_root_d(dot_products(query, key), query.shape[-1]))
+        weights = steps.over_keys(steps.by_root_d(steps.dot_products(query, key), query.shape[-1]))
         return multi_head_attention.reference(x, w_q, w_k, w_v, w_o, n_heads), weights
 
     def features_of_one_head_projected(x, w_q, w_k, w_v, w_o, n_heads):
@@ -438,83 +390,63 @@ class WrongAnswers:
         that?"""
         return x @ torch.cat([w_q, w_k, w_v], dim=1).T
 
+    @family(
+        a_weight_meets_a_piece=lambda x, w, n_heads: split_heads.reference(x, n_heads) @ w.T,
+        last_projection_before_the_merge=lambda x, w, n_heads: split_heads.reference(linear(x, w), n_heads),
+    )
+    def pieces_projected(piece, x, w_q, w_k, w_v, w_o, n_heads):
+        """A projection raises: a weight takes all d_model features of a token, and gets the d_head features of one
+        head's piece. Either the input is split before it is projected, or the last projection comes before the merge.
+        Write the five steps in a row, as in the task above: what are the first and the last of them done with, whole
+        tokens or pieces?"""
+        query, key, value = (piece(x, w, n_heads) for w in (w_q, w_k, w_v))
+        return merge_heads.reference(scaled_dot_product_attention(query, key, value) @ w_o.T)
 
-# What goes wrong in one stage may come together with what goes wrong in another. The rarer ones are looked for alone.
+    def longer_text_projected(x, w_q, w_k, w_v, w_o, n_heads):
+        query, key, value = (split_heads.reference(linear(x, w), n_heads) for w in (w_q, w_k, w_v))
+        return scaled_dot_product_attention(query, key, value).flatten(1, 2) @ w_o.T
+
+    longer_text_projected.__doc__ = MergeAlone.heads_joined_along_the_tokens.__doc__
+
+
+# The common mistakes are also tried in pairs, one in each of two stages; the rarer ones alone.
 multi_head_attention.mistakes_in(
-    split=(view_alone, every_nth_feature),
-    merge=(reshape_alone, features_interleaved),
-    scale=(no_scale, by_d),
-    weights=(over_queries, over_heads),
+    split=(Cuts.view_alone, Cuts.every_nth_feature),
+    merge=(Scrambled.reshape_alone, Scrambled.features_interleaved),
+    scale=(steps.no_scale, steps.by_d),
+    weights=(steps.over_queries, steps.over_heads),
 )
-
-
 multi_head_attention.mistakes_in(
     alone=True,
     split=(
-        n_heads_taken_for_d_head,
-        turned_and_cut_anew,
-        heads_and_batch_exchanged_after_a_cut,
-        folded_with_heads_outside,
+        Cuts.n_heads_taken_for_d_head,
+        Cuts.turned_and_cut_anew,
+        Cuts.heads_and_batch_exchanged_after_a_cut,
+        Cuts.folded_with_heads_outside,
+        *Sizes.float_size,
     ),
     merge=(
-        view_after_transpose,
-        features_for_tokens,
-        read_with_heads_outside,
-        heads_backwards,
+        Refused.view_after_transpose,
+        Scrambled.features_for_tokens,
+        Scrambled.read_with_heads_outside,
+        Scrambled.heads_backwards,
     ),
     scores=(
-        keys_reshaped,
-        heads_and_keys_turned,
-        all_axes_turned,
-        keys_of_all_heads,
+        steps.keys_reshaped,
+        steps.heads_and_keys_turned,
+        steps.all_axes_turned,
+        steps.keys_of_all_heads,
+        steps.bmm_of_four_axes,
     ),
     scale=(
-        times_root_d,
-        by_half_of_d,
-        by_twice_d,
-        by_fourth_root_of_d,
-        by_root_seq,
-        by_root_heads,
+        steps.times_root_d,
+        steps.by_half_of_d,
+        steps.by_twice_d,
+        steps.by_fourth_root_of_d,
+        steps.by_root_seq,
+        steps.by_root_heads,
+        steps.root_of_a_plain_number,
     ),
-    weights=RARE_SOFTMAX_MISTAKES,
-    output=(
-        weights_turned,
-        values_of_all_heads,
-        no_letter_shared,
-    ),
+    weights=steps.RARE_SOFTMAX_MISTAKES,
+    output=(steps.weights_turned, steps.values_of_all_heads, steps.no_letter_shared),
 )
-
-
-@multi_head_attention.mistake
-def a_weight_meets_a_piece(x, w_q, w_k, w_v, w_o, n_heads):
-    """A projection raises: a weight takes all d_model features of a token, and gets the d_head features of one head's
-    piece. Either the input is split before it is projected, or the last projection comes before the merge. Write the
-    five steps in a row, as in the task above: what are the first and the last of them done with, whole tokens or
-    pieces?"""
-    query, key, value = (split_heads.reference(x, n_heads) @ w.T for w in (w_q, w_k, w_v))
-    return merge_heads.reference(scaled_dot_product_attention(query, key, value)) @ w_o.T
-
-
-for _not_turned in ((0,), (1,), (2,), (0, 1), (0, 2), (1, 2)):
-    _some_weights_not_turned(_not_turned)
-
-
-last_projection_before_the_merge.__doc__ = a_weight_meets_a_piece.__doc__
-multi_head_attention.mistake(last_projection_before_the_merge)
-
-
-@multi_head_attention.mistake(stage="merge", alone=True)
-def heads_joined_along_the_tokens(x):
-    """The last projection raises: what reaches it has heads · seq tokens of d_head features each. The heads were joined
-    along `seq`. Concatenate along the features: a token stays one token."""
-    return x.flatten(1, 2)
-
-
-longer_text_projected.__doc__ = heads_joined_along_the_tokens.__doc__
-multi_head_attention.mistake(longer_text_projected)
-
-
-multi_head_attention.mistakes_in(
-    alone=True, split=(float_size_for_view, float_size_for_reshape), scale=(root_of_a_plain_number,)
-)
-multi_head_attention.mistakes_in(alone=True, scores=(bmm_of_four_axes,))

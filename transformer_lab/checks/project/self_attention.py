@@ -3,7 +3,7 @@
 import torch
 from torch.nn.functional import linear, scaled_dot_product_attention
 
-from ..ch4_multi_head.merge_heads import features_for_tokens, merge_heads
+from ..ch4_multi_head.merge_heads import Scrambled, merge_heads
 from ..ch4_multi_head.split_heads import split_heads
 from ..exercise import exercise
 from ..slips import cut_off, left_in_float32
@@ -291,7 +291,7 @@ class WrongAnswersAlone:
         return heads @ weights["w_o"].T
 
 
-self_attention.mistakes_in(merge=(features_for_tokens,))
+self_attention.mistakes_in(merge=(Scrambled.features_for_tokens,))
 
 
 @self_attention.mistake_around
