@@ -61,6 +61,7 @@ class Outcome:
     changed: str | None = None
     facts: object = None
     unseen: Exception | None = None  # what kept the check from looking at the facts
+    rounded_to: torch.dtype | None = None  # the dtype that the numbers came in, if they were turned into another
 
     def same(self, other, rounded_to=None):
         """Say whether two functions did the same; ``rounded_to`` is a dtype that one of them may have computed in.
@@ -78,6 +79,7 @@ class Outcome:
             )
             for outcome in (self, other)
         ]
+        rounded_to = rounded_to or self.rounded_to
         return did[0] == did[1] and (self.error is not None or agree(self.value, other.value, rounded_to))
 
 
