@@ -14,7 +14,7 @@ import transformer_lab as tl
 from run_python import run_python
 from transformer_lab.checks import course
 from transformer_lab.checks.diagnose import diagnose
-from transformer_lab.checks.exercise import exercise
+from transformer_lab.checks.exercise import exercise, family, ways
 
 FOLDER = Path(tl.checks.__file__).parent
 HINTS = ("Which one?", "Look at the last axis.", "`x.flip(…)`")
@@ -153,12 +153,95 @@ def test_mistakes_in_two_stages_are_combined_unless_they_are_alone():
     assert (report.mistake, report.stage) == ("rolled", "turned")
 
 
-def test_an_example_by_sizes_and_arguments():
+def test_a_class_body_of_right_answers():
+    made = make()
+
+    @made.right
+    class RightAnswers:
+        def by_indices(x):
+            return x[..., torch.arange(x.shape[-1] - 1, -1, -1)]
+
+        @ways(with_numbers=-1, with_names=("columns",))
+        def flipped(axis, x):
+            return x.flip(-1)
+
+    assert list(made.equivalents) == ["by_indices", "flipped_with_numbers", "flipped_with_names"]
+    assert all(diagnose(made, function).status == "correct" for function in made.equivalents.values())
+
+
+def test_a_class_body_of_mistakes():
+    made = make()
+
+    @made.wrong(stage="turned", alone=True)
+    class Turned:
+        """Wrong axes."""
+
+        AXES = (0, 1)
+
+        def not_turned(x):
+            """The numbers stand as they stood."""
+            return x
+
+        def _by(steps, x):
+            return x.roll(steps, -1)
+
+        @family(
+            rolled=(1, "The row moves by {} place."),
+            rolled_twice=(2, "The row moves by {} places."),
+        )
+        def moved(steps, x):
+            return Turned._by(steps, x)
+
+        @family(halved=(2, "half"), quartered=(4, "a quarter"))
+        def divided(by, x):
+            """The numbers are {{} of what they were, and} in the old order, divided by {}."""
+            return x / by
+
+    assert list(made.mistakes) == ["not_turned", "rolled", "rolled_twice", "halved", "quartered"]
+    assert all((mistake.stage, mistake.alone) == ("turned", True) for mistake in made.mistakes.values())
+    assert made.mistakes["rolled_twice"].text == "The row moves by 2 places."
+    assert made.mistakes["quartered"].text.endswith(
+        "are a quarter of what they were, and in the old order, divided by 4."
+    )
+    assert torch.equal(made.mistakes["rolled_twice"].function(torch.arange(3)), torch.tensor([1, 2, 0]))
+    assert diagnose(made, lambda x: x / 4).mistake == "quartered"
+
+
+def test_words_of_a_family_have_a_place():
+    said = "words of halved must fill a {} in the docstring of divided, got 'too much'"
+
+    def divided(by, x):
+        """The numbers are {} of what they were."""
+
+    with pytest.raises(ValueError, match=f"^{re.escape(said)}$"):
+        family(halved=(2, "half", "too much"))(divided)
+
+
+def test_one_mistake_in_several_spellings():
+    made = make()
+
+    @made.wrong
+    class WrongAnswers:
+        @ways(for_view=torch.Tensor.view, for_reshape=torch.Tensor.reshape)
+        def no_columns(cut, x):
+            """The row is cut into columns of no size, which PyTorch refuses."""
+            return cut(x, len(x), 0)
+
+    one, other = made.mistakes.values()
+    assert (one.id, other.id, one.text) == ("no_columns_for_view", "no_columns_for_reshape", other.text)
+    assert diagnose(made, lambda x: x.view(len(x), 0)).mistake == "no_columns_for_view"
+    assert diagnose(made, lambda x: x.reshape(len(x), 0)).mistake == "no_columns_for_reshape"
+
+
+def test_an_example_by_sizes_by_arguments_and_by_a_function():
     made = make()
     made.example("another x", x=torch.zeros(2))
     made.example("one row", rows=1)
-    another, one = (probe.arguments for probe in made.probes if probe.name in ("another x", "one row"))
-    assert torch.equal(another[0], torch.zeros(2)) and one[0].shape == (1, 3)
+    made.example("a vector", lambda draw: (draw(4),))
+    another, one, vector = (
+        each.arguments[0] for each in made.probes if each.name in ("another x", "one row", "a vector")
+    )
+    assert torch.equal(another, torch.zeros(2)) and one.shape == (1, 3) and vector.shape == (4,)
 
 
 def test_a_reference_that_does_not_raise():

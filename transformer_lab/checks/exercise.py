@@ -1,25 +1,51 @@
-"""An exercise: the function to write, and all that is known about writing it.
+'''An exercise: the function to write, and all that is known about writing it.
 
     @exercise(inputs=..., axes=..., hints=...)
     def attention(query, key, value, *, scale=by_root): ...    # the reference: what is right
 
-    @attention.equivalent                                      # right as well, and written differently
-    @attention.mistake                                         # wrong: its docstring is what the learner is told
-    @attention.mistake(stage="scale")                          # wrong in one stage of the reference
-    attention.mistakes_in(scale=(no_scale, by_d))              # the same, for functions that are there already
+    @attention.right                                           # other correct solutions: a class body of functions
+    @attention.wrong                                           # known mistakes: each docstring is for its author
+    @attention.wrong(stage="scale")                            # known mistakes in one stage of the reference
+    @attention.mistake                                         # one known mistake alone: a function
+    attention.mistakes_in(scale=(no_scale, by_d))              # mistakes in a stage that exist already as functions
     attention.mistake_around(as_float)                         # wrong around any function, right or wrong
     @attention.probe                                           # one more input, named by its docstring
-    attention.example("one query", q_len=1)                    # one more, by its sizes or by its arguments
+    attention.example("one query", q_len=1)                    # one more, by its sizes, its arguments, or a function
     @attention.property                                        # what holds for every right answer
 
-What a mistake's docstring says of the rest of the answer has braces round it: ``{The triangle is right, and} its
-diagonal is missing.`` A card leaves that out where a second thing is wrong; a letter that then begins a sentence
-becomes a capital.
+The class only groups functions and says once what they share; it has no instances, so there is no ``self``. Each
+function is a mistake, and its docstring is what its author is told:
+
+    @split_heads.wrong
+    class Sizes:
+        def n_heads_taken_for_d_head(x, n_heads):
+            """`n_heads` is used as the number of features of a head. …"""
+            return x.unflatten(-1, (-1, n_heads)).transpose(1, 2)
+
+        @ways(for_view=torch.Tensor.view, for_reshape=torch.Tensor.reshape)
+        def two_heads(cut, x, n_heads):
+            """Your function always makes two heads, whatever `n_heads` says. …"""
+            return cut(x, *x.shape[:2], 2, -1).transpose(1, 2)
+
+        @family(
+            heads_last=("batch, seq, d_head, heads", "the heads come last of all. `heads` belongs after `batch`."),
+            no_transpose=("batch, seq, heads, d_head", "`heads` stays after `seq`. One operation is missing."),
+        )
+        def ordered(axes, x, n_heads):
+            """The features are cut, but {}"""
+            return cut_into_heads(x, n_heads).permute(order(axes))
+
+`ways` gives one mistake several spellings, all with the same text: here `two_heads_for_view` and
+`two_heads_for_reshape`. `family` is a table: its mistakes differ in one argument, and in the words that take the place
+of ``{}`` in the docstring.
+
+What a docstring says of the rest of the answer has braces round it: ``{The triangle is right, and} its diagonal is
+missing.`` A card leaves that out where a second thing is wrong; a letter that then begins a sentence becomes a capital.
 
 A stage is a keyword-only argument of the reference whose default does it right; its docstring says what the step does.
 A mistake in one stage is a function that takes its place, so that two mistakes in two stages make a third wrong
 function, recognised as well.
-"""
+'''
 
 import inspect
 import re
@@ -94,6 +120,45 @@ def without_what_is_marked(text):
     return re.sub(r"\s*\{[^{}]*\}", "", text).strip()
 
 
+def family(**rows):
+    """Make a table of mistakes of one function, whose first argument is what differs: ``family(id=(argument, words))``.
+
+    The words of a row take the place of ``{}`` in the function's docstring, one after another; a ``{}`` that is left is
+    the argument. Without a docstring the words are the whole text. A row without words may be the argument alone.
+    """
+    tuples = {id: row if isinstance(row, tuple) else (row,) for id, row in rows.items()}
+    return lambda function: [_with_argument(function, id, *row) for id, row in tuples.items()]
+
+
+def ways(**spellings):
+    """Give one mistake several spellings, each of which may raise its own error: ``ways(for_view=torch.Tensor.view)``.
+
+    The function's first argument is the spelling. An id is the function's name with that of the spelling behind it.
+    """
+    return lambda function: [
+        _with_argument(function, f"{function.__name__}_{name}", spelling) for name, spelling in spellings.items()
+    ]
+
+
+def _with_argument(function, id, argument, *words):
+    """Return a row of a table: the function with its first argument given, and with its docstring filled in."""
+    first, *rest = (function.__doc__ or "{}").split("{}")
+    if len(words) > len(rest):
+        raise ValueError(f"words of {id} must fill a {{}} in the docstring of {function.__name__}, got {words[-1]!r}")
+    row = partial(function, argument)
+    row.__name__ = id
+    words += ("{}",) * (len(rest) - len(words))
+    row.__doc__ = "".join([first, *map("".join, zip(words, rest))]).replace("{}", str(argument))
+    return row
+
+
+def _functions_in(body):
+    """Return the functions of a class body in order, those of a table one by one; a name with a `_` is a helper's."""
+    public = [thing for name, thing in vars(body).items() if not name.startswith("_")]
+    rows = [function for thing in public for function in (thing if isinstance(thing, list) else [thing])]
+    return [function for function in rows if callable(function)]
+
+
 class Exercise:
     """A function to write. Calling it with the learner's function checks that, shows a card and returns a `Report`."""
 
@@ -144,6 +209,14 @@ class Exercise:
         self.mistakes[id] = Mistake(id, whole, text, stage, alone, sign=sign)
         return function
 
+    def wrong(self, body=None, *, stage=None, alone=False):
+        """Add the known mistakes in a class body; ``stage`` and ``alone`` hold for all of them, see `mistake`."""
+        if body is None:
+            return partial(self.wrong, stage=stage, alone=alone)
+        for function in _functions_in(body):
+            self.mistake(function, stage=stage, alone=alone)
+        return body
+
     def mistake_around(self, wrap):
         """Add a known mistake that can be made around any function, so that each other mistake is looked for with it.
 
@@ -160,6 +233,12 @@ class Exercise:
         for stage, functions in stages.items():
             for function in functions:
                 self.mistake(function, stage=stage, alone=alone)
+
+    def right(self, body):
+        """Add the other correct solutions in a class body."""
+        for function in _functions_in(body):
+            self.equivalent(function)
+        return body
 
     def equivalent(self, function):
         """Add a right answer that is written differently."""
@@ -186,7 +265,13 @@ class Exercise:
         return make
 
     def example(self, name, *arguments, plain=False, **named):
-        """Add an input by its arguments, or by what is not as usual: sizes, and arguments, each by its name."""
+        """Add an input by its arguments, or by what is not as usual: sizes, and arguments, each by its name.
+
+        One function in place of the arguments draws them: ``example("one row", lambda draw: (draw(5), 0))``.
+        """
+        if len(arguments) == 1 and callable(arguments[0]) and not named:
+            self.own_probes.append((name, arguments[0], plain))
+            return
         sizes = {word: size for word, size in named.items() if word in self.sizes}
         others = {word: argument for word, argument in named.items() if word not in self.sizes}
         unknown = others.keys() - set(self.arguments)

@@ -7,7 +7,7 @@ import operator
 
 import torch
 
-from ..exercise import exercise
+from ..exercise import exercise, family
 from ..slips import float_for_int
 
 
@@ -40,536 +40,28 @@ flat_offset.example("nine axes", (1, 0, 2, 1, 0, 1, 1, 2, 1), (768, 768, 256, 12
 flat_offset.example("a single number without axes", (), ())
 
 
-@flat_offset.equivalent
-def by_loop(index, strides):
-    place = 0
-    for axis in range(len(index)):
-        place += index[axis] * strides[axis]
-    return place
-
-
-@flat_offset.equivalent
-def by_map(index, strides):
-    return sum(map(operator.mul, index, strides))
-
-
-@flat_offset.equivalent
-def by_recursion(index, strides):
-    return index[0] * strides[0] + by_recursion(index[1:], strides[1:]) if index else 0
-
-
-@flat_offset.equivalent
-def by_tensors(index, strides):
-    index, strides = (torch.tensor(each, dtype=torch.int64) for each in (index, strides))
-    return (index * strides).sum().item()
-
-
-@flat_offset.equivalent
-def by_asking_a_tensor(index, strides):
-    sizes = [i + 1 for i in index]
-    x = torch.empty_strided(sizes, strides)
-    return x[index].storage_offset()
-
-
-@flat_offset.mistake
-def not_added_up(index, strides):
-    """You return the move along each axis, one number for each. They have to be added up: storage is a single long row,
-    and the element lies at one place in it."""
-    return tuple(i * stride for i, stride in zip(index, strides))
-
-
-@flat_offset.mistake
-def strides_reversed(index, strides):
-    """The first index is multiplied by the last stride, and so on: the pairs run against one another. It comes from
-    reading the formula from the right on one side only. Index and stride of the same axis belong together. Try it with
-    index (1, 0) and strides (3, 1), which is place 3."""
-    return sum(i * stride for i, stride in zip(index, reversed(strides)))
-
-
-@flat_offset.mistake
-def strides_taken_as_shape(index, strides):
-    """You treat the strides as if they were sizes, and multiply to find how far a step goes. A stride says that
-    already: with strides (3, 1), one step along the first axis is 3 places. What should (1, 0) give?"""
-    place = 0
-    for i, stride in zip(index, strides):
-        place = place * stride + i
-    return place
-
-
-@flat_offset.mistake
-def added_instead(index, strides):
-    """Index and stride are added where they have to be multiplied: index 0 already moves you, by a whole stride. But no
-    step means no move. Think of 3 steps of 4 places each: is that 7 places or 12?"""
-    return sum(i + stride for i, stride in zip(index, strides))
-
-
-@flat_offset.mistake
-def products_multiplied(index, strides):
-    """The moves along the axes are multiplied with one another, where they follow one after the other and add up. An
-    index with a zero in it shows it: yours always ends at place 0 then. Walk to [1, 2] by hand: first down, then to the
-    right."""
-    return math.prod(i * stride for i, stride in zip(index, strides))
-
-
-@flat_offset.mistake
-def sums_multiplied(index, strides):
-    """All indices are added, all strides are added, and the two sums are multiplied. That mixes the axes: a step on one
-    axis is charged with the strides of all the others. Each index may meet the stride of its own axis only."""
-    return sum(index) * sum(strides)
-
-
-@flat_offset.mistake
-def only_the_last_axis(index, strides):
-    """Your result is that of the last axis alone. This happens when a loop sets the place anew in each round where it
-    should go on from where it is. Look at what happens to the first axis's share in the second round."""
-    return index[-1] * strides[-1] if index else 0
-
-
-@flat_offset.mistake
-def only_the_first_axis(index, strides):
-    """Your result is that of the first axis alone. Most often a `return` stands inside the loop, so that the function
-    ends in the first round. Look at how far the `return` is indented."""
-    for i, stride in zip(index, strides):
-        return i * stride
-
-
-@flat_offset.mistake
-def first_axis_left_out(index, strides):
-    """The first axis does not count: all elements that differ in their first index get the same place. Often the loop
-    begins at 1. Axes are counted from 0, and the first has the longest steps of a fresh tensor."""
-    return sum(i * stride for i, stride in zip(index[1:], strides[1:]))
-
-
-@flat_offset.mistake
-def last_axis_left_out(index, strides):
-    """The last axis does not count: all elements of a row get the same place. Often the loop ends one axis early, at
-    `len(index) - 1`. `range(n)` leaves out n by itself."""
-    return sum(i * stride for i, stride in zip(index[:-1], strides[:-1]))
-
-
-@flat_offset.mistake
-def last_stride_taken_as_one(index, strides):
-    """The last index is added as it is, as if the last stride were always 1. So it is in a fresh tensor, and no longer
-    after a transpose or in a slice such as `x[:, ::2]`. The tuple says what the last stride is: use it."""
-    return sum(i * stride for i, stride in zip(index[:-1], strides)) + sum(index[-1:])
-
-
-@flat_offset.mistake
-def one_step_too_far(index, strides):
-    """You walk one step too many on every axis: index 0 already moves. An index counts steps, not elements, and so the
-    first element needs none. Check the index (0, 0, 0): it must lie at place 0."""
-    return sum((i + 1) * stride for i, stride in zip(index, strides))
-
-
-@flat_offset.mistake
-def one_step_too_few(index, strides):
-    """You walk one step too few on every axis, as if indices began at 1. In PyTorch they begin at 0: the index is the
-    number of steps. Check the index (0, 0, 0): it must lie at place 0, and yours lies before the storage begins."""
-    return sum((i - 1) * stride for i, stride in zip(index, strides))
-
-
-@flat_offset.mistake
-def counted_from_one(index, strides):
-    """Every place is one too large: the first element gets place 1. Places are counted from 0, as indices are:
-    `storage[0]` is the first number. Look at what your sum begins with."""
-    return 1 + sum(i * stride for i, stride in zip(index, strides))
-
-
-@flat_offset.mistake
-def counted_in_bytes(index, strides):
-    """Every place is four times as large as it should be, as if it counted the bytes of float32 numbers. NumPy's
-    strides count bytes. PyTorch's count numbers, and so does a place in storage."""
-    return 4 * sum(i * stride for i, stride in zip(index, strides))
-
-
-@flat_offset.mistake
-def index_only_as_a_question(index, strides):
-    """A stride counts once where its index is not 0, however large the index is: 3 steps of 4 places come out as 4. The
-    index says how many steps there are. What has to be done with the two numbers?"""
-    return sum(stride for i, stride in zip(index, strides) if i)
-
-
-@flat_offset.mistake
-def strides_not_used(index, strides):
-    """The numbers of the index are added up, and the strides have no part in the result. A step along an axis passes as
-    many places as its stride says, and not one."""
-    return sum(index)
-
-
-@flat_offset.mistake
-def two_axes_only(index, strides):
-    """Two axes are counted, whatever the tensor has: with one axis it raises, and from the third on the steps are lost.
-    A loop over both tuples counts as many as there are."""
-    return index[0] * strides[0] + index[1] * strides[1]
-
-
-@flat_offset.mistake
-def nothing_to_begin_with(index, strides):
-    """{Right for every tensor with axes.} A single number has none, and `reduce` raises when it finds nothing to begin
-    with. It takes the first value as a third argument: where does an element lie that is 0 steps away?"""
-    return functools.reduce(operator.add, [i * stride for i, stride in zip(index, strides)])
-
-
-@flat_offset.mistake
-def two_axes_unpacked(index, strides):
-    """Your function takes the tuples apart into two numbers each, and a tensor of any other number of axes raises. A
-    loop over both tuples counts as many axes as there are."""
-    (row, column), (down, right) = index, strides
-    return row * down + column * right
-
-
-@flat_offset.mistake
-def three_axes_unpacked(index, strides):
-    """Your function takes the tuples apart into three numbers each, and a tensor of any other number of axes raises. A
-    loop over both tuples counts as many axes as there are."""
-    (i, j, k), (far, near, next_to) = index, strides
-    return i * far + j * near + k * next_to
-
-
-@flat_offset.mistake
-def three_axes_only(index, strides):
-    """Three axes are counted, whatever the tensor has: with fewer it raises, and from the fourth on the steps are lost.
-    A loop over both tuples counts as many as there are."""
-    return index[0] * strides[0] + index[1] * strides[1] + index[2] * strides[2]
-
-
-@flat_offset.mistake
-def nothing_returned_without_axes(index, strides):
-    """{Right for every tensor with axes.} For a single number, whose tuples are empty, your function returns `None`: no
-    `return` with a number is reached. The docstring says at which place it lies."""
-    return flat_offset.reference(index, strides) if index else None
-
-
-@flat_offset.mistake
-def place_1_without_axes(index, strides):
-    """{Right for every tensor with axes.} A single number, whose tuples are empty, gets place 1. It is the first
-    element of its tensor, and places are counted from 0."""
-    return flat_offset.reference(index, strides) if index else 1
-
-
-@flat_offset.mistake
-def before_the_start_without_axes(index, strides):
-    """{Right for every tensor with axes.} A single number, whose tuples are empty, gets place −1. It is the first
-    element of its tensor, and places are counted from 0."""
-    return flat_offset.reference(index, strides) if index else -1
-
-
-@flat_offset.mistake
-def axes_taken_for_granted(index, strides):
-    """{Right for every tensor with axes.} A single number has none: its tuples are empty, and your function asks them
-    for an entry, hence the `IndexError`. The docstring says at which place a single number lies."""
-    return index[0] * strides[0] + flat_offset.reference(index[1:], strides[1:])
-
-
-@flat_offset.mistake
-def empty_tensor_of_floats(index, strides):
-    """{The numbers are right.} For a single number the tuples are empty, and PyTorch makes tensors of floats of them:
-    what comes out is the float `0.` in a tensor, where an int is asked for."""
-    return flat_offset.reference(index, strides) if index else torch.tensor(0.0)
-
-
-@flat_offset.mistake
-def a_tensor_of_floats(index, strides):
-    """The number {is right, and it} comes as a float in a tensor. A place in storage is an int. `.item()` takes a
-    number out of a tensor; without tensors there is nothing to take out."""
-    return torch.tensor(float(flat_offset.reference(index, strides)))
-
-
-@flat_offset.mistake
-def moves_in_a_tensor(index, strides):
-    """You return the move along each axis, one number for each. They have to be added up: storage is a single long row,
-    and the element lies at one place in it."""
-    return torch.tensor(index) * torch.tensor(strides)
-
-
-@flat_offset.mistake
-def place_after_each_axis(index, strides):
-    """You return where one stands after each axis: a list, of which only the last number is asked for. The element lies
-    at one place."""
-    return list(itertools.accumulate(i * stride for i, stride in zip(index, strides)))
-
-
-@flat_offset.mistake
-def tuples_multiplied(index, strides):
-    """Python does not multiply two tuples, hence the `TypeError`: `*` works on numbers, and on tensors. Take one number
-    of each tuple at a time; `zip` walks through both at once."""
-    return sum(index * strides)
-
-
-@flat_offset.mistake
-def tuples_as_matrices(index, strides):
-    """Python knows no product of two tuples, hence the `TypeError`: `@` works on tensors. Take one number of each tuple
-    at a time; `zip` walks through both at once."""
-    return index @ strides
-
-
-@flat_offset.mistake
-def pair_of_numbers_added(index, strides):
-    """A tuple is added to a number, hence the `TypeError`. If it is a pair of an index and a stride, its two numbers
-    have to become one before anything is added: how?"""
-    return sum(zip(index, strides))
-
-
-@flat_offset.mistake
-def reduced_without_a_start(index, strides):
-    """A number is added to a tuple, hence the `TypeError`. `reduce` begins with the first pair itself, unless it is
-    given a first value as a third argument: where does one stand before the first step?"""
-    return functools.reduce(lambda place, pair: place + pair[0] * pair[1], zip(index, strides))
-
-
-@flat_offset.mistake
-def largest_move_alone(index, strides):
-    """Your result is the largest of the moves along the axes, and the others are lost. One walks along every axis, one
-    after the other: what becomes of several moves then?"""
-    return max((i * stride for i, stride in zip(index, strides)), default=0)
-
-
-@flat_offset.mistake
-def to_the_power_of_the_stride(index, strides):
-    """The index is raised to the power of the stride. In Python `**` is a power and `*` a product: 3 steps of 4 places
-    are 12 places, and not 81."""
-    return sum(i**stride for i, stride in zip(index, strides))
-
-
-@flat_offset.mistake
-def stride_to_the_power_of_the_index(index, strides):
-    """The stride is raised to the power of the index. In Python `**` is a power and `*` a product: 3 steps of 4 places
-    are 12 places, and not 64."""
-    return sum(stride**i for i, stride in zip(index, strides))
-
-
-@flat_offset.mistake
-def index_divided_by_the_stride(index, strides):
-    """The index is divided by the stride with `//`, so that mostly nothing is left of it. A step passes as many places
-    as the stride says: 3 steps of 4 places are 12 places."""
-    return sum(i // stride for i, stride in zip(index, strides) if stride)
-
-
-@flat_offset.mistake
-def index_divided_to_a_float(index, strides):
-    """The index is divided by the stride, and a fraction comes out. A step passes as many places as the stride says: 3
-    steps of 4 places are 12 places."""
-    return sum(i / stride for i, stride in zip(index, strides) if stride)
-
-
-@flat_offset.mistake
-def stride_divided_by_the_index(index, strides):
-    """The stride is divided by the index, and an index of 0 raises a `ZeroDivisionError`. More steps lead further, not
-    less far: 3 steps of 4 places are 12 places."""
-    return sum(stride // i for i, stride in zip(index, strides))
-
-
-@flat_offset.mistake
-def steps_taken_back(index, strides):
-    """Every place has a minus in front: the moves are subtracted where they have to be added. An index leads away from
-    the first element, to larger places. Look at the sign where you collect the moves."""
-    return -flat_offset.reference(index, strides)
-
-
-@flat_offset.mistake
-def moves_subtracted_in_turn(index, strides):
-    """The moves along the later axes are subtracted from the first one. Each of them leads further into the storage:
-    steps to the right follow after the steps down."""
-    first, *rest = [i * stride for i, stride in zip(index, strides)] or [0]
-    return first - sum(rest)
-
-
-@flat_offset.mistake
-def one_place_too_early(index, strides):
-    """Every place is one too small: the first element gets place −1. An index of zeros needs no step, and so lies at
-    place 0. What is subtracted, and from what?"""
-    return flat_offset.reference(index, strides) - 1
-
-
-@flat_offset.mistake
-def counted_in_bytes_of_float64(index, strides):
-    """Every place is eight times as large as it should be, as if it counted the bytes of float64 numbers. NumPy's
-    strides count bytes. PyTorch's count numbers, and so does a place in storage."""
-    return 8 * flat_offset.reference(index, strides)
-
-
-@flat_offset.mistake
-def stride_of_the_next_axis(index, strides):
-    """Each index is multiplied by the stride of the next axis, and the last one by 1. The stride of an axis says how
-    far one step along that same axis goes: count from 0 on both sides."""
-    return sum(i * stride for i, stride in zip(index, (*strides[1:], 1)))
-
-
-@flat_offset.mistake
-def last_index_meets_nothing(index, strides):
-    """Each index is multiplied by the stride of the next axis, and the last index meets none. The stride of an axis
-    says how far one step along that same axis goes: count from 0 on both sides."""
-    return sum(i * stride for i, stride in zip(index, strides[1:]))
-
-
-@flat_offset.mistake
-def first_index_meets_nothing(index, strides):
-    """Each stride is multiplied by the index of the next axis, and the first index meets none. The stride of an axis
-    says how far one step along that same axis goes: count from 0 on both sides."""
-    return sum(i * stride for i, stride in zip(index[1:], strides))
-
-
-@flat_offset.mistake
-def beyond_the_last_axis(index, strides):
-    """Your loop asks for an axis that is not there, hence the `IndexError`: one axis too many, or the next one beside
-    the last. With n axes the last has the number n − 1, which is where `range(n)` stops."""
-    return sum(index[axis] * strides[axis] for axis in range(len(index) + 1))
-
-
-@flat_offset.mistake
-def place_moved_by_every_stride(index, strides):
-    """The place reached so far is multiplied by the stride as well, in each round of the loop. Only the index of the
-    axis belongs in that product: what was walked before stays as it is. Look at your brackets."""
-    place = 0
-    for i, stride in zip(index, strides):
-        place = (place + i) * stride
-    return place
-
-
-@flat_offset.mistake
-def product_of_index_plus_strides(index, strides):
-    """The sums of index and stride are multiplied with one another: product and sum have changed places. First each
-    index is multiplied by its stride, then the moves are added up."""
-    return math.prod(i + stride for i, stride in zip(index, strides))
-
-
-@flat_offset.mistake
-def strides_added_up(index, strides):
-    """Your result is the sum of the strides, and the index has no part in it: every element gets the same place. The
-    index says how many steps there are along each axis."""
-    return sum(strides)
-
-
-@flat_offset.mistake
-def ends_at_an_index_of_zero(index, strides):
-    """An index of 0 ends the walk: what stands after it does not count. It only means that this axis needs no step. A
-    `break` ends the whole loop, where only one round has nothing to do."""
-    pairs = itertools.takewhile(lambda pair: pair[0], zip(index, strides))
-    return sum(i * stride for i, stride in pairs)
-
-
-@flat_offset.mistake
-def strides_sorted(index, strides):
-    """The strides are put in order first, the largest in front, as a fresh tensor has them. In a transposed tensor they
-    stand otherwise, and each belongs to the axis where it stands: take them as they come."""
-    return sum(i * stride for i, stride in zip(index, sorted(strides, reverse=True)))
-
-
-@flat_offset.mistake
-def stride_of_zero_taken_as_one(index, strides):
-    """A stride of 0 counts as 1. It is a stride like any other: along a stretched axis every step stays at the same
-    place. Ask whether something is missing with `is None`, or not at all: 0 counts as false."""
-    return sum(i * (stride or 1) for i, stride in zip(index, strides))
-
-
-@flat_offset.mistake
-def pairs_crossed_and_counted_from_one(index, strides):
-    """Two things at once: the first index is multiplied by the last stride, and so on, and every place is one too large
-    besides. Index and stride of the same axis belong together, and places are counted from 0."""
-    return 1 + strides_reversed(index, strides)
-
-
-@flat_offset.mistake
-def neighbours_not_counted(index, strides):
-    """Axes of stride 1 do not count: all elements of a row get the same place. One step there moves one place further,
-    and that is a move as any other."""
-    return sum(i * stride for i, stride in zip(index, strides) if stride > 1)
-
-
-@flat_offset.mistake
-def first_stride_for_all(index, strides):
-    """Every index is multiplied by the first stride. Each axis has a stride of its own: let the strides change with the
-    axes, as the indices do."""
-    return sum(i * strides[0] for i in index)
-
-
-@flat_offset.mistake
-def last_stride_for_all(index, strides):
-    """Every index is multiplied by the last stride. Each axis has a stride of its own: let the strides change with the
-    axes, as the indices do."""
-    return sum(i * strides[-1] for i in index)
-
-
-@flat_offset.mistake
-def number_of_the_axis_for_the_index(index, strides):
-    """Each stride is multiplied by the number of its axis, and the index has no part in it. `enumerate` counts the
-    rounds of a loop; how many steps there are stands in `index`."""
-    return sum(axis * stride for axis, stride in enumerate(strides))
-
-
-@flat_offset.mistake
-def number_of_the_axis_for_the_stride(index, strides):
-    """Each index is multiplied by the number of its axis, and the strides have no part in it. `enumerate` counts the
-    rounds of a loop; how far one step goes stands in `strides`."""
-    return sum(axis * i for axis, i in enumerate(index))
-
-
-@flat_offset.mistake
-def only_the_last_two_axes(index, strides):
-    """The last two axes are counted, and the steps along all axes before them are lost. A matrix has two; a tensor may
-    have more."""
-    return sum(i * stride for i, stride in zip(index[-2:], strides[-2:]))
-
-
-@flat_offset.mistake
-def only_the_first_two_axes(index, strides):
-    """The first two axes are counted, and the steps along all axes after them are lost. A matrix has two; a tensor may
-    have more."""
-    return sum(i * stride for i, stride in zip(index[:2], strides[:2]))
-
-
-@flat_offset.mistake
-def one_place_more_for_every_axis(index, strides):
-    """For every axis one place is added. An index of zeros needs no step, and so lies at place 0: only steps, times
-    their stride, lead away from there."""
-    return sum(i * stride + 1 for i, stride in zip(index, strides))
-
-
-@flat_offset.mistake
-def sizes_guessed_from_the_index(index, strides):
-    """You work out strides from the index, as if it said how large the tensor is, and leave the given ones aside. An
-    element may lie anywhere in a tensor: only `strides` says how far one step goes."""
-    return functools.reduce(lambda place, i: place * (i + 1) + i, index, 0)
-
-
-@flat_offset.mistake
-def stride_taken_twice(index, strides):
-    """Each move is multiplied by its stride once too often. 3 steps of 4 places each are 12 places, and not 48."""
-    return sum(i * stride**2 for i, stride in zip(index, strides))
-
-
-@flat_offset.mistake
-def index_taken_twice(index, strides):
-    """Each move is multiplied by its index once too often. 3 steps of 4 places each are 12 places, and not 36."""
-    return sum(i**2 * stride for i, stride in zip(index, strides))
-
-
-@flat_offset.mistake
-def equal_steps_counted_once(index, strides):
-    """Where two axes have the same index, only one of them counts: in a `dict` a key stands once. An element may lie
-    two steps along both axes. Go through pairs instead, as `zip` makes them."""
-    return sum(i * stride for i, stride in dict(zip(index, strides)).items())
-
-
-@flat_offset.mistake
-def equal_strides_counted_once(index, strides):
-    """Where two axes have the same stride, only one of them counts: in a `dict` a key stands once. Overlapping windows
-    have such strides. Go through pairs instead, as `zip` makes them."""
-    return sum(i * stride for stride, i in dict(zip(strides, index)).items())
-
-
-@flat_offset.mistake
-def taken_out_of_a_tuple(index, strides):
-    """A tuple has no `pop`, hence the `AttributeError`: it cannot be changed once it is there. Go through the tuples in
-    a loop, and leave them as they are."""
-    return index.pop() * strides.pop()
-
-
-@flat_offset.mistake
-def index_picks_the_stride(index, strides):
-    """Each number of the index picks a stride: `strides[i]`, where `i` is how many steps to take and not the number of
-    an axis. `zip(index, strides)` gives each index the stride of its own axis."""
-    return sum(i * strides[i] for i in index)
+@flat_offset.right
+class RightAnswers:
+    def by_loop(index, strides):
+        place = 0
+        for axis in range(len(index)):
+            place += index[axis] * strides[axis]
+        return place
+
+    def by_map(index, strides):
+        return sum(map(operator.mul, index, strides))
+
+    def by_recursion(index, strides):
+        return index[0] * strides[0] + RightAnswers.by_recursion(index[1:], strides[1:]) if index else 0
+
+    def by_tensors(index, strides):
+        index, strides = (torch.tensor(each, dtype=torch.int64) for each in (index, strides))
+        return (index * strides).sum().item()
+
+    def by_asking_a_tensor(index, strides):
+        sizes = [i + 1 for i in index]
+        x = torch.empty_strided(sizes, strides)
+        return x[index].storage_offset()
 
 
 @flat_offset.property
@@ -584,6 +76,363 @@ def one_more_is_one_stride(function, index, strides):
 def zeros_at_place_0(function, index, strides):
     """An index of zeros lies at place 0."""
     return function((0,) * len(index), strides) == 0
+
+
+@flat_offset.wrong
+class Moves:
+    def not_added_up(index, strides):
+        """You return the move along each axis, one number for each. They have to be added up: storage is a single long
+        row, and the element lies at one place in it."""
+        return tuple(i * stride for i, stride in zip(index, strides))
+
+    def moves_in_a_tensor(index, strides):
+        """You return the move along each axis, one number for each. They have to be added up: storage is a single long
+        row, and the element lies at one place in it."""
+        return torch.tensor(index) * torch.tensor(strides)
+
+    def place_after_each_axis(index, strides):
+        """You return where one stands after each axis: a list, of which only the last number is asked for. The element
+        lies at one place."""
+        return list(itertools.accumulate(i * stride for i, stride in zip(index, strides)))
+
+    def largest_move_alone(index, strides):
+        """Your result is the largest of the moves along the axes, and the others are lost. One walks along every axis,
+        one after the other: what becomes of several moves then?"""
+        return max((i * stride for i, stride in zip(index, strides)), default=0)
+
+    def added_instead(index, strides):
+        """Index and stride are added where they have to be multiplied: index 0 already moves you, by a whole stride.
+        But no step means no move. Think of 3 steps of 4 places each: is that 7 places or 12?"""
+        return sum(i + stride for i, stride in zip(index, strides))
+
+    def products_multiplied(index, strides):
+        """The moves along the axes are multiplied with one another, where they follow one after the other and add up.
+        An index with a zero in it shows it: yours always ends at place 0 then. Walk to [1, 2] by hand: first down, then
+        to the right."""
+        return math.prod(i * stride for i, stride in zip(index, strides))
+
+    def sums_multiplied(index, strides):
+        """All indices are added, all strides are added, and the two sums are multiplied. That mixes the axes: a step on
+        one axis is charged with the strides of all the others. Each index may meet the stride of its own axis only."""
+        return sum(index) * sum(strides)
+
+    def product_of_index_plus_strides(index, strides):
+        """The sums of index and stride are multiplied with one another: product and sum have changed places. First each
+        index is multiplied by its stride, then the moves are added up."""
+        return math.prod(i + stride for i, stride in zip(index, strides))
+
+    def place_moved_by_every_stride(index, strides):
+        """The place reached so far is multiplied by the stride as well, in each round of the loop. Only the index of
+        the axis belongs in that product: what was walked before stays as it is. Look at your brackets."""
+        place = 0
+        for i, stride in zip(index, strides):
+            place = (place + i) * stride
+        return place
+
+    def steps_taken_back(index, strides):
+        """Every place has a minus in front: the moves are subtracted where they have to be added. An index leads away
+        from the first element, to larger places. Look at the sign where you collect the moves."""
+        return -flat_offset.reference(index, strides)
+
+    def moves_subtracted_in_turn(index, strides):
+        """The moves along the later axes are subtracted from the first one. Each of them leads further into the
+        storage: steps to the right follow after the steps down."""
+        first, *rest = [i * stride for i, stride in zip(index, strides)] or [0]
+        return first - sum(rest)
+
+    def index_only_as_a_question(index, strides):
+        """A stride counts once where its index is not 0, however large the index is: 3 steps of 4 places come out as 4.
+        The index says how many steps there are. What has to be done with the two numbers?"""
+        return sum(stride for i, stride in zip(index, strides) if i)
+
+    def strides_not_used(index, strides):
+        """The numbers of the index are added up, and the strides have no part in the result. A step along an axis
+        passes as many places as its stride says, and not one."""
+        return sum(index)
+
+    def strides_added_up(index, strides):
+        """Your result is the sum of the strides, and the index has no part in it: every element gets the same place.
+        The index says how many steps there are along each axis."""
+        return sum(strides)
+
+    @family(
+        to_the_power_of_the_stride=(pow, "index", "stride", "81"),
+        stride_to_the_power_of_the_index=(lambda i, stride: stride**i, "stride", "index", "64"),
+    )
+    def powers(power, index, strides):
+        """The {} is raised to the power of the {}. In Python `**` is a power and `*` a product: 3 steps of 4 places are
+        12 places, and not {}."""
+        return sum(map(power, index, strides))
+
+    @family(
+        stride_taken_twice=(lambda i, stride: i * stride**2, "stride", "48"),
+        index_taken_twice=(lambda i, stride: i**2 * stride, "index", "36"),
+    )
+    def taken_twice(move, index, strides):
+        """Each move is multiplied by its {} once too often. 3 steps of 4 places each are 12 places, and not {}."""
+        return sum(map(move, index, strides))
+
+    @family(
+        index_divided_by_the_stride=(operator.floordiv, " with `//`, so that mostly nothing is left of it"),
+        index_divided_to_a_float=(operator.truediv, ", and a fraction comes out"),
+    )
+    def divided(by, index, strides):
+        """The index is divided by the stride{}. A step passes as many places as the stride says: 3 steps of 4 places
+        are 12 places."""
+        return sum(by(i, stride) for i, stride in zip(index, strides) if stride)
+
+    def stride_divided_by_the_index(index, strides):
+        """The stride is divided by the index, and an index of 0 raises a `ZeroDivisionError`. More steps lead further,
+        not less far: 3 steps of 4 places are 12 places."""
+        return sum(stride // i for i, stride in zip(index, strides))
+
+    def one_step_too_far(index, strides):
+        """You walk one step too many on every axis: index 0 already moves. An index counts steps, not elements, and so
+        the first element needs none. Check the index (0, 0, 0): it must lie at place 0."""
+        return sum((i + 1) * stride for i, stride in zip(index, strides))
+
+    def one_step_too_few(index, strides):
+        """You walk one step too few on every axis, as if indices began at 1. In PyTorch they begin at 0: the index is
+        the number of steps. Check the index (0, 0, 0): it must lie at place 0, and yours lies before the storage
+        begins."""
+        return sum((i - 1) * stride for i, stride in zip(index, strides))
+
+    def counted_from_one(index, strides):
+        """Every place is one too large: the first element gets place 1. Places are counted from 0, as indices are:
+        `storage[0]` is the first number. Look at what your sum begins with."""
+        return 1 + sum(i * stride for i, stride in zip(index, strides))
+
+    def one_place_too_early(index, strides):
+        """Every place is one too small: the first element gets place −1. An index of zeros needs no step, and so lies
+        at place 0. What is subtracted, and from what?"""
+        return flat_offset.reference(index, strides) - 1
+
+    def one_place_more_for_every_axis(index, strides):
+        """For every axis one place is added. An index of zeros needs no step, and so lies at place 0: only steps, times
+        their stride, lead away from there."""
+        return sum(i * stride + 1 for i, stride in zip(index, strides))
+
+    @family(counted_in_bytes=(4, "four", "float32"), counted_in_bytes_of_float64=(8, "eight", "float64"))
+    def bytes_for_numbers(size, index, strides):
+        """Every place is {} times as large as it should be, as if it counted the bytes of {} numbers. NumPy's strides
+        count bytes. PyTorch's count numbers, and so does a place in storage."""
+        return size * flat_offset.reference(index, strides)
+
+
+@flat_offset.wrong
+class WhichIndexMeetsWhichStride:
+    def strides_reversed(index, strides):
+        """The first index is multiplied by the last stride, and so on: the pairs run against one another. It comes from
+        reading the formula from the right on one side only. Index and stride of the same axis belong together. Try it
+        with index (1, 0) and strides (3, 1), which is place 3."""
+        return sum(i * stride for i, stride in zip(index, reversed(strides)))
+
+    def pairs_crossed_and_counted_from_one(index, strides):
+        """Two things at once: the first index is multiplied by the last stride, and so on, and every place is one too
+        large besides. Index and stride of the same axis belong together, and places are counted from 0."""
+        return 1 + WhichIndexMeetsWhichStride.strides_reversed(index, strides)
+
+    def stride_of_the_next_axis(index, strides):
+        """Each index is multiplied by the stride of the next axis, and the last one by 1. The stride of an axis says
+        how far one step along that same axis goes: count from 0 on both sides."""
+        return sum(i * stride for i, stride in zip(index, (*strides[1:], 1)))
+
+    def last_index_meets_nothing(index, strides):
+        """Each index is multiplied by the stride of the next axis, and the last index meets none. The stride of an axis
+        says how far one step along that same axis goes: count from 0 on both sides."""
+        return sum(i * stride for i, stride in zip(index, strides[1:]))
+
+    def first_index_meets_nothing(index, strides):
+        """Each stride is multiplied by the index of the next axis, and the first index meets none. The stride of an
+        axis says how far one step along that same axis goes: count from 0 on both sides."""
+        return sum(i * stride for i, stride in zip(index[1:], strides))
+
+    def beyond_the_last_axis(index, strides):
+        """Your loop asks for an axis that is not there, hence the `IndexError`: one axis too many, or the next one
+        beside the last. With n axes the last has the number n − 1, which is where `range(n)` stops."""
+        return sum(index[axis] * strides[axis] for axis in range(len(index) + 1))
+
+    def index_picks_the_stride(index, strides):
+        """Each number of the index picks a stride: `strides[i]`, where `i` is how many steps to take and not the number
+        of an axis. `zip(index, strides)` gives each index the stride of its own axis."""
+        return sum(i * strides[i] for i in index)
+
+    @family(first_stride_for_all=(0, "first"), last_stride_for_all=(-1, "last"))
+    def one_stride_for_all(axis, index, strides):
+        """Every index is multiplied by the {} stride. Each axis has a stride of its own: let the strides change with
+        the axes, as the indices do."""
+        return sum(i * strides[axis] for i in index)
+
+    def number_of_the_axis_for_the_index(index, strides):
+        """Each stride is multiplied by the number of its axis, and the index has no part in it. `enumerate` counts the
+        rounds of a loop; how many steps there are stands in `index`."""
+        return sum(axis * stride for axis, stride in enumerate(strides))
+
+    def number_of_the_axis_for_the_stride(index, strides):
+        """Each index is multiplied by the number of its axis, and the strides have no part in it. `enumerate` counts
+        the rounds of a loop; how far one step goes stands in `strides`."""
+        return sum(axis * i for axis, i in enumerate(index))
+
+    def equal_steps_counted_once(index, strides):
+        """Where two axes have the same index, only one of them counts: in a `dict` a key stands once. An element may
+        lie two steps along both axes. Go through pairs instead, as `zip` makes them."""
+        return sum(i * stride for i, stride in dict(zip(index, strides)).items())
+
+    def equal_strides_counted_once(index, strides):
+        """Where two axes have the same stride, only one of them counts: in a `dict` a key stands once. Overlapping
+        windows have such strides. Go through pairs instead, as `zip` makes them."""
+        return sum(i * stride for stride, i in dict(zip(strides, index)).items())
+
+    def strides_taken_as_shape(index, strides):
+        """You treat the strides as if they were sizes, and multiply to find how far a step goes. A stride says that
+        already: with strides (3, 1), one step along the first axis is 3 places. What should (1, 0) give?"""
+        place = 0
+        for i, stride in zip(index, strides):
+            place = place * stride + i
+        return place
+
+    def sizes_guessed_from_the_index(index, strides):
+        """You work out strides from the index, as if it said how large the tensor is, and leave the given ones aside.
+        An element may lie anywhere in a tensor: only `strides` says how far one step goes."""
+        return functools.reduce(lambda place, i: place * (i + 1) + i, index, 0)
+
+    def strides_sorted(index, strides):
+        """The strides are put in order first, the largest in front, as a fresh tensor has them. In a transposed tensor
+        they stand otherwise, and each belongs to the axis where it stands: take them as they come."""
+        return sum(i * stride for i, stride in zip(index, sorted(strides, reverse=True)))
+
+    def last_stride_taken_as_one(index, strides):
+        """The last index is added as it is, as if the last stride were always 1. So it is in a fresh tensor, and no
+        longer after a transpose or in a slice such as `x[:, ::2]`. The tuple says what the last stride is: use it."""
+        return sum(i * stride for i, stride in zip(index[:-1], strides)) + sum(index[-1:])
+
+    def stride_of_zero_taken_as_one(index, strides):
+        """A stride of 0 counts as 1. It is a stride like any other: along a stretched axis every step stays at the same
+        place. Ask whether something is missing with `is None`, or not at all: 0 counts as false."""
+        return sum(i * (stride or 1) for i, stride in zip(index, strides))
+
+    def neighbours_not_counted(index, strides):
+        """Axes of stride 1 do not count: all elements of a row get the same place. One step there moves one place
+        further, and that is a move as any other."""
+        return sum(i * stride for i, stride in zip(index, strides) if stride > 1)
+
+
+@flat_offset.wrong
+class Axes:
+    def only_the_last_axis(index, strides):
+        """Your result is that of the last axis alone. This happens when a loop sets the place anew in each round where
+        it should go on from where it is. Look at what happens to the first axis's share in the second round."""
+        return index[-1] * strides[-1] if index else 0
+
+    def only_the_first_axis(index, strides):
+        """Your result is that of the first axis alone. Most often a `return` stands inside the loop, so that the
+        function ends in the first round. Look at how far the `return` is indented."""
+        for i, stride in zip(index, strides):
+            return i * stride
+
+    def first_axis_left_out(index, strides):
+        """The first axis does not count: all elements that differ in their first index get the same place. Often the
+        loop begins at 1. Axes are counted from 0, and the first has the longest steps of a fresh tensor."""
+        return sum(i * stride for i, stride in zip(index[1:], strides[1:]))
+
+    def last_axis_left_out(index, strides):
+        """The last axis does not count: all elements of a row get the same place. Often the loop ends one axis early,
+        at `len(index) - 1`. `range(n)` leaves out n by itself."""
+        return sum(i * stride for i, stride in zip(index[:-1], strides[:-1]))
+
+    def ends_at_an_index_of_zero(index, strides):
+        """An index of 0 ends the walk: what stands after it does not count. It only means that this axis needs no step.
+        A `break` ends the whole loop, where only one round has nothing to do."""
+        pairs = itertools.takewhile(lambda pair: pair[0], zip(index, strides))
+        return sum(i * stride for i, stride in pairs)
+
+    @family(
+        only_the_last_two_axes=(slice(-2, None), "last", "before"),
+        only_the_first_two_axes=(slice(2), "first", "after"),
+    )
+    def two_of_all_axes(two, index, strides):
+        """The {} two axes are counted, and the steps along all axes {} them are lost. A matrix has two; a tensor may
+        have more."""
+        return flat_offset.reference(index[two], strides[two])
+
+    @family(
+        two_axes_only=(2, "Two", "one axis it raises, and from the third"),
+        three_axes_only=(3, "Three", "fewer it raises, and from the fourth"),
+    )
+    def fixed_number_of_axes(axes, index, strides):
+        """{} axes are counted, whatever the tensor has: with {} on the steps are lost. A loop over both tuples counts
+        as many as there are."""
+        return sum(index[axis] * strides[axis] for axis in range(axes))
+
+    def two_axes_unpacked(index, strides):
+        """Your function takes the tuples apart into two numbers each, and a tensor of any other number of axes raises.
+        A loop over both tuples counts as many axes as there are."""
+        (row, column), (down, right) = index, strides
+        return row * down + column * right
+
+    def three_axes_unpacked(index, strides):
+        """Your function takes the tuples apart into three numbers each, and a tensor of any other number of axes
+        raises. A loop over both tuples counts as many axes as there are."""
+        (i, j, k), (far, near, next_to) = index, strides
+        return i * far + j * near + k * next_to
+
+    def nothing_to_begin_with(index, strides):
+        """{Right for every tensor with axes.} A single number has none, and `reduce` raises when it finds nothing to
+        begin with. It takes the first value as a third argument: where does an element lie that is 0 steps away?"""
+        return functools.reduce(operator.add, [i * stride for i, stride in zip(index, strides)])
+
+    def nothing_returned_without_axes(index, strides):
+        """{Right for every tensor with axes.} For a single number, whose tuples are empty, your function returns
+        `None`: no `return` with a number is reached. The docstring says at which place it lies."""
+        return flat_offset.reference(index, strides) if index else None
+
+    @family(place_1_without_axes=(1, "1"), before_the_start_without_axes=(-1, "−1"))
+    def another_place_without_axes(place, index, strides):
+        """{Right for every tensor with axes.} A single number, whose tuples are empty, gets place {}. It is the first
+        element of its tensor, and places are counted from 0."""
+        return flat_offset.reference(index, strides) if index else place
+
+    def axes_taken_for_granted(index, strides):
+        """{Right for every tensor with axes.} A single number has none: its tuples are empty, and your function asks
+        them for an entry, hence the `IndexError`. The docstring says at which place a single number lies."""
+        return index[0] * strides[0] + flat_offset.reference(index[1:], strides[1:])
+
+    def empty_tensor_of_floats(index, strides):
+        """{The numbers are right.} For a single number the tuples are empty, and PyTorch makes tensors of floats of
+        them: what comes out is the float `0.` in a tensor, where an int is asked for."""
+        return flat_offset.reference(index, strides) if index else torch.tensor(0.0)
+
+
+@flat_offset.wrong
+class Types:
+    def a_tensor_of_floats(index, strides):
+        """The number {is right, and it} comes as a float in a tensor. A place in storage is an int. `.item()` takes a
+        number out of a tensor; without tensors there is nothing to take out."""
+        return torch.tensor(float(flat_offset.reference(index, strides)))
+
+    @family(
+        tuples_multiplied=(operator.mul, "does not multiply two tuples", "`*` works on numbers, and on tensors"),
+        tuples_as_matrices=(operator.matmul, "knows no product of two tuples", "`@` works on tensors"),
+    )
+    def product_of_tuples(product, index, strides):
+        """Python {}, hence the `TypeError`: {}. Take one number of each tuple at a time; `zip` walks through both at
+        once."""
+        return sum(product(index, strides))
+
+    def pair_of_numbers_added(index, strides):
+        """A tuple is added to a number, hence the `TypeError`. If it is a pair of an index and a stride, its two
+        numbers have to become one before anything is added: how?"""
+        return sum(zip(index, strides))
+
+    def reduced_without_a_start(index, strides):
+        """A number is added to a tuple, hence the `TypeError`. `reduce` begins with the first pair itself, unless it is
+        given a first value as a third argument: where does one stand before the first step?"""
+        return functools.reduce(lambda place, pair: place + pair[0] * pair[1], zip(index, strides))
+
+    def taken_out_of_a_tuple(index, strides):
+        """A tuple has no `pop`, hence the `AttributeError`: it cannot be changed once it is there. Go through the
+        tuples in a loop, and leave them as they are."""
+        return index.pop() * strides.pop()
 
 
 float_for_int(flat_offset)

@@ -84,12 +84,22 @@ def from_the_end(a, b):
     return tuple(result)
 
 
-@broadcast_shape.equivalent
-def by_zip_longest(a, b):
-    columns = [set(column) - {1} for column in zip_longest(a[::-1], b[::-1], fillvalue=1)]
-    if any(len(sizes) > 1 for sizes in columns):
-        raise ValueError("more than one size in a column")
-    return tuple(sizes.pop() if sizes else 1 for sizes in columns[::-1])
+@broadcast_shape.right
+class RightAnswers:
+    def by_zip_longest(a, b):
+        columns = [set(column) - {1} for column in zip_longest(a[::-1], b[::-1], fillvalue=1)]
+        if any(len(sizes) > 1 for sizes in columns):
+            raise ValueError("more than one size in a column")
+        return tuple(sizes.pop() if sizes else 1 for sizes in columns[::-1])
+
+    def by_pytorch(a, b):
+        try:
+            return torch.broadcast_tensors(torch.zeros(a), torch.zeros(b))[0].shape
+        except RuntimeError as error:
+            raise ValueError(f"{a} and {b} do not broadcast") from error
+
+    def by_numpy(a, b):
+        return np.broadcast_shapes(a, b)
 
 
 @broadcast_shape.equivalent
@@ -99,19 +109,6 @@ def by_recursion(a, b):
     if a[-1] != b[-1] and a[-1] != 1 and b[-1] != 1:
         raise ValueError(f"{a[-1]} and {b[-1]}")
     return (*by_recursion(a[:-1], b[:-1]), b[-1] if a[-1] == 1 else a[-1])
-
-
-@broadcast_shape.equivalent
-def by_pytorch(a, b):
-    try:
-        return torch.broadcast_tensors(torch.zeros(a), torch.zeros(b))[0].shape
-    except RuntimeError as error:
-        raise ValueError(f"{a} and {b} do not broadcast") from error
-
-
-@broadcast_shape.equivalent
-def by_numpy(a, b):
-    return np.broadcast_shapes(a, b)
 
 
 @broadcast_shape.mistake(stage="aligned")
@@ -124,585 +121,9 @@ def aligned_from_the_left(a, b):
     return list(zip(a, b))
 
 
-@broadcast_shape.mistake(stage="aligned")
-def cut_to_the_shorter(a, b):
-    """The axes that only one of the two shapes has are lost: your result has as many axes as the shorter shape. That is
-    what `zip` does, it stops where the first of its inputs ends. An axis that is missing in one shape counts as 1
-    there, so the result has as many axes as the longer shape."""
-    return list(zip(a[::-1], b[::-1]))[::-1]
-
-
-@broadcast_shape.mistake(stage="aligned")
-def paired_from_the_left_and_cut(a, b):
-    """Two things at once: your axes are paired from the left, and what the longer shape has more is lost at its end.
-    `zip` on two shapes as they are does both. Shapes are aligned from the right, and an axis that is missing counts as
-    1: make them equally long first."""
-    return list(zip(a, b))
-
-
-@broadcast_shape.mistake(stage="aligned")
-def back_to_front(a, b):
-    """Your sizes come in the opposite order, the last axis first. Going through the shapes from the right
-    collects them in that order, and the list must be reversed at the end."""
-    return ones_in_front(a, b)[::-1]
-
-
-@broadcast_shape.mistake(stage="aligned")
-def only_the_second_filled(a, b):
-    """The first shape is taken to be the longer one: when the second has more axes, the result is wrong or axes are
-    lost. Ones are put in front of `b` only, and a negative number of ones is none at all, without an error. Either
-    shape can be the shorter one."""
-    return list(zip(a, (1,) * (len(a) - len(b)) + tuple(b)))
-
-
-@broadcast_shape.mistake(stage="aligned")
-def only_the_axes_of_the_first(a, b):
-    """Your result always has as many axes as `a`: what `b` has more in front is lost. That happens when the loop counts
-    the axes of one shape only. Which of the two is longer is not known before; how many axes does the result have?"""
-    return [(m, b[-i] if i <= len(b) else 1) for i, m in zip(range(len(a), 0, -1), a)]
-
-
-@broadcast_shape.mistake(stage="aligned")
-def missing_axes_are_read(a, b):
-    """Your function reads an axis that the shorter shape does not have, hence the `IndexError`. The loop runs over the
-    axes of the longer shape, and `shape[-3]` of a shape with two axes is no size. A missing axis counts as 1: say so
-    before it is read."""
-    return [(a[-i], b[-i]) for i in range(max(len(a), len(b)), 0, -1)]
-
-
-@broadcast_shape.mistake(stage="size")
-def always_the_larger(m, n):
-    """You take the larger of the two sizes, whatever they are. {It is right for equal sizes, and for a 1 with a larger
-    size, which is all one tries at first. But} 3 over 2 does not fit and must raise a `ValueError`, and a 1 over a 0
-    gives 0, not 1."""
-    return max(m, n)
-
-
-@broadcast_shape.mistake(stage="size")
-def the_larger_once_they_fit(m, n):
-    """{Everything is right but a size of 0:} a 1 over a 0 gives 0 (the 1 is repeated no times), and you return 1. You
-    check that the sizes fit and then take the larger one. The rule is not about which is larger: what becomes of a
-    1?"""
-    equal_or_stretched(m, n)
-    return max(m, n)
-
-
-@broadcast_shape.mistake(stage="size")
-def zero_stretches(m, n):
-    """A size of 0 stretches in your function, as a 1 does: 0 over 2 comes out as 2. A 1 can be repeated two times, and
-    nothing that is repeated gives 0 the size 2. Look at your condition: which sizes does it let pass, `1` alone or all
-    that are small or count as false?"""
-    if n > 1 and m > 1 and m != n:
-        raise ValueError(f"{m} and {n} do not fit")
-    return n if m <= 1 else m
-
-
-@broadcast_shape.mistake(stage="size")
-def the_second_wins(m, n):
-    """Shapes that do not fit come out as a shape, where a `ValueError` must be raised: 3 over 2 gives 2. Where neither
-    size is 1, you return the one of `b` without a look at the one of `a`. The two must be equal then: say what happens
-    when they are not."""
-    return m if n == 1 else n
-
-
-@broadcast_shape.mistake(stage="size")
-def the_first_wins(m, n):
-    """Shapes that do not fit come out as a shape, where a `ValueError` must be raised: 3 over 2 gives 3. Where neither
-    size is 1, you return the one of `a` without a look at the one of `b`. The two must be equal then: say what happens
-    when they are not."""
-    return n if m == 1 else m
-
-
-@broadcast_shape.mistake(stage="size")
-def nothing_stretches(m, n):
-    """Your function accepts equal sizes only, and raises where a 1 stands over another size. That a 1 stretches is what
-    broadcasting is for: a column `(8, 1)` and a row `(8,)` give `(8, 8)`. A `ValueError` is for two sizes that differ
-    and of which neither is 1."""
-    if m != n:
-        raise ValueError(f"{m} and {n} differ")
-    return m
-
-
-@broadcast_shape.mistake(stage="size")
-def only_the_second_stretches(m, n):
-    """A 1 in the second shape stretches, a 1 in the first raises. Either of the two shapes can have the 1, and
-    an addition has the same shape in either order. Try your function with its arguments exchanged."""
-    if n not in (1, m):
-        raise ValueError(f"{n} does not stretch to {m}")
-    return m
-
-
-@broadcast_shape.mistake(stage="size")
-def only_the_first_stretches(m, n):
-    """A 1 in the first shape stretches, a 1 in the second raises. Either of the two shapes can have the 1, and
-    an addition has the same shape in either order. Try your function with its arguments exchanged."""
-    if m not in (1, n):
-        raise ValueError(f"{m} does not stretch to {n}")
-    return n
-
-
-@broadcast_shape.mistake(stage="size")
-def multiples_stretch(m, n):
-    """You let 3 stretch to 6, and the larger size wins. Broadcasting does not tile, even where one size is a multiple
-    of the other: it repeats one number along an axis, and only an axis of size 1 has no more than one to repeat. 3 over
-    6 must raise a `ValueError`."""
-    if m != n and min(m, n) == 0:
-        return equal_or_stretched(m, n)
-    if m != n and max(m, n) % min(m, n):
-        raise ValueError(f"{m} is no multiple of {n}")
-    return max(m, n)
-
-
-@broadcast_shape.mistake(stage="size")
-def asserted(m, n):
-    """Where shapes do not fit, your function stops with an `AssertionError`; the task asks for a `ValueError`. An
-    `assert` is for what can never be false, and Python leaves it out when it runs with `-O`. For wrong arguments, write
-    a condition and `raise`."""
-    assert m == n or m == 1 or n == 1
-    return n if m == 1 else m
-
-
-@broadcast_shape.mistake
-def none_for_no_fit(a, b):
-    """For shapes that do not fit your function returns `None`; the task asks for a `ValueError`. Whoever calls it would
-    go on with `None` in place of a shape, and fail somewhere else, later. Write `raise ValueError(…)` with a text that
-    names the two sizes."""
-    try:
-        return broadcast_shape.reference(a, b)
-    except ValueError:
-        return None
-
-
-@broadcast_shape.mistake
-def false_for_no_fit(a, b):
-    """For shapes that do not fit your function returns `False`; the task asks for a `ValueError`. Whoever calls it
-    would go on with `False` in place of a shape, and fail somewhere else, later. Write `raise ValueError(…)` with a
-    text that names the two sizes."""
-    try:
-        return broadcast_shape.reference(a, b)
-    except ValueError:
-        return False
-
-
-@broadcast_shape.mistake
-def error_of_an_addition(a, b):
-    """You add two tensors and look at the shape. {The answers are right; but} for shapes that do not fit PyTorch raises
-    a `RuntimeError`, and the task asks for a `ValueError`. Written out, the rule takes five lines, and you will need it
-    on paper, where there are no tensors."""
-    return tuple((torch.empty(a) + torch.empty(b)).shape)
-
-
-@broadcast_shape.mistake
-def the_longer_shape(a, b):
-    """You return the shape that has more axes, as it is. {It is right as long as only the shorter one stretches.} Here
-    a 1 of the longer shape stands over another size, and stretches too: go through the sizes one column at a time."""
-    broadcast_shape.reference(a, b)
-    return a if len(a) >= len(b) else b
-
-
-@broadcast_shape.mistake
-def the_longer_shape_or_the_second(a, b):
-    """You return the shape that has more axes, as it is, or the second if they have as many. {It is right as long as
-    only the other one stretches.} Here a 1 of the longer shape stands over another size, and stretches too: go through
-    the sizes one column at a time."""
-    broadcast_shape.reference(a, b)
-    return a if len(a) > len(b) else b
-
-
-@broadcast_shape.mistake(stage="aligned")
-def as_many_axes_in_both(a, b):
-    """Your function accepts shapes with equally many axes only. That an axis may be missing is half of the rule: a
-    vector `(8,)` can be added to a column `(8, 1)`. Missing axes count as 1; on which side are they missing?"""
-    if len(a) != len(b):
-        raise ValueError("not as many axes")
-    return list(zip(a, b))
-
-
-@broadcast_shape.mistake(stage="size")
-def the_smaller_once_they_fit(m, n):
-    """A 1 over another size stays 1 in your result: you return the smaller of the two sizes. It is the 1 that
-    stretches: a column `(8, 1)` and a row `(8,)` give `(8, 8)`. Which of the two sizes does the result have?"""
-    equal_or_stretched(m, n)
-    return min(m, n)
-
-
-@broadcast_shape.mistake(stage="size")
-def equal_sizes_refused(m, n):
-    """Your function raises where the two sizes are equal and not 1. Equal sizes fit as they are: `(2, 3)` and `(2, 3)`
-    give `(2, 3)`. Three cases give a size; which of them is missing from your conditions?"""
-    if m != 1 and n != 1:
-        raise ValueError(f"neither {m} nor {n} is 1")
-    return n if m == 1 else m
-
-
-@broadcast_shape.mistake(stage="size")
-def sizes_multiplied(m, n):
-    """The two sizes are multiplied. With a 1 that gives the other size, which is right, and two equal sizes give their
-    square: 3 over 3 must stay 3. Equal sizes are a case of their own."""
-    equal_or_stretched(m, n)
-    return m * n
-
-
-@broadcast_shape.mistake
-def error_of_broadcast_shapes(a, b):
-    """You let `torch.broadcast_shapes` answer. {The answers are right; but} for shapes that do not fit it raises a
-    `RuntimeError`, and the task asks for a `ValueError`. The rule is what you need on paper."""
-    # As torch.broadcast_shapes, whose first call imports 500 modules for symbolic shapes: seconds of the first check.
-    return tuple(torch.broadcast_tensors(torch.empty(a), torch.empty(b))[0].shape)
-
-
-@broadcast_shape.mistake
-def error_returned(a, b):
-    """For shapes that do not fit your function returns the error as its result, where it must raise it. Whoever calls
-    it would go on with `ValueError` in place of a shape. `raise` stands in the place of `return`."""
-    return ValueError if none_for_no_fit(a, b) is None else broadcast_shape.reference(a, b)
-
-
-@broadcast_shape.mistake
-def empty_for_no_fit(a, b):
-    """For shapes that do not fit your function returns an empty tuple; the task asks for a `ValueError`. `()` is a
-    shape, that of a single number, and so says something else. Write `raise ValueError(…)` with a text that names the
-    two sizes."""
-    return none_for_no_fit(a, b) or ()
-
-
-@broadcast_shape.mistake
-def true_for_a_fit(a, b):
-    """Your function says whether the shapes fit, with `True`. The task asks for the shape of the sum, and for a
-    `ValueError` where there is none."""
-    return none_for_no_fit(a, b) is not None
-
-
-@broadcast_shape.mistake
-def number_of_elements(a, b):
-    """You return one number: how many elements the sum has. The task asks for its shape, a tuple with a size for each
-    axis."""
-    return math.prod(broadcast_shape.reference(a, b))
-
-
-@broadcast_shape.mistake(stage="aligned")
-def only_the_first_filled(a, b):
-    """The second shape is taken to be the longer one: when the first has more axes, the result is wrong or axes are
-    lost. Ones are put in front of `a` only, and a negative number of ones is none at all, without an error. Either
-    shape can be the shorter one."""
-    return list(zip((1,) * (len(b) - len(a)) + tuple(a), b))
-
-
-@broadcast_shape.mistake(stage="aligned")
-def only_the_axes_of_the_second(a, b):
-    """Your result always has as many axes as `b`: what `a` has more in front is lost. That happens when the loop counts
-    the axes of one shape only. Which of the two is longer is not known before; how many axes does the result have?"""
-    return [(a[-i] if i <= len(a) else 1, n) for i, n in zip(range(len(b), 0, -1), b)]
-
-
-@broadcast_shape.mistake(stage="aligned", alone=True)
-def filled_with_zeros(a, b):
-    """Missing axes are filled up with zeros. A size of 0 says that there is nothing along an axis, and it does not
-    stretch. A missing axis counts as an axis with one entry."""
-    axes = max(len(a), len(b))
-    a, b = ((0,) * (axes - len(shape)) + tuple(shape) for shape in (a, b))
-    return list(zip(a, b))
-
-
-@broadcast_shape.mistake(stage="aligned")
-def ones_for_every_axis(a, b):
-    """Both shapes get as many ones in front as the longer has axes, and so they are as unequal in length as before.
-    Only the shorter one needs ones: how many does it lack?"""
-    ones = (1,) * max(len(a), len(b))
-    return list(zip(ones + tuple(a), ones + tuple(b)))
-
-
-@broadcast_shape.mistake(stage="aligned")
-def first_axis_left_out(a, b):
-    """The first axis of the result is missing. Counted from the end, axes have the numbers −1 to −n, and `range(1, n)`
-    leaves out n by itself. How many axes has the longer shape?"""
-    return ones_in_front(a, b)[1:]
-
-
-@broadcast_shape.mistake(stage="aligned")
-def last_axis_left_out(a, b):
-    """The last axis of the result is missing: your loop never looks at it. From the left, `range(n - 1)` ends one too
-    early; from the right, the last axis has the number −1."""
-    return ones_in_front(a, b)[:-1]
-
-
-@broadcast_shape.mistake(stage="aligned", alone=True)
-def counted_from_minus_zero(a, b):
-    """Counting from the end, your loop begins with `shape[-0]`, and that is the first axis: −0 is 0. The last axis has
-    the number −1. Which numbers must the loop go through?"""
-    axes = range(max(len(a), len(b)))
-    return [tuple(shape[-i] if i < len(shape) else 1 for shape in (a, b)) for i in reversed(axes)]
-
-
-@broadcast_shape.mistake
-def shapes_joined(a, b):
-    """You put the two shapes one after the other, so that the result has the axes of both. That is the shape of all
-    pairs. In a sum, axes that stand under one another become one."""
-    return (*a, *b)
-
-
-@broadcast_shape.mistake
-def the_larger_tuple(a, b):
-    """You return the larger of the two tuples, as `max` finds it: Python compares their first numbers, and goes on only
-    where these are equal. Sizes have to be compared one by one, those that stand under one another from the right."""
-    return max(tuple(a), tuple(b))
-
-
-@broadcast_shape.mistake
-def always_the_first_shape(a, b):
-    """You return the first shape, as it is. {It is right where only the second one stretches.} Either of the two can
-    have a 1 or lack an axis: go through the sizes one column at a time."""
-    return tuple(a)
-
-
-@broadcast_shape.mistake
-def always_the_second_shape(a, b):
-    """You return the second shape, as it is. {It is right where only the first one stretches.} Either of the two can
-    have a 1 or lack an axis: go through the sizes one column at a time."""
-    return tuple(b)
-
-
-@broadcast_shape.mistake(stage="size", alone=True)
-def zero_refused(m, n):
-    """Your function raises where a size is 0. A tensor may have nothing along an axis: 0 over 0 fits, and a 1 stretches
-    to 0 as to any other size. In a condition, 0 counts as false: ask for what you mean."""
-    if m == 0 or n == 0:
-        raise ValueError("a size of 0")
-    return equal_or_stretched(m, n)
-
-
-@broadcast_shape.mistake(stage="size", alone=True)
-def one_never_stretches_to_zero(m, n):
-    """Your function raises where a 1 stands over a 0. A 1 stretches to any size, even to 0: `(3, 1)` with `(0,)` gives
-    `(3, 0)`. In a condition, 0 counts as false: ask for what you mean."""
-    if m != n and 0 in (m, n):
-        raise ValueError("a size of 0")
-    return equal_or_stretched(m, n)
-
-
-@broadcast_shape.mistake(stage="size")
-def smallest_common_multiple(m, n):
-    """You take the smallest number that both sizes divide. {It is right for equal sizes, and for a 1 with another size;
-    but 3 over 2 gives 6, where a `ValueError` must be raised.} Broadcasting repeats nothing but a 1."""
-    return math.lcm(m, n)
-
-
-@broadcast_shape.mistake(stage="size")
-def none_for_a_size(m, n):
-    """Where two sizes do not fit, `None` stands in your shape; the task asks for a `ValueError`. One of your cases has
-    no `return` and no `raise`: what happens after the last condition?"""
-    return n if m == 1 else m if n in (1, m) else None
-
-
-@broadcast_shape.mistake
-def all_but_the_last_unchecked(a, b):
-    """Sizes that do not fit come out as a shape where they stand further left than the last axis: `(4, 7, 5)` and `(4,
-    3, 5)` must raise a `ValueError`. The rule is the same for every column."""
-    pairs = ones_in_front(a, b)
-    return tuple(the_first_wins(m, n) for m, n in pairs[:-1]) + tuple(equal_or_stretched(m, n) for m, n in pairs[-1:])
-
-
-@broadcast_shape.mistake
-def columns_that_do_not_fit_left_out(a, b):
-    """Sizes that do not fit are left out of your result; the task asks for a `ValueError`. To print a message, or to go
-    on with the next column, tells the caller nothing: `raise` stops the function."""
-    return tuple(n if m == 1 else m for m, n in ones_in_front(a, b) if m == n or 1 in (m, n))
-
-
-@broadcast_shape.mistake
-def ends_at_the_first_misfit(a, b):
-    """At sizes that do not fit you stop, and return what was found so far; the task asks for a `ValueError`. `break`
-    ends the loop without a word: `raise` stops the function."""
-    pairs = takewhile(lambda pair: pair[0] == pair[1] or 1 in pair, ones_in_front(a, b))
-    return tuple(n if m == 1 else m for m, n in pairs)
-
-
-@broadcast_shape.mistake
-def ends_after_one_axis(a, b):
-    """Your result has the first axis only. Most often a `return` stands inside the loop, so that the function ends in
-    the first round. Look at how far it is indented."""
-    return tuple(equal_or_stretched(m, n) for m, n in ones_in_front(a, b)[:1])
-
-
-@broadcast_shape.mistake
-def ends_after_the_last_axis(a, b):
-    """Your result has the last axis only. Most often a `return` stands inside a loop from the right, so that the
-    function ends in the first round. Look at how far it is indented."""
-    return tuple(equal_or_stretched(m, n) for m, n in ones_in_front(a, b)[-1:])
-
-
-@broadcast_shape.mistake
-def size_of_one_axis(a, b):
-    """You return one number, the first size, and no tuple. Most often a `return` stands inside the loop, so that the
-    function ends in the first round. Collect the sizes, and return them after the loop."""
-    for m, n in ones_in_front(a, b):
-        return equal_or_stretched(m, n)
-
-
-@broadcast_shape.mistake
-def ones_left_out(a, b):
-    """Axes of size 1 are missing from your result. Where both sizes are 1 nothing stretches, and the axis stays: a
-    result has as many axes as the longer shape."""
-    return tuple(size for size in broadcast_shape.reference(a, b) if size != 1)
-
-
-@broadcast_shape.mistake
-def ordinary_shapes_refused(a, b):
-    """Your function refuses nearly all shapes, also those that fit. Conditions for a `raise` are easily joined wrongly:
-    `m != 1 or n != 1` is true already when one of the two is not 1. Say in words when two sizes do not fit, with *and*
-    between."""
-    if max(*a, *b, 0, 0) > 1:
-        raise ValueError("not all ones")
-    return broadcast_shape.reference(a, b)
-
-
-@broadcast_shape.mistake
-def nothing_for_an_empty_shape(a, b):
-    """The sum with a single number gets the shape `()` in your function. The empty shape lacks all axes, and a missing
-    axis counts as 1: `(2, 3)` and `()` give `(2, 3)`."""
-    return broadcast_shape.reference(a, b) if a and b else ()
-
-
-@broadcast_shape.mistake
-def empty_shape_refused(a, b):
-    """Your function raises where a shape is empty. `()` is the shape of a single number, which can be added to
-    anything: all its axes are missing, and a missing axis counts as 1."""
-    if not a or not b:
-        raise ValueError("an empty shape")
-    return broadcast_shape.reference(a, b)
-
-
-@broadcast_shape.mistake
-def empty_shape_asked_for_an_axis(a, b):
-    """Where a shape is empty, your function asks it for an axis, hence the `IndexError`. `()` is the shape of a single
-    number: all its axes are missing, and a missing axis counts as 1."""
-    return (a[-1], b[-1]) and broadcast_shape.reference(a, b)
-
-
-@broadcast_shape.mistake
-def bracket_for_a_tuple(a, b):
-    """A number is added to a tuple, hence the `TypeError`. `(1)` is the number 1 in brackets: it is the comma that
-    makes a tuple."""
-    return (1) * len(a) + b
-
-
-@broadcast_shape.mistake
-def number_behind_a_tuple(a, b):
-    """A number is added to a tuple, hence the `TypeError`. `(1)` is the number 1 in brackets: it is the comma that
-    makes a tuple."""
-    return a + (1)
-
-
-@broadcast_shape.mistake
-def list_and_tuple_joined(a, b):
-    """A list and a tuple cannot be added, hence the `TypeError`. The shapes are tuples: make the ones a tuple as well,
-    or turn both shapes into lists first."""
-    return list(a) + a
-
-
-@broadcast_shape.mistake
-def tuple_and_list_joined(a, b):
-    """A list and a tuple cannot be added, hence the `TypeError`. The shapes are tuples: make the ones a tuple as well,
-    or turn both shapes into lists first."""
-    return a + list(a)
-
-
-@broadcast_shape.mistake
-def tuple_changed(a, b):
-    """A tuple has no `insert` and no `append`, hence the `AttributeError`: it cannot be changed once it is there. Make
-    a new tuple of two, or turn the shapes into lists first."""
-    return a.insert(0, 1)
-
-
-@broadcast_shape.mistake
-def set_emptied(a, b):
-    """You take the 1 out of the sizes in a column, and look for what is left; where both are 1 nothing is, hence the
-    `KeyError`. Two ones over one another give a 1."""
-    return tuple(set.difference({m, n}, {1}).pop() for m, n in ones_in_front(a, b))
-
-
-@broadcast_shape.mistake
-def sizes_sorted(a, b):
-    """The sizes {are right, and they} are sorted. Each stands for an axis, so their order says which axis is how large:
-    leave them where they are."""
-    return tuple(sorted(broadcast_shape.reference(a, b)))
-
-
-@broadcast_shape.mistake
-def number_of_axes(a, b):
-    """You return one number: how many axes the sum has. The task asks for its shape, a tuple with a size for each
-    axis."""
-    return max(len(a), len(b))
-
-
-@broadcast_shape.mistake(stage="size", alone=True)
-def one_less_than_both(m, n):
-    """You add the two sizes and take one away. With a 1 that gives the other size, which is right, and 3 over 3 gives
-    5. Equal sizes are a case of their own."""
-    equal_or_stretched(m, n)
-    return m + n - 1
-
-
-@broadcast_shape.mistake
-def missing_axes_are_none(a, b):
-    """You compare a size with `None`, hence the `TypeError`: `zip_longest` fills up with `None`, unless it is told
-    another value. A missing axis counts as which size?"""
-    return tuple(max(m, n) for m, n in zip_longest(a[::-1], b[::-1]))[::-1]
-
-
-@broadcast_shape.mistake
-def text_raised(a, b):
-    """Where shapes do not fit you raise a text, and Python refuses that with a `TypeError`: only errors can be raised.
-    `ValueError(…)` makes one of the text."""
-    if none_for_no_fit(a, b) is None:
-        raise "they do not fit"  # noqa: B016
-    return broadcast_shape.reference(a, b)
-
-
-@broadcast_shape.mistake
-def a_tensor_of_that_shape(a, b):
-    """You return a tensor that has the right shape. The task asks for the shape itself, a tuple of numbers: tensors
-    have it as `.shape`."""
-    return torch.zeros(broadcast_shape.reference(a, b))
-
-
-@broadcast_shape.mistake
-def first_shape_for_no_fit(a, b):
-    """For shapes that do not fit your function returns the first one; the task asks for a `ValueError`. Whoever calls
-    it would take that for the shape of the sum. An error that is caught has to be raised again."""
-    return a if none_for_no_fit(a, b) is None else broadcast_shape.reference(a, b)
-
-
-@broadcast_shape.mistake
-def second_shape_for_no_fit(a, b):
-    """For shapes that do not fit your function returns the second one; the task asks for a `ValueError`. Whoever calls
-    it would take that for the shape of the sum. An error that is caught has to be raised again."""
-    return b if none_for_no_fit(a, b) is None else broadcast_shape.reference(a, b)
-
-
-@broadcast_shape.mistake
-def two_axes_unpacked(a, b):
-    """Your function takes shapes of two axes, and raises for all others: that `ValueError` is Python's, which cannot
-    take them apart. Shapes may be of any length: go through the columns in a loop."""
-    (rows, columns), (others, below) = a, b
-    return equal_or_stretched(rows, others), equal_or_stretched(columns, below)
-
-
-@broadcast_shape.mistake
-def length_of_what_reversed_returns(a, b):
-    """`reversed` returns no tuple, but something that can be walked through once: it has no length. `a[::-1]` is the
-    reversed tuple; or take the length before."""
-    a, b = reversed(a), reversed(b)
-    return tuple(range(max(len(a), len(b))))
-
-
 def is_of_ones_own(probe, got, expected):
     """Say whether an error that is no `ValueError` was raised where one is expected."""
     return expected.error is not None and isinstance(got.error, Exception) and not isinstance(got.error, BUGS)
-
-
-class _ShapesDoNotFit(Exception):
-    pass
 
 
 def error_of_ones_own(a, b):
@@ -713,9 +134,6 @@ def error_of_ones_own(a, b):
         return broadcast_shape.reference(a, b)
     except ValueError as error:
         raise _ShapesDoNotFit(str(error)) from error
-
-
-broadcast_shape.mistake(error_of_ones_own, sign=is_of_ones_own)
 
 
 @broadcast_shape.property
@@ -734,3 +152,461 @@ def with_itself(function, a, b):
 def as_long_as_the_longer(function, a, b):
     """The result has as many axes as the longer of the two shapes."""
     return len(function(a, b)) == max(len(a), len(b))
+
+
+@broadcast_shape.wrong(stage="aligned")
+class Aligned:
+    def cut_to_the_shorter(a, b):
+        """The axes that only one of the two shapes has are lost: your result has as many axes as the shorter shape.
+        That is what `zip` does, it stops where the first of its inputs ends. An axis that is missing in one shape
+        counts as 1 there, so the result has as many axes as the longer shape."""
+        return list(zip(a[::-1], b[::-1]))[::-1]
+
+    def paired_from_the_left_and_cut(a, b):
+        """Two things at once: your axes are paired from the left, and what the longer shape has more is lost at its
+        end. `zip` on two shapes as they are does both. Shapes are aligned from the right, and an axis that is missing
+        counts as 1: make them equally long first."""
+        return list(zip(a, b))
+
+    def back_to_front(a, b):
+        """Your sizes come in the opposite order, the last axis first. Going through the shapes from the right collects
+        them in that order, and the list must be reversed at the end."""
+        return ones_in_front(a, b)[::-1]
+
+    def only_the_second_filled(a, b):
+        """The first shape is taken to be the longer one: when the second has more axes, the result is wrong or axes are
+        lost. Ones are put in front of `b` only, and a negative number of ones is none at all, without an error. Either
+        shape can be the shorter one."""
+        return list(zip(a, (1,) * (len(a) - len(b)) + tuple(b)))
+
+    def only_the_axes_of_the_first(a, b):
+        """Your result always has as many axes as `a`: what `b` has more in front is lost. That happens when the loop
+        counts the axes of one shape only. Which of the two is longer is not known before; how many axes does the result
+        have?"""
+        return [(m, b[-i] if i <= len(b) else 1) for i, m in zip(range(len(a), 0, -1), a)]
+
+    def missing_axes_are_read(a, b):
+        """Your function reads an axis that the shorter shape does not have, hence the `IndexError`. The loop runs over
+        the axes of the longer shape, and `shape[-3]` of a shape with two axes is no size. A missing axis counts as 1:
+        say so before it is read."""
+        return [(a[-i], b[-i]) for i in range(max(len(a), len(b)), 0, -1)]
+
+    def as_many_axes_in_both(a, b):
+        """Your function accepts shapes with equally many axes only. That an axis may be missing is half of the rule: a
+        vector `(8,)` can be added to a column `(8, 1)`. Missing axes count as 1; on which side are they missing?"""
+        if len(a) != len(b):
+            raise ValueError("not as many axes")
+        return list(zip(a, b))
+
+    def only_the_first_filled(a, b):
+        """The second shape is taken to be the longer one: when the first has more axes, the result is wrong or axes are
+        lost. Ones are put in front of `a` only, and a negative number of ones is none at all, without an error. Either
+        shape can be the shorter one."""
+        return list(zip((1,) * (len(b) - len(a)) + tuple(a), b))
+
+    def only_the_axes_of_the_second(a, b):
+        """Your result always has as many axes as `b`: what `a` has more in front is lost. That happens when the loop
+        counts the axes of one shape only. Which of the two is longer is not known before; how many axes does the result
+        have?"""
+        return [(a[-i] if i <= len(a) else 1, n) for i, n in zip(range(len(b), 0, -1), b)]
+
+    def ones_for_every_axis(a, b):
+        """Both shapes get as many ones in front as the longer has axes, and so they are as unequal in length as before.
+        Only the shorter one needs ones: how many does it lack?"""
+        ones = (1,) * max(len(a), len(b))
+        return list(zip(ones + tuple(a), ones + tuple(b)))
+
+    def first_axis_left_out(a, b):
+        """The first axis of the result is missing. Counted from the end, axes have the numbers −1 to −n, and `range(1,
+        n)` leaves out n by itself. How many axes has the longer shape?"""
+        return ones_in_front(a, b)[1:]
+
+    def last_axis_left_out(a, b):
+        """The last axis of the result is missing: your loop never looks at it. From the left, `range(n - 1)` ends one
+        too early; from the right, the last axis has the number −1."""
+        return ones_in_front(a, b)[:-1]
+
+
+@broadcast_shape.wrong(stage="aligned", alone=True)
+class AlignedAlone:
+    def filled_with_zeros(a, b):
+        """Missing axes are filled up with zeros. A size of 0 says that there is nothing along an axis, and it does not
+        stretch. A missing axis counts as an axis with one entry."""
+        axes = max(len(a), len(b))
+        a, b = ((0,) * (axes - len(shape)) + tuple(shape) for shape in (a, b))
+        return list(zip(a, b))
+
+    def counted_from_minus_zero(a, b):
+        """Counting from the end, your loop begins with `shape[-0]`, and that is the first axis: −0 is 0. The last axis
+        has the number −1. Which numbers must the loop go through?"""
+        axes = range(max(len(a), len(b)))
+        return [tuple(shape[-i] if i < len(shape) else 1 for shape in (a, b)) for i in reversed(axes)]
+
+
+@broadcast_shape.wrong(stage="size")
+class Size:
+    def the_larger_once_they_fit(m, n):
+        """{Everything is right but a size of 0:} a 1 over a 0 gives 0 (the 1 is repeated no times), and you return 1.
+        You check that the sizes fit and then take the larger one. The rule is not about which is larger: what becomes
+        of a 1?"""
+        equal_or_stretched(m, n)
+        return max(m, n)
+
+    def zero_stretches(m, n):
+        """A size of 0 stretches in your function, as a 1 does: 0 over 2 comes out as 2. A 1 can be repeated two times,
+        and nothing that is repeated gives 0 the size 2. Look at your condition: which sizes does it let pass, `1` alone
+        or all that are small or count as false?"""
+        if n > 1 and m > 1 and m != n:
+            raise ValueError(f"{m} and {n} do not fit")
+        return n if m <= 1 else m
+
+    def the_second_wins(m, n):
+        """Shapes that do not fit come out as a shape, where a `ValueError` must be raised: 3 over 2 gives 2. Where
+        neither size is 1, you return the one of `b` without a look at the one of `a`. The two must be equal then: say
+        what happens when they are not."""
+        return m if n == 1 else n
+
+    def the_first_wins(m, n):
+        """Shapes that do not fit come out as a shape, where a `ValueError` must be raised: 3 over 2 gives 3. Where
+        neither size is 1, you return the one of `a` without a look at the one of `b`. The two must be equal then: say
+        what happens when they are not."""
+        return n if m == 1 else m
+
+    def nothing_stretches(m, n):
+        """Your function accepts equal sizes only, and raises where a 1 stands over another size. That a 1 stretches is
+        what broadcasting is for: a column `(8, 1)` and a row `(8,)` give `(8, 8)`. A `ValueError` is for two sizes that
+        differ and of which neither is 1."""
+        if m != n:
+            raise ValueError(f"{m} and {n} differ")
+        return m
+
+    def only_the_second_stretches(m, n):
+        """A 1 in the second shape stretches, a 1 in the first raises. Either of the two shapes can have the 1, and an
+        addition has the same shape in either order. Try your function with its arguments exchanged."""
+        if n not in (1, m):
+            raise ValueError(f"{n} does not stretch to {m}")
+        return m
+
+    def only_the_first_stretches(m, n):
+        """A 1 in the first shape stretches, a 1 in the second raises. Either of the two shapes can have the 1, and an
+        addition has the same shape in either order. Try your function with its arguments exchanged."""
+        if m not in (1, n):
+            raise ValueError(f"{m} does not stretch to {n}")
+        return n
+
+    def multiples_stretch(m, n):
+        """You let 3 stretch to 6, and the larger size wins. Broadcasting does not tile, even where one size is a
+        multiple of the other: it repeats one number along an axis, and only an axis of size 1 has no more than one to
+        repeat. 3 over 6 must raise a `ValueError`."""
+        if m != n and min(m, n) == 0:
+            return equal_or_stretched(m, n)
+        if m != n and max(m, n) % min(m, n):
+            raise ValueError(f"{m} is no multiple of {n}")
+        return max(m, n)
+
+    def asserted(m, n):
+        """Where shapes do not fit, your function stops with an `AssertionError`; the task asks for a `ValueError`. An
+        `assert` is for what can never be false, and Python leaves it out when it runs with `-O`. For wrong arguments,
+        write a condition and `raise`."""
+        assert m == n or m == 1 or n == 1
+        return n if m == 1 else m
+
+    def the_smaller_once_they_fit(m, n):
+        """A 1 over another size stays 1 in your result: you return the smaller of the two sizes. It is the 1 that
+        stretches: a column `(8, 1)` and a row `(8,)` give `(8, 8)`. Which of the two sizes does the result have?"""
+        equal_or_stretched(m, n)
+        return min(m, n)
+
+    def equal_sizes_refused(m, n):
+        """Your function raises where the two sizes are equal and not 1. Equal sizes fit as they are: `(2, 3)` and `(2,
+        3)` give `(2, 3)`. Three cases give a size; which of them is missing from your conditions?"""
+        if m != 1 and n != 1:
+            raise ValueError(f"neither {m} nor {n} is 1")
+        return n if m == 1 else m
+
+    def sizes_multiplied(m, n):
+        """The two sizes are multiplied. With a 1 that gives the other size, which is right, and two equal sizes give
+        their square: 3 over 3 must stay 3. Equal sizes are a case of their own."""
+        equal_or_stretched(m, n)
+        return m * n
+
+    def smallest_common_multiple(m, n):
+        """You take the smallest number that both sizes divide. {It is right for equal sizes, and for a 1 with another
+        size; but 3 over 2 gives 6, where a `ValueError` must be raised.} Broadcasting repeats nothing but a 1."""
+        return math.lcm(m, n)
+
+    def none_for_a_size(m, n):
+        """Where two sizes do not fit, `None` stands in your shape; the task asks for a `ValueError`. One of your cases
+        has no `return` and no `raise`: what happens after the last condition?"""
+        return n if m == 1 else m if n in (1, m) else None
+
+
+@broadcast_shape.wrong(stage="size", alone=True)
+class SizeAlone:
+    def zero_refused(m, n):
+        """Your function raises where a size is 0. A tensor may have nothing along an axis: 0 over 0 fits, and a 1
+        stretches to 0 as to any other size. In a condition, 0 counts as false: ask for what you mean."""
+        if m == 0 or n == 0:
+            raise ValueError("a size of 0")
+        return equal_or_stretched(m, n)
+
+    def one_never_stretches_to_zero(m, n):
+        """Your function raises where a 1 stands over a 0. A 1 stretches to any size, even to 0: `(3, 1)` with `(0,)`
+        gives `(3, 0)`. In a condition, 0 counts as false: ask for what you mean."""
+        if m != n and 0 in (m, n):
+            raise ValueError("a size of 0")
+        return equal_or_stretched(m, n)
+
+    def one_less_than_both(m, n):
+        """You add the two sizes and take one away. With a 1 that gives the other size, which is right, and 3 over 3
+        gives 5. Equal sizes are a case of their own."""
+        equal_or_stretched(m, n)
+        return m + n - 1
+
+
+@broadcast_shape.wrong
+class WrongAnswers:
+    def none_for_no_fit(a, b):
+        """For shapes that do not fit your function returns `None`; the task asks for a `ValueError`. Whoever calls it
+        would go on with `None` in place of a shape, and fail somewhere else, later. Write `raise ValueError(…)` with a
+        text that names the two sizes."""
+        try:
+            return broadcast_shape.reference(a, b)
+        except ValueError:
+            return None
+
+    def false_for_no_fit(a, b):
+        """For shapes that do not fit your function returns `False`; the task asks for a `ValueError`. Whoever calls it
+        would go on with `False` in place of a shape, and fail somewhere else, later. Write `raise ValueError(…)` with a
+        text that names the two sizes."""
+        try:
+            return broadcast_shape.reference(a, b)
+        except ValueError:
+            return False
+
+    def error_of_an_addition(a, b):
+        """You add two tensors and look at the shape. {The answers are right; but} for shapes that do not fit PyTorch
+        raises a `RuntimeError`, and the task asks for a `ValueError`. Written out, the rule takes five lines, and you
+        will need it on paper, where there are no tensors."""
+        return tuple((torch.empty(a) + torch.empty(b)).shape)
+
+    def the_longer_shape(a, b):
+        """You return the shape that has more axes, as it is. {It is right as long as only the shorter one stretches.}
+        Here a 1 of the longer shape stands over another size, and stretches too: go through the sizes one column at a
+        time."""
+        broadcast_shape.reference(a, b)
+        return a if len(a) >= len(b) else b
+
+    def the_longer_shape_or_the_second(a, b):
+        """You return the shape that has more axes, as it is, or the second if they have as many. {It is right as long
+        as only the other one stretches.} Here a 1 of the longer shape stands over another size, and stretches too: go
+        through the sizes one column at a time."""
+        broadcast_shape.reference(a, b)
+        return a if len(a) > len(b) else b
+
+    def error_of_broadcast_shapes(a, b):
+        """You let `torch.broadcast_shapes` answer. {The answers are right; but} for shapes that do not fit it raises a
+        `RuntimeError`, and the task asks for a `ValueError`. The rule is what you need on paper."""
+        # torch.broadcast_shapes imports 500 modules for symbolic shapes in its first call: seconds of the first check.
+        return tuple(torch.broadcast_tensors(torch.empty(a), torch.empty(b))[0].shape)
+
+    def error_returned(a, b):
+        """For shapes that do not fit your function returns the error as its result, where it must raise it. Whoever
+        calls it would go on with `ValueError` in place of a shape. `raise` stands in the place of `return`."""
+        return ValueError if WrongAnswers.none_for_no_fit(a, b) is None else broadcast_shape.reference(a, b)
+
+    def empty_for_no_fit(a, b):
+        """For shapes that do not fit your function returns an empty tuple; the task asks for a `ValueError`. `()` is a
+        shape, that of a single number, and so says something else. Write `raise ValueError(…)` with a text that names
+        the two sizes."""
+        return WrongAnswers.none_for_no_fit(a, b) or ()
+
+    def true_for_a_fit(a, b):
+        """Your function says whether the shapes fit, with `True`. The task asks for the shape of the sum, and for a
+        `ValueError` where there is none."""
+        return WrongAnswers.none_for_no_fit(a, b) is not None
+
+    def number_of_elements(a, b):
+        """You return one number: how many elements the sum has. The task asks for its shape, a tuple with a size for
+        each axis."""
+        return math.prod(broadcast_shape.reference(a, b))
+
+    def shapes_joined(a, b):
+        """You put the two shapes one after the other, so that the result has the axes of both. That is the shape of all
+        pairs. In a sum, axes that stand under one another become one."""
+        return (*a, *b)
+
+    def the_larger_tuple(a, b):
+        """You return the larger of the two tuples, as `max` finds it: Python compares their first numbers, and goes on
+        only where these are equal. Sizes have to be compared one by one, those that stand under one another from the
+        right."""
+        return max(tuple(a), tuple(b))
+
+    def always_the_first_shape(a, b):
+        """You return the first shape, as it is. {It is right where only the second one stretches.} Either of the two
+        can have a 1 or lack an axis: go through the sizes one column at a time."""
+        return tuple(a)
+
+    def always_the_second_shape(a, b):
+        """You return the second shape, as it is. {It is right where only the first one stretches.} Either of the two
+        can have a 1 or lack an axis: go through the sizes one column at a time."""
+        return tuple(b)
+
+    def all_but_the_last_unchecked(a, b):
+        """Sizes that do not fit come out as a shape where they stand further left than the last axis: `(4, 7, 5)` and
+        `(4, 3, 5)` must raise a `ValueError`. The rule is the same for every column."""
+        pairs = ones_in_front(a, b)
+        return tuple(Size.the_first_wins(m, n) for m, n in pairs[:-1]) + tuple(
+            equal_or_stretched(m, n) for m, n in pairs[-1:]
+        )
+
+    def columns_that_do_not_fit_left_out(a, b):
+        """Sizes that do not fit are left out of your result; the task asks for a `ValueError`. To print a message, or
+        to go on with the next column, tells the caller nothing: `raise` stops the function."""
+        return tuple(n if m == 1 else m for m, n in ones_in_front(a, b) if m == n or 1 in (m, n))
+
+    def ends_at_the_first_misfit(a, b):
+        """At sizes that do not fit you stop, and return what was found so far; the task asks for a `ValueError`.
+        `break` ends the loop without a word: `raise` stops the function."""
+        pairs = takewhile(lambda pair: pair[0] == pair[1] or 1 in pair, ones_in_front(a, b))
+        return tuple(n if m == 1 else m for m, n in pairs)
+
+    def ends_after_one_axis(a, b):
+        """Your result has the first axis only. Most often a `return` stands inside the loop, so that the function ends
+        in the first round. Look at how far it is indented."""
+        return tuple(equal_or_stretched(m, n) for m, n in ones_in_front(a, b)[:1])
+
+    def ends_after_the_last_axis(a, b):
+        """Your result has the last axis only. Most often a `return` stands inside a loop from the right, so that the
+        function ends in the first round. Look at how far it is indented."""
+        return tuple(equal_or_stretched(m, n) for m, n in ones_in_front(a, b)[-1:])
+
+    def size_of_one_axis(a, b):
+        """You return one number, the first size, and no tuple. Most often a `return` stands inside the loop, so that
+        the function ends in the first round. Collect the sizes, and return them after the loop."""
+        for m, n in ones_in_front(a, b):
+            return equal_or_stretched(m, n)
+
+    def ones_left_out(a, b):
+        """Axes of size 1 are missing from your result. Where both sizes are 1 nothing stretches, and the axis stays: a
+        result has as many axes as the longer shape."""
+        return tuple(size for size in broadcast_shape.reference(a, b) if size != 1)
+
+    def ordinary_shapes_refused(a, b):
+        """Your function refuses nearly all shapes, also those that fit. Conditions for a `raise` are easily joined
+        wrongly: `m != 1 or n != 1` is true already when one of the two is not 1. Say in words when two sizes do not
+        fit, with *and* between."""
+        if max(*a, *b, 0, 0) > 1:
+            raise ValueError("not all ones")
+        return broadcast_shape.reference(a, b)
+
+    def nothing_for_an_empty_shape(a, b):
+        """The sum with a single number gets the shape `()` in your function. The empty shape lacks all axes, and a
+        missing axis counts as 1: `(2, 3)` and `()` give `(2, 3)`."""
+        return broadcast_shape.reference(a, b) if a and b else ()
+
+    def empty_shape_refused(a, b):
+        """Your function raises where a shape is empty. `()` is the shape of a single number, which can be added to
+        anything: all its axes are missing, and a missing axis counts as 1."""
+        if not a or not b:
+            raise ValueError("an empty shape")
+        return broadcast_shape.reference(a, b)
+
+    def empty_shape_asked_for_an_axis(a, b):
+        """Where a shape is empty, your function asks it for an axis, hence the `IndexError`. `()` is the shape of a
+        single number: all its axes are missing, and a missing axis counts as 1."""
+        return (a[-1], b[-1]) and broadcast_shape.reference(a, b)
+
+    def bracket_for_a_tuple(a, b):
+        """A number is added to a tuple, hence the `TypeError`. `(1)` is the number 1 in brackets: it is the comma that
+        makes a tuple."""
+        return (1) * len(a) + b
+
+    def number_behind_a_tuple(a, b):
+        """A number is added to a tuple, hence the `TypeError`. `(1)` is the number 1 in brackets: it is the comma that
+        makes a tuple."""
+        return a + (1)
+
+    def list_and_tuple_joined(a, b):
+        """A list and a tuple cannot be added, hence the `TypeError`. The shapes are tuples: make the ones a tuple as
+        well, or turn both shapes into lists first."""
+        return list(a) + a
+
+    def tuple_and_list_joined(a, b):
+        """A list and a tuple cannot be added, hence the `TypeError`. The shapes are tuples: make the ones a tuple as
+        well, or turn both shapes into lists first."""
+        return a + list(a)
+
+    def tuple_changed(a, b):
+        """A tuple has no `insert` and no `append`, hence the `AttributeError`: it cannot be changed once it is there.
+        Make a new tuple of two, or turn the shapes into lists first."""
+        return a.insert(0, 1)
+
+    def set_emptied(a, b):
+        """You take the 1 out of the sizes in a column, and look for what is left; where both are 1 nothing is, hence
+        the `KeyError`. Two ones over one another give a 1."""
+        return tuple(set.difference({m, n}, {1}).pop() for m, n in ones_in_front(a, b))
+
+    def sizes_sorted(a, b):
+        """The sizes {are right, and they} are sorted. Each stands for an axis, so their order says which axis is how
+        large: leave them where they are."""
+        return tuple(sorted(broadcast_shape.reference(a, b)))
+
+    def number_of_axes(a, b):
+        """You return one number: how many axes the sum has. The task asks for its shape, a tuple with a size for each
+        axis."""
+        return max(len(a), len(b))
+
+    def missing_axes_are_none(a, b):
+        """You compare a size with `None`, hence the `TypeError`: `zip_longest` fills up with `None`, unless it is told
+        another value. A missing axis counts as which size?"""
+        return tuple(max(m, n) for m, n in zip_longest(a[::-1], b[::-1]))[::-1]
+
+    def text_raised(a, b):
+        """Where shapes do not fit you raise a text, and Python refuses that with a `TypeError`: only errors can be
+        raised. `ValueError(…)` makes one of the text."""
+        if WrongAnswers.none_for_no_fit(a, b) is None:
+            raise "they do not fit"  # noqa: B016
+        return broadcast_shape.reference(a, b)
+
+    def a_tensor_of_that_shape(a, b):
+        """You return a tensor that has the right shape. The task asks for the shape itself, a tuple of numbers: tensors
+        have it as `.shape`."""
+        return torch.zeros(broadcast_shape.reference(a, b))
+
+    def first_shape_for_no_fit(a, b):
+        """For shapes that do not fit your function returns the first one; the task asks for a `ValueError`. Whoever
+        calls it would take that for the shape of the sum. An error that is caught has to be raised again."""
+        return a if WrongAnswers.none_for_no_fit(a, b) is None else broadcast_shape.reference(a, b)
+
+    def second_shape_for_no_fit(a, b):
+        """For shapes that do not fit your function returns the second one; the task asks for a `ValueError`. Whoever
+        calls it would take that for the shape of the sum. An error that is caught has to be raised again."""
+        return b if WrongAnswers.none_for_no_fit(a, b) is None else broadcast_shape.reference(a, b)
+
+    def two_axes_unpacked(a, b):
+        """Your function takes shapes of two axes, and raises for all others: that `ValueError` is Python's, which
+        cannot take them apart. Shapes may be of any length: go through the columns in a loop."""
+        (rows, columns), (others, below) = a, b
+        return equal_or_stretched(rows, others), equal_or_stretched(columns, below)
+
+    def length_of_what_reversed_returns(a, b):
+        """`reversed` returns no tuple, but something that can be walked through once: it has no length. `a[::-1]` is
+        the reversed tuple; or take the length before."""
+        a, b = reversed(a), reversed(b)
+        return tuple(range(max(len(a), len(b))))
+
+
+@broadcast_shape.mistake(stage="size")
+def always_the_larger(m, n):
+    """You take the larger of the two sizes, whatever they are. {It is right for equal sizes, and for a 1 with a larger
+    size, which is all one tries at first. But} 3 over 2 does not fit and must raise a `ValueError`, and a 1 over a 0
+    gives 0, not 1."""
+    return max(m, n)
+
+
+class _ShapesDoNotFit(Exception):
+    pass
+
+
+broadcast_shape.mistake(error_of_ones_own, sign=is_of_ones_own)

@@ -90,401 +90,47 @@ matmul_shape.example("what looks like a batch of vectors", (10, 3, 4), (10, 4))
 matmul_shape.example("what looks like a batch of vectors on the left", (10, 4), (10, 4, 5))
 
 
-@matmul_shape.equivalent
-def by_trying(a, b):
-    try:
-        return (torch.zeros(a) @ torch.zeros(b)).shape
-    except RuntimeError as error:
-        raise ValueError("they do not fit") from error
-
-
-@matmul_shape.equivalent
-def by_numpys_matmul(a, b):
-    return np.matmul(np.ones(a), np.ones(b)).shape
-
-
-@matmul_shape.equivalent
-def case_by_case(a, b):
-    k = b[0] if len(b) == 1 else b[-2]
-    if a[-1] != k:
-        raise ValueError(f"{a[-1]} columns and {k} rows")
-    if len(a) == 1 and len(b) == 1:
-        return ()
-    if len(b) == 1:
-        return a[:-1]
-    if len(a) == 1:
-        return b[:-2] + b[-1:]
-    return (*from_the_end(a[:-2], b[:-2]), a[-2], b[-1])
-
-
-@matmul_shape.equivalent
-def by_removing_axes(a, b):
-    left, right = list(a), list(b)
-    if len(a) == 1:
-        left.insert(0, 1)
-    if len(b) == 1:
-        right.append(1)
-    if left[-1] != right[-2]:
-        raise ValueError("inner")
-    shape = [*by_recursion(left[:-2], right[:-2]), left[-2], right[-1]]
-    if len(b) == 1:
-        del shape[-1]
-    if len(a) == 1:
-        del shape[-2 if len(b) > 1 else -1]
-    return shape
-
-
-@matmul_shape.mistake(stage="matrices")
-def vectors_get_an_axis_in_front(a, b):
-    """A vector on the right is taken for a row: `(3, 4) @ (4,)` is refused. In broadcasting a missing axis stands at
-    the left, and you do the same here. A vector on the right of `@` becomes a column: its numbers meet those of a row
-    of the matrix."""
-    return (1, *a) if len(a) == 1 else a, (1, *b) if len(b) == 1 else b
-
-
-@matmul_shape.mistake(stage="matrices")
-def vectors_become_columns(a, b):
-    """A vector on the left is taken for a column: `(4,) @ (4, 5)` is refused. It is a column where it stands on the
-    right. On the left it becomes a row, so that its numbers meet those of a column of the matrix."""
-    return (*a, 1) if len(a) == 1 else a, (*b, 1) if len(b) == 1 else b
-
-
-@matmul_shape.mistake(stage="inner")
-def inner_sizes_not_compared(k_left, k_right):
-    """You never compare the inner sizes: `(3, 4) @ (3, 4)` gives a shape, where a `ValueError` must be raised. In the
-    result the inner axis is gone, which makes it easy to forget. A row of the left must have as many numbers as a
-    column of the right."""
-
-
-@matmul_shape.mistake(stage="inner")
-def inner_size_stretches(k_left, k_right):
-    """You let an inner size of 1 pass: `(3, 1) @ (4, 5)` gives a shape, where a `ValueError` must be raised. A 1
-    stretches among the batch axes only. The inner axis is summed over, and the two sizes must be equal there."""
-    equal_or_stretched(k_left, k_right)
-
-
-@matmul_shape.mistake(stage="batch")
-def batch_of_the_first(a, b):
-    """You take the batch axes from the first shape alone. {That is right as long as the second is one matrix or has the
-    same batch axes.} In `(6, 1, 3, 4) @ (5, 4, 2)` the 1 stands over a 5: batch axes broadcast, as in an addition."""
-    return a
-
-
-@matmul_shape.mistake(stage="batch")
-def batch_of_the_second(a, b):
-    """You take the batch axes from the second shape alone, whatever the first one has. In `(10, 3, 4) @ (4, 5)` the
-    second has none, and the 10 is lost. Batch axes broadcast, as in an addition: both shapes have a say."""
-    return b
-
-
-@matmul_shape.mistake(stage="batch")
-def the_longer_batch(a, b):
-    """You take the batch axes of the shape that has more of them. In `(6, 1, 3, 4) @ (5, 4, 2)` that gives `(6, 1)`,
-    but the 1 stands over a 5 and stretches. Batch axes broadcast, as in an addition: one column at a time."""
-    return a if len(a) >= len(b) else b
-
-
-@matmul_shape.mistake(stage="batch")
-def batches_one_after_the_other(a, b):
-    """Your result has the batch axes of both, one after the other: every matrix of the left times every matrix of the
-    right. NumPy's `dot` and `tensordot` do that. `@` pairs the batches instead: they are aligned from the right, and
-    broadcast."""
-    return (*a, *b)
-
-
-@matmul_shape.mistake(stage="batch")
-def batches_must_be_equal(a, b):
-    """You refuse batch axes that are not equal. `torch.bmm` is as strict as that; `@` lets them broadcast, so that one
-    matrix can be used for a whole batch. Compare them by the rule for additions."""
-    if tuple(a) != tuple(b):
-        raise ValueError(f"batch axes differ: {a} and {b}")
-    return a
-
-
-@matmul_shape.mistake(stage="batch")
-def equal_or_no_batch(a, b):
-    """You know two cases: equal batch axes, and one shape that has none. `@` knows more: `(6, 1, 3, 4) @ (5, 4, 2)` has
-    the batch axes `(6, 1)` and `(5,)`, which broadcast to `(6, 5)`. Use the rule for additions, all of it."""
-    if a and b and tuple(a) != tuple(b):
-        raise ValueError(f"batch axes differ: {a} and {b}")
-    return a or b
-
-
-@matmul_shape.mistake(stage="batch")
-def batch_from_the_left(a, b):
-    """Your batch axes are aligned from the left. They are aligned from the right, as in an addition: in `(6, 1, 3, 4)`
-    and `(5, 4, 2)` the batch axes are `(6, 1)` and `(5,)`, and the 5 stands under the 1. Whether a batch axis is
-    missing shows once the two matrix axes are cut off."""
-    return broadcast_shape.reference(a, b, aligned=aligned_from_the_left)
-
-
-@matmul_shape.mistake(stage="batch")
-def batches_never_refused(a, b):
-    """Of two batch sizes you take the larger, whatever they are: 2 over 5 gives 5, and must raise a `ValueError`, as in
-    an addition; 1 over 0 gives 1, and must give 0. If `broadcast_shape` does this part, has yours passed its check?"""
-    return broadcast_shape.reference(a, b, size=always_the_larger)
-
-
-@matmul_shape.mistake(stage="ends")
-def added_axes_stay(a, b, rows, columns):
-    """With a vector your result has an axis of size 1 too many: `(3, 4) @ (4,)` gives `(3, 1)`. The vector was made a
-    matrix for the product; afterwards the axis that it was given goes again, and the result is `(3,)`."""
-    return rows, columns
-
-
-@matmul_shape.mistake(stage="ends")
-def all_ones_go(a, b, rows, columns):
-    """Of the last two axes you remove each that has size 1, also one that was there before: `(2, 1, 4) @ (2, 4, 1)`
-    must stay `(2, 1, 1)`. Only the axis that a vector was given goes again. Ask how many axes the shape had, not how
-    large they are."""
-    return tuple(size for size in (rows, columns) if size != 1)
-
-
-@matmul_shape.mistake(stage="ends")
-def rows_and_columns_exchanged(a, b, rows, columns):
-    """The last two sizes of your result are exchanged: `(3, 4) @ (4, 2)` is `(3, 2)`, and you return `(2, 3)`. A row of
-    the result belongs to a row of the left matrix. Which shape gives which size?"""
-    return without_added_axes(b, a, columns, rows)
-
-
-@matmul_shape.mistake(stage="ends")
-def dot_product_keeps_an_axis(a, b, rows, columns):
-    """Two vectors give a single number, whose shape is `()`; yours has an axis of size 1 left. Both vectors were given
-    an axis for the product, and both of these go again."""
-    return without_added_axes(a, b, rows, columns) or (1,)
-
-
-@matmul_shape.mistake(stage="ends")
-def length_of_the_vector_stays(a, b, rows, columns):
-    """A vector on the right leaves its length in your result: `(3, 4) @ (4,)` gives `(3, 4)`, and should give `(3,)`.
-    Its last size is also its only one, the one that is summed over. Nothing of the vector remains."""
-    return without_added_axes(a, (1, *b), rows, b[-1])
-
-
-@matmul_shape.mistake
-def every_one_removed(a, b):
-    """With a vector you remove all axes of size 1, also those that were there before: `(1, 3, 4) @ (4,)` must stay `(1,
-    3)`. That is what a bare `squeeze()` does. Only the axis that the vector was given goes again, and you know where it
-    stands."""
-    shape = matmul_shape.reference(a, b)
-    return tuple(size for size in shape if size != 1) if 1 in (len(a), len(b)) else shape
-
-
-@matmul_shape.mistake
-def first_axis_removed(a, b):
-    """With a vector on the left you remove the first axis of the result. The row that the vector was made of is the
-    second-to-last axis, after the batch: `(4,) @ (10, 4, 5)` is `(10, 5)`, and the 10 must stay."""
-    left, right = row_and_column(a, b)
-    must_agree(left[-1], right[-2])
-    shape = (*broadcast_shape.reference(left[:-2], right[:-2]), left[-2], right[-1])
-    return shape[len(a) == 1 : len(shape) - (len(b) == 1)]
-
-
-@matmul_shape.mistake
-def vectors_not_compared(a, b):
-    """With a vector you return a shape without comparing sizes: `(3,) @ (4,)` must raise a `ValueError`. The cases with
-    vectors have an inner axis as well. Compare before you look at which case it is."""
-    left, right = row_and_column(a, b)
-    if 1 not in (len(a), len(b)):
-        must_agree(left[-1], right[-2])
-    return matmul_shape.reference(a, b, inner=lambda *sizes: None)
-
-
-@matmul_shape.mistake
-def vectors_refused(a, b):
-    """Your function accepts shapes of two axes and more. `@` takes vectors as well: on the left a vector becomes a row,
-    on the right a column, and the axis that it was given is taken away again at the end."""
-    if 1 in (len(a), len(b)):
-        raise ValueError("matrices only")
-    return matmul_shape.reference(a, b)
-
-
-@matmul_shape.mistake
-def inner_sizes_cut_off(a, b):
-    """You take `a` without its last size and append the last of `b`. For two matrices that fit, that is all. But sizes
-    that differ must raise a `ValueError`, for a vector on the right nothing is appended, and the batch axes of `b`
-    count as well. Go through these three one by one."""
-    return (*a[:-1], *b[-1:])
-
-
-@matmul_shape.mistake
-def first_axis_of_the_second(a, b):
-    """You sum over the first axis of the second shape. For two matrices that is right, since the first axis is the
-    second-to-last. With batch axes in front it is a batch axis: count from the end."""
-    must_agree(a[-1], b[0])
-    return (*a[:-1], *b[1:])
-
-
-@matmul_shape.mistake
-def last_axes_of_both(a, b):
-    """You sum over the last axis of both. So does the table of dot products of queries and keys, before the keys are
-    transposed. `@` takes the last axis of the left and the second-to-last of the right: a row meets a column."""
-    if a[-1] != b[-1]:
-        raise ValueError(f"last axes differ: {a[-1]} and {b[-1]}")
-    return (*broadcast_shape.reference(a[:-2], b[:-2]), *a[-2:-1], *b[-2:-1])
-
-
-@matmul_shape.mistake
-def no_vectors(a, b):
-    """Your function fails for a shape with a single axis: there is no second-to-last size to read. `@` makes a vector a
-    row on the left and a column on the right, and takes that axis away again at the end. Decide that before you read
-    any size."""
-    must_agree(a[-1], b[-2])
-    return (*broadcast_shape.reference(a[:-2], b[:-2]), a[-2], b[-1])
-
-
-@matmul_shape.mistake
-def batch_of_vectors(a, b):
-    """You take `(10, 3, 4) @ (10, 4)` for ten matrices and ten vectors. `@` knows no batch of vectors: two axes are
-    always one matrix, here of 10 rows, and 4 does not meet 10. That must raise a `ValueError`; ten
-    vectors need the shape `(10, 4, 1)`."""
-    if len(b) > 1 and tuple(a[:-2]) == tuple(b[:-1]) and a[-1] == b[-1]:
-        return tuple(a[:-1])
-    return matmul_shape.reference(a, b)
-
-
-@matmul_shape.mistake
-def nones_for_no_fit(a, b):
-    """For shapes that do not fit your function returns `None`; the task asks for a `ValueError`. Whoever calls it would
-    go on with `None` in place of a shape, and fail somewhere else, later. Write `raise ValueError(…)` with a text that
-    names the two sizes."""
-    try:
-        return matmul_shape.reference(a, b)
-    except ValueError:
-        return None
-
-
-@matmul_shape.mistake
-def error_of_a_product(a, b):
-    """You multiply two tensors and look at the shape. {The answers are right; but} for shapes that do not fit PyTorch
-    raises a `RuntimeError`, and the task asks for a `ValueError`. The rule is what you need on paper, where there are
-    no tensors."""
-    return tuple((torch.empty(a) @ torch.empty(b)).shape)
-
-
-@matmul_shape.mistake
-def as_in_an_addition(a, b):
-    """All axes broadcast as in an addition, the last two as well. In a product the last two are matrices: the columns
-    of the left must be as many as the rows of the right, and both are gone from the result."""
-    return broadcast_shape.reference(a, b)
-
-
-@matmul_shape.mistake
-def rows_against_columns(a, b):
-    """You compare the rows of the left with the columns of the right, and keep the two in between. It is the other way
-    round: the inner two must be equal, and the outer two stay."""
-    left, right = row_and_column(a, b)
-    must_agree(left[-2], right[-1])
-    return (*broadcast_shape.reference(left[:-2], right[:-2]), left[-1], right[-2])
-
-
-@matmul_shape.mistake
-def two_vectors_not_compared(a, b):
-    """Two vectors always give `()`, whatever their lengths: `(3,) @ (4,)` must raise a `ValueError`. A dot product
-    needs as many numbers on both sides."""
-    return () if len(a) == len(b) == 1 else matmul_shape.reference(a, b)
-
-
-@matmul_shape.mistake
-def vector_on_the_right_not_compared(a, b):
-    """With a vector on the right you return a shape without comparing sizes: `(3, 4) @ (3,)` must raise a `ValueError`.
-    A row of the matrix has as many numbers as the vector, or there is no product."""
-    return a[:-1] if len(b) == 1 < len(a) else matmul_shape.reference(a, b)
-
-
-@matmul_shape.mistake
-def vector_on_the_left_not_compared(a, b):
-    """With a vector on the left you return a shape without comparing sizes: `(4,) @ (3, 4)` must raise a `ValueError`.
-    A column of the matrix has as many numbers as the vector, or there is no product."""
-    return (*b[:-2], b[-1]) if len(a) == 1 < len(b) else matmul_shape.reference(a, b)
-
-
-@matmul_shape.mistake
-def batch_lost_beside_a_vector(a, b):
-    """With a vector, the batch axes are lost: `(10, 3, 4) @ (4,)` is `(10, 3)`, and yours has one size only. A vector
-    meets every matrix of a batch: all axes stay but the one that is summed over."""
-    shape = matmul_shape.reference(a, b)
-    return shape[-1:] if 1 in (len(a), len(b)) else shape
-
-
-@matmul_shape.mistake
-def batch_lost_beside_a_vector_on_the_left(a, b):
-    """With a vector on the left, the batch axes are lost: `(4,) @ (10, 4, 5)` is `(10, 5)`, and yours is `(5,)`. A
-    vector meets every matrix of a batch: all axes stay but the one that is summed over."""
-    shape = matmul_shape.reference(a, b)
-    return shape[-1:] if len(a) == 1 else shape
+@matmul_shape.right
+class RightAnswers:
+    def by_trying(a, b):
+        try:
+            return (torch.zeros(a) @ torch.zeros(b)).shape
+        except RuntimeError as error:
+            raise ValueError("they do not fit") from error
+
+    def by_numpys_matmul(a, b):
+        return np.matmul(np.ones(a), np.ones(b)).shape
+
+    def case_by_case(a, b):
+        k = b[0] if len(b) == 1 else b[-2]
+        if a[-1] != k:
+            raise ValueError(f"{a[-1]} columns and {k} rows")
+        if len(a) == 1 and len(b) == 1:
+            return ()
+        if len(b) == 1:
+            return a[:-1]
+        if len(a) == 1:
+            return b[:-2] + b[-1:]
+        return (*from_the_end(a[:-2], b[:-2]), a[-2], b[-1])
+
+    def by_removing_axes(a, b):
+        left, right = list(a), list(b)
+        if len(a) == 1:
+            left.insert(0, 1)
+        if len(b) == 1:
+            right.append(1)
+        if left[-1] != right[-2]:
+            raise ValueError("inner")
+        shape = [*by_recursion(left[:-2], right[:-2]), left[-2], right[-1]]
+        if len(b) == 1:
+            del shape[-1]
+        if len(a) == 1:
+            del shape[-2 if len(b) > 1 else -1]
+        return shape
 
 
 def _inner(b):
     return b[-1] if len(b) == 1 else b[-2]
-
-
-@matmul_shape.mistake
-def axes_of_both_as_np_dot(a, b):
-    """The batch axes of both stand one after another in your result, as `np.dot` has it: every matrix of `a` with every
-    matrix of `b`. `@` pairs the matrices: batch axes broadcast, as in an addition."""
-    if a[-1] != _inner(b):
-        raise ValueError(f"the inner sizes must be equal, got {a[-1]} and {_inner(b)}")
-    return tuple(a[:-1]) + tuple(b[:-2]) + tuple(b[-1:] if len(b) > 1 else ())
-
-
-@matmul_shape.mistake
-def list_behind_a_tuple(a, b):
-    """A list is added to a tuple: `+` joins a tuple to another tuple only. Write the last two sizes in round brackets,
-    or unpack the batch axes with a star in front."""
-    if a[-1] != b[-2]:
-        raise ValueError
-    return operator.add(broadcast_shape.reference(a[:-2], b[:-2]), [a[-2], b[-1]])
-
-
-@matmul_shape.mistake
-def vector_against_the_first_axis(a, b):
-    """A vector on the left is compared with the first axis of the other shape. That is the right one for a matrix;
-    with batch axes in front, it is one of those. Counted from the end, it is the second to last everywhere."""
-    if len(a) == 1 and len(b) > 1:
-        if a[0] != b[0]:
-            raise ValueError
-        return tuple(b[1:])
-    return matmul_shape.reference(a, b)
-
-
-@matmul_shape.mistake
-def dot_product_as_a_number(a, b):
-    """For two vectors you return a number, and the shape of a number is the empty tuple, `()`. Asked for is the shape
-    of the product, not its length."""
-    shape = matmul_shape.reference(a, b)
-    return a[0] if len(a) == len(b) == 1 else shape
-
-
-@matmul_shape.mistake
-def first_one_removed(a, b):
-    """The first 1 in the shape is removed where a vector was given an axis, and a batch may have a size of 1 as well.
-    `list.remove` looks for a value, wherever it stands. Remove by place: the second to last for a vector on the left,
-    the last for one on the right."""
-    left, right = row_and_column(a, b)
-    must_agree(left[-1], right[-2])
-    shape = [*broadcast_shape.reference(left[:-2], right[:-2]), left[-2], right[-1]]
-    for _ in range((len(a) == 1) + (len(b) == 1)):
-        shape.remove(1)
-    return tuple(shape)
-
-
-@matmul_shape.mistake
-def both_axes_removed_in_the_wrong_order(a, b):
-    """Two vectors make your function raise: the last axis is removed first, and then there is no second to last one
-    any more. Remove them in the other order, or build the shape without them."""
-    left, right = row_and_column(a, b)
-    must_agree(left[-1], right[-2])
-    shape = [*broadcast_shape.reference(left[:-2], right[:-2]), left[-2], right[-1]]
-    if len(b) == 1:
-        shape.pop(-1)
-    if len(a) == 1:
-        shape.pop(-2)
-    return tuple(shape)
-
-
-class _SizesDoNotFit(Exception):
-    pass
 
 
 def error_of_a_class_of_its_own(a, b):
@@ -492,10 +138,6 @@ def error_of_a_class_of_its_own(a, b):
         return matmul_shape.reference(a, b)
     except ValueError as error:
         raise _SizesDoNotFit(str(error)) from error
-
-
-error_of_a_class_of_its_own.__doc__ = error_of_ones_own.__doc__
-matmul_shape.mistake(error_of_a_class_of_its_own, sign=is_of_ones_own)
 
 
 @matmul_shape.property
@@ -513,3 +155,292 @@ def only_ends_matter(function, a, b):
 
 def _turned(shape):
     return (*shape[:-2], *shape[-2:][::-1])
+
+
+@matmul_shape.wrong(stage="matrices")
+class Matrices:
+    def vectors_get_an_axis_in_front(a, b):
+        """A vector on the right is taken for a row: `(3, 4) @ (4,)` is refused. In broadcasting a missing axis stands
+        at the left, and you do the same here. A vector on the right of `@` becomes a column: its numbers meet those of
+        a row of the matrix."""
+        return (1, *a) if len(a) == 1 else a, (1, *b) if len(b) == 1 else b
+
+    def vectors_become_columns(a, b):
+        """A vector on the left is taken for a column: `(4,) @ (4, 5)` is refused. It is a column where it stands on the
+        right. On the left it becomes a row, so that its numbers meet those of a column of the matrix."""
+        return (*a, 1) if len(a) == 1 else a, (*b, 1) if len(b) == 1 else b
+
+
+@matmul_shape.wrong(stage="inner")
+class Inner:
+    def inner_sizes_not_compared(k_left, k_right):
+        """You never compare the inner sizes: `(3, 4) @ (3, 4)` gives a shape, where a `ValueError` must be raised. In
+        the result the inner axis is gone, which makes it easy to forget. A row of the left must have as many numbers as
+        a column of the right."""
+
+    def inner_size_stretches(k_left, k_right):
+        """You let an inner size of 1 pass: `(3, 1) @ (4, 5)` gives a shape, where a `ValueError` must be raised. A 1
+        stretches among the batch axes only. The inner axis is summed over, and the two sizes must be equal there."""
+        equal_or_stretched(k_left, k_right)
+
+
+@matmul_shape.wrong(stage="batch")
+class Batch:
+    def batch_of_the_first(a, b):
+        """You take the batch axes from the first shape alone. {That is right as long as the second is one matrix or has
+        the same batch axes.} In `(6, 1, 3, 4) @ (5, 4, 2)` the 1 stands over a 5: batch axes broadcast, as in an
+        addition."""
+        return a
+
+    def batch_of_the_second(a, b):
+        """You take the batch axes from the second shape alone, whatever the first one has. In `(10, 3, 4) @ (4, 5)` the
+        second has none, and the 10 is lost. Batch axes broadcast, as in an addition: both shapes have a say."""
+        return b
+
+    def the_longer_batch(a, b):
+        """You take the batch axes of the shape that has more of them. In `(6, 1, 3, 4) @ (5, 4, 2)` that gives `(6,
+        1)`, but the 1 stands over a 5 and stretches. Batch axes broadcast, as in an addition: one column at a time."""
+        return a if len(a) >= len(b) else b
+
+    def batches_one_after_the_other(a, b):
+        """Your result has the batch axes of both, one after the other: every matrix of the left times every matrix of
+        the right. NumPy's `dot` and `tensordot` do that. `@` pairs the batches instead: they are aligned from the
+        right, and broadcast."""
+        return (*a, *b)
+
+    def batches_must_be_equal(a, b):
+        """You refuse batch axes that are not equal. `torch.bmm` is as strict as that; `@` lets them broadcast, so that
+        one matrix can be used for a whole batch. Compare them by the rule for additions."""
+        if tuple(a) != tuple(b):
+            raise ValueError(f"batch axes differ: {a} and {b}")
+        return a
+
+    def equal_or_no_batch(a, b):
+        """You know two cases: equal batch axes, and one shape that has none. `@` knows more: `(6, 1, 3, 4) @ (5, 4, 2)`
+        has the batch axes `(6, 1)` and `(5,)`, which broadcast to `(6, 5)`. Use the rule for additions, all of it."""
+        if a and b and tuple(a) != tuple(b):
+            raise ValueError(f"batch axes differ: {a} and {b}")
+        return a or b
+
+    def batch_from_the_left(a, b):
+        """Your batch axes are aligned from the left. They are aligned from the right, as in an addition: in `(6, 1, 3,
+        4)` and `(5, 4, 2)` the batch axes are `(6, 1)` and `(5,)`, and the 5 stands under the 1. Whether a batch axis
+        is missing shows once the two matrix axes are cut off."""
+        return broadcast_shape.reference(a, b, aligned=aligned_from_the_left)
+
+    def batches_never_refused(a, b):
+        """Of two batch sizes you take the larger, whatever they are: 2 over 5 gives 5, and must raise a `ValueError`,
+        as in an addition; 1 over 0 gives 1, and must give 0. If `broadcast_shape` does this part, has yours passed its
+        check?"""
+        return broadcast_shape.reference(a, b, size=always_the_larger)
+
+
+@matmul_shape.wrong(stage="ends")
+class Ends:
+    def added_axes_stay(a, b, rows, columns):
+        """With a vector your result has an axis of size 1 too many: `(3, 4) @ (4,)` gives `(3, 1)`. The vector was made
+        a matrix for the product; afterwards the axis that it was given goes again, and the result is `(3,)`."""
+        return rows, columns
+
+    def all_ones_go(a, b, rows, columns):
+        """Of the last two axes you remove each that has size 1, also one that was there before: `(2, 1, 4) @ (2, 4, 1)`
+        must stay `(2, 1, 1)`. Only the axis that a vector was given goes again. Ask how many axes the shape had, not
+        how large they are."""
+        return tuple(size for size in (rows, columns) if size != 1)
+
+    def rows_and_columns_exchanged(a, b, rows, columns):
+        """The last two sizes of your result are exchanged: `(3, 4) @ (4, 2)` is `(3, 2)`, and you return `(2, 3)`. A
+        row of the result belongs to a row of the left matrix. Which shape gives which size?"""
+        return without_added_axes(b, a, columns, rows)
+
+    def dot_product_keeps_an_axis(a, b, rows, columns):
+        """Two vectors give a single number, whose shape is `()`; yours has an axis of size 1 left. Both vectors were
+        given an axis for the product, and both of these go again."""
+        return without_added_axes(a, b, rows, columns) or (1,)
+
+    def length_of_the_vector_stays(a, b, rows, columns):
+        """A vector on the right leaves its length in your result: `(3, 4) @ (4,)` gives `(3, 4)`, and should give
+        `(3,)`. Its last size is also its only one, the one that is summed over. Nothing of the vector remains."""
+        return without_added_axes(a, (1, *b), rows, b[-1])
+
+
+@matmul_shape.wrong
+class WrongAnswers:
+    def every_one_removed(a, b):
+        """With a vector you remove all axes of size 1, also those that were there before: `(1, 3, 4) @ (4,)` must stay
+        `(1, 3)`. That is what a bare `squeeze()` does. Only the axis that the vector was given goes again, and you know
+        where it stands."""
+        shape = matmul_shape.reference(a, b)
+        return tuple(size for size in shape if size != 1) if 1 in (len(a), len(b)) else shape
+
+    def first_axis_removed(a, b):
+        """With a vector on the left you remove the first axis of the result. The row that the vector was made of is the
+        second-to-last axis, after the batch: `(4,) @ (10, 4, 5)` is `(10, 5)`, and the 10 must stay."""
+        left, right = row_and_column(a, b)
+        must_agree(left[-1], right[-2])
+        shape = (*broadcast_shape.reference(left[:-2], right[:-2]), left[-2], right[-1])
+        return shape[len(a) == 1 : len(shape) - (len(b) == 1)]
+
+    def vectors_not_compared(a, b):
+        """With a vector you return a shape without comparing sizes: `(3,) @ (4,)` must raise a `ValueError`. The cases
+        with vectors have an inner axis as well. Compare before you look at which case it is."""
+        left, right = row_and_column(a, b)
+        if 1 not in (len(a), len(b)):
+            must_agree(left[-1], right[-2])
+        return matmul_shape.reference(a, b, inner=lambda *sizes: None)
+
+    def vectors_refused(a, b):
+        """Your function accepts shapes of two axes and more. `@` takes vectors as well: on the left a vector becomes a
+        row, on the right a column, and the axis that it was given is taken away again at the end."""
+        if 1 in (len(a), len(b)):
+            raise ValueError("matrices only")
+        return matmul_shape.reference(a, b)
+
+    def inner_sizes_cut_off(a, b):
+        """You take `a` without its last size and append the last of `b`. For two matrices that fit, that is all. But
+        sizes that differ must raise a `ValueError`, for a vector on the right nothing is appended, and the batch axes
+        of `b` count as well. Go through these three one by one."""
+        return (*a[:-1], *b[-1:])
+
+    def first_axis_of_the_second(a, b):
+        """You sum over the first axis of the second shape. For two matrices that is right, since the first axis is the
+        second-to-last. With batch axes in front it is a batch axis: count from the end."""
+        must_agree(a[-1], b[0])
+        return (*a[:-1], *b[1:])
+
+    def last_axes_of_both(a, b):
+        """You sum over the last axis of both. So does the table of dot products of queries and keys, before the keys
+        are transposed. `@` takes the last axis of the left and the second-to-last of the right: a row meets a
+        column."""
+        if a[-1] != b[-1]:
+            raise ValueError(f"last axes differ: {a[-1]} and {b[-1]}")
+        return (*broadcast_shape.reference(a[:-2], b[:-2]), *a[-2:-1], *b[-2:-1])
+
+    def no_vectors(a, b):
+        """Your function fails for a shape with a single axis: there is no second-to-last size to read. `@` makes a
+        vector a row on the left and a column on the right, and takes that axis away again at the end. Decide that
+        before you read any size."""
+        must_agree(a[-1], b[-2])
+        return (*broadcast_shape.reference(a[:-2], b[:-2]), a[-2], b[-1])
+
+    def batch_of_vectors(a, b):
+        """You take `(10, 3, 4) @ (10, 4)` for ten matrices and ten vectors. `@` knows no batch of vectors: two axes are
+        always one matrix, here of 10 rows, and 4 does not meet 10. That must raise a `ValueError`; ten vectors need the
+        shape `(10, 4, 1)`."""
+        if len(b) > 1 and tuple(a[:-2]) == tuple(b[:-1]) and a[-1] == b[-1]:
+            return tuple(a[:-1])
+        return matmul_shape.reference(a, b)
+
+    def nones_for_no_fit(a, b):
+        """For shapes that do not fit your function returns `None`; the task asks for a `ValueError`. Whoever calls it
+        would go on with `None` in place of a shape, and fail somewhere else, later. Write `raise ValueError(…)` with a
+        text that names the two sizes."""
+        try:
+            return matmul_shape.reference(a, b)
+        except ValueError:
+            return None
+
+    def error_of_a_product(a, b):
+        """You multiply two tensors and look at the shape. {The answers are right; but} for shapes that do not fit
+        PyTorch raises a `RuntimeError`, and the task asks for a `ValueError`. The rule is what you need on paper, where
+        there are no tensors."""
+        return tuple((torch.empty(a) @ torch.empty(b)).shape)
+
+    def as_in_an_addition(a, b):
+        """All axes broadcast as in an addition, the last two as well. In a product the last two are matrices: the
+        columns of the left must be as many as the rows of the right, and both are gone from the result."""
+        return broadcast_shape.reference(a, b)
+
+    def rows_against_columns(a, b):
+        """You compare the rows of the left with the columns of the right, and keep the two in between. It is the other
+        way round: the inner two must be equal, and the outer two stay."""
+        left, right = row_and_column(a, b)
+        must_agree(left[-2], right[-1])
+        return (*broadcast_shape.reference(left[:-2], right[:-2]), left[-1], right[-2])
+
+    def two_vectors_not_compared(a, b):
+        """Two vectors always give `()`, whatever their lengths: `(3,) @ (4,)` must raise a `ValueError`. A dot product
+        needs as many numbers on both sides."""
+        return () if len(a) == len(b) == 1 else matmul_shape.reference(a, b)
+
+    def vector_on_the_right_not_compared(a, b):
+        """With a vector on the right you return a shape without comparing sizes: `(3, 4) @ (3,)` must raise a
+        `ValueError`. A row of the matrix has as many numbers as the vector, or there is no product."""
+        return a[:-1] if len(b) == 1 < len(a) else matmul_shape.reference(a, b)
+
+    def vector_on_the_left_not_compared(a, b):
+        """With a vector on the left you return a shape without comparing sizes: `(4,) @ (3, 4)` must raise a
+        `ValueError`. A column of the matrix has as many numbers as the vector, or there is no product."""
+        return (*b[:-2], b[-1]) if len(a) == 1 < len(b) else matmul_shape.reference(a, b)
+
+    def batch_lost_beside_a_vector(a, b):
+        """With a vector, the batch axes are lost: `(10, 3, 4) @ (4,)` is `(10, 3)`, and yours has one size only. A
+        vector meets every matrix of a batch: all axes stay but the one that is summed over."""
+        shape = matmul_shape.reference(a, b)
+        return shape[-1:] if 1 in (len(a), len(b)) else shape
+
+    def batch_lost_beside_a_vector_on_the_left(a, b):
+        """With a vector on the left, the batch axes are lost: `(4,) @ (10, 4, 5)` is `(10, 5)`, and yours is `(5,)`. A
+        vector meets every matrix of a batch: all axes stay but the one that is summed over."""
+        shape = matmul_shape.reference(a, b)
+        return shape[-1:] if len(a) == 1 else shape
+
+    def axes_of_both_as_np_dot(a, b):
+        """The batch axes of both stand one after another in your result, as `np.dot` has it: every matrix of `a` with
+        every matrix of `b`. `@` pairs the matrices: batch axes broadcast, as in an addition."""
+        if a[-1] != _inner(b):
+            raise ValueError(f"the inner sizes must be equal, got {a[-1]} and {_inner(b)}")
+        return tuple(a[:-1]) + tuple(b[:-2]) + tuple(b[-1:] if len(b) > 1 else ())
+
+    def list_behind_a_tuple(a, b):
+        """A list is added to a tuple: `+` joins a tuple to another tuple only. Write the last two sizes in round
+        brackets, or unpack the batch axes with a star in front."""
+        if a[-1] != b[-2]:
+            raise ValueError
+        return operator.add(broadcast_shape.reference(a[:-2], b[:-2]), [a[-2], b[-1]])
+
+    def vector_against_the_first_axis(a, b):
+        """A vector on the left is compared with the first axis of the other shape. That is the right one for a matrix;
+        with batch axes in front, it is one of those. Counted from the end, it is the second to last everywhere."""
+        if len(a) == 1 and len(b) > 1:
+            if a[0] != b[0]:
+                raise ValueError
+            return tuple(b[1:])
+        return matmul_shape.reference(a, b)
+
+    def dot_product_as_a_number(a, b):
+        """For two vectors you return a number, and the shape of a number is the empty tuple, `()`. Asked for is the
+        shape of the product, not its length."""
+        shape = matmul_shape.reference(a, b)
+        return a[0] if len(a) == len(b) == 1 else shape
+
+    def first_one_removed(a, b):
+        """The first 1 in the shape is removed where a vector was given an axis, and a batch may have a size of 1 as
+        well. `list.remove` looks for a value, wherever it stands. Remove by place: the second to last for a vector on
+        the left, the last for one on the right."""
+        left, right = row_and_column(a, b)
+        must_agree(left[-1], right[-2])
+        shape = [*broadcast_shape.reference(left[:-2], right[:-2]), left[-2], right[-1]]
+        for _ in range((len(a) == 1) + (len(b) == 1)):
+            shape.remove(1)
+        return tuple(shape)
+
+    def both_axes_removed_in_the_wrong_order(a, b):
+        """Two vectors make your function raise: the last axis is removed first, and then there is no second to last one
+        any more. Remove them in the other order, or build the shape without them."""
+        left, right = row_and_column(a, b)
+        must_agree(left[-1], right[-2])
+        shape = [*broadcast_shape.reference(left[:-2], right[:-2]), left[-2], right[-1]]
+        if len(b) == 1:
+            shape.pop(-1)
+        if len(a) == 1:
+            shape.pop(-2)
+        return tuple(shape)
+
+
+class _SizesDoNotFit(Exception):
+    pass
+
+
+error_of_a_class_of_its_own.__doc__ = error_of_ones_own.__doc__
+matmul_shape.mistake(error_of_a_class_of_its_own, sign=is_of_ones_own)

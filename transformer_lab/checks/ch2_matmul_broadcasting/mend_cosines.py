@@ -56,602 +56,24 @@ def long_and_short(draw):
 mend_cosines.example("one query and one key", q_len=1, k_len=1)
 
 
-@mend_cosines.equivalent
-def lengths_divided_out_afterwards(query, key):
-    return query @ key.T / (query.norm(dim=1, keepdim=True) * key.norm(dim=1))
-
-
-@mend_cosines.equivalent
-def by_normalize(query, key):
-    return torch.einsum("qd,kd->qk", F.normalize(query, dim=-1), F.normalize(key, dim=-1))
-
-
-@mend_cosines.equivalent
-def pair_after_pair(query, key):
-    return F.cosine_similarity(query[:, None], key[None], dim=-1)
-
-
-@mend_cosines.equivalent
-def written_out(query, key):
-    lengths = [(x * x).sum(-1).sqrt() for x in (query, key)]
-    return (query @ key.mT) / lengths[0][:, None] / lengths[1][None, :]
-
-
-@mend_cosines.mistake(stage="keys")
-def as_given(key):
-    """The mistake of the program as it was given is still in yours. Look at its symptom first: a vector and itself do
-    not get 1. Then take one row of each matrix as it enters the product, and compute its length by hand: where is it
-    not 1, and by what was that matrix divided?"""
-    return key / key.norm(dim=0)
-
-
-@mend_cosines.mistake
-def both_down_the_columns(query, key):
-    """Now both matrices are divided by the lengths of their columns. They agree with each other, and neither has rows
-    of length 1: a vector and itself still do not get 1. Which of the two lines was right in the program as given?"""
-    return (query / query.norm(dim=0)) @ (key / key.norm(dim=0)).T
-
-
-@mend_cosines.mistake
-def wrong_line_mended(query, key):
-    """The two lines have changed places: now the keys are divided by the lengths of their rows, and the queries by the
-    lengths of their columns. One of the two was right before. A row is right when its length is 1."""
-    return (query / query.norm(dim=0)) @ (key / key.norm(dim=-1, keepdim=True)).T
-
-
-@mend_cosines.mistake
-def clamped(query, key):
-    """Your cosines are cut off, so that none is too large any more. That hides the symptom and leaves the cause: the
-    other numbers are as wrong as before. Rows of length 1 give no number that has to be cut."""
-    return mend_cosines.reference(query, key, keys=as_given).clamp(-1, 1)
-
-
-@mend_cosines.mistake(stage="keys")
-def keepdim_left_out(key):
-    """The lengths of the keys are right, one for each row, and they stand under the columns: their axis is gone, and
-    shapes are aligned from the right. Here that raises; with as many keys as features it would not. Keep the axis, with
-    size 1."""
-    return key / key.norm(dim=-1)
-
-
-@mend_cosines.mistake(stage="queries")
-def keepdim_left_out_of_queries(query):
-    """The lengths of the queries are right, one for each row, and they stand under the columns: their axis is gone, and
-    shapes are aligned from the right. That line was right in the program as given, with its `keepdim=True`."""
-    return query / query.norm(dim=-1)
-
-
-@mend_cosines.mistake(stage="keys")
-def keys_as_they_are(key):
-    """The keys keep their lengths: a key that is twice as long gets twice the number. A cosine looks at directions
-    alone, so the keys must be divided as well as the queries."""
-    return key
-
-
-@mend_cosines.mistake(stage="queries")
-def queries_as_they_are(query):
-    """The queries keep their lengths: the row of a query that is twice as long is twice as large. A cosine looks at
-    directions alone, so the queries must be divided as well as the keys."""
-    return query
-
-
-@mend_cosines.mistake(stage="keys")
-def one_length_for_all_keys(key):
-    """You divide all keys by one number, the length of the whole matrix: `norm()` without an axis takes everything
-    together. Then the keys differ in length as before. Each row has a length of its own."""
-    return key / key.norm()
-
-
-@mend_cosines.mistake(stage="keys")
-def keys_by_their_sums(key):
-    """You divide each key by its sum, as `normalize_rows` does. Then its numbers sum to one, and its length is
-    something else. For a cosine the length must be 1: the root of the sum of squares."""
-    return key / key.sum(dim=-1, keepdim=True)
-
-
-@mend_cosines.mistake
-def both_by_their_sums(query, key):
-    """You divide each row by its sum, as `normalize_rows` does. Then its numbers sum to one, and its length is
-    something else. For a cosine the length must be 1: the root of the sum of squares."""
-    return (query / query.sum(dim=-1, keepdim=True)) @ (key / key.sum(dim=-1, keepdim=True)).T
-
-
-@mend_cosines.mistake(stage="keys")
-def root_forgotten(key):
-    """You divide each key by the sum of its squares, and the root is missing: a key of length 2 comes out with length
-    ½. The length is the root of that sum."""
-    return key / (key * key).sum(dim=-1, keepdim=True)
-
-
-@mend_cosines.mistake(stage="table")
-def keys_in_the_rows(query, key):
-    """Your table has a row for every key and a column for every query: the transpose of what is asked for. The last
-    line of the program as given was right."""
-    return key @ query.T
-
-
-@mend_cosines.mistake
-def lengths_of_the_keys_in_a_column(query, key):
-    """You divide the finished table by the lengths, which is a good way. But the lengths of the keys form a column,
-    (k_len, 1), and so they stand beside the queries. In the table a key is a column: under which axis must its length
-    stand?"""
-    return query @ key.T / (query.norm(dim=-1, keepdim=True) * key.norm(dim=-1, keepdim=True))
-
-
-@mend_cosines.mistake
-def correlations(query, key):
-    """You take the mean off every vector before you compare: these are correlations. A vector and itself do get 1, and
-    (1, 3) with (3, 1) gets −1, where the cosine is 0.6. Only the lengths have to be divided out."""
-    return mend_cosines.reference(query - query.mean(-1, keepdim=True), key - key.mean(-1, keepdim=True))
-
-
-@mend_cosines.mistake
-def divided_by_the_largest(query, key):
-    """You divide the finished table by its largest number, so that none is above 1. That hides the symptom and leaves
-    the cause: a vector and itself still do not get 1. Rows of length 1 need no correction afterwards."""
-    products = mend_cosines.reference(query, key, keys=as_given)
-    return products / products.abs().max()
-
-
-@mend_cosines.mistake(stage="queries")
-def root_forgotten_of_queries(query):
-    """You divide each query by the sum of its squares, and the root is missing: a query of length 2 comes out with
-    length ½. The length is the root of that sum."""
-    return query / (query * query).sum(dim=-1, keepdim=True)
-
-
-@mend_cosines.mistake(stage="queries")
-def one_length_for_all_queries(query):
-    """You divide all queries by one number, the length of the whole matrix: `norm()` without an axis takes everything
-    together. Then the queries differ in length as before. Each row has a length of its own."""
-    return query / query.norm()
-
-
-@mend_cosines.mistake(stage="keys")
-def sizes_of_the_keys_numbers_added(key):
-    """You divide each key by the sum of its numbers without their signs: `norm` with `p=1` does that. The key (3, 4)
-    has the length 5, and not 7. The length is the root of the sum of squares."""
-    return key / key.abs().sum(dim=-1, keepdim=True)
-
-
-@mend_cosines.mistake(stage="queries")
-def sizes_of_the_queries_numbers_added(query):
-    """You divide each query by the sum of its numbers without their signs: `norm` with `p=1` does that. The query
-    (3, 4) has the length 5, and not 7. The length is the root of the sum of squares."""
-    return query / query.abs().sum(dim=-1, keepdim=True)
-
-
-@mend_cosines.mistake(stage="keys")
-def keys_changed_in_place(key):
-    """Your function changes its argument `key`: whoever calls it finds shortened keys there later. `key /= …` works in
-    place. `key = key / …` makes a new tensor and leaves the caller's as it was."""
-    return key.div_(key.norm(dim=-1, keepdim=True))
-
-
-@mend_cosines.mistake(stage="queries", alone=True)
-def queries_changed_in_place(query):
-    """Your function changes its argument `query`: whoever calls it finds shortened queries there later. `query /= …`
-    works in place. `query = query / …` makes a new tensor and leaves the caller's as it was."""
-    return query.div_(query.norm(dim=-1, keepdim=True))
-
-
-@mend_cosines.mistake(stage="table")
-def one_minus_the_cosine(query, key):
-    """You return 1 minus the cosine, which some call the cosine distance: a vector and itself get 0, where the cosine
-    is 1. Leave the product as it is."""
-    return 1 - query @ key.T
-
-
-@mend_cosines.mistake(stage="table")
-def signs_lost(query, key):
-    """The signs are lost: a vector and its opposite get 1, where the cosine is −1. Leave the product as it is."""
-    return (query @ key.T).abs()
-
-
-@mend_cosines.mistake(stage="table", alone=True)
-def row_with_row(query, key):
-    """You multiply row 0 with row 0, row 1 with row 1, element by element. That raises where there are not as many keys
-    as queries, and otherwise gives too few cosines. Every query is asked about every key: which product makes such a
-    table?"""
-    return (query * key).sum(dim=-1)
-
-
-@mend_cosines.mistake
-def row_with_row_by_cosine_similarity(query, key):
-    """You compare row 0 with row 0, row 1 with row 1. That raises where three keys meet two queries, and with as many
-    keys as queries it gives too few cosines. Every query is asked about every key: `F.cosine_similarity` needs an axis
-    of size 1 in each, at different places."""
-    return F.cosine_similarity(query, key, dim=-1)
-
-
-@mend_cosines.mistake(stage="table", alone=True)
-def keys_not_transposed(query, key):
-    """The keys are not transposed in the product, and their rows do not fit: `@` pairs the last axis of `query` with
-    the first of `key`. The features must meet the features. The last line of the program as given was right."""
-    return query @ key
-
-
-@mend_cosines.mistake
-def lengths_multiplied_in_one_row(query, key):
-    """The lengths of queries and keys are multiplied row with row: unless there are as many of both, or only one of
-    either, they do not fit. The table needs a product for each pair: the lengths of the queries in a column, those of
-    the keys in a row."""
-    return query @ key.T / (query.norm(dim=-1) * key.norm(dim=-1))
-
-
-@mend_cosines.mistake
-def attention_scores(query, key):
-    """You divide the dot products by the root of the number of features, as attention does. That is the same factor for
-    all, and the vectors keep their lengths. A cosine is divided by the lengths of its own two vectors."""
-    return query @ key.T / query.shape[-1] ** 0.5
-
-
-@mend_cosines.mistake(stage="table")
-def root_of_one_mean_square(query, key):
-    """Every number is too large by the root of the number of features: of the queries or of the keys, you take the root
-    of the *mean* of the squares for the length, as RMS norm does. The length of a vector is the root of their sum."""
-    return query @ key.T * query.shape[-1] ** 0.5
-
-
-@mend_cosines.mistake(stage="table")
-def roots_of_two_mean_squares(query, key):
-    """Every number is too large, as many times as there are features: for the lengths you take the root of the *mean*
-    of the squares, as RMS norm does. The length of a vector is the root of their sum."""
-    return query @ key.T * query.shape[-1]
-
-
-@mend_cosines.mistake(stage="table")
-def by_the_number_of_features(query, key):
-    """You divide by the number of features besides, as a mean over the features would. A dot product is a sum: once
-    both vectors have length 1, it is the cosine already."""
-    return query @ key.T / query.shape[-1]
-
-
-@mend_cosines.mistake(stage="table")
-def by_the_root_of_the_features(query, key):
-    """You divide by the root of the number of features besides, as attention does. Once both vectors have length 1,
-    their dot product is the cosine already, however many features there are."""
-    return query @ key.T / query.shape[-1] ** 0.5
-
-
-@mend_cosines.mistake(stage="keys")
-def keys_by_their_largest_number(key):
-    """You divide each key by its largest number. That does not make its length 1: the length is the root of the sum of
-    all squares."""
-    return key / key.amax(dim=-1, keepdim=True)
-
-
-@mend_cosines.mistake(stage="queries")
-def queries_by_their_largest_number(query):
-    """You divide each query by its largest number. That does not make its length 1: the length is the root of the sum
-    of all squares."""
-    return query / query.amax(dim=-1, keepdim=True)
-
-
-@mend_cosines.mistake(stage="keys", alone=True)
-def keys_by_their_largest_size(key):
-    """You divide each key by its largest number without its sign, which is `norm` with `p=inf`. The length of a vector
-    is the root of the sum of all squares."""
-    return key / key.abs().amax(dim=-1, keepdim=True)
-
-
-@mend_cosines.mistake(stage="queries")
-def queries_by_their_largest_size(query):
-    """You divide each query by its largest number without its sign, which is `norm` with `p=inf`. The length of a
-    vector is the root of the sum of all squares."""
-    return query / query.abs().amax(dim=-1, keepdim=True)
-
-
-@mend_cosines.mistake(stage="keys", alone=True)
-def keys_by_their_spread(key):
-    """You divide each key by its standard deviation, which takes the mean off before it squares and divides by a count.
-    The length of a vector is the root of the sum of its squares, no more."""
-    return key / key.std(dim=-1, keepdim=True)
-
-
-@mend_cosines.mistake(stage="queries")
-def queries_by_their_spread(query):
-    """You divide each query by its standard deviation, which takes the mean off before it squares and divides by a
-    count. The length of a vector is the root of the sum of its squares, no more."""
-    return query / query.std(dim=-1, keepdim=True)
-
-
-@mend_cosines.mistake(stage="keys")
-def keys_by_the_root_of_their_length(key):
-    """You divide each key by the root of its length: `norm` has taken the root already. A key of length 4 comes out
-    with length 2, where it must be 1."""
-    return key / key.norm(dim=-1, keepdim=True).sqrt()
-
-
-@mend_cosines.mistake(stage="queries")
-def queries_by_the_root_of_their_length(query):
-    """You divide each query by the root of its length: `norm` has taken the root already. A query of length 4 comes out
-    with length 2, where it must be 1."""
-    return query / query.norm(dim=-1, keepdim=True).sqrt()
-
-
-@mend_cosines.mistake(stage="keys")
-def keys_times_their_lengths(key):
-    """The lengths of the keys are multiplied in, where you should divide by them. A long key gets larger numbers still.
-    In `a / b * c` the `c` is a factor: brackets around `b * c` make both divide."""
-    return key * key.norm(dim=-1, keepdim=True)
-
-
-@mend_cosines.mistake(stage="queries")
-def queries_times_their_lengths(query):
-    """The lengths of the queries are multiplied in, where you should divide by them. A long query gets larger numbers
-    still. In `a / b * c` the `c` is a factor: brackets around `b * c` make both divide."""
-    return query * query.norm(dim=-1, keepdim=True)
-
-
-@mend_cosines.mistake
-def lengths_added(query, key):
-    """You divide by the sum of the two lengths, where it must be their product: the dot product grows with both. Try it
-    with a vector of length 3 and itself, which should give 1."""
-    return query @ key.T / (query.norm(dim=-1)[:, None] + key.norm(dim=-1))
-
-
-@mend_cosines.mistake
-def lengths_of_the_queries_in_a_row(query, key):
-    """The lengths of the queries form a row, and those of the keys a column: unless there are as many of both, they do
-    not fit the table. There a query is a row and a key is a column: which way must its length stand?"""
-    return query @ key.T / (key.norm(dim=-1)[:, None] * query.norm(dim=-1))
-
-
-@mend_cosines.mistake
-def keys_by_the_lengths_of_the_queries(query, key):
-    """You divide the keys by the lengths of the queries. That raises, unless there are as many of both. Each vector is
-    divided by a length of its own."""
-    return (query / query.norm(dim=-1, keepdim=True)) @ (key / query.norm(dim=-1, keepdim=True)).T
-
-
-@mend_cosines.mistake
-def queries_with_queries(query, key):
-    """You compare the queries with one another: the table has as many columns as queries, and the keys have no part in
-    it. Look at the two names in your product."""
-    return mend_cosines.reference(query, query)
-
-
-@mend_cosines.mistake(stage="table")
-def weights_of_the_cosines(query, key):
-    """A softmax is taken of the cosines, so that each row sums to one. These are the weights of attention. The task
-    asks for the cosines themselves: a vector and itself get 1."""
-    return (query @ key.T).softmax(dim=-1)
-
-
-@mend_cosines.mistake(stage="table")
-def nothing_below_zero(query, key):
-    """Negative cosines come out as 0. Vectors that point in opposite directions have the cosine −1, and all between −1
-    and 1 are asked for. Leave the product as it is."""
-    return (query @ key.T).relu()
-
-
-@mend_cosines.mistake(stage="table")
-def angles(query, key):
-    """You return the angles, `acos` of the cosines: a vector and itself get 0, where the cosine is 1. The task asks for
-    the cosine itself."""
-    return (query @ key.T).acos()
-
-
-@mend_cosines.mistake(stage="table", alone=True)
-def from_zero_to_one(query, key):
-    """You move the cosines into the range from 0 to 1: perpendicular vectors get ½, where the cosine is 0. Leave the
-    product as it is."""
-    return (1 + query @ key.T) / 2
-
-
-@mend_cosines.mistake(stage="table", alone=True)
-def signs_turned(query, key):
-    """Every sign is turned: a vector and itself get −1, where the cosine is 1. Look for a minus in your product."""
-    return -(query @ key.T)
-
-
-@mend_cosines.mistake(stage="table", alone=True)
-def squared(query, key):
-    """The products are squared, and so the signs are lost. Only the lengths are roots of squares; the product of the
-    two vectors stays as it is."""
-    return (query @ key.T) ** 2
-
-
-@mend_cosines.mistake(stage="table", alone=True)
-def rows_of_the_table_made_one_long(query, key):
-    """The rows of the finished table are divided by their lengths. Whatever a query's own length was, that hides it;
-    but what a query gets from one key then depends on the other keys. Make the vectors one long, not the table."""
-    products = query @ key.T
-    return products / products.norm(dim=-1, keepdim=True)
-
-
-@mend_cosines.mistake
-def only_the_table_made_one_long(query, key):
-    """The rows of the table of dot products are divided by their lengths, and the keys keep theirs. What a query gets
-    from one key then depends on the other keys. Make the vectors one long, not the table."""
-    products = query @ key.T
-    return products / products.norm(dim=-1, keepdim=True)
-
-
-@mend_cosines.mistake(stage="table", alone=True)
-def rows_of_the_table_summed_to_one(query, key):
-    """The rows of the finished table are divided by their sums, as `normalize_rows` does. What a query gets from one
-    key then depends on the other keys. Make the vectors one long, not the table."""
-    products = query @ key.T
-    return products / products.sum(dim=-1, keepdim=True)
-
-
-@mend_cosines.mistake(stage="table", alone=True)
-def axes_of_size_one_lost(query, key):
-    """Right, until there is one query or one key: then an axis of the table is gone. A bare `squeeze()` removes every
-    axis of size 1, also one that the caller counts on."""
-    return (query @ key.T).squeeze()
-
-
-@mend_cosines.mistake
-def distances(query, key):
-    """You return how far apart the vectors are: a vector and itself get 0, and lengths count. The cosine compares
-    directions alone, and is 1 for a vector and itself."""
-    return torch.cdist(query, key)
-
-
-@mend_cosines.mistake
-def compared_along_another_axis(query, key):
-    """You compare along the wrong axis: of all pairs of vectors, `dim=1` is the axis of the keys, and the features are
-    the last one. Your result is (q_len, d_head), a row of numbers for every feature."""
-    return F.cosine_similarity(query[:, None], key[None], dim=1)
-
-
-@mend_cosines.mistake
-def single_vectors_along_axis_one(query, key):
-    """`F.cosine_similarity` compares along axis 1 unless it is told another, and two single vectors have axis 0 alone:
-    hence the `IndexError`. Tell it which axis the features are."""
-    return torch.stack([torch.stack([F.cosine_similarity(q, k) for k in key]) for q in query])
-
-
-@mend_cosines.mistake
-def products_of_the_tables_as_they_are(query, key):
-    """The keys are not transposed in the product, and their rows do not fit: `@` pairs the last axis of `query` with
-    the first of `key`. The features must meet the features. The last line of the program as given was right."""
-    return query @ key
-
-
-@mend_cosines.mistake(stage="table", alone=True)
-def dot_of_matrices(query, key):
-    """`torch.dot` takes two vectors, and refuses matrices. A table of all dot products is a matrix product. The last
-    line of the program as given was right."""
-    return torch.dot(query, key)
-
-
-@mend_cosines.mistake
-def table_by_its_length(query, key):
-    """You divide the finished table by one number, the length of all of it: `norm()` without an axis takes everything
-    together. Each pair of vectors has its own two lengths: one for the row, and one for the column."""
-    products = query @ key.T
-    return products / products.norm()
-
-
-@mend_cosines.mistake
-def the_longer_length_alone(query, key):
-    """You divide by the larger one of the two lengths. A cosine is divided by both: their product stands under the dot
-    product."""
-    return query @ key.T / torch.maximum(query.norm(dim=-1)[:, None], key.norm(dim=-1))
-
-
-@mend_cosines.mistake(stage="table", alone=True)
-def rounded(query, key):
-    """Your cosines are rounded. Rounding is for printing; the function itself returns what the product gives."""
-    return (query @ key.T).round(decimals=2)
-
-
-@mend_cosines.mistake
-def lists_of_numbers(query, key):
-    """The cosines {are right, and they} come in a list of lists. A tensor (q_len, k_len) is asked for, and nothing has
-    to leave PyTorch on the way."""
-    return mend_cosines.reference(query, key).tolist()
-
-
-@mend_cosines.mistake(stage="table", alone=True)
-def added_up_for_each_query(query, key):
-    """You add up the cosines of each query, and return one number for it. The table has one for each pair, a row for
-    every query and a column for every key."""
-    return (query @ key.T).sum(dim=-1)
-
-
-@mend_cosines.mistake(stage="table", alone=True)
-def place_of_the_best_key(query, key):
-    """You return which key is the best one for each query. A search would do that next; the task asks for the whole
-    table of cosines."""
-    return (query @ key.T).argmax(dim=-1)
-
-
-@mend_cosines.mistake(stage="table", alone=True)
-def cosine_of_the_best_key(query, key):
-    """You return the largest cosine of each query. A search would do that next; the task asks for the whole table, with
-    a column for every key."""
-    return (query @ key.T).amax(dim=-1)
-
-
-@mend_cosines.mistake
-def both_lengths_in_columns_in_turn(query, key):
-    """You divide the finished table by the lengths, which is a good way. But the lengths of the keys form a column,
-    (k_len, 1), and so they stand beside the queries. In the table a key is a column: under which axis must its length
-    stand?"""
-    return query @ key.T / query.norm(dim=-1, keepdim=True) / key.norm(dim=-1, keepdim=True)
-
-
-@mend_cosines.mistake
-def only_the_columns_of_the_table_made_one_long(query, key):
-    """The columns of the table of dot products are divided by their lengths. What a key gets from one query then
-    depends on the other queries. Make the vectors one long, not the table."""
-    products = query @ key.T
-    return products / products.norm(dim=0)
-
-
-@mend_cosines.mistake
-def queries_down_the_columns_and_keys_as_they_are(query, key):
-    """The queries are divided by the lengths of their columns, and the keys keep their lengths. In both matrices, each
-    row must come out with length 1."""
-    return (query / query.norm(dim=0)) @ key.T
-
-
-@mend_cosines.mistake(stage="table", alone=True)
-def keys_cut_anew(query, key):
-    """The keys are cut anew with `view` or `reshape` into (d_head, k_len), and not transposed: a column holds bits of
-    several keys. The last line of the program as given was right."""
-    return query @ key.reshape(key.shape[1], key.shape[0])
+@mend_cosines.right
+class RightAnswers:
+    def lengths_divided_out_afterwards(query, key):
+        return query @ key.T / (query.norm(dim=1, keepdim=True) * key.norm(dim=1))
+
+    def by_normalize(query, key):
+        return torch.einsum("qd,kd->qk", F.normalize(query, dim=-1), F.normalize(key, dim=-1))
+
+    def pair_after_pair(query, key):
+        return F.cosine_similarity(query[:, None], key[None], dim=-1)
+
+    def written_out(query, key):
+        lengths = [(x * x).sum(-1).sqrt() for x in (query, key)]
+        return (query @ key.mT) / lengths[0][:, None] / lengths[1][None, :]
 
 
 def _all_by_one(rows, order):
     return rows / rows.norm(order)
-
-
-@mend_cosines.mistake
-def minus_one_as_the_order(query, key):
-    """Each matrix is divided by one number for all its rows: the first argument of `norm` is the order of the norm, not
-    the axis, and -1 is a strange one. The axis has to be named: `dim=-1`."""
-    return _all_by_one(query, -1) @ _all_by_one(key, -1).T
-
-
-@mend_cosines.mistake
-def one_as_the_order(query, key):
-    """Each matrix is divided by one number for all its rows, the sum of all its sizes: the first argument of `norm` is
-    the order of the norm, not the axis. The axis has to be named: `dim=1`."""
-    return _all_by_one(query, 1) @ _all_by_one(key, 1).T
-
-
-@mend_cosines.mistake
-def zero_as_the_order(query, key):
-    """Each matrix is divided by how many numbers of it are not zero: the first argument of `norm` is the order of the
-    norm, not the axis. The axis has to be named, and it is that of the features: `dim=-1`."""
-    return _all_by_one(query, 0) @ _all_by_one(key, 0).T
-
-
-@mend_cosines.mistake
-def columns_of_the_keys_under_the_turned(query, key):
-    """The keys are turned first and then divided by the lengths of their columns, which stand under the wrong axis:
-    there is one for each feature. Turned, a key is a column of `key.T`. Which axis of `key` does its length sum
-    over?"""
-    query = query / query.norm(dim=-1, keepdim=True)
-    return query @ (key.T / key.norm(dim=0))
-
-
-@mend_cosines.mistake
-def both_lengths_in_rows_in_turn(query, key):
-    """The table is divided by the lengths of the queries as a row, and a row of the table has an entry for each key.
-    The lengths of the queries must be a column: `keepdim=True` for them, and not for the keys."""
-    return query @ key.T / query.norm(dim=-1) / key.norm(dim=-1)
-
-
-@mend_cosines.mistake
-def product_of_two_columns(query, key):
-    """The lengths are two columns, and a matrix product of two columns raises. A column times a row makes a table of
-    all products: one of the two has to be turned."""
-    return query @ key.T / (query.norm(dim=-1, keepdim=True) @ key.norm(dim=-1, keepdim=True))
-
-
-@mend_cosines.mistake
-def lengths_of_at_least_one(query, key):
-    """Vectors that are shorter than 1 are not made longer: you divide by the length, but never by less than 1. That is
-    a guard against a length of zero, which the docstring rules out; at 1 it changes vectors that are merely short."""
-    query, key = (rows / rows.norm(dim=-1, keepdim=True).clamp(min=1) for rows in (query, key))
-    return query @ key.T
 
 
 @mend_cosines.property
@@ -678,3 +100,443 @@ def opposite_vectors(function, query, key):
 def at_most_one(function, query, key):
     """No cosine is larger than 1."""
     return bool(function(query, key).abs().max() <= 1 + 1e-5)
+
+
+@mend_cosines.wrong(stage="queries")
+class Queries:
+    def keepdim_left_out_of_queries(query):
+        """The lengths of the queries are right, one for each row, and they stand under the columns: their axis is gone,
+        and shapes are aligned from the right. That line was right in the program as given, with its `keepdim=True`."""
+        return query / query.norm(dim=-1)
+
+    def queries_as_they_are(query):
+        """The queries keep their lengths: the row of a query that is twice as long is twice as large. A cosine looks at
+        directions alone, so the queries must be divided as well as the keys."""
+        return query
+
+    def root_forgotten_of_queries(query):
+        """You divide each query by the sum of its squares, and the root is missing: a query of length 2 comes out with
+        length ½. The length is the root of that sum."""
+        return query / (query * query).sum(dim=-1, keepdim=True)
+
+    def one_length_for_all_queries(query):
+        """You divide all queries by one number, the length of the whole matrix: `norm()` without an axis takes
+        everything together. Then the queries differ in length as before. Each row has a length of its own."""
+        return query / query.norm()
+
+    def sizes_of_the_queries_numbers_added(query):
+        """You divide each query by the sum of its numbers without their signs: `norm` with `p=1` does that. The query
+        (3, 4) has the length 5, and not 7. The length is the root of the sum of squares."""
+        return query / query.abs().sum(dim=-1, keepdim=True)
+
+    def queries_by_their_largest_number(query):
+        """You divide each query by its largest number. That does not make its length 1: the length is the root of the
+        sum of all squares."""
+        return query / query.amax(dim=-1, keepdim=True)
+
+    def queries_by_their_largest_size(query):
+        """You divide each query by its largest number without its sign, which is `norm` with `p=inf`. The length of a
+        vector is the root of the sum of all squares."""
+        return query / query.abs().amax(dim=-1, keepdim=True)
+
+    def queries_by_their_spread(query):
+        """You divide each query by its standard deviation, which takes the mean off before it squares and divides by a
+        count. The length of a vector is the root of the sum of its squares, no more."""
+        return query / query.std(dim=-1, keepdim=True)
+
+    def queries_by_the_root_of_their_length(query):
+        """You divide each query by the root of its length: `norm` has taken the root already. A query of length 4 comes
+        out with length 2, where it must be 1."""
+        return query / query.norm(dim=-1, keepdim=True).sqrt()
+
+    def queries_times_their_lengths(query):
+        """The lengths of the queries are multiplied in, where you should divide by them. A long query gets larger
+        numbers still. In `a / b * c` the `c` is a factor: brackets around `b * c` make both divide."""
+        return query * query.norm(dim=-1, keepdim=True)
+
+
+@mend_cosines.wrong(stage="queries", alone=True)
+class QueriesAlone:
+    def queries_changed_in_place(query):
+        """Your function changes its argument `query`: whoever calls it finds shortened queries there later. `query /=
+        …` works in place. `query = query / …` makes a new tensor and leaves the caller's as it was."""
+        return query.div_(query.norm(dim=-1, keepdim=True))
+
+
+@mend_cosines.wrong(stage="keys")
+class Keys:
+    def as_given(key):
+        """The mistake of the program as it was given is still in yours. Look at its symptom first: a vector and itself
+        do not get 1. Then take one row of each matrix as it enters the product, and compute its length by hand: where
+        is it not 1, and by what was that matrix divided?"""
+        return key / key.norm(dim=0)
+
+    def keepdim_left_out(key):
+        """The lengths of the keys are right, one for each row, and they stand under the columns: their axis is gone,
+        and shapes are aligned from the right. Here that raises; with as many keys as features it would not. Keep the
+        axis, with size 1."""
+        return key / key.norm(dim=-1)
+
+    def keys_as_they_are(key):
+        """The keys keep their lengths: a key that is twice as long gets twice the number. A cosine looks at directions
+        alone, so the keys must be divided as well as the queries."""
+        return key
+
+    def one_length_for_all_keys(key):
+        """You divide all keys by one number, the length of the whole matrix: `norm()` without an axis takes everything
+        together. Then the keys differ in length as before. Each row has a length of its own."""
+        return key / key.norm()
+
+    def keys_by_their_sums(key):
+        """You divide each key by its sum, as `normalize_rows` does. Then its numbers sum to one, and its length is
+        something else. For a cosine the length must be 1: the root of the sum of squares."""
+        return key / key.sum(dim=-1, keepdim=True)
+
+    def root_forgotten(key):
+        """You divide each key by the sum of its squares, and the root is missing: a key of length 2 comes out with
+        length ½. The length is the root of that sum."""
+        return key / (key * key).sum(dim=-1, keepdim=True)
+
+    def sizes_of_the_keys_numbers_added(key):
+        """You divide each key by the sum of its numbers without their signs: `norm` with `p=1` does that. The key (3,
+        4) has the length 5, and not 7. The length is the root of the sum of squares."""
+        return key / key.abs().sum(dim=-1, keepdim=True)
+
+    def keys_changed_in_place(key):
+        """Your function changes its argument `key`: whoever calls it finds shortened keys there later. `key /= …` works
+        in place. `key = key / …` makes a new tensor and leaves the caller's as it was."""
+        return key.div_(key.norm(dim=-1, keepdim=True))
+
+    def keys_by_their_largest_number(key):
+        """You divide each key by its largest number. That does not make its length 1: the length is the root of the sum
+        of all squares."""
+        return key / key.amax(dim=-1, keepdim=True)
+
+    def keys_by_the_root_of_their_length(key):
+        """You divide each key by the root of its length: `norm` has taken the root already. A key of length 4 comes out
+        with length 2, where it must be 1."""
+        return key / key.norm(dim=-1, keepdim=True).sqrt()
+
+    def keys_times_their_lengths(key):
+        """The lengths of the keys are multiplied in, where you should divide by them. A long key gets larger numbers
+        still. In `a / b * c` the `c` is a factor: brackets around `b * c` make both divide."""
+        return key * key.norm(dim=-1, keepdim=True)
+
+
+@mend_cosines.wrong(stage="keys", alone=True)
+class KeysAlone:
+    def keys_by_their_largest_size(key):
+        """You divide each key by its largest number without its sign, which is `norm` with `p=inf`. The length of a
+        vector is the root of the sum of all squares."""
+        return key / key.abs().amax(dim=-1, keepdim=True)
+
+    def keys_by_their_spread(key):
+        """You divide each key by its standard deviation, which takes the mean off before it squares and divides by a
+        count. The length of a vector is the root of the sum of its squares, no more."""
+        return key / key.std(dim=-1, keepdim=True)
+
+
+@mend_cosines.wrong(stage="table")
+class Table:
+    def keys_in_the_rows(query, key):
+        """Your table has a row for every key and a column for every query: the transpose of what is asked for. The last
+        line of the program as given was right."""
+        return key @ query.T
+
+    def one_minus_the_cosine(query, key):
+        """You return 1 minus the cosine, which some call the cosine distance: a vector and itself get 0, where the
+        cosine is 1. Leave the product as it is."""
+        return 1 - query @ key.T
+
+    def signs_lost(query, key):
+        """The signs are lost: a vector and its opposite get 1, where the cosine is −1. Leave the product as it is."""
+        return (query @ key.T).abs()
+
+    def root_of_one_mean_square(query, key):
+        """Every number is too large by the root of the number of features: of the queries or of the keys, you take the
+        root of the *mean* of the squares for the length, as RMS norm does. The length of a vector is the root of their
+        sum."""
+        return query @ key.T * query.shape[-1] ** 0.5
+
+    def roots_of_two_mean_squares(query, key):
+        """Every number is too large, as many times as there are features: for the lengths you take the root of the
+        *mean* of the squares, as RMS norm does. The length of a vector is the root of their sum."""
+        return query @ key.T * query.shape[-1]
+
+    def by_the_number_of_features(query, key):
+        """You divide by the number of features besides, as a mean over the features would. A dot product is a sum: once
+        both vectors have length 1, it is the cosine already."""
+        return query @ key.T / query.shape[-1]
+
+    def by_the_root_of_the_features(query, key):
+        """You divide by the root of the number of features besides, as attention does. Once both vectors have length 1,
+        their dot product is the cosine already, however many features there are."""
+        return query @ key.T / query.shape[-1] ** 0.5
+
+    def weights_of_the_cosines(query, key):
+        """A softmax is taken of the cosines, so that each row sums to one. These are the weights of attention. The task
+        asks for the cosines themselves: a vector and itself get 1."""
+        return (query @ key.T).softmax(dim=-1)
+
+    def nothing_below_zero(query, key):
+        """Negative cosines come out as 0. Vectors that point in opposite directions have the cosine −1, and all between
+        −1 and 1 are asked for. Leave the product as it is."""
+        return (query @ key.T).relu()
+
+    def angles(query, key):
+        """You return the angles, `acos` of the cosines: a vector and itself get 0, where the cosine is 1. The task asks
+        for the cosine itself."""
+        return (query @ key.T).acos()
+
+
+@mend_cosines.wrong(stage="table", alone=True)
+class TableAlone:
+    def row_with_row(query, key):
+        """You multiply row 0 with row 0, row 1 with row 1, element by element. That raises where there are not as many
+        keys as queries, and otherwise gives too few cosines. Every query is asked about every key: which product makes
+        such a table?"""
+        return (query * key).sum(dim=-1)
+
+    def keys_not_transposed(query, key):
+        """The keys are not transposed in the product, and their rows do not fit: `@` pairs the last axis of `query`
+        with the first of `key`. The features must meet the features. The last line of the program as given was
+        right."""
+        return query @ key
+
+    def from_zero_to_one(query, key):
+        """You move the cosines into the range from 0 to 1: perpendicular vectors get ½, where the cosine is 0. Leave
+        the product as it is."""
+        return (1 + query @ key.T) / 2
+
+    def signs_turned(query, key):
+        """Every sign is turned: a vector and itself get −1, where the cosine is 1. Look for a minus in your product."""
+        return -(query @ key.T)
+
+    def squared(query, key):
+        """The products are squared, and so the signs are lost. Only the lengths are roots of squares; the product of
+        the two vectors stays as it is."""
+        return (query @ key.T) ** 2
+
+    def rows_of_the_table_made_one_long(query, key):
+        """The rows of the finished table are divided by their lengths. Whatever a query's own length was, that hides
+        it; but what a query gets from one key then depends on the other keys. Make the vectors one long, not the
+        table."""
+        products = query @ key.T
+        return products / products.norm(dim=-1, keepdim=True)
+
+    def rows_of_the_table_summed_to_one(query, key):
+        """The rows of the finished table are divided by their sums, as `normalize_rows` does. What a query gets from
+        one key then depends on the other keys. Make the vectors one long, not the table."""
+        products = query @ key.T
+        return products / products.sum(dim=-1, keepdim=True)
+
+    def axes_of_size_one_lost(query, key):
+        """Right, until there is one query or one key: then an axis of the table is gone. A bare `squeeze()` removes
+        every axis of size 1, also one that the caller counts on."""
+        return (query @ key.T).squeeze()
+
+    def dot_of_matrices(query, key):
+        """`torch.dot` takes two vectors, and refuses matrices. A table of all dot products is a matrix product. The
+        last line of the program as given was right."""
+        return torch.dot(query, key)
+
+    def rounded(query, key):
+        """Your cosines are rounded. Rounding is for printing; the function itself returns what the product gives."""
+        return (query @ key.T).round(decimals=2)
+
+    def added_up_for_each_query(query, key):
+        """You add up the cosines of each query, and return one number for it. The table has one for each pair, a row
+        for every query and a column for every key."""
+        return (query @ key.T).sum(dim=-1)
+
+    def place_of_the_best_key(query, key):
+        """You return which key is the best one for each query. A search would do that next; the task asks for the whole
+        table of cosines."""
+        return (query @ key.T).argmax(dim=-1)
+
+    def cosine_of_the_best_key(query, key):
+        """You return the largest cosine of each query. A search would do that next; the task asks for the whole table,
+        with a column for every key."""
+        return (query @ key.T).amax(dim=-1)
+
+    def keys_cut_anew(query, key):
+        """The keys are cut anew with `view` or `reshape` into (d_head, k_len), and not transposed: a column holds bits
+        of several keys. The last line of the program as given was right."""
+        return query @ key.reshape(key.shape[1], key.shape[0])
+
+
+@mend_cosines.wrong
+class WrongAnswers:
+    def both_down_the_columns(query, key):
+        """Now both matrices are divided by the lengths of their columns. They agree with each other, and neither has
+        rows of length 1: a vector and itself still do not get 1. Which of the two lines was right in the program as
+        given?"""
+        return (query / query.norm(dim=0)) @ (key / key.norm(dim=0)).T
+
+    def wrong_line_mended(query, key):
+        """The two lines have changed places: now the keys are divided by the lengths of their rows, and the queries by
+        the lengths of their columns. One of the two was right before. A row is right when its length is 1."""
+        return (query / query.norm(dim=0)) @ (key / key.norm(dim=-1, keepdim=True)).T
+
+    def clamped(query, key):
+        """Your cosines are cut off, so that none is too large any more. That hides the symptom and leaves the cause:
+        the other numbers are as wrong as before. Rows of length 1 give no number that has to be cut."""
+        return mend_cosines.reference(query, key, keys=Keys.as_given).clamp(-1, 1)
+
+    def both_by_their_sums(query, key):
+        """You divide each row by its sum, as `normalize_rows` does. Then its numbers sum to one, and its length is
+        something else. For a cosine the length must be 1: the root of the sum of squares."""
+        return (query / query.sum(dim=-1, keepdim=True)) @ (key / key.sum(dim=-1, keepdim=True)).T
+
+    def lengths_of_the_keys_in_a_column(query, key):
+        """You divide the finished table by the lengths, which is a good way. But the lengths of the keys form a column,
+        (k_len, 1), and so they stand beside the queries. In the table a key is a column: under which axis must its
+        length stand?"""
+        return query @ key.T / (query.norm(dim=-1, keepdim=True) * key.norm(dim=-1, keepdim=True))
+
+    def correlations(query, key):
+        """You take the mean off every vector before you compare: these are correlations. A vector and itself do get 1,
+        and (1, 3) with (3, 1) gets −1, where the cosine is 0.6. Only the lengths have to be divided out."""
+        return mend_cosines.reference(query - query.mean(-1, keepdim=True), key - key.mean(-1, keepdim=True))
+
+    def divided_by_the_largest(query, key):
+        """You divide the finished table by its largest number, so that none is above 1. That hides the symptom and
+        leaves the cause: a vector and itself still do not get 1. Rows of length 1 need no correction afterwards."""
+        products = mend_cosines.reference(query, key, keys=Keys.as_given)
+        return products / products.abs().max()
+
+    def row_with_row_by_cosine_similarity(query, key):
+        """You compare row 0 with row 0, row 1 with row 1. That raises where three keys meet two queries, and with as
+        many keys as queries it gives too few cosines. Every query is asked about every key: `F.cosine_similarity` needs
+        an axis of size 1 in each, at different places."""
+        return F.cosine_similarity(query, key, dim=-1)
+
+    def lengths_multiplied_in_one_row(query, key):
+        """The lengths of queries and keys are multiplied row with row: unless there are as many of both, or only one of
+        either, they do not fit. The table needs a product for each pair: the lengths of the queries in a column, those
+        of the keys in a row."""
+        return query @ key.T / (query.norm(dim=-1) * key.norm(dim=-1))
+
+    def attention_scores(query, key):
+        """You divide the dot products by the root of the number of features, as attention does. That is the same factor
+        for all, and the vectors keep their lengths. A cosine is divided by the lengths of its own two vectors."""
+        return query @ key.T / query.shape[-1] ** 0.5
+
+    def lengths_added(query, key):
+        """You divide by the sum of the two lengths, where it must be their product: the dot product grows with both.
+        Try it with a vector of length 3 and itself, which should give 1."""
+        return query @ key.T / (query.norm(dim=-1)[:, None] + key.norm(dim=-1))
+
+    def lengths_of_the_queries_in_a_row(query, key):
+        """The lengths of the queries form a row, and those of the keys a column: unless there are as many of both, they
+        do not fit the table. There a query is a row and a key is a column: which way must its length stand?"""
+        return query @ key.T / (key.norm(dim=-1)[:, None] * query.norm(dim=-1))
+
+    def keys_by_the_lengths_of_the_queries(query, key):
+        """You divide the keys by the lengths of the queries. That raises, unless there are as many of both. Each vector
+        is divided by a length of its own."""
+        return (query / query.norm(dim=-1, keepdim=True)) @ (key / query.norm(dim=-1, keepdim=True)).T
+
+    def queries_with_queries(query, key):
+        """You compare the queries with one another: the table has as many columns as queries, and the keys have no part
+        in it. Look at the two names in your product."""
+        return mend_cosines.reference(query, query)
+
+    def only_the_table_made_one_long(query, key):
+        """The rows of the table of dot products are divided by their lengths, and the keys keep theirs. What a query
+        gets from one key then depends on the other keys. Make the vectors one long, not the table."""
+        products = query @ key.T
+        return products / products.norm(dim=-1, keepdim=True)
+
+    def distances(query, key):
+        """You return how far apart the vectors are: a vector and itself get 0, and lengths count. The cosine compares
+        directions alone, and is 1 for a vector and itself."""
+        return torch.cdist(query, key)
+
+    def compared_along_another_axis(query, key):
+        """You compare along the wrong axis: of all pairs of vectors, `dim=1` is the axis of the keys, and the features
+        are the last one. Your result is (q_len, d_head), a row of numbers for every feature."""
+        return F.cosine_similarity(query[:, None], key[None], dim=1)
+
+    def single_vectors_along_axis_one(query, key):
+        """`F.cosine_similarity` compares along axis 1 unless it is told another, and two single vectors have axis 0
+        alone: hence the `IndexError`. Tell it which axis the features are."""
+        return torch.stack([torch.stack([F.cosine_similarity(q, k) for k in key]) for q in query])
+
+    def products_of_the_tables_as_they_are(query, key):
+        """The keys are not transposed in the product, and their rows do not fit: `@` pairs the last axis of `query`
+        with the first of `key`. The features must meet the features. The last line of the program as given was
+        right."""
+        return query @ key
+
+    def table_by_its_length(query, key):
+        """You divide the finished table by one number, the length of all of it: `norm()` without an axis takes
+        everything together. Each pair of vectors has its own two lengths: one for the row, and one for the column."""
+        products = query @ key.T
+        return products / products.norm()
+
+    def the_longer_length_alone(query, key):
+        """You divide by the larger one of the two lengths. A cosine is divided by both: their product stands under the
+        dot product."""
+        return query @ key.T / torch.maximum(query.norm(dim=-1)[:, None], key.norm(dim=-1))
+
+    def lists_of_numbers(query, key):
+        """The cosines {are right, and they} come in a list of lists. A tensor (q_len, k_len) is asked for, and nothing
+        has to leave PyTorch on the way."""
+        return mend_cosines.reference(query, key).tolist()
+
+    def both_lengths_in_columns_in_turn(query, key):
+        """You divide the finished table by the lengths, which is a good way. But the lengths of the keys form a column,
+        (k_len, 1), and so they stand beside the queries. In the table a key is a column: under which axis must its
+        length stand?"""
+        return query @ key.T / query.norm(dim=-1, keepdim=True) / key.norm(dim=-1, keepdim=True)
+
+    def only_the_columns_of_the_table_made_one_long(query, key):
+        """The columns of the table of dot products are divided by their lengths. What a key gets from one query then
+        depends on the other queries. Make the vectors one long, not the table."""
+        products = query @ key.T
+        return products / products.norm(dim=0)
+
+    def queries_down_the_columns_and_keys_as_they_are(query, key):
+        """The queries are divided by the lengths of their columns, and the keys keep their lengths. In both matrices,
+        each row must come out with length 1."""
+        return (query / query.norm(dim=0)) @ key.T
+
+    def minus_one_as_the_order(query, key):
+        """Each matrix is divided by one number for all its rows: the first argument of `norm` is the order of the norm,
+        not the axis, and -1 is a strange one. The axis has to be named: `dim=-1`."""
+        return _all_by_one(query, -1) @ _all_by_one(key, -1).T
+
+    def one_as_the_order(query, key):
+        """Each matrix is divided by one number for all its rows, the sum of all its sizes: the first argument of `norm`
+        is the order of the norm, not the axis. The axis has to be named: `dim=1`."""
+        return _all_by_one(query, 1) @ _all_by_one(key, 1).T
+
+    def zero_as_the_order(query, key):
+        """Each matrix is divided by how many numbers of it are not zero: the first argument of `norm` is the order of
+        the norm, not the axis. The axis has to be named, and it is that of the features: `dim=-1`."""
+        return _all_by_one(query, 0) @ _all_by_one(key, 0).T
+
+    def columns_of_the_keys_under_the_turned(query, key):
+        """The keys are turned first and then divided by the lengths of their columns, which stand under the wrong axis:
+        there is one for each feature. Turned, a key is a column of `key.T`. Which axis of `key` does its length sum
+        over?"""
+        query = query / query.norm(dim=-1, keepdim=True)
+        return query @ (key.T / key.norm(dim=0))
+
+    def both_lengths_in_rows_in_turn(query, key):
+        """The table is divided by the lengths of the queries as a row, and a row of the table has an entry for each
+        key. The lengths of the queries must be a column: `keepdim=True` for them, and not for the keys."""
+        return query @ key.T / query.norm(dim=-1) / key.norm(dim=-1)
+
+    def product_of_two_columns(query, key):
+        """The lengths are two columns, and a matrix product of two columns raises. A column times a row makes a table
+        of all products: one of the two has to be turned."""
+        return query @ key.T / (query.norm(dim=-1, keepdim=True) @ key.norm(dim=-1, keepdim=True))
+
+    def lengths_of_at_least_one(query, key):
+        """Vectors that are shorter than 1 are not made longer: you divide by the length, but never by less than 1. That
+        is a guard against a length of zero, which the docstring rules out; at 1 it changes vectors that are merely
+        short."""
+        query, key = (rows / rows.norm(dim=-1, keepdim=True).clamp(min=1) for rows in (query, key))
+        return query @ key.T

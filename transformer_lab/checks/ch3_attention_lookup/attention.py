@@ -6,18 +6,7 @@ import math
 import torch
 from torch.nn import functional as F
 
-from ..attention_steps import (
-    OUTPUT_MISTAKES,
-    SCALE_MISTAKES,
-    SCORE_MISTAKES,
-    SOFTMAX_MISTAKES,
-    by_root_d,
-    dot_products,
-    keys_against_queries,
-    over_keys,
-    root_of_a_plain_number,
-    weighted_sum,
-)
+from .. import attention_steps as steps
 from ..exercise import exercise
 from .attention_weights import attention_weights, moved, query_and_key, scale_after_softmax, scaled_once_more
 from .properties import nearly_equal
@@ -43,50 +32,50 @@ def query_key_value(draw, batch=2, heads=3, q_len=7, k_len=9, d_head=4, d_value=
         "`weights = attention_weights(…, …)`, then `… @ …`",
     ),
 )
-def attention(query, key, value, *, scores=dot_products, scale=by_root_d, weights=over_keys, output=weighted_sum):
+def attention(
+    query,
+    key,
+    value,
+    *,
+    scores=steps.dot_products,
+    scale=steps.by_root_d,
+    weights=steps.over_keys,
+    output=steps.weighted_sum,
+):
     """Blend the values by how well their keys match each query: the result is (…, q_len, d_value)."""
     return output(weights(scale(scores(query, key), query.shape[-1])), value)
 
 
-@attention.equivalent
-def attention_of_pytorch(query, key, value):
-    return F.scaled_dot_product_attention(query, key, value)
+@attention.right
+class RightAnswers:
+    def attention_of_pytorch(query, key, value):
+        return F.scaled_dot_product_attention(query, key, value)
 
+    def attention_by_einsum(query, key, value):
+        weights = torch.einsum("bhqd,bhkd->bhqk", query, key).div(query.size(-1) ** 0.5).softmax(3)
+        return torch.einsum("bhqk,bhkv->bhqv", weights, value)
 
-@attention.equivalent
-def attention_by_einsum(query, key, value):
-    weights = torch.einsum("bhqd,bhkd->bhqk", query, key).div(query.size(-1) ** 0.5).softmax(3)
-    return torch.einsum("bhqk,bhkv->bhqv", weights, value)
+    def attention_query_by_query(query, key, value):
+        rows = []
+        for q in query.unbind(2):
+            scores = (q.unsqueeze(2) * key).sum(-1) / math.sqrt(q.shape[-1])
+            rows.append((scores.softmax(-1).unsqueeze(-1) * value).sum(2))
+        return torch.stack(rows, dim=2)
 
+    def attention_divided_last(query, key, value):
+        scores = query @ key.mT * query.shape[-1] ** -0.5
+        exp = (scores - scores.amax(-1, keepdim=True)).exp()
+        return (exp @ value) / exp.sum(-1, keepdim=True)
 
-@attention.equivalent
-def attention_query_by_query(query, key, value):
-    rows = []
-    for q in query.unbind(2):
-        scores = (q.unsqueeze(2) * key).sum(-1) / math.sqrt(q.shape[-1])
-        rows.append((scores.softmax(-1).unsqueeze(-1) * value).sum(2))
-    return torch.stack(rows, dim=2)
+    def attention_turned_round(query, key, value):
+        weights = (key @ (query / query.shape[-1] ** 0.5).mT).softmax(-2)
+        return (value.mT @ weights).mT
 
-
-@attention.equivalent
-def attention_divided_last(query, key, value):
-    scores = query @ key.mT * query.shape[-1] ** -0.5
-    exp = (scores - scores.amax(-1, keepdim=True)).exp()
-    return (exp @ value) / exp.sum(-1, keepdim=True)
-
-
-@attention.equivalent
-def attention_turned_round(query, key, value):
-    weights = (key @ (query / query.shape[-1] ** 0.5).mT).softmax(-2)
-    return (value.mT @ weights).mT
-
-
-@attention.equivalent
-def attention_folded(query, key, value):
-    sizes = query.shape[:2]
-    query, key, value = (x.flatten(0, 1) for x in (query, key, value))
-    weights = torch.bmm(query, key.transpose(1, 2)).div(math.sqrt(key.shape[2])).softmax(2)
-    return torch.bmm(weights, value).unflatten(0, sizes)
+    def attention_folded(query, key, value):
+        sizes = query.shape[:2]
+        query, key, value = (x.flatten(0, 1) for x in (query, key, value))
+        weights = torch.bmm(query, key.transpose(1, 2)).div(math.sqrt(key.shape[2])).softmax(2)
+        return torch.bmm(weights, value).unflatten(0, sizes)
 
 
 @attention.mistake
@@ -97,12 +86,150 @@ def values_from_keys(query, key, value):
     return attention_weights.reference(query, key) @ key
 
 
-@attention.mistake
-def values_from_queries(query, key, value):
-    """The weights blend the queries and not the values. It raises unless there are as many queries as keys; in
-    self-attention it runs. A query says what is looked for, a value what is handed over. Which of the three is missing
-    from your last line?"""
-    return attention_weights.reference(query, key) @ query
+def keys_and_values_exchanged_for_pytorch(query, key, value):
+    return F.scaled_dot_product_attention(query, value, key)
+
+
+def queries_and_keys_exchanged_for_pytorch(query, key, value):
+    return F.scaled_dot_product_attention(key, query, value)
+
+
+def keys_against_queries_by_letters(query, key, value):
+    weights = steps.over_keys(steps.by_root_d(key @ query.mT, query.shape[-1]))
+    return torch.einsum("bhqk,bhkv->bhqv", weights, value)
+
+
+@attention.property
+def constants_stay(function, query, key, value):
+    """Values that are all one stay one, since the weights of a query sum to one."""
+    return nearly_equal(function(query, key, torch.ones_like(value)), 1)
+
+
+@attention.property
+def no_query_gets_the_mean(function, query, key, value):
+    """A query of zeros gets the plain mean of the values."""
+    return nearly_equal(function(torch.zeros_like(query), key, value), value.mean(-2, keepdim=True))
+
+
+@attention.property
+def each_head_on_its_own(function, query, key, value):
+    """Head 0 of sentence 0 does not depend on the other heads and sentences."""
+    return nearly_equal(function(query[:1, :1], key[:1, :1], value[:1, :1]), function(query, key, value)[:1, :1])
+
+
+@attention.property
+def each_output_on_its_own(function, query, key, value):
+    """The output of query 0 does not depend on the other queries."""
+    return nearly_equal(function(query[..., :1, :], key, value), function(query, key, value)[..., :1, :])
+
+
+attention.example("equal lengths and equal widths", q_len=3, k_len=3, d_value=4, plain=True)
+attention.example("more queries than keys", k_len=3)
+attention.example("one query", q_len=1)
+attention.example("one key", k_len=1)
+attention.example("one sentence and one head", batch=1, heads=1)
+attention.example("one feature", d_head=1, d_value=1)
+
+
+@attention.probe
+def tall_scores(draw):
+    """scores of more than a hundred"""
+    query, key, value = query_key_value(draw)
+    return moved(query, 16, 16), moved(key, 16, 16), value
+
+
+@attention.probe
+def queries_far_apart(draw):
+    """queries whose scores lie far apart"""
+    query, key, value = query_key_value(draw)
+    return moved(query, 16, -16), moved(key, 16, 16), value
+
+
+@attention.probe
+def keys_far_apart(draw):
+    """keys whose scores lie far apart"""
+    query, key, value = query_key_value(draw)
+    return moved(query, 16, 16), moved(key, 16, -16), value
+
+
+@attention.wrong(stage="output", alone=True)
+class OutputAlone:
+    def values_turned(weights, value):
+        """The values are transposed before they are blended, and the product then sums the weights of the keys against
+        the features of a value. It raises unless these are equally many. The weights have the keys on their last axis:
+        which axis of the values must stand second to last?"""
+        return weights @ value.mT
+
+    def values_turned_before_the_weights(weights, value):
+        """The transposed values stand before the weights in the product, which sums over the last axis of the first
+        factor and the second to last of the other: over the keys and the queries. It raises unless there are equally
+        many. Which of the two factors has the keys on its last axis, as it is?"""
+        return value.mT @ weights
+
+    def bmm_of_weights_with_four_axes(weights, value):
+        """`bmm` multiplies tensors of exactly three axes, and gets four. `@` and `matmul` take any number of axes in
+        front, and multiply the last two."""
+        return torch.bmm(weights, value)
+
+    def weights_with_the_first_axis_of_the_values(weights, value):
+        """`tensordot` with the number 1 sums over the last axis of the weights and the first of the values, which
+        counts the sentences. Keys must meet keys, in each head of each sentence. Which product does that?"""
+        return torch.tensordot(weights, value, 1)
+
+
+@attention.wrong
+class WrongAnswers:
+    def values_from_queries(query, key, value):
+        """The weights blend the queries and not the values. It raises unless there are as many queries as keys; in
+        self-attention it runs. A query says what is looked for, a value what is handed over. Which of the three is
+        missing from your last line?"""
+        return attention_weights.reference(query, key) @ query
+
+    def heads_merged(query, key, value):
+        """The heads are merged: your result is (batch, q_len, heads · d_value). {The numbers are right.} Merging is a
+        step of its own, of chapter 4; here every head keeps its axis."""
+        return attention.reference(query, key, value).transpose(1, 2).flatten(2)
+
+    def divided_by_the_number_of_keys(query, key, value):
+        """The blend is divided by the number of keys as well. The weights of a query sum to one, so that their sum of
+        values is a mean already."""
+        return attention.reference(query, key, value) / key.shape[-2]
+
+    def weights_times_values_number_by_number(query, key, value):
+        """Weights and values are multiplied element by element, `*`, and not as matrices. Each query needs a sum over
+        the keys, weight times value: which operator makes it for all queries at once?"""
+        return attention_weights.reference(query, key) * value
+
+    def values_before_the_weights(query, key, value):
+        """The values stand before the weights in the product, which sums over the last axis of the first: the features
+        of the values. It must sum over the keys. Which of the two has them on its last axis?"""
+        return value @ attention_weights.reference(query, key)
+
+    def heads_after_the_queries(query, key, value):
+        """Your result is (batch, q_len, heads, d_value): `heads` and `q_len` have changed places. {The numbers are
+        right.} That is the first half of merging the heads, a step of its own, of chapter 4; here every head keeps its
+        place."""
+        return attention.reference(query, key, value).transpose(1, 2)
+
+    def heads_added_up(query, key, value):
+        """Your result is (batch, q_len, d_value): the outputs of all heads are added up. In `einsum`, a letter that the
+        output lacks is summed over. Here every head keeps its axis: which letter is missing?"""
+        return attention.reference(query, key, value).sum(1)
+
+    def query_added_back(query, key, value):
+        """The query itself is added to the output. That is a residual connection, which a block of a Transformer has
+        and attention has not; it fits only if d_value = d_head. Return the blend alone."""
+        return query + attention.reference(query, key, value)
+
+    def softmax_of_the_blend(query, key, value):
+        """The softmax is taken of the output, after the blending, and the scores serve as weights. What must sum to one
+        are the weights of a query. Between which two products does the softmax belong?"""
+        return steps.over_keys(steps.by_root_d(steps.dot_products(query, key), query.shape[-1]) @ value)
+
+    def softmax_of_the_values(query, key, value):
+        """The softmax is taken of the values, and the scores serve as weights. Values may be any numbers; what must sum
+        to one are the weights of a query. What belongs into the softmax?"""
+        return steps.by_root_d(steps.dot_products(query, key), query.shape[-1]) @ steps.over_keys(value)
 
 
 @attention.mistake
@@ -139,184 +266,25 @@ def output_and_weights(query, key, value):
     return attention.reference(query, key, value), attention_weights.reference(query, key)
 
 
-@attention.mistake
-def heads_merged(query, key, value):
-    """The heads are merged: your result is (batch, q_len, heads · d_value). {The numbers are right.} Merging is a step
-    of its own, of chapter 4; here every head keeps its axis."""
-    return attention.reference(query, key, value).transpose(1, 2).flatten(2)
-
-
-@attention.mistake
-def divided_by_the_number_of_keys(query, key, value):
-    """The blend is divided by the number of keys as well. The weights of a query sum to one, so that their sum of
-    values is a mean already."""
-    return attention.reference(query, key, value) / key.shape[-2]
-
-
-@attention.mistake
-def weights_times_values_number_by_number(query, key, value):
-    """Weights and values are multiplied element by element, `*`, and not as matrices. Each query needs a sum over the
-    keys, weight times value: which operator makes it for all queries at once?"""
-    return attention_weights.reference(query, key) * value
-
-
-@attention.mistake
-def values_before_the_weights(query, key, value):
-    """The values stand before the weights in the product, which sums over the last axis of the first: the features of
-    the values. It must sum over the keys. Which of the two has them on its last axis?"""
-    return value @ attention_weights.reference(query, key)
-
-
-def keys_and_values_exchanged_for_pytorch(query, key, value):
-    return F.scaled_dot_product_attention(query, value, key)
-
-
 keys_and_values_exchanged_for_pytorch.__doc__ = keys_and_values_exchanged.__doc__
 attention.mistake(keys_and_values_exchanged_for_pytorch)
 
 
-def queries_and_keys_exchanged_for_pytorch(query, key, value):
-    return F.scaled_dot_product_attention(key, query, value)
-
-
-queries_and_keys_exchanged_for_pytorch.__doc__ = keys_against_queries.__doc__
+queries_and_keys_exchanged_for_pytorch.__doc__ = steps.keys_against_queries.__doc__
 attention.mistake(queries_and_keys_exchanged_for_pytorch)
 
 
-def keys_against_queries_by_letters(query, key, value):
-    weights = over_keys(by_root_d(key @ query.mT, query.shape[-1]))
-    return torch.einsum("bhqk,bhkv->bhqv", weights, value)
-
-
-keys_against_queries_by_letters.__doc__ = keys_against_queries.__doc__
+keys_against_queries_by_letters.__doc__ = steps.keys_against_queries.__doc__
 attention.mistake(keys_against_queries_by_letters)
 
 
-@attention.mistake
-def heads_after_the_queries(query, key, value):
-    """Your result is (batch, q_len, heads, d_value): `heads` and `q_len` have changed places. {The numbers are right.}
-    That is the first half of merging the heads, a step of its own, of chapter 4; here every head keeps its place."""
-    return attention.reference(query, key, value).transpose(1, 2)
-
-
-@attention.mistake
-def heads_added_up(query, key, value):
-    """Your result is (batch, q_len, d_value): the outputs of all heads are added up. In `einsum`, a letter that the
-    output lacks is summed over. Here every head keeps its axis: which letter is missing?"""
-    return attention.reference(query, key, value).sum(1)
-
-
-@attention.mistake
-def query_added_back(query, key, value):
-    """The query itself is added to the output. That is a residual connection, which a block of a Transformer has and
-    attention has not; it fits only if d_value = d_head. Return the blend alone."""
-    return query + attention.reference(query, key, value)
-
-
-@attention.mistake(stage="output", alone=True)
-def values_turned(weights, value):
-    """The values are transposed before they are blended, and the product then sums the weights of the keys against the
-    features of a value. It raises unless these are equally many. The weights have the keys on their last axis: which
-    axis of the values must stand second to last?"""
-    return weights @ value.mT
-
-
-@attention.mistake(stage="output", alone=True)
-def values_turned_before_the_weights(weights, value):
-    """The transposed values stand before the weights in the product, which sums over the last axis of the first factor
-    and the second to last of the other: over the keys and the queries. It raises unless there are equally many. Which
-    of the two factors has the keys on its last axis, as it is?"""
-    return value.mT @ weights
-
-
-@attention.mistake(stage="output", alone=True)
-def bmm_of_weights_with_four_axes(weights, value):
-    """`bmm` multiplies tensors of exactly three axes, and gets four. `@` and `matmul` take any number of axes in front,
-    and multiply the last two."""
-    return torch.bmm(weights, value)
-
-
-@attention.mistake(stage="output", alone=True)
-def weights_with_the_first_axis_of_the_values(weights, value):
-    """`tensordot` with the number 1 sums over the last axis of the weights and the first of the values, which counts
-    the sentences. Keys must meet keys, in each head of each sentence. Which product does that?"""
-    return torch.tensordot(weights, value, 1)
-
-
-@attention.mistake
-def softmax_of_the_blend(query, key, value):
-    """The softmax is taken of the output, after the blending, and the scores serve as weights. What must sum to one are
-    the weights of a query. Between which two products does the softmax belong?"""
-    return over_keys(by_root_d(dot_products(query, key), query.shape[-1]) @ value)
-
-
-@attention.mistake
-def softmax_of_the_values(query, key, value):
-    """The softmax is taken of the values, and the scores serve as weights. Values may be any numbers; what must sum to
-    one are the weights of a query. What belongs into the softmax?"""
-    return by_root_d(dot_products(query, key), query.shape[-1]) @ over_keys(value)
-
-
-@attention.property
-def constants_stay(function, query, key, value):
-    """Values that are all one stay one, since the weights of a query sum to one."""
-    return nearly_equal(function(query, key, torch.ones_like(value)), 1)
-
-
-@attention.property
-def no_query_gets_the_mean(function, query, key, value):
-    """A query of zeros gets the plain mean of the values."""
-    return nearly_equal(function(torch.zeros_like(query), key, value), value.mean(-2, keepdim=True))
-
-
-@attention.property
-def each_head_on_its_own(function, query, key, value):
-    """Head 0 of sentence 0 does not depend on the other heads and sentences."""
-    return nearly_equal(function(query[:1, :1], key[:1, :1], value[:1, :1]), function(query, key, value)[:1, :1])
-
-
-@attention.property
-def each_output_on_its_own(function, query, key, value):
-    """The output of query 0 does not depend on the other queries."""
-    return nearly_equal(function(query[..., :1, :], key, value), function(query, key, value)[..., :1, :])
-
-
-attention.mistakes_in(alone=True, scores=SCORE_MISTAKES)
-attention.mistakes_in(scale=SCALE_MISTAKES, weights=SOFTMAX_MISTAKES)
-attention.mistakes_in(alone=True, scale=(root_of_a_plain_number,))
-attention.mistakes_in(alone=True, output=OUTPUT_MISTAKES)
+attention.mistakes_in(alone=True, scores=steps.SCORE_MISTAKES)
+attention.mistakes_in(scale=steps.SCALE_MISTAKES, weights=steps.SOFTMAX_MISTAKES)
+attention.mistakes_in(alone=True, scale=(steps.root_of_a_plain_number,))
+attention.mistakes_in(alone=True, output=steps.OUTPUT_MISTAKES)
 
 
 attention.mistake(scaled_once_more)
 
 
 attention.mistake(scale_after_softmax)
-
-
-attention.example("equal lengths and equal widths", q_len=3, k_len=3, d_value=4, plain=True)
-attention.example("more queries than keys", k_len=3)
-attention.example("one query", q_len=1)
-attention.example("one key", k_len=1)
-attention.example("one sentence and one head", batch=1, heads=1)
-attention.example("one feature", d_head=1, d_value=1)
-
-
-@attention.probe
-def tall_scores(draw):
-    """scores of more than a hundred"""
-    query, key, value = query_key_value(draw)
-    return moved(query, 16, 16), moved(key, 16, 16), value
-
-
-@attention.probe
-def queries_far_apart(draw):
-    """queries whose scores lie far apart"""
-    query, key, value = query_key_value(draw)
-    return moved(query, 16, -16), moved(key, 16, 16), value
-
-
-@attention.probe
-def keys_far_apart(draw):
-    """keys whose scores lie far apart"""
-    query, key, value = query_key_value(draw)
-    return moved(query, 16, 16), moved(key, 16, -16), value

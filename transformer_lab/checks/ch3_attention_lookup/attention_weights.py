@@ -5,15 +5,7 @@ import math
 import torch
 from torch.nn import functional as F
 
-from ..attention_steps import (
-    SCALE_MISTAKES,
-    SCORE_MISTAKES,
-    SOFTMAX_MISTAKES,
-    by_root_d,
-    dot_products,
-    over_keys,
-    root_of_a_plain_number,
-)
+from .. import attention_steps as steps
 from ..exercise import exercise
 from .properties import nearly_equal
 from .softmax import softmax
@@ -39,52 +31,35 @@ def query_and_key(draw, batch=2, heads=3, q_len=7, k_len=9, d_head=4):
         "`scores = query @ key.transpose(…, …) / …`, then `softmax(scores, dim=…)`",
     ),
 )
-def attention_weights(query, key, *, scores=dot_products, scale=by_root_d, weights=over_keys):
+def attention_weights(query, key, *, scores=steps.dot_products, scale=steps.by_root_d, weights=steps.over_keys):
     """Say how much each query takes from each key: (…, q_len, d_head) and (…, k_len, d_head) to (…, q_len, k_len)."""
     return weights(scale(scores(query, key), query.shape[-1]))
 
 
-@attention_weights.equivalent
-def weights_by_einsum(query, key):
-    scores = torch.einsum("bhqd,bhkd->bhqk", query, key)
-    return torch.softmax(scores / math.sqrt(key.size(-1)), dim=-1)
+@attention_weights.right
+class RightAnswers:
+    def weights_by_einsum(query, key):
+        scores = torch.einsum("bhqd,bhkd->bhqk", query, key)
+        return torch.softmax(scores / math.sqrt(key.size(-1)), dim=-1)
 
+    def weights_of_scaled_queries(query, key):
+        return softmax.reference((query * query.shape[-1] ** -0.5) @ key.transpose(-2, -1), -1)
 
-@attention_weights.equivalent
-def weights_of_scaled_queries(query, key):
-    return softmax.reference((query * query.shape[-1] ** -0.5) @ key.transpose(-2, -1), -1)
+    def weights_with_a_root_in_float32(query, key):
+        d_head = torch.tensor(key.shape[-1], dtype=torch.float32)
+        return F.softmax(torch.matmul(query, key.permute(0, 1, 3, 2)) / torch.sqrt(d_head), dim=3)
 
+    def weights_scaled_on_both_sides(query, key):
+        root = query.shape[-1] ** 0.25
+        scores = ((query / root).unsqueeze(-2) * (key / root).unsqueeze(-3)).sum(-1)
+        return (scores - scores.logsumexp(-1, keepdim=True)).exp()
 
-@attention_weights.equivalent
-def weights_with_a_root_in_float32(query, key):
-    d_head = torch.tensor(key.shape[-1], dtype=torch.float32)
-    return F.softmax(torch.matmul(query, key.permute(0, 1, 3, 2)) / torch.sqrt(d_head), dim=3)
+    def weights_by_columns(query, key):
+        return (key @ query.mT / key.shape[-1] ** 0.5).softmax(-2).mT
 
-
-@attention_weights.equivalent
-def weights_scaled_on_both_sides(query, key):
-    root = query.shape[-1] ** 0.25
-    scores = ((query / root).unsqueeze(-2) * (key / root).unsqueeze(-3)).sum(-1)
-    return (scores - scores.logsumexp(-1, keepdim=True)).exp()
-
-
-@attention_weights.equivalent
-def weights_by_columns(query, key):
-    return (key @ query.mT / key.shape[-1] ** 0.5).softmax(-2).mT
-
-
-@attention_weights.equivalent
-def weights_query_by_query(query, key):
-    rows = [(key @ q.unsqueeze(-1)).squeeze(-1) / key.shape[-1] ** 0.5 for q in query.unbind(-2)]
-    return torch.stack([row.softmax(-1) for row in rows], dim=-2)
-
-
-@attention_weights.mistake
-def keys_by_queries(query, key):
-    """Your result is (…, k_len, q_len): a row for each key instead of one for each query. The numbers may be right; in
-    this order they blend nothing, because the product with the values sums over the last axis. Whose choice does a row
-    of the weights describe?"""
-    return attention_weights.reference(query, key).mT
+    def weights_query_by_query(query, key):
+        rows = [(key @ q.unsqueeze(-1)).squeeze(-1) / key.shape[-1] ** 0.5 for q in query.unbind(-2)]
+        return torch.stack([row.softmax(-1) for row in rows], dim=-2)
 
 
 @attention_weights.property
@@ -109,58 +84,6 @@ def each_table_on_its_own(function, query, key):
 def each_query_on_its_own(function, query, key):
     """The weights of query 0 do not depend on the other queries."""
     return nearly_equal(function(query[..., :1, :], key), function(query, key)[..., :1, :])
-
-
-attention_weights.mistakes_in(alone=True, scores=SCORE_MISTAKES)
-attention_weights.mistakes_in(scale=SCALE_MISTAKES, weights=SOFTMAX_MISTAKES)
-attention_weights.mistakes_in(alone=True, scale=(root_of_a_plain_number,))
-
-
-@attention_weights.mistake
-def keys_blended(query, key):
-    """Your result has the features of a key: the weights are already used, to blend the keys. That is what
-    `scaled_dot_product_attention` returns. Here the weights themselves are asked for, one number for each query and
-    key."""
-    return attention_weights.reference(query, key) @ key
-
-
-@attention_weights.mistake
-def least_alike_first(query, key):
-    """The scores have the wrong sign: the key that matches best gets the least. A large dot product means alike, and
-    needs no minus. Where does yours come from?"""
-    return attention_weights.reference(-query, key)
-
-
-@attention_weights.mistake
-def by_cosine(query, key):
-    """You compare only directions: queries and keys are divided by their lengths, which leaves scores
-    between -1 and 1 and nearly equal weights. Attention takes the dot products as they are, and divides them by
-    √d_head."""
-    return over_keys(F.normalize(query, dim=-1) @ F.normalize(key, dim=-1).mT)
-
-
-@attention_weights.mistake
-def always_divided_by_eight(query, key):
-    """The scores are divided by 8, whatever `d_head` is. The original Transformer has heads of 64 features, and 8 is
-    their root. How many features have these?"""
-    return over_keys(query @ key.mT / 8)
-
-
-@attention_weights.mistake
-def scaled_once_more(query, key, value=None):
-    """The scores are scaled rightly, and the weights (or the output) are divided by √d_head once more. The weights then
-    sum to 1/√d_head. Does one of the functions that you call scale already?"""
-    weights = attention_weights.reference(query, key) / query.shape[-1] ** 0.5
-    return weights if value is None else weights @ value
-
-
-@attention_weights.mistake
-def scale_after_softmax(query, key, value=None):
-    """The scale comes after the softmax: the weights (or the output) are divided by √d_head, not the scores. The
-    weights then sum to 1/√d_head, and the softmax has saturated already. The scale is there to keep the scores small:
-    before which step must it stand?"""
-    weights = (query @ key.mT).softmax(-1) / query.shape[-1] ** 0.5
-    return weights if value is None else weights @ value
 
 
 def moved(vectors, even, odd):
@@ -196,3 +119,55 @@ def keys_far_apart(draw):
     """keys whose scores lie far apart"""
     query, key = query_and_key(draw)
     return moved(query, 16, 16), moved(key, 16, -16)
+
+
+@attention_weights.wrong
+class WrongAnswers:
+    def keys_by_queries(query, key):
+        """Your result is (…, k_len, q_len): a row for each key instead of one for each query. The numbers may be right;
+        in this order they blend nothing, because the product with the values sums over the last axis. Whose choice does
+        a row of the weights describe?"""
+        return attention_weights.reference(query, key).mT
+
+    def keys_blended(query, key):
+        """Your result has the features of a key: the weights are already used, to blend the keys. That is what
+        `scaled_dot_product_attention` returns. Here the weights themselves are asked for, one number for each query and
+        key."""
+        return attention_weights.reference(query, key) @ key
+
+    def least_alike_first(query, key):
+        """The scores have the wrong sign: the key that matches best gets the least. A large dot product means alike,
+        and needs no minus. Where does yours come from?"""
+        return attention_weights.reference(-query, key)
+
+    def by_cosine(query, key):
+        """You compare only directions: queries and keys are divided by their lengths, which leaves scores between -1
+        and 1 and nearly equal weights. Attention takes the dot products as they are, and divides them by √d_head."""
+        return steps.over_keys(F.normalize(query, dim=-1) @ F.normalize(key, dim=-1).mT)
+
+    def always_divided_by_eight(query, key):
+        """The scores are divided by 8, whatever `d_head` is. The original Transformer has heads of 64 features, and 8
+        is their root. How many features have these?"""
+        return steps.over_keys(query @ key.mT / 8)
+
+
+attention_weights.mistakes_in(alone=True, scores=steps.SCORE_MISTAKES)
+attention_weights.mistakes_in(scale=steps.SCALE_MISTAKES, weights=steps.SOFTMAX_MISTAKES)
+attention_weights.mistakes_in(alone=True, scale=(steps.root_of_a_plain_number,))
+
+
+@attention_weights.mistake
+def scaled_once_more(query, key, value=None):
+    """The scores are scaled rightly, and the weights (or the output) are divided by √d_head once more. The weights then
+    sum to 1/√d_head. Does one of the functions that you call scale already?"""
+    weights = attention_weights.reference(query, key) / query.shape[-1] ** 0.5
+    return weights if value is None else weights @ value
+
+
+@attention_weights.mistake
+def scale_after_softmax(query, key, value=None):
+    """The scale comes after the softmax: the weights (or the output) are divided by √d_head, not the scores. The
+    weights then sum to 1/√d_head, and the softmax has saturated already. The scale is there to keep the scores small:
+    before which step must it stand?"""
+    weights = (query @ key.mT).softmax(-1) / query.shape[-1] ** 0.5
+    return weights if value is None else weights @ value

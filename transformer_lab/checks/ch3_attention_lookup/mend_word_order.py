@@ -46,35 +46,28 @@ def mend_word_order(x, positions, w_q, w_k, w_v, *, place=by_place, lookup=atten
     return lookup(x @ w_q, x @ w_k, x @ w_v)
 
 
-@mend_word_order.equivalent
-def mended_with_an_axis_for_the_batch(x, positions, w_q, w_k, w_v):
-    return single_head.reference(x + positions[: x.size(1)].unsqueeze(0), w_q, w_k, w_v)
+@mend_word_order.right
+class RightAnswers:
+    def mended_with_an_axis_for_the_batch(x, positions, w_q, w_k, w_v):
+        return single_head.reference(x + positions[: x.size(1)].unsqueeze(0), w_q, w_k, w_v)
 
+    def mended_by_turning_twice(x, positions, w_q, w_k, w_v):
+        turned = x.transpose(0, 1)  # seq first, as the program wanted it
+        turned = turned + positions[: turned.size(0)].unsqueeze(1)
+        return single_head.reference(turned.transpose(0, 1), w_q, w_k, w_v)
 
-@mend_word_order.equivalent
-def mended_by_turning_twice(x, positions, w_q, w_k, w_v):
-    turned = x.transpose(0, 1)  # seq first, as the program wanted it
-    turned = turned + positions[: turned.size(0)].unsqueeze(1)
-    return single_head.reference(turned.transpose(0, 1), w_q, w_k, w_v)
+    def mended_by_lookup(x, positions, w_q, w_k, w_v):
+        rows = F.embedding(torch.arange(x.shape[1], device=x.device), positions)
+        x = x + rows.expand(len(x), -1, -1)
+        return F.scaled_dot_product_attention(x @ w_q, x @ w_k, x @ w_v)
 
+    def mended_sentence_by_sentence(x, positions, w_q, w_k, w_v):
+        return torch.cat([single_head.reference(s[None] + positions[: len(s)], w_q, w_k, w_v) for s in x])
 
-@mend_word_order.equivalent
-def mended_by_lookup(x, positions, w_q, w_k, w_v):
-    rows = F.embedding(torch.arange(x.shape[1], device=x.device), positions)
-    x = x + rows.expand(len(x), -1, -1)
-    return F.scaled_dot_product_attention(x @ w_q, x @ w_k, x @ w_v)
-
-
-@mend_word_order.equivalent
-def mended_sentence_by_sentence(x, positions, w_q, w_k, w_v):
-    return torch.cat([single_head.reference(s[None] + positions[: len(s)], w_q, w_k, w_v) for s in x])
-
-
-@mend_word_order.equivalent
-def mended_in_each_projection(x, positions, w_q, w_k, w_v):
-    places = positions[: x.shape[1]]
-    query, key, value = (x @ w + places @ w for w in (w_q, w_k, w_v))
-    return attention.reference(query, key, value)
+    def mended_in_each_projection(x, positions, w_q, w_k, w_v):
+        places = positions[: x.shape[1]]
+        query, key, value = (x @ w + places @ w for w in (w_q, w_k, w_v))
+        return attention.reference(query, key, value)
 
 
 mend_word_order.example("matrices that are all square", d_model=4, d_value=4, plain=True)
@@ -91,12 +84,220 @@ def no_row_to_spare(draw):
     return x, positions[: x.shape[1]], *weights
 
 
-@mend_word_order.mistake(stage="place")
-def as_given(x, positions):
-    """This is the program as it was given. Run it on a sentence and on the same words in another order: every word gets
-    the same vector in both. Then run it on a batch that holds one sentence twice: the two copies get different vectors.
-    What do the positions number here, if not the words?"""
-    return x + positions[: x.shape[0]].unsqueeze(1)
+def rows_looked_up_for_sentences(x, positions):
+    return x + positions[torch.arange(x.shape[0], device=x.device)]
+
+
+@mend_word_order.property
+def a_sentence_is_the_same_everywhere(function, x, *rest):
+    """A sentence that stands twice in the batch gets the same result twice."""
+    output = function(torch.cat((x, x)), *rest)
+    return nearly_equal(output[: len(x)], output[len(x) :])
+
+
+@mend_word_order.property
+def word_order_matters(function, x, *rest):
+    """Reversing the words changes more than the order of the results."""
+    return not nearly_equal(function(x.flip(1), *rest), function(x, *rest).flip(1))
+
+
+@mend_word_order.wrong(stage="place")
+class Place:
+    def as_given(x, positions):
+        """This is the program as it was given. Run it on a sentence and on the same words in another order: every word
+        gets the same vector in both. Then run it on a batch that holds one sentence twice: the two copies get different
+        vectors. What do the positions number here, if not the words?"""
+        return x + positions[: x.shape[0]].unsqueeze(1)
+
+    def rows_still_along_the_batch(x, positions):
+        """There is one row of `positions` for each word, and the rows are laid along the axis of the sentences: with
+        unequal counts it mostly raises. With a batch of one it runs, and returns as many sentences as there were words.
+        Broadcasting aligns shapes from the right; which axis of `x` do your rows meet?"""
+        return x + positions[: x.shape[1]].unsqueeze(1)
+
+    def table_not_cut(x, positions):
+        """You add the whole table. It has room for longer sentences, so it has more rows than there are words, and
+        raises. One row for each word is needed: which ones?"""
+        return x + positions
+
+    def places_from_one(x, positions):
+        """The first word gets row 1 of `positions`, the second row 2: all are one place late. Python counts from 0, and
+        so do the positions. Which row is for the first word?"""
+        return x + positions[1 : x.shape[1] + 1]
+
+    def places_from_the_end(x, positions):
+        """The words get the last rows of `positions` instead of the first. Which place a word has would then depend on
+        how long the table is. Which end does your slice count from?"""
+        return x + positions[-x.shape[1] :]
+
+    def places_go_on_through_the_batch(x, positions):
+        """The places are numbered through the whole batch: the second sentence goes on where the first ended. The same
+        sentence then gets other vectors in another row of the batch. Each sentence begins at place 0."""
+        return x + positions[: x.shape[0] * x.shape[1]].reshape(x.shape)
+
+    def one_place_for_all(x, positions):
+        """All words of all sentences get the same row of `positions`. Something is added, and still no word can tell
+        where it stands: reversed sentences give reversed results. How many rows does a sentence need?"""
+        return x + positions[0]
+
+    def no_places(x, positions):
+        """The positions are left out altogether. The wrong results of the given program are gone, and word order with
+        them: reversed sentences give reversed results. Which axis of `x` counts the words?"""
+        return x
+
+    def places_multiplied(x, positions):
+        """The tokens are multiplied by the positions, element by element. Where a position vector has a 0, that feature
+        of the token is lost: with sines, every second feature of the first word. What should a position do to a token
+        instead?"""
+        return x * positions[: x.shape[1]]
+
+    def last_place_for_all(x, positions):
+        """All words get one and the same row of `positions`, that of the last word. `positions[n]` is a single row, and
+        `positions[:n]` are the first n. Something is added, and still no word can tell where it stands."""
+        return x + positions[x.shape[1] - 1]
+
+    def row_of_the_length_for_all(x, positions):
+        """All words get one and the same row of `positions`, the one after the last word's. `positions[n]` is a single
+        row, and `positions[:n]` are the first n. Something is added, and still no word can tell where it stands."""
+        return x + positions[x.shape[1]]
+
+    def as_many_places_as_features(x, positions):
+        """You take as many rows of `positions` as a word has features. One row for each word is needed, and the sizes
+        fit only if there are as many words as features. Which axis of `x` counts the words?"""
+        return x + positions[: x.shape[-1]]
+
+    def words_changed_in_place(x, positions):
+        """{The result is right, but} your function changes its argument `x`: whoever calls it finds the positions added
+        there, and a second call adds them again. An operation in place does that, such as `x += …`. `x = x + …` makes a
+        new tensor."""
+        return x.add_(positions[: x.shape[1]])
+
+    def places_backwards(x, positions):
+        """The places are counted from the end of the sentence: the last word gets row 0. The first word stands at place
+        0."""
+        return x + positions[: x.shape[1]].flip(0)
+
+    def each_row_repeated_on_the_spot(x, positions):
+        """Each row of `positions` is repeated in its own place, as often as there are sentences, and the rows are then
+        cut into sentences. With two sentences, the first two words of the first get row 0, and its next two row 1.
+        `repeat_interleave` does that. The table is to be repeated as a whole, and broadcasting does it by itself."""
+        return x + positions[: x.shape[1]].repeat_interleave(x.shape[0], dim=0).reshape(x.shape)
+
+    def repeated_and_cut_otherwise(x, positions):
+        """The rows of `positions` are repeated for every sentence and then cut as (seq, batch, d_model), whereas they
+        follow one another sentence by sentence. With several sentences, most words get the row of another place. Adding
+        (seq, d_model) to `x` needs no repeating at all."""
+        rows = positions[: x.shape[1]].repeat(x.shape[0], 1)
+        return x + rows.reshape(x.shape[1], x.shape[0], -1).transpose(0, 1)
+
+    def places_added_twice(x, positions):
+        """The positions are added twice. Was a line of the given program left beside the fixed one?"""
+        return x + 2 * positions[: x.shape[1]]
+
+
+@mend_word_order.wrong(stage="place", alone=True)
+class PlaceAlone:
+    def axis_at_the_end(x, positions):
+        """The rows of `positions` have got an axis of size 1 at the end, (seq, d_model, 1), and do not line up with
+        `x`. Broadcasting aligns shapes from the right: (seq, d_model) meets the last two axes of `x` as it is."""
+        return x + positions[: x.shape[1]].unsqueeze(-1)
+
+    def places_beside_the_words(x, positions):
+        """The positions are put beside the words, and the tokens have twice as many features as the projections take.
+        They are added, feature by feature."""
+        return torch.cat((x, positions[: x.shape[1]].expand_as(x)), dim=-1)
+
+    def repeated_in_one_long_table(x, positions):
+        """The rows of `positions` are repeated for every sentence, and the copies stand one below the other in one
+        table of batch · seq rows, which does not line up with `x`. Broadcasting does the repeating: what happens if you
+        add (seq, d_model) to (batch, seq, d_model)?"""
+        return x + positions[: x.shape[1]].repeat(x.shape[0], 1)
+
+    def rows_for_turned_words(x, positions):
+        """You add one row for each word to the tokens with `batch` and `seq` exchanged, and the rows meet the
+        sentences. Broadcasting aligns shapes from the right, and in (seq, batch, d_model) the words come first. Leave
+        the axes of `x` where they were: what do the rows meet then?"""
+        return (x.transpose(0, 1) + positions[: x.shape[1]]).transpose(0, 1)
+
+    def table_laid_over_the_words(x, positions):
+        """The whole table is to be expanded to the shape of `x`. `expand` repeats axes of size 1 and adds new ones in
+        front; it does not cut anything off, and the table has more rows than there are words. Which of its rows are
+        needed?"""
+        return x + positions.expand_as(x)
+
+    def tokens_as_row_numbers(x, positions):
+        """The tokens themselves are used to pick rows of `positions`, hence the `IndexError`: a token is a vector of
+        features, and no index. The row of a word follows from where it stands. Which rows are those, for all the words
+        of a sentence?"""
+        return x + positions[x]
+
+
+@mend_word_order.wrong
+class WrongAnswers:
+    def places_made_anew(x, positions, w_q, w_k, w_v):
+        """You add sinusoidal positions of your own making; `positions` has no part in the result. The table that is
+        handed in may be another one: BERT and GPT-2 learn theirs. Use its rows."""
+        places = sinusoidal_positions.reference(*x.shape[1:]).to(x)
+        return single_head.reference(x + places, w_q, w_k, w_v)
+
+    def sentences_attend_to_one_another(x, positions, w_q, w_k, w_v):
+        """The axes `batch` and `seq` have changed places for the sake of the positions, and are still exchanged when
+        the words look one another up. So each word attends to itself and to the words at the same place in the other
+        sentences, and to no other word of its own; in a batch of one, to itself alone. Between which two lines must the
+        axes come back?"""
+        turned = x.transpose(0, 1) + positions[: x.shape[1]].unsqueeze(1)
+        return single_head.reference(turned, w_q, w_k, w_v).transpose(0, 1)
+
+    def words_in_front(x, positions, w_q, w_k, w_v):
+        """The axes `batch` and `seq` have changed places for the sake of the positions, and never come back: your
+        result is (seq, batch, d_value), and the words looked up words of other sentences instead of their own. Between
+        which two lines must the axes come back?"""
+        turned = x.transpose(0, 1) + positions[: x.shape[1]].unsqueeze(1)
+        return single_head.reference(turned, w_q, w_k, w_v)
+
+    def values_without_places(x, positions, w_q, w_k, w_v):
+        """Queries and keys know their places, and the values are made of the tokens as they were. Some models do that
+        on purpose. The given program adds the positions to the tokens, before all three projections, and only the rows
+        were wrong."""
+        placed = x + positions[: x.shape[1]]
+        return attention.reference(placed @ w_q, placed @ w_k, x @ w_v)
+
+    def places_in_the_values_only(x, positions, w_q, w_k, w_v):
+        """Only the values know their places; queries and keys are made of the tokens as they were, so whom a word looks
+        at does not depend on the order. The given program adds the positions to the tokens, before all three
+        projections, and only the rows were wrong."""
+        placed = x + positions[: x.shape[1]]
+        return attention.reference(x @ w_q, x @ w_k, placed @ w_v)
+
+    def places_added_afterwards(x, positions, w_q, w_k, w_v):
+        """The positions are added to the output, after the words have looked one another up. That look-up was blind to
+        their order, and the sizes fit only if d_value = d_model. Before which line must a word know its place?"""
+        return single_head.reference(x, w_q, w_k, w_v) + positions[: x.shape[1]]
+
+    def places_in_the_queries_only(x, positions, w_q, w_k, w_v):
+        """Only the queries know their places; keys and values are made of the tokens as they were. A query cannot tell
+        where a key stands. The given program adds the positions to the tokens, before all three projections, and only
+        the rows were wrong."""
+        return attention.reference((x + positions[: x.shape[1]]) @ w_q, x @ w_k, x @ w_v)
+
+    def places_in_the_keys_only(x, positions, w_q, w_k, w_v):
+        """Only the keys know their places; queries and values are made of the tokens as they were. A word then looks at
+        the same places wherever it stands itself. The given program adds the positions to the tokens, before all three
+        projections, and only the rows were wrong."""
+        return attention.reference(x @ w_q, (x + positions[: x.shape[1]]) @ w_k, x @ w_v)
+
+    def places_added_to_the_projections(x, positions, w_q, w_k, w_v):
+        """The positions are added to queries and keys, after the projection, and have d_model features where these have
+        d_head. Some models have such positions, of another size. Here they belong to the tokens, before all three
+        projections."""
+        places = positions[: x.shape[1]]
+        return attention.reference(x @ w_q + places, x @ w_k + places, x @ w_v)
+
+    def weights_read_as_out_in(x, positions, w_q, w_k, w_v):
+        """You multiply by the transposed matrices, as `nn.Linear` does with the weights that it stores as (out, in).
+        Here they come as (in, out), and the given program multiplied by them as they are. Unequal widths raise; with
+        square matrices it runs and every number is wrong."""
+        return single_head.reference(x + positions[: x.shape[1]], w_q.T, w_k.T, w_v.T)
 
 
 @mend_word_order.mistake(stage="place")
@@ -105,221 +306,6 @@ def rows_still_for_sentences(x, positions):
     raises. It runs for a batch of one, where all words get the row of the first place, and for as many sentences as
     words, where it is even right. How many rows are needed?"""
     return x + positions[: x.shape[0]]
-
-
-@mend_word_order.mistake(stage="place")
-def rows_still_along_the_batch(x, positions):
-    """There is one row of `positions` for each word, and the rows are laid along the axis of the sentences: with
-    unequal counts it mostly raises. With a batch of one it runs, and returns as many sentences as there were words.
-    Broadcasting aligns shapes from the right; which axis of `x` do your rows meet?"""
-    return x + positions[: x.shape[1]].unsqueeze(1)
-
-
-@mend_word_order.mistake(stage="place")
-def table_not_cut(x, positions):
-    """You add the whole table. It has room for longer sentences, so it has more rows than there are words, and raises.
-    One row for each word is needed: which ones?"""
-    return x + positions
-
-
-@mend_word_order.mistake(stage="place")
-def places_from_one(x, positions):
-    """The first word gets row 1 of `positions`, the second row 2: all are one place late. Python counts from 0, and so
-    do the positions. Which row is for the first word?"""
-    return x + positions[1 : x.shape[1] + 1]
-
-
-@mend_word_order.mistake(stage="place")
-def places_from_the_end(x, positions):
-    """The words get the last rows of `positions` instead of the first. Which place a word has would then depend on how
-    long the table is. Which end does your slice count from?"""
-    return x + positions[-x.shape[1] :]
-
-
-@mend_word_order.mistake(stage="place")
-def places_go_on_through_the_batch(x, positions):
-    """The places are numbered through the whole batch: the second sentence goes on where the first ended. The same
-    sentence then gets other vectors in another row of the batch. Each sentence begins at place 0."""
-    return x + positions[: x.shape[0] * x.shape[1]].reshape(x.shape)
-
-
-@mend_word_order.mistake(stage="place")
-def one_place_for_all(x, positions):
-    """All words of all sentences get the same row of `positions`. Something is added, and still no word can tell where
-    it stands: reversed sentences give reversed results. How many rows does a sentence need?"""
-    return x + positions[0]
-
-
-@mend_word_order.mistake(stage="place")
-def no_places(x, positions):
-    """The positions are left out altogether. The wrong results of the given program are gone, and word order with them:
-    reversed sentences give reversed results. Which axis of `x` counts the words?"""
-    return x
-
-
-@mend_word_order.mistake(stage="place")
-def places_multiplied(x, positions):
-    """The tokens are multiplied by the positions, element by element. Where a position vector has a 0, that feature of
-    the token is lost: with sines, every second feature of the first word. What should a position do to a token
-    instead?"""
-    return x * positions[: x.shape[1]]
-
-
-@mend_word_order.mistake
-def places_made_anew(x, positions, w_q, w_k, w_v):
-    """You add sinusoidal positions of your own making; `positions` has no part in the result. The table that is handed
-    in may be another one: BERT and GPT-2 learn theirs. Use its rows."""
-    places = sinusoidal_positions.reference(*x.shape[1:]).to(x)
-    return single_head.reference(x + places, w_q, w_k, w_v)
-
-
-@mend_word_order.mistake
-def sentences_attend_to_one_another(x, positions, w_q, w_k, w_v):
-    """The axes `batch` and `seq` have changed places for the sake of the positions, and are still exchanged when the
-    words look one another up. So each word attends to itself and to the words at the same place in the other sentences,
-    and to no other word of its own; in a batch of one, to itself alone. Between which two lines must the axes come
-    back?"""
-    turned = x.transpose(0, 1) + positions[: x.shape[1]].unsqueeze(1)
-    return single_head.reference(turned, w_q, w_k, w_v).transpose(0, 1)
-
-
-@mend_word_order.mistake
-def words_in_front(x, positions, w_q, w_k, w_v):
-    """The axes `batch` and `seq` have changed places for the sake of the positions, and never come back: your result is
-    (seq, batch, d_value), and the words looked up words of other sentences instead of their own. Between which two
-    lines must the axes come back?"""
-    turned = x.transpose(0, 1) + positions[: x.shape[1]].unsqueeze(1)
-    return single_head.reference(turned, w_q, w_k, w_v)
-
-
-@mend_word_order.mistake
-def values_without_places(x, positions, w_q, w_k, w_v):
-    """Queries and keys know their places, and the values are made of the tokens as they were. Some models do that on
-    purpose. The given program adds the positions to the tokens, before all three projections, and only the rows were
-    wrong."""
-    placed = x + positions[: x.shape[1]]
-    return attention.reference(placed @ w_q, placed @ w_k, x @ w_v)
-
-
-@mend_word_order.mistake
-def places_in_the_values_only(x, positions, w_q, w_k, w_v):
-    """Only the values know their places; queries and keys are made of the tokens as they were, so whom a word looks at
-    does not depend on the order. The given program adds the positions to the tokens, before all three projections, and
-    only the rows were wrong."""
-    placed = x + positions[: x.shape[1]]
-    return attention.reference(x @ w_q, x @ w_k, placed @ w_v)
-
-
-@mend_word_order.mistake
-def places_added_afterwards(x, positions, w_q, w_k, w_v):
-    """The positions are added to the output, after the words have looked one another up. That look-up was blind to
-    their order, and the sizes fit only if d_value = d_model. Before which line must a word know its place?"""
-    return single_head.reference(x, w_q, w_k, w_v) + positions[: x.shape[1]]
-
-
-@mend_word_order.mistake(stage="place")
-def last_place_for_all(x, positions):
-    """All words get one and the same row of `positions`, that of the last word. `positions[n]` is a single row, and
-    `positions[:n]` are the first n. Something is added, and still no word can tell where it stands."""
-    return x + positions[x.shape[1] - 1]
-
-
-@mend_word_order.mistake(stage="place")
-def row_of_the_length_for_all(x, positions):
-    """All words get one and the same row of `positions`, the one after the last word's. `positions[n]` is a single row,
-    and `positions[:n]` are the first n. Something is added, and still no word can tell where it stands."""
-    return x + positions[x.shape[1]]
-
-
-@mend_word_order.mistake(stage="place")
-def as_many_places_as_features(x, positions):
-    """You take as many rows of `positions` as a word has features. One row for each word is needed, and the sizes fit
-    only if there are as many words as features. Which axis of `x` counts the words?"""
-    return x + positions[: x.shape[-1]]
-
-
-@mend_word_order.mistake(stage="place")
-def words_changed_in_place(x, positions):
-    """{The result is right, but} your function changes its argument `x`: whoever calls it finds the positions added
-    there, and a second call adds them again. An operation in place does that, such as `x += …`. `x = x + …` makes a new
-    tensor."""
-    return x.add_(positions[: x.shape[1]])
-
-
-@mend_word_order.mistake(stage="place", alone=True)
-def axis_at_the_end(x, positions):
-    """The rows of `positions` have got an axis of size 1 at the end, (seq, d_model, 1), and do not line up with `x`.
-    Broadcasting aligns shapes from the right: (seq, d_model) meets the last two axes of `x` as it is."""
-    return x + positions[: x.shape[1]].unsqueeze(-1)
-
-
-@mend_word_order.mistake(stage="place", alone=True)
-def places_beside_the_words(x, positions):
-    """The positions are put beside the words, and the tokens have twice as many features as the projections take. They
-    are added, feature by feature."""
-    return torch.cat((x, positions[: x.shape[1]].expand_as(x)), dim=-1)
-
-
-@mend_word_order.mistake(stage="place")
-def places_backwards(x, positions):
-    """The places are counted from the end of the sentence: the last word gets row 0. The first word stands at place
-    0."""
-    return x + positions[: x.shape[1]].flip(0)
-
-
-@mend_word_order.mistake(stage="place")
-def each_row_repeated_on_the_spot(x, positions):
-    """Each row of `positions` is repeated in its own place, as often as there are sentences, and the rows are then cut
-    into sentences. With two sentences, the first two words of the first get row 0, and its next two row 1.
-    `repeat_interleave` does that. The table is to be repeated as a whole, and broadcasting does it by itself."""
-    return x + positions[: x.shape[1]].repeat_interleave(x.shape[0], dim=0).reshape(x.shape)
-
-
-@mend_word_order.mistake(stage="place")
-def repeated_and_cut_otherwise(x, positions):
-    """The rows of `positions` are repeated for every sentence and then cut as (seq, batch, d_model), whereas they
-    follow one another sentence by sentence. With several sentences, most words get the row of another place. Adding
-    (seq, d_model) to `x` needs no repeating at all."""
-    rows = positions[: x.shape[1]].repeat(x.shape[0], 1)
-    return x + rows.reshape(x.shape[1], x.shape[0], -1).transpose(0, 1)
-
-
-@mend_word_order.mistake(stage="place", alone=True)
-def repeated_in_one_long_table(x, positions):
-    """The rows of `positions` are repeated for every sentence, and the copies stand one below the other in one table of
-    batch · seq rows, which does not line up with `x`. Broadcasting does the repeating: what happens if you add (seq,
-    d_model) to (batch, seq, d_model)?"""
-    return x + positions[: x.shape[1]].repeat(x.shape[0], 1)
-
-
-@mend_word_order.mistake(stage="place", alone=True)
-def rows_for_turned_words(x, positions):
-    """You add one row for each word to the tokens with `batch` and `seq` exchanged, and the rows meet the sentences.
-    Broadcasting aligns shapes from the right, and in (seq, batch, d_model) the words come first. Leave the axes of `x`
-    where they were: what do the rows meet then?"""
-    return (x.transpose(0, 1) + positions[: x.shape[1]]).transpose(0, 1)
-
-
-@mend_word_order.mistake(stage="place", alone=True)
-def table_laid_over_the_words(x, positions):
-    """The whole table is to be expanded to the shape of `x`. `expand` repeats axes of size 1 and adds new ones in
-    front; it does not cut anything off, and the table has more rows than there are words. Which of its rows are
-    needed?"""
-    return x + positions.expand_as(x)
-
-
-@mend_word_order.mistake(stage="place", alone=True)
-def tokens_as_row_numbers(x, positions):
-    """The tokens themselves are used to pick rows of `positions`, hence the `IndexError`: a token is a vector of
-    features, and no index. The row of a word follows from where it stands. Which rows are those, for all the words of a
-    sentence?"""
-    return x + positions[x]
-
-
-@mend_word_order.mistake(stage="place")
-def places_added_twice(x, positions):
-    """The positions are added twice. Was a line of the given program left beside the fixed one?"""
-    return x + 2 * positions[: x.shape[1]]
 
 
 @mend_word_order.mistake_around
@@ -334,55 +320,5 @@ def tokens_made_larger(function):
     return of_larger_tokens
 
 
-@mend_word_order.mistake
-def places_in_the_queries_only(x, positions, w_q, w_k, w_v):
-    """Only the queries know their places; keys and values are made of the tokens as they were. A query cannot tell
-    where a key stands. The given program adds the positions to the tokens, before all three projections, and only the
-    rows were wrong."""
-    return attention.reference((x + positions[: x.shape[1]]) @ w_q, x @ w_k, x @ w_v)
-
-
-@mend_word_order.mistake
-def places_in_the_keys_only(x, positions, w_q, w_k, w_v):
-    """Only the keys know their places; queries and values are made of the tokens as they were. A word then looks at the
-    same places wherever it stands itself. The given program adds the positions to the tokens, before all three
-    projections, and only the rows were wrong."""
-    return attention.reference(x @ w_q, (x + positions[: x.shape[1]]) @ w_k, x @ w_v)
-
-
-@mend_word_order.mistake
-def places_added_to_the_projections(x, positions, w_q, w_k, w_v):
-    """The positions are added to queries and keys, after the projection, and have d_model features where these have
-    d_head. Some models have such positions, of another size. Here they belong to the tokens, before all three
-    projections."""
-    places = positions[: x.shape[1]]
-    return attention.reference(x @ w_q + places, x @ w_k + places, x @ w_v)
-
-
-@mend_word_order.mistake
-def weights_read_as_out_in(x, positions, w_q, w_k, w_v):
-    """You multiply by the transposed matrices, as `nn.Linear` does with the weights that it stores as (out, in). Here
-    they come as (in, out), and the given program multiplied by them as they are. Unequal widths raise; with square
-    matrices it runs and every number is wrong."""
-    return single_head.reference(x + positions[: x.shape[1]], w_q.T, w_k.T, w_v.T)
-
-
-def rows_looked_up_for_sentences(x, positions):
-    return x + positions[torch.arange(x.shape[0], device=x.device)]
-
-
 rows_looked_up_for_sentences.__doc__ = rows_still_for_sentences.__doc__
 mend_word_order.mistake(rows_looked_up_for_sentences, stage="place", alone=True)
-
-
-@mend_word_order.property
-def a_sentence_is_the_same_everywhere(function, x, *rest):
-    """A sentence that stands twice in the batch gets the same result twice."""
-    output = function(torch.cat((x, x)), *rest)
-    return nearly_equal(output[: len(x)], output[len(x) :])
-
-
-@mend_word_order.property
-def word_order_matters(function, x, *rest):
-    """Reversing the words changes more than the order of the results."""
-    return not nearly_equal(function(x.flip(1), *rest), function(x, *rest).flip(1))

@@ -6,29 +6,7 @@ import math
 import torch
 from torch.nn import functional as F
 
-from ..attention_steps import (
-    RARE_SOFTMAX_MISTAKES,
-    all_axes_turned,
-    by_d,
-    by_fourth_root_of_d,
-    by_half_of_d,
-    by_root_batch,
-    by_root_d,
-    by_root_seq,
-    dot_products,
-    element_by_element,
-    keys_against_queries,
-    keys_not_turned,
-    keys_reshaped,
-    no_letter_shared,
-    no_scale,
-    over_keys,
-    over_queries,
-    root_of_a_plain_number,
-    times_root_d,
-    weighted_sum,
-    weights_turned,
-)
+from .. import attention_steps as steps
 from ..exercise import exercise
 from .attention import (
     keys_and_values_exchanged,
@@ -81,49 +59,42 @@ def single_head(
     query=projected,
     key=projected,
     value=projected,
-    scores=dot_products,
-    scale=by_root_d,
-    weights=over_keys,
-    output=weighted_sum,
+    scores=steps.dot_products,
+    scale=steps.by_root_d,
+    weights=steps.over_keys,
+    output=steps.weighted_sum,
 ):
     """Let the tokens attend to one another: x (batch, seq, d_model), weights (d_model, d_head or d_value)."""
     q, k, v = query(x, w_q), key(x, w_k), value(x, w_v)
     return output(weights(scale(scores(q, k), w_q.shape[-1])), v)
 
 
-@single_head.equivalent
-def head_of_attention(x, w_q, w_k, w_v):
-    return F.scaled_dot_product_attention(x @ w_q, x @ w_k, x @ w_v)
+@single_head.right
+class RightAnswers:
+    def head_of_attention(x, w_q, w_k, w_v):
+        return F.scaled_dot_product_attention(x @ w_q, x @ w_k, x @ w_v)
 
+    def head_by_linear(x, w_q, w_k, w_v):
+        query, key, value = F.linear(x, w_q.T), F.linear(x, w_k.T), F.linear(x, w_v.T)
+        scores = torch.bmm(query, key.transpose(1, 2)) / math.sqrt(key.shape[-1])
+        return torch.bmm(torch.softmax(scores, dim=2), value)
 
-@single_head.equivalent
-def head_by_linear(x, w_q, w_k, w_v):
-    query, key, value = F.linear(x, w_q.T), F.linear(x, w_k.T), F.linear(x, w_v.T)
-    scores = torch.bmm(query, key.transpose(1, 2)) / math.sqrt(key.shape[-1])
-    return torch.bmm(torch.softmax(scores, dim=2), value)
+    def head_with_one_matrix_for_both(x, w_q, w_k, w_v):
+        both = w_q @ w_k.T / w_q.shape[1] ** 0.5  # all that the scores see of the two
+        return (x @ both @ x.mT).softmax(-1) @ x @ w_v
 
+    def head_with_packed_weights(x, w_q, w_k, w_v):
+        sizes = [w.shape[1] for w in (w_q, w_k, w_v)]
+        query, key, value = (x @ torch.cat((w_q, w_k, w_v), dim=1)).split(sizes, dim=-1)
+        scores = torch.einsum("bqd,bkd->bqk", query, key) * sizes[0] ** -0.5
+        return torch.einsum("bqk,bkv->bqv", scores.softmax(-1), value)
 
-@single_head.equivalent
-def head_with_one_matrix_for_both(x, w_q, w_k, w_v):
-    both = w_q @ w_k.T / w_q.shape[1] ** 0.5  # all that the scores see of the two
-    return (x @ both @ x.mT).softmax(-1) @ x @ w_v
-
-
-@single_head.equivalent
-def head_with_packed_weights(x, w_q, w_k, w_v):
-    sizes = [w.shape[1] for w in (w_q, w_k, w_v)]
-    query, key, value = (x @ torch.cat((w_q, w_k, w_v), dim=1)).split(sizes, dim=-1)
-    scores = torch.einsum("bqd,bkd->bqk", query, key) * sizes[0] ** -0.5
-    return torch.einsum("bqk,bkv->bqv", scores.softmax(-1), value)
-
-
-@single_head.equivalent
-def head_sentence_by_sentence(x, w_q, w_k, w_v):
-    outputs = []
-    for sentence in x:
-        scores = (sentence @ w_q) @ (sentence @ w_k).T
-        outputs.append(softmax.reference(scores / w_k.shape[1] ** 0.5, 1) @ (sentence @ w_v))
-    return torch.stack(outputs)
+    def head_sentence_by_sentence(x, w_q, w_k, w_v):
+        outputs = []
+        for sentence in x:
+            scores = (sentence @ w_q) @ (sentence @ w_k).T
+            outputs.append(softmax.reference(scores / w_k.shape[1] ** 0.5, 1) @ (sentence @ w_v))
+        return torch.stack(outputs)
 
 
 single_head.example("matrices that are all square", d_model=4, d_value=4, plain=True)
@@ -141,26 +112,31 @@ def _towards(draw, even, odd):
     return x, w_q, w_k, w_v
 
 
-@single_head.probe
-def tall_scores(draw):
-    """scores of more than a hundred"""
-    return _towards(draw, 128, 128)
-
-
-@single_head.probe
-def scores_far_apart(draw):
-    """queries whose scores lie far apart"""
-    return _towards(draw, 128, -128)
+single_head.example("scores of more than a hundred", lambda draw: _towards(draw, 128, 128))
+single_head.example("queries whose scores lie far apart", lambda draw: _towards(draw, 128, -128))
 
 
 single_head.mistakes_in(
-    scale=(no_scale, by_d, times_root_d, by_half_of_d, by_fourth_root_of_d, by_root_seq),
-    weights=(over_queries, *RARE_SOFTMAX_MISTAKES),
+    scale=(
+        steps.no_scale,
+        steps.by_d,
+        steps.times_root_d,
+        steps.by_half_of_d,
+        steps.by_fourth_root_of_d,
+        steps.by_root_seq,
+    ),
+    weights=(steps.over_queries, *steps.RARE_SOFTMAX_MISTAKES),
 )
 single_head.mistakes_in(
     alone=True,
-    scores=(keys_against_queries, keys_not_turned, keys_reshaped, all_axes_turned, element_by_element),
-    output=(weights_turned, no_letter_shared),
+    scores=(
+        steps.keys_against_queries,
+        steps.keys_not_turned,
+        steps.keys_reshaped,
+        steps.all_axes_turned,
+        steps.element_by_element,
+    ),
+    output=(steps.weights_turned, steps.no_letter_shared),
 )
 
 
@@ -195,22 +171,6 @@ def by_root_d_value(function):
     return divided_by_it
 
 
-@single_head.mistake
-def by_root_d_model_of_the_tokens(x, w_q, w_k, w_v):
-    """The scores are divided by the root of `d_model`, the features of `x`. What is compared are its projections, and a
-    dot product of these has `d_head` terms. With d_model = d_head nobody notices. Take the size of a query that has
-    been projected."""
-    return single_head.reference(x, w_q * (w_q.shape[-1] / x.shape[-1]) ** 0.5, w_k, w_v)
-
-
-@single_head.mistake
-def tokens_compared_unprojected(x, w_q, w_k, w_v):
-    """The scores compare the tokens themselves, `x` with `x`; neither `w_q` nor `w_k` has a part in them. Such scores
-    are symmetric, and nothing in them can be learned. What must a token become before it asks, and before it is
-    found?"""
-    return (x @ x.mT / x.shape[-1] ** 0.5).softmax(-1) @ (x @ w_v)
-
-
 def queries_unprojected(x, w_q):
     """The queries are the tokens themselves; `w_q` has no part in them. With d_model = d_head it runs, and otherwise
     the sizes do not fit. All three roles are projected: which matrix makes the queries?"""
@@ -223,61 +183,176 @@ def keys_unprojected(x, w_k):
     return x
 
 
-def values_unprojected(x, w_v):
-    """The weights blend the tokens themselves; `w_v` has no part in the result, which has the features of a token. What
-    a token hands over is made of it by a third matrix. Where does yours use that?"""
-    return x
+def _with_the_text_of(known):
+    def named(mistake):
+        mistake.__doc__ = known.__doc__
+        return single_head.mistake(mistake)
+
+    return named
 
 
-single_head.mistakes_in(alone=True, query=(queries_unprojected,), key=(keys_unprojected,), value=(values_unprojected,))
+@single_head.property
+def each_sentence_on_its_own(function, x, w_q, w_k, w_v):
+    """The outputs of a sentence do not depend on the other sentences of the batch."""
+    return nearly_equal(function(x[:1], w_q, w_k, w_v), function(x, w_q, w_k, w_v)[:1])
 
 
-@single_head.mistake
-def queries_from_w_k(x, w_q, w_k, w_v):
-    """Queries and keys are both made with `w_k`; `w_q` is never used. That happens when a line is copied and one name
-    in it is not changed; the shape stays right. The scores come out symmetric. Look at your three projections letter by
-    letter."""
-    return single_head.reference(x, w_k, w_k, w_v)
+@single_head.property
+def constant_tokens_stay(function, x, w_q, w_k, w_v):
+    """Tokens that are all alike get what each of them hands over, its projection by `w_v`."""
+    alike = x[:, :1].expand_as(x)
+    return nearly_equal(function(alike, w_q, w_k, w_v), alike @ w_v)
 
 
-@single_head.mistake
-def keys_from_w_q(x, w_q, w_k, w_v):
-    """Queries and keys are both made with `w_q`; `w_k` is never used. That happens when a line is copied and one name
-    in it is not changed; the shape stays right. The scores come out symmetric. Look at your three projections letter by
-    letter."""
-    return single_head.reference(x, w_q, w_q, w_v)
+@single_head.property
+def order_does_not_matter(function, x, w_q, w_k, w_v):
+    """Tokens in reverse order get the same outputs in reverse order."""
+    return nearly_equal(function(x.flip(1), w_q, w_k, w_v), function(x, w_q, w_k, w_v).flip(1))
 
 
-@single_head.mistake
-def values_from_w_q(x, w_q, w_k, w_v):
-    """The values are made with `w_q`, and `w_v` is never used: the result has `d_head` features. That happens when a
-    line is copied and one name in it is not changed; with d_head = d_value the shape stays right. Look at your three
-    projections letter by letter."""
-    return single_head.reference(x, w_q, w_k, w_q)
+@single_head.wrong(stage="value", alone=True)
+class ValueAlone:
+    def values_unprojected(x, w_v):
+        """The weights blend the tokens themselves; `w_v` has no part in the result, which has the features of a token.
+        What a token hands over is made of it by a third matrix. Where does yours use that?"""
+        return x
 
 
-@single_head.mistake
-def weights_read_as_out_in(x, w_q, w_k, w_v):
-    """You multiply by the transposed matrices, as `nn.Linear` does with the weights that it stores as (out, in). Here
-    they come as (in, out). Unequal widths raise; with square matrices it runs and every number is wrong. Which side of
-    the matrix has the features of `x`?"""
-    return single_head.reference(x, w_q.T, w_k.T, w_v.T)
+@single_head.wrong(stage="scores", alone=True)
+class ScoresAlone:
+    def keys_turned_as_with_four_axes(query, key):
+        """The axes 2 and 3 of the keys are to change places, and there is no axis 3: with three axes the last two are 1
+        and 2. Counted from the end, -1 and -2, they are the same with any number of axes in front."""
+        return query @ key.transpose(2, 3)
+
+    def sentences_and_keys_turned(query, key):
+        """In `key`, the axes 0 and 1 have changed places, `batch` and `seq`. With two axes these are the last two, and
+        code for two axes is often carried over. Count from the end: which two must change places so that the features
+        of a key stand second to last?"""
+        return query @ key.transpose(0, 1)
 
 
-@single_head.mistake
-def sentences_look_at_one_another(x, w_q, w_k, w_v):
-    """Each token attends to itself and to the tokens at the same place in the other sentences, and to no other token of
-    its own sentence: the axes `batch` and `seq` have changed places. PyTorch's older modules want `seq` first, and code
-    for them does that. The scores must be (batch, seq, seq). Which axis of `x` must stay in front of the matrix
-    product?"""
-    return single_head.reference(x.transpose(0, 1), w_q, w_k, w_v).transpose(0, 1)
+@single_head.wrong(stage="weights", alone=True)
+class WeightsAlone:
+    def softmax_as_with_four_axes(scores):
+        """The softmax is to run along axis 3, and there is none: with three axes the last is 2. Counted from the end it
+        is -1, with any number of axes in front."""
+        return scores.softmax(3)
 
 
-@single_head.mistake
-def sentences_run_together(x, w_q, w_k, w_v):
-    """All sentences of the batch are one long sequence to you, and each token attends to all of them. Flattening
-    `batch` and `seq` is harmless for a projection, and not for what follows. Which axes must the scores have?"""
-    return single_head.reference(x.reshape(1, -1, x.shape[-1]), w_q, w_k, w_v).reshape(*x.shape[:2], -1)
+@single_head.wrong
+class WrongAnswers:
+    def by_root_d_model_of_the_tokens(x, w_q, w_k, w_v):
+        """The scores are divided by the root of `d_model`, the features of `x`. What is compared are its projections,
+        and a dot product of these has `d_head` terms. With d_model = d_head nobody notices. Take the size of a query
+        that has been projected."""
+        return single_head.reference(x, w_q * (w_q.shape[-1] / x.shape[-1]) ** 0.5, w_k, w_v)
+
+    def tokens_compared_unprojected(x, w_q, w_k, w_v):
+        """The scores compare the tokens themselves, `x` with `x`; neither `w_q` nor `w_k` has a part in them. Such
+        scores are symmetric, and nothing in them can be learned. What must a token become before it asks, and before it
+        is found?"""
+        return (x @ x.mT / x.shape[-1] ** 0.5).softmax(-1) @ (x @ w_v)
+
+    def queries_from_w_k(x, w_q, w_k, w_v):
+        """Queries and keys are both made with `w_k`; `w_q` is never used. That happens when a line is copied and one
+        name in it is not changed; the shape stays right. The scores come out symmetric. Look at your three projections
+        letter by letter."""
+        return single_head.reference(x, w_k, w_k, w_v)
+
+    def keys_from_w_q(x, w_q, w_k, w_v):
+        """Queries and keys are both made with `w_q`; `w_k` is never used. That happens when a line is copied and one
+        name in it is not changed; the shape stays right. The scores come out symmetric. Look at your three projections
+        letter by letter."""
+        return single_head.reference(x, w_q, w_q, w_v)
+
+    def values_from_w_q(x, w_q, w_k, w_v):
+        """The values are made with `w_q`, and `w_v` is never used: the result has `d_head` features. That happens when
+        a line is copied and one name in it is not changed; with d_head = d_value the shape stays right. Look at your
+        three projections letter by letter."""
+        return single_head.reference(x, w_q, w_k, w_q)
+
+    def weights_read_as_out_in(x, w_q, w_k, w_v):
+        """You multiply by the transposed matrices, as `nn.Linear` does with the weights that it stores as (out, in).
+        Here they come as (in, out). Unequal widths raise; with square matrices it runs and every number is wrong. Which
+        side of the matrix has the features of `x`?"""
+        return single_head.reference(x, w_q.T, w_k.T, w_v.T)
+
+    def sentences_look_at_one_another(x, w_q, w_k, w_v):
+        """Each token attends to itself and to the tokens at the same place in the other sentences, and to no other
+        token of its own sentence: the axes `batch` and `seq` have changed places. PyTorch's older modules want `seq`
+        first, and code for them does that. The scores must be (batch, seq, seq). Which axis of `x` must stay in front
+        of the matrix product?"""
+        return single_head.reference(x.transpose(0, 1), w_q, w_k, w_v).transpose(0, 1)
+
+    def sentences_run_together(x, w_q, w_k, w_v):
+        """All sentences of the batch are one long sequence to you, and each token attends to all of them. Flattening
+        `batch` and `seq` is harmless for a projection, and not for what follows. Which axes must the scores have?"""
+        return single_head.reference(x.reshape(1, -1, x.shape[-1]), w_q, w_k, w_v).reshape(*x.shape[:2], -1)
+
+    def values_added_back(x, w_q, w_k, w_v):
+        """The token's own value is added to its output. That is a residual connection, and a Transformer's block has it
+        round the whole of attention, where it adds the token itself. A head returns the blend alone."""
+        return single_head.reference(x, w_q, w_k, w_v) + x @ w_v
+
+    def weights_given_to_linear(x, w_q, w_k, w_v):
+        """`F.linear` multiplies by the transposed matrix: it wants weights as `nn.Linear` stores them, (out, in). Here
+        they come as (in, out). Unequal widths raise; with square matrices it runs and every number is wrong. Which
+        product takes them as they are?"""
+        return single_head.reference(x, w_q, w_k, w_v, query=F.linear, key=F.linear, value=F.linear)
+
+    def axis_of_the_heads_left(x, w_q, w_k, w_v):
+        """Your result has an axis of size 1 that counts heads, (batch, 1, seq, d_value). You added it for `attention`;
+        take it away again afterwards, or let `attention` count its axes from the end."""
+        return single_head.reference(x, w_q, w_k, w_v).unsqueeze(1)
+
+    def every_axis_of_one_squeezed(x, w_q, w_k, w_v):
+        """{Right for ordinary sizes, and one axis too few where there is one sentence or one token:} `squeeze()` takes
+        away every axis of size 1. Name the axis that you mean."""
+        return single_head.reference(x, w_q, w_k, w_v).squeeze()
+
+    def nothing_projected(x, w_q, w_k, w_v):
+        """The tokens themselves serve as queries, keys and values: none of the three matrices has a part in the result.
+        A token then mostly finds itself, and nothing can be learned. What must a token become before it asks, before it
+        is found, and before it hands something over?"""
+        return F.scaled_dot_product_attention(x, x, x)
+
+    def weights_multiplied_number_by_number(x, w_q, w_k, w_v):
+        """Tokens and weights are multiplied element by element, `*`, and not as matrices. A projection sums over the
+        features of a token: which operator does that?"""
+        return F.scaled_dot_product_attention(x * w_q, x * w_k, x * w_v)
+
+    def weights_before_the_tokens(x, w_q, w_k, w_v):
+        """The weight stands on the left of the tokens, and the product sums over the wrong axes: the last of the weight
+        and the second to last of `x`, which counts tokens. The features of a token are its last axis. On which side of
+        the weight must `x` stand?"""
+        return F.scaled_dot_product_attention(w_q @ x, w_k @ x, w_v @ x)
+
+    def an_axis_in_front_left(x, w_q, w_k, w_v):
+        """Your result has an axis of size 1 in front, (1, batch, seq, d_value). You added it for `attention`; take it
+        away again afterwards, or let `attention` count its axes from the end."""
+        return single_head.reference(x, w_q, w_k, w_v)[None]
+
+    def cut_into_three_equal_parts(x, w_q, w_k, w_v):
+        """The three projections are made at once and then cut into parts of equal size, but d_value need not be d_head.
+        With a larger d_value, features of the values land among the keys. `split` takes a list of sizes. Which
+        three?"""
+        query, key, value = (x @ torch.cat((w_q, w_k, w_v), dim=-1)).chunk(3, dim=-1)
+        return F.scaled_dot_product_attention(query, key, value)
+
+    def cut_into_parts_of_d_head(x, w_q, w_k, w_v):
+        """The three projections are made at once and then cut into parts of d_head features, and with a larger d_value
+        there are more than three. `split` also takes a list of sizes. Which three?"""
+        query, key, value = (x @ torch.cat((w_q, w_k, w_v), dim=-1)).split(w_q.shape[1], dim=-1)
+        return F.scaled_dot_product_attention(query, key, value)
+
+    def w_k_not_turned_between_the_tokens(x, w_q, w_k, w_v):
+        """Queries and keys are multiplied out as `x @ w_q @ w_k @ …`, and `w_k` is not transposed. The transpose of a
+        product turns each factor and their order: (x w_k)ᵀ = w_kᵀ xᵀ."""
+        return (x @ w_q @ w_k @ x.mT / w_q.shape[1] ** 0.5).softmax(-1) @ x @ w_v
+
+
+single_head.mistakes_in(alone=True, query=(queries_unprojected,), key=(keys_unprojected,))
 
 
 @single_head.mistake
@@ -287,66 +362,7 @@ def token_added_back(x, w_q, w_k, w_v):
     return single_head.reference(x, w_q, w_k, w_v) + x
 
 
-@single_head.mistake
-def values_added_back(x, w_q, w_k, w_v):
-    """The token's own value is added to its output. That is a residual connection, and a Transformer's block has it
-    round the whole of attention, where it adds the token itself. A head returns the blend alone."""
-    return single_head.reference(x, w_q, w_k, w_v) + x @ w_v
-
-
-@single_head.mistake
-def weights_given_to_linear(x, w_q, w_k, w_v):
-    """`F.linear` multiplies by the transposed matrix: it wants weights as `nn.Linear` stores them, (out, in). Here they
-    come as (in, out). Unequal widths raise; with square matrices it runs and every number is wrong. Which product takes
-    them as they are?"""
-    return single_head.reference(x, w_q, w_k, w_v, query=F.linear, key=F.linear, value=F.linear)
-
-
-@single_head.mistake
-def axis_of_the_heads_left(x, w_q, w_k, w_v):
-    """Your result has an axis of size 1 that counts heads, (batch, 1, seq, d_value). You added it for `attention`; take
-    it away again afterwards, or let `attention` count its axes from the end."""
-    return single_head.reference(x, w_q, w_k, w_v).unsqueeze(1)
-
-
-@single_head.mistake
-def every_axis_of_one_squeezed(x, w_q, w_k, w_v):
-    """{Right for ordinary sizes, and one axis too few where there is one sentence or one token:} `squeeze()` takes away
-    every axis of size 1. Name the axis that you mean."""
-    return single_head.reference(x, w_q, w_k, w_v).squeeze()
-
-
-@single_head.mistake(stage="scores", alone=True)
-def keys_turned_as_with_four_axes(query, key):
-    """The axes 2 and 3 of the keys are to change places, and there is no axis 3: with three axes the last two are 1 and
-    2. Counted from the end, -1 and -2, they are the same with any number of axes in front."""
-    return query @ key.transpose(2, 3)
-
-
-@single_head.mistake(stage="weights", alone=True)
-def softmax_as_with_four_axes(scores):
-    """The softmax is to run along axis 3, and there is none: with three axes the last is 2. Counted from the end it is
-    -1, with any number of axes in front."""
-    return scores.softmax(3)
-
-
-single_head.mistakes_in(alone=True, scale=(by_root_batch, root_of_a_plain_number))
-
-
-@single_head.mistake(stage="scores", alone=True)
-def sentences_and_keys_turned(query, key):
-    """In `key`, the axes 0 and 1 have changed places, `batch` and `seq`. With two axes these are the last two, and code
-    for two axes is often carried over. Count from the end: which two must change places so that the features of a key
-    stand second to last?"""
-    return query @ key.transpose(0, 1)
-
-
-def _with_the_text_of(known):
-    def named(mistake):
-        mistake.__doc__ = known.__doc__
-        return single_head.mistake(mistake)
-
-    return named
+single_head.mistakes_in(alone=True, scale=(steps.by_root_batch, steps.root_of_a_plain_number))
 
 
 @_with_the_text_of(keys_and_values_exchanged)
@@ -367,75 +383,3 @@ def queries_unprojected_for_pytorch(x, w_q, w_k, w_v):
 @_with_the_text_of(token_added_back)
 def output_added_to_the_token(x, w_q, w_k, w_v):
     return x + single_head.reference(x, w_q, w_k, w_v)
-
-
-@single_head.mistake
-def nothing_projected(x, w_q, w_k, w_v):
-    """The tokens themselves serve as queries, keys and values: none of the three matrices has a part in the result. A
-    token then mostly finds itself, and nothing can be learned. What must a token become before it asks, before it is
-    found, and before it hands something over?"""
-    return F.scaled_dot_product_attention(x, x, x)
-
-
-@single_head.mistake
-def weights_multiplied_number_by_number(x, w_q, w_k, w_v):
-    """Tokens and weights are multiplied element by element, `*`, and not as matrices. A projection sums over the
-    features of a token: which operator does that?"""
-    return F.scaled_dot_product_attention(x * w_q, x * w_k, x * w_v)
-
-
-@single_head.mistake
-def weights_before_the_tokens(x, w_q, w_k, w_v):
-    """The weight stands on the left of the tokens, and the product sums over the wrong axes: the last of the weight and
-    the second to last of `x`, which counts tokens. The features of a token are its last axis. On which side of the
-    weight must `x` stand?"""
-    return F.scaled_dot_product_attention(w_q @ x, w_k @ x, w_v @ x)
-
-
-@single_head.mistake
-def an_axis_in_front_left(x, w_q, w_k, w_v):
-    """Your result has an axis of size 1 in front, (1, batch, seq, d_value). You added it for `attention`; take it away
-    again afterwards, or let `attention` count its axes from the end."""
-    return single_head.reference(x, w_q, w_k, w_v)[None]
-
-
-@single_head.mistake
-def cut_into_three_equal_parts(x, w_q, w_k, w_v):
-    """The three projections are made at once and then cut into parts of equal size, but d_value need not be d_head.
-    With a larger d_value, features of the values land among the keys. `split` takes a list of sizes. Which three?"""
-    query, key, value = (x @ torch.cat((w_q, w_k, w_v), dim=-1)).chunk(3, dim=-1)
-    return F.scaled_dot_product_attention(query, key, value)
-
-
-@single_head.mistake
-def cut_into_parts_of_d_head(x, w_q, w_k, w_v):
-    """The three projections are made at once and then cut into parts of d_head features, and with a larger d_value
-    there are more than three. `split` also takes a list of sizes. Which three?"""
-    query, key, value = (x @ torch.cat((w_q, w_k, w_v), dim=-1)).split(w_q.shape[1], dim=-1)
-    return F.scaled_dot_product_attention(query, key, value)
-
-
-@single_head.mistake
-def w_k_not_turned_between_the_tokens(x, w_q, w_k, w_v):
-    """Queries and keys are multiplied out as `x @ w_q @ w_k @ …`, and `w_k` is not transposed. The transpose of a
-    product turns each factor and their order: (x w_k)ᵀ = w_kᵀ xᵀ."""
-    return (x @ w_q @ w_k @ x.mT / w_q.shape[1] ** 0.5).softmax(-1) @ x @ w_v
-
-
-@single_head.property
-def each_sentence_on_its_own(function, x, w_q, w_k, w_v):
-    """The outputs of a sentence do not depend on the other sentences of the batch."""
-    return nearly_equal(function(x[:1], w_q, w_k, w_v), function(x, w_q, w_k, w_v)[:1])
-
-
-@single_head.property
-def constant_tokens_stay(function, x, w_q, w_k, w_v):
-    """Tokens that are all alike get what each of them hands over, its projection by `w_v`."""
-    alike = x[:, :1].expand_as(x)
-    return nearly_equal(function(alike, w_q, w_k, w_v), alike @ w_v)
-
-
-@single_head.property
-def order_does_not_matter(function, x, w_q, w_k, w_v):
-    """Tokens in reverse order get the same outputs in reverse order."""
-    return nearly_equal(function(x.flip(1), w_q, w_k, w_v), function(x, w_q, w_k, w_v).flip(1))

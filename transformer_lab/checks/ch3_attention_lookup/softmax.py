@@ -45,49 +45,32 @@ def softmax(x, dim, *, shift=minus_the_largest, exp=exponentials, divide=over_th
     return divide(exp(shift(x, dim)), dim)
 
 
-@softmax.equivalent
-def softmax_of_pytorch(x, dim):
-    return torch.softmax(x, dim)
+@softmax.right
+class RightAnswers:
+    def softmax_of_pytorch(x, dim):
+        return torch.softmax(x, dim)
+
+    def softmax_by_logarithms(x, dim):
+        return (x - x.logsumexp(dim, keepdim=True)).exp()
+
+    def softmax_by_unsqueeze(x, dim):
+        exp = torch.exp(x - x.max(dim).values.unsqueeze(dim).detach())
+        return exp / exp.sum(dim).unsqueeze(dim)
+
+    def softmax_with_the_axis_last(x, dim):
+        last = x.transpose(dim, -1)
+        exp = math.e ** (last - torch.max(last, dim=-1, keepdim=True)[0])
+        return exp.div(exp.sum(-1)[..., None]).transpose(dim, -1)
+
+    def softmax_row_by_row(x, dim):
+        last = x.movedim(dim, -1)
+        rows = [torch.exp(row - row.max()) for row in last.reshape(-1, last.shape[-1])]
+        return torch.stack([row / row.sum() for row in rows]).reshape(last.shape).movedim(-1, dim)
 
 
-@softmax.equivalent
-def softmax_by_logarithms(x, dim):
-    return (x - x.logsumexp(dim, keepdim=True)).exp()
-
-
-@softmax.equivalent
-def softmax_by_unsqueeze(x, dim):
-    exp = torch.exp(x - x.max(dim).values.unsqueeze(dim).detach())
-    return exp / exp.sum(dim).unsqueeze(dim)
-
-
-@softmax.equivalent
-def softmax_with_the_axis_last(x, dim):
-    last = x.transpose(dim, -1)
-    exp = math.e ** (last - torch.max(last, dim=-1, keepdim=True)[0])
-    return exp.div(exp.sum(-1)[..., None]).transpose(dim, -1)
-
-
-@softmax.equivalent
-def softmax_row_by_row(x, dim):
-    last = x.movedim(dim, -1)
-    rows = [torch.exp(row - row.max()) for row in last.reshape(-1, last.shape[-1])]
-    return torch.stack([row / row.sum() for row in rows]).reshape(last.shape).movedim(-1, dim)
-
-
-@softmax.probe(plain=True)
-def first_axis(draw):
-    """the first axis as `dim`"""
-    return 2 * draw(7, 5), 0
-
-
+softmax.example("the first axis as `dim`", lambda draw: (2 * draw(7, 5), 0), plain=True)
 softmax.example("the middle axis as `dim`", batch=3, q_len=6, k_len=4, dim=1, plain=True)
-
-
-@softmax.probe(plain=True)
-def square_table(draw):
-    """a square table"""
-    return 2 * draw(4, 4), 1
+softmax.example("a square table", lambda draw: (2 * draw(4, 4), 1), plain=True)
 
 
 @softmax.probe
@@ -96,629 +79,13 @@ def from_the_end(draw):
     return 2 * draw(2, 3, 6, 4), -3
 
 
-@softmax.probe
-def one_row(draw):
-    """one axis only"""
-    return 2 * draw(5), 0
-
-
-@softmax.probe
-def one_score(draw):
-    """one score in each row"""
-    return draw(4, 1), -1
-
-
+softmax.example("one axis only", lambda draw: (2 * draw(5), 0))
+softmax.example("one score in each row", lambda draw: (draw(4, 1), -1))
 softmax.example("scores of a hundred and more", torch.tensor([[100.0, 101.0, 102.0], [700.0, 699.0, 701.0]]), 1)
 softmax.example("scores far below zero", torch.tensor([[-1000.0, -1001.0, -1002.0]]), 1)
 softmax.example("rows that lie a thousand apart", torch.tensor([[1000.0, 1001.0, 1003.0], [2.0, 1.0, 0.0]]), 1)
 softmax.example("scores that lie a hundred apart in one row", torch.tensor([[0.0, 99.0, 100.0, 101.0]]), 1)
 softmax.example("scores that lie a thousand apart in one row", torch.tensor([[0.0, -1000.0, -2000.0, 1.0]]), 1)
-
-
-@softmax.mistake(stage="shift")
-def nothing_subtracted(x, dim):
-    """Nothing keeps `exp` from overflowing. In float32, e to the 89 is infinite already, and infinity divided by
-    infinity is NaN; far below zero all exponentials are 0, and 0/0 is NaN too. Softmax sees differences only, so you
-    may subtract one number from all the scores of a row: which one makes sure that no exponent is large?"""
-    return x
-
-
-@softmax.mistake(stage="shift")
-def largest_of_all_subtracted(x, dim):
-    """You subtract the maximum of all the numbers together. That prevents overflow, but where a row lies far below it
-    (in float32, by 104 and more), all its exponentials are 0, and 0/0 is NaN. Each row is a softmax of its own: whose
-    maximum does it need?"""
-    return x - x.amax()
-
-
-@softmax.mistake(stage="shift")
-def largest_of_the_last_axis_subtracted(x, dim):
-    """The sum runs along `dim`, but the maximum along the last axis. The numbers that share a sum then lose different
-    amounts, and that changes their ratios; it is right only where `dim` is the last axis. Follow the argument `dim`
-    through every line."""
-    return x - x.amax(-1, keepdim=True)
-
-
-@softmax.mistake(stage="shift")
-def smallest_subtracted(x, dim):
-    """You subtract the minimum of the row. The ratios stay right, but now no exponent is negative, and where the scores
-    of a row lie 89 and more apart `exp` overflows and the result is NaN. Which number, subtracted, leaves no exponent
-    above zero?"""
-    return x - x.amin(dim, keepdim=True)
-
-
-@softmax.mistake(stage="shift")
-def mean_subtracted(x, dim):
-    """You subtract the mean of the row. The ratios stay right, but a score that lies 89 and more above the mean still
-    overflows `exp`, and the result is NaN. Which number, subtracted, leaves no exponent above zero?"""
-    return x - x.mean(dim, keepdim=True)
-
-
-@softmax.mistake(stage="shift")
-def scores_cut_off(x, dim):
-    """The scores are cut off at some limit, to keep `exp` from overflowing. All scores beyond the limit then count the
-    same, although their differences are what softmax is about: 100 and 102 must get weights in the ratio 1 to 7.4. Move
-    the scores instead of cutting them: what may be subtracted from a whole row?"""
-    return x.clamp(-60, 60)
-
-
-@softmax.mistake(stage="shift")
-def sign_turned(x, dim):
-    """The smallest score gets the largest weight: you take the exponential of the negative score, or of the maximum
-    minus the score. Look at the order of that subtraction. After it, the largest score must be 0 and all others
-    negative."""
-    return x.amax(dim, keepdim=True) - x
-
-
-@softmax.mistake(stage="shift")
-def largest_without_its_axis(x, dim):
-    """The maximum has lost the axis `dim`, and no longer lines up with `x`: broadcasting aligns shapes from the right.
-    Mostly that raises. In a square table it runs, and a column loses the maximum of a row. Keep the axis, with size 1:
-    maxima have an option for that."""
-    return x - x.amax(dim)
-
-
-@softmax.mistake(stage="divide")
-def sum_without_its_axis(exp, dim):
-    """The sum has lost the axis `dim`, and no longer lines up with the exponentials: broadcasting aligns shapes from
-    the right. Mostly that raises. In a square table it runs, and a column is divided by the sum of a row. Keep the
-    axis, with size 1: sums have an option for that."""
-    return exp / exp.sum(dim)
-
-
-@softmax.mistake(stage="divide")
-def sum_of_all(exp, dim):
-    """The exponentials are divided by one sum of all of them, as `.sum()` without an axis makes it: all the numbers
-    together sum to one. Along `dim`, the weights must sum to one for each row on its own."""
-    return exp / exp.sum()
-
-
-@softmax.mistake(stage="divide")
-def sum_over_the_last_axis(exp, dim):
-    """The sum runs along the last axis, whatever `dim` says. {That is right only where `dim` is the last axis, as in
-    most examples.} Follow the argument `dim` through every line."""
-    return exp / exp.sum(-1, keepdim=True)
-
-
-@softmax.mistake(stage="divide")
-def never_divided_by_the_sum(exp, dim):
-    """The exponentials come back undivided. (Dividing by the largest of them does nothing: after the subtraction it is
-    1.) They are positive, and do not sum to one. What makes shares of a whole out of positive numbers?"""
-    return exp
-
-
-@softmax.mistake(stage="divide")
-def divided_by_the_mean(exp, dim):
-    """The exponentials are divided by their mean and not by their sum, so that the weights sum to the length of the
-    axis instead of to one. Which of the two makes shares of a whole?"""
-    return exp / exp.mean(dim, keepdim=True)
-
-
-@softmax.mistake(stage="divide")
-def divided_by_the_norm(exp, dim):
-    """The exponentials are divided by the root of the sum of their squares, as a vector is brought to length one. Then
-    the squares sum to one, and the weights themselves to more. Weights are shares of a whole: what do they sum to?"""
-    return exp / exp.norm(dim=dim, keepdim=True)
-
-
-@softmax.mistake
-def over_the_last_axis(x, dim):
-    """Your softmax runs along the last axis, whatever `dim` says. That is right in most examples, and wrong as soon as
-    somebody asks for another axis. Follow the argument `dim` through every line."""
-    return x.softmax(-1)
-
-
-@softmax.mistake
-def over_the_first_axis(x, dim):
-    """Your softmax runs along the first axis, whatever `dim` says. With one axis nobody notices; with a batch in front,
-    its sentences share one unit of weight. Follow the argument `dim` through every line."""
-    return x.softmax(0)
-
-
-@softmax.mistake
-def over_all_numbers(x, dim):
-    """Your softmax runs over all the numbers at once: all of them together sum to one, instead of each row along `dim`.
-    That is what `.max()` and `.sum()` without an axis do. Follow the argument `dim` through every line."""
-    return x.flatten().softmax(0).reshape(x.shape)
-
-
-@softmax.mistake
-def divided_by_their_sum(x, dim):
-    """The scores are divided by their sum, without `exp`. Scores have both signs, so some weights are negative, and
-    where the sum is near zero they are huge. What must be done to a score first, so that it is positive and a larger
-    one stays larger?"""
-    return x / x.sum(dim, keepdim=True)
-
-
-@softmax.mistake
-def logarithms(x, dim):
-    """You return the logarithms of the weights: none is above zero. `log_softmax` does that, and so does a last `exp`
-    left out after `logsumexp`. Losses want the logarithms; a weighted mean wants the weights."""
-    return x.log_softmax(dim)
-
-
-@softmax.mistake
-def taken_twice(x, dim):
-    """The softmax is taken twice, once of the scores and once more of the weights. The weights {still sum to one, and}
-    are nearly equal, because numbers between 0 and 1 differ by little."""
-    return x.softmax(dim).softmax(dim)
-
-
-@softmax.mistake
-def each_score_by_itself(x, dim):
-    """Each score becomes a weight on its own, by a sigmoid. All weights lie between 0 and 1, and they do not sum to
-    one. In a softmax, the scores along `dim` share one whole: the more one gets, the less is left for the others."""
-    return x.sigmoid()
-
-
-@softmax.mistake
-def all_to_the_largest(x, dim):
-    """The largest score gets 1 and all others 0: a hard choice, as with `argmax`. Softmax gives every score some
-    weight, and so a gradient to all of them. What are the weights of the scores 0 and ln 3, by hand?"""
-    return F.one_hot(x.argmax(dim), x.shape[dim]).movedim(-1, dim).to(x.dtype)
-
-
-@softmax.mistake(stage="shift", alone=True)
-def pair_taken_for_a_tensor(x, dim):
-    """`max` with an axis returns a pair: the largest numbers, and the places where they stand. A pair cannot be
-    subtracted from a tensor, hence the `TypeError`. Take `.values` of it, or use `amax`, which returns the numbers
-    alone."""
-    return x - x.max(dim, keepdim=True)
-
-
-@softmax.mistake(stage="shift")
-def largest_size_subtracted(x, dim):
-    """You subtract the largest number without its sign. Where all scores of a row lie far below zero, that moves them
-    further down: all exponentials are 0, and 0/0 is NaN. Which number, subtracted, makes the largest score 0?"""
-    return x - x.abs().amax(dim, keepdim=True)
-
-
-@softmax.mistake_around
-def scores_changed_in_place(function):
-    """Your function changes its argument `x`: whoever calls it finds other numbers there
-    later. An operation in place does that, such as `x -= …`, or a name that ends in an underscore. `x = x - …` makes a
-    new tensor."""
-
-    @functools.wraps(function)
-    def that_changes_x(x, dim):
-        result = function(x.clone(), dim)
-        x.add_(1)
-        return result
-
-    return that_changes_x
-
-
-@softmax.mistake(stage="exp")
-def powers_of_two(shifted):
-    """You take powers of 2 instead of e. The weights sum to one, and are nearer to one another than they should be: 0
-    and ln 3 must get ¼ and ¾. Which function has e as its base?"""
-    return shifted.exp2()
-
-
-@softmax.mistake
-def shifted_below_only(x, dim):
-    """The maximum is subtracted in the sum and not in the exponentials above it. The two no longer belong together: the
-    weights do not sum to one, and `exp` still overflows. Use the same exponentials in both places."""
-    return x.exp() / (x - x.amax(dim, keepdim=True)).exp().sum(dim, keepdim=True)
-
-
-@softmax.mistake
-def shifted_above_only(x, dim):
-    """The maximum is subtracted in the exponentials and not in the sum below them. The two no longer belong together:
-    the weights do not sum to one, and `exp` still overflows. Use the same exponentials in both places."""
-    return (x - x.amax(dim, keepdim=True)).exp() / x.exp().sum(dim, keepdim=True)
-
-
-@softmax.mistake
-def scores_over_the_sum(x, dim):
-    """The scores themselves are divided by the sum of the exponentials, so that some weights are negative. A share is a
-    part of the sum: what was added up below must stand above as well."""
-    return x / x.exp().sum(dim, keepdim=True)
-
-
-@softmax.mistake
-def shifted_scores_over_the_sum(x, dim):
-    """The scores minus their maximum are divided by the sum of the exponentials, so that no weight is above zero. A
-    share is a part of the sum: what was added up below must stand above as well."""
-    shifted = x - x.amax(dim, keepdim=True)
-    return shifted / shifted.exp().sum(dim, keepdim=True)
-
-
-@softmax.mistake(stage="shift")
-def divided_by_the_largest(x, dim):
-    """The scores are divided by their maximum, where it should be subtracted. `exp` no longer overflows, and the
-    weights are those of other scores: 100 and 101 become 0.99 and 1. Softmax keeps differences, and not ratios."""
-    return x / x.amax(dim, keepdim=True)
-
-
-@softmax.mistake(stage="shift", alone=True)
-def scores_cut_off_above(x, dim):
-    """The scores are cut off at some upper limit, to keep `exp` from overflowing. All scores beyond it then count the
-    same, and far below zero all exponentials are still 0, and 0/0 is NaN. Move the scores instead of cutting them: what
-    may be subtracted from a whole row?"""
-    return x.clamp(max=60)
-
-
-@softmax.mistake(stage="exp")
-def exponential_of_math(shifted):
-    """`math.exp` takes one number, and refuses a tensor of several. PyTorch has a function of the same name for whole
-    tensors."""
-    return math.exp(shifted)
-
-
-@softmax.mistake
-def in_float32(x, dim):
-    """{Right for float32, and wrong for every other dtype:} the result comes in float32 whatever came in. It must have
-    the dtype of the scores. Which line names a dtype?"""
-    return x.softmax(dim, dtype=torch.float32)
-
-
-@softmax.mistake
-def in_float64(x, dim):
-    """The weights come in float64 whatever came in. It is fine to compute them so; the result must have the dtype of
-    the scores. Which line names a dtype, or passes through NumPy?"""
-    return x.softmax(dim, dtype=torch.float64)
-
-
-@softmax.mistake(stage="shift", alone=True)
-def largest_added(x, dim):
-    """Where scores are large, `exp` overflows, and the whole row becomes NaN. To add the maximum makes it worse, and to
-    divide by its exponential comes too late: both must be numbers first. It has to be subtracted from the scores before
-    `exp`."""
-    return x + x.amax(dim, keepdim=True)
-
-
-@softmax.mistake(stage="shift")
-def largest_put_back_last(x, dim):
-    """The maximum has lost the axis `dim`, and gets it back at the end. That is the right place only where `dim` is the
-    last axis. Put it back where it was, or keep it."""
-    return x - x.amax(dim).unsqueeze(-1)
-
-
-@softmax.mistake(stage="shift", alone=True)
-def largest_of_the_first_axis_subtracted(x, dim):
-    """The sum runs along `dim`, but the maximum along the first axis. The numbers that share a sum then lose different
-    amounts, and that changes their ratios. Follow the argument `dim` through every line."""
-    return x - x.amax(0, keepdim=True)
-
-
-@softmax.mistake(stage="shift", alone=True)
-def divided_by_the_root_of_the_count(x, dim):
-    """The scores are divided by the root of their number first, so the weights are too even. Attention divides its
-    scores by a root, before the softmax; here they are taken as they come."""
-    return (x - x.amax(dim, keepdim=True)) / x.shape[dim] ** 0.5
-
-
-@softmax.mistake(stage="shift", alone=True)
-def standardized(x, dim):
-    """The scores get mean 0 and spread 1 before `exp`. Taking the mean off changes nothing; dividing by the spread
-    makes the weights those of other scores. Softmax keeps the differences as they are."""
-    return (x - x.mean(dim, keepdim=True)) / x.std(dim, keepdim=True)
-
-
-@softmax.mistake(stage="exp")
-def never_exponentiated(shifted):
-    """The exponential is missing: the scores minus their maximum are divided as they are. None of them is above zero,
-    and the best gets weight 0. What makes each of them positive?"""
-    return shifted
-
-
-@softmax.mistake(stage="exp", alone=True)
-def exponential_taken_twice(shifted):
-    """The exponential is taken twice, once of the scores and once more of what comes out. Once is enough: 0 and ln 3
-    must get ¼ and ¾."""
-    return shifted.exp().exp()
-
-
-@softmax.mistake(stage="exp", alone=True)
-def exponential_less_one(shifted):
-    """You take the exponential minus 1, as `expm1` does. The largest score, which is 0 after the shift, then gets
-    weight 0. What is added up are the exponentials themselves."""
-    return shifted.expm1()
-
-
-@softmax.mistake(stage="exp", alone=True)
-def powers_of_ten(shifted):
-    """You take powers of 10 instead of e. The weights sum to one, and are further apart than they should be: 0 and ln 3
-    must get ¼ and ¾. Which function has e as its base?"""
-    return 10**shifted
-
-
-@softmax.mistake(stage="exp", alone=True)
-def squares_for_exponentials(shifted):
-    """You square the scores, where their exponentials are asked for. A square makes them positive too, but a score far
-    below the maximum gets a large weight. The larger score must get the larger one."""
-    return shifted**2
-
-
-@softmax.mistake(stage="exp", alone=True)
-def logarithms_for_exponentials(shifted):
-    """You take the logarithm of the scores, where their exponentials are asked for. A negative number has no logarithm,
-    hence the NaN. Which function turns any number into a positive one?"""
-    return shifted.log()
-
-
-@softmax.mistake(stage="exp", alone=True)
-def sigmoids_for_exponentials(shifted):
-    """You take the sigmoid of each score, where its exponential is asked for. The weights sum to one; but a sigmoid
-    never exceeds 1, so the ratios are wrong: 0 and ln 3 must get ¼ and ¾."""
-    return shifted.sigmoid()
-
-
-@softmax.mistake(stage="divide")
-def sum_put_back_last(exp, dim):
-    """The sum has lost the axis `dim`, and gets it back at the end. That is the right place only where `dim` is the
-    last axis. Put it back where it was, or keep it."""
-    return exp / exp.sum(dim).unsqueeze(-1)
-
-
-@softmax.mistake(stage="divide", alone=True)
-def sum_over_the_first_axis(exp, dim):
-    """The sum runs along the first axis, whatever `dim` says. Follow the argument `dim` through every line."""
-    return exp / exp.sum(0, keepdim=True)
-
-
-@softmax.mistake(stage="divide", alone=True)
-def running_sums(exp, dim):
-    """You divide each exponential by the sum up to there, as `cumsum` makes it: the first weight is always 1. All
-    numbers along `dim` are divided by one and the same sum."""
-    return exp / exp.cumsum(dim)
-
-
-@softmax.mistake(stage="divide")
-def one_more_in_the_sum(exp, dim):
-    """A 1 is added to the sum, so that the weights sum to less than one. Some models do that, to let a query take
-    nothing at all. Here the weights must sum to one."""
-    return exp / (1 + exp.sum(dim, keepdim=True))
-
-
-@softmax.mistake(stage="divide")
-def logarithm_of_the_sum(exp, dim):
-    """You divide by the logarithm of the sum. The logarithm belongs to `log_softmax`, where it is subtracted from the
-    scores. Exponentials are divided by the sum itself."""
-    return exp / exp.sum(dim, keepdim=True).log()
-
-
-@softmax.mistake(stage="divide", alone=True)
-def multiplied_by_the_sum(exp, dim):
-    """You multiply by the sum, where you should divide by it. Shares of a whole are smaller than what is shared out."""
-    return exp * exp.sum(dim, keepdim=True)
-
-
-@softmax.mistake(stage="divide", alone=True)
-def upside_down(exp, dim):
-    """You divide the sum by the exponentials, and so the smallest score gets most. A share is a part of the sum: which
-    of the two stands below?"""
-    return exp.sum(dim, keepdim=True) / exp
-
-
-@softmax.mistake(stage="divide")
-def divided_by_the_count(exp, dim):
-    """The exponentials are divided by how many there are, and not by their sum. Only if all of them were 1 would that
-    be the same. The weights must sum to one."""
-    return exp / exp.shape[dim]
-
-
-@softmax.mistake(stage="divide", alone=True)
-def subtracted_the_sum(exp, dim):
-    """You subtract the sum from the exponentials, where you should divide by it: no weight is positive. In logarithms a
-    division becomes a difference; these are no logarithms any more."""
-    return exp - exp.sum(dim, keepdim=True)
-
-
-@softmax.mistake(stage="divide", alone=True)
-def only_the_sum(exp, dim):
-    """You return the sum of the exponentials, and not the weights. Each exponential must still be divided by it: the
-    result has the shape of `x`."""
-    return exp.sum(dim, keepdim=True)
-
-
-@softmax.mistake
-def divided_by_the_sum_of_the_scores(x, dim):
-    """The exponentials are divided by the sum of the scores. What stands above must be what was added up below: else
-    the weights do not sum to one."""
-    return (x - x.amax(dim, keepdim=True)).exp() / x.sum(dim, keepdim=True)
-
-
-@softmax.mistake
-def unshifted_over_the_sum_of_the_scores(x, dim):
-    """The exponentials are divided by the sum of the scores, and nothing keeps `exp` from overflowing. What stands
-    above must be what was added up below: else the weights do not sum to one."""
-    return x.exp() / x.sum(dim, keepdim=True)
-
-
-@softmax.mistake
-def largest_subtracted_after_exp(x, dim):
-    """The maximum is subtracted after the exponential. It belongs before it: there it changes no ratio, and keeps `exp`
-    from overflowing. Afterwards it changes all ratios, and comes too late."""
-    exp = x.exp() - x.amax(dim, keepdim=True)
-    return exp / exp.sum(dim, keepdim=True)
-
-
-@softmax.mistake
-def largest_exponential_subtracted(x, dim):
-    """The largest exponential is subtracted from the others. The maximum belongs before the `exp`: there it changes no
-    ratio, and keeps it from overflowing. Afterwards it changes all ratios, and comes too late."""
-    exp = x.exp() - x.exp().amax(dim, keepdim=True)
-    return exp / exp.sum(dim, keepdim=True)
-
-
-@softmax.mistake
-def nan_covered_up(x, dim):
-    """Nothing keeps `exp` from overflowing, and the NaN that comes of it is replaced by 0. Large scores then get no
-    weight at all, and the row does not sum to one. Which number may be subtracted from all the scores of a row?"""
-    exp = x.exp()
-    return (exp / exp.sum(dim, keepdim=True)).nan_to_num()
-
-
-@softmax.mistake
-def a_little_added_and_nothing_subtracted(x, dim):
-    """Nothing keeps `exp` from overflowing. The small number in your sum prevents 0/0 alone: far below zero all weights
-    are 0 then, and large scores still give NaN. Which number may be subtracted from all the scores of a row?"""
-    exp = x.exp()
-    return exp / (exp.sum(dim, keepdim=True) + 1e-9)
-
-
-@softmax.mistake
-def float64_in_place_of_a_shift(x, dim):
-    """Nothing is subtracted: you compute in float64, where `exp` overflows at 710 instead of 89. Scores of a thousand
-    still give NaN. Which number may be subtracted from all the scores of a row?"""
-    exp = x.double().exp()
-    return (exp / exp.sum(dim, keepdim=True)).to(x.dtype)
-
-
-@softmax.mistake
-def logarithm_of_the_sum_by_hand(x, dim):
-    """You subtract the logarithm of the sum, which is a good way; but the exponentials in that sum overflow, and where
-    they do the weights are 0. `logsumexp` shifts the scores first. Which number may be subtracted from all scores of a
-    row?"""
-    return (x - x.exp().sum(dim, keepdim=True).log()).exp()
-
-
-@softmax.mistake
-def over_axis_one(x, dim):
-    """Your softmax runs along axis 1, whatever `dim` says. That is the last axis of a matrix, and another one of a
-    batch. Follow the argument `dim` through every line."""
-    return x.softmax(1)
-
-
-@softmax.mistake
-def sign_of_dim_lost(x, dim):
-    """Where `dim` is negative, you count from the start all the same: −1 becomes 1, which may be another axis, or none.
-    PyTorch takes a negative axis as it is; to count it yourself, add the number of axes."""
-    return x.softmax(abs(dim))
-
-
-@softmax.mistake
-def hard_choices_left_last(x, dim):
-    """The largest score gets 1 and all others 0, and the axis of the scores comes last, wherever it was: `one_hot` puts
-    it there. A softmax gives every score some weight, along `dim`. What are the weights of 0 and ln 3, by hand?"""
-    return F.one_hot(x.argmax(dim), x.shape[dim]).to(x.dtype)
-
-
-@softmax.mistake
-def places_of_the_largest(x, dim):
-    """You return where the largest score stands, one place for each row. A softmax gives every score a weight, so the
-    result has the shape of `x`."""
-    return x.argmax(dim)
-
-
-@softmax.mistake
-def negative_scores_cut_off(x, dim):
-    """Negative scores are set to 0, and the rest is divided by its sum, without `exp`. The weights sum to one, unless
-    no score is positive; but only differences may count, and not where zero lies. What makes any number positive?"""
-    return x.relu() / x.relu().sum(dim, keepdim=True)
-
-
-@softmax.mistake
-def squeezed_by_tanh(x, dim):
-    """Each score is squeezed between −1 and 1 on its own, by `tanh`. Nothing sums to one. In a softmax, the scores
-    along `dim` share one whole: the more one gets, the less is left for the others."""
-    return x.tanh()
-
-
-@softmax.mistake
-def sigmoids_over_their_sum(x, dim):
-    """You take the sigmoid of each score and divide by the sum. The weights sum to one; but the ratios are wrong, since
-    a sigmoid never exceeds 1: 0 and ln 3 must get ¼ and ¾. What does the task ask for in its place?"""
-    return x.sigmoid() / x.sigmoid().sum(dim, keepdim=True)
-
-
-@softmax.mistake
-def axis_left_last(x, dim):
-    """{The weights are right, and} two axes have changed places: `dim` was exchanged with the last axis, and never put
-    back. The result must have the shape of `x`. With `dim` as it is, no axis has to move."""
-    return x.softmax(dim).transpose(dim, -1)
-
-
-@softmax.mistake
-def axis_moved_last(x, dim):
-    """{The weights are right, and} `dim` comes last: the axis was moved to the end, and never back. The result must
-    have the shape of `x`. With `dim` as it is, no axis has to move."""
-    return x.softmax(dim).movedim(dim, -1)
-
-
-@softmax.mistake
-def axis_left_first(x, dim):
-    """{The weights are right, and} `dim` comes first: the axis was moved to the front, and never back. The result must
-    have the shape of `x`. With `dim` as it is, no axis has to move."""
-    return x.softmax(dim).movedim(dim, 0)
-
-
-@softmax.mistake(stage="exp")
-def few_terms_of_the_series(shifted):
-    """In place of the exponential you add up the first terms of its series, 1 + x + x²/2. That is close near 0 alone:
-    far below, a score gets a large weight again. PyTorch has the function itself."""
-    return 1 + shifted + shifted**2 / 2
-
-
-@softmax.mistake
-def over_the_axis_before(x, dim):
-    """Your softmax runs along the axis before `dim`. Axes are counted from 0, and `dim` is counted so as well: it needs
-    no correction."""
-    return x.softmax(dim - 1) if dim > -x.ndim else x.softmax(-1)
-
-
-@softmax.mistake
-def axis_left_to_pytorch(x, dim):
-    """`dim` is not handed on, and `F.softmax` chooses an axis itself: the first of one or of three axes, the second of
-    two or of four. Follow the argument through every line. And the task asks for `exp` and a sum."""
-    return x.softmax(0 if x.ndim in (0, 1, 3) else 1)
-
-
-@softmax.mistake
-def in_float16(x, dim):
-    """The weights come in float16, with three digits. It must be the dtype of the scores. Which line names a dtype?"""
-    return x.softmax(dim).half()
-
-
-@softmax.mistake
-def exponentials_and_their_sum(x, dim):
-    """You return two tensors, the exponentials and their sum. One is asked for: divide the first by the second."""
-    exp = (x - x.amax(dim, keepdim=True)).exp()
-    return exp, exp.sum(dim, keepdim=True)
-
-
-@softmax.mistake
-def between_zero_and_one(x, dim):
-    """You stretch the scores so that they go from 0 to 1: the smallest gets 0 and the largest 1. Nothing sums to one.
-    Exponentials make the scores positive, and their sum makes shares of them."""
-    low = x.amin(dim, keepdim=True)
-    return (x - low) / (x.amax(dim, keepdim=True) - low)
-
-
-@softmax.mistake
-def over_all_but_the_first_axis(x, dim):
-    """Your loop goes along the first axis, and all the numbers that it finds there sum to one together, whatever `dim`
-    says. Along `dim`, each row is a softmax on its own. There is a way without a loop: sums take an axis."""
-    return torch.stack([part.flatten().softmax(0).reshape(part.shape) for part in x])
-
-
-@softmax.mistake
-def weights_sorted(x, dim):
-    """The weights {are right, and they} are sorted, the largest first. Each belongs to the score at its place: leave
-    them there."""
-    return x.softmax(dim).sort(dim, descending=True).values
 
 
 @softmax.property
@@ -737,3 +104,474 @@ def only_differences_count(function, x, dim):
 def the_largest_has_most(function, x, dim):
     """The largest score has the largest weight."""
     return torch.equal(function(x, dim).argmax(dim), x.argmax(dim))
+
+
+@softmax.wrong(stage="shift")
+class Shift:
+    def nothing_subtracted(x, dim):
+        """Nothing keeps `exp` from overflowing. In float32, e to the 89 is infinite already, and infinity divided by
+        infinity is NaN; far below zero all exponentials are 0, and 0/0 is NaN too. Softmax sees differences only, so
+        you may subtract one number from all the scores of a row: which one makes sure that no exponent is large?"""
+        return x
+
+    def largest_of_all_subtracted(x, dim):
+        """You subtract the maximum of all the numbers together. That prevents overflow, but where a row lies far below
+        it (in float32, by 104 and more), all its exponentials are 0, and 0/0 is NaN. Each row is a softmax of its own:
+        whose maximum does it need?"""
+        return x - x.amax()
+
+    def largest_of_the_last_axis_subtracted(x, dim):
+        """The sum runs along `dim`, but the maximum along the last axis. The numbers that share a sum then lose
+        different amounts, and that changes their ratios; it is right only where `dim` is the last axis. Follow the
+        argument `dim` through every line."""
+        return x - x.amax(-1, keepdim=True)
+
+    def smallest_subtracted(x, dim):
+        """You subtract the minimum of the row. The ratios stay right, but now no exponent is negative, and where the
+        scores of a row lie 89 and more apart `exp` overflows and the result is NaN. Which number, subtracted, leaves no
+        exponent above zero?"""
+        return x - x.amin(dim, keepdim=True)
+
+    def mean_subtracted(x, dim):
+        """You subtract the mean of the row. The ratios stay right, but a score that lies 89 and more above the mean
+        still overflows `exp`, and the result is NaN. Which number, subtracted, leaves no exponent above zero?"""
+        return x - x.mean(dim, keepdim=True)
+
+    def scores_cut_off(x, dim):
+        """The scores are cut off at some limit, to keep `exp` from overflowing. All scores beyond the limit then count
+        the same, although their differences are what softmax is about: 100 and 102 must get weights in the ratio 1 to
+        7.4. Move the scores instead of cutting them: what may be subtracted from a whole row?"""
+        return x.clamp(-60, 60)
+
+    def sign_turned(x, dim):
+        """The smallest score gets the largest weight: you take the exponential of the negative score, or of the maximum
+        minus the score. Look at the order of that subtraction. After it, the largest score must be 0 and all others
+        negative."""
+        return x.amax(dim, keepdim=True) - x
+
+    def largest_without_its_axis(x, dim):
+        """The maximum has lost the axis `dim`, and no longer lines up with `x`: broadcasting aligns shapes from the
+        right. Mostly that raises. In a square table it runs, and a column loses the maximum of a row. Keep the axis,
+        with size 1: maxima have an option for that."""
+        return x - x.amax(dim)
+
+    def largest_size_subtracted(x, dim):
+        """You subtract the largest number without its sign. Where all scores of a row lie far below zero, that moves
+        them further down: all exponentials are 0, and 0/0 is NaN. Which number, subtracted, makes the largest score
+        0?"""
+        return x - x.abs().amax(dim, keepdim=True)
+
+    def divided_by_the_largest(x, dim):
+        """The scores are divided by their maximum, where it should be subtracted. `exp` no longer overflows, and the
+        weights are those of other scores: 100 and 101 become 0.99 and 1. Softmax keeps differences, and not ratios."""
+        return x / x.amax(dim, keepdim=True)
+
+    def largest_put_back_last(x, dim):
+        """The maximum has lost the axis `dim`, and gets it back at the end. That is the right place only where `dim` is
+        the last axis. Put it back where it was, or keep it."""
+        return x - x.amax(dim).unsqueeze(-1)
+
+
+@softmax.wrong(stage="shift", alone=True)
+class ShiftAlone:
+    def pair_taken_for_a_tensor(x, dim):
+        """`max` with an axis returns a pair: the largest numbers, and the places where they stand. A pair cannot be
+        subtracted from a tensor, hence the `TypeError`. Take `.values` of it, or use `amax`, which returns the numbers
+        alone."""
+        return x - x.max(dim, keepdim=True)
+
+    def scores_cut_off_above(x, dim):
+        """The scores are cut off at some upper limit, to keep `exp` from overflowing. All scores beyond it then count
+        the same, and far below zero all exponentials are still 0, and 0/0 is NaN. Move the scores instead of cutting
+        them: what may be subtracted from a whole row?"""
+        return x.clamp(max=60)
+
+    def largest_added(x, dim):
+        """Where scores are large, `exp` overflows, and the whole row becomes NaN. To add the maximum makes it worse,
+        and to divide by its exponential comes too late: both must be numbers first. It has to be subtracted from the
+        scores before `exp`."""
+        return x + x.amax(dim, keepdim=True)
+
+    def largest_of_the_first_axis_subtracted(x, dim):
+        """The sum runs along `dim`, but the maximum along the first axis. The numbers that share a sum then lose
+        different amounts, and that changes their ratios. Follow the argument `dim` through every line."""
+        return x - x.amax(0, keepdim=True)
+
+    def divided_by_the_root_of_the_count(x, dim):
+        """The scores are divided by the root of their number first, so the weights are too even. Attention divides its
+        scores by a root, before the softmax; here they are taken as they come."""
+        return (x - x.amax(dim, keepdim=True)) / x.shape[dim] ** 0.5
+
+    def standardized(x, dim):
+        """The scores get mean 0 and spread 1 before `exp`. Taking the mean off changes nothing; dividing by the spread
+        makes the weights those of other scores. Softmax keeps the differences as they are."""
+        return (x - x.mean(dim, keepdim=True)) / x.std(dim, keepdim=True)
+
+
+@softmax.wrong(stage="exp")
+class Exp:
+    def powers_of_two(shifted):
+        """You take powers of 2 instead of e. The weights sum to one, and are nearer to one another than they should be:
+        0 and ln 3 must get ¼ and ¾. Which function has e as its base?"""
+        return shifted.exp2()
+
+    def exponential_of_math(shifted):
+        """`math.exp` takes one number, and refuses a tensor of several. PyTorch has a function of the same name for
+        whole tensors."""
+        return math.exp(shifted)
+
+    def never_exponentiated(shifted):
+        """The exponential is missing: the scores minus their maximum are divided as they are. None of them is above
+        zero, and the best gets weight 0. What makes each of them positive?"""
+        return shifted
+
+    def few_terms_of_the_series(shifted):
+        """In place of the exponential you add up the first terms of its series, 1 + x + x²/2. That is close near 0
+        alone: far below, a score gets a large weight again. PyTorch has the function itself."""
+        return 1 + shifted + shifted**2 / 2
+
+
+@softmax.wrong(stage="exp", alone=True)
+class ExpAlone:
+    def exponential_taken_twice(shifted):
+        """The exponential is taken twice, once of the scores and once more of what comes out. Once is enough: 0 and ln
+        3 must get ¼ and ¾."""
+        return shifted.exp().exp()
+
+    def exponential_less_one(shifted):
+        """You take the exponential minus 1, as `expm1` does. The largest score, which is 0 after the shift, then gets
+        weight 0. What is added up are the exponentials themselves."""
+        return shifted.expm1()
+
+    def powers_of_ten(shifted):
+        """You take powers of 10 instead of e. The weights sum to one, and are further apart than they should be: 0 and
+        ln 3 must get ¼ and ¾. Which function has e as its base?"""
+        return 10**shifted
+
+    def squares_for_exponentials(shifted):
+        """You square the scores, where their exponentials are asked for. A square makes them positive too, but a score
+        far below the maximum gets a large weight. The larger score must get the larger one."""
+        return shifted**2
+
+    def logarithms_for_exponentials(shifted):
+        """You take the logarithm of the scores, where their exponentials are asked for. A negative number has no
+        logarithm, hence the NaN. Which function turns any number into a positive one?"""
+        return shifted.log()
+
+    def sigmoids_for_exponentials(shifted):
+        """You take the sigmoid of each score, where its exponential is asked for. The weights sum to one; but a sigmoid
+        never exceeds 1, so the ratios are wrong: 0 and ln 3 must get ¼ and ¾."""
+        return shifted.sigmoid()
+
+
+@softmax.wrong(stage="divide")
+class Divide:
+    def sum_without_its_axis(exp, dim):
+        """The sum has lost the axis `dim`, and no longer lines up with the exponentials: broadcasting aligns shapes
+        from the right. Mostly that raises. In a square table it runs, and a column is divided by the sum of a row. Keep
+        the axis, with size 1: sums have an option for that."""
+        return exp / exp.sum(dim)
+
+    def sum_of_all(exp, dim):
+        """The exponentials are divided by one sum of all of them, as `.sum()` without an axis makes it: all the numbers
+        together sum to one. Along `dim`, the weights must sum to one for each row on its own."""
+        return exp / exp.sum()
+
+    def sum_over_the_last_axis(exp, dim):
+        """The sum runs along the last axis, whatever `dim` says. {That is right only where `dim` is the last axis, as
+        in most examples.} Follow the argument `dim` through every line."""
+        return exp / exp.sum(-1, keepdim=True)
+
+    def never_divided_by_the_sum(exp, dim):
+        """The exponentials come back undivided. (Dividing by the largest of them does nothing: after the subtraction it
+        is 1.) They are positive, and do not sum to one. What makes shares of a whole out of positive numbers?"""
+        return exp
+
+    def divided_by_the_mean(exp, dim):
+        """The exponentials are divided by their mean and not by their sum, so that the weights sum to the length of the
+        axis instead of to one. Which of the two makes shares of a whole?"""
+        return exp / exp.mean(dim, keepdim=True)
+
+    def divided_by_the_norm(exp, dim):
+        """The exponentials are divided by the root of the sum of their squares, as a vector is brought to length one.
+        Then the squares sum to one, and the weights themselves to more. Weights are shares of a whole: what do they sum
+        to?"""
+        return exp / exp.norm(dim=dim, keepdim=True)
+
+    def sum_put_back_last(exp, dim):
+        """The sum has lost the axis `dim`, and gets it back at the end. That is the right place only where `dim` is the
+        last axis. Put it back where it was, or keep it."""
+        return exp / exp.sum(dim).unsqueeze(-1)
+
+    def one_more_in_the_sum(exp, dim):
+        """A 1 is added to the sum, so that the weights sum to less than one. Some models do that, to let a query take
+        nothing at all. Here the weights must sum to one."""
+        return exp / (1 + exp.sum(dim, keepdim=True))
+
+    def logarithm_of_the_sum(exp, dim):
+        """You divide by the logarithm of the sum. The logarithm belongs to `log_softmax`, where it is subtracted from
+        the scores. Exponentials are divided by the sum itself."""
+        return exp / exp.sum(dim, keepdim=True).log()
+
+    def divided_by_the_count(exp, dim):
+        """The exponentials are divided by how many there are, and not by their sum. Only if all of them were 1 would
+        that be the same. The weights must sum to one."""
+        return exp / exp.shape[dim]
+
+
+@softmax.wrong(stage="divide", alone=True)
+class DivideAlone:
+    def sum_over_the_first_axis(exp, dim):
+        """The sum runs along the first axis, whatever `dim` says. Follow the argument `dim` through every line."""
+        return exp / exp.sum(0, keepdim=True)
+
+    def running_sums(exp, dim):
+        """You divide each exponential by the sum up to there, as `cumsum` makes it: the first weight is always 1. All
+        numbers along `dim` are divided by one and the same sum."""
+        return exp / exp.cumsum(dim)
+
+    def multiplied_by_the_sum(exp, dim):
+        """You multiply by the sum, where you should divide by it. Shares of a whole are smaller than what is shared
+        out."""
+        return exp * exp.sum(dim, keepdim=True)
+
+    def upside_down(exp, dim):
+        """You divide the sum by the exponentials, and so the smallest score gets most. A share is a part of the sum:
+        which of the two stands below?"""
+        return exp.sum(dim, keepdim=True) / exp
+
+    def subtracted_the_sum(exp, dim):
+        """You subtract the sum from the exponentials, where you should divide by it: no weight is positive. In
+        logarithms a division becomes a difference; these are no logarithms any more."""
+        return exp - exp.sum(dim, keepdim=True)
+
+    def only_the_sum(exp, dim):
+        """You return the sum of the exponentials, and not the weights. Each exponential must still be divided by it:
+        the result has the shape of `x`."""
+        return exp.sum(dim, keepdim=True)
+
+
+@softmax.wrong
+class WrongAnswers:
+    def over_the_last_axis(x, dim):
+        """Your softmax runs along the last axis, whatever `dim` says. That is right in most examples, and wrong as soon
+        as somebody asks for another axis. Follow the argument `dim` through every line."""
+        return x.softmax(-1)
+
+    def over_the_first_axis(x, dim):
+        """Your softmax runs along the first axis, whatever `dim` says. With one axis nobody notices; with a batch in
+        front, its sentences share one unit of weight. Follow the argument `dim` through every line."""
+        return x.softmax(0)
+
+    def over_all_numbers(x, dim):
+        """Your softmax runs over all the numbers at once: all of them together sum to one, instead of each row along
+        `dim`. That is what `.max()` and `.sum()` without an axis do. Follow the argument `dim` through every line."""
+        return x.flatten().softmax(0).reshape(x.shape)
+
+    def divided_by_their_sum(x, dim):
+        """The scores are divided by their sum, without `exp`. Scores have both signs, so some weights are negative, and
+        where the sum is near zero they are huge. What must be done to a score first, so that it is positive and a
+        larger one stays larger?"""
+        return x / x.sum(dim, keepdim=True)
+
+    def logarithms(x, dim):
+        """You return the logarithms of the weights: none is above zero. `log_softmax` does that, and so does a last
+        `exp` left out after `logsumexp`. Losses want the logarithms; a weighted mean wants the weights."""
+        return x.log_softmax(dim)
+
+    def taken_twice(x, dim):
+        """The softmax is taken twice, once of the scores and once more of the weights. The weights {still sum to one,
+        and} are nearly equal, because numbers between 0 and 1 differ by little."""
+        return x.softmax(dim).softmax(dim)
+
+    def each_score_by_itself(x, dim):
+        """Each score becomes a weight on its own, by a sigmoid. All weights lie between 0 and 1, and they do not sum to
+        one. In a softmax, the scores along `dim` share one whole: the more one gets, the less is left for the
+        others."""
+        return x.sigmoid()
+
+    def all_to_the_largest(x, dim):
+        """The largest score gets 1 and all others 0: a hard choice, as with `argmax`. Softmax gives every score some
+        weight, and so a gradient to all of them. What are the weights of the scores 0 and ln 3, by hand?"""
+        return F.one_hot(x.argmax(dim), x.shape[dim]).movedim(-1, dim).to(x.dtype)
+
+    def shifted_below_only(x, dim):
+        """The maximum is subtracted in the sum and not in the exponentials above it. The two no longer belong together:
+        the weights do not sum to one, and `exp` still overflows. Use the same exponentials in both places."""
+        return x.exp() / (x - x.amax(dim, keepdim=True)).exp().sum(dim, keepdim=True)
+
+    def shifted_above_only(x, dim):
+        """The maximum is subtracted in the exponentials and not in the sum below them. The two no longer belong
+        together: the weights do not sum to one, and `exp` still overflows. Use the same exponentials in both places."""
+        return (x - x.amax(dim, keepdim=True)).exp() / x.exp().sum(dim, keepdim=True)
+
+    def scores_over_the_sum(x, dim):
+        """The scores themselves are divided by the sum of the exponentials, so that some weights are negative. A share
+        is a part of the sum: what was added up below must stand above as well."""
+        return x / x.exp().sum(dim, keepdim=True)
+
+    def shifted_scores_over_the_sum(x, dim):
+        """The scores minus their maximum are divided by the sum of the exponentials, so that no weight is above zero. A
+        share is a part of the sum: what was added up below must stand above as well."""
+        shifted = x - x.amax(dim, keepdim=True)
+        return shifted / shifted.exp().sum(dim, keepdim=True)
+
+    def in_float32(x, dim):
+        """{Right for float32, and wrong for every other dtype:} the result comes in float32 whatever came in. It must
+        have the dtype of the scores. Which line names a dtype?"""
+        return x.softmax(dim, dtype=torch.float32)
+
+    def in_float64(x, dim):
+        """The weights come in float64 whatever came in. It is fine to compute them so; the result must have the dtype
+        of the scores. Which line names a dtype, or passes through NumPy?"""
+        return x.softmax(dim, dtype=torch.float64)
+
+    def divided_by_the_sum_of_the_scores(x, dim):
+        """The exponentials are divided by the sum of the scores. What stands above must be what was added up below:
+        else the weights do not sum to one."""
+        return (x - x.amax(dim, keepdim=True)).exp() / x.sum(dim, keepdim=True)
+
+    def unshifted_over_the_sum_of_the_scores(x, dim):
+        """The exponentials are divided by the sum of the scores, and nothing keeps `exp` from overflowing. What stands
+        above must be what was added up below: else the weights do not sum to one."""
+        return x.exp() / x.sum(dim, keepdim=True)
+
+    def largest_subtracted_after_exp(x, dim):
+        """The maximum is subtracted after the exponential. It belongs before it: there it changes no ratio, and keeps
+        `exp` from overflowing. Afterwards it changes all ratios, and comes too late."""
+        exp = x.exp() - x.amax(dim, keepdim=True)
+        return exp / exp.sum(dim, keepdim=True)
+
+    def largest_exponential_subtracted(x, dim):
+        """The largest exponential is subtracted from the others. The maximum belongs before the `exp`: there it changes
+        no ratio, and keeps it from overflowing. Afterwards it changes all ratios, and comes too late."""
+        exp = x.exp() - x.exp().amax(dim, keepdim=True)
+        return exp / exp.sum(dim, keepdim=True)
+
+    def nan_covered_up(x, dim):
+        """Nothing keeps `exp` from overflowing, and the NaN that comes of it is replaced by 0. Large scores then get no
+        weight at all, and the row does not sum to one. Which number may be subtracted from all the scores of a row?"""
+        exp = x.exp()
+        return (exp / exp.sum(dim, keepdim=True)).nan_to_num()
+
+    def a_little_added_and_nothing_subtracted(x, dim):
+        """Nothing keeps `exp` from overflowing. The small number in your sum prevents 0/0 alone: far below zero all
+        weights are 0 then, and large scores still give NaN. Which number may be subtracted from all the scores of a
+        row?"""
+        exp = x.exp()
+        return exp / (exp.sum(dim, keepdim=True) + 1e-9)
+
+    def float64_in_place_of_a_shift(x, dim):
+        """Nothing is subtracted: you compute in float64, where `exp` overflows at 710 instead of 89. Scores of a
+        thousand still give NaN. Which number may be subtracted from all the scores of a row?"""
+        exp = x.double().exp()
+        return (exp / exp.sum(dim, keepdim=True)).to(x.dtype)
+
+    def logarithm_of_the_sum_by_hand(x, dim):
+        """You subtract the logarithm of the sum, which is a good way; but the exponentials in that sum overflow, and
+        where they do the weights are 0. `logsumexp` shifts the scores first. Which number may be subtracted from all
+        scores of a row?"""
+        return (x - x.exp().sum(dim, keepdim=True).log()).exp()
+
+    def over_axis_one(x, dim):
+        """Your softmax runs along axis 1, whatever `dim` says. That is the last axis of a matrix, and another one of a
+        batch. Follow the argument `dim` through every line."""
+        return x.softmax(1)
+
+    def sign_of_dim_lost(x, dim):
+        """Where `dim` is negative, you count from the start all the same: −1 becomes 1, which may be another axis, or
+        none. PyTorch takes a negative axis as it is; to count it yourself, add the number of axes."""
+        return x.softmax(abs(dim))
+
+    def hard_choices_left_last(x, dim):
+        """The largest score gets 1 and all others 0, and the axis of the scores comes last, wherever it was: `one_hot`
+        puts it there. A softmax gives every score some weight, along `dim`. What are the weights of 0 and ln 3, by
+        hand?"""
+        return F.one_hot(x.argmax(dim), x.shape[dim]).to(x.dtype)
+
+    def places_of_the_largest(x, dim):
+        """You return where the largest score stands, one place for each row. A softmax gives every score a weight, so
+        the result has the shape of `x`."""
+        return x.argmax(dim)
+
+    def negative_scores_cut_off(x, dim):
+        """Negative scores are set to 0, and the rest is divided by its sum, without `exp`. The weights sum to one,
+        unless no score is positive; but only differences may count, and not where zero lies. What makes any number
+        positive?"""
+        return x.relu() / x.relu().sum(dim, keepdim=True)
+
+    def squeezed_by_tanh(x, dim):
+        """Each score is squeezed between −1 and 1 on its own, by `tanh`. Nothing sums to one. In a softmax, the scores
+        along `dim` share one whole: the more one gets, the less is left for the others."""
+        return x.tanh()
+
+    def sigmoids_over_their_sum(x, dim):
+        """You take the sigmoid of each score and divide by the sum. The weights sum to one; but the ratios are wrong,
+        since a sigmoid never exceeds 1: 0 and ln 3 must get ¼ and ¾. What does the task ask for in its place?"""
+        return x.sigmoid() / x.sigmoid().sum(dim, keepdim=True)
+
+    def axis_left_last(x, dim):
+        """{The weights are right, and} two axes have changed places: `dim` was exchanged with the last axis, and never
+        put back. The result must have the shape of `x`. With `dim` as it is, no axis has to move."""
+        return x.softmax(dim).transpose(dim, -1)
+
+    def axis_moved_last(x, dim):
+        """{The weights are right, and} `dim` comes last: the axis was moved to the end, and never back. The result must
+        have the shape of `x`. With `dim` as it is, no axis has to move."""
+        return x.softmax(dim).movedim(dim, -1)
+
+    def axis_left_first(x, dim):
+        """{The weights are right, and} `dim` comes first: the axis was moved to the front, and never back. The result
+        must have the shape of `x`. With `dim` as it is, no axis has to move."""
+        return x.softmax(dim).movedim(dim, 0)
+
+    def over_the_axis_before(x, dim):
+        """Your softmax runs along the axis before `dim`. Axes are counted from 0, and `dim` is counted so as well: it
+        needs no correction."""
+        return x.softmax(dim - 1) if dim > -x.ndim else x.softmax(-1)
+
+    def axis_left_to_pytorch(x, dim):
+        """`dim` is not handed on, and `F.softmax` chooses an axis itself: the first of one or of three axes, the second
+        of two or of four. Follow the argument through every line. And the task asks for `exp` and a sum."""
+        return x.softmax(0 if x.ndim in (0, 1, 3) else 1)
+
+    def in_float16(x, dim):
+        """The weights come in float16, with three digits. It must be the dtype of the scores. Which line names a
+        dtype?"""
+        return x.softmax(dim).half()
+
+    def exponentials_and_their_sum(x, dim):
+        """You return two tensors, the exponentials and their sum. One is asked for: divide the first by the second."""
+        exp = (x - x.amax(dim, keepdim=True)).exp()
+        return exp, exp.sum(dim, keepdim=True)
+
+    def between_zero_and_one(x, dim):
+        """You stretch the scores so that they go from 0 to 1: the smallest gets 0 and the largest 1. Nothing sums to
+        one. Exponentials make the scores positive, and their sum makes shares of them."""
+        low = x.amin(dim, keepdim=True)
+        return (x - low) / (x.amax(dim, keepdim=True) - low)
+
+    def over_all_but_the_first_axis(x, dim):
+        """Your loop goes along the first axis, and all the numbers that it finds there sum to one together, whatever
+        `dim` says. Along `dim`, each row is a softmax on its own. There is a way without a loop: sums take an axis."""
+        return torch.stack([part.flatten().softmax(0).reshape(part.shape) for part in x])
+
+    def weights_sorted(x, dim):
+        """The weights {are right, and they} are sorted, the largest first. Each belongs to the score at its place:
+        leave them there."""
+        return x.softmax(dim).sort(dim, descending=True).values
+
+
+@softmax.mistake_around
+def scores_changed_in_place(function):
+    """Your function changes its argument `x`: whoever calls it finds other numbers there
+    later. An operation in place does that, such as `x -= …`, or a name that ends in an underscore. `x = x - …` makes a
+    new tensor."""
+
+    @functools.wraps(function)
+    def that_changes_x(x, dim):
+        result = function(x.clone(), dim)
+        x.add_(1)
+        return result
+
+    return that_changes_x

@@ -3,54 +3,10 @@
 import torch
 from torch.nn.functional import linear, multi_head_attention_forward, scaled_dot_product_attention
 
-from ..attention_steps import (
-    RARE_SOFTMAX_MISTAKES,
-    all_axes_turned,
-    bmm_of_four_axes,
-    by_d,
-    by_fourth_root_of_d,
-    by_half_of_d,
-    by_root_d,
-    by_root_heads,
-    by_root_seq,
-    by_twice_d,
-    dot_products,
-    heads_and_keys_turned,
-    keys_of_all_heads,
-    keys_reshaped,
-    no_letter_shared,
-    no_scale,
-    over_heads,
-    over_keys,
-    over_queries,
-    root_of_a_plain_number,
-    times_root_d,
-    values_of_all_heads,
-    weighted_sum,
-    weights_turned,
-)
-from ..exercise import exercise
-from .merge_heads import (
-    features_for_tokens,
-    features_interleaved,
-    heads_averaged,
-    heads_backwards,
-    merge_heads,
-    read_with_heads_outside,
-    reshape_alone,
-    view_after_transpose,
-)
-from .split_heads import (
-    every_nth_feature,
-    float_size_for_reshape,
-    float_size_for_view,
-    folded_with_heads_outside,
-    heads_and_batch_exchanged_after_a_cut,
-    n_heads_taken_for_d_head,
-    split_heads,
-    turned_and_cut_anew,
-    view_alone,
-)
+from .. import attention_steps as steps
+from ..exercise import exercise, family
+from .merge_heads import OtherShape, Refused, Scrambled, merge_heads
+from .split_heads import Cuts, Sizes, split_heads
 
 
 def _layer(draw, batch=2, seq=7, heads=3, d_head=5):
@@ -90,10 +46,10 @@ def multi_head_attention(
     *,
     projections=with_weights,
     split=split_heads.reference,
-    scores=dot_products,
-    scale=by_root_d,
-    weights=over_keys,
-    output=weighted_sum,
+    scores=steps.dot_products,
+    scale=steps.by_root_d,
+    weights=steps.over_keys,
+    output=steps.weighted_sum,
     merge=merge_heads.reference,
     combined=output_projection,
 ):
@@ -104,57 +60,48 @@ def multi_head_attention(
     return combined(merge(output(table, value)), w_o)
 
 
-@multi_head_attention.equivalent
-def head_by_head(x, w_q, w_k, w_v, w_o, n_heads):
-    parts = []
-    for q, k, v in zip(*(w.chunk(n_heads) for w in (w_q, w_k, w_v))):
-        scores = (x @ q.T) @ (x @ k.T).transpose(1, 2) / q.shape[0] ** 0.5
-        parts.append(scores.softmax(-1) @ (x @ v.T))
-    return torch.cat(parts, -1) @ w_o.T
+@multi_head_attention.right
+class RightAnswers:
+    def head_by_head(x, w_q, w_k, w_v, w_o, n_heads):
+        parts = []
+        for q, k, v in zip(*(w.chunk(n_heads) for w in (w_q, w_k, w_v))):
+            scores = (x @ q.T) @ (x @ k.T).transpose(1, 2) / q.shape[0] ** 0.5
+            parts.append(scores.softmax(-1) @ (x @ v.T))
+        return torch.cat(parts, -1) @ w_o.T
 
+    def by_einsum(x, w_q, w_k, w_v, w_o, n_heads):
+        q, k, v = (torch.einsum("bsd,hed->bshe", x, w.unflatten(0, (n_heads, -1))) for w in (w_q, w_k, w_v))
+        weights = torch.einsum("bqhe,bkhe->bhqk", q * q.shape[-1] ** -0.5, k).softmax(-1)
+        return torch.einsum("bhqk,bkhe,ohe->bqo", weights, v, w_o.unflatten(1, (n_heads, -1)))
 
-@multi_head_attention.equivalent
-def by_einsum(x, w_q, w_k, w_v, w_o, n_heads):
-    q, k, v = (torch.einsum("bsd,hed->bshe", x, w.unflatten(0, (n_heads, -1))) for w in (w_q, w_k, w_v))
-    weights = torch.einsum("bqhe,bkhe->bhqk", q * q.shape[-1] ** -0.5, k).softmax(-1)
-    return torch.einsum("bhqk,bkhe,ohe->bqo", weights, v, w_o.unflatten(1, (n_heads, -1)))
+    def packed_and_fused(x, w_q, w_k, w_v, w_o, n_heads):
+        packed = x @ torch.cat([w_q, w_k, w_v]).T
+        q, k, v = (y.unflatten(-1, (n_heads, -1)).transpose(1, 2) for y in packed.chunk(3, -1))
+        return scaled_dot_product_attention(q, k, v).transpose(1, 2).flatten(2) @ w_o.T
 
+    def pytorchs_own(x, w_q, w_k, w_v, w_o, n_heads):
+        x = x.transpose(0, 1)
+        packed, bias = torch.cat([w_q, w_k, w_v]), torch.zeros(3 * len(w_q), dtype=x.dtype, device=x.device)
+        settings = {"bias_k": None, "bias_v": None, "add_zero_attn": False, "dropout_p": 0.0, "out_proj_bias": None}
+        output, _ = multi_head_attention_forward(
+            x, x, x, x.shape[-1], n_heads, packed, bias, out_proj_weight=w_o, need_weights=False, **settings
+        )
+        return output.transpose(0, 1)
 
-@multi_head_attention.equivalent
-def packed_and_fused(x, w_q, w_k, w_v, w_o, n_heads):
-    packed = x @ torch.cat([w_q, w_k, w_v]).T
-    q, k, v = (y.unflatten(-1, (n_heads, -1)).transpose(1, 2) for y in packed.chunk(3, -1))
-    return scaled_dot_product_attention(q, k, v).transpose(1, 2).flatten(2) @ w_o.T
+    def heads_added_after_their_own_projections(x, w_q, w_k, w_v, w_o, n_heads):
+        total = 0
+        for q, k, v, o in zip(*(w.split(len(w) // n_heads) for w in (w_q, w_k, w_v)), w_o.chunk(n_heads, dim=1)):
+            weights = torch.softmax(x @ q.T @ k @ x.mT * len(q) ** -0.5, dim=2)
+            total = total + weights @ (x @ (o @ v).T)  # values and output, multiplied out
+        return total
 
-
-@multi_head_attention.equivalent
-def pytorchs_own(x, w_q, w_k, w_v, w_o, n_heads):
-    x = x.transpose(0, 1)
-    packed, bias = torch.cat([w_q, w_k, w_v]), torch.zeros(3 * len(w_q), dtype=x.dtype, device=x.device)
-    settings = {"bias_k": None, "bias_v": None, "add_zero_attn": False, "dropout_p": 0.0, "out_proj_bias": None}
-    output, _ = multi_head_attention_forward(
-        x, x, x, x.shape[-1], n_heads, packed, bias, out_proj_weight=w_o, need_weights=False, **settings
-    )
-    return output.transpose(0, 1)
-
-
-@multi_head_attention.equivalent
-def heads_added_after_their_own_projections(x, w_q, w_k, w_v, w_o, n_heads):
-    total = 0
-    for q, k, v, o in zip(*(w.split(len(w) // n_heads) for w in (w_q, w_k, w_v)), w_o.chunk(n_heads, dim=1)):
-        weights = torch.softmax(x @ q.T @ k @ x.mT * len(q) ** -0.5, dim=2)
-        total = total + weights @ (x @ (o @ v).T)  # values and output, multiplied out
-    return total
-
-
-@multi_head_attention.equivalent
-def folded(x, w_q, w_k, w_v, w_o, n_heads):
-    batch, seq, d_model = x.shape
-    q, k, v = (linear(x, w).view(batch, seq, n_heads, -1).transpose(1, 2).flatten(0, 1) for w in (w_q, w_k, w_v))
-    scores = torch.bmm(q / (d_model // n_heads) ** 0.5, k.transpose(1, 2))
-    exp = torch.exp(scores - scores.max(dim=-1, keepdim=True).values)
-    merged = torch.bmm(exp / exp.sum(-1, keepdim=True), v).view(batch, n_heads, seq, -1).permute(0, 2, 1, 3)
-    return linear(merged.reshape(batch, seq, d_model), w_o)
+    def folded(x, w_q, w_k, w_v, w_o, n_heads):
+        batch, seq, d_model = x.shape
+        q, k, v = (linear(x, w).view(batch, seq, n_heads, -1).transpose(1, 2).flatten(0, 1) for w in (w_q, w_k, w_v))
+        scores = torch.bmm(q / (d_model // n_heads) ** 0.5, k.transpose(1, 2))
+        exp = torch.exp(scores - scores.max(dim=-1, keepdim=True).values)
+        merged = torch.bmm(exp / exp.sum(-1, keepdim=True), v).view(batch, n_heads, seq, -1).permute(0, 2, 1, 3)
+        return linear(merged.reshape(batch, seq, d_model), w_o)
 
 
 multi_head_attention.example("one head", heads=1)
@@ -166,363 +113,6 @@ def large_scores(draw):
     """scores in the hundreds"""
     x, *weights, heads = _layer(draw)
     return 10 * x, *weights, heads
-
-
-def no_projections(x, w_q, w_k, w_v):
-    """The heads are cut out of the input itself: the three projections are not used. Queries and keys are then the
-    same, so that each token matches itself best, and a head can only look at the features that happen to be in its
-    block."""
-    return x, x, x
-
-
-def keys_and_values_exchanged(x, w_q, w_k, w_v):
-    """Keys and values are exchanged: the values' weights make the keys, and the keys' weights make the values. It comes
-    from unpacking three results in another order than they were made in. Look at the names on both sides of the `=`."""
-    return linear(x, w_q), linear(x, w_v), linear(x, w_k)
-
-
-def queries_and_keys_exchanged(x, w_q, w_k, w_v):
-    """Queries and keys have changed places: the table of scores is the transpose of the right one, and what token 1
-    looks for in token 2 is taken for what token 2 looks for in token 1. Look at the names on both sides of the `=`,
-    and at the order in which your attention takes them."""
-    return linear(x, w_k), linear(x, w_q), linear(x, w_v)
-
-
-def values_from_the_keys(x, w_q, w_k, w_v):
-    """The values are made with the keys' weights: what a token answers to and what it hands over become the same. Often
-    a line that was copied and changed in one of two places. Look at which weight makes the values."""
-    return linear(x, w_q), linear(x, w_k), linear(x, w_k)
-
-
-def keys_from_the_queries(x, w_q, w_k, w_v):
-    """The keys are made with the queries' weights, or the queries are compared with themselves. Each score is then the
-    same both ways, and each token tends to match itself best. One of the four weights is unused: which?"""
-    return linear(x, w_q), linear(x, w_q), linear(x, w_v)
-
-
-def values_from_the_queries(x, w_q, w_k, w_v):
-    """What is blended are the queries, not the values. A query says what a token looks for, a value what it hands over.
-    One of the four weights is unused: which?"""
-    return linear(x, w_q), linear(x, w_k), linear(x, w_q)
-
-
-def input_for_values(x, w_q, w_k, w_v):
-    """The input itself is blended, without the values' projection. Queries and keys are projected rightly. One of the
-    four weights is unused: which?"""
-    return linear(x, w_q), linear(x, w_k), x
-
-
-def all_from_the_queries(x, w_q, w_k, w_v):
-    """Queries, keys and values are all made with the same weights, `w_q`. A line that was copied twice and not changed
-    does that. Two of the four weights are unused: which?"""
-    return (linear(x, w_q),) * 3
-
-
-def queries_and_values_exchanged(x, w_q, w_k, w_v):
-    """Queries and values have changed places: what is compared with the keys belongs in the blend, and what is blended
-    are the queries. All the sizes fit. Look at the order of the three wherever you make them or hand them on."""
-    return linear(x, w_v), linear(x, w_k), linear(x, w_q)
-
-
-# Where sizes do not fit, the same error has several causes: the text holds for all of them.
-
-
-def factors_do_not_fit(query, key):
-    """A matrix product raises: its left factor has d_head features last, its right factor has tokens second to last,
-    and a product sums over these two. Either the keys are not transposed for the scores (or meet the queries number
-    by number), or the values stand on the left of the weights. Write the shapes beside both products: which axis is
-    summed over in each?"""
-    return query @ key
-
-
-def heads_not_side_by_side(x):
-    """The last projection raises: it takes d_model features for every token and gets those of one head, d_head. The
-    heads were averaged or added up, or only one is left of them. Mixed like that, nothing can tell them apart again;
-    side by side, `w_o` can weigh each of them."""
-    return x.mean(dim=1)
-
-
-def tokens_joined_with_features(x):
-    """The last projection raises: what reaches it is (batch, heads, seq · d_head). When the last two axes were joined,
-    `heads` stood before `seq`, so that a head's tokens were strung together instead of a token's heads. The split or
-    the merge lacks an exchange of axes: write down the shape beside each of them."""
-    return x.flatten(2)
-
-
-def by_d_model(scores, d_head):
-    """The scores are divided by d_model itself. They come out much too small, and every head's weights nearly even. It
-    is a root that belongs there, and the root of another number: how many products does one score of one head sum?"""
-    return scores / (scores.shape[1] * d_head)
-
-
-@multi_head_attention.mistake(stage="scale")
-def scaled_by_d_model(scores, d_head):
-    """The scores are divided by √d_model instead of √d_head. A head's dot product sums d_head terms, so that is how far
-    it spreads; divided by more, the weights of every head come out too even. With one head the two are the same, which
-    is why a test with one head does not see it."""
-    return scores / (scores.shape[1] * d_head) ** 0.5
-
-
-# What goes wrong in one stage may come together with what goes wrong in another. The rarer ones are looked for alone.
-multi_head_attention.mistakes_in(
-    split=(view_alone, every_nth_feature),
-    merge=(reshape_alone, features_interleaved),
-    scale=(no_scale, by_d),
-    weights=(over_queries, over_heads),
-)
-multi_head_attention.mistakes_in(
-    alone=True,
-    split=(
-        n_heads_taken_for_d_head,
-        turned_and_cut_anew,
-        heads_and_batch_exchanged_after_a_cut,
-        folded_with_heads_outside,
-    ),
-    merge=(
-        view_after_transpose,
-        features_for_tokens,
-        heads_not_side_by_side,
-        tokens_joined_with_features,
-        read_with_heads_outside,
-        heads_backwards,
-    ),
-    scores=(factors_do_not_fit, keys_reshaped, heads_and_keys_turned, all_axes_turned, keys_of_all_heads),
-    scale=(times_root_d, by_half_of_d, by_twice_d, by_fourth_root_of_d, by_d_model, by_root_seq, by_root_heads),
-    weights=RARE_SOFTMAX_MISTAKES,
-    output=(weights_turned, values_of_all_heads, no_letter_shared),
-    projections=(
-        no_projections,
-        keys_and_values_exchanged,
-        queries_and_keys_exchanged,
-        values_from_the_keys,
-        keys_from_the_queries,
-        values_from_the_queries,
-        input_for_values,
-        all_from_the_queries,
-        queries_and_values_exchanged,
-    ),
-)
-
-
-@multi_head_attention.mistake
-def scale_after_softmax(x, w_q, w_k, w_v, w_o, n_heads):
-    """The scale comes after the softmax: the weights (or the output) are divided by √d_head, not the scores. The
-    weights then sum to 1/√d_head, and the softmax has saturated already. The scale is there to keep the scores small:
-    before which step must it stand?"""
-    steps = {"scale": no_scale, "weights": lambda scores: scores.softmax(-1) / (x.shape[-1] / n_heads) ** 0.5}
-    return multi_head_attention.reference(x, w_q, w_k, w_v, w_o, n_heads, **steps)
-
-
-@multi_head_attention.mistake(stage="projections")
-def weights_not_turned(x, w_q, w_k, w_v):
-    """The projections multiply by the weights as they are stored, `x @ w`. PyTorch stores (out, in), so the product
-    needs the weight transposed. With square weights nothing complains, and every projection is another one than was
-    meant."""
-    return x @ w_q, x @ w_k, x @ w_v
-
-
-@multi_head_attention.mistake
-def a_weight_meets_a_piece(x, w_q, w_k, w_v, w_o, n_heads):
-    """A projection raises: a weight takes all d_model features of a token, and gets the d_head features of one head's
-    piece. Either the input is split before it is projected, or the last projection comes before the merge. Write the
-    five steps in a row, as in the task above: what are the first and the last of them done with, whole tokens or
-    pieces?"""
-    query, key, value = (split_heads.reference(x, n_heads) @ w.T for w in (w_q, w_k, w_v))
-    return merge_heads.reference(scaled_dot_product_attention(query, key, value)) @ w_o.T
-
-
-@multi_head_attention.mistake
-def blocks_only(x, w_q, w_k, w_v, w_o, n_heads):
-    """Each head projects its own block of the input's features, with the square on the diagonal of each weight. The
-    rest of the weights is unused, so nothing that stands in another block can reach a head. A head owns a block of the
-    projection's outputs, and all of its inputs: project whole tokens, then split."""
-    head = torch.arange(len(w_q)) // (len(w_q) // n_heads)
-    own = (head[:, None] == head).to(w_q)  # one on the blocks of the diagonal
-    return multi_head_attention.reference(x, w_q * own, w_k * own, w_v * own, w_o, n_heads)
-
-
-@multi_head_attention.mistake
-def all_heads_alike(x, w_q, w_k, w_v, w_o, n_heads):
-    """All heads do the same: each uses the first d_head rows of the weights. Side by side stand as many copies of one
-    head as there are heads. In a loop over the heads, what must change from one turn to the next?"""
-    first = (w[: len(w) // n_heads].repeat(n_heads, 1) for w in (w_q, w_k, w_v))
-    return multi_head_attention.reference(x, *first, w_o, n_heads)
-
-
-@multi_head_attention.mistake
-def one_table_averaged_over_the_heads(x, w_q, w_k, w_v, w_o, n_heads):
-    """The heads' tables of weights are averaged to one, and all features of the values are blended with that. What one
-    head found is lost in the mean of all. `nn.MultiheadAttention` shows its weights averaged, and computes with each
-    table on its own. Which features of the values belong to which table?"""
-
-    def averaged(scores):
-        return over_keys(scores).mean(1, keepdim=True).expand_as(scores)
-
-    return multi_head_attention.reference(x, w_q, w_k, w_v, w_o, n_heads, weights=averaged)
-
-
-@multi_head_attention.mistake
-def averaged_and_w_o_cut(x, w_q, w_k, w_v, w_o, n_heads):
-    """The heads are averaged, and a part of the last weight was made to fit the average. An average mixes what the
-    heads found, and nothing after it can tell them apart. Put them side by side, and all of `w_o` fits."""
-
-    def cut(merged, w_o):
-        return merged @ w_o[:, : merged.shape[-1]].T
-
-    return multi_head_attention.reference(x, w_q, w_k, w_v, w_o, n_heads, merge=heads_averaged, combined=cut)
-
-
-@multi_head_attention.mistake
-def heads_of_a_token_compared(x, w_q, w_k, w_v, w_o, n_heads):
-    """The scores compare the heads of one token with each other: `heads` stands after `seq` when the matrix product
-    takes its last two axes. The tables are heads × heads, and no token ever sees another one: change one token, and
-    only its own output changes. Which two axes must stand last?"""
-    query, key, value = (linear(x, w).unflatten(-1, (n_heads, -1)) for w in (w_q, w_k, w_v))
-    return linear((over_keys(by_root_d(query @ key.mT, key.shape[-1])) @ value).flatten(2), w_o)
-
-
-@multi_head_attention.mistake(stage="combined")
-def no_output_projection(merged, w_o):
-    """The last projection is missing: the merged heads are returned as they are. Each output feature then belongs to
-    one head alone, and no layer of this kind can combine what two heads found. One of the four weights is unused."""
-    return merged
-
-
-@multi_head_attention.mistake(stage="combined")
-def output_weight_not_turned(merged, w_o):
-    """The last projection multiplies by `w_o` as it is stored. PyTorch stores (out, in), so the product needs it
-    transposed. The matrix is square, so nothing complains."""
-    return merged @ w_o
-
-
-@multi_head_attention.mistake
-def over_the_batch(x, w_q, w_k, w_v, w_o, n_heads):
-    """The tokens are compared along the batch: each position attends to the same position of the other sentences. That
-    is what code for (seq, batch, d_model) does with (batch, seq, d_model), as `nn.MultiheadAttention` does without
-    `batch_first=True`. Change one sentence: the outputs of the other must stay, and yours do not."""
-    turned = multi_head_attention.reference(x.transpose(0, 1), w_q, w_k, w_v, w_o, n_heads)
-    return turned.transpose(0, 1)
-
-
-@multi_head_attention.mistake
-def one_head_only(x, w_q, w_k, w_v, w_o, n_heads):
-    """All features are compared in one table: there is one head, whatever `n_heads` says, and the result is the same
-    for every `n_heads`. A token can then look in one way only. Split before the scores, so that every head has a table
-    of its own."""
-    return multi_head_attention.reference(x, w_q, w_k, w_v, w_o, 1)
-
-
-@multi_head_attention.mistake
-def one_table_for_all_heads(x, w_q, w_k, w_v, w_o, n_heads):
-    """The scale is that of one head, and the scores are not: all features are compared in one table, with no split
-    before it. A token can then look in one way only. What does each head need of its own?"""
-    wider = n_heads**0.5  # √d_model over √d_head
-    return multi_head_attention.reference(x, w_q * wider, w_k, w_v, w_o, 1)
-
-
-@multi_head_attention.mistake
-def seq_comes_first(x, w_q, w_k, w_v, w_o, n_heads):
-    """Your result is (seq, batch, d_model): PyTorch's older modules take and give `seq` first, and you turned the input
-    round for them, or your own axes. {The numbers are right.} Turn the result back."""
-    return multi_head_attention.reference(x, w_q, w_k, w_v, w_o, n_heads).transpose(0, 1)
-
-
-@multi_head_attention.mistake
-def input_added(x, w_q, w_k, w_v, w_o, n_heads):
-    """The input is added to the output. Layers of a transformer do that, around their attention; it is the residual
-    connection of chapter 6. Here, return what attention gives."""
-    return x + multi_head_attention.reference(x, w_q, w_k, w_v, w_o, n_heads)
-
-
-@multi_head_attention.mistake
-def output_and_weights(x, w_q, w_k, w_v, w_o, n_heads):
-    """You return two things, the output and the weights. `nn.MultiheadAttention` does so, with the weights averaged
-    over the heads, and a caller who expects one tensor gets a pair. Here, return the output alone."""
-    query, key = (split_heads.reference(linear(x, w), n_heads) for w in (w_q, w_k))
-    weights = over_keys(by_root_d(dot_products(query, key), query.shape[-1]))
-    return multi_head_attention.reference(x, w_q, w_k, w_v, w_o, n_heads), weights.mean(1)
-
-
-@multi_head_attention.mistake
-def weights_returned_too(x, w_q, w_k, w_v, w_o, n_heads):
-    """You return a tuple, the result and the weights of the heads. That is useful for a look at the weights; here the
-    result alone is asked for."""
-    query, key = (split_heads.reference(linear(x, w), n_heads) for w in (w_q, w_k))
-    weights = over_keys(by_root_d(dot_products(query, key), query.shape[-1]))
-    return multi_head_attention.reference(x, w_q, w_k, w_v, w_o, n_heads), weights
-
-
-@multi_head_attention.mistake
-def features_of_one_head_projected(x, w_q, w_k, w_v, w_o, n_heads):
-    """The last weight got d_head features, and takes d_model: the heads were averaged or added up, or all but one are
-    gone. Merging loses nothing: the features of all heads come to lie side by side."""
-    query, key, value = (split_heads.reference(linear(x, w), n_heads) for w in (w_q, w_k, w_v))
-    return scaled_dot_product_attention(query, key, value).mean(1) @ w_o.T
-
-
-def _some_weights_not_turned(not_turned):
-    """{Who} made with the weight as it is stored, `x @ w`, and the rest with the transposed one. PyTorch stores (out,
-    in), so each product needs the weight transposed. With square weights nothing complains. Look at your three
-    projections letter by letter."""
-
-    def mistaken(x, *weights):
-        return tuple(x @ w if number in not_turned else linear(x, w) for number, w in enumerate(weights))
-
-    names = [("queries", "keys", "values")[number] for number in not_turned]
-    who = f"The {' and the '.join(names)} are"
-    mistaken.__name__ = f"{'_and_'.join(names)}_not_turned"
-    mistaken.__doc__ = _some_weights_not_turned.__doc__.replace("{Who}", who)
-    multi_head_attention.mistake(mistaken, stage="projections", alone=True)
-
-
-for _not_turned in ((0,), (1,), (2,), (0, 1), (0, 2), (1, 2)):
-    _some_weights_not_turned(_not_turned)
-
-
-@multi_head_attention.mistake(stage="combined", alone=True)
-def last_weight_on_the_left(merged, w_o):
-    """The last projection has the weight on the left: the product then sums over its last axis and the second to last
-    of the tokens, which counts them. The features of a token are the last axis of what was merged. On which side of the
-    weight must it stand?"""
-    return w_o @ merged
-
-
-def last_projection_before_the_merge(x, w_q, w_k, w_v, w_o, n_heads):
-    query, key, value = (split_heads.reference(linear(x, w), n_heads) for w in (w_q, w_k, w_v))
-    return merge_heads.reference(scaled_dot_product_attention(query, key, value) @ w_o.T)
-
-
-last_projection_before_the_merge.__doc__ = a_weight_meets_a_piece.__doc__
-multi_head_attention.mistake(last_projection_before_the_merge)
-
-
-@multi_head_attention.mistake(stage="merge", alone=True)
-def heads_joined_along_the_tokens(x):
-    """The last projection raises: what reaches it has heads · seq tokens of d_head features each. The heads were joined
-    along `seq`. Concatenate along the features: a token stays one token."""
-    return x.flatten(1, 2)
-
-
-def longer_text_projected(x, w_q, w_k, w_v, w_o, n_heads):
-    query, key, value = (split_heads.reference(linear(x, w), n_heads) for w in (w_q, w_k, w_v))
-    return scaled_dot_product_attention(query, key, value).flatten(1, 2) @ w_o.T
-
-
-longer_text_projected.__doc__ = heads_joined_along_the_tokens.__doc__
-multi_head_attention.mistake(longer_text_projected)
-
-
-@multi_head_attention.mistake
-def weights_packed_side_by_side(x, w_q, w_k, w_v, w_o, n_heads):
-    """The three weights are packed along axis 1, their inputs, and the transpose of that takes three times d_model
-    features. A weight is (out, in), and three maps of one input are stacked along their outputs. Which axis is that?"""
-    return x @ torch.cat([w_q, w_k, w_v], dim=1).T
-
-
-multi_head_attention.mistakes_in(
-    alone=True, split=(float_size_for_view, float_size_for_reshape), scale=(root_of_a_plain_number,)
-)
-multi_head_attention.mistakes_in(alone=True, scores=(bmm_of_four_axes,))
 
 
 @multi_head_attention.property
@@ -544,3 +134,319 @@ def sentences_apart(function, x, *rest):
     changed = x.clone()
     changed[-1] += 1
     return torch.allclose(function(changed, *rest)[:-1], function(x, *rest)[:-1], atol=1e-4)
+
+
+@multi_head_attention.wrong(stage="projections")
+class Projections:
+    def weights_not_turned(x, w_q, w_k, w_v):
+        """The projections multiply by the weights as they are stored, `x @ w`. PyTorch stores (out, in), so the product
+        needs the weight transposed. With square weights nothing complains, and every projection is another one than was
+        meant."""
+        return x @ w_q, x @ w_k, x @ w_v
+
+
+@multi_head_attention.wrong(stage="projections", alone=True)
+class ProjectionsAlone:
+    @family(
+        queries_not_turned=((0,), "queries are"),
+        keys_not_turned=((1,), "keys are"),
+        values_not_turned=((2,), "values are"),
+        queries_and_keys_not_turned=((0, 1), "queries and the keys are"),
+        queries_and_values_not_turned=((0, 2), "queries and the values are"),
+        keys_and_values_not_turned=((1, 2), "keys and the values are"),
+    )
+    def some_weights_not_turned(not_turned, x, *weights):
+        """The {} made with the weight as it is stored, `x @ w`, and the rest with the transposed one. PyTorch stores
+        (out, in), so each product needs the weight transposed. With square weights nothing complains. Look at your
+        three projections letter by letter."""
+        return tuple(x @ w if number in not_turned else linear(x, w) for number, w in enumerate(weights))
+
+    def no_projections(x, w_q, w_k, w_v):
+        """The heads are cut out of the input itself: the three projections are not used. Queries and keys are then the
+        same, so that each token matches itself best, and a head can only look at the features that happen to be in its
+        block."""
+        return x, x, x
+
+    def keys_and_values_exchanged(x, w_q, w_k, w_v):
+        """Keys and values are exchanged: the values' weights make the keys, and the keys' weights make the values. It
+        comes from unpacking three results in another order than they were made in. Look at the names on both sides of
+        the `=`."""
+        return linear(x, w_q), linear(x, w_v), linear(x, w_k)
+
+    def queries_and_keys_exchanged(x, w_q, w_k, w_v):
+        """Queries and keys have changed places: the table of scores is the transpose of the right one, and what token 1
+        looks for in token 2 is taken for what token 2 looks for in token 1. Look at the names on both sides of the `=`,
+        and at the order in which your attention takes them."""
+        return linear(x, w_k), linear(x, w_q), linear(x, w_v)
+
+    def values_from_the_keys(x, w_q, w_k, w_v):
+        """The values are made with the keys' weights: what a token answers to and what it hands over become the same.
+        Often a line that was copied and changed in one of two places. Look at which weight makes the values."""
+        return linear(x, w_q), linear(x, w_k), linear(x, w_k)
+
+    def keys_from_the_queries(x, w_q, w_k, w_v):
+        """The keys are made with the queries' weights, or the queries are compared with themselves. Each score is then
+        the same both ways, and each token tends to match itself best. One of the four weights is unused: which?"""
+        return linear(x, w_q), linear(x, w_q), linear(x, w_v)
+
+    def values_from_the_queries(x, w_q, w_k, w_v):
+        """What is blended are the queries, not the values. A query says what a token looks for, a value what it hands
+        over. One of the four weights is unused: which?"""
+        return linear(x, w_q), linear(x, w_k), linear(x, w_q)
+
+    def input_for_values(x, w_q, w_k, w_v):
+        """The input itself is blended, without the values' projection. Queries and keys are projected rightly. One of
+        the four weights is unused: which?"""
+        return linear(x, w_q), linear(x, w_k), x
+
+    def all_from_the_queries(x, w_q, w_k, w_v):
+        """Queries, keys and values are all made with the same weights, `w_q`. A line that was copied twice and not
+        changed does that. Two of the four weights are unused: which?"""
+        return (linear(x, w_q),) * 3
+
+    def queries_and_values_exchanged(x, w_q, w_k, w_v):
+        """Queries and values have changed places: what is compared with the keys belongs in the blend, and what is
+        blended are the queries. All the sizes fit. Look at the order of the three wherever you make them or hand them
+        on."""
+        return linear(x, w_v), linear(x, w_k), linear(x, w_q)
+
+
+@multi_head_attention.wrong(stage="scores", alone=True)
+class ScoresAlone:
+    # Where sizes do not fit, the same error has several causes: the text holds for all of them.
+
+    def factors_do_not_fit(query, key):
+        """A matrix product raises: its left factor has d_head features last, its right factor has tokens second to
+        last, and a product sums over these two. Either the keys are not transposed for the scores (or meet the queries
+        number by number), or the values stand on the left of the weights. Write the shapes beside both products: which
+        axis is summed over in each?"""
+        return query @ key
+
+
+@multi_head_attention.wrong(stage="scale")
+class Scale:
+    def scaled_by_d_model(scores, d_head):
+        """The scores are divided by √d_model instead of √d_head. A head's dot product sums d_head terms, so that is how
+        far it spreads; divided by more, the weights of every head come out too even. With one head the two are the
+        same, which is why a test with one head does not see it."""
+        return scores / (scores.shape[1] * d_head) ** 0.5
+
+
+@multi_head_attention.wrong(stage="scale", alone=True)
+class ScaleAlone:
+    def by_d_model(scores, d_head):
+        """The scores are divided by d_model itself. They come out much too small, and every head's weights nearly even.
+        It is a root that belongs there, and the root of another number: how many products does one score of one head
+        sum?"""
+        return scores / (scores.shape[1] * d_head)
+
+
+@multi_head_attention.wrong(stage="merge", alone=True)
+class MergeAlone:
+    def heads_joined_along_the_tokens(x):
+        """The last projection raises: what reaches it has heads · seq tokens of d_head features each. The heads were
+        joined along `seq`. Concatenate along the features: a token stays one token."""
+        return x.flatten(1, 2)
+
+    def heads_not_side_by_side(x):
+        """The last projection raises: it takes d_model features for every token and gets those of one head, d_head. The
+        heads were averaged or added up, or only one is left of them. Mixed like that, nothing can tell them apart
+        again; side by side, `w_o` can weigh each of them."""
+        return x.mean(dim=1)
+
+    def tokens_joined_with_features(x):
+        """The last projection raises: what reaches it is (batch, heads, seq · d_head). When the last two axes were
+        joined, `heads` stood before `seq`, so that a head's tokens were strung together instead of a token's heads. The
+        split or the merge lacks an exchange of axes: write down the shape beside each of them."""
+        return x.flatten(2)
+
+
+@multi_head_attention.wrong(stage="combined")
+class Combined:
+    def no_output_projection(merged, w_o):
+        """The last projection is missing: the merged heads are returned as they are. Each output feature then belongs
+        to one head alone, and no layer of this kind can combine what two heads found. One of the four weights is
+        unused."""
+        return merged
+
+    def output_weight_not_turned(merged, w_o):
+        """The last projection multiplies by `w_o` as it is stored. PyTorch stores (out, in), so the product needs it
+        transposed. The matrix is square, so nothing complains."""
+        return merged @ w_o
+
+
+@multi_head_attention.wrong(stage="combined", alone=True)
+class CombinedAlone:
+    def last_weight_on_the_left(merged, w_o):
+        """The last projection has the weight on the left: the product then sums over its last axis and the second to
+        last of the tokens, which counts them. The features of a token are the last axis of what was merged. On which
+        side of the weight must it stand?"""
+        return w_o @ merged
+
+
+@multi_head_attention.wrong
+class WrongAnswers:
+    def scale_after_softmax(x, w_q, w_k, w_v, w_o, n_heads):
+        """The scale comes after the softmax: the weights (or the output) are divided by √d_head, not the scores. The
+        weights then sum to 1/√d_head, and the softmax has saturated already. The scale is there to keep the scores
+        small: before which step must it stand?"""
+        after = {"scale": steps.no_scale, "weights": lambda scores: scores.softmax(-1) / (x.shape[-1] / n_heads) ** 0.5}
+        return multi_head_attention.reference(x, w_q, w_k, w_v, w_o, n_heads, **after)
+
+    def blocks_only(x, w_q, w_k, w_v, w_o, n_heads):
+        """Each head projects its own block of the input's features, with the square on the diagonal of each weight. The
+        rest of the weights is unused, so nothing that stands in another block can reach a head. A head owns a block of
+        the projection's outputs, and all of its inputs: project whole tokens, then split."""
+        head = torch.arange(len(w_q)) // (len(w_q) // n_heads)
+        own = (head[:, None] == head).to(w_q)  # one on the blocks of the diagonal
+        return multi_head_attention.reference(x, w_q * own, w_k * own, w_v * own, w_o, n_heads)
+
+    def all_heads_alike(x, w_q, w_k, w_v, w_o, n_heads):
+        """All heads do the same: each uses the first d_head rows of the weights. Side by side stand as many copies of
+        one head as there are heads. In a loop over the heads, what must change from one turn to the next?"""
+        first = (w[: len(w) // n_heads].repeat(n_heads, 1) for w in (w_q, w_k, w_v))
+        return multi_head_attention.reference(x, *first, w_o, n_heads)
+
+    def one_table_averaged_over_the_heads(x, w_q, w_k, w_v, w_o, n_heads):
+        """The heads' tables of weights are averaged to one, and all features of the values are blended with that. What
+        one head found is lost in the mean of all. `nn.MultiheadAttention` shows its weights averaged, and computes with
+        each table on its own. Which features of the values belong to which table?"""
+
+        def averaged(scores):
+            return steps.over_keys(scores).mean(1, keepdim=True).expand_as(scores)
+
+        return multi_head_attention.reference(x, w_q, w_k, w_v, w_o, n_heads, weights=averaged)
+
+    def averaged_and_w_o_cut(x, w_q, w_k, w_v, w_o, n_heads):
+        """The heads are averaged, and a part of the last weight was made to fit the average. An average mixes what the
+        heads found, and nothing after it can tell them apart. Put them side by side, and all of `w_o` fits."""
+
+        def cut(merged, w_o):
+            return merged @ w_o[:, : merged.shape[-1]].T
+
+        return multi_head_attention.reference(
+            x, w_q, w_k, w_v, w_o, n_heads, merge=OtherShape.heads_averaged, combined=cut
+        )
+
+    def heads_of_a_token_compared(x, w_q, w_k, w_v, w_o, n_heads):
+        """The scores compare the heads of one token with each other: `heads` stands after `seq` when the matrix product
+        takes its last two axes. The tables are heads × heads, and no token ever sees another one: change one token, and
+        only its own output changes. Which two axes must stand last?"""
+        query, key, value = (linear(x, w).unflatten(-1, (n_heads, -1)) for w in (w_q, w_k, w_v))
+        return linear((steps.over_keys(steps.by_root_d(query @ key.mT, key.shape[-1])) @ value).flatten(2), w_o)
+
+    def over_the_batch(x, w_q, w_k, w_v, w_o, n_heads):
+        """The tokens are compared along the batch: each position attends to the same position of the other sentences.
+        That is what code for (seq, batch, d_model) does with (batch, seq, d_model), as `nn.MultiheadAttention` does
+        without `batch_first=True`. Change one sentence: the outputs of the other must stay, and yours do not."""
+        turned = multi_head_attention.reference(x.transpose(0, 1), w_q, w_k, w_v, w_o, n_heads)
+        return turned.transpose(0, 1)
+
+    def one_head_only(x, w_q, w_k, w_v, w_o, n_heads):
+        """All features are compared in one table: there is one head, whatever `n_heads` says, and the result is the
+        same for every `n_heads`. A token can then look in one way only. Split before the scores, so that every head has
+        a table of its own."""
+        return multi_head_attention.reference(x, w_q, w_k, w_v, w_o, 1)
+
+    def one_table_for_all_heads(x, w_q, w_k, w_v, w_o, n_heads):
+        """The scale is that of one head, and the scores are not: all features are compared in one table, with no split
+        before it. A token can then look in one way only. What does each head need of its own?"""
+        wider = n_heads**0.5  # √d_model over √d_head
+        return multi_head_attention.reference(x, w_q * wider, w_k, w_v, w_o, 1)
+
+    def seq_comes_first(x, w_q, w_k, w_v, w_o, n_heads):
+        """Your result is (seq, batch, d_model): PyTorch's older modules take and give `seq` first, and you turned the
+        input round for them, or your own axes. {The numbers are right.} Turn the result back."""
+        return multi_head_attention.reference(x, w_q, w_k, w_v, w_o, n_heads).transpose(0, 1)
+
+    def input_added(x, w_q, w_k, w_v, w_o, n_heads):
+        """The input is added to the output. Layers of a transformer do that, around their attention; it is the residual
+        connection of chapter 6. Here, return what attention gives."""
+        return x + multi_head_attention.reference(x, w_q, w_k, w_v, w_o, n_heads)
+
+    def output_and_weights(x, w_q, w_k, w_v, w_o, n_heads):
+        """You return two things, the output and the weights. `nn.MultiheadAttention` does so, with the weights averaged
+        over the heads, and a caller who expects one tensor gets a pair. Here, return the output alone."""
+        query, key = (split_heads.reference(linear(x, w), n_heads) for w in (w_q, w_k))
+        weights = steps.over_keys(steps.by_root_d(steps.dot_products(query, key), query.shape[-1]))
+        return multi_head_attention.reference(x, w_q, w_k, w_v, w_o, n_heads), weights.mean(1)
+
+    def weights_returned_too(x, w_q, w_k, w_v, w_o, n_heads):
+        """You return a tuple, the result and the weights of the heads. That is useful for a look at the weights; here
+        the result alone is asked for."""
+        query, key = (split_heads.reference(linear(x, w), n_heads) for w in (w_q, w_k))
+        weights = steps.over_keys(steps.by_root_d(steps.dot_products(query, key), query.shape[-1]))
+        return multi_head_attention.reference(x, w_q, w_k, w_v, w_o, n_heads), weights
+
+    def features_of_one_head_projected(x, w_q, w_k, w_v, w_o, n_heads):
+        """The last weight got d_head features, and takes d_model: the heads were averaged or added up, or all but one
+        are gone. Merging loses nothing: the features of all heads come to lie side by side."""
+        query, key, value = (split_heads.reference(linear(x, w), n_heads) for w in (w_q, w_k, w_v))
+        return scaled_dot_product_attention(query, key, value).mean(1) @ w_o.T
+
+    def weights_packed_side_by_side(x, w_q, w_k, w_v, w_o, n_heads):
+        """The three weights are packed along axis 1, their inputs, and the transpose of that takes three times d_model
+        features. A weight is (out, in), and three maps of one input are stacked along their outputs. Which axis is
+        that?"""
+        return x @ torch.cat([w_q, w_k, w_v], dim=1).T
+
+    @family(
+        a_weight_meets_a_piece=lambda x, w, n_heads: split_heads.reference(x, n_heads) @ w.T,
+        last_projection_before_the_merge=lambda x, w, n_heads: split_heads.reference(linear(x, w), n_heads),
+    )
+    def pieces_projected(piece, x, w_q, w_k, w_v, w_o, n_heads):
+        """A projection raises: a weight takes all d_model features of a token, and gets the d_head features of one
+        head's piece. Either the input is split before it is projected, or the last projection comes before the merge.
+        Write the five steps in a row, as in the task above: what are the first and the last of them done with, whole
+        tokens or pieces?"""
+        query, key, value = (piece(x, w, n_heads) for w in (w_q, w_k, w_v))
+        return merge_heads.reference(scaled_dot_product_attention(query, key, value) @ w_o.T)
+
+    def longer_text_projected(x, w_q, w_k, w_v, w_o, n_heads):
+        query, key, value = (split_heads.reference(linear(x, w), n_heads) for w in (w_q, w_k, w_v))
+        return scaled_dot_product_attention(query, key, value).flatten(1, 2) @ w_o.T
+
+    longer_text_projected.__doc__ = MergeAlone.heads_joined_along_the_tokens.__doc__
+
+
+# What goes wrong in one stage may come together with what goes wrong in another. The rarer ones are looked for alone.
+multi_head_attention.mistakes_in(
+    split=(Cuts.view_alone, Cuts.every_nth_feature),
+    merge=(Scrambled.reshape_alone, Scrambled.features_interleaved),
+    scale=(steps.no_scale, steps.by_d),
+    weights=(steps.over_queries, steps.over_heads),
+)
+multi_head_attention.mistakes_in(
+    alone=True,
+    split=(
+        Cuts.n_heads_taken_for_d_head,
+        Cuts.turned_and_cut_anew,
+        Cuts.heads_and_batch_exchanged_after_a_cut,
+        Cuts.folded_with_heads_outside,
+        *Sizes.float_size,
+    ),
+    merge=(
+        Refused.view_after_transpose,
+        Scrambled.features_for_tokens,
+        Scrambled.read_with_heads_outside,
+        Scrambled.heads_backwards,
+    ),
+    scores=(
+        steps.keys_reshaped,
+        steps.heads_and_keys_turned,
+        steps.all_axes_turned,
+        steps.keys_of_all_heads,
+        steps.bmm_of_four_axes,
+    ),
+    scale=(
+        steps.times_root_d,
+        steps.by_half_of_d,
+        steps.by_twice_d,
+        steps.by_fourth_root_of_d,
+        steps.by_root_seq,
+        steps.by_root_heads,
+        steps.root_of_a_plain_number,
+    ),
+    weights=steps.RARE_SOFTMAX_MISTAKES,
+    output=(steps.weights_turned, steps.values_of_all_heads, steps.no_letter_shared),
+)

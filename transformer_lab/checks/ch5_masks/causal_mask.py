@@ -40,200 +40,28 @@ def causal_mask(seq, *, triangle=past_and_itself, allowed=true_where_allowed, dt
     return shape(dtype(allowed(triangle(seq))))
 
 
-@causal_mask.equivalent
-def by_comparing_positions(seq):
-    position = torch.arange(seq)
-    return position[:, None] >= position
+@causal_mask.right
+class RightAnswers:
+    def by_comparing_positions(seq):
+        position = torch.arange(seq)
+        return position[:, None] >= position
 
+    def by_turning_the_future_round(seq):
+        return ~torch.triu(torch.ones(seq, seq, dtype=torch.bool), diagonal=1)
 
-@causal_mask.equivalent
-def by_turning_the_future_round(seq):
-    return ~torch.triu(torch.ones(seq, seq, dtype=torch.bool), diagonal=1)
+    def by_two_loops(seq):
+        return torch.tensor([[key <= query for key in range(seq)] for query in range(seq)])
 
-
-@causal_mask.equivalent
-def by_two_loops(seq):
-    return torch.tensor([[key <= query for key in range(seq)] for query in range(seq)])
-
-
-@causal_mask.equivalent
-def by_indices(seq):
-    mask = torch.zeros(seq, seq).bool()
-    rows, columns = torch.tril_indices(seq, seq)
-    mask[rows, columns] = True
-    return mask
+    def by_indices(seq):
+        mask = torch.zeros(seq, seq).bool()
+        rows, columns = torch.tril_indices(seq, seq)
+        mask[rows, columns] = True
+        return mask
 
 
 causal_mask.example("one token", 1)
 causal_mask.example("two tokens", 2)
 causal_mask.example("a text of 300 tokens", 300)
-
-
-@causal_mask.mistake(stage="allowed")
-def inverted(past):
-    """Your mask is `True` where a token must not look: it is the right one inverted. That is the convention of
-    `nn.MultiheadAttention`, where `True` means ignored. In this course, as in `scaled_dot_product_attention`, `True`
-    means may attend. Used as it is, every token would see only the future, and the last one nothing."""
-    return ~past
-
-
-@causal_mask.mistake(stage="triangle")
-def upper_triangle(seq):
-    """Your mask is the other triangle: each token sees itself and what comes after it. Rows are queries and columns are
-    keys. Read row 0 aloud: the first token may see only itself."""
-    return torch.ones(seq, seq, dtype=torch.bool).triu()
-
-
-@causal_mask.mistake(stage="triangle")
-def diagonal_hidden(seq):
-    """The diagonal is hidden: no token sees itself, and the first sees nothing at all. It may look at itself, because
-    what it must predict is the token after it. Which diagonal does your triangle end at?"""
-    return torch.ones(seq, seq, dtype=torch.bool).tril(-1)
-
-
-@causal_mask.mistake(stage="triangle")
-def one_too_far(seq):
-    """Each token sees one token of the future: the triangle ends one diagonal too late. That is the very token which it
-    has to predict, so training looks splendid and the model has learned to copy."""
-    return torch.ones(seq, seq, dtype=torch.bool).tril(1)
-
-
-@causal_mask.mistake(stage="triangle", alone=True)
-def everything(seq):
-    """All is `True`: every token sees every other, the future included. Where does your mask treat keys before the
-    query and keys after it differently?"""
-    return torch.ones(seq, seq, dtype=torch.bool)
-
-
-@causal_mask.mistake(stage="triangle", alone=True)
-def nothing(seq):
-    """All is `False`: no token sees anything, not even itself. A triangle cut out of zeros is still nothing but zeros.
-    Which table do you begin with, and where does a `True` come from?"""
-    return torch.zeros(seq, seq, dtype=torch.bool)
-
-
-@causal_mask.mistake(stage="triangle")
-def itself_only(seq):
-    """Only the diagonal is `True`: each token sees itself and nothing before it. What it may attend to is everything up
-    to and including itself."""
-    return torch.eye(seq, dtype=torch.bool)
-
-
-@causal_mask.mistake(stage="triangle")
-def from_the_end(seq):
-    """Your triangle lies in the lower right corner: token 0 sees only the last key, token 1 the last two. The rows grow
-    as they should, from the wrong side: the first key is the one that every token may see."""
-    return torch.ones(seq, seq, dtype=torch.bool).tril().flip(1)
-
-
-@causal_mask.mistake(stage="dtype")
-def ones_and_zeros(mask):
-    """The triangle is {right, and} made of numbers, not of `True` and `False`. PyTorch's attention adds a mask of
-    numbers to the scores: 1 on what may be seen, 0 on what may not, and hides nothing. Which dtype does your mask
-    need?"""
-    return mask.float()
-
-
-@causal_mask.mistake(stage="dtype")
-def ones_and_zeros_in_float64(mask):
-    """The triangle is {right, and} made of numbers in float64, as NumPy makes them, not of `True` and `False`.
-    PyTorch's attention adds a mask of numbers to the scores: 1 on what may be seen, 0 on what may not, and hides
-    nothing. Which dtype does your mask need?"""
-    return mask.double()
-
-
-@causal_mask.mistake(stage="dtype")
-def whole_numbers(mask):
-    """The triangle is {right, and} made of whole numbers instead of `True` and `False`. `~mask` of a whole number is
-    not its opposite (`~1` is -2), and PyTorch refuses masks of whole numbers. Which dtype does your mask need?"""
-    return mask.long()
-
-
-@causal_mask.mistake(stage="dtype")
-def whole_numbers_of_32_bits(mask):
-    """The triangle is {right, and} made of whole numbers of 32 bits instead of `True` and `False`. `~mask` of a whole
-    number is not its opposite (`~1` is -2), and PyTorch refuses masks of whole numbers. Which dtype does your mask
-    need?"""
-    return mask.int()
-
-
-@causal_mask.mistake(stage="dtype")
-def bytes_of_one_and_zero(mask):
-    """The triangle is {right, and} made of bytes. Old programs have such masks; today PyTorch refuses them, and `~`
-    turns 1 into 254. Which dtype does your mask need?"""
-    return mask.byte()
-
-
-@causal_mask.mistake(stage="dtype")
-def already_additive(mask):
-    """This is the mask to add to scores: 0 where a token may attend, -inf where it may not. Here a mask of `True` and
-    `False` is asked for; turning it into the other kind is an exercise of its own, `to_additive`."""
-    return torch.zeros(mask.shape).masked_fill(~mask, float("-inf"))
-
-
-@causal_mask.mistake(stage="dtype")
-def additive_with_a_large_number(mask):
-    """This is a mask to add to scores: 0 where a token may attend, and a large negative number where it may not. Here a
-    mask of `True` and `False` is asked for; turning it into the other kind is an exercise of its own, `to_additive`."""
-    return torch.zeros(mask.shape).masked_fill(~mask, -1e9)
-
-
-@causal_mask.mistake
-def ones_where_hidden(seq):
-    """Your mask has the number 1 where a token must not look, and 0 where it may. Some programs write it like that and
-    multiply by a large negative number later. Here `True` means may attend, and `True` and `False` are asked for."""
-    return torch.ones(seq, seq).triu(1)
-
-
-@causal_mask.mistake(stage="dtype")
-def nan_where_allowed_and_infinity(mask):
-    """Your mask is made of numbers: -inf where a token must not look, and NaN where it may. That is what a table of 0
-    and 1 times -inf gives, since 0 times infinity is NaN. Here `True` and `False` are asked for, and nothing has to be
-    multiplied."""
-    return (~mask).float() * float("-inf")
-
-
-@causal_mask.mistake(stage="shape")
-def with_axes_for_batch_and_heads(mask):
-    """The triangle {is right, and} has axes of size 1 in front, for the batch and the heads. {It would work. But}
-    broadcasting adds such axes by itself, so they are not needed. The docstring asks for (seq, seq)."""
-    return mask[None, None]
-
-
-@causal_mask.mistake(stage="shape")
-def with_one_axis_in_front(mask):
-    """The triangle {is right, and} has one axis of size 1 in front. {It would work, because} broadcasting adds such
-    axes by itself, so it is not needed. The docstring asks for (seq, seq)."""
-    return mask[None]
-
-
-@causal_mask.mistake
-def a_list_of_lists(seq):
-    """The triangle {is right, and} is a Python list of lists. A tensor is asked for, of bools: only that can be
-    combined with other masks and given to attention. Which function of PyTorch makes a tensor of a list?"""
-    return [[key <= query for key in range(seq)] for query in range(seq)]
-
-
-@causal_mask.mistake
-def one_row(seq):
-    """Your mask has one axis, and every entry is `True`: as if each position had been compared with itself alone. A
-    causal mask is a table: which keys are visible depends on the query, so every query needs a row of its own. Which
-    axis do the queries' positions lie on, and which the keys'?"""
-    return torch.ones(seq, dtype=torch.bool)
-
-
-@causal_mask.mistake
-def triangle_of_one_axis(seq):
-    """A triangle needs a table with two axes, and yours has one: `tril` and `triu` raise for that. Every query needs a
-    row of its own. How many tokens are there along each axis?"""
-    return torch.ones(seq, dtype=torch.bool).tril()
-
-
-@causal_mask.mistake
-def tilde_of_numbers(seq):
-    """`~` works on bools and whole numbers, and raises for numbers such as 0.0 and 1.0. Begin with a table of bools, or
-    make bools of your numbers before you turn them round. Which dtype does `torch.ones` give, unless told otherwise?"""
-    return ~torch.ones(seq, seq).triu(1)
 
 
 @causal_mask.property
@@ -257,22 +85,163 @@ def additive_with_another_number(seq):
     return torch.zeros(seq, seq).masked_fill(torch.ones(seq, seq, dtype=torch.bool).triu(1), -1e4)
 
 
+def cut_from_a_buffer(seq):
+    return torch.ones(64, 64, dtype=torch.bool).tril()[:seq, :seq]
+
+
+@causal_mask.wrong(stage="triangle")
+class Triangle:
+    def upper_triangle(seq):
+        """Your mask is the other triangle: each token sees itself and what comes after it. Rows are queries and columns
+        are keys. Read row 0 aloud: the first token may see only itself."""
+        return torch.ones(seq, seq, dtype=torch.bool).triu()
+
+    def diagonal_hidden(seq):
+        """The diagonal is hidden: no token sees itself, and the first sees nothing at all. It may look at itself,
+        because what it must predict is the token after it. Which diagonal does your triangle end at?"""
+        return torch.ones(seq, seq, dtype=torch.bool).tril(-1)
+
+    def one_too_far(seq):
+        """Each token sees one token of the future: the triangle ends one diagonal too late. That is the very token
+        which it has to predict, so training looks splendid and the model has learned to copy."""
+        return torch.ones(seq, seq, dtype=torch.bool).tril(1)
+
+    def itself_only(seq):
+        """Only the diagonal is `True`: each token sees itself and nothing before it. What it may attend to is
+        everything up to and including itself."""
+        return torch.eye(seq, dtype=torch.bool)
+
+    def from_the_end(seq):
+        """Your triangle lies in the lower right corner: token 0 sees only the last key, token 1 the last two. The rows
+        grow as they should, from the wrong side: the first key is the one that every token may see."""
+        return torch.ones(seq, seq, dtype=torch.bool).tril().flip(1)
+
+
+@causal_mask.wrong(stage="triangle", alone=True)
+class TriangleAlone:
+    def everything(seq):
+        """All is `True`: every token sees every other, the future included. Where does your mask treat keys before the
+        query and keys after it differently?"""
+        return torch.ones(seq, seq, dtype=torch.bool)
+
+    def nothing(seq):
+        """All is `False`: no token sees anything, not even itself. A triangle cut out of zeros is still nothing but
+        zeros. Which table do you begin with, and where does a `True` come from?"""
+        return torch.zeros(seq, seq, dtype=torch.bool)
+
+
+@causal_mask.wrong(stage="allowed")
+class Allowed:
+    def inverted(past):
+        """Your mask is `True` where a token must not look: it is the right one inverted. That is the convention of
+        `nn.MultiheadAttention`, where `True` means ignored. In this course, as in `scaled_dot_product_attention`,
+        `True` means may attend. Used as it is, every token would see only the future, and the last one nothing."""
+        return ~past
+
+
+@causal_mask.wrong(stage="dtype")
+class Dtype:
+    def ones_and_zeros(mask):
+        """The triangle is {right, and} made of numbers, not of `True` and `False`. PyTorch's attention adds a mask of
+        numbers to the scores: 1 on what may be seen, 0 on what may not, and hides nothing. Which dtype does your mask
+        need?"""
+        return mask.float()
+
+    def ones_and_zeros_in_float64(mask):
+        """The triangle is {right, and} made of numbers in float64, as NumPy makes them, not of `True` and `False`.
+        PyTorch's attention adds a mask of numbers to the scores: 1 on what may be seen, 0 on what may not, and hides
+        nothing. Which dtype does your mask need?"""
+        return mask.double()
+
+    def whole_numbers(mask):
+        """The triangle is {right, and} made of whole numbers instead of `True` and `False`. `~mask` of a whole number
+        is not its opposite (`~1` is -2), and PyTorch refuses masks of whole numbers. Which dtype does your mask
+        need?"""
+        return mask.long()
+
+    def whole_numbers_of_32_bits(mask):
+        """The triangle is {right, and} made of whole numbers of 32 bits instead of `True` and `False`. `~mask` of a
+        whole number is not its opposite (`~1` is -2), and PyTorch refuses masks of whole numbers. Which dtype does your
+        mask need?"""
+        return mask.int()
+
+    def bytes_of_one_and_zero(mask):
+        """The triangle is {right, and} made of bytes. Old programs have such masks; today PyTorch refuses them, and `~`
+        turns 1 into 254. Which dtype does your mask need?"""
+        return mask.byte()
+
+    def already_additive(mask):
+        """This is the mask to add to scores: 0 where a token may attend, -inf where it may not. Here a mask of `True`
+        and `False` is asked for; turning it into the other kind is an exercise of its own, `to_additive`."""
+        return torch.zeros(mask.shape).masked_fill(~mask, float("-inf"))
+
+    def additive_with_a_large_number(mask):
+        """This is a mask to add to scores: 0 where a token may attend, and a large negative number where it may not.
+        Here a mask of `True` and `False` is asked for; turning it into the other kind is an exercise of its own,
+        `to_additive`."""
+        return torch.zeros(mask.shape).masked_fill(~mask, -1e9)
+
+    def nan_where_allowed_and_infinity(mask):
+        """Your mask is made of numbers: -inf where a token must not look, and NaN where it may. That is what a table of
+        0 and 1 times -inf gives, since 0 times infinity is NaN. Here `True` and `False` are asked for, and nothing has
+        to be multiplied."""
+        return (~mask).float() * float("-inf")
+
+
+@causal_mask.wrong(stage="shape")
+class Shape:
+    def with_axes_for_batch_and_heads(mask):
+        """The triangle {is right, and} has axes of size 1 in front, for the batch and the heads. {It would work. But}
+        broadcasting adds such axes by itself, so they are not needed. The docstring asks for (seq, seq)."""
+        return mask[None, None]
+
+    def with_one_axis_in_front(mask):
+        """The triangle {is right, and} has one axis of size 1 in front. {It would work, because} broadcasting adds such
+        axes by itself, so it is not needed. The docstring asks for (seq, seq)."""
+        return mask[None]
+
+
+@causal_mask.wrong
+class WrongAnswers:
+    def ones_where_hidden(seq):
+        """Your mask has the number 1 where a token must not look, and 0 where it may. Some programs write it like that
+        and multiply by a large negative number later. Here `True` means may attend, and `True` and `False` are asked
+        for."""
+        return torch.ones(seq, seq).triu(1)
+
+    def a_list_of_lists(seq):
+        """The triangle {is right, and} is a Python list of lists. A tensor is asked for, of bools: only that can be
+        combined with other masks and given to attention. Which function of PyTorch makes a tensor of a list?"""
+        return [[key <= query for key in range(seq)] for query in range(seq)]
+
+    def one_row(seq):
+        """Your mask has one axis, and every entry is `True`: as if each position had been compared with itself alone. A
+        causal mask is a table: which keys are visible depends on the query, so every query needs a row of its own.
+        Which axis do the queries' positions lie on, and which the keys'?"""
+        return torch.ones(seq, dtype=torch.bool)
+
+    def triangle_of_one_axis(seq):
+        """A triangle needs a table with two axes, and yours has one: `tril` and `triu` raise for that. Every query
+        needs a row of its own. How many tokens are there along each axis?"""
+        return torch.ones(seq, dtype=torch.bool).tril()
+
+    def tilde_of_numbers(seq):
+        """`~` works on bools and whole numbers, and raises for numbers such as 0.0 and 1.0. Begin with a table of
+        bools, or make bools of your numbers before you turn them round. Which dtype does `torch.ones` give, unless told
+        otherwise?"""
+        return ~torch.ones(seq, seq).triu(1)
+
+    def one_place_too_few(seq):
+        """Your mask is a triangle, and one row and one column are missing: (seq − 1, seq − 1). `range` and `arange` end
+        before the number that they are given, so that from 1 they count one place too few. Every token has a row, and
+        every token has a column: how many are there?"""
+        return torch.ones(seq - 1, seq - 1, dtype=torch.bool).tril()
+
+
 additive_with_another_number.__doc__ = """This is a mask to add to scores: 0 where a token may attend, and a negative
 number where it may not. Here a mask of `True` and `False` is asked for; turning it into the other kind is an exercise
 of its own, `to_additive`."""
 causal_mask.mistake(additive_with_another_number, sign=_a_number_on_the_future)
-
-
-@causal_mask.mistake
-def one_place_too_few(seq):
-    """Your mask is a triangle, and one row and one column are missing: (seq − 1, seq − 1). `range` and `arange` end
-    before the number that they are given, so that from 1 they count one place too few. Every token has a row, and every
-    token has a column: how many are there?"""
-    return torch.ones(seq - 1, seq - 1, dtype=torch.bool).tril()
-
-
-def cut_from_a_buffer(seq):
-    return torch.ones(64, 64, dtype=torch.bool).tril()[:seq, :seq]
 
 
 fixed_length(causal_mask, cut_from_a_buffer, "a text of 300 tokens")

@@ -136,56 +136,45 @@ def masked_attention(
     return output(empty_rows(weights(table), mask), value)
 
 
-@masked_attention.equivalent
-def with_infinity_except_in_empty_rows(query, key, value, mask):
-    rows = mask.any(-1, keepdim=True)
-    scores = _scores(query, key).masked_fill(~mask & rows, float("-inf"))
-    return torch.where(rows, scores.softmax(-1), 0) @ value
+@masked_attention.right
+class RightAnswers:
+    def with_infinity_except_in_empty_rows(query, key, value, mask):
+        rows = mask.any(-1, keepdim=True)
+        scores = _scores(query, key).masked_fill(~mask & rows, float("-inf"))
+        return torch.where(rows, scores.softmax(-1), 0) @ value
 
+    def with_infinity_and_nan_to_num(query, key, value, mask):
+        weights = _scores(query, key).masked_fill(mask == 0, float("-inf")).softmax(-1)
+        return torch.nan_to_num(weights) @ value
 
-@masked_attention.equivalent
-def with_infinity_and_nan_to_num(query, key, value, mask):
-    weights = _scores(query, key).masked_fill(mask == 0, float("-inf")).softmax(-1)
-    return torch.nan_to_num(weights) @ value
+    def with_minus_a_billion(query, key, value, mask):
+        scores = torch.einsum("bhqd,bhkd->bhqk", query / query.shape[-1] ** 0.5, key)
+        scores = torch.where(mask, scores, torch.tensor(-1e9, dtype=scores.dtype))
+        return torch.einsum("bhqk,bhkv->bhqv", scores.softmax(-1) * mask, value)
 
+    def added_to_the_scores(query, key, value, mask):
+        bias = torch.zeros_like(mask, dtype=query.dtype).masked_fill(~mask, -1e9)
+        weights = (query @ key.transpose(-1, -2) * query.shape[-1] ** -0.5 + bias).softmax(-1)
+        return (weights * mask) @ value
 
-@masked_attention.equivalent
-def with_minus_a_billion(query, key, value, mask):
-    scores = torch.einsum("bhqd,bhkd->bhqk", query / query.shape[-1] ** 0.5, key)
-    scores = torch.where(mask, scores, torch.tensor(-1e9, dtype=scores.dtype))
-    return torch.einsum("bhqk,bhkv->bhqv", scores.softmax(-1) * mask, value)
+    def renormalized(query, key, value, mask):
+        scores = _scores(query, key).masked_fill(~mask, torch.finfo(query.dtype).min)
+        shares = (scores - scores.amax(-1, keepdim=True)).exp() * mask
+        return (shares / shares.sum(-1, keepdim=True).clamp(min=1e-30)) @ value
 
+    def zeros_in_the_output(query, key, value, mask):
+        output = _scores(query, key).masked_fill(mask.logical_not(), -1e20).softmax(dim=3).matmul(value)
+        return output * mask.any(-1)[..., None]
 
-@masked_attention.equivalent
-def added_to_the_scores(query, key, value, mask):
-    bias = torch.zeros_like(mask, dtype=query.dtype).masked_fill(~mask, -1e9)
-    weights = (query @ key.transpose(-1, -2) * query.shape[-1] ** -0.5 + bias).softmax(-1)
-    return (weights * mask) @ value
-
-
-@masked_attention.equivalent
-def renormalized(query, key, value, mask):
-    scores = _scores(query, key).masked_fill(~mask, torch.finfo(query.dtype).min)
-    shares = (scores - scores.amax(-1, keepdim=True)).exp() * mask
-    return (shares / shares.sum(-1, keepdim=True).clamp(min=1e-30)) @ value
-
-
-@masked_attention.equivalent
-def zeros_in_the_output(query, key, value, mask):
-    output = _scores(query, key).masked_fill(mask.logical_not(), -1e20).softmax(dim=3).matmul(value)
-    return output * mask.any(-1)[..., None]
-
-
-@masked_attention.equivalent
-def row_by_row(query, key, value, mask):
-    batch, heads, q_len, d = query.shape
-    mask = mask.expand(batch, heads, q_len, key.shape[2])
-    result = query.new_zeros(batch, heads, q_len, value.shape[-1])
-    for b, h, q in mask.any(-1).nonzero().tolist():
-        seen = mask[b, h, q]
-        weights = (key[b, h, seen] @ query[b, h, q] / d**0.5).softmax(0)
-        result[b, h, q] = weights @ value[b, h, seen]
-    return result
+    def row_by_row(query, key, value, mask):
+        batch, heads, q_len, d = query.shape
+        mask = mask.expand(batch, heads, q_len, key.shape[2])
+        result = query.new_zeros(batch, heads, q_len, value.shape[-1])
+        for b, h, q in mask.any(-1).nonzero().tolist():
+            seen = mask[b, h, q]
+            weights = (key[b, h, seen] @ query[b, h, q] / d**0.5).softmax(0)
+            result[b, h, q] = weights @ value[b, h, seen]
+        return result
 
 
 masked_attention.example("a causal mask (seq, seq)", q_len=6, mask=torch.ones(6, 6, dtype=torch.bool).tril())
@@ -249,159 +238,234 @@ masked_attention.mistakes_in(
 )
 
 
-@masked_attention.mistake(stage="masked")
-def mask_inverted(scores, mask):
-    """The mask is used the wrong way round: the keys that may be seen are hidden, and the hidden ones are seen. `True`
-    means may attend here. `masked_fill` fills where its own mask is `True`, and so it needs the opposite one."""
-    return scores.masked_fill(mask, torch.finfo(scores.dtype).min)
+@masked_attention.property
+def hidden_values_change_nothing(function, query, key, value, mask):
+    """Change what a query must not see, and its output stays."""
+    seen = mask.expand(*query.shape[:-1], key.shape[-2])[:, :, :1]
+    before = function(query, key, value, mask)
+    after = function(query, key, torch.where(seen.mT, value, value + 10), mask)
+    return torch.allclose(before[:, :, 0], after[:, :, 0], atol=1e-4)
 
 
-@masked_attention.mistake(stage="masked")
-def score_of_zero(scores, mask):
-    """Hidden keys get the score 0, or a number next to it such as 1e-9. Zero is a score like any other: its exponential
-    is 1, often more than that of a key which may be seen. That comes of multiplying scores by the mask, or of a minus
-    sign that slipped into the exponent, 1e-9 for -1e9. Which score has the exponential 0?"""
-    return scores * mask
+@masked_attention.property
+def masked_weights_sum_to_one(function, query, key, value, mask):
+    """Values that are all 1 give 1, where anything may be seen: the weights of a query sum to one."""
+    result = function(query, key, torch.ones_like(value), mask)
+    sees = mask.any(-1, keepdim=True).expand_as(result)
+    return torch.allclose(result[sees], torch.ones_like(result[sees]), atol=1e-4)
 
 
-@masked_attention.mistake(stage="masked")
-def mask_added(scores, mask):
-    """The mask is added to the scores as the numbers 1 and 0: visible keys gain a factor of e, and nothing is hidden.
-    What is added must leave the score of a visible key as it is, and push a hidden one down without end."""
-    return scores + mask
+def _too_small_to_hide(number, added=False):
+    """Hidden keys get a fixed number, such as -100 or -1e4, in place of their score or added to it. It hides them only
+    from a query that has a higher score elsewhere: where the scores of the keys that may be seen are as low, or lower,
+    a hidden key is seen. A score may be as low as it likes. Which number is below all of them?"""
+
+    def hidden(scores, mask):
+        return scores + ~mask * number if added else scores.masked_fill(~mask, number)
+
+    hidden.__doc__ = _too_small_to_hide.__doc__
+    hidden.__name__ = f"{'plus' if added else 'filled_with'}_minus_{-number:.0f}"
+    masked_attention.mistake(hidden, stage="masked", sign=_leaks)
 
 
-@masked_attention.mistake(stage="masked")
-def a_small_negative_number(scores, mask):
-    """Hidden keys get the score -1, and that is a score like any other: its exponential is 0.37, far from zero. The
-    score of a hidden key must be so low that its exponential is zero beside any other."""
-    return scores.masked_fill(~mask, -1.0)
+@masked_attention.wrong(stage="masked")
+class Masked:
+    def mask_inverted(scores, mask):
+        """The mask is used the wrong way round: the keys that may be seen are hidden, and the hidden ones are seen.
+        `True` means may attend here. `masked_fill` fills where its own mask is `True`, and so it needs the opposite
+        one."""
+        return scores.masked_fill(mask, torch.finfo(scores.dtype).min)
+
+    def score_of_zero(scores, mask):
+        """Hidden keys get the score 0, or a number next to it such as 1e-9. Zero is a score like any other: its
+        exponential is 1, often more than that of a key which may be seen. That comes of multiplying scores by the mask,
+        or of a minus sign that slipped into the exponent, 1e-9 for -1e9. Which score has the exponential 0?"""
+        return scores * mask
+
+    def mask_added(scores, mask):
+        """The mask is added to the scores as the numbers 1 and 0: visible keys gain a factor of e, and nothing is
+        hidden. What is added must leave the score of a visible key as it is, and push a hidden one down without end."""
+        return scores + mask
+
+    def a_small_negative_number(scores, mask):
+        """Hidden keys get the score -1, and that is a score like any other: its exponential is 0.37, far from zero. The
+        score of a hidden key must be so low that its exponential is zero beside any other."""
+        return scores.masked_fill(~mask, -1.0)
+
+    def plus_a_billion(scores, mask):
+        """Hidden keys get a very large score, and a minus sign is missing: they share all the weight among themselves,
+        and the keys that may be seen get none. Look at the number that you fill in."""
+        return scores.masked_fill(~mask, 1e9)
+
+    def mask_turned(scores, mask):
+        """The mask is transposed: its rows are taken for keys. With as many queries as keys nothing complains, and a
+        causal mask then shows each token the future. Rows are queries and columns are keys, in the mask as in the
+        scores."""
+        return scores.masked_fill(~mask.mT, torch.finfo(scores.dtype).min)
+
+    def one_axis_too_many(scores, mask):
+        """The mask gets an axis of its own for the heads, with `unsqueeze(1)` or `None`, and has one already: with five
+        axes it makes a result of five. The axes that a mask lacks are on its left, and broadcasting adds those by
+        itself."""
+        return scores.masked_fill(~mask[:, None], torch.finfo(scores.dtype).min)
+
+    def minus_ten(scores, mask):
+        """Hidden keys get the score -10, and that is a score like any other: where the visible ones are low as well, a
+        hidden key keeps a weight that counts. The score of a hidden key must be so low that its exponential is zero
+        beside any other."""
+        return scores.masked_fill(~mask, -10.0)
 
 
-@masked_attention.mistake(stage="masked")
-def plus_a_billion(scores, mask):
-    """Hidden keys get a very large score, and a minus sign is missing: they share all the weight among themselves, and
-    the keys that may be seen get none. Look at the number that you fill in."""
-    return scores.masked_fill(~mask, 1e9)
+@masked_attention.wrong(stage="empty_rows")
+class EmptyRows:
+    def nan_for_empty_rows(weights, mask):
+        """A query that may see nothing gets NaN. With -inf in all its scores, the softmax divides 0 by 0. One such row
+        is enough to spoil every weight of a model in the next step of training. What must its output be?"""
+        return weights.masked_fill(~mask.any(dim=-1, keepdim=True), float("nan"))
+
+    def empty_rows_kept(weights, mask):
+        """A query that may see nothing gets an output all the same. {When all its scores are one large negative number,
+        the softmax makes them even, and the output is the average of the very values that were to be hidden.} No NaN
+        and no error. The docstring says what such a query must get."""
+        return weights
+
+    def empty_columns_for_rows(weights, mask):
+        """You look for keys that no query may see, where queries are asked for that may see no key. In the mask, rows
+        are queries and columns are keys: along which axis must `any` look, so that one answer is left for each row?"""
+        return weights.masked_fill(~mask.any(dim=-2, keepdim=True), 0)
 
 
-@masked_attention.mistake(stage="masked")
-def mask_turned(scores, mask):
-    """The mask is transposed: its rows are taken for keys. With as many queries as keys nothing complains, and a causal
-    mask then shows each token the future. Rows are queries and columns are keys, in the mask as in the scores."""
-    return scores.masked_fill(~mask.mT, torch.finfo(scores.dtype).min)
+@masked_attention.wrong
+class WrongAnswers:
+    def mask_inverted_with_infinity(query, key, value, mask):
+        """The mask is used the wrong way round: the keys that may be seen are hidden, and the hidden ones are seen. A
+        query that may see every key therefore gets NaN, the softmax of nothing. `True` means may attend here.
+        `masked_fill` fills where its own mask is `True`, and so it needs the opposite one."""
+        return over_keys(_scores(query, key).masked_fill(mask, float("-inf"))) @ value
 
+    def mask_inverted_with_zeros(query, key, value, mask):
+        """The mask is used the wrong way round: the keys that may be seen are hidden, and the hidden ones are seen. A
+        query that may see every key therefore gets zeros, as if it might see nothing. `True` means may attend here, and
+        `masked_fill` fills where its own mask is `True`: is the one that you give it the one that you mean?"""
+        return masked_attention.reference(query, key, value, ~mask)
 
-@masked_attention.mistake(stage="masked")
-def one_axis_too_many(scores, mask):
-    """The mask gets an axis of its own for the heads, with `unsqueeze(1)` or `None`, and has one already: with five
-    axes it makes a result of five. The axes that a mask lacks are on its left, and broadcasting adds those by
-    itself."""
-    return scores.masked_fill(~mask[:, None], torch.finfo(scores.dtype).min)
+    def mask_without_effect(query, key, value, mask):
+        """The mask has no effect: every query attends to every key. Is its result used? `masked_fill` returns a new
+        tensor and leaves the old one as it was; the one with an underscore at its end changes it."""
+        return over_keys(_scores(query, key)) @ value
 
+    def plus_infinity(query, key, value, mask):
+        """Every query with a hidden key gets NaN: the hidden score is +inf, and the softmax divides inf by inf. The
+        sign is lost, or there twice, as in `-float("-inf")`. A hidden key needs the lowest score there is, not the
+        highest."""
+        return over_keys(_scores(query, key).masked_fill(~mask, float("inf"))) @ value
 
-@masked_attention.mistake
-def mask_inverted_with_infinity(query, key, value, mask):
-    """The mask is used the wrong way round: the keys that may be seen are hidden, and the hidden ones are seen. A query
-    that may see every key therefore gets NaN, the softmax of nothing. `True` means may attend here. `masked_fill` fills
-    where its own mask is `True`, and so it needs the opposite one."""
-    return over_keys(_scores(query, key).masked_fill(mask, float("-inf"))) @ value
+    def zero_times_infinity(query, key, value, mask):
+        """Everything is NaN, also where nothing is hidden: 0 times infinity is NaN. A mask of 0 and 1 times -inf spoils
+        the very places that should stay as they are. Choose between two numbers instead of multiplying: `masked_fill`
+        or `where`."""
+        return over_keys(_scores(query, key) + (~mask) * float("-inf")) @ value
 
+    def heads_share_with_infinity(query, key, value, mask):
+        """The softmax runs over axis 1, which counts the heads: for each query and key the weights of all heads sum to
+        one. Where a key is hidden in every head it divides 0 by 0, and that is the NaN. Over which axis must the
+        weights sum to one?"""
+        return _scores(query, key).masked_fill(~mask, float("-inf")).softmax(1) @ value
 
-@masked_attention.mistake
-def mask_inverted_with_zeros(query, key, value, mask):
-    """The mask is used the wrong way round: the keys that may be seen are hidden, and the hidden ones are seen. A query
-    that may see every key therefore gets zeros, as if it might see nothing. `True` means may attend here, and
-    `masked_fill` fills where its own mask is `True`: is the one that you give it the one that you mean?"""
-    return masked_attention.reference(query, key, value, ~mask)
+    def queries_share_with_infinity(query, key, value, mask):
+        """The softmax runs over the queries: every column of the weights sums to one, instead of every row. A column in
+        which all is hidden becomes NaN on top of that, and it spreads. In a table (…, q_len, k_len), which axis counts
+        the keys?"""
+        return _scores(query, key).masked_fill(~mask, float("-inf")).softmax(-2) @ value
 
+    def sentences_share_with_infinity(query, key, value, mask):
+        """The softmax runs over axis 0, which counts the sentences of the batch: they compete for weight although they
+        have nothing to do with one another. Where a key is hidden in all of them it divides 0 by 0, and that is the
+        NaN. Over which axis must the weights sum to one?"""
+        return _scores(query, key).masked_fill(~mask, float("-inf")).softmax(0) @ value
 
-@masked_attention.mistake
-def mask_without_effect(query, key, value, mask):
-    """The mask has no effect: every query attends to every key. Is its result used? `masked_fill` returns a new tensor
-    and leaves the old one as it was; the one with an underscore at its end changes it."""
-    return over_keys(_scores(query, key)) @ value
+    def after_the_softmax(query, key, value, mask):
+        """The mask comes after the softmax: hidden keys have the weight 0, and their share of the whole is missing. The
+        weights of a query no longer sum to one, and a hidden key with a high score makes the query's output small.
+        Where must the mask come, so that the hidden keys are never counted?"""
+        return (over_keys(_scores(query, key)) * mask) @ value
 
+    def infinity_after_the_softmax(query, key, value, mask):
+        """The weights of hidden keys are -inf, and so the output is infinite or NaN. The fill is meant for scores: the
+        softmax turns a score of -inf into the weight 0. Here it comes after the softmax, and nothing turns it into
+        anything."""
+        return over_keys(_scores(query, key)).masked_fill(~mask, float("-inf")) @ value
 
-@masked_attention.mistake
-def plus_infinity(query, key, value, mask):
-    """Every query with a hidden key gets NaN: the hidden score is +inf, and the softmax divides inf by inf. The sign is
-    lost, or there twice, as in `-float("-inf")`. A hidden key needs the lowest score there is, not the highest."""
-    return over_keys(_scores(query, key).masked_fill(~mask, float("inf"))) @ value
+    def a_billion_after_the_softmax(query, key, value, mask):
+        """The weights of hidden keys are -1e9, and so the output is a number of billions. The fill is meant for scores:
+        the softmax turns such a score into the weight 0. Here it comes after the softmax, and nothing turns it into
+        anything."""
+        return over_keys(_scores(query, key)).masked_fill(~mask, -1e9) @ value
 
+    def divided_again(query, key, value, mask):
+        """You mask after the softmax and divide the weights by their sum. On paper that is right. But when a hidden
+        score lies 110 and more above the visible ones, all their weights have become 0 in the softmax already, and 0/0
+        is NaN. Where must the mask come, so that the hidden keys are never counted?"""
+        weights = over_keys(_scores(query, key)) * mask
+        return torch.where(mask.any(-1, keepdim=True), weights / weights.sum(-1, keepdim=True), 0) @ value
 
-@masked_attention.mistake
-def zero_times_infinity(query, key, value, mask):
-    """Everything is NaN, also where nothing is hidden: 0 times infinity is NaN. A mask of 0 and 1 times -inf spoils the
-    very places that should stay as they are. Choose between two numbers instead of multiplying: `masked_fill` or
-    `where`."""
-    return over_keys(_scores(query, key) + (~mask) * float("-inf")) @ value
+    def divided_again_with_care(query, key, value, mask):
+        """You mask after the softmax and divide the weights by their sum, guarded against 0. When a hidden score lies
+        far above the visible ones, their weights are 0 or nearly 0 after the softmax already, and the query gets too
+        little or nothing. Where must the mask come, so that the hidden keys are never counted?"""
+        weights = over_keys(_scores(query, key)) * mask
+        return (weights / weights.sum(-1, keepdim=True).clamp(min=1e-30)) @ value
 
+    def mask_as_an_index(query, key, value, mask):
+        """The mask is used as an index, `scores[…] = …`. An index must have the scores' own shape: unlike in
+        `masked_fill` and `where`, its axes of size 1 are not stretched and missing ones are not added. So it works with
+        a mask (batch, heads, q_len, k_len), and raises with a causal or a padding mask."""
+        scores = _scores(query, key)
+        scores[~mask] = torch.finfo(scores.dtype).min
+        return zeros_for_empty_rows(over_keys(scores), mask) @ value
 
-@masked_attention.mistake
-def heads_share_with_infinity(query, key, value, mask):
-    """The softmax runs over axis 1, which counts the heads: for each query and key the weights of all heads sum to one.
-    Where a key is hidden in every head it divides 0 by 0, and that is the NaN. Over which axis must the weights sum to
-    one?"""
-    return _scores(query, key).masked_fill(~mask, float("-inf")).softmax(1) @ value
+    def three_axes_for_the_batch(query, key, value, mask):
+        """A mask of three axes is taken for (batch, q_len, k_len) and gets an axis for the heads. Many programs agree
+        on that; broadcasting does not. It aligns from the right, so that the first of three axes counts the heads.
+        Masks for the sentences come with four."""
+        return masked_attention.reference(query, key, value, mask[:, None] if mask.ndim == 3 else mask)
 
+    def weights_without_values(query, key, value, mask):
+        """You return the weights themselves: (…, q_len, k_len), one number for each key. They say how much to take of
+        each value. One step is missing, the taking."""
+        return masked_attention.reference(
+            query, key, torch.eye(key.shape[-2], dtype=key.dtype, device=key.device), mask
+        )
 
-@masked_attention.mistake
-def queries_share_with_infinity(query, key, value, mask):
-    """The softmax runs over the queries: every column of the weights sums to one, instead of every row. A column in
-    which all is hidden becomes NaN on top of that, and it spreads. In a table (…, q_len, k_len), which axis counts the
-    keys?"""
-    return _scores(query, key).masked_fill(~mask, float("-inf")).softmax(-2) @ value
+    def causal_whatever_the_mask(query, key, value, mask):
+        """The argument `mask` has no effect: each query sees the keys up to its own place, as `is_causal=True` makes
+        it. A causal mask is one of those that a caller may give; others hide padding. What should be used in its
+        place?"""
+        causal = torch.ones(query.shape[-2], key.shape[-2], dtype=torch.bool, device=query.device).tril()
+        return masked_attention.reference(query, key, value, causal)
 
+    def queries_share_with_care(query, key, value, mask):
+        """The softmax runs over the queries: every column of the weights sums to one, instead of every row. That a
+        column without any query becomes zeros, and not NaN, hides it in part. In a table (…, q_len, k_len), which axis
+        counts the keys?"""
+        return _scores(query, key).masked_fill(~mask, float("-inf")).softmax(-2).nan_to_num() @ value
 
-@masked_attention.mistake
-def sentences_share_with_infinity(query, key, value, mask):
-    """The softmax runs over axis 0, which counts the sentences of the batch: they compete for weight although they have
-    nothing to do with one another. Where a key is hidden in all of them it divides 0 by 0, and that is the NaN. Over
-    which axis must the weights sum to one?"""
-    return _scores(query, key).masked_fill(~mask, float("-inf")).softmax(0) @ value
+    def weights_as_well(query, key, value, mask):
+        """You return two things, the output and the weights. Many programs do, to draw the weights; here the output
+        alone is asked for. What does the docstring say is returned?"""
+        weights = masked_attention.reference(
+            query, key, torch.eye(key.shape[-2], dtype=key.dtype, device=key.device), mask
+        )
+        return weights @ value, weights
 
-
-@masked_attention.mistake
-def after_the_softmax(query, key, value, mask):
-    """The mask comes after the softmax: hidden keys have the weight 0, and their share of the whole is missing. The
-    weights of a query no longer sum to one, and a hidden key with a high score makes the query's output small. Where
-    must the mask come, so that the hidden keys are never counted?"""
-    return (over_keys(_scores(query, key)) * mask) @ value
-
-
-@masked_attention.mistake
-def infinity_after_the_softmax(query, key, value, mask):
-    """The weights of hidden keys are -inf, and so the output is infinite or NaN. The fill is meant for scores: the
-    softmax turns a score of -inf into the weight 0. Here it comes after the softmax, and nothing turns it into
-    anything."""
-    return over_keys(_scores(query, key)).masked_fill(~mask, float("-inf")) @ value
-
-
-@masked_attention.mistake
-def a_billion_after_the_softmax(query, key, value, mask):
-    """The weights of hidden keys are -1e9, and so the output is a number of billions. The fill is meant for scores: the
-    softmax turns such a score into the weight 0. Here it comes after the softmax, and nothing turns it into
-    anything."""
-    return over_keys(_scores(query, key)).masked_fill(~mask, -1e9) @ value
-
-
-@masked_attention.mistake
-def divided_again(query, key, value, mask):
-    """You mask after the softmax and divide the weights by their sum. On paper that is right. But when a hidden score
-    lies 110 and more above the visible ones, all their weights have become 0 in the softmax already, and 0/0 is NaN.
-    Where must the mask come, so that the hidden keys are never counted?"""
-    weights = over_keys(_scores(query, key)) * mask
-    return torch.where(mask.any(-1, keepdim=True), weights / weights.sum(-1, keepdim=True), 0) @ value
-
-
-@masked_attention.mistake
-def divided_again_with_care(query, key, value, mask):
-    """You mask after the softmax and divide the weights by their sum, guarded against 0. When a hidden score lies far
-    above the visible ones, their weights are 0 or nearly 0 after the softmax already, and the query gets too little or
-    nothing. Where must the mask come, so that the hidden keys are never counted?"""
-    weights = over_keys(_scores(query, key)) * mask
-    return (weights / weights.sum(-1, keepdim=True).clamp(min=1e-30)) @ value
+    def by_root_d_value(query, key, value, mask):
+        """You divide the scores by √d_value, the width of the values. The root is that of `d_head`, the features which
+        a query and a key have in common: each score is a sum of so many products. In many models the two widths are
+        equal, and nobody notices. Whose last axis do you take?"""
+        d_value = value.shape[-1]
+        return masked_attention.reference(
+            query, key, value, mask, scale=lambda scores, d_head: by_root_d(scores, d_value)
+        )
 
 
 @masked_attention.mistake(sign=_vanishes)
@@ -421,124 +485,6 @@ def overflow(query, key, value, mask):
     infinity is NaN. A softmax sees differences only: `torch.softmax` subtracts the largest score of each row first."""
     shares = _scores(query, key).exp() * mask
     return (shares / shares.sum(-1, keepdim=True).clamp(min=1e-30)) @ value
-
-
-@masked_attention.mistake
-def mask_as_an_index(query, key, value, mask):
-    """The mask is used as an index, `scores[…] = …`. An index must have the scores' own shape: unlike in `masked_fill`
-    and `where`, its axes of size 1 are not stretched and missing ones are not added. So it works with a mask (batch,
-    heads, q_len, k_len), and raises with a causal or a padding mask."""
-    scores = _scores(query, key)
-    scores[~mask] = torch.finfo(scores.dtype).min
-    return zeros_for_empty_rows(over_keys(scores), mask) @ value
-
-
-@masked_attention.mistake
-def three_axes_for_the_batch(query, key, value, mask):
-    """A mask of three axes is taken for (batch, q_len, k_len) and gets an axis for the heads. Many programs agree on
-    that; broadcasting does not. It aligns from the right, so that the first of three axes counts the heads. Masks for
-    the sentences come with four."""
-    return masked_attention.reference(query, key, value, mask[:, None] if mask.ndim == 3 else mask)
-
-
-@masked_attention.mistake(stage="empty_rows")
-def nan_for_empty_rows(weights, mask):
-    """A query that may see nothing gets NaN. With -inf in all its scores, the softmax divides 0 by 0. One such row is
-    enough to spoil every weight of a model in the next step of training. What must its output be?"""
-    return weights.masked_fill(~mask.any(dim=-1, keepdim=True), float("nan"))
-
-
-@masked_attention.mistake(stage="empty_rows")
-def empty_rows_kept(weights, mask):
-    """A query that may see nothing gets an output all the same. {When all its scores are one large negative number, the
-    softmax makes them even, and the output is the average of the very values that were to be hidden.} No NaN and no
-    error. The docstring says what such a query must get."""
-    return weights
-
-
-@masked_attention.mistake
-def weights_without_values(query, key, value, mask):
-    """You return the weights themselves: (…, q_len, k_len), one number for each key. They say how much to take of each
-    value. One step is missing, the taking."""
-    return masked_attention.reference(query, key, torch.eye(key.shape[-2], dtype=key.dtype, device=key.device), mask)
-
-
-@masked_attention.property
-def hidden_values_change_nothing(function, query, key, value, mask):
-    """Change what a query must not see, and its output stays."""
-    seen = mask.expand(*query.shape[:-1], key.shape[-2])[:, :, :1]
-    before = function(query, key, value, mask)
-    after = function(query, key, torch.where(seen.mT, value, value + 10), mask)
-    return torch.allclose(before[:, :, 0], after[:, :, 0], atol=1e-4)
-
-
-@masked_attention.property
-def masked_weights_sum_to_one(function, query, key, value, mask):
-    """Values that are all 1 give 1, where anything may be seen: the weights of a query sum to one."""
-    result = function(query, key, torch.ones_like(value), mask)
-    sees = mask.any(-1, keepdim=True).expand_as(result)
-    return torch.allclose(result[sees], torch.ones_like(result[sees]), atol=1e-4)
-
-
-@masked_attention.mistake(stage="masked")
-def minus_ten(scores, mask):
-    """Hidden keys get the score -10, and that is a score like any other: where the visible ones are low as well, a
-    hidden key keeps a weight that counts. The score of a hidden key must be so low that its exponential is zero beside
-    any other."""
-    return scores.masked_fill(~mask, -10.0)
-
-
-@masked_attention.mistake(stage="empty_rows")
-def empty_columns_for_rows(weights, mask):
-    """You look for keys that no query may see, where queries are asked for that may see no key. In the mask, rows are
-    queries and columns are keys: along which axis must `any` look, so that one answer is left for each row?"""
-    return weights.masked_fill(~mask.any(dim=-2, keepdim=True), 0)
-
-
-@masked_attention.mistake
-def causal_whatever_the_mask(query, key, value, mask):
-    """The argument `mask` has no effect: each query sees the keys up to its own place, as `is_causal=True` makes it. A
-    causal mask is one of those that a caller may give; others hide padding. What should be used in its place?"""
-    causal = torch.ones(query.shape[-2], key.shape[-2], dtype=torch.bool, device=query.device).tril()
-    return masked_attention.reference(query, key, value, causal)
-
-
-@masked_attention.mistake
-def queries_share_with_care(query, key, value, mask):
-    """The softmax runs over the queries: every column of the weights sums to one, instead of every row. That a column
-    without any query becomes zeros, and not NaN, hides it in part. In a table (…, q_len, k_len), which axis counts the
-    keys?"""
-    return _scores(query, key).masked_fill(~mask, float("-inf")).softmax(-2).nan_to_num() @ value
-
-
-@masked_attention.mistake
-def weights_as_well(query, key, value, mask):
-    """You return two things, the output and the weights. Many programs do, to draw the weights; here the output alone
-    is asked for. What does the docstring say is returned?"""
-    weights = masked_attention.reference(query, key, torch.eye(key.shape[-2], dtype=key.dtype, device=key.device), mask)
-    return weights @ value, weights
-
-
-@masked_attention.mistake
-def by_root_d_value(query, key, value, mask):
-    """You divide the scores by √d_value, the width of the values. The root is that of `d_head`, the features which a
-    query and a key have in common: each score is a sum of so many products. In many models the two widths are equal,
-    and nobody notices. Whose last axis do you take?"""
-    d_value = value.shape[-1]
-    return masked_attention.reference(query, key, value, mask, scale=lambda scores, d_head: by_root_d(scores, d_value))
-
-
-def _too_small_to_hide(number, added=False):
-    """Hidden keys get a fixed number, such as -100 or -1e4, in place of their score or added to it. It hides them only
-    from a query that has a higher score elsewhere: where the scores of the keys that may be seen are as low, or lower,
-    a hidden key is seen. A score may be as low as it likes. Which number is below all of them?"""
-
-    def hidden(scores, mask):
-        return scores + ~mask * number if added else scores.masked_fill(~mask, number)
-
-    hidden.__doc__ = _too_small_to_hide.__doc__
-    hidden.__name__ = f"{'plus' if added else 'filled_with'}_minus_{-number:.0f}"
-    masked_attention.mistake(hidden, stage="masked", sign=_leaks)
 
 
 for _number in (-1e4, -1e3, -100.0):

@@ -58,27 +58,22 @@ def padding_mask(
     return placed(rows(visible(compared(lengths, k_len))))
 
 
-@padding_mask.equivalent
-def by_one_comparison(lengths, k_len):
-    return torch.arange(k_len, device=lengths.device) < lengths.view(-1, 1, 1, 1)
+@padding_mask.right
+class RightAnswers:
+    def by_one_comparison(lengths, k_len):
+        return torch.arange(k_len, device=lengths.device) < lengths.view(-1, 1, 1, 1)
 
+    def by_loops(lengths, k_len):
+        rows = [[key < length for key in range(k_len)] for length in lengths.tolist()]
+        return torch.tensor(rows, device=lengths.device).reshape(len(lengths), 1, 1, k_len)
 
-@padding_mask.equivalent
-def by_loops(lengths, k_len):
-    rows = [[key < length for key in range(k_len)] for length in lengths.tolist()]
-    return torch.tensor(rows, device=lengths.device).reshape(len(lengths), 1, 1, k_len)
+    def by_turning_round(lengths, k_len):
+        ignored = torch.arange(k_len, device=lengths.device).expand(len(lengths), k_len) >= lengths.unsqueeze(1)
+        return ~ignored.unsqueeze(1).unsqueeze(2)
 
-
-@padding_mask.equivalent
-def by_turning_round(lengths, k_len):
-    ignored = torch.arange(k_len, device=lengths.device).expand(len(lengths), k_len) >= lengths.unsqueeze(1)
-    return ~ignored.unsqueeze(1).unsqueeze(2)
-
-
-@padding_mask.equivalent
-def by_padding_ones(lengths, k_len):
-    rows = [pad(torch.ones(n, dtype=torch.bool), (0, k_len - n)) for n in lengths.tolist()]
-    return torch.stack(rows)[:, None, None].to(lengths.device)
+    def by_padding_ones(lengths, k_len):
+        rows = [pad(torch.ones(n, dtype=torch.bool), (0, k_len - n)) for n in lengths.tolist()]
+        return torch.stack(rows)[:, None, None].to(lengths.device)
 
 
 padding_mask.example("a full sentence and an empty one", torch.tensor([4, 0]), 4)
@@ -87,211 +82,6 @@ padding_mask.example("one key", torch.tensor([1, 1]), 1)
 padding_mask.example("sentences that are all shorter than the table", torch.tensor([2, 3, 1]), 6)
 padding_mask.example("a table of 300 keys", torch.tensor([300, 170]), 300)
 padding_mask.example("as many sentences as keys", torch.tensor([1, 3, 2]), 3)
-
-
-@padding_mask.mistake(stage="visible")
-def padding_true(real):
-    """Your mask is `True` on the padding: it is the right one inverted. `key_padding_mask` of `nn.MultiheadAttention`
-    is like that. In this course `True` means may attend, so that the real tokens are `True`."""
-    return ~real
-
-
-@padding_mask.mistake(stage="compared")
-def one_key_too_many(lengths, k_len):
-    """One key too many is visible: with a length of 2 the positions 0 and 1 are real, and yours lets position 2
-    through, the first of the padding. Positions are counted from 0. Look at the comparison."""
-    return torch.arange(k_len) <= lengths[:, None]
-
-
-@padding_mask.mistake(stage="compared")
-def one_key_too_few(lengths, k_len):
-    """One key too few is visible: the last real token of every sentence is hidden. With a length of 2 the positions 0
-    and 1 are real. Positions are counted from 0: which is the last one below the length?"""
-    return torch.arange(k_len) < lengths[:, None] - 1
-
-
-@padding_mask.mistake(stage="compared")
-def padding_on_the_left(lengths, k_len):
-    """The last `lengths[b]` keys are visible: your mask is for sentences that are filled up on the left, as some
-    programs do for generation. Here the real tokens come first."""
-    return torch.arange(k_len) >= k_len - lengths[:, None]
-
-
-@padding_mask.mistake(stage="compared")
-def one_length_for_all(lengths, k_len):
-    """Every sentence is masked as if it were as long as the longest. In the longest the mask is right, and in all
-    others it lets padding through. Each row must be compared with a length of its own."""
-    return (torch.arange(k_len) < lengths.max()).expand(len(lengths), -1)
-
-
-@padding_mask.mistake(stage="rows")
-def batch_and_keys_exchanged(visible):
-    """The axes of batch and keys have changed places: in the comparison the lengths stand where the positions should.
-    Each row must belong to one sentence and have k_len entries."""
-    return visible.T
-
-
-@padding_mask.mistake(stage="rows")
-def table_reshaped(visible):
-    """{The shape is right, and} the numbers stand at the wrong places: the table has a row for each key, and was
-    reshaped so that it looks as if it had one for each sentence. `view` and `reshape` never move an axis. In the
-    comparison, which of the two gets the new axis?"""
-    return visible.T.reshape(visible.shape)
-
-
-@padding_mask.mistake
-def lengths_without_an_axis(lengths, k_len):
-    """The positions and the lengths lie on one and the same axis, and mostly that raises. With as many sentences as
-    keys it runs, and compares key 0 with sentence 0 only, key 1 with sentence 1 only, and so on. Every sentence must
-    meet every key, in a table: which of the two has its numbers down the rows, and which along the columns?"""
-    return (torch.arange(k_len) < lengths)[:, None, None, None]
-
-
-@padding_mask.mistake(stage="compared")
-def as_long_as_the_longest(lengths, k_len):
-    """The mask is as long as the longest sentence, not `k_len`. The keys may have been filled up further, to a length
-    that all batches share, and then the mask does not fit the scores. Which argument says how many keys there are?"""
-    return torch.arange(int(lengths.max())) < lengths[:, None]
-
-
-@padding_mask.mistake(stage="compared")
-def one_column_missing(lengths, k_len):
-    """The mask has one column too few: `arange(1, k_len)` counts from 1 and stops before `k_len`. Every key needs a
-    column. What does `arange` do with its second argument?"""
-    return torch.arange(1, k_len) <= lengths[:, None]
-
-
-@padding_mask.mistake(stage="compared", alone=True)
-def nothing_hidden(lengths, k_len):
-    """Every key is visible, whatever the lengths are: the padding as well. Where does your function treat a position
-    below the length differently from one beyond it?"""
-    return torch.ones(len(lengths), k_len, dtype=torch.bool)
-
-
-@padding_mask.mistake(stage="compared")
-def full_sentence_hidden(lengths, k_len):
-    """A sentence without padding is hidden from its first token to its last. A slice that counts from the end goes
-    wrong at 0: `[-2:]` are the last two, and `[-0:]` is everything. What does a slice that begins at the length itself
-    give?"""
-    visible = torch.ones(len(lengths), k_len, dtype=torch.bool)
-    for sentence, length in enumerate(lengths.tolist()):
-        visible[sentence, -(k_len - length) :] = False
-    return visible
-
-
-@padding_mask.mistake(stage="compared")
-def empty_sentence_visible(lengths, k_len):
-    """In a sentence of length 0 every key is visible, and in all others the mask is right. Row `length - 1` of a
-    triangle is the mask of a sentence; for 0 that is row -1, the last. Which length is the first row meant for?"""
-    return torch.ones(k_len, k_len, dtype=torch.bool).tril()[lengths - 1]
-
-
-@padding_mask.mistake(stage="visible")
-def numbers(real):
-    """The mask is made of the numbers 1 and 0. PyTorch's attention adds a mask of numbers to the scores, and hides
-    nothing with it; `True` and `False` are asked for. A comparison gives them, and needs no conversion."""
-    return real.float()
-
-
-@padding_mask.mistake(stage="visible")
-def padding_in_whole_numbers(real):
-    """The mask is made of the whole numbers 1 and 0. `~` of a whole number is not its opposite (`~1` is -2), and
-    PyTorch refuses such masks. A comparison gives `True` and `False`, and needs no conversion."""
-    return real.long()
-
-
-@padding_mask.mistake(stage="visible")
-def in_whole_numbers_of_32_bits(real):
-    """The mask is made of the whole numbers 1 and 0, in 32 bits. `~` of a whole number is not its opposite (`~1` is
-    -2), and PyTorch refuses such masks. A comparison gives `True` and `False`, and needs no conversion."""
-    return real.int()
-
-
-@padding_mask.mistake(stage="visible")
-def ones_on_the_padding(real):
-    """Your mask has the number 1 on the padding, and 0 on the real tokens. Some programs write it like that and
-    multiply by a large negative number later. Here `True` means may attend, and `True` and `False` are asked for."""
-    return (~real).float()
-
-
-@padding_mask.mistake(stage="visible")
-def padding_additive(real):
-    """This is the mask to add to scores: 0 on the real tokens, -inf on the padding. Here a mask of `True` and `False`
-    is asked for; turning it into the other kind is an exercise of its own, `to_additive`."""
-    return torch.zeros(real.shape).masked_fill(~real, float("-inf"))
-
-
-@padding_mask.mistake(stage="placed")
-def without_axes(visible):
-    """{The numbers are right, and} the shape is (batch, k_len). Against scores (batch, heads, q_len, k_len) it
-    broadcasts from the right: `batch` would meet `q_len`, which raises, or masks the wrong thing where the two are
-    equal. Which two axes of the scores does your mask lack?"""
-    return visible
-
-
-@padding_mask.mistake(stage="placed")
-def one_axis_missing(visible):
-    """{The numbers are right, and} the shape is (batch, 1, k_len). Against scores (batch, heads, q_len, k_len) `batch`
-    then meets `heads`: with as many sentences as heads nothing complains, and every head gets another sentence's mask.
-    One axis of the scores has none in your mask yet."""
-    return visible[:, None]
-
-
-@padding_mask.mistake(stage="placed")
-def one_axis_too_many(visible):
-    """{The numbers are right, and} there is one axis too many: (batch, 1, 1, 1, k_len). Scores have four axes, (batch,
-    heads, q_len, k_len), and so `batch` meets nothing of theirs. How many axes of size 1 go between?"""
-    return visible[:, None, None, None]
-
-
-@padding_mask.mistake(stage="placed")
-def on_the_queries(visible):
-    """The mask lies on the queries' axis: its shape is (batch, 1, k_len, 1). A padded query is harmless, nobody reads
-    its output; a padded key must not be looked at. Keys are the last axis."""
-    return visible[:, None, :, None]
-
-
-@padding_mask.mistake(stage="placed")
-def batch_on_the_queries_axis(visible):
-    """{The numbers are right, and} both new axes stand in front: (1, 1, batch, k_len). Against scores (batch, heads,
-    q_len, k_len) the sentences then meet the queries. The sentences' axis is the first one; the new ones go between."""
-    return visible[None, None]
-
-
-@padding_mask.mistake(stage="placed")
-def batch_on_the_heads_axis(visible):
-    """{The numbers are right, and} the new axes stand at the wrong places: (1, batch, 1, k_len). Against scores (batch,
-    heads, q_len, k_len) the sentences then meet the heads. The sentences' axis is the first one; the new ones go
-    between."""
-    return visible[None, :, None]
-
-
-@padding_mask.mistake(stage="placed")
-def keys_on_the_heads_axis(visible):
-    """{The numbers are right, and} both new axes stand at the end: (batch, k_len, 1, 1). Against scores (batch, heads,
-    q_len, k_len) the keys then meet the heads. The keys' axis is the last one; the new ones go between."""
-    return visible[..., None, None]
-
-
-@padding_mask.mistake(stage="placed")
-def rows_and_columns(visible):
-    """Queries and keys of the padding are both masked, (batch, 1, k_len, k_len). The padded rows then see nothing at
-    all, which is where NaN comes from. Mask the keys alone: what a padded query finds, nobody reads."""
-    return visible[:, None, None] * visible[:, None, :, None]
-
-
-@padding_mask.mistake(stage="placed")
-def copied_for_every_query(visible):
-    """The numbers are {right,} copied for every query: (batch, 1, k_len, k_len). Broadcasting does that without the
-    memory, and works for any number of queries. An axis of size 1 is enough."""
-    return visible[:, None, None].repeat(1, 1, visible.shape[-1], 1)
-
-
-@padding_mask.mistake(stage="placed")
-def causal_as_well(visible):
-    """Your mask is causal as well, (batch, 1, k_len, k_len): it hides the future together with the padding. A decoder's
-    own mask does both, and that is a later exercise. Here every query may attend to all real tokens."""
-    return (visible[:, None, None] * torch.ones(2 * visible.shape[-1:]).tril()).to(visible.dtype)
 
 
 @padding_mask.property
@@ -303,6 +93,177 @@ def as_many_as_the_length(function, lengths, k_len):
 def positions_of_a_fixed_table(lengths, k_len):
     real = torch.arange(64) < lengths[:, None]
     return between_batch_and_keys(real[:, :k_len])
+
+
+@padding_mask.wrong(stage="compared")
+class Compared:
+    def one_key_too_many(lengths, k_len):
+        """One key too many is visible: with a length of 2 the positions 0 and 1 are real, and yours lets position 2
+        through, the first of the padding. Positions are counted from 0. Look at the comparison."""
+        return torch.arange(k_len) <= lengths[:, None]
+
+    def one_key_too_few(lengths, k_len):
+        """One key too few is visible: the last real token of every sentence is hidden. With a length of 2 the positions
+        0 and 1 are real. Positions are counted from 0: which is the last one below the length?"""
+        return torch.arange(k_len) < lengths[:, None] - 1
+
+    def padding_on_the_left(lengths, k_len):
+        """The last `lengths[b]` keys are visible: your mask is for sentences that are filled up on the left, as some
+        programs do for generation. Here the real tokens come first."""
+        return torch.arange(k_len) >= k_len - lengths[:, None]
+
+    def one_length_for_all(lengths, k_len):
+        """Every sentence is masked as if it were as long as the longest. In the longest the mask is right, and in all
+        others it lets padding through. Each row must be compared with a length of its own."""
+        return (torch.arange(k_len) < lengths.max()).expand(len(lengths), -1)
+
+    def as_long_as_the_longest(lengths, k_len):
+        """The mask is as long as the longest sentence, not `k_len`. The keys may have been filled up further, to a
+        length that all batches share, and then the mask does not fit the scores. Which argument says how many keys
+        there are?"""
+        return torch.arange(int(lengths.max())) < lengths[:, None]
+
+    def one_column_missing(lengths, k_len):
+        """The mask has one column too few: `arange(1, k_len)` counts from 1 and stops before `k_len`. Every key needs a
+        column. What does `arange` do with its second argument?"""
+        return torch.arange(1, k_len) <= lengths[:, None]
+
+    def full_sentence_hidden(lengths, k_len):
+        """A sentence without padding is hidden from its first token to its last. A slice that counts from the end goes
+        wrong at 0: `[-2:]` are the last two, and `[-0:]` is everything. What does a slice that begins at the length
+        itself give?"""
+        visible = torch.ones(len(lengths), k_len, dtype=torch.bool)
+        for sentence, length in enumerate(lengths.tolist()):
+            visible[sentence, -(k_len - length) :] = False
+        return visible
+
+    def empty_sentence_visible(lengths, k_len):
+        """In a sentence of length 0 every key is visible, and in all others the mask is right. Row `length - 1` of a
+        triangle is the mask of a sentence; for 0 that is row -1, the last. Which length is the first row meant for?"""
+        return torch.ones(k_len, k_len, dtype=torch.bool).tril()[lengths - 1]
+
+
+@padding_mask.wrong(stage="compared", alone=True)
+class ComparedAlone:
+    def nothing_hidden(lengths, k_len):
+        """Every key is visible, whatever the lengths are: the padding as well. Where does your function treat a
+        position below the length differently from one beyond it?"""
+        return torch.ones(len(lengths), k_len, dtype=torch.bool)
+
+
+@padding_mask.wrong(stage="visible")
+class Visible:
+    def padding_true(real):
+        """Your mask is `True` on the padding: it is the right one inverted. `key_padding_mask` of
+        `nn.MultiheadAttention` is like that. In this course `True` means may attend, so that the real tokens are
+        `True`."""
+        return ~real
+
+    def numbers(real):
+        """The mask is made of the numbers 1 and 0. PyTorch's attention adds a mask of numbers to the scores, and hides
+        nothing with it; `True` and `False` are asked for. A comparison gives them, and needs no conversion."""
+        return real.float()
+
+    def padding_in_whole_numbers(real):
+        """The mask is made of the whole numbers 1 and 0. `~` of a whole number is not its opposite (`~1` is -2), and
+        PyTorch refuses such masks. A comparison gives `True` and `False`, and needs no conversion."""
+        return real.long()
+
+    def in_whole_numbers_of_32_bits(real):
+        """The mask is made of the whole numbers 1 and 0, in 32 bits. `~` of a whole number is not its opposite (`~1` is
+        -2), and PyTorch refuses such masks. A comparison gives `True` and `False`, and needs no conversion."""
+        return real.int()
+
+    def ones_on_the_padding(real):
+        """Your mask has the number 1 on the padding, and 0 on the real tokens. Some programs write it like that and
+        multiply by a large negative number later. Here `True` means may attend, and `True` and `False` are asked
+        for."""
+        return (~real).float()
+
+    def padding_additive(real):
+        """This is the mask to add to scores: 0 on the real tokens, -inf on the padding. Here a mask of `True` and
+        `False` is asked for; turning it into the other kind is an exercise of its own, `to_additive`."""
+        return torch.zeros(real.shape).masked_fill(~real, float("-inf"))
+
+
+@padding_mask.wrong(stage="rows")
+class Rows:
+    def batch_and_keys_exchanged(visible):
+        """The axes of batch and keys have changed places: in the comparison the lengths stand where the positions
+        should. Each row must belong to one sentence and have k_len entries."""
+        return visible.T
+
+    def table_reshaped(visible):
+        """{The shape is right, and} the numbers stand at the wrong places: the table has a row for each key, and was
+        reshaped so that it looks as if it had one for each sentence. `view` and `reshape` never move an axis. In the
+        comparison, which of the two gets the new axis?"""
+        return visible.T.reshape(visible.shape)
+
+
+@padding_mask.wrong(stage="placed")
+class Placed:
+    def without_axes(visible):
+        """{The numbers are right, and} the shape is (batch, k_len). Against scores (batch, heads, q_len, k_len) it
+        broadcasts from the right: `batch` would meet `q_len`, which raises, or masks the wrong thing where the two are
+        equal. Which two axes of the scores does your mask lack?"""
+        return visible
+
+    def one_axis_missing(visible):
+        """{The numbers are right, and} the shape is (batch, 1, k_len). Against scores (batch, heads, q_len, k_len)
+        `batch` then meets `heads`: with as many sentences as heads nothing complains, and every head gets another
+        sentence's mask. One axis of the scores has none in your mask yet."""
+        return visible[:, None]
+
+    def one_axis_too_many(visible):
+        """{The numbers are right, and} there is one axis too many: (batch, 1, 1, 1, k_len). Scores have four axes,
+        (batch, heads, q_len, k_len), and so `batch` meets nothing of theirs. How many axes of size 1 go between?"""
+        return visible[:, None, None, None]
+
+    def on_the_queries(visible):
+        """The mask lies on the queries' axis: its shape is (batch, 1, k_len, 1). A padded query is harmless, nobody
+        reads its output; a padded key must not be looked at. Keys are the last axis."""
+        return visible[:, None, :, None]
+
+    def batch_on_the_queries_axis(visible):
+        """{The numbers are right, and} both new axes stand in front: (1, 1, batch, k_len). Against scores (batch,
+        heads, q_len, k_len) the sentences then meet the queries. The sentences' axis is the first one; the new ones go
+        between."""
+        return visible[None, None]
+
+    def batch_on_the_heads_axis(visible):
+        """{The numbers are right, and} the new axes stand at the wrong places: (1, batch, 1, k_len). Against scores
+        (batch, heads, q_len, k_len) the sentences then meet the heads. The sentences' axis is the first one; the new
+        ones go between."""
+        return visible[None, :, None]
+
+    def keys_on_the_heads_axis(visible):
+        """{The numbers are right, and} both new axes stand at the end: (batch, k_len, 1, 1). Against scores (batch,
+        heads, q_len, k_len) the keys then meet the heads. The keys' axis is the last one; the new ones go between."""
+        return visible[..., None, None]
+
+    def rows_and_columns(visible):
+        """Queries and keys of the padding are both masked, (batch, 1, k_len, k_len). The padded rows then see nothing
+        at all, which is where NaN comes from. Mask the keys alone: what a padded query finds, nobody reads."""
+        return visible[:, None, None] * visible[:, None, :, None]
+
+    def copied_for_every_query(visible):
+        """The numbers are {right,} copied for every query: (batch, 1, k_len, k_len). Broadcasting does that without the
+        memory, and works for any number of queries. An axis of size 1 is enough."""
+        return visible[:, None, None].repeat(1, 1, visible.shape[-1], 1)
+
+    def causal_as_well(visible):
+        """Your mask is causal as well, (batch, 1, k_len, k_len): it hides the future together with the padding. A
+        decoder's own mask does both, and that is a later exercise. Here every query may attend to all real tokens."""
+        return (visible[:, None, None] * torch.ones(2 * visible.shape[-1:]).tril()).to(visible.dtype)
+
+
+@padding_mask.wrong
+class WrongAnswers:
+    def lengths_without_an_axis(lengths, k_len):
+        """The positions and the lengths lie on one and the same axis, and mostly that raises. With as many sentences as
+        keys it runs, and compares key 0 with sentence 0 only, key 1 with sentence 1 only, and so on. Every sentence
+        must meet every key, in a table: which of the two has its numbers down the rows, and which along the columns?"""
+        return (torch.arange(k_len) < lengths)[:, None, None, None]
 
 
 fixed_length(padding_mask, positions_of_a_fixed_table, "a table of 300 keys")

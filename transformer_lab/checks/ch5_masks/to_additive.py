@@ -40,222 +40,25 @@ def to_additive(mask, *, bias=zeros, hidden=false_places, filled=minus_infinity)
     return filled(bias(mask), hidden(mask))
 
 
-@to_additive.equivalent
-def by_where(mask):
-    return torch.where(mask, 0.0, float("-inf"))
+@to_additive.right
+class RightAnswers:
+    def by_where(mask):
+        return torch.where(mask, 0.0, float("-inf"))
 
+    def by_the_logarithm(mask):
+        return mask.float().log()
 
-@to_additive.equivalent
-def by_the_logarithm(mask):
-    return mask.float().log()
-
-
-@to_additive.equivalent
-def in_place(mask):
-    bias = torch.zeros_like(mask, dtype=torch.float32)
-    bias[~mask] = -torch.inf
-    return bias
+    def in_place(mask):
+        bias = torch.zeros_like(mask, dtype=torch.float32)
+        bias[~mask] = -torch.inf
+        return bias
 
 
 to_additive.example("a mask that hides all", torch.zeros(3, 4, dtype=torch.bool))
 to_additive.example("a mask that hides nothing", torch.ones(3, 4, dtype=torch.bool))
-
-
-@to_additive.probe
-def four_axes(draw):
-    """a mask with four axes"""
-    return (draw(2, 1, 1, 5) > 0,)
-
-
+to_additive.example("a mask with four axes", lambda draw: (draw(2, 1, 1, 5) > 0,))
 to_additive.example("a mask of 300 keys", torch.arange(600).reshape(2, 300) % 7 < 4)
 to_additive.example("a mask with one axis", torch.tensor([True, False, True]))
-
-
-@to_additive.mistake(stage="hidden")
-def additive_inverted(mask):
-    """It is the wrong way round: -inf where the mask is `True`. Here `True` means may attend, and what may be attended
-    to keeps its score. `masked_fill` fills where its own mask is `True`: is that the place you want?"""
-    return mask
-
-
-@to_additive.mistake
-def one_and_zero(mask):
-    """This is the mask as 1 and 0. Added to the scores it raises the allowed ones by 1 and hides nothing. Which number,
-    added to a score, makes its weight zero?"""
-    return mask.float()
-
-
-@to_additive.mistake
-def zero_and_minus_one(mask):
-    """Hidden places get -1. Added to a score, that divides its exponential by 2.7, and the key is still seen. Which
-    number, added to a score, makes its weight zero?"""
-    return mask.float() - 1
-
-
-@to_additive.mistake
-def nan_where_allowed(mask):
-    """It is NaN where attention is allowed: 0 times infinity is NaN. A mask of 0 and 1 times -inf looks right and
-    cannot be computed. Choose between two numbers instead of multiplying: `masked_fill` or `where`."""
-    return (~mask) * float("-inf")
-
-
-@to_additive.mistake
-def nan_where_hidden(mask):
-    """It is NaN where attention is hidden, and -inf where it is allowed: the mask itself was multiplied by -inf, and 0
-    times infinity is NaN. Choose between two numbers instead of multiplying: `masked_fill` or `where`."""
-    return mask * float("-inf")
-
-
-@to_additive.mistake(stage="filled")
-def infinity_without_its_sign(bias, hidden):
-    """Hidden places get +inf: added to a score it makes that the largest of all, and the softmax gives NaN. The sign is
-    lost, or there twice, as in `-float("-inf")`."""
-    return bias.masked_fill(hidden, float("inf"))
-
-
-@to_additive.mistake(stage="filled")
-def minus_a_billion(bias, hidden):
-    """Hidden places get -1e9 instead of -inf. The weights are zero with both, as long as something is visible. In a row
-    that sees nothing the difference shows: -1e9 makes all keys equal and mixes hidden values in, without a sound. And
-    in `float16` -1e9 does not exist. The docstring asks for -inf."""
-    return bias.masked_fill(hidden, -1e9)
-
-
-@to_additive.mistake(stage="filled")
-def minus_ten_thousand(bias, hidden):
-    """Hidden places get -10000 instead of -inf. Older programs do so, because `float16` ends at 65504. The weights are
-    zero with both as long as something is visible and no score is that large. In a row that sees nothing all scores
-    sink by the same amount, and nothing is hidden. The docstring asks for -inf."""
-    return bias.masked_fill(hidden, -1e4)
-
-
-@to_additive.mistake(stage="filled")
-def lowest_number(bias, hidden):
-    """Hidden places get the lowest number of float32 instead of -inf. Many libraries do so, to avoid NaN in rows that
-    see nothing; such rows then attend to everything evenly. Added to another mask like it, it overflows. The docstring
-    asks for -inf."""
-    return bias.masked_fill(hidden, torch.finfo(torch.float32).min)
-
-
-@to_additive.mistake(stage="bias")
-def ones_where_allowed(mask):
-    """Hidden places get -inf, and allowed ones get 1 instead of 0: they kept the 1 that `True` becomes. In a softmax
-    that changes nothing, since all visible scores rise together. But if you turn such a mask back into bool with
-    `mask == 0`, nothing is allowed. Which number leaves a score as it is?"""
-    return mask.float()
-
-
-@to_additive.mistake(stage="bias")
-def in_double_precision(mask):
-    """The numbers are {right,} in float64: scores in float32 added to it become float64 as well, and every later
-    product with float32 raises. The docstring asks for float32."""
-    return torch.zeros(mask.shape, dtype=torch.float64)
-
-
-@to_additive.mistake(stage="bias", alone=True)
-def in_half_precision(mask):
-    """The numbers are {right,} in float16. Added to scores in float32 it would work; as `attn_mask` beside a float32
-    query it is refused by PyTorch. The docstring asks for float32."""
-    return torch.zeros(mask.shape, dtype=torch.float16)
-
-
-@to_additive.mistake(stage="bias")
-def bool_for_numbers(mask):
-    """The result is bool, `True` where -inf should stand. You filled a tensor of `False`, and bool cannot hold -inf:
-    every number but 0 becomes `True`, without an error. `zeros_like` takes the dtype of the mask as well; which other
-    one must your zeros have?"""
-    return torch.zeros_like(mask)
-
-
-@to_additive.mistake(stage="bias", alone=True)
-def bool_filled(mask):
-    """The result is bool, and `True` everywhere. You filled the mask itself, and bool cannot hold -inf: every number
-    but 0 becomes `True`, without an error. Begin with a tensor of numbers."""
-    return mask
-
-
-@to_additive.mistake
-def minus_on_a_bool(mask):
-    """PyTorch does not subtract bools, so `1 - mask` and the like raise. The opposite of a mask is `~mask`. And if you
-    turn it into numbers first, mind what comes next: 0 times infinity is NaN. Choosing between two numbers needs
-    neither."""
-    return (1 - mask) * float("-inf")
-
-
-@to_additive.mistake
-def one_where_hidden(mask):
-    """This is the mask turned round as numbers: 1 where it hides, 0 where it allows. Added to the scores it raises the
-    hidden ones by 1, and hides nothing. Which number, added to a score, makes its weight zero?"""
-    return (~mask).float()
-
-
-@to_additive.mistake(stage="filled")
-def nothing_filled(bias, hidden):
-    """Every entry is 0, so nothing is hidden. `masked_fill` returns a new tensor and leaves the one it is called on as
-    it was: what becomes of its result?"""
-    return bias
-
-
-@to_additive.mistake
-def everything_hidden(mask):
-    """It is -inf everywhere, so nothing may be attended to. If you replace 1 by 0 first and 0 by -inf second, the new
-    zeros are replaced as well. In which order does each number change once?"""
-    return torch.full(mask.shape, float("-inf"))
-
-
-@to_additive.mistake(stage="hidden", alone=True)
-def minus_in_front_of_a_bool(mask):
-    """PyTorch does not put a minus in front of a bool: `-mask` raises. The opposite of a mask is `~mask`, entry by
-    entry."""
-    return -mask
-
-
-@to_additive.mistake(stage="hidden", alone=True)
-def the_word_not(mask):
-    """Python's words `not`, `and`, `or` and `if` want one `True` or `False`, and ask the whole tensor for it: "Boolean
-    value of Tensor with more than one value is ambiguous". Which sign turns a bool tensor round entry by entry?"""
-    return not mask
-
-
-@to_additive.mistake
-def bool_filled_in_place(mask):
-    """You wrote -inf into the mask itself. A bool tensor cannot hold it: every number but 0 becomes `True`, without an
-    error, and the caller's own mask now allows everything. Begin with a new tensor, of numbers."""
-    mask[~mask] = float("-inf")
-    return mask
-
-
-@to_additive.mistake
-def two_axes_only(mask):
-    """Your loops take the mask for one with two axes, and fail for any other. The docstring says any shape. PyTorch's
-    own operations work on every entry, however many axes there are: which of them chooses between two numbers?"""
-    bias = torch.zeros(mask.shape)
-    for query in range(mask.shape[0]):
-        for key in range(mask.shape[1]):
-            if not mask[query, key]:
-                bias[query, key] = float("-inf")
-    return bias
-
-
-@to_additive.mistake
-def axes_added(mask):
-    """{The numbers are right, and} the result has two axes of size 1 that the mask does not have. Programs that begin
-    with a mask of shape (batch, k_len) add them. The docstring asks for the shape of the mask."""
-    return to_additive.reference(mask)[:, None, None]
-
-
-@to_additive.mistake
-def lowest_number_of_float64(mask):
-    """The numbers are in float64, and hidden places get its lowest number instead of -inf. In float32 that number does
-    not exist, and the scores that it is added to become float64. The docstring asks for float32, and for -inf."""
-    return torch.zeros(mask.shape, dtype=torch.float64).masked_fill(~mask, torch.finfo(torch.float64).min)
-
-
-@to_additive.mistake
-def mask_turned(mask):
-    """The last two axes have changed places: a row of your result belongs to a key, and not to a query. {The numbers
-    are right.} The result has the shape of the mask; nothing has to be transposed."""
-    return to_additive.reference(mask).mT
 
 
 @to_additive.property
@@ -283,10 +86,6 @@ def _filled_in(dtype):
     to_additive.mistake(filled)
 
 
-_filled_in(torch.int64)
-_filled_in(torch.int32)
-
-
 def _one_number_below_zero(probe, got, expected):
     """Say whether all that is wrong is which number hides: a finite one below zero, the same everywhere."""
     if not isinstance(got.value, torch.Tensor) or like(got.value) != like(expected.value):
@@ -295,6 +94,168 @@ def _one_number_below_zero(probe, got, expected):
     hiding = got.value[~mask]
     same = bool((hiding == hiding[:1]).all() and (hiding < 0).all() and hiding.isfinite().all())
     return same and not got.value[mask].any()
+
+
+@to_additive.wrong(stage="bias")
+class Bias:
+    def ones_where_allowed(mask):
+        """Hidden places get -inf, and allowed ones get 1 instead of 0: they kept the 1 that `True` becomes. In a
+        softmax that changes nothing, since all visible scores rise together. But if you turn such a mask back into bool
+        with `mask == 0`, nothing is allowed. Which number leaves a score as it is?"""
+        return mask.float()
+
+    def in_double_precision(mask):
+        """The numbers are {right,} in float64: scores in float32 added to it become float64 as well, and every later
+        product with float32 raises. The docstring asks for float32."""
+        return torch.zeros(mask.shape, dtype=torch.float64)
+
+    def bool_for_numbers(mask):
+        """The result is bool, `True` where -inf should stand. You filled a tensor of `False`, and bool cannot hold
+        -inf: every number but 0 becomes `True`, without an error. `zeros_like` takes the dtype of the mask as well;
+        which other one must your zeros have?"""
+        return torch.zeros_like(mask)
+
+
+@to_additive.wrong(stage="bias", alone=True)
+class BiasAlone:
+    def in_half_precision(mask):
+        """The numbers are {right,} in float16. Added to scores in float32 it would work; as `attn_mask` beside a
+        float32 query it is refused by PyTorch. The docstring asks for float32."""
+        return torch.zeros(mask.shape, dtype=torch.float16)
+
+    def bool_filled(mask):
+        """The result is bool, and `True` everywhere. You filled the mask itself, and bool cannot hold -inf: every
+        number but 0 becomes `True`, without an error. Begin with a tensor of numbers."""
+        return mask
+
+
+@to_additive.wrong(stage="hidden")
+class Hidden:
+    def additive_inverted(mask):
+        """It is the wrong way round: -inf where the mask is `True`. Here `True` means may attend, and what may be
+        attended to keeps its score. `masked_fill` fills where its own mask is `True`: is that the place you want?"""
+        return mask
+
+
+@to_additive.wrong(stage="hidden", alone=True)
+class HiddenAlone:
+    def minus_in_front_of_a_bool(mask):
+        """PyTorch does not put a minus in front of a bool: `-mask` raises. The opposite of a mask is `~mask`, entry by
+        entry."""
+        return -mask
+
+    def the_word_not(mask):
+        """Python's words `not`, `and`, `or` and `if` want one `True` or `False`, and ask the whole tensor for it:
+        "Boolean value of Tensor with more than one value is ambiguous". Which sign turns a bool tensor round entry by
+        entry?"""
+        return not mask
+
+
+@to_additive.wrong(stage="filled")
+class Filled:
+    def infinity_without_its_sign(bias, hidden):
+        """Hidden places get +inf: added to a score it makes that the largest of all, and the softmax gives NaN. The
+        sign is lost, or there twice, as in `-float("-inf")`."""
+        return bias.masked_fill(hidden, float("inf"))
+
+    def minus_a_billion(bias, hidden):
+        """Hidden places get -1e9 instead of -inf. The weights are zero with both, as long as something is visible. In a
+        row that sees nothing the difference shows: -1e9 makes all keys equal and mixes hidden values in, without a
+        sound. And in `float16` -1e9 does not exist. The docstring asks for -inf."""
+        return bias.masked_fill(hidden, -1e9)
+
+    def minus_ten_thousand(bias, hidden):
+        """Hidden places get -10000 instead of -inf. Older programs do so, because `float16` ends at 65504. The weights
+        are zero with both as long as something is visible and no score is that large. In a row that sees nothing all
+        scores sink by the same amount, and nothing is hidden. The docstring asks for -inf."""
+        return bias.masked_fill(hidden, -1e4)
+
+    def lowest_number(bias, hidden):
+        """Hidden places get the lowest number of float32 instead of -inf. Many libraries do so, to avoid NaN in rows
+        that see nothing; such rows then attend to everything evenly. Added to another mask like it, it overflows. The
+        docstring asks for -inf."""
+        return bias.masked_fill(hidden, torch.finfo(torch.float32).min)
+
+    def nothing_filled(bias, hidden):
+        """Every entry is 0, so nothing is hidden. `masked_fill` returns a new tensor and leaves the one it is called on
+        as it was: what becomes of its result?"""
+        return bias
+
+
+@to_additive.wrong
+class WrongAnswers:
+    def one_and_zero(mask):
+        """This is the mask as 1 and 0. Added to the scores it raises the allowed ones by 1 and hides nothing. Which
+        number, added to a score, makes its weight zero?"""
+        return mask.float()
+
+    def zero_and_minus_one(mask):
+        """Hidden places get -1. Added to a score, that divides its exponential by 2.7, and the key is still seen. Which
+        number, added to a score, makes its weight zero?"""
+        return mask.float() - 1
+
+    def nan_where_allowed(mask):
+        """It is NaN where attention is allowed: 0 times infinity is NaN. A mask of 0 and 1 times -inf looks right and
+        cannot be computed. Choose between two numbers instead of multiplying: `masked_fill` or `where`."""
+        return (~mask) * float("-inf")
+
+    def nan_where_hidden(mask):
+        """It is NaN where attention is hidden, and -inf where it is allowed: the mask itself was multiplied by -inf,
+        and 0 times infinity is NaN. Choose between two numbers instead of multiplying: `masked_fill` or `where`."""
+        return mask * float("-inf")
+
+    def minus_on_a_bool(mask):
+        """PyTorch does not subtract bools, so `1 - mask` and the like raise. The opposite of a mask is `~mask`. And if
+        you turn it into numbers first, mind what comes next: 0 times infinity is NaN. Choosing between two numbers
+        needs neither."""
+        return (1 - mask) * float("-inf")
+
+    def one_where_hidden(mask):
+        """This is the mask turned round as numbers: 1 where it hides, 0 where it allows. Added to the scores it raises
+        the hidden ones by 1, and hides nothing. Which number, added to a score, makes its weight zero?"""
+        return (~mask).float()
+
+    def everything_hidden(mask):
+        """It is -inf everywhere, so nothing may be attended to. If you replace 1 by 0 first and 0 by -inf second, the
+        new zeros are replaced as well. In which order does each number change once?"""
+        return torch.full(mask.shape, float("-inf"))
+
+    def bool_filled_in_place(mask):
+        """You wrote -inf into the mask itself. A bool tensor cannot hold it: every number but 0 becomes `True`, without
+        an error, and the caller's own mask now allows everything. Begin with a new tensor, of numbers."""
+        mask[~mask] = float("-inf")
+        return mask
+
+    def two_axes_only(mask):
+        """Your loops take the mask for one with two axes, and fail for any other. The docstring says any shape.
+        PyTorch's own operations work on every entry, however many axes there are: which of them chooses between two
+        numbers?"""
+        bias = torch.zeros(mask.shape)
+        for query in range(mask.shape[0]):
+            for key in range(mask.shape[1]):
+                if not mask[query, key]:
+                    bias[query, key] = float("-inf")
+        return bias
+
+    def axes_added(mask):
+        """{The numbers are right, and} the result has two axes of size 1 that the mask does not have. Programs that
+        begin with a mask of shape (batch, k_len) add them. The docstring asks for the shape of the mask."""
+        return to_additive.reference(mask)[:, None, None]
+
+    def lowest_number_of_float64(mask):
+        """The numbers are in float64, and hidden places get its lowest number instead of -inf. In float32 that number
+        does not exist, and the scores that it is added to become float64. The docstring asks for float32, and for
+        -inf."""
+        return torch.zeros(mask.shape, dtype=torch.float64).masked_fill(~mask, torch.finfo(torch.float64).min)
+
+    def mask_turned(mask):
+        """The last two axes have changed places: a row of your result belongs to a key, and not to a query. {The
+        numbers are right.} The result has the shape of the mask; nothing has to be transposed."""
+        return to_additive.reference(mask).mT
+
+
+_filled_in(torch.int64)
+_filled_in(torch.int32)
 
 
 @to_additive.mistake(stage="filled", sign=_one_number_below_zero)

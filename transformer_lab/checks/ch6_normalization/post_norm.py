@@ -33,22 +33,19 @@ def sublayer_and_norm_unchanged(draw):
     return draw(2, 3, 5), unchanged, unchanged
 
 
-@post_norm.equivalent
-def change_first(x, sublayer, norm):
-    change = sublayer(x)
-    return norm(change + x)
+@post_norm.right
+class RightAnswers:
+    def change_first(x, sublayer, norm):
+        change = sublayer(x)
+        return norm(change + x)
 
+    def on_a_copy(x, sublayer, norm):
+        y = x.clone()
+        y += sublayer(x)
+        return norm(y)
 
-@post_norm.equivalent
-def on_a_copy(x, sublayer, norm):
-    y = x.clone()
-    y += sublayer(x)
-    return norm(y)
-
-
-@post_norm.equivalent
-def by_stack(x, sublayer, norm):
-    return norm(torch.stack([x, sublayer(x)]).sum(dim=0))
+    def by_stack(x, sublayer, norm):
+        return norm(torch.stack([x, sublayer(x)]).sum(dim=0))
 
 
 @post_norm.property
@@ -63,12 +60,129 @@ def sum_alone(function, x, sublayer, norm):
     return bool(torch.allclose(function(x, sublayer, unchanged), x + sublayer(x), atol=1e-5))
 
 
-@post_norm.mistake
-def pre_norm_instead(x, sublayer, norm):
-    """This is pre-norm: the norm stands in front of the sublayer, and the sum leaves without one. It runs with the same
-    weights and the same shapes, but weights that were trained in post-norm do not fit. In post-norm the norm is the
-    last thing that happens."""
-    return x + sublayer(norm(x))
+@post_norm.wrong(stage="change", alone=True)
+class ChangeAlone:
+    def sublayer_not_called(x, sublayer):
+        """A function itself is added to `x`, and not what it returns: a tensor and a function have no sum. What is
+        missing after its name?"""
+        return sublayer
+
+
+@post_norm.wrong(stage="output")
+class Output:
+    def sum_not_normed(x, norm):
+        """{The sum is right, and} no norm acts on it. Stacked, such layers make the numbers grow with every part. The
+        norm's place in post-norm is after the sum."""
+        return x
+
+    def norm_of_your_own(x, norm):
+        """The argument `norm` is not used: a layer norm without weights stands in its place. The norm that you are
+        given may be any, with weights that were learned. Call it as you call `sublayer`."""
+        return torch.nn.functional.layer_norm(x, x.shape[-1:])
+
+
+@post_norm.wrong
+class WrongAnswers:
+    def pre_norm_instead(x, sublayer, norm):
+        """This is pre-norm: the norm stands in front of the sublayer, and the sum leaves without one. It runs with the
+        same weights and the same shapes, but weights that were trained in post-norm do not fit. In post-norm the norm
+        is the last thing that happens."""
+        return x + sublayer(norm(x))
+
+    def norm_then_sublayer(x, sublayer, norm):
+        """The norm comes first, the sublayer last, and nothing is added: the order of pre-norm without its residual
+        connection. In post-norm the sublayer is given `x`, its result is added to `x`, and the norm is what happens
+        last."""
+        return sublayer(norm(x))
+
+    def norm_comes_first(x, sublayer, norm):
+        """The norm acts first: its result goes into the sublayer, and it is also what the change is added to. That is
+        neither post-norm nor pre-norm, and the sum leaves unnormalized. In post-norm, both the sublayer and the sum get
+        `x` as it came in. When does the norm act?"""
+        x = norm(x)
+        return x + sublayer(x)
+
+    def stream_normed_twice(x, sublayer, norm):
+        """The norm acts first and last: `x` is replaced by its norm before anything else, and the sum goes through it
+        again. In post-norm, both the sublayer and the sum get `x` as it came in. Which of your two norms has to go?"""
+        x = norm(x)
+        return norm(x + sublayer(x))
+
+    def added_after_the_norm_as_well(x, sublayer, norm):
+        """`x` is added twice: in the sum that goes through the norm, and once more after it. In post-norm nothing comes
+        after the norm. With a sublayer that returns zeros, the norm of `x` must come out alone."""
+        return x + norm(x + sublayer(x))
+
+    def norm_alone_of_the_change(x, sublayer, norm):
+        """You normalize `x` and the sublayer's result each by itself, and add them up. The sum of two normalized tokens
+        is not normalized: its size depends on how alike they are. In post-norm one norm acts on one sum."""
+        return norm(x) + norm(sublayer(x))
+
+    def sublayer_and_norm_swapped(x, sublayer, norm):
+        """`sublayer` and `norm` have changed places: the norm makes the change, and the sublayer acts on the sum. Both
+        are functions that keep the shape, so nothing complains. In which order do the arguments come, and which of them
+        acts last?"""
+        return sublayer(x + norm(x))
+
+    def changed_in_place(x, sublayer, norm):
+        """{The numbers are right, but} your function changes its argument `x`: the caller finds the sum in its own
+        tensor. `+=` does that, and so do operations whose names end in an underscore. Make the sum a new tensor."""
+        x += sublayer(x)
+        return norm(x)
+
+    def change_overwritten(x, sublayer, norm):
+        """Your sum is written into the tensor that the sublayer returned. A sublayer may return its very input, as
+        dropout does outside training: then `x` itself has been changed, and the caller finds other numbers there. `+=`
+        and operations whose names end in an underscore write so. Make the sum a new tensor."""
+        change = sublayer(x)
+        change += x
+        return norm(change)
+
+    def norm_given_two(x, sublayer, norm):
+        """`norm` is called with two arguments. In some books a layer "add and norm" takes two tensors and adds them up
+        by itself; here `norm` is a function of one. What must you have done before you call it?"""
+        return norm(x, sublayer(x))
+
+    def sublayer_called_twice(x, sublayer, norm):
+        """The sublayer is called twice, and what is added up are its first result and its second. That happens where `x
+        = sublayer(x)` gives the name to the result, and the next line goes on with `x`. In post-norm it is called once,
+        and `x` stays what came in."""
+        x = sublayer(x)
+        return norm(x + sublayer(x))
+
+    def norm_around_the_sublayer(x, sublayer, norm):
+        """The norm acts twice, on what goes into the sublayer and on what it returns, and not on the sum. Some models
+        do so (Gemma 2 does). In post-norm there is one norm, and it acts last."""
+        return x + norm(sublayer(norm(x)))
+
+    def change_and_sum_normed(x, sublayer, norm):
+        """The norm acts twice: on what the sublayer returns, and on the sum. In post-norm the change is added as it is,
+        and one norm acts on the sum. Which of your two is left?"""
+        return norm(x + norm(sublayer(x)))
+
+    def stream_and_sum_normed(x, sublayer, norm):
+        """The norm acts twice: on the `x` that is added, and on the sum. In post-norm `x` is added as it came in, and
+        one norm acts on the sum. Which of your two is left?"""
+        return norm(norm(x) + sublayer(x))
+
+    def norm_alone_added(x, sublayer, norm):
+        """The sublayer is never called: you add the norm of `x` to `x`. Three things meet here, `x`, the sublayer and
+        the norm. Which of them makes the change, and which acts on the sum?"""
+        return x + norm(x)
+
+    def residual_changed_as_well(x, sublayer, norm):
+        """`residual = x` gives a second name to one tensor, and makes no copy: `x += …` changes what both names stand
+        for. So the sum is added to itself, and the caller's tensor has changed too. Make the sum a new tensor."""
+        residual = x
+        x += sublayer(x)
+        return norm(residual + x)
+
+    def change_added_after_the_norm(x, sublayer, norm):
+        """The sublayer's result is added twice: in the sum that goes through the norm, and once more after it. In
+        post-norm nothing comes after the norm. With a sublayer that returns zeros you cannot see it; what does your
+        last line add?"""
+        change = sublayer(x)
+        return norm(x + change) + change
 
 
 @post_norm.mistake(stage="total")
@@ -77,21 +191,6 @@ def no_residual(x, change):
     sublayer that returns zeros the token is lost. In the chapter's section 6.9, 48 layers without one are still
     guessing when those with one have learned. The sublayer computes a change: a change of what?"""
     return change
-
-
-@post_norm.mistake
-def norm_then_sublayer(x, sublayer, norm):
-    """The norm comes first, the sublayer last, and nothing is added: the order of pre-norm without its residual
-    connection. In post-norm the sublayer is given `x`, its result is added to `x`, and the norm is what happens
-    last."""
-    return sublayer(norm(x))
-
-
-@post_norm.mistake(stage="output")
-def sum_not_normed(x, norm):
-    """{The sum is right, and} no norm acts on it. Stacked, such layers make the numbers grow with every part. The
-    norm's place in post-norm is after the sum."""
-    return x
 
 
 @post_norm.mistake
@@ -111,67 +210,10 @@ def norm_of_x_beside_the_change(x, sublayer, norm):
 
 
 @post_norm.mistake
-def norm_comes_first(x, sublayer, norm):
-    """The norm acts first: its result goes into the sublayer, and it is also what the change is added to. That is
-    neither post-norm nor pre-norm, and the sum leaves unnormalized. In post-norm, both the sublayer and the sum get `x`
-    as it came in. When does the norm act?"""
-    x = norm(x)
-    return x + sublayer(x)
-
-
-@post_norm.mistake
 def norm_before_and_behind(x, sublayer, norm):
     """The norm acts twice: on what goes into the sublayer, and on the sum. That is pre-norm and post-norm at once. Each
     of them has one norm; which of your two belongs to the one asked for?"""
     return norm(x + sublayer(norm(x)))
-
-
-@post_norm.mistake
-def stream_normed_twice(x, sublayer, norm):
-    """The norm acts first and last: `x` is replaced by its norm before anything else, and the sum goes through it
-    again. In post-norm, both the sublayer and the sum get `x` as it came in. Which of your two norms has to go?"""
-    x = norm(x)
-    return norm(x + sublayer(x))
-
-
-@post_norm.mistake
-def added_after_the_norm_as_well(x, sublayer, norm):
-    """`x` is added twice: in the sum that goes through the norm, and once more after it. In post-norm nothing comes
-    after the norm. With a sublayer that returns zeros, the norm of `x` must come out alone."""
-    return x + norm(x + sublayer(x))
-
-
-@post_norm.mistake
-def norm_alone_of_the_change(x, sublayer, norm):
-    """You normalize `x` and the sublayer's result each by itself, and add them up. The sum of two normalized tokens is
-    not normalized: its size depends on how alike they are. In post-norm one norm acts on one sum."""
-    return norm(x) + norm(sublayer(x))
-
-
-@post_norm.mistake
-def sublayer_and_norm_swapped(x, sublayer, norm):
-    """`sublayer` and `norm` have changed places: the norm makes the change, and the sublayer acts on the sum. Both are
-    functions that keep the shape, so nothing complains. In which order do the arguments come, and which of them acts
-    last?"""
-    return sublayer(x + norm(x))
-
-
-@post_norm.mistake
-def changed_in_place(x, sublayer, norm):
-    """{The numbers are right, but} your function changes its argument `x`: the caller finds the sum in its own tensor.
-    `+=` does that, and so do operations whose names end in an underscore. Make the sum a new tensor."""
-    x += sublayer(x)
-    return norm(x)
-
-
-@post_norm.mistake
-def change_overwritten(x, sublayer, norm):
-    """Your sum is written into the tensor that the sublayer returned. A sublayer may return its very input, as dropout
-    does outside training: then `x` itself has been changed, and the caller finds other numbers there. `+=` and
-    operations whose names end in an underscore write so. Make the sum a new tensor."""
-    change = sublayer(x)
-    change += x
-    return norm(change)
 
 
 @post_norm.mistake(stage="total")
@@ -209,73 +251,6 @@ def side_by_side(x, change):
     return torch.cat([x, change], dim=-1)
 
 
-@post_norm.mistake(stage="output")
-def norm_of_your_own(x, norm):
-    """The argument `norm` is not used: a layer norm without weights stands in its place. The norm that you are given
-    may be any, with weights that were learned. Call it as you call `sublayer`."""
-    return torch.nn.functional.layer_norm(x, x.shape[-1:])
-
-
-@post_norm.mistake
-def norm_given_two(x, sublayer, norm):
-    """`norm` is called with two arguments. In some books a layer "add and norm" takes two tensors and adds them up by
-    itself; here `norm` is a function of one. What must you have done before you call it?"""
-    return norm(x, sublayer(x))
-
-
-@post_norm.mistake(stage="change", alone=True)
-def sublayer_not_called(x, sublayer):
-    """A function itself is added to `x`, and not what it returns: a tensor and a function have no sum. What is missing
-    after its name?"""
-    return sublayer
-
-
-@post_norm.mistake
-def sublayer_called_twice(x, sublayer, norm):
-    """The sublayer is called twice, and what is added up are its first result and its second. That happens where `x =
-    sublayer(x)` gives the name to the result, and the next line goes on with `x`. In post-norm it is called once, and
-    `x` stays what came in."""
-    x = sublayer(x)
-    return norm(x + sublayer(x))
-
-
-@post_norm.mistake
-def norm_around_the_sublayer(x, sublayer, norm):
-    """The norm acts twice, on what goes into the sublayer and on what it returns, and not on the sum. Some models do so
-    (Gemma 2 does). In post-norm there is one norm, and it acts last."""
-    return x + norm(sublayer(norm(x)))
-
-
-@post_norm.mistake
-def change_and_sum_normed(x, sublayer, norm):
-    """The norm acts twice: on what the sublayer returns, and on the sum. In post-norm the change is added as it is, and
-    one norm acts on the sum. Which of your two is left?"""
-    return norm(x + norm(sublayer(x)))
-
-
-@post_norm.mistake
-def stream_and_sum_normed(x, sublayer, norm):
-    """The norm acts twice: on the `x` that is added, and on the sum. In post-norm `x` is added as it came in, and one
-    norm acts on the sum. Which of your two is left?"""
-    return norm(norm(x) + sublayer(x))
-
-
-@post_norm.mistake
-def norm_alone_added(x, sublayer, norm):
-    """The sublayer is never called: you add the norm of `x` to `x`. Three things meet here, `x`, the sublayer and the
-    norm. Which of them makes the change, and which acts on the sum?"""
-    return x + norm(x)
-
-
-@post_norm.mistake
-def residual_changed_as_well(x, sublayer, norm):
-    """`residual = x` gives a second name to one tensor, and makes no copy: `x += …` changes what both names stand for.
-    So the sum is added to itself, and the caller's tensor has changed too. Make the sum a new tensor."""
-    residual = x
-    x += sublayer(x)
-    return norm(residual + x)
-
-
 @post_norm.mistake(stage="total")
 def subtracted(x, change):
     """You subtract the sublayer's result from `x` where it is added. A sublayer could learn the other sign, but weights
@@ -289,11 +264,3 @@ def change_added_again(x, change):
     copied, or a sublayer is used that adds its input already. Each of the two is added one single time. In which line
     is the change added again?"""
     return x + change + change
-
-
-@post_norm.mistake
-def change_added_after_the_norm(x, sublayer, norm):
-    """The sublayer's result is added twice: in the sum that goes through the norm, and once more after it. In post-norm
-    nothing comes after the norm. With a sublayer that returns zeros you cannot see it; what does your last line add?"""
-    change = sublayer(x)
-    return norm(x + change) + change

@@ -37,250 +37,26 @@ attention_flops.example("a full text of GPT-2", 1024, 768, plain=True)
 attention_flops.example("a single token", 1, 7)
 
 
-@attention_flops.equivalent
-def scores_then_blend(seq, d_model):
-    scores = 2 * seq * d_model * seq  # (seq, d_model) @ (d_model, seq)
-    blend = 2 * seq * seq * d_model  # (seq, seq) @ (seq, d_model)
-    return scores + blend
-
-
-@attention_flops.equivalent
-def by_multiply_adds(seq, d_model):
-    multiply_adds = seq**2 * d_model + seq**2 * d_model
-    return 2 * multiply_adds
-
-
-@attention_flops.equivalent
-def query_by_query(seq, d_model):
-    total = 0
-    for _ in range(seq):
-        total += 2 * seq * d_model  # this query's scores
-        total += 2 * seq * d_model  # this query's blend
-    return total
-
-
-@attention_flops.equivalent
-def with_as_many_keys(seq, d_model):
-    return compute.attention_flops(seq, d_model, k_len=seq)
-
-
-@attention_flops.mistake(stage="work")
-def half_of_the_work(d_model):
-    """For each pair of a query and a key you count half of what there is. Three ways lead there: a multiply-add taken
-    for one FLOP, when it is two; one of the two products left out, scores or blend; or the causal mask, which this
-    count ignores. Which of them is yours?"""
-    return 2 * d_model
-
-
-@attention_flops.mistake(stage="work")
-def a_quarter_of_the_work(d_model):
-    """For each pair of a query and a key you count `d_model`: the multiply-adds of one product. There are two products,
-    scores and blend, and a multiply-add is two FLOPs. Count both for 2 tokens of 1 feature, on paper."""
-    return d_model
-
-
-@attention_flops.mistake(stage="work")
-def one_product_in_multiply_adds(d_model):
-    """For each pair you count three times `d_model`, where there are four: one of the two products has the 2 for a
-    multiply-add, and the other has not. Scores and blend are as much work as each other. Lay your two terms side by
-    side: which factor stands in one only?"""
-    return 3 * d_model
-
-
-@attention_flops.mistake(stage="work")
-def three_products(d_model):
-    """You count three products of matrices for each pair, perhaps one each for queries, keys and values. There are only
-    two products: queries with keys, then weights with values. The maps that *make* queries, keys and values are
-    projections, and are not asked for."""
-    return 6 * d_model
-
-
-@attention_flops.mistake(stage="work")
-def twice_the_work(d_model):
-    """For each pair you count twice the right number. The 2 for a multiply-add has probably come in twice, or one for
-    the two products a second time. Count both for 2 tokens of 1 feature, on paper."""
-    return 8 * d_model
-
-
-@attention_flops.mistake(stage="work")
-def work_of_training(d_model):
-    """You count three times the work of the two products: that is forward *and* backward, a training step. Here the
-    forward pass alone is asked for."""
-    return 12 * d_model
-
-
-@attention_flops.mistake(stage="work")
-def features_squared(d_model):
-    """Your number grows with the square of `d_model`. In the projections it is so, where each feature meets each
-    feature. In scores and blend a feature of a query meets the same feature of a key: twice the width is twice the
-    work."""
-    return 4 * d_model**2
-
-
-@attention_flops.mistake(stage="work")
-def features_left_out(d_model):
-    """Your number does not change with `d_model`: you count a multiply-add for each pair and product. A score is the
-    product of two *vectors*, and has a multiply-add for each of their features; so has each use of a weight."""
-    return 4
-
-
-@attention_flops.mistake
-def blend_without_its_features(seq, d_model):
-    """{Your scores are right, and} the blend has two FLOPs for each pair of tokens, as if a value were one number. A
-    weight is multiplied with every feature of a value. Write the shapes of the blend's two factors, (seq, …) and (…,
-    …): which three sizes meet?"""
-    return 2 * seq**2 * d_model + 2 * seq**2
-
-
-@attention_flops.mistake
-def one_product_with_a_square_of_features(seq, d_model):
-    """One of your two products grows with the square of `d_model`{, and the other is right}: that is a product with a
-    matrix of weights, as in the projections. In scores and blend two tables meet that both come from the text. Which
-    sizes does the other one have?"""
-    return 2 * seq**2 * d_model + 2 * seq * d_model**2
-
-
-@attention_flops.mistake
-def caret_for_a_power(seq, d_model):
-    """You write `^` for a power, as on paper. In Python `^` combines the bits of two numbers, and it comes after `*`
-    and `+`, so that your number has little to do with a square. Which sign makes a power in Python?"""
-    return 4 * seq ^ (2 * d_model)
-
-
-@attention_flops.mistake(stage="table")
-def one_query(seq):
-    """Your number grows with `seq`, and not with its square: so much is the work for one query, or for one token that
-    looks at a cache. Each of the `seq` tokens asks all of them. Twice as long a text takes four times the work here."""
-    return seq
-
-
-@attention_flops.mistake(stage="table")
-def pairs_under_the_causal_mask(seq):
-    """You count only the pairs that a causal mask leaves: each query with itself and the keys before it. (The scores
-    of all queries and the blend of only one give the same number.) A fast program may skip hidden pairs; the usual
-    count, and the docstring, include every query with every key."""
-    return seq * (seq + 1) // 2
-
-
-@attention_flops.mistake(stage="table")
-def pairs_of_different_tokens(seq):
-    """You leave out the pairs of a token with itself. A query meets its own key as well: for one token your number is
-    0, and it should not be. How many entries does the table of scores have?"""
-    return seq * (seq - 1)
-
-
-@attention_flops.mistake
-def linear_in_the_length(seq, d_model):
-    """You have the square on the wrong size: your number grows with `seq` and with the square of `d_model`. That is the
-    work of products with weights, or of linear attention in one head. In scores and blend each token meets each token,
-    feature by feature."""
-    return 4 * seq * d_model**2
-
-
-@attention_flops.mistake
-def projections_alone(seq, d_model):
-    """You count the four projections: eight times `seq` times the square of `d_model`. They are the part of attention
-    with weights. Asked for is what has none, the two products between the projections."""
-    return 8 * seq * d_model**2
-
-
-@attention_flops.mistake
-def projections_counted_too(seq, d_model):
-    """You count the whole of attention, its four projections included. Asked for is what has no weights: the two
-    products between the projections, which grow with the square of the length."""
-    return 4 * seq**2 * d_model + 8 * seq * d_model**2
-
-
-@attention_flops.mistake
-def three_projections_counted_too(seq, d_model):
-    """You count the two products, and with them the maps that make queries, keys and values. Those are projections.
-    Asked for is what lies between them: what has no weights."""
-    return 4 * seq**2 * d_model + 6 * seq * d_model**2
-
-
-@attention_flops.mistake
-def one_projection_counted_too(seq, d_model):
-    """You count the two products, and with them one map with a square matrix of weights: most likely the output
-    projection, after the heads. Asked for is what lies between the projections: what has no weights."""
-    return 4 * seq**2 * d_model + 2 * seq * d_model**2
-
-
-@attention_flops.mistake
-def multiply_adds_with_projections(seq, d_model):
-    """You count the whole of attention, its four projections included, and every multiply-add as one FLOP. Asked for is
-    what has no weights, the two products between the projections; and a multiply-add is two FLOPs."""
-    return 2 * seq**2 * d_model + 4 * seq * d_model**2
-
-
-@attention_flops.mistake
-def whole_layer_counted(seq, d_model):
-    """You count a whole layer: its projections and its feed-forward layer are in your number. Asked for is the part
-    that has no weights, the two products between the projections."""
-    return 4 * seq**2 * d_model + 24 * seq * d_model**2
-
-
-@attention_flops.mistake
-def softmax_counted_too(seq, d_model):
-    """You count the two products, and with them some operations for each entry of the table: the softmax. It costs a
-    few where the products cost hundreds, so by custom only products are counted. Read in the docstring what belongs to
-    the count."""
-    return 4 * seq**2 * d_model + 3 * seq**2
-
-
-@attention_flops.mistake
-def scale_counted_too(seq, d_model):
-    """You count the two products, and with them one operation for each entry of the table: the scale, most likely, or
-    the exponential. It is one where the products have hundreds, so by custom only products are counted. Read in the
-    docstring what belongs to the count."""
-    return 4 * seq**2 * d_model + seq**2
-
-
-@attention_flops.mistake
-def two_operations_on_each_score(seq, d_model):
-    """You count the two products, and with them two operations for each entry of the table, such as the scale and an
-    exponential. They are two where the products have hundreds, so by custom only products are counted. Read in the
-    docstring what belongs to the count."""
-    return 4 * seq**2 * d_model + 2 * seq**2
-
-
-@attention_flops.mistake
-def four_operations_on_each_score(seq, d_model):
-    """You count the two products, and with them four operations for each entry of the table: a softmax, or most of one.
-    They are four where the products have hundreds, so by custom only products are counted. Read in the docstring what
-    belongs to the count."""
-    return 4 * seq**2 * d_model + 4 * seq**2
-
-
-@attention_flops.mistake
-def five_operations_on_each_score(seq, d_model):
-    """You count the two products, and with them five operations for each entry of the table: a softmax, step by step.
-    They are five where the products have hundreds, so by custom only products are counted. Read in the docstring what
-    belongs to the count."""
-    return 4 * seq**2 * d_model + 5 * seq**2
-
-
-@attention_flops.mistake
-def first_addition_not_counted(seq, d_model):
-    """You count one addition less in every sum: to add k products, k − 1 additions are enough. That is correct
-    arithmetic, but it is not how FLOPs are usually counted: the sum starts at 0, so that a product of matrices is
-    exactly two FLOPs for each multiply-add. The chapter's section 7.4 says so."""
-    return seq**2 * (2 * d_model - 1) + seq * d_model * (2 * seq - 1)
-
-
-@attention_flops.mistake
-def first_addition_of_each_score_not_counted(seq, d_model):
-    """In each score you count one addition less than multiplications: to add k products, k − 1 additions are enough.
-    True, and not the custom: the sum starts at 0, so that a product of matrices is exactly two FLOPs for each
-    multiply-add. In the blend you count it so already."""
-    return 4 * seq**2 * d_model - seq**2
-
-
-@attention_flops.mistake
-def first_addition_of_both_not_counted(seq, d_model):
-    """You count one addition less than multiplications, `2 * d_model - 1` FLOPs for each pair and product. It is true
-    that k − 1 additions are enough for k products, and it is not the custom: a product of matrices is two FLOPs for
-    each multiply-add."""
-    return 4 * seq**2 * d_model - 2 * seq**2
+@attention_flops.right
+class RightAnswers:
+    def scores_then_blend(seq, d_model):
+        scores = 2 * seq * d_model * seq  # (seq, d_model) @ (d_model, seq)
+        blend = 2 * seq * seq * d_model  # (seq, seq) @ (seq, d_model)
+        return scores + blend
+
+    def by_multiply_adds(seq, d_model):
+        multiply_adds = seq**2 * d_model + seq**2 * d_model
+        return 2 * multiply_adds
+
+    def query_by_query(seq, d_model):
+        total = 0
+        for _ in range(seq):
+            total += 2 * seq * d_model  # this query's scores
+            total += 2 * seq * d_model  # this query's blend
+        return total
+
+    def with_as_many_keys(seq, d_model):
+        return compute.attention_flops(seq, d_model, k_len=seq)
 
 
 @attention_flops.property
@@ -295,20 +71,187 @@ def twice_as_many_features(function, seq, d_model):
     return function(seq, 2 * d_model) == 2 * function(seq, d_model)
 
 
+@attention_flops.wrong(stage="table")
+class Table:
+    def one_query(seq):
+        """Your number grows with `seq`, and not with its square: so much is the work for one query, or for one token
+        that looks at a cache. Each of the `seq` tokens asks all of them. Twice as long a text takes four times the work
+        here."""
+        return seq
+
+    def pairs_under_the_causal_mask(seq):
+        """You count only the pairs that a causal mask leaves: each query with itself and the keys before it. (The
+        scores of all queries and the blend of only one give the same number.) A fast program may skip hidden pairs; the
+        usual count, and the docstring, include every query with every key."""
+        return seq * (seq + 1) // 2
+
+    def pairs_of_different_tokens(seq):
+        """You leave out the pairs of a token with itself. A query meets its own key as well: for one token your number
+        is 0, and it should not be. How many entries does the table of scores have?"""
+        return seq * (seq - 1)
+
+
+@attention_flops.wrong(stage="work")
+class Work:
+    def half_of_the_work(d_model):
+        """For each pair of a query and a key you count half of what there is. Three ways lead there: a multiply-add
+        taken for one FLOP, when it is two; one of the two products left out, scores or blend; or the causal mask, which
+        this count ignores. Which of them is yours?"""
+        return 2 * d_model
+
+    def a_quarter_of_the_work(d_model):
+        """For each pair of a query and a key you count `d_model`: the multiply-adds of one product. There are two
+        products, scores and blend, and a multiply-add is two FLOPs. Count both for 2 tokens of 1 feature, on paper."""
+        return d_model
+
+    def one_product_in_multiply_adds(d_model):
+        """For each pair you count three times `d_model`, where there are four: one of the two products has the 2 for a
+        multiply-add, and the other has not. Scores and blend are as much work as each other. Lay your two terms side by
+        side: which factor stands in one only?"""
+        return 3 * d_model
+
+    def three_products(d_model):
+        """You count three products of matrices for each pair, perhaps one each for queries, keys and values. There are
+        only two products: queries with keys, then weights with values. The maps that *make* queries, keys and values
+        are projections, and are not asked for."""
+        return 6 * d_model
+
+    def twice_the_work(d_model):
+        """For each pair you count twice the right number. The 2 for a multiply-add has probably come in twice, or one
+        for the two products a second time. Count both for 2 tokens of 1 feature, on paper."""
+        return 8 * d_model
+
+    def work_of_training(d_model):
+        """You count three times the work of the two products: that is forward *and* backward, a training step. Here the
+        forward pass alone is asked for."""
+        return 12 * d_model
+
+    def features_squared(d_model):
+        """Your number grows with the square of `d_model`. In the projections it is so, where each feature meets each
+        feature. In scores and blend a feature of a query meets the same feature of a key: twice the width is twice the
+        work."""
+        return 4 * d_model**2
+
+    def features_left_out(d_model):
+        """Your number does not change with `d_model`: you count a multiply-add for each pair and product. A score is
+        the product of two *vectors*, and has a multiply-add for each of their features; so has each use of a weight."""
+        return 4
+
+
+@attention_flops.wrong
+class WrongAnswers:
+    def blend_without_its_features(seq, d_model):
+        """{Your scores are right, and} the blend has two FLOPs for each pair of tokens, as if a value were one number.
+        A weight is multiplied with every feature of a value. Write the shapes of the blend's two factors, (seq, …) and
+        (…, …): which three sizes meet?"""
+        return 2 * seq**2 * d_model + 2 * seq**2
+
+    def one_product_with_a_square_of_features(seq, d_model):
+        """One of your two products grows with the square of `d_model`{, and the other is right}: that is a product with
+        a matrix of weights, as in the projections. In scores and blend two tables meet that both come from the text.
+        Which sizes does the other one have?"""
+        return 2 * seq**2 * d_model + 2 * seq * d_model**2
+
+    def caret_for_a_power(seq, d_model):
+        """You write `^` for a power, as on paper. In Python `^` combines the bits of two numbers, and it comes after
+        `*` and `+`, so that your number has little to do with a square. Which sign makes a power in Python?"""
+        return 4 * seq ^ (2 * d_model)
+
+    def linear_in_the_length(seq, d_model):
+        """You have the square on the wrong size: your number grows with `seq` and with the square of `d_model`. That is
+        the work of products with weights, or of linear attention in one head. In scores and blend each token meets each
+        token, feature by feature."""
+        return 4 * seq * d_model**2
+
+    def projections_alone(seq, d_model):
+        """You count the four projections: eight times `seq` times the square of `d_model`. They are the part of
+        attention with weights. Asked for is what has none, the two products between the projections."""
+        return 8 * seq * d_model**2
+
+    def projections_counted_too(seq, d_model):
+        """You count the whole of attention, its four projections included. Asked for is what has no weights: the two
+        products between the projections, which grow with the square of the length."""
+        return 4 * seq**2 * d_model + 8 * seq * d_model**2
+
+    def three_projections_counted_too(seq, d_model):
+        """You count the two products, and with them the maps that make queries, keys and values. Those are projections.
+        Asked for is what lies between them: what has no weights."""
+        return 4 * seq**2 * d_model + 6 * seq * d_model**2
+
+    def one_projection_counted_too(seq, d_model):
+        """You count the two products, and with them one map with a square matrix of weights: most likely the output
+        projection, after the heads. Asked for is what lies between the projections: what has no weights."""
+        return 4 * seq**2 * d_model + 2 * seq * d_model**2
+
+    def multiply_adds_with_projections(seq, d_model):
+        """You count the whole of attention, its four projections included, and every multiply-add as one FLOP. Asked
+        for is what has no weights, the two products between the projections; and a multiply-add is two FLOPs."""
+        return 2 * seq**2 * d_model + 4 * seq * d_model**2
+
+    def whole_layer_counted(seq, d_model):
+        """You count a whole layer: its projections and its feed-forward layer are in your number. Asked for is the part
+        that has no weights, the two products between the projections."""
+        return 4 * seq**2 * d_model + 24 * seq * d_model**2
+
+    def softmax_counted_too(seq, d_model):
+        """You count the two products, and with them some operations for each entry of the table: the softmax. It costs
+        a few where the products cost hundreds, so by custom only products are counted. Read in the docstring what
+        belongs to the count."""
+        return 4 * seq**2 * d_model + 3 * seq**2
+
+    def scale_counted_too(seq, d_model):
+        """You count the two products, and with them one operation for each entry of the table: the scale, most likely,
+        or the exponential. It is one where the products have hundreds, so by custom only products are counted. Read in
+        the docstring what belongs to the count."""
+        return 4 * seq**2 * d_model + seq**2
+
+    def two_operations_on_each_score(seq, d_model):
+        """You count the two products, and with them two operations for each entry of the table, such as the scale and
+        an exponential. They are two where the products have hundreds, so by custom only products are counted. Read in
+        the docstring what belongs to the count."""
+        return 4 * seq**2 * d_model + 2 * seq**2
+
+    def four_operations_on_each_score(seq, d_model):
+        """You count the two products, and with them four operations for each entry of the table: a softmax, or most of
+        one. They are four where the products have hundreds, so by custom only products are counted. Read in the
+        docstring what belongs to the count."""
+        return 4 * seq**2 * d_model + 4 * seq**2
+
+    def five_operations_on_each_score(seq, d_model):
+        """You count the two products, and with them five operations for each entry of the table: a softmax, step by
+        step. They are five where the products have hundreds, so by custom only products are counted. Read in the
+        docstring what belongs to the count."""
+        return 4 * seq**2 * d_model + 5 * seq**2
+
+    def first_addition_not_counted(seq, d_model):
+        """You count one addition less in every sum: to add k products, k − 1 additions are enough. That is correct
+        arithmetic, but it is not how FLOPs are usually counted: the sum starts at 0, so that a product of matrices is
+        exactly two FLOPs for each multiply-add. The chapter's section 7.4 says so."""
+        return seq**2 * (2 * d_model - 1) + seq * d_model * (2 * seq - 1)
+
+    def first_addition_of_each_score_not_counted(seq, d_model):
+        """In each score you count one addition less than multiplications: to add k products, k − 1 additions are
+        enough. True, and not the custom: the sum starts at 0, so that a product of matrices is exactly two FLOPs for
+        each multiply-add. In the blend you count it so already."""
+        return 4 * seq**2 * d_model - seq**2
+
+    def first_addition_of_both_not_counted(seq, d_model):
+        """You count one addition less than multiplications, `2 * d_model - 1` FLOPs for each pair and product. It is
+        true that k − 1 additions are enough for k products, and it is not the custom: a product of matrices is two
+        FLOPs for each multiply-add."""
+        return 4 * seq**2 * d_model - 2 * seq**2
+
+    def projections_beside_a_causal_mask(seq, d_model):
+        """You count the four projections too, and of the pairs only those that a causal mask leaves. Asked for is what
+        has no weights, the two products between the projections; and the usual count, as the docstring says, includes
+        every query with every key."""
+        return 2 * seq * (seq + 1) * d_model + 8 * seq * d_model**2
+
+    def one_product_with_one_addition_less(seq, d_model):
+        """You count one of the two products, the scores, and in each score one addition less than multiplications. The
+        blend is as much work again. And by custom a sum starts at 0: a product of matrices is two FLOPs for each
+        multiply-add."""
+        return seq**2 * (2 * d_model - 1)
+
+
 float_for_int(attention_flops)
-
-
-@attention_flops.mistake
-def projections_beside_a_causal_mask(seq, d_model):
-    """You count the four projections too, and of the pairs only those that a causal mask leaves. Asked for is what has
-    no weights, the two products between the projections; and the usual count, as the docstring says, includes every
-    query with every key."""
-    return 2 * seq * (seq + 1) * d_model + 8 * seq * d_model**2
-
-
-@attention_flops.mistake
-def one_product_with_one_addition_less(seq, d_model):
-    """You count one of the two products, the scores, and in each score one addition less than multiplications. The
-    blend is as much work again. And by custom a sum starts at 0: a product of matrices is two FLOPs for each
-    multiply-add."""
-    return seq**2 * (2 * d_model - 1)

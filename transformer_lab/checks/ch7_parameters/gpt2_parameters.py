@@ -76,394 +76,33 @@ gpt2_parameters.example("GPT-2 as published", 12, 768, 50257, 1024, plain=True)
 gpt2_parameters.example("a single layer", 1, 4, 10, 6)
 
 
-@gpt2_parameters.equivalent
-def by_the_blocks(n_layers, d_model, vocab_size, n_positions):
-    total = (vocab_size + n_positions) * d_model
-    for _ in range(n_layers):
-        total += block_parameters.reference(d_model, 4 * d_model, True)
-    return total + 2 * d_model
-
-
-@gpt2_parameters.equivalent
-def as_one_polynomial(n_layers, d_model, vocab_size, n_positions):
-    return d_model * (vocab_size + n_positions + 2 + n_layers * (12 * d_model + 13))
-
-
-@gpt2_parameters.equivalent
-def component_by_component(n_layers, d_model, vocab_size, n_positions):
-    d_ff = 4 * d_model
-    return sum(
-        {
-            "tokens": vocab_size * d_model,
-            "positions": n_positions * d_model,
-            "attention": n_layers * 4 * (d_model + 1) * d_model,
-            "feed-forward": n_layers * ((d_model + 1) * d_ff + (d_ff + 1) * d_model),
-            "norms": (2 * n_layers + 1) * 2 * d_model,
-        }.values()
-    )
-
-
-@gpt2_parameters.equivalent
-def of_a_model_shape(n_layers, d_model, vocab_size, n_positions):
-    return count_parameters(ModelShape("gpt2", n_layers, d_model, 1, vocab_size=vocab_size, n_positions=n_positions))
-
-
-@gpt2_parameters.mistake(stage="head")
-def head_counted(vocab_size, d_model):
-    """You count the output head as a matrix of its own: `vocab_size * d_model` too many, 38.6 million in GPT-2. The
-    head is tied: it uses the table of tokens a second time, transposed, and learns nothing new. The chapter's section
-    7.3 builds it."""
-    return vocab_size * d_model
-
-
-@gpt2_parameters.mistake(stage="head")
-def bias_of_the_head(vocab_size, d_model):
-    """You give the output head a bias, a number for each token of the vocabulary. A linear map usually has one, but the
-    head of GPT-2 has none: it is the table of tokens and nothing else. Look at how the chapter's section 7.3 makes
-    it."""
-    return vocab_size
-
-
-@gpt2_parameters.mistake(stage="head")
-def head_with_its_bias_counted(vocab_size, d_model):
-    """You count the output head as a linear map like any other, with a matrix and a bias of its own. It is tied: its
-    matrix *is* the table of tokens, and it adds no bias. Look at how the chapter's section 7.3 makes it."""
-    return vocab_size * d_model + vocab_size
-
-
-@gpt2_parameters.mistake(stage="head")
-def pooler_counted(vocab_size, d_model):
-    """You count a square map with its bias outside the layers: the pooler. BERT has one, which reads the first token
-    for a decision about the whole text. GPT-2 has none. Look at its column in the table of the chapter's section
-    7.2."""
-    return d_model**2 + d_model
-
-
-@gpt2_parameters.mistake(stage="tokens")
-def tokens_as_single_numbers(vocab_size, d_model):
-    """You count one number for each token of the vocabulary. The table has a *row* for each, the features that stand
-    for it in the model. Look at its shape in the chapter's section 7.2."""
-    return vocab_size
-
-
-@gpt2_parameters.mistake(stage="tokens")
-def no_table_of_tokens(vocab_size, d_model):
-    """The table of tokens is missing, 38.6 million numbers in GPT-2. Some papers leave embeddings out when they compare
-    models; and if you take the table for part of the tied head, and count the head as 0, you lose it as well. It is
-    learned, so it counts once."""
-    return 0
-
-
-@gpt2_parameters.mistake(stage="positions")
-def no_table_of_positions(n_positions, d_model):
-    """The positions are missing: your count does not change with `n_positions`. In the first Transformer they are sines
-    and cosines, which nobody learns. GPT-2 learns a table with a row for each position."""
-    return 0
-
-
-@gpt2_parameters.mistake(stage="positions")
-def positions_as_single_numbers(n_positions, d_model):
-    """You count one number for each position. A position is added to a token's features, so it has as many of them as a
-    token has. Look at the row of positions in the table of the chapter's section 7.2."""
-    return n_positions
-
-
-@gpt2_parameters.mistake(stage="last_norm")
-def no_last_norm(d_model):
-    """The norm after the last layer is missing. It belongs to no layer, so it gets lost when you multiply one layer by
-    their number; pre-norm needs it, as chapter 6 shows. How many numbers does a norm learn?"""
-    return 0
-
-
-@gpt2_parameters.mistake(stage="last_norm")
-def last_norm_without_its_bias(d_model):
-    """You count half of the norm after the last layer, `d_model` numbers. It has a weight for each feature and a bias
-    for each, as the norms inside the layers do."""
-    return d_model
-
-
-@gpt2_parameters.mistake(stage="last_norm")
-def last_norm_of_single_numbers(d_model):
-    """You count 2 numbers for the norm after the last layer: one weight and one bias for all features together. Mean
-    and variance are one number each for a token, but those are computed. What a norm learns has a number for each
-    feature. Look at what your `block_parameters` counts for a norm."""
-    return 2
-
-
-@gpt2_parameters.mistake(stage="last_norm")
-def one_norm_too_many(d_model):
-    """Outside the layers you count `2 * d_model` numbers that are not there: a second norm, or two rows for segments.
-    BERT has a norm after its embeddings and a table of two segments; GPT-2 has neither, and one norm at its end."""
-    return 4 * d_model
-
-
-@gpt2_parameters.mistake(stage="weights")
-def weights_of_attention_alone(d_model):
-    """The matrices of the feed-forward layer are missing, two thirds of a layer. They are eight squares of the width in
-    each layer, and attention's are four. Look at where your count of a layer takes `d_ff` from."""
-    return 4 * d_model**2
-
-
-@gpt2_parameters.mistake(stage="weights")
-def eight_squares_in_a_layer(d_model):
-    """In each layer you count eight squares of the width as weights, where there are twelve. You miss the four matrices
-    of attention, or one of the feed-forward layer's two, which is as large as those four. Lay your terms beside the sum
-    of the chapter's section 7.1."""
-    return 8 * d_model**2
-
-
-@gpt2_parameters.mistake(stage="vectors")
-def three_widths_too_many(d_model):
-    """In each layer you count three times `d_model` numbers that are not there. That many come in if both biases of the
-    feed-forward layer have `4 * d_model` numbers: the second is added where a token has `d_model` features again. Does
-    your `block_parameters` pass its check?"""
-    return 16 * d_model
-
-
-@gpt2_parameters.mistake(stage="vectors")
-def one_width_short(d_model):
-    """In each layer `d_model` numbers are missing. That is the length of one bias: that of attention's output
-    projection, say, or of the second map in the feed-forward layer. Which tensor of the list in the chapter's section
-    7.1 has no term in yours?"""
-    return 12 * d_model
-
-
-@gpt2_parameters.mistake(stage="vectors")
-def two_widths_short(d_model):
-    """In each layer twice `d_model` numbers are missing. As many are in one of the two norms, and as many in the biases
-    of both norms: a norm learns a weight and a bias for each feature. Which of these has no term in your count?"""
-    return 11 * d_model
-
-
-@gpt2_parameters.mistake(stage="vectors")
-def three_widths_short(d_model):
-    """In each layer three times `d_model` numbers are missing, as many as the biases of queries, keys and values have.
-    (The same number is missing if the biases in the feed-forward layer have `d_model` numbers each: the first of them
-    is wider.) Which of the two is it?"""
-    return 10 * d_model
-
-
-@gpt2_parameters.mistake(stage="vectors")
-def four_widths_short(d_model):
-    """In each layer four times `d_model` numbers are missing. As many are in the four biases of attention, in the two
-    norms, and in the wide bias of the feed-forward layer. Which of the three has no term in your count?"""
-    return 9 * d_model
-
-
-@gpt2_parameters.mistake(stage="vectors")
-def five_widths_short(d_model):
-    """In each layer five times `d_model` numbers are missing: the biases of the feed-forward layer, the wide one and
-    the narrow one. Look at the column of biases in the table of the chapter's section 7.1."""
-    return 8 * d_model
-
-
-@gpt2_parameters.mistake(stage="vectors")
-def nine_widths_short(d_model):
-    """In each layer nine times `d_model` numbers are missing: the biases of all linear maps, four of attention and, as
-    five, the two of the feed-forward layer. The norms are there. Look at the column of biases in the table of the
-    chapter's section 7.1."""
-    return 4 * d_model
-
-
-@gpt2_parameters.mistake(stage="vectors")
-def layers_without_biases(d_model):
-    """Your layers have no biases, neither in their linear maps nor in their norms. GPT-2 has them in both. Look at what
-    you hand to `block_parameters` as its last argument."""
-    return 2 * d_model
-
-
-@gpt2_parameters.mistake(stage="vectors")
-def layers_of_matrices_alone(d_model):
-    """Of each layer you count the matrices alone: its biases and its norms are missing. That is the rule of thumb,
-    `12 * d_model**2`. Your `block_parameters` has the rest."""
-    return 0
-
-
-@gpt2_parameters.mistake
-def attention_counted_twice(n_layers, d_model, vocab_size, n_positions):
-    """In each layer you count attention's weights and biases a second time: `block_parameters` has them already, and so
-    have the twelve squares of the rule. (A third matrix in the feed-forward layer, with its bias, makes the same
-    number.) Lay your terms for a layer beside the sum of the chapter's section 7.1: which is there twice?"""
-    right = gpt2_parameters.reference(n_layers, d_model, vocab_size, n_positions)
-    return right + n_layers * (4 * d_model**2 + 4 * d_model)
-
-
-@gpt2_parameters.mistake(stage="weights")
-def sixteen_squares_in_a_layer(d_model):
-    """In each layer you count sixteen squares of the width as weights, where there are twelve. You count attention's
-    four a second time, beside the twelve of the rule, or three matrices in the feed-forward layer instead of two. Lay
-    your terms beside the sum of the chapter's section 7.1."""
-    return 16 * d_model**2
-
-
-@gpt2_parameters.mistake
-def always_gpt2(n_layers, d_model, vocab_size, n_positions):
-    """Your number is that of GPT-2, whatever the arguments say: its 12 layers, its width of 768, its vocabulary and its
-    positions stand in your function as numbers. It is to count a model of any size. Which argument belongs where?"""
-    return 124_439_808
-
-
-@gpt2_parameters.mistake
-def always_twelve_layers(n_layers, d_model, vocab_size, n_positions):
-    """You count twelve layers, however many there are: the result does not change with `n_layers`. GPT-2 has twelve,
-    and the check asks for other models as well. (The 12 of the rule is another one: it counts squares in a layer.) Look
-    at where you use the argument."""
-    return gpt2_parameters.reference(12, d_model, vocab_size, n_positions)
-
-
-@gpt2_parameters.mistake
-def middle_of_gpt2(n_layers, d_model, vocab_size, n_positions):
-    """Your feed-forward layers have 3,072 features in the middle, as GPT-2 has, whatever their width is outside. The
-    docstring says by how much the middle is wider. What does `block_parameters` get from you as its `d_ff`?"""
-    layers = n_layers * block_parameters.reference(d_model, 3072, True)
-    return (vocab_size + n_positions + 2) * d_model + layers
-
-
-@gpt2_parameters.mistake
-def middle_of_four_features(n_layers, d_model, vocab_size, n_positions):
-    """Your feed-forward layers have 4 features in the middle, and should have 4 times as many as outside. What does
-    `block_parameters` get from you as its `d_ff`: a factor, or a width?"""
-    layers = n_layers * block_parameters.reference(d_model, 4, True)
-    return (vocab_size + n_positions + 2) * d_model + layers
-
-
-@gpt2_parameters.mistake
-def widths_exchanged(n_layers, d_model, vocab_size, n_positions):
-    """In your layers the two widths have changed places: attention and norms are `4 * d_model` wide, and the middle of
-    the feed-forward layer has `d_model` features. In which order does `block_parameters` take its arguments?"""
-    layers = n_layers * block_parameters.reference(4 * d_model, d_model, True)
-    return (vocab_size + n_positions + 2) * d_model + layers
-
-
-@gpt2_parameters.mistake
-def table_for_each_pair(n_layers, d_model, vocab_size, n_positions):
-    """You multiply the tokens of the vocabulary with the positions, as if there were a row for each pair. There are two
-    tables, and a token gets the sum of a row from each: what is added, the token's row or its position's, does not
-    depend on the other. What do you do with the sizes of two tables?"""
-    right = gpt2_parameters.reference(n_layers, d_model, vocab_size, n_positions)
-    return right + (vocab_size * n_positions - vocab_size - n_positions) * d_model
-
-
-@gpt2_parameters.mistake
-def in_millions(n_layers, d_model, vocab_size, n_positions):
-    """You return millions of parameters. Asked for is their number, to the last one; divide where you print."""
-    return gpt2_parameters.reference(n_layers, d_model, vocab_size, n_positions) / 1e6
-
-
-@gpt2_parameters.mistake
-def rule_of_thumb_for_a_model(n_layers, d_model, vocab_size, n_positions):
-    """You return the rule of thumb: the matrices of the layers and the table of tokens. For GPT-2 it is short by 0.7
-    per cent, 907,776 numbers. The chapter's section 7.2 lists what it leaves out, and for GPT-2 it is the positions,
-    the biases and the norms."""
-    return 12 * n_layers * d_model**2 + vocab_size * d_model
-
-
-@gpt2_parameters.mistake
-def no_norms_at_all(n_layers, d_model, vocab_size, n_positions):
-    """All norms are missing: those of the layers and the one after them. A norm has no matrix, and still learns a
-    weight and a bias for each feature. How many norms does a model of `n_layers` layers have?"""
-    right = gpt2_parameters.reference(n_layers, d_model, vocab_size, n_positions)
-    return right - (2 * n_layers + 1) * 2 * d_model
-
-
-@gpt2_parameters.mistake
-def biases_of_all_norms_left_out(n_layers, d_model, vocab_size, n_positions):
-    """Your norms learn one number for each feature instead of two, those in the layers and the last one. RMSNorm does
-    so; GPT-2 has layer norms, which multiply each feature *and* add to it."""
-    right = gpt2_parameters.reference(n_layers, d_model, vocab_size, n_positions)
-    return right - (2 * n_layers + 1) * d_model
-
-
-@gpt2_parameters.mistake
-def one_layer_only(n_layers, d_model, vocab_size, n_positions):
-    """You count one layer, however many there are: the result does not change with `n_layers`. Each layer has weights
-    of its own, and shares none with the others. Look at where you use the argument."""
-    return gpt2_parameters.reference(1, d_model, vocab_size, n_positions)
-
-
-@gpt2_parameters.mistake
-def tables_in_every_layer(n_layers, d_model, vocab_size, n_positions):
-    """You multiply everything by `n_layers`, the tables and the last norm as well. Only the layers are repeated: a
-    token is looked up once, before the first of them. Look at your brackets."""
-    return n_layers * gpt2_parameters.reference(1, d_model, vocab_size, n_positions)
-
-
-@gpt2_parameters.mistake
-def tables_and_layers_repeated(n_layers, d_model, vocab_size, n_positions):
-    """You multiply the two tables by `n_layers`, and only the layers are repeated: a token is looked up once, before
-    the first of them. {The last norm is right.} Look at your brackets."""
-    return n_layers * (gpt2_parameters.reference(1, d_model, vocab_size, n_positions) - 2 * d_model) + 2 * d_model
-
-
-@gpt2_parameters.mistake
-def last_norm_in_every_layer(n_layers, d_model, vocab_size, n_positions):
-    """You count a third norm in every layer. Two norms are in a layer; the third stands after the last layer, once in
-    the whole model. Look at your brackets, or at how many norms your layer has."""
-    return gpt2_parameters.reference(n_layers, d_model, vocab_size, n_positions) + (n_layers - 1) * 2 * d_model
-
-
-@gpt2_parameters.mistake
-def layers_alone(n_layers, d_model, vocab_size, n_positions):
-    """You count the layers and nothing else. In GPT-2 that loses a third of all parameters: the two tables, which stand
-    before the first layer. And after the last layer there is something too."""
-    return n_layers * block_parameters.reference(d_model, 4 * d_model, True)
-
-
-@gpt2_parameters.mistake
-def a_table_at_either_end(n_layers, d_model, vocab_size, n_positions):
-    """You count the layers and a table of tokens at either end. The second table is the head's, and it is tied: the
-    same table, used again. Two things are missing: positions are learned as well, and a norm stands after the last
-    layer."""
-    layers = n_layers * block_parameters.reference(d_model, 4 * d_model, True)
-    return 2 * vocab_size * d_model + layers
-
-
-@gpt2_parameters.mistake
-def matrices_of_the_layers_alone(n_layers, d_model, vocab_size, n_positions):
-    """You return the first half of the rule of thumb, the matrices of the layers. Its other half is the table of
-    tokens, in GPT-2 nearly a third of the whole. The chapter's section 7.2 lists what the rule leaves out besides."""
-    return 12 * n_layers * d_model**2
-
-
-@gpt2_parameters.mistake
-def middle_not_widened(n_layers, d_model, vocab_size, n_positions):
-    """Your feed-forward layers are no wider in the middle than outside: you take `d_ff` to be `d_model`. In GPT-2 that
-    loses a third of all parameters. The docstring says how wide the middle is."""
-    layers = n_layers * block_parameters.reference(d_model, d_model, True)
-    return (vocab_size + n_positions + 2) * d_model + layers
-
-
-@gpt2_parameters.mistake
-def output_projections_left_out(n_layers, d_model, vocab_size, n_positions):
-    """In each layer one square map is missing, its matrix and its bias. Attention has four such maps; the fourth, after
-    the heads, is the one that people forget. Does your `attention_parameters` pass its check?"""
-    right = gpt2_parameters.reference(n_layers, d_model, vocab_size, n_positions)
-    return right - n_layers * (d_model**2 + d_model)
-
-
-@gpt2_parameters.mistake
-def attention_of_the_layers_left_out(n_layers, d_model, vocab_size, n_positions):
-    """Attention is missing from your layers, its weights and its biases: a third of each layer. Count a layer with your
-    `block_parameters`, which has it."""
-    right = gpt2_parameters.reference(n_layers, d_model, vocab_size, n_positions)
-    return right - n_layers * (4 * d_model**2 + 4 * d_model)
-
-
-@gpt2_parameters.mistake
-def feed_forward_of_the_layers_left_out(n_layers, d_model, vocab_size, n_positions):
-    """The feed-forward layer is missing from your layers, its weights and its biases: two thirds of each layer. Count a
-    layer with your `block_parameters`, which has it."""
-    right = gpt2_parameters.reference(n_layers, d_model, vocab_size, n_positions)
-    return right - n_layers * (8 * d_model**2 + 5 * d_model)
-
-
-@gpt2_parameters.mistake
-def tables_of_attention_counted(n_layers, d_model, vocab_size, n_positions):
-    """You count a weight for each pair of positions, in every layer: a whole table. Those are the weights of
-    *attention*: they are computed anew for each text, and no optimizer ever sees them. Only what stays when the text
-    has gone is a parameter."""
-    right = gpt2_parameters.reference(n_layers, d_model, vocab_size, n_positions)
-    return right + n_layers * n_positions**2
+@gpt2_parameters.right
+class RightAnswers:
+    def by_the_blocks(n_layers, d_model, vocab_size, n_positions):
+        total = (vocab_size + n_positions) * d_model
+        for _ in range(n_layers):
+            total += block_parameters.reference(d_model, 4 * d_model, True)
+        return total + 2 * d_model
+
+    def as_one_polynomial(n_layers, d_model, vocab_size, n_positions):
+        return d_model * (vocab_size + n_positions + 2 + n_layers * (12 * d_model + 13))
+
+    def component_by_component(n_layers, d_model, vocab_size, n_positions):
+        d_ff = 4 * d_model
+        return sum(
+            {
+                "tokens": vocab_size * d_model,
+                "positions": n_positions * d_model,
+                "attention": n_layers * 4 * (d_model + 1) * d_model,
+                "feed-forward": n_layers * ((d_model + 1) * d_ff + (d_ff + 1) * d_model),
+                "norms": (2 * n_layers + 1) * 2 * d_model,
+            }.values()
+        )
+
+    def of_a_model_shape(n_layers, d_model, vocab_size, n_positions):
+        return count_parameters(
+            ModelShape("gpt2", n_layers, d_model, 1, vocab_size=vocab_size, n_positions=n_positions)
+        )
 
 
 @gpt2_parameters.property
@@ -499,20 +138,306 @@ def only_the_last_norm_besides(function, n_layers, d_model, vocab_size, n_positi
     return rest - (vocab_size + n_positions) * d_model == 2 * d_model
 
 
-@gpt2_parameters.mistake
-def positions_in_every_layer(n_layers, d_model, vocab_size, n_positions):
-    """The table of positions is counted once for every layer. The positions are looked up and added once, before the
-    first layer. What stands inside the brackets after `n_layers`?"""
-    more = (n_layers - 1) * table_of_positions(n_positions, d_model)
-    return gpt2_parameters.reference(n_layers, d_model, vocab_size, n_positions) + more
+@gpt2_parameters.wrong(stage="tokens")
+class Tokens:
+    def tokens_as_single_numbers(vocab_size, d_model):
+        """You count one number for each token of the vocabulary. The table has a *row* for each, the features that
+        stand for it in the model. Look at its shape in the chapter's section 7.2."""
+        return vocab_size
+
+    def no_table_of_tokens(vocab_size, d_model):
+        """The table of tokens is missing, 38.6 million numbers in GPT-2. Some papers leave embeddings out when they
+        compare models; and if you take the table for part of the tied head, and count the head as 0, you lose it as
+        well. It is learned, so it counts once."""
+        return 0
 
 
-@gpt2_parameters.mistake
-def vocabulary_rounded_up(n_layers, d_model, vocab_size, n_positions):
-    """Your vocabulary is rounded up to a multiple of 64. Some programs fill the table up like that, since it is faster:
-    50,257 tokens become 50,304. Here the table has a row for each of the `vocab_size` tokens, and no more."""
-    rows = -(-vocab_size // 64) * 64
-    return gpt2_parameters.reference(n_layers, d_model, rows, n_positions)
+@gpt2_parameters.wrong(stage="positions")
+class Positions:
+    def no_table_of_positions(n_positions, d_model):
+        """The positions are missing: your count does not change with `n_positions`. In the first Transformer they are
+        sines and cosines, which nobody learns. GPT-2 learns a table with a row for each position."""
+        return 0
+
+    def positions_as_single_numbers(n_positions, d_model):
+        """You count one number for each position. A position is added to a token's features, so it has as many of them
+        as a token has. Look at the row of positions in the table of the chapter's section 7.2."""
+        return n_positions
+
+
+@gpt2_parameters.wrong(stage="weights")
+class Weights:
+    def weights_of_attention_alone(d_model):
+        """The matrices of the feed-forward layer are missing, two thirds of a layer. They are eight squares of the
+        width in each layer, and attention's are four. Look at where your count of a layer takes `d_ff` from."""
+        return 4 * d_model**2
+
+    def eight_squares_in_a_layer(d_model):
+        """In each layer you count eight squares of the width as weights, where there are twelve. You miss the four
+        matrices of attention, or one of the feed-forward layer's two, which is as large as those four. Lay your terms
+        beside the sum of the chapter's section 7.1."""
+        return 8 * d_model**2
+
+    def sixteen_squares_in_a_layer(d_model):
+        """In each layer you count sixteen squares of the width as weights, where there are twelve. You count
+        attention's four a second time, beside the twelve of the rule, or three matrices in the feed-forward layer
+        instead of two. Lay your terms beside the sum of the chapter's section 7.1."""
+        return 16 * d_model**2
+
+
+@gpt2_parameters.wrong(stage="vectors")
+class Vectors:
+    def three_widths_too_many(d_model):
+        """In each layer you count three times `d_model` numbers that are not there. That many come in if both biases of
+        the feed-forward layer have `4 * d_model` numbers: the second is added where a token has `d_model` features
+        again. Does your `block_parameters` pass its check?"""
+        return 16 * d_model
+
+    def one_width_short(d_model):
+        """In each layer `d_model` numbers are missing. That is the length of one bias: that of attention's output
+        projection, say, or of the second map in the feed-forward layer. Which tensor of the list in the chapter's
+        section 7.1 has no term in yours?"""
+        return 12 * d_model
+
+    def two_widths_short(d_model):
+        """In each layer twice `d_model` numbers are missing. As many are in one of the two norms, and as many in the
+        biases of both norms: a norm learns a weight and a bias for each feature. Which of these has no term in your
+        count?"""
+        return 11 * d_model
+
+    def three_widths_short(d_model):
+        """In each layer three times `d_model` numbers are missing, as many as the biases of queries, keys and values
+        have. (The same number is missing if the biases in the feed-forward layer have `d_model` numbers each: the first
+        of them is wider.) Which of the two is it?"""
+        return 10 * d_model
+
+    def four_widths_short(d_model):
+        """In each layer four times `d_model` numbers are missing. As many are in the four biases of attention, in the
+        two norms, and in the wide bias of the feed-forward layer. Which of the three has no term in your count?"""
+        return 9 * d_model
+
+    def five_widths_short(d_model):
+        """In each layer five times `d_model` numbers are missing: the biases of the feed-forward layer, the wide one
+        and the narrow one. Look at the column of biases in the table of the chapter's section 7.1."""
+        return 8 * d_model
+
+    def nine_widths_short(d_model):
+        """In each layer nine times `d_model` numbers are missing: the biases of all linear maps, four of attention and,
+        as five, the two of the feed-forward layer. The norms are there. Look at the column of biases in the table of
+        the chapter's section 7.1."""
+        return 4 * d_model
+
+    def layers_without_biases(d_model):
+        """Your layers have no biases, neither in their linear maps nor in their norms. GPT-2 has them in both. Look at
+        what you hand to `block_parameters` as its last argument."""
+        return 2 * d_model
+
+    def layers_of_matrices_alone(d_model):
+        """Of each layer you count the matrices alone: its biases and its norms are missing. That is the rule of thumb,
+        `12 * d_model**2`. Your `block_parameters` has the rest."""
+        return 0
+
+
+@gpt2_parameters.wrong(stage="last_norm")
+class LastNorm:
+    def no_last_norm(d_model):
+        """The norm after the last layer is missing. It belongs to no layer, so it gets lost when you multiply one layer
+        by their number; pre-norm needs it, as chapter 6 shows. How many numbers does a norm learn?"""
+        return 0
+
+    def last_norm_without_its_bias(d_model):
+        """You count half of the norm after the last layer, `d_model` numbers. It has a weight for each feature and a
+        bias for each, as the norms inside the layers do."""
+        return d_model
+
+    def last_norm_of_single_numbers(d_model):
+        """You count 2 numbers for the norm after the last layer: one weight and one bias for all features together.
+        Mean and variance are one number each for a token, but those are computed. What a norm learns has a number for
+        each feature. Look at what your `block_parameters` counts for a norm."""
+        return 2
+
+    def one_norm_too_many(d_model):
+        """Outside the layers you count `2 * d_model` numbers that are not there: a second norm, or two rows for
+        segments. BERT has a norm after its embeddings and a table of two segments; GPT-2 has neither, and one norm at
+        its end."""
+        return 4 * d_model
+
+
+@gpt2_parameters.wrong(stage="head")
+class Head:
+    def head_counted(vocab_size, d_model):
+        """You count the output head as a matrix of its own: `vocab_size * d_model` too many, 38.6 million in GPT-2. The
+        head is tied: it uses the table of tokens a second time, transposed, and learns nothing new. The chapter's
+        section 7.3 builds it."""
+        return vocab_size * d_model
+
+    def bias_of_the_head(vocab_size, d_model):
+        """You give the output head a bias, a number for each token of the vocabulary. A linear map usually has one, but
+        the head of GPT-2 has none: it is the table of tokens and nothing else. Look at how the chapter's section 7.3
+        makes it."""
+        return vocab_size
+
+    def head_with_its_bias_counted(vocab_size, d_model):
+        """You count the output head as a linear map like any other, with a matrix and a bias of its own. It is tied:
+        its matrix *is* the table of tokens, and it adds no bias. Look at how the chapter's section 7.3 makes it."""
+        return vocab_size * d_model + vocab_size
+
+    def pooler_counted(vocab_size, d_model):
+        """You count a square map with its bias outside the layers: the pooler. BERT has one, which reads the first
+        token for a decision about the whole text. GPT-2 has none. Look at its column in the table of the chapter's
+        section 7.2."""
+        return d_model**2 + d_model
+
+
+@gpt2_parameters.wrong
+class WrongAnswers:
+    def attention_counted_twice(n_layers, d_model, vocab_size, n_positions):
+        """In each layer you count attention's weights and biases a second time: `block_parameters` has them already,
+        and so have the twelve squares of the rule. (A third matrix in the feed-forward layer, with its bias, makes the
+        same number.) Lay your terms for a layer beside the sum of the chapter's section 7.1: which is there twice?"""
+        right = gpt2_parameters.reference(n_layers, d_model, vocab_size, n_positions)
+        return right + n_layers * (4 * d_model**2 + 4 * d_model)
+
+    def always_gpt2(n_layers, d_model, vocab_size, n_positions):
+        """Your number is that of GPT-2, whatever the arguments say: its 12 layers, its width of 768, its vocabulary and
+        its positions stand in your function as numbers. It is to count a model of any size. Which argument belongs
+        where?"""
+        return 124_439_808
+
+    def always_twelve_layers(n_layers, d_model, vocab_size, n_positions):
+        """You count twelve layers, however many there are: the result does not change with `n_layers`. GPT-2 has
+        twelve, and the check asks for other models as well. (The 12 of the rule is another one: it counts squares in a
+        layer.) Look at where you use the argument."""
+        return gpt2_parameters.reference(12, d_model, vocab_size, n_positions)
+
+    def middle_of_gpt2(n_layers, d_model, vocab_size, n_positions):
+        """Your feed-forward layers have 3,072 features in the middle, as GPT-2 has, whatever their width is outside.
+        The docstring says by how much the middle is wider. What does `block_parameters` get from you as its `d_ff`?"""
+        layers = n_layers * block_parameters.reference(d_model, 3072, True)
+        return (vocab_size + n_positions + 2) * d_model + layers
+
+    def middle_of_four_features(n_layers, d_model, vocab_size, n_positions):
+        """Your feed-forward layers have 4 features in the middle, and should have 4 times as many as outside. What does
+        `block_parameters` get from you as its `d_ff`: a factor, or a width?"""
+        layers = n_layers * block_parameters.reference(d_model, 4, True)
+        return (vocab_size + n_positions + 2) * d_model + layers
+
+    def widths_exchanged(n_layers, d_model, vocab_size, n_positions):
+        """In your layers the two widths have changed places: attention and norms are `4 * d_model` wide, and the middle
+        of the feed-forward layer has `d_model` features. In which order does `block_parameters` take its arguments?"""
+        layers = n_layers * block_parameters.reference(4 * d_model, d_model, True)
+        return (vocab_size + n_positions + 2) * d_model + layers
+
+    def table_for_each_pair(n_layers, d_model, vocab_size, n_positions):
+        """You multiply the tokens of the vocabulary with the positions, as if there were a row for each pair. There are
+        two tables, and a token gets the sum of a row from each: what is added, the token's row or its position's, does
+        not depend on the other. What do you do with the sizes of two tables?"""
+        right = gpt2_parameters.reference(n_layers, d_model, vocab_size, n_positions)
+        return right + (vocab_size * n_positions - vocab_size - n_positions) * d_model
+
+    def in_millions(n_layers, d_model, vocab_size, n_positions):
+        """You return millions of parameters. Asked for is their number, to the last one; divide where you print."""
+        return gpt2_parameters.reference(n_layers, d_model, vocab_size, n_positions) / 1e6
+
+    def rule_of_thumb_for_a_model(n_layers, d_model, vocab_size, n_positions):
+        """You return the rule of thumb: the matrices of the layers and the table of tokens. For GPT-2 it is short by
+        0.7 per cent, 907,776 numbers. The chapter's section 7.2 lists what it leaves out, and for GPT-2 it is the
+        positions, the biases and the norms."""
+        return 12 * n_layers * d_model**2 + vocab_size * d_model
+
+    def no_norms_at_all(n_layers, d_model, vocab_size, n_positions):
+        """All norms are missing: those of the layers and the one after them. A norm has no matrix, and still learns a
+        weight and a bias for each feature. How many norms does a model of `n_layers` layers have?"""
+        right = gpt2_parameters.reference(n_layers, d_model, vocab_size, n_positions)
+        return right - (2 * n_layers + 1) * 2 * d_model
+
+    def biases_of_all_norms_left_out(n_layers, d_model, vocab_size, n_positions):
+        """Your norms learn one number for each feature instead of two, those in the layers and the last one. RMSNorm
+        does so; GPT-2 has layer norms, which multiply each feature *and* add to it."""
+        right = gpt2_parameters.reference(n_layers, d_model, vocab_size, n_positions)
+        return right - (2 * n_layers + 1) * d_model
+
+    def one_layer_only(n_layers, d_model, vocab_size, n_positions):
+        """You count one layer, however many there are: the result does not change with `n_layers`. Each layer has
+        weights of its own, and shares none with the others. Look at where you use the argument."""
+        return gpt2_parameters.reference(1, d_model, vocab_size, n_positions)
+
+    def tables_in_every_layer(n_layers, d_model, vocab_size, n_positions):
+        """You multiply everything by `n_layers`, the tables and the last norm as well. Only the layers are repeated: a
+        token is looked up once, before the first of them. Look at your brackets."""
+        return n_layers * gpt2_parameters.reference(1, d_model, vocab_size, n_positions)
+
+    def tables_and_layers_repeated(n_layers, d_model, vocab_size, n_positions):
+        """You multiply the two tables by `n_layers`, and only the layers are repeated: a token is looked up once,
+        before the first of them. {The last norm is right.} Look at your brackets."""
+        return n_layers * (gpt2_parameters.reference(1, d_model, vocab_size, n_positions) - 2 * d_model) + 2 * d_model
+
+    def last_norm_in_every_layer(n_layers, d_model, vocab_size, n_positions):
+        """You count a third norm in every layer. Two norms are in a layer; the third stands after the last layer, once
+        in the whole model. Look at your brackets, or at how many norms your layer has."""
+        return gpt2_parameters.reference(n_layers, d_model, vocab_size, n_positions) + (n_layers - 1) * 2 * d_model
+
+    def layers_alone(n_layers, d_model, vocab_size, n_positions):
+        """You count the layers and nothing else. In GPT-2 that loses a third of all parameters: the two tables, which
+        stand before the first layer. And after the last layer there is something too."""
+        return n_layers * block_parameters.reference(d_model, 4 * d_model, True)
+
+    def a_table_at_either_end(n_layers, d_model, vocab_size, n_positions):
+        """You count the layers and a table of tokens at either end. The second table is the head's, and it is tied: the
+        same table, used again. Two things are missing: positions are learned as well, and a norm stands after the last
+        layer."""
+        layers = n_layers * block_parameters.reference(d_model, 4 * d_model, True)
+        return 2 * vocab_size * d_model + layers
+
+    def matrices_of_the_layers_alone(n_layers, d_model, vocab_size, n_positions):
+        """You return the first half of the rule of thumb, the matrices of the layers. Its other half is the table of
+        tokens, in GPT-2 nearly a third of the whole. The chapter's section 7.2 lists what the rule leaves out
+        besides."""
+        return 12 * n_layers * d_model**2
+
+    def middle_not_widened(n_layers, d_model, vocab_size, n_positions):
+        """Your feed-forward layers are no wider in the middle than outside: you take `d_ff` to be `d_model`. In GPT-2
+        that loses a third of all parameters. The docstring says how wide the middle is."""
+        layers = n_layers * block_parameters.reference(d_model, d_model, True)
+        return (vocab_size + n_positions + 2) * d_model + layers
+
+    def output_projections_left_out(n_layers, d_model, vocab_size, n_positions):
+        """In each layer one square map is missing, its matrix and its bias. Attention has four such maps; the fourth,
+        after the heads, is the one that people forget. Does your `attention_parameters` pass its check?"""
+        right = gpt2_parameters.reference(n_layers, d_model, vocab_size, n_positions)
+        return right - n_layers * (d_model**2 + d_model)
+
+    def attention_of_the_layers_left_out(n_layers, d_model, vocab_size, n_positions):
+        """Attention is missing from your layers, its weights and its biases: a third of each layer. Count a layer with
+        your `block_parameters`, which has it."""
+        right = gpt2_parameters.reference(n_layers, d_model, vocab_size, n_positions)
+        return right - n_layers * (4 * d_model**2 + 4 * d_model)
+
+    def feed_forward_of_the_layers_left_out(n_layers, d_model, vocab_size, n_positions):
+        """The feed-forward layer is missing from your layers, its weights and its biases: two thirds of each layer.
+        Count a layer with your `block_parameters`, which has it."""
+        right = gpt2_parameters.reference(n_layers, d_model, vocab_size, n_positions)
+        return right - n_layers * (8 * d_model**2 + 5 * d_model)
+
+    def tables_of_attention_counted(n_layers, d_model, vocab_size, n_positions):
+        """You count a weight for each pair of positions, in every layer: a whole table. Those are the weights of
+        *attention*: they are computed anew for each text, and no optimizer ever sees them. Only what stays when the
+        text has gone is a parameter."""
+        right = gpt2_parameters.reference(n_layers, d_model, vocab_size, n_positions)
+        return right + n_layers * n_positions**2
+
+    def positions_in_every_layer(n_layers, d_model, vocab_size, n_positions):
+        """The table of positions is counted once for every layer. The positions are looked up and added once, before
+        the first layer. What stands inside the brackets after `n_layers`?"""
+        more = (n_layers - 1) * table_of_positions(n_positions, d_model)
+        return gpt2_parameters.reference(n_layers, d_model, vocab_size, n_positions) + more
+
+    def vocabulary_rounded_up(n_layers, d_model, vocab_size, n_positions):
+        """Your vocabulary is rounded up to a multiple of 64. Some programs fill the table up like that, since it is
+        faster: 50,257 tokens become 50,304. Here the table has a row for each of the `vocab_size` tokens, and no
+        more."""
+        rows = -(-vocab_size // 64) * 64
+        return gpt2_parameters.reference(n_layers, d_model, rows, n_positions)
 
 
 float_for_int(gpt2_parameters)

@@ -76,250 +76,29 @@ kv_cache_bytes.example("one token of one sentence", 12, 768, 1, 1, 8)
 kv_cache_bytes.example("a cache that is still empty", 2, 6, 0, 5, 4)
 
 
-@kv_cache_bytes.equivalent
-def in_another_order(n_layers, d_model, seq, batch, bytes_per_value):
-    return bytes_per_value * batch * seq * d_model * n_layers * 2
-
-
-@kv_cache_bytes.equivalent
-def layer_by_layer(n_layers, d_model, seq, batch, bytes_per_value):
-    total = 0
-    for _ in range(n_layers):
-        keys = values = batch * seq * d_model
-        total += (keys + values) * bytes_per_value
-    return total
-
-
-@kv_cache_bytes.equivalent
-def of_a_gpt(n_layers, d_model, seq, batch, bytes_per_value):
-    shape = ModelShape("gpt2", n_layers, d_model, 1, vocab_size=1, n_positions=1)
-    return compute.kv_cache_bytes(shape, seq, batch, bytes_per_value)
-
-
-@kv_cache_bytes.equivalent
-def of_tensors(n_layers, d_model, seq, batch, bytes_per_value):
-    cache = torch.empty(n_layers, 2, batch, seq, d_model, device="meta")
-    return cache.numel() * bytes_per_value
-
-
-@kv_cache_bytes.equivalent
-def bits_to_bytes(n_layers, d_model, seq, batch, bytes_per_value):
-    bits = 2 * n_layers * d_model * seq * batch * 8 * bytes_per_value
-    return bits // 8
-
-
-@kv_cache_bytes.mistake(stage="kinds")
-def one_vector_for_a_token(*sizes):
-    """For each token and layer your number is that of one vector: half of the cache is missing. Two ways lead there.
-    Either you count the keys alone, or the values alone, where an output needs both, the keys to compare and the values
-    to blend. Or the 2 for both is there, and another factor takes it away again. Which of them is yours?"""
-    return 1
-
-
-@kv_cache_bytes.mistake(stage="kinds")
-def queries_kept_as_well(*sizes):
-    """You count three vectors for each token and layer, as if queries were kept beside keys and values. A query is used
-    once, in the step of its own token, and never again. Which of the three do later tokens look at?"""
-    return 3
-
-
-@kv_cache_bytes.mistake(stage="kinds")
-def four_vectors_for_a_token(*sizes):
-    """You count four vectors for each token and layer, and the cache keeps two, a key and a value. A factor 2 has
-    probably come in twice. Two more are kept in a decoder that looks at a source, for the source's tokens; a GPT has no
-    source."""
-    return 4
-
-
-@kv_cache_bytes.mistake(stage="layers")
-def cache_of_one_layer(n_layers):
-    """You count the cache of one layer: your number does not change with `n_layers`. Every layer has keys and values of
-    its own, since each has projections of its own."""
-    return 1
-
-
-@kv_cache_bytes.mistake(stage="features")
-def vectors_instead_of_numbers(d_model):
-    """You count vectors, and not their numbers: the result does not change with `d_model`. A key has `d_model` numbers,
-    all heads together, and so has a value."""
-    return 1
-
-
-@kv_cache_bytes.mistake(stage="features")
-def projections_instead_of_vectors(d_model):
-    """Your number grows with the square of `d_model`. Square are the matrices that *make* keys and values; those are
-    parameters, and are there without any text. The cache keeps what comes out of them, a vector for each token."""
-    return d_model**2
-
-
-@kv_cache_bytes.mistake(stage="tokens")
-def one_token_only(seq):
-    """Your number does not change with `seq`: it is what one token adds to the cache. All tokens up to now are in it;
-    that is what it is for."""
-    return 1
-
-
-@kv_cache_bytes.mistake(stage="tokens")
-def table_of_pairs(seq):
-    """Your number grows with the square of `seq`. So does the table of attention weights, which is used and thrown
-    away. The cache has an entry for each token, not for each pair."""
-    return seq**2
-
-
-@kv_cache_bytes.mistake(stage="tokens")
-def last_token_left_out(seq):
-    """You count one token less than the cache holds. The newest token looks at itself too, so its key and its value are
-    there before its scores are formed. And `seq` is how many the cache *holds*, says the docstring."""
-    return seq - 1
-
-
-@kv_cache_bytes.mistake(stage="tokens")
-def one_token_more(seq):
-    """You count one token more than the cache holds. The token that is about to be written has no key yet: it gets one
-    when it goes through the model, in the next step. And `seq` is how many the cache *holds*, says the docstring."""
-    return seq + 1
-
-
-@kv_cache_bytes.mistake(stage="tokens")
-def caches_of_all_steps(seq):
-    """You add up the caches of all steps, 1 + 2 + … + `seq` tokens, as if each step kept one of its own. There is one
-    cache, and each step adds a token to it. How many tokens does it hold in the end?"""
-    return seq * (seq + 1) // 2
-
-
-@kv_cache_bytes.mistake(stage="sentences")
-def one_sentence_only(batch):
-    """Your number does not change with `batch`. Weights are shared by all sentences of a batch; a cache is not, since
-    each sentence has tokens of its own."""
-    return 1
-
-
-@kv_cache_bytes.mistake
-def tokens_and_sentences_added(n_layers, d_model, seq, batch, bytes_per_value):
-    """You add `seq` and `batch`, where they should be multiplied: each of the `batch` sentences has `seq` tokens in the
-    cache. How many tokens do 5 sentences of 7 tokens have?"""
-    return 2 * n_layers * d_model * (seq + batch) * bytes_per_value
-
-
-@kv_cache_bytes.mistake
-def six_vectors_for_a_token(n_layers, d_model, seq, batch, bytes_per_value):
-    """You count six vectors for each token and layer, and the cache keeps two, a key and a value. Six is three times
-    two: queries are not kept, or the 2 for keys and values came on top of a 3 for the same."""
-    return 6 * n_layers * d_model * seq * batch * bytes_per_value
-
-
-@kv_cache_bytes.mistake
-def weights_of_the_projections_too(n_layers, d_model, seq, batch, bytes_per_value):
-    """{The cache is right, and} you add the matrices that *make* keys and values. Those are parameters: they are there
-    without any text, and nobody caches them. What is in the cache before the first token?"""
-    cache = kv_cache_bytes.reference(n_layers, d_model, seq, batch, bytes_per_value)
-    return cache + 2 * n_layers * d_model**2 * bytes_per_value
-
-
-@kv_cache_bytes.mistake
-def divided_by_the_bytes(n_layers, d_model, seq, batch, bytes_per_value):
-    """You divide by `bytes_per_value`, where you should multiply: numbers of two bytes would then take more room than
-    numbers of four. Every number takes so many bytes. What do 10 numbers of 4 bytes take?"""
-    return 2 * n_layers * d_model * seq * batch // bytes_per_value
-
-
-@kv_cache_bytes.mistake(stage="size")
-def numbers_instead_of_bytes(bytes_per_value):
-    """Your number does not change with `bytes_per_value`: it is as if each value took one byte. A number in float32
-    takes four bytes, one in float16 two. Look at where you use the argument."""
-    return 1
-
-
-@kv_cache_bytes.mistake(stage="size")
-def bits_instead_of_bytes(bytes_per_value):
-    """Your number is eight times too large, as if you counted bits, eight for each byte. A value's size is given in
-    bytes here, so nothing has to be converted; the 32 in `float32` is what counts bits."""
-    return 8 * bytes_per_value
-
-
-@kv_cache_bytes.mistake(stage="size")
-def an_eighth_of_the_bytes(bytes_per_value):
-    """Your number is an eighth of the right one, as if the sizes were given in bits. They are bytes already, as the
-    name `bytes_per_value` says. What do you divide by?"""
-    return bytes_per_value / 8
-
-
-@kv_cache_bytes.mistake(stage="size")
-def always_four_bytes(bytes_per_value):
-    """Your number does not change with `bytes_per_value`: it is as if each took four bytes, as in float32. (Or eight,
-    if only keys or only values are counted: that comes to the same.) Caches are often kept in 16 bits, to have room for
-    twice as many tokens. Look at where you use the argument."""
-    return 4
-
-
-@kv_cache_bytes.mistake(stage="size")
-def always_two_bytes(bytes_per_value):
-    """Your number does not change with `bytes_per_value`: it is as if each took two bytes. (Or four, if only keys or
-    only values are counted: that comes to the same.) Look at where you use the argument."""
-    return 2
-
-
-@kv_cache_bytes.mistake
-def projections_of_keys_and_values(n_layers, d_model, seq, batch, bytes_per_value):
-    """You count the matrices that *make* keys and values: your number changes neither with `seq` nor with `batch`.
-    Those are parameters, and are there without any text. The cache keeps what comes out of them, for each token."""
-    return 2 * n_layers * d_model**2 * bytes_per_value
-
-
-@kv_cache_bytes.mistake
-def length_in_place_of_the_width(n_layers, d_model, seq, batch, bytes_per_value):
-    """`seq` comes in twice in your number and `d_model` not at all. A table of attention weights has `seq` numbers for
-    each token; a key has `d_model`. Look at which argument stands where."""
-    return 2 * n_layers * seq * seq * batch * bytes_per_value
-
-
-@kv_cache_bytes.mistake
-def cache_in_megabytes(n_layers, d_model, seq, batch, bytes_per_value):
-    """You return megabytes of a million bytes each. Asked for are bytes; divide where you print, so that nothing is
-    lost on the way."""
-    return kv_cache_bytes.reference(n_layers, d_model, seq, batch, bytes_per_value) / 1e6
-
-
-@kv_cache_bytes.mistake
-def cache_in_mebibytes(n_layers, d_model, seq, batch, bytes_per_value):
-    """You return your result in units of 1024 · 1024 bytes. Asked for are bytes; divide where you print, and say then
-    which unit it is: these are mebibytes, and five per cent larger than megabytes."""
-    return kv_cache_bytes.reference(n_layers, d_model, seq, batch, bytes_per_value) / 2**20
-
-
-@kv_cache_bytes.mistake
-def cache_in_kibibytes(n_layers, d_model, seq, batch, bytes_per_value):
-    """You return your result in units of 1024 bytes. Asked for are bytes; divide where you print, so that nothing is
-    lost on the way."""
-    return kv_cache_bytes.reference(n_layers, d_model, seq, batch, bytes_per_value) / 1024
-
-
-@kv_cache_bytes.mistake
-def cache_in_gigabytes(n_layers, d_model, seq, batch, bytes_per_value):
-    """You return gigabytes of a thousand million bytes each. Asked for are bytes; divide where you print, so that
-    nothing is lost on the way."""
-    return kv_cache_bytes.reference(n_layers, d_model, seq, batch, bytes_per_value) / 1e9
-
-
-@kv_cache_bytes.mistake
-def cache_in_gibibytes(n_layers, d_model, seq, batch, bytes_per_value):
-    """You return your result in units of 1024 · 1024 · 1024 bytes. Asked for are bytes; divide where you print, so that
-    nothing is lost on the way."""
-    return kv_cache_bytes.reference(n_layers, d_model, seq, batch, bytes_per_value) / 2**30
-
-
-@kv_cache_bytes.mistake
-def cache_in_whole_mebibytes(n_layers, d_model, seq, batch, bytes_per_value):
-    """You return whole units of 1024 · 1024 bytes, and for a small cache 0. Asked for are bytes; divide where you
-    print, so that nothing is lost on the way."""
-    return kv_cache_bytes.reference(n_layers, d_model, seq, batch, bytes_per_value) // 2**20
-
-
-@kv_cache_bytes.mistake
-def cache_in_whole_kibibytes(n_layers, d_model, seq, batch, bytes_per_value):
-    """You return whole units of 1024 bytes, and what is left over is lost. Asked for are bytes; divide where you print,
-    so that nothing is lost on the way."""
-    return kv_cache_bytes.reference(n_layers, d_model, seq, batch, bytes_per_value) // 1024
+@kv_cache_bytes.right
+class RightAnswers:
+    def in_another_order(n_layers, d_model, seq, batch, bytes_per_value):
+        return bytes_per_value * batch * seq * d_model * n_layers * 2
+
+    def layer_by_layer(n_layers, d_model, seq, batch, bytes_per_value):
+        total = 0
+        for _ in range(n_layers):
+            keys = values = batch * seq * d_model
+            total += (keys + values) * bytes_per_value
+        return total
+
+    def of_a_gpt(n_layers, d_model, seq, batch, bytes_per_value):
+        shape = ModelShape("gpt2", n_layers, d_model, 1, vocab_size=1, n_positions=1)
+        return compute.kv_cache_bytes(shape, seq, batch, bytes_per_value)
+
+    def of_tensors(n_layers, d_model, seq, batch, bytes_per_value):
+        cache = torch.empty(n_layers, 2, batch, seq, d_model, device="meta")
+        return cache.numel() * bytes_per_value
+
+    def bits_to_bytes(n_layers, d_model, seq, batch, bytes_per_value):
+        bits = 2 * n_layers * d_model * seq * batch * 8 * bytes_per_value
+        return bits // 8
 
 
 def _twice(number):
@@ -330,6 +109,184 @@ def _twice(number):
         return function(*doubled) == 2 * function(*sizes) != 0
 
     return holds
+
+
+@kv_cache_bytes.wrong(stage="kinds")
+class Kinds:
+    def one_vector_for_a_token(*sizes):
+        """For each token and layer your number is that of one vector: half of the cache is missing. Two ways lead
+        there. Either you count the keys alone, or the values alone, where an output needs both, the keys to compare and
+        the values to blend. Or the 2 for both is there, and another factor takes it away again. Which of them is
+        yours?"""
+        return 1
+
+    def queries_kept_as_well(*sizes):
+        """You count three vectors for each token and layer, as if queries were kept beside keys and values. A query is
+        used once, in the step of its own token, and never again. Which of the three do later tokens look at?"""
+        return 3
+
+    def four_vectors_for_a_token(*sizes):
+        """You count four vectors for each token and layer, and the cache keeps two, a key and a value. A factor 2 has
+        probably come in twice. Two more are kept in a decoder that looks at a source, for the source's tokens; a GPT
+        has no source."""
+        return 4
+
+
+@kv_cache_bytes.wrong(stage="layers")
+class Layers:
+    def cache_of_one_layer(n_layers):
+        """You count the cache of one layer: your number does not change with `n_layers`. Every layer has keys and
+        values of its own, since each has projections of its own."""
+        return 1
+
+
+@kv_cache_bytes.wrong(stage="features")
+class Features:
+    def vectors_instead_of_numbers(d_model):
+        """You count vectors, and not their numbers: the result does not change with `d_model`. A key has `d_model`
+        numbers, all heads together, and so has a value."""
+        return 1
+
+    def projections_instead_of_vectors(d_model):
+        """Your number grows with the square of `d_model`. Square are the matrices that *make* keys and values; those
+        are parameters, and are there without any text. The cache keeps what comes out of them, a vector for each
+        token."""
+        return d_model**2
+
+
+@kv_cache_bytes.wrong(stage="tokens")
+class Tokens:
+    def one_token_only(seq):
+        """Your number does not change with `seq`: it is what one token adds to the cache. All tokens up to now are in
+        it; that is what it is for."""
+        return 1
+
+    def table_of_pairs(seq):
+        """Your number grows with the square of `seq`. So does the table of attention weights, which is used and thrown
+        away. The cache has an entry for each token, not for each pair."""
+        return seq**2
+
+    def last_token_left_out(seq):
+        """You count one token less than the cache holds. The newest token looks at itself too, so its key and its value
+        are there before its scores are formed. And `seq` is how many the cache *holds*, says the docstring."""
+        return seq - 1
+
+    def one_token_more(seq):
+        """You count one token more than the cache holds. The token that is about to be written has no key yet: it gets
+        one when it goes through the model, in the next step. And `seq` is how many the cache *holds*, says the
+        docstring."""
+        return seq + 1
+
+    def caches_of_all_steps(seq):
+        """You add up the caches of all steps, 1 + 2 + … + `seq` tokens, as if each step kept one of its own. There is
+        one cache, and each step adds a token to it. How many tokens does it hold in the end?"""
+        return seq * (seq + 1) // 2
+
+
+@kv_cache_bytes.wrong(stage="sentences")
+class Sentences:
+    def one_sentence_only(batch):
+        """Your number does not change with `batch`. Weights are shared by all sentences of a batch; a cache is not,
+        since each sentence has tokens of its own."""
+        return 1
+
+
+@kv_cache_bytes.wrong(stage="size")
+class Size:
+    def numbers_instead_of_bytes(bytes_per_value):
+        """Your number does not change with `bytes_per_value`: it is as if each value took one byte. A number in float32
+        takes four bytes, one in float16 two. Look at where you use the argument."""
+        return 1
+
+    def bits_instead_of_bytes(bytes_per_value):
+        """Your number is eight times too large, as if you counted bits, eight for each byte. A value's size is given in
+        bytes here, so nothing has to be converted; the 32 in `float32` is what counts bits."""
+        return 8 * bytes_per_value
+
+    def an_eighth_of_the_bytes(bytes_per_value):
+        """Your number is an eighth of the right one, as if the sizes were given in bits. They are bytes already, as the
+        name `bytes_per_value` says. What do you divide by?"""
+        return bytes_per_value / 8
+
+    def always_four_bytes(bytes_per_value):
+        """Your number does not change with `bytes_per_value`: it is as if each took four bytes, as in float32. (Or
+        eight, if only keys or only values are counted: that comes to the same.) Caches are often kept in 16 bits, to
+        have room for twice as many tokens. Look at where you use the argument."""
+        return 4
+
+    def always_two_bytes(bytes_per_value):
+        """Your number does not change with `bytes_per_value`: it is as if each took two bytes. (Or four, if only keys
+        or only values are counted: that comes to the same.) Look at where you use the argument."""
+        return 2
+
+
+@kv_cache_bytes.wrong
+class WrongAnswers:
+    def tokens_and_sentences_added(n_layers, d_model, seq, batch, bytes_per_value):
+        """You add `seq` and `batch`, where they should be multiplied: each of the `batch` sentences has `seq` tokens in
+        the cache. How many tokens do 5 sentences of 7 tokens have?"""
+        return 2 * n_layers * d_model * (seq + batch) * bytes_per_value
+
+    def six_vectors_for_a_token(n_layers, d_model, seq, batch, bytes_per_value):
+        """You count six vectors for each token and layer, and the cache keeps two, a key and a value. Six is three
+        times two: queries are not kept, or the 2 for keys and values came on top of a 3 for the same."""
+        return 6 * n_layers * d_model * seq * batch * bytes_per_value
+
+    def weights_of_the_projections_too(n_layers, d_model, seq, batch, bytes_per_value):
+        """{The cache is right, and} you add the matrices that *make* keys and values. Those are parameters: they are
+        there without any text, and nobody caches them. What is in the cache before the first token?"""
+        cache = kv_cache_bytes.reference(n_layers, d_model, seq, batch, bytes_per_value)
+        return cache + 2 * n_layers * d_model**2 * bytes_per_value
+
+    def divided_by_the_bytes(n_layers, d_model, seq, batch, bytes_per_value):
+        """You divide by `bytes_per_value`, where you should multiply: numbers of two bytes would then take more room
+        than numbers of four. Every number takes so many bytes. What do 10 numbers of 4 bytes take?"""
+        return 2 * n_layers * d_model * seq * batch // bytes_per_value
+
+    def projections_of_keys_and_values(n_layers, d_model, seq, batch, bytes_per_value):
+        """You count the matrices that *make* keys and values: your number changes neither with `seq` nor with `batch`.
+        Those are parameters, and are there without any text. The cache keeps what comes out of them, for each token."""
+        return 2 * n_layers * d_model**2 * bytes_per_value
+
+    def length_in_place_of_the_width(n_layers, d_model, seq, batch, bytes_per_value):
+        """`seq` comes in twice in your number and `d_model` not at all. A table of attention weights has `seq` numbers
+        for each token; a key has `d_model`. Look at which argument stands where."""
+        return 2 * n_layers * seq * seq * batch * bytes_per_value
+
+    def cache_in_megabytes(n_layers, d_model, seq, batch, bytes_per_value):
+        """You return megabytes of a million bytes each. Asked for are bytes; divide where you print, so that nothing is
+        lost on the way."""
+        return kv_cache_bytes.reference(n_layers, d_model, seq, batch, bytes_per_value) / 1e6
+
+    def cache_in_mebibytes(n_layers, d_model, seq, batch, bytes_per_value):
+        """You return your result in units of 1024 · 1024 bytes. Asked for are bytes; divide where you print, and say
+        then which unit it is: these are mebibytes, and five per cent larger than megabytes."""
+        return kv_cache_bytes.reference(n_layers, d_model, seq, batch, bytes_per_value) / 2**20
+
+    def cache_in_kibibytes(n_layers, d_model, seq, batch, bytes_per_value):
+        """You return your result in units of 1024 bytes. Asked for are bytes; divide where you print, so that nothing
+        is lost on the way."""
+        return kv_cache_bytes.reference(n_layers, d_model, seq, batch, bytes_per_value) / 1024
+
+    def cache_in_gigabytes(n_layers, d_model, seq, batch, bytes_per_value):
+        """You return gigabytes of a thousand million bytes each. Asked for are bytes; divide where you print, so that
+        nothing is lost on the way."""
+        return kv_cache_bytes.reference(n_layers, d_model, seq, batch, bytes_per_value) / 1e9
+
+    def cache_in_gibibytes(n_layers, d_model, seq, batch, bytes_per_value):
+        """You return your result in units of 1024 · 1024 · 1024 bytes. Asked for are bytes; divide where you print, so
+        that nothing is lost on the way."""
+        return kv_cache_bytes.reference(n_layers, d_model, seq, batch, bytes_per_value) / 2**30
+
+    def cache_in_whole_mebibytes(n_layers, d_model, seq, batch, bytes_per_value):
+        """You return whole units of 1024 · 1024 bytes, and for a small cache 0. Asked for are bytes; divide where you
+        print, so that nothing is lost on the way."""
+        return kv_cache_bytes.reference(n_layers, d_model, seq, batch, bytes_per_value) // 2**20
+
+    def cache_in_whole_kibibytes(n_layers, d_model, seq, batch, bytes_per_value):
+        """You return whole units of 1024 bytes, and what is left over is lost. Asked for are bytes; divide where you
+        print, so that nothing is lost on the way."""
+        return kv_cache_bytes.reference(n_layers, d_model, seq, batch, bytes_per_value) // 1024
 
 
 for _number, _what in enumerate(("the layers", "the features", "the tokens", "the sentences", "the bytes of a value")):

@@ -56,56 +56,47 @@ def causal_linear_attention(
     return output(numerator(q, k, value), normalizer(q, k))
 
 
-@causal_linear_attention.equivalent
-def by_a_table(query, key, value):
-    weights = (positive(query) @ positive(key).mT).tril()
-    return weights @ value / weights.sum(-1, keepdim=True)
+@causal_linear_attention.right
+class RightAnswers:
+    def by_a_table(query, key, value):
+        weights = (positive(query) @ positive(key).mT).tril()
+        return weights @ value / weights.sum(-1, keepdim=True)
 
+    def with_a_small_number_added(query, key, value):
+        weights = ((elu(query) + 1) @ (elu(key) + 1).mT).tril()
+        return weights @ value / (weights.sum(-1, keepdim=True) + 1e-6)
 
-@causal_linear_attention.equivalent
-def with_a_small_number_added(query, key, value):
-    weights = ((elu(query) + 1) @ (elu(key) + 1).mT).tril()
-    return weights @ value / (weights.sum(-1, keepdim=True) + 1e-6)
+    def by_a_mask(query, key, value):
+        seq = query.shape[2]
+        mask = torch.ones(seq, seq, device=query.device).triu(1).bool()
+        weights = torch.einsum("bhqd,bhkd->bhqk", positive(query), positive(key)).masked_fill(mask, 0)
+        return torch.einsum("bhqk,bhkv->bhqv", weights / weights.sum(-1, keepdim=True), value)
 
+    def by_a_loop(query, key, value):
+        q, k = positive(query), positive(key)
+        S = q.new_zeros(*q.shape[:2], q.shape[-1], value.shape[-1])
+        z = q.new_zeros(*q.shape[:2], q.shape[-1])
+        results = []
+        for i in range(q.shape[2]):
+            S = S + k[:, :, i, :, None] * value[:, :, i, None]
+            z = z + k[:, :, i]
+            results.append(torch.einsum("bhd,bhdv->bhv", q[:, :, i], S) / (q[:, :, i] * z).sum(-1, keepdim=True))
+        return torch.stack(results, dim=2)
 
-@causal_linear_attention.equivalent
-def by_a_mask(query, key, value):
-    seq = query.shape[2]
-    mask = torch.ones(seq, seq, device=query.device).triu(1).bool()
-    weights = torch.einsum("bhqd,bhkd->bhqk", positive(query), positive(key)).masked_fill(mask, 0)
-    return torch.einsum("bhqk,bhkv->bhqv", weights / weights.sum(-1, keepdim=True), value)
+    def by_prefixes(query, key, value):
+        ends = range(1, query.shape[2] + 1)
+        return torch.cat(
+            [linear_attention.reference(query[:, :, i - 1 : i], key[:, :, :i], value[:, :, :i]) for i in ends], dim=2
+        )
 
-
-@causal_linear_attention.equivalent
-def by_a_loop(query, key, value):
-    q, k = positive(query), positive(key)
-    S = q.new_zeros(*q.shape[:2], q.shape[-1], value.shape[-1])
-    z = q.new_zeros(*q.shape[:2], q.shape[-1])
-    results = []
-    for i in range(q.shape[2]):
-        S = S + k[:, :, i, :, None] * value[:, :, i, None]
-        z = z + k[:, :, i]
-        results.append(torch.einsum("bhd,bhdv->bhv", q[:, :, i], S) / (q[:, :, i] * z).sum(-1, keepdim=True))
-    return torch.stack(results, dim=2)
-
-
-@causal_linear_attention.equivalent
-def by_prefixes(query, key, value):
-    ends = range(1, query.shape[2] + 1)
-    return torch.cat(
-        [linear_attention.reference(query[:, :, i - 1 : i], key[:, :, :i], value[:, :, :i]) for i in ends], dim=2
-    )
-
-
-@causal_linear_attention.equivalent
-def by_chunks(query, key, value, chunk_size=4):
-    S, z, results = 0, 0, []
-    for q, k, v in zip(*(x.split(chunk_size, dim=2) for x in (positive(query), positive(key), value))):
-        weights = (q @ k.mT).tril()
-        before = (q @ S, q @ z) if torch.is_tensor(S) else (0, 0)
-        results.append((weights @ v + before[0]) / (weights.sum(-1, keepdim=True) + before[1]))
-        S, z = S + k.mT @ v, z + k.sum(2).unsqueeze(-1)
-    return torch.cat(results, dim=2)
+    def by_chunks(query, key, value, chunk_size=4):
+        S, z, results = 0, 0, []
+        for q, k, v in zip(*(x.split(chunk_size, dim=2) for x in (positive(query), positive(key), value))):
+            weights = (q @ k.mT).tril()
+            before = (q @ S, q @ z) if torch.is_tensor(S) else (0, 0)
+            results.append((weights @ v + before[0]) / (weights.sum(-1, keepdim=True) + before[1]))
+            S, z = S + k.mT @ v, z + k.sum(2).unsqueeze(-1)
+        return torch.cat(results, dim=2)
 
 
 causal_linear_attention.example("one token", seq=1)
@@ -165,194 +156,9 @@ def last_token_sees_all(function, query, key, value):
     return is_like(function(query, key, value)[..., -1, :], linear_attention.reference(query, key, value)[..., -1, :])
 
 
-# Wrong sums over the places
-
-
-def future_in_the_numerator(q, k, value):
-    """Above the line, every query reads the sum over all keys, later ones too; below the line it reads those up to its
-    own place. So later tokens leak into earlier results, and the weights sum to more than one. Which of the two sums
-    must still stop at the query's place?"""
-    return sum_of_values(q, k, value)
-
-
-def future_in_the_normalizer(q, k):
-    """You divide by the sum over all keys, while the values are summed up to the query's place. The weights of early
-    tokens then sum to much less than one: token 0 gets a fraction of its own value. This is also what comes of
-    normalizing a table before its later part is set to zero. Which keys may the normalizer see?"""
-    return sum_of_weights(q, k)
-
-
-def one_too_few_in_the_numerator(q, k, value):
-    """The values are summed up to the token before, and the normalizer up to the token itself. Token 0 gets zeros, and
-    every other misses its own value. In which order do you update the sum and read it?"""
-    return values_so_far(q, k, value) - (q * k).sum(-1, keepdim=True) * value
-
-
-def one_too_few_in_the_normalizer(q, k):
-    """The normalizer is summed up to the token before, and the values up to the token itself. Token 0 is divided by
-    zero, and every later weight comes out too large. In which order do you update the sum and read it?"""
-    return weights_so_far(q, k) - (q * k).sum(-1, keepdim=True)
-
-
-def summed_over_features(q, k, value):
-    """Your running sum over the products of keys and values runs along the features, not along the tokens: the axis
-    counted from the end is another once a product has both `d_head` and `d_value`. So tokens never meet. Which axis of
-    the product counts the tokens?"""
-    S = (k.unsqueeze(-1) * value.unsqueeze(-2)).cumsum(-2)
-    return (q.unsqueeze(-2) @ S).squeeze(-2)
-
-
-def own_value_alone(q, k, value):
-    """Above the line there is only the token's own key and value; below it, all keys so far. The sum of key times value
-    starts anew at each place, or is overwritten instead of added to. {Token 0 is right, and} all later tokens fall
-    short. What happens to `S` from one token to the next?"""
-    return (q * k).sum(-1, keepdim=True) * value
-
-
-def own_key_alone(q, k):
-    """Below the line there is only the token's own key; above it, all so far. {Token 0 is right, and} the results of
-    later tokens grow with their place. What happens to `z` from one token to the next?"""
-    return (q * k).sum(-1, keepdim=True)
-
-
-def keys_so_far_alone(q, k):
-    """You divide by the sum of all features of the keys so far, and the query's features have no part in it. So the
-    weights of a query do not sum to one: what a query finds by multiplying its own features into `S`, it must also find
-    in `z`. What is multiplied with `z`?"""
-    return k.cumsum(-2).sum(-1, keepdim=True)
-
-
-def mean_of_keys_so_far(q, k):
-    """Below the line you take the mean of the keys so far, above it a sum. The result of each token is too large by its
-    place: twice for the second, three times for the third. Take the sum in both, or the mean in both."""
-    return weights_so_far(q, k) / torch.arange(1, k.shape[-2] + 1).unsqueeze(-1).to(k)
-
-
-causal_linear_attention.mistakes_in(
-    features=(elu_alone, no_map),
-    numerator=(future_in_the_numerator, one_too_few_in_the_numerator, summed_over_features, own_value_alone),
-    normalizer=(
-        future_in_the_normalizer,
-        one_too_few_in_the_normalizer,
-        own_key_alone,
-        keys_so_far_alone,
-        mean_of_keys_so_far,
-    ),
-    output=(no_normalizer,),
-)
-
-
-causal_linear_attention.mistakes_in(alone=True, features=RARE_MAPS)
-with_other_similarities(causal_linear_attention, hidden=later_hidden)
-
-
 def _by_table(query, key, value, mask):
     weights = mask(positive(query) @ positive(key).mT)
     return weights @ value / weights.sum(-1, keepdim=True)
-
-
-@causal_linear_attention.mistake
-def sees_the_future(query, key, value):
-    """Every query reads the sums over all keys, later ones too: this is linear attention that is not causal, or a
-    chunk in which nothing is hidden. No shape tells, and the last token is even right. A model trained like this sees
-    the very word that it has to guess. Where do the sums stop for query 0?"""
-    return linear_attention.reference(query, key, value)
-
-
-@causal_linear_attention.mistake
-def sees_only_what_follows(query, key, value):
-    """Each query sees the keys from its own place on, and none before: the first token sees all, and the last itself
-    alone. The wrong half of the table is set to zero, or the running sum runs backwards. Which corner of a table
-    (q_len, k_len) holds the later keys?"""
-    return _by_table(query, key, value, torch.triu)
-
-
-@causal_linear_attention.mistake
-def sees_only_later_keys(query, key, value):
-    """Each query sees the keys after its own place, and neither itself nor those before; the last, which has none, gets
-    NaN. The mask is the wrong way round: `masked_fill` writes where its mask is `True`, and in this course `True` means
-    that a key may be seen. Is a `~` missing?"""
-    return _by_table(query, key, value, lambda weights: weights.triu(1))
-
-
-@causal_linear_attention.mistake
-def sees_one_ahead(query, key, value):
-    """Each query sees one key too many: the one after its own place. A diagonal was counted wrongly, or the sum runs
-    one place too far. Token 0 should get its own value, unmixed. How many keys does it see?"""
-    return _by_table(query, key, value, lambda weights: weights.tril(1))
-
-
-@causal_linear_attention.mistake
-def summed_over_heads(query, key, value):
-    """Your running sums run along axis 1, which counts the heads: head 1 reads head 0 as well, and tokens never meet.
-    Which axis counts the tokens in (batch, heads, seq, d_head)?"""
-    q, k = positive(query), positive(key)
-    S = (k.unsqueeze(-1) * value.unsqueeze(-2)).cumsum(1)
-    return (q.unsqueeze(-2) @ S).squeeze(-2) / (q * k.cumsum(1)).sum(-1, keepdim=True)
-
-
-@causal_linear_attention.mistake
-def misses_itself(query, key, value):
-    """No token sees itself: each gets the mean over those before it, and the first, which has none, gets 0/0, which is
-    NaN. You read the sums before you add the token, or the diagonal of the table is hidden as well. In which order do
-    you update the state and read it?"""
-    return _by_table(query, key, value, lambda weights: weights.tril(-1))
-
-
-@causal_linear_attention.mistake
-def misses_itself_and_starts_at_zero(query, key, value):
-    """No token sees itself: each gets the mean over those before it, and the first, which has none, gets zeros. You
-    read the sums before you add the token, or the diagonal of the table is hidden as well, and something turns the
-    first 0/0 into 0. In which order do you update the state and read it?"""
-    return misses_itself(query, key, value).nan_to_num()
-
-
-@causal_linear_attention.mistake
-def misses_itself_but_the_first(query, key, value):
-    """No token sees itself but the first, which has a case of its own: each other gets the mean over those before it.
-    You read the sums before you add the token, and for token 0, which would then read nothing, you return its value. If
-    every token were added first, would token 0 need a case?"""
-    result = misses_itself(query, key, value)
-    return torch.cat([value[:, :, :1], result[:, :, 1:]], dim=2)
-
-
-@causal_linear_attention.mistake
-def minus_infinity(query, key, value):
-    """You hide later keys with −∞, as before a softmax. Here no exponential follows that would make zero of it: −∞ goes
-    into the sums, and all results but the last token's are NaN. What must the weight of a hidden key be, when the
-    weights are the similarities themselves?"""
-    return _by_table(query, key, value, later_hidden)
-
-
-@causal_linear_attention.mistake
-def large_negative_number(query, key, value):
-    """You hide later keys with a large negative number such as −1e9, as before a softmax. Here no exponential follows
-    that would make zero of it: the hidden keys outweigh all others, with weights that are nearly equal. What must the
-    weight of a hidden key be, when the weights are the similarities themselves?"""
-    return _by_table(query, key, value, lambda weights: later_hidden(weights).clamp(min=-1e9))
-
-
-@causal_linear_attention.mistake
-def softmax_of_hidden_zeros(query, key, value):
-    """You set the similarities of later keys to zero and take a softmax. exp(0) is 1: later keys still get weight. And
-    the similarities are the weights already, up to a factor for each query. What do you divide them by, so that they
-    sum to one?"""
-    return (positive(query) @ positive(key).mT).tril().softmax(-1) @ value
-
-
-@causal_linear_attention.mistake
-def divided_by_place(query, key, value):
-    """You divide by how many keys there are so far, and not by the sum of their weights. Results then do not grow along
-    the sequence, but they are no means: token 0 does not get its own value. What does a query find in `z`?"""
-    places = torch.arange(1, query.shape[-2] + 1).unsqueeze(-1)
-    return values_so_far(positive(query), positive(key), value) / places.to(query)
-
-
-@causal_linear_attention.mistake
-def state_overwritten(query, key, value):
-    """Every token gets its own value back, unchanged. That is what is left when the state is overwritten at each token,
-    in place of being added to: the only weight is then one. What happens to `S` and `z` from one token to the next?"""
-    return value.clone()
 
 
 def _lost_to_a_later_key(probe, got, expected):
@@ -363,82 +169,6 @@ def _lost_to_a_later_key(probe, got, expected):
     if (mine.shape, mine.dtype) != (right.shape, right.dtype):
         return False
     return is_like(mine[0], right[0]) and is_like(mine[1, :, 259:], right[1, :, 259:])
-
-
-@causal_linear_attention.mistake(sign=_lost_to_a_later_key)
-def total_less_what_follows(query, key, value):
-    """You take a sum that holds later keys as well, and subtract them again. On paper that is right, and with ordinary
-    numbers too. But when a later key is huge, the sum keeps none of the digits of the small ones, and what is left
-    after the subtraction is zero. Add up from the front: what has not been added need not be taken away."""
-    q, k = positive(query), positive(key)
-    products = k.unsqueeze(-1) * value.unsqueeze(-2)
-    S = products.sum(-3, keepdim=True) - (products.flip(-3).cumsum(-3).flip(-3) - products)
-    z = k.sum(-2, keepdim=True) - (k.flip(-2).cumsum(-2).flip(-2) - k)
-    return (q.unsqueeze(-2) @ S).squeeze(-2) / (q * z).sum(-1, keepdim=True)
-
-
-@causal_linear_attention.mistake
-def total_of_values_less_what_follows(query, key, value):
-    """You take `S` over all keys, and subtract the later ones again; `z` you add up from the front. On paper that is
-    right, and with ordinary numbers too. But when a later key is huge, the sum keeps none of the digits of the small
-    ones, and what is left after the subtraction is wrong. What has not been added need not be taken away."""
-    q, k = positive(query), positive(key)
-    products = k.unsqueeze(-1) * value.unsqueeze(-2)
-    S = products.sum(-3, keepdim=True) - (products.flip(-3).cumsum(-3).flip(-3) - products)
-    return (q.unsqueeze(-2) @ S).squeeze(-2) / weights_so_far(q, k)
-
-
-@causal_linear_attention.mistake
-def tokens_in_front_of_heads(query, key, value):
-    """{The numbers are right, and} the result has the axes (batch, seq, heads, d_value): the tokens' results were put
-    side by side along axis 1, in front of the heads. They must come back where they stood, after the heads. Which
-    number names that place in `torch.stack`?"""
-    return causal_linear_attention.reference(query, key, value).transpose(1, 2)
-
-
-@causal_linear_attention.mistake
-def query_without_its_row(query, key, value):
-    """You multiply the queries with a running `S`, (batch, heads, seq, d_head, d_value), as they are. `@` takes their
-    last two axes, (seq, d_head), for a matrix, so that the rest does not fit, and it raises. Every token has an `S` of
-    its own, and meets it as a row: where does the query need an axis of size 1?"""
-    q, k = positive(query), positive(key)
-    return q @ (k.unsqueeze(-1) * value.unsqueeze(-2)).cumsum(-3)
-
-
-@causal_linear_attention.mistake
-def normalizer_without_its_axis(query, key, value):
-    """Your normalizer has a number for each query, (batch, heads, seq), and no last axis. Sizes are aligned from the
-    end, so it meets `d_value`, and it raises; with equal sizes it would be wrong in silence. What gives it, or leaves
-    it, a last axis of size 1?"""
-    q, k = positive(query), positive(key)
-    return values_so_far(q, k, value) / weights_so_far(q, k).squeeze(-1)
-
-
-@causal_linear_attention.mistake
-def keys_and_values_without_new_axes(query, key, value):
-    """You multiply keys and values element by element: `d_head` meets `d_value`, and it raises; with equal sizes it
-    would be wrong in silence. What is added up to `S` has every feature times every number of the value, a table for
-    each token. Where does each of the two need a new axis of size 1?"""
-    q, k = positive(query), positive(key)
-    return q * (k * value).cumsum(-2)
-
-
-cut_off(causal_linear_attention)
-
-
-@causal_linear_attention.mistake(stage="normalizer")
-def z_runs_over_the_features(q, k):
-    """`z` is a running sum along the features, and not along the tokens: each token's `z` knows its own key alone. The
-    axes are (batch, heads, seq, d_head): which one must `cumsum` run along?"""
-    return (q * k.cumsum(-1)).sum(-1, keepdim=True)
-
-
-@causal_linear_attention.mistake
-def tokens_in_front_of_all(query, key, value):
-    """{The numbers are right, and} the result has the axes (seq, batch, heads, d_value): the tokens' results were put
-    one after another along a new first axis, as `torch.stack` does where no axis is named. They must come back where
-    they stood, after the heads. Which number names that place?"""
-    return causal_linear_attention.reference(query, key, value).movedim(2, 0)
 
 
 def _S_with_its_axes_exchanged(read):
@@ -453,6 +183,251 @@ def _S_with_its_axes_exchanged(read):
     causal_linear_attention.mistake(mistaken)
 
 
+def triangle_of_fixed_length(query, key, value):
+    seq, triangle = query.shape[2], torch.ones(64, 64, dtype=query.dtype).tril()
+    weights = positive(query) @ positive(key).mT * triangle[:seq, :seq]
+    return weights @ value / weights.sum(-1, keepdim=True)
+
+
+def _quotients(q, k, value):
+    S = (k.unsqueeze(-1) * value.unsqueeze(-2)).cumsum(-3)
+    return (q.unsqueeze(-2) @ (S / k.cumsum(-2).unsqueeze(-1))).squeeze(-2)
+
+
+@causal_linear_attention.wrong(stage="numerator")
+class Numerator:
+    # Wrong sums over the places
+
+    def future_in_the_numerator(q, k, value):
+        """Above the line, every query reads the sum over all keys, later ones too; below the line it reads those up to
+        its own place. So later tokens leak into earlier results, and the weights sum to more than one. Which of the two
+        sums must still stop at the query's place?"""
+        return sum_of_values(q, k, value)
+
+    def one_too_few_in_the_numerator(q, k, value):
+        """The values are summed up to the token before, and the normalizer up to the token itself. Token 0 gets zeros,
+        and every other misses its own value. In which order do you update the sum and read it?"""
+        return values_so_far(q, k, value) - (q * k).sum(-1, keepdim=True) * value
+
+    def summed_over_features(q, k, value):
+        """Your running sum over the products of keys and values runs along the features, not along the tokens: the axis
+        counted from the end is another once a product has both `d_head` and `d_value`. So tokens never meet. Which axis
+        of the product counts the tokens?"""
+        S = (k.unsqueeze(-1) * value.unsqueeze(-2)).cumsum(-2)
+        return (q.unsqueeze(-2) @ S).squeeze(-2)
+
+    def own_value_alone(q, k, value):
+        """Above the line there is only the token's own key and value; below it, all keys so far. The sum of key times
+        value starts anew at each place, or is overwritten instead of added to. {Token 0 is right, and} all later tokens
+        fall short. What happens to `S` from one token to the next?"""
+        return (q * k).sum(-1, keepdim=True) * value
+
+    def mean_of_products_so_far(q, k, value):
+        """Above the line you take the mean of the products so far, below it a sum. The result of each token is too
+        small by its place: half for the second, a third for the third. Take the sum in both, or the mean in both."""
+        return values_so_far(q, k, value) / torch.arange(1, k.shape[-2] + 1).unsqueeze(-1).to(k)
+
+
+@causal_linear_attention.wrong(stage="normalizer")
+class Normalizer:
+    def future_in_the_normalizer(q, k):
+        """You divide by the sum over all keys, while the values are summed up to the query's place. The weights of
+        early tokens then sum to much less than one: token 0 gets a fraction of its own value. This is also what comes
+        of normalizing a table before its later part is set to zero. Which keys may the normalizer see?"""
+        return sum_of_weights(q, k)
+
+    def one_too_few_in_the_normalizer(q, k):
+        """The normalizer is summed up to the token before, and the values up to the token itself. Token 0 is divided by
+        zero, and every later weight comes out too large. In which order do you update the sum and read it?"""
+        return weights_so_far(q, k) - (q * k).sum(-1, keepdim=True)
+
+    def own_key_alone(q, k):
+        """Below the line there is only the token's own key; above it, all so far. {Token 0 is right, and} the results
+        of later tokens grow with their place. What happens to `z` from one token to the next?"""
+        return (q * k).sum(-1, keepdim=True)
+
+    def keys_so_far_alone(q, k):
+        """You divide by the sum of all features of the keys so far, and the query's features have no part in it. So the
+        weights of a query do not sum to one: what a query finds by multiplying its own features into `S`, it must also
+        find in `z`. What is multiplied with `z`?"""
+        return k.cumsum(-2).sum(-1, keepdim=True)
+
+    def mean_of_keys_so_far(q, k):
+        """Below the line you take the mean of the keys so far, above it a sum. The result of each token is too large by
+        its place: twice for the second, three times for the third. Take the sum in both, or the mean in both."""
+        return weights_so_far(q, k) / torch.arange(1, k.shape[-2] + 1).unsqueeze(-1).to(k)
+
+    def z_runs_over_the_features(q, k):
+        """`z` is a running sum along the features, and not along the tokens: each token's `z` knows its own key alone.
+        The axes are (batch, heads, seq, d_head): which one must `cumsum` run along?"""
+        return (q * k.cumsum(-1)).sum(-1, keepdim=True)
+
+
+@causal_linear_attention.wrong
+class WrongAnswers:
+    def sees_the_future(query, key, value):
+        """Every query reads the sums over all keys, later ones too: this is linear attention that is not causal, or a
+        chunk in which nothing is hidden. No shape tells, and the last token is even right. A model trained like this
+        sees the very word that it has to guess. Where do the sums stop for query 0?"""
+        return linear_attention.reference(query, key, value)
+
+    def sees_only_what_follows(query, key, value):
+        """Each query sees the keys from its own place on, and none before: the first token sees all, and the last
+        itself alone. The wrong half of the table is set to zero, or the running sum runs backwards. Which corner of a
+        table (q_len, k_len) holds the later keys?"""
+        return _by_table(query, key, value, torch.triu)
+
+    def sees_only_later_keys(query, key, value):
+        """Each query sees the keys after its own place, and neither itself nor those before; the last, which has none,
+        gets NaN. The mask is the wrong way round: `masked_fill` writes where its mask is `True`, and in this course
+        `True` means that a key may be seen. Is a `~` missing?"""
+        return _by_table(query, key, value, lambda weights: weights.triu(1))
+
+    def sees_one_ahead(query, key, value):
+        """Each query sees one key too many: the one after its own place. A diagonal was counted wrongly, or the sum
+        runs one place too far. Token 0 should get its own value, unmixed. How many keys does it see?"""
+        return _by_table(query, key, value, lambda weights: weights.tril(1))
+
+    def summed_over_heads(query, key, value):
+        """Your running sums run along axis 1, which counts the heads: head 1 reads head 0 as well, and tokens never
+        meet. Which axis counts the tokens in (batch, heads, seq, d_head)?"""
+        q, k = positive(query), positive(key)
+        S = (k.unsqueeze(-1) * value.unsqueeze(-2)).cumsum(1)
+        return (q.unsqueeze(-2) @ S).squeeze(-2) / (q * k.cumsum(1)).sum(-1, keepdim=True)
+
+    def misses_itself(query, key, value):
+        """No token sees itself: each gets the mean over those before it, and the first, which has none, gets 0/0, which
+        is NaN. You read the sums before you add the token, or the diagonal of the table is hidden as well. In which
+        order do you update the state and read it?"""
+        return _by_table(query, key, value, lambda weights: weights.tril(-1))
+
+    def misses_itself_and_starts_at_zero(query, key, value):
+        """No token sees itself: each gets the mean over those before it, and the first, which has none, gets zeros. You
+        read the sums before you add the token, or the diagonal of the table is hidden as well, and something turns the
+        first 0/0 into 0. In which order do you update the state and read it?"""
+        return WrongAnswers.misses_itself(query, key, value).nan_to_num()
+
+    def misses_itself_but_the_first(query, key, value):
+        """No token sees itself but the first, which has a case of its own: each other gets the mean over those before
+        it. You read the sums before you add the token, and for token 0, which would then read nothing, you return its
+        value. If every token were added first, would token 0 need a case?"""
+        result = WrongAnswers.misses_itself(query, key, value)
+        return torch.cat([value[:, :, :1], result[:, :, 1:]], dim=2)
+
+    def minus_infinity(query, key, value):
+        """You hide later keys with −∞, as before a softmax. Here no exponential follows that would make zero of it: −∞
+        goes into the sums, and all results but the last token's are NaN. What must the weight of a hidden key be, when
+        the weights are the similarities themselves?"""
+        return _by_table(query, key, value, later_hidden)
+
+    def large_negative_number(query, key, value):
+        """You hide later keys with a large negative number such as −1e9, as before a softmax. Here no exponential
+        follows that would make zero of it: the hidden keys outweigh all others, with weights that are nearly equal.
+        What must the weight of a hidden key be, when the weights are the similarities themselves?"""
+        return _by_table(query, key, value, lambda weights: later_hidden(weights).clamp(min=-1e9))
+
+    def softmax_of_hidden_zeros(query, key, value):
+        """You set the similarities of later keys to zero and take a softmax. exp(0) is 1: later keys still get weight.
+        And the similarities are the weights already, up to a factor for each query. What do you divide them by, so that
+        they sum to one?"""
+        return (positive(query) @ positive(key).mT).tril().softmax(-1) @ value
+
+    def divided_by_place(query, key, value):
+        """You divide by how many keys there are so far, and not by the sum of their weights. Results then do not grow
+        along the sequence, but they are no means: token 0 does not get its own value. What does a query find in `z`?"""
+        places = torch.arange(1, query.shape[-2] + 1).unsqueeze(-1)
+        return values_so_far(positive(query), positive(key), value) / places.to(query)
+
+    def state_overwritten(query, key, value):
+        """Every token gets its own value back, unchanged. That is what is left when the state is overwritten at each
+        token, in place of being added to: the only weight is then one. What happens to `S` and `z` from one token to
+        the next?"""
+        return value.clone()
+
+    def total_of_values_less_what_follows(query, key, value):
+        """You take `S` over all keys, and subtract the later ones again; `z` you add up from the front. On paper that
+        is right, and with ordinary numbers too. But when a later key is huge, the sum keeps none of the digits of the
+        small ones, and what is left after the subtraction is wrong. What has not been added need not be taken away."""
+        q, k = positive(query), positive(key)
+        products = k.unsqueeze(-1) * value.unsqueeze(-2)
+        S = products.sum(-3, keepdim=True) - (products.flip(-3).cumsum(-3).flip(-3) - products)
+        return (q.unsqueeze(-2) @ S).squeeze(-2) / weights_so_far(q, k)
+
+    def tokens_in_front_of_heads(query, key, value):
+        """{The numbers are right, and} the result has the axes (batch, seq, heads, d_value): the tokens' results were
+        put side by side along axis 1, in front of the heads. They must come back where they stood, after the heads.
+        Which number names that place in `torch.stack`?"""
+        return causal_linear_attention.reference(query, key, value).transpose(1, 2)
+
+    def query_without_its_row(query, key, value):
+        """You multiply the queries with a running `S`, (batch, heads, seq, d_head, d_value), as they are. `@` takes
+        their last two axes, (seq, d_head), for a matrix, so that the rest does not fit, and it raises. Every token has
+        an `S` of its own, and meets it as a row: where does the query need an axis of size 1?"""
+        q, k = positive(query), positive(key)
+        return q @ (k.unsqueeze(-1) * value.unsqueeze(-2)).cumsum(-3)
+
+    def normalizer_without_its_axis(query, key, value):
+        """Your normalizer has a number for each query, (batch, heads, seq), and no last axis. Sizes are aligned from
+        the end, so it meets `d_value`, and it raises; with equal sizes it would be wrong in silence. What gives it, or
+        leaves it, a last axis of size 1?"""
+        q, k = positive(query), positive(key)
+        return values_so_far(q, k, value) / weights_so_far(q, k).squeeze(-1)
+
+    def keys_and_values_without_new_axes(query, key, value):
+        """You multiply keys and values element by element: `d_head` meets `d_value`, and it raises; with equal sizes it
+        would be wrong in silence. What is added up to `S` has every feature times every number of the value, a table
+        for each token. Where does each of the two need a new axis of size 1?"""
+        q, k = positive(query), positive(key)
+        return q * (k * value).cumsum(-2)
+
+    def tokens_in_front_of_all(query, key, value):
+        """{The numbers are right, and} the result has the axes (seq, batch, heads, d_value): the tokens' results were
+        put one after another along a new first axis, as `torch.stack` does where no axis is named. They must come back
+        where they stood, after the heads. Which number names that place?"""
+        return causal_linear_attention.reference(query, key, value).movedim(2, 0)
+
+    def divided_feature_by_feature(query, key, value):
+        """You divide `S` by `z` feature by feature, and the query reads the quotients. Values that are all one then
+        come out as the sum of the query's features. The query must read both sums first: one division of two numbers
+        for each value, at the end."""
+        return _quotients(positive(query), positive(key), value)
+
+    def quotients_averaged(query, key, value):
+        """You divide `S` by `z` feature by feature, and the query takes a mean of the quotients. Values that are all
+        one stay one, and the weights are other ones: each feature counts alike, however little of it the keys have. The
+        query must read both sums first."""
+        q = positive(query)
+        return _quotients(q, positive(key), value) / q.sum(-1, keepdim=True)
+
+
+causal_linear_attention.mistakes_in(
+    features=(
+        elu_alone,
+        no_map,
+    ),
+    output=(no_normalizer,),
+)
+
+
+causal_linear_attention.mistakes_in(alone=True, features=RARE_MAPS)
+with_other_similarities(causal_linear_attention, hidden=later_hidden)
+
+
+@causal_linear_attention.mistake(sign=_lost_to_a_later_key)
+def total_less_what_follows(query, key, value):
+    """You take a sum that holds later keys as well, and subtract them again. On paper that is right, and with ordinary
+    numbers too. But when a later key is huge, the sum keeps none of the digits of the small ones, and what is left
+    after the subtraction is zero. Add up from the front: what has not been added need not be taken away."""
+    q, k = positive(query), positive(key)
+    products = k.unsqueeze(-1) * value.unsqueeze(-2)
+    S = products.sum(-3, keepdim=True) - (products.flip(-3).cumsum(-3).flip(-3) - products)
+    z = k.sum(-2, keepdim=True) - (k.flip(-2).cumsum(-2).flip(-2) - k)
+    return (q.unsqueeze(-2) @ S).squeeze(-2) / (q * z).sum(-1, keepdim=True)
+
+
+cut_off(causal_linear_attention)
+
+
 @_S_with_its_axes_exchanged
 def S_with_its_axes_exchanged(q, S):
     return (q.unsqueeze(-2) @ S.cumsum(2)).squeeze(-2)
@@ -463,41 +438,6 @@ def S_with_its_axes_exchanged_in_a_loop(q, S):
     return (q[:, :, 0].unsqueeze(-2) @ S[:, :, 0]).squeeze(-2)
 
 
-def triangle_of_fixed_length(query, key, value):
-    seq, triangle = query.shape[2], torch.ones(64, 64, dtype=query.dtype).tril()
-    weights = positive(query) @ positive(key).mT * triangle[:seq, :seq]
-    return weights @ value / weights.sum(-1, keepdim=True)
-
-
 fixed_length(
     causal_linear_attention, triangle_of_fixed_length, "262 tokens with one huge key late in the second sequence"
 )
-
-
-@causal_linear_attention.mistake(stage="numerator")
-def mean_of_products_so_far(q, k, value):
-    """Above the line you take the mean of the products so far, below it a sum. The result of each token is too small by
-    its place: half for the second, a third for the third. Take the sum in both, or the mean in both."""
-    return values_so_far(q, k, value) / torch.arange(1, k.shape[-2] + 1).unsqueeze(-1).to(k)
-
-
-def _quotients(q, k, value):
-    S = (k.unsqueeze(-1) * value.unsqueeze(-2)).cumsum(-3)
-    return (q.unsqueeze(-2) @ (S / k.cumsum(-2).unsqueeze(-1))).squeeze(-2)
-
-
-@causal_linear_attention.mistake
-def divided_feature_by_feature(query, key, value):
-    """You divide `S` by `z` feature by feature, and the query reads the quotients. Values that are all one then come
-    out as the sum of the query's features. The query must read both sums first: one division of two numbers for each
-    value, at the end."""
-    return _quotients(positive(query), positive(key), value)
-
-
-@causal_linear_attention.mistake
-def quotients_averaged(query, key, value):
-    """You divide `S` by `z` feature by feature, and the query takes a mean of the quotients. Values that are all one
-    stay one, and the weights are other ones: each feature counts alike, however little of it the keys have. The query
-    must read both sums first."""
-    q = positive(query)
-    return _quotients(q, positive(key), value) / q.sum(-1, keepdim=True)

@@ -94,59 +94,48 @@ def linear_attention(
     return output(numerator(q, k, value), normalizer(q, k))
 
 
-@linear_attention.equivalent
-def with_a_small_number_added(query, key, value):
-    q, k = pytorchs_elu(query), pytorchs_elu(key)
-    return (q @ (k.mT @ value)) / (q @ k.sum(-2)[..., None] + 1e-6)
+@linear_attention.right
+class RightAnswers:
+    def with_a_small_number_added(query, key, value):
+        q, k = pytorchs_elu(query), pytorchs_elu(key)
+        return (q @ (k.mT @ value)) / (q @ k.sum(-2)[..., None] + 1e-6)
 
+    def by_einsum(query, key, value):
+        q, k = positive(query), positive(key)
+        S = torch.einsum("bhkd,bhkv->bhdv", k, value)
+        normalizer = torch.einsum("bhqd,bhd->bhq", q, k.sum(2))
+        return torch.einsum("bhqd,bhdv->bhqv", q, S) / normalizer[..., None]
 
-@linear_attention.equivalent
-def by_einsum(query, key, value):
-    q, k = positive(query), positive(key)
-    S = torch.einsum("bhkd,bhkv->bhdv", k, value)
-    normalizer = torch.einsum("bhqd,bhd->bhq", q, k.sum(2))
-    return torch.einsum("bhqd,bhdv->bhqv", q, S) / normalizer[..., None]
+    def one_key_after_the_other(query, key, value):
+        q, k = positive(query), positive(key)
+        S, z = 0.0, 0.0
+        for j in range(k.shape[2]):
+            S = S + k[:, :, j, :, None] * value[:, :, j, None, :]
+            z = z + k[:, :, j]
+        rows = [(q[:, :, i, None] @ S).squeeze(2) / (q[:, :, i] * z).sum(-1, keepdim=True) for i in range(q.shape[2])]
+        return torch.stack(rows, dim=2)
 
+    def ones_beside_the_values(query, key, value):
+        value = torch.cat([value, torch.ones_like(value[..., :1])], dim=-1)
+        both = positive(query) @ (positive(key).transpose(-1, -2) @ value)
+        return both[..., :-1] / both[..., -1:]
 
-@linear_attention.equivalent
-def one_key_after_the_other(query, key, value):
-    q, k = positive(query), positive(key)
-    S, z = 0.0, 0.0
-    for j in range(k.shape[2]):
-        S = S + k[:, :, j, :, None] * value[:, :, j, None, :]
-        z = z + k[:, :, j]
-    rows = [(q[:, :, i, None] @ S).squeeze(2) / (q[:, :, i] * z).sum(-1, keepdim=True) for i in range(q.shape[2])]
-    return torch.stack(rows, dim=2)
+    def divided_first(query, key, value):
+        q, k = positive(query), positive(key)
+        return q / (q * k.sum(-2, keepdim=True)).sum(-1, keepdim=True) @ (k.mT @ value)
 
+    def means_instead_of_sums(query, key, value):
+        q, k = positive(query), positive(key)
+        S = k.mT @ value / k.shape[-2]
+        return (q @ S) / (q @ k.mean(-2).unsqueeze(-1))
 
-@linear_attention.equivalent
-def ones_beside_the_values(query, key, value):
-    value = torch.cat([value, torch.ones_like(value[..., :1])], dim=-1)
-    both = positive(query) @ (positive(key).transpose(-1, -2) @ value)
-    return both[..., :-1] / both[..., -1:]
-
-
-@linear_attention.equivalent
-def divided_first(query, key, value):
-    q, k = positive(query), positive(key)
-    return q / (q * k.sum(-2, keepdim=True)).sum(-1, keepdim=True) @ (k.mT @ value)
-
-
-@linear_attention.equivalent
-def means_instead_of_sums(query, key, value):
-    q, k = positive(query), positive(key)
-    S = k.mT @ value / k.shape[-2]
-    return (q @ S) / (q @ k.mean(-2).unsqueeze(-1))
-
-
-@linear_attention.equivalent
-def head_by_head(query, key, value):
-    result = query.new_empty(*query.shape[:-1], value.shape[-1])
-    for b in range(query.shape[0]):
-        for h in range(query.shape[1]):
-            q, k = positive(query[b, h]), positive(key[b, h])
-            result[b, h] = (q @ (k.T @ value[b, h])) / (q @ k.sum(0))[:, None]
-    return result
+    def head_by_head(query, key, value):
+        result = query.new_empty(*query.shape[:-1], value.shape[-1])
+        for b in range(query.shape[0]):
+            for h in range(query.shape[1]):
+                q, k = positive(query[b, h]), positive(key[b, h])
+                result[b, h] = (q @ (k.T @ value[b, h])) / (q @ k.sum(0))[:, None]
+        return result
 
 
 linear_attention.example("fewer queries than keys", q_len=5, k_len=11, d_head=2, d_value=7, plain=True)
@@ -192,435 +181,14 @@ def keys_in_any_order(function, query, key, value):
     return is_like(function(query, key.flip(-2), value.flip(-2)), function(query, key, value))
 
 
-# Wrong sums. A query comes as its features, as keys do.
-
-
-def mean_of_products(q, k, value):
-    """Above the line you take a mean over the keys, and below it a sum. The result is too small by the number of keys:
-    values that are all one come out as 1/k_len. Take the sum in both, or the mean in both."""
-    return sum_of_values(q, k, value) / k.shape[-2]
-
-
-def mean_of_keys(q, k):
-    """Below the line you take the mean of the keys' features, and above it a sum over the keys. The result is too large
-    by the number of keys: values that are all one come out as k_len. Take the sum in both, or the mean in both."""
-    return sum_of_weights(q, k) / k.shape[-2]
-
-
-def keys_alone(q, k):
-    """You divide by the sum of all features of all keys, and the query's features have no part in it. So the weights of
-    a query do not sum to one: what a query finds by multiplying its own features into `S`, it must also find in `z`.
-    What is multiplied with `z`?"""
-    return k.sum((-2, -1), keepdim=True)
-
-
-def queries_alone(q, k):
-    """You divide by the sum of the query's own features. The keys have no part in it, so that the weights do not sum to
-    one and grow with the number of keys. The normalizer is what the query would get if all values were one. Which sum
-    is that?"""
-    return q.sum(-1, keepdim=True)
-
-
-def one_number_for_everything(q, k):
-    """You divide by a single number: all normalizers of all queries, heads and sequences, added up. Every query needs
-    its own. Which argument of `sum` says over which axis, and is there anything left to sum after the product with
-    `z`?"""
-    return sum_of_weights(q, k).sum()
-
-
-def z_of_the_queries(q, k):
-    """`z` is a sum of the queries' features, and should be one of the keys': the normalizer is what a query would read
-    if all values were one, and values belong to keys. Which letter stands in the line of `z`?"""
-    return q @ q.sum(-2).unsqueeze(-1)
-
-
-def one_normalizer_for_all(q, k):
-    """You divide by one number for all queries of a head: the sum of the whole table of weights. The results of all
-    queries then add up to one mean, and each by itself is too small. Every query needs its own normalizer: which axis
-    was summed that should have stayed?"""
-    return sum_of_weights(q, k).sum(-2, keepdim=True)
-
-
-# Wrong output
-
-
 def no_normalizer(numerator, normalizer):
     """You never divide: these are sums of values, not means, and they grow with the number of keys. Values that are all
     one should stay one. Which second sum, `z`, does each query read besides `S`?"""
     return numerator
 
 
-def softmax_of_the_result(numerator, normalizer):
-    """You take a softmax over the features of the result. It makes each result sum to one over `d_value`, where the
-    weights should sum to one over the keys. There is no softmax in linear attention: what takes its place is a
-    division. By what?"""
-    return numerator.softmax(-1)
-
-
-def divided_by_its_own_sum(numerator, normalizer):
-    """You divide each result by the sum of its own numbers. So the numbers of a result sum to one over `d_value`, where
-    the weights should sum to one over the keys; and values may have any sign, so that such a sum can be zero. What
-    would a query find if all values were one? By that you must divide."""
-    return numerator / numerator.sum(-1, keepdim=True)
-
-
-def softmax_over_features(x):
-    """Your map is a softmax over the features of each token. That makes them positive, and ties them to one another:
-    they sum to one. The map of this chapter acts element by element: x + 1 above zero, exp(x) below."""
-    return x.softmax(-1)
-
-
-def mapped_twice(x):
-    """Queries and keys go through the feature map twice: once in a line of yours and once more in the next, or in a
-    function that maps them itself. A feature is positive, so the second time it only gets 1 more. Which of the two is
-    one too many?"""
-    return positive(positive(x))
-
-
 # Maps that are positive or nearly so: rarer than the others, and not told in pairs
 RARE_MAPS = (relu_alone, one_below_zero, exponential_everywhere, softplus)
-
-
-linear_attention.mistakes_in(alone=True, normalizer=(one_number_for_everything, z_of_the_queries))
-linear_attention.mistakes_in(alone=True, features=(*RARE_MAPS, softmax_over_features, mapped_twice))
-with_other_similarities(linear_attention, hidden=lambda scores: scores)
-linear_attention.mistakes_in(
-    features=(elu_alone, no_map),
-    normalizer=(mean_of_keys, keys_alone, queries_alone, one_normalizer_for_all),
-    output=(no_normalizer, softmax_of_the_result, divided_by_its_own_sum),
-    numerator=(mean_of_products,),
-)
-
-
-@linear_attention.mistake
-def features_meet_keys(query, key, value):
-    """In one of your products the features of one side meet the keys of the other, `d_head` against `k_len`. It raises;
-    with as many keys as features it would be wrong in silence. Either `key` goes into its product untransposed, or `z`
-    was summed over the features, so that it still counts keys. Both sums run over the keys: which axis is left?"""
-    return query @ (key @ value)
-
-
-@linear_attention.mistake
-def features_meet_values(query, key, value):
-    """In one of your products the features of a query or key, `d_head`, meet those of a value, `d_value`, which have
-    nothing to do with each other. It raises; with equal sizes it would be wrong in silence. Most often `S` has its axes
-    in the order (d_value, d_head): which of the two must the query's features find?"""
-    return query @ (value.mT @ key)
-
-
-@linear_attention.mistake
-def keys_not_transposed(query, key, value):
-    """You multiply the keys' features with the values as they stand, (k_len, d_head) with (k_len, d_value). It raises;
-    with as many keys as features it would be wrong in silence. `S` is a sum over the keys: which axis must then be the
-    last of the first factor, and how do you put it there?"""
-    return positive(query) @ (positive(key) @ value)
-
-
-@linear_attention.mistake
-def S_with_its_axes_exchanged(query, key, value):
-    """Your `S` has its axes in the order (d_value, d_head), so that the query's features meet the values' numbers. It
-    raises; with equal sizes it would be wrong in silence. The query must find its own features on the last axis but one
-    of `S`: which factor comes first in the product that makes it?"""
-    return positive(query) @ (value.mT @ positive(key))
-
-
-@linear_attention.mistake
-def z_over_the_features(query, key, value):
-    """The query's features are multiplied with something that has a row for each key, `d_head` against `k_len`: with a
-    `z` that was summed over the features, or with the keys as they stand. It raises; with as many keys as features it
-    would be wrong in silence. `S` and `z` are both sums over the keys. Which axis is left for the query to meet?"""
-    q, k = positive(query), positive(key)
-    return (q @ (k.mT @ value)) / (q @ k.sum(-1, keepdim=True))
-
-
-@linear_attention.mistake
-def z_over_the_heads(query, key, value):
-    """The query's features are multiplied with something that counts keys on its axis 1, where heads should be, and it
-    raises. That comes of a `z` that was summed along axis 1, or of keys that were transposed in the wrong axes. In
-    (batch, heads, k_len, d_head) the keys are counted on the last axis but one. Which number names it?"""
-    q, k = positive(query), positive(key)
-    return (q @ (k.mT @ value)) / (q @ k.sum(1).unsqueeze(-1))
-
-
-@linear_attention.mistake
-def z_as_a_row(query, key, value):
-    """`z` is a row, (1, d_head), and the query's features cannot be multiplied with it: in `q @ …` the last axis of the
-    first meets the last but one of the second. As a column, (d_head, 1), it would do. On which side must `z` get its
-    axis of size 1?"""
-    q, k = positive(query), positive(key)
-    return (q @ (k.mT @ value)) / (q @ k.sum(-2, keepdim=True))
-
-
-@linear_attention.mistake
-def z_as_a_matrix(query, key, value):
-    """`z` has the axes (batch, heads, d_head), one fewer than the queries, and `@` takes its last two for those of a
-    matrix: heads are multiplied with features. It raises. `z` must be a column in each head, (batch, heads, d_head, 1).
-    Which call gives it that axis?"""
-    q, k = positive(query), positive(key)
-    return (q @ (k.mT @ value)) / (q @ k.sum(-2))
-
-
-@linear_attention.mistake
-def z_without_its_axis(query, key, value):
-    """`z` has the axes (batch, heads, d_head), one fewer than the queries. Sizes are aligned from the end, so its heads
-    meet the queries' tokens, and it raises. All queries of a head read the same `z`: where does it need an axis of size
-    1, and which argument of `sum` keeps one?"""
-    q, k = positive(query), positive(key)
-    return (q @ (k.mT @ value)) / (q * k.sum(-2)).sum(-1, keepdim=True)
-
-
-@linear_attention.mistake
-def normalizer_without_its_axis(query, key, value):
-    """Your normalizer has a number for each query, (batch, heads, q_len), and no last axis. Sizes are aligned from the
-    end, so it meets `d_value`, and it raises; with equal sizes it would be wrong in silence. What gives it a last axis
-    of size 1?"""
-    q, k = positive(query), positive(key)
-    return (q @ (k.mT @ value)) / (q * k.sum(-2, keepdim=True)).sum(-1)
-
-
-@linear_attention.mistake
-def normalizer_of_every_feature(query, key, value):
-    """You divide by `d_head` numbers, one for each feature, and the result has `d_value`. It raises; with equal sizes
-    it would be wrong in silence. The normalizer is one number for each query, φ(query) · `z`. Over which axis does a
-    dot product sum?"""
-    q, k = positive(query), positive(key)
-    return (q @ (k.mT @ value)) / (q * k.sum(-2, keepdim=True))
-
-
-@linear_attention.mistake
-def features_in_place_of_queries(query, key, value):
-    """You divide by `z` itself, as a column: it has a number for each feature, and the result has a row for each query.
-    It raises; with as many queries as features it would be wrong in silence. A query must meet `z` first: which product
-    makes one number of the two?"""
-    q, k = positive(query), positive(key)
-    return (q @ (k.mT @ value)) / k.sum(-2).unsqueeze(-1)
-
-
-@linear_attention.mistake
-def keys_in_place_of_queries(query, key, value):
-    """You divide by the sum of each key's features, a number for each key, and the result has a row for each query.
-    With as many queries as keys it is wrong in silence, and otherwise it raises. The normalizer is a number for each
-    query. Which sum over the keys does it read?"""
-    q, k = positive(query), positive(key)
-    return (q @ (k.mT @ value)) / k.sum(-1, keepdim=True)
-
-
-@linear_attention.mistake
-def other_axes_exchanged(query, key, value):
-    """You transpose the keys, and not in the last two axes: `.T` reverses all of them, and `transpose(1, 2)` exchanges
-    heads and keys. It raises when they meet the values. Here the axes are (batch, heads, k_len, d_head). How do you
-    exchange the last two, and only those?"""
-    return positive(query) @ (positive(key).transpose(1, 2) @ value)
-
-
-@linear_attention.mistake
-def queries_and_keys_exchanged(query, key, value):
-    """Queries and keys have changed places: `S` sums over the queries, and they are not as many as the values. It
-    raises; with as many queries as keys it would be wrong in silence. A value belongs to a key. Whose features meet the
-    values in `S`?"""
-    return linear_attention.reference(key, query, value)
-
-
-@linear_attention.mistake
-def z_of_the_bare_keys(query, key, value):
-    """`z` is a sum of the keys as they are, and `S` of the keys' features. The two then count the same keys
-    differently, and the normalizer can become zero or negative. Which of the two names, before or after the map, stands
-    in the line of `z`?"""
-    return linear_attention.reference(query, key, value, normalizer=lambda q, k: sum_of_weights(q, key))
-
-
-@linear_attention.mistake
-def S_of_the_bare_keys(query, key, value):
-    """`S` takes the keys as they are, and `z` the keys' features. The two then count the same keys differently, and the
-    weights do not sum to one. Which of the two names, before or after the map, stands in the line of `S`?"""
-    return linear_attention.reference(query, key, value, numerator=lambda q, k, value: sum_of_values(q, key, value))
-
-
-@linear_attention.mistake
-def bare_queries_below_the_line(query, key, value):
-    """Above the line the query's features read `S`, and below it the query as it is reads `z`. The weights do not sum
-    to one, and the normalizer can become zero or negative. Which of the two names, before or after the map, is
-    multiplied with `z`?"""
-    return linear_attention.reference(query, key, value, normalizer=lambda q, k: sum_of_weights(query, k))
-
-
-@linear_attention.mistake
-def relu_and_a_small_number(query, key, value):
-    """Your features are max(x, 0), and a small number in the normalizer saves you from 0/0. A key whose numbers are all
-    negative is still never seen, and a query of that kind gets zeros. The features must be greater than zero
-    everywhere: what does the formula say below zero?"""
-    return linear_attention.reference(
-        query, key, value, features=relu_alone, output=lambda numerator, normalizer: numerator / (normalizer + 1e-6)
-    )
-
-
-@linear_attention.mistake
-def softmax_as_the_map(query, key, value):
-    """You take a softmax of the queries over their features, and of the keys over the tokens, and need no division.
-    That form exists, as *efficient attention*; it is another one. Here φ acts element by element, and a division by
-    φ(query) · `z` makes the weights sum to one. What is φ in the docstring?"""
-    return query.softmax(-1) @ (key.softmax(-2).mT @ value)
-
-
-@linear_attention.mistake
-def divided_feature_by_feature(query, key, value):
-    """You divide `S` by `z` feature by feature, and the query reads the quotients. Values that are all one then come
-    out as the sum of the query's features. The query must read both sums first: one division of two numbers for each
-    value, at the end."""
-    q, k = positive(query), positive(key)
-    return q @ (k.mT @ value / k.sum(-2).unsqueeze(-1))
-
-
-@linear_attention.mistake
-def divided_by_length(query, key, value):
-    """You divide by the number of keys, and not by the sum of the weights. Results then do not grow with the length,
-    but they are no means: the weights of a query sum to whatever its similarities happen to be on average. What does a
-    query find in `z`?"""
-    return sum_of_values(positive(query), positive(key), value) / key.shape[-2]
-
-
-@linear_attention.mistake
-def divided_by_root_of_d(query, key, value):
-    """You divide by √d_head, and by nothing else. The root belongs to softmax attention, where it keeps scores from
-    growing. Here the weights are the similarities themselves, and to sum to one they need a normalizer: another number
-    for each query."""
-    return sum_of_values(positive(query), positive(key), value) / query.shape[-1] ** 0.5
-
-
-@linear_attention.mistake
-def mean_divided_by_root_of_d(query, key, value):
-    """{Your numbers are right, but} you divide by √d_head besides. The root belongs to softmax attention, where it
-    keeps scores from growing. Here the normalizer makes the weights sum to one, and after that nothing may divide. What
-    becomes of values that are all one?"""
-    return linear_attention.reference(query, key, value) / query.shape[-1] ** 0.5
-
-
-@linear_attention.mistake
-def last_key_alone_in_S(query, key, value):
-    """`S` holds the last key and its value alone, and `z` all keys: in a loop over the keys each turn replaces what the
-    turns before have added. Which sign adds to a name, and which replaces what it held?"""
-    return linear_attention.reference(
-        query, key, value, numerator=lambda q, k, value: sum_of_values(q, k[..., -1:, :], value[..., -1:, :])
-    )
-
-
-@linear_attention.mistake
-def each_pair_compared(query, key, value):
-    """{The numbers are right, but} you still compare every query with every key, one by one or in a table of q_len ×
-    k_len similarities, which linear attention is there to avoid. Three matrices are multiplied: which two do you
-    multiply first, and how large is the result?"""
-    weights = positive(query) @ positive(key).mT
-    return weights @ value / weights.sum(-1, keepdim=True)
-
-
-@linear_attention.mistake
-def row_by_row(query, key, value):
-    """The numbers are right, at the old cost: for each query you compute its similarity to every key. No table is kept,
-    but as many similarities are computed as it has. What do you do for each query that is the same for all of them, and
-    could be done once?"""
-    q, k = positive(query), positive(key)
-    rows = []
-    for i in range(q.shape[2]):
-        weights = (k @ q[:, :, i, :, None]).squeeze(-1)
-        rows.append((weights[:, :, None] @ value).squeeze(2) / weights.sum(-1, keepdim=True))
-    return torch.stack(rows, dim=2)
-
-
-@linear_attention.mistake
-def normalized_over_queries(query, key, value):
-    """Your weights sum to one over the queries, and should over the keys. A key then shares itself out among the
-    queries, and values that are all one do not stay one. Whose features are summed in `z`?"""
-    q, k = positive(query), positive(key)
-    return q @ ((k / (k @ q.sum(-2).unsqueeze(-1))).mT @ value)
-
-
-@linear_attention.mistake
-def features_normalized(query, key, value):
-    """You divide the features themselves: each feature of the keys by its sum over the keys, and each query's by their
-    sum. The weights of a query do sum to one, but they are different weights: a rare feature counts as much as a common
-    one. The similarities are divided by their sum, after the features have met."""
-    q, k = positive(query), positive(key)
-    return q / q.sum(-1, keepdim=True) @ ((k / k.sum(-2, keepdim=True)).mT @ value)
-
-
-cut_off(linear_attention)
-left_in_float32(linear_attention)
-
-
-@linear_attention.mistake
-def z_of_the_summed_keys(query, key, value):
-    """For `z` you add up the keys first, and take the features of the sum. The map is not linear: the features of a sum
-    are not the sum of the features, and the weights do not sum to one. Which comes first, map or sum?"""
-    z = positive(key.sum(-2, keepdim=True))
-    return linear_attention.reference(query, key, value, normalizer=lambda q, k: sum_of_weights(q, z))
-
-
-@linear_attention.mistake
-def sums_over_all_heads(query, key, value):
-    """`S` and `z` are added up over the heads as well, so that every head reads what all heads have seen. Each head has
-    an `S` and a `z` of its own. Which letters has your `einsum` left out on its right side, or which axes does your sum
-    run over?"""
-    k = positive(key)
-    S, z = (k.mT @ value).sum(1, keepdim=True), k.sum((1, 2), keepdim=True)
-    return positive(query) @ S / (positive(query) @ z.mT)
-
-
-@linear_attention.mistake
-def sums_over_batch_and_heads(query, key, value):
-    """`S` and `z` are added up over the sentences and the heads as well, so that every query reads the keys of the
-    whole batch. Each head of each sentence has an `S` and a `z` of its own. Which letters has your `einsum` left out on
-    its right side, or which axes does your sum run over?"""
-    k = positive(key)
-    S, z = (k.mT @ value).sum((0, 1)), k.sum((0, 1, 2))
-    return positive(query) @ S / (positive(query) @ z[:, None])
-
-
-def S_over_all_heads(q, k, value):
-    """`S` is added up over the heads as well, so that every head reads the values of all heads. Each head has an `S` of
-    its own. Which letter has your `einsum` left out on its right side, or which axes does your sum run over?"""
-    return q @ (k.mT @ value).sum(1, keepdim=True)
-
-
-def z_over_all_heads(q, k):
-    """`z` is added up over the heads as well, so that every head is divided by what the keys of all heads weigh. Each
-    head has a `z` of its own. Which letter has your `einsum` left out on its right side, or which axes does your sum
-    run over?"""
-    return q @ k.sum((1, 2)).unsqueeze(1).unsqueeze(-1)
-
-
-def heads_added_up(numerator, normalizer):
-    """The results of the heads are added up, and the axis of the heads is gone: (batch, q_len, d_value). What a head
-    has found stays its own until the heads are merged. Which letter has your `einsum` left out on its right side, or
-    which axis does a sum run over?"""
-    return mean(numerator, normalizer).sum(1)
-
-
-def sums_without_the_heads(numerator, normalizer):
-    """Both what stands above the line and the normalizer are added up over the heads before you divide, and the axis of
-    the heads is gone: (batch, q_len, d_value). Each head has a mean of its own. Which letter has your `einsum` left out
-    on its right side?"""
-    return numerator.sum(1) / normalizer.sum(1)
-
-
-linear_attention.mistakes_in(
-    numerator=(S_over_all_heads,), normalizer=(z_over_all_heads,), output=(heads_added_up, sums_without_the_heads)
-)
-
-
-@linear_attention.mistake
-def softmax_as_the_map_with_a_scale(query, key, value):
-    """You take a softmax of the queries over their features, and of the keys over the tokens, and divide by √d_head.
-    Published linear attentions do so, and it is another form: its weights do not sum to one. Here φ acts element by
-    element, and a division by φ(query) · `z` comes last. What is φ in the docstring?"""
-    return query.softmax(-1) / query.shape[-1] ** 0.5 @ (key.softmax(-2).mT @ value)
-
-
-@linear_attention.mistake
-def softmax_over_features_not_divided(query, key, value):
-    """Your map is a softmax over the features of each token, and you never divide. The features are positive and sum to
-    one; the weights of a query over the keys do not. Here φ acts element by element. By what must a query's sum be
-    divided?"""
-    return query.softmax(-1) @ (key.softmax(-1).mT @ value)
 
 
 def _relu_and(power):
@@ -635,20 +203,373 @@ def _relu_and(power):
     linear_attention.mistake(mistaken)
 
 
+@linear_attention.wrong(stage="features", alone=True)
+class FeaturesAlone:
+    def softmax_over_features(x):
+        """Your map is a softmax over the features of each token. That makes them positive, and ties them to one
+        another: they sum to one. The map of this chapter acts element by element: x + 1 above zero, exp(x) below."""
+        return x.softmax(-1)
+
+    def mapped_twice(x):
+        """Queries and keys go through the feature map twice: once in a line of yours and once more in the next, or in a
+        function that maps them itself. A feature is positive, so the second time it only gets 1 more. Which of the two
+        is one too many?"""
+        return positive(positive(x))
+
+
+@linear_attention.wrong(stage="numerator")
+class Numerator:
+    """Wrong sums. A query comes as its features, as keys do."""
+
+    def mean_of_products(q, k, value):
+        """Above the line you take a mean over the keys, and below it a sum. The result is too small by the number of
+        keys: values that are all one come out as 1/k_len. Take the sum in both, or the mean in both."""
+        return sum_of_values(q, k, value) / k.shape[-2]
+
+    def S_over_all_heads(q, k, value):
+        """`S` is added up over the heads as well, so that every head reads the values of all heads. Each head has an
+        `S` of its own. Which letter has your `einsum` left out on its right side, or which axes does your sum run
+        over?"""
+        return q @ (k.mT @ value).sum(1, keepdim=True)
+
+
+@linear_attention.wrong(stage="normalizer")
+class Normalizer:
+    def mean_of_keys(q, k):
+        """Below the line you take the mean of the keys' features, and above it a sum over the keys. The result is too
+        large by the number of keys: values that are all one come out as k_len. Take the sum in both, or the mean in
+        both."""
+        return sum_of_weights(q, k) / k.shape[-2]
+
+    def keys_alone(q, k):
+        """You divide by the sum of all features of all keys, and the query's features have no part in it. So the
+        weights of a query do not sum to one: what a query finds by multiplying its own features into `S`, it must also
+        find in `z`. What is multiplied with `z`?"""
+        return k.sum((-2, -1), keepdim=True)
+
+    def queries_alone(q, k):
+        """You divide by the sum of the query's own features. The keys have no part in it, so that the weights do not
+        sum to one and grow with the number of keys. The normalizer is what the query would get if all values were one.
+        Which sum is that?"""
+        return q.sum(-1, keepdim=True)
+
+    def one_normalizer_for_all(q, k):
+        """You divide by one number for all queries of a head: the sum of the whole table of weights. The results of all
+        queries then add up to one mean, and each by itself is too small. Every query needs its own normalizer: which
+        axis was summed that should have stayed?"""
+        return sum_of_weights(q, k).sum(-2, keepdim=True)
+
+    def z_over_all_heads(q, k):
+        """`z` is added up over the heads as well, so that every head is divided by what the keys of all heads weigh.
+        Each head has a `z` of its own. Which letter has your `einsum` left out on its right side, or which axes does
+        your sum run over?"""
+        return q @ k.sum((1, 2)).unsqueeze(1).unsqueeze(-1)
+
+
+@linear_attention.wrong(stage="normalizer", alone=True)
+class NormalizerAlone:
+    def one_number_for_everything(q, k):
+        """You divide by a single number: all normalizers of all queries, heads and sequences, added up. Every query
+        needs its own. Which argument of `sum` says over which axis, and is there anything left to sum after the product
+        with `z`?"""
+        return sum_of_weights(q, k).sum()
+
+    def z_of_the_queries(q, k):
+        """`z` is a sum of the queries' features, and should be one of the keys': the normalizer is what a query would
+        read if all values were one, and values belong to keys. Which letter stands in the line of `z`?"""
+        return q @ q.sum(-2).unsqueeze(-1)
+
+
+@linear_attention.wrong(stage="output")
+class Output:
+    def softmax_of_the_result(numerator, normalizer):
+        """You take a softmax over the features of the result. It makes each result sum to one over `d_value`, where the
+        weights should sum to one over the keys. There is no softmax in linear attention: what takes its place is a
+        division. By what?"""
+        return numerator.softmax(-1)
+
+    def divided_by_its_own_sum(numerator, normalizer):
+        """You divide each result by the sum of its own numbers. So the numbers of a result sum to one over `d_value`,
+        where the weights should sum to one over the keys; and values may have any sign, so that such a sum can be zero.
+        What would a query find if all values were one? By that you must divide."""
+        return numerator / numerator.sum(-1, keepdim=True)
+
+    def heads_added_up(numerator, normalizer):
+        """The results of the heads are added up, and the axis of the heads is gone: (batch, q_len, d_value). What a
+        head has found stays its own until the heads are merged. Which letter has your `einsum` left out on its right
+        side, or which axis does a sum run over?"""
+        return mean(numerator, normalizer).sum(1)
+
+    def sums_without_the_heads(numerator, normalizer):
+        """Both what stands above the line and the normalizer are added up over the heads before you divide, and the
+        axis of the heads is gone: (batch, q_len, d_value). Each head has a mean of its own. Which letter has your
+        `einsum` left out on its right side?"""
+        return numerator.sum(1) / normalizer.sum(1)
+
+
+@linear_attention.wrong
+class WrongAnswers:
+    def features_meet_keys(query, key, value):
+        """In one of your products the features of one side meet the keys of the other, `d_head` against `k_len`. It
+        raises; with as many keys as features it would be wrong in silence. Either `key` goes into its product
+        untransposed, or `z` was summed over the features, so that it still counts keys. Both sums run over the keys:
+        which axis is left?"""
+        return query @ (key @ value)
+
+    def features_meet_values(query, key, value):
+        """In one of your products the features of a query or key, `d_head`, meet those of a value, `d_value`, which
+        have nothing to do with each other. It raises; with equal sizes it would be wrong in silence. Most often `S` has
+        its axes in the order (d_value, d_head): which of the two must the query's features find?"""
+        return query @ (value.mT @ key)
+
+    def keys_not_transposed(query, key, value):
+        """You multiply the keys' features with the values as they stand, (k_len, d_head) with (k_len, d_value). It
+        raises; with as many keys as features it would be wrong in silence. `S` is a sum over the keys: which axis must
+        then be the last of the first factor, and how do you put it there?"""
+        return positive(query) @ (positive(key) @ value)
+
+    def S_with_its_axes_exchanged(query, key, value):
+        """Your `S` has its axes in the order (d_value, d_head), so that the query's features meet the values' numbers.
+        It raises; with equal sizes it would be wrong in silence. The query must find its own features on the last axis
+        but one of `S`: which factor comes first in the product that makes it?"""
+        return positive(query) @ (value.mT @ positive(key))
+
+    def z_over_the_features(query, key, value):
+        """The query's features are multiplied with something that has a row for each key, `d_head` against `k_len`:
+        with a `z` that was summed over the features, or with the keys as they stand. It raises; with as many keys as
+        features it would be wrong in silence. `S` and `z` are both sums over the keys. Which axis is left for the query
+        to meet?"""
+        q, k = positive(query), positive(key)
+        return (q @ (k.mT @ value)) / (q @ k.sum(-1, keepdim=True))
+
+    def z_over_the_heads(query, key, value):
+        """The query's features are multiplied with something that counts keys on its axis 1, where heads should be, and
+        it raises. That comes of a `z` that was summed along axis 1, or of keys that were transposed in the wrong axes.
+        In (batch, heads, k_len, d_head) the keys are counted on the last axis but one. Which number names it?"""
+        q, k = positive(query), positive(key)
+        return (q @ (k.mT @ value)) / (q @ k.sum(1).unsqueeze(-1))
+
+    def z_as_a_row(query, key, value):
+        """`z` is a row, (1, d_head), and the query's features cannot be multiplied with it: in `q @ …` the last axis of
+        the first meets the last but one of the second. As a column, (d_head, 1), it would do. On which side must `z`
+        get its axis of size 1?"""
+        q, k = positive(query), positive(key)
+        return (q @ (k.mT @ value)) / (q @ k.sum(-2, keepdim=True))
+
+    def z_as_a_matrix(query, key, value):
+        """`z` has the axes (batch, heads, d_head), one fewer than the queries, and `@` takes its last two for those of
+        a matrix: heads are multiplied with features. It raises. `z` must be a column in each head, (batch, heads,
+        d_head, 1). Which call gives it that axis?"""
+        q, k = positive(query), positive(key)
+        return (q @ (k.mT @ value)) / (q @ k.sum(-2))
+
+    def z_without_its_axis(query, key, value):
+        """`z` has the axes (batch, heads, d_head), one fewer than the queries. Sizes are aligned from the end, so its
+        heads meet the queries' tokens, and it raises. All queries of a head read the same `z`: where does it need an
+        axis of size 1, and which argument of `sum` keeps one?"""
+        q, k = positive(query), positive(key)
+        return (q @ (k.mT @ value)) / (q * k.sum(-2)).sum(-1, keepdim=True)
+
+    def normalizer_without_its_axis(query, key, value):
+        """Your normalizer has a number for each query, (batch, heads, q_len), and no last axis. Sizes are aligned from
+        the end, so it meets `d_value`, and it raises; with equal sizes it would be wrong in silence. What gives it a
+        last axis of size 1?"""
+        q, k = positive(query), positive(key)
+        return (q @ (k.mT @ value)) / (q * k.sum(-2, keepdim=True)).sum(-1)
+
+    def normalizer_of_every_feature(query, key, value):
+        """You divide by `d_head` numbers, one for each feature, and the result has `d_value`. It raises; with equal
+        sizes it would be wrong in silence. The normalizer is one number for each query, φ(query) · `z`. Over which axis
+        does a dot product sum?"""
+        q, k = positive(query), positive(key)
+        return (q @ (k.mT @ value)) / (q * k.sum(-2, keepdim=True))
+
+    def features_in_place_of_queries(query, key, value):
+        """You divide by `z` itself, as a column: it has a number for each feature, and the result has a row for each
+        query. It raises; with as many queries as features it would be wrong in silence. A query must meet `z` first:
+        which product makes one number of the two?"""
+        q, k = positive(query), positive(key)
+        return (q @ (k.mT @ value)) / k.sum(-2).unsqueeze(-1)
+
+    def keys_in_place_of_queries(query, key, value):
+        """You divide by the sum of each key's features, a number for each key, and the result has a row for each query.
+        With as many queries as keys it is wrong in silence, and otherwise it raises. The normalizer is a number for
+        each query. Which sum over the keys does it read?"""
+        q, k = positive(query), positive(key)
+        return (q @ (k.mT @ value)) / k.sum(-1, keepdim=True)
+
+    def other_axes_exchanged(query, key, value):
+        """You transpose the keys, and not in the last two axes: `.T` reverses all of them, and `transpose(1, 2)`
+        exchanges heads and keys. It raises when they meet the values. Here the axes are (batch, heads, k_len, d_head).
+        How do you exchange the last two, and only those?"""
+        return positive(query) @ (positive(key).transpose(1, 2) @ value)
+
+    def queries_and_keys_exchanged(query, key, value):
+        """Queries and keys have changed places: `S` sums over the queries, and they are not as many as the values. It
+        raises; with as many queries as keys it would be wrong in silence. A value belongs to a key. Whose features meet
+        the values in `S`?"""
+        return linear_attention.reference(key, query, value)
+
+    def z_of_the_bare_keys(query, key, value):
+        """`z` is a sum of the keys as they are, and `S` of the keys' features. The two then count the same keys
+        differently, and the normalizer can become zero or negative. Which of the two names, before or after the map,
+        stands in the line of `z`?"""
+        return linear_attention.reference(query, key, value, normalizer=lambda q, k: sum_of_weights(q, key))
+
+    def S_of_the_bare_keys(query, key, value):
+        """`S` takes the keys as they are, and `z` the keys' features. The two then count the same keys differently, and
+        the weights do not sum to one. Which of the two names, before or after the map, stands in the line of `S`?"""
+        return linear_attention.reference(query, key, value, numerator=lambda q, k, value: sum_of_values(q, key, value))
+
+    def bare_queries_below_the_line(query, key, value):
+        """Above the line the query's features read `S`, and below it the query as it is reads `z`. The weights do not
+        sum to one, and the normalizer can become zero or negative. Which of the two names, before or after the map, is
+        multiplied with `z`?"""
+        return linear_attention.reference(query, key, value, normalizer=lambda q, k: sum_of_weights(query, k))
+
+    def relu_and_a_small_number(query, key, value):
+        """Your features are max(x, 0), and a small number in the normalizer saves you from 0/0. A key whose numbers are
+        all negative is still never seen, and a query of that kind gets zeros. The features must be greater than zero
+        everywhere: what does the formula say below zero?"""
+        return linear_attention.reference(
+            query, key, value, features=relu_alone, output=lambda numerator, normalizer: numerator / (normalizer + 1e-6)
+        )
+
+    def softmax_as_the_map(query, key, value):
+        """You take a softmax of the queries over their features, and of the keys over the tokens, and need no division.
+        That form exists, as *efficient attention*; it is another one. Here φ acts element by element, and a division by
+        φ(query) · `z` makes the weights sum to one. What is φ in the docstring?"""
+        return query.softmax(-1) @ (key.softmax(-2).mT @ value)
+
+    def divided_feature_by_feature(query, key, value):
+        """You divide `S` by `z` feature by feature, and the query reads the quotients. Values that are all one then
+        come out as the sum of the query's features. The query must read both sums first: one division of two numbers
+        for each value, at the end."""
+        q, k = positive(query), positive(key)
+        return q @ (k.mT @ value / k.sum(-2).unsqueeze(-1))
+
+    def divided_by_length(query, key, value):
+        """You divide by the number of keys, and not by the sum of the weights. Results then do not grow with the
+        length, but they are no means: the weights of a query sum to whatever its similarities happen to be on average.
+        What does a query find in `z`?"""
+        return sum_of_values(positive(query), positive(key), value) / key.shape[-2]
+
+    def divided_by_root_of_d(query, key, value):
+        """You divide by √d_head, and by nothing else. The root belongs to softmax attention, where it keeps scores from
+        growing. Here the weights are the similarities themselves, and to sum to one they need a normalizer: another
+        number for each query."""
+        return sum_of_values(positive(query), positive(key), value) / query.shape[-1] ** 0.5
+
+    def mean_divided_by_root_of_d(query, key, value):
+        """{Your numbers are right, but} you divide by √d_head besides. The root belongs to softmax attention, where it
+        keeps scores from growing. Here the normalizer makes the weights sum to one, and after that nothing may divide.
+        What becomes of values that are all one?"""
+        return linear_attention.reference(query, key, value) / query.shape[-1] ** 0.5
+
+    def last_key_alone_in_S(query, key, value):
+        """`S` holds the last key and its value alone, and `z` all keys: in a loop over the keys each turn replaces what
+        the turns before have added. Which sign adds to a name, and which replaces what it held?"""
+        return linear_attention.reference(
+            query, key, value, numerator=lambda q, k, value: sum_of_values(q, k[..., -1:, :], value[..., -1:, :])
+        )
+
+    def each_pair_compared(query, key, value):
+        """{The numbers are right, but} you still compare every query with every key, one by one or in a table of q_len
+        × k_len similarities, which linear attention is there to avoid. Three matrices are multiplied: which two do you
+        multiply first, and how large is the result?"""
+        weights = positive(query) @ positive(key).mT
+        return weights @ value / weights.sum(-1, keepdim=True)
+
+    def row_by_row(query, key, value):
+        """The numbers are right, at the old cost: for each query you compute its similarity to every key. No table is
+        kept, but as many similarities are computed as it has. What do you do for each query that is the same for all of
+        them, and could be done once?"""
+        q, k = positive(query), positive(key)
+        rows = []
+        for i in range(q.shape[2]):
+            weights = (k @ q[:, :, i, :, None]).squeeze(-1)
+            rows.append((weights[:, :, None] @ value).squeeze(2) / weights.sum(-1, keepdim=True))
+        return torch.stack(rows, dim=2)
+
+    def normalized_over_queries(query, key, value):
+        """Your weights sum to one over the queries, and should over the keys. A key then shares itself out among the
+        queries, and values that are all one do not stay one. Whose features are summed in `z`?"""
+        q, k = positive(query), positive(key)
+        return q @ ((k / (k @ q.sum(-2).unsqueeze(-1))).mT @ value)
+
+    def features_normalized(query, key, value):
+        """You divide the features themselves: each feature of the keys by its sum over the keys, and each query's by
+        their sum. The weights of a query do sum to one, but they are different weights: a rare feature counts as much
+        as a common one. The similarities are divided by their sum, after the features have met."""
+        q, k = positive(query), positive(key)
+        return q / q.sum(-1, keepdim=True) @ ((k / k.sum(-2, keepdim=True)).mT @ value)
+
+    def z_of_the_summed_keys(query, key, value):
+        """For `z` you add up the keys first, and take the features of the sum. The map is not linear: the features of a
+        sum are not the sum of the features, and the weights do not sum to one. Which comes first, map or sum?"""
+        z = positive(key.sum(-2, keepdim=True))
+        return linear_attention.reference(query, key, value, normalizer=lambda q, k: sum_of_weights(q, z))
+
+    def sums_over_all_heads(query, key, value):
+        """`S` and `z` are added up over the heads as well, so that every head reads what all heads have seen. Each head
+        has an `S` and a `z` of its own. Which letters has your `einsum` left out on its right side, or which axes does
+        your sum run over?"""
+        k = positive(key)
+        S, z = (k.mT @ value).sum(1, keepdim=True), k.sum((1, 2), keepdim=True)
+        return positive(query) @ S / (positive(query) @ z.mT)
+
+    def sums_over_batch_and_heads(query, key, value):
+        """`S` and `z` are added up over the sentences and the heads as well, so that every query reads the keys of the
+        whole batch. Each head of each sentence has an `S` and a `z` of its own. Which letters has your `einsum` left
+        out on its right side, or which axes does your sum run over?"""
+        k = positive(key)
+        S, z = (k.mT @ value).sum((0, 1)), k.sum((0, 1, 2))
+        return positive(query) @ S / (positive(query) @ z[:, None])
+
+    def softmax_as_the_map_with_a_scale(query, key, value):
+        """You take a softmax of the queries over their features, and of the keys over the tokens, and divide by
+        √d_head. Published linear attentions do so, and it is another form: its weights do not sum to one. Here φ acts
+        element by element, and a division by φ(query) · `z` comes last. What is φ in the docstring?"""
+        return query.softmax(-1) / query.shape[-1] ** 0.5 @ (key.softmax(-2).mT @ value)
+
+    def softmax_over_features_not_divided(query, key, value):
+        """Your map is a softmax over the features of each token, and you never divide. The features are positive and
+        sum to one; the weights of a query over the keys do not. Here φ acts element by element. By what must a query's
+        sum be divided?"""
+        return query.softmax(-1) @ (key.softmax(-1).mT @ value)
+
+    def z_of_the_bare_keys_and_one(query, key, value):
+        """`z` is a sum of key + 1, and `S` a sum of the keys' features times the values. φ is elu(x) + 1: for keys
+        below zero key + 1 is something else, and can be negative, so that the weights do not sum to one. Which name
+        holds the features?"""
+        return linear_attention.reference(query, key, value, normalizer=lambda q, k: sum_of_weights(q, key + 1))
+
+    def one_added_to_the_bare_z(query, key, value):
+        """You add up the keys as they are for `z`, and add 1 to the sum. The 1 of elu(x) + 1 belongs to each feature of
+        each key, and `elu` as well. Which name holds the features?"""
+        return linear_attention.reference(
+            query, key, value, normalizer=lambda q, k: q @ (key.sum(-2) + 1).unsqueeze(-1)
+        )
+
+
+linear_attention.mistakes_in(alone=True, features=(*RARE_MAPS,))
+
+
+with_other_similarities(linear_attention, hidden=lambda scores: scores)
+
+
+linear_attention.mistakes_in(
+    features=(
+        elu_alone,
+        no_map,
+    ),
+    output=(no_normalizer,),
+)
+
+
+cut_off(linear_attention)
+left_in_float32(linear_attention)
+
+
 for _power in (1, 2, 3, 4, 6):
     _relu_and(_power)
-
-
-@linear_attention.mistake
-def z_of_the_bare_keys_and_one(query, key, value):
-    """`z` is a sum of key + 1, and `S` a sum of the keys' features times the values. φ is elu(x) + 1: for keys below
-    zero key + 1 is something else, and can be negative, so that the weights do not sum to one. Which name holds the
-    features?"""
-    return linear_attention.reference(query, key, value, normalizer=lambda q, k: sum_of_weights(q, key + 1))
-
-
-@linear_attention.mistake
-def one_added_to_the_bare_z(query, key, value):
-    """You add up the keys as they are for `z`, and add 1 to the sum. The 1 of elu(x) + 1 belongs to each feature of
-    each key, and `elu` as well. Which name holds the features?"""
-    return linear_attention.reference(query, key, value, normalizer=lambda q, k: q @ (key.sum(-2) + 1).unsqueeze(-1))

@@ -89,40 +89,26 @@ def cached_step(
     return blend(weights(turn_query(query, here, base), keys), values), keys, values
 
 
-@cached_step.probe(plain=True)
-def empty_cache(draw):
-    """an empty cache"""
-    return _step(draw, past=0)
+cached_step.example("an empty cache", lambda draw: _step(draw, past=0), plain=True)
+cached_step.example("twenty tokens in the cache", lambda draw: _step(draw, batch=1, past=20), plain=True)
+cached_step.example("300 tokens in the cache", lambda draw: _step(draw, batch=1, heads=2, past=300))
 
 
-@cached_step.probe(plain=True)
-def long_past(draw):
-    """twenty tokens in the cache"""
-    return _step(draw, batch=1, past=20)
+@cached_step.right
+class RightAnswers:
+    def by_pytorch_attention(query, key, value, keys, values, base):
+        position = torch.tensor([keys.shape[2]], device=keys.device)
+        keys = torch.cat((keys, rotate.reference(key, position, base)), 2)
+        values = torch.cat((values, value), 2)
+        query = rotate.reference(query, position, base)
+        return torch.nn.functional.scaled_dot_product_attention(query, keys, values), keys, values
 
-
-@cached_step.probe
-def very_long_past(draw):
-    """300 tokens in the cache"""
-    return _step(draw, batch=1, heads=2, past=300)
-
-
-@cached_step.equivalent
-def by_pytorch_attention(query, key, value, keys, values, base):
-    position = torch.tensor([keys.shape[2]], device=keys.device)
-    keys = torch.cat((keys, rotate.reference(key, position, base)), 2)
-    values = torch.cat((values, value), 2)
-    query = rotate.reference(query, position, base)
-    return torch.nn.functional.scaled_dot_product_attention(query, keys, values), keys, values
-
-
-@cached_step.equivalent
-def both_turned_at_once(query, key, value, keys, values, base):
-    position = torch.full((1,), keys.shape[-2], device=keys.device)
-    query, key = rotate.reference(torch.cat([query, key]), position, base).chunk(2)
-    keys, values = torch.cat([keys, key], dim=-2), torch.cat([values, value], dim=-2)
-    scores = torch.einsum("bhqd,bhkd->bhqk", query, keys) * query.shape[-1] ** -0.5
-    return torch.einsum("bhqk,bhkd->bhqd", scores.softmax(-1), values), keys, values
+    def both_turned_at_once(query, key, value, keys, values, base):
+        position = torch.full((1,), keys.shape[-2], device=keys.device)
+        query, key = rotate.reference(torch.cat([query, key]), position, base).chunk(2)
+        keys, values = torch.cat([keys, key], dim=-2), torch.cat([values, value], dim=-2)
+        scores = torch.einsum("bhqd,bhkd->bhqk", query, keys) * query.shape[-1] ** -0.5
+        return torch.einsum("bhqk,bhkd->bhqd", scores.softmax(-1), values), keys, values
 
 
 @cached_step.mistake(stage="position")
@@ -137,186 +123,6 @@ def one_position_early(keys):
     """Your new token stands where the last one of the cache stands. With five tokens in the cache, which numbers are
     taken?"""
     return keys.shape[-2] - 1
-
-
-@cached_step.mistake(stage="position", alone=True)
-def heads_counted(keys):
-    """You take the number of heads for the position. The tokens of the cache lie on another axis: which one, counted
-    from the end?"""
-    return keys.shape[1]
-
-
-@cached_step.mistake(stage="position", alone=True)
-def features_counted(keys):
-    """You take d_head for the position. The tokens of the cache lie on another axis: which one, seen from the end?"""
-    return keys.shape[-1]
-
-
-@cached_step.mistake(stage="position", alone=True)
-def batch_counted(keys):
-    """You take the size of the batch for the position. The tokens of the cache lie on another axis: which one, counted
-    from the end?"""
-    return keys.shape[0]
-
-
-@cached_step.mistake(stage="position", alone=True)
-def one_is_the_position(keys):
-    """Your new token always stands at position 1. Do you count the axis of the new token, which is always 1? It is the
-    tokens of the cache that say how many came before."""
-    return 1
-
-
-@cached_step.mistake(stage="position")
-def turned_backwards(keys):
-    """You turn query and new key the wrong way round: by minus their position, or with the sines' signs exchanged. The
-    keys of the cache have been turned forwards."""
-    return -keys.shape[-2]
-
-
-@cached_step.mistake(stage="position", alone=True)
-def one_position_early_unless_empty(keys):
-    """Your new token stands where the last one of the cache stands; only with an empty cache is its position right.
-    With five tokens in the cache, which numbers are taken?"""
-    return max(keys.shape[-2] - 1, 0)
-
-
-@cached_step.mistake(stage="turn_query", alone=True)
-def query_one_position_late(query, position, base):
-    """Your query is turned one position too far, and the new key is not. Do you count the tokens of the cache again
-    once the new key is in it?"""
-    return _turned(query, position + 1, base)
-
-
-@cached_step.mistake(stage="turn_query", alone=True)
-def query_one_position_early(query, position, base):
-    """Your query is turned by the position of the last token of the cache, and the new key by its own. Both belong to
-    the same token: which position does it have?"""
-    return _turned(query, position - 1, base)
-
-
-@cached_step.mistake(stage="turn_query", alone=True)
-def query_turned_back(query, position, base):
-    """Your query is turned the other way, by minus its position. Scores know distances since *both* are turned the same
-    way: only then the difference of two positions is left."""
-    return _turned(query, -position, base)
-
-
-@cached_step.mistake(stage="turn_query", alone=True)
-def query_turned_twice(query, position, base):
-    """Your query is turned twice, by twice its position in all. Once is enough: which line turns it, and which does so
-    again?"""
-    return _turned(query, 2 * position, base)
-
-
-@cached_step.mistake(stage="turn_key", alone=True)
-def key_one_position_late(key, position, base):
-    """Your new key is turned one position too far, and the query is not. Both belong to the same token: when do you
-    count the tokens of the cache?"""
-    return _turned(key, position + 1, base)
-
-
-@cached_step.mistake(stage="turn_key", alone=True)
-def key_one_position_early(key, position, base):
-    """Your new key is turned by the position of the last token of the cache, and the query by its own. Both belong to
-    the same token: which position does it have?"""
-    return _turned(key, position - 1, base)
-
-
-@cached_step.mistake(stage="turn_key", alone=True)
-def key_turned_back(key, position, base):
-    """Your new key is turned the other way, by minus its position. Scores know distances since *both* are turned the
-    same way: only then the difference of two positions is left."""
-    return _turned(key, -position, base)
-
-
-@cached_step.mistake(stage="turn_key", alone=True)
-def key_turned_twice(key, position, base):
-    """Your new key is turned twice, by twice its position in all. Once is enough: which line turns it, and which does
-    so again?"""
-    return _turned(key, 2 * position, base)
-
-
-@cached_step.mistake(stage="turn_query")
-def query_not_turned(query, position, base):
-    """Your scores are those of a query that is not turned: you leave it as it came, or turn it by position 0, or you
-    turn it and all keys by the same position, which changes no score. The keys of the cache have been turned already.
-    Which two tensors are new?"""
-    return query
-
-
-@cached_step.mistake(stage="turn_key")
-def key_not_turned(key, position, base):
-    """Your new key is not turned: it goes into the cache as if it stood at position 0. Which tensors does the position
-    belong to?"""
-    return key
-
-
-@cached_step.mistake
-def neither_turned(query, key, value, keys, values, base):
-    """It comes out as if neither the query nor the new key were turned: you turn neither, or both by position 0, or you
-    turn the query and, for the scores, all keys by the same position, which changes no score. Where does the new token
-    stand, and which tensors have not been turned yet?"""
-    keys, values = appended(keys, key), appended(values, value)
-    return weights_of(query, keys) @ values, keys, values
-
-
-@cached_step.mistake
-def cache_turned_again(query, key, value, keys, values, base):
-    """You turn the keys of the cache, and they have been turned already, each when it was new. What is kept is ready
-    for use: which tensor is new in this step?"""
-    here = torch.arange(keys.shape[-2] + 1, device=keys.device)
-    keys = rotate.reference(appended(keys, key), here, base)
-    values = appended(values, value)
-    return weights_of(_turned(query, len(here) - 1, base), keys) @ values, keys, values
-
-
-@cached_step.mistake
-def all_turned_again(query, key, value, keys, values, base):
-    """You turn the new key, put it into the cache, and turn all keys of the cache once more. Each has been turned when
-    it was new, and once is enough. Which of your turns is one too many?"""
-    here = torch.arange(keys.shape[-2] + 1, device=keys.device)
-    keys = rotate.reference(appended(keys, _turned(key, len(here) - 1, base)), here, base)
-    values = appended(values, value)
-    return weights_of(_turned(query, len(here) - 1, base), keys) @ values, keys, values
-
-
-@cached_step.mistake
-def all_turned_again_for_scores(query, key, value, keys, values, base):
-    """{The cache that you return is right.} For the scores you turn its keys once more, and each has been turned
-    already, when it was new. What does the cache hold: keys as they come, or keys ready for use?"""
-    return _for_scores(query, key, value, keys, values, base, stored=_turned, seen=_by_places)
-
-
-@cached_step.mistake
-def past_turned_again_for_scores(query, key, value, keys, values, base):
-    """{The cache that you return is right.} For the scores you turn the keys of the earlier tokens once more, and they
-    have been turned already, each when it was new. Which key has not been turned yet?"""
-    return _for_scores(query, key, value, keys, values, base, stored=_turned, seen=_past_by_places)
-
-
-@cached_step.mistake
-def cache_kept_unturned(query, key, value, keys, values, base):
-    """You store the new key as it comes, and turn all keys for the scores. That would do for a cache of keys that are
-    not turned; in this one each has been turned already, when it was new, and in your scores it is turned twice. In
-    which state must the new key go into the cache?"""
-    return _for_scores(query, key, value, keys, values, base, stored=_as_it_comes, seen=_by_places)
-
-
-@cached_step.mistake
-def key_stored_unturned(query, key, value, keys, values, base):
-    """{What the token collects is right;} the key that you store is not turned. The next step takes all keys of the
-    cache for turned ones. Which of your two keys, the one before the turn or the one after it, goes into the cache?"""
-    return _for_scores(query, key, value, keys, values, base, stored=_as_it_comes, seen=_last_by_its_place)
-
-
-@cached_step.mistake
-def turned_after_appending(query, key, value, keys, values, base):
-    """You turn all keys by the position of the new token, and those of the cache have been turned already, each by its
-    own. Have you put the new key into the cache first, and turned then? Which of the two comes first?"""
-    here = keys.shape[-2]
-    keys = _turned(appended(keys, key), here, base)
-    values = appended(values, value)
-    return weights_of(_turned(query, here, base), keys) @ values, keys, values
 
 
 def _for_scores(query, key, value, keys, values, base, *, stored, seen):
@@ -343,55 +149,696 @@ def _last_by_its_place(keys, base):
     return appended(keys[:, :, :-1], _turned(keys[:, :, -1:], keys.shape[-2] - 1, base))
 
 
-@cached_step.mistake
-def value_turned(query, key, value, keys, values, base):
-    """You turn the value as well. Positions decide who looks at whom, and that is the matter of queries and keys; what
-    is collected stays as it is."""
-    here = keys.shape[-2]
-    keys = appended(keys, _turned(key, here, base))
-    values = appended(values, _turned(value, here, base))
-    return weights_of(_turned(query, here, base), keys) @ values, keys, values
+def table_of_fixed_length(query, key, value, keys, values, base):
+    if keys.shape[-2] >= 64:
+        raise IndexError(f"index {keys.shape[-2]} is out of bounds for dimension 0 with size 64")
+    return cached_step.reference(query, key, value, keys, values, base)
 
 
-@cached_step.mistake(stage="blend")
-def itself_not_seen(weights, values):
-    """The new token does not look at itself: you blend before both its key and its value are in the cache. Which comes
-    first?"""
-    others = weights[..., :-1]  # the softmax over the others alone, or a sum of nothing
-    shares = others / others.sum(dim=-1, keepdim=True) if others.shape[-1] else others
-    return shares @ values[..., :-1, :]
+def _value_turned_and(mistaken):
+    """Two things go wrong here. You turn the value, and only queries and keys are to be turned. {}"""
+    stage = cached_step.mistakes[mistaken.__name__].stage
+
+    def with_the_value_turned(query, key, value, keys, values, base):
+        here = mistaken(keys) if stage == "position" else after_the_past(keys)
+        value = _turned(value, here, base)
+        return cached_step.reference(query, key, value, keys, values, base, **{stage: mistaken})
+
+    with_the_value_turned.__name__ = f"value_turned_and_{mistaken.__name__}"
+    with_the_value_turned.__doc__ = _value_turned_and.__doc__.format(mistaken.__doc__)
+    cached_step.mistake(with_the_value_turned)
 
 
-@cached_step.mistake
-def cache_returned_as_it_was(query, key, value, keys, values, base):
-    """{What the token collects is right, and} you return the cache as it came in. The next step needs this token's key
-    and value, too."""
-    blend, *_ = cached_step.reference(query, key, value, keys, values, base)
-    return blend, keys, values
+@cached_step.wrong(stage="position", alone=True)
+class PositionAlone:
+    def heads_counted(keys):
+        """You take the number of heads for the position. The tokens of the cache lie on another axis: which one,
+        counted from the end?"""
+        return keys.shape[1]
+
+    def features_counted(keys):
+        """You take d_head for the position. The tokens of the cache lie on another axis: which one, seen from the
+        end?"""
+        return keys.shape[-1]
+
+    def batch_counted(keys):
+        """You take the size of the batch for the position. The tokens of the cache lie on another axis: which one,
+        counted from the end?"""
+        return keys.shape[0]
+
+    def one_is_the_position(keys):
+        """Your new token always stands at position 1. Do you count the axis of the new token, which is always 1? It is
+        the tokens of the cache that say how many came before."""
+        return 1
+
+    def one_position_early_unless_empty(keys):
+        """Your new token stands where the last one of the cache stands; only with an empty cache is its position right.
+        With five tokens in the cache, which numbers are taken?"""
+        return max(keys.shape[-2] - 1, 0)
 
 
-@cached_step.mistake
-def only_itself(query, key, value, keys, values, base):
-    """Your token looks at itself alone, so that its own value comes back. What are the keys of the cache for?"""
-    here = keys.shape[-2]
-    return value, appended(keys, _turned(key, here, base)), appended(values, value)
+@cached_step.wrong(stage="turn_query")
+class TurnQuery:
+    def query_not_turned(query, position, base):
+        """Your scores are those of a query that is not turned: you leave it as it came, or turn it by position 0, or
+        you turn it and all keys by the same position, which changes no score. The keys of the cache have been turned
+        already. Which two tensors are new?"""
+        return query
 
 
-@cached_step.mistake(stage="longer_keys")
-def key_in_front(past, new):
-    """The new key stands in front of the cache and its value at the end, so that each weight meets the value of another
-    token. Both belong at the end."""
-    return torch.cat([new, past], dim=-2)
+@cached_step.wrong(stage="turn_query", alone=True)
+class TurnQueryAlone:
+    def query_one_position_late(query, position, base):
+        """Your query is turned one position too far, and the new key is not. Do you count the tokens of the cache again
+        once the new key is in it?"""
+        return _turned(query, position + 1, base)
+
+    def query_one_position_early(query, position, base):
+        """Your query is turned by the position of the last token of the cache, and the new key by its own. Both belong
+        to the same token: which position does it have?"""
+        return _turned(query, position - 1, base)
+
+    def query_turned_back(query, position, base):
+        """Your query is turned the other way, by minus its position. Scores know distances since *both* are turned the
+        same way: only then the difference of two positions is left."""
+        return _turned(query, -position, base)
+
+    def query_turned_twice(query, position, base):
+        """Your query is turned twice, by twice its position in all. Once is enough: which line turns it, and which does
+        so again?"""
+        return _turned(query, 2 * position, base)
 
 
-@cached_step.mistake
-def both_in_front(query, key, value, keys, values, base):
-    """The new key and value stand in front of the cache. The blend is the same, since order does not matter to it; the
-    cache is in the order of the text, and the newest is last."""
-    here = keys.shape[-2]
-    keys = torch.cat([_turned(key, here, base), keys], dim=-2)
-    values = torch.cat([value, values], dim=-2)
-    return weights_of(_turned(query, here, base), keys) @ values, keys, values
+@cached_step.wrong(stage="turn_key")
+class TurnKey:
+    def key_not_turned(key, position, base):
+        """Your new key is not turned: it goes into the cache as if it stood at position 0. Which tensors does the
+        position belong to?"""
+        return key
+
+
+@cached_step.wrong(stage="turn_key", alone=True)
+class TurnKeyAlone:
+    def key_one_position_late(key, position, base):
+        """Your new key is turned one position too far, and the query is not. Both belong to the same token: when do you
+        count the tokens of the cache?"""
+        return _turned(key, position + 1, base)
+
+    def key_one_position_early(key, position, base):
+        """Your new key is turned by the position of the last token of the cache, and the query by its own. Both belong
+        to the same token: which position does it have?"""
+        return _turned(key, position - 1, base)
+
+    def key_turned_back(key, position, base):
+        """Your new key is turned the other way, by minus its position. Scores know distances since *both* are turned
+        the same way: only then the difference of two positions is left."""
+        return _turned(key, -position, base)
+
+    def key_turned_twice(key, position, base):
+        """Your new key is turned twice, by twice its position in all. Once is enough: which line turns it, and which
+        does so again?"""
+        return _turned(key, 2 * position, base)
+
+
+@cached_step.wrong(stage="longer_keys")
+class LongerKeys:
+    def key_in_front(past, new):
+        """The new key stands in front of the cache and its value at the end, so that each weight meets the value of
+        another token. Both belong at the end."""
+        return torch.cat([new, past], dim=-2)
+
+
+@cached_step.wrong(stage="longer_keys", alone=True)
+class LongerKeysAlone:
+    def joined_along_the_heads(past, new):
+        """You join along the axis of the heads. `cat` wants all other axes to be of the same length, and the cache has
+        more tokens than one. Along which axis does a cache grow?"""
+        return torch.cat([past, new], dim=1)
+
+    def joined_along_the_features(past, new):
+        """You join along the axis of the features. `cat` wants all other axes to be of the same length, and the cache
+        has more tokens than one. Along which axis does a cache grow?"""
+        return torch.cat([past, new], dim=-1)
+
+    def joined_along_the_batch(past, new):
+        """You join along the axis of the batch, as `cat` does when no `dim` is given. `cat` wants all other axes to be
+        of the same length, and the cache has more tokens than one. Along which axis does a cache grow?"""
+        return torch.cat([past, new])
+
+    def stacked(past, new):
+        """`stack` wants tensors of the same shape, and puts them on a new axis. A cache grows along an axis that it
+        has: which function joins along it?"""
+        return torch.stack([past, new], dim=-2)
+
+    def cat_without_a_list(past, new):
+        """`cat` takes the tensors in a list or tuple, as its first argument, and you give them one after the other.
+        Which brackets are missing?"""
+        return torch.cat(past, new, dim=-2)
+
+    def cat_without_a_list_or_a_name(past, new):
+        """`cat` takes the tensors in a list or tuple, as its first argument, and you give them one after the other,
+        with the axis last. Which brackets are missing?"""
+        return torch.cat(past, new, -2)
+
+    def append_called(past, new):
+        """A tensor has no `append`: it cannot grow. Make a new one of both, the old one and what comes after it."""
+        return past.append(new)
+
+    def written_behind_the_end(past, new):
+        """You write the new key to a place that the cache does not have yet: with five tokens in it, index 5 lies after
+        the end. Which function makes a longer tensor of both?"""
+        past[:, :, past.shape[-2]] = new[:, :, 0]
+        return past
+
+
+@cached_step.wrong(stage="longer_values")
+class LongerValues:
+    def value_in_front(past, new):
+        """The new value stands in front of the cache and its key at the end, so that each weight meets the value of
+        another token. Both belong at the end."""
+        return torch.cat([new, past], dim=-2)
+
+
+@cached_step.wrong(stage="longer_values", alone=True)
+class LongerValuesAlone:
+    def values_joined_along_the_heads(past, new):
+        """You join the values along the axis of the heads. `cat` wants all other axes to be of the same length, and the
+        cache has more tokens than one. Along which axis does a cache grow?"""
+        return torch.cat([past, new], dim=1)
+
+    def values_joined_along_the_features(past, new):
+        """You join the values along the axis of the features. `cat` wants all other axes to be of the same length, and
+        the cache has more tokens than one. Along which axis does a cache grow?"""
+        return torch.cat([past, new], dim=-1)
+
+    def values_joined_along_the_batch(past, new):
+        """You join the values along the axis of the batch, as `cat` does when no `dim` is given. `cat` wants all other
+        axes to be of the same length, and the cache has more tokens than one. Along which axis does a cache grow?"""
+        return torch.cat([past, new])
+
+
+@cached_step.wrong(stage="weights")
+class Weights:
+    def softmax_over_the_queries(query, keys):
+        """All weights are 1, so that the values are simply added up. Does a softmax run along the axis of the queries,
+        of which there is one? The weights of *all keys* must sum to one: on which axis do these lie?"""
+        return (query @ keys.transpose(-2, -1) / query.shape[-1] ** 0.5).softmax(dim=-2)
+
+    def softmax_over_the_heads(query, keys):
+        """Your softmax runs along the axis of the heads. Each head has weights of its own, and those of *all keys* must
+        sum to one: on which axis do these lie?"""
+        return (query @ keys.transpose(-2, -1) / query.shape[-1] ** 0.5).softmax(dim=1)
+
+    def oldest_alone_seen(query, keys):
+        """Your token sees the oldest token alone. With a causal mask, as `is_causal=True` makes it, the first query
+        sees the first key, and here there is only one query. What is there in the cache that the newest token must not
+        see?"""
+        return torch.eye(1, keys.shape[-2], dtype=query.dtype, device=query.device).expand(*query.shape[:-1], -1)
+
+
+@cached_step.wrong(stage="weights", alone=True)
+class WeightsAlone:
+    def multiplied_by_the_root(query, keys):
+        """The scores are multiplied by √d_head, and should be divided by it. What does the root keep small?"""
+        return (query @ keys.transpose(-2, -1) * query.shape[-1] ** 0.5).softmax(dim=-1)
+
+    def divided_by_the_tokens(query, keys):
+        """The scores are divided by the root of the number of keys. It is the features that a score adds up: which size
+        is theirs?"""
+        return (query @ keys.transpose(-2, -1) / keys.shape[-2] ** 0.5).softmax(dim=-1)
+
+    def divided_by_the_heads(query, keys):
+        """The scores are divided by the root of the number of heads. It is the features that a score adds up: which
+        axis has their size?"""
+        return (query @ keys.transpose(-2, -1) / query.shape[1] ** 0.5).softmax(dim=-1)
+
+    def weights_divided_again(query, keys):
+        """You divide the scores by √d_head and the weights as well, so that these sum to less than one. Once is enough:
+        on which side of the softmax?"""
+        return weights_of(query, keys) / query.shape[-1] ** 0.5
+
+    def softmax_over_the_batch(query, keys):
+        """Your softmax runs along the axis of the batch, so that texts take weight from one another. Those of *all
+        keys* must sum to one: on which axis do these lie?"""
+        return (query @ keys.transpose(-2, -1) / query.shape[-1] ** 0.5).softmax(dim=0)
+
+    def itself_masked(query, keys):
+        """Your mask hides the newest key, so that the token does not look at itself. What is hidden in a causal mask:
+        the token itself, or only what comes after it?"""
+        scores = query @ keys.transpose(-2, -1) / query.shape[-1] ** 0.5
+        scores[..., -1] = -torch.inf
+        return scores.softmax(dim=-1)
+
+    def all_keys_weigh_the_same(query, keys):
+        """All keys get the same weight: what you return is the mean of the values. Where does the query enter?"""
+        return (0 * (query @ keys.transpose(-2, -1))).softmax(dim=-1)
+
+    def powers_not_divided(query, keys):
+        """You blend with the exponentials of the scores, which are never divided by their sum. What must the weights of
+        a token sum to?"""
+        return (query @ keys.transpose(-2, -1) / query.shape[-1] ** 0.5).exp()
+
+    def pair_taken_for_a_tensor(query, keys):
+        """Along an axis, `max` returns a pair, the largest numbers and where they lie, and you subtract the pair. Which
+        part of it do you want?"""
+        scores = query @ keys.transpose(-2, -1)
+        return scores - scores.max(dim=-1, keepdim=True)
+
+    def keys_not_transposed(query, keys):
+        """You multiply the query with the keys as they lie. A score multiplies features with features: on which axis of
+        the right factor must they be?"""
+        return query @ keys
+
+    def keys_transposed_too_far(query, keys):
+        """You turn round axes of the keys that must stay where they are, those of the batch or of the heads: `.T` turns
+        all of them round. Which two change places?"""
+        return query @ keys.permute(3, 2, 1, 0)
+
+    def heads_and_tokens_of_keys_exchanged(query, keys):
+        """You exchange the axes of heads and tokens in the keys, and not those of tokens and features. A score
+        multiplies features with features: which two axes change places?"""
+        return query @ keys.transpose(1, 2)
+
+
+@cached_step.wrong(stage="blend")
+class Blend:
+    def itself_not_seen(weights, values):
+        """The new token does not look at itself: you blend before both its key and its value are in the cache. Which
+        comes first?"""
+        others = weights[..., :-1]  # the softmax over the others alone, or a sum of nothing
+        shares = others / others.sum(dim=-1, keepdim=True) if others.shape[-1] else others
+        return shares @ values[..., :-1, :]
+
+
+@cached_step.wrong(stage="blend", alone=True)
+class BlendAlone:
+    def axis_of_the_token_lost(weights, values):
+        """What the token collects has lost the axis of the token. It has one entry only, and it stays: (batch, heads,
+        1, d_head). What takes it away?"""
+        return (weights @ values).squeeze(-2)
+
+    def all_axes_of_one_lost(weights, values):
+        """`squeeze()` without an argument takes away every axis of length 1, that of the token and others as well. The
+        result keeps four axes: (batch, heads, 1, d_head)."""
+        return (weights @ values).squeeze()
+
+    def heads_merged(weights, values):
+        """You merge the heads in what the token collects. That comes later, outside of this function: the result is
+        (batch, heads, 1, d_head)."""
+        return (weights @ values).transpose(1, 2).flatten(-2)
+
+    def heads_behind_the_token(weights, values):
+        """In what the token collects its axis and that of the heads have changed places. The result is (batch, heads,
+        1, d_head)."""
+        return (weights @ values).transpose(1, 2)
+
+
+@cached_step.wrong
+class WrongAnswers:
+    def neither_turned(query, key, value, keys, values, base):
+        """It comes out as if neither the query nor the new key were turned: you turn neither, or both by position 0, or
+        you turn the query and, for the scores, all keys by the same position, which changes no score. Where does the
+        new token stand, and which tensors have not been turned yet?"""
+        keys, values = appended(keys, key), appended(values, value)
+        return weights_of(query, keys) @ values, keys, values
+
+    def cache_turned_again(query, key, value, keys, values, base):
+        """You turn the keys of the cache, and they have been turned already, each when it was new. What is kept is
+        ready for use: which tensor is new in this step?"""
+        here = torch.arange(keys.shape[-2] + 1, device=keys.device)
+        keys = rotate.reference(appended(keys, key), here, base)
+        values = appended(values, value)
+        return weights_of(_turned(query, len(here) - 1, base), keys) @ values, keys, values
+
+    def all_turned_again(query, key, value, keys, values, base):
+        """You turn the new key, put it into the cache, and turn all keys of the cache once more. Each has been turned
+        when it was new, and once is enough. Which of your turns is one too many?"""
+        here = torch.arange(keys.shape[-2] + 1, device=keys.device)
+        keys = rotate.reference(appended(keys, _turned(key, len(here) - 1, base)), here, base)
+        values = appended(values, value)
+        return weights_of(_turned(query, len(here) - 1, base), keys) @ values, keys, values
+
+    def all_turned_again_for_scores(query, key, value, keys, values, base):
+        """{The cache that you return is right.} For the scores you turn its keys once more, and each has been turned
+        already, when it was new. What does the cache hold: keys as they come, or keys ready for use?"""
+        return _for_scores(query, key, value, keys, values, base, stored=_turned, seen=_by_places)
+
+    def past_turned_again_for_scores(query, key, value, keys, values, base):
+        """{The cache that you return is right.} For the scores you turn the keys of the earlier tokens once more, and
+        they have been turned already, each when it was new. Which key has not been turned yet?"""
+        return _for_scores(query, key, value, keys, values, base, stored=_turned, seen=_past_by_places)
+
+    def cache_kept_unturned(query, key, value, keys, values, base):
+        """You store the new key as it comes, and turn all keys for the scores. That would do for a cache of keys that
+        are not turned; in this one each has been turned already, when it was new, and in your scores it is turned
+        twice. In which state must the new key go into the cache?"""
+        return _for_scores(query, key, value, keys, values, base, stored=_as_it_comes, seen=_by_places)
+
+    def key_stored_unturned(query, key, value, keys, values, base):
+        """{What the token collects is right;} the key that you store is not turned. The next step takes all keys of the
+        cache for turned ones. Which of your two keys, the one before the turn or the one after it, goes into the
+        cache?"""
+        return _for_scores(query, key, value, keys, values, base, stored=_as_it_comes, seen=_last_by_its_place)
+
+    def turned_after_appending(query, key, value, keys, values, base):
+        """You turn all keys by the position of the new token, and those of the cache have been turned already, each by
+        its own. Have you put the new key into the cache first, and turned then? Which of the two comes first?"""
+        here = keys.shape[-2]
+        keys = _turned(appended(keys, key), here, base)
+        values = appended(values, value)
+        return weights_of(_turned(query, here, base), keys) @ values, keys, values
+
+    def value_turned(query, key, value, keys, values, base):
+        """You turn the value as well. Positions decide who looks at whom, and that is the matter of queries and keys;
+        what is collected stays as it is."""
+        here = keys.shape[-2]
+        keys = appended(keys, _turned(key, here, base))
+        values = appended(values, _turned(value, here, base))
+        return weights_of(_turned(query, here, base), keys) @ values, keys, values
+
+    def cache_returned_as_it_was(query, key, value, keys, values, base):
+        """{What the token collects is right, and} you return the cache as it came in. The next step needs this token's
+        key and value, too."""
+        blend, *_ = cached_step.reference(query, key, value, keys, values, base)
+        return blend, keys, values
+
+    def only_itself(query, key, value, keys, values, base):
+        """Your token looks at itself alone, so that its own value comes back. What are the keys of the cache for?"""
+        here = keys.shape[-2]
+        return value, appended(keys, _turned(key, here, base)), appended(values, value)
+
+    def both_in_front(query, key, value, keys, values, base):
+        """The new key and value stand in front of the cache. The blend is the same, since order does not matter to it;
+        the cache is in the order of the text, and the newest is last."""
+        here = keys.shape[-2]
+        keys = torch.cat([_turned(key, here, base), keys], dim=-2)
+        values = torch.cat([value, values], dim=-2)
+        return weights_of(_turned(query, here, base), keys) @ values, keys, values
+
+    def pairs_in_halves(query, key, value, keys, values, base):
+        """You pair feature i with feature i + d_head/2. Here neighbours are a pair, as in exercise 9.1: your own
+        `rotate` does it."""
+        here = torch.tensor([keys.shape[-2]], device=keys.device)
+        keys = appended(keys, halves(key, here, base))
+        values = appended(values, value)
+        return weights_of(halves(query, here, base), keys) @ values, keys, values
+
+    def position_is_a_plain_number(query, key, value, keys, values, base):
+        """A whole number is indexed as if it were a tensor. Does `rotate` get `keys.shape[…]` itself as its positions?
+        It expects a tensor of the shape (seq,), one position for each token, and reads it with `[:, None]`. How many
+        tokens are given here?"""
+        here = keys.shape[-2]
+        return _turned(query, here[:, None], base)  # so a `rotate` that follows its hint begins
+
+    def position_without_an_axis(query, key, value, keys, values, base):
+        """A tensor without axes is indexed as if it had one. Does `rotate` get `torch.tensor(keys.shape[…])` as its
+        positions? That is a single number in a tensor, and `rotate` expects the shape (seq,), one position for each
+        token, even if it is just one. Which shape does `torch.tensor([5])` have?"""
+        here = torch.tensor(keys.shape[-2], device=keys.device)
+        return _turned(query, here[:, None], base)
+
+    def position_in_a_list(query, key, value, keys, values, base):
+        """A list is indexed as if it were a tensor. Does `rotate` get `[keys.shape[…]]` as its positions? It expects a
+        tensor of the shape (seq,): what makes one of a list?"""
+        here = [keys.shape[-2]]
+        return _turned(query, here[:, None], base)
+
+    def base_for_the_positions(query, key, value, keys, values, base):
+        """A floating-point number is indexed as if it were a tensor. Does `rotate` get one, the base perhaps, where it
+        expects the positions? Its arguments are `x`, `positions` and `base`, in this order."""
+        return _turned(query, base[:, None], base)
+
+    def rotate_without_an_argument(query, key, value, keys, values, base):
+        """`rotate` takes three arguments, and you give it two: what is turned, by which positions, and with which
+        base?"""
+        return rotate.reference(query, base)
+
+    def all_positions_for_one_token(query, key, value, keys, values, base):
+        """You turn the one query and the one key by the positions of all tokens, so that they become as many as there
+        are positions. There is one new token, at one position: what shape must `positions` have?"""
+        here = torch.arange(keys.shape[-2] + 1, device=keys.device)
+        keys, values = appended(keys, rotate.reference(key, here, base)), appended(values, value)
+        return weights_of(rotate.reference(query, here, base), keys) @ values, keys, values
+
+    def past_positions_for_one_token(query, key, value, keys, values, base):
+        """You turn the one query and the one key by the positions of the cache's tokens, so that they become as many as
+        these. There is one new token, at one position: which number comes after those of the cache?"""
+        here = torch.arange(keys.shape[-2], device=keys.device)
+        keys, values = appended(keys, rotate.reference(key, here, base)), appended(values, value)
+        return weights_of(rotate.reference(query, here, base), keys) @ values, keys, values
+
+    def all_positions_for_the_query(query, key, value, keys, values, base):
+        """You turn the one query by the positions of all tokens, and as many queries come out of it. There is one new
+        token, at one position: what shape must `positions` have?"""
+        here = torch.arange(keys.shape[-2] + 1, device=keys.device)
+        keys, values = appended(keys, _turned(key, len(here) - 1, base)), appended(values, value)
+        return weights_of(rotate.reference(query, here, base), keys) @ values, keys, values
+
+    def base_always_10000(query, key, value, keys, values, base):
+        """Your base is always 10,000, whatever is given. The keys of the cache have been turned with another: where is
+        the argument `base` used?"""
+        return cached_step.reference(query, key, value, keys, values, 10000.0)
+
+    def base_always_100000(query, key, value, keys, values, base):
+        """Your base is always 100,000, whatever is given. That is this model's, and others have another: where is the
+        argument `base` used?"""
+        return cached_step.reference(query, key, value, keys, values, 100000.0)
+
+    def halves_for_the_query_alone(query, key, value, keys, values, base):
+        """The new key is turned with neighbours as pairs, and the query with feature i and feature i + d_head/2. One
+        `rotate` must turn both, that of exercise 9.1."""
+        here = torch.tensor([keys.shape[-2]], device=keys.device)
+        keys, values = appended(keys, rotate.reference(key, here, base)), appended(values, value)
+        return weights_of(halves(query, here, base), keys) @ values, keys, values
+
+
+@cached_step.wrong
+class Cache:
+    """The cache."""
+
+    def added_to_each_token(query, key, value, keys, values, base):
+        """`+` adds the new key and value to those of every token, and the cache does not become longer. Which function
+        puts one tensor after another?"""
+        here = keys.shape[-2]
+        keys, values = keys + _turned(key, here, base), values + value
+        return weights_of(_turned(query, here, base), keys) @ values, keys, values
+
+    def keys_alone_grow(query, key, value, keys, values, base):
+        """When you blend, the new key is in the cache and the new value is not: there are more weights than values.
+        What must have happened to the value by then?"""
+        here = keys.shape[-2]
+        keys = appended(keys, _turned(key, here, base))
+        return weights_of(_turned(query, here, base), keys) @ values, keys, values
+
+    def values_alone_grow(query, key, value, keys, values, base):
+        """When you blend, the new value is in the cache, and the scores were made without the new key: there are fewer
+        weights than values. What must have happened to the key by then?"""
+        here = keys.shape[-2]
+        values = appended(values, value)
+        return weights_of(_turned(query, here, base), keys) @ values, keys, values
+
+    def cache_never_longer(query, key, value, keys, values, base):
+        """The cache stays as it came in: the new token does not look at itself, and the next one will not see it. If
+        you do call `torch.cat`: it changes nothing, it returns a new tensor. Which name gets that?"""
+        return weights_of(_turned(query, keys.shape[-2], base), keys) @ values, keys, values
+
+    def oldest_left_out(query, key, value, keys, values, base):
+        """For each token that comes in you drop the oldest, so that the cache never becomes longer. That is a window;
+        here the new token attends to all."""
+        here = keys.shape[-2]
+        keys = appended(keys[:, :, 1:], _turned(key, here, base))
+        values = appended(values[:, :, 1:], value)
+        return weights_of(_turned(query, here, base), keys) @ values, keys, values
+
+    def last_overwritten(query, key, value, keys, values, base):
+        """You write the new key and value over the last ones of the cache, in the tensors that were given. The cache
+        must become longer by one, and the old ones are still needed."""
+        here = keys.shape[-2]
+        keys[:, :, -1:], values[:, :, -1:] = _turned(key, here, base), value
+        return weights_of(_turned(query, here, base), keys) @ values, keys, values
+
+    def empty_cache_sent_back(query, key, value, keys, values, base):
+        """When the cache is empty you send it back empty. The first token of all has a key and a value, too: the next
+        one must see them. Does an empty cache need a case of its own?"""
+        if not keys.shape[-2]:
+            return value, keys, values
+        return cached_step.reference(query, key, value, keys, values, base)
+
+    def past_turned_by_the_new_position(query, key, value, keys, values, base):
+        """You turn the keys of the cache by the position of the new token, and put its own key after them as it came.
+        It is the other way round: which keys have been turned already, and which has not?"""
+        here = keys.shape[-2]
+        keys, values = appended(_turned(keys, here, base), key), appended(values, value)
+        return weights_of(_turned(query, here, base), keys) @ values, keys, values
+
+    def past_turned_and_new_key_bare(query, key, value, keys, values, base):
+        """You turn the keys of the cache by their positions, and put the new key after them as it came. It is the other
+        way round: which keys have been turned already, and which has not?"""
+        here = keys.shape[-2]
+        keys, values = appended(_by_places(keys, base), key), appended(values, value)
+        return weights_of(_turned(query, here, base), keys) @ values, keys, values
+
+    def all_turned_with_the_query_bare(query, key, value, keys, values, base):
+        """You turn all keys, those of the cache once more, and leave the query as it came. Of the keys only the new one
+        has not been turned yet: which other tensor has not?"""
+        keys, values = _by_places(appended(keys, key), base), appended(values, value)
+        return weights_of(query, keys) @ values, keys, values
+
+    def itself_not_seen_and_cache_not_kept(query, key, value, keys, values, base):
+        """The new token does not look at itself, and of keys and values you return the new ones alone. The next step
+        needs all of them: where do the old ones and the new come together?"""
+        here = keys.shape[-2]
+        return weights_of(_turned(query, here, base), keys) @ values, _turned(key, here, base), value
+
+    def query_in_the_cache(query, key, value, keys, values, base):
+        """You put the turned query into the cache, and `key` changes nothing in your result. A token is found by its
+        key: which of the two do later tokens look for?"""
+        return cached_step.reference(query, query, value, keys, values, base)
+
+    def query_and_key_exchanged(query, key, value, keys, values, base):
+        """Query and key have changed places: you look with the key, and put the query into the cache. A query asks, and
+        a key is found: which of the two do later tokens need?"""
+        return cached_step.reference(key, query, value, keys, values, base)
+
+    def key_for_the_value(query, key, value, keys, values, base):
+        """The turned key goes into both caches, and `value` changes nothing in your result. What is a token's value
+        for?"""
+        here = keys.shape[-2]
+        return cached_step.reference(query, key, _turned(key, here, base), keys, values, base)
+
+    def bare_key_for_the_value(query, key, value, keys, values, base):
+        """The key, as it came in, goes into the cache of the values, and `value` changes nothing in your result. What
+        is a token's value for?"""
+        return cached_step.reference(query, key, key, keys, values, base)
+
+    def caches_exchanged(query, key, value, keys, values, base):
+        """The new key goes after the values, and the new value after the keys. The shapes are equal, so nothing
+        complains: which belongs to which?"""
+        here = keys.shape[-2]
+        keys, values = appended(keys, value), appended(values, _turned(key, here, base))
+        return weights_of(_turned(query, here, base), keys) @ values, keys, values
+
+
+@cached_step.wrong
+class Attention:
+    """The attention."""
+
+    def keys_blended(query, key, value, keys, values, base):
+        """You blend the keys, and the values change nothing in what the token collects. Keys say where to look: what is
+        collected there?"""
+        here = keys.shape[-2]
+        keys, values = appended(keys, _turned(key, here, base)), appended(values, value)
+        return weights_of(_turned(query, here, base), keys) @ keys, keys, values
+
+    def keys_and_values_exchanged(query, key, value, keys, values, base):
+        """You look in the values and blend the keys: the two have changed places in your attention. Which of them is
+        compared with the query, and which is collected?"""
+        _, keys, values = cached_step.reference(query, key, value, keys, values, base)
+        return weights_of(_turned(query, keys.shape[-2] - 1, base), values) @ keys, keys, values
+
+    def value_turned_for_the_blend(query, key, value, keys, values, base):
+        """{The cache is right, and} for the blend you turn the new value. Positions decide who looks at whom; what is
+        collected stays as it is."""
+        _, keys, longer = cached_step.reference(query, key, value, keys, values, base)
+        here = values.shape[-2]
+        return weights_of(_turned(query, here, base), keys) @ appended(values, _turned(value, here, base)), keys, longer
+
+    def value_stored_turned(query, key, value, keys, values, base):
+        """{What the token collects is right;} the value that you store is turned. Positions decide who looks at whom;
+        what is collected stays as it is, in this step and in the next."""
+        blend, longer, _ = cached_step.reference(query, key, value, keys, values, base)
+        return blend, longer, appended(values, _turned(value, keys.shape[-2], base))
+
+    def query_added(query, key, value, keys, values, base):
+        """You add the query to what the token collects. A residual connection leads around the whole of attention,
+        outside of this function."""
+        blend, *cache = cached_step.reference(query, key, value, keys, values, base)
+        return query + blend, *cache
+
+    def value_added(query, key, value, keys, values, base):
+        """You add the token's own value to what it collects. The value is in the cache by then, and comes in with its
+        weight: what is the sum for?"""
+        blend, *cache = cached_step.reference(query, key, value, keys, values, base)
+        return value + blend, *cache
+
+    def values_turned_for_the_blend(query, key, value, keys, values, base):
+        """{The cache is right, and} for the blend you turn all values by their positions. Positions decide who looks at
+        whom; what is collected stays as it is."""
+        _, keys, values = cached_step.reference(query, key, value, keys, values, base)
+        query = _turned(query, keys.shape[-2] - 1, base)
+        return weights_of(query, keys) @ _by_places(values, base), keys, values
+
+
+@cached_step.wrong
+class Returned:
+    """What is returned."""
+
+    def blend_alone(query, key, value, keys, values, base):
+        """You return what the token collects, and nothing else. The next step needs the longer cache: three things come
+        back."""
+        return cached_step.reference(query, key, value, keys, values, base)[0]
+
+    def weights_returned_too(query, key, value, keys, values, base):
+        """You return the weights as well. Three things come back: what the token collects, the keys and the values."""
+        blend, keys, values = cached_step.reference(query, key, value, keys, values, base)
+        return blend, keys, values, weights_of(_turned(query, keys.shape[-2] - 1, base), keys)
+
+    def cache_alone(query, key, value, keys, values, base):
+        """You return keys and values, and what the token collects is missing. Three things come back: which comes
+        first?"""
+        return cached_step.reference(query, key, value, keys, values, base)[1:]
+
+    def cache_in_a_tuple(query, key, value, keys, values, base):
+        """You return two things, and the second is a pair of keys and values. Three come back, side by side: which
+        brackets are too many?"""
+        blend, *cache = cached_step.reference(query, key, value, keys, values, base)
+        return blend, tuple(cache)
+
+    def cache_first(query, key, value, keys, values, base):
+        """You return the cache first, and what the token collects last. Whoever calls takes three things apart in
+        order: which does the docstring name first?"""
+        blend, *cache = cached_step.reference(query, key, value, keys, values, base)
+        return *cache, blend
+
+    def values_before_keys(query, key, value, keys, values, base):
+        """You return the values before the keys. Their shapes are equal, so nothing complains, and the next step takes
+        the one for the other."""
+        return tuple(cached_step.reference(query, key, value, keys, values, base)[i] for i in (0, 2, 1))
+
+    def keys_returned_as_they_were(query, key, value, keys, values, base):
+        """{What the token collects is right, and so are the values;} the keys that you return are those that came in.
+        Which name holds the longer ones?"""
+        blend, _, longer = cached_step.reference(query, key, value, keys, values, base)
+        return blend, keys, longer
+
+    def values_returned_as_they_were(query, key, value, keys, values, base):
+        """{What the token collects is right, and so are the keys;} the values that you return are those that came in.
+        Which name holds the longer ones?"""
+        return *cached_step.reference(query, key, value, keys, values, base)[:2], values
+
+    def new_ones_alone_returned(query, key, value, keys, values, base):
+        """What the token collects is right; of keys and values you return the new ones alone. The next step needs all
+        of them, the old ones and the new."""
+        blend, *_ = cached_step.reference(query, key, value, keys, values, base)
+        return blend, _turned(key, keys.shape[-2], base), value
+
+    def bare_new_ones_alone_returned(query, key, value, keys, values, base):
+        """What the token collects is right; besides it you return `key` and `value` as they came in. The next step
+        needs the whole cache, and in it the new key, turned."""
+        blend, *_ = cached_step.reference(query, key, value, keys, values, base)
+        return blend, key, value
+
+    def cut_off_from_gradients(query, key, value, keys, values, base):
+        """Somewhere in your function a tensor is taken out of PyTorch's record of what was computed, so that no
+        gradient passes there."""
+        return tuple(result.detach() for result in cached_step.reference(query, key, value, keys, values, base))
+
+
+@cached_step.mistake(stage="position")
+def turned_backwards(keys):
+    """You turn query and new key the wrong way round: by minus their position, or with the sines' signs exchanged. The
+    keys of the cache have been turned forwards."""
+    return -keys.shape[-2]
 
 
 @cached_step.mistake(stage="weights")
@@ -412,348 +859,6 @@ def scores_for_weights(query, keys):
     return query @ keys.transpose(-2, -1) / query.shape[-1] ** 0.5
 
 
-@cached_step.mistake
-def pairs_in_halves(query, key, value, keys, values, base):
-    """You pair feature i with feature i + d_head/2. Here neighbours are a pair, as in exercise 9.1: your own `rotate`
-    does it."""
-    here = torch.tensor([keys.shape[-2]], device=keys.device)
-    keys = appended(keys, halves(key, here, base))
-    values = appended(values, value)
-    return weights_of(halves(query, here, base), keys) @ values, keys, values
-
-
-@cached_step.mistake
-def position_is_a_plain_number(query, key, value, keys, values, base):
-    """A whole number is indexed as if it were a tensor. Does `rotate` get `keys.shape[…]` itself as its positions? It
-    expects a tensor of the shape (seq,), one position for each token, and reads it with `[:, None]`. How many tokens
-    are given here?"""
-    here = keys.shape[-2]
-    return _turned(query, here[:, None], base)  # so a `rotate` that follows its hint begins
-
-
-@cached_step.mistake
-def position_without_an_axis(query, key, value, keys, values, base):
-    """A tensor without axes is indexed as if it had one. Does `rotate` get `torch.tensor(keys.shape[…])` as its
-    positions? That is a single number in a tensor, and `rotate` expects the shape (seq,), one position for each token,
-    even if it is just one. Which shape does `torch.tensor([5])` have?"""
-    here = torch.tensor(keys.shape[-2], device=keys.device)
-    return _turned(query, here[:, None], base)
-
-
-@cached_step.mistake
-def position_in_a_list(query, key, value, keys, values, base):
-    """A list is indexed as if it were a tensor. Does `rotate` get `[keys.shape[…]]` as its positions? It expects a
-    tensor of the shape (seq,): what makes one of a list?"""
-    here = [keys.shape[-2]]
-    return _turned(query, here[:, None], base)
-
-
-@cached_step.mistake
-def base_for_the_positions(query, key, value, keys, values, base):
-    """A floating-point number is indexed as if it were a tensor. Does `rotate` get one, the base perhaps, where
-    it expects the positions? Its arguments are `x`, `positions` and `base`, in this order."""
-    return _turned(query, base[:, None], base)
-
-
-@cached_step.mistake
-def rotate_without_an_argument(query, key, value, keys, values, base):
-    """`rotate` takes three arguments, and you give it two: what is turned, by which positions, and with which base?"""
-    return rotate.reference(query, base)
-
-
-@cached_step.mistake
-def all_positions_for_one_token(query, key, value, keys, values, base):
-    """You turn the one query and the one key by the positions of all tokens, so that they become as many as there are
-    positions. There is one new token, at one position: what shape must `positions` have?"""
-    here = torch.arange(keys.shape[-2] + 1, device=keys.device)
-    keys, values = appended(keys, rotate.reference(key, here, base)), appended(values, value)
-    return weights_of(rotate.reference(query, here, base), keys) @ values, keys, values
-
-
-@cached_step.mistake
-def past_positions_for_one_token(query, key, value, keys, values, base):
-    """You turn the one query and the one key by the positions of the cache's tokens, so that they become as many as
-    these. There is one new token, at one position: which number comes after those of the cache?"""
-    here = torch.arange(keys.shape[-2], device=keys.device)
-    keys, values = appended(keys, rotate.reference(key, here, base)), appended(values, value)
-    return weights_of(rotate.reference(query, here, base), keys) @ values, keys, values
-
-
-@cached_step.mistake
-def all_positions_for_the_query(query, key, value, keys, values, base):
-    """You turn the one query by the positions of all tokens, and as many queries come out of it. There is one new
-    token, at one position: what shape must `positions` have?"""
-    here = torch.arange(keys.shape[-2] + 1, device=keys.device)
-    keys, values = appended(keys, _turned(key, len(here) - 1, base)), appended(values, value)
-    return weights_of(rotate.reference(query, here, base), keys) @ values, keys, values
-
-
-@cached_step.mistake
-def base_always_10000(query, key, value, keys, values, base):
-    """Your base is always 10,000, whatever is given. The keys of the cache have been turned with another: where is the
-    argument `base` used?"""
-    return cached_step.reference(query, key, value, keys, values, 10000.0)
-
-
-@cached_step.mistake
-def base_always_100000(query, key, value, keys, values, base):
-    """Your base is always 100,000, whatever is given. That is this model's, and others have another: where is the
-    argument `base` used?"""
-    return cached_step.reference(query, key, value, keys, values, 100000.0)
-
-
-@cached_step.mistake
-def halves_for_the_query_alone(query, key, value, keys, values, base):
-    """The new key is turned with neighbours as pairs, and the query with feature i and feature i + d_head/2. One
-    `rotate` must turn both, that of exercise 9.1."""
-    here = torch.tensor([keys.shape[-2]], device=keys.device)
-    keys, values = appended(keys, rotate.reference(key, here, base)), appended(values, value)
-    return weights_of(halves(query, here, base), keys) @ values, keys, values
-
-
-# The cache
-
-
-@cached_step.mistake(stage="longer_values")
-def value_in_front(past, new):
-    """The new value stands in front of the cache and its key at the end, so that each weight meets the value of another
-    token. Both belong at the end."""
-    return torch.cat([new, past], dim=-2)
-
-
-@cached_step.mistake(stage="longer_keys", alone=True)
-def joined_along_the_heads(past, new):
-    """You join along the axis of the heads. `cat` wants all other axes to be of the same length, and the cache has
-    more tokens than one. Along which axis does a cache grow?"""
-    return torch.cat([past, new], dim=1)
-
-
-@cached_step.mistake(stage="longer_keys", alone=True)
-def joined_along_the_features(past, new):
-    """You join along the axis of the features. `cat` wants all other axes to be of the same length, and the cache
-    has more tokens than one. Along which axis does a cache grow?"""
-    return torch.cat([past, new], dim=-1)
-
-
-@cached_step.mistake(stage="longer_keys", alone=True)
-def joined_along_the_batch(past, new):
-    """You join along the axis of the batch, as `cat` does when no `dim` is given. `cat` wants all other axes to be
-    of the same length, and the cache has more tokens than one. Along which axis does a cache grow?"""
-    return torch.cat([past, new])
-
-
-@cached_step.mistake(stage="longer_keys", alone=True)
-def stacked(past, new):
-    """`stack` wants tensors of the same shape, and puts them on a new axis. A cache grows along an axis that it has:
-    which function joins along it?"""
-    return torch.stack([past, new], dim=-2)
-
-
-@cached_step.mistake(stage="longer_keys", alone=True)
-def cat_without_a_list(past, new):
-    """`cat` takes the tensors in a list or tuple, as its first argument, and you give them one after the other. Which
-    brackets are missing?"""
-    return torch.cat(past, new, dim=-2)
-
-
-@cached_step.mistake(stage="longer_keys", alone=True)
-def cat_without_a_list_or_a_name(past, new):
-    """`cat` takes the tensors in a list or tuple, as its first argument, and you give them one after the other, with
-    the axis last. Which brackets are missing?"""
-    return torch.cat(past, new, -2)
-
-
-@cached_step.mistake(stage="longer_keys", alone=True)
-def append_called(past, new):
-    """A tensor has no `append`: it cannot grow. Make a new one of both, the old one and what comes after it."""
-    return past.append(new)
-
-
-@cached_step.mistake(stage="longer_values", alone=True)
-def values_joined_along_the_heads(past, new):
-    """You join the values along the axis of the heads. `cat` wants all other axes to be of the same length, and the
-    cache has more tokens than one. Along which axis does a cache grow?"""
-    return torch.cat([past, new], dim=1)
-
-
-@cached_step.mistake(stage="longer_values", alone=True)
-def values_joined_along_the_features(past, new):
-    """You join the values along the axis of the features. `cat` wants all other axes to be of the same length, and
-    the cache has more tokens than one. Along which axis does a cache grow?"""
-    return torch.cat([past, new], dim=-1)
-
-
-@cached_step.mistake(stage="longer_values", alone=True)
-def values_joined_along_the_batch(past, new):
-    """You join the values along the axis of the batch, as `cat` does when no `dim` is given. `cat` wants all other
-    axes to be of the same length, and the cache has more tokens than one. Along which axis does a cache grow?"""
-    return torch.cat([past, new])
-
-
-@cached_step.mistake(stage="longer_keys", alone=True)
-def written_behind_the_end(past, new):
-    """You write the new key to a place that the cache does not have yet: with five tokens in it, index 5 lies after
-    the end. Which function makes a longer tensor of both?"""
-    past[:, :, past.shape[-2]] = new[:, :, 0]
-    return past
-
-
-@cached_step.mistake
-def added_to_each_token(query, key, value, keys, values, base):
-    """`+` adds the new key and value to those of every token, and the cache does not become longer. Which function puts
-    one tensor after another?"""
-    here = keys.shape[-2]
-    keys, values = keys + _turned(key, here, base), values + value
-    return weights_of(_turned(query, here, base), keys) @ values, keys, values
-
-
-@cached_step.mistake
-def keys_alone_grow(query, key, value, keys, values, base):
-    """When you blend, the new key is in the cache and the new value is not: there are more weights than values. What
-    must have happened to the value by then?"""
-    here = keys.shape[-2]
-    keys = appended(keys, _turned(key, here, base))
-    return weights_of(_turned(query, here, base), keys) @ values, keys, values
-
-
-@cached_step.mistake
-def values_alone_grow(query, key, value, keys, values, base):
-    """When you blend, the new value is in the cache, and the scores were made without the new key: there are fewer
-    weights than values. What must have happened to the key by then?"""
-    here = keys.shape[-2]
-    values = appended(values, value)
-    return weights_of(_turned(query, here, base), keys) @ values, keys, values
-
-
-@cached_step.mistake
-def cache_never_longer(query, key, value, keys, values, base):
-    """The cache stays as it came in: the new token does not look at itself, and the next one will not see it. If you do
-    call `torch.cat`: it changes nothing, it returns a new tensor. Which name gets that?"""
-    return weights_of(_turned(query, keys.shape[-2], base), keys) @ values, keys, values
-
-
-@cached_step.mistake
-def oldest_left_out(query, key, value, keys, values, base):
-    """For each token that comes in you drop the oldest, so that the cache never becomes longer. That is a window; here
-    the new token attends to all."""
-    here = keys.shape[-2]
-    keys = appended(keys[:, :, 1:], _turned(key, here, base))
-    values = appended(values[:, :, 1:], value)
-    return weights_of(_turned(query, here, base), keys) @ values, keys, values
-
-
-@cached_step.mistake
-def last_overwritten(query, key, value, keys, values, base):
-    """You write the new key and value over the last ones of the cache, in the tensors that were given. The cache must
-    become longer by one, and the old ones are still needed."""
-    here = keys.shape[-2]
-    keys[:, :, -1:], values[:, :, -1:] = _turned(key, here, base), value
-    return weights_of(_turned(query, here, base), keys) @ values, keys, values
-
-
-@cached_step.mistake
-def empty_cache_sent_back(query, key, value, keys, values, base):
-    """When the cache is empty you send it back empty. The first token of all has a key and a value, too: the next one
-    must see them. Does an empty cache need a case of its own?"""
-    if not keys.shape[-2]:
-        return value, keys, values
-    return cached_step.reference(query, key, value, keys, values, base)
-
-
-@cached_step.mistake
-def past_turned_by_the_new_position(query, key, value, keys, values, base):
-    """You turn the keys of the cache by the position of the new token, and put its own key after them as it came. It
-    is the other way round: which keys have been turned already, and which has not?"""
-    here = keys.shape[-2]
-    keys, values = appended(_turned(keys, here, base), key), appended(values, value)
-    return weights_of(_turned(query, here, base), keys) @ values, keys, values
-
-
-@cached_step.mistake
-def past_turned_and_new_key_bare(query, key, value, keys, values, base):
-    """You turn the keys of the cache by their positions, and put the new key after them as it came. It is the other
-    way round: which keys have been turned already, and which has not?"""
-    here = keys.shape[-2]
-    keys, values = appended(_by_places(keys, base), key), appended(values, value)
-    return weights_of(_turned(query, here, base), keys) @ values, keys, values
-
-
-@cached_step.mistake
-def all_turned_with_the_query_bare(query, key, value, keys, values, base):
-    """You turn all keys, those of the cache once more, and leave the query as it came. Of the keys only the new one has
-    not been turned yet: which other tensor has not?"""
-    keys, values = _by_places(appended(keys, key), base), appended(values, value)
-    return weights_of(query, keys) @ values, keys, values
-
-
-@cached_step.mistake
-def itself_not_seen_and_cache_not_kept(query, key, value, keys, values, base):
-    """The new token does not look at itself, and of keys and values you return the new ones alone. The next step needs
-    all of them: where do the old ones and the new come together?"""
-    here = keys.shape[-2]
-    return weights_of(_turned(query, here, base), keys) @ values, _turned(key, here, base), value
-
-
-@cached_step.mistake
-def query_in_the_cache(query, key, value, keys, values, base):
-    """You put the turned query into the cache, and `key` changes nothing in your result. A token is found by its key:
-    which of the two do later tokens look for?"""
-    return cached_step.reference(query, query, value, keys, values, base)
-
-
-@cached_step.mistake
-def query_and_key_exchanged(query, key, value, keys, values, base):
-    """Query and key have changed places: you look with the key, and put the query into the cache. A query asks, and a
-    key is found: which of the two do later tokens need?"""
-    return cached_step.reference(key, query, value, keys, values, base)
-
-
-@cached_step.mistake
-def key_for_the_value(query, key, value, keys, values, base):
-    """The turned key goes into both caches, and `value` changes nothing in your result. What is a token's value for?"""
-    here = keys.shape[-2]
-    return cached_step.reference(query, key, _turned(key, here, base), keys, values, base)
-
-
-@cached_step.mistake
-def bare_key_for_the_value(query, key, value, keys, values, base):
-    """The key, as it came in, goes into the cache of the values, and `value` changes nothing in your result. What is a
-    token's value for?"""
-    return cached_step.reference(query, key, key, keys, values, base)
-
-
-@cached_step.mistake
-def caches_exchanged(query, key, value, keys, values, base):
-    """The new key goes after the values, and the new value after the keys. The shapes are equal, so nothing
-    complains: which belongs to which?"""
-    here = keys.shape[-2]
-    keys, values = appended(keys, value), appended(values, _turned(key, here, base))
-    return weights_of(_turned(query, here, base), keys) @ values, keys, values
-
-
-# The attention
-
-
-@cached_step.mistake(stage="weights", alone=True)
-def multiplied_by_the_root(query, keys):
-    """The scores are multiplied by √d_head, and should be divided by it. What does the root keep small?"""
-    return (query @ keys.transpose(-2, -1) * query.shape[-1] ** 0.5).softmax(dim=-1)
-
-
-@cached_step.mistake(stage="weights", alone=True)
-def divided_by_the_tokens(query, keys):
-    """The scores are divided by the root of the number of keys. It is the features that a score adds up: which size is
-    theirs?"""
-    return (query @ keys.transpose(-2, -1) / keys.shape[-2] ** 0.5).softmax(dim=-1)
-
-
-@cached_step.mistake(stage="weights", alone=True)
-def divided_by_the_heads(query, keys):
-    """The scores are divided by the root of the number of heads. It is the features that a score adds up: which axis
-    has their size?"""
-    return (query @ keys.transpose(-2, -1) / query.shape[1] ** 0.5).softmax(dim=-1)
-
-
 @cached_step.mistake(stage="weights")
 def weights_divided(query, keys):
     """You divide after the softmax, so that the weights sum to less than one. It is the scores that √d_head keeps
@@ -761,287 +866,10 @@ def weights_divided(query, keys):
     return (query @ keys.transpose(-2, -1)).softmax(dim=-1) / query.shape[-1] ** 0.5
 
 
-@cached_step.mistake(stage="weights", alone=True)
-def weights_divided_again(query, keys):
-    """You divide the scores by √d_head and the weights as well, so that these sum to less than one. Once is enough: on
-    which side of the softmax?"""
-    return weights_of(query, keys) / query.shape[-1] ** 0.5
-
-
-@cached_step.mistake(stage="weights")
-def softmax_over_the_queries(query, keys):
-    """All weights are 1, so that the values are simply added up. Does a softmax run along the axis of the queries, of
-    which there is one? The weights of *all keys* must sum to one: on which axis do these lie?"""
-    return (query @ keys.transpose(-2, -1) / query.shape[-1] ** 0.5).softmax(dim=-2)
-
-
-@cached_step.mistake(stage="weights")
-def softmax_over_the_heads(query, keys):
-    """Your softmax runs along the axis of the heads. Each head has weights of its own, and those of *all keys* must sum
-    to one: on which axis do these lie?"""
-    return (query @ keys.transpose(-2, -1) / query.shape[-1] ** 0.5).softmax(dim=1)
-
-
-@cached_step.mistake(stage="weights", alone=True)
-def softmax_over_the_batch(query, keys):
-    """Your softmax runs along the axis of the batch, so that texts take weight from one another. Those of *all keys*
-    must sum to one: on which axis do these lie?"""
-    return (query @ keys.transpose(-2, -1) / query.shape[-1] ** 0.5).softmax(dim=0)
-
-
-@cached_step.mistake(stage="weights")
-def oldest_alone_seen(query, keys):
-    """Your token sees the oldest token alone. With a causal mask, as `is_causal=True` makes it, the first query sees
-    the first key, and here there is only one query. What is there in the cache that the newest token must not see?"""
-    return torch.eye(1, keys.shape[-2], dtype=query.dtype, device=query.device).expand(*query.shape[:-1], -1)
-
-
-@cached_step.mistake(stage="weights", alone=True)
-def itself_masked(query, keys):
-    """Your mask hides the newest key, so that the token does not look at itself. What is hidden in a causal mask: the
-    token itself, or only what comes after it?"""
-    scores = query @ keys.transpose(-2, -1) / query.shape[-1] ** 0.5
-    scores[..., -1] = -torch.inf
-    return scores.softmax(dim=-1)
-
-
-@cached_step.mistake(stage="weights", alone=True)
-def all_keys_weigh_the_same(query, keys):
-    """All keys get the same weight: what you return is the mean of the values. Where does the query enter?"""
-    return (0 * (query @ keys.transpose(-2, -1))).softmax(dim=-1)
-
-
-@cached_step.mistake(stage="weights", alone=True)
-def powers_not_divided(query, keys):
-    """You blend with the exponentials of the scores, which are never divided by their sum. What must the weights of a
-    token sum to?"""
-    return (query @ keys.transpose(-2, -1) / query.shape[-1] ** 0.5).exp()
-
-
-@cached_step.mistake(stage="weights", alone=True)
-def pair_taken_for_a_tensor(query, keys):
-    """Along an axis, `max` returns a pair, the largest numbers and where they lie, and you subtract the pair. Which
-    part of it do you want?"""
-    scores = query @ keys.transpose(-2, -1)
-    return scores - scores.max(dim=-1, keepdim=True)
-
-
-@cached_step.mistake(stage="weights", alone=True)
-def keys_not_transposed(query, keys):
-    """You multiply the query with the keys as they lie. A score multiplies features with features: on which axis of the
-    right factor must they be?"""
-    return query @ keys
-
-
-@cached_step.mistake(stage="weights", alone=True)
-def keys_transposed_too_far(query, keys):
-    """You turn round axes of the keys that must stay where they are, those of the batch or of the heads: `.T` turns all
-    of them round. Which two change places?"""
-    return query @ keys.permute(3, 2, 1, 0)
-
-
-@cached_step.mistake(stage="weights", alone=True)
-def heads_and_tokens_of_keys_exchanged(query, keys):
-    """You exchange the axes of heads and tokens in the keys, and not those of tokens and features. A score multiplies
-    features with features: which two axes change places?"""
-    return query @ keys.transpose(1, 2)
-
-
-@cached_step.mistake
-def keys_blended(query, key, value, keys, values, base):
-    """You blend the keys, and the values change nothing in what the token collects. Keys say where to look: what is
-    collected there?"""
-    here = keys.shape[-2]
-    keys, values = appended(keys, _turned(key, here, base)), appended(values, value)
-    return weights_of(_turned(query, here, base), keys) @ keys, keys, values
-
-
-@cached_step.mistake
-def keys_and_values_exchanged(query, key, value, keys, values, base):
-    """You look in the values and blend the keys: the two have changed places in your attention. Which of them is
-    compared with the query, and which is collected?"""
-    _, keys, values = cached_step.reference(query, key, value, keys, values, base)
-    return weights_of(_turned(query, keys.shape[-2] - 1, base), values) @ keys, keys, values
-
-
-@cached_step.mistake
-def value_turned_for_the_blend(query, key, value, keys, values, base):
-    """{The cache is right, and} for the blend you turn the new value. Positions decide who looks at whom; what is
-    collected stays as it is."""
-    _, keys, longer = cached_step.reference(query, key, value, keys, values, base)
-    here = values.shape[-2]
-    return weights_of(_turned(query, here, base), keys) @ appended(values, _turned(value, here, base)), keys, longer
-
-
-@cached_step.mistake
-def value_stored_turned(query, key, value, keys, values, base):
-    """{What the token collects is right;} the value that you store is turned. Positions decide who looks at whom; what
-    is collected stays as it is, in this step and in the next."""
-    blend, longer, _ = cached_step.reference(query, key, value, keys, values, base)
-    return blend, longer, appended(values, _turned(value, keys.shape[-2], base))
-
-
-@cached_step.mistake
-def query_added(query, key, value, keys, values, base):
-    """You add the query to what the token collects. A residual connection leads around the whole of attention, outside
-    of this function."""
-    blend, *cache = cached_step.reference(query, key, value, keys, values, base)
-    return query + blend, *cache
-
-
-@cached_step.mistake
-def value_added(query, key, value, keys, values, base):
-    """You add the token's own value to what it collects. The value is in the cache by then, and comes in with its
-    weight: what is the sum for?"""
-    blend, *cache = cached_step.reference(query, key, value, keys, values, base)
-    return value + blend, *cache
-
-
-@cached_step.mistake
-def values_turned_for_the_blend(query, key, value, keys, values, base):
-    """{The cache is right, and} for the blend you turn all values by their positions. Positions decide who looks at
-    whom; what is collected stays as it is."""
-    _, keys, values = cached_step.reference(query, key, value, keys, values, base)
-    query = _turned(query, keys.shape[-2] - 1, base)
-    return weights_of(query, keys) @ _by_places(values, base), keys, values
-
-
-@cached_step.mistake(stage="blend", alone=True)
-def axis_of_the_token_lost(weights, values):
-    """What the token collects has lost the axis of the token. It has one entry only, and it stays: (batch, heads, 1,
-    d_head). What takes it away?"""
-    return (weights @ values).squeeze(-2)
-
-
-@cached_step.mistake(stage="blend", alone=True)
-def all_axes_of_one_lost(weights, values):
-    """`squeeze()` without an argument takes away every axis of length 1, that of the token and others as well. The
-    result keeps four axes: (batch, heads, 1, d_head)."""
-    return (weights @ values).squeeze()
-
-
-@cached_step.mistake(stage="blend", alone=True)
-def heads_merged(weights, values):
-    """You merge the heads in what the token collects. That comes later, outside of this function: the result is (batch,
-    heads, 1, d_head)."""
-    return (weights @ values).transpose(1, 2).flatten(-2)
-
-
-@cached_step.mistake(stage="blend", alone=True)
-def heads_behind_the_token(weights, values):
-    """In what the token collects its axis and that of the heads have changed places. The result is (batch, heads, 1,
-    d_head)."""
-    return (weights @ values).transpose(1, 2)
-
-
-# What is returned
-
-
-@cached_step.mistake
-def blend_alone(query, key, value, keys, values, base):
-    """You return what the token collects, and nothing else. The next step needs the longer cache: three things come
-    back."""
-    return cached_step.reference(query, key, value, keys, values, base)[0]
-
-
-@cached_step.mistake
-def weights_returned_too(query, key, value, keys, values, base):
-    """You return the weights as well. Three things come back: what the token collects, the keys and the values."""
-    blend, keys, values = cached_step.reference(query, key, value, keys, values, base)
-    return blend, keys, values, weights_of(_turned(query, keys.shape[-2] - 1, base), keys)
-
-
-@cached_step.mistake
-def cache_alone(query, key, value, keys, values, base):
-    """You return keys and values, and what the token collects is missing. Three things come back: which comes first?"""
-    return cached_step.reference(query, key, value, keys, values, base)[1:]
-
-
-@cached_step.mistake
-def cache_in_a_tuple(query, key, value, keys, values, base):
-    """You return two things, and the second is a pair of keys and values. Three come back, side by side: which brackets
-    are too many?"""
-    blend, *cache = cached_step.reference(query, key, value, keys, values, base)
-    return blend, tuple(cache)
-
-
-@cached_step.mistake
-def cache_first(query, key, value, keys, values, base):
-    """You return the cache first, and what the token collects last. Whoever calls takes three things apart in order:
-    which does the docstring name first?"""
-    blend, *cache = cached_step.reference(query, key, value, keys, values, base)
-    return *cache, blend
-
-
-@cached_step.mistake
-def values_before_keys(query, key, value, keys, values, base):
-    """You return the values before the keys. Their shapes are equal, so nothing complains, and the next step takes the
-    one for the other."""
-    return tuple(cached_step.reference(query, key, value, keys, values, base)[i] for i in (0, 2, 1))
-
-
-@cached_step.mistake
-def keys_returned_as_they_were(query, key, value, keys, values, base):
-    """{What the token collects is right, and so are the values;} the keys that you return are those that came in. Which
-    name holds the longer ones?"""
-    blend, _, longer = cached_step.reference(query, key, value, keys, values, base)
-    return blend, keys, longer
-
-
-@cached_step.mistake
-def values_returned_as_they_were(query, key, value, keys, values, base):
-    """{What the token collects is right, and so are the keys;} the values that you return are those that came in. Which
-    name holds the longer ones?"""
-    return *cached_step.reference(query, key, value, keys, values, base)[:2], values
-
-
-@cached_step.mistake
-def new_ones_alone_returned(query, key, value, keys, values, base):
-    """What the token collects is right; of keys and values you return the new ones alone. The next step needs all of
-    them, the old ones and the new."""
-    blend, *_ = cached_step.reference(query, key, value, keys, values, base)
-    return blend, _turned(key, keys.shape[-2], base), value
-
-
-@cached_step.mistake
-def bare_new_ones_alone_returned(query, key, value, keys, values, base):
-    """What the token collects is right; besides it you return `key` and `value` as they came in. The next step needs
-    the whole cache, and in it the new key, turned."""
-    blend, *_ = cached_step.reference(query, key, value, keys, values, base)
-    return blend, key, value
-
-
-@cached_step.mistake
-def cut_off_from_gradients(query, key, value, keys, values, base):
-    """Somewhere in your function a tensor is taken out of PyTorch's record of what was computed, so that no gradient
-    passes there."""
-    return tuple(result.detach() for result in cached_step.reference(query, key, value, keys, values, base))
-
-
 left_in_float32(cached_step)
 
 
-def table_of_fixed_length(query, key, value, keys, values, base):
-    if keys.shape[-2] >= 64:
-        raise IndexError(f"index {keys.shape[-2]} is out of bounds for dimension 0 with size 64")
-    return cached_step.reference(query, key, value, keys, values, base)
-
-
 fixed_length(cached_step, table_of_fixed_length, "300 tokens in the cache")
-
-
-def _value_turned_and(mistaken):
-    """Two things go wrong here. You turn the value, and only queries and keys are to be turned. {}"""
-    stage = cached_step.mistakes[mistaken.__name__].stage
-
-    def with_the_value_turned(query, key, value, keys, values, base):
-        here = mistaken(keys) if stage == "position" else after_the_past(keys)
-        value = _turned(value, here, base)
-        return cached_step.reference(query, key, value, keys, values, base, **{stage: mistaken})
-
-    with_the_value_turned.__name__ = f"value_turned_and_{mistaken.__name__}"
-    with_the_value_turned.__doc__ = _value_turned_and.__doc__.format(mistaken.__doc__)
-    cached_step.mistake(with_the_value_turned)
 
 
 for _mistaken in (

@@ -83,181 +83,24 @@ def large_tokens(draw):
     return 20 * x, *maps
 
 
-@gated_feed_forward.equivalent
-def by_linear(x, gate, up, down):
-    return F.linear(F.silu(F.linear(x, gate)) * F.linear(x, up), down)
+@gated_feed_forward.right
+class RightAnswers:
+    def by_linear(x, gate, up, down):
+        return F.linear(F.silu(F.linear(x, gate)) * F.linear(x, up), down)
 
+    def by_one_map_and_chunks(x, gate, up, down):
+        opening, content = (x @ torch.cat([gate, up]).T).chunk(2, dim=-1)
+        return (torch.sigmoid(opening) * opening * content) @ down.T
 
-@gated_feed_forward.equivalent
-def by_one_map_and_chunks(x, gate, up, down):
-    opening, content = (x @ torch.cat([gate, up]).T).chunk(2, dim=-1)
-    return (torch.sigmoid(opening) * opening * content) @ down.T
-
-
-@gated_feed_forward.equivalent
-def by_einsum(x, gate, up, down):
-    opening, content = torch.einsum("bsd,fd->bsf", x, gate), torch.einsum("bsd,fd->bsf", x, up)
-    return torch.einsum("bsf,bsf,df->bsd", opening / (1 + (-opening).exp()), content, down)
+    def by_einsum(x, gate, up, down):
+        opening, content = torch.einsum("bsd,fd->bsf", x, gate), torch.einsum("bsd,fd->bsf", x, up)
+        return torch.einsum("bsf,bsf,df->bsd", opening / (1 + (-opening).exp()), content, down)
 
 
 @gated_feed_forward.property
 def nothing_behind_a_closed_gate(function, x, gate, up, down):
     """With a gate of zeros nothing comes out, whatever the other maps are."""
     return bool((function(x, torch.zeros_like(gate), up, down) == 0).all())
-
-
-@gated_feed_forward.mistake(stage="activation")
-def gelu(x):
-    """Your gate goes through GELU. Gemma has it in this place; this model was trained with SiLU, x · sigmoid(x)."""
-    return F.gelu(x)
-
-
-@gated_feed_forward.mistake(stage="activation")
-def gelu_by_tanh(x):
-    """Your gate goes through GELU, in its form with tanh. Gemma has it in this place; this model was trained with SiLU,
-    x · sigmoid(x)."""
-    return F.gelu(x, approximate="tanh")
-
-
-@gated_feed_forward.mistake(stage="activation")
-def relu(x):
-    """Your gate goes through ReLU, as in the paper of 2017. This model was trained with SiLU, x · sigmoid(x)."""
-    return x.relu()
-
-
-@gated_feed_forward.mistake(stage="activation")
-def sigmoid_alone(x):
-    """Your gate is a plain sigmoid, as in the first gated layers. SiLU is x · sigmoid(x): the x is missing."""
-    return x.sigmoid()
-
-
-@gated_feed_forward.mistake(stage="activation")
-def tanh(x):
-    """Your gate goes through tanh, and can be no larger than 1. This model was trained with SiLU, x · sigmoid(x)."""
-    return x.tanh()
-
-
-@gated_feed_forward.mistake(stage="activation")
-def no_activation(x):
-    """Neither of the two maps goes through SiLU: their product alone is left. Which of them is the gate?"""
-    return x
-
-
-@gated_feed_forward.mistake(stage="activation")
-def softmax_over_features(x):
-    """Your gate goes through a softmax, so that its features compete. SiLU looks at each number by itself."""
-    return x.softmax(dim=-1)
-
-
-@gated_feed_forward.mistake(stage="activation", alone=True)
-def softmax_over_tokens(x):
-    """Your gate goes through a softmax, over another axis than its features: tokens or sentences compete. SiLU looks at
-    each number by itself."""
-    return x.softmax(dim=1)
-
-
-@gated_feed_forward.mistake(stage="activation")
-def sigmoid_of_the_negative(x):
-    """The sign in your sigmoid is wrong: 1 / (1 + eˣ) falls where the sigmoid rises, and large gates are closed. For
-    the token 2 by hand SiLU gives 1.76; what do you get?"""
-    return x * (-x).sigmoid()
-
-
-@gated_feed_forward.mistake(stage="activation", alone=True)
-def falling_sigmoid_alone(x):
-    """Your gate is 1 / (1 + eˣ), a sigmoid that falls: the sign in the exponent is wrong, and the factor x is missing.
-    SiLU is x · sigmoid(x)."""
-    return (-x).sigmoid()
-
-
-@gated_feed_forward.mistake(stage="activation")
-def sigmoid_added(x):
-    """You add the sigmoid to x, where SiLU multiplies the two: x · sigmoid(x). A gate of 0 would let half of everything
-    through."""
-    return x + x.sigmoid()
-
-
-@gated_feed_forward.mistake(stage="activation", alone=True)
-def silu_twice(x):
-    """Your gate goes through SiLU twice. Once is enough: is there one in a name that you use again, or in both
-    lines?"""
-    return silu(silu(x))
-
-
-@gated_feed_forward.mistake(stage="activation", alone=True)
-def sigmoid_of_the_result(x):
-    """SiLU is multiplied by the sigmoid once more: x · sigmoid(x)². One sigmoid opens the gate. Where does the other
-    come from?"""
-    return silu(x) * x.sigmoid()
-
-
-@gated_feed_forward.mistake(stage="activation", alone=True)
-def gate_squared(x):
-    """The gate itself is a factor once too often: x² · sigmoid(x). SiLU holds one x already. Which line multiplies by
-    the other?"""
-    return silu(x) * x
-
-
-@gated_feed_forward.mistake(stage="activation")
-def steeper_sigmoid(x):
-    """The sigmoid in your gate is steeper than SiLU's: x · sigmoid(1.702 x) is a quick way to nearly GELU, which CLIP
-    has. SiLU has no such factor."""
-    return x * (1.702 * x).sigmoid()
-
-
-@gated_feed_forward.mistake(stage="activation", alone=True)
-def parentheses_lost(x):
-    """The parentheses around the denominator are missing: `x / 1 + exp(-x)` divides by 1, and adds. What does `/` take
-    for its right side?"""
-    return x + (-x).exp()
-
-
-@gated_feed_forward.mistake(stage="activation", alone=True)
-def parentheses_of_the_sigmoid_lost(x):
-    """The parentheses around the denominator are missing: `1 / 1 + exp(-x)` divides by 1, and adds. What does `/` take
-    for its right side?"""
-    return x * (1 + (-x).exp())
-
-
-@gated_feed_forward.mistake(stage="activation", alone=True)
-def minus_in_the_denominator(x):
-    """There is a minus in your denominator: x / (1 − e⁻ˣ) divides by 0 at 0, and opens the gate for negative numbers.
-    The sigmoid is 1 / (1 + e⁻ˣ)."""
-    return x / (1 - (-x).exp())
-
-
-@gated_feed_forward.mistake(stage="activation", alone=True)
-def positive_sigmoid(x):
-    """Your gate is that of SiLU above zero, and 0 below it: relu(x) · sigmoid(x). SiLU keeps small negative numbers:
-    −0.27 for −1."""
-    return x.relu() * x.sigmoid()
-
-
-@gated_feed_forward.mistake(stage="activation", alone=True)
-def silu_of_the_negative(x):
-    """Your SiLU is turned around: it takes −x for x, so that negative gates open and positive ones close. Where does
-    the minus come from?"""
-    return silu(-x)
-
-
-@gated_feed_forward.mistake(stage="activation", alone=True)
-def sign_turned(x):
-    """Your gate has the wrong sign: what comes out is minus SiLU. In which line does the minus stand?"""
-    return -silu(x)
-
-
-@gated_feed_forward.mistake(stage="activation", alone=True)
-def one_less_the_sigmoid(x):
-    """Your gate is 1 − SiLU: where it should be open, it closes, as the second gate of a GRU does. Here what the gate
-    lets through is multiplied by SiLU itself."""
-    return 1 - silu(x)
-
-
-@gated_feed_forward.mistake(stage="activation", alone=True)
-def ones_where_positive(x):
-    """Your gate is 1 or 0, by whether its map is positive. A comparison only says where. SiLU lets more through the
-    larger the number is."""
-    return (x > 0).to(x.dtype)
 
 
 def another(called):
@@ -269,6 +112,563 @@ def another(called):
         return gated_feed_forward.mistake(function, stage="activation", alone=True)
 
     return add
+
+
+def squeezed_content(name, squeeze):
+    """The content goes through a function of its own. The gate alone goes through SiLU: the other map is what the gate
+    opens, and stays as it is."""
+
+    def mistaken(opening, content, activation):
+        return activation(opening) * squeeze(content)
+
+    mistaken.__name__, mistaken.__doc__ = name, squeezed_content.__doc__
+    gated_feed_forward.mistake(mistaken, stage="product", alone=True)
+
+
+def in_each_map(mistake):
+    """Add a mistake in how a weight is applied for each of the three weights."""
+    for stage, weight in (("opening", "gate"), ("content", "up"), ("back", "down")):
+
+        def mistaken(x, weight):
+            return mistake(x, weight)
+
+        mistaken.__name__, mistaken.__doc__ = f"{weight}_{mistake.__name__}", mistake.__doc__.format(weight)
+        gated_feed_forward.mistake(mistaken, stage=stage, alone=mistake.__name__ != "reshaped")
+
+
+def the_token_for_x(mistake):
+    """In SiLU, x · sigmoid(x), x is the number that goes in: here the gate's map. You multiply by the tokens, which
+    have d_model features and not d_ff."""
+    mistake.__doc__ = the_token_for_x.__doc__
+    return gated_feed_forward.mistake(mistake)
+
+
+def no_such_function(mistake):
+    """PyTorch has no function of this name there. SiLU, also called swish, is `silu` in `torch.nn.functional`, and it
+    is easily written with `torch.sigmoid`."""
+    mistake.__doc__ = no_such_function.__doc__
+    gated_feed_forward.mistake(mistake, stage="activation", alone=True)
+
+
+def module_for_a_function(mistake):
+    """`nn.SiLU(…)` makes a layer and applies nothing: its argument says whether it works in place. The layer is called
+    afterwards, or `F.silu` takes its place."""
+    mistake.__doc__ = module_for_a_function.__doc__
+    gated_feed_forward.mistake(mistake, stage="product", alone=True)
+
+
+@gated_feed_forward.wrong(stage="opening")
+class Opening:
+    def gate_scaled(x, gate):
+        """Your gate is divided by √d_model, as scores are in attention. There is no scale in this layer: the map's
+        result goes into SiLU as it is."""
+        return x @ gate.T / x.shape[-1] ** 0.5
+
+
+@gated_feed_forward.wrong(stage="activation")
+class Activation:
+    def gelu(x):
+        """Your gate goes through GELU. Gemma has it in this place; this model was trained with SiLU, x · sigmoid(x)."""
+        return F.gelu(x)
+
+    def gelu_by_tanh(x):
+        """Your gate goes through GELU, in its form with tanh. Gemma has it in this place; this model was trained with
+        SiLU, x · sigmoid(x)."""
+        return F.gelu(x, approximate="tanh")
+
+    def relu(x):
+        """Your gate goes through ReLU, as in the paper of 2017. This model was trained with SiLU, x · sigmoid(x)."""
+        return x.relu()
+
+    def sigmoid_alone(x):
+        """Your gate is a plain sigmoid, as in the first gated layers. SiLU is x · sigmoid(x): the x is missing."""
+        return x.sigmoid()
+
+    def tanh(x):
+        """Your gate goes through tanh, and can be no larger than 1. This model was trained with SiLU, x ·
+        sigmoid(x)."""
+        return x.tanh()
+
+    def no_activation(x):
+        """Neither of the two maps goes through SiLU: their product alone is left. Which of them is the gate?"""
+        return x
+
+    def softmax_over_features(x):
+        """Your gate goes through a softmax, so that its features compete. SiLU looks at each number by itself."""
+        return x.softmax(dim=-1)
+
+    def sigmoid_of_the_negative(x):
+        """The sign in your sigmoid is wrong: 1 / (1 + eˣ) falls where the sigmoid rises, and large gates are closed.
+        For the token 2 by hand SiLU gives 1.76; what do you get?"""
+        return x * (-x).sigmoid()
+
+    def sigmoid_added(x):
+        """You add the sigmoid to x, where SiLU multiplies the two: x · sigmoid(x). A gate of 0 would let half of
+        everything through."""
+        return x + x.sigmoid()
+
+    def steeper_sigmoid(x):
+        """The sigmoid in your gate is steeper than SiLU's: x · sigmoid(1.702 x) is a quick way to nearly GELU, which
+        CLIP has. SiLU has no such factor."""
+        return x * (1.702 * x).sigmoid()
+
+
+@gated_feed_forward.wrong(stage="activation", alone=True)
+class ActivationAlone:
+    def softmax_over_tokens(x):
+        """Your gate goes through a softmax, over another axis than its features: tokens or sentences compete. SiLU
+        looks at each number by itself."""
+        return x.softmax(dim=1)
+
+    def falling_sigmoid_alone(x):
+        """Your gate is 1 / (1 + eˣ), a sigmoid that falls: the sign in the exponent is wrong, and the factor x is
+        missing. SiLU is x · sigmoid(x)."""
+        return (-x).sigmoid()
+
+    def silu_twice(x):
+        """Your gate goes through SiLU twice. Once is enough: is there one in a name that you use again, or in both
+        lines?"""
+        return silu(silu(x))
+
+    def sigmoid_of_the_result(x):
+        """SiLU is multiplied by the sigmoid once more: x · sigmoid(x)². One sigmoid opens the gate. Where does the
+        other come from?"""
+        return silu(x) * x.sigmoid()
+
+    def gate_squared(x):
+        """The gate itself is a factor once too often: x² · sigmoid(x). SiLU holds one x already. Which line multiplies
+        by the other?"""
+        return silu(x) * x
+
+    def parentheses_lost(x):
+        """The parentheses around the denominator are missing: `x / 1 + exp(-x)` divides by 1, and adds. What does `/`
+        take for its right side?"""
+        return x + (-x).exp()
+
+    def parentheses_of_the_sigmoid_lost(x):
+        """The parentheses around the denominator are missing: `1 / 1 + exp(-x)` divides by 1, and adds. What does `/`
+        take for its right side?"""
+        return x * (1 + (-x).exp())
+
+    def minus_in_the_denominator(x):
+        """There is a minus in your denominator: x / (1 − e⁻ˣ) divides by 0 at 0, and opens the gate for negative
+        numbers. The sigmoid is 1 / (1 + e⁻ˣ)."""
+        return x / (1 - (-x).exp())
+
+    def positive_sigmoid(x):
+        """Your gate is that of SiLU above zero, and 0 below it: relu(x) · sigmoid(x). SiLU keeps small negative
+        numbers: −0.27 for −1."""
+        return x.relu() * x.sigmoid()
+
+    def silu_of_the_negative(x):
+        """Your SiLU is turned around: it takes −x for x, so that negative gates open and positive ones close. Where
+        does the minus come from?"""
+        return silu(-x)
+
+    def sign_turned(x):
+        """Your gate has the wrong sign: what comes out is minus SiLU. In which line does the minus stand?"""
+        return -silu(x)
+
+    def one_less_the_sigmoid(x):
+        """Your gate is 1 − SiLU: where it should be open, it closes, as the second gate of a GRU does. Here what the
+        gate lets through is multiplied by SiLU itself."""
+        return 1 - silu(x)
+
+    def ones_where_positive(x):
+        """Your gate is 1 or 0, by whether its map is positive. A comparison only says where. SiLU lets more through the
+        larger the number is."""
+        return (x > 0).to(x.dtype)
+
+    def exponential_of_python(x):
+        """`math.exp` and `float` take one number, and this is a tensor of many. Which function of PyTorch takes the
+        exponential, or the sigmoid, of each number by itself?"""
+        return x / (1 + math.exp(-x))
+
+
+@gated_feed_forward.wrong(stage="product")
+class Product:
+    def gate_and_up_exchanged(opening, content, activation):
+        """Gate and up have changed places: SiLU is applied to the wrong one of the two. Their shapes are equal, so
+        nothing complains."""
+        return opening * activation(content)
+
+    def silu_after_the_product(opening, content, activation):
+        """The activation comes after the product. It belongs to the gate alone, before it is multiplied."""
+        return activation(opening * content)
+
+    def silu_on_both(opening, content, activation):
+        """Both maps go through the activation. Only the gate does: the other one is what the gate opens, and stays as
+        it is."""
+        return activation(opening) * activation(content)
+
+    def added(opening, content, activation):
+        """You add the gate where it multiplies. A gate that is 0 must let nothing through: what does a sum do there?"""
+        return activation(opening) + content
+
+    def subtracted(opening, content, activation):
+        """You subtract where the gate multiplies. A gate that is 0 must let nothing through: what does a difference
+        do?"""
+        return activation(opening) - content
+
+    def divided(opening, content, activation):
+        """You divide by the second map, and near its zeros the numbers explode. The gate is multiplied with it, element
+        by element."""
+        return activation(opening) / content
+
+    def added_on_top(opening, content, activation):
+        """What you return is content + gate · content, or (1 + gate) · content: a closed gate lets everything through.
+        Asked for is the product of the two alone. What is added to it?"""
+        return content + activation(opening) * content
+
+    def gate_added_on_top(opening, content, activation):
+        """What you multiply is gate · (content + 1): 1 is added to the content, or the gate to the product once more.
+        Then `up` cannot close what the gate opens. Asked for is the product alone."""
+        return activation(opening) + activation(opening) * content
+
+    def gate_alone(opening, content, activation):
+        """The gate goes back by itself: `up` changes nothing in your result. What does the gate open?"""
+        return activation(opening)
+
+    def gate_left_out(opening, content, activation):
+        """`gate` changes nothing in your result: the other map goes back by itself. What is multiplied with it?"""
+        return content
+
+    def plain_layer(opening, content, activation):
+        """There is no gate: this is the plain feed-forward layer with an activation between two maps. `gate` is not
+        used: what does it open?"""
+        return activation(content)
+
+    def up_twice(opening, content, activation):
+        """Both factors are made with `up`, and `gate` changes nothing in your result. Look at the factor that goes
+        through SiLU: which weight does it need?"""
+        return activation(content) * content
+
+    def summed_over_features(opening, content, activation):
+        """You sum the products over the features, one number for each token, and d_ff is gone before `down` needs it.
+        The two are multiplied element by element, and keep their shape."""
+        return (activation(opening) * content).sum(dim=-1, keepdim=True)
+
+    def joined_side_by_side(opening, content, activation):
+        """The two maps are put side by side, and d_ff has doubled. They are multiplied, element by element."""
+        return torch.cat([activation(opening), content], dim=-1)
+
+    def matrix_product(opening, content, activation):
+        """You join gate and content by `@`, a matrix product, whose inner sizes do not fit here. They have one shape,
+        and each number of one meets the number at the same place of the other: which operator is that?"""
+        return activation(opening) @ content
+
+    def matrix_product_over_tokens(opening, content, activation):
+        """You join gate and content by a matrix product, with one of the two transposed, as queries meet keys. Each
+        token stays by itself here: a number meets the one at the same place, and which operator is that?"""
+        return activation(opening) @ content.mT
+
+    def matrix_product_over_features(opening, content, activation):
+        """You join gate and content by a matrix product that sums over the tokens: what is left is (d_ff, d_ff). Each
+        token stays by itself here: a number meets the one at the same place, and which operator is that?"""
+        return activation(opening).mT @ content
+
+
+@gated_feed_forward.wrong(stage="product", alone=True)
+class ProductAlone:
+    def silu_after_the_product_too(opening, content, activation):
+        """There is an activation on the gate, where it belongs, and another one after the product. What is in the
+        middle goes straight into `down`."""
+        return activation(activation(opening) * content)
+
+    def added_before_silu(opening, content, activation):
+        """You add the two maps and put the sum through the activation. A sum of two maps is one map: there is no gate
+        left. The gate goes through SiLU, and then *multiplies* the other."""
+        return activation(opening + content)
+
+    def gate_twice(opening, content, activation):
+        """The gate is multiplied with its own map, and `up` changes nothing in your result. What does the gate open?
+        Look at the two factors."""
+        return activation(opening) * opening
+
+    def tanh_on_the_content(opening, content, activation):
+        """Your content goes through tanh and your gate through a sigmoid, as in an LSTM or WaveNet. Here the gate alone
+        goes through anything, and that is SiLU, x · sigmoid(x)."""
+        return opening.sigmoid() * content.tanh()
+
+    def softmax_over_the_product(opening, content, activation):
+        """A softmax makes shares of the products, as of attention's scores. They go back as they are: features do not
+        compete here."""
+        return (activation(opening) * content).softmax(dim=-1)
+
+    def gate_limited(opening, content, activation):
+        """Your gate is cut off at 0 and 1 after SiLU. SiLU has no end above, and is a little negative below zero: −0.27
+        for −1. Nothing is cut off."""
+        return activation(opening).clamp(0, 1) * content
+
+    def gate_map_added_on_top(opening, content, activation):
+        """The gate's map is added to the product once more, as it was before SiLU. Then `up` cannot close what the gate
+        opens. Asked for is the product alone."""
+        return opening + activation(opening) * content
+
+    def sigmoid_of_the_product(opening, content, activation):
+        """Your sigmoid sees the product of both maps. SiLU looks at the gate alone, x · sigmoid(x) with one x, and the
+        content is multiplied afterwards."""
+        return opening * (opening * content).sigmoid()
+
+
+@gated_feed_forward.wrong(stage="back")
+class Back:
+    def result_scaled(middle, down):
+        """Your result is divided by √d_ff. There is no scale in this layer: what `down` returns is the result."""
+        return middle @ down.T / middle.shape[-1] ** 0.5
+
+    def no_way_back(middle, down):
+        """You return what is in the middle, with d_ff features: the way back is missing. The block adds the result to
+        `x`, so that it must have d_model features. Which weight has not been used?"""
+        return middle
+
+
+@gated_feed_forward.wrong(stage="back", alone=True)
+class BackAlone:
+    def features_summed(middle, down):
+        """You add up what is in the middle, and each token is left with one number. The way back is a map: `down` makes
+        d_model features of d_ff."""
+        return middle.sum(dim=-1)
+
+
+@gated_feed_forward.wrong(stage="returned")
+class Returned:
+    def silu_at_the_end(result, x):
+        """There is another SiLU after the last map. Nothing comes after it: what the layer adds may have any sign."""
+        return silu(result)
+
+    def input_gated(result, x):
+        """Your result is multiplied with `x` again. SiLU's x is the number that goes into it, the gate's own map.
+        Nothing is multiplied after `down`."""
+        return x * result
+
+    def residual_inside(result, x):
+        """You add `x` at the end. The residual connection belongs to the block, which would add it a second time."""
+        return x + result
+
+    def tokens_in_one_row(result, x):
+        """{The numbers are right, and} batch and sequence are one axis: (batch · seq, d_model). A product works on the
+        last axis and leaves the others as they are, so that no `view` is needed. Which shape must come out?"""
+        return result.flatten(0, 1)
+
+    def features_before_tokens(result, x):
+        """{The numbers are right, and} tokens and features have changed places: (batch, d_model, seq). You compute with
+        tokens as columns; whoever calls the function wants them as rows."""
+        return result.mT
+
+
+@gated_feed_forward.wrong(stage="returned", alone=True)
+class ReturnedAlone:
+    def mean_of_the_tokens(result, x):
+        """You return the mean over the tokens, (batch, d_model). Every token goes through this layer by itself and
+        keeps its own result."""
+        return result.mean(dim=1)
+
+    def sum_of_the_tokens(result, x):
+        """You return the sum over the tokens, (batch, d_model). Every token goes through this layer by itself and keeps
+        its own result."""
+        return result.sum(dim=1)
+
+    def last_token_alone(result, x):
+        """You return the result of the last token alone, (batch, d_model). Every token goes through this layer and
+        keeps its own."""
+        return result[:, -1]
+
+    def first_sentence_alone(result, x):
+        """You return the result of the first sentence alone, (seq, d_model). `x[0]`, or a `return` inside a loop over
+        the batch, leaves the others out."""
+        return result[0]
+
+    def list_of_sentences(result, x):
+        """You return a list with one tensor for each sentence. The layer's result is one tensor, (batch, seq, d_model):
+        which function puts a list of tensors on a new axis? Or does it work without a loop?"""
+        return list(result)
+
+    def last_token_for_all(result, x):
+        """All tokens of a sentence get the result of the last one. Does each round of a loop write over all places?
+        Every token has a place of its own."""
+        return result[:, -1:].expand_as(result).clone()
+
+    def last_token_left_out(result, x):
+        """The last token of each sentence is left at 0: its place was made, and nothing is written there. Does a
+        `range` end too early?"""
+        return torch.cat([result[:, :-1], torch.zeros_like(result[:, -1:])], dim=1)
+
+    def first_token_left_out(result, x):
+        """The first token of each sentence is left at 0: its place was made, and nothing is written there. Does a
+        `range` begin too late?"""
+        return torch.cat([torch.zeros_like(result[:, :1]), result[:, 1:]], dim=1)
+
+    def other_sentences_left_out(result, x):
+        """Only the first sentence has a result, and the others are left at 0. Does an index of 0 stand where the number
+        of the sentence belongs, or a `return` inside a loop?"""
+        return torch.cat([result[:1], torch.zeros_like(result[1:])])
+
+
+@gated_feed_forward.wrong
+class Multiplied:
+    """What is multiplied, and where SiLU stands."""
+
+    def two_ways_back(x, gate, up, down):
+        """Gate and content are mapped back each by itself, and multiplied there. They meet in the middle, with d_ff
+        features: one product, and then `down`, once."""
+        return (silu(x @ gate.T) @ down.T) * (x @ up.T @ down.T)
+
+    def weights_multiplied(x, gate, up, down):
+        """You multiply the two weights, `gate * up`, and apply them as one map. The gate depends on the token: first
+        each weight maps `x`, then the two results are multiplied."""
+        return silu(x @ (gate * up).T) @ down.T
+
+    def silu_of_the_weight(x, gate, up, down):
+        """SiLU is applied to the weight `gate`. What goes through it is what the map makes of `x`: the gate must depend
+        on the token."""
+        return ((x @ silu(gate).T) * (x @ up.T)) @ down.T
+
+    def silu_first(x, gate, up, down):
+        """SiLU is applied to `x` on its way to the gate, before the map. It comes after: the map of the gate reads the
+        token as it is, and what it returns goes through SiLU."""
+        return ((silu(x) @ gate.T) * (x @ up.T)) @ down.T
+
+    def silu_first_for_both(x, gate, up, down):
+        """SiLU is applied to `x`, before both maps. They read the token as it is; what the map of the gate returns goes
+        through SiLU, and nothing else does."""
+        return ((silu(x) @ gate.T) * (silu(x) @ up.T)) @ down.T
+
+    def silu_only_at_the_end(x, gate, up, down):
+        """SiLU comes after the last map. It belongs to the gate alone, before the product, and nothing comes after
+        `down`."""
+        return silu(((x @ gate.T) * (x @ up.T)) @ down.T)
+
+    def residual_in_place(x, gate, up, down):
+        """You add the result to `x`, in place: the caller's tokens are changed. The residual connection belongs to the
+        block, which would add it a second time; here the change alone is returned."""
+        x += gated_feed_forward.reference(x, gate, up, down)
+        return x
+
+    def silu_in_place(x, gate, up, down):
+        """SiLU is applied to `x` itself, and in place: the caller's tokens are changed, and so is what both maps read.
+        It belongs after the map of the gate."""
+        F.silu(x, inplace=True)
+        return ((x @ gate.T) * (x @ up.T)) @ down.T
+
+    def layer_norm_inside(x, gate, up, down):
+        """The tokens go through a layer norm first. The norm belongs to the block, and stands before this layer: here
+        `x` is mapped as it comes."""
+        return gated_feed_forward.reference(F.layer_norm(x, x.shape[-1:]), gate, up, down)
+
+    def rms_norm_inside(x, gate, up, down):
+        """The tokens go through an RMS norm first. The norm belongs to the block, and stands before this layer: here
+        `x` is mapped as it comes."""
+        return gated_feed_forward.reference(F.rms_norm(x, x.shape[-1:]), gate, up, down)
+
+
+@gated_feed_forward.wrong
+class ThreeMaps:
+    """The three maps."""
+
+    def back_with_up(x, gate, up, down):
+        """The way back goes through `up`, which has led there: its shape would fit `down` transposed, so that nothing
+        complains. The way back has a weight of its own."""
+        return gated_feed_forward.reference(x, gate, up, up.T)
+
+    def back_with_gate(x, gate, up, down):
+        """The way back goes through `gate`, which has led there: its shape would fit `down` transposed, so that nothing
+        complains. The way back has a weight of its own."""
+        return gated_feed_forward.reference(x, gate, up, gate.T)
+
+    def up_and_down_exchanged(x, gate, up, down):
+        """`up` and `down` have changed places: turned around, the one has the shape of the other. `up` leads from
+        d_model to d_ff, and `down` back."""
+        return gated_feed_forward.reference(x, gate, down.T, up.T)
+
+    def gate_and_down_exchanged(x, gate, up, down):
+        """`gate` and `down` have changed places: turned around, the one has the shape of the other. `gate` leads from
+        d_model to d_ff, and `down` back."""
+        return gated_feed_forward.reference(x, down.T, up, gate.T)
+
+    def all_weights_reshaped(x, gate, up, down):
+        """The shapes of your weights fit, but their numbers are at the wrong places: they were reshaped from (out, in)
+        to (in, out), not transposed. `view` and `reshape` never move an axis. Look at how you turn a weight around."""
+        return gated_feed_forward.reference(x, *(w.reshape(w.shape[::-1]).T for w in (gate, up, down)))
+
+    def joined_along_d_model(x, gate, up, down):
+        """You join `gate` and `up` side by side, along d_model, to apply both at once. Each feature that comes out has
+        a row in a weight, (out, in): along which axis must the rows of both be joined?"""
+        return x @ torch.cat([gate, up], dim=1).T
+
+    def joined_along_d_model_for_linear(x, gate, up, down):
+        """You join `gate` and `up` side by side, along d_model, to apply both at once. Each feature that comes out has
+        a row in a weight, (out, in): along which axis must the rows of both be joined?"""
+        return F.linear(x, torch.cat([gate, up], dim=1))
+
+    def content_back_before_the_product(x, gate, up, down):
+        """One factor of your product has d_ff features, and the other d_model, as after `down`: they do not fit. First
+        the product, and then the way back: where do the parentheses belong?"""
+        return silu(x @ gate.T) * (x @ up.T @ down.T)
+
+    def gate_back_before_the_product(x, gate, up, down):
+        """One factor of your product has d_ff features, and the other d_model, as after `down`: they do not fit. First
+        the product, and then the way back: where do the parentheses belong?"""
+        return (silu(x @ gate.T) @ down.T) * (x @ up.T)
+
+    def weights_called(x, gate, up, down):
+        """You call a weight as if it were a layer, `gate(x)`. Here the three maps are tensors, stored as (out, in): a
+        layer without a bias multiplies by its weight transposed. Which function or operator does that?"""
+        return down(silu(gate(x)) * up(x))
+
+    def one_after_the_other(x, gate, up, down):
+        """`up` is applied to what the gate has made, which has d_ff features already. Both maps read the same tokens,
+        side by side: what goes into `up`?"""
+        return silu(x @ gate.T) @ up.T @ down.T
+
+    def one_after_the_other_by_linear(x, gate, up, down):
+        """`up` is applied to what the gate has made, which has d_ff features already. Both maps read the same tokens,
+        side by side: what goes into `up`?"""
+        return F.linear(F.linear(silu(F.linear(x, gate)), up), down)
+
+    def down_first(x, gate, up, down):
+        """`down` is applied to the tokens as they come in, with d_model features. It leads back, from d_ff: what stands
+        before it?"""
+        return silu(x @ down.T)
+
+    def down_first_by_linear(x, gate, up, down):
+        """`down` is applied to the tokens as they come in, with d_model features. It leads back, from d_ff: what stands
+        before it?"""
+        return silu(F.linear(x, down))
+
+
+@gated_feed_forward.wrong
+class AnotherShape:
+    """Another shape, or something else than numbers."""
+
+    def viewed_in_one_row(x, gate, up, down):
+        """`view` cannot join batch and sequence of every `x`: it depends on how the numbers lie in memory. The product
+        works on the last axis and leaves the others as they are, so that none is needed."""
+        return gated_feed_forward.reference(x.view(-1, x.shape[-1]), gate, up, down).view(x.shape)
+
+    def tokens_summed(x, gate, up, down):
+        """The tokens of a sentence are added up before the gate opens: your result has no axis for them. A letter that
+        is left out on the right of an `einsum` is summed over. Every token goes through this layer by itself."""
+        return gated_feed_forward.reference(x.sum(dim=1, keepdim=True), gate, up, down)[:, 0]
+
+    def middle_returned_as_well(x, gate, up, down):
+        """You return a pair: the result, and what was in the middle. Whoever calls the layer wants the result alone."""
+        middle = silu(x @ gate.T) * (x @ up.T)
+        return middle @ down.T, middle
+
+    def unchanged(x, gate, up, down):
+        """You return `x` as it came in: none of the three weights has changed anything. What becomes of the results?"""
+        return x.clone()
+
+    def in_float32(x, gate, up, down):
+        """With numbers in float64 your result is in float32: a `.float()`, or a tensor made without the `dtype` of `x`.
+        The layer keeps the type that it is given."""
+        return gated_feed_forward.reference(x, gate, up, down).float()
+
+    def gradient_cut(x, gate, up, down):
+        """{The numbers are right, and} no gradient flows back: `.detach()`, `.data`, `torch.no_grad()`, or a new tensor
+        made of numbers cuts it off. The three weights could not be trained. Which line leaves the graph?"""
+        return gated_feed_forward.reference(x, gate, up, down).detach()
 
 
 @another("leaky ReLU, which keeps a small share of negative numbers")
@@ -376,361 +776,11 @@ def derivative_of_the_sigmoid(x):
     return x.sigmoid() * (1 - x.sigmoid())
 
 
-# What is multiplied, and where SiLU stands
-
-
-@gated_feed_forward.mistake(stage="product")
-def gate_and_up_exchanged(opening, content, activation):
-    """Gate and up have changed places: SiLU is applied to the wrong one of the two. Their shapes are equal, so nothing
-    complains."""
-    return opening * activation(content)
-
-
-@gated_feed_forward.mistake(stage="product")
-def silu_after_the_product(opening, content, activation):
-    """The activation comes after the product. It belongs to the gate alone, before it is multiplied."""
-    return activation(opening * content)
-
-
-@gated_feed_forward.mistake(stage="product", alone=True)
-def silu_after_the_product_too(opening, content, activation):
-    """There is an activation on the gate, where it belongs, and another one after the product. What is in the middle
-    goes straight into `down`."""
-    return activation(activation(opening) * content)
-
-
-@gated_feed_forward.mistake(stage="product")
-def silu_on_both(opening, content, activation):
-    """Both maps go through the activation. Only the gate does: the other one is what the gate opens, and stays as it
-    is."""
-    return activation(opening) * activation(content)
-
-
-@gated_feed_forward.mistake(stage="product")
-def added(opening, content, activation):
-    """You add the gate where it multiplies. A gate that is 0 must let nothing through: what does a sum do there?"""
-    return activation(opening) + content
-
-
-@gated_feed_forward.mistake(stage="product", alone=True)
-def added_before_silu(opening, content, activation):
-    """You add the two maps and put the sum through the activation. A sum of two maps is one map: there is no gate left.
-    The gate goes through SiLU, and then *multiplies* the other."""
-    return activation(opening + content)
-
-
-@gated_feed_forward.mistake(stage="product")
-def subtracted(opening, content, activation):
-    """You subtract where the gate multiplies. A gate that is 0 must let nothing through: what does a difference do?"""
-    return activation(opening) - content
-
-
-@gated_feed_forward.mistake(stage="product")
-def divided(opening, content, activation):
-    """You divide by the second map, and near its zeros the numbers explode. The gate is multiplied with it, element by
-    element."""
-    return activation(opening) / content
-
-
-@gated_feed_forward.mistake(stage="product")
-def added_on_top(opening, content, activation):
-    """What you return is content + gate · content, or (1 + gate) · content: a closed gate lets everything through.
-    Asked for is the product of the two alone. What is added to it?"""
-    return content + activation(opening) * content
-
-
-@gated_feed_forward.mistake(stage="product")
-def gate_added_on_top(opening, content, activation):
-    """What you multiply is gate · (content + 1): 1 is added to the content, or the gate to the product once more. Then
-    `up` cannot close what the gate opens. Asked for is the product alone."""
-    return activation(opening) + activation(opening) * content
-
-
-@gated_feed_forward.mistake(stage="product")
-def gate_alone(opening, content, activation):
-    """The gate goes back by itself: `up` changes nothing in your result. What does the gate open?"""
-    return activation(opening)
-
-
-@gated_feed_forward.mistake(stage="product")
-def gate_left_out(opening, content, activation):
-    """`gate` changes nothing in your result: the other map goes back by itself. What is multiplied with it?"""
-    return content
-
-
-@gated_feed_forward.mistake(stage="product")
-def plain_layer(opening, content, activation):
-    """There is no gate: this is the plain feed-forward layer with an activation between two maps. `gate` is not used:
-    what does it open?"""
-    return activation(content)
-
-
-@gated_feed_forward.mistake(stage="product", alone=True)
-def gate_twice(opening, content, activation):
-    """The gate is multiplied with its own map, and `up` changes nothing in your result. What does the gate open? Look
-    at the two factors."""
-    return activation(opening) * opening
-
-
-@gated_feed_forward.mistake(stage="product")
-def up_twice(opening, content, activation):
-    """Both factors are made with `up`, and `gate` changes nothing in your result. Look at the factor that goes through
-    SiLU: which weight does it need?"""
-    return activation(content) * content
-
-
-@gated_feed_forward.mistake(stage="product", alone=True)
-def tanh_on_the_content(opening, content, activation):
-    """Your content goes through tanh and your gate through a sigmoid, as in an LSTM or WaveNet. Here the gate alone
-    goes through anything, and that is SiLU, x · sigmoid(x)."""
-    return opening.sigmoid() * content.tanh()
-
-
-@gated_feed_forward.mistake(stage="product")
-def summed_over_features(opening, content, activation):
-    """You sum the products over the features, one number for each token, and d_ff is gone before `down` needs it. The
-    two are multiplied element by element, and keep their shape."""
-    return (activation(opening) * content).sum(dim=-1, keepdim=True)
-
-
-@gated_feed_forward.mistake(stage="product", alone=True)
-def softmax_over_the_product(opening, content, activation):
-    """A softmax makes shares of the products, as of attention's scores. They go back as they are: features do not
-    compete here."""
-    return (activation(opening) * content).softmax(dim=-1)
-
-
-@gated_feed_forward.mistake(stage="product", alone=True)
-def gate_limited(opening, content, activation):
-    """Your gate is cut off at 0 and 1 after SiLU. SiLU has no end above, and is a little negative below zero: −0.27 for
-    −1. Nothing is cut off."""
-    return activation(opening).clamp(0, 1) * content
-
-
-@gated_feed_forward.mistake(stage="product", alone=True)
-def gate_map_added_on_top(opening, content, activation):
-    """The gate's map is added to the product once more, as it was before SiLU. Then `up` cannot close what the gate
-    opens. Asked for is the product alone."""
-    return opening + activation(opening) * content
-
-
-@gated_feed_forward.mistake(stage="product", alone=True)
-def sigmoid_of_the_product(opening, content, activation):
-    """Your sigmoid sees the product of both maps. SiLU looks at the gate alone, x · sigmoid(x) with one x, and the
-    content is multiplied afterwards."""
-    return opening * (opening * content).sigmoid()
-
-
-def squeezed_content(name, squeeze):
-    """The content goes through a function of its own. The gate alone goes through SiLU: the other map is what the gate
-    opens, and stays as it is."""
-
-    def mistaken(opening, content, activation):
-        return activation(opening) * squeeze(content)
-
-    mistaken.__name__, mistaken.__doc__ = name, squeezed_content.__doc__
-    gated_feed_forward.mistake(mistaken, stage="product", alone=True)
-
-
 squeezed_content("tanh_of_the_content", torch.tanh)
 squeezed_content("sigmoid_of_the_content", torch.sigmoid)
 squeezed_content("relu_of_the_content", torch.relu)
 squeezed_content("gelu_of_the_content", F.gelu)
 squeezed_content("softmax_of_the_content", lambda content: content.softmax(dim=-1))
-
-
-@gated_feed_forward.mistake(stage="product")
-def joined_side_by_side(opening, content, activation):
-    """The two maps are put side by side, and d_ff has doubled. They are multiplied, element by element."""
-    return torch.cat([activation(opening), content], dim=-1)
-
-
-@gated_feed_forward.mistake(stage="product")
-def matrix_product(opening, content, activation):
-    """You join gate and content by `@`, a matrix product, whose inner sizes do not fit here. They have one shape, and
-    each number of one meets the number at the same place of the other: which operator is that?"""
-    return activation(opening) @ content
-
-
-@gated_feed_forward.mistake(stage="product")
-def matrix_product_over_tokens(opening, content, activation):
-    """You join gate and content by a matrix product, with one of the two transposed, as queries meet keys. Each token
-    stays by itself here: a number meets the one at the same place, and which operator is that?"""
-    return activation(opening) @ content.mT
-
-
-@gated_feed_forward.mistake(stage="product")
-def matrix_product_over_features(opening, content, activation):
-    """You join gate and content by a matrix product that sums over the tokens: what is left is (d_ff, d_ff). Each token
-    stays by itself here: a number meets the one at the same place, and which operator is that?"""
-    return activation(opening).mT @ content
-
-
-@gated_feed_forward.mistake
-def two_ways_back(x, gate, up, down):
-    """Gate and content are mapped back each by itself, and multiplied there. They meet in the middle, with d_ff
-    features: one product, and then `down`, once."""
-    return (silu(x @ gate.T) @ down.T) * (x @ up.T @ down.T)
-
-
-@gated_feed_forward.mistake
-def weights_multiplied(x, gate, up, down):
-    """You multiply the two weights, `gate * up`, and apply them as one map. The gate depends on the token: first each
-    weight maps `x`, then the two results are multiplied."""
-    return silu(x @ (gate * up).T) @ down.T
-
-
-@gated_feed_forward.mistake
-def silu_of_the_weight(x, gate, up, down):
-    """SiLU is applied to the weight `gate`. What goes through it is what the map makes of `x`: the gate must depend on
-    the token."""
-    return ((x @ silu(gate).T) * (x @ up.T)) @ down.T
-
-
-@gated_feed_forward.mistake
-def silu_first(x, gate, up, down):
-    """SiLU is applied to `x` on its way to the gate, before the map. It comes after: the map of the gate reads the
-    token as it is, and what it returns goes through SiLU."""
-    return ((silu(x) @ gate.T) * (x @ up.T)) @ down.T
-
-
-@gated_feed_forward.mistake
-def silu_first_for_both(x, gate, up, down):
-    """SiLU is applied to `x`, before both maps. They read the token as it is; what the map of the gate returns goes
-    through SiLU, and nothing else does."""
-    return ((silu(x) @ gate.T) * (silu(x) @ up.T)) @ down.T
-
-
-@gated_feed_forward.mistake(stage="returned")
-def silu_at_the_end(result, x):
-    """There is another SiLU after the last map. Nothing comes after it: what the layer adds may have any sign."""
-    return silu(result)
-
-
-@gated_feed_forward.mistake
-def silu_only_at_the_end(x, gate, up, down):
-    """SiLU comes after the last map. It belongs to the gate alone, before the product, and nothing comes after
-    `down`."""
-    return silu(((x @ gate.T) * (x @ up.T)) @ down.T)
-
-
-@gated_feed_forward.mistake(stage="returned")
-def input_gated(result, x):
-    """Your result is multiplied with `x` again. SiLU's x is the number that goes into it, the gate's own map. Nothing
-    is multiplied after `down`."""
-    return x * result
-
-
-@gated_feed_forward.mistake(stage="returned")
-def residual_inside(result, x):
-    """You add `x` at the end. The residual connection belongs to the block, which would add it a second time."""
-    return x + result
-
-
-@gated_feed_forward.mistake
-def residual_in_place(x, gate, up, down):
-    """You add the result to `x`, in place: the caller's tokens are changed. The residual connection belongs to the
-    block, which would add it a second time; here the change alone is returned."""
-    x += gated_feed_forward.reference(x, gate, up, down)
-    return x
-
-
-@gated_feed_forward.mistake
-def silu_in_place(x, gate, up, down):
-    """SiLU is applied to `x` itself, and in place: the caller's tokens are changed, and so is what both maps read. It
-    belongs after the map of the gate."""
-    F.silu(x, inplace=True)
-    return ((x @ gate.T) * (x @ up.T)) @ down.T
-
-
-@gated_feed_forward.mistake
-def layer_norm_inside(x, gate, up, down):
-    """The tokens go through a layer norm first. The norm belongs to the block, and stands before this layer: here `x`
-    is mapped as it comes."""
-    return gated_feed_forward.reference(F.layer_norm(x, x.shape[-1:]), gate, up, down)
-
-
-@gated_feed_forward.mistake
-def rms_norm_inside(x, gate, up, down):
-    """The tokens go through an RMS norm first. The norm belongs to the block, and stands before this layer: here `x` is
-    mapped as it comes."""
-    return gated_feed_forward.reference(F.rms_norm(x, x.shape[-1:]), gate, up, down)
-
-
-@gated_feed_forward.mistake(stage="opening")
-def gate_scaled(x, gate):
-    """Your gate is divided by √d_model, as scores are in attention. There is no scale in this layer: the map's result
-    goes into SiLU as it is."""
-    return x @ gate.T / x.shape[-1] ** 0.5
-
-
-@gated_feed_forward.mistake(stage="back")
-def result_scaled(middle, down):
-    """Your result is divided by √d_ff. There is no scale in this layer: what `down` returns is the result."""
-    return middle @ down.T / middle.shape[-1] ** 0.5
-
-
-# The three maps
-
-
-@gated_feed_forward.mistake(stage="back", alone=True)
-def features_summed(middle, down):
-    """You add up what is in the middle, and each token is left with one number. The way back is a map: `down` makes
-    d_model features of d_ff."""
-    return middle.sum(dim=-1)
-
-
-@gated_feed_forward.mistake(stage="back")
-def no_way_back(middle, down):
-    """You return what is in the middle, with d_ff features: the way back is missing. The block adds the result to `x`,
-    so that it must have d_model features. Which weight has not been used?"""
-    return middle
-
-
-@gated_feed_forward.mistake
-def back_with_up(x, gate, up, down):
-    """The way back goes through `up`, which has led there: its shape would fit `down` transposed, so that nothing
-    complains. The way back has a weight of its own."""
-    return gated_feed_forward.reference(x, gate, up, up.T)
-
-
-@gated_feed_forward.mistake
-def back_with_gate(x, gate, up, down):
-    """The way back goes through `gate`, which has led there: its shape would fit `down` transposed, so that nothing
-    complains. The way back has a weight of its own."""
-    return gated_feed_forward.reference(x, gate, up, gate.T)
-
-
-@gated_feed_forward.mistake
-def up_and_down_exchanged(x, gate, up, down):
-    """`up` and `down` have changed places: turned around, the one has the shape of the other. `up` leads from d_model
-    to d_ff, and `down` back."""
-    return gated_feed_forward.reference(x, gate, down.T, up.T)
-
-
-@gated_feed_forward.mistake
-def gate_and_down_exchanged(x, gate, up, down):
-    """`gate` and `down` have changed places: turned around, the one has the shape of the other. `gate` leads from
-    d_model to d_ff, and `down` back."""
-    return gated_feed_forward.reference(x, down.T, up, gate.T)
-
-
-@gated_feed_forward.mistake
-def all_weights_reshaped(x, gate, up, down):
-    """The shapes of your weights fit, but their numbers are at the wrong places: they were reshaped from (out, in) to
-    (in, out), not transposed. `view` and `reshape` never move an axis. Look at how you turn a weight around."""
-    return gated_feed_forward.reference(x, *(w.reshape(w.shape[::-1]).T for w in (gate, up, down)))
-
-
-def in_each_map(mistake):
-    """Add a mistake in how a weight is applied for each of the three weights."""
-    for stage, weight in (("opening", "gate"), ("content", "up"), ("back", "down")):
-
-        def mistaken(x, weight):
-            return mistake(x, weight)
-
-        mistaken.__name__, mistaken.__doc__ = f"{weight}_{mistake.__name__}", mistake.__doc__.format(weight)
-        gated_feed_forward.mistake(mistaken, stage=stage, alone=mistake.__name__ != "reshaped")
 
 
 @in_each_map
@@ -803,83 +853,6 @@ def exchanged_with_the_tokens(x, weight):
     return F.linear(weight, x)
 
 
-@gated_feed_forward.mistake
-def joined_along_d_model(x, gate, up, down):
-    """You join `gate` and `up` side by side, along d_model, to apply both at once. Each feature that comes out has a
-    row in a weight, (out, in): along which axis must the rows of both be joined?"""
-    return x @ torch.cat([gate, up], dim=1).T
-
-
-@gated_feed_forward.mistake
-def joined_along_d_model_for_linear(x, gate, up, down):
-    """You join `gate` and `up` side by side, along d_model, to apply both at once. Each feature that comes out has a
-    row in a weight, (out, in): along which axis must the rows of both be joined?"""
-    return F.linear(x, torch.cat([gate, up], dim=1))
-
-
-@gated_feed_forward.mistake
-def content_back_before_the_product(x, gate, up, down):
-    """One factor of your product has d_ff features, and the other d_model, as after `down`: they do not fit. First the
-    product, and then the way back: where do the parentheses belong?"""
-    return silu(x @ gate.T) * (x @ up.T @ down.T)
-
-
-@gated_feed_forward.mistake
-def gate_back_before_the_product(x, gate, up, down):
-    """One factor of your product has d_ff features, and the other d_model, as after `down`: they do not fit. First the
-    product, and then the way back: where do the parentheses belong?"""
-    return (silu(x @ gate.T) @ down.T) * (x @ up.T)
-
-
-@gated_feed_forward.mistake(stage="activation", alone=True)
-def exponential_of_python(x):
-    """`math.exp` and `float` take one number, and this is a tensor of many. Which function of PyTorch takes the
-    exponential, or the sigmoid, of each number by itself?"""
-    return x / (1 + math.exp(-x))
-
-
-@gated_feed_forward.mistake
-def weights_called(x, gate, up, down):
-    """You call a weight as if it were a layer, `gate(x)`. Here the three maps are tensors, stored as (out, in): a layer
-    without a bias multiplies by its weight transposed. Which function or operator does that?"""
-    return down(silu(gate(x)) * up(x))
-
-
-@gated_feed_forward.mistake
-def one_after_the_other(x, gate, up, down):
-    """`up` is applied to what the gate has made, which has d_ff features already. Both maps read the same tokens, side
-    by side: what goes into `up`?"""
-    return silu(x @ gate.T) @ up.T @ down.T
-
-
-@gated_feed_forward.mistake
-def one_after_the_other_by_linear(x, gate, up, down):
-    """`up` is applied to what the gate has made, which has d_ff features already. Both maps read the same tokens, side
-    by side: what goes into `up`?"""
-    return F.linear(F.linear(silu(F.linear(x, gate)), up), down)
-
-
-@gated_feed_forward.mistake
-def down_first(x, gate, up, down):
-    """`down` is applied to the tokens as they come in, with d_model features. It leads back, from d_ff: what stands
-    before it?"""
-    return silu(x @ down.T)
-
-
-@gated_feed_forward.mistake
-def down_first_by_linear(x, gate, up, down):
-    """`down` is applied to the tokens as they come in, with d_model features. It leads back, from d_ff: what stands
-    before it?"""
-    return silu(F.linear(x, down))
-
-
-def the_token_for_x(mistake):
-    """In SiLU, x · sigmoid(x), x is the number that goes in: here the gate's map. You multiply by the tokens, which
-    have d_model features and not d_ff."""
-    mistake.__doc__ = the_token_for_x.__doc__
-    return gated_feed_forward.mistake(mistake)
-
-
 @the_token_for_x
 def token_times_sigmoid(x, gate, up, down):
     return x * (x @ gate.T).sigmoid()
@@ -888,13 +861,6 @@ def token_times_sigmoid(x, gate, up, down):
 @the_token_for_x
 def sigmoid_times_token(x, gate, up, down):
     return (x @ gate.T).sigmoid() * x
-
-
-def no_such_function(mistake):
-    """PyTorch has no function of this name there. SiLU, also called swish, is `silu` in `torch.nn.functional`, and it
-    is easily written with `torch.sigmoid`."""
-    mistake.__doc__ = no_such_function.__doc__
-    gated_feed_forward.mistake(mistake, stage="activation", alone=True)
 
 
 @no_such_function
@@ -917,13 +883,6 @@ def method_called_swish(x):
     return x.swish()
 
 
-def module_for_a_function(mistake):
-    """`nn.SiLU(…)` makes a layer and applies nothing: its argument says whether it works in place. The layer is called
-    afterwards, or `F.silu` takes its place."""
-    mistake.__doc__ = module_for_a_function.__doc__
-    gated_feed_forward.mistake(mistake, stage="product", alone=True)
-
-
 @module_for_a_function
 def module_times_content(opening, content, activation):
     return torch.nn.SiLU() * content
@@ -932,124 +891,3 @@ def module_times_content(opening, content, activation):
 @module_for_a_function
 def content_times_module(opening, content, activation):
     return content * torch.nn.SiLU()
-
-
-# Another shape, or something else than numbers
-
-
-@gated_feed_forward.mistake(stage="returned")
-def tokens_in_one_row(result, x):
-    """{The numbers are right, and} batch and sequence are one axis: (batch · seq, d_model). A product works on the last
-    axis and leaves the others as they are, so that no `view` is needed. Which shape must come out?"""
-    return result.flatten(0, 1)
-
-
-@gated_feed_forward.mistake
-def viewed_in_one_row(x, gate, up, down):
-    """`view` cannot join batch and sequence of every `x`: it depends on how the numbers lie in memory. The product
-    works on the last axis and leaves the others as they are, so that none is needed."""
-    return gated_feed_forward.reference(x.view(-1, x.shape[-1]), gate, up, down).view(x.shape)
-
-
-@gated_feed_forward.mistake(stage="returned")
-def features_before_tokens(result, x):
-    """{The numbers are right, and} tokens and features have changed places: (batch, d_model, seq). You compute with
-    tokens as columns; whoever calls the function wants them as rows."""
-    return result.mT
-
-
-@gated_feed_forward.mistake
-def tokens_summed(x, gate, up, down):
-    """The tokens of a sentence are added up before the gate opens: your result has no axis for them. A letter that is
-    left out on the right of an `einsum` is summed over. Every token goes through this layer by itself."""
-    return gated_feed_forward.reference(x.sum(dim=1, keepdim=True), gate, up, down)[:, 0]
-
-
-@gated_feed_forward.mistake(stage="returned", alone=True)
-def mean_of_the_tokens(result, x):
-    """You return the mean over the tokens, (batch, d_model). Every token goes through this layer by itself and keeps
-    its own result."""
-    return result.mean(dim=1)
-
-
-@gated_feed_forward.mistake(stage="returned", alone=True)
-def sum_of_the_tokens(result, x):
-    """You return the sum over the tokens, (batch, d_model). Every token goes through this layer by itself and keeps its
-    own result."""
-    return result.sum(dim=1)
-
-
-@gated_feed_forward.mistake(stage="returned", alone=True)
-def last_token_alone(result, x):
-    """You return the result of the last token alone, (batch, d_model). Every token goes through this layer and keeps
-    its own."""
-    return result[:, -1]
-
-
-@gated_feed_forward.mistake(stage="returned", alone=True)
-def first_sentence_alone(result, x):
-    """You return the result of the first sentence alone, (seq, d_model). `x[0]`, or a `return` inside a loop over the
-    batch, leaves the others out."""
-    return result[0]
-
-
-@gated_feed_forward.mistake(stage="returned", alone=True)
-def list_of_sentences(result, x):
-    """You return a list with one tensor for each sentence. The layer's result is one tensor, (batch, seq, d_model):
-    which function puts a list of tensors on a new axis? Or does it work without a loop?"""
-    return list(result)
-
-
-@gated_feed_forward.mistake(stage="returned", alone=True)
-def last_token_for_all(result, x):
-    """All tokens of a sentence get the result of the last one. Does each round of a loop write over all places? Every
-    token has a place of its own."""
-    return result[:, -1:].expand_as(result).clone()
-
-
-@gated_feed_forward.mistake(stage="returned", alone=True)
-def last_token_left_out(result, x):
-    """The last token of each sentence is left at 0: its place was made, and nothing is written there. Does a `range`
-    end too early?"""
-    return torch.cat([result[:, :-1], torch.zeros_like(result[:, -1:])], dim=1)
-
-
-@gated_feed_forward.mistake(stage="returned", alone=True)
-def first_token_left_out(result, x):
-    """The first token of each sentence is left at 0: its place was made, and nothing is written there. Does a `range`
-    begin too late?"""
-    return torch.cat([torch.zeros_like(result[:, :1]), result[:, 1:]], dim=1)
-
-
-@gated_feed_forward.mistake(stage="returned", alone=True)
-def other_sentences_left_out(result, x):
-    """Only the first sentence has a result, and the others are left at 0. Does an index of 0 stand where the number of
-    the sentence belongs, or a `return` inside a loop?"""
-    return torch.cat([result[:1], torch.zeros_like(result[1:])])
-
-
-@gated_feed_forward.mistake
-def middle_returned_as_well(x, gate, up, down):
-    """You return a pair: the result, and what was in the middle. Whoever calls the layer wants the result alone."""
-    middle = silu(x @ gate.T) * (x @ up.T)
-    return middle @ down.T, middle
-
-
-@gated_feed_forward.mistake
-def unchanged(x, gate, up, down):
-    """You return `x` as it came in: none of the three weights has changed anything. What becomes of the results?"""
-    return x.clone()
-
-
-@gated_feed_forward.mistake
-def in_float32(x, gate, up, down):
-    """With numbers in float64 your result is in float32: a `.float()`, or a tensor made without the `dtype` of `x`. The
-    layer keeps the type that it is given."""
-    return gated_feed_forward.reference(x, gate, up, down).float()
-
-
-@gated_feed_forward.mistake
-def gradient_cut(x, gate, up, down):
-    """{The numbers are right, and} no gradient flows back: `.detach()`, `.data`, `torch.no_grad()`, or a new tensor
-    made of numbers cuts it off. The three weights could not be trained. Which line leaves the graph?"""
-    return gated_feed_forward.reference(x, gate, up, down).detach()

@@ -95,154 +95,29 @@ def stop_at_the_end_of_the_prompt(draw):
     return model, tokens, max_new_tokens, int(tokens[0, -1])
 
 
-@mend_writing.probe
-def long_prompt(draw):
-    """a prompt of 300 tokens"""
-    return _text(draw, seq=300)
+mend_writing.example("a prompt of 300 tokens", lambda draw: _text(draw, seq=300))
 
 
-@mend_writing.equivalent
-def by_a_list(model, tokens, max_new_tokens, stop):
-    written = []
-    while len(written) < max_new_tokens:
-        new = torch.tensor([written], dtype=tokens.dtype, device=tokens.device)
-        token = model(torch.cat([tokens, new], dim=1))[0, -1].argmax().item()
-        if token == stop:
-            break
-        written.append(token)
-    return torch.tensor([written], dtype=tokens.dtype, device=tokens.device)
+@mend_writing.right
+class RightAnswers:
+    def by_a_list(model, tokens, max_new_tokens, stop):
+        written = []
+        while len(written) < max_new_tokens:
+            new = torch.tensor([written], dtype=tokens.dtype, device=tokens.device)
+            token = model(torch.cat([tokens, new], dim=1))[0, -1].argmax().item()
+            if token == stop:
+                break
+            written.append(token)
+        return torch.tensor([written], dtype=tokens.dtype, device=tokens.device)
 
-
-@mend_writing.equivalent
-def by_probabilities(model, tokens, max_new_tokens, stop):
-    before = tokens.size(1)
-    for _ in range(max_new_tokens):
-        token = model(tokens).softmax(dim=-1)[:, -1].argmax(-1)[:, None]
-        if token.eq(stop).all():
-            return tokens[:, before:]
-        tokens = torch.cat((tokens, token), 1)
-    return tokens[:, before:]
-
-
-@mend_writing.mistake
-def as_given(model, tokens, max_new_tokens, stop):
-    """This is the program as it was given, or one that does the same. It has two faults, and each shows without the
-    other: write down the shape of the scores, and follow the argument `stop`."""
-    seq = tokens.shape[1]
-    for _ in range(max_new_tokens):
-        tokens = torch.cat([tokens, best(model(tokens).softmax(dim=1))], dim=1)
-    return tokens[:, seq:]
-
-
-# Which token
-
-
-@mend_writing.mistake
-def as_given_with_the_prompt(model, tokens, max_new_tokens, stop):
-    """The program has both of its faults still, the softmax over the places and a loop that never looks at `stop`; and
-    now the prompt is returned as well. Where does it end?"""
-    return torch.cat([tokens, as_given(model, tokens, max_new_tokens, stop)], dim=1)
-
-
-@mend_writing.mistake(stage="choice")
-def softmax_over_the_places(scores):
-    """Your softmax runs over the positions of the text. The candidates for the next token are on the last axis: along
-    which axis must the probabilities sum to one?"""
-    return best(scores.softmax(dim=1))
-
-
-@mend_writing.mistake(stage="choice")
-def after_the_first_token(scores):
-    """You read the scores after the *first* token. What comes next is said after the last one."""
-    return scores[:, 0].argmax(dim=-1, keepdim=True)
-
-
-@mend_writing.mistake(stage="choice")
-def lowest(scores):
-    """You take the token of the lowest score. A high score means likely: which one is the model's choice?"""
-    return scores[:, -1].argmin(dim=-1, keepdim=True)
-
-
-@mend_writing.mistake(stage="choice")
-def second_best(scores):
-    """You take the token of the second highest score. The highest one means most likely: which index does it have when
-    scores are sorted?"""
-    return scores[:, -1].topk(2).indices[:, 1:]
-
-
-@mend_writing.mistake(stage="choice")
-def always_token_zero(scores):
-    """You choose token 0 each time: all your scores are equal, or NaN, and `argmax` takes the first. A softmax over an
-    axis of size 1, as that of the batch, makes every score 1. Over which axis are the tokens that could come next?"""
-    return scores.softmax(dim=0)[:, -1].argmax(dim=-1, keepdim=True)
-
-
-@mend_writing.mistake(stage="choice")
-def best_of_all_places(scores):
-    """You take the highest score of all places. Only the scores after the last token say what comes next."""
-    return scores.amax(dim=1).argmax(dim=-1, keepdim=True)
-
-
-@mend_writing.mistake(stage="choice")
-def mean_of_all_places(scores):
-    """You average the scores over all places, or add them up. Only the scores after the last token say what comes
-    next."""
-    return scores.mean(dim=1).argmax(dim=-1, keepdim=True)
-
-
-@mend_writing.mistake(stage="choice")
-def place_for_the_token(scores):
-    """You look for the highest score along the places of the text, and what you take for a token is the number of a
-    place. The scores have the shape (1, seq, vocab): on which axis are the tokens that could come next?"""
-    return scores.argmax(dim=1)[:, -1:]
-
-
-@mend_writing.mistake(stage="choice")
-def place_by_probability(scores):
-    """You look for the highest probability along the places of the text, and what you take for a token is the number of
-    a place. The scores have the shape (1, seq, vocab): on which axis are the tokens that could come next?"""
-    return scores.softmax(dim=-1).argmax(dim=1)[:, -1:]
-
-
-@mend_writing.mistake(stage="choice")
-def one_place_too_early(scores):
-    """You read the scores one place too early: they say which token the last one should have been."""
-    return scores[:, max(scores.shape[1] - 2, 0)].argmax(dim=-1, keepdim=True)
-
-
-@mend_writing.mistake(stage="choice")
-def index_in_all_scores(scores):
-    """Your `argmax` looks through the scores of all places at once, and its index counts through all of them: it is no
-    token, and soon the model has none of that number. Which place's scores say what comes next?"""
-    return scores.argmax().reshape(1, 1)
-
-
-@mend_writing.mistake(stage="choice", alone=True)
-def score_for_the_token(scores):
-    """You append the highest score itself, as a whole number. The token is the *index* of the highest score: which
-    function returns that?"""
-    return scores[:, -1].amax(dim=-1, keepdim=True).long()
-
-
-@mend_writing.mistake(stage="choice", alone=True)
-def score_appended(scores):
-    """You append the highest score itself, or its probability, and the text becomes one of floats, which the model
-    cannot look up. The token is the *index* of the highest score: which function returns that?"""
-    return scores[:, -1].amax(dim=-1, keepdim=True)
-
-
-@mend_writing.mistake
-def pair_of_max_appended(model, tokens, max_new_tokens, stop):
-    """Along an axis, `max` returns a pair, the scores and where they stand, and `cat` joins tensors only. Which of the
-    two is the token, and which function returns it alone?"""
-    return torch.cat([tokens, model(tokens)[:, -1].max(dim=-1, keepdim=True)], dim=1)
-
-
-@mend_writing.mistake
-def all_scores_appended(model, tokens, max_new_tokens, stop):
-    """You append all the scores, or probabilities, and the text becomes one of floats, which the model cannot look up.
-    The token is the *index* of the highest score: which function returns that?"""
-    return model(torch.cat([tokens, model(tokens)[:, -1]], dim=1))
+    def by_probabilities(model, tokens, max_new_tokens, stop):
+        before = tokens.size(1)
+        for _ in range(max_new_tokens):
+            token = model(tokens).softmax(dim=-1)[:, -1].argmax(-1)[:, None]
+            if token.eq(stop).all():
+                return tokens[:, before:]
+            tokens = torch.cat((tokens, token), 1)
+        return tokens[:, before:]
 
 
 def several_tokens(name, compare):
@@ -255,6 +130,551 @@ def several_tokens(name, compare):
 
     mistaken.__name__, mistaken.__doc__ = name, several_tokens.__doc__
     mend_writing.mistake(mistaken)
+
+
+def always_so_many(number):
+    """Your loop runs {} times, whatever `max_new_tokens` is. Whoever calls the function says how much may be written:
+    where does that argument belong?"""
+
+    def mistaken(choose, tokens, max_new_tokens, stop):
+        return until_stop(choose, tokens, number, stop)
+
+    mistaken.__name__, mistaken.__doc__ = f"always_{number}", always_so_many.__doc__.format(number)
+    mend_writing.mistake(mistaken, stage="loop", alone=True)
+
+
+def always_ends_at(number, name):
+    """Your loop ends at token {}, whatever `stop` is. Models differ in their stop tokens: what is this argument for?"""
+
+    def mistaken(choose, tokens, max_new_tokens, stop):
+        return until_stop(choose, tokens, max_new_tokens, number)
+
+    mistaken.__name__, mistaken.__doc__ = name, always_ends_at.__doc__.format(number)
+    mend_writing.mistake(mistaken, stage="loop", alone=True)
+
+
+def wrong_join(join):
+    """Add a wrong way to append, for loops that look for the stop token before and after it."""
+
+    def before(choose, tokens, max_new_tokens, stop):
+        return until_stop(choose, tokens, max_new_tokens, stop, join)
+
+    def after(choose, tokens, max_new_tokens, stop):
+        return join(tokens, choose(tokens))
+
+    for function, name in ((before, join.__name__), (after, f"{join.__name__}_at_once")):
+        function.__name__, function.__doc__ = name, join.__doc__
+        mend_writing.mistake(function, stage="loop", alone=True)
+
+
+def a_token_for_each_place(name, ends):
+    """You append a token for each place of the text, so that it doubles with every step. Only the scores after the last
+    token say what comes next: where is that place picked?"""
+
+    def mistaken(choose, tokens, max_new_tokens, stop):
+        for _ in range(max_new_tokens):
+            token = choose(tokens)
+            if ends(token == stop):
+                break
+            tokens = torch.cat([tokens, token], dim=1)
+        return tokens
+
+    def whole(model, tokens, max_new_tokens, stop):
+        text = mistaken(lambda text: model(text).argmax(dim=-1), tokens, min(max_new_tokens, 6), stop)
+        return text[:, tokens.shape[1] :]
+
+    whole.__name__, whole.__doc__ = name, a_token_for_each_place.__doc__
+    mend_writing.mistake(whole)
+
+
+@mend_writing.wrong(stage="choice")
+class Choice:
+    def softmax_over_the_places(scores):
+        """Your softmax runs over the positions of the text. The candidates for the next token are on the last axis:
+        along which axis must the probabilities sum to one?"""
+        return best(scores.softmax(dim=1))
+
+    def after_the_first_token(scores):
+        """You read the scores after the *first* token. What comes next is said after the last one."""
+        return scores[:, 0].argmax(dim=-1, keepdim=True)
+
+    def lowest(scores):
+        """You take the token of the lowest score. A high score means likely: which one is the model's choice?"""
+        return scores[:, -1].argmin(dim=-1, keepdim=True)
+
+    def second_best(scores):
+        """You take the token of the second highest score. The highest one means most likely: which index does it have
+        when scores are sorted?"""
+        return scores[:, -1].topk(2).indices[:, 1:]
+
+    def always_token_zero(scores):
+        """You choose token 0 each time: all your scores are equal, or NaN, and `argmax` takes the first. A softmax over
+        an axis of size 1, as that of the batch, makes every score 1. Over which axis are the tokens that could come
+        next?"""
+        return scores.softmax(dim=0)[:, -1].argmax(dim=-1, keepdim=True)
+
+    def best_of_all_places(scores):
+        """You take the highest score of all places. Only the scores after the last token say what comes next."""
+        return scores.amax(dim=1).argmax(dim=-1, keepdim=True)
+
+    def mean_of_all_places(scores):
+        """You average the scores over all places, or add them up. Only the scores after the last token say what comes
+        next."""
+        return scores.mean(dim=1).argmax(dim=-1, keepdim=True)
+
+    def place_for_the_token(scores):
+        """You look for the highest score along the places of the text, and what you take for a token is the number of a
+        place. The scores have the shape (1, seq, vocab): on which axis are the tokens that could come next?"""
+        return scores.argmax(dim=1)[:, -1:]
+
+    def place_by_probability(scores):
+        """You look for the highest probability along the places of the text, and what you take for a token is the
+        number of a place. The scores have the shape (1, seq, vocab): on which axis are the tokens that could come
+        next?"""
+        return scores.softmax(dim=-1).argmax(dim=1)[:, -1:]
+
+    def one_place_too_early(scores):
+        """You read the scores one place too early: they say which token the last one should have been."""
+        return scores[:, max(scores.shape[1] - 2, 0)].argmax(dim=-1, keepdim=True)
+
+    def index_in_all_scores(scores):
+        """Your `argmax` looks through the scores of all places at once, and its index counts through all of them: it is
+        no token, and soon the model has none of that number. Which place's scores say what comes next?"""
+        return scores.argmax().reshape(1, 1)
+
+
+@mend_writing.wrong(stage="choice", alone=True)
+class ChoiceAlone:
+    def score_for_the_token(scores):
+        """You append the highest score itself, as a whole number. The token is the *index* of the highest score: which
+        function returns that?"""
+        return scores[:, -1].amax(dim=-1, keepdim=True).long()
+
+    def score_appended(scores):
+        """You append the highest score itself, or its probability, and the text becomes one of floats, which the model
+        cannot look up. The token is the *index* of the highest score: which function returns that?"""
+        return scores[:, -1].amax(dim=-1, keepdim=True)
+
+
+@mend_writing.wrong(stage="loop")
+class Loop:
+    def never_stops(choose, tokens, max_new_tokens, stop):
+        """The right token is chosen each time, and the model goes on writing after the stop token. Where does the loop
+        look at `stop`?"""
+        return until_stop(choose, tokens, max_new_tokens, None)
+
+    def stop_token_returned(choose, tokens, max_new_tokens, stop):
+        """You return the stop token as well. It is a sign for the program: leave the loop before it joins the text."""
+        for _ in range(max_new_tokens):
+            tokens = torch.cat([tokens, choose(tokens)], dim=1)
+            if int(tokens[0, -1]) == stop:
+                break
+        return tokens
+
+    def stop_looked_for_in_the_prompt(choose, tokens, max_new_tokens, stop):
+        """You look for the stop token in the whole text, prompt included, and return it as well. A prompt may hold one,
+        as in a chat: only the token that has just been chosen says whether to end, and that before it is put to the
+        text."""
+        for _ in range(max_new_tokens):
+            if stop in tokens:
+                break
+            tokens = torch.cat([tokens, choose(tokens)], dim=1)
+        return tokens
+
+    def stop_forgotten_last(choose, tokens, max_new_tokens, stop):
+        """The token before the stop token is missing as well: what ends the text is cut off twice. Does your loop leave
+        before the stop token is appended? Then there is nothing to cut off."""
+        text = until_stop(choose, tokens, max_new_tokens, stop)
+        stopped = tokens.shape[1] < text.shape[1] < tokens.shape[1] + max_new_tokens
+        return text[:, :-1] if stopped else text
+
+    def step_compared_with_stop(choose, tokens, max_new_tokens, stop):
+        """You compare `stop` with the number of the step. It is a token: what has just been chosen says whether to
+        end."""
+        for step in range(max_new_tokens):
+            if step == stop:
+                break
+            tokens = torch.cat([tokens, choose(tokens)], dim=1)
+        return tokens
+
+    def one_too_many(choose, tokens, max_new_tokens, stop):
+        """The model writes one token more than `max_new_tokens`. How often does your loop run?"""
+        return until_stop(choose, tokens, max_new_tokens + 1, stop)
+
+    def one_too_few(choose, tokens, max_new_tokens, stop):
+        """Where the stop token never comes, your text is one token short of `max_new_tokens`. Either the loop runs once
+        too seldom, or you cut off the last token even where it is no stop token."""
+        return until_stop(choose, tokens, max_new_tokens - 1, stop)
+
+    def prompt_counted(choose, tokens, max_new_tokens, stop):
+        """You count the prompt: your loop ends when the *whole* text has `max_new_tokens`. As many may be *new*: how
+        long is the text when the loop begins?"""
+        return until_stop(choose, tokens, max_new_tokens - tokens.shape[1], stop)
+
+    def only_the_last_token_read(choose, tokens, max_new_tokens, stop):
+        """The model is given the newest token alone, and knows nothing of the text before it. Without a cache it needs
+        all of it, each time."""
+        return until_stop(lambda text: choose(text[:, -1:]), tokens, max_new_tokens, stop)
+
+    def same_scores_every_time(choose, tokens, max_new_tokens, stop):
+        """Each step takes its token from the same scores: the model is asked once, or about the prompt each time, or
+        you read what it says at the prompt's end. What has changed after a step, and who must read it?"""
+        return until_stop(lambda text: choose(tokens), tokens, max_new_tokens, stop)
+
+    def prompt_forgotten(choose, tokens, max_new_tokens, stop):
+        """From the second step on the model reads what it has written itself, without the prompt. It needs the whole
+        text, each time: what do you hand over?"""
+        seq = tokens.shape[1]
+        return until_stop(
+            lambda text: choose(text[:, seq:] if text.shape[1] > seq else text), tokens, max_new_tokens, stop
+        )
+
+    def first_token_dropped(choose, tokens, max_new_tokens, stop):
+        """The model reads a window: for each token that is appended, the first one is dropped. It needs the whole text,
+        each time: which slice do you hand over?"""
+        seq = tokens.shape[1]
+        return until_stop(lambda text: choose(text[:, -seq:]), tokens, max_new_tokens, stop)
+
+    def put_in_front(choose, tokens, max_new_tokens, stop):
+        """You put the new token in front of the text, and the model reads it there. A text grows at its end: in which
+        order does `cat` get the two?"""
+        for _ in range(max_new_tokens):
+            token = choose(tokens)
+            if int(token) == stop:
+                break
+            tokens = torch.cat([token, tokens], dim=1)
+        return tokens
+
+
+@mend_writing.wrong(stage="loop", alone=True)
+class LoopAlone:
+    def stop_looked_for_in_the_text(choose, tokens, max_new_tokens, stop):
+        """You look for the stop token in the whole text, prompt included, after each step, and return it as well. A
+        prompt may hold one, as in a chat: only the token that has just been chosen says whether to end, and that before
+        it is put to the text."""
+        for _ in range(max_new_tokens):
+            tokens = torch.cat([tokens, choose(tokens)], dim=1)
+            if stop in tokens:
+                break
+        return tokens
+
+    def nothing_after_a_prompt_with_stop(choose, tokens, max_new_tokens, stop):
+        """A prompt that holds the stop token gets no answer: you look for that token in the whole text. Only what the
+        model writes says whether to end."""
+        return tokens if stop in tokens else until_stop(choose, tokens, max_new_tokens, stop)
+
+    def stop_tokens_left_out(choose, tokens, max_new_tokens, stop):
+        """The stop tokens are gone, and what the model wrote after the first of them is there. That token ends the
+        writing: nothing that follows it belongs to the answer."""
+        text = until_stop(choose, tokens, max_new_tokens, None)
+        new = text[:, tokens.shape[1] :]
+        return torch.cat([tokens, new[new != stop][None]], dim=1)
+
+    def cut_at_the_last_stop(choose, tokens, max_new_tokens, stop):
+        """You cut the text at its *last* stop token, and the model may have written several. Writing ends before the
+        first: the index of which one do you take?"""
+        text = until_stop(choose, tokens, max_new_tokens, None)
+        stops = (text[0, tokens.shape[1] :] == stop).nonzero()
+        return text[:, : tokens.shape[1] + int(stops[-1])] if len(stops) else text
+
+    def ends_at_larger_tokens(choose, tokens, max_new_tokens, stop):
+        """Your loop ends at every token whose number is `stop` or larger. Numbers of tokens have no order: only `stop`
+        itself ends the writing."""
+        for _ in range(max_new_tokens):
+            token = choose(tokens)
+            if int(token) >= stop:
+                break
+            tokens = torch.cat([tokens, token], dim=1)
+        return tokens
+
+    def filled_up_with_stops(choose, tokens, max_new_tokens, stop):
+        """Your result is filled up with stop tokens, as texts of a batch are. Here there is one text, and it ends
+        *before* the first stop token: new may be less than `max_new_tokens`."""
+        text = until_stop(choose, tokens, max_new_tokens, stop)
+        missing = tokens.shape[1] + max_new_tokens - text.shape[1]
+        return torch.cat([text, text.new_full((1, missing), stop)], dim=1)
+
+    def filled_up_with_zeros(choose, tokens, max_new_tokens, stop):
+        """Your result is filled up with zeros to `max_new_tokens`: what was made with `zeros` has this length, however
+        much is written. 0 is a token, too; return only what the model wrote."""
+        text = until_stop(choose, tokens, max_new_tokens, stop)
+        missing = tokens.shape[1] + max_new_tokens - text.shape[1]
+        return torch.cat([text, text.new_zeros((1, missing))], dim=1)
+
+    def condition_turned(choose, tokens, max_new_tokens, stop):
+        """Your condition is turned round: the loop ends at a token that is *not* the stop token, and writes on as long
+        as it is. Read the line with `stop` aloud."""
+        for _ in range(max_new_tokens):
+            token = choose(tokens)
+            if int(token) != stop:
+                break
+            tokens = torch.cat([tokens, token], dim=1)
+        return tokens
+
+    def ends_at_a_repetition(choose, tokens, max_new_tokens, stop):
+        """Your loop ends where the model would write a token twice in a row. Only the token `stop` ends the writing:
+        what do you compare with what?"""
+        for _ in range(max_new_tokens):
+            token = choose(tokens)
+            if int(token) == int(tokens[0, -1]):
+                break
+            tokens = torch.cat([tokens, token], dim=1)
+        return tokens
+
+    def last_token_compared(choose, tokens, max_new_tokens, stop):
+        """You compare the last token of the text with `stop`, before the new one is asked for: the loop ends one step
+        late, the stop token is returned, and a prompt that ends in it gets no answer. Which token says whether to
+        end?"""
+        for _ in range(max_new_tokens):
+            if int(tokens[0, -1]) == stop:
+                break
+            tokens = torch.cat([tokens, choose(tokens)], dim=1)
+        return tokens
+
+    def returned_in_the_loop(choose, tokens, max_new_tokens, stop):
+        """The model writes one token, and that is all. A `return` or `break` that every round of the loop reaches does
+        this: it ends in the first. How far may it be indented to wait for all of them?"""
+        return until_stop(choose, tokens, 1, stop)
+
+    def only_the_newest_after_the_prompt(choose, tokens, max_new_tokens, stop):
+        """The model reads the prompt once, and from then on the newest token alone, as with a cache. This one keeps
+        nothing: it needs the whole text, each time."""
+        seq = tokens.shape[1]
+        return until_stop(
+            lambda text: choose(text if text.shape[1] == seq else text[:, -1:]), tokens, max_new_tokens, stop
+        )
+
+
+@mend_writing.wrong(stage="returned")
+class Returned:
+    def nothing_without_a_stop(text, seq, most):
+        """Your function returns `None` when the stop token never comes: then the loop ends after `max_new_tokens`, and
+        no `return` follows. Which lines are reached when the loop has run to its end?"""
+        return text[:, seq:] if text.shape[1] < seq + most else None
+
+    def prompt_returned(text, seq, most):
+        """You return the prompt as well. Asked for is what the model has written after it: where does the prompt
+        end?"""
+        return text
+
+    def nothing_new(text, seq, most):
+        """You return no token at all, whatever the model writes. Either the text does not grow, or its length is
+        measured after it has grown: where does your program set `seq`, and what does it append?"""
+        return text[:, text.shape[1] :]
+
+    def prompt_alone(text, seq, most):
+        """You return the prompt, and nothing of what the model has written. On which side of the colon does `seq`
+        belong, or what becomes of the longer text?"""
+        return text[:, :seq]
+
+    def last_of_the_prompt_returned(text, seq, most):
+        """You return the last token of the prompt as well. Places are counted from 0: at which does the first new token
+        stand?"""
+        return text[:, seq - 1 :]
+
+    def cut_from_the_end(text, seq, most):
+        """You cut as many tokens as the prompt has from the *end*. The prompt stands at the beginning: on which side of
+        the colon does its length belong?"""
+        return text[:, :-seq]
+
+    def without_the_batch_axis(text, seq, most):
+        """The tokens are a plain row, (new,). What comes in has an axis for the batch, of size 1, and what you return
+        must have it, too: (1, new). Which of your steps removes it?"""
+        return text[0, seq:]
+
+    def column(text, seq, most):
+        """The tokens stand one below the other, (new, 1). What comes in is a row, (1, seq), and so is what you return:
+        along which axis do you join them?"""
+        return text[:, seq:].mT
+
+    def in_floats(text, seq, most):
+        """The tokens are floats. They are numbers of rows in a table, and whole: what makes floats of them, or of the
+        tensor that they are written into?"""
+        return text[:, seq:].float()
+
+    def list_of_numbers(text, seq, most):
+        """You return a list. Asked for is one tensor, (1, new), of the same type as the prompt: what makes one of a
+        list, and what of an empty one?"""
+        return text[0, seq:].tolist()
+
+    def list_of_lists(text, seq, most):
+        """You return a list with a list of numbers in it. Asked for is a tensor, (1, new), of the same type as the
+        prompt: what makes one of a list?"""
+        return text[:, seq:].tolist()
+
+    def empty_row_of_floats(text, seq, most):
+        """{The tokens are right, and} where the model writes none your result is of floats: `torch.tensor` makes floats
+        of an empty list. Which `dtype` do tokens have, whatever is in the list?"""
+        return torch.tensor([text[0, seq:].tolist()])
+
+    def nothing_to_join(text, seq, most):
+        """Where the stop token comes at once there is nothing to join, and `cat` raises for an empty list. What must
+        come out then has the shape (1, 0): can you begin with something that is there already?"""
+        return torch.cat(list(text[:, seq:].split(1, dim=1)) if text.shape[1] > seq else [], dim=1)
+
+
+@mend_writing.wrong(stage="returned", alone=True)
+class ReturnedAlone:
+    def nothing_at_a_stop(text, seq, most):
+        """Your function returns `None` when the stop token comes: a `return` without a value ends it there. What was
+        written up to then is the answer."""
+        return text[:, seq:] if text.shape[1] == seq + most else None
+
+    def first_new_one_lost(text, seq, most):
+        """The first token that the model wrote is missing. Places are counted from 0: at which does it stand, when the
+        prompt has `seq` tokens?"""
+        return text[:, seq + 1 :]
+
+    def last_new_one_lost(text, seq, most):
+        """The last token that the model wrote is missing, even where none is a stop token. Is something cut off that
+        was never appended?"""
+        return text[:, seq : max(seq, text.shape[1] - 1)]
+
+    def measured_in_the_loop(text, seq, most):
+        """You measure the text in each round of the loop, and return what came in the last one: one token, or none.
+        When is the prompt as long as `seq` must say?"""
+        return text[:, text.shape[1] - (text.shape[1] == seq + most) :]
+
+    def only_the_last_new_one(text, seq, most):
+        """You return the last token alone. What was written before belongs to the answer, too: what gathers it?"""
+        return text[:, -1:]
+
+    def backwards(text, seq, most):
+        """The new tokens stand in reverse order: each was put in front of those before it. At which end does a text
+        grow?"""
+        return text[:, seq:].flip(1)
+
+    def prompt_in_a_row(text, seq, most):
+        """You return the whole text as a plain row, prompt included. Asked for is what the model has written after it,
+        (1, new): two axes, the first for the batch. Where does the prompt end?"""
+        return text[0]
+
+    def sliced_along_the_batch(text, seq, most):
+        """Your slice cuts along the first axis, that of the batch. The text is (1, seq): which axis are the tokens
+        on?"""
+        return text[seq:]
+
+    def row_made_of_a_list(text, seq, most):
+        """The tokens are a plain row, (new,), without the axis of the batch. `torch.tensor` makes such a row of a list
+        of numbers, and of an empty list one of floats. What must you give it for the shape (1, new), and which `dtype`
+        do tokens have?"""
+        return torch.tensor(text[0, seq:].tolist())
+
+    def nothing_to_stack(text, seq, most):
+        """Where the stop token comes at once there is nothing to join, and `stack` raises for an empty list. What must
+        come out then has the shape (1, 0): can you begin with something that is there already?"""
+        return torch.stack(list(text[:, seq:].unbind(1)), dim=1)
+
+    def row_of_nothing_to_join(text, seq, most):
+        """The tokens are joined in a plain row, (new,), where (1, new) was asked for; and where the stop token comes at
+        once there is nothing to join, and `cat` raises. Along which axis must they be joined?"""
+        return torch.cat(list(text[0, seq:].split(1)) if text.shape[1] > seq else [])
+
+    def row_of_nothing_to_stack(text, seq, most):
+        """The tokens are stacked in a plain row, (new,), where (1, new) was asked for; and where the stop token comes
+        at once there is nothing to stack, and `stack` raises. Which axis is missing?"""
+        return torch.stack(list(text[0, seq:].unbind()))
+
+    def column_of_nothing_to_join(text, seq, most):
+        """The tokens are joined one below the other, (new, 1), where (1, new) was asked for; and where the stop token
+        comes at once there is nothing to join, and `cat` raises. Along which axis must they be joined?"""
+        return torch.cat(list(text[:, seq:].split(1, dim=1)) if text.shape[1] > seq else [])
+
+    def last_max_new_tokens(text, seq, most):
+        """You return the last `max_new_tokens` tokens of the text. Where the model stops earlier, these reach back into
+        the prompt: where does that end?"""
+        return text[:, -most:]
+
+
+@mend_writing.wrong
+class WrongAnswers:
+    def as_given(model, tokens, max_new_tokens, stop):
+        """This is the program as it was given, or one that does the same. It has two faults, and each shows without the
+        other: write down the shape of the scores, and follow the argument `stop`."""
+        seq = tokens.shape[1]
+        for _ in range(max_new_tokens):
+            tokens = torch.cat([tokens, best(model(tokens).softmax(dim=1))], dim=1)
+        return tokens[:, seq:]
+
+
+@mend_writing.wrong
+class WhichToken:
+    """Which token."""
+
+    def as_given_with_the_prompt(model, tokens, max_new_tokens, stop):
+        """The program has both of its faults still, the softmax over the places and a loop that never looks at `stop`;
+        and now the prompt is returned as well. Where does it end?"""
+        return torch.cat([tokens, WrongAnswers.as_given(model, tokens, max_new_tokens, stop)], dim=1)
+
+    def pair_of_max_appended(model, tokens, max_new_tokens, stop):
+        """Along an axis, `max` returns a pair, the scores and where they stand, and `cat` joins tensors only. Which of
+        the two is the token, and which function returns it alone?"""
+        return torch.cat([tokens, model(tokens)[:, -1].max(dim=-1, keepdim=True)], dim=1)
+
+    def all_scores_appended(model, tokens, max_new_tokens, stop):
+        """You append all the scores, or probabilities, and the text becomes one of floats, which the model cannot look
+        up. The token is the *index* of the highest score: which function returns that?"""
+        return model(torch.cat([tokens, model(tokens)[:, -1]], dim=1))
+
+
+@mend_writing.wrong
+class WhenItEnds:
+    """When it ends."""
+
+    def stop_expected_in_a_list(model, tokens, max_new_tokens, stop):
+        """You look for the place of the stop token with `index`, which raises where there is none. The model need not
+        write it: what must come out then?"""
+        new = mend_writing.reference(model, tokens, max_new_tokens, None)[0].tolist()
+        return torch.tensor([new[: new.index(stop)]], dtype=tokens.dtype)
+
+    def stop_expected_in_a_tensor(model, tokens, max_new_tokens, stop):
+        """You look for the place of the stop token and take the first one that is found, which raises where there is
+        none. The model need not write it: what must come out then?"""
+        new = mend_writing.reference(model, tokens, max_new_tokens, None)
+        return new[:, : (new[0] == stop).nonzero()[0]]
+
+    def stop_forbidden(model, tokens, max_new_tokens, stop):
+        """The stop token can never be chosen: its score is set to −∞, and the best of the others is written. When the
+        model chooses it, writing ends."""
+
+        def choice(scores):
+            scores[..., stop] = float("-inf")
+            return best(scores)
+
+        return mend_writing.reference(model, tokens, max_new_tokens, stop, choice=choice)
+
+
+@mend_writing.wrong
+class HowOften:
+    """How often."""
+
+    def returned_only_in_the_loop(model, tokens, max_new_tokens, stop):
+        """The model writes one token, and that is all; and where the stop token comes at once, `None` is returned. The
+        only `return` stands inside the loop: it ends the function in the first round, and after the loop there is none.
+        How far must it be indented?"""
+        written = mend_writing.reference(model, tokens, 1, stop)
+        return written if written.shape[1] else None
+
+
+@mend_writing.wrong
+class WhatIsReturned:
+    """What is returned."""
+
+    def last_choice_returned(model, tokens, max_new_tokens, stop):
+        """You return the token that was chosen last, be it the stop token, and nothing of what was written before. What
+        gathers all of them?"""
+        return Loop.stop_token_returned(lambda text: best(model(text)), tokens, max_new_tokens, stop)[:, -1:]
+
+    def scores_returned_as_well(model, tokens, max_new_tokens, stop):
+        """You return a pair: the tokens, and the scores that the model returned last. Asked for are the new tokens
+        alone."""
+        seen = []
+
+        def choice(scores):
+            seen.append(scores)
+            return best(scores)
+
+        return mend_writing.reference(model, tokens, max_new_tokens, stop, choice=choice), seen[-1]
 
 
 several_tokens("token_of_each_place", lambda scores, stop: bool(scores.argmax(dim=-1) == stop))
@@ -270,334 +690,13 @@ several_tokens("row_as_int", lambda scores, stop: int(scores[:, -1].argmax(dim=0
 several_tokens("places_as_int", lambda scores, stop: int(scores[-1].argmax(dim=-1)))
 
 
-# When it ends
-
-
-@mend_writing.mistake(stage="loop")
-def never_stops(choose, tokens, max_new_tokens, stop):
-    """The right token is chosen each time, and the model goes on writing after the stop token. Where does the loop look
-    at `stop`?"""
-    return until_stop(choose, tokens, max_new_tokens, None)
-
-
-@mend_writing.mistake(stage="loop")
-def stop_token_returned(choose, tokens, max_new_tokens, stop):
-    """You return the stop token as well. It is a sign for the program: leave the loop before it joins the text."""
-    for _ in range(max_new_tokens):
-        tokens = torch.cat([tokens, choose(tokens)], dim=1)
-        if int(tokens[0, -1]) == stop:
-            break
-    return tokens
-
-
-@mend_writing.mistake(stage="loop")
-def stop_looked_for_in_the_prompt(choose, tokens, max_new_tokens, stop):
-    """You look for the stop token in the whole text, prompt included, and return it as well. A prompt may hold one, as
-    in a chat: only the token that has just been chosen says whether to end, and that before it is put to the text."""
-    for _ in range(max_new_tokens):
-        if stop in tokens:
-            break
-        tokens = torch.cat([tokens, choose(tokens)], dim=1)
-    return tokens
-
-
-@mend_writing.mistake(stage="loop", alone=True)
-def stop_looked_for_in_the_text(choose, tokens, max_new_tokens, stop):
-    """You look for the stop token in the whole text, prompt included, after each step, and return it as well. A prompt
-    may hold one, as in a chat: only the token that has just been chosen says whether to end, and that before it is put
-    to the text."""
-    for _ in range(max_new_tokens):
-        tokens = torch.cat([tokens, choose(tokens)], dim=1)
-        if stop in tokens:
-            break
-    return tokens
-
-
-@mend_writing.mistake(stage="loop", alone=True)
-def nothing_after_a_prompt_with_stop(choose, tokens, max_new_tokens, stop):
-    """A prompt that holds the stop token gets no answer: you look for that token in the whole text. Only what the model
-    writes says whether to end."""
-    return tokens if stop in tokens else until_stop(choose, tokens, max_new_tokens, stop)
-
-
-@mend_writing.mistake(stage="loop", alone=True)
-def stop_tokens_left_out(choose, tokens, max_new_tokens, stop):
-    """The stop tokens are gone, and what the model wrote after the first of them is there. That token ends the writing:
-    nothing that follows it belongs to the answer."""
-    text = until_stop(choose, tokens, max_new_tokens, None)
-    new = text[:, tokens.shape[1] :]
-    return torch.cat([tokens, new[new != stop][None]], dim=1)
-
-
-@mend_writing.mistake(stage="loop", alone=True)
-def cut_at_the_last_stop(choose, tokens, max_new_tokens, stop):
-    """You cut the text at its *last* stop token, and the model may have written several. Writing ends before the first:
-    the index of which one do you take?"""
-    text = until_stop(choose, tokens, max_new_tokens, None)
-    stops = (text[0, tokens.shape[1] :] == stop).nonzero()
-    return text[:, : tokens.shape[1] + int(stops[-1])] if len(stops) else text
-
-
-@mend_writing.mistake
-def stop_expected_in_a_list(model, tokens, max_new_tokens, stop):
-    """You look for the place of the stop token with `index`, which raises where there is none. The model need not write
-    it: what must come out then?"""
-    new = mend_writing.reference(model, tokens, max_new_tokens, None)[0].tolist()
-    return torch.tensor([new[: new.index(stop)]], dtype=tokens.dtype)
-
-
-@mend_writing.mistake
-def stop_expected_in_a_tensor(model, tokens, max_new_tokens, stop):
-    """You look for the place of the stop token and take the first one that is found, which raises where there is none.
-    The model need not write it: what must come out then?"""
-    new = mend_writing.reference(model, tokens, max_new_tokens, None)
-    return new[:, : (new[0] == stop).nonzero()[0]]
-
-
-@mend_writing.mistake(stage="loop", alone=True)
-def ends_at_larger_tokens(choose, tokens, max_new_tokens, stop):
-    """Your loop ends at every token whose number is `stop` or larger. Numbers of tokens have no order: only `stop`
-    itself ends the writing."""
-    for _ in range(max_new_tokens):
-        token = choose(tokens)
-        if int(token) >= stop:
-            break
-        tokens = torch.cat([tokens, token], dim=1)
-    return tokens
-
-
-@mend_writing.mistake(stage="loop", alone=True)
-def filled_up_with_stops(choose, tokens, max_new_tokens, stop):
-    """Your result is filled up with stop tokens, as texts of a batch are. Here there is one text, and it ends *before*
-    the first stop token: new may be less than `max_new_tokens`."""
-    text = until_stop(choose, tokens, max_new_tokens, stop)
-    missing = tokens.shape[1] + max_new_tokens - text.shape[1]
-    return torch.cat([text, text.new_full((1, missing), stop)], dim=1)
-
-
-@mend_writing.mistake(stage="loop", alone=True)
-def filled_up_with_zeros(choose, tokens, max_new_tokens, stop):
-    """Your result is filled up with zeros to `max_new_tokens`: what was made with `zeros` has this length, however much
-    is written. 0 is a token, too; return only what the model wrote."""
-    text = until_stop(choose, tokens, max_new_tokens, stop)
-    missing = tokens.shape[1] + max_new_tokens - text.shape[1]
-    return torch.cat([text, text.new_zeros((1, missing))], dim=1)
-
-
-@mend_writing.mistake(stage="loop")
-def stop_forgotten_last(choose, tokens, max_new_tokens, stop):
-    """The token before the stop token is missing as well: what ends the text is cut off twice. Does your loop leave
-    before the stop token is appended? Then there is nothing to cut off."""
-    text = until_stop(choose, tokens, max_new_tokens, stop)
-    stopped = tokens.shape[1] < text.shape[1] < tokens.shape[1] + max_new_tokens
-    return text[:, :-1] if stopped else text
-
-
-@mend_writing.mistake(stage="loop", alone=True)
-def condition_turned(choose, tokens, max_new_tokens, stop):
-    """Your condition is turned round: the loop ends at a token that is *not* the stop token, and writes on as long as
-    it is. Read the line with `stop` aloud."""
-    for _ in range(max_new_tokens):
-        token = choose(tokens)
-        if int(token) != stop:
-            break
-        tokens = torch.cat([tokens, token], dim=1)
-    return tokens
-
-
-@mend_writing.mistake(stage="loop")
-def step_compared_with_stop(choose, tokens, max_new_tokens, stop):
-    """You compare `stop` with the number of the step. It is a token: what has just been chosen says whether to end."""
-    for step in range(max_new_tokens):
-        if step == stop:
-            break
-        tokens = torch.cat([tokens, choose(tokens)], dim=1)
-    return tokens
-
-
-@mend_writing.mistake(stage="loop", alone=True)
-def ends_at_a_repetition(choose, tokens, max_new_tokens, stop):
-    """Your loop ends where the model would write a token twice in a row. Only the token `stop` ends the writing: what
-    do you compare with what?"""
-    for _ in range(max_new_tokens):
-        token = choose(tokens)
-        if int(token) == int(tokens[0, -1]):
-            break
-        tokens = torch.cat([tokens, token], dim=1)
-    return tokens
-
-
-@mend_writing.mistake(stage="loop", alone=True)
-def last_token_compared(choose, tokens, max_new_tokens, stop):
-    """You compare the last token of the text with `stop`, before the new one is asked for: the loop ends one step late,
-    the stop token is returned, and a prompt that ends in it gets no answer. Which token says whether to end?"""
-    for _ in range(max_new_tokens):
-        if int(tokens[0, -1]) == stop:
-            break
-        tokens = torch.cat([tokens, choose(tokens)], dim=1)
-    return tokens
-
-
-def always_so_many(number):
-    """Your loop runs {} times, whatever `max_new_tokens` is. Whoever calls the function says how much may be written:
-    where does that argument belong?"""
-
-    def mistaken(choose, tokens, max_new_tokens, stop):
-        return until_stop(choose, tokens, number, stop)
-
-    mistaken.__name__, mistaken.__doc__ = f"always_{number}", always_so_many.__doc__.format(number)
-    mend_writing.mistake(mistaken, stage="loop", alone=True)
-
-
 for _number in (10, 20, 50, 100):
     always_so_many(_number)
-
-
-def always_ends_at(number, name):
-    """Your loop ends at token {}, whatever `stop` is. Models differ in their stop tokens: what is this argument for?"""
-
-    def mistaken(choose, tokens, max_new_tokens, stop):
-        return until_stop(choose, tokens, max_new_tokens, number)
-
-    mistaken.__name__, mistaken.__doc__ = name, always_ends_at.__doc__.format(number)
-    mend_writing.mistake(mistaken, stage="loop", alone=True)
 
 
 always_ends_at(0, "always_ends_at_0")
 always_ends_at(1, "always_ends_at_1")
 always_ends_at(2, "always_ends_at_2")
-
-
-@mend_writing.mistake
-def stop_forbidden(model, tokens, max_new_tokens, stop):
-    """The stop token can never be chosen: its score is set to −∞, and the best of the others is written. When the model
-    chooses it, writing ends."""
-
-    def choice(scores):
-        scores[..., stop] = float("-inf")
-        return best(scores)
-
-    return mend_writing.reference(model, tokens, max_new_tokens, stop, choice=choice)
-
-
-# How often
-
-
-@mend_writing.mistake(stage="loop")
-def one_too_many(choose, tokens, max_new_tokens, stop):
-    """The model writes one token more than `max_new_tokens`. How often does your loop run?"""
-    return until_stop(choose, tokens, max_new_tokens + 1, stop)
-
-
-@mend_writing.mistake(stage="loop")
-def one_too_few(choose, tokens, max_new_tokens, stop):
-    """Where the stop token never comes, your text is one token short of `max_new_tokens`. Either the loop runs once too
-    seldom, or you cut off the last token even where it is no stop token."""
-    return until_stop(choose, tokens, max_new_tokens - 1, stop)
-
-
-@mend_writing.mistake(stage="loop")
-def prompt_counted(choose, tokens, max_new_tokens, stop):
-    """You count the prompt: your loop ends when the *whole* text has `max_new_tokens`. As many may be *new*: how long
-    is the text when the loop begins?"""
-    return until_stop(choose, tokens, max_new_tokens - tokens.shape[1], stop)
-
-
-@mend_writing.mistake(stage="loop", alone=True)
-def returned_in_the_loop(choose, tokens, max_new_tokens, stop):
-    """The model writes one token, and that is all. A `return` or `break` that every round of the loop reaches does
-    this: it ends in the first. How far may it be indented to wait for all of them?"""
-    return until_stop(choose, tokens, 1, stop)
-
-
-@mend_writing.mistake
-def returned_only_in_the_loop(model, tokens, max_new_tokens, stop):
-    """The model writes one token, and that is all; and where the stop token comes at once, `None` is returned. The only
-    `return` stands inside the loop: it ends the function in the first round, and after the loop there is none. How far
-    must it be indented?"""
-    written = mend_writing.reference(model, tokens, 1, stop)
-    return written if written.shape[1] else None
-
-
-@mend_writing.mistake(stage="returned")
-def nothing_without_a_stop(text, seq, most):
-    """Your function returns `None` when the stop token never comes: then the loop ends after `max_new_tokens`, and no
-    `return` follows. Which lines are reached when the loop has run to its end?"""
-    return text[:, seq:] if text.shape[1] < seq + most else None
-
-
-@mend_writing.mistake(stage="returned", alone=True)
-def nothing_at_a_stop(text, seq, most):
-    """Your function returns `None` when the stop token comes: a `return` without a value ends it there. What was
-    written up to then is the answer."""
-    return text[:, seq:] if text.shape[1] == seq + most else None
-
-
-# What the model reads, and where the token goes
-
-
-@mend_writing.mistake(stage="loop")
-def only_the_last_token_read(choose, tokens, max_new_tokens, stop):
-    """The model is given the newest token alone, and knows nothing of the text before it. Without a cache it needs all
-    of it, each time."""
-    return until_stop(lambda text: choose(text[:, -1:]), tokens, max_new_tokens, stop)
-
-
-@mend_writing.mistake(stage="loop")
-def same_scores_every_time(choose, tokens, max_new_tokens, stop):
-    """Each step takes its token from the same scores: the model is asked once, or about the prompt each time, or you
-    read what it says at the prompt's end. What has changed after a step, and who must read it?"""
-    return until_stop(lambda text: choose(tokens), tokens, max_new_tokens, stop)
-
-
-@mend_writing.mistake(stage="loop", alone=True)
-def only_the_newest_after_the_prompt(choose, tokens, max_new_tokens, stop):
-    """The model reads the prompt once, and from then on the newest token alone, as with a cache. This one keeps
-    nothing: it needs the whole text, each time."""
-    seq = tokens.shape[1]
-    return until_stop(lambda text: choose(text if text.shape[1] == seq else text[:, -1:]), tokens, max_new_tokens, stop)
-
-
-@mend_writing.mistake(stage="loop")
-def prompt_forgotten(choose, tokens, max_new_tokens, stop):
-    """From the second step on the model reads what it has written itself, without the prompt. It needs the whole text,
-    each time: what do you hand over?"""
-    seq = tokens.shape[1]
-    return until_stop(lambda text: choose(text[:, seq:] if text.shape[1] > seq else text), tokens, max_new_tokens, stop)
-
-
-@mend_writing.mistake(stage="loop")
-def first_token_dropped(choose, tokens, max_new_tokens, stop):
-    """The model reads a window: for each token that is appended, the first one is dropped. It needs the whole text,
-    each time: which slice do you hand over?"""
-    seq = tokens.shape[1]
-    return until_stop(lambda text: choose(text[:, -seq:]), tokens, max_new_tokens, stop)
-
-
-@mend_writing.mistake(stage="loop")
-def put_in_front(choose, tokens, max_new_tokens, stop):
-    """You put the new token in front of the text, and the model reads it there. A text grows at its end: in which order
-    does `cat` get the two?"""
-    for _ in range(max_new_tokens):
-        token = choose(tokens)
-        if int(token) == stop:
-            break
-        tokens = torch.cat([token, tokens], dim=1)
-    return tokens
-
-
-def wrong_join(join):
-    """Add a wrong way to append, for loops that look for the stop token before and after it."""
-
-    def before(choose, tokens, max_new_tokens, stop):
-        return until_stop(choose, tokens, max_new_tokens, stop, join)
-
-    def after(choose, tokens, max_new_tokens, stop):
-        return join(tokens, choose(tokens))
-
-    for function, name in ((before, join.__name__), (after, f"{join.__name__}_at_once")):
-        function.__name__, function.__doc__ = name, join.__doc__
-        mend_writing.mistake(function, stage="loop", alone=True)
 
 
 @wrong_join
@@ -655,224 +754,8 @@ def append_of_a_list(tokens, token):
     return tokens.append(token)
 
 
-def a_token_for_each_place(name, ends):
-    """You append a token for each place of the text, so that it doubles with every step. Only the scores after the last
-    token say what comes next: where is that place picked?"""
-
-    def mistaken(choose, tokens, max_new_tokens, stop):
-        for _ in range(max_new_tokens):
-            token = choose(tokens)
-            if ends(token == stop):
-                break
-            tokens = torch.cat([tokens, token], dim=1)
-        return tokens
-
-    def whole(model, tokens, max_new_tokens, stop):
-        text = mistaken(lambda text: model(text).argmax(dim=-1), tokens, min(max_new_tokens, 6), stop)
-        return text[:, tokens.shape[1] :]
-
-    whole.__name__, whole.__doc__ = name, a_token_for_each_place.__doc__
-    mend_writing.mistake(whole)
-
-
 a_token_for_each_place("doubled_until_any_stop", torch.any)
 a_token_for_each_place("doubled_until_all_stop", torch.all)
-
-
-# What is returned
-
-
-@mend_writing.mistake(stage="returned")
-def prompt_returned(text, seq, most):
-    """You return the prompt as well. Asked for is what the model has written after it: where does the prompt end?"""
-    return text
-
-
-@mend_writing.mistake(stage="returned")
-def nothing_new(text, seq, most):
-    """You return no token at all, whatever the model writes. Either the text does not grow, or its length is measured
-    after it has grown: where does your program set `seq`, and what does it append?"""
-    return text[:, text.shape[1] :]
-
-
-@mend_writing.mistake(stage="returned")
-def prompt_alone(text, seq, most):
-    """You return the prompt, and nothing of what the model has written. On which side of the colon does `seq` belong,
-    or what becomes of the longer text?"""
-    return text[:, :seq]
-
-
-@mend_writing.mistake(stage="returned")
-def last_of_the_prompt_returned(text, seq, most):
-    """You return the last token of the prompt as well. Places are counted from 0: at which does the first new token
-    stand?"""
-    return text[:, seq - 1 :]
-
-
-@mend_writing.mistake(stage="returned", alone=True)
-def first_new_one_lost(text, seq, most):
-    """The first token that the model wrote is missing. Places are counted from 0: at which does it stand, when the
-    prompt has `seq` tokens?"""
-    return text[:, seq + 1 :]
-
-
-@mend_writing.mistake(stage="returned", alone=True)
-def last_new_one_lost(text, seq, most):
-    """The last token that the model wrote is missing, even where none is a stop token. Is something cut off that was
-    never appended?"""
-    return text[:, seq : max(seq, text.shape[1] - 1)]
-
-
-@mend_writing.mistake(stage="returned", alone=True)
-def measured_in_the_loop(text, seq, most):
-    """You measure the text in each round of the loop, and return what came in the last one: one token, or none. When is
-    the prompt as long as `seq` must say?"""
-    return text[:, text.shape[1] - (text.shape[1] == seq + most) :]
-
-
-@mend_writing.mistake(stage="returned", alone=True)
-def only_the_last_new_one(text, seq, most):
-    """You return the last token alone. What was written before belongs to the answer, too: what gathers it?"""
-    return text[:, -1:]
-
-
-@mend_writing.mistake(stage="returned", alone=True)
-def backwards(text, seq, most):
-    """The new tokens stand in reverse order: each was put in front of those before it. At which end does a text
-    grow?"""
-    return text[:, seq:].flip(1)
-
-
-@mend_writing.mistake(stage="returned", alone=True)
-def prompt_in_a_row(text, seq, most):
-    """You return the whole text as a plain row, prompt included. Asked for is what the model has written after it, (1,
-    new): two axes, the first for the batch. Where does the prompt end?"""
-    return text[0]
-
-
-@mend_writing.mistake
-def last_choice_returned(model, tokens, max_new_tokens, stop):
-    """You return the token that was chosen last, be it the stop token, and nothing of what was written before. What
-    gathers all of them?"""
-    return stop_token_returned(lambda text: best(model(text)), tokens, max_new_tokens, stop)[:, -1:]
-
-
-@mend_writing.mistake(stage="returned")
-def cut_from_the_end(text, seq, most):
-    """You cut as many tokens as the prompt has from the *end*. The prompt stands at the beginning: on which side of the
-    colon does its length belong?"""
-    return text[:, :-seq]
-
-
-@mend_writing.mistake(stage="returned", alone=True)
-def sliced_along_the_batch(text, seq, most):
-    """Your slice cuts along the first axis, that of the batch. The text is (1, seq): which axis are the tokens on?"""
-    return text[seq:]
-
-
-@mend_writing.mistake(stage="returned")
-def without_the_batch_axis(text, seq, most):
-    """The tokens are a plain row, (new,). What comes in has an axis for the batch, of size 1, and what you return must
-    have it, too: (1, new). Which of your steps removes it?"""
-    return text[0, seq:]
-
-
-@mend_writing.mistake(stage="returned")
-def column(text, seq, most):
-    """The tokens stand one below the other, (new, 1). What comes in is a row, (1, seq), and so is what you return:
-    along which axis do you join them?"""
-    return text[:, seq:].mT
-
-
-@mend_writing.mistake(stage="returned")
-def in_floats(text, seq, most):
-    """The tokens are floats. They are numbers of rows in a table, and whole: what makes floats of them, or of the
-    tensor that they are written into?"""
-    return text[:, seq:].float()
-
-
-@mend_writing.mistake(stage="returned")
-def list_of_numbers(text, seq, most):
-    """You return a list. Asked for is one tensor, (1, new), of the same type as the prompt: what makes one of a list,
-    and what of an empty one?"""
-    return text[0, seq:].tolist()
-
-
-@mend_writing.mistake(stage="returned")
-def list_of_lists(text, seq, most):
-    """You return a list with a list of numbers in it. Asked for is a tensor, (1, new), of the same type as the prompt:
-    what makes one of a list?"""
-    return text[:, seq:].tolist()
-
-
-@mend_writing.mistake(stage="returned", alone=True)
-def row_made_of_a_list(text, seq, most):
-    """The tokens are a plain row, (new,), without the axis of the batch. `torch.tensor` makes such a row of a list of
-    numbers, and of an empty list one of floats. What must you give it for the shape (1, new), and which `dtype` do
-    tokens have?"""
-    return torch.tensor(text[0, seq:].tolist())
-
-
-@mend_writing.mistake(stage="returned")
-def empty_row_of_floats(text, seq, most):
-    """{The tokens are right, and} where the model writes none your result is of floats: `torch.tensor` makes floats of
-    an empty list. Which `dtype` do tokens have, whatever is in the list?"""
-    return torch.tensor([text[0, seq:].tolist()])
-
-
-@mend_writing.mistake(stage="returned")
-def nothing_to_join(text, seq, most):
-    """Where the stop token comes at once there is nothing to join, and `cat` raises for an empty list. What must come
-    out then has the shape (1, 0): can you begin with something that is there already?"""
-    return torch.cat(list(text[:, seq:].split(1, dim=1)) if text.shape[1] > seq else [], dim=1)
-
-
-@mend_writing.mistake(stage="returned", alone=True)
-def nothing_to_stack(text, seq, most):
-    """Where the stop token comes at once there is nothing to join, and `stack` raises for an empty list. What must come
-    out then has the shape (1, 0): can you begin with something that is there already?"""
-    return torch.stack(list(text[:, seq:].unbind(1)), dim=1)
-
-
-@mend_writing.mistake(stage="returned", alone=True)
-def row_of_nothing_to_join(text, seq, most):
-    """The tokens are joined in a plain row, (new,), where (1, new) was asked for; and where the stop token comes at
-    once there is nothing to join, and `cat` raises. Along which axis must they be joined?"""
-    return torch.cat(list(text[0, seq:].split(1)) if text.shape[1] > seq else [])
-
-
-@mend_writing.mistake(stage="returned", alone=True)
-def row_of_nothing_to_stack(text, seq, most):
-    """The tokens are stacked in a plain row, (new,), where (1, new) was asked for; and where the stop token comes at
-    once there is nothing to stack, and `stack` raises. Which axis is missing?"""
-    return torch.stack(list(text[0, seq:].unbind()))
-
-
-@mend_writing.mistake(stage="returned", alone=True)
-def column_of_nothing_to_join(text, seq, most):
-    """The tokens are joined one below the other, (new, 1), where (1, new) was asked for; and where the stop token comes
-    at once there is nothing to join, and `cat` raises. Along which axis must they be joined?"""
-    return torch.cat(list(text[:, seq:].split(1, dim=1)) if text.shape[1] > seq else [])
-
-
-@mend_writing.mistake(stage="returned", alone=True)
-def last_max_new_tokens(text, seq, most):
-    """You return the last `max_new_tokens` tokens of the text. Where the model stops earlier, these reach back into the
-    prompt: where does that end?"""
-    return text[:, -most:]
-
-
-@mend_writing.mistake
-def scores_returned_as_well(model, tokens, max_new_tokens, stop):
-    """You return a pair: the tokens, and the scores that the model returned last. Asked for are the new tokens
-    alone."""
-    seen = []
-
-    def choice(scores):
-        seen.append(scores)
-        return best(scores)
-
-    return mend_writing.reference(model, tokens, max_new_tokens, stop, choice=choice), seen[-1]
 
 
 @mend_writing.mistake(sign=lambda probe, got, expected: probe.name == "a prompt of 300 tokens" and got.error is None)

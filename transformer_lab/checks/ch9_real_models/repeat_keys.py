@@ -31,123 +31,28 @@ def repeat_keys(x, n_heads, *, group=in_a_group, copies=side_by_side):
     return copies(x, group(x, n_heads))
 
 
-@repeat_keys.probe(plain=True)
-def one_for_all(draw):
-    """one head of keys for all"""
-    return draw(2, 1, 5, 4), 6
+repeat_keys.example("one head of keys for all", lambda draw: (draw(2, 1, 5, 4), 6), plain=True)
+repeat_keys.example("as many heads of keys as of queries", lambda draw: (draw(2, 3, 5, 4), 3), plain=True)
+repeat_keys.example("two groups of four", lambda draw: (draw(1, 2, 3, 4), 8), plain=True)
+repeat_keys.example("two groups of six", lambda draw: (draw(2, 2, 3, 4), 12), plain=True)
 
 
-@repeat_keys.probe(plain=True)
-def one_for_each(draw):
-    """as many heads of keys as of queries"""
-    return draw(2, 3, 5, 4), 3
+@repeat_keys.right
+class RightAnswers:
+    def by_expanding(x, n_heads):
+        batch, kv_heads, seq, d_head = x.shape
+        group = n_heads // kv_heads
+        return x[:, :, None].expand(batch, kv_heads, group, seq, d_head).reshape(batch, n_heads, seq, d_head)
 
+    def by_indices(x, n_heads):
+        return x[:, torch.arange(n_heads, device=x.device) // (n_heads // x.shape[1])]
 
-@repeat_keys.probe(plain=True)
-def groups_of_four(draw):
-    """two groups of four"""
-    return draw(1, 2, 3, 4), 8
+    def by_stacking(x, n_heads):
+        group = n_heads // x.shape[1]
+        return torch.stack([x[:, head // group] for head in range(n_heads)], dim=1)
 
-
-@repeat_keys.probe(plain=True)
-def groups_of_six(draw):
-    """two groups of six"""
-    return draw(2, 2, 3, 4), 12
-
-
-@repeat_keys.equivalent
-def by_expanding(x, n_heads):
-    batch, kv_heads, seq, d_head = x.shape
-    group = n_heads // kv_heads
-    return x[:, :, None].expand(batch, kv_heads, group, seq, d_head).reshape(batch, n_heads, seq, d_head)
-
-
-@repeat_keys.equivalent
-def by_indices(x, n_heads):
-    return x[:, torch.arange(n_heads, device=x.device) // (n_heads // x.shape[1])]
-
-
-@repeat_keys.equivalent
-def by_stacking(x, n_heads):
-    group = n_heads // x.shape[1]
-    return torch.stack([x[:, head // group] for head in range(n_heads)], dim=1)
-
-
-@repeat_keys.equivalent
-def by_repeating_the_tokens(x, n_heads):
-    return x.repeat(1, 1, n_heads // x.shape[1], 1).reshape(x.shape[0], n_heads, *x.shape[2:])
-
-
-# How large a group is
-
-
-@repeat_keys.mistake(stage="group")
-def as_often_as_heads(x, n_heads):
-    """Each head is copied `n_heads` times. How large is a group, when `n_heads` queries share the heads of `x`?"""
-    return n_heads
-
-
-@repeat_keys.mistake(stage="group")
-def as_often_as_heads_of_keys(x, n_heads):
-    """Each head is copied as often as there are heads of keys, whatever `n_heads` is. With one head of keys for six
-    queries that is once. How many queries share a head?"""
-    return x.shape[1]
-
-
-@repeat_keys.mistake(stage="group")
-def divided_by_the_batch(x, n_heads):
-    """You divide `n_heads` by the number of sentences: `x.shape[0]` is the batch. Count the axes of `x` from 0: on
-    which one are the heads of keys?"""
-    return n_heads // x.shape[0]
-
-
-@repeat_keys.mistake(stage="group")
-def divided_by_the_tokens(x, n_heads):
-    """You divide `n_heads` by the number of tokens: axis 2 of (batch, kv_heads, seq, d_head) is seq. Which one are the
-    heads of keys?"""
-    return n_heads // x.shape[2]
-
-
-@repeat_keys.mistake(stage="group")
-def divided_by_the_features(x, n_heads):
-    """You divide `n_heads` by the number of features: the last axis of (batch, kv_heads, seq, d_head) is d_head. Which
-    one are the heads of keys?"""
-    return n_heads // x.shape[-1]
-
-
-@repeat_keys.mistake(stage="group", alone=True)
-def division_upside_down(x, n_heads):
-    """Your division is upside down: fewer heads of keys divided by more heads of queries, in whole numbers, is 0, and
-    no head is left. How many queries come to one head of keys?"""
-    return x.shape[1] // n_heads
-
-
-@repeat_keys.mistake(stage="group", alone=True)
-def remainder(x, n_heads):
-    """You take what is left when `n_heads` is divided by the heads of keys, `%`, and that is always 0 here: no head is
-    copied even once. Which operator gives the quotient?"""
-    return n_heads % x.shape[1]
-
-
-@repeat_keys.mistake(stage="group")
-def difference(x, n_heads):
-    """Each head is copied as often as heads are missing in all: that is a difference, `n_heads` less the heads of keys.
-    How many queries share *one* of these heads?"""
-    return n_heads - x.shape[1]
-
-
-@repeat_keys.mistake(stage="group")
-def one_copy_too_many(x, n_heads):
-    """Each head is copied once too often. A group of two needs the head twice in all: does your count take the original
-    for an extra?"""
-    return n_heads // x.shape[1] + 1
-
-
-@repeat_keys.mistake(stage="group")
-def one_copy_too_few(x, n_heads):
-    """Each head is copied once too seldom: your count leaves out the original. How often must a head stand there in
-    all, so that each query of its group has one?"""
-    return n_heads // x.shape[1] - 1
+    def by_repeating_the_tokens(x, n_heads):
+        return x.repeat(1, 1, n_heads // x.shape[1], 1).reshape(x.shape[0], n_heads, *x.shape[2:])
 
 
 def always(often, name):
@@ -158,11 +63,6 @@ def always(often, name):
 
     mistaken.__name__, mistaken.__doc__ = name, always.__doc__.format(often=often)
     repeat_keys.mistake(mistaken, stage="group")
-
-
-always("twice", "always_twice")
-always("three times", "always_three_times")
-always("four times", "always_four_times")
 
 
 def heads_fixed(name, group):
@@ -176,124 +76,11 @@ def heads_fixed(name, group):
     repeat_keys.mistake(mistaken, stage="group", alone=True)
 
 
-heads_fixed("always_two_of_keys", lambda kv_heads, n_heads: n_heads // 2)
-heads_fixed("always_three_of_keys", lambda kv_heads, n_heads: n_heads // 3)
-heads_fixed("always_four_of_keys", lambda kv_heads, n_heads: n_heads // 4)
-heads_fixed("always_six_of_queries", lambda kv_heads, n_heads: 6 // kv_heads)
-heads_fixed("always_eight_of_queries", lambda kv_heads, n_heads: 8 // kv_heads)
-heads_fixed("always_nine_of_queries", lambda kv_heads, n_heads: 9 // kv_heads)
-
-
 def counted_in_floats(name, repeat):
     """Your count of copies is a float: `/` returns one even where the division comes out even, and 2.0 copies are none
     that PyTorch takes. Which operator divides whole numbers?"""
     repeat.__name__, repeat.__doc__ = name, counted_in_floats.__doc__
     repeat_keys.mistake(repeat)
-
-
-counted_in_floats("float_copies", lambda x, n_heads: x.repeat_interleave(n_heads / x.shape[1], dim=1))
-counted_in_floats("float_copies_in_order", lambda x, n_heads: x.repeat_interleave(n_heads / x.shape[1], 1))
-counted_in_floats("float_copies_by_torch", lambda x, n_heads: torch.repeat_interleave(x, n_heads / x.shape[1], dim=1))
-counted_in_floats("float_repeats", lambda x, n_heads: x.repeat(1, n_heads / x.shape[1], 1, 1))
-counted_in_floats("float_list", lambda x, n_heads: [x] * (n_heads / x.shape[1]))
-counted_in_floats("float_range", lambda x, n_heads: range(n_heads / x.shape[1]))
-counted_in_floats("float_expand", lambda x, n_heads: x[:, :, None].expand(-1, -1, n_heads / x.shape[1], -1, -1))
-counted_in_floats("float_index", lambda x, n_heads: x[:, 0 // (n_heads / x.shape[1])])
-counted_in_floats("float_indices", lambda x, n_heads: x[:, torch.arange(n_heads) // (n_heads / x.shape[1])])
-
-
-# In which order, and on which axis
-
-
-@repeat_keys.mistake(stage="copies")
-def tiled(x, group):
-    """Your heads go round in turn, as in 0, 1, 2, 0, 1, 2 with three heads: the whole row is repeated, as `repeat` and
-    `tile` do. Neighbouring heads of queries share one head of keys: 0, 0, 1, 1, 2, 2. Nothing complains, and the model
-    talks nonsense."""
-    return x.repeat(1, group, 1, 1)
-
-
-@repeat_keys.mistake(stage="copies")
-def repeated_along_seq(x, group):
-    """The tokens are repeated, and not the heads. Count the axes of (batch, kv_heads, seq, d_head): which one are the
-    heads?"""
-    return x.repeat_interleave(group, dim=2)
-
-
-@repeat_keys.mistake(stage="copies")
-def repeated_along_batch(x, group):
-    """The sentences are repeated, and not the heads. Count the axes from 0: which one are the heads?"""
-    return x.repeat_interleave(group, dim=0)
-
-
-@repeat_keys.mistake(stage="copies")
-def repeated_along_features(x, group):
-    """The features are repeated, and not the heads. Count the axes from 0: which one are the heads?"""
-    return x.repeat_interleave(group, dim=-1)
-
-
-@repeat_keys.mistake(stage="copies")
-def tiled_along_seq(x, group):
-    """Whole texts are put one after the other along the axis of the tokens, and the number of heads stays. Count the
-    axes of (batch, kv_heads, seq, d_head): which one are the heads? And copies of a head belong side by side."""
-    return x.repeat(1, 1, group, 1)
-
-
-@repeat_keys.mistake(stage="copies")
-def tiled_along_batch(x, group):
-    """The whole batch is repeated, as by `cat` or `repeat` along axis 0, and the number of heads stays. Which axis are
-    the heads? And copies of a head belong side by side."""
-    return x.repeat(group, 1, 1, 1)
-
-
-@repeat_keys.mistake(stage="copies")
-def tiled_along_features(x, group):
-    """Each vector is repeated along its features, and the number of heads stays. Which axis are the heads? And copies
-    of a head belong side by side."""
-    return x.repeat(1, 1, 1, group)
-
-
-@repeat_keys.mistake(stage="copies")
-def flattened(x, group):
-    """No axis is named, so everything is repeated in one long row. Which argument of `repeat_interleave` names the
-    axis?"""
-    return x.repeat_interleave(group)
-
-
-@repeat_keys.mistake
-def features_cut_up(x, n_heads):
-    """You cut the features of each head into smaller heads, as `split_heads` does. Nothing is repeated then, and each
-    head has fewer features: d_head must stay."""
-    return x.reshape(x.shape[0], n_heads, x.shape[2], -1)
-
-
-@repeat_keys.mistake(stage="copies")
-def wrong_order_in_view(x, group):
-    """The repeated heads are reshaped along another order of the axes, so that tokens and heads are mixed. The axis of
-    the group belongs right after that of the heads before the two are merged."""
-    batch, kv_heads, seq, d_head = x.shape
-    return x.repeat_interleave(group, dim=2).reshape(batch, kv_heads * group, seq, d_head)
-
-
-@repeat_keys.mistake(stage="copies")
-def features_mixed_in_view(x, group):
-    """Single numbers were copied, one beside the other, and then reshaped into heads, so that the numbers of a head
-    are mixed. `reshape` never moves an axis: the copies must stand right after the heads before the two are merged."""
-    batch, kv_heads, seq, d_head = x.shape
-    return x.repeat_interleave(group, dim=3).reshape(batch, kv_heads * group, seq, d_head)
-
-
-@repeat_keys.mistake(stage="copies")
-def sentences_mixed_in_view(x, group):
-    """Copies of the whole batch are put in front of one another and then reshaped into heads: a sentence gets heads of
-    another one. `reshape` never moves an axis: on which axis must the copies stand before two are merged?"""
-    return x.repeat(group, 1, 1, 1).reshape(x.shape[0], -1, *x.shape[2:])
-
-
-@repeat_keys.mistake(stage="copies")
-def backwards(x, group):
-    """Your groups run backwards: the first heads of queries get the last head of keys. Which one belongs to query 0?"""
-    return x.flip(1).repeat_interleave(group, dim=1)
 
 
 def picked(index):
@@ -312,6 +99,446 @@ def picked(index):
     for function, name in ((at_once, index.__name__), (one_by_one, f"{index.__name__}_in_a_loop")):
         function.__name__, function.__doc__ = name, index.__doc__
         repeat_keys.mistake(function)
+
+
+@repeat_keys.wrong(stage="group")
+class Group:
+    def as_often_as_heads(x, n_heads):
+        """Each head is copied `n_heads` times. How large is a group, when `n_heads` queries share the heads of `x`?"""
+        return n_heads
+
+    def as_often_as_heads_of_keys(x, n_heads):
+        """Each head is copied as often as there are heads of keys, whatever `n_heads` is. With one head of keys for six
+        queries that is once. How many queries share a head?"""
+        return x.shape[1]
+
+    def divided_by_the_batch(x, n_heads):
+        """You divide `n_heads` by the number of sentences: `x.shape[0]` is the batch. Count the axes of `x` from 0: on
+        which one are the heads of keys?"""
+        return n_heads // x.shape[0]
+
+    def divided_by_the_tokens(x, n_heads):
+        """You divide `n_heads` by the number of tokens: axis 2 of (batch, kv_heads, seq, d_head) is seq. Which one are
+        the heads of keys?"""
+        return n_heads // x.shape[2]
+
+    def divided_by_the_features(x, n_heads):
+        """You divide `n_heads` by the number of features: the last axis of (batch, kv_heads, seq, d_head) is d_head.
+        Which one are the heads of keys?"""
+        return n_heads // x.shape[-1]
+
+    def difference(x, n_heads):
+        """Each head is copied as often as heads are missing in all: that is a difference, `n_heads` less the heads of
+        keys. How many queries share *one* of these heads?"""
+        return n_heads - x.shape[1]
+
+    def one_copy_too_many(x, n_heads):
+        """Each head is copied once too often. A group of two needs the head twice in all: does your count take the
+        original for an extra?"""
+        return n_heads // x.shape[1] + 1
+
+    def one_copy_too_few(x, n_heads):
+        """Each head is copied once too seldom: your count leaves out the original. How often must a head stand there in
+        all, so that each query of its group has one?"""
+        return n_heads // x.shape[1] - 1
+
+
+@repeat_keys.wrong(stage="group", alone=True)
+class GroupAlone:
+    def division_upside_down(x, n_heads):
+        """Your division is upside down: fewer heads of keys divided by more heads of queries, in whole numbers, is 0,
+        and no head is left. How many queries come to one head of keys?"""
+        return x.shape[1] // n_heads
+
+    def remainder(x, n_heads):
+        """You take what is left when `n_heads` is divided by the heads of keys, `%`, and that is always 0 here: no head
+        is copied even once. Which operator gives the quotient?"""
+        return n_heads % x.shape[1]
+
+
+@repeat_keys.wrong(stage="copies")
+class Copies:
+    def tiled(x, group):
+        """Your heads go round in turn, as in 0, 1, 2, 0, 1, 2 with three heads: the whole row is repeated, as `repeat`
+        and `tile` do. Neighbouring heads of queries share one head of keys: 0, 0, 1, 1, 2, 2. Nothing complains, and
+        the model talks nonsense."""
+        return x.repeat(1, group, 1, 1)
+
+    def repeated_along_seq(x, group):
+        """The tokens are repeated, and not the heads. Count the axes of (batch, kv_heads, seq, d_head): which one are
+        the heads?"""
+        return x.repeat_interleave(group, dim=2)
+
+    def repeated_along_batch(x, group):
+        """The sentences are repeated, and not the heads. Count the axes from 0: which one are the heads?"""
+        return x.repeat_interleave(group, dim=0)
+
+    def repeated_along_features(x, group):
+        """The features are repeated, and not the heads. Count the axes from 0: which one are the heads?"""
+        return x.repeat_interleave(group, dim=-1)
+
+    def tiled_along_seq(x, group):
+        """Whole texts are put one after the other along the axis of the tokens, and the number of heads stays. Count
+        the axes of (batch, kv_heads, seq, d_head): which one are the heads? And copies of a head belong side by
+        side."""
+        return x.repeat(1, 1, group, 1)
+
+    def tiled_along_batch(x, group):
+        """The whole batch is repeated, as by `cat` or `repeat` along axis 0, and the number of heads stays. Which axis
+        are the heads? And copies of a head belong side by side."""
+        return x.repeat(group, 1, 1, 1)
+
+    def tiled_along_features(x, group):
+        """Each vector is repeated along its features, and the number of heads stays. Which axis are the heads? And
+        copies of a head belong side by side."""
+        return x.repeat(1, 1, 1, group)
+
+    def flattened(x, group):
+        """No axis is named, so everything is repeated in one long row. Which argument of `repeat_interleave` names the
+        axis?"""
+        return x.repeat_interleave(group)
+
+    def wrong_order_in_view(x, group):
+        """The repeated heads are reshaped along another order of the axes, so that tokens and heads are mixed. The axis
+        of the group belongs right after that of the heads before the two are merged."""
+        batch, kv_heads, seq, d_head = x.shape
+        return x.repeat_interleave(group, dim=2).reshape(batch, kv_heads * group, seq, d_head)
+
+    def features_mixed_in_view(x, group):
+        """Single numbers were copied, one beside the other, and then reshaped into heads, so that the numbers of a head
+        are mixed. `reshape` never moves an axis: the copies must stand right after the heads before the two are
+        merged."""
+        batch, kv_heads, seq, d_head = x.shape
+        return x.repeat_interleave(group, dim=3).reshape(batch, kv_heads * group, seq, d_head)
+
+    def sentences_mixed_in_view(x, group):
+        """Copies of the whole batch are put in front of one another and then reshaped into heads: a sentence gets heads
+        of another one. `reshape` never moves an axis: on which axis must the copies stand before two are merged?"""
+        return x.repeat(group, 1, 1, 1).reshape(x.shape[0], -1, *x.shape[2:])
+
+    def backwards(x, group):
+        """Your groups run backwards: the first heads of queries get the last head of keys. Which one belongs to query
+        0?"""
+        return x.flip(1).repeat_interleave(group, dim=1)
+
+    def zeros_for_the_copies(x, group):
+        """One head of each group is there, and the other members are zeros. A place that was made with `zeros` stays 0
+        until something is written there: how many places does each head of keys fill?"""
+        return torch.stack([x, *[torch.zeros_like(x)] * (group - 1)], dim=2).flatten(1, 2)
+
+    def first_group_alone(x, group):
+        """Only the copies of the first head come back. A `return` inside a loop ends it in the first round, and so does
+        an index that is always 0: what of the other heads?"""
+        return x[:, :1].repeat_interleave(group, dim=1)
+
+    def last_group_alone(x, group):
+        """Only the copies of the last head come back. A loop that gives each round's result the same name keeps the
+        last: what gathers all of them?"""
+        return x[:, -1:].repeat_interleave(group, dim=1)
+
+    def mean_for_all(x, group):
+        """All heads of queries get the mean of the heads of keys. No head is averaged: each group reads the one that is
+        its own."""
+        return x.mean(dim=1, keepdim=True).repeat(1, group * x.shape[1], 1, 1)
+
+    def divided_by_the_group(x, group):
+        """The copies are divided by how many there are. They are copies: a query that shares its head reads the same
+        numbers as one that has it alone."""
+        return x.repeat_interleave(group, dim=1) / max(group, 1)
+
+    def not_repeated(x, group):
+        """You return `x` with the heads that it had: nothing has been repeated. Where does `n_heads` enter?"""
+        return x.clone()
+
+    def chunks_tiled(x, group):
+        """You cut the heads into as many pieces as a group has members, and repeat each piece as a whole: several heads
+        take turns in it, 0, 1, 0, 1. Which heads make up one group?"""
+        return torch.cat([piece.repeat(1, group, 1, 1) for piece in x.chunk(max(group, 1), dim=1)], dim=1)
+
+    def copies_on_an_axis_of_their_own(x, group):
+        """The copies {are right, and they} have an axis to themselves: your result has five axes. `expand` needs that
+        axis for a while. Afterwards heads and copies must become one axis: which two do you merge, and with which
+        method?"""
+        return x[:, :, None].repeat(1, 1, group, 1, 1)
+
+    def copies_in_front_of_the_heads(x, group):
+        """The copies have an axis to themselves, in front of that of the heads: your result has five axes. Merged as
+        they stand, these two give 0, 1, 2, 0, 1, 2. Where must the axis of the copies stand, so that copies of one head
+        are neighbours?"""
+        return x[:, None].repeat(1, group, 1, 1, 1)
+
+    def copies_in_front_of_all(x, group):
+        """The copies of `x` stand on a new first axis, as `stack` puts them: your result has five axes. Where must the
+        axis of the copies stand, and with which one is it merged?"""
+        return x.repeat(group, 1, 1, 1, 1)
+
+    def copies_behind_the_tokens(x, group):
+        """The copies have an axis to themselves, after that of the tokens: your result has five axes. To become heads
+        they must stand right after the heads, and be merged with them."""
+        return x[:, :, :, None].repeat(1, 1, 1, group, 1)
+
+    def heads_merged_with_the_batch(x, group):
+        """Heads and batch are merged into one axis: `flatten(0, 1)` joins the first two. Count the axes from 0 once the
+        copies have one of their own: which two must become one?"""
+        return x[:, :, None].repeat(1, 1, group, 1, 1).flatten(0, 1)
+
+    def heads_in_front(x, group):
+        """The heads {are right, and they} stand in front of the batch: `torch.stack` puts them on a new first axis
+        unless it is told otherwise. Which axis must they be on?"""
+        return x.repeat_interleave(group, dim=1).transpose(0, 1)
+
+    def tokens_before_heads(x, group):
+        """{The heads are right, and} tokens and heads have changed places: (batch, seq, n_heads, d_head). Asked for is
+        (batch, n_heads, seq, d_head). Which of your steps moves the axes?"""
+        return x.repeat_interleave(group, dim=1).transpose(1, 2)
+
+    def tokens_and_features_exchanged(x, group):
+        """{The heads are right, and} tokens and features have changed places, as scores need their keys. Here the last
+        two axes stay (seq, d_head)."""
+        return x.repeat_interleave(group, dim=1).mT
+
+    def reshaped_for_transposed(x, group):
+        """The copies were right, and then you reshaped them to (batch, seq, n_heads, d_head). `reshape` moves no axis,
+        so tokens and heads are mixed; and asked for is (batch, n_heads, seq, d_head)."""
+        batch, kv_heads, seq, d_head = x.shape
+        return x.repeat_interleave(group, dim=1).reshape(batch, seq, kv_heads * group, d_head)
+
+    def heads_joined_along_the_batch(x, group):
+        """The copies are joined along the batch: (n_heads · batch, 1, seq, d_head). `cat` joins along axis 0 unless it
+        is told otherwise: which axis are the heads?"""
+        return x.repeat_interleave(group, dim=1).transpose(0, 1).flatten(0, 1)[:, None]
+
+    def heads_last(x, group):
+        """The heads {are right, and they} are on the last axis: (batch, seq, d_head, n_heads). Asked for is (batch,
+        n_heads, seq, d_head). On which axis do you stack them?"""
+        return x.repeat_interleave(group, dim=1).movedim(1, -1)
+
+    def heads_merged_into_the_tokens(x, group):
+        """The copies are joined along the tokens: (batch, n_heads · seq, d_head), three axes. An index takes the axis
+        of the heads away, and `cat` makes none. What puts tensors on a new axis?"""
+        return x.repeat_interleave(group, dim=1).flatten(1, 2)
+
+    def heads_merged_into_the_batch(x, group):
+        """The copies are joined along the batch: (n_heads · batch, seq, d_head), three axes. An index takes the axis of
+        the heads away, and `cat` makes none. What puts tensors on a new axis?"""
+        return x.repeat_interleave(group, dim=1).transpose(0, 1).flatten(0, 1)
+
+    def heads_merged_into_the_features(x, group):
+        """The heads are merged into one long vector for each token: (batch, seq, n_heads · d_head), as after attention.
+        Here they are still apart, on axis 1. Which step joins them?"""
+        return x.repeat_interleave(group, dim=1).transpose(1, 2).flatten(2)
+
+
+@repeat_keys.wrong(stage="copies", alone=True)
+class CopiesAlone:
+    def copies_behind_the_originals(x, group):
+        """All heads of keys come once, and their other copies stand after them. Neighbours share one: 0, 0, 1, 1, 2, 2.
+        Where does the second copy of head 0 belong?"""
+        return torch.cat([x, x.repeat_interleave(max(group - 1, 0), dim=1)], dim=1)
+
+    def first_head_for_all(x, group):
+        """All heads of queries get the first head of keys. That is multi-query attention; here each group has its
+        own."""
+        return x[:, :1].repeat(1, group * x.shape[1], 1, 1)
+
+    def last_head_for_all(x, group):
+        """All heads of queries get the last head of keys. Each group has one of its own: which head does query 0
+        read?"""
+        return x[:, -1:].repeat(1, group * x.shape[1], 1, 1)
+
+    def view_of_copies(x, group):
+        """`view` raises: what `expand` returns lies in memory only once, so that heads and copies cannot become one
+        axis without copying. Which method copies where it must?"""
+        batch, kv_heads, seq, d_head = x.shape
+        return x[:, :, None].expand(-1, -1, group, -1, -1).view(batch, kv_heads * group, seq, d_head)
+
+    def sentences_for_heads(x, group):
+        """You pick sentences for heads: `x[h]` takes place h of the first axis, and that is the batch. How is a place
+        of the second axis picked?"""
+        return torch.stack([x[head] for head in range(x.shape[1]) for _ in range(group)], dim=1)
+
+    def sentences_for_heads_in_front(x, group):
+        """You pick sentences for heads: `x[h]` takes place h of the first axis, and that is the batch. How is a place
+        of the second axis picked?"""
+        return torch.stack([x[head] for head in range(x.shape[1]) for _ in range(group)])
+
+    def indices_of_sentences(x, group):
+        """You pick sentences for heads: your indices stand at the first axis, and that is the batch. How are places of
+        the second axis picked?"""
+        return x[torch.arange(x.shape[1]).repeat_interleave(group)]
+
+    def indices_of_tokens(x, group):
+        """You pick tokens for heads: your indices stand at axis 2, and that is seq. Count the axes of (batch, kv_heads,
+        seq, d_head) from 0."""
+        return x[:, :, torch.arange(x.shape[1]).repeat_interleave(group)]
+
+    def repeat_with_dim(x, group):
+        """`x.repeat` takes no `dim`: it wants a number for every axis, and would tile the row of heads, 0, 1, 2, 0, 1,
+        2. Its neighbour takes an axis, and repeats each entry before the next one comes."""
+        return x.repeat(group, dim=1)
+
+    def repeat_for_too_few_axes(x, group):
+        """`x.repeat` wants a number for every axis, from the first to the last, and gets fewer than `x` has axes. It
+        would tile the row of heads, too, 0, 1, 2, 0, 1, 2: which method repeats each entry of one axis?"""
+        return x.repeat(1, group)
+
+    def repeat_of_torch(x, group):
+        """PyTorch has no function `torch.repeat`. There is a method of that name, which tiles the row of heads, 0, 1,
+        2, 0, 1, 2, and a function with a longer name that repeats each entry before the next one comes."""
+        return torch.repeat(x, group)
+
+
+@repeat_keys.wrong
+class InWhichOrder:
+    """In which order, and on which axis."""
+
+    def features_cut_up(x, n_heads):
+        """You cut the features of each head into smaller heads, as `split_heads` does. Nothing is repeated then, and
+        each head has fewer features: d_head must stay."""
+        return x.reshape(x.shape[0], n_heads, x.shape[2], -1)
+
+    def last_head_for_the_rest(x, n_heads):
+        """The heads of keys come once each, and the last one fills all places that are left. Each head serves a group
+        of the same size: where do the copies of head 0 belong?"""
+        return x[:, torch.arange(n_heads).clamp(max=x.shape[1] - 1)]
+
+    def slices_overlap(x, n_heads):
+        """The places that you fill for one head overlap those of the next: `h : h + group` moves on by one, and a group
+        is longer. At which place does the group of head h begin?"""
+        group = n_heads // x.shape[1]
+        heads = x.new_zeros(x.shape[0], n_heads, *x.shape[2:])
+        for head in range(x.shape[1]):
+            heads[:, head : head + group] = x[:, head : head + 1]
+        return heads
+
+    def last_query_left_out(x, n_heads):
+        """The last head of queries gets no copy: there is one head too few. Does a `range` or a slice end too early?"""
+        return repeat_keys.reference(x, n_heads)[:, :-1]
+
+    def last_query_left_at_zero(x, n_heads):
+        """The last head of queries reads zeros: its place was made, and nothing is written there. Does a `range` end
+        too early?"""
+        heads = repeat_keys.reference(x, n_heads)
+        return torch.cat([heads[:, :-1], torch.zeros_like(heads[:, -1:])], dim=1)
+
+    def zeros_for_the_rest(x, n_heads):
+        """The heads of keys come once each, and zeros fill the places after them. Each query needs a head to read:
+        where do the copies belong?"""
+        return torch.cat([x, x.new_zeros(x.shape[0], n_heads - x.shape[1], *x.shape[2:])], dim=1)
+
+
+@repeat_keys.wrong
+class RightCopiesInResultOfAnotherShape:
+    """Right copies in a result of another shape."""
+
+    def list_of_heads(x, n_heads):
+        """You return a list of heads, each (batch, seq, d_head), and no tensor. Which function puts a list of tensors
+        on a new axis, and where must that axis stand?"""
+        return list(repeat_keys.reference(x, n_heads).unbind(1))
+
+    def list_of_heads_with_their_axis(x, n_heads):
+        """You return a list of heads, each (batch, 1, seq, d_head), and no tensor. They have an axis for the heads
+        already: which function joins tensors along it?"""
+        return list(repeat_keys.reference(x, n_heads).split(1, dim=1))
+
+    def pair_returned(x, n_heads):
+        """You return a pair: the copies, twice, as for keys and values. The function is called for each of them; asked
+        for is one tensor."""
+        copies = repeat_keys.reference(x, n_heads)
+        return copies, copies
+
+    def in_float32(x, n_heads):
+        """The copies of numbers in float64 come back in float32: a `.float()`, or a tensor made without the `dtype` of
+        `x`. A copy has the type of what it copies."""
+        return repeat_keys.reference(x, n_heads).float()
+
+    def gradient_cut(x, n_heads):
+        """{The copies are right, and} no gradient flows back to `x`: `.detach()`, `.data`, `torch.no_grad()`, or a new
+        tensor made of numbers cuts it off. Queries that share a head train it together. Which line leaves the graph?"""
+        return repeat_keys.reference(x, n_heads).detach()
+
+
+@repeat_keys.wrong
+class PyTorchRefuses:
+    """What PyTorch refuses."""
+
+    def expanded_along_the_heads(x, n_heads):
+        """`expand` stretches an axis of size 1, and no other. With one head of keys it works; with several it raises,
+        because it cannot know in which order you want them. Is there a method that repeats each entry of an axis? Or
+        can each head get an axis of size 1 of its own?"""
+        return x.expand(x.shape[0], n_heads, x.shape[2], x.shape[3])
+
+    def expanded_along_the_heads_alone(x, n_heads):
+        """`expand` is told to leave the other axes as they are, and to stretch that of the heads. It stretches an axis
+        of size 1, and no other: with one head of keys it works, with several it raises. Is there a method that repeats
+        each entry of an axis? Or can each head get an axis of size 1 of its own?"""
+        return x.expand(-1, n_heads, -1, -1)
+
+    def room_for_the_old_heads_only(x, n_heads):
+        """You write into a tensor that is like `x`, with as many heads as there are of keys, and the next one has no
+        place. Which shape must it have?"""
+        heads = torch.empty_like(x)
+        for head in range(n_heads):
+            heads[:, head] = x[:, head // (n_heads // x.shape[1])]
+        return heads
+
+    def assertion_of_ones_own(x, n_heads):
+        """Your own `assert` refuses what the task allows: `n_heads` is a multiple of the heads of keys, and not the
+        other way round. Try it with 3 and 6."""
+        assert x.shape[1] % n_heads == 0
+        return repeat_keys.reference(x, n_heads)
+
+    def heads_read_from_the_tokens(x, n_heads):
+        """You take `x` for (batch, seq, heads, d_head), and the reshape at the end raises. The order here is (batch,
+        kv_heads, seq, d_head): which size does each name of yours get?"""
+        batch, seq, heads, d_head = x.shape
+        group = n_heads // heads
+        return x[:, :, :, None].expand(batch, seq, heads, group, d_head).reshape(batch, seq, n_heads, d_head)
+
+    def reshaped_without_copies(x, n_heads):
+        """You reshape `x` to more heads, and it has too few numbers for that: `view` and `reshape` never make a number
+        twice. Which method makes copies?"""
+        return x.reshape(x.shape[0], n_heads, x.shape[2], x.shape[3])
+
+    def viewed_without_copies(x, n_heads):
+        """You view `x` with more heads, and it has too few numbers for that: `view` and `reshape` never make a number
+        twice. Which method makes copies?"""
+        return x.view(x.shape[0], n_heads, x.shape[2], x.shape[3])
+
+    def as_often_as_heads_and_reshaped(x, n_heads):
+        """Each head is copied `n_heads` times, and those are too many for the shape at the end. How large is a group,
+        when `n_heads` queries share the heads of `x`?"""
+        return x.repeat_interleave(n_heads, dim=1).reshape(x.shape[0], n_heads, x.shape[2], x.shape[3])
+
+    def first_sentence_tiled(x, n_heads):
+        """Two things go wrong here. Every sentence got the keys of the first one: what does `x[0]` leave of (batch,
+        kv_heads, seq, d_head)? And your heads go round in turn, as in 0, 1, 2, 0, 1, 2; neighbouring heads of queries
+        share one: 0, 0, 1, 1, 2, 2."""
+        return Copies.tiled(x[:1].expand_as(x), n_heads // x.shape[1])
+
+
+always("twice", "always_twice")
+always("three times", "always_three_times")
+always("four times", "always_four_times")
+
+
+heads_fixed("always_two_of_keys", lambda kv_heads, n_heads: n_heads // 2)
+heads_fixed("always_three_of_keys", lambda kv_heads, n_heads: n_heads // 3)
+heads_fixed("always_four_of_keys", lambda kv_heads, n_heads: n_heads // 4)
+heads_fixed("always_six_of_queries", lambda kv_heads, n_heads: 6 // kv_heads)
+heads_fixed("always_eight_of_queries", lambda kv_heads, n_heads: 8 // kv_heads)
+heads_fixed("always_nine_of_queries", lambda kv_heads, n_heads: 9 // kv_heads)
+
+
+counted_in_floats("float_copies", lambda x, n_heads: x.repeat_interleave(n_heads / x.shape[1], dim=1))
+counted_in_floats("float_copies_in_order", lambda x, n_heads: x.repeat_interleave(n_heads / x.shape[1], 1))
+counted_in_floats("float_copies_by_torch", lambda x, n_heads: torch.repeat_interleave(x, n_heads / x.shape[1], dim=1))
+counted_in_floats("float_repeats", lambda x, n_heads: x.repeat(1, n_heads / x.shape[1], 1, 1))
+counted_in_floats("float_list", lambda x, n_heads: [x] * (n_heads / x.shape[1]))
+counted_in_floats("float_range", lambda x, n_heads: range(n_heads / x.shape[1]))
+counted_in_floats("float_expand", lambda x, n_heads: x[:, :, None].expand(-1, -1, n_heads / x.shape[1], -1, -1))
+counted_in_floats("float_index", lambda x, n_heads: x[:, 0 // (n_heads / x.shape[1])])
+counted_in_floats("float_indices", lambda x, n_heads: x[:, torch.arange(n_heads) // (n_heads / x.shape[1])])
 
 
 @picked
@@ -349,386 +576,9 @@ def times_the_group(head, kv_heads, group):
     return head * group
 
 
-@repeat_keys.mistake
-def last_head_for_the_rest(x, n_heads):
-    """The heads of keys come once each, and the last one fills all places that are left. Each head serves a group of
-    the same size: where do the copies of head 0 belong?"""
-    return x[:, torch.arange(n_heads).clamp(max=x.shape[1] - 1)]
-
-
-@repeat_keys.mistake(stage="copies", alone=True)
-def copies_behind_the_originals(x, group):
-    """All heads of keys come once, and their other copies stand after them. Neighbours share one: 0, 0, 1, 1, 2, 2.
-    Where does the second copy of head 0 belong?"""
-    return torch.cat([x, x.repeat_interleave(max(group - 1, 0), dim=1)], dim=1)
-
-
-@repeat_keys.mistake
-def slices_overlap(x, n_heads):
-    """The places that you fill for one head overlap those of the next: `h : h + group` moves on by one, and a group is
-    longer. At which place does the group of head h begin?"""
-    group = n_heads // x.shape[1]
-    heads = x.new_zeros(x.shape[0], n_heads, *x.shape[2:])
-    for head in range(x.shape[1]):
-        heads[:, head : head + group] = x[:, head : head + 1]
-    return heads
-
-
-@repeat_keys.mistake
-def last_query_left_out(x, n_heads):
-    """The last head of queries gets no copy: there is one head too few. Does a `range` or a slice end too early?"""
-    return repeat_keys.reference(x, n_heads)[:, :-1]
-
-
-@repeat_keys.mistake
-def last_query_left_at_zero(x, n_heads):
-    """The last head of queries reads zeros: its place was made, and nothing is written there. Does a `range` end too
-    early?"""
-    heads = repeat_keys.reference(x, n_heads)
-    return torch.cat([heads[:, :-1], torch.zeros_like(heads[:, -1:])], dim=1)
-
-
-@repeat_keys.mistake
-def zeros_for_the_rest(x, n_heads):
-    """The heads of keys come once each, and zeros fill the places after them. Each query needs a head to read: where
-    do the copies belong?"""
-    return torch.cat([x, x.new_zeros(x.shape[0], n_heads - x.shape[1], *x.shape[2:])], dim=1)
-
-
-@repeat_keys.mistake(stage="copies")
-def zeros_for_the_copies(x, group):
-    """One head of each group is there, and the other members are zeros. A place that was made with `zeros` stays 0
-    until something is written there: how many places does each head of keys fill?"""
-    return torch.stack([x, *[torch.zeros_like(x)] * (group - 1)], dim=2).flatten(1, 2)
-
-
-@repeat_keys.mistake(stage="copies")
-def first_group_alone(x, group):
-    """Only the copies of the first head come back. A `return` inside a loop ends it in the first round, and so does an
-    index that is always 0: what of the other heads?"""
-    return x[:, :1].repeat_interleave(group, dim=1)
-
-
-@repeat_keys.mistake(stage="copies")
-def last_group_alone(x, group):
-    """Only the copies of the last head come back. A loop that gives each round's result the same name keeps the last:
-    what gathers all of them?"""
-    return x[:, -1:].repeat_interleave(group, dim=1)
-
-
-@repeat_keys.mistake(stage="copies", alone=True)
-def first_head_for_all(x, group):
-    """All heads of queries get the first head of keys. That is multi-query attention; here each group has its own."""
-    return x[:, :1].repeat(1, group * x.shape[1], 1, 1)
-
-
-@repeat_keys.mistake(stage="copies", alone=True)
-def last_head_for_all(x, group):
-    """All heads of queries get the last head of keys. Each group has one of its own: which head does query 0 read?"""
-    return x[:, -1:].repeat(1, group * x.shape[1], 1, 1)
-
-
-@repeat_keys.mistake(stage="copies")
-def mean_for_all(x, group):
-    """All heads of queries get the mean of the heads of keys. No head is averaged: each group reads the one that is its
-    own."""
-    return x.mean(dim=1, keepdim=True).repeat(1, group * x.shape[1], 1, 1)
-
-
-@repeat_keys.mistake(stage="copies")
-def divided_by_the_group(x, group):
-    """The copies are divided by how many there are. They are copies: a query that shares its head reads the same
-    numbers as one that has it alone."""
-    return x.repeat_interleave(group, dim=1) / max(group, 1)
-
-
-@repeat_keys.mistake(stage="copies")
-def not_repeated(x, group):
-    """You return `x` with the heads that it had: nothing has been repeated. Where does `n_heads` enter?"""
-    return x.clone()
-
-
-@repeat_keys.mistake(stage="copies")
-def chunks_tiled(x, group):
-    """You cut the heads into as many pieces as a group has members, and repeat each piece as a whole: several heads
-    take turns in it, 0, 1, 0, 1. Which heads make up one group?"""
-    return torch.cat([piece.repeat(1, group, 1, 1) for piece in x.chunk(max(group, 1), dim=1)], dim=1)
-
-
-# Right copies in a result of another shape
-
-
-@repeat_keys.mistake(stage="copies")
-def copies_on_an_axis_of_their_own(x, group):
-    """The copies {are right, and they} have an axis to themselves: your result has five axes. `expand` needs that axis
-    for a while. Afterwards heads and copies must become one axis: which two do you merge, and with which method?"""
-    return x[:, :, None].repeat(1, 1, group, 1, 1)
-
-
-@repeat_keys.mistake(stage="copies")
-def copies_in_front_of_the_heads(x, group):
-    """The copies have an axis to themselves, in front of that of the heads: your result has five axes. Merged as they
-    stand, these two give 0, 1, 2, 0, 1, 2. Where must the axis of the copies stand, so that copies of one head are
-    neighbours?"""
-    return x[:, None].repeat(1, group, 1, 1, 1)
-
-
-@repeat_keys.mistake(stage="copies")
-def copies_in_front_of_all(x, group):
-    """The copies of `x` stand on a new first axis, as `stack` puts them: your result has five axes. Where must the axis
-    of the copies stand, and with which one is it merged?"""
-    return x.repeat(group, 1, 1, 1, 1)
-
-
-@repeat_keys.mistake(stage="copies")
-def copies_behind_the_tokens(x, group):
-    """The copies have an axis to themselves, after that of the tokens: your result has five axes. To become heads they
-    must stand right after the heads, and be merged with them."""
-    return x[:, :, :, None].repeat(1, 1, 1, group, 1)
-
-
-@repeat_keys.mistake(stage="copies")
-def heads_merged_with_the_batch(x, group):
-    """Heads and batch are merged into one axis: `flatten(0, 1)` joins the first two. Count the axes from 0 once the
-    copies have one of their own: which two must become one?"""
-    return x[:, :, None].repeat(1, 1, group, 1, 1).flatten(0, 1)
-
-
-@repeat_keys.mistake(stage="copies")
-def heads_in_front(x, group):
-    """The heads {are right, and they} stand in front of the batch: `torch.stack` puts them on a new first axis unless
-    it is told otherwise. Which axis must they be on?"""
-    return x.repeat_interleave(group, dim=1).transpose(0, 1)
-
-
-@repeat_keys.mistake(stage="copies")
-def tokens_before_heads(x, group):
-    """{The heads are right, and} tokens and heads have changed places: (batch, seq, n_heads, d_head). Asked for is
-    (batch, n_heads, seq, d_head). Which of your steps moves the axes?"""
-    return x.repeat_interleave(group, dim=1).transpose(1, 2)
-
-
-@repeat_keys.mistake(stage="copies")
-def tokens_and_features_exchanged(x, group):
-    """{The heads are right, and} tokens and features have changed places, as scores need their keys. Here the last two
-    axes stay (seq, d_head)."""
-    return x.repeat_interleave(group, dim=1).mT
-
-
-@repeat_keys.mistake(stage="copies")
-def reshaped_for_transposed(x, group):
-    """The copies were right, and then you reshaped them to (batch, seq, n_heads, d_head). `reshape` moves no axis, so
-    tokens and heads are mixed; and asked for is (batch, n_heads, seq, d_head)."""
-    batch, kv_heads, seq, d_head = x.shape
-    return x.repeat_interleave(group, dim=1).reshape(batch, seq, kv_heads * group, d_head)
-
-
-@repeat_keys.mistake(stage="copies")
-def heads_joined_along_the_batch(x, group):
-    """The copies are joined along the batch: (n_heads · batch, 1, seq, d_head). `cat` joins along axis 0 unless it is
-    told otherwise: which axis are the heads?"""
-    return x.repeat_interleave(group, dim=1).transpose(0, 1).flatten(0, 1)[:, None]
-
-
-@repeat_keys.mistake(stage="copies")
-def heads_last(x, group):
-    """The heads {are right, and they} are on the last axis: (batch, seq, d_head, n_heads). Asked for is (batch,
-    n_heads, seq, d_head). On which axis do you stack them?"""
-    return x.repeat_interleave(group, dim=1).movedim(1, -1)
-
-
-@repeat_keys.mistake(stage="copies")
-def heads_merged_into_the_tokens(x, group):
-    """The copies are joined along the tokens: (batch, n_heads · seq, d_head), three axes. An index takes the axis
-    of the heads away, and `cat` makes none. What puts tensors on a new axis?"""
-    return x.repeat_interleave(group, dim=1).flatten(1, 2)
-
-
-@repeat_keys.mistake(stage="copies")
-def heads_merged_into_the_batch(x, group):
-    """The copies are joined along the batch: (n_heads · batch, seq, d_head), three axes. An index takes the axis
-    of the heads away, and `cat` makes none. What puts tensors on a new axis?"""
-    return x.repeat_interleave(group, dim=1).transpose(0, 1).flatten(0, 1)
-
-
-@repeat_keys.mistake(stage="copies")
-def heads_merged_into_the_features(x, group):
-    """The heads are merged into one long vector for each token: (batch, seq, n_heads · d_head), as after attention.
-    Here they are still apart, on axis 1. Which step joins them?"""
-    return x.repeat_interleave(group, dim=1).transpose(1, 2).flatten(2)
-
-
-@repeat_keys.mistake
-def list_of_heads(x, n_heads):
-    """You return a list of heads, each (batch, seq, d_head), and no tensor. Which function puts a list of tensors on a
-    new axis, and where must that axis stand?"""
-    return list(repeat_keys.reference(x, n_heads).unbind(1))
-
-
-@repeat_keys.mistake
-def list_of_heads_with_their_axis(x, n_heads):
-    """You return a list of heads, each (batch, 1, seq, d_head), and no tensor. They have an axis for the heads already:
-    which function joins tensors along it?"""
-    return list(repeat_keys.reference(x, n_heads).split(1, dim=1))
-
-
-@repeat_keys.mistake
-def pair_returned(x, n_heads):
-    """You return a pair: the copies, twice, as for keys and values. The function is called for each of them; asked for
-    is one tensor."""
-    copies = repeat_keys.reference(x, n_heads)
-    return copies, copies
-
-
-@repeat_keys.mistake
-def in_float32(x, n_heads):
-    """The copies of numbers in float64 come back in float32: a `.float()`, or a tensor made without the `dtype` of `x`.
-    A copy has the type of what it copies."""
-    return repeat_keys.reference(x, n_heads).float()
-
-
-@repeat_keys.mistake
-def gradient_cut(x, n_heads):
-    """{The copies are right, and} no gradient flows back to `x`: `.detach()`, `.data`, `torch.no_grad()`, or a new
-    tensor made of numbers cuts it off. Queries that share a head train it together. Which line leaves the graph?"""
-    return repeat_keys.reference(x, n_heads).detach()
-
-
-# What PyTorch refuses
-
-
-@repeat_keys.mistake
-def expanded_along_the_heads(x, n_heads):
-    """`expand` stretches an axis of size 1, and no other. With one head of keys it works; with several it raises,
-    because it cannot know in which order you want them. Is there a method that repeats each entry of an axis? Or can
-    each head get an axis of size 1 of its own?"""
-    return x.expand(x.shape[0], n_heads, x.shape[2], x.shape[3])
-
-
-@repeat_keys.mistake
-def expanded_along_the_heads_alone(x, n_heads):
-    """`expand` is told to leave the other axes as they are, and to stretch that of the heads. It stretches an axis of
-    size 1, and no other: with one head of keys it works, with several it raises. Is there a method that repeats each
-    entry of an axis? Or can each head get an axis of size 1 of its own?"""
-    return x.expand(-1, n_heads, -1, -1)
-
-
-@repeat_keys.mistake(stage="copies", alone=True)
-def view_of_copies(x, group):
-    """`view` raises: what `expand` returns lies in memory only once, so that heads and copies cannot become one axis
-    without copying. Which method copies where it must?"""
-    batch, kv_heads, seq, d_head = x.shape
-    return x[:, :, None].expand(-1, -1, group, -1, -1).view(batch, kv_heads * group, seq, d_head)
-
-
-@repeat_keys.mistake(stage="copies", alone=True)
-def sentences_for_heads(x, group):
-    """You pick sentences for heads: `x[h]` takes place h of the first axis, and that is the batch. How is a place of
-    the second axis picked?"""
-    return torch.stack([x[head] for head in range(x.shape[1]) for _ in range(group)], dim=1)
-
-
-@repeat_keys.mistake(stage="copies", alone=True)
-def sentences_for_heads_in_front(x, group):
-    """You pick sentences for heads: `x[h]` takes place h of the first axis, and that is the batch. How is a place of
-    the second axis picked?"""
-    return torch.stack([x[head] for head in range(x.shape[1]) for _ in range(group)])
-
-
-@repeat_keys.mistake(stage="copies", alone=True)
-def indices_of_sentences(x, group):
-    """You pick sentences for heads: your indices stand at the first axis, and that is the batch. How are places of the
-    second axis picked?"""
-    return x[torch.arange(x.shape[1]).repeat_interleave(group)]
-
-
-@repeat_keys.mistake(stage="copies", alone=True)
-def indices_of_tokens(x, group):
-    """You pick tokens for heads: your indices stand at axis 2, and that is seq. Count the axes of (batch, kv_heads,
-    seq, d_head) from 0."""
-    return x[:, :, torch.arange(x.shape[1]).repeat_interleave(group)]
-
-
-@repeat_keys.mistake
-def room_for_the_old_heads_only(x, n_heads):
-    """You write into a tensor that is like `x`, with as many heads as there are of keys, and the next one has no place.
-    Which shape must it have?"""
-    heads = torch.empty_like(x)
-    for head in range(n_heads):
-        heads[:, head] = x[:, head // (n_heads // x.shape[1])]
-    return heads
-
-
-@repeat_keys.mistake
-def assertion_of_ones_own(x, n_heads):
-    """Your own `assert` refuses what the task allows: `n_heads` is a multiple of the heads of keys, and not the other
-    way round. Try it with 3 and 6."""
-    assert x.shape[1] % n_heads == 0
-    return repeat_keys.reference(x, n_heads)
-
-
-@repeat_keys.mistake
-def heads_read_from_the_tokens(x, n_heads):
-    """You take `x` for (batch, seq, heads, d_head), and the reshape at the end raises. The order here is (batch,
-    kv_heads, seq, d_head): which size does each name of yours get?"""
-    batch, seq, heads, d_head = x.shape
-    group = n_heads // heads
-    return x[:, :, :, None].expand(batch, seq, heads, group, d_head).reshape(batch, seq, n_heads, d_head)
-
-
-@repeat_keys.mistake
-def reshaped_without_copies(x, n_heads):
-    """You reshape `x` to more heads, and it has too few numbers for that: `view` and `reshape` never make a number
-    twice. Which method makes copies?"""
-    return x.reshape(x.shape[0], n_heads, x.shape[2], x.shape[3])
-
-
-@repeat_keys.mistake
-def viewed_without_copies(x, n_heads):
-    """You view `x` with more heads, and it has too few numbers for that: `view` and `reshape` never make a number
-    twice. Which method makes copies?"""
-    return x.view(x.shape[0], n_heads, x.shape[2], x.shape[3])
-
-
-@repeat_keys.mistake(stage="copies", alone=True)
-def repeat_with_dim(x, group):
-    """`x.repeat` takes no `dim`: it wants a number for every axis, and would tile the row of heads, 0, 1, 2, 0, 1, 2.
-    Its neighbour takes an axis, and repeats each entry before the next one comes."""
-    return x.repeat(group, dim=1)
-
-
-@repeat_keys.mistake(stage="copies", alone=True)
-def repeat_for_too_few_axes(x, group):
-    """`x.repeat` wants a number for every axis, from the first to the last, and gets fewer than `x` has axes. It would
-    tile the row of heads, too, 0, 1, 2, 0, 1, 2: which method repeats each entry of one axis?"""
-    return x.repeat(1, group)
-
-
-@repeat_keys.mistake(stage="copies", alone=True)
-def repeat_of_torch(x, group):
-    """PyTorch has no function `torch.repeat`. There is a method of that name, which tiles the row of heads, 0, 1, 2, 0,
-    1, 2, and a function with a longer name that repeats each entry before the next one comes."""
-    return torch.repeat(x, group)
-
-
-@repeat_keys.mistake
-def as_often_as_heads_and_reshaped(x, n_heads):
-    """Each head is copied `n_heads` times, and those are too many for the shape at the end. How large is a group, when
-    `n_heads` queries share the heads of `x`?"""
-    return x.repeat_interleave(n_heads, dim=1).reshape(x.shape[0], n_heads, x.shape[2], x.shape[3])
-
-
 @repeat_keys.mistake_around
 def first_sentence_for_all(function):
     """Every sentence got the keys of the first one. An index such as `x[0]` takes one sentence out of the batch, and
     `expand` or broadcasting hides that the others are gone. What does `x[0]` leave of (batch, kv_heads, seq,
     d_head)?"""
     return lambda x, n_heads: function(x[:1].expand_as(x), n_heads)
-
-
-@repeat_keys.mistake
-def first_sentence_tiled(x, n_heads):
-    """Two things go wrong here. Every sentence got the keys of the first one: what does `x[0]` leave of (batch,
-    kv_heads, seq, d_head)? And your heads go round in turn, as in 0, 1, 2, 0, 1, 2; neighbouring heads of queries share
-    one: 0, 0, 1, 1, 2, 2."""
-    return tiled(x[:1].expand_as(x), n_heads // x.shape[1])
