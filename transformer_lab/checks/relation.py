@@ -54,15 +54,13 @@ def _factor(case, shown):
     return f"Every number is the right one times {short(ratios[0])}{f', which is {named}' if named else ''}."
 
 
-POWERS = {"{}": 1, "1/{}": -1, "√{}": 0.5, "1/√{}": -0.5}  # of an axis' size, as text
-
-
 def _power(ratios, sizes):
     """Return the power of an axis' size that all ratios are, as text; empty where there is none."""
+    powers = {"{}": 1, "1/{}": -1, "√{}": 0.5, "1/√{}": -0.5}
     for word, size in sizes[0].items():
         if word in ("batch", "heads") or size == 1 or any(word not in each for each in sizes):
             continue
-        for form, power in POWERS.items():
+        for form, power in powers.items():
             if all(math.isclose(ratio, each[word] ** power, rel_tol=1e-4) for ratio, each in zip(ratios, sizes)):
                 return form.format(word)
     return ""

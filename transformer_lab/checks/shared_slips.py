@@ -15,17 +15,14 @@ import torch
 
 from .agree import close, like, readable, tensors_in
 from .describe import gradients_flow, kind
-from .relation import POWERS
-from .words import axis_sizes, short
+from .words import short
 
 
 class Slip(NamedTuple):
     """A slip, how it is undone, and what its author is told after what `kind` says of it."""
 
     id: str
-    undo: (
-        Callable  # undo(exercise, probe, mine, right): the outcome without the slip, `mine` itself where it shows none
-    )
+    undo: Callable  # undo(exercise, mine, right): the outcome without the slip, or `mine` itself where it shows none
     why: str
 
 
@@ -45,7 +42,7 @@ class Undone(NamedTuple):
 
 def undo(exercise, outcomes, slip):
     """Undo a slip on every probe; None where no outcome shows it."""
-    after = [slip.undo(exercise, *case) for case in zip(exercise.probes, outcomes, exercise.expected)]
+    after = [slip.undo(exercise, mine, right) for mine, right in zip(outcomes, exercise.expected)]
     same = all(one is other for one, other in zip(outcomes, after))
     return None if same else Undone(slip, list(outcomes), after)
 
@@ -62,18 +59,16 @@ def marked(exercise, outcomes):
 def unmarked(exercise, outcomes):
     """Yield slips that only numbers can show, each undone: axes or items in another order, and a factor."""
     right, mine = exercise.expected[0].value, outcomes[0].value
+    slips = []
     if isinstance(right, tuple) and isinstance(mine, (tuple, list)) and 1 < len(right) == len(mine):
         orders = _orders(len(right)) if tensors_in(right) else [tuple(range(len(right)))[::-1]]
-        for order in orders:
-            yield undo(exercise, outcomes, Slip("items_in_another_order", _items_back(order), ITEMS))
-    if not isinstance(right, torch.Tensor) or not isinstance(mine, torch.Tensor) or not readable(mine):
-        return
-    for order in _orders(right.ndim):
-        if mine.shape == right.permute(order).shape:
-            yield undo(exercise, outcomes, Slip("axes_in_another_order", _axes_back(order), AXES.format(order)))
-    if like(mine) == like(right) and right.is_floating_point():
-        for words, factor in dict(_factors(exercise, mine)).items():
-            yield undo(exercise, outcomes, Slip("times_a_factor", _divided_by(factor), FACTOR.format(words)))
+        slips += [Slip("items_in_another_order", _items_back(order), ITEMS) for order in orders]
+    elif isinstance(right, torch.Tensor) and isinstance(mine, torch.Tensor) and readable(mine):
+        orders = [order for order in _orders(right.ndim) if mine.shape == right.permute(order).shape]
+        slips += [Slip("axes_in_another_order", _axes_back(order), AXES.format(order)) for order in orders]
+        factors = _factors(exercise, mine) if like(mine) == like(right) and right.is_floating_point() else ()
+        slips += [Slip("times_a_factor", _divided_by(factor), FACTOR.format(factor)) for factor in factors]
+    yield from (undo(exercise, outcomes, slip) for slip in slips)
 
 
 def cut_off(exercise, function, others):
@@ -88,7 +83,7 @@ def cut_off(exercise, function, others):
 def _in_values(change):
     """Make `Slip.undo` of a change to each piece of a result, beside the right one."""
 
-    def undo(exercise, probe, mine, right):
+    def undo(exercise, mine, right):
         if mine.error is not None or right.error is not None or mine.value is None:
             return mine
         value = _in_pairs(change, mine.value, right.value)
@@ -162,11 +157,11 @@ def _as_an_int(mine, right):
     return int(mine) if type(right) is int and isinstance(mine, float) and mine.is_integer() else mine
 
 
-def _left_as_it_was(exercise, probe, mine, right):
+def _left_as_it_was(exercise, mine, right):
     return replace(mine, changed=None) if mine.changed and not right.changed else mine
 
 
-def _of_its_class(exercise, probe, mine, right):
+def _of_its_class(exercise, mine, right):
     is_another = isinstance(mine.error, Exception) and not isinstance(mine.error, exercise.raises or Exception)
     if not is_another or (right.error is None and not isinstance(mine.error, AssertionError)):
         return mine
@@ -232,7 +227,7 @@ def _orders(count):
 
 
 def _items_back(order):
-    def undo(exercise, probe, mine, right):
+    def undo(exercise, mine, right):
         if mine.error is not None or not isinstance(mine.value, (tuple, list)):
             return mine
         # For a shape the order is the opposite one, however many axes there are.
@@ -247,7 +242,7 @@ def _axes_back(order):
     fixed = next(axis for axis, now in enumerate(order) if axis != now)
     inverse = [axis - len(order) for axis in sorted(range(len(order)), key=order.__getitem__)][fixed:]
 
-    def undo(exercise, probe, mine, right):
+    def undo(exercise, mine, right):
         if not isinstance(mine.value, torch.Tensor) or mine.value.ndim < len(inverse):
             return mine
         return replace(mine, value=mine.value.permute(*range(mine.value.ndim - len(inverse)), *inverse))
@@ -256,31 +251,22 @@ def _axes_back(order):
 
 
 def _factors(exercise, mine):
-    """Yield the factors between a first result and each that is known: in words, and a function of the probe."""
-    sizes = dict(axis_sizes(exercise, exercise.probes[0]))
+    """Return the factors between a first result and those that are known."""
+    factors = set()
     for known in (exercise.expected, *(known for ids, known in exercise.known.items() if len(ids) == 1)):
         theirs = known[0].value
         if known[0].error is not None or not isinstance(theirs, torch.Tensor) or like(theirs) != like(mine):
             continue
         finite = theirs.isfinite() & mine.isfinite()
         ratio = float((mine[finite] * theirs[finite]).sum() / theirs[finite].square().sum())
-        if ratio in (0, 1) or not close(mine, ratio * theirs):
-            continue
-        yield str(short(ratio)), lambda exercise, probe, ratio=ratio: ratio
-        for word, (form, power) in itertools.product(sizes, POWERS.items()):
-            if abs(ratio - sizes[word] ** power) < 1e-4 * abs(ratio) and sizes[word] > 1:
-                yield form.format(word), lambda *case, word=word, power=power: _size(word, *case) ** power
-
-
-def _size(word, exercise, probe):
-    return dict(axis_sizes(exercise, probe)).get(word, 1)
+        if ratio and abs(ratio - 1) > 1e-3 and close(mine, ratio * theirs):
+            factors.add(short(ratio))
+    return factors
 
 
 def _divided_by(factor):
-    def undo(exercise, probe, mine, right):
-        if not isinstance(mine.value, torch.Tensor):
-            return mine
-        return replace(mine, value=mine.value / factor(exercise, probe))
+    def undo(exercise, mine, right):
+        return replace(mine, value=mine.value / factor) if isinstance(mine.value, torch.Tensor) else mine
 
     return undo
 
