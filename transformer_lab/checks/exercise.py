@@ -6,6 +6,7 @@
     @attention.right                                           # other correct solutions: a class body of functions
     @attention.wrong                                           # known mistakes: each docstring is for its author
     @attention.wrong(stage="scale")                            # known mistakes in one stage of the reference
+    @attention.wrong(stage="scale", alone=True)                # the same, not combined with those of other stages
     @attention.mistake                                         # one known mistake alone: a function
     attention.mistakes_in(scale=(no_scale, by_d))              # mistakes in a stage that exist already as functions
     attention.mistake_around(as_float)                         # wrong around any function, right or wrong
@@ -37,7 +38,7 @@ function is a mistake, and its docstring is what its author is told:
 
 `ways` gives one mistake several spellings, all with the same text: here `two_heads_for_view` and
 `two_heads_for_reshape`. `family` is a table: its mistakes differ in one argument, and in the words that take the place
-of ``{}`` in the docstring.
+of ``{}`` in the docstring. A mistake whose author is told what another one says is `@with_text_of(another)`.
 
 What a docstring says of the rest of the answer has braces round it: ``{The triangle is right, and} its diagonal is
 missing.`` A card leaves that out where a second thing is wrong; a letter that then begins a sentence becomes a capital.
@@ -138,6 +139,16 @@ def ways(**spellings):
     return lambda function: [
         _with_argument(function, f"{function.__name__}_{name}", spelling) for name, spelling in spellings.items()
     ]
+
+
+def with_text_of(known):
+    """Give a mistake the text of another one: ``@with_text_of(two_heads)``."""
+
+    def same_text(function):
+        function.__doc__ = known.__doc__
+        return function
+
+    return same_text
 
 
 def _with_argument(function, id, argument, *words):
@@ -269,7 +280,7 @@ class Exercise:
 
         One function in place of the arguments draws them: ``example("one row", lambda draw: (draw(5), 0))``.
         """
-        if len(arguments) == 1 and callable(arguments[0]) and not named:
+        if len(arguments) == 1 and inspect.isfunction(arguments[0]) and not named:  # a model is an argument
             self.own_probes.append((name, arguments[0], plain))
             return
         sizes = {word: size for word, size in named.items() if word in self.sizes}

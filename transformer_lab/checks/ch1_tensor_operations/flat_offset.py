@@ -220,7 +220,7 @@ class Moves:
 
 
 @flat_offset.wrong
-class WhichIndexMeetsWhichStride:
+class Pairs:
     def strides_reversed(index, strides):
         """The first index is multiplied by the last stride, and so on: the pairs run against one another. It comes from
         reading the formula from the right on one side only. Index and stride of the same axis belong together. Try it
@@ -230,7 +230,7 @@ class WhichIndexMeetsWhichStride:
     def pairs_crossed_and_counted_from_one(index, strides):
         """Two things at once: the first index is multiplied by the last stride, and so on, and every place is one too
         large besides. Index and stride of the same axis belong together, and places are counted from 0."""
-        return 1 + WhichIndexMeetsWhichStride.strides_reversed(index, strides)
+        return 1 + Pairs.strides_reversed(index, strides)
 
     def stride_of_the_next_axis(index, strides):
         """Each index is multiplied by the stride of the next axis, and the last one by 1. The stride of an axis says

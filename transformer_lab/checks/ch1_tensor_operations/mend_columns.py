@@ -88,7 +88,7 @@ def no_token_twice(function, tokens, batch):
 
 
 @mend_columns.wrong
-class Cut:
+class Cuts:
     def as_given(tokens, batch):
         """This gives the numbers of the program as it was given. Rows of `batch` neighbouring tokens are cut in reading
         order, so that the text runs from left to right, and a column takes every `batch`-th token. No `view` or
@@ -160,7 +160,7 @@ class Cut:
     def rows_flipped(tokens, batch):
         """Rows of `batch` neighbours are cut in reading order, as in the program as it was given, and then put in the
         opposite order. A flip is not a transpose: the tokens of a row are still neighbours in the text."""
-        return Cut.as_given(tokens, batch).flip(0)
+        return Cuts.as_given(tokens, batch).flip(0)
 
     def stretches_joined_along_axis_one(tokens, batch):
         """The stretches have one axis only, and `cat` joins along an axis that is there: axis 1 is not, hence the

@@ -164,7 +164,7 @@ class SizesAndStrides:
 
 
 @transposed.wrong
-class WhichAxes:
+class Axes:
     def always_the_last_two(x, dim0, dim1):
         """The last two axes are swapped, whatever `dim0` and `dim1` say. That is what `.mT` does, and it is the usual
         case with matrices. Ask which axes the caller named."""

@@ -108,7 +108,7 @@ class Transposed:
         """All axes of `key` are reversed, not the last two exchanged: with four axes that is (d_head, k_len, heads,
         batch). `.T` does it, and so it is right for matrices and for nothing else. Which two axes must change places,
         and which stay in front?"""
-        return query @ key.permute(tuple(reversed(range(key.ndim))))  # what key.T is, without its warning
+        return query @ key.permute(tuple(reversed(range(key.ndim))))  # key.T without its warning
 
     def axes_zero_and_one(query, key):
         """The first two axes of `key` change places, which is right for two matrices only. With leading axes in front,

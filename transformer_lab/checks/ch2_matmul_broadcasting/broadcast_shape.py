@@ -1,18 +1,19 @@
 """The shape of a sum."""
 
 import math
+import operator
 from itertools import takewhile, zip_longest
 
 import numpy as np
 import torch
 
-from ..exercise import exercise
+from ..exercise import exercise, family, with_text_of
 
-BUGS = (AttributeError, ImportError, NameError, RecursionError)  # which nobody raises on purpose
+BUGS = (AttributeError, ImportError, NameError, RecursionError)  # bugs: never raised on purpose
 
 
 def _two_shapes(draw):
-    return (1, 1, 5), (3, 1)  # chosen so that these fit from the left as well, and give something else
+    return (1, 1, 5), (3, 1)  # they also fit when aligned from the left, with another result
 
 
 def ones_in_front(a, b):
@@ -111,18 +112,15 @@ def by_recursion(a, b):
     return (*by_recursion(a[:-1], b[:-1]), b[-1] if a[-1] == 1 else a[-1])
 
 
-@broadcast_shape.mistake(stage="aligned")
-def aligned_from_the_left(a, b):
-    """Your shapes are aligned from the left: the axes that the shorter one lacks are counted as missing at its end. One
-    reads from the left, and so writes so; but a vector added to a table stands under the table's last axis. Write the
-    two shapes on paper with their right ends under one another: where are the ones missing?"""
-    axes = max(len(a), len(b))
-    a, b = (tuple(shape) + (1,) * (axes - len(shape)) for shape in (a, b))
-    return list(zip(a, b))
+def where_they_fit(a, b, otherwise):
+    try:
+        return broadcast_shape.reference(a, b)
+    except ValueError:
+        return otherwise
 
 
-def is_of_ones_own(probe, got, expected):
-    """Say whether an error that is no `ValueError` was raised where one is expected."""
+def raises_another_error(probe, got, expected):
+    """Say whether another error than a `ValueError` was raised where a `ValueError` is expected."""
     return expected.error is not None and isinstance(got.error, Exception) and not isinstance(got.error, BUGS)
 
 
@@ -156,6 +154,14 @@ def as_long_as_the_longer(function, a, b):
 
 @broadcast_shape.wrong(stage="aligned")
 class Aligned:
+    def aligned_from_the_left(a, b):
+        """Your shapes are aligned from the left: the axes that the shorter one lacks are counted as missing at its end.
+        One reads from the left, and so writes so; but a vector added to a table stands under the table's last axis.
+        Write the two shapes on paper with their right ends under one another: where are the ones missing?"""
+        axes = max(len(a), len(b))
+        a, b = (tuple(shape) + (1,) * (axes - len(shape)) for shape in (a, b))
+        return list(zip(a, b))
+
     def cut_to_the_shorter(a, b):
         """The axes that only one of the two shapes has are lost: your result has as many axes as the shorter shape.
         That is what `zip` does, it stops where the first of its inputs ends. An axis that is missing in one shape
@@ -173,6 +179,12 @@ class Aligned:
         them in that order, and the list must be reversed at the end."""
         return ones_in_front(a, b)[::-1]
 
+    def only_the_first_filled(a, b):
+        """The second shape is taken to be the longer one: when the first has more axes, the result is wrong or axes are
+        lost. Ones are put in front of `a` only, and a negative number of ones is none at all, without an error. Either
+        shape can be the shorter one."""
+        return list(zip((1,) * (len(b) - len(a)) + tuple(a), b))
+
     def only_the_second_filled(a, b):
         """The first shape is taken to be the longer one: when the second has more axes, the result is wrong or axes are
         lost. Ones are put in front of `b` only, and a negative number of ones is none at all, without an error. Either
@@ -184,6 +196,12 @@ class Aligned:
         counts the axes of one shape only. Which of the two is longer is not known before; how many axes does the result
         have?"""
         return [(m, b[-i] if i <= len(b) else 1) for i, m in zip(range(len(a), 0, -1), a)]
+
+    def only_the_axes_of_the_second(a, b):
+        """Your result always has as many axes as `b`: what `a` has more in front is lost. That happens when the loop
+        counts the axes of one shape only. Which of the two is longer is not known before; how many axes does the result
+        have?"""
+        return [(a[-i] if i <= len(a) else 1, n) for i, n in zip(range(len(b), 0, -1), b)]
 
     def missing_axes_are_read(a, b):
         """Your function reads an axis that the shorter shape does not have, hence the `IndexError`. The loop runs over
@@ -197,18 +215,6 @@ class Aligned:
         if len(a) != len(b):
             raise ValueError("not as many axes")
         return list(zip(a, b))
-
-    def only_the_first_filled(a, b):
-        """The second shape is taken to be the longer one: when the first has more axes, the result is wrong or axes are
-        lost. Ones are put in front of `a` only, and a negative number of ones is none at all, without an error. Either
-        shape can be the shorter one."""
-        return list(zip((1,) * (len(b) - len(a)) + tuple(a), b))
-
-    def only_the_axes_of_the_second(a, b):
-        """Your result always has as many axes as `b`: what `a` has more in front is lost. That happens when the loop
-        counts the axes of one shape only. Which of the two is longer is not known before; how many axes does the result
-        have?"""
-        return [(a[-i] if i <= len(a) else 1, n) for i, n in zip(range(len(b), 0, -1), b)]
 
     def ones_for_every_axis(a, b):
         """Both shapes get as many ones in front as the longer has axes, and so they are as unequal in length as before.
@@ -245,12 +251,35 @@ class AlignedAlone:
 
 @broadcast_shape.wrong(stage="size")
 class Size:
+    def always_the_larger(m, n):
+        """You take the larger of the two sizes, whatever they are. {It is right for equal sizes, and for a 1 with a
+        larger size, which is all one tries at first. But} 3 over 2 does not fit and must raise a `ValueError`, and a 1
+        over a 0 gives 0, not 1."""
+        return max(m, n)
+
     def the_larger_once_they_fit(m, n):
         """{Everything is right but a size of 0:} a 1 over a 0 gives 0 (the 1 is repeated no times), and you return 1.
         You check that the sizes fit and then take the larger one. The rule is not about which is larger: what becomes
         of a 1?"""
         equal_or_stretched(m, n)
         return max(m, n)
+
+    @family(the_first_wins=(1, "3", "a", "b"), the_second_wins=(-1, "2", "b", "a"))
+    def one_wins(order, m, n):
+        """Shapes that do not fit come out as a shape, where a `ValueError` must be raised: 3 over 2 gives {}. Where
+        neither size is 1, you return the one of `{}` without a look at the one of `{}`. The two must be equal then: say
+        what happens when they are not."""
+        winner, other = (m, n)[::order]
+        return other if winner == 1 else winner
+
+    @family(only_the_first_stretches=(1, "first", "second"), only_the_second_stretches=(-1, "second", "first"))
+    def only_one_stretches(order, m, n):
+        """A 1 in the {} shape stretches, a 1 in the {} raises. Either of the two shapes can have the 1, and an addition
+        has the same shape in either order. Try your function with its arguments exchanged."""
+        stretched, other = (m, n)[::order]
+        if stretched not in (1, other):
+            raise ValueError(f"{stretched} does not stretch to {other}")
+        return other
 
     def zero_stretches(m, n):
         """A size of 0 stretches in your function, as a 1 does: 0 over 2 comes out as 2. A 1 can be repeated two times,
@@ -260,18 +289,6 @@ class Size:
             raise ValueError(f"{m} and {n} do not fit")
         return n if m <= 1 else m
 
-    def the_second_wins(m, n):
-        """Shapes that do not fit come out as a shape, where a `ValueError` must be raised: 3 over 2 gives 2. Where
-        neither size is 1, you return the one of `b` without a look at the one of `a`. The two must be equal then: say
-        what happens when they are not."""
-        return m if n == 1 else n
-
-    def the_first_wins(m, n):
-        """Shapes that do not fit come out as a shape, where a `ValueError` must be raised: 3 over 2 gives 3. Where
-        neither size is 1, you return the one of `a` without a look at the one of `b`. The two must be equal then: say
-        what happens when they are not."""
-        return n if m == 1 else m
-
     def nothing_stretches(m, n):
         """Your function accepts equal sizes only, and raises where a 1 stands over another size. That a 1 stretches is
         what broadcasting is for: a column `(8, 1)` and a row `(8,)` give `(8, 8)`. A `ValueError` is for two sizes that
@@ -279,20 +296,6 @@ class Size:
         if m != n:
             raise ValueError(f"{m} and {n} differ")
         return m
-
-    def only_the_second_stretches(m, n):
-        """A 1 in the second shape stretches, a 1 in the first raises. Either of the two shapes can have the 1, and an
-        addition has the same shape in either order. Try your function with its arguments exchanged."""
-        if n not in (1, m):
-            raise ValueError(f"{n} does not stretch to {m}")
-        return m
-
-    def only_the_first_stretches(m, n):
-        """A 1 in the first shape stretches, a 1 in the second raises. Either of the two shapes can have the 1, and an
-        addition has the same shape in either order. Try your function with its arguments exchanged."""
-        if m not in (1, n):
-            raise ValueError(f"{m} does not stretch to {n}")
-        return n
 
     def multiples_stretch(m, n):
         """You let 3 stretch to 6, and the larger size wins. Broadcasting does not tile, even where one size is a
@@ -365,24 +368,37 @@ class SizeAlone:
 
 
 @broadcast_shape.wrong
-class WrongAnswers:
-    def none_for_no_fit(a, b):
-        """For shapes that do not fit your function returns `None`; the task asks for a `ValueError`. Whoever calls it
-        would go on with `None` in place of a shape, and fail somewhere else, later. Write `raise ValueError(…)` with a
-        text that names the two sizes."""
-        try:
-            return broadcast_shape.reference(a, b)
-        except ValueError:
-            return None
+class NoFit:
+    @family(none_for_no_fit=(None, "`None`", "`None`"), false_for_no_fit=(False, "`False`", "`False`"))
+    def returned_for_no_fit(returned, a, b):
+        """For shapes that do not fit your function returns {}; the task asks for a `ValueError`. Whoever calls it would
+        go on with {} in place of a shape, and fail somewhere else, later. Write `raise ValueError(…)` with a text that
+        names the two sizes."""
+        return where_they_fit(a, b, returned)
 
-    def false_for_no_fit(a, b):
-        """For shapes that do not fit your function returns `False`; the task asks for a `ValueError`. Whoever calls it
-        would go on with `False` in place of a shape, and fail somewhere else, later. Write `raise ValueError(…)` with a
-        text that names the two sizes."""
-        try:
-            return broadcast_shape.reference(a, b)
-        except ValueError:
-            return False
+    @family(first_shape_for_no_fit=(0, "first"), second_shape_for_no_fit=(1, "second"))
+    def one_shape_for_no_fit(number, a, b):
+        """For shapes that do not fit your function returns the {} one; the task asks for a `ValueError`. Whoever calls
+        it would take that for the shape of the sum. An error that is caught has to be raised again."""
+        return where_they_fit(a, b, (a, b)[number])
+
+    def empty_for_no_fit(a, b):
+        """For shapes that do not fit your function returns an empty tuple; the task asks for a `ValueError`. `()` is a
+        shape, that of a single number, and so says something else. Write `raise ValueError(…)` with a text that names
+        the two sizes."""
+        return where_they_fit(a, b, ())
+
+    def error_returned(a, b):
+        """For shapes that do not fit your function returns the error as its result, where it must raise it. Whoever
+        calls it would go on with `ValueError` in place of a shape. `raise` stands in the place of `return`."""
+        return where_they_fit(a, b, ValueError)
+
+    def text_raised(a, b):
+        """Where shapes do not fit you raise a text, and Python refuses that with a `TypeError`: only errors can be
+        raised. `ValueError(…)` makes one of the text."""
+        if where_they_fit(a, b, None) is None:
+            raise "they do not fit"  # noqa: B016
+        return broadcast_shape.reference(a, b)
 
     def error_of_an_addition(a, b):
         """You add two tensors and look at the shape. {The answers are right; but} for shapes that do not fit PyTorch
@@ -390,75 +406,17 @@ class WrongAnswers:
         will need it on paper, where there are no tensors."""
         return tuple((torch.empty(a) + torch.empty(b)).shape)
 
-    def the_longer_shape(a, b):
-        """You return the shape that has more axes, as it is. {It is right as long as only the shorter one stretches.}
-        Here a 1 of the longer shape stands over another size, and stretches too: go through the sizes one column at a
-        time."""
-        broadcast_shape.reference(a, b)
-        return a if len(a) >= len(b) else b
-
-    def the_longer_shape_or_the_second(a, b):
-        """You return the shape that has more axes, as it is, or the second if they have as many. {It is right as long
-        as only the other one stretches.} Here a 1 of the longer shape stands over another size, and stretches too: go
-        through the sizes one column at a time."""
-        broadcast_shape.reference(a, b)
-        return a if len(a) > len(b) else b
-
     def error_of_broadcast_shapes(a, b):
         """You let `torch.broadcast_shapes` answer. {The answers are right; but} for shapes that do not fit it raises a
         `RuntimeError`, and the task asks for a `ValueError`. The rule is what you need on paper."""
         # torch.broadcast_shapes imports 500 modules for symbolic shapes in its first call: seconds of the first check.
         return tuple(torch.broadcast_tensors(torch.empty(a), torch.empty(b))[0].shape)
 
-    def error_returned(a, b):
-        """For shapes that do not fit your function returns the error as its result, where it must raise it. Whoever
-        calls it would go on with `ValueError` in place of a shape. `raise` stands in the place of `return`."""
-        return ValueError if WrongAnswers.none_for_no_fit(a, b) is None else broadcast_shape.reference(a, b)
-
-    def empty_for_no_fit(a, b):
-        """For shapes that do not fit your function returns an empty tuple; the task asks for a `ValueError`. `()` is a
-        shape, that of a single number, and so says something else. Write `raise ValueError(…)` with a text that names
-        the two sizes."""
-        return WrongAnswers.none_for_no_fit(a, b) or ()
-
-    def true_for_a_fit(a, b):
-        """Your function says whether the shapes fit, with `True`. The task asks for the shape of the sum, and for a
-        `ValueError` where there is none."""
-        return WrongAnswers.none_for_no_fit(a, b) is not None
-
-    def number_of_elements(a, b):
-        """You return one number: how many elements the sum has. The task asks for its shape, a tuple with a size for
-        each axis."""
-        return math.prod(broadcast_shape.reference(a, b))
-
-    def shapes_joined(a, b):
-        """You put the two shapes one after the other, so that the result has the axes of both. That is the shape of all
-        pairs. In a sum, axes that stand under one another become one."""
-        return (*a, *b)
-
-    def the_larger_tuple(a, b):
-        """You return the larger of the two tuples, as `max` finds it: Python compares their first numbers, and goes on
-        only where these are equal. Sizes have to be compared one by one, those that stand under one another from the
-        right."""
-        return max(tuple(a), tuple(b))
-
-    def always_the_first_shape(a, b):
-        """You return the first shape, as it is. {It is right where only the second one stretches.} Either of the two
-        can have a 1 or lack an axis: go through the sizes one column at a time."""
-        return tuple(a)
-
-    def always_the_second_shape(a, b):
-        """You return the second shape, as it is. {It is right where only the first one stretches.} Either of the two
-        can have a 1 or lack an axis: go through the sizes one column at a time."""
-        return tuple(b)
-
     def all_but_the_last_unchecked(a, b):
         """Sizes that do not fit come out as a shape where they stand further left than the last axis: `(4, 7, 5)` and
         `(4, 3, 5)` must raise a `ValueError`. The rule is the same for every column."""
         pairs = ones_in_front(a, b)
-        return tuple(Size.the_first_wins(m, n) for m, n in pairs[:-1]) + tuple(
-            equal_or_stretched(m, n) for m, n in pairs[-1:]
-        )
+        return (*(n if m == 1 else m for m, n in pairs[:-1]), *(equal_or_stretched(m, n) for m, n in pairs[-1:]))
 
     def columns_that_do_not_fit_left_out(a, b):
         """Sizes that do not fit are left out of your result; the task asks for a `ValueError`. To print a message, or
@@ -471,27 +429,6 @@ class WrongAnswers:
         pairs = takewhile(lambda pair: pair[0] == pair[1] or 1 in pair, ones_in_front(a, b))
         return tuple(n if m == 1 else m for m, n in pairs)
 
-    def ends_after_one_axis(a, b):
-        """Your result has the first axis only. Most often a `return` stands inside the loop, so that the function ends
-        in the first round. Look at how far it is indented."""
-        return tuple(equal_or_stretched(m, n) for m, n in ones_in_front(a, b)[:1])
-
-    def ends_after_the_last_axis(a, b):
-        """Your result has the last axis only. Most often a `return` stands inside a loop from the right, so that the
-        function ends in the first round. Look at how far it is indented."""
-        return tuple(equal_or_stretched(m, n) for m, n in ones_in_front(a, b)[-1:])
-
-    def size_of_one_axis(a, b):
-        """You return one number, the first size, and no tuple. Most often a `return` stands inside the loop, so that
-        the function ends in the first round. Collect the sizes, and return them after the loop."""
-        for m, n in ones_in_front(a, b):
-            return equal_or_stretched(m, n)
-
-    def ones_left_out(a, b):
-        """Axes of size 1 are missing from your result. Where both sizes are 1 nothing stretches, and the axis stays: a
-        result has as many axes as the longer shape."""
-        return tuple(size for size in broadcast_shape.reference(a, b) if size != 1)
-
     def ordinary_shapes_refused(a, b):
         """Your function refuses nearly all shapes, also those that fit. Conditions for a `raise` are easily joined
         wrongly: `m != 1 or n != 1` is true already when one of the two is not 1. Say in words when two sizes do not
@@ -500,11 +437,89 @@ class WrongAnswers:
             raise ValueError("not all ones")
         return broadcast_shape.reference(a, b)
 
+    def true_for_a_fit(a, b):
+        """Your function says whether the shapes fit, with `True`. The task asks for the shape of the sum, and for a
+        `ValueError` where there is none."""
+        return where_they_fit(a, b, None) is not None
+
+
+@broadcast_shape.wrong
+class Shapes:
+    @family(
+        the_longer_shape=(operator.ge, "as it is", "shorter"),
+        the_longer_shape_or_the_second=(operator.gt, "as it is, or the second if they have as many", "other"),
+    )
+    def the_longer_of_two(is_longer, a, b):
+        """You return the shape that has more axes, {}. {It is right as long as only the {} one stretches.} Here a 1 of
+        the longer shape stands over another size, and stretches too: go through the sizes one column at a time."""
+        broadcast_shape.reference(a, b)
+        return a if is_longer(len(a), len(b)) else b
+
+    @family(always_the_first_shape=(0, "first", "second"), always_the_second_shape=(1, "second", "first"))
+    def always_one_shape(number, a, b):
+        """You return the {} shape, as it is. {It is right where only the {} one stretches.} Either of the two can have
+        a 1 or lack an axis: go through the sizes one column at a time."""
+        return tuple((a, b)[number])
+
+    def the_larger_tuple(a, b):
+        """You return the larger of the two tuples, as `max` finds it: Python compares their first numbers, and goes on
+        only where these are equal. Sizes have to be compared one by one, those that stand under one another from the
+        right."""
+        return max(tuple(a), tuple(b))
+
+    def shapes_joined(a, b):
+        """You put the two shapes one after the other, so that the result has the axes of both. That is the shape of all
+        pairs. In a sum, axes that stand under one another become one."""
+        return (*a, *b)
+
+    def sizes_sorted(a, b):
+        """The sizes {are right, and they} are sorted. Each stands for an axis, so their order says which axis is how
+        large: leave them where they are."""
+        return tuple(sorted(broadcast_shape.reference(a, b)))
+
+    def ones_left_out(a, b):
+        """Axes of size 1 are missing from your result. Where both sizes are 1 nothing stretches, and the axis stays: a
+        result has as many axes as the longer shape."""
+        return tuple(size for size in broadcast_shape.reference(a, b) if size != 1)
+
+    @family(
+        ends_after_one_axis=(slice(1), "first", "the loop"),
+        ends_after_the_last_axis=(slice(-1, None), "last", "a loop from the right"),
+    )
+    def ends_after_one_round(axis, a, b):
+        """Your result has the {} axis only. Most often a `return` stands inside {}, so that the function ends in the
+        first round. Look at how far it is indented."""
+        return tuple(equal_or_stretched(m, n) for m, n in ones_in_front(a, b)[axis])
+
+    def size_of_one_axis(a, b):
+        """You return one number, the first size, and no tuple. Most often a `return` stands inside the loop, so that
+        the function ends in the first round. Collect the sizes, and return them after the loop."""
+        for m, n in ones_in_front(a, b):
+            return equal_or_stretched(m, n)
+
+    def number_of_axes(a, b):
+        """You return one number: how many axes the sum has. The task asks for its shape, a tuple with a size for each
+        axis."""
+        return max(len(a), len(b))
+
+    def number_of_elements(a, b):
+        """You return one number: how many elements the sum has. The task asks for its shape, a tuple with a size for
+        each axis."""
+        return math.prod(broadcast_shape.reference(a, b))
+
+    def a_tensor_of_that_shape(a, b):
+        """You return a tensor that has the right shape. The task asks for the shape itself, a tuple of numbers: tensors
+        have it as `.shape`."""
+        return torch.zeros(broadcast_shape.reference(a, b))
+
     def nothing_for_an_empty_shape(a, b):
         """The sum with a single number gets the shape `()` in your function. The empty shape lacks all axes, and a
         missing axis counts as 1: `(2, 3)` and `()` give `(2, 3)`."""
         return broadcast_shape.reference(a, b) if a and b else ()
 
+
+@broadcast_shape.wrong
+class Refused:
     def empty_shape_refused(a, b):
         """Your function raises where a shape is empty. `()` is the shape of a single number, which can be added to
         anything: all its axes are missing, and a missing axis counts as 1."""
@@ -517,14 +532,19 @@ class WrongAnswers:
         single number: all its axes are missing, and a missing axis counts as 1."""
         return (a[-1], b[-1]) and broadcast_shape.reference(a, b)
 
+    def two_axes_unpacked(a, b):
+        """Your function takes shapes of two axes, and raises for all others: that `ValueError` is Python's, which
+        cannot take them apart. Shapes may be of any length: go through the columns in a loop."""
+        (rows, columns), (others, below) = a, b
+        return equal_or_stretched(rows, others), equal_or_stretched(columns, below)
+
     def bracket_for_a_tuple(a, b):
         """A number is added to a tuple, hence the `TypeError`. `(1)` is the number 1 in brackets: it is the comma that
         makes a tuple."""
         return (1) * len(a) + b
 
+    @with_text_of(bracket_for_a_tuple)
     def number_behind_a_tuple(a, b):
-        """A number is added to a tuple, hence the `TypeError`. `(1)` is the number 1 in brackets: it is the comma that
-        makes a tuple."""
         return a + (1)
 
     def list_and_tuple_joined(a, b):
@@ -532,9 +552,8 @@ class WrongAnswers:
         well, or turn both shapes into lists first."""
         return list(a) + a
 
+    @with_text_of(list_and_tuple_joined)
     def tuple_and_list_joined(a, b):
-        """A list and a tuple cannot be added, hence the `TypeError`. The shapes are tuples: make the ones a tuple as
-        well, or turn both shapes into lists first."""
         return a + list(a)
 
     def tuple_changed(a, b):
@@ -547,48 +566,10 @@ class WrongAnswers:
         the `KeyError`. Two ones over one another give a 1."""
         return tuple(set.difference({m, n}, {1}).pop() for m, n in ones_in_front(a, b))
 
-    def sizes_sorted(a, b):
-        """The sizes {are right, and they} are sorted. Each stands for an axis, so their order says which axis is how
-        large: leave them where they are."""
-        return tuple(sorted(broadcast_shape.reference(a, b)))
-
-    def number_of_axes(a, b):
-        """You return one number: how many axes the sum has. The task asks for its shape, a tuple with a size for each
-        axis."""
-        return max(len(a), len(b))
-
     def missing_axes_are_none(a, b):
         """You compare a size with `None`, hence the `TypeError`: `zip_longest` fills up with `None`, unless it is told
         another value. A missing axis counts as which size?"""
         return tuple(max(m, n) for m, n in zip_longest(a[::-1], b[::-1]))[::-1]
-
-    def text_raised(a, b):
-        """Where shapes do not fit you raise a text, and Python refuses that with a `TypeError`: only errors can be
-        raised. `ValueError(…)` makes one of the text."""
-        if WrongAnswers.none_for_no_fit(a, b) is None:
-            raise "they do not fit"  # noqa: B016
-        return broadcast_shape.reference(a, b)
-
-    def a_tensor_of_that_shape(a, b):
-        """You return a tensor that has the right shape. The task asks for the shape itself, a tuple of numbers: tensors
-        have it as `.shape`."""
-        return torch.zeros(broadcast_shape.reference(a, b))
-
-    def first_shape_for_no_fit(a, b):
-        """For shapes that do not fit your function returns the first one; the task asks for a `ValueError`. Whoever
-        calls it would take that for the shape of the sum. An error that is caught has to be raised again."""
-        return a if WrongAnswers.none_for_no_fit(a, b) is None else broadcast_shape.reference(a, b)
-
-    def second_shape_for_no_fit(a, b):
-        """For shapes that do not fit your function returns the second one; the task asks for a `ValueError`. Whoever
-        calls it would take that for the shape of the sum. An error that is caught has to be raised again."""
-        return b if WrongAnswers.none_for_no_fit(a, b) is None else broadcast_shape.reference(a, b)
-
-    def two_axes_unpacked(a, b):
-        """Your function takes shapes of two axes, and raises for all others: that `ValueError` is Python's, which
-        cannot take them apart. Shapes may be of any length: go through the columns in a loop."""
-        (rows, columns), (others, below) = a, b
-        return equal_or_stretched(rows, others), equal_or_stretched(columns, below)
 
     def length_of_what_reversed_returns(a, b):
         """`reversed` returns no tuple, but something that can be walked through once: it has no length. `a[::-1]` is
@@ -597,16 +578,8 @@ class WrongAnswers:
         return tuple(range(max(len(a), len(b))))
 
 
-@broadcast_shape.mistake(stage="size")
-def always_the_larger(m, n):
-    """You take the larger of the two sizes, whatever they are. {It is right for equal sizes, and for a 1 with a larger
-    size, which is all one tries at first. But} 3 over 2 does not fit and must raise a `ValueError`, and a 1 over a 0
-    gives 0, not 1."""
-    return max(m, n)
-
-
 class _ShapesDoNotFit(Exception):
     pass
 
 
-broadcast_shape.mistake(error_of_ones_own, sign=is_of_ones_own)
+broadcast_shape.mistake(error_of_ones_own, sign=raises_another_error)

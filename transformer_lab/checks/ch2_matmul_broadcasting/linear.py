@@ -3,7 +3,7 @@
 import torch
 from torch.nn import functional as F
 
-from ..exercise import exercise
+from ..exercise import exercise, family, with_text_of
 
 
 def _layer(draw, batch=2, seq=7, d_in=5, d_out=3):
@@ -151,10 +151,8 @@ class ProductAlone:
         these, on both sides of the arrow."""
         return torch.einsum("bi,oi->bo", x, weight)
 
+    @with_text_of(Product.letters_exchanged)
     def letters_exchanged_for_three_axes(x, weight):
-        """In your `einsum` the weight is (in, out), and it is stored as (out, in). So the letter of the input features
-        stands for two sizes, and it raises; with a square weight it would run and be wrong. Which axis of the weight
-        must have the letter that `x` has last?"""
         return torch.einsum("bsi,io->bso", x, weight)
 
 
@@ -200,17 +198,7 @@ class Plus:
 
 
 @linear.wrong
-class WrongAnswers:
-    def one_matrix_by_addmm(x, weight, bias):
-        """`torch.addmm` takes a matrix and nothing else; `x` may have any leading axes, and has three axes here. `@`
-        goes along the last axis, whatever stands in front, and the bias is added afterwards."""
-        return torch.addmm(bias, x, weight.T)
-
-    def bias_in_front(x, weight, bias):
-        """You add the bias to the input, before the product. It has one number for each output feature: here the sizes
-        differ, and it raises; with a square weight it would run and be wrong. First the product, then the bias."""
-        return (x + bias) @ weight.T
-
+class Turned:
     def everything_in_columns(x, weight, bias):
         """Your result has the features in front of the tokens: (batch, d_out, seq). That is the form of papers that
         keep a token in a column, W X + b. In code a token is a row, and goes through the layer as a row."""
@@ -227,6 +215,17 @@ class WrongAnswers:
         left, and the axis that it was given must go again."""
         return linear.reference(x, weight, bias)[..., None]
 
+    def columns_and_back(x, weight, bias):
+        """{Right for rows, and not for one vector:} `.mT` exchanges the last two axes, and a vector has one. The
+        docstring allows no axes in front. With `x` on the left of the product, it need not be turned."""
+        return (weight @ x.mT).mT + bias
+
+    def all_axes_reversed_and_back(x, weight, bias):
+        """The weight stands on the left and all axes of `x` are reversed, those of the batch too: that is what `.T`
+        does with more than two axes. With `x` on the left of the product, it need not be turned."""
+        turned = weight @ x.permute(*range(x.ndim - 1, -1, -1))  # x.T without its warning
+        return turned.permute(*range(turned.ndim - 1, -1, -1)) + bias
+
     def first_axis_of_the_weight_by_tensordot(x, weight, bias):
         """`tensordot` with a number sums over the last axis of `x` and the first axis of the weight. The weight is
         (d_out, d_in), so its features are the last. Here that raises; with a square weight it would run and be wrong.
@@ -237,36 +236,6 @@ class WrongAnswers:
         """The weight stands first in `tensordot`, so that the outputs become the first axis of the result, and the bias
         stands under the tokens. With `x` first, the outputs are last."""
         return torch.tensordot(weight, x, dims=([1], [-1])) + bias
-
-    def bias_on_the_wrong_side_of_the_weight(x, weight, bias):
-        """The bias is taken into the weight on one side, and the 1 into `x` on the other: the 1 stands after the
-        features and the bias in front of the weights, or the other way round. So every feature meets the weight of its
-        neighbour. Put both at the end, or both in front."""
-        ones = torch.ones_like(x[..., :1])
-        return torch.cat([x, ones], -1) @ torch.cat([bias[:, None], weight], 1).mT
-
-    def one_in_front_and_bias_behind(x, weight, bias):
-        """The bias is taken into the weight on one side, and the 1 into `x` on the other: the 1 stands in front of the
-        features and the bias after the weights. So every feature meets the weight of its neighbour. Put both at the
-        end, or both in front."""
-        ones = torch.ones_like(x[..., :1])
-        return torch.cat([ones, x], -1) @ torch.cat([weight, bias[:, None]], 1).mT
-
-    def columns_and_back(x, weight, bias):
-        """{Right for rows, and not for one vector:} `.mT` exchanges the last two axes, and a vector has one. The
-        docstring allows no axes in front. With `x` on the left of the product, it need not be turned."""
-        return (weight @ x.mT).mT + bias
-
-    def all_axes_reversed_and_back(x, weight, bias):
-        """The weight stands on the left and all axes of `x` are reversed, those of the batch too: that is what `.T`
-        does with more than two axes. With `x` on the left of the product, it need not be turned."""
-        turned = weight @ x.permute(*range(x.ndim - 1, -1, -1))  # what x.T is, without its warning
-        return turned.permute(*range(turned.ndim - 1, -1, -1)) + bias
-
-    def bias_added_to_the_weight(x, weight, bias):
-        """The bias is added to the weight before the product. So it is multiplied by the inputs: for an input of zeros
-        it disappears, where the layer must return it. First the product, then the bias."""
-        return x @ (weight + bias[:, None]).T
 
     def elements_of_the_transposed(x, weight, bias):
         """`*` multiplies element by element, also with a transposed weight. Here the sizes do not fit, and it raises.
@@ -299,6 +268,38 @@ class WrongAnswers:
         number of axes in front, and needs no copies of the weight."""
         return torch.bmm(x, weight.T.expand(len(x), -1, -1)) + bias
 
+    @family(
+        vector_alone_by_mv=(lambda bias, weight, x: torch.mv(weight, x) + bias, "mv"),
+        vector_alone_by_addmv=(torch.addmv, "addmv"),
+    )
+    def one_vector_alone(product, x, weight, bias):
+        """`torch.{}` takes a matrix and one vector; `x` may have any axes in front, and has three axes here. `x @
+        weight.T` goes along the last axis, whatever stands in front."""
+        return product(bias, weight, x)
+
+    def one_matrix_by_addmm(x, weight, bias):
+        """`torch.addmm` takes a matrix and nothing else; `x` may have any leading axes, and has three axes here. `@`
+        goes along the last axis, whatever stands in front, and the bias is added afterwards."""
+        return torch.addmm(bias, x, weight.T)
+
+    def divided_by_the_root(x, weight, bias):
+        """The product is divided by √d_in before the bias is added. Attention divides its scores like that, and weights
+        are drawn like that; the layer itself has no scale."""
+        return x @ weight.T / x.shape[-1] ** 0.5 + bias
+
+
+@linear.wrong
+class Bias:
+    def bias_in_front(x, weight, bias):
+        """You add the bias to the input, before the product. It has one number for each output feature: here the sizes
+        differ, and it raises; with a square weight it would run and be wrong. First the product, then the bias."""
+        return (x + bias) @ weight.T
+
+    def bias_added_to_the_weight(x, weight, bias):
+        """The bias is added to the weight before the product. So it is multiplied by the inputs: for an input of zeros
+        it disappears, where the layer must return it. First the product, then the bias."""
+        return x @ (weight + bias[:, None]).T
+
     def bias_summed_up(x, weight, bias):
         """Every output gets the sum of all biases. Each output feature has a bias of its own; `(d_out,)` stands under
         the last axis by itself."""
@@ -309,20 +310,24 @@ class WrongAnswers:
         number. The formula has a plus there."""
         return x @ weight.T @ bias
 
-    def divided_by_the_root(x, weight, bias):
-        """The product is divided by √d_in before the bias is added. Attention divides its scores like that, and weights
-        are drawn like that; the layer itself has no scale."""
-        return x @ weight.T / x.shape[-1] ** 0.5 + bias
+    def bias_in_every_turn(x, weight, bias):
+        """The bias is added as many times as there are inputs. It stands inside the loop or the sum over the inputs,
+        and is added in every turn. An output is a sum over all inputs, and one bias: where does the sum end?"""
+        return x @ weight.T + x.shape[-1] * bias
 
-    def vector_alone_by_mv(x, weight, bias):
-        """`torch.mv` takes a matrix and one vector; `x` may have any axes in front, and has three axes here. `x @
-        weight.T` goes along the last axis, whatever stands in front."""
-        return torch.mv(weight, x) + bias
+    def bias_on_the_wrong_side_of_the_weight(x, weight, bias):
+        """The bias is taken into the weight on one side, and the 1 into `x` on the other: the 1 stands after the
+        features and the bias in front of the weights, or the other way round. So every feature meets the weight of its
+        neighbour. Put both at the end, or both in front."""
+        ones = torch.ones_like(x[..., :1])
+        return torch.cat([x, ones], -1) @ torch.cat([bias[:, None], weight], 1).mT
 
-    def vector_alone_by_addmv(x, weight, bias):
-        """`torch.addmv` takes a matrix and one vector; `x` may have any axes in front, and has three axes here. `x @
-        weight.T` goes along the last axis, whatever stands in front."""
-        return torch.addmv(bias, weight, x)
+    def one_in_front_and_bias_behind(x, weight, bias):
+        """The bias is taken into the weight on one side, and the 1 into `x` on the other: the 1 stands in front of the
+        features and the bias after the weights. So every feature meets the weight of its neighbour. Put both at the
+        end, or both in front."""
+        ones = torch.ones_like(x[..., :1])
+        return torch.cat([ones, x], -1) @ torch.cat([weight, bias[:, None]], 1).mT
 
     def ones_for_a_matrix(x, weight, bias):
         """The ones that are joined to `x` have two axes, and `x` has three here and may have any number. They need the
@@ -333,8 +338,3 @@ class WrongAnswers:
         """The bias is joined to the weight as it is, with one axis, and the weight has two. It has to become a column
         first: `bias[:, None]`."""
         return torch.cat([x, torch.ones(*x.shape[:-1], 1)], -1) @ torch.cat([weight, bias], 1).T
-
-    def bias_in_every_turn(x, weight, bias):
-        """The bias is added as many times as there are inputs. It stands inside the loop or the sum over the inputs,
-        and is added in every turn. An output is a sum over all inputs, and one bias: where does the sum end?"""
-        return x @ weight.T + x.shape[-1] * bias

@@ -7,14 +7,14 @@ import torch
 
 from ..exercise import exercise
 from .broadcast_shape import (
-    aligned_from_the_left,
-    always_the_larger,
+    Aligned,
+    Size,
     broadcast_shape,
     by_recursion,
     equal_or_stretched,
     error_of_ones_own,
     from_the_end,
-    is_of_ones_own,
+    raises_another_error,
 )
 
 
@@ -226,13 +226,13 @@ class Batch:
         """Your batch axes are aligned from the left. They are aligned from the right, as in an addition: in `(6, 1, 3,
         4)` and `(5, 4, 2)` the batch axes are `(6, 1)` and `(5,)`, and the 5 stands under the 1. Whether a batch axis
         is missing shows once the two matrix axes are cut off."""
-        return broadcast_shape.reference(a, b, aligned=aligned_from_the_left)
+        return broadcast_shape.reference(a, b, aligned=Aligned.aligned_from_the_left)
 
     def batches_never_refused(a, b):
         """Of two batch sizes you take the larger, whatever they are: 2 over 5 gives 5, and must raise a `ValueError`,
         as in an addition; 1 over 0 gives 1, and must give 0. If `broadcast_shape` does this part, has yours passed its
         check?"""
-        return broadcast_shape.reference(a, b, size=always_the_larger)
+        return broadcast_shape.reference(a, b, size=Size.always_the_larger)
 
 
 @matmul_shape.wrong(stage="ends")
@@ -265,21 +265,20 @@ class Ends:
 
 
 @matmul_shape.wrong
-class WrongAnswers:
-    def every_one_removed(a, b):
-        """With a vector you remove all axes of size 1, also those that were there before: `(1, 3, 4) @ (4,)` must stay
-        `(1, 3)`. That is what a bare `squeeze()` does. Only the axis that the vector was given goes again, and you know
-        where it stands."""
-        shape = matmul_shape.reference(a, b)
-        return tuple(size for size in shape if size != 1) if 1 in (len(a), len(b)) else shape
+class Vectors:
+    def no_vectors(a, b):
+        """Your function fails for a shape with a single axis: there is no second-to-last size to read. `@` makes a
+        vector a row on the left and a column on the right, and takes that axis away again at the end. Decide that
+        before you read any size."""
+        must_agree(a[-1], b[-2])
+        return (*broadcast_shape.reference(a[:-2], b[:-2]), a[-2], b[-1])
 
-    def first_axis_removed(a, b):
-        """With a vector on the left you remove the first axis of the result. The row that the vector was made of is the
-        second-to-last axis, after the batch: `(4,) @ (10, 4, 5)` is `(10, 5)`, and the 10 must stay."""
-        left, right = row_and_column(a, b)
-        must_agree(left[-1], right[-2])
-        shape = (*broadcast_shape.reference(left[:-2], right[:-2]), left[-2], right[-1])
-        return shape[len(a) == 1 : len(shape) - (len(b) == 1)]
+    def vectors_refused(a, b):
+        """Your function accepts shapes of two axes and more. `@` takes vectors as well: on the left a vector becomes a
+        row, on the right a column, and the axis that it was given is taken away again at the end."""
+        if 1 in (len(a), len(b)):
+            raise ValueError("matrices only")
+        return matmul_shape.reference(a, b)
 
     def vectors_not_compared(a, b):
         """With a vector you return a shape without comparing sizes: `(3,) @ (4,)` must raise a `ValueError`. The cases
@@ -289,13 +288,97 @@ class WrongAnswers:
             must_agree(left[-1], right[-2])
         return matmul_shape.reference(a, b, inner=lambda *sizes: None)
 
-    def vectors_refused(a, b):
-        """Your function accepts shapes of two axes and more. `@` takes vectors as well: on the left a vector becomes a
-        row, on the right a column, and the axis that it was given is taken away again at the end."""
-        if 1 in (len(a), len(b)):
-            raise ValueError("matrices only")
+    def two_vectors_not_compared(a, b):
+        """Two vectors always give `()`, whatever their lengths: `(3,) @ (4,)` must raise a `ValueError`. A dot product
+        needs as many numbers on both sides."""
+        return () if len(a) == len(b) == 1 else matmul_shape.reference(a, b)
+
+    def vector_on_the_right_not_compared(a, b):
+        """With a vector on the right you return a shape without comparing sizes: `(3, 4) @ (3,)` must raise a
+        `ValueError`. A row of the matrix has as many numbers as the vector, or there is no product."""
+        return a[:-1] if len(b) == 1 < len(a) else matmul_shape.reference(a, b)
+
+    def vector_on_the_left_not_compared(a, b):
+        """With a vector on the left you return a shape without comparing sizes: `(4,) @ (3, 4)` must raise a
+        `ValueError`. A column of the matrix has as many numbers as the vector, or there is no product."""
+        return (*b[:-2], b[-1]) if len(a) == 1 < len(b) else matmul_shape.reference(a, b)
+
+    def vector_against_the_first_axis(a, b):
+        """A vector on the left is compared with the first axis of the other shape. That is the right one for a matrix;
+        with batch axes in front, it is one of those. Counted from the end, it is the second to last everywhere."""
+        if len(a) == 1 and len(b) > 1:
+            if a[0] != b[0]:
+                raise ValueError
+            return tuple(b[1:])
         return matmul_shape.reference(a, b)
 
+    def batch_of_vectors(a, b):
+        """You take `(10, 3, 4) @ (10, 4)` for ten matrices and ten vectors. `@` knows no batch of vectors: two axes are
+        always one matrix, here of 10 rows, and 4 does not meet 10. That must raise a `ValueError`; ten vectors need the
+        shape `(10, 4, 1)`."""
+        if len(b) > 1 and tuple(a[:-2]) == tuple(b[:-1]) and a[-1] == b[-1]:
+            return tuple(a[:-1])
+        return matmul_shape.reference(a, b)
+
+    def batch_lost_beside_a_vector(a, b):
+        """With a vector, the batch axes are lost: `(10, 3, 4) @ (4,)` is `(10, 3)`, and yours has one size only. A
+        vector meets every matrix of a batch: all axes stay but the one that is summed over."""
+        shape = matmul_shape.reference(a, b)
+        return shape[-1:] if 1 in (len(a), len(b)) else shape
+
+    def batch_lost_beside_a_vector_on_the_left(a, b):
+        """With a vector on the left, the batch axes are lost: `(4,) @ (10, 4, 5)` is `(10, 5)`, and yours is `(5,)`. A
+        vector meets every matrix of a batch: all axes stay but the one that is summed over."""
+        shape = matmul_shape.reference(a, b)
+        return shape[-1:] if len(a) == 1 else shape
+
+    def every_one_removed(a, b):
+        """With a vector you remove all axes of size 1, also those that were there before: `(1, 3, 4) @ (4,)` must stay
+        `(1, 3)`. That is what a bare `squeeze()` does. Only the axis that the vector was given goes again, and you know
+        where it stands."""
+        shape = matmul_shape.reference(a, b)
+        return tuple(size for size in shape if size != 1) if 1 in (len(a), len(b)) else shape
+
+    def first_one_removed(a, b):
+        """The first 1 in the shape is removed where a vector was given an axis, and a batch may have a size of 1 as
+        well. `list.remove` looks for a value, wherever it stands. Remove by place: the second to last for a vector on
+        the left, the last for one on the right."""
+        left, right = row_and_column(a, b)
+        must_agree(left[-1], right[-2])
+        shape = [*broadcast_shape.reference(left[:-2], right[:-2]), left[-2], right[-1]]
+        for _ in range((len(a) == 1) + (len(b) == 1)):
+            shape.remove(1)
+        return tuple(shape)
+
+    def first_axis_removed(a, b):
+        """With a vector on the left you remove the first axis of the result. The row that the vector was made of is the
+        second-to-last axis, after the batch: `(4,) @ (10, 4, 5)` is `(10, 5)`, and the 10 must stay."""
+        left, right = row_and_column(a, b)
+        must_agree(left[-1], right[-2])
+        shape = (*broadcast_shape.reference(left[:-2], right[:-2]), left[-2], right[-1])
+        return shape[len(a) == 1 : len(shape) - (len(b) == 1)]
+
+    def both_axes_removed_in_the_wrong_order(a, b):
+        """Two vectors make your function raise: the last axis is removed first, and then there is no second to last one
+        any more. Remove them in the other order, or build the shape without them."""
+        left, right = row_and_column(a, b)
+        must_agree(left[-1], right[-2])
+        shape = [*broadcast_shape.reference(left[:-2], right[:-2]), left[-2], right[-1]]
+        if len(b) == 1:
+            shape.pop(-1)
+        if len(a) == 1:
+            shape.pop(-2)
+        return tuple(shape)
+
+    def dot_product_as_a_number(a, b):
+        """For two vectors you return a number, and the shape of a number is the empty tuple, `()`. Asked for is the
+        shape of the product, not its length."""
+        shape = matmul_shape.reference(a, b)
+        return a[0] if len(a) == len(b) == 1 else shape
+
+
+@matmul_shape.wrong
+class Axes:
     def inner_sizes_cut_off(a, b):
         """You take `a` without its last size and append the last of `b`. For two matrices that fit, that is all. But
         sizes that differ must raise a `ValueError`, for a vector on the right nothing is appended, and the batch axes
@@ -316,20 +399,31 @@ class WrongAnswers:
             raise ValueError(f"last axes differ: {a[-1]} and {b[-1]}")
         return (*broadcast_shape.reference(a[:-2], b[:-2]), *a[-2:-1], *b[-2:-1])
 
-    def no_vectors(a, b):
-        """Your function fails for a shape with a single axis: there is no second-to-last size to read. `@` makes a
-        vector a row on the left and a column on the right, and takes that axis away again at the end. Decide that
-        before you read any size."""
-        must_agree(a[-1], b[-2])
-        return (*broadcast_shape.reference(a[:-2], b[:-2]), a[-2], b[-1])
+    def rows_against_columns(a, b):
+        """You compare the rows of the left with the columns of the right, and keep the two in between. It is the other
+        way round: the inner two must be equal, and the outer two stay."""
+        left, right = row_and_column(a, b)
+        must_agree(left[-2], right[-1])
+        return (*broadcast_shape.reference(left[:-2], right[:-2]), left[-1], right[-2])
 
-    def batch_of_vectors(a, b):
-        """You take `(10, 3, 4) @ (10, 4)` for ten matrices and ten vectors. `@` knows no batch of vectors: two axes are
-        always one matrix, here of 10 rows, and 4 does not meet 10. That must raise a `ValueError`; ten vectors need the
-        shape `(10, 4, 1)`."""
-        if len(b) > 1 and tuple(a[:-2]) == tuple(b[:-1]) and a[-1] == b[-1]:
-            return tuple(a[:-1])
-        return matmul_shape.reference(a, b)
+    def as_in_an_addition(a, b):
+        """All axes broadcast as in an addition, the last two as well. In a product the last two are matrices: the
+        columns of the left must be as many as the rows of the right, and both are gone from the result."""
+        return broadcast_shape.reference(a, b)
+
+    def axes_of_both_as_np_dot(a, b):
+        """The batch axes of both stand one after another in your result, as `np.dot` has it: every matrix of `a` with
+        every matrix of `b`. `@` pairs the matrices: batch axes broadcast, as in an addition."""
+        if a[-1] != _inner(b):
+            raise ValueError(f"the inner sizes must be equal, got {a[-1]} and {_inner(b)}")
+        return tuple(a[:-1]) + tuple(b[:-2]) + tuple(b[-1:] if len(b) > 1 else ())
+
+    def list_behind_a_tuple(a, b):
+        """A list is added to a tuple: `+` joins a tuple to another tuple only. Write the last two sizes in round
+        brackets, or unpack the batch axes with a star in front."""
+        if a[-1] != b[-2]:
+            raise ValueError
+        return operator.add(broadcast_shape.reference(a[:-2], b[:-2]), [a[-2], b[-1]])
 
     def nones_for_no_fit(a, b):
         """For shapes that do not fit your function returns `None`; the task asks for a `ValueError`. Whoever calls it
@@ -346,101 +440,10 @@ class WrongAnswers:
         there are no tensors."""
         return tuple((torch.empty(a) @ torch.empty(b)).shape)
 
-    def as_in_an_addition(a, b):
-        """All axes broadcast as in an addition, the last two as well. In a product the last two are matrices: the
-        columns of the left must be as many as the rows of the right, and both are gone from the result."""
-        return broadcast_shape.reference(a, b)
-
-    def rows_against_columns(a, b):
-        """You compare the rows of the left with the columns of the right, and keep the two in between. It is the other
-        way round: the inner two must be equal, and the outer two stay."""
-        left, right = row_and_column(a, b)
-        must_agree(left[-2], right[-1])
-        return (*broadcast_shape.reference(left[:-2], right[:-2]), left[-1], right[-2])
-
-    def two_vectors_not_compared(a, b):
-        """Two vectors always give `()`, whatever their lengths: `(3,) @ (4,)` must raise a `ValueError`. A dot product
-        needs as many numbers on both sides."""
-        return () if len(a) == len(b) == 1 else matmul_shape.reference(a, b)
-
-    def vector_on_the_right_not_compared(a, b):
-        """With a vector on the right you return a shape without comparing sizes: `(3, 4) @ (3,)` must raise a
-        `ValueError`. A row of the matrix has as many numbers as the vector, or there is no product."""
-        return a[:-1] if len(b) == 1 < len(a) else matmul_shape.reference(a, b)
-
-    def vector_on_the_left_not_compared(a, b):
-        """With a vector on the left you return a shape without comparing sizes: `(4,) @ (3, 4)` must raise a
-        `ValueError`. A column of the matrix has as many numbers as the vector, or there is no product."""
-        return (*b[:-2], b[-1]) if len(a) == 1 < len(b) else matmul_shape.reference(a, b)
-
-    def batch_lost_beside_a_vector(a, b):
-        """With a vector, the batch axes are lost: `(10, 3, 4) @ (4,)` is `(10, 3)`, and yours has one size only. A
-        vector meets every matrix of a batch: all axes stay but the one that is summed over."""
-        shape = matmul_shape.reference(a, b)
-        return shape[-1:] if 1 in (len(a), len(b)) else shape
-
-    def batch_lost_beside_a_vector_on_the_left(a, b):
-        """With a vector on the left, the batch axes are lost: `(4,) @ (10, 4, 5)` is `(10, 5)`, and yours is `(5,)`. A
-        vector meets every matrix of a batch: all axes stay but the one that is summed over."""
-        shape = matmul_shape.reference(a, b)
-        return shape[-1:] if len(a) == 1 else shape
-
-    def axes_of_both_as_np_dot(a, b):
-        """The batch axes of both stand one after another in your result, as `np.dot` has it: every matrix of `a` with
-        every matrix of `b`. `@` pairs the matrices: batch axes broadcast, as in an addition."""
-        if a[-1] != _inner(b):
-            raise ValueError(f"the inner sizes must be equal, got {a[-1]} and {_inner(b)}")
-        return tuple(a[:-1]) + tuple(b[:-2]) + tuple(b[-1:] if len(b) > 1 else ())
-
-    def list_behind_a_tuple(a, b):
-        """A list is added to a tuple: `+` joins a tuple to another tuple only. Write the last two sizes in round
-        brackets, or unpack the batch axes with a star in front."""
-        if a[-1] != b[-2]:
-            raise ValueError
-        return operator.add(broadcast_shape.reference(a[:-2], b[:-2]), [a[-2], b[-1]])
-
-    def vector_against_the_first_axis(a, b):
-        """A vector on the left is compared with the first axis of the other shape. That is the right one for a matrix;
-        with batch axes in front, it is one of those. Counted from the end, it is the second to last everywhere."""
-        if len(a) == 1 and len(b) > 1:
-            if a[0] != b[0]:
-                raise ValueError
-            return tuple(b[1:])
-        return matmul_shape.reference(a, b)
-
-    def dot_product_as_a_number(a, b):
-        """For two vectors you return a number, and the shape of a number is the empty tuple, `()`. Asked for is the
-        shape of the product, not its length."""
-        shape = matmul_shape.reference(a, b)
-        return a[0] if len(a) == len(b) == 1 else shape
-
-    def first_one_removed(a, b):
-        """The first 1 in the shape is removed where a vector was given an axis, and a batch may have a size of 1 as
-        well. `list.remove` looks for a value, wherever it stands. Remove by place: the second to last for a vector on
-        the left, the last for one on the right."""
-        left, right = row_and_column(a, b)
-        must_agree(left[-1], right[-2])
-        shape = [*broadcast_shape.reference(left[:-2], right[:-2]), left[-2], right[-1]]
-        for _ in range((len(a) == 1) + (len(b) == 1)):
-            shape.remove(1)
-        return tuple(shape)
-
-    def both_axes_removed_in_the_wrong_order(a, b):
-        """Two vectors make your function raise: the last axis is removed first, and then there is no second to last one
-        any more. Remove them in the other order, or build the shape without them."""
-        left, right = row_and_column(a, b)
-        must_agree(left[-1], right[-2])
-        shape = [*broadcast_shape.reference(left[:-2], right[:-2]), left[-2], right[-1]]
-        if len(b) == 1:
-            shape.pop(-1)
-        if len(a) == 1:
-            shape.pop(-2)
-        return tuple(shape)
-
 
 class _SizesDoNotFit(Exception):
     pass
 
 
 error_of_a_class_of_its_own.__doc__ = error_of_ones_own.__doc__
-matmul_shape.mistake(error_of_a_class_of_its_own, sign=is_of_ones_own)
+matmul_shape.mistake(error_of_a_class_of_its_own, sign=raises_another_error)

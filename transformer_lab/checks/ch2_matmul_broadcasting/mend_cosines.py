@@ -3,14 +3,14 @@
 import torch
 from torch.nn import functional as F
 
-from ..exercise import exercise
+from ..exercise import exercise, family, with_text_of
 
 
 def _vectors(draw, q_len=7, k_len=6, d_head=5):
     return draw(q_len, d_head), draw(k_len, d_head)
 
 
-def one_long(rows):
+def to_unit_length(rows):
     """Divide each row by its length."""
     return rows / rows.norm(dim=-1, keepdim=True)
 
@@ -31,7 +31,7 @@ def table_of_products(query, key):
         "`key = key / key.norm(dim=…, keepdim=…)`",
     ),
 )
-def mend_cosines(query, key, *, queries=one_long, keys=one_long, table=table_of_products):
+def mend_cosines(query, key, *, queries=to_unit_length, keys=to_unit_length, table=table_of_products):
     """query (q_len, d_head), key (k_len, d_head) to the cosine of every query with every key: (q_len, k_len)."""
     return table(queries(query), keys(key))
 
@@ -72,8 +72,10 @@ class RightAnswers:
         return (query @ key.mT) / lengths[0][:, None] / lengths[1][None, :]
 
 
-def _all_by_one(rows, order):
-    return rows / rows.norm(order)
+def of_queries(**mistakes):
+    """Turn mistakes with the keys into the same mistakes with the queries, their texts included."""
+    texts = {id: known.__doc__.replace("keys", "queries").replace("key", "query") for id, known in mistakes.items()}
+    return family(**{id: (known, texts[id]) for id, known in mistakes.items()})(lambda known, query: known(query))
 
 
 @mend_cosines.property
@@ -100,67 +102,6 @@ def opposite_vectors(function, query, key):
 def at_most_one(function, query, key):
     """No cosine is larger than 1."""
     return bool(function(query, key).abs().max() <= 1 + 1e-5)
-
-
-@mend_cosines.wrong(stage="queries")
-class Queries:
-    def keepdim_left_out_of_queries(query):
-        """The lengths of the queries are right, one for each row, and they stand under the columns: their axis is gone,
-        and shapes are aligned from the right. That line was right in the program as given, with its `keepdim=True`."""
-        return query / query.norm(dim=-1)
-
-    def queries_as_they_are(query):
-        """The queries keep their lengths: the row of a query that is twice as long is twice as large. A cosine looks at
-        directions alone, so the queries must be divided as well as the keys."""
-        return query
-
-    def root_forgotten_of_queries(query):
-        """You divide each query by the sum of its squares, and the root is missing: a query of length 2 comes out with
-        length ½. The length is the root of that sum."""
-        return query / (query * query).sum(dim=-1, keepdim=True)
-
-    def one_length_for_all_queries(query):
-        """You divide all queries by one number, the length of the whole matrix: `norm()` without an axis takes
-        everything together. Then the queries differ in length as before. Each row has a length of its own."""
-        return query / query.norm()
-
-    def sizes_of_the_queries_numbers_added(query):
-        """You divide each query by the sum of its numbers without their signs: `norm` with `p=1` does that. The query
-        (3, 4) has the length 5, and not 7. The length is the root of the sum of squares."""
-        return query / query.abs().sum(dim=-1, keepdim=True)
-
-    def queries_by_their_largest_number(query):
-        """You divide each query by its largest number. That does not make its length 1: the length is the root of the
-        sum of all squares."""
-        return query / query.amax(dim=-1, keepdim=True)
-
-    def queries_by_their_largest_size(query):
-        """You divide each query by its largest number without its sign, which is `norm` with `p=inf`. The length of a
-        vector is the root of the sum of all squares."""
-        return query / query.abs().amax(dim=-1, keepdim=True)
-
-    def queries_by_their_spread(query):
-        """You divide each query by its standard deviation, which takes the mean off before it squares and divides by a
-        count. The length of a vector is the root of the sum of its squares, no more."""
-        return query / query.std(dim=-1, keepdim=True)
-
-    def queries_by_the_root_of_their_length(query):
-        """You divide each query by the root of its length: `norm` has taken the root already. A query of length 4 comes
-        out with length 2, where it must be 1."""
-        return query / query.norm(dim=-1, keepdim=True).sqrt()
-
-    def queries_times_their_lengths(query):
-        """The lengths of the queries are multiplied in, where you should divide by them. A long query gets larger
-        numbers still. In `a / b * c` the `c` is a factor: brackets around `b * c` make both divide."""
-        return query * query.norm(dim=-1, keepdim=True)
-
-
-@mend_cosines.wrong(stage="queries", alone=True)
-class QueriesAlone:
-    def queries_changed_in_place(query):
-        """Your function changes its argument `query`: whoever calls it finds shortened queries there later. `query /=
-        …` works in place. `query = query / …` makes a new tensor and leaves the caller's as it was."""
-        return query.div_(query.norm(dim=-1, keepdim=True))
 
 
 @mend_cosines.wrong(stage="keys")
@@ -197,21 +138,6 @@ class Keys:
         length ½. The length is the root of that sum."""
         return key / (key * key).sum(dim=-1, keepdim=True)
 
-    def sizes_of_the_keys_numbers_added(key):
-        """You divide each key by the sum of its numbers without their signs: `norm` with `p=1` does that. The key (3,
-        4) has the length 5, and not 7. The length is the root of the sum of squares."""
-        return key / key.abs().sum(dim=-1, keepdim=True)
-
-    def keys_changed_in_place(key):
-        """Your function changes its argument `key`: whoever calls it finds shortened keys there later. `key /= …` works
-        in place. `key = key / …` makes a new tensor and leaves the caller's as it was."""
-        return key.div_(key.norm(dim=-1, keepdim=True))
-
-    def keys_by_their_largest_number(key):
-        """You divide each key by its largest number. That does not make its length 1: the length is the root of the sum
-        of all squares."""
-        return key / key.amax(dim=-1, keepdim=True)
-
     def keys_by_the_root_of_their_length(key):
         """You divide each key by the root of its length: `norm` has taken the root already. A key of length 4 comes out
         with length 2, where it must be 1."""
@@ -221,6 +147,21 @@ class Keys:
         """The lengths of the keys are multiplied in, where you should divide by them. A long key gets larger numbers
         still. In `a / b * c` the `c` is a factor: brackets around `b * c` make both divide."""
         return key * key.norm(dim=-1, keepdim=True)
+
+    def sizes_of_the_keys_numbers_added(key):
+        """You divide each key by the sum of its numbers without their signs: `norm` with `p=1` does that. The key (3,
+        4) has the length 5, and not 7. The length is the root of the sum of squares."""
+        return key / key.abs().sum(dim=-1, keepdim=True)
+
+    def keys_by_their_largest_number(key):
+        """You divide each key by its largest number. That does not make its length 1: the length is the root of the sum
+        of all squares."""
+        return key / key.amax(dim=-1, keepdim=True)
+
+    def keys_changed_in_place(key):
+        """Your function changes its argument `key`: whoever calls it finds shortened keys there later. `key /= …` works
+        in place. `key = key / …` makes a new tensor and leaves the caller's as it was."""
+        return key.div_(key.norm(dim=-1, keepdim=True))
 
 
 @mend_cosines.wrong(stage="keys", alone=True)
@@ -234,6 +175,35 @@ class KeysAlone:
         """You divide each key by its standard deviation, which takes the mean off before it squares and divides by a
         count. The length of a vector is the root of the sum of its squares, no more."""
         return key / key.std(dim=-1, keepdim=True)
+
+
+@mend_cosines.wrong(stage="queries")
+class Queries:
+    def keepdim_left_out_of_queries(query):
+        """The lengths of the queries are right, one for each row, and they stand under the columns: their axis is gone,
+        and shapes are aligned from the right. That line was right in the program as given, with its `keepdim=True`."""
+        return query / query.norm(dim=-1)
+
+    def queries_as_they_are(query):
+        """The queries keep their lengths: the row of a query that is twice as long is twice as large. A cosine looks at
+        directions alone, so the queries must be divided as well as the keys."""
+        return query
+
+    as_of_keys = of_queries(
+        one_length_for_all_queries=Keys.one_length_for_all_keys,
+        root_forgotten_of_queries=Keys.root_forgotten,
+        queries_by_the_root_of_their_length=Keys.keys_by_the_root_of_their_length,
+        queries_times_their_lengths=Keys.keys_times_their_lengths,
+        sizes_of_the_queries_numbers_added=Keys.sizes_of_the_keys_numbers_added,
+        queries_by_their_largest_number=Keys.keys_by_their_largest_number,
+        queries_by_their_largest_size=KeysAlone.keys_by_their_largest_size,
+        queries_by_their_spread=KeysAlone.keys_by_their_spread,
+    )
+
+
+@mend_cosines.wrong(stage="queries", alone=True)
+class QueriesAlone:
+    as_of_keys = of_queries(queries_changed_in_place=Keys.keys_changed_in_place)
 
 
 @mend_cosines.wrong(stage="table")
@@ -366,7 +336,7 @@ class TableAlone:
 
 
 @mend_cosines.wrong
-class WrongAnswers:
+class BothMatrices:
     def both_down_the_columns(query, key):
         """Now both matrices are divided by the lengths of their columns. They agree with each other, and neither has
         rows of length 1: a vector and itself still do not get 1. Which of the two lines was right in the program as
@@ -378,59 +348,22 @@ class WrongAnswers:
         the lengths of their columns. One of the two was right before. A row is right when its length is 1."""
         return (query / query.norm(dim=0)) @ (key / key.norm(dim=-1, keepdim=True)).T
 
-    def clamped(query, key):
-        """Your cosines are cut off, so that none is too large any more. That hides the symptom and leaves the cause:
-        the other numbers are as wrong as before. Rows of length 1 give no number that has to be cut."""
-        return mend_cosines.reference(query, key, keys=Keys.as_given).clamp(-1, 1)
+    def columns_of_the_keys_under_the_turned(query, key):
+        """The keys are turned first and then divided by the lengths of their columns, which stand under the wrong axis:
+        there is one for each feature. Turned, a key is a column of `key.T`. Which axis of `key` does its length sum
+        over?"""
+        query = query / query.norm(dim=-1, keepdim=True)
+        return query @ (key.T / key.norm(dim=0))
+
+    def queries_down_the_columns_and_keys_as_they_are(query, key):
+        """The queries are divided by the lengths of their columns, and the keys keep their lengths. In both matrices,
+        each row must come out with length 1."""
+        return (query / query.norm(dim=0)) @ key.T
 
     def both_by_their_sums(query, key):
         """You divide each row by its sum, as `normalize_rows` does. Then its numbers sum to one, and its length is
         something else. For a cosine the length must be 1: the root of the sum of squares."""
         return (query / query.sum(dim=-1, keepdim=True)) @ (key / key.sum(dim=-1, keepdim=True)).T
-
-    def lengths_of_the_keys_in_a_column(query, key):
-        """You divide the finished table by the lengths, which is a good way. But the lengths of the keys form a column,
-        (k_len, 1), and so they stand beside the queries. In the table a key is a column: under which axis must its
-        length stand?"""
-        return query @ key.T / (query.norm(dim=-1, keepdim=True) * key.norm(dim=-1, keepdim=True))
-
-    def correlations(query, key):
-        """You take the mean off every vector before you compare: these are correlations. A vector and itself do get 1,
-        and (1, 3) with (3, 1) gets −1, where the cosine is 0.6. Only the lengths have to be divided out."""
-        return mend_cosines.reference(query - query.mean(-1, keepdim=True), key - key.mean(-1, keepdim=True))
-
-    def divided_by_the_largest(query, key):
-        """You divide the finished table by its largest number, so that none is above 1. That hides the symptom and
-        leaves the cause: a vector and itself still do not get 1. Rows of length 1 need no correction afterwards."""
-        products = mend_cosines.reference(query, key, keys=Keys.as_given)
-        return products / products.abs().max()
-
-    def row_with_row_by_cosine_similarity(query, key):
-        """You compare row 0 with row 0, row 1 with row 1. That raises where three keys meet two queries, and with as
-        many keys as queries it gives too few cosines. Every query is asked about every key: `F.cosine_similarity` needs
-        an axis of size 1 in each, at different places."""
-        return F.cosine_similarity(query, key, dim=-1)
-
-    def lengths_multiplied_in_one_row(query, key):
-        """The lengths of queries and keys are multiplied row with row: unless there are as many of both, or only one of
-        either, they do not fit. The table needs a product for each pair: the lengths of the queries in a column, those
-        of the keys in a row."""
-        return query @ key.T / (query.norm(dim=-1) * key.norm(dim=-1))
-
-    def attention_scores(query, key):
-        """You divide the dot products by the root of the number of features, as attention does. That is the same factor
-        for all, and the vectors keep their lengths. A cosine is divided by the lengths of its own two vectors."""
-        return query @ key.T / query.shape[-1] ** 0.5
-
-    def lengths_added(query, key):
-        """You divide by the sum of the two lengths, where it must be their product: the dot product grows with both.
-        Try it with a vector of length 3 and itself, which should give 1."""
-        return query @ key.T / (query.norm(dim=-1)[:, None] + key.norm(dim=-1))
-
-    def lengths_of_the_queries_in_a_row(query, key):
-        """The lengths of the queries form a row, and those of the keys a column: unless there are as many of both, they
-        do not fit the table. There a query is a row and a key is a column: which way must its length stand?"""
-        return query @ key.T / (key.norm(dim=-1)[:, None] * query.norm(dim=-1))
 
     def keys_by_the_lengths_of_the_queries(query, key):
         """You divide the keys by the lengths of the queries. That raises, unless there are as many of both. Each vector
@@ -442,16 +375,130 @@ class WrongAnswers:
         in it. Look at the two names in your product."""
         return mend_cosines.reference(query, query)
 
+    @family(
+        one_as_the_order=(
+            1,
+            "one number for all its rows, the sum of all its sizes: the first argument of `norm` is the order of the "
+            "norm, not the axis. The axis has to be named: `dim=1`.",
+        ),
+        minus_one_as_the_order=(
+            -1,
+            "one number for all its rows: the first argument of `norm` is the order of the norm, not the axis, and -1 "
+            "is a strange one. The axis has to be named: `dim=-1`.",
+        ),
+        zero_as_the_order=(
+            0,
+            "how many numbers of it are not zero: the first argument of `norm` is the order of the norm, not the axis. "
+            "The axis has to be named, and it is that of the features: `dim=-1`.",
+        ),
+    )
+    def axis_taken_for_the_order(order, query, key):
+        """Each matrix is divided by {}"""
+        return (query / query.norm(order)) @ (key / key.norm(order)).T
+
+    def lengths_of_at_least_one(query, key):
+        """Vectors that are shorter than 1 are not made longer: you divide by the length, but never by less than 1. That
+        is a guard against a length of zero, which the docstring rules out; at 1 it changes vectors that are merely
+        short."""
+        query, key = (rows / rows.norm(dim=-1, keepdim=True).clamp(min=1) for rows in (query, key))
+        return query @ key.T
+
+    def correlations(query, key):
+        """You take the mean off every vector before you compare: these are correlations. A vector and itself do get 1,
+        and (1, 3) with (3, 1) gets −1, where the cosine is 0.6. Only the lengths have to be divided out."""
+        return mend_cosines.reference(query - query.mean(-1, keepdim=True), key - key.mean(-1, keepdim=True))
+
+
+@mend_cosines.wrong
+class DividedAfterwards:
+    def lengths_of_the_keys_in_a_column(query, key):
+        """You divide the finished table by the lengths, which is a good way. But the lengths of the keys form a column,
+        (k_len, 1), and so they stand beside the queries. In the table a key is a column: under which axis must its
+        length stand?"""
+        return query @ key.T / (query.norm(dim=-1, keepdim=True) * key.norm(dim=-1, keepdim=True))
+
+    @with_text_of(lengths_of_the_keys_in_a_column)
+    def both_lengths_in_columns_in_turn(query, key):
+        return query @ key.T / query.norm(dim=-1, keepdim=True) / key.norm(dim=-1, keepdim=True)
+
+    def both_lengths_in_rows_in_turn(query, key):
+        """The table is divided by the lengths of the queries as a row, and a row of the table has an entry for each
+        key. The lengths of the queries must be a column: `keepdim=True` for them, and not for the keys."""
+        return query @ key.T / query.norm(dim=-1) / key.norm(dim=-1)
+
+    def lengths_of_the_queries_in_a_row(query, key):
+        """The lengths of the queries form a row, and those of the keys a column: unless there are as many of both, they
+        do not fit the table. There a query is a row and a key is a column: which way must its length stand?"""
+        return query @ key.T / (key.norm(dim=-1)[:, None] * query.norm(dim=-1))
+
+    def lengths_multiplied_in_one_row(query, key):
+        """The lengths of queries and keys are multiplied row with row: unless there are as many of both, or only one of
+        either, they do not fit. The table needs a product for each pair: the lengths of the queries in a column, those
+        of the keys in a row."""
+        return query @ key.T / (query.norm(dim=-1) * key.norm(dim=-1))
+
+    def product_of_two_columns(query, key):
+        """The lengths are two columns, and a matrix product of two columns raises. A column times a row makes a table
+        of all products: one of the two has to be turned."""
+        return query @ key.T / (query.norm(dim=-1, keepdim=True) @ key.norm(dim=-1, keepdim=True))
+
+    def lengths_added(query, key):
+        """You divide by the sum of the two lengths, where it must be their product: the dot product grows with both.
+        Try it with a vector of length 3 and itself, which should give 1."""
+        return query @ key.T / (query.norm(dim=-1)[:, None] + key.norm(dim=-1))
+
+    def the_longer_length_alone(query, key):
+        """You divide by the larger one of the two lengths. A cosine is divided by both: their product stands under the
+        dot product."""
+        return query @ key.T / torch.maximum(query.norm(dim=-1)[:, None], key.norm(dim=-1))
+
+    def attention_scores(query, key):
+        """You divide the dot products by the root of the number of features, as attention does. That is the same factor
+        for all, and the vectors keep their lengths. A cosine is divided by the lengths of its own two vectors."""
+        return query @ key.T / query.shape[-1] ** 0.5
+
+    def table_by_its_length(query, key):
+        """You divide the finished table by one number, the length of all of it: `norm()` without an axis takes
+        everything together. Each pair of vectors has its own two lengths: one for the row, and one for the column."""
+        products = query @ key.T
+        return products / products.norm()
+
+    def divided_by_the_largest(query, key):
+        """You divide the finished table by its largest number, so that none is above 1. That hides the symptom and
+        leaves the cause: a vector and itself still do not get 1. Rows of length 1 need no correction afterwards."""
+        products = mend_cosines.reference(query, key, keys=Keys.as_given)
+        return products / products.abs().max()
+
+    def clamped(query, key):
+        """Your cosines are cut off, so that none is too large any more. That hides the symptom and leaves the cause:
+        the other numbers are as wrong as before. Rows of length 1 give no number that has to be cut."""
+        return mend_cosines.reference(query, key, keys=Keys.as_given).clamp(-1, 1)
+
     def only_the_table_made_one_long(query, key):
         """The rows of the table of dot products are divided by their lengths, and the keys keep theirs. What a query
         gets from one key then depends on the other keys. Make the vectors one long, not the table."""
         products = query @ key.T
         return products / products.norm(dim=-1, keepdim=True)
 
+    def only_the_columns_of_the_table_made_one_long(query, key):
+        """The columns of the table of dot products are divided by their lengths. What a key gets from one query then
+        depends on the other queries. Make the vectors one long, not the table."""
+        products = query @ key.T
+        return products / products.norm(dim=0)
+
+
+@mend_cosines.wrong
+class OtherFunctions:
     def distances(query, key):
         """You return how far apart the vectors are: a vector and itself get 0, and lengths count. The cosine compares
         directions alone, and is 1 for a vector and itself."""
         return torch.cdist(query, key)
+
+    def row_with_row_by_cosine_similarity(query, key):
+        """You compare row 0 with row 0, row 1 with row 1. That raises where three keys meet two queries, and with as
+        many keys as queries it gives too few cosines. Every query is asked about every key: `F.cosine_similarity` needs
+        an axis of size 1 in each, at different places."""
+        return F.cosine_similarity(query, key, dim=-1)
 
     def compared_along_another_axis(query, key):
         """You compare along the wrong axis: of all pairs of vectors, `dim=1` is the axis of the keys, and the features
@@ -463,80 +510,11 @@ class WrongAnswers:
         alone: hence the `IndexError`. Tell it which axis the features are."""
         return torch.stack([torch.stack([F.cosine_similarity(q, k) for k in key]) for q in query])
 
+    @with_text_of(TableAlone.keys_not_transposed)
     def products_of_the_tables_as_they_are(query, key):
-        """The keys are not transposed in the product, and their rows do not fit: `@` pairs the last axis of `query`
-        with the first of `key`. The features must meet the features. The last line of the program as given was
-        right."""
         return query @ key
-
-    def table_by_its_length(query, key):
-        """You divide the finished table by one number, the length of all of it: `norm()` without an axis takes
-        everything together. Each pair of vectors has its own two lengths: one for the row, and one for the column."""
-        products = query @ key.T
-        return products / products.norm()
-
-    def the_longer_length_alone(query, key):
-        """You divide by the larger one of the two lengths. A cosine is divided by both: their product stands under the
-        dot product."""
-        return query @ key.T / torch.maximum(query.norm(dim=-1)[:, None], key.norm(dim=-1))
 
     def lists_of_numbers(query, key):
         """The cosines {are right, and they} come in a list of lists. A tensor (q_len, k_len) is asked for, and nothing
         has to leave PyTorch on the way."""
         return mend_cosines.reference(query, key).tolist()
-
-    def both_lengths_in_columns_in_turn(query, key):
-        """You divide the finished table by the lengths, which is a good way. But the lengths of the keys form a column,
-        (k_len, 1), and so they stand beside the queries. In the table a key is a column: under which axis must its
-        length stand?"""
-        return query @ key.T / query.norm(dim=-1, keepdim=True) / key.norm(dim=-1, keepdim=True)
-
-    def only_the_columns_of_the_table_made_one_long(query, key):
-        """The columns of the table of dot products are divided by their lengths. What a key gets from one query then
-        depends on the other queries. Make the vectors one long, not the table."""
-        products = query @ key.T
-        return products / products.norm(dim=0)
-
-    def queries_down_the_columns_and_keys_as_they_are(query, key):
-        """The queries are divided by the lengths of their columns, and the keys keep their lengths. In both matrices,
-        each row must come out with length 1."""
-        return (query / query.norm(dim=0)) @ key.T
-
-    def minus_one_as_the_order(query, key):
-        """Each matrix is divided by one number for all its rows: the first argument of `norm` is the order of the norm,
-        not the axis, and -1 is a strange one. The axis has to be named: `dim=-1`."""
-        return _all_by_one(query, -1) @ _all_by_one(key, -1).T
-
-    def one_as_the_order(query, key):
-        """Each matrix is divided by one number for all its rows, the sum of all its sizes: the first argument of `norm`
-        is the order of the norm, not the axis. The axis has to be named: `dim=1`."""
-        return _all_by_one(query, 1) @ _all_by_one(key, 1).T
-
-    def zero_as_the_order(query, key):
-        """Each matrix is divided by how many numbers of it are not zero: the first argument of `norm` is the order of
-        the norm, not the axis. The axis has to be named, and it is that of the features: `dim=-1`."""
-        return _all_by_one(query, 0) @ _all_by_one(key, 0).T
-
-    def columns_of_the_keys_under_the_turned(query, key):
-        """The keys are turned first and then divided by the lengths of their columns, which stand under the wrong axis:
-        there is one for each feature. Turned, a key is a column of `key.T`. Which axis of `key` does its length sum
-        over?"""
-        query = query / query.norm(dim=-1, keepdim=True)
-        return query @ (key.T / key.norm(dim=0))
-
-    def both_lengths_in_rows_in_turn(query, key):
-        """The table is divided by the lengths of the queries as a row, and a row of the table has an entry for each
-        key. The lengths of the queries must be a column: `keepdim=True` for them, and not for the keys."""
-        return query @ key.T / query.norm(dim=-1) / key.norm(dim=-1)
-
-    def product_of_two_columns(query, key):
-        """The lengths are two columns, and a matrix product of two columns raises. A column times a row makes a table
-        of all products: one of the two has to be turned."""
-        return query @ key.T / (query.norm(dim=-1, keepdim=True) @ key.norm(dim=-1, keepdim=True))
-
-    def lengths_of_at_least_one(query, key):
-        """Vectors that are shorter than 1 are not made longer: you divide by the length, but never by less than 1. That
-        is a guard against a length of zero, which the docstring rules out; at 1 it changes vectors that are merely
-        short."""
-        query, key = (rows / rows.norm(dim=-1, keepdim=True).clamp(min=1) for rows in (query, key))
-        return query @ key.T

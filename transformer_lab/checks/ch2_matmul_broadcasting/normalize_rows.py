@@ -1,9 +1,11 @@
 """Rows that sum to one."""
 
+import operator
+
 import torch
 from torch.nn import functional as F
 
-from ..exercise import exercise
+from ..exercise import exercise, family
 
 
 def _positive(draw, batch=2, rows=7, columns=5):
@@ -108,12 +110,6 @@ def rows_on_their_own(function, x):
 
 @normalize_rows.wrong(stage="total")
 class Total:
-    def keepdim_missing(x):
-        """The axis that you sum over is gone, and the sums stand under the columns: shapes are aligned from the right.
-        Here that raises. In a square matrix it would not, and each column would be divided by some row's sum. Keep the
-        axis, with size 1."""
-        return x.sum(dim=-1)
-
     def columns_instead_of_rows(x):
         """Your columns sum to one, not your rows: you sum down the second-to-last axis. The axis that you name in `sum`
         is the one that disappears; the sum of a row runs along the columns. Look at which index changes while you walk
@@ -131,16 +127,37 @@ class Total:
         one. The docstring allows any leading axes, also none: count from the end."""
         return x.sum(dim=1, keepdim=True)
 
-    def axis_put_back_as_one(x):
-        """The axis that the sum removed comes back in second place, which is the right one for a matrix only. With more
-        axes in front the sums stand under the wrong ones, and it raises. Put the axis back where it was: at the end."""
-        return x.sum(dim=-1).unsqueeze(1)
+    def over_axis_two(x):
+        """You sum over axis 2. With three axes that is the last one, which is right; a matrix has no axis 2, and with
+        four axes it is another one. The docstring allows any number of axes in front: count from the end."""
+        return x.sum(dim=2, keepdim=True)
+
+    def keepdim_missing(x):
+        """The axis that you sum over is gone, and the sums stand under the columns: shapes are aligned from the right.
+        Here that raises. In a square matrix it would not, and each column would be divided by some row's sum. Keep the
+        axis, with size 1."""
+        return x.sum(dim=-1)
 
     def axis_one_removed(x):
         """Two things at once: you sum over axis 1, which is the one of the columns in a matrix only, and the axis is
         gone afterwards, so that the sums stand under the wrong axes. Name the axis from the end, and keep it with size
         1."""
         return x.sum(dim=1)
+
+    def axis_put_back_as_one(x):
+        """The axis that the sum removed comes back in second place, which is the right one for a matrix only. With more
+        axes in front the sums stand under the wrong ones, and it raises. Put the axis back where it was: at the end."""
+        return x.sum(dim=-1).unsqueeze(1)
+
+    def axis_put_back_as_two(x):
+        """The axis that the sum removed comes back as axis 2. With three axes that is the last one, which is right; a
+        matrix has no axis 2. Put it back where it was: at the end, counted from there."""
+        return x.sum(dim=-1).unsqueeze(2)
+
+    def axis_put_back_by_index(x):
+        """The axis that the sum removed comes back by an index with two colons, and that takes exactly three axes for
+        granted. Any number of axes may stand in front of a row: `...` stands for all of them."""
+        return x.sum(dim=-1)[:, :, None]
 
     def sums_in_one_column(x):
         """You make one long column of all sums. For a matrix that is what is needed; with more axes there are more sums
@@ -158,60 +175,30 @@ class Total:
         axes."""
         return x.sum(dim=(-2, -1), keepdim=True) if x.ndim > 1 else x.sum()
 
-    def by_the_length(x):
-        """You divide each row by its length, the root of the sum of squares: the squares of your rows sum to one. To
-        normalize a vector often means that. Here the numbers themselves must sum to one."""
-        return x.norm(dim=-1, keepdim=True)
-
-    def by_the_largest(x):
-        """You divide each row by its largest number: that one becomes 1, and the row sums to more. Here the numbers of
-        a row must sum to one, so divide by what they sum to."""
-        return x.amax(dim=-1, keepdim=True)
+    def running_sums(x):
+        """You divide each number by the sum of the row up to there: the first of each row becomes 1. `cumsum` makes
+        these running sums. All numbers of a row are divided by one and the same sum."""
+        return x.cumsum(dim=-1)
 
     def by_the_mean(x):
         """You divide each row by its mean: your rows sum to the number of columns. The mean is the sum divided by that
         number once too often."""
         return x.mean(dim=-1, keepdim=True)
 
-    def absolute_values(x):
-        """You divide by the sum of the absolute values. For numbers that are not negative that is the same; with
-        negative ones the row does not sum to one. `F.normalize(x, p=1)` does this as well. Divide by the plain sum."""
-        return x.abs().sum(dim=-1, keepdim=True)
+    def by_the_number_of_columns(x):
+        """You divide each row by how many numbers it has: that is what a mean does last. Here the numbers of a row must
+        sum to one, so divide by what they sum to."""
+        return torch.full_like(x[..., :1], x.shape[-1])
 
-    def a_little_added(x):
-        """You add something to the sum before you divide. That is a guard against a sum of zero, which the docstring
-        rules out. For a row of small numbers it is no longer little: that row sums to less than one."""
-        return x.sum(dim=-1, keepdim=True) + 1e-5
-
-    def over_axis_two(x):
-        """You sum over axis 2. With three axes that is the last one, which is right; a matrix has no axis 2, and with
-        four axes it is another one. The docstring allows any number of axes in front: count from the end."""
-        return x.sum(dim=2, keepdim=True)
-
-    def axis_put_back_as_two(x):
-        """The axis that the sum removed comes back as axis 2. With three axes that is the last one, which is right; a
-        matrix has no axis 2. Put it back where it was: at the end, counted from there."""
-        return x.sum(dim=-1).unsqueeze(2)
-
-    def axis_put_back_by_index(x):
-        """The axis that the sum removed comes back by an index with two colons, and that takes exactly three axes for
-        granted. Any number of axes may stand in front of a row: `...` stands for all of them."""
-        return x.sum(dim=-1)[:, :, None]
-
-    def running_sums(x):
-        """You divide each number by the sum of the row up to there: the first of each row becomes 1. `cumsum` makes
-        these running sums. All numbers of a row are divided by one and the same sum."""
-        return x.cumsum(dim=-1)
+    def by_the_length(x):
+        """You divide each row by its length, the root of the sum of squares: the squares of your rows sum to one. To
+        normalize a vector often means that. Here the numbers themselves must sum to one."""
+        return x.norm(dim=-1, keepdim=True)
 
     def by_the_sum_of_squares(x):
         """You divide each row by the sum of its squares. With the root it would be the vector's length. Here the
         numbers themselves must sum to one: divide by what they sum to, without squares."""
         return (x * x).sum(dim=-1, keepdim=True)
-
-    def by_the_number_of_columns(x):
-        """You divide each row by how many numbers it has: that is what a mean does last. Here the numbers of a row must
-        sum to one, so divide by what they sum to."""
-        return torch.full_like(x[..., :1], x.shape[-1])
 
     def by_the_spread(x):
         """You divide each row by its standard deviation, which makes the spread one, and not the sum. Divide by what
@@ -219,15 +206,15 @@ class Total:
         mean = x.mean(dim=-1, keepdim=True)
         return (((x - mean) ** 2).sum(dim=-1, keepdim=True) / (x.shape[-1] - 1)).sqrt()
 
+    def by_the_largest(x):
+        """You divide each row by its largest number: that one becomes 1, and the row sums to more. Here the numbers of
+        a row must sum to one, so divide by what they sum to."""
+        return x.amax(dim=-1, keepdim=True)
+
     def by_the_smallest(x):
         """You divide each row by its smallest number: that one becomes 1, and the row sums to more. Divide by what the
         numbers of the row sum to."""
         return x.amin(dim=-1, keepdim=True)
-
-    def sums_of_at_least_one(x):
-        """Sums below 1 count as 1, and so rows with such sums come back undivided. That guards against a sum of zero,
-        which the docstring excludes. A row that sums to ¼ is divided by ¼."""
-        return x.sum(dim=-1, keepdim=True).clamp(min=1)
 
     def by_the_first_number(x):
         """You divide each row by its first number: that one becomes 1. Divide by what the numbers of the row sum to."""
@@ -238,10 +225,21 @@ class Total:
         a row does. Divide by what the numbers of the row sum to."""
         return x[..., -1:]
 
-    def very_little_added(x):
+    def absolute_values(x):
+        """You divide by the sum of the absolute values. For numbers that are not negative that is the same; with
+        negative ones the row does not sum to one. `F.normalize(x, p=1)` does this as well. Divide by the plain sum."""
+        return x.abs().sum(dim=-1, keepdim=True)
+
+    @family(a_little_added=1e-5, very_little_added=1e-6)
+    def added_to_the_sum(little, x):
         """You add something to the sum before you divide. That is a guard against a sum of zero, which the docstring
         rules out. For a row of small numbers it is no longer little: that row sums to less than one."""
-        return x.sum(dim=-1, keepdim=True) + 1e-6
+        return x.sum(dim=-1, keepdim=True) + little
+
+    def sums_of_at_least_one(x):
+        """Sums below 1 count as 1, and so rows with such sums come back undivided. That guards against a sum of zero,
+        which the docstring excludes. A row that sums to ¼ is divided by ¼."""
+        return x.sum(dim=-1, keepdim=True).clamp(min=1)
 
     def negative_sums_cut_off(x):
         """No sum of yours is negative or zero: a smallest value takes the place of one that is, as `clamp` does it.
@@ -285,45 +283,28 @@ class Quotient:
         `/=` and `div_` write into the tensor that they are given. Make a new one."""
         return x.div_(total)
 
-    def multiplied(x, total):
-        """You multiply by what you should divide by. Check one row by hand: (1, 2, 1) sums to 4 and becomes (0.25, 0.5,
-        0.25), not (4, 8, 4)."""
-        return x * total
-
-    def the_sums_alone(x, total):
-        """You return the sums of the rows. Each number of a row must still be divided by its row's sum: the result has
-        the shape of `x`."""
-        return total
+    @family(
+        multiplied=(operator.mul, "multiply by what you should divide by", "(4, 8, 4)"),
+        upside_down=(lambda x, total: total / x, "divide the sums by the numbers", "(4, 2, 4)"),
+    )
+    def not_divided(operation, x, total):
+        """You {}. Check one row by hand: (1, 2, 1) sums to 4 and becomes (0.25, 0.5, 0.25), not {}."""
+        return operation(x, total)
 
     def subtracted(x, total):
         """You subtract the sum from each number of its row. Then the row does not sum to one, and the ratios in it
         change. The task is a division."""
         return x - total
 
-    def upside_down(x, total):
-        """You divide the sums by the numbers. Check one row by hand: (1, 2, 1) sums to 4 and becomes (0.25, 0.5, 0.25),
-        not (4, 2, 4)."""
-        return total / x
-
-    def rounded_to_four_digits(x, total):
-        """Your numbers are rounded, so that the rows sum to one nearly, and small numbers become 0. Rounding is for
-        printing; the function itself returns what the division gives."""
-        return (x / total).round(decimals=4)
-
-    def rounded_to_two_digits(x, total):
-        """Your numbers are rounded, so that the rows sum to one nearly, and small numbers become 0. Rounding is for
-        printing; the function itself returns what the division gives."""
-        return (x / total).round(decimals=2)
-
-    def rounded_to_three_digits(x, total):
-        """Your numbers are rounded, so that the rows sum to one nearly, and small numbers become 0. Rounding is for
-        printing; the function itself returns what the division gives."""
-        return (x / total).round(decimals=3)
-
     def divided_twice(x, total):
         """You divide by the sum twice: the rows sum to one over their sum. Is a row normalized before the line that
         normalizes it?"""
         return x / total / total
+
+    def the_sums_alone(x, total):
+        """You return the sums of the rows. Each number of a row must still be divided by its row's sum: the result has
+        the shape of `x`."""
+        return total
 
     def in_percent(x, total):
         """Your rows sum to 100: these are percents. They must sum to one, so nothing is multiplied after the
@@ -335,6 +316,12 @@ class Quotient:
         and `log` to the losses."""
         return (x / total).log()
 
+    @family(rounded_to_two_digits=2, rounded_to_three_digits=3, rounded_to_four_digits=4)
+    def rounded(digits, x, total):
+        """Your numbers are rounded, so that the rows sum to one nearly, and small numbers become 0. Rounding is for
+        printing; the function itself returns what the division gives."""
+        return (x / total).round(decimals=digits)
+
 
 @normalize_rows.wrong(stage="quotient", alone=True)
 class QuotientAlone:
@@ -345,27 +332,28 @@ class QuotientAlone:
 
 
 @normalize_rows.wrong
-class WrongAnswers:
-    def turned_round(x):
-        """You transpose `x`, so that the sums stand under its rows, and transpose back. For a matrix that works; with
-        three axes, `.T` reverses them all, and the sums meet the wrong ones. There is a way without transposing: keep
-        the axis that you sum over."""
-        reverse = tuple(reversed(range(x.ndim)))  # what x.T is, without its warning
-        return (x.permute(reverse) / x.sum(dim=-1)).permute(reverse)
-
+class OtherFunctions:
     def softmax_instead(x):
         """Your rows sum to one, by a softmax: the numbers are exponentiated first. That is another function: it turns
         (1, 3) into (0.12, 0.88), where the division gives (0.25, 0.75). Divide the numbers as they are."""
         return x.softmax(dim=-1)
+
+    def log_softmax_instead(x):
+        """This is the logarithm of a softmax: the numbers are exponentiated, and the result has no positive number.
+        Here each number is divided by the sum of its row, and nothing else."""
+        return x.log_softmax(dim=-1)
+
+    def exponentials_over_the_sum(x):
+        """You divide the exponentials of the numbers by the sum of the numbers. Nothing is exponentiated here: what was
+        added up is to be divided."""
+        return x.exp() / x.sum(dim=-1, keepdim=True)
 
     def standardized(x):
         """Your rows have mean 0 and variance 1: the mean is taken off and the rest divided by the standard deviation.
         Layers that are called normalization do that, in chapter 6. Here each row is divided by its sum, and nothing is
         taken off."""
         mean = x.mean(dim=-1, keepdim=True)
-        variance = ((x - mean) ** 2).sum(dim=-1, keepdim=True) / (
-            x.shape[-1] - 1
-        )  # as x.std, which warns of one number
+        variance = ((x - mean) ** 2).sum(dim=-1, keepdim=True) / (x.shape[-1] - 1)  # x.std warns for a single number
         return (x - mean) / variance.sqrt()
 
     def layer_norm_instead(x):
@@ -380,46 +368,25 @@ class WrongAnswers:
         low, high = x.amin(dim=-1, keepdim=True), x.amax(dim=-1, keepdim=True)
         return (x - low) / (high - low)
 
-    def whole_numbers(x):
-        """You divide with `//`, which rounds down to whole numbers: almost everything becomes 0. One slash divides."""
-        return x // x.sum(dim=-1, keepdim=True)
+    def squares_instead(x):
+        """You divide the squares of the numbers by the sum of the squares. The rows sum to one, and the ratios are
+        those of the squares. The numbers themselves are to be divided by their sum."""
+        return normalize_rows.reference(x * x)
 
-    def in_place_and_nothing_returned(x):
-        """Your function changes its argument `x`, and returns `None`. The docstring asks for a new tensor: leave `x` as
-        it is, and return the quotient."""
-        x /= x.sum(dim=-1, keepdim=True)
+    def smallest_taken_off_first(x):
+        """You take the smallest number off each row before you divide by the sum. The rows sum to one, and the ratios
+        change: the smallest becomes 0. Nothing has to be taken off."""
+        return normalize_rows.reference(x - x.amin(dim=-1, keepdim=True))
 
-    def unchanged(x):
-        """Your numbers come back as they were. An operation on a tensor returns a new one: give that a name, or return
-        it. Only operations in place change `x`, and here they must not be used."""
-        return x.clone()
+    def smallest_taken_off_above(x):
+        """Your numbers are those of the row less its smallest, divided by the sum of the row as it was. So the rows do
+        not sum to one. Only the division is asked for."""
+        return (x - x.amin(-1, keepdim=True)) / x.sum(-1, keepdim=True)
 
-    def three_axes_unpacked(x):
-        """Your function takes the shape apart into three sizes, and every other number of axes raises. The docstring
-        allows any number of axes in front of a row, also none. Which of the sizes do you need at all?"""
-        batch, rows, columns = x.shape
-        return normalize_rows.reference(x.reshape(batch, rows, columns))
-
-    def two_axes_unpacked(x):
-        """Your function takes the shape apart into two sizes, as of a matrix, and every other number of axes raises.
-        The docstring allows any number of axes in front of a row, also none. Which of the sizes do you need at all?"""
-        rows, columns = x.shape
-        return normalize_rows.reference(x.reshape(rows, columns))
-
-    def a_single_row_left_alone(x):
-        """{Right for tensors of several axes.} A single row, with no axis in front, comes back as it was. It is a row
-        like any other, and needs no case of its own."""
-        return normalize_rows.reference(x) if x.ndim > 1 else x.clone()
-
-    def made_one_long_table(x):
-        """The rows {are right, and they} stand in one long table: the axes in front are joined to one. The shape must
-        be that of `x`. Nothing has to be reshaped here; if it was, it must be taken back."""
-        return normalize_rows.reference(x).reshape(-1, x.shape[-1])
-
-    def in_float64(x):
-        """The result comes in float64 whatever came in. It must have the dtype of `x`. Which line names a dtype, or
-        passes through NumPy?"""
-        return normalize_rows.reference(x.double())
+    def mean_taken_off(x):
+        """You take the mean off each row: its numbers sum to zero then, and not to one. Nothing has to be taken off: a
+        division by the sum makes shares of the numbers."""
+        return x - x.mean(dim=-1, keepdim=True)
 
     def negative_numbers_cut_off(x):
         """Negative numbers are set to zero before the division. The docstring allows them: they stay negative, and
@@ -431,31 +398,69 @@ class WrongAnswers:
         they are, and their sign says how they come out."""
         return normalize_rows.reference(x.abs())
 
-    def squares_instead(x):
-        """You divide the squares of the numbers by the sum of the squares. The rows sum to one, and the ratios are
-        those of the squares. The numbers themselves are to be divided by their sum."""
-        return normalize_rows.reference(x * x)
+    def by_way_of_logarithms(x):
+        """There is NaN in your result: a negative number has no logarithm. A difference of logarithms is a quotient, so
+        it comes out right for positive numbers; the docstring allows negative ones. Divide."""
+        return torch.exp(torch.log(x) - torch.log(x.sum(-1, keepdim=True)))
 
-    def smallest_taken_off_first(x):
-        """You take the smallest number off each row before you divide by the sum. The rows sum to one, and the ratios
-        change: the smallest becomes 0. Nothing has to be taken off."""
-        return normalize_rows.reference(x - x.amin(dim=-1, keepdim=True))
+    def negative_sums_left_alone(x):
+        """Rows whose sum is negative come back as they were: only a sum above zero is divided by. That is a guard
+        against a sum of zero, which the docstring rules out. A negative sum is as good as a positive one."""
+        total = x.sum(-1, keepdim=True)
+        return torch.where(total > 0, x / total, x)
 
-    def mean_taken_off(x):
-        """You take the mean off each row: its numbers sum to zero then, and not to one. Nothing has to be taken off: a
-        division by the sum makes shares of the numbers."""
-        return x - x.mean(dim=-1, keepdim=True)
-
-    def never_turned_back(x):
-        """You transpose `x`, so that the sums stand under its rows, and do not transpose back; and with three axes `.T`
-        reverses them all, so that the sums do not fit. Without transposing: keep the axis that you sum over."""
-        return x.permute(*reversed(range(x.ndim))) / x.sum(dim=-1)
+    def whole_numbers(x):
+        """You divide with `//`, which rounds down to whole numbers: almost everything becomes 0. One slash divides."""
+        return x // x.sum(dim=-1, keepdim=True)
 
     def columns_as_well(x):
         """You divide by the sums of the rows, and then by those of the columns: now the columns sum to one, and the
         rows no longer do. One division is enough."""
         result = normalize_rows.reference(x)
         return result / result.sum(dim=-2, keepdim=True) if x.ndim > 1 else result
+
+
+@normalize_rows.wrong
+class Axes:
+    def turned_round(x):
+        """You transpose `x`, so that the sums stand under its rows, and transpose back. For a matrix that works; with
+        three axes, `.T` reverses them all, and the sums meet the wrong ones. There is a way without transposing: keep
+        the axis that you sum over."""
+        reverse = tuple(reversed(range(x.ndim)))  # x.T without its warning
+        return (x.permute(reverse) / x.sum(dim=-1)).permute(reverse)
+
+    def last_two_turned_round(x):
+        """You transpose, divide, and transpose back. That lines the sums up with the rows of one matrix; with more axes
+        in front, the sums still stand in the wrong place. `keepdim=True` keeps the axis of the sum where it must be,
+        and then nothing needs to be turned."""
+        return (x.mT / x.sum(-1)).mT
+
+    def never_turned_back(x):
+        """You transpose `x`, so that the sums stand under its rows, and do not transpose back; and with three axes `.T`
+        reverses them all, so that the sums do not fit. Without transposing: keep the axis that you sum over."""
+        return x.permute(*reversed(range(x.ndim))) / x.sum(dim=-1)
+
+    def two_axes_unpacked(x):
+        """Your function takes the shape apart into two sizes, as of a matrix, and every other number of axes raises.
+        The docstring allows any number of axes in front of a row, also none. Which of the sizes do you need at all?"""
+        rows, columns = x.shape
+        return normalize_rows.reference(x.reshape(rows, columns))
+
+    def three_axes_unpacked(x):
+        """Your function takes the shape apart into three sizes, and every other number of axes raises. The docstring
+        allows any number of axes in front of a row, also none. Which of the sizes do you need at all?"""
+        batch, rows, columns = x.shape
+        return normalize_rows.reference(x.reshape(batch, rows, columns))
+
+    def two_letters(x):
+        """Your letters name two axes, and there may be any number in front of the last. `...` stands for all of these,
+        on both sides of the arrow."""
+        return torch.einsum("ij,i->ij", x, 1 / x.sum(-1))
+
+    def a_single_row_left_alone(x):
+        """{Right for tensors of several axes.} A single row, with no axis in front, comes back as it was. It is a row
+        like any other, and needs no case of its own."""
+        return normalize_rows.reference(x) if x.ndim > 1 else x.clone()
 
     def only_the_first_one(x):
         """Only what stands at index 0 of the first axis is divided, and the rest comes back as it was. Most often a
@@ -464,39 +469,22 @@ class WrongAnswers:
         result[0] = normalize_rows.reference(x[0]) if x.ndim > 1 else 1
         return result
 
-    def log_softmax_instead(x):
-        """This is the logarithm of a softmax: the numbers are exponentiated, and the result has no positive number.
-        Here each number is divided by the sum of its row, and nothing else."""
-        return x.log_softmax(dim=-1)
+    def made_one_long_table(x):
+        """The rows {are right, and they} stand in one long table: the axes in front are joined to one. The shape must
+        be that of `x`. Nothing has to be reshaped here; if it was, it must be taken back."""
+        return normalize_rows.reference(x).reshape(-1, x.shape[-1])
 
-    def exponentials_over_the_sum(x):
-        """You divide the exponentials of the numbers by the sum of the numbers. Nothing is exponentiated here: what was
-        added up is to be divided."""
-        return x.exp() / x.sum(dim=-1, keepdim=True)
+    def unchanged(x):
+        """Your numbers come back as they were. An operation on a tensor returns a new one: give that a name, or return
+        it. Only operations in place change `x`, and here they must not be used."""
+        return x.clone()
 
-    def last_two_turned_round(x):
-        """You transpose, divide, and transpose back. That lines the sums up with the rows of one matrix; with more axes
-        in front, the sums still stand in the wrong place. `keepdim=True` keeps the axis of the sum where it must be,
-        and then nothing needs to be turned."""
-        return (x.mT / x.sum(-1)).mT
+    def in_place_and_nothing_returned(x):
+        """Your function changes its argument `x`, and returns `None`. The docstring asks for a new tensor: leave `x` as
+        it is, and return the quotient."""
+        x /= x.sum(dim=-1, keepdim=True)
 
-    def two_letters(x):
-        """Your letters name two axes, and there may be any number in front of the last. `...` stands for all of these,
-        on both sides of the arrow."""
-        return torch.einsum("ij,i->ij", x, 1 / x.sum(-1))
-
-    def negative_sums_left_alone(x):
-        """Rows whose sum is negative come back as they were: only a sum above zero is divided by. That is a guard
-        against a sum of zero, which the docstring rules out. A negative sum is as good as a positive one."""
-        total = x.sum(-1, keepdim=True)
-        return torch.where(total > 0, x / total, x)
-
-    def smallest_taken_off_above(x):
-        """Your numbers are those of the row less its smallest, divided by the sum of the row as it was. So the rows do
-        not sum to one. Only the division is asked for."""
-        return (x - x.amin(-1, keepdim=True)) / x.sum(-1, keepdim=True)
-
-    def by_way_of_logarithms(x):
-        """There is NaN in your result: a negative number has no logarithm. A difference of logarithms is a quotient, so
-        it comes out right for positive numbers; the docstring allows negative ones. Divide."""
-        return torch.exp(torch.log(x) - torch.log(x.sum(-1, keepdim=True)))
+    def in_float64(x):
+        """The result comes in float64 whatever came in. It must have the dtype of `x`. Which line names a dtype, or
+        passes through NumPy?"""
+        return normalize_rows.reference(x.double())

@@ -7,8 +7,15 @@ import torch
 from torch.nn import functional as F
 
 from .. import attention_steps as steps
-from ..exercise import exercise
-from .attention_weights import attention_weights, moved, query_and_key, scale_after_softmax, scaled_once_more
+from ..exercise import exercise, with_text_of
+from .attention_weights import (
+    SCORES_FAR_APART,
+    attention_weights,
+    far_apart,
+    query_and_key,
+    scale_after_softmax,
+    scaled_once_more,
+)
 from .properties import nearly_equal
 
 
@@ -78,27 +85,6 @@ class RightAnswers:
         return torch.bmm(weights, value).unflatten(0, sizes)
 
 
-@attention.mistake
-def values_from_keys(query, key, value):
-    """The weights blend the keys and not the values: your result has the features of a key. A key says by what a thing
-    is found, its value what is handed over then. With keys and values of one width the shape shows nothing. Which of
-    the three is missing from your last line?"""
-    return attention_weights.reference(query, key) @ key
-
-
-def keys_and_values_exchanged_for_pytorch(query, key, value):
-    return F.scaled_dot_product_attention(query, value, key)
-
-
-def queries_and_keys_exchanged_for_pytorch(query, key, value):
-    return F.scaled_dot_product_attention(key, query, value)
-
-
-def keys_against_queries_by_letters(query, key, value):
-    weights = steps.over_keys(steps.by_root_d(key @ query.mT, query.shape[-1]))
-    return torch.einsum("bhqk,bhkv->bhqv", weights, value)
-
-
 @attention.property
 def constants_stay(function, query, key, value):
     """Values that are all one stay one, since the weights of a query sum to one."""
@@ -129,27 +115,101 @@ attention.example("one query", q_len=1)
 attention.example("one key", k_len=1)
 attention.example("one sentence and one head", batch=1, heads=1)
 attention.example("one feature", d_head=1, d_value=1)
+for name, moves in SCORES_FAR_APART.items():
+    attention.example(name, lambda draw, moves=moves: far_apart(query_key_value(draw), *moves))
 
 
-@attention.probe
-def tall_scores(draw):
-    """scores of more than a hundred"""
-    query, key, value = query_key_value(draw)
-    return moved(query, 16, 16), moved(key, 16, 16), value
+@attention.wrong
+class Inputs:
+    def values_from_keys(query, key, value):
+        """The weights blend the keys and not the values: your result has the features of a key. A key says by what a
+        thing is found, its value what is handed over then. With keys and values of one width the shape shows nothing.
+        Which of the three is missing from your last line?"""
+        return attention_weights.reference(query, key) @ key
+
+    def values_from_queries(query, key, value):
+        """The weights blend the queries and not the values. It raises unless there are as many queries as keys; in
+        self-attention it runs. A query says what is looked for, a value what is handed over. Which of the three is
+        missing from your last line?"""
+        return attention_weights.reference(query, key) @ query
+
+    def keys_and_values_exchanged(query, key, value):
+        """Keys and values have changed places: the queries are compared with the values, and the keys are blended. With
+        equal widths it runs and returns the right shape. Look at the order of the arguments wherever you hand three
+        on."""
+        return attention.reference(query, value, key)
+
+    @with_text_of(keys_and_values_exchanged)
+    def keys_and_values_exchanged_for_pytorch(query, key, value):
+        return F.scaled_dot_product_attention(query, value, key)
+
+    @with_text_of(steps.keys_against_queries)
+    def queries_and_keys_exchanged_for_pytorch(query, key, value):
+        return F.scaled_dot_product_attention(key, query, value)
+
+    @with_text_of(steps.keys_against_queries)
+    def keys_against_queries_by_letters(query, key, value):
+        weights = steps.over_keys(steps.by_root_d(key @ query.mT, query.shape[-1]))
+        return torch.einsum("bhqk,bhkv->bhqv", weights, value)
+
+    def values_before_the_weights(query, key, value):
+        """The values stand before the weights in the product, which sums over the last axis of the first: the features
+        of the values. It must sum over the keys. Which of the two has them on its last axis?"""
+        return value @ attention_weights.reference(query, key)
+
+    def weights_times_values_number_by_number(query, key, value):
+        """Weights and values are multiplied element by element, `*`, and not as matrices. Each query needs a sum over
+        the keys, weight times value: which operator makes it for all queries at once?"""
+        return attention_weights.reference(query, key) * value
+
+    def softmax_of_the_blend(query, key, value):
+        """The softmax is taken of the output, after the blending, and the scores serve as weights. What must sum to one
+        are the weights of a query. Between which two products does the softmax belong?"""
+        return steps.over_keys(steps.by_root_d(steps.dot_products(query, key), query.shape[-1]) @ value)
+
+    def softmax_of_the_values(query, key, value):
+        """The softmax is taken of the values, and the scores serve as weights. Values may be any numbers; what must sum
+        to one are the weights of a query. What belongs into the softmax?"""
+        return steps.by_root_d(steps.dot_products(query, key), query.shape[-1]) @ steps.over_keys(value)
 
 
-@attention.probe
-def queries_far_apart(draw):
-    """queries whose scores lie far apart"""
-    query, key, value = query_key_value(draw)
-    return moved(query, 16, -16), moved(key, 16, 16), value
+@attention.wrong
+class Results:
+    def weights_without_values(query, key, value):
+        """You return the weights themselves: (…, q_len, k_len), one number for each key. They say how much to take of
+        each value. One step is missing, the taking."""
+        return attention_weights.reference(query, key)
 
+    def output_and_weights(query, key, value):
+        """You return two things, the output and the weights. PyTorch's `nn.MultiheadAttention` does so, and a caller
+        who expects one tensor gets a pair. Here, return the output alone."""
+        return attention.reference(query, key, value), attention_weights.reference(query, key)
 
-@attention.probe
-def keys_far_apart(draw):
-    """keys whose scores lie far apart"""
-    query, key, value = query_key_value(draw)
-    return moved(query, 16, 16), moved(key, 16, -16), value
+    def divided_by_the_number_of_keys(query, key, value):
+        """The blend is divided by the number of keys as well. The weights of a query sum to one, so that their sum of
+        values is a mean already."""
+        return attention.reference(query, key, value) / key.shape[-2]
+
+    def query_added_back(query, key, value):
+        """The query itself is added to the output. That is a residual connection, which a block of a Transformer has
+        and attention has not; it fits only if d_value = d_head. Return the blend alone."""
+        return query + attention.reference(query, key, value)
+
+    def heads_merged(query, key, value):
+        """The heads are merged: your result is (batch, q_len, heads · d_value). {The numbers are right.} Merging is a
+        step of its own, of chapter 4; here every head keeps its axis."""
+        return attention.reference(query, key, value).transpose(1, 2).flatten(2)
+
+    def heads_after_the_queries(query, key, value):
+        """Your result is (batch, q_len, heads, d_value): `heads` and `q_len` have changed places. {The numbers are
+        right.} That is the first half of merging the heads, a step of its own, of chapter 4; here every head keeps its
+        place."""
+        return attention.reference(query, key, value).transpose(1, 2)
+
+    def heads_added_up(query, key, value):
+        """Your result is (batch, q_len, d_value): the outputs of all heads are added up. In `einsum`, a letter that the
+        output lacks is summed over. Here every head keeps its axis: which letter is missing?"""
+        return attention.reference(query, key, value).sum(1)
 
 
 @attention.wrong(stage="output", alone=True)
@@ -177,68 +237,6 @@ class OutputAlone:
         return torch.tensordot(weights, value, 1)
 
 
-@attention.wrong
-class WrongAnswers:
-    def values_from_queries(query, key, value):
-        """The weights blend the queries and not the values. It raises unless there are as many queries as keys; in
-        self-attention it runs. A query says what is looked for, a value what is handed over. Which of the three is
-        missing from your last line?"""
-        return attention_weights.reference(query, key) @ query
-
-    def heads_merged(query, key, value):
-        """The heads are merged: your result is (batch, q_len, heads · d_value). {The numbers are right.} Merging is a
-        step of its own, of chapter 4; here every head keeps its axis."""
-        return attention.reference(query, key, value).transpose(1, 2).flatten(2)
-
-    def divided_by_the_number_of_keys(query, key, value):
-        """The blend is divided by the number of keys as well. The weights of a query sum to one, so that their sum of
-        values is a mean already."""
-        return attention.reference(query, key, value) / key.shape[-2]
-
-    def weights_times_values_number_by_number(query, key, value):
-        """Weights and values are multiplied element by element, `*`, and not as matrices. Each query needs a sum over
-        the keys, weight times value: which operator makes it for all queries at once?"""
-        return attention_weights.reference(query, key) * value
-
-    def values_before_the_weights(query, key, value):
-        """The values stand before the weights in the product, which sums over the last axis of the first: the features
-        of the values. It must sum over the keys. Which of the two has them on its last axis?"""
-        return value @ attention_weights.reference(query, key)
-
-    def heads_after_the_queries(query, key, value):
-        """Your result is (batch, q_len, heads, d_value): `heads` and `q_len` have changed places. {The numbers are
-        right.} That is the first half of merging the heads, a step of its own, of chapter 4; here every head keeps its
-        place."""
-        return attention.reference(query, key, value).transpose(1, 2)
-
-    def heads_added_up(query, key, value):
-        """Your result is (batch, q_len, d_value): the outputs of all heads are added up. In `einsum`, a letter that the
-        output lacks is summed over. Here every head keeps its axis: which letter is missing?"""
-        return attention.reference(query, key, value).sum(1)
-
-    def query_added_back(query, key, value):
-        """The query itself is added to the output. That is a residual connection, which a block of a Transformer has
-        and attention has not; it fits only if d_value = d_head. Return the blend alone."""
-        return query + attention.reference(query, key, value)
-
-    def softmax_of_the_blend(query, key, value):
-        """The softmax is taken of the output, after the blending, and the scores serve as weights. What must sum to one
-        are the weights of a query. Between which two products does the softmax belong?"""
-        return steps.over_keys(steps.by_root_d(steps.dot_products(query, key), query.shape[-1]) @ value)
-
-    def softmax_of_the_values(query, key, value):
-        """The softmax is taken of the values, and the scores serve as weights. Values may be any numbers; what must sum
-        to one are the weights of a query. What belongs into the softmax?"""
-        return steps.by_root_d(steps.dot_products(query, key), query.shape[-1]) @ steps.over_keys(value)
-
-
-@attention.mistake
-def keys_and_values_exchanged(query, key, value):
-    """Keys and values have changed places: the queries are compared with the values, and the keys are blended. With
-    equal widths it runs and returns the right shape. Look at the order of the arguments wherever you hand three on."""
-    return attention.reference(query, value, key)
-
-
 @attention.mistake_around
 def by_root_d_value(function):
     """The scores are divided by the root of the number of features of a value. What spreads is the dot product of a
@@ -252,39 +250,12 @@ def by_root_d_value(function):
     return divided_by_it
 
 
-@attention.mistake
-def weights_without_values(query, key, value):
-    """You return the weights themselves: (…, q_len, k_len), one number for each key. They say how much to take of each
-    value. One step is missing, the taking."""
-    return attention_weights.reference(query, key)
-
-
-@attention.mistake
-def output_and_weights(query, key, value):
-    """You return two things, the output and the weights. PyTorch's `nn.MultiheadAttention` does so,
-    and a caller who expects one tensor gets a pair. Here, return the output alone."""
-    return attention.reference(query, key, value), attention_weights.reference(query, key)
-
-
-keys_and_values_exchanged_for_pytorch.__doc__ = keys_and_values_exchanged.__doc__
-attention.mistake(keys_and_values_exchanged_for_pytorch)
-
-
-queries_and_keys_exchanged_for_pytorch.__doc__ = steps.keys_against_queries.__doc__
-attention.mistake(queries_and_keys_exchanged_for_pytorch)
-
-
-keys_against_queries_by_letters.__doc__ = steps.keys_against_queries.__doc__
-attention.mistake(keys_against_queries_by_letters)
-
-
-attention.mistakes_in(alone=True, scores=steps.SCORE_MISTAKES)
 attention.mistakes_in(scale=steps.SCALE_MISTAKES, weights=steps.SOFTMAX_MISTAKES)
-attention.mistakes_in(alone=True, scale=(steps.root_of_a_plain_number,))
-attention.mistakes_in(alone=True, output=steps.OUTPUT_MISTAKES)
-
-
-attention.mistake(scaled_once_more)
-
-
-attention.mistake(scale_after_softmax)
+attention.mistakes_in(
+    alone=True,
+    scores=steps.SCORE_MISTAKES,
+    scale=(steps.root_of_a_plain_number,),
+    output=steps.OUTPUT_MISTAKES,
+)
+for known in (scaled_once_more, scale_after_softmax):
+    attention.mistake(known)

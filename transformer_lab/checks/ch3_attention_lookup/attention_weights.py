@@ -12,7 +12,7 @@ from .softmax import softmax
 
 
 def query_and_key(draw, batch=2, heads=3, q_len=7, k_len=9, d_head=4):
-    # float32 knows the root of 4 exactly: whoever takes it in float32 is right in float64 as well.
+    # √4 is exact in float32, so an answer that takes it in float32 is right in float64 as well.
     return draw(batch, heads, q_len, d_head), draw(batch, heads, k_len, d_head)
 
 
@@ -86,10 +86,18 @@ def each_query_on_its_own(function, query, key):
     return nearly_equal(function(query[..., :1, :], key), function(query, key)[..., :1, :])
 
 
-def moved(vectors, even, odd):
-    """Move the first feature of the even and of the odd queries or keys, and with it their scores."""
-    vectors[..., ::2, 0], vectors[..., 1::2, 0] = even, odd
-    return vectors
+SCORES_FAR_APART = {  # the first feature of even and odd queries, and of even and odd keys
+    "scores of more than a hundred": ((16, 16), (16, 16)),
+    "queries whose scores lie far apart": ((16, -16), (16, 16)),
+    "keys whose scores lie far apart": ((16, 16), (16, -16)),
+}
+
+
+def far_apart(tensors, of_queries, of_keys):
+    """Set the first feature of even and odd queries and keys, which moves their scores."""
+    for vectors, (even, odd) in zip(tensors, (of_queries, of_keys)):
+        vectors[..., ::2, 0], vectors[..., 1::2, 0] = even, odd
+    return tensors
 
 
 attention_weights.example("equal lengths and equal widths", q_len=3, k_len=3, plain=True)
@@ -98,27 +106,8 @@ attention_weights.example("one query", q_len=1)
 attention_weights.example("one key", k_len=1)
 attention_weights.example("one sentence and one head", batch=1, heads=1)
 attention_weights.example("one feature", d_head=1)
-
-
-@attention_weights.probe
-def tall_scores(draw):
-    """scores of more than a hundred"""
-    query, key = query_and_key(draw)
-    return moved(query, 16, 16), moved(key, 16, 16)
-
-
-@attention_weights.probe
-def queries_far_apart(draw):
-    """queries whose scores lie far apart"""
-    query, key = query_and_key(draw)
-    return moved(query, 16, -16), moved(key, 16, 16)
-
-
-@attention_weights.probe
-def keys_far_apart(draw):
-    """keys whose scores lie far apart"""
-    query, key = query_and_key(draw)
-    return moved(query, 16, 16), moved(key, 16, -16)
+for name, moves in SCORES_FAR_APART.items():
+    attention_weights.example(name, lambda draw, moves=moves: far_apart(query_and_key(draw), *moves))
 
 
 @attention_weights.wrong

@@ -5,7 +5,7 @@ import functools
 import torch
 from torch.nn import functional as F
 
-from ..exercise import exercise
+from ..exercise import exercise, family, with_text_of
 from .attention import attention
 from .properties import nearly_equal
 from .single_head import single_head, tokens_and_weights
@@ -17,7 +17,7 @@ def _sentences(draw, batch=2, seq=7, d_model=6, d_head=4, d_value=5):
     return x, draw(batch * seq + 3, d_model), w_q, w_k, w_v
 
 
-def by_place(x, positions):
+def add_rows_of_positions(x, positions):
     """Add to each token the row of its own position."""
     return x + positions[: x.shape[1]]
 
@@ -40,7 +40,7 @@ def by_place(x, positions):
         "`x + positions[: …]`, and broadcasting does the rest",
     ),
 )
-def mend_word_order(x, positions, w_q, w_k, w_v, *, place=by_place, lookup=attention.reference):
+def mend_word_order(x, positions, w_q, w_k, w_v, *, place=add_rows_of_positions, lookup=attention.reference):
     """Add positions to the tokens, then let them attend: x (batch, seq, d_model), positions (max_len, d_model)."""
     x = place(x, positions)
     return lookup(x @ w_q, x @ w_k, x @ w_v)
@@ -52,7 +52,7 @@ class RightAnswers:
         return single_head.reference(x + positions[: x.size(1)].unsqueeze(0), w_q, w_k, w_v)
 
     def mended_by_turning_twice(x, positions, w_q, w_k, w_v):
-        turned = x.transpose(0, 1)  # seq first, as the program wanted it
+        turned = x.transpose(0, 1)  # seq first, as the given program expects
         turned = turned + positions[: turned.size(0)].unsqueeze(1)
         return single_head.reference(turned.transpose(0, 1), w_q, w_k, w_v)
 
@@ -84,10 +84,6 @@ def no_row_to_spare(draw):
     return x, positions[: x.shape[1]], *weights
 
 
-def rows_looked_up_for_sentences(x, positions):
-    return x + positions[torch.arange(x.shape[0], device=x.device)]
-
-
 @mend_word_order.property
 def a_sentence_is_the_same_everywhere(function, x, *rest):
     """A sentence that stands twice in the batch gets the same result twice."""
@@ -109,16 +105,24 @@ class Place:
         vectors. What do the positions number here, if not the words?"""
         return x + positions[: x.shape[0]].unsqueeze(1)
 
-    def rows_still_along_the_batch(x, positions):
-        """There is one row of `positions` for each word, and the rows are laid along the axis of the sentences: with
-        unequal counts it mostly raises. With a batch of one it runs, and returns as many sentences as there were words.
-        Broadcasting aligns shapes from the right; which axis of `x` do your rows meet?"""
-        return x + positions[: x.shape[1]].unsqueeze(1)
+    def no_places(x, positions):
+        """The positions are left out altogether. The wrong results of the given program are gone, and word order with
+        them: reversed sentences give reversed results. Which axis of `x` counts the words?"""
+        return x
 
-    def table_not_cut(x, positions):
-        """You add the whole table. It has room for longer sentences, so it has more rows than there are words, and
-        raises. One row for each word is needed: which ones?"""
-        return x + positions
+    def one_place_for_all(x, positions):
+        """All words of all sentences get the same row of `positions`. Something is added, and still no word can tell
+        where it stands: reversed sentences give reversed results. How many rows does a sentence need?"""
+        return x + positions[0]
+
+    @family(
+        last_place_for_all=(-1, "that of the last word"),
+        row_of_the_length_for_all=(0, "the one after the last word's"),
+    )
+    def one_row_for_all(beside_the_length, x, positions):
+        """All words get one and the same row of `positions`, {}. `positions[n]` is a single row, and `positions[:n]`
+        are the first n. Something is added, and still no word can tell where it stands."""
+        return x + positions[x.shape[1] + beside_the_length]
 
     def places_from_one(x, positions):
         """The first word gets row 1 of `positions`, the second row 2: all are one place late. Python counts from 0, and
@@ -130,52 +134,37 @@ class Place:
         how long the table is. Which end does your slice count from?"""
         return x + positions[-x.shape[1] :]
 
+    def places_backwards(x, positions):
+        """The places are counted from the end of the sentence: the last word gets row 0. The first word stands at place
+        0."""
+        return x + positions[: x.shape[1]].flip(0)
+
     def places_go_on_through_the_batch(x, positions):
         """The places are numbered through the whole batch: the second sentence goes on where the first ended. The same
         sentence then gets other vectors in another row of the batch. Each sentence begins at place 0."""
         return x + positions[: x.shape[0] * x.shape[1]].reshape(x.shape)
 
-    def one_place_for_all(x, positions):
-        """All words of all sentences get the same row of `positions`. Something is added, and still no word can tell
-        where it stands: reversed sentences give reversed results. How many rows does a sentence need?"""
-        return x + positions[0]
+    def rows_still_along_the_batch(x, positions):
+        """There is one row of `positions` for each word, and the rows are laid along the axis of the sentences: with
+        unequal counts it mostly raises. With a batch of one it runs, and returns as many sentences as there were words.
+        Broadcasting aligns shapes from the right; which axis of `x` do your rows meet?"""
+        return x + positions[: x.shape[1]].unsqueeze(1)
 
-    def no_places(x, positions):
-        """The positions are left out altogether. The wrong results of the given program are gone, and word order with
-        them: reversed sentences give reversed results. Which axis of `x` counts the words?"""
-        return x
+    def rows_still_for_sentences(x, positions):
+        """There is one row of `positions` for each sentence, and the rows now meet the words: with unequal counts it
+        mostly raises. It runs for a batch of one, where all words get the row of the first place, and for as many
+        sentences as words, where it is even right. How many rows are needed?"""
+        return x + positions[: x.shape[0]]
 
-    def places_multiplied(x, positions):
-        """The tokens are multiplied by the positions, element by element. Where a position vector has a 0, that feature
-        of the token is lost: with sines, every second feature of the first word. What should a position do to a token
-        instead?"""
-        return x * positions[: x.shape[1]]
-
-    def last_place_for_all(x, positions):
-        """All words get one and the same row of `positions`, that of the last word. `positions[n]` is a single row, and
-        `positions[:n]` are the first n. Something is added, and still no word can tell where it stands."""
-        return x + positions[x.shape[1] - 1]
-
-    def row_of_the_length_for_all(x, positions):
-        """All words get one and the same row of `positions`, the one after the last word's. `positions[n]` is a single
-        row, and `positions[:n]` are the first n. Something is added, and still no word can tell where it stands."""
-        return x + positions[x.shape[1]]
+    def table_not_cut(x, positions):
+        """You add the whole table. It has room for longer sentences, so it has more rows than there are words, and
+        raises. One row for each word is needed: which ones?"""
+        return x + positions
 
     def as_many_places_as_features(x, positions):
         """You take as many rows of `positions` as a word has features. One row for each word is needed, and the sizes
         fit only if there are as many words as features. Which axis of `x` counts the words?"""
         return x + positions[: x.shape[-1]]
-
-    def words_changed_in_place(x, positions):
-        """{The result is right, but} your function changes its argument `x`: whoever calls it finds the positions added
-        there, and a second call adds them again. An operation in place does that, such as `x += …`. `x = x + …` makes a
-        new tensor."""
-        return x.add_(positions[: x.shape[1]])
-
-    def places_backwards(x, positions):
-        """The places are counted from the end of the sentence: the last word gets row 0. The first word stands at place
-        0."""
-        return x + positions[: x.shape[1]].flip(0)
 
     def each_row_repeated_on_the_spot(x, positions):
         """Each row of `positions` is repeated in its own place, as often as there are sentences, and the rows are then
@@ -190,13 +179,29 @@ class Place:
         rows = positions[: x.shape[1]].repeat(x.shape[0], 1)
         return x + rows.reshape(x.shape[1], x.shape[0], -1).transpose(0, 1)
 
+    def places_multiplied(x, positions):
+        """The tokens are multiplied by the positions, element by element. Where a position vector has a 0, that feature
+        of the token is lost: with sines, every second feature of the first word. What should a position do to a token
+        instead?"""
+        return x * positions[: x.shape[1]]
+
     def places_added_twice(x, positions):
         """The positions are added twice. Was a line of the given program left beside the fixed one?"""
         return x + 2 * positions[: x.shape[1]]
 
+    def words_changed_in_place(x, positions):
+        """{The result is right, but} your function changes its argument `x`: whoever calls it finds the positions added
+        there, and a second call adds them again. An operation in place does that, such as `x += …`. `x = x + …` makes a
+        new tensor."""
+        return x.add_(positions[: x.shape[1]])
+
 
 @mend_word_order.wrong(stage="place", alone=True)
 class PlaceAlone:
+    @with_text_of(Place.rows_still_for_sentences)
+    def rows_looked_up_for_sentences(x, positions):
+        return x + positions[torch.arange(x.shape[0], device=x.device)]
+
     def axis_at_the_end(x, positions):
         """The rows of `positions` have got an axis of size 1 at the end, (seq, d_model, 1), and do not line up with
         `x`. Broadcasting aligns shapes from the right: (seq, d_model) meets the last two axes of `x` as it is."""
@@ -233,7 +238,47 @@ class PlaceAlone:
 
 
 @mend_word_order.wrong
-class WrongAnswers:
+class Placement:
+    @family(
+        values_without_places=(
+            "qk",
+            "Queries and keys know their places, and the values are made of the tokens as they were. Some models do "
+            "that on purpose",
+        ),
+        places_in_the_values_only=(
+            "v",
+            "Only the values know their places; queries and keys are made of the tokens as they were, so whom a word "
+            "looks at does not depend on the order",
+        ),
+        places_in_the_queries_only=(
+            "q",
+            "Only the queries know their places; keys and values are made of the tokens as they were. A query cannot "
+            "tell where a key stands",
+        ),
+        places_in_the_keys_only=(
+            "k",
+            "Only the keys know their places; queries and values are made of the tokens as they were. A word then "
+            "looks at the same places wherever it stands itself",
+        ),
+    )
+    def some_know_their_places(some, x, positions, w_q, w_k, w_v):
+        """{}. The given program adds the positions to the tokens, before all three projections, and only the rows were
+        wrong."""
+        placed = add_rows_of_positions(x, positions)
+        return attention.reference(*((placed if role in some else x) @ w for role, w in zip("qkv", (w_q, w_k, w_v))))
+
+    def places_added_to_the_projections(x, positions, w_q, w_k, w_v):
+        """The positions are added to queries and keys, after the projection, and have d_model features where these have
+        d_head. Some models have such positions, of another size. Here they belong to the tokens, before all three
+        projections."""
+        places = positions[: x.shape[1]]
+        return attention.reference(x @ w_q + places, x @ w_k + places, x @ w_v)
+
+    def places_added_afterwards(x, positions, w_q, w_k, w_v):
+        """The positions are added to the output, after the words have looked one another up. That look-up was blind to
+        their order, and the sizes fit only if d_value = d_model. Before which line must a word know its place?"""
+        return single_head.reference(x, w_q, w_k, w_v) + positions[: x.shape[1]]
+
     def places_made_anew(x, positions, w_q, w_k, w_v):
         """You add sinusoidal positions of your own making; `positions` has no part in the result. The table that is
         handed in may be another one: BERT and GPT-2 learn theirs. Use its rows."""
@@ -255,57 +300,11 @@ class WrongAnswers:
         turned = x.transpose(0, 1) + positions[: x.shape[1]].unsqueeze(1)
         return single_head.reference(turned, w_q, w_k, w_v)
 
-    def values_without_places(x, positions, w_q, w_k, w_v):
-        """Queries and keys know their places, and the values are made of the tokens as they were. Some models do that
-        on purpose. The given program adds the positions to the tokens, before all three projections, and only the rows
-        were wrong."""
-        placed = x + positions[: x.shape[1]]
-        return attention.reference(placed @ w_q, placed @ w_k, x @ w_v)
-
-    def places_in_the_values_only(x, positions, w_q, w_k, w_v):
-        """Only the values know their places; queries and keys are made of the tokens as they were, so whom a word looks
-        at does not depend on the order. The given program adds the positions to the tokens, before all three
-        projections, and only the rows were wrong."""
-        placed = x + positions[: x.shape[1]]
-        return attention.reference(x @ w_q, x @ w_k, placed @ w_v)
-
-    def places_added_afterwards(x, positions, w_q, w_k, w_v):
-        """The positions are added to the output, after the words have looked one another up. That look-up was blind to
-        their order, and the sizes fit only if d_value = d_model. Before which line must a word know its place?"""
-        return single_head.reference(x, w_q, w_k, w_v) + positions[: x.shape[1]]
-
-    def places_in_the_queries_only(x, positions, w_q, w_k, w_v):
-        """Only the queries know their places; keys and values are made of the tokens as they were. A query cannot tell
-        where a key stands. The given program adds the positions to the tokens, before all three projections, and only
-        the rows were wrong."""
-        return attention.reference((x + positions[: x.shape[1]]) @ w_q, x @ w_k, x @ w_v)
-
-    def places_in_the_keys_only(x, positions, w_q, w_k, w_v):
-        """Only the keys know their places; queries and values are made of the tokens as they were. A word then looks at
-        the same places wherever it stands itself. The given program adds the positions to the tokens, before all three
-        projections, and only the rows were wrong."""
-        return attention.reference(x @ w_q, (x + positions[: x.shape[1]]) @ w_k, x @ w_v)
-
-    def places_added_to_the_projections(x, positions, w_q, w_k, w_v):
-        """The positions are added to queries and keys, after the projection, and have d_model features where these have
-        d_head. Some models have such positions, of another size. Here they belong to the tokens, before all three
-        projections."""
-        places = positions[: x.shape[1]]
-        return attention.reference(x @ w_q + places, x @ w_k + places, x @ w_v)
-
     def weights_read_as_out_in(x, positions, w_q, w_k, w_v):
         """You multiply by the transposed matrices, as `nn.Linear` does with the weights that it stores as (out, in).
         Here they come as (in, out), and the given program multiplied by them as they are. Unequal widths raise; with
         square matrices it runs and every number is wrong."""
         return single_head.reference(x + positions[: x.shape[1]], w_q.T, w_k.T, w_v.T)
-
-
-@mend_word_order.mistake(stage="place")
-def rows_still_for_sentences(x, positions):
-    """There is one row of `positions` for each sentence, and the rows now meet the words: with unequal counts it mostly
-    raises. It runs for a batch of one, where all words get the row of the first place, and for as many sentences as
-    words, where it is even right. How many rows are needed?"""
-    return x + positions[: x.shape[0]]
 
 
 @mend_word_order.mistake_around
@@ -318,7 +317,3 @@ def tokens_made_larger(function):
         return function(x * x.shape[-1] ** 0.5, *rest)
 
     return of_larger_tokens
-
-
-rows_looked_up_for_sentences.__doc__ = rows_still_for_sentences.__doc__
-mend_word_order.mistake(rows_looked_up_for_sentences, stage="place", alone=True)

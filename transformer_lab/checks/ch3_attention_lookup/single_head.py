@@ -7,13 +7,8 @@ import torch
 from torch.nn import functional as F
 
 from .. import attention_steps as steps
-from ..exercise import exercise
-from .attention import (
-    keys_and_values_exchanged,
-    output_and_weights,
-    values_from_keys,
-    weights_without_values,
-)
+from ..exercise import exercise, family, with_text_of
+from .attention import Inputs, Results
 from .attention_weights import scale_after_softmax, scaled_once_more
 from .properties import nearly_equal
 from .softmax import softmax
@@ -80,7 +75,7 @@ class RightAnswers:
         return torch.bmm(torch.softmax(scores, dim=2), value)
 
     def head_with_one_matrix_for_both(x, w_q, w_k, w_v):
-        both = w_q @ w_k.T / w_q.shape[1] ** 0.5  # all that the scores see of the two
+        both = w_q @ w_k.T / w_q.shape[1] ** 0.5  # the scores depend on this product alone
         return (x @ both @ x.mT).softmax(-1) @ x @ w_v
 
     def head_with_packed_weights(x, w_q, w_k, w_v):
@@ -103,8 +98,8 @@ single_head.example("one token", seq=1)
 single_head.example("one sentence", batch=1)
 
 
-def _towards(draw, even, odd):
-    """Move the scores of the even and of the odd queries by as much."""
+def _with_moved_scores(draw, even, odd):
+    """Draw inputs whose scores are moved by so much, for even and for odd queries."""
     x, w_q, w_k, w_v = tokens_and_weights(draw)
     w_q[:2], w_k[:2] = 0, 0
     w_q[1, 0], w_k[0, 0] = 1, 2  # feature 1 makes queries larger; feature 0, one in every token, makes keys larger
@@ -112,8 +107,8 @@ def _towards(draw, even, odd):
     return x, w_q, w_k, w_v
 
 
-single_head.example("scores of more than a hundred", lambda draw: _towards(draw, 128, 128))
-single_head.example("queries whose scores lie far apart", lambda draw: _towards(draw, 128, -128))
+single_head.example("scores of more than a hundred", lambda draw: _with_moved_scores(draw, 128, 128))
+single_head.example("queries whose scores lie far apart", lambda draw: _with_moved_scores(draw, 128, -128))
 
 
 single_head.mistakes_in(
@@ -137,11 +132,12 @@ single_head.mistakes_in(
         steps.element_by_element,
     ),
     output=(steps.weights_turned, steps.no_letter_shared),
+    scale=(steps.by_root_batch, steps.root_of_a_plain_number),
 )
 
 
 def in_a_head(mistake):
-    """Turn a mistake of attention into one of a head, under the same name."""
+    """Turn a mistake of attention into a mistake of one head, with the same id."""
 
     @functools.wraps(mistake)
     def head(x, w_q, w_k, w_v):
@@ -150,12 +146,15 @@ def in_a_head(mistake):
     return head
 
 
-single_head.mistake(in_a_head(scaled_once_more))
-single_head.mistake(in_a_head(scale_after_softmax))
-single_head.mistake(in_a_head(values_from_keys))
-single_head.mistake(in_a_head(keys_and_values_exchanged))
-single_head.mistake(in_a_head(weights_without_values))
-single_head.mistake(in_a_head(output_and_weights))
+for known in (
+    scaled_once_more,
+    scale_after_softmax,
+    Inputs.values_from_keys,
+    Inputs.keys_and_values_exchanged,
+    Results.weights_without_values,
+    Results.output_and_weights,
+):
+    single_head.mistake(in_a_head(known))
 
 
 @single_head.mistake_around
@@ -169,26 +168,6 @@ def by_root_d_value(function):
         return function(x, w_q * (w_q.shape[-1] / w_v.shape[-1]) ** 0.5, w_k, w_v)
 
     return divided_by_it
-
-
-def queries_unprojected(x, w_q):
-    """The queries are the tokens themselves; `w_q` has no part in them. With d_model = d_head it runs, and otherwise
-    the sizes do not fit. All three roles are projected: which matrix makes the queries?"""
-    return x
-
-
-def keys_unprojected(x, w_k):
-    """The keys are the tokens themselves; `w_k` has no part in them. With d_model = d_head it runs, and otherwise the
-    sizes do not fit. All three roles are projected: which matrix makes the keys?"""
-    return x
-
-
-def _with_the_text_of(known):
-    def named(mistake):
-        mistake.__doc__ = known.__doc__
-        return single_head.mistake(mistake)
-
-    return named
 
 
 @single_head.property
@@ -208,6 +187,22 @@ def constant_tokens_stay(function, x, w_q, w_k, w_v):
 def order_does_not_matter(function, x, w_q, w_k, w_v):
     """Tokens in reverse order get the same outputs in reverse order."""
     return nearly_equal(function(x.flip(1), w_q, w_k, w_v), function(x, w_q, w_k, w_v).flip(1))
+
+
+@single_head.wrong(stage="query", alone=True)
+class QueryAlone:
+    def queries_unprojected(x, w_q):
+        """The queries are the tokens themselves; `w_q` has no part in them. With d_model = d_head it runs, and
+        otherwise the sizes do not fit. All three roles are projected: which matrix makes the queries?"""
+        return x
+
+
+@single_head.wrong(stage="key", alone=True)
+class KeyAlone:
+    def keys_unprojected(x, w_k):
+        """The keys are the tokens themselves; `w_k` has no part in them. With d_model = d_head it runs, and otherwise
+        the sizes do not fit. All three roles are projected: which matrix makes the keys?"""
+        return x
 
 
 @single_head.wrong(stage="value", alone=True)
@@ -241,12 +236,12 @@ class WeightsAlone:
 
 
 @single_head.wrong
-class WrongAnswers:
-    def by_root_d_model_of_the_tokens(x, w_q, w_k, w_v):
-        """The scores are divided by the root of `d_model`, the features of `x`. What is compared are its projections,
-        and a dot product of these has `d_head` terms. With d_model = d_head nobody notices. Take the size of a query
-        that has been projected."""
-        return single_head.reference(x, w_q * (w_q.shape[-1] / x.shape[-1]) ** 0.5, w_k, w_v)
+class Projections:
+    def nothing_projected(x, w_q, w_k, w_v):
+        """The tokens themselves serve as queries, keys and values: none of the three matrices has a part in the result.
+        A token then mostly finds itself, and nothing can be learned. What must a token become before it asks, before it
+        is found, and before it hands something over?"""
+        return F.scaled_dot_product_attention(x, x, x)
 
     def tokens_compared_unprojected(x, w_q, w_k, w_v):
         """The scores compare the tokens themselves, `x` with `x`; neither `w_q` nor `w_k` has a part in them. Such
@@ -254,17 +249,16 @@ class WrongAnswers:
         is found?"""
         return (x @ x.mT / x.shape[-1] ** 0.5).softmax(-1) @ (x @ w_v)
 
-    def queries_from_w_k(x, w_q, w_k, w_v):
-        """Queries and keys are both made with `w_k`; `w_q` is never used. That happens when a line is copied and one
-        name in it is not changed; the shape stays right. The scores come out symmetric. Look at your three projections
+    @family(
+        queries_from_w_k=(lambda w_q, w_k: w_k, "w_k", "w_q"),
+        keys_from_w_q=(lambda w_q, w_k: w_q, "w_q", "w_k"),
+    )
+    def one_matrix_twice(chosen, x, w_q, w_k, w_v):
+        """Queries and keys are both made with `{}`; `{}` is never used. That happens when a line is copied and one name
+        in it is not changed; the shape stays right. The scores come out symmetric. Look at your three projections
         letter by letter."""
-        return single_head.reference(x, w_k, w_k, w_v)
-
-    def keys_from_w_q(x, w_q, w_k, w_v):
-        """Queries and keys are both made with `w_q`; `w_k` is never used. That happens when a line is copied and one
-        name in it is not changed; the shape stays right. The scores come out symmetric. Look at your three projections
-        letter by letter."""
-        return single_head.reference(x, w_q, w_q, w_v)
+        both = chosen(w_q, w_k)
+        return single_head.reference(x, both, both, w_v)
 
     def values_from_w_q(x, w_q, w_k, w_v):
         """The values are made with `w_q`, and `w_v` is never used: the result has `d_head` features. That happens when
@@ -278,44 +272,16 @@ class WrongAnswers:
         side of the matrix has the features of `x`?"""
         return single_head.reference(x, w_q.T, w_k.T, w_v.T)
 
-    def sentences_look_at_one_another(x, w_q, w_k, w_v):
-        """Each token attends to itself and to the tokens at the same place in the other sentences, and to no other
-        token of its own sentence: the axes `batch` and `seq` have changed places. PyTorch's older modules want `seq`
-        first, and code for them does that. The scores must be (batch, seq, seq). Which axis of `x` must stay in front
-        of the matrix product?"""
-        return single_head.reference(x.transpose(0, 1), w_q, w_k, w_v).transpose(0, 1)
-
-    def sentences_run_together(x, w_q, w_k, w_v):
-        """All sentences of the batch are one long sequence to you, and each token attends to all of them. Flattening
-        `batch` and `seq` is harmless for a projection, and not for what follows. Which axes must the scores have?"""
-        return single_head.reference(x.reshape(1, -1, x.shape[-1]), w_q, w_k, w_v).reshape(*x.shape[:2], -1)
-
-    def values_added_back(x, w_q, w_k, w_v):
-        """The token's own value is added to its output. That is a residual connection, and a Transformer's block has it
-        round the whole of attention, where it adds the token itself. A head returns the blend alone."""
-        return single_head.reference(x, w_q, w_k, w_v) + x @ w_v
-
     def weights_given_to_linear(x, w_q, w_k, w_v):
         """`F.linear` multiplies by the transposed matrix: it wants weights as `nn.Linear` stores them, (out, in). Here
         they come as (in, out). Unequal widths raise; with square matrices it runs and every number is wrong. Which
         product takes them as they are?"""
         return single_head.reference(x, w_q, w_k, w_v, query=F.linear, key=F.linear, value=F.linear)
 
-    def axis_of_the_heads_left(x, w_q, w_k, w_v):
-        """Your result has an axis of size 1 that counts heads, (batch, 1, seq, d_value). You added it for `attention`;
-        take it away again afterwards, or let `attention` count its axes from the end."""
-        return single_head.reference(x, w_q, w_k, w_v).unsqueeze(1)
-
-    def every_axis_of_one_squeezed(x, w_q, w_k, w_v):
-        """{Right for ordinary sizes, and one axis too few where there is one sentence or one token:} `squeeze()` takes
-        away every axis of size 1. Name the axis that you mean."""
-        return single_head.reference(x, w_q, w_k, w_v).squeeze()
-
-    def nothing_projected(x, w_q, w_k, w_v):
-        """The tokens themselves serve as queries, keys and values: none of the three matrices has a part in the result.
-        A token then mostly finds itself, and nothing can be learned. What must a token become before it asks, before it
-        is found, and before it hands something over?"""
-        return F.scaled_dot_product_attention(x, x, x)
+    def w_k_not_turned_between_the_tokens(x, w_q, w_k, w_v):
+        """Queries and keys are multiplied out as `x @ w_q @ w_k @ …`, and `w_k` is not transposed. The transpose of a
+        product turns each factor and their order: (x w_k)ᵀ = w_kᵀ xᵀ."""
+        return (x @ w_q @ w_k @ x.mT / w_q.shape[1] ** 0.5).softmax(-1) @ x @ w_v
 
     def weights_multiplied_number_by_number(x, w_q, w_k, w_v):
         """Tokens and weights are multiplied element by element, `*`, and not as matrices. A projection sums over the
@@ -327,11 +293,6 @@ class WrongAnswers:
         and the second to last of `x`, which counts tokens. The features of a token are its last axis. On which side of
         the weight must `x` stand?"""
         return F.scaled_dot_product_attention(w_q @ x, w_k @ x, w_v @ x)
-
-    def an_axis_in_front_left(x, w_q, w_k, w_v):
-        """Your result has an axis of size 1 in front, (1, batch, seq, d_value). You added it for `attention`; take it
-        away again afterwards, or let `attention` count its axes from the end."""
-        return single_head.reference(x, w_q, w_k, w_v)[None]
 
     def cut_into_three_equal_parts(x, w_q, w_k, w_v):
         """The three projections are made at once and then cut into parts of equal size, but d_value need not be d_head.
@@ -346,40 +307,67 @@ class WrongAnswers:
         query, key, value = (x @ torch.cat((w_q, w_k, w_v), dim=-1)).split(w_q.shape[1], dim=-1)
         return F.scaled_dot_product_attention(query, key, value)
 
-    def w_k_not_turned_between_the_tokens(x, w_q, w_k, w_v):
-        """Queries and keys are multiplied out as `x @ w_q @ w_k @ …`, and `w_k` is not transposed. The transpose of a
-        product turns each factor and their order: (x w_k)ᵀ = w_kᵀ xᵀ."""
-        return (x @ w_q @ w_k @ x.mT / w_q.shape[1] ** 0.5).softmax(-1) @ x @ w_v
+    @with_text_of(QueryAlone.queries_unprojected)
+    def queries_unprojected_for_pytorch(x, w_q, w_k, w_v):
+        return F.scaled_dot_product_attention(x, x @ w_k, x @ w_v)
+
+    @with_text_of(KeyAlone.keys_unprojected)
+    def keys_unprojected_for_pytorch(x, w_q, w_k, w_v):
+        return F.scaled_dot_product_attention(x @ w_q, x, x @ w_v)
+
+    @with_text_of(Inputs.keys_and_values_exchanged)
+    def keys_and_values_exchanged_for_pytorch(x, w_q, w_k, w_v):
+        return F.scaled_dot_product_attention(x @ w_q, x @ w_v, x @ w_k)
 
 
-single_head.mistakes_in(alone=True, query=(queries_unprojected,), key=(keys_unprojected,))
+@single_head.wrong
+class Attention:
+    def by_root_d_model_of_the_tokens(x, w_q, w_k, w_v):
+        """The scores are divided by the root of `d_model`, the features of `x`. What is compared are its projections,
+        and a dot product of these has `d_head` terms. With d_model = d_head nobody notices. Take the size of a query
+        that has been projected."""
+        return single_head.reference(x, w_q * (w_q.shape[-1] / x.shape[-1]) ** 0.5, w_k, w_v)
+
+    def sentences_look_at_one_another(x, w_q, w_k, w_v):
+        """Each token attends to itself and to the tokens at the same place in the other sentences, and to no other
+        token of its own sentence: the axes `batch` and `seq` have changed places. PyTorch's older modules want `seq`
+        first, and code for them does that. The scores must be (batch, seq, seq). Which axis of `x` must stay in front
+        of the matrix product?"""
+        return single_head.reference(x.transpose(0, 1), w_q, w_k, w_v).transpose(0, 1)
+
+    def sentences_run_together(x, w_q, w_k, w_v):
+        """All sentences of the batch are one long sequence to you, and each token attends to all of them. Flattening
+        `batch` and `seq` is harmless for a projection, and not for what follows. Which axes must the scores have?"""
+        return single_head.reference(x.reshape(1, -1, x.shape[-1]), w_q, w_k, w_v).reshape(*x.shape[:2], -1)
 
 
-@single_head.mistake
-def token_added_back(x, w_q, w_k, w_v):
-    """The token itself is added to the output. That is a residual connection, which a block of a Transformer has and
-    one head has not; it fits only if d_value = d_model. Return what the lookup found, alone."""
-    return single_head.reference(x, w_q, w_k, w_v) + x
+@single_head.wrong
+class Result:
+    def values_added_back(x, w_q, w_k, w_v):
+        """The token's own value is added to its output. That is a residual connection, and a Transformer's block has it
+        round the whole of attention, where it adds the token itself. A head returns the blend alone."""
+        return single_head.reference(x, w_q, w_k, w_v) + x @ w_v
 
+    def token_added_back(x, w_q, w_k, w_v):
+        """The token itself is added to the output. That is a residual connection, which a block of a Transformer has
+        and one head has not; it fits only if d_value = d_model. Return what the lookup found, alone."""
+        return single_head.reference(x, w_q, w_k, w_v) + x
 
-single_head.mistakes_in(alone=True, scale=(steps.by_root_batch, steps.root_of_a_plain_number))
+    @with_text_of(token_added_back)
+    def output_added_to_the_token(x, w_q, w_k, w_v):
+        return x + single_head.reference(x, w_q, w_k, w_v)
 
+    def axis_of_the_heads_left(x, w_q, w_k, w_v):
+        """Your result has an axis of size 1 that counts heads, (batch, 1, seq, d_value). You added it for `attention`;
+        take it away again afterwards, or let `attention` count its axes from the end."""
+        return single_head.reference(x, w_q, w_k, w_v).unsqueeze(1)
 
-@_with_the_text_of(keys_and_values_exchanged)
-def keys_and_values_exchanged_for_pytorch(x, w_q, w_k, w_v):
-    return F.scaled_dot_product_attention(x @ w_q, x @ w_v, x @ w_k)
+    def an_axis_in_front_left(x, w_q, w_k, w_v):
+        """Your result has an axis of size 1 in front, (1, batch, seq, d_value). You added it for `attention`; take it
+        away again afterwards, or let `attention` count its axes from the end."""
+        return single_head.reference(x, w_q, w_k, w_v)[None]
 
-
-@_with_the_text_of(keys_unprojected)
-def keys_unprojected_for_pytorch(x, w_q, w_k, w_v):
-    return F.scaled_dot_product_attention(x @ w_q, x, x @ w_v)
-
-
-@_with_the_text_of(queries_unprojected)
-def queries_unprojected_for_pytorch(x, w_q, w_k, w_v):
-    return F.scaled_dot_product_attention(x, x @ w_k, x @ w_v)
-
-
-@_with_the_text_of(token_added_back)
-def output_added_to_the_token(x, w_q, w_k, w_v):
-    return x + single_head.reference(x, w_q, w_k, w_v)
+    def every_axis_of_one_squeezed(x, w_q, w_k, w_v):
+        """{Right for ordinary sizes, and one axis too few where there is one sentence or one token:} `squeeze()` takes
+        away every axis of size 1. Name the axis that you mean."""
+        return single_head.reference(x, w_q, w_k, w_v).squeeze()

@@ -6,7 +6,7 @@ import math
 import numpy as np
 import torch
 
-from ..exercise import exercise
+from ..exercise import exercise, with_text_of
 from ..slips import fixed_length
 from .properties import nearly_equal
 
@@ -15,10 +15,14 @@ def _sizes(draw, seq=7, d_model=6):
     return seq, d_model
 
 
+def evens(d_model):
+    """Return 0, 2, 4, …: the 2i of each pair."""
+    return torch.arange(0, d_model, 2)
+
+
 def one_angle_for_two(seq, d_model):
     """Compute for each position one angle for every two features."""
-    pair = torch.arange(0, d_model, 2)
-    return torch.arange(seq)[:, None] / 10000 ** (pair / d_model)
+    return torch.arange(seq)[:, None] / 10000 ** (evens(d_model) / d_model)
 
 
 def in_turns(angles, d_model):
@@ -48,7 +52,7 @@ class RightAnswers:
     def positions_filled_in(seq, d_model):
         table = torch.zeros(seq, d_model)
         position = torch.arange(seq, dtype=torch.float).unsqueeze(1)
-        factors = torch.exp(torch.arange(0, d_model, 2).float() * (-math.log(10000.0) / d_model))
+        factors = torch.exp(evens(d_model).float() * (-math.log(10000.0) / d_model))
         table[:, 0::2] = torch.sin(position * factors)
         table[:, 1::2] = torch.cos(position * factors[: d_model // 2])
         return table
@@ -90,11 +94,6 @@ sinusoidal_positions.example("an odd number of features", 7, 5)
 sinusoidal_positions.example("one feature", 7, 1)
 # With 2 features all angles are whole numbers: float32 holds them, and any formula gives the same.
 sinusoidal_positions.example("a text of 5,100 tokens", 5100, 2)
-
-
-def exponent_rounded_down_in_whole_numbers(seq, d_model):
-    pair = torch.arange(0, d_model, 2)
-    return torch.arange(seq)[:, None] * 10000 ** (-pair // d_model)
 
 
 def _refuses_an_odd_width(probe, got, expected):
@@ -148,15 +147,28 @@ class Angles:
         hardly turns at all. Where `i` counts pairs (0, 1, 2, …) the formula has 2i; an `i` that comes from `arange(0,
         d_model, 2)` counts features, and is that 2i already. For 4 features, the second pair must turn a hundred times
         more slowly than the first: and yours?"""
-        pair = torch.arange(0, d_model, 2)
-        return torch.arange(seq)[:, None] / 10000 ** (2 * pair / d_model)
+        return torch.arange(seq)[:, None] / 10000 ** (2 * evens(d_model) / d_model)
 
     def exponent_halved(seq, d_model):
         """The exponent is half of what it should be, so that all divisors stay below 100 instead of below 10000. With
         an `i` that counts pairs (0, 1, 2, …), what stands over d_model in the formula? For 4 features, the second pair
         must turn a hundred times more slowly than the first: and yours?"""
-        pair = torch.arange(0, d_model, 2)
-        return torch.arange(seq)[:, None] / 10000 ** (pair / 2 / d_model)
+        return torch.arange(seq)[:, None] / 10000 ** (evens(d_model) / 2 / d_model)
+
+    def exponent_cut_to_zero(seq, d_model):
+        """All pairs turn at the same speed: every divisor is 1. A whole-number division does that: `2 * i // d_model`
+        is 0 for every `i` that occurs. Which division keeps the fraction?"""
+        return torch.arange(seq)[:, None] / 10000 ** (evens(d_model) // d_model)
+
+    def exponent_rounded_down(seq, d_model):
+        """{The first pair is right, and} all pairs but the first turn hardly or not at all: their exponents are all -1.
+        A whole-number division does that: `-i // d_model` rounds downwards, to -1 for every `i` but 0. Which division
+        keeps the fraction?"""
+        return torch.arange(seq)[:, None] * 10000.0 ** (-evens(d_model) // d_model)
+
+    @with_text_of(exponent_rounded_down)
+    def exponent_rounded_down_in_whole_numbers(seq, d_model):
+        return torch.arange(seq)[:, None] * 10000 ** (-evens(d_model) // d_model)
 
     def pairs_minus_one(seq, d_model):
         """The divisors are spread so that the last one is 10000 itself: the exponent is divided by the number of pairs
@@ -165,55 +177,50 @@ class Angles:
         pairs = torch.arange((d_model + 1) // 2)
         return torch.arange(seq)[:, None] / 10000 ** (pairs / max(d_model / 2 - 1, 1))
 
-    def counted_from_one(seq, d_model):
-        """The positions count from 1. The first token stands at position 0, where all sines are 0 and all cosines 1;
-        your first row is what the second should be."""
-        return one_angle_for_two(seq + 1, d_model)[1:]
-
-    def times_the_divisor(seq, d_model):
-        """The position is multiplied by 10000^(2i / d_model) and not divided by it: each pair turns faster than the one
-        before, so fast that neighbours look like noise. Slow hands tell the hour, and the first pair is the fastest.
-        Which sign must the exponent have?"""
-        pair = torch.arange(0, d_model, 2)
-        return torch.arange(seq)[:, None] * 10000 ** (pair / d_model)
-
-    def exponent_cut_to_zero(seq, d_model):
-        """All pairs turn at the same speed: every divisor is 1. A whole-number division does that: `2 * i // d_model`
-        is 0 for every `i` that occurs. Which division keeps the fraction?"""
-        pair = torch.arange(0, d_model, 2)
-        return torch.arange(seq)[:, None] / 10000 ** (pair // d_model)
-
-    def base_of_a_thousand(seq, d_model):
-        """The base of the divisors is 1000, where the formula has 10000. The table looks much the same, and its slow
-        hands turn too fast. Count the zeros."""
-        pair = torch.arange(0, d_model, 2)
-        return torch.arange(seq)[:, None] / 1000 ** (pair / d_model)
-
-    def power_before_division(seq, d_model):
-        """The power is taken of 2i alone, and what comes out is divided by `d_model`: that is what `10000 ** i /
-        d_model` says, because `**` goes before `/`. Even the first pair does not turn by one radian from position to
-        position. What has to stand in brackets?"""
-        pair = torch.arange(0, d_model, 2).float()
-        return torch.arange(seq)[:, None] / (10000**pair / d_model)
-
-    def angle_divided_by_d_model(seq, d_model):
-        """The power is taken of 2i alone, and the angle is divided by `d_model` as well: `/` works from left to right,
-        and `**` goes before it. Even the first pair does not turn by one radian from position to position. What has to
-        stand in brackets?"""
-        pair = torch.arange(0, d_model, 2)
-        return torch.arange(seq)[:, None] / 10000**pair / d_model
-
-    def logarithm_to_base_ten(seq, d_model):
-        """The divisors are powers of e^4, about 55, instead of 10000: `exp` was given a logarithm to base 10, which is
-        4 for 10000. `exp` undoes the natural logarithm, `math.log`."""
-        pair = torch.arange(0, d_model, 2)
-        return torch.arange(seq)[:, None] * torch.exp(-pair * math.log10(10000.0) / d_model)
-
     def pairs_counted_without_the_last(seq, d_model):
         """The exponent is i / (d_model // 2). For an even `d_model` that is 2i / d_model; with an odd one, `//` rounds
         down and all pairs but the first turn too slowly. What does the formula have below the line?"""
         pairs = torch.arange((d_model + 1) // 2)
         return torch.arange(seq)[:, None] / 10000 ** (pairs / (d_model // 2))
+
+    def times_the_divisor(seq, d_model):
+        """The position is multiplied by 10000^(2i / d_model) and not divided by it: each pair turns faster than the one
+        before, so fast that neighbours look like noise. Slow hands tell the hour, and the first pair is the fastest.
+        Which sign must the exponent have?"""
+        return torch.arange(seq)[:, None] * 10000 ** (evens(d_model) / d_model)
+
+    def base_of_a_thousand(seq, d_model):
+        """The base of the divisors is 1000, where the formula has 10000. The table looks much the same, and its slow
+        hands turn too fast. Count the zeros."""
+        return torch.arange(seq)[:, None] / 1000 ** (evens(d_model) / d_model)
+
+    def base_and_exponent_exchanged(seq, d_model):
+        """Base and exponent have changed places: 2i / d_model is raised to the power 1e-4, and comes out as 0 for the
+        first pair and almost 1 for every other. In the formula 10000 stands below, and 2i / d_model above. Which of the
+        two belongs on the left of `**`?"""
+        return torch.arange(seq)[:, None] * (evens(d_model) / d_model) ** 1e-4
+
+    def logarithm_to_base_ten(seq, d_model):
+        """The divisors are powers of e^4, about 55, instead of 10000: `exp` was given a logarithm to base 10, which is
+        4 for 10000. `exp` undoes the natural logarithm, `math.log`."""
+        return torch.arange(seq)[:, None] * torch.exp(-evens(d_model) * math.log10(10000.0) / d_model)
+
+    def power_before_division(seq, d_model):
+        """The power is taken of 2i alone, and what comes out is divided by `d_model`: that is what `10000 ** i /
+        d_model` says, because `**` goes before `/`. Even the first pair does not turn by one radian from position to
+        position. What has to stand in brackets?"""
+        return torch.arange(seq)[:, None] / (10000 ** evens(d_model).float() / d_model)
+
+    def angle_divided_by_d_model(seq, d_model):
+        """The power is taken of 2i alone, and the angle is divided by `d_model` as well: `/` works from left to right,
+        and `**` goes before it. Even the first pair does not turn by one radian from position to position. What has to
+        stand in brackets?"""
+        return torch.arange(seq)[:, None] / 10000 ** evens(d_model) / d_model
+
+    def counted_from_one(seq, d_model):
+        """The positions count from 1. The first token stands at position 0, where all sines are 0 and all cosines 1;
+        your first row is what the second should be."""
+        return one_angle_for_two(seq + 1, d_model)[1:]
 
     def positions_between_0_and_1(seq, d_model):
         """The positions are divided by the length of the sequence, so that the angle of a token depends on how many
@@ -225,25 +232,19 @@ class Angles:
         radians, and the angles of the formula are radians already."""
         return torch.deg2rad(one_angle_for_two(seq, d_model))
 
-    def base_and_exponent_exchanged(seq, d_model):
-        """Base and exponent have changed places: 2i / d_model is raised to the power 1e-4, and comes out as 0 for the
-        first pair and almost 1 for every other. In the formula 10000 stands below, and 2i / d_model above. Which of the
-        two belongs on the left of `**`?"""
-        return torch.arange(seq)[:, None] * (torch.arange(0, d_model, 2) / d_model) ** 1e-4
-
 
 @sinusoidal_positions.wrong(stage="angles", alone=True)
 class AnglesAlone:
     def exponent_without_its_minus(seq, d_model):
         """The exponent in `exp` lacks its minus: the position is multiplied by 10000^(2i / d_model) and not divided by
         it, so that each pair turns faster than the one before. The first pair is the fastest."""
-        factors = torch.exp(torch.arange(0, d_model, 2).float() * (math.log(10000.0) / d_model))
+        factors = torch.exp(evens(d_model).float() * (math.log(10000.0) / d_model))
         return torch.arange(seq)[:, None] * factors
 
     def positions_not_a_column(seq, d_model):
         """Positions and divisors are both rows, and unless there are as many of the ones as of the others, they do not
         line up. Every position must meet every divisor. Which of the two needs an axis of size 1, and where?"""
-        return torch.arange(seq) / 10000 ** (torch.arange(0, d_model, 2) / d_model)
+        return torch.arange(seq) / 10000 ** (evens(d_model) / d_model)
 
 
 @sinusoidal_positions.wrong(stage="layout")
@@ -278,6 +279,19 @@ class Layout:
         """Your result has an axis of size 1 in front. Many programs store it so, ready for a batch; broadcasting adds
         that axis by itself. Here, return (seq, d_model)."""
         return in_turns(angles, d_model)[None]
+
+    def position_zero_left_at_zeros(angles, d_model):
+        """Row 0 is all zeros. Programs that keep row 0 for padding leave it like that: `if pos != 0 else zeros`, or a
+        loop from 1. Here the first token stands at position 0, and the cosine of 0 is 1: take row 0 through the formula
+        as well."""
+        return torch.cat([torch.zeros(1, d_model), in_turns(angles, d_model)[1:]])
+
+    def last_feature_left_at_zero(angles, d_model):
+        """The last feature is 0 at every position: your loop over the features ends one too early. `range(n)` leaves
+        out n by itself, so nothing has to be subtracted."""
+        table = in_turns(angles, d_model)
+        table[:, -1] = 0
+        return table
 
     def places_for_cosines_missing(angles, d_model):
         """An odd `d_model` has one sine more than it has places for cosines, and filling as many cosines as sines
@@ -323,19 +337,6 @@ class Layout:
         table[:, d_model // 2 * 2 :] = 0
         return table
 
-    def position_zero_left_at_zeros(angles, d_model):
-        """Row 0 is all zeros. Programs that keep row 0 for padding leave it like that: `if pos != 0 else zeros`, or a
-        loop from 1. Here the first token stands at position 0, and the cosine of 0 is 1: take row 0 through the formula
-        as well."""
-        return torch.cat([torch.zeros(1, d_model), in_turns(angles, d_model)[1:]])
-
-    def last_feature_left_at_zero(angles, d_model):
-        """The last feature is 0 at every position: your loop over the features ends one too early. `range(n)` leaves
-        out n by itself, so nothing has to be subtracted."""
-        table = in_turns(angles, d_model)
-        table[:, -1] = 0
-        return table
-
 
 @sinusoidal_positions.wrong(stage="layout", alone=True)
 class LayoutAlone:
@@ -359,7 +360,7 @@ class LayoutAlone:
 
 
 @sinusoidal_positions.wrong
-class WrongAnswers:
+class Features:
     def each_feature_its_angle(seq, d_model):
         """The cosines have angles of their own: the exponent goes on from feature to feature, instead of once for two.
         {The sines are right.} A sine and its cosine are the two coordinates of *one* hand of a clock: which number do
@@ -424,19 +425,6 @@ def in_float64(function):
             torch.set_default_dtype(before)
 
     return computed_in_float64
-
-
-@sinusoidal_positions.mistake(stage="angles")
-def exponent_rounded_down(seq, d_model):
-    """{The first pair is right, and} all pairs but the first turn hardly or not at all: their exponents are all -1. A
-    whole-number division does that: `-i // d_model` rounds downwards, to -1 for every `i` but 0. Which division keeps
-    the fraction?"""
-    pair = torch.arange(0, d_model, 2)
-    return torch.arange(seq)[:, None] * 10000.0 ** (-pair // d_model)
-
-
-exponent_rounded_down_in_whole_numbers.__doc__ = exponent_rounded_down.__doc__
-sinusoidal_positions.mistake(exponent_rounded_down_in_whole_numbers, stage="angles")
 
 
 sinusoidal_positions.mistake(an_odd_width_refused, sign=_refuses_an_odd_width)

@@ -6,7 +6,7 @@ import math
 import torch
 from torch.nn import functional as F
 
-from ..exercise import exercise
+from ..exercise import exercise, family
 from .properties import nearly_equal
 
 
@@ -31,7 +31,7 @@ def over_their_sum(exp, dim):
 
 @exercise(
     inputs=_rows,
-    axes={},  # any there are
+    axes={},  # any shape
     hints=(
         "Softmax sees differences only. Which number may you subtract from all the scores of a row, so that `exp` "
         "never meets a large one?",
@@ -352,7 +352,7 @@ class DivideAlone:
 
 
 @softmax.wrong
-class WrongAnswers:
+class Axis:
     def over_the_last_axis(x, dim):
         """Your softmax runs along the last axis, whatever `dim` says. That is right in most examples, and wrong as soon
         as somebody asks for another axis. Follow the argument `dim` through every line."""
@@ -363,11 +363,50 @@ class WrongAnswers:
         front, its sentences share one unit of weight. Follow the argument `dim` through every line."""
         return x.softmax(0)
 
+    def over_axis_one(x, dim):
+        """Your softmax runs along axis 1, whatever `dim` says. That is the last axis of a matrix, and another one of a
+        batch. Follow the argument `dim` through every line."""
+        return x.softmax(1)
+
+    def over_the_axis_before(x, dim):
+        """Your softmax runs along the axis before `dim`. Axes are counted from 0, and `dim` is counted so as well: it
+        needs no correction."""
+        return x.softmax(dim - 1) if dim > -x.ndim else x.softmax(-1)
+
     def over_all_numbers(x, dim):
         """Your softmax runs over all the numbers at once: all of them together sum to one, instead of each row along
         `dim`. That is what `.max()` and `.sum()` without an axis do. Follow the argument `dim` through every line."""
         return x.flatten().softmax(0).reshape(x.shape)
 
+    def over_all_but_the_first_axis(x, dim):
+        """Your loop goes along the first axis, and all the numbers that it finds there sum to one together, whatever
+        `dim` says. Along `dim`, each row is a softmax on its own. There is a way without a loop: sums take an axis."""
+        return torch.stack([part.flatten().softmax(0).reshape(part.shape) for part in x])
+
+    def sign_of_dim_lost(x, dim):
+        """Where `dim` is negative, you count from the start all the same: −1 becomes 1, which may be another axis, or
+        none. PyTorch takes a negative axis as it is; to count it yourself, add the number of axes."""
+        return x.softmax(abs(dim))
+
+    def axis_left_to_pytorch(x, dim):
+        """`dim` is not handed on, and `F.softmax` chooses an axis itself: the first of one or of three axes, the second
+        of two or of four. Follow the argument through every line. And the task asks for `exp` and a sum."""
+        return x.softmax(0 if x.ndim in (0, 1, 3) else 1)
+
+    @family(axis_moved_last=(-1, "last", "to the end"), axis_left_first=(0, "first", "to the front"))
+    def axis_left(place, x, dim):
+        """{The weights are right, and} `dim` comes {}: the axis was moved {}, and never back. The result must have the
+        shape of `x`. With `dim` as it is, no axis has to move."""
+        return x.softmax(dim).movedim(dim, place)
+
+    def axis_left_last(x, dim):
+        """{The weights are right, and} two axes have changed places: `dim` was exchanged with the last axis, and never
+        put back. The result must have the shape of `x`. With `dim` as it is, no axis has to move."""
+        return x.softmax(dim).transpose(dim, -1)
+
+
+@softmax.wrong
+class OtherFunctions:
     def divided_by_their_sum(x, dim):
         """The scores are divided by their sum, without `exp`. Scores have both signs, so some weights are negative, and
         where the sum is near zero they are huge. What must be done to a score first, so that it is positive and a
@@ -390,11 +429,57 @@ class WrongAnswers:
         others."""
         return x.sigmoid()
 
+    def squeezed_by_tanh(x, dim):
+        """Each score is squeezed between −1 and 1 on its own, by `tanh`. Nothing sums to one. In a softmax, the scores
+        along `dim` share one whole: the more one gets, the less is left for the others."""
+        return x.tanh()
+
+    def sigmoids_over_their_sum(x, dim):
+        """You take the sigmoid of each score and divide by the sum. The weights sum to one; but the ratios are wrong,
+        since a sigmoid never exceeds 1: 0 and ln 3 must get ¼ and ¾. What does the task ask for in its place?"""
+        return x.sigmoid() / x.sigmoid().sum(dim, keepdim=True)
+
+    def between_zero_and_one(x, dim):
+        """You stretch the scores so that they go from 0 to 1: the smallest gets 0 and the largest 1. Nothing sums to
+        one. Exponentials make the scores positive, and their sum makes shares of them."""
+        low = x.amin(dim, keepdim=True)
+        return (x - low) / (x.amax(dim, keepdim=True) - low)
+
+    def negative_scores_cut_off(x, dim):
+        """Negative scores are set to 0, and the rest is divided by its sum, without `exp`. The weights sum to one,
+        unless no score is positive; but only differences may count, and not where zero lies. What makes any number
+        positive?"""
+        return x.relu() / x.relu().sum(dim, keepdim=True)
+
     def all_to_the_largest(x, dim):
         """The largest score gets 1 and all others 0: a hard choice, as with `argmax`. Softmax gives every score some
         weight, and so a gradient to all of them. What are the weights of the scores 0 and ln 3, by hand?"""
         return F.one_hot(x.argmax(dim), x.shape[dim]).movedim(-1, dim).to(x.dtype)
 
+    def hard_choices_left_last(x, dim):
+        """The largest score gets 1 and all others 0, and the axis of the scores comes last, wherever it was: `one_hot`
+        puts it there. A softmax gives every score some weight, along `dim`. What are the weights of 0 and ln 3, by
+        hand?"""
+        return F.one_hot(x.argmax(dim), x.shape[dim]).to(x.dtype)
+
+    def places_of_the_largest(x, dim):
+        """You return where the largest score stands, one place for each row. A softmax gives every score a weight, so
+        the result has the shape of `x`."""
+        return x.argmax(dim)
+
+    def weights_sorted(x, dim):
+        """The weights {are right, and they} are sorted, the largest first. Each belongs to the score at its place:
+        leave them there."""
+        return x.softmax(dim).sort(dim, descending=True).values
+
+    def exponentials_and_their_sum(x, dim):
+        """You return two tensors, the exponentials and their sum. One is asked for: divide the first by the second."""
+        exp = (x - x.amax(dim, keepdim=True)).exp()
+        return exp, exp.sum(dim, keepdim=True)
+
+
+@softmax.wrong
+class NumeratorAndDenominator:
     def shifted_below_only(x, dim):
         """The maximum is subtracted in the sum and not in the exponentials above it. The two no longer belong together:
         the weights do not sum to one, and `exp` still overflows. Use the same exponentials in both places."""
@@ -415,16 +500,6 @@ class WrongAnswers:
         share is a part of the sum: what was added up below must stand above as well."""
         shifted = x - x.amax(dim, keepdim=True)
         return shifted / shifted.exp().sum(dim, keepdim=True)
-
-    def in_float32(x, dim):
-        """{Right for float32, and wrong for every other dtype:} the result comes in float32 whatever came in. It must
-        have the dtype of the scores. Which line names a dtype?"""
-        return x.softmax(dim, dtype=torch.float32)
-
-    def in_float64(x, dim):
-        """The weights come in float64 whatever came in. It is fine to compute them so; the result must have the dtype
-        of the scores. Which line names a dtype, or passes through NumPy?"""
-        return x.softmax(dim, dtype=torch.float64)
 
     def divided_by_the_sum_of_the_scores(x, dim):
         """The exponentials are divided by the sum of the scores. What stands above must be what was added up below:
@@ -448,6 +523,9 @@ class WrongAnswers:
         exp = x.exp() - x.exp().amax(dim, keepdim=True)
         return exp / exp.sum(dim, keepdim=True)
 
+
+@softmax.wrong
+class OverflowAndDtype:
     def nan_covered_up(x, dim):
         """Nothing keeps `exp` from overflowing, and the NaN that comes of it is replaced by 0. Large scores then get no
         weight at all, and the row does not sum to one. Which number may be subtracted from all the scores of a row?"""
@@ -473,93 +551,20 @@ class WrongAnswers:
         scores of a row?"""
         return (x - x.exp().sum(dim, keepdim=True).log()).exp()
 
-    def over_axis_one(x, dim):
-        """Your softmax runs along axis 1, whatever `dim` says. That is the last axis of a matrix, and another one of a
-        batch. Follow the argument `dim` through every line."""
-        return x.softmax(1)
-
-    def sign_of_dim_lost(x, dim):
-        """Where `dim` is negative, you count from the start all the same: −1 becomes 1, which may be another axis, or
-        none. PyTorch takes a negative axis as it is; to count it yourself, add the number of axes."""
-        return x.softmax(abs(dim))
-
-    def hard_choices_left_last(x, dim):
-        """The largest score gets 1 and all others 0, and the axis of the scores comes last, wherever it was: `one_hot`
-        puts it there. A softmax gives every score some weight, along `dim`. What are the weights of 0 and ln 3, by
-        hand?"""
-        return F.one_hot(x.argmax(dim), x.shape[dim]).to(x.dtype)
-
-    def places_of_the_largest(x, dim):
-        """You return where the largest score stands, one place for each row. A softmax gives every score a weight, so
-        the result has the shape of `x`."""
-        return x.argmax(dim)
-
-    def negative_scores_cut_off(x, dim):
-        """Negative scores are set to 0, and the rest is divided by its sum, without `exp`. The weights sum to one,
-        unless no score is positive; but only differences may count, and not where zero lies. What makes any number
-        positive?"""
-        return x.relu() / x.relu().sum(dim, keepdim=True)
-
-    def squeezed_by_tanh(x, dim):
-        """Each score is squeezed between −1 and 1 on its own, by `tanh`. Nothing sums to one. In a softmax, the scores
-        along `dim` share one whole: the more one gets, the less is left for the others."""
-        return x.tanh()
-
-    def sigmoids_over_their_sum(x, dim):
-        """You take the sigmoid of each score and divide by the sum. The weights sum to one; but the ratios are wrong,
-        since a sigmoid never exceeds 1: 0 and ln 3 must get ¼ and ¾. What does the task ask for in its place?"""
-        return x.sigmoid() / x.sigmoid().sum(dim, keepdim=True)
-
-    def axis_left_last(x, dim):
-        """{The weights are right, and} two axes have changed places: `dim` was exchanged with the last axis, and never
-        put back. The result must have the shape of `x`. With `dim` as it is, no axis has to move."""
-        return x.softmax(dim).transpose(dim, -1)
-
-    def axis_moved_last(x, dim):
-        """{The weights are right, and} `dim` comes last: the axis was moved to the end, and never back. The result must
-        have the shape of `x`. With `dim` as it is, no axis has to move."""
-        return x.softmax(dim).movedim(dim, -1)
-
-    def axis_left_first(x, dim):
-        """{The weights are right, and} `dim` comes first: the axis was moved to the front, and never back. The result
-        must have the shape of `x`. With `dim` as it is, no axis has to move."""
-        return x.softmax(dim).movedim(dim, 0)
-
-    def over_the_axis_before(x, dim):
-        """Your softmax runs along the axis before `dim`. Axes are counted from 0, and `dim` is counted so as well: it
-        needs no correction."""
-        return x.softmax(dim - 1) if dim > -x.ndim else x.softmax(-1)
-
-    def axis_left_to_pytorch(x, dim):
-        """`dim` is not handed on, and `F.softmax` chooses an axis itself: the first of one or of three axes, the second
-        of two or of four. Follow the argument through every line. And the task asks for `exp` and a sum."""
-        return x.softmax(0 if x.ndim in (0, 1, 3) else 1)
-
     def in_float16(x, dim):
         """The weights come in float16, with three digits. It must be the dtype of the scores. Which line names a
         dtype?"""
         return x.softmax(dim).half()
 
-    def exponentials_and_their_sum(x, dim):
-        """You return two tensors, the exponentials and their sum. One is asked for: divide the first by the second."""
-        exp = (x - x.amax(dim, keepdim=True)).exp()
-        return exp, exp.sum(dim, keepdim=True)
+    def in_float32(x, dim):
+        """{Right for float32, and wrong for every other dtype:} the result comes in float32 whatever came in. It must
+        have the dtype of the scores. Which line names a dtype?"""
+        return x.softmax(dim, dtype=torch.float32)
 
-    def between_zero_and_one(x, dim):
-        """You stretch the scores so that they go from 0 to 1: the smallest gets 0 and the largest 1. Nothing sums to
-        one. Exponentials make the scores positive, and their sum makes shares of them."""
-        low = x.amin(dim, keepdim=True)
-        return (x - low) / (x.amax(dim, keepdim=True) - low)
-
-    def over_all_but_the_first_axis(x, dim):
-        """Your loop goes along the first axis, and all the numbers that it finds there sum to one together, whatever
-        `dim` says. Along `dim`, each row is a softmax on its own. There is a way without a loop: sums take an axis."""
-        return torch.stack([part.flatten().softmax(0).reshape(part.shape) for part in x])
-
-    def weights_sorted(x, dim):
-        """The weights {are right, and they} are sorted, the largest first. Each belongs to the score at its place:
-        leave them there."""
-        return x.softmax(dim).sort(dim, descending=True).values
+    def in_float64(x, dim):
+        """The weights come in float64 whatever came in. It is fine to compute them so; the result must have the dtype
+        of the scores. Which line names a dtype, or passes through NumPy?"""
+        return x.softmax(dim, dtype=torch.float64)
 
 
 @softmax.mistake_around

@@ -26,7 +26,7 @@ def merge_heads(x):
 
 
 def _cut(moved, x):
-    """Cut what was made of ``x`` into the right shape, as it lies."""
+    """Reshape ``moved``, which was made from ``x``, to the right shape."""
     batch, heads, seq, d_value = x.shape
     return moved.reshape(batch, seq, heads * d_value)
 

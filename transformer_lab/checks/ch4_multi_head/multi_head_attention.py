@@ -213,7 +213,7 @@ class ProjectionsAlone:
 
 @multi_head_attention.wrong(stage="scores", alone=True)
 class ScoresAlone:
-    # Where sizes do not fit, the same error has several causes: the text holds for all of them.
+    # Several causes give the same error about sizes; the text covers all of them.
 
     def factors_do_not_fit(query, key):
         """A matrix product raises: its left factor has d_head features last, its right factor has tokens second to
@@ -298,7 +298,7 @@ class WrongAnswers:
         rest of the weights is unused, so nothing that stands in another block can reach a head. A head owns a block of
         the projection's outputs, and all of its inputs: project whole tokens, then split."""
         head = torch.arange(len(w_q)) // (len(w_q) // n_heads)
-        own = (head[:, None] == head).to(w_q)  # one on the blocks of the diagonal
+        own = (head[:, None] == head).to(w_q)  # ones on the diagonal blocks
         return multi_head_attention.reference(x, w_q * own, w_k * own, w_v * own, w_o, n_heads)
 
     def all_heads_alike(x, w_q, w_k, w_v, w_o, n_heads):
@@ -409,7 +409,7 @@ class WrongAnswers:
     longer_text_projected.__doc__ = MergeAlone.heads_joined_along_the_tokens.__doc__
 
 
-# What goes wrong in one stage may come together with what goes wrong in another. The rarer ones are looked for alone.
+# The common mistakes are also tried in pairs, one in each of two stages; the rarer ones alone.
 multi_head_attention.mistakes_in(
     split=(Cuts.view_alone, Cuts.every_nth_feature),
     merge=(Scrambled.reshape_alone, Scrambled.features_interleaved),

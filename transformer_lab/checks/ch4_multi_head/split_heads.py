@@ -47,6 +47,9 @@ def a_head_sees_its_features(function, x, n_heads):
     return torch.equal(function(x, n_heads)[:, 0], x[..., :width])
 
 
+AFTER_THE_CUT = ("batch", "seq", "heads", "d_head")
+
+
 @split_heads.wrong
 class OtherAxes:
     def no_transpose(x, n_heads):
@@ -56,56 +59,56 @@ class OtherAxes:
         batch, seq, d_model = x.shape
         return x.reshape(batch, seq, n_heads, d_model // n_heads)
 
-    def heads_before_batch(x, n_heads):
-        """Your result is (heads, batch, seq, d_head): the heads come first of all. That is what stacking slices along
-        axis 0 gives, or a `permute` that begins with the wrong axis. Everything that comes later expects `batch`
-        first."""
-        return torch.stack(x.chunk(n_heads, dim=-1), dim=0)
-
-    def features_before_seq(x, n_heads):
-        """Your result is (batch, heads, d_head, seq): one exchange too many, or the wrong two axes. Keys are needed
-        like that inside the product with the queries, and are turned there; splitting leaves a token's features
-        last."""
-        batch, seq, d_model = x.shape
-        return x.reshape(batch, seq, n_heads, d_model // n_heads).permute(0, 2, 3, 1)
-
-    def batch_and_seq_exchanged(x, n_heads):
-        """Your result is (seq, batch, heads, d_head): the first two axes have changed places, and not the two in the
-        middle. Axes are counted from 0, and the batch is number 0. Which two numbers do `seq` and `heads` have after
-        the cut?"""
-        batch, seq, d_model = x.shape
-        return x.reshape(batch, seq, n_heads, d_model // n_heads).transpose(0, 1)
-
-    def heads_last(x, n_heads):
-        """Your result is (batch, seq, d_head, heads): the heads come last of all. That is what stacking slices along
-        the last axis gives, or an exchange of the last two axes. `heads` belongs after `batch`."""
-        return torch.stack(x.chunk(n_heads, dim=-1), dim=-1)
-
-    def seq_and_features_exchanged(x, n_heads):
-        """Your result is (batch, d_head, heads, seq): `seq` and the features have changed places, and not `seq` and
-        `heads`. Axes are counted from 0. Which two numbers do `seq` and `heads` have after the cut?"""
-        return x.unflatten(-1, (n_heads, -1)).transpose(1, 3)
-
-    def features_in_place_of_heads(x, n_heads):
-        """Your result is (batch, d_head, seq, heads): the features of a head stand where the heads should, and the
-        heads last. Look at the order of the two sizes that you cut the last axis into, and at which of them is
-        moved."""
-        return x.unflatten(-1, (n_heads, -1)).permute(0, 3, 1, 2)
-
-    def batch_and_heads_exchanged(x, n_heads):
-        """Your result is (heads, seq, batch, d_head): the batch and the heads have changed places, and not `seq` and
-        the heads. Axes are counted from 0. Which two numbers do `seq` and `heads` have after the cut?"""
-        return x.unflatten(-1, (n_heads, -1)).transpose(0, 2)
-
-    def batch_moved_behind_the_heads(x, n_heads):
-        """Your result is (seq, heads, batch, d_head). The batch must stay in front: `x` is (batch, seq, d_model), and
-        only `seq` and the heads change places after the cut."""
-        return x.unflatten(-1, (n_heads, -1)).permute(1, 2, 0, 3)
-
-    def all_axes_turned(x, n_heads):
-        """Your result is (d_head, heads, seq, batch): all the axes are reversed, that of the batch too. That is what
-        `.T` does with more than two axes. Only `heads` and `seq` must change places."""
-        return x.unflatten(-1, (n_heads, -1)).permute(3, 2, 1, 0)
+    @family(
+        heads_before_batch=(
+            "heads, batch, seq, d_head",
+            "({}): the heads come first of all. That is what stacking slices along axis 0 gives, or a `permute` that "
+            "begins with the wrong axis. Everything that comes later expects `batch` first.",
+        ),
+        features_before_seq=(
+            "batch, heads, d_head, seq",
+            "({}): one exchange too many, or the wrong two axes. Keys are needed like that inside the product with the "
+            "queries, and are turned there; splitting leaves a token's features last.",
+        ),
+        batch_and_seq_exchanged=(
+            "seq, batch, heads, d_head",
+            "({}): the first two axes have changed places, and not the two in the middle. Axes are counted from 0, and "
+            "the batch is number 0. Which two numbers do `seq` and `heads` have after the cut?",
+        ),
+        heads_last=(
+            "batch, seq, d_head, heads",
+            "({}): the heads come last of all. That is what stacking slices along the last axis gives, or an exchange "
+            "of the last two axes. `heads` belongs after `batch`.",
+        ),
+        seq_and_features_exchanged=(
+            "batch, d_head, heads, seq",
+            "({}): `seq` and the features have changed places, and not `seq` and `heads`. Axes are counted from 0. "
+            "Which two numbers do `seq` and `heads` have after the cut?",
+        ),
+        features_in_place_of_heads=(
+            "batch, d_head, seq, heads",
+            "({}): the features of a head stand where the heads should, and the heads last. Look at the order of the "
+            "two sizes that you cut the last axis into, and at which of them is moved.",
+        ),
+        batch_and_heads_exchanged=(
+            "heads, seq, batch, d_head",
+            "({}): the batch and the heads have changed places, and not `seq` and the heads. Axes are counted from 0. "
+            "Which two numbers do `seq` and `heads` have after the cut?",
+        ),
+        batch_moved_behind_the_heads=(
+            "seq, heads, batch, d_head",
+            "({}). The batch must stay in front: `x` is (batch, seq, d_model), and only `seq` and the heads change "
+            "places after the cut.",
+        ),
+        all_axes_turned=(
+            "d_head, heads, seq, batch",
+            "({}): all the axes are reversed, that of the batch too. That is what `.T` does with more than two axes. "
+            "Only `heads` and `seq` must change places.",
+        ),
+    )
+    def axes_in_this_order(order, x, n_heads):
+        """Your result is {}"""
+        return x.unflatten(-1, (n_heads, -1)).permute([AFTER_THE_CUT.index(axis) for axis in order.split(", ")])
 
     def sizes_read_as_seq_first(x, n_heads):
         """Your result is (seq, heads, batch, d_head): the sizes of `batch` and `seq` were taken for one another. `x`

@@ -3,7 +3,7 @@
 import torch
 
 from ..agree import agree
-from ..exercise import exercise
+from ..exercise import exercise, family
 
 
 def _packed(draw, d_model=5):
@@ -54,153 +54,84 @@ def stacked_again(function, in_proj_weight):
 
 
 def _by_heads(in_proj_weight, n_heads):
-    """Take rows for queries, keys and values of the first head, then of the next."""
+    """Read the rows as grouped by heads: queries, keys and values of the first head, then of the next."""
     return [part.flatten(0, 1) for part in in_proj_weight.unflatten(0, (n_heads, 3, -1)).unbind(1)]
 
 
 def _taken_by_heads(probe, got, expected):
-    """Say whether the rows are taken by heads, however many these are."""
+    """Say whether the rows are grouped by heads, for any number of heads."""
     (weight,) = probe.arguments
     numbers = (n for n in range(2, weight.shape[1] + 1) if weight.shape[1] % n == 0)
     return got.error is None and any(agree(got.value, _by_heads(weight, n)) for n in numbers)
 
 
-def _one_alone(number):
-    """You return one of the three weights, and the other two are missing. Did an index stay behind `chunk` or `split`,
-    such as `[0]`, or does a `return` end a loop in its first round? `w_q, w_k, w_v = unpack_projection(…)` should give
-    one weight to each name."""
+@unpack_projection.wrong
+class Orders:
+    @family(
+        in_another_order=(
+            (1, 0, 2),
+            "The three are in another order than PyTorch packs them: first the queries', then the keys', then the "
+            "values'. Yours come as keys, queries, values, and attention with them compares the wrong way round.",
+        ),
+        backwards=(
+            (2, 1, 0),
+            "The three come out backwards: values', keys', queries'. PyTorch packs the queries' first.",
+        ),
+        values_before_keys=(
+            (0, 2, 1),
+            "Keys' and values' weights are exchanged: PyTorch packs queries', keys', values', in this order.",
+        ),
+        three_times_the_first=(
+            (0, 0, 0),
+            "All three are the queries' weight, the rows at the top. A slice that was copied and not changed does "
+            "that. Which row do the keys' begin with, and which the values'?",
+        ),
+        values_from_the_keys_rows=(
+            (0, 1, 1),
+            "The third part holds the same rows as the second, those of the keys. The values' rows begin where the "
+            "keys' end, at 2 · d_model. Was a line copied and not changed?",
+        ),
+        values_missing=(
+            (0, 1),
+            "You return two parts, the queries' and the keys' weight. The third is missing: the rows from 2 · d_model "
+            "on, which make the values.",
+        ),
+        queries_missing=(
+            (1, 2),
+            "You return two parts, the keys' and the values' weight. The first is missing: the rows up to d_model, "
+            "which make the queries.",
+        ),
+        keys_and_values_missing=(
+            (0,),
+            "You return a tuple of one part, the queries' weight. The keys' and the values' are missing: the rows from "
+            "d_model on. How many of the parts does your index or your slice keep?",
+        ),
+    )
+    def in_this_order(order, in_proj_weight):
+        parts = in_proj_weight.chunk(3)
+        return tuple(parts[number] for number in order)
 
-    def alone(in_proj_weight):
+    @family(values_first=((2, 0, 1), "values', queries', keys'"), queries_last=((1, 2, 0), "keys', values', queries'"))
+    def in_turned_order(order, in_proj_weight):
+        """The three come out as {}. PyTorch packs the queries' first, then the keys', then the values'. Look at the
+        order of your names, or of your slices."""
+        parts = in_proj_weight.chunk(3)
+        return tuple(parts[number] for number in order)
+
+    @family(queries_alone=0, keys_alone=1, values_alone=2)
+    def one_alone(number, in_proj_weight):
+        """You return one of the three weights, and the other two are missing. Did an index stay behind `chunk` or
+        `split`, such as `[0]`, or does a `return` end a loop in its first round? `w_q, w_k, w_v = unpack_projection(…)`
+        should give one weight to each name."""
         return in_proj_weight.chunk(3)[number]
-
-    alone.__doc__ = _one_alone.__doc__
-    alone.__name__ = f"{('queries', 'keys', 'values')[number]}_alone"
-    unpack_projection.mistake(alone)
-
-
-def _some_columns_alone(number):
-    """You return one tensor, a third of the columns. The cut goes through the second axis, the inputs, and then one
-    part is taken. The three maps share their inputs and were stacked along their outputs, which a weight has first:
-    (out, in). And all three weights are asked for."""
-
-    def columns(in_proj_weight):
-        return in_proj_weight.tensor_split(3, dim=1)[number]
-
-    columns.__doc__ = _some_columns_alone.__doc__
-    columns.__name__ = f"{('first', 'middle', 'last')[number]}_columns_alone"
-    unpack_projection.mistake(columns)
 
 
 @unpack_projection.wrong
-class WrongAnswers:
+class Rows:
     def every_third_row(in_proj_weight):
         """Every third row goes to the same weight: the rows are dealt out in turn. They are stacked in blocks: all rows
         of the queries' weight first, then all of the keys', then all of the values'."""
         return tuple(in_proj_weight[start::3] for start in range(3))
-
-    def along_the_inputs(in_proj_weight):
-        """The cut goes through the second axis, the inputs: your parts have 3 · d_model rows. The three maps share
-        their input and were stacked along their outputs, which a weight has first: (out, in)."""
-        return in_proj_weight.tensor_split(3, dim=1)
-
-    def turned_round(in_proj_weight):
-        """Your three weights are transposed, (in, out). As PyTorch stores them, (out, in), they can go straight into
-        `linear` or into another module; the transpose belongs to the product, `x @ w.T`."""
-        return tuple(part.T for part in in_proj_weight.chunk(3))
-
-    def in_another_order(in_proj_weight):
-        """The three are in another order than PyTorch packs them: first the queries', then the keys', then the values'.
-        Yours come as keys, queries, values, and attention with them compares the wrong way round."""
-        w_q, w_k, w_v = in_proj_weight.chunk(3)
-        return w_k, w_q, w_v
-
-    def backwards(in_proj_weight):
-        """The three come out backwards: values', keys', queries'. PyTorch packs the queries' first."""
-        return tuple(reversed(in_proj_weight.chunk(3)))
-
-    def values_before_keys(in_proj_weight):
-        """Keys' and values' weights are exchanged: PyTorch packs queries', keys', values', in this order."""
-        w_q, w_k, w_v = in_proj_weight.chunk(3)
-        return w_q, w_v, w_k
-
-    def values_first(in_proj_weight):
-        """The three come out as values', queries', keys'. PyTorch packs the queries' first, then the keys', then the
-        values'. Look at the order of your names, or of your slices."""
-        w_q, w_k, w_v = in_proj_weight.chunk(3)
-        return w_v, w_q, w_k
-
-    def queries_last(in_proj_weight):
-        """The three come out as keys', values', queries'. PyTorch packs the queries' first, then the keys', then the
-        values'. Look at the order of your names, or of your slices."""
-        w_q, w_k, w_v = in_proj_weight.chunk(3)
-        return w_k, w_v, w_q
-
-    def three_times_the_first(in_proj_weight):
-        """All three are the queries' weight, the rows at the top. A slice that was copied and not changed does that.
-        Which row do the keys' begin with, and which the values'?"""
-        return (in_proj_weight.chunk(3)[0],) * 3
-
-    def parts_of_three_rows(in_proj_weight):
-        """Your parts have three rows each, and there are as many of them as d_model says. `split` takes the size of a
-        part, where `chunk` takes how many parts. How many rows has one weight?"""
-        return in_proj_weight.split(3)
-
-    def upper_ends_missing(in_proj_weight):
-        """Your parts become shorter: each begins where it should, and runs on to the last row. A slice with nothing
-        after its colon goes to the end. Where must the queries' rows stop, and where the keys'?"""
-        d_model = in_proj_weight.shape[1]
-        return in_proj_weight, in_proj_weight[d_model:], in_proj_weight[2 * d_model :]
-
-    def every_third_number(in_proj_weight):
-        """Every third number goes to the same weight: the three were cut out of the last axis of a `view` or `reshape`,
-        and that axis runs fastest. The rows of one weight are whole, and stand in a block. As which axis, first or
-        last, must the three stand?"""
-        return in_proj_weight.reshape(*[in_proj_weight.shape[1]] * 2, 3).unbind(-1)
-
-    def as_one_tensor(in_proj_weight):
-        """You return the packed weight as it is, uncut. Three tensors are asked for, as a tuple: `w_q, w_k, w_v =
-        unpack_projection(…)` should work and give one weight to each name."""
-        return in_proj_weight
-
-    def stacked_in_one_tensor(in_proj_weight):
-        """You return one tensor, (3, d_model, d_model), which holds the three weights in the right order. What is asked
-        for is a tuple of three tensors. Which operation takes an axis apart into a tuple?"""
-        return in_proj_weight.unflatten(0, (3, -1))
-
-    def three_names_for_more_parts(in_proj_weight):
-        """You unpack more than three parts into three names, hence the `ValueError`. `split(3)` makes parts of three
-        rows, and a tensor by itself comes apart row by row. `chunk` takes how many parts there are to be."""
-        w_q, w_k, w_v = in_proj_weight.split(3)
-        return w_q, w_k, w_v
-
-    def one_row_too_long(in_proj_weight):
-        """The first part has a row of the keys' weight as well, and the cuts after it come one row late. A slice stops
-        before the number after its colon: `[:5]` is five rows, 0 to 4. Where must the queries' rows stop?"""
-        d_model = in_proj_weight.shape[1]
-        return in_proj_weight.tensor_split((d_model + 1, 2 * d_model + 1))
-
-    def one_row_too_short(in_proj_weight):
-        """The first part lacks its last row, and the cuts after it come one row early. A slice stops before the number
-        after its colon: `[:5]` is five rows, 0 to 4. Where must the queries' rows stop?"""
-        d_model = in_proj_weight.shape[1]
-        return in_proj_weight.tensor_split((d_model - 1, 2 * d_model - 1))
-
-    def last_rows_lost(in_proj_weight):
-        """Each part lacks its last row. A slice stops before the number after its colon: `[:5]` is five rows, 0 to 4,
-        and nothing has to be subtracted."""
-        return tuple(part[:-1] for part in in_proj_weight.chunk(3))
-
-    def last_row_lost(in_proj_weight):
-        """The last row of the values' weight is missing. A slice up to `-1` stops before the last row; with nothing
-        after its colon it goes to the end."""
-        w_q, w_k, w_v = in_proj_weight.chunk(3)
-        return w_q, w_k, w_v[:-1]
-
-    def keys_run_to_the_end(in_proj_weight):
-        """The second part goes on through the values' rows: it has twice as many rows as the others. A slice with
-        nothing after its colon goes to the end. Where must the keys' rows stop?"""
-        w_q, w_k, w_v = in_proj_weight.chunk(3)
-        return w_q, torch.cat([w_k, w_v]), w_v
 
     def one_weight_late(in_proj_weight):
         """Your first part is the keys' weight, the second the values', and the third is empty: you begin one weight too
@@ -208,35 +139,21 @@ class WrongAnswers:
         d_model = in_proj_weight.shape[1]
         return tuple(in_proj_weight[start : start + d_model] for start in (d_model, 2 * d_model, 3 * d_model))
 
-    def rows_taken_for_d_model(in_proj_weight):
-        """Your first part is the whole packed weight, and the other two are empty. The first axis has 3 · d_model rows,
-        not d_model. Which size of `in_proj_weight` is d_model?"""
-        return in_proj_weight, in_proj_weight[:0], in_proj_weight[:0]
+    def one_row_further_each_time(in_proj_weight):
+        """Each part begins only one row after the one before, so that they overlap, and the values' rows are hardly
+        reached. In a loop over 0, 1 and 2, by what must the number be multiplied, to say where a weight begins?"""
+        d_model = in_proj_weight.shape[1]
+        return tuple(in_proj_weight[start : start + d_model] for start in range(3))
 
-    def turned_before_the_cut(in_proj_weight):
-        """The packed weight is transposed before it is cut, and so the cut goes through the inputs: your parts have 3 ·
-        d_model columns. The three maps were stacked along their outputs, the first axis of the weight as it is
-        given."""
-        return in_proj_weight.T.chunk(3)
-
-    def values_from_the_keys_rows(in_proj_weight):
-        """The third part holds the same rows as the second, those of the keys. The values' rows begin where the keys'
-        end, at 2 · d_model. Was a line copied and not changed?"""
-        w_q, w_k, _ = in_proj_weight.chunk(3)
-        return w_q, w_k, w_k
-
-    def a_fraction_for_an_index(in_proj_weight):
-        """A single slash makes a number with a fraction, and a slice takes whole numbers only. `//` divides without
-        remainder; and d_model stands in the shape already, undivided."""
-        rows = len(in_proj_weight) / 3
-        return in_proj_weight[:rows], in_proj_weight[rows:]
-
-    def a_third_of_the_columns(in_proj_weight):
-        """The parts have all rows and a third of the columns each, and the columns that are left over are in none or in
-        the last. The maps share their inputs, the columns, and their rows are stacked. Which number in the shape is
-        d_model?"""
-        third = in_proj_weight.shape[1] // 3
-        return in_proj_weight[:, :third], in_proj_weight[:, third : 2 * third], in_proj_weight[:, 2 * third :]
+    @family(
+        one_row_too_long=(1, "has a row of the keys' weight as well", "late"),
+        one_row_too_short=(-1, "lacks its last row", "early"),
+    )
+    def one_row_off(rows, in_proj_weight):
+        """The first part {}, and the cuts after it come one row {}. A slice stops before the number after its colon:
+        `[:5]` is five rows, 0 to 4. Where must the queries' rows stop?"""
+        d_model = in_proj_weight.shape[1]
+        return in_proj_weight.tensor_split((d_model + rows, 2 * d_model + rows))
 
     def a_row_left_out_before_the_keys(in_proj_weight):
         """The keys' weight lacks its first row: `d_model + 1` skips one. A slice stops before the number after its
@@ -251,21 +168,111 @@ class WrongAnswers:
         d_model = in_proj_weight.shape[1]
         return in_proj_weight[:d_model], in_proj_weight[d_model + 1 : 2 * d_model], in_proj_weight[2 * d_model + 1 :]
 
-    def cut_through_the_columns(in_proj_weight):
-        """The first part is the whole packed weight, and the other two have no columns: the cut goes through the second
-        axis, the inputs. The three maps share these, and their rows are stacked. On which side of the comma does the
-        slice belong?"""
-        return in_proj_weight, in_proj_weight[:, :0], in_proj_weight[:, :0]
+    def last_rows_lost(in_proj_weight):
+        """Each part lacks its last row. A slice stops before the number after its colon: `[:5]` is five rows, 0 to 4,
+        and nothing has to be subtracted."""
+        return tuple(part[:-1] for part in in_proj_weight.chunk(3))
+
+    def last_row_lost(in_proj_weight):
+        """The last row of the values' weight is missing. A slice up to `-1` stops before the last row; with nothing
+        after its colon it goes to the end."""
+        w_q, w_k, w_v = in_proj_weight.chunk(3)
+        return w_q, w_k, w_v[:-1]
+
+    def upper_ends_missing(in_proj_weight):
+        """Your parts become shorter: each begins where it should, and runs on to the last row. A slice with nothing
+        after its colon goes to the end. Where must the queries' rows stop, and where the keys'?"""
+        d_model = in_proj_weight.shape[1]
+        return in_proj_weight, in_proj_weight[d_model:], in_proj_weight[2 * d_model :]
+
+    def keys_run_to_the_end(in_proj_weight):
+        """The second part goes on through the values' rows: it has twice as many rows as the others. A slice with
+        nothing after its colon goes to the end. Where must the keys' rows stop?"""
+        w_q, w_k, w_v = in_proj_weight.chunk(3)
+        return w_q, torch.cat([w_k, w_v]), w_v
+
+    def values_from_where_the_keys_begin(in_proj_weight):
+        """The third part begins with the keys' rows, and has twice as many rows as the others. The values' rows begin
+        where the keys' end. At which row is that?"""
+        w_q, w_k, w_v = in_proj_weight.chunk(3)
+        return w_q, w_k, torch.cat([w_k, w_v])
+
+    def one_row_of_the_values(in_proj_weight):
+        """The third part is a single row: `[-d_model]` is an index, and `[-d_model:]` takes all the rows from there
+        on."""
+        w_q, w_k, w_v = in_proj_weight.chunk(3)
+        return w_q, w_k, w_v[0]
+
+    def rows_taken_for_d_model(in_proj_weight):
+        """Your first part is the whole packed weight, and the other two are empty. The first axis has 3 · d_model rows,
+        not d_model. Which size of `in_proj_weight` is d_model?"""
+        return in_proj_weight, in_proj_weight[:0], in_proj_weight[:0]
+
+    def a_fraction_for_an_index(in_proj_weight):
+        """A single slash makes a number with a fraction, and a slice takes whole numbers only. `//` divides without
+        remainder; and d_model stands in the shape already, undivided."""
+        rows = len(in_proj_weight) / 3
+        return in_proj_weight[:rows], in_proj_weight[rows:]
+
+    def three_single_rows(in_proj_weight):
+        """Your parts are the first three rows, one each. An index takes a single row, and a slice, with a colon, a
+        block of them. How many rows has one weight, and where does each begin?"""
+        return in_proj_weight[0], in_proj_weight[1], in_proj_weight[2]
+
+    def row_by_row(in_proj_weight):
+        """You return every row by itself, 3 · d_model of them: `unbind` takes an axis apart number by number. Three
+        blocks of rows are asked for. Which axis of size 3 could be taken apart instead, and how do you get it?"""
+        return in_proj_weight.unbind(0)
+
+
+@unpack_projection.wrong
+class Parts:
+    def parts_of_three_rows(in_proj_weight):
+        """Your parts have three rows each, and there are as many of them as d_model says. `split` takes the size of a
+        part, where `chunk` takes how many parts. How many rows has one weight?"""
+        return in_proj_weight.split(3)
+
+    def three_names_for_more_parts(in_proj_weight):
+        """You unpack more than three parts into three names, hence the `ValueError`. `split(3)` makes parts of three
+        rows, and a tensor by itself comes apart row by row. `chunk` takes how many parts there are to be."""
+        w_q, w_k, w_v = in_proj_weight.split(3)
+        return w_q, w_k, w_v
+
+    def sizes_of_three_rows(in_proj_weight):
+        """`split` gets three sizes, 3 each, and they do not add up to the number of rows. A size says how many rows a
+        part has, not how many parts there are. How many rows has one weight?"""
+        return in_proj_weight.split([3, 3, 3])
+
+    def two_halves(in_proj_weight):
+        """You cut the rows into two halves. Three weights were stacked: how many equal parts does that make, and how
+        many rows has each?"""
+        return in_proj_weight.chunk(2)
+
+    def keys_and_values_together(in_proj_weight):
+        """You return two parts: the queries' weight, and all that follows, which is the keys' and the values' weight in
+        one tensor. Attention between two texts uses it so. Here each of the three is asked for by itself: where must
+        the rest be cut once more?"""
+        return in_proj_weight.tensor_split([in_proj_weight.shape[1]])
+
+    def queries_and_keys_together(in_proj_weight):
+        """You return two parts: queries' and keys' weight in one tensor, and the values'. Each of the three is asked
+        for by itself: where must the first part be cut once more?"""
+        return in_proj_weight.tensor_split([2 * in_proj_weight.shape[1]])
 
     def one_part_of_all_rows(in_proj_weight):
         """You return one part, which is the whole packed weight. `split` takes the size of a part, and was given all
         the rows. How many rows has one weight?"""
         return (in_proj_weight,)
 
-    def row_by_row(in_proj_weight):
-        """You return every row by itself, 3 · d_model of them: `unbind` takes an axis apart number by number. Three
-        blocks of rows are asked for. Which axis of size 3 could be taken apart instead, and how do you get it?"""
-        return in_proj_weight.unbind(0)
+    def as_one_tensor(in_proj_weight):
+        """You return the packed weight as it is, uncut. Three tensors are asked for, as a tuple: `w_q, w_k, w_v =
+        unpack_projection(…)` should work and give one weight to each name."""
+        return in_proj_weight
+
+    def stacked_in_one_tensor(in_proj_weight):
+        """You return one tensor, (3, d_model, d_model), which holds the three weights in the right order. What is asked
+        for is a tuple of three tensors. Which operation takes an axis apart into a tuple?"""
+        return in_proj_weight.unflatten(0, (3, -1))
 
     def rows_of_the_same_number_together(in_proj_weight):
         """You return d_model parts of three rows: the first row of each weight, then the second of each, and so on. The
@@ -279,64 +286,50 @@ class WrongAnswers:
         d_model) counts the weights?"""
         return in_proj_weight.unflatten(0, (3, -1)).unbind(-1)
 
-    def three_single_rows(in_proj_weight):
-        """Your parts are the first three rows, one each. An index takes a single row, and a slice, with a colon, a
-        block of them. How many rows has one weight, and where does each begin?"""
-        return in_proj_weight[0], in_proj_weight[1], in_proj_weight[2]
 
-    def one_row_of_the_values(in_proj_weight):
-        """The third part is a single row: `[-d_model]` is an index, and `[-d_model:]` takes all the rows from there
-        on."""
-        w_q, w_k, w_v = in_proj_weight.chunk(3)
-        return w_q, w_k, w_v[0]
+@unpack_projection.wrong
+class Columns:
+    def along_the_inputs(in_proj_weight):
+        """The cut goes through the second axis, the inputs: your parts have 3 · d_model rows. The three maps share
+        their input and were stacked along their outputs, which a weight has first: (out, in)."""
+        return in_proj_weight.tensor_split(3, dim=1)
 
-    def values_missing(in_proj_weight):
-        """You return two parts, the queries' and the keys' weight. The third is missing: the rows from 2 · d_model on,
-        which make the values."""
-        return in_proj_weight.chunk(3)[:2]
+    @family(first_columns_alone=0, middle_columns_alone=1, last_columns_alone=2)
+    def some_columns_alone(number, in_proj_weight):
+        """You return one tensor, a third of the columns. The cut goes through the second axis, the inputs, and then one
+        part is taken. The three maps share their inputs and were stacked along their outputs, which a weight has first:
+        (out, in). And all three weights are asked for."""
+        return in_proj_weight.tensor_split(3, dim=1)[number]
 
-    def values_from_where_the_keys_begin(in_proj_weight):
-        """The third part begins with the keys' rows, and has twice as many rows as the others. The values' rows begin
-        where the keys' end. At which row is that?"""
-        w_q, w_k, w_v = in_proj_weight.chunk(3)
-        return w_q, w_k, torch.cat([w_k, w_v])
+    def a_third_of_the_columns(in_proj_weight):
+        """The parts have all rows and a third of the columns each, and the columns that are left over are in none or in
+        the last. The maps share their inputs, the columns, and their rows are stacked. Which number in the shape is
+        d_model?"""
+        third = in_proj_weight.shape[1] // 3
+        return in_proj_weight[:, :third], in_proj_weight[:, third : 2 * third], in_proj_weight[:, 2 * third :]
 
-    def sizes_of_three_rows(in_proj_weight):
-        """`split` gets three sizes, 3 each, and they do not add up to the number of rows. A size says how many rows a
-        part has, not how many parts there are. How many rows has one weight?"""
-        return in_proj_weight.split([3, 3, 3])
+    def cut_through_the_columns(in_proj_weight):
+        """The first part is the whole packed weight, and the other two have no columns: the cut goes through the second
+        axis, the inputs. The three maps share these, and their rows are stacked. On which side of the comma does the
+        slice belong?"""
+        return in_proj_weight, in_proj_weight[:, :0], in_proj_weight[:, :0]
 
-    def one_row_further_each_time(in_proj_weight):
-        """Each part begins only one row after the one before, so that they overlap, and the values' rows are hardly
-        reached. In a loop over 0, 1 and 2, by what must the number be multiplied, to say where a weight begins?"""
-        d_model = in_proj_weight.shape[1]
-        return tuple(in_proj_weight[start : start + d_model] for start in range(3))
+    def turned_round(in_proj_weight):
+        """Your three weights are transposed, (in, out). As PyTorch stores them, (out, in), they can go straight into
+        `linear` or into another module; the transpose belongs to the product, `x @ w.T`."""
+        return tuple(part.T for part in in_proj_weight.chunk(3))
 
-    def keys_and_values_missing(in_proj_weight):
-        """You return a tuple of one part, the queries' weight. The keys' and the values' are missing: the rows from
-        d_model on. How many of the parts does your index or your slice keep?"""
-        return in_proj_weight.chunk(3)[:1]
+    def turned_before_the_cut(in_proj_weight):
+        """The packed weight is transposed before it is cut, and so the cut goes through the inputs: your parts have 3 ·
+        d_model columns. The three maps were stacked along their outputs, the first axis of the weight as it is
+        given."""
+        return in_proj_weight.T.chunk(3)
 
-    def queries_missing(in_proj_weight):
-        """You return two parts, the keys' and the values' weight. The first is missing: the rows up to d_model, which
-        make the queries."""
-        return in_proj_weight.chunk(3)[1:]
-
-    def keys_and_values_together(in_proj_weight):
-        """You return two parts: the queries' weight, and all that follows, which is the keys' and the values' weight in
-        one tensor. Attention between two texts uses it so. Here each of the three is asked for by itself: where must
-        the rest be cut once more?"""
-        return in_proj_weight.tensor_split([in_proj_weight.shape[1]])
-
-    def queries_and_keys_together(in_proj_weight):
-        """You return two parts: queries' and keys' weight in one tensor, and the values'. Each of the three is asked
-        for by itself: where must the first part be cut once more?"""
-        return in_proj_weight.tensor_split([2 * in_proj_weight.shape[1]])
-
-    def two_halves(in_proj_weight):
-        """You cut the rows into two halves. Three weights were stacked: how many equal parts does that make, and how
-        many rows has each?"""
-        return in_proj_weight.chunk(2)
+    def every_third_number(in_proj_weight):
+        """Every third number goes to the same weight: the three were cut out of the last axis of a `view` or `reshape`,
+        and that axis runs fastest. The rows of one weight are whole, and stand in a block. As which axis, first or
+        last, must the three stand?"""
+        return in_proj_weight.reshape(*[in_proj_weight.shape[1]] * 2, 3).unbind(-1)
 
 
 @unpack_projection.mistake(sign=_taken_by_heads)
@@ -346,8 +339,3 @@ def head_by_head(in_proj_weight):
     many heads there are does not matter here."""
     n_heads = next((n for n in (4, 3, 2) if in_proj_weight.shape[1] % n == 0), 1)
     return _by_heads(in_proj_weight, n_heads)
-
-
-for _number in range(3):
-    _one_alone(_number)
-    _some_columns_alone(_number)
