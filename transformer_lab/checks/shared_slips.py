@@ -66,7 +66,7 @@ def unmarked(exercise, outcomes):
     elif isinstance(right, torch.Tensor) and isinstance(mine, torch.Tensor) and readable(mine):
         orders = [order for order in _orders(right.ndim) if mine.shape == right.permute(order).shape]
         slips += [Slip("axes_in_another_order", _axes_back(order), AXES.format(order)) for order in orders]
-        factors = _factors(exercise, mine) if like(mine) == like(right) and right.is_floating_point() else ()
+        factors = _factors(right, mine) if like(mine) == like(right) and right.is_floating_point() else []
         slips += [Slip("times_a_factor", _divided_by(factor), FACTOR.format(factor)) for factor in factors]
     yield from (undo(exercise, outcomes, slip) for slip in slips)
 
@@ -102,12 +102,14 @@ def _in_pairs(change, mine, right):
     return mine if all(one is other for one, other in zip(items, mine)) else items
 
 
-def _in_its_type(mine, right):
-    """Make a tensor of numbers that should be one, and a tuple of a tensor or an array that should be one."""
-    if isinstance(right, torch.Tensor) and not isinstance(mine, torch.Tensor):
-        tensor = _tensor(mine)
-        turned = None if tensor is None else _cast(tensor, right.dtype)
-        return mine if turned is None else turned
+def _as_a_tensor(mine, right):
+    if not isinstance(right, torch.Tensor) or isinstance(mine, torch.Tensor) or (tensor := _tensor(mine)) is None:
+        return mine
+    turned = _cast(tensor, right.dtype)
+    return mine if turned is None else turned
+
+
+def _as_a_tuple(mine, right):
     if isinstance(right, tuple) and isinstance(mine, (torch.Tensor, np.ndarray)) and mine.ndim:
         return tuple(map(torch.as_tensor, mine)) if tensors_in(right) else tuple(mine.tolist())
     return mine
@@ -162,18 +164,26 @@ def _left_as_it_was(exercise, mine, right):
 
 
 def _of_its_class(exercise, mine, right):
-    is_another = isinstance(mine.error, Exception) and not isinstance(mine.error, exercise.raises or Exception)
+    is_another = isinstance(mine.error, Exception) and not isinstance(mine.error, (exercise.raises or Exception, *BUGS))
     if not is_another or (right.error is None and not isinstance(mine.error, AssertionError)):
         return mine
     return replace(mine, error=exercise.raises(), said=exercise.raises.__name__, refused=None)
 
 
+BUGS = (AttributeError, ImportError, NameError, RecursionError)  # never raised on purpose
+
 MARKED = (
     Slip(
         "not_a_tensor",
-        _in_values(_in_its_type),
+        _in_values(_as_a_tensor),
         "What leaves PyTorch, as with `.tolist()`, `.item()` and NumPy, has no gradient, and the next line that needs "
         "a tensor refuses it. `torch.stack(…)` makes one tensor of several.",
+    ),
+    Slip(
+        "not_a_tuple",
+        _in_values(_as_a_tuple),
+        "Several results are handed back with commas between, as in `return a, b`; whole numbers leave a tensor by "
+        "`.tolist()`.",
     ),
     Slip(
         "float_for_int",
@@ -185,14 +195,14 @@ MARKED = (
     ),
     Slip(
         "in_float32",
-        _in_its_dtype(lambda mine, right: (mine, right) == (torch.float32, torch.float64)),
+        _in_its_dtype(lambda mine, right: mine == torch.float32 and right.is_floating_point),
         "It comes in float32 whatever the dtype of the tensors that go in: of numbers in float64, half of the digits "
         "are lost. A `.float()` does that, and so does a tensor made by `torch.zeros` or `torch.empty` without a "
         "dtype, into which the result is written. Which line brings float32 in?",
     ),
     Slip(
         "in_float64",
-        _in_its_dtype(lambda mine, right: (mine, right) == (torch.float64, torch.float32)),
+        _in_its_dtype(lambda mine, right: mine == torch.float64 and right.is_floating_point),
         "Python's numbers and NumPy's arrays have the precision of float64, and a tensor made of an array takes it "
         "over; `.double()` asks for it. Which line brings it in?",
     ),
@@ -213,7 +223,8 @@ MARKED = (
         "error_of_another_class",
         _of_its_class,
         "Your function raises an error of another class than the docstring names. Whoever calls it catches that class, "
-        "and no other. `raise` names a class, and an `assert` always raises `AssertionError`.",
+        "and no other. `raise` names a class; an `assert` always raises `AssertionError`, and PyTorch mostly "
+        "`RuntimeError`.",
     ),
 )
 
@@ -250,18 +261,11 @@ def _axes_back(order):
     return undo
 
 
-def _factors(exercise, mine):
-    """Return the factors between a first result and those that are known."""
-    factors = set()
-    for known in (exercise.expected, *(known for ids, known in exercise.known.items() if len(ids) == 1)):
-        theirs = known[0].value
-        if known[0].error is not None or not isinstance(theirs, torch.Tensor) or like(theirs) != like(mine):
-            continue
-        finite = theirs.isfinite() & mine.isfinite()
-        ratio = float((mine[finite] * theirs[finite]).sum() / theirs[finite].square().sum())
-        if ratio and abs(ratio - 1) > 1e-3 and close(mine, ratio * theirs):
-            factors.add(short(ratio))
-    return factors
+def _factors(right, mine):
+    """Return the factor between a first result and the right one, if there is one."""
+    finite = right.isfinite() & mine.isfinite()
+    factor = float((mine[finite] * right[finite]).sum() / right[finite].square().sum())
+    return [short(factor)] if factor and close(mine, factor * right) else []
 
 
 def _divided_by(factor):

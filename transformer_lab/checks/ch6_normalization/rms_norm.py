@@ -6,7 +6,6 @@ import torch
 from torch.nn import functional as F
 
 from ..exercise import exercise
-from ..slips import cut_off, left_in_float32
 from .layer_norm import (
     biased,
     digits_kept,
@@ -310,10 +309,6 @@ class WrongAnswers:
 rms_norm.mistakes_in(normalized=(eps_outside, no_root, no_eps, eps_as_floor, multiplied_by_the_root))
 with_fixed_eps(rms_norm, "eps_always_1e_5", 1e-5)
 with_fixed_eps(rms_norm, "eps_always_1e_6", 1e-6)
-
-
-cut_off(rms_norm)
-left_in_float32(rms_norm)
 
 
 rms_norm.mistakes_in(normalized=(root_of_the_root, square_for_root, eps_added_to_the_result))
