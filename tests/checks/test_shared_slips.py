@@ -50,7 +50,7 @@ def asserting(function):
 
 SLIPS = {
     "not_a_tensor": afterwards(lambda value: each_tensor(torch.Tensor.tolist, value)),
-    "float_for_int": afterwards(as_floats),
+    "as_float": afterwards(as_floats),
     "in_float32": afterwards(in_dtype(torch.float32)),
     "in_float64": afterwards(in_dtype(torch.float64)),
     "in_another_dtype": afterwards(

@@ -15,6 +15,7 @@ import torch
 
 from .agree import close, like, readable, tensors_in
 from .describe import gradients_flow, kind
+from .relation import NEARLY
 from .words import short
 
 
@@ -37,7 +38,9 @@ class Undone(NamedTuple):
         """Say what goes wrong, and why."""
         cases = zip(exercise.probes, self.before, self.after)
         case = next((case for case in cases if case[1] is not case[2]), None)
-        return f"{kind(exercise, *case) if case else ''} {self.slip.why}".strip()
+        if case is None or not (what := kind(exercise, *case)):
+            return self.slip.why
+        return f"{'' if case[0].plain else f'With {case[0].name}: '}{what} {self.slip.why}"
 
 
 def undo(exercise, outcomes, slip):
@@ -186,7 +189,7 @@ MARKED = (
         "`.tolist()`.",
     ),
     Slip(
-        "float_for_int",
+        "as_float",
         _in_values(_as_an_int),
         "Your result is a float, such as `6.0`, and an int is asked for. Python prints and compares the two alike, and "
         "`range`, an index and a shape take the int alone; a float also loses digits, from 2**53 on. A division with "
@@ -265,7 +268,7 @@ def _factors(right, mine):
     """Return the factor between a first result and the right one, if there is one."""
     finite = right.isfinite() & mine.isfinite()
     factor = float((mine[finite] * right[finite]).sum() / right[finite].square().sum())
-    return [short(factor)] if factor and close(mine, factor * right) else []
+    return [short(factor)] if factor and abs(factor - 1) > NEARLY and close(mine, factor * right) else []
 
 
 def _divided_by(factor):

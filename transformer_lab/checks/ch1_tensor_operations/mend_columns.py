@@ -271,7 +271,7 @@ class LeftOver:
         return tokens[: -(len(tokens) % batch)].view(batch, -1).transpose(0, 1)
 
     def first_tokens_dropped(tokens, batch):
-        """The columns are stretches of the text, but the tokens that are left over are dropped at its start: the text
+        """{The columns are stretches of the text, but} the tokens that are left over are dropped at its start: the text
         begins a little late. The docstring says that what is left over at the end is dropped. Look at your slice: on
         which side of the colon does the number stand?"""
         return tokens[len(tokens) % batch :].view(batch, -1).transpose(0, 1)

@@ -333,7 +333,7 @@ class Entries:
         return strides_of.reference(shape) or returned
 
     def one_where_there_is_no_axis(shape):
-        """Your result is right for shapes with axes. A single number has the shape `()`: no axis, and so no stride.
+        """{Your result is right for shapes with axes.} A single number has the shape `()`: no axis, and so no stride.
         Yours gets one, most often because the list begins with a 1 in it before the first size is looked at."""
         return strides_of.reference(shape) or (1,)
 
