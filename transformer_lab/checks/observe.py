@@ -19,7 +19,7 @@ import time
 import warnings
 from copy import copy, deepcopy
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import torch
@@ -171,12 +171,12 @@ class Made(TorchFunctionMode):
         self.tensors, self.refused = [], {}
         self.names = {_memory(tensor): name for name, value in (given or {}).items() for tensor in tensors_in(value)}
 
-    def __torch_function__(self, function, types, args=(), kwargs=None):
+    def __torch_function__(self, func, types, args=(), kwargs=None):
         kwargs = kwargs or {}
         try:
-            result = function(*args, **kwargs)
+            result = func(*args, **kwargs)
         except Exception as error:
-            operation = getattr(function, "__name__", "").strip("_")
+            operation = getattr(func, "__name__", "").strip("_")
             tensors = tensors_in([*args, *kwargs.values()])
             named = tuple(
                 (self.names.get(_memory(tensor), ""), () if tensor.is_nested else tuple(tensor.shape))
@@ -262,12 +262,13 @@ class Timed:
 
     def __init__(self, function):
         functools.update_wrapper(self, function, updated=())
+        self.function = function
 
     def __call__(self, *arguments, **named):
         thread = threading.get_ident()
         RUNNING.add(thread)
         try:
-            return self.__wrapped__(*arguments, **named)
+            return self.function(*arguments, **named)
         finally:
             RUNNING.discard(thread)
 
@@ -420,7 +421,7 @@ def _device_in_force():
     return chosen and chosen.device
 
 
-SETTINGS = (
+SETTINGS: tuple[tuple[Any, Any], ...] = (
     (torch.get_rng_state, torch.set_rng_state),
     (torch.get_default_dtype, torch.set_default_dtype),
     (_device_in_force, torch.set_default_device),
@@ -439,8 +440,8 @@ SETTINGS = (
 
 def _spare_generator():
     """Take NumPy's generator out of use, and leave a spare one; only the next number of a pair may be lost."""
-    generator = np.random.get_bit_generator()
-    np.random.set_bit_generator(SPARE)
+    generator = np.random.get_bit_generator()  # ty: ignore[missing-attribute]
+    np.random.set_bit_generator(SPARE)  # ty: ignore[missing-attribute]
     return generator
 
 
@@ -448,7 +449,7 @@ SPARE = np.random.MT19937()
 # Between the calls of one check: to copy the state of NumPy's generator takes longer than all the rest.
 OF_A_CALL = [
     *(pair for pair in SETTINGS if pair[0] != np.random.get_state),
-    (_spare_generator, np.random.set_bit_generator),
+    (_spare_generator, np.random.set_bit_generator),  # ty: ignore[missing-attribute]
 ]
 
 

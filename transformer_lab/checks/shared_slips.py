@@ -77,7 +77,11 @@ def unmarked(exercise, outcomes):
 def cut_off(exercise, function, others):
     """Return the slip of a function through which no gradient flows, where one flows through ``others``; or None."""
     flow = [gradients_flow(each, exercise.probes[0]) for each in (others, function)]
-    return Undone(Slip("cut_off_from_gradients", None, CUT_OFF), [], []) if flow == [True, False] else None
+    return (
+        Undone(Slip("cut_off_from_gradients", lambda *case: case[1], CUT_OFF), [], [])
+        if flow == [True, False]
+        else None
+    )
 
 
 # What leaves a mark in a result
