@@ -61,9 +61,6 @@ SLIPS = {
     "error_of_another_class": asserting,
     "axes_in_another_order": afterwards(lambda value: value.mT if getattr(value, "ndim", 0) > 1 else value),
     "items_in_another_order": afterwards(lambda value: value[::-1] if isinstance(value, tuple) else value),
-    "times_a_factor": afterwards(
-        lambda value: 2 * value if isinstance(value, torch.Tensor) and value.is_floating_point() else value
-    ),
     "cut_off_from_gradients": afterwards(lambda value: each_tensor(torch.Tensor.detach, value)),
 }
 
@@ -117,4 +114,4 @@ def does(exercise, found, outcomes):
     return all(outcomes[number].same(made[number], torch.float32) for number in plain)
 
 
-OF_MANY_KINDS = {"in_another_dtype", "axes_of_size_one", "axes_in_another_order", "times_a_factor", "not_a_tensor"}
+OF_MANY_KINDS = {"in_another_dtype", "axes_of_size_one", "axes_in_another_order", "not_a_tensor"}

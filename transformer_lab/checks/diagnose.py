@@ -114,7 +114,7 @@ class Found:
 def recognise(exercise, outcomes, function=None):
     """Return what is `Found` of a wrong function; None where nothing that is known does the same.
 
-    What needs fewer names comes first: a slip that leaves no mark, such as a factor, is looked for only where nothing
+    What needs fewer names comes first: a slip that leaves no mark, as another order, is looked for only where nothing
     else is found, and must then explain every number.
     """
     found = _known(exercise, outcomes)

@@ -13,10 +13,8 @@ from typing import NamedTuple
 import numpy as np
 import torch
 
-from .agree import close, like, readable, tensors_in
+from .agree import readable, tensors_in
 from .describe import gradients_flow, kind
-from .relation import NEARLY
-from .words import short
 
 
 class Slip(NamedTuple):
@@ -60,7 +58,7 @@ def marked(exercise, outcomes):
 
 
 def unmarked(exercise, outcomes):
-    """Yield slips that only numbers can show, each undone: axes or items in another order, and a factor."""
+    """Yield slips that only numbers can show, each undone: axes or items in another order."""
     right, mine = exercise.expected[0].value, outcomes[0].value
     slips = []
     if isinstance(right, tuple) and isinstance(mine, (tuple, list)) and 1 < len(right) == len(mine):
@@ -69,8 +67,6 @@ def unmarked(exercise, outcomes):
     elif isinstance(right, torch.Tensor) and isinstance(mine, torch.Tensor) and readable(mine):
         orders = [order for order in _orders(right.ndim) if mine.shape == right.permute(order).shape]
         slips += [Slip("axes_in_another_order", _axes_back(order), AXES.format(order)) for order in orders]
-        factors = _factors(right, mine) if like(mine) == like(right) and right.is_floating_point() else []
-        slips += [Slip("times_a_factor", _divided_by(factor), FACTOR.format(factor)) for factor in factors]
     yield from (undo(exercise, outcomes, slip) for slip in slips)
 
 
@@ -268,26 +264,11 @@ def _axes_back(order):
     return undo
 
 
-def _factors(right, mine):
-    """Return the factor between a first result and the right one, if there is one."""
-    finite = right.isfinite() & mine.isfinite()
-    factor = float((mine[finite] * right[finite]).sum() / right[finite].square().sum())
-    return [short(factor)] if factor and abs(factor - 1) > NEARLY and close(mine, factor * right) else []
-
-
-def _divided_by(factor):
-    def undo(exercise, mine, right):
-        return replace(mine, value=mine.value / factor) if isinstance(mine.value, torch.Tensor) else mine
-
-    return undo
-
-
 AXES = (
     "The axes of your result come in the order {}, counted as in the one that is asked for. Which `transpose` or "
     "`permute` is missing, or one too many?"
 )
 ITEMS = "What you return comes in another order than is asked for. What comes first in the docstring?"
-FACTOR = "All numbers come out multiplied by {}. Is something counted twice, or divided where it should not be?"
 CUT_OFF = (
     "No gradient flows back through the result: a model with such a function runs, and nothing in front of it learns. "
     "`.detach()`, `.data`, `.item()`, `torch.no_grad()` and a new tensor made from numbers cut it off."
