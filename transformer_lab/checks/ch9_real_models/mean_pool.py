@@ -3,7 +3,7 @@
 import torch
 from torch.nn import functional as F
 
-from ..exercise import exercise, family, with_text_of
+from ..exercise import exercise, family, rows_of, with_text_of
 
 
 def _states(draw, batch=3, seq=7, d_model=5):
@@ -741,10 +741,10 @@ OVER_THE_BATCH = (
 
 @mean_pool.wrong
 class LengthOfAnother:
-    @family(**{f"{length.__name__}_of_the_sum": (length, length.__doc__) for length in OF_EACH + OVER_THE_BATCH})
+    @family(**rows_of(OF_EACH + OVER_THE_BATCH, "{}_of_the_sum"))
     def of_the_sum(length, states, real):
         return length((states * real[..., None]).sum(dim=1))
 
-    @family(**{f"{length.__name__}_with_zeros": (length, length.__doc__) for length in OF_EACH})
+    @family(**rows_of(OF_EACH, "{}_with_zeros"))
     def with_zeros(length, states, real):
         return length((states * real[..., None]).mean(dim=1))
