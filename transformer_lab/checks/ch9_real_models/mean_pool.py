@@ -730,6 +730,8 @@ OF_EACH = (
     Length.sigmoid_for_length,
     Length.tanh_for_length,
 )
+
+
 OVER_THE_BATCH = (
     Length.length_over_the_batch,
     Length.one_length_for_all,
