@@ -131,6 +131,15 @@ def family(**rows):
     return lambda function: [_with_argument(function, id, *row) for id, row in tuples.items()]
 
 
+def rows_of(functions, id="{}"):
+    """Return rows for `family` whose arguments are functions, or those in a class body: ``family(**rows_of(Joins))``.
+
+    The words of a row are its function's docstring; ``id`` makes an id of the function's name.
+    """
+    functions = _functions_in(functions) if isinstance(functions, type) else functions
+    return {id.format(function.__name__): (function, function.__doc__) for function in functions}
+
+
 def ways(**spellings):
     """Give one mistake several spellings, each of which may raise its own error: ``ways(for_view=torch.Tensor.view)``.
 

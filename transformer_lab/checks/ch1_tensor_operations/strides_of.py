@@ -416,10 +416,4 @@ class Errors:
         is 1. Give `reduce` that 1 as its third argument, or take `math.prod`, which knows it."""
         return tuple(functools.reduce(operator.mul, shape[axis + 1 :]) for axis in range(len(shape)))
 
-    def a_tensor_of_strides(shape):
-        """The numbers {are right, and they} come in a tensor. A tuple of ints is asked for, as PyTorch's own `stride()`
-        returns it. Nothing here needs a tensor."""
-        return torch.tensor(strides_of.reference(shape), dtype=torch.int64)
 
-
-float_for_int(strides_of)
