@@ -17,9 +17,10 @@ import sys
 import threading
 import time
 import warnings
+from collections.abc import Iterable
 from copy import copy, deepcopy
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import torch
@@ -421,7 +422,7 @@ def _device_in_force():
     return chosen and chosen.device
 
 
-SETTINGS: tuple[tuple[Any, Any], ...] = (
+SETTINGS = (
     (torch.get_rng_state, torch.set_rng_state),
     (torch.get_default_dtype, torch.set_default_dtype),
     (_device_in_force, torch.set_default_device),
@@ -454,7 +455,7 @@ OF_A_CALL = [
 
 
 @contextlib.contextmanager
-def settings_kept(settings=SETTINGS):
+def settings_kept(settings: Iterable = SETTINGS):
     """Put settings back afterwards: the session's, and the thread's own."""
     before = [(put, get()) for get, put in settings]
     if torch.cuda.is_available() and torch.cuda.is_initialized():

@@ -7,7 +7,6 @@ import operator
 import torch
 
 from ..exercise import exercise, family
-from ..slips import float_for_int
 
 
 @exercise(
