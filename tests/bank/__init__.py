@@ -22,7 +22,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import NamedTuple
 
-PARTS = ("shown", "held_out", "second", "third", "fourth")
+PARTS = ("shown", "held_out", "second", "third", "fourth", "fifth")
 _answers = []
 
 

@@ -131,6 +131,15 @@ def family(**rows):
     return lambda function: [_with_argument(function, id, *row) for id, row in tuples.items()]
 
 
+def rows_of(functions, id="{}"):
+    """Return rows for `family` whose arguments are functions, or those in a class body: ``family(**rows_of(Joins))``.
+
+    The words of a row are its function's docstring; ``id`` makes an id of the function's name.
+    """
+    functions = _functions_in(functions) if isinstance(functions, type) else functions
+    return {id.format(function.__name__): (function, function.__doc__) for function in functions}
+
+
 def ways(**spellings):
     """Give one mistake several spellings, each of which may raise its own error: ``ways(for_view=torch.Tensor.view)``.
 
@@ -157,7 +166,7 @@ def _with_argument(function, id, argument, *words):
     if len(words) > len(rest):
         raise ValueError(f"words of {id} must fill a {{}} in the docstring of {function.__name__}, got {words[-1]!r}")
     row = partial(function, argument)
-    row.__name__ = id
+    row.__name__ = id  # ty: ignore[missing-attribute]
     words += ("{}",) * (len(rest) - len(words))
     row.__doc__ = "".join([first, *map("".join, zip(words, rest))]).replace("{}", str(argument))
     return row

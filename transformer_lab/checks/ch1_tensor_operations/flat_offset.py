@@ -7,8 +7,7 @@ import operator
 
 import torch
 
-from ..exercise import exercise, family
-from ..slips import float_for_int
+from ..exercise import exercise, family, with_text_of
 
 
 @exercise(
@@ -85,9 +84,8 @@ class Moves:
         row, and the element lies at one place in it."""
         return tuple(i * stride for i, stride in zip(index, strides))
 
+    @with_text_of(not_added_up)
     def moves_in_a_tensor(index, strides):
-        """You return the move along each axis, one number for each. They have to be added up: storage is a single long
-        row, and the element lies at one place in it."""
         return torch.tensor(index) * torch.tensor(strides)
 
     def place_after_each_axis(index, strides):
@@ -433,6 +431,3 @@ class Types:
         """A tuple has no `pop`, hence the `AttributeError`: it cannot be changed once it is there. Go through the
         tuples in a loop, and leave them as they are."""
         return index.pop() * strides.pop()
-
-
-float_for_int(flat_offset)

@@ -3,8 +3,7 @@
 import torch
 from torch.nn import functional as F
 
-from ..exercise import exercise
-from ..slips import cut_off, left_in_float32
+from ..exercise import exercise, family
 
 
 def _token_and_layers(draw, batch=2, seq=7, d_model=5, d_ff=12):
@@ -153,10 +152,13 @@ class Activated:
         the layer here is that of the paper of 2017, with max(0, ·). SiLU gives −0.27 for −1."""
         return F.silu(hidden)
 
-    def leaky(hidden):
-        """Your activation lets a hundredth of the negative numbers through: a leaky ReLU. The layer here has max(0, ·),
-        which makes 0 of all of them."""
-        return F.leaky_relu(hidden)
+    @family(
+        leaky=(F.leaky_relu, "lets a hundredth of the negative numbers through: a leaky ReLU"),
+        elu=(F.elu, "is ELU: e^x − 1 below zero, so that negative numbers come through, down to −1"),
+    )
+    def lets_negatives_through(activation, hidden):
+        """Your activation {}. The layer here has max(0, ·), which makes 0 of all of them."""
+        return activation(hidden)
 
     def sigmoid(hidden):
         """Your activation is the sigmoid, which lies between 0 and 1. However strongly a hidden feature responds, no
@@ -182,11 +184,6 @@ class Activated:
         """You take the absolute value of the hidden features: the negative ones come through with their sign turned.
         ReLU makes 0 of them."""
         return hidden.abs()
-
-    def elu(hidden):
-        """Your activation is ELU: e^x − 1 below zero, so that negative numbers come through, down to −1. The layer here
-        has max(0, ·), which makes 0 of all of them."""
-        return F.elu(hidden)
 
     def softplus(hidden):
         """Your activation is softplus, log(1 + e^x), which is ReLU with its corner rounded off: it gives 0.69 for 0,
@@ -323,7 +320,3 @@ class WrongAnswers:
         """You add `x` to the result. The residual connection belongs to the block around this layer: added in both
         places, every token would count twice. Here the change alone is returned."""
         return x + second_map(first_map(x, w1, b1).relu(), w2, b2)
-
-
-cut_off(feed_forward)
-left_in_float32(feed_forward)

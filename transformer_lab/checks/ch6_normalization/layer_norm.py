@@ -5,7 +5,7 @@ import math
 import torch
 from torch.nn import functional as F
 
-from ..exercise import exercise
+from ..exercise import exercise, family
 from ..slips import cut_off, left_in_float32
 
 
@@ -136,16 +136,17 @@ def _over(x, weight, bias, eps, dims, correction=0):
     return distance / (variance + eps).sqrt() * weight + bias
 
 
-def with_fixed_eps(norm, name, fixed):
-    """Your result does not depend on the argument `eps`: it is as if a small number of your own, or a default,
-    stood in its place. Models differ in it (0.00001 for PyTorch's layer norm, 0.000000000001 for BERT), and the weights
-    of one need its own. The check's eps is large, so that this shows."""
+def fixed_eps(norm):
+    """Return the mistakes in which a norm does not use its `eps`."""
 
-    def mistaken(x, *parameters):
-        return norm.reference(x, *parameters[:-1], fixed)
+    @family(eps_always_1e_5=1e-5, eps_always_1e_6=1e-6)
+    def eps_always(eps, x, *parameters):
+        """Your result does not depend on the argument `eps`: it is as if a small number of your own, or a default,
+        stood in its place. Models differ in it (0.00001 for PyTorch's layer norm, 0.000000000001 for BERT), and the
+        weights of one need its own. The check's eps is large, so that this shows."""
+        return norm.reference(x, *parameters[:-1], eps)
 
-    mistaken.__name__, mistaken.__doc__ = name, with_fixed_eps.__doc__
-    norm.mistake(mistaken)
+    return eps_always
 
 
 @layer_norm.wrong(stage="mean")
@@ -186,9 +187,16 @@ class Variance:
 
     def unbiased_root_twice(x):
         """You take a root of the standard deviation, which is a root already, and the standard deviation is the
-        unbiased one, as `std()` gives it. For 1, 7, 9, 15 that divides by about 2.4, where it should be 5. Is what you
-        add eps to the variance, or its root?"""
-        return unbiased(x).sqrt()
+        unbiased one, as `std()` gives it. For 1, 7, 9, 15 that divides by about 2.4, where it should be 5. Is
+        what you add eps to the variance, or its root?"""
+        return Variance.unbiased(x).sqrt()
+
+    def unbiased(x):
+        """Your variance divides by `d_model - 1` instead of `d_model`. That is the unbiased variance, which
+        `var` and `std` give unless they are told otherwise: it estimates the variance of a larger set from a sample,
+        and a norm needs the variance of just these numbers. With 4 features the normalized numbers are 13 per cent too
+        small, with 512 a thousandth, so many features hide it."""
+        return Variance.summed(x) / (x.shape[-1] - 1)
 
 
 @layer_norm.wrong(stage="normalized")
@@ -199,17 +207,66 @@ class Normalized:
         return numbers
 
 
+@layer_norm.wrong(stage="normalized")
+class RootAndEps:
+    """Those that RMS norm shares."""
+
+    def eps_outside(numbers, spread, eps):
+        """You add eps after the root has been taken. That prevents 0/0 as well, but gives other numbers where the mean
+        under the root is small: where it is 0, an eps of 0.00001 under the root makes the divisor 0.003; after it,
+        0.00001. In which order does the formula have them? The check's eps is large, so that this shows."""
+        return numbers / (spread.sqrt() + eps)
+
+    def no_root(numbers, spread, eps):
+        """You divide by a mean of squares and have not taken its root. A token three times as large has a mean of
+        squares nine times as large, whose root is three times as large. Without the root it comes out at a third, where
+        it should come out the same. Numbers of size 1 hide it."""
+        return numbers / (spread + eps)
+
+    def no_eps(numbers, spread, eps):
+        """Your result does not depend on `eps`. Where the mean under the root is 0 you compute 0/0, which is NaN: layer
+        norm for a token of equal features, RMS norm for a token of zeros. The next attention spreads it over the whole
+        sentence. Look at the formula under the root."""
+        return numbers / spread.sqrt()
+
+    def eps_as_floor(numbers, spread, eps):
+        """Your eps is a lower limit of what stands under the root: the larger of the two is taken. The formula adds it,
+        always, which changes the result a little everywhere. Weights trained with one do not quite fit the other."""
+        return numbers / spread.clamp(min=eps).sqrt()
+
+    def multiplied_by_the_root(numbers, spread, eps):
+        """You multiply by the root where you should divide, so that what is large becomes larger still. `sqrt` is the
+        root, and `rsqrt` is one divided by the root. Which of the two stands after a `*`?"""
+        return numbers * (spread + eps).sqrt()
+
+    def root_of_the_root(numbers, spread, eps):
+        """You take the root twice, with `eps` under both: the divisor is the fourth root. Code that has one root in its
+        standard deviation and another in the division does so. Which of the two roots is one too many?"""
+        return numbers / (spread + eps).sqrt().sqrt()
+
+    def square_for_root(numbers, spread, eps):
+        """You square where a root is to be taken: what is divided by is the square of a mean of squares. `** 2` and `**
+        0.5` are easily confused, and published code has had the one for the other. A token three times as large comes
+        out 27 times as small. Which power is a root?"""
+        return numbers / (spread + eps) ** 2
+
+    def eps_added_to_the_result(numbers, spread, eps):
+        """You add `eps` to what has been divided, and not to what you divide by. `x / root + eps` is `(x / root) +
+        eps`, since `/` goes before `+`. Where the mean under the root is 0, you still compute 0/0. Where do the
+        parentheses belong?"""
+        return numbers / spread.sqrt() + eps
+
+
 @layer_norm.wrong(stage="output")
 class Output:
-    def no_weight(normalized, weight, bias):
-        """Your result does not depend on `weight`. In a new layer it is 1 everywhere, so that nobody would notice; a
-        trained one has learned another factor for each feature. Look at what happens after the division."""
-        return normalized + bias
-
-    def no_bias(normalized, weight, bias):
-        """Your result does not depend on `bias`. In a new layer it is 0 everywhere, so that nobody would notice; a
-        trained one has learned a shift for each feature. Look at what happens after the division."""
-        return normalized * weight
+    @family(
+        no_weight=(lambda normalized, weight, bias: normalized + bias, "`weight`", "1", "another factor"),
+        no_bias=(lambda normalized, weight, bias: normalized * weight, "`bias`", "0", "a shift"),
+    )
+    def one_not_used(other, normalized, weight, bias):
+        """Your result does not depend on {}. In a new layer it is {} everywhere, so that nobody would notice; a trained
+        one has learned {} for each feature. Look at what happens after the division."""
+        return other(normalized, weight, bias)
 
     def neither_weight_nor_bias(normalized, weight, bias):
         """You standardize the tokens, and stop there: the result depends neither on `weight` nor on `bias`. In a new
@@ -240,6 +297,8 @@ class Output:
 
 @layer_norm.wrong
 class WrongAnswers:
+    eps_always = fixed_eps(layer_norm)
+
     def over_sequence(x, weight, bias, eps):
         """Mean and variance are taken over `seq`: each feature shares them with the same feature of the other tokens of
         its sentence. That is instance norm. In a decoder it would let every token see the later ones. A layer norm
@@ -334,79 +393,7 @@ class WrongAnswers:
         return (x - mean_of_token(x)) / biased(x).sqrt() + eps * weight + bias
 
 
-@layer_norm.mistake(stage="variance")
-def unbiased(x):
-    """Your variance divides by `d_model - 1` instead of `d_model`. That is the unbiased variance, which `var` and
-    `std` give unless they are told otherwise: it estimates the variance of a larger set from a sample, and a norm
-    needs the variance of just these numbers. With 4 features the normalized numbers are 13 per cent too small, with
-    512 a thousandth, so many features hide it."""
-    return Variance.summed(x) / (x.shape[-1] - 1)
-
-
-@layer_norm.mistake(stage="normalized")
-def eps_outside(numbers, spread, eps):
-    """You add eps after the root has been taken. That prevents 0/0 as well, but gives other numbers where the mean
-    under the root is small: where it is 0, an eps of 0.00001 under the root makes the divisor 0.003; after it,
-    0.00001. In which order does the formula have them? The check's eps is large, so that this shows."""
-    return numbers / (spread.sqrt() + eps)
-
-
-@layer_norm.mistake(stage="normalized")
-def no_root(numbers, spread, eps):
-    """You divide by a mean of squares and have not taken its root. A token three times as large has a mean of squares
-    nine times as large, whose root is three times as large. Without the root it comes out at a third, where it should
-    come out the same. Numbers of size 1 hide it."""
-    return numbers / (spread + eps)
-
-
-@layer_norm.mistake(stage="normalized")
-def no_eps(numbers, spread, eps):
-    """Your result does not depend on `eps`. Where the mean under the root is 0 you compute 0/0, which is NaN: layer
-    norm for a token of equal features, RMS norm for a token of zeros. The next attention spreads it over the whole
-    sentence. Look at the formula under the root."""
-    return numbers / spread.sqrt()
-
-
-@layer_norm.mistake(stage="normalized")
-def eps_as_floor(numbers, spread, eps):
-    """Your eps is a lower limit of what stands under the root: the larger of the two is taken. The formula adds it,
-    always, which changes the result a little everywhere. Weights trained with one do not quite fit the other."""
-    return numbers / spread.clamp(min=eps).sqrt()
-
-
-@layer_norm.mistake(stage="normalized")
-def multiplied_by_the_root(numbers, spread, eps):
-    """You multiply by the root where you should divide, so that what is large becomes larger still. `sqrt` is the root,
-    and `rsqrt` is one divided by the root. Which of the two stands after a `*`?"""
-    return numbers * (spread + eps).sqrt()
-
-
-with_fixed_eps(layer_norm, "eps_always_1e_5", 1e-5)
-with_fixed_eps(layer_norm, "eps_always_1e_6", 1e-6)
-
-
 cut_off(layer_norm)
+
+
 left_in_float32(layer_norm)
-
-
-@layer_norm.mistake(stage="normalized")
-def root_of_the_root(numbers, spread, eps):
-    """You take the root twice, with `eps` under both: the divisor is the fourth root. Code that has one root in its
-    standard deviation and another in the division does so. Which of the two roots is one too many?"""
-    return numbers / (spread + eps).sqrt().sqrt()
-
-
-@layer_norm.mistake(stage="normalized")
-def square_for_root(numbers, spread, eps):
-    """You square where a root is to be taken: what is divided by is the square of a mean of squares. `** 2` and `**
-    0.5` are easily confused, and published code has had the one for the other. A token three times as large comes out
-    27 times as small. Which power is a root?"""
-    return numbers / (spread + eps) ** 2
-
-
-@layer_norm.mistake(stage="normalized")
-def eps_added_to_the_result(numbers, spread, eps):
-    """You add `eps` to what has been divided, and not to what you divide by. `x / root + eps` is `(x / root) + eps`,
-    since `/` goes before `+`. Where the mean under the root is 0, you still compute 0/0. Where do the parentheses
-    belong?"""
-    return numbers / spread.sqrt() + eps

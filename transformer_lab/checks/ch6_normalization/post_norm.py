@@ -68,6 +68,51 @@ class ChangeAlone:
         return sublayer
 
 
+@post_norm.wrong(stage="total")
+class Total:
+    def no_residual(x, change):
+        """Your result has no residual connection: what came in is not added to what the sublayer made of it. With a
+        sublayer that returns zeros the token is lost. In the chapter's section 6.9, 48 layers without one are still
+        guessing when those with one have learned. The sublayer computes a change: a change of what?"""
+        return change
+
+    def sublayer_without_effect(x, change):
+        """Your result does not depend on what `sublayer` returns. Either it is never called, or its result is not kept:
+        methods such as `x.add(…)` return a new tensor and leave `x` as it was. Where does the change come in?"""
+        return x
+
+    def change_twice(x, change):
+        """The sublayer's result is added to itself, and not to `x`. That happens where `x = sublayer(x)` gives the name
+        to the result: what came in is lost by the time of the sum. Which line must keep it under another name?"""
+        return change + change
+
+    def x_twice(x, change):
+        """`x` is added twice, and the sublayer's result once. A residual connection adds what came in one single time.
+        Is it added in two lines, or by the sublayer's line as well?"""
+        return x + x + change
+
+    def multiplied(x, change):
+        """You multiply `x` by the sublayer's result where they are added. With a sublayer that returns zeros nothing is
+        left of the token. A residual connection adds a change to what came in."""
+        return x * change
+
+    def side_by_side(x, change):
+        """You put `x` and the sublayer's result side by side, so that there are twice as many features. Some networks
+        of images join their layers so. A residual connection adds the two, and the shape stays."""
+        return torch.cat([x, change], dim=-1)
+
+    def subtracted(x, change):
+        """You subtract the sublayer's result from `x` where it is added. A sublayer could learn the other sign, but
+        weights that were trained with a sum do not fit. A residual connection is a sum."""
+        return x - change
+
+    def change_added_again(x, change):
+        """The sublayer's result is added twice, and `x` once. That happens where a line that adds the change has been
+        copied, or a sublayer is used that adds its input already. Each of the two is added one single time. In which
+        line is the change added again?"""
+        return x + change + change
+
+
 @post_norm.wrong(stage="output")
 class Output:
     def sum_not_normed(x, norm):
@@ -79,6 +124,28 @@ class Output:
         """The argument `norm` is not used: a layer norm without weights stands in its place. The norm that you are
         given may be any, with weights that were learned. Call it as you call `sublayer`."""
         return torch.nn.functional.layer_norm(x, x.shape[-1:])
+
+
+@post_norm.wrong
+class PlacesOfTheNorm:
+    """Those that are wrong in pre-norm as well."""
+
+    def norm_of_the_change(x, sublayer, norm):
+        """Only what the sublayer returns goes through the norm, before it is added to `x`. Some models do that (it is a
+        third way, neither post-norm nor pre-norm). Say your line aloud, from the inside out: what is normalized, and
+        when is the sum taken?"""
+        return x + norm(sublayer(x))
+
+    def norm_of_x_beside_the_change(x, sublayer, norm):
+        """You add the norm of `x` to the sublayer's result, and the sublayer itself is given `x` as it came. So the
+        norm acts on the path past the sublayer alone, and the sublayer's result leaves unnormalized. What should go
+        through the norm here?"""
+        return norm(x) + sublayer(x)
+
+    def norm_before_and_behind(x, sublayer, norm):
+        """The norm acts twice: on what goes into the sublayer, and on the sum. That is pre-norm and post-norm at once.
+        Each of them has one norm; which of your two belongs to the one asked for?"""
+        return norm(x + sublayer(norm(x)))
 
 
 @post_norm.wrong
@@ -123,12 +190,6 @@ class WrongAnswers:
         are functions that keep the shape, so nothing complains. In which order do the arguments come, and which of them
         acts last?"""
         return sublayer(x + norm(x))
-
-    def changed_in_place(x, sublayer, norm):
-        """{The numbers are right, but} your function changes its argument `x`: the caller finds the sum in its own
-        tensor. `+=` does that, and so do operations whose names end in an underscore. Make the sum a new tensor."""
-        x += sublayer(x)
-        return norm(x)
 
     def change_overwritten(x, sublayer, norm):
         """Your sum is written into the tensor that the sublayer returned. A sublayer may return its very input, as
@@ -183,84 +244,3 @@ class WrongAnswers:
         last line add?"""
         change = sublayer(x)
         return norm(x + change) + change
-
-
-@post_norm.mistake(stage="total")
-def no_residual(x, change):
-    """Your result has no residual connection: what came in is not added to what the sublayer made of it. With a
-    sublayer that returns zeros the token is lost. In the chapter's section 6.9, 48 layers without one are still
-    guessing when those with one have learned. The sublayer computes a change: a change of what?"""
-    return change
-
-
-@post_norm.mistake
-def norm_of_the_change(x, sublayer, norm):
-    """Only what the sublayer returns goes through the norm, before it is added to `x`. Some models do that (it is a
-    third way, neither post-norm nor pre-norm). Say your line aloud, from the inside out: what is normalized, and when
-    is the sum taken?"""
-    return x + norm(sublayer(x))
-
-
-@post_norm.mistake
-def norm_of_x_beside_the_change(x, sublayer, norm):
-    """You add the norm of `x` to the sublayer's result, and the sublayer itself is given `x` as it came. So the norm
-    acts on the path past the sublayer alone, and the sublayer's result leaves unnormalized. What should go through the
-    norm here?"""
-    return norm(x) + sublayer(x)
-
-
-@post_norm.mistake
-def norm_before_and_behind(x, sublayer, norm):
-    """The norm acts twice: on what goes into the sublayer, and on the sum. That is pre-norm and post-norm at once. Each
-    of them has one norm; which of your two belongs to the one asked for?"""
-    return norm(x + sublayer(norm(x)))
-
-
-@post_norm.mistake(stage="total")
-def sublayer_without_effect(x, change):
-    """Your result does not depend on what `sublayer` returns. Either it is never called, or its result is not kept:
-    methods such as `x.add(…)` return a new tensor and leave `x` as it was. Where does the change come in?"""
-    return x
-
-
-@post_norm.mistake(stage="total")
-def change_twice(x, change):
-    """The sublayer's result is added to itself, and not to `x`. That happens where `x = sublayer(x)` gives the name to
-    the result: what came in is lost by the time of the sum. Which line must keep it under another name?"""
-    return change + change
-
-
-@post_norm.mistake(stage="total")
-def x_twice(x, change):
-    """`x` is added twice, and the sublayer's result once. A residual connection adds what came in one single time. Is
-    it added in two lines, or by the sublayer's line as well?"""
-    return x + x + change
-
-
-@post_norm.mistake(stage="total")
-def multiplied(x, change):
-    """You multiply `x` by the sublayer's result where they are added. With a sublayer that returns zeros nothing is
-    left of the token. A residual connection adds a change to what came in."""
-    return x * change
-
-
-@post_norm.mistake(stage="total")
-def side_by_side(x, change):
-    """You put `x` and the sublayer's result side by side, so that there are twice as many features. Some networks of
-    images join their layers so. A residual connection adds the two, and the shape stays."""
-    return torch.cat([x, change], dim=-1)
-
-
-@post_norm.mistake(stage="total")
-def subtracted(x, change):
-    """You subtract the sublayer's result from `x` where it is added. A sublayer could learn the other sign, but weights
-    that were trained with a sum do not fit. A residual connection is a sum."""
-    return x - change
-
-
-@post_norm.mistake(stage="total")
-def change_added_again(x, change):
-    """The sublayer's result is added twice, and `x` once. That happens where a line that adds the change has been
-    copied, or a sublayer is used that adds its input already. Each of the two is added one single time. In which line
-    is the change added again?"""
-    return x + change + change

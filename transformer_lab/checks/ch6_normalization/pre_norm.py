@@ -3,21 +3,7 @@
 import torch
 
 from ..exercise import exercise
-from .post_norm import (
-    change_added_again,
-    change_twice,
-    multiplied,
-    no_residual,
-    norm_before_and_behind,
-    norm_of_the_change,
-    norm_of_x_beside_the_change,
-    side_by_side,
-    sublayer_and_norm_unchanged,
-    sublayer_of_zeros,
-    sublayer_without_effect,
-    subtracted,
-    x_twice,
-)
+from .post_norm import PlacesOfTheNorm, Total, sublayer_and_norm_unchanged, sublayer_of_zeros
 from .residual import AXES, added, change_of, connected, norm_of, nothing
 
 
@@ -136,12 +122,6 @@ class WrongAnswers:
         normalized = norm(x)
         return x + normalized + sublayer(normalized)
 
-    def argument_changed(x, sublayer, norm):
-        """{The numbers are right, but} your function changes its argument `x`: the caller finds the sum in its own
-        tensor. `+=` does that, and so do operations whose names end in an underscore. Make the sum a new tensor."""
-        x += sublayer(norm(x))
-        return x
-
     def change_added_to(x, sublayer, norm):
         """Your sum is written into the tensor that the sublayer returned. A sublayer may return its very input, as
         dropout does outside training, and so may a norm that is switched off: then `x` itself has been changed, and the
@@ -220,34 +200,8 @@ class WrongAnswers:
         return x + sublayer(norm(x))
 
 
-pre_norm.mistake(no_residual, stage="total")
+# What is wrong in both orders
+pre_norm.wrong(Total, stage="total")
 
 
-pre_norm.mistake(norm_of_the_change)
-
-
-pre_norm.mistake(norm_of_x_beside_the_change)
-
-
-pre_norm.mistake(norm_before_and_behind)
-
-
-pre_norm.mistake(sublayer_without_effect, stage="total")
-
-
-pre_norm.mistake(change_twice, stage="total")
-
-
-pre_norm.mistake(x_twice, stage="total")
-
-
-pre_norm.mistake(multiplied, stage="total")
-
-
-pre_norm.mistake(side_by_side, stage="total")
-
-
-pre_norm.mistake(subtracted, stage="total")
-
-
-pre_norm.mistake(change_added_again, stage="total")
+pre_norm.wrong(PlacesOfTheNorm)

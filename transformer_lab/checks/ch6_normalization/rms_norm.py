@@ -5,24 +5,8 @@ import math
 import torch
 from torch.nn import functional as F
 
-from ..exercise import exercise
-from ..slips import cut_off, left_in_float32
-from .layer_norm import (
-    biased,
-    digits_kept,
-    eps_added_to_the_result,
-    eps_as_floor,
-    eps_inside,
-    eps_outside,
-    multiplied_by_the_root,
-    no_eps,
-    no_root,
-    root_of_the_root,
-    square_for_root,
-    tokens,
-    unbiased,
-    with_fixed_eps,
-)
+from ..exercise import exercise, family
+from .layer_norm import RootAndEps, Variance, biased, digits_kept, eps_inside, fixed_eps, tokens
 
 
 def _tokens_and_weight(draw, batch=2, seq=7, d_model=5):
@@ -109,17 +93,6 @@ def each_token_on_its_own(function, x, weight, eps):
 rms_norm.property(digits_kept)
 
 
-def _along_the_tokens(name, power, also):
-    def mistaken(x, weight, eps):
-        return F.normalize(x, dim=1) * x.shape[-1] ** power * weight
-
-    mistaken.__name__ = name
-    mistaken.__doc__ = f"""Each feature is divided by its length along the tokens, axis 1, and `eps` is not used.
-    `F.normalize` takes axis 1 where it is given no `dim`: it was written for (batch, features). {also}Each token is
-    normalized by itself. Over which axis do its features lie?"""
-    rms_norm.mistake(mistaken)
-
-
 @rms_norm.wrong(stage="mean_square")
 class MeanSquare:
     def variance_instead(x):
@@ -131,7 +104,7 @@ class MeanSquare:
         """You divide by a standard deviation, and by the unbiased one, as `std()` and `var()` give it. The mean square
         needs no mean and no `d_model - 1`: for 1, 7, 1, 7 it is 25, and this variance is 12. Look at what you
         square."""
-        return unbiased(x)
+        return Variance.unbiased(x)
 
     def sum_of_squares(x):
         """You divide by the length of the token, the root of the sum of its squares. Before the weight, every token
@@ -306,19 +279,18 @@ class WrongAnswers:
         `eps`, and which sign has the power?"""
         return F.normalize(x, dim=-1) * x.shape[-1] ** -0.5 * weight
 
+    eps_always = fixed_eps(rms_norm)
 
-rms_norm.mistakes_in(normalized=(eps_outside, no_root, no_eps, eps_as_floor, multiplied_by_the_root))
-with_fixed_eps(rms_norm, "eps_always_1e_5", 1e-5)
-with_fixed_eps(rms_norm, "eps_always_1e_6", 1e-6)
+    @family(
+        along_the_tokens=(0.5, ""),
+        along_the_tokens_and_divided=(-0.5, "And the factor is 1/√d_model, where it should be √d_model. "),
+        along_the_tokens_and_no_factor=(0, "And the factor √d_model is missing. "),
+    )
+    def along_the_tokens(power, x, weight, eps):
+        """Each feature is divided by its length along the tokens, axis 1, and `eps` is not used. `F.normalize` takes
+        axis 1 where it is given no `dim`: it was written for (batch, features). {}Each token is normalized by itself.
+        Over which axis do its features lie?"""
+        return F.normalize(x, dim=1) * x.shape[-1] ** power * weight
 
 
-cut_off(rms_norm)
-left_in_float32(rms_norm)
-
-
-rms_norm.mistakes_in(normalized=(root_of_the_root, square_for_root, eps_added_to_the_result))
-
-
-_along_the_tokens("along_the_tokens", 0.5, "")
-_along_the_tokens("along_the_tokens_and_divided", -0.5, "And the factor is 1/√d_model, where it should be √d_model. ")
-_along_the_tokens("along_the_tokens_and_no_factor", 0, "And the factor √d_model is missing. ")
+rms_norm.wrong(RootAndEps, stage="normalized")

@@ -7,7 +7,6 @@ import torch
 
 from ..agree import agree
 from ..exercise import exercise
-from ..slips import cut_off, left_in_float32
 from .elu_feature_map import (
     elu_alone,
     exponential_everywhere,
@@ -565,10 +564,6 @@ linear_attention.mistakes_in(
     ),
     output=(no_normalizer,),
 )
-
-
-cut_off(linear_attention)
-left_in_float32(linear_attention)
 
 
 for _power in (1, 2, 3, 4, 6):

@@ -2,9 +2,9 @@
 
 import torch
 
-from ..exercise import exercise
+from ..exercise import exercise, family
 from ..probes import strided_with_whole_rows
-from ..slips import fixed_length, left_in_float32
+from ..slips import fixed_length
 from .rotate import halves, rotate
 
 
@@ -111,18 +111,22 @@ class RightAnswers:
         return torch.einsum("bhqk,bhkd->bhqd", scores.softmax(-1), values), keys, values
 
 
-@cached_step.mistake(stage="position")
-def one_position_late(keys):
-    """Your new token stands one position too late. Positions are counted from 0: with five tokens in the cache, which
-    number does the sixth have?"""
-    return keys.shape[-2] + 1
+@cached_step.wrong(stage="position")
+class Position:
+    def one_position_late(keys):
+        """Your new token stands one position too late. Positions are counted from 0: with five tokens in the cache,
+        which number does the sixth have?"""
+        return keys.shape[-2] + 1
 
+    def one_position_early(keys):
+        """Your new token stands where the last one of the cache stands. With five tokens in the cache, which numbers
+        are taken?"""
+        return keys.shape[-2] - 1
 
-@cached_step.mistake(stage="position")
-def one_position_early(keys):
-    """Your new token stands where the last one of the cache stands. With five tokens in the cache, which numbers are
-    taken?"""
-    return keys.shape[-2] - 1
+    def turned_backwards(keys):
+        """You turn query and new key the wrong way round: by minus their position, or with the sines' signs exchanged.
+        The keys of the cache have been turned forwards."""
+        return -keys.shape[-2]
 
 
 def _for_scores(query, key, value, keys, values, base, *, stored, seen):
@@ -171,21 +175,6 @@ def _value_turned_and(mistaken):
 
 @cached_step.wrong(stage="position", alone=True)
 class PositionAlone:
-    def heads_counted(keys):
-        """You take the number of heads for the position. The tokens of the cache lie on another axis: which one,
-        counted from the end?"""
-        return keys.shape[1]
-
-    def features_counted(keys):
-        """You take d_head for the position. The tokens of the cache lie on another axis: which one, seen from the
-        end?"""
-        return keys.shape[-1]
-
-    def batch_counted(keys):
-        """You take the size of the batch for the position. The tokens of the cache lie on another axis: which one,
-        counted from the end?"""
-        return keys.shape[0]
-
     def one_is_the_position(keys):
         """Your new token always stands at position 1. Do you count the axis of the new token, which is always 1? It is
         the tokens of the cache that say how many came before."""
@@ -195,6 +184,15 @@ class PositionAlone:
         """Your new token stands where the last one of the cache stands; only with an empty cache is its position right.
         With five tokens in the cache, which numbers are taken?"""
         return max(keys.shape[-2] - 1, 0)
+
+    @family(
+        heads_counted=(1, "the number of heads", "counted"),
+        features_counted=(-1, "d_head", "seen"),
+        batch_counted=(0, "the size of the batch", "counted"),
+    )
+    def another_axis(axis, keys):
+        """You take {} for the position. The tokens of the cache lie on another axis: which one, {} from the end?"""
+        return keys.shape[axis]
 
 
 @cached_step.wrong(stage="turn_query")
@@ -270,35 +268,29 @@ class LongerKeys:
 
 @cached_step.wrong(stage="longer_keys", alone=True)
 class LongerKeysAlone:
-    def joined_along_the_heads(past, new):
-        """You join along the axis of the heads. `cat` wants all other axes to be of the same length, and the cache has
+    @family(
+        joined_along_the_heads=(1, "heads"),
+        joined_along_the_features=(-1, "features"),
+        joined_along_the_batch=(0, "batch, as `cat` does when no `dim` is given"),
+    )
+    def joined_along(axis, past, new):
+        """You join along the axis of the {}. `cat` wants all other axes to be of the same length, and the cache has
         more tokens than one. Along which axis does a cache grow?"""
-        return torch.cat([past, new], dim=1)
-
-    def joined_along_the_features(past, new):
-        """You join along the axis of the features. `cat` wants all other axes to be of the same length, and the cache
-        has more tokens than one. Along which axis does a cache grow?"""
-        return torch.cat([past, new], dim=-1)
-
-    def joined_along_the_batch(past, new):
-        """You join along the axis of the batch, as `cat` does when no `dim` is given. `cat` wants all other axes to be
-        of the same length, and the cache has more tokens than one. Along which axis does a cache grow?"""
-        return torch.cat([past, new])
+        return torch.cat([past, new], dim=axis)
 
     def stacked(past, new):
         """`stack` wants tensors of the same shape, and puts them on a new axis. A cache grows along an axis that it
         has: which function joins along it?"""
         return torch.stack([past, new], dim=-2)
 
-    def cat_without_a_list(past, new):
-        """`cat` takes the tensors in a list or tuple, as its first argument, and you give them one after the other.
+    @family(
+        cat_without_a_list=(lambda past, new: torch.cat(past, new, dim=-2), "."),
+        cat_without_a_list_or_a_name=(lambda past, new: torch.cat(past, new, -2), ", with the axis last."),
+    )
+    def no_brackets(spelling, past, new):
+        """`cat` takes the tensors in a list or tuple, as its first argument, and you give them one after the other{}
         Which brackets are missing?"""
-        return torch.cat(past, new, dim=-2)
-
-    def cat_without_a_list_or_a_name(past, new):
-        """`cat` takes the tensors in a list or tuple, as its first argument, and you give them one after the other,
-        with the axis last. Which brackets are missing?"""
-        return torch.cat(past, new, -2)
+        return spelling(past, new)
 
     def append_called(past, new):
         """A tensor has no `append`: it cannot grow. Make a new one of both, the old one and what comes after it."""
@@ -321,20 +313,15 @@ class LongerValues:
 
 @cached_step.wrong(stage="longer_values", alone=True)
 class LongerValuesAlone:
-    def values_joined_along_the_heads(past, new):
-        """You join the values along the axis of the heads. `cat` wants all other axes to be of the same length, and the
+    @family(
+        values_joined_along_the_heads=(1, "heads"),
+        values_joined_along_the_features=(-1, "features"),
+        values_joined_along_the_batch=(0, "batch, as `cat` does when no `dim` is given"),
+    )
+    def joined_along(axis, past, new):
+        """You join the values along the axis of the {}. `cat` wants all other axes to be of the same length, and the
         cache has more tokens than one. Along which axis does a cache grow?"""
-        return torch.cat([past, new], dim=1)
-
-    def values_joined_along_the_features(past, new):
-        """You join the values along the axis of the features. `cat` wants all other axes to be of the same length, and
-        the cache has more tokens than one. Along which axis does a cache grow?"""
-        return torch.cat([past, new], dim=-1)
-
-    def values_joined_along_the_batch(past, new):
-        """You join the values along the axis of the batch, as `cat` does when no `dim` is given. `cat` wants all other
-        axes to be of the same length, and the cache has more tokens than one. Along which axis does a cache grow?"""
-        return torch.cat([past, new])
+        return torch.cat([past, new], dim=axis)
 
 
 @cached_step.wrong(stage="weights")
@@ -355,6 +342,23 @@ class Weights:
         see?"""
         return torch.eye(1, keys.shape[-2], dtype=query.dtype, device=query.device).expand(*query.shape[:-1], -1)
 
+    def scores_not_divided(query, keys):
+        """The scores are not divided by √d_head. Where does the size of a head enter your function?"""
+        return (query @ keys.transpose(-2, -1)).softmax(dim=-1)
+
+    def divided_by_d_head(query, keys):
+        """The scores are divided by d_head, and not by its root. For heads of 64 that is 64 in place of 8."""
+        return (query @ keys.transpose(-2, -1) / query.shape[-1]).softmax(dim=-1)
+
+    def scores_for_weights(query, keys):
+        """You blend with the scores themselves: the softmax is missing. What must the weights of a token sum to?"""
+        return query @ keys.transpose(-2, -1) / query.shape[-1] ** 0.5
+
+    def weights_divided(query, keys):
+        """You divide after the softmax, so that the weights sum to less than one. It is the scores that √d_head keeps
+        small: where does the division belong?"""
+        return (query @ keys.transpose(-2, -1)).softmax(dim=-1) / query.shape[-1] ** 0.5
+
 
 @cached_step.wrong(stage="weights", alone=True)
 class WeightsAlone:
@@ -362,15 +366,13 @@ class WeightsAlone:
         """The scores are multiplied by √d_head, and should be divided by it. What does the root keep small?"""
         return (query @ keys.transpose(-2, -1) * query.shape[-1] ** 0.5).softmax(dim=-1)
 
-    def divided_by_the_tokens(query, keys):
-        """The scores are divided by the root of the number of keys. It is the features that a score adds up: which size
-        is theirs?"""
-        return (query @ keys.transpose(-2, -1) / keys.shape[-2] ** 0.5).softmax(dim=-1)
-
-    def divided_by_the_heads(query, keys):
-        """The scores are divided by the root of the number of heads. It is the features that a score adds up: which
-        axis has their size?"""
-        return (query @ keys.transpose(-2, -1) / query.shape[1] ** 0.5).softmax(dim=-1)
+    @family(
+        divided_by_the_tokens=(lambda query, keys: keys.shape[-2], "keys", "size is theirs"),
+        divided_by_the_heads=(lambda query, keys: query.shape[1], "heads", "axis has their size"),
+    )
+    def divided_by_another_size(size, query, keys):
+        """The scores are divided by the root of the number of {}. It is the features that a score adds up: which {}?"""
+        return (query @ keys.transpose(-2, -1) / size(query, keys) ** 0.5).softmax(dim=-1)
 
     def weights_divided_again(query, keys):
         """You divide the scores by √d_head and the weights as well, so that these sum to less than one. Once is enough:
@@ -432,11 +434,6 @@ class Blend:
 
 @cached_step.wrong(stage="blend", alone=True)
 class BlendAlone:
-    def axis_of_the_token_lost(weights, values):
-        """What the token collects has lost the axis of the token. It has one entry only, and it stays: (batch, heads,
-        1, d_head). What takes it away?"""
-        return (weights @ values).squeeze(-2)
-
     def all_axes_of_one_lost(weights, values):
         """`squeeze()` without an argument takes away every axis of length 1, that of the token and others as well. The
         result keeps four axes: (batch, heads, 1, d_head)."""
@@ -573,17 +570,14 @@ class WrongAnswers:
         base?"""
         return rotate.reference(query, base)
 
-    def all_positions_for_one_token(query, key, value, keys, values, base):
-        """You turn the one query and the one key by the positions of all tokens, so that they become as many as there
-        are positions. There is one new token, at one position: what shape must `positions` have?"""
-        here = torch.arange(keys.shape[-2] + 1, device=keys.device)
-        keys, values = appended(keys, rotate.reference(key, here, base)), appended(values, value)
-        return weights_of(rotate.reference(query, here, base), keys) @ values, keys, values
-
-    def past_positions_for_one_token(query, key, value, keys, values, base):
-        """You turn the one query and the one key by the positions of the cache's tokens, so that they become as many as
-        these. There is one new token, at one position: which number comes after those of the cache?"""
-        here = torch.arange(keys.shape[-2], device=keys.device)
+    @family(
+        all_positions_for_one_token=(1, "all tokens", "there are positions", "what shape must `positions` have"),
+        past_positions_for_one_token=(0, "the cache's tokens", "these", "which number comes after those of the cache"),
+    )
+    def positions_for_one_token(more, query, key, value, keys, values, base):
+        """You turn the one query and the one key by the positions of {}, so that they become as many as {}. There is
+        one new token, at one position: {}?"""
+        here = torch.arange(keys.shape[-2] + more, device=keys.device)
         keys, values = appended(keys, rotate.reference(key, here, base)), appended(values, value)
         return weights_of(rotate.reference(query, here, base), keys) @ values, keys, values
 
@@ -594,15 +588,13 @@ class WrongAnswers:
         keys, values = appended(keys, _turned(key, len(here) - 1, base)), appended(values, value)
         return weights_of(rotate.reference(query, here, base), keys) @ values, keys, values
 
-    def base_always_10000(query, key, value, keys, values, base):
-        """Your base is always 10,000, whatever is given. The keys of the cache have been turned with another: where is
-        the argument `base` used?"""
-        return cached_step.reference(query, key, value, keys, values, 10000.0)
-
-    def base_always_100000(query, key, value, keys, values, base):
-        """Your base is always 100,000, whatever is given. That is this model's, and others have another: where is the
-        argument `base` used?"""
-        return cached_step.reference(query, key, value, keys, values, 100000.0)
+    @family(
+        base_always_10000=(10000.0, "10,000", "The keys of the cache have been turned with"),
+        base_always_100000=(100000.0, "100,000", "That is this model's, and others have"),
+    )
+    def fixed_base(always, query, key, value, keys, values, base):
+        """Your base is always {}, whatever is given. {} another: where is the argument `base` used?"""
+        return cached_step.reference(query, key, value, keys, values, always)
 
     def halves_for_the_query_alone(query, key, value, keys, values, base):
         """The new key is turned with neighbours as pairs, and the query with feature i and feature i + d_head/2. One
@@ -828,57 +820,17 @@ class Returned:
         blend, *_ = cached_step.reference(query, key, value, keys, values, base)
         return blend, key, value
 
-    def cut_off_from_gradients(query, key, value, keys, values, base):
-        """Somewhere in your function a tensor is taken out of PyTorch's record of what was computed, so that no
-        gradient passes there."""
-        return tuple(result.detach() for result in cached_step.reference(query, key, value, keys, values, base))
-
-
-@cached_step.mistake(stage="position")
-def turned_backwards(keys):
-    """You turn query and new key the wrong way round: by minus their position, or with the sines' signs exchanged. The
-    keys of the cache have been turned forwards."""
-    return -keys.shape[-2]
-
-
-@cached_step.mistake(stage="weights")
-def scores_not_divided(query, keys):
-    """The scores are not divided by √d_head. Where does the size of a head enter your function?"""
-    return (query @ keys.transpose(-2, -1)).softmax(dim=-1)
-
-
-@cached_step.mistake(stage="weights")
-def divided_by_d_head(query, keys):
-    """The scores are divided by d_head, and not by its root. For heads of 64 that is 64 in place of 8."""
-    return (query @ keys.transpose(-2, -1) / query.shape[-1]).softmax(dim=-1)
-
-
-@cached_step.mistake(stage="weights")
-def scores_for_weights(query, keys):
-    """You blend with the scores themselves: the softmax is missing. What must the weights of a token sum to?"""
-    return query @ keys.transpose(-2, -1) / query.shape[-1] ** 0.5
-
-
-@cached_step.mistake(stage="weights")
-def weights_divided(query, keys):
-    """You divide after the softmax, so that the weights sum to less than one. It is the scores that √d_head keeps
-    small: where does the division belong?"""
-    return (query @ keys.transpose(-2, -1)).softmax(dim=-1) / query.shape[-1] ** 0.5
-
-
-left_in_float32(cached_step)
-
 
 fixed_length(cached_step, table_of_fixed_length, "300 tokens in the cache")
 
 
 for _mistaken in (
-    one_position_late,
-    one_position_early,
-    turned_backwards,
-    scores_not_divided,
-    divided_by_d_head,
-    weights_divided,
-    scores_for_weights,
+    Position.one_position_late,
+    Position.one_position_early,
+    Position.turned_backwards,
+    Weights.scores_not_divided,
+    Weights.divided_by_d_head,
+    Weights.weights_divided,
+    Weights.scores_for_weights,
 ):
     _value_turned_and(_mistaken)

@@ -1,11 +1,12 @@
 """The gated feed-forward layer."""
 
 import math
+from functools import partial
 
 import torch
 from torch.nn import functional as F
 
-from ..exercise import exercise
+from ..exercise import exercise, family, with_text_of
 
 
 def _tokens_and_maps(draw, batch=2, seq=7, d_model=5, d_ff=8):
@@ -103,58 +104,19 @@ def nothing_behind_a_closed_gate(function, x, gate, up, down):
     return bool((function(x, torch.zeros_like(gate), up, down) == 0).all())
 
 
-def another(called):
-    """Your gate goes through {}. This model was trained with SiLU, x · sigmoid(x): weights fit the activation that they
-    were trained with, and no other."""
+def in_each_map(*, alone):
+    """Add the mistakes in a class body for each of the three weights, whose name takes the place of ``{}``."""
 
-    def add(function):
-        function.__doc__ = another.__doc__.format(called)
-        return gated_feed_forward.mistake(function, stage="activation", alone=True)
+    def add(body):
+        for stage, weight in (("opening", "gate"), ("content", "up"), ("back", "down")):
+            for name, function in vars(body).items():
+                if callable(function):
+                    mistake = partial(function)
+                    mistake.__name__, mistake.__doc__ = f"{weight}_{name}", function.__doc__.format(weight)
+                    gated_feed_forward.mistake(mistake, stage=stage, alone=alone)
+        return body
 
     return add
-
-
-def squeezed_content(name, squeeze):
-    """The content goes through a function of its own. The gate alone goes through SiLU: the other map is what the gate
-    opens, and stays as it is."""
-
-    def mistaken(opening, content, activation):
-        return activation(opening) * squeeze(content)
-
-    mistaken.__name__, mistaken.__doc__ = name, squeezed_content.__doc__
-    gated_feed_forward.mistake(mistaken, stage="product", alone=True)
-
-
-def in_each_map(mistake):
-    """Add a mistake in how a weight is applied for each of the three weights."""
-    for stage, weight in (("opening", "gate"), ("content", "up"), ("back", "down")):
-
-        def mistaken(x, weight):
-            return mistake(x, weight)
-
-        mistaken.__name__, mistaken.__doc__ = f"{weight}_{mistake.__name__}", mistake.__doc__.format(weight)
-        gated_feed_forward.mistake(mistaken, stage=stage, alone=mistake.__name__ != "reshaped")
-
-
-def the_token_for_x(mistake):
-    """In SiLU, x · sigmoid(x), x is the number that goes in: here the gate's map. You multiply by the tokens, which
-    have d_model features and not d_ff."""
-    mistake.__doc__ = the_token_for_x.__doc__
-    return gated_feed_forward.mistake(mistake)
-
-
-def no_such_function(mistake):
-    """PyTorch has no function of this name there. SiLU, also called swish, is `silu` in `torch.nn.functional`, and it
-    is easily written with `torch.sigmoid`."""
-    mistake.__doc__ = no_such_function.__doc__
-    gated_feed_forward.mistake(mistake, stage="activation", alone=True)
-
-
-def module_for_a_function(mistake):
-    """`nn.SiLU(…)` makes a layer and applies nothing: its argument says whether it works in place. The layer is called
-    afterwards, or `F.silu` takes its place."""
-    mistake.__doc__ = module_for_a_function.__doc__
-    gated_feed_forward.mistake(mistake, stage="product", alone=True)
 
 
 @gated_feed_forward.wrong(stage="opening")
@@ -167,27 +129,22 @@ class Opening:
 
 @gated_feed_forward.wrong(stage="activation")
 class Activation:
-    def gelu(x):
-        """Your gate goes through GELU. Gemma has it in this place; this model was trained with SiLU, x · sigmoid(x)."""
-        return F.gelu(x)
-
-    def gelu_by_tanh(x):
-        """Your gate goes through GELU, in its form with tanh. Gemma has it in this place; this model was trained with
-        SiLU, x · sigmoid(x)."""
-        return F.gelu(x, approximate="tanh")
-
-    def relu(x):
-        """Your gate goes through ReLU, as in the paper of 2017. This model was trained with SiLU, x · sigmoid(x)."""
-        return x.relu()
+    @family(
+        gelu=(F.gelu, "GELU. Gemma has it in this place; this"),
+        gelu_by_tanh=(
+            partial(F.gelu, approximate="tanh"),
+            "GELU, in its form with tanh. Gemma has it in this place; this",
+        ),
+        relu=(torch.relu, "ReLU, as in the paper of 2017. This"),
+        tanh=(torch.tanh, "tanh, and can be no larger than 1. This"),
+    )
+    def of_other_models(activation, x):
+        """Your gate goes through {} model was trained with SiLU, x · sigmoid(x)."""
+        return activation(x)
 
     def sigmoid_alone(x):
         """Your gate is a plain sigmoid, as in the first gated layers. SiLU is x · sigmoid(x): the x is missing."""
         return x.sigmoid()
-
-    def tanh(x):
-        """Your gate goes through tanh, and can be no larger than 1. This model was trained with SiLU, x ·
-        sigmoid(x)."""
-        return x.tanh()
 
     def no_activation(x):
         """Neither of the two maps goes through SiLU: their product alone is left. Which of them is the gate?"""
@@ -240,15 +197,14 @@ class ActivationAlone:
         by the other?"""
         return silu(x) * x
 
-    def parentheses_lost(x):
-        """The parentheses around the denominator are missing: `x / 1 + exp(-x)` divides by 1, and adds. What does `/`
-        take for its right side?"""
-        return x + (-x).exp()
-
-    def parentheses_of_the_sigmoid_lost(x):
-        """The parentheses around the denominator are missing: `1 / 1 + exp(-x)` divides by 1, and adds. What does `/`
-        take for its right side?"""
-        return x * (1 + (-x).exp())
+    @family(
+        parentheses_lost=(lambda x: x + (-x).exp(), "`x / 1 + exp(-x)`"),
+        parentheses_of_the_sigmoid_lost=(lambda x: x * (1 + (-x).exp()), "`1 / 1 + exp(-x)`"),
+    )
+    def no_parentheses(formula, x):
+        """The parentheses around the denominator are missing: {} divides by 1, and adds. What does `/` take for its
+        right side?"""
+        return formula(x)
 
     def minus_in_the_denominator(x):
         """There is a minus in your denominator: x / (1 − e⁻ˣ) divides by 0 at 0, and opens the gate for negative
@@ -283,6 +239,48 @@ class ActivationAlone:
         """`math.exp` and `float` take one number, and this is a tensor of many. Which function of PyTorch takes the
         exponential, or the sigmoid, of each number by itself?"""
         return x / (1 + math.exp(-x))
+
+    @family(
+        leaky_relu=(F.leaky_relu, "leaky ReLU, which keeps a small share of negative numbers"),
+        leakier_relu=(partial(F.leaky_relu, negative_slope=0.2), "leaky ReLU, which keeps a fifth of negative numbers"),
+        leaky_relu_of_a_tenth=(
+            partial(F.leaky_relu, negative_slope=0.1),
+            "leaky ReLU, which keeps a tenth of negative numbers",
+        ),
+        elu=(F.elu, "ELU, which is eˣ − 1 below zero"),
+        selu=(F.selu, "SELU, a scaled ELU"),
+        softplus=(F.softplus, "softplus, log(1 + eˣ), which is never 0"),
+        mish=(F.mish, "Mish, x · tanh(softplus(x))"),
+        hardswish=(F.hardswish, "Hardswish, which imitates SiLU with straight pieces"),
+        hardsigmoid=(F.hardsigmoid, "a hard sigmoid, which is straight between −3 and 3"),
+        relu6=(F.relu6, "ReLU6, which lets through no more than 6"),
+        squared_relu=(lambda x: x.relu().square(), "a squared ReLU"),
+        softsign=(F.softsign, "softsign, x / (1 + |x|)"),
+        times_tanh=(lambda x: x * x.tanh(), "x · tanh(x), which is never negative"),
+        log_sigmoid=(F.logsigmoid, "the logarithm of the sigmoid, which is never positive"),
+        exponential=(torch.exp, "the exponential function, which has no end above"),
+        absolute=(torch.abs, "the absolute value"),
+        square=(torch.square, "the square"),
+        twice_as_steep=(lambda x: x * (2 * x).sigmoid(), "a sigmoid twice as steep, x · sigmoid(2x)"),
+        cut_off=(lambda x: x.clamp(0, 1), "a sigmoid that is cut off, x between 0 and 1"),
+        derivative=(lambda x: x.sigmoid() * (1 + x * (1 - x.sigmoid())), "the derivative of SiLU"),
+        derivative_of_the_sigmoid=(lambda x: x.sigmoid() * (1 - x.sigmoid()), "the derivative of the sigmoid"),
+    )
+    def another(activation, x):
+        """Your gate goes through {}. This model was trained with SiLU, x · sigmoid(x): weights fit the activation that
+        they were trained with, and no other."""
+        return activation(x)
+
+    @family(
+        method_of_tensors=lambda x: x.silu(),
+        function_of_torch=lambda x: torch.silu(x),
+        function_called_swish=lambda x: F.swish(x),
+        method_called_swish=lambda x: x.swish(),
+    )
+    def no_such_function(spelling, x):
+        """PyTorch has no function of this name there. SiLU, also called swish, is `silu` in `torch.nn.functional`, and
+        it is easily written with `torch.sigmoid`."""
+        return spelling(x)
 
 
 @gated_feed_forward.wrong(stage="product")
@@ -410,6 +408,27 @@ class ProductAlone:
         content is multiplied afterwards."""
         return opening * (opening * content).sigmoid()
 
+    @family(
+        tanh_of_the_content=torch.tanh,
+        sigmoid_of_the_content=torch.sigmoid,
+        relu_of_the_content=torch.relu,
+        gelu_of_the_content=F.gelu,
+        softmax_of_the_content=partial(torch.softmax, dim=-1),
+    )
+    def squeezed_content(squeeze, opening, content, activation):
+        """The content goes through a function of its own. The gate alone goes through SiLU: the other map is what the
+        gate opens, and stays as it is."""
+        return activation(opening) * squeeze(content)
+
+    @family(
+        module_times_content=lambda content: torch.nn.SiLU() * content,
+        content_times_module=lambda content: content * torch.nn.SiLU(),
+    )
+    def module_for_a_function(product, opening, content, activation):
+        """`nn.SiLU(…)` makes a layer and applies nothing: its argument says whether it works in place. The layer is
+        called afterwards, or `F.silu` takes its place."""
+        return product(content)
+
 
 @gated_feed_forward.wrong(stage="back")
 class Back:
@@ -459,30 +478,19 @@ class Returned:
 
 @gated_feed_forward.wrong(stage="returned", alone=True)
 class ReturnedAlone:
-    def mean_of_the_tokens(result, x):
-        """You return the mean over the tokens, (batch, d_model). Every token goes through this layer by itself and
-        keeps its own result."""
-        return result.mean(dim=1)
-
-    def sum_of_the_tokens(result, x):
-        """You return the sum over the tokens, (batch, d_model). Every token goes through this layer by itself and keeps
-        its own result."""
-        return result.sum(dim=1)
-
-    def last_token_alone(result, x):
-        """You return the result of the last token alone, (batch, d_model). Every token goes through this layer and
-        keeps its own."""
-        return result[:, -1]
+    @family(
+        mean_of_the_tokens=(lambda result: result.mean(dim=1), "mean over the tokens", " by itself and", "own result"),
+        sum_of_the_tokens=(lambda result: result.sum(dim=1), "sum over the tokens", " by itself and", "own result"),
+        last_token_alone=(lambda result: result[:, -1], "result of the last token alone", " and", "own"),
+    )
+    def one_for_all_tokens(reduced, result, x):
+        """You return the {}, (batch, d_model). Every token goes through this layer{} keeps its {}."""
+        return reduced(result)
 
     def first_sentence_alone(result, x):
         """You return the result of the first sentence alone, (seq, d_model). `x[0]`, or a `return` inside a loop over
         the batch, leaves the others out."""
         return result[0]
-
-    def list_of_sentences(result, x):
-        """You return a list with one tensor for each sentence. The layer's result is one tensor, (batch, seq, d_model):
-        which function puts a list of tensors on a new axis? Or does it work without a loop?"""
-        return list(result)
 
     def last_token_for_all(result, x):
         """All tokens of a sentence get the result of the last one. Does each round of a loop write over all places?
@@ -539,42 +547,34 @@ class Multiplied:
         `down`."""
         return silu(((x @ gate.T) * (x @ up.T)) @ down.T)
 
-    def residual_in_place(x, gate, up, down):
-        """You add the result to `x`, in place: the caller's tokens are changed. The residual connection belongs to the
-        block, which would add it a second time; here the change alone is returned."""
-        x += gated_feed_forward.reference(x, gate, up, down)
-        return x
+    @family(
+        layer_norm_inside=(F.layer_norm, "a layer"),
+        rms_norm_inside=(F.rms_norm, "an RMS"),
+    )
+    def norm_inside(norm, x, gate, up, down):
+        """The tokens go through {} norm first. The norm belongs to the block, and stands before this layer: here `x` is
+        mapped as it comes."""
+        return gated_feed_forward.reference(norm(x, x.shape[-1:]), gate, up, down)
 
-    def silu_in_place(x, gate, up, down):
-        """SiLU is applied to `x` itself, and in place: the caller's tokens are changed, and so is what both maps read.
-        It belongs after the map of the gate."""
-        F.silu(x, inplace=True)
-        return ((x @ gate.T) * (x @ up.T)) @ down.T
-
-    def layer_norm_inside(x, gate, up, down):
-        """The tokens go through a layer norm first. The norm belongs to the block, and stands before this layer: here
-        `x` is mapped as it comes."""
-        return gated_feed_forward.reference(F.layer_norm(x, x.shape[-1:]), gate, up, down)
-
-    def rms_norm_inside(x, gate, up, down):
-        """The tokens go through an RMS norm first. The norm belongs to the block, and stands before this layer: here
-        `x` is mapped as it comes."""
-        return gated_feed_forward.reference(F.rms_norm(x, x.shape[-1:]), gate, up, down)
+    @family(
+        token_times_sigmoid=lambda x, opened: x * opened.sigmoid(),
+        sigmoid_times_token=lambda x, opened: opened.sigmoid() * x,
+    )
+    def the_token_for_x(product, x, gate, up, down):
+        """In SiLU, x · sigmoid(x), x is the number that goes in: here the gate's map. You multiply by the tokens, which
+        have d_model features and not d_ff."""
+        return product(x, x @ gate.T)
 
 
 @gated_feed_forward.wrong
 class ThreeMaps:
     """The three maps."""
 
-    def back_with_up(x, gate, up, down):
-        """The way back goes through `up`, which has led there: its shape would fit `down` transposed, so that nothing
+    @family(back_with_up=(1, "`up`"), back_with_gate=(0, "`gate`"))
+    def back_with_another(weight, x, gate, up, down):
+        """The way back goes through {}, which has led there: its shape would fit `down` transposed, so that nothing
         complains. The way back has a weight of its own."""
-        return gated_feed_forward.reference(x, gate, up, up.T)
-
-    def back_with_gate(x, gate, up, down):
-        """The way back goes through `gate`, which has led there: its shape would fit `down` transposed, so that nothing
-        complains. The way back has a weight of its own."""
-        return gated_feed_forward.reference(x, gate, up, gate.T)
+        return gated_feed_forward.reference(x, gate, up, (gate, up)[weight].T)
 
     def up_and_down_exchanged(x, gate, up, down):
         """`up` and `down` have changed places: turned around, the one has the shape of the other. `up` leads from
@@ -591,50 +591,43 @@ class ThreeMaps:
         to (in, out), not transposed. `view` and `reshape` never move an axis. Look at how you turn a weight around."""
         return gated_feed_forward.reference(x, *(w.reshape(w.shape[::-1]).T for w in (gate, up, down)))
 
-    def joined_along_d_model(x, gate, up, down):
+    @family(
+        joined_along_d_model=lambda x, weight: x @ weight.T,
+        joined_along_d_model_for_linear=F.linear,
+    )
+    def both_weights_side_by_side(apply, x, gate, up, down):
         """You join `gate` and `up` side by side, along d_model, to apply both at once. Each feature that comes out has
         a row in a weight, (out, in): along which axis must the rows of both be joined?"""
-        return x @ torch.cat([gate, up], dim=1).T
+        return apply(x, torch.cat([gate, up], dim=1))
 
-    def joined_along_d_model_for_linear(x, gate, up, down):
-        """You join `gate` and `up` side by side, along d_model, to apply both at once. Each feature that comes out has
-        a row in a weight, (out, in): along which axis must the rows of both be joined?"""
-        return F.linear(x, torch.cat([gate, up], dim=1))
-
-    def content_back_before_the_product(x, gate, up, down):
+    @family(
+        content_back_before_the_product=lambda gate, content, down: gate * (content @ down.T),
+        gate_back_before_the_product=lambda gate, content, down: (gate @ down.T) * content,
+    )
+    def back_before_the_product(product, x, gate, up, down):
         """One factor of your product has d_ff features, and the other d_model, as after `down`: they do not fit. First
         the product, and then the way back: where do the parentheses belong?"""
-        return silu(x @ gate.T) * (x @ up.T @ down.T)
-
-    def gate_back_before_the_product(x, gate, up, down):
-        """One factor of your product has d_ff features, and the other d_model, as after `down`: they do not fit. First
-        the product, and then the way back: where do the parentheses belong?"""
-        return (silu(x @ gate.T) @ down.T) * (x @ up.T)
+        return product(silu(x @ gate.T), x @ up.T, down)
 
     def weights_called(x, gate, up, down):
         """You call a weight as if it were a layer, `gate(x)`. Here the three maps are tensors, stored as (out, in): a
         layer without a bias multiplies by its weight transposed. Which function or operator does that?"""
         return down(silu(gate(x)) * up(x))
 
-    def one_after_the_other(x, gate, up, down):
+    @family(
+        one_after_the_other=lambda x, weight: x @ weight.T,
+        one_after_the_other_by_linear=F.linear,
+    )
+    def up_after_the_gate(apply, x, gate, up, down):
         """`up` is applied to what the gate has made, which has d_ff features already. Both maps read the same tokens,
         side by side: what goes into `up`?"""
-        return silu(x @ gate.T) @ up.T @ down.T
+        return apply(apply(silu(apply(x, gate)), up), down)
 
-    def one_after_the_other_by_linear(x, gate, up, down):
-        """`up` is applied to what the gate has made, which has d_ff features already. Both maps read the same tokens,
-        side by side: what goes into `up`?"""
-        return F.linear(F.linear(silu(F.linear(x, gate)), up), down)
-
-    def down_first(x, gate, up, down):
+    @family(down_first=lambda x, weight: x @ weight.T, down_first_by_linear=F.linear)
+    def tokens_into_down(apply, x, gate, up, down):
         """`down` is applied to the tokens as they come in, with d_model features. It leads back, from d_ff: what stands
         before it?"""
-        return silu(x @ down.T)
-
-    def down_first_by_linear(x, gate, up, down):
-        """`down` is applied to the tokens as they come in, with d_model features. It leads back, from d_ff: what stands
-        before it?"""
-        return silu(F.linear(x, down))
+        return silu(apply(x, down))
 
 
 @gated_feed_forward.wrong
@@ -660,234 +653,57 @@ class AnotherShape:
         """You return `x` as it came in: none of the three weights has changed anything. What becomes of the results?"""
         return x.clone()
 
-    def in_float32(x, gate, up, down):
-        """With numbers in float64 your result is in float32: a `.float()`, or a tensor made without the `dtype` of `x`.
-        The layer keeps the type that it is given."""
-        return gated_feed_forward.reference(x, gate, up, down).float()
 
-    def gradient_cut(x, gate, up, down):
-        """{The numbers are right, and} no gradient flows back: `.detach()`, `.data`, `torch.no_grad()`, or a new tensor
-        made of numbers cuts it off. The three weights could not be trained. Which line leaves the graph?"""
-        return gated_feed_forward.reference(x, gate, up, down).detach()
-
-
-@another("leaky ReLU, which keeps a small share of negative numbers")
-def leaky_relu(x):
-    return F.leaky_relu(x)
-
-
-@another("leaky ReLU, which keeps a fifth of negative numbers")
-def leakier_relu(x):
-    return F.leaky_relu(x, 0.2)
-
-
-@another("leaky ReLU, which keeps a tenth of negative numbers")
-def leaky_relu_of_a_tenth(x):
-    return F.leaky_relu(x, 0.1)
-
-
-@another("ELU, which is eˣ − 1 below zero")
-def elu(x):
-    return F.elu(x)
-
-
-@another("SELU, a scaled ELU")
-def selu(x):
-    return F.selu(x)
-
-
-@another("softplus, log(1 + eˣ), which is never 0")
-def softplus(x):
-    return F.softplus(x)
-
-
-@another("Mish, x · tanh(softplus(x))")
-def mish(x):
-    return F.mish(x)
-
-
-@another("Hardswish, which imitates SiLU with straight pieces")
-def hardswish(x):
-    return F.hardswish(x)
-
-
-@another("a hard sigmoid, which is straight between −3 and 3")
-def hardsigmoid(x):
-    return F.hardsigmoid(x)
-
-
-@another("ReLU6, which lets through no more than 6")
-def relu6(x):
-    return F.relu6(x)
-
-
-@another("a squared ReLU")
-def squared_relu(x):
-    return x.relu().square()
-
-
-@another("softsign, x / (1 + |x|)")
-def softsign(x):
-    return F.softsign(x)
-
-
-@another("x · tanh(x), which is never negative")
-def times_tanh(x):
-    return x * x.tanh()
-
-
-@another("the logarithm of the sigmoid, which is never positive")
-def log_sigmoid(x):
-    return F.logsigmoid(x)
-
-
-@another("the exponential function, which has no end above")
-def exponential(x):
-    return x.exp()
-
-
-@another("the absolute value")
-def absolute(x):
-    return x.abs()
-
-
-@another("the square")
-def square(x):
-    return x.square()
-
-
-@another("a sigmoid twice as steep, x · sigmoid(2x)")
-def twice_as_steep(x):
-    return x * (2 * x).sigmoid()
-
-
-@another("a sigmoid that is cut off, x between 0 and 1")
-def cut_off(x):
-    return x.clamp(0, 1)
-
-
-@another("the derivative of SiLU")
-def derivative(x):
-    return x.sigmoid() * (1 + x * (1 - x.sigmoid()))
-
-
-@another("the derivative of the sigmoid")
-def derivative_of_the_sigmoid(x):
-    return x.sigmoid() * (1 - x.sigmoid())
-
-
-squeezed_content("tanh_of_the_content", torch.tanh)
-squeezed_content("sigmoid_of_the_content", torch.sigmoid)
-squeezed_content("relu_of_the_content", torch.relu)
-squeezed_content("gelu_of_the_content", F.gelu)
-squeezed_content("softmax_of_the_content", lambda content: content.softmax(dim=-1))
-
-
-@in_each_map
-def reshaped(x, weight):
-    """The shape of `{}` fits, but its numbers are at the wrong places: it was reshaped from (out, in) to (in, out), not
-    transposed. `view` and `reshape` never move an axis. Which method turns a weight around?"""
-    return x @ weight.reshape(weight.shape[::-1])
-
-
-@in_each_map
-def not_transposed(x, weight):
-    """The product with `{}` does not fit. PyTorch stores weights as (out, in), one row for each feature that comes out,
-    and the inner sizes of a product must be equal. What turns the weight around?"""
-    return x @ weight
-
-
-@in_each_map
-def turned_for_linear(x, weight):
-    """You transpose `{}` for `F.linear`, which transposes its weight by itself: it takes weights as they are stored,
-    (out, in). The one or the other turns the weight round; which of the two do you keep?"""
-    return F.linear(x, weight.T)
-
-
-@in_each_map
-def on_the_left(x, weight):
-    """`{}` stands on the left of the product, as in formulas where a token is a column. Here tokens are rows: which of
-    the two must be on the left, and what has to be turned around?"""
-    return weight @ x
-
-
-@in_each_map
-def in_two_axes(x, weight):
-    """`mm` multiplies matrices of two axes, and here one factor has three. `@` and `matmul` take any number of axes,
-    and so does `F.linear`. Look at the product with `{}`."""
-    return torch.mm(x, weight.T)
-
-
-@in_each_map
-def in_batches(x, weight):
-    """`bmm` wants two factors of three axes, and a weight has two: `{}` is the same for every sentence. `@` and
-    `matmul` broadcast it, and so does `F.linear`."""
-    return torch.bmm(x, weight.T)
-
-
-@in_each_map
-def times_by_element(x, weight):
-    """`*` multiplies element by element, and a map needs a matrix product: each feature that comes out is a sum over
-    all that go in. Look at what you do with `{}`."""
-    return x * weight
-
-
-@in_each_map
-def transposed_by_element(x, weight):
-    """`*` multiplies element by element, and a map needs a matrix product: each feature that comes out is a sum over
-    all that go in. Look at what you do with `{}`."""
-    return x * weight.T
-
-
-@in_each_map
-def with_letters_exchanged(x, weight):
-    """The letters of `{}` in your `einsum` stand the wrong way round: weights are stored as (out, in). Which letter
-    does the weight share with the tokens, and on which of its axes?"""
-    return torch.einsum("bsi,io->bso", x, weight)
-
-
-@in_each_map
-def exchanged_with_the_tokens(x, weight):
-    """`F.linear` takes the tokens first and the weight second, and got them the other way round. Look at the call with
-    `{}`."""
-    return F.linear(weight, x)
-
-
-@the_token_for_x
-def token_times_sigmoid(x, gate, up, down):
-    return x * (x @ gate.T).sigmoid()
-
-
-@the_token_for_x
-def sigmoid_times_token(x, gate, up, down):
-    return (x @ gate.T).sigmoid() * x
-
-
-@no_such_function
-def method_of_tensors(x):
-    return x.silu()
-
-
-@no_such_function
-def function_of_torch(x):
-    return torch.silu(x)
-
-
-@no_such_function
-def function_called_swish(x):
-    return F.swish(x)
-
-
-@no_such_function
-def method_called_swish(x):
-    return x.swish()
-
-
-@module_for_a_function
-def module_times_content(opening, content, activation):
-    return torch.nn.SiLU() * content
-
-
-@module_for_a_function
-def content_times_module(opening, content, activation):
-    return content * torch.nn.SiLU()
+@in_each_map(alone=False)
+class EachMap:
+    def reshaped(x, weight):
+        """The shape of `{}` fits, but its numbers are at the wrong places: it was reshaped from (out, in) to (in, out),
+        not transposed. `view` and `reshape` never move an axis. Which method turns a weight around?"""
+        return x @ weight.reshape(weight.shape[::-1])
+
+
+@in_each_map(alone=True)
+class EachMapAlone:
+    def not_transposed(x, weight):
+        """The product with `{}` does not fit. PyTorch stores weights as (out, in), one row for each feature that comes
+        out, and the inner sizes of a product must be equal. What turns the weight around?"""
+        return x @ weight
+
+    def turned_for_linear(x, weight):
+        """You transpose `{}` for `F.linear`, which transposes its weight by itself: it takes weights as they are
+        stored, (out, in). The one or the other turns the weight round; which of the two do you keep?"""
+        return F.linear(x, weight.T)
+
+    def on_the_left(x, weight):
+        """`{}` stands on the left of the product, as in formulas where a token is a column. Here tokens are rows: which
+        of the two must be on the left, and what has to be turned around?"""
+        return weight @ x
+
+    def in_two_axes(x, weight):
+        """`mm` multiplies matrices of two axes, and here one factor has three. `@` and `matmul` take any number of
+        axes, and so does `F.linear`. Look at the product with `{}`."""
+        return torch.mm(x, weight.T)
+
+    def in_batches(x, weight):
+        """`bmm` wants two factors of three axes, and a weight has two: `{}` is the same for every sentence. `@` and
+        `matmul` broadcast it, and so does `F.linear`."""
+        return torch.bmm(x, weight.T)
+
+    def times_by_element(x, weight):
+        """`*` multiplies element by element, and a map needs a matrix product: each feature that comes out is a sum
+        over all that go in. Look at what you do with `{}`."""
+        return x * weight
+
+    @with_text_of(times_by_element)
+    def transposed_by_element(x, weight):
+        return x * weight.T
+
+    def with_letters_exchanged(x, weight):
+        """The letters of `{}` in your `einsum` stand the wrong way round: weights are stored as (out, in). Which letter
+        does the weight share with the tokens, and on which of its axes?"""
+        return torch.einsum("bsi,io->bso", x, weight)
+
+    def exchanged_with_the_tokens(x, weight):
+        """`F.linear` takes the tokens first and the weight second, and got them the other way round. Look at the call
+        with `{}`."""
+        return F.linear(weight, x)

@@ -3,7 +3,7 @@
 import torch
 from torch.nn import functional as F
 
-from ..exercise import exercise
+from ..exercise import exercise, family, rows_of, with_text_of
 
 
 def _states(draw, batch=3, seq=7, d_model=5):
@@ -87,33 +87,6 @@ def padding_is_never_read(function, states, real):
     """What stands in the padding changes nothing."""
     changed = states.masked_fill(~real[..., None], 3.0)
     return bool(torch.allclose(function(changed, real), function(states, real), atol=1e-4))
-
-
-def also_of_a_sum(length, over_the_batch=False):
-    """Add a wrong length where it shows which multiple of the mean goes in: that of the sum, or with zeros counted.
-
-    Where it is one ``over_the_batch``, these two are the same.
-    """
-
-    def of_the_sum(states, real):
-        return length((states * real[..., None]).sum(dim=1))
-
-    def with_zeros(states, real):
-        return length((states * real[..., None]).mean(dim=1))
-
-    for function in (of_the_sum,) if over_the_batch else (of_the_sum, with_zeros):
-        function.__name__, function.__doc__ = f"{length.__name__}_{function.__name__}", length.__doc__
-        mean_pool.mistake(function)
-
-
-# What PyTorch refuses
-
-
-def mask_without_features(refused):
-    """`real` has one bool for each token, (batch, seq), and no axis for the features. Shapes are aligned from the
-    right, so that its tokens stand under the features of `states`. Where does it need an axis of size 1?"""
-    refused.__doc__ = mask_without_features.__doc__
-    mean_pool.mistake(refused)
 
 
 @mean_pool.wrong(stage="mean")
@@ -235,11 +208,6 @@ class Mean:
         and what does `real` say?"""
         return states.clone()
 
-    def axis_of_the_tokens_kept(states, real):
-        """Your result has the shape (batch, 1, d_model): `keepdim=True` has kept the axis of the tokens. It is wanted
-        for what you divide by. Where must it go?"""
-        return mean_of_real(states, real)[:, None]
-
 
 @mean_pool.wrong(stage="mean", alone=True)
 class MeanAlone:
@@ -357,15 +325,14 @@ class MeanAlone:
         for. And this model was trained with the mean, over the tokens."""
         return (states * real[..., None]).amax(dim=-1)
 
-    def one_behind_the_last_real(states, real):
+    @family(
+        one_behind_the_last_real=lambda real: real.sum(dim=1),
+        one_behind_the_last_real_or_first=lambda real: real.sum(dim=1) % real.shape[1],
+    )
+    def a_place_too_far(place, states, real):
         """Your index is how many tokens are real, and the last of them stands one place before. And this model was
         trained with the mean of all real tokens, not with one of them."""
-        return states[torch.arange(len(states)), real.sum(dim=1)]
-
-    def one_behind_the_last_real_or_first(states, real):
-        """Your index is how many tokens are real, and the last of them stands one place before. And this model was
-        trained with the mean of all real tokens, not with one of them."""
-        return states[torch.arange(len(states)), real.sum(dim=1) % real.shape[1]]
+        return states[torch.arange(len(states)), place(real)]
 
     def every_count_for_every_text(states, real):
         """Your result has two axes of the batch: vectors, (batch, 1, d_model), were divided by counts, (batch, 1), and
@@ -443,6 +410,64 @@ class Length:
         exchanges the axes?"""
         return of_length_one(mean).mT
 
+    def divided_by_the_square(mean):
+        """You divide by the square of the length: the root is missing. A vector of length 2 must become half as long,
+        not a quarter."""
+        return mean / mean.square().sum(dim=-1, keepdim=True)
+
+    def length_over_the_batch(mean):
+        """You normalize along the batch, so that each feature has the length 1 over all texts. One text's vector must
+        not depend on the others."""
+        return F.normalize(mean, dim=0)
+
+    def one_length_for_all(mean):
+        """You divide all vectors by one length, that of the whole batch. Each text has its own."""
+        return mean / mean.norm()
+
+    def softmax_for_length(mean):
+        """You made the numbers of each vector sum to one by a softmax. Here the *length* must be 1, and signs stay."""
+        return mean.softmax(dim=-1)
+
+    def divided_by_the_root_of_d_model(mean):
+        """You divide all vectors by √d_model, a number that knows nothing of them: each keeps a length of its own. What
+        is the length of a vector computed from?"""
+        return mean / mean.shape[-1] ** 0.5
+
+    def layer_norm_for_length(mean):
+        """You normalize as a layer norm does: the mean of the features is subtracted, and the directions change. Here
+        each vector is divided by its length, and nothing is subtracted."""
+        return F.layer_norm(mean, mean.shape[-1:])
+
+    def multiplied_by_the_length(mean):
+        """You multiply by the length where you should divide. A vector of length 2 must become half as long, not
+        twice."""
+        return mean * mean.norm(dim=-1, keepdim=True)
+
+    def root_of_the_length(mean):
+        """You divide by the root of the length: there is one root too many. `norm` has taken it already, and a vector
+        of length 4 must become a quarter as long, not half."""
+        return mean / mean.norm(dim=-1, keepdim=True).sqrt()
+
+    def one_added_to_the_length(mean):
+        """1 is added to the length before you divide, so that no vector gets the length 1. What keeps a division from 0
+        is very small, and here no vector is 0."""
+        return mean / (mean.norm(dim=-1, keepdim=True) + 1)
+
+    def mean_square_made_one(mean):
+        """You divide by the mean of the squares: the root is missing, and a sum in place of the mean. The length is the
+        root of the sum of the squares."""
+        return mean / mean.square().mean(dim=-1, keepdim=True)
+
+    def sigmoid_for_length(mean):
+        """You squeeze each number between 0 and 1 by a sigmoid. Here the *length* of the vector must be 1: all of its
+        numbers are divided by the same one, and signs stay."""
+        return mean.sigmoid()
+
+    def tanh_for_length(mean):
+        """You squeeze each number between −1 and 1 by tanh. Here the *length* of the vector must be 1: all of its
+        numbers are divided by the same one."""
+        return mean.tanh()
+
 
 @mean_pool.wrong(stage="length", alone=True)
 class LengthAlone:
@@ -466,14 +491,13 @@ class LengthAlone:
         small, and here no vector is 0."""
         return mean / mean.norm(dim=-1, keepdim=True).clamp(min=1)
 
-    def length_returned(mean):
-        """You return the lengths, a number for each text. They are what each vector is divided by: what was to be
-        returned?"""
-        return mean.norm(dim=-1)
-
-    def length_returned_with_its_axis(mean):
-        """You return the lengths, (batch, 1). They are what each vector is divided by: what was to be returned?"""
-        return mean.norm(dim=-1, keepdim=True)
+    @family(
+        length_returned=(lambda mean: mean.norm(dim=-1), "a number for each text"),
+        length_returned_with_its_axis=(lambda mean: mean.norm(dim=-1, keepdim=True), "(batch, 1)"),
+    )
+    def length_alone(length, mean):
+        """You return the lengths, {}. They are what each vector is divided by: what was to be returned?"""
+        return length(mean)
 
     def cosines_returned(mean):
         """You return the dot product of each two texts, (batch, batch). What was asked for are the vectors themselves,
@@ -490,17 +514,26 @@ class LengthAlone:
         last: what gathers all of them?"""
         return of_length_one(mean)[-1]
 
-    def list_of_vectors(mean):
-        """You return a list with one vector for each text. Asked for is one tensor, (batch, d_model): which function
-        puts a list of tensors on a new axis?"""
-        return list(of_length_one(mean))
+    def longest_made_one(mean):
+        """You divide all vectors by the length of the longest one. Each text has a length of its own: over which axis,
+        and no other, is it taken?"""
+        return mean / mean.norm(dim=-1).max()
+
+    def mean_length_made_one(mean):
+        """You divide all vectors by their mean length. Each text has a length of its own: over which axis, and no
+        other, is it taken?"""
+        return mean / mean.norm(dim=-1).mean()
+
+    def centred_over_the_batch(mean):
+        """The mean of all texts is subtracted from each before its length is made 1. One text's vector must not depend
+        on the others: nothing is subtracted."""
+        return of_length_one(mean - mean.mean(dim=0))
 
 
 @mean_pool.wrong
 class WrongAnswers:
+    @with_text_of(MeanAlone.until_the_first_padding)
     def nothing_behind_padding(states, real):
-        """Your sum ends at the first place that is padding. Where that stands in front of the text, no token is left.
-        Which places are real, `real` says of each by itself."""
         return F.normalize((states * real.cumprod(dim=1)[..., None]).sum(dim=1), dim=-1)
 
     def unit_tokens_kept_apart(states, real):
@@ -543,30 +576,27 @@ class WrongAnswers:
         With which number must a row be filled to add nothing? And the length is not made 1."""
         return states.masked_fill(~real[..., None], float("-inf")).mean(dim=1)
 
-    def one_number(states, real):
-        """You return a single number, the mean of everything: without an axis `mean` runs over all of them. Which axis
-        are the tokens of one text on?"""
-        return states[real].mean()
-
-    def one_number_with_padding(states, real):
-        """You return a single number, the mean of everything, padding included: without an axis `mean` runs over all of
-        them. Which axis are the tokens of one text on?"""
-        return states.mean()
+    @family(
+        one_number=(lambda states, real: states[real], ""),
+        one_number_with_padding=(lambda states, real: states, ", padding included"),
+    )
+    def mean_of_everything(kept, states, real):
+        """You return a single number, the mean of everything{}: without an axis `mean` runs over all of them. Which
+        axis are the tokens of one text on?"""
+        return kept(states, real).mean()
 
     def pair_of_max(states, real):
         """Along an axis, `max` returns a pair: the values, and where they stand. And this model was trained with the
         mean of the real tokens, not with the largest numbers."""
         return of_length_one((states * real[..., None]).max(dim=1))
 
-    def real_after_the_mean(states, real):
+    @family(
+        real_after_the_mean=lambda mean, real: mean * real, real_after_the_mean_in_front=lambda mean, real: real * mean
+    )
+    def real_too_late(product, states, real):
         """`real` comes too late: the tokens are averaged already, and what is left is (batch, d_model), which `real`,
         (batch, seq), does not fit. Before which step must the padding go?"""
-        return states.mean(dim=1) * real
-
-    def real_after_the_mean_in_front(states, real):
-        """`real` comes too late: the tokens are averaged already, and what is left is (batch, d_model), which `real`,
-        (batch, seq), does not fit. Before which step must the padding go?"""
-        return real * states.mean(dim=1)
+        return product(states.mean(dim=1), real)
 
     def padding_over_the_count(states, real):
         """You add up all tokens of a row, padding included, and divide by how many are real; and the length of your
@@ -610,17 +640,6 @@ class WrongAnswers:
         of your vectors is not made 1."""
         return mean_of_real(states, ~real)
 
-    def in_float32(states, real):
-        """With numbers in float64 your result is in float32: a `.float()`, or a tensor made without the `dtype` of
-        `states`. The mean has the type of what it is made of."""
-        return mean_pool.reference(states, real).float()
-
-    def gradient_cut(states, real):
-        """{The vectors are right, and} no gradient flows back through them: `.detach()`, `.data`, `torch.no_grad()`, or
-        a new tensor made of numbers cuts it off. An encoder is trained through its mean. Which line leaves the
-        graph?"""
-        return mean_pool.reference(states, real).detach()
-
     def one_less_bools(states, real):
         """`real` holds bools, and PyTorch subtracts none: `1 - real` raises. `~` turns bools around; and do you need
         the padding, or the real tokens?"""
@@ -631,17 +650,15 @@ class WrongAnswers:
         of a text's tokens is divided by."""
         return real.mean(dim=1)
 
-    def rows_of_one_length(states, real):
+    @family(
+        rows_of_one_length=(torch.Tensor.reshape, "`reshape`"),
+        viewed_rows_of_one_length=(torch.Tensor.view, "`view`"),
+    )
+    def tokens_of_one_length(cut, states, real):
         """`states[real]` joins the real tokens of all texts in one long row, and texts of different lengths cannot be
-        told apart in it any more: `reshape` finds no number of tokens that fits. How can padding be left out while each
-        text keeps its row?"""
-        return states[real].reshape(len(states), -1, states.shape[-1]).mean(dim=1)
-
-    def viewed_rows_of_one_length(states, real):
-        """`states[real]` joins the real tokens of all texts in one long row, and texts of different lengths cannot be
-        told apart in it any more: `view` finds no number of tokens that fits. How can padding be left out while each
-        text keeps its row?"""
-        return states[real].view(len(states), -1, states.shape[-1]).mean(dim=1)
+        told apart in it any more: {} finds no number of tokens that fits. How can padding be left out while each text
+        keeps its row?"""
+        return cut(states[real], len(states), -1, states.shape[-1]).mean(dim=1)
 
     def counts_of_the_places(states, real):
         """You divide by `real.sum(dim=0)`, which counts in how many texts a place is real: (seq,). Asked for is how
@@ -656,167 +673,53 @@ class WrongAnswers:
         mean = mean_of_real(states, real)
         return mean / mean.norm(dim=-1)
 
-    def padding_overwritten(states, real):
-        """{The vectors are right, and} the caller's `states` have been written over. `states[~real] = 0`, `states *= …`
-        and names that end in an underscore work in place. Which of your lines changes the tensor it was given?"""
-        states[~real] = 0
-        return mean_pool.reference(states, real)
+    @family(
+        states_times_real=lambda states, real: states * real,
+        real_times_states=lambda states, real: real * states,
+        states_times_numbers=lambda states, real: states * real.float(),
+        numbers_times_states=lambda states, real: real.float() * states,
+        filled_where_not_real=lambda states, real: states.masked_fill(~real, 0),
+        filled_where_real=lambda states, real: states.masked_fill(real, 0),
+        chosen_where_real=lambda states, real: torch.where(real, states, 0),
+        chosen_where_real_or_zeros=lambda states, real: torch.where(real, states, torch.zeros_like(states)),
+    )
+    def mask_without_features(refused, states, real):
+        """`real` has one bool for each token, (batch, seq), and no axis for the features. Shapes are aligned from the
+        right, so that its tokens stand under the features of `states`. Where does it need an axis of size 1?"""
+        return refused(states, real)
 
 
-@mean_pool.mistake(stage="length")
-def divided_by_the_square(mean):
-    """You divide by the square of the length: the root is missing. A vector of length 2 must become half as long, not a
-    quarter."""
-    return mean / mean.square().sum(dim=-1, keepdim=True)
+# Where the length is wrong, it shows which multiple of the mean goes in: also that of the sum, or with zeros counted.
+# Of one over the batch, these two are the same.
+OF_EACH = (
+    Length.divided_by_the_square,
+    Length.softmax_for_length,
+    Length.layer_norm_for_length,
+    Length.divided_by_the_root_of_d_model,
+    Length.multiplied_by_the_length,
+    Length.root_of_the_length,
+    Length.one_added_to_the_length,
+    Length.mean_square_made_one,
+    Length.sigmoid_for_length,
+    Length.tanh_for_length,
+)
 
 
-@mean_pool.mistake(stage="length")
-def length_over_the_batch(mean):
-    """You normalize along the batch, so that each feature has the length 1 over all texts. One text's vector must not
-    depend on the others."""
-    return F.normalize(mean, dim=0)
+OVER_THE_BATCH = (
+    Length.length_over_the_batch,
+    Length.one_length_for_all,
+    LengthAlone.longest_made_one,
+    LengthAlone.mean_length_made_one,
+    LengthAlone.centred_over_the_batch,
+)
 
 
-@mean_pool.mistake(stage="length")
-def one_length_for_all(mean):
-    """You divide all vectors by one length, that of the whole batch. Each text has its own."""
-    return mean / mean.norm()
+@mean_pool.wrong
+class LengthOfAnother:
+    @family(**rows_of(OF_EACH + OVER_THE_BATCH, "{}_of_the_sum"))
+    def of_the_sum(length, states, real):
+        return length((states * real[..., None]).sum(dim=1))
 
-
-@mean_pool.mistake(stage="length")
-def softmax_for_length(mean):
-    """You made the numbers of each vector sum to one by a softmax. Here the *length* must be 1, and signs stay."""
-    return mean.softmax(dim=-1)
-
-
-@mean_pool.mistake(stage="length", alone=True)
-def longest_made_one(mean):
-    """You divide all vectors by the length of the longest one. Each text has a length of its own: over which axis, and
-    no other, is it taken?"""
-    return mean / mean.norm(dim=-1).max()
-
-
-@mean_pool.mistake(stage="length", alone=True)
-def mean_length_made_one(mean):
-    """You divide all vectors by their mean length. Each text has a length of its own: over which axis, and no other, is
-    it taken?"""
-    return mean / mean.norm(dim=-1).mean()
-
-
-@mean_pool.mistake(stage="length", alone=True)
-def centred_over_the_batch(mean):
-    """The mean of all texts is subtracted from each before its length is made 1. One text's vector must not depend on
-    the others: nothing is subtracted."""
-    return of_length_one(mean - mean.mean(dim=0))
-
-
-@mean_pool.mistake(stage="length")
-def divided_by_the_root_of_d_model(mean):
-    """You divide all vectors by √d_model, a number that knows nothing of them: each keeps a length of its own. What is
-    the length of a vector computed from?"""
-    return mean / mean.shape[-1] ** 0.5
-
-
-@mean_pool.mistake(stage="length")
-def layer_norm_for_length(mean):
-    """You normalize as a layer norm does: the mean of the features is subtracted, and the directions change. Here each
-    vector is divided by its length, and nothing is subtracted."""
-    return F.layer_norm(mean, mean.shape[-1:])
-
-
-@mean_pool.mistake(stage="length")
-def multiplied_by_the_length(mean):
-    """You multiply by the length where you should divide. A vector of length 2 must become half as long, not twice."""
-    return mean * mean.norm(dim=-1, keepdim=True)
-
-
-@mean_pool.mistake(stage="length")
-def root_of_the_length(mean):
-    """You divide by the root of the length: there is one root too many. `norm` has taken it already, and a vector of
-    length 4 must become a quarter as long, not half."""
-    return mean / mean.norm(dim=-1, keepdim=True).sqrt()
-
-
-@mean_pool.mistake(stage="length")
-def one_added_to_the_length(mean):
-    """1 is added to the length before you divide, so that no vector gets the length 1. What keeps a division from 0 is
-    very small, and here no vector is 0."""
-    return mean / (mean.norm(dim=-1, keepdim=True) + 1)
-
-
-@mean_pool.mistake(stage="length")
-def mean_square_made_one(mean):
-    """You divide by the mean of the squares: the root is missing, and a sum in place of the mean. The length is the
-    root of the sum of the squares."""
-    return mean / mean.square().mean(dim=-1, keepdim=True)
-
-
-@mean_pool.mistake(stage="length")
-def sigmoid_for_length(mean):
-    """You squeeze each number between 0 and 1 by a sigmoid. Here the *length* of the vector must be 1: all of its
-    numbers are divided by the same one, and signs stay."""
-    return mean.sigmoid()
-
-
-@mean_pool.mistake(stage="length")
-def tanh_for_length(mean):
-    """You squeeze each number between −1 and 1 by tanh. Here the *length* of the vector must be 1: all of its numbers
-    are divided by the same one."""
-    return mean.tanh()
-
-
-also_of_a_sum(divided_by_the_square)
-also_of_a_sum(softmax_for_length)
-also_of_a_sum(layer_norm_for_length)
-also_of_a_sum(divided_by_the_root_of_d_model)
-also_of_a_sum(multiplied_by_the_length)
-also_of_a_sum(root_of_the_length)
-also_of_a_sum(one_added_to_the_length)
-also_of_a_sum(mean_square_made_one)
-also_of_a_sum(sigmoid_for_length)
-also_of_a_sum(tanh_for_length)
-also_of_a_sum(length_over_the_batch, over_the_batch=True)
-also_of_a_sum(one_length_for_all, over_the_batch=True)
-also_of_a_sum(longest_made_one, over_the_batch=True)
-also_of_a_sum(mean_length_made_one, over_the_batch=True)
-also_of_a_sum(centred_over_the_batch, over_the_batch=True)
-
-
-@mask_without_features
-def states_times_real(states, real):
-    return states * real
-
-
-@mask_without_features
-def real_times_states(states, real):
-    return real * states
-
-
-@mask_without_features
-def states_times_numbers(states, real):
-    return states * real.float()
-
-
-@mask_without_features
-def numbers_times_states(states, real):
-    return real.float() * states
-
-
-@mask_without_features
-def filled_where_not_real(states, real):
-    return states.masked_fill(~real, 0)
-
-
-@mask_without_features
-def filled_where_real(states, real):
-    return states.masked_fill(real, 0)
-
-
-@mask_without_features
-def chosen_where_real(states, real):
-    return torch.where(real, states, 0)
-
-
-@mask_without_features
-def chosen_where_real_or_zeros(states, real):
-    return torch.where(real, states, torch.zeros_like(states))
+    @family(**rows_of(OF_EACH, "{}_with_zeros"))
+    def with_zeros(length, states, real):
+        return length((states * real[..., None]).mean(dim=1))

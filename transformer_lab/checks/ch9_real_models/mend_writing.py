@@ -2,7 +2,7 @@
 
 import torch
 
-from ..exercise import exercise
+from ..exercise import exercise, family, rows_of
 
 
 class _Model:
@@ -120,73 +120,6 @@ class RightAnswers:
         return tokens[:, before:]
 
 
-def several_tokens(name, compare):
-    """What you compare with the stop token holds several numbers, and `if`, `int` and `.item()` want one. The scores
-    have the shape (1, seq, vocab): which place's scores say what comes next, and over which axis does your `argmax`
-    look?"""
-
-    def mistaken(model, tokens, max_new_tokens, stop):
-        return compare(model(tokens), stop)
-
-    mistaken.__name__, mistaken.__doc__ = name, several_tokens.__doc__
-    mend_writing.mistake(mistaken)
-
-
-def always_so_many(number):
-    """Your loop runs {} times, whatever `max_new_tokens` is. Whoever calls the function says how much may be written:
-    where does that argument belong?"""
-
-    def mistaken(choose, tokens, max_new_tokens, stop):
-        return until_stop(choose, tokens, number, stop)
-
-    mistaken.__name__, mistaken.__doc__ = f"always_{number}", always_so_many.__doc__.format(number)
-    mend_writing.mistake(mistaken, stage="loop", alone=True)
-
-
-def always_ends_at(number, name):
-    """Your loop ends at token {}, whatever `stop` is. Models differ in their stop tokens: what is this argument for?"""
-
-    def mistaken(choose, tokens, max_new_tokens, stop):
-        return until_stop(choose, tokens, max_new_tokens, number)
-
-    mistaken.__name__, mistaken.__doc__ = name, always_ends_at.__doc__.format(number)
-    mend_writing.mistake(mistaken, stage="loop", alone=True)
-
-
-def wrong_join(join):
-    """Add a wrong way to append, for loops that look for the stop token before and after it."""
-
-    def before(choose, tokens, max_new_tokens, stop):
-        return until_stop(choose, tokens, max_new_tokens, stop, join)
-
-    def after(choose, tokens, max_new_tokens, stop):
-        return join(tokens, choose(tokens))
-
-    for function, name in ((before, join.__name__), (after, f"{join.__name__}_at_once")):
-        function.__name__, function.__doc__ = name, join.__doc__
-        mend_writing.mistake(function, stage="loop", alone=True)
-
-
-def a_token_for_each_place(name, ends):
-    """You append a token for each place of the text, so that it doubles with every step. Only the scores after the last
-    token say what comes next: where is that place picked?"""
-
-    def mistaken(choose, tokens, max_new_tokens, stop):
-        for _ in range(max_new_tokens):
-            token = choose(tokens)
-            if ends(token == stop):
-                break
-            tokens = torch.cat([tokens, token], dim=1)
-        return tokens
-
-    def whole(model, tokens, max_new_tokens, stop):
-        text = mistaken(lambda text: model(text).argmax(dim=-1), tokens, min(max_new_tokens, 6), stop)
-        return text[:, tokens.shape[1] :]
-
-    whole.__name__, whole.__doc__ = name, a_token_for_each_place.__doc__
-    mend_writing.mistake(whole)
-
-
 @mend_writing.wrong(stage="choice")
 class Choice:
     def softmax_over_the_places(scores):
@@ -213,25 +146,22 @@ class Choice:
         next?"""
         return scores.softmax(dim=0)[:, -1].argmax(dim=-1, keepdim=True)
 
-    def best_of_all_places(scores):
-        """You take the highest score of all places. Only the scores after the last token say what comes next."""
-        return scores.amax(dim=1).argmax(dim=-1, keepdim=True)
+    @family(
+        best_of_all_places=(torch.amax, "take the highest score of all places"),
+        mean_of_all_places=(torch.mean, "average the scores over all places, or add them up"),
+    )
+    def all_places(reduced, scores):
+        """You {}. Only the scores after the last token say what comes next."""
+        return reduced(scores, dim=1).argmax(dim=-1, keepdim=True)
 
-    def mean_of_all_places(scores):
-        """You average the scores over all places, or add them up. Only the scores after the last token say what comes
-        next."""
-        return scores.mean(dim=1).argmax(dim=-1, keepdim=True)
-
-    def place_for_the_token(scores):
-        """You look for the highest score along the places of the text, and what you take for a token is the number of a
+    @family(
+        place_for_the_token=(lambda scores: scores, "score"),
+        place_by_probability=(lambda scores: scores.softmax(dim=-1), "probability"),
+    )
+    def place_chosen(values, scores):
+        """You look for the highest {} along the places of the text, and what you take for a token is the number of a
         place. The scores have the shape (1, seq, vocab): on which axis are the tokens that could come next?"""
-        return scores.argmax(dim=1)[:, -1:]
-
-    def place_by_probability(scores):
-        """You look for the highest probability along the places of the text, and what you take for a token is the
-        number of a place. The scores have the shape (1, seq, vocab): on which axis are the tokens that could come
-        next?"""
-        return scores.softmax(dim=-1).argmax(dim=1)[:, -1:]
+        return values(scores).argmax(dim=1)[:, -1:]
 
     def one_place_too_early(scores):
         """You read the scores one place too early: they say which token the last one should have been."""
@@ -346,6 +276,50 @@ class Loop:
         return tokens
 
 
+class Joins:
+    """Wrong ways to append, for loops that look for the stop token before and after it."""
+
+    def joined_along_the_batch(tokens, token):
+        """`cat` joins along axis 0 unless it is told otherwise: that is the batch, and there the sizes do not fit. On
+        which axis of (1, seq) does the text grow?"""
+        return torch.cat([tokens, token])
+
+    def stacked(tokens, token):
+        """`stack` puts tensors of one shape on a new axis, and text and token have different ones. Which function joins
+        them along an axis that they have?"""
+        return torch.stack([tokens, token], dim=1)
+
+    def number_joined(tokens, token):
+        """`cat` joins tensors, and what you give it is a plain number: `.item()` and `int()` make one of a token. For
+        the comparison that is fine; what must be appended?"""
+        return torch.cat([tokens, int(token)], dim=1)
+
+    def row_joined(tokens, token):
+        """The new token has fewer axes than the text, (1, seq), and `cat` joins only tensors with equally many.
+        `argmax` removes the axis it looks along, and an index removes one more. Which argument of `argmax` keeps it?"""
+        return torch.cat([tokens, token[0]], dim=1)
+
+    def zero_axes_joined(tokens, token):
+        """The new token has no axis at all, and the text has two, (1, seq): `cat` joins only tensors with equally many
+        axes. `argmax` with `dim=-1` and `keepdim=True` keeps them; and which axes has a number by itself?"""
+        return torch.cat([tokens, token[0, 0]], dim=1)
+
+    def three_axes_joined(tokens, token):
+        """The new token has three axes, and the text has two, (1, seq): `cat` joins only tensors with equally many.
+        Which of your steps adds an axis that is there already?"""
+        return torch.cat([tokens, token[None]], dim=1)
+
+    def brackets_forgotten(tokens, token):
+        """`cat` takes its tensors together, as a list or a tuple: the second one by itself is taken for the axis. Which
+        brackets are missing?"""
+        return torch.cat(tokens, token, dim=1)
+
+    def append_of_a_list(tokens, token):
+        """A tensor has no `append`: it cannot grow. A list can; or `cat` makes a new, longer tensor, which needs a
+        name."""
+        return tokens.append(token)
+
+
 @mend_writing.wrong(stage="loop", alone=True)
 class LoopAlone:
     def stop_looked_for_in_the_text(choose, tokens, max_new_tokens, stop):
@@ -444,6 +418,26 @@ class LoopAlone:
             lambda text: choose(text if text.shape[1] == seq else text[:, -1:]), tokens, max_new_tokens, stop
         )
 
+    @family(always_10=10, always_20=20, always_50=50, always_100=100)
+    def always_so_many(number, choose, tokens, max_new_tokens, stop):
+        """Your loop runs {} times, whatever `max_new_tokens` is. Whoever calls the function says how much may be
+        written: where does that argument belong?"""
+        return until_stop(choose, tokens, number, stop)
+
+    @family(always_ends_at_0=0, always_ends_at_1=1, always_ends_at_2=2)
+    def always_ends_at(token, choose, tokens, max_new_tokens, stop):
+        """Your loop ends at token {}, whatever `stop` is. Models differ in their stop tokens: what is this argument
+        for?"""
+        return until_stop(choose, tokens, max_new_tokens, token)
+
+    @family(**rows_of(Joins))
+    def joined_after_the_stop(join, choose, tokens, max_new_tokens, stop):
+        return until_stop(choose, tokens, max_new_tokens, stop, join)
+
+    @family(**rows_of(Joins, "{}_at_once"))
+    def joined_before_the_stop(join, choose, tokens, max_new_tokens, stop):
+        return join(tokens, choose(tokens))
+
 
 @mend_writing.wrong(stage="returned")
 class Returned:
@@ -477,30 +471,17 @@ class Returned:
         the colon does its length belong?"""
         return text[:, :-seq]
 
-    def without_the_batch_axis(text, seq, most):
-        """The tokens are a plain row, (new,). What comes in has an axis for the batch, of size 1, and what you return
-        must have it, too: (1, new). Which of your steps removes it?"""
-        return text[0, seq:]
-
     def column(text, seq, most):
         """The tokens stand one below the other, (new, 1). What comes in is a row, (1, seq), and so is what you return:
         along which axis do you join them?"""
         return text[:, seq:].mT
 
-    def in_floats(text, seq, most):
-        """The tokens are floats. They are numbers of rows in a table, and whole: what makes floats of them, or of the
-        tensor that they are written into?"""
-        return text[:, seq:].float()
-
-    def list_of_numbers(text, seq, most):
-        """You return a list. Asked for is one tensor, (1, new), of the same type as the prompt: what makes one of a
-        list, and what of an empty one?"""
-        return text[0, seq:].tolist()
-
-    def list_of_lists(text, seq, most):
-        """You return a list with a list of numbers in it. Asked for is a tensor, (1, new), of the same type as the
-        prompt: what makes one of a list?"""
-        return text[:, seq:].tolist()
+    @family(
+        list_of_numbers=(0, "list", "one", "list, and what of an empty one"),
+    )
+    def as_a_list(row, text, seq, most):
+        """You return a {}. Asked for is {} tensor, (1, new), of the same type as the prompt: what makes one of a {}?"""
+        return text[row, seq:].tolist()
 
     def empty_row_of_floats(text, seq, most):
         """{The tokens are right, and} where the model writes none your result is of floats: `torch.tensor` makes floats
@@ -616,6 +597,37 @@ class WhichToken:
         up. The token is the *index* of the highest score: which function returns that?"""
         return model(torch.cat([tokens, model(tokens)[:, -1]], dim=1))
 
+    @family(
+        token_of_each_place=lambda scores, stop: bool(scores.argmax(dim=-1) == stop),
+        token_of_each_place_in_a_row=lambda scores, stop: bool(scores[-1].argmax(dim=-1) == stop),
+        token_of_each_place_below=lambda scores, stop: bool(scores.argmax(dim=-1, keepdim=True) == stop),
+        token_of_each_place_as_item=lambda scores, stop: scores.argmax(dim=-1).item(),
+        token_of_each_place_as_int=lambda scores, stop: int(scores.argmax(dim=-1)),
+        many_for_one=lambda scores, stop: bool(scores.argmax(dim=1) == stop),
+        many_for_one_in_a_row=lambda scores, stop: bool(scores[:, -1].argmax(dim=0) == stop),
+        many_for_one_as_item=lambda scores, stop: scores.argmax(dim=1).item(),
+        many_for_one_as_int=lambda scores, stop: int(scores.argmax(dim=1)),
+        row_as_int=lambda scores, stop: int(scores[:, -1].argmax(dim=0)),
+        places_as_int=lambda scores, stop: int(scores[-1].argmax(dim=-1)),
+    )
+    def several_tokens(compare, model, tokens, max_new_tokens, stop):
+        """What you compare with the stop token holds several numbers, and `if`, `int` and `.item()` want one. The
+        scores have the shape (1, seq, vocab): which place's scores say what comes next, and over which axis does your
+        `argmax` look?"""
+        return compare(model(tokens), stop)
+
+    @family(doubled_until_any_stop=torch.any, doubled_until_all_stop=torch.all)
+    def doubled(ends, model, tokens, max_new_tokens, stop):
+        """You append a token for each place of the text, so that it doubles with every step. Only the scores after the
+        last token say what comes next: where is that place picked?"""
+        text = tokens
+        for _ in range(min(max_new_tokens, 6)):
+            chosen = model(text).argmax(dim=-1)
+            if ends(chosen == stop):
+                break
+            text = torch.cat([text, chosen], dim=1)
+        return text[:, tokens.shape[1] :]
+
 
 @mend_writing.wrong
 class WhenItEnds:
@@ -675,87 +687,6 @@ class WhatIsReturned:
             return best(scores)
 
         return mend_writing.reference(model, tokens, max_new_tokens, stop, choice=choice), seen[-1]
-
-
-several_tokens("token_of_each_place", lambda scores, stop: bool(scores.argmax(dim=-1) == stop))
-several_tokens("token_of_each_place_in_a_row", lambda scores, stop: bool(scores[-1].argmax(dim=-1) == stop))
-several_tokens("token_of_each_place_below", lambda scores, stop: bool(scores.argmax(dim=-1, keepdim=True) == stop))
-several_tokens("token_of_each_place_as_item", lambda scores, stop: scores.argmax(dim=-1).item())
-several_tokens("token_of_each_place_as_int", lambda scores, stop: int(scores.argmax(dim=-1)))
-several_tokens("many_for_one", lambda scores, stop: bool(scores.argmax(dim=1) == stop))
-several_tokens("many_for_one_in_a_row", lambda scores, stop: bool(scores[:, -1].argmax(dim=0) == stop))
-several_tokens("many_for_one_as_item", lambda scores, stop: scores.argmax(dim=1).item())
-several_tokens("many_for_one_as_int", lambda scores, stop: int(scores.argmax(dim=1)))
-several_tokens("row_as_int", lambda scores, stop: int(scores[:, -1].argmax(dim=0)))
-several_tokens("places_as_int", lambda scores, stop: int(scores[-1].argmax(dim=-1)))
-
-
-for _number in (10, 20, 50, 100):
-    always_so_many(_number)
-
-
-always_ends_at(0, "always_ends_at_0")
-always_ends_at(1, "always_ends_at_1")
-always_ends_at(2, "always_ends_at_2")
-
-
-@wrong_join
-def joined_along_the_batch(tokens, token):
-    """`cat` joins along axis 0 unless it is told otherwise: that is the batch, and there the sizes do not fit. On which
-    axis of (1, seq) does the text grow?"""
-    return torch.cat([tokens, token])
-
-
-@wrong_join
-def stacked(tokens, token):
-    """`stack` puts tensors of one shape on a new axis, and text and token have different ones. Which function joins
-    them along an axis that they have?"""
-    return torch.stack([tokens, token], dim=1)
-
-
-@wrong_join
-def number_joined(tokens, token):
-    """`cat` joins tensors, and what you give it is a plain number: `.item()` and `int()` make one of a token. For the
-    comparison that is fine; what must be appended?"""
-    return torch.cat([tokens, int(token)], dim=1)
-
-
-@wrong_join
-def row_joined(tokens, token):
-    """The new token has fewer axes than the text, (1, seq), and `cat` joins only tensors with equally many. `argmax`
-    removes the axis it looks along, and an index removes one more. Which argument of `argmax` keeps it?"""
-    return torch.cat([tokens, token[0]], dim=1)
-
-
-@wrong_join
-def zero_axes_joined(tokens, token):
-    """The new token has no axis at all, and the text has two, (1, seq): `cat` joins only tensors with equally many
-    axes. `argmax` with `dim=-1` and `keepdim=True` keeps them; and which axes has a number by itself?"""
-    return torch.cat([tokens, token[0, 0]], dim=1)
-
-
-@wrong_join
-def three_axes_joined(tokens, token):
-    """The new token has three axes, and the text has two, (1, seq): `cat` joins only tensors with equally many. Which
-    of your steps adds an axis that is there already?"""
-    return torch.cat([tokens, token[None]], dim=1)
-
-
-@wrong_join
-def brackets_forgotten(tokens, token):
-    """`cat` takes its tensors together, as a list or a tuple: the second one by itself is taken for the axis. Which
-    brackets are missing?"""
-    return torch.cat(tokens, token, dim=1)
-
-
-@wrong_join
-def append_of_a_list(tokens, token):
-    """A tensor has no `append`: it cannot grow. A list can; or `cat` makes a new, longer tensor, which needs a name."""
-    return tokens.append(token)
-
-
-a_token_for_each_place("doubled_until_any_stop", torch.any)
-a_token_for_each_place("doubled_until_all_stop", torch.all)
 
 
 @mend_writing.mistake(sign=lambda probe, got, expected: probe.name == "a prompt of 300 tokens" and got.error is None)

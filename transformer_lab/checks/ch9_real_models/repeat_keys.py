@@ -2,7 +2,7 @@
 
 import torch
 
-from ..exercise import exercise
+from ..exercise import exercise, family, rows_of
 
 
 def in_a_group(x, n_heads):
@@ -55,52 +55,6 @@ class RightAnswers:
         return x.repeat(1, 1, n_heads // x.shape[1], 1).reshape(x.shape[0], n_heads, *x.shape[2:])
 
 
-def always(often, name):
-    """Each head is copied {often}, whatever `n_heads` is. How large is a group, if six queries share one head?"""
-
-    def mistaken(x, n_heads):
-        return {"once": 1, "twice": 2, "three times": 3, "four times": 4}[often]
-
-    mistaken.__name__, mistaken.__doc__ = name, always.__doc__.format(often=often)
-    repeat_keys.mistake(mistaken, stage="group")
-
-
-def heads_fixed(name, group):
-    """One of the numbers of heads is fixed in your code, as 9 and 3 in SmolLM2. Both differ from model to model:
-    `n_heads` is an argument, and the heads of keys are an axis of `x`."""
-
-    def mistaken(x, n_heads):
-        return group(x.shape[1], n_heads)
-
-    mistaken.__name__, mistaken.__doc__ = name, heads_fixed.__doc__
-    repeat_keys.mistake(mistaken, stage="group", alone=True)
-
-
-def counted_in_floats(name, repeat):
-    """Your count of copies is a float: `/` returns one even where the division comes out even, and 2.0 copies are none
-    that PyTorch takes. Which operator divides whole numbers?"""
-    repeat.__name__, repeat.__doc__ = name, counted_in_floats.__doc__
-    repeat_keys.mistake(repeat)
-
-
-def picked(index):
-    """Add a mistake in which head of keys each query reads, for those who pick with a tensor and those who loop.
-
-    Where an index is out of range, the two raise at different operations.
-    """
-
-    def at_once(x, n_heads):
-        return x[:, index(torch.arange(n_heads), x.shape[1], n_heads // x.shape[1])]
-
-    def one_by_one(x, n_heads):
-        indices = index(torch.arange(n_heads), x.shape[1], n_heads // x.shape[1])
-        return torch.stack([x[:, head] for head in indices.tolist()], dim=1)
-
-    for function, name in ((at_once, index.__name__), (one_by_one, f"{index.__name__}_in_a_loop")):
-        function.__name__, function.__doc__ = name, index.__doc__
-        repeat_keys.mistake(function)
-
-
 @repeat_keys.wrong(stage="group")
 class Group:
     def as_often_as_heads(x, n_heads):
@@ -112,20 +66,19 @@ class Group:
         queries that is once. How many queries share a head?"""
         return x.shape[1]
 
-    def divided_by_the_batch(x, n_heads):
-        """You divide `n_heads` by the number of sentences: `x.shape[0]` is the batch. Count the axes of `x` from 0: on
-        which one are the heads of keys?"""
-        return n_heads // x.shape[0]
+    @family(
+        divided_by_the_batch=(0, "sentences: `x.shape[0]` is the batch. Count the axes of `x` from 0: on which"),
+        divided_by_the_tokens=(2, "tokens: axis 2 of (batch, kv_heads, seq, d_head) is seq. Which"),
+        divided_by_the_features=(-1, "features: the last axis of (batch, kv_heads, seq, d_head) is d_head. Which"),
+    )
+    def divided_by_another_axis(axis, x, n_heads):
+        """You divide `n_heads` by the number of {} one are the heads of keys?"""
+        return n_heads // x.shape[axis]
 
-    def divided_by_the_tokens(x, n_heads):
-        """You divide `n_heads` by the number of tokens: axis 2 of (batch, kv_heads, seq, d_head) is seq. Which one are
-        the heads of keys?"""
-        return n_heads // x.shape[2]
-
-    def divided_by_the_features(x, n_heads):
-        """You divide `n_heads` by the number of features: the last axis of (batch, kv_heads, seq, d_head) is d_head.
-        Which one are the heads of keys?"""
-        return n_heads // x.shape[-1]
+    @family(always_twice=(2, "twice"), always_three_times=(3, "three times"), always_four_times=(4, "four times"))
+    def always(often, x, n_heads):
+        """Each head is copied {}, whatever `n_heads` is. How large is a group, if six queries share one head?"""
+        return often
 
     def difference(x, n_heads):
         """Each head is copied as often as heads are missing in all: that is a difference, `n_heads` less the heads of
@@ -154,6 +107,19 @@ class GroupAlone:
         """You take what is left when `n_heads` is divided by the heads of keys, `%`, and that is always 0 here: no head
         is copied even once. Which operator gives the quotient?"""
         return n_heads % x.shape[1]
+
+    @family(
+        always_two_of_keys=lambda kv_heads, n_heads: n_heads // 2,
+        always_three_of_keys=lambda kv_heads, n_heads: n_heads // 3,
+        always_four_of_keys=lambda kv_heads, n_heads: n_heads // 4,
+        always_six_of_queries=lambda kv_heads, n_heads: 6 // kv_heads,
+        always_eight_of_queries=lambda kv_heads, n_heads: 8 // kv_heads,
+        always_nine_of_queries=lambda kv_heads, n_heads: 9 // kv_heads,
+    )
+    def heads_fixed(group, x, n_heads):
+        """One of the numbers of heads is fixed in your code, as 9 and 3 in SmolLM2. Both differ from model to model:
+        `n_heads` is an argument, and the heads of keys are an axis of `x`."""
+        return group(x.shape[1], n_heads)
 
 
 @repeat_keys.wrong(stage="copies")
@@ -352,15 +318,11 @@ class CopiesAlone:
         batch, kv_heads, seq, d_head = x.shape
         return x[:, :, None].expand(-1, -1, group, -1, -1).view(batch, kv_heads * group, seq, d_head)
 
-    def sentences_for_heads(x, group):
+    @family(sentences_for_heads=1, sentences_for_heads_in_front=0)
+    def sentences_for_heads(axis, x, group):
         """You pick sentences for heads: `x[h]` takes place h of the first axis, and that is the batch. How is a place
         of the second axis picked?"""
-        return torch.stack([x[head] for head in range(x.shape[1]) for _ in range(group)], dim=1)
-
-    def sentences_for_heads_in_front(x, group):
-        """You pick sentences for heads: `x[h]` takes place h of the first axis, and that is the batch. How is a place
-        of the second axis picked?"""
-        return torch.stack([x[head] for head in range(x.shape[1]) for _ in range(group)])
+        return torch.stack([x[head] for head in range(x.shape[1]) for _ in range(group)], dim=axis)
 
     def indices_of_sentences(x, group):
         """You pick sentences for heads: your indices stand at the first axis, and that is the batch. How are places of
@@ -431,11 +393,6 @@ class InWhichOrder:
 class RightCopiesInResultOfAnotherShape:
     """Right copies in a result of another shape."""
 
-    def list_of_heads(x, n_heads):
-        """You return a list of heads, each (batch, seq, d_head), and no tensor. Which function puts a list of tensors
-        on a new axis, and where must that axis stand?"""
-        return list(repeat_keys.reference(x, n_heads).unbind(1))
-
     def list_of_heads_with_their_axis(x, n_heads):
         """You return a list of heads, each (batch, 1, seq, d_head), and no tensor. They have an axis for the heads
         already: which function joins tensors along it?"""
@@ -446,16 +403,6 @@ class RightCopiesInResultOfAnotherShape:
         for is one tensor."""
         copies = repeat_keys.reference(x, n_heads)
         return copies, copies
-
-    def in_float32(x, n_heads):
-        """The copies of numbers in float64 come back in float32: a `.float()`, or a tensor made without the `dtype` of
-        `x`. A copy has the type of what it copies."""
-        return repeat_keys.reference(x, n_heads).float()
-
-    def gradient_cut(x, n_heads):
-        """{The copies are right, and} no gradient flows back to `x`: `.detach()`, `.data`, `torch.no_grad()`, or a new
-        tensor made of numbers cuts it off. Queries that share a head train it together. Which line leaves the graph?"""
-        return repeat_keys.reference(x, n_heads).detach()
 
 
 @repeat_keys.wrong
@@ -495,15 +442,14 @@ class PyTorchRefuses:
         group = n_heads // heads
         return x[:, :, :, None].expand(batch, seq, heads, group, d_head).reshape(batch, seq, n_heads, d_head)
 
-    def reshaped_without_copies(x, n_heads):
-        """You reshape `x` to more heads, and it has too few numbers for that: `view` and `reshape` never make a number
-        twice. Which method makes copies?"""
-        return x.reshape(x.shape[0], n_heads, x.shape[2], x.shape[3])
-
-    def viewed_without_copies(x, n_heads):
-        """You view `x` with more heads, and it has too few numbers for that: `view` and `reshape` never make a number
-        twice. Which method makes copies?"""
-        return x.view(x.shape[0], n_heads, x.shape[2], x.shape[3])
+    @family(
+        reshaped_without_copies=(torch.Tensor.reshape, "reshape `x` to"),
+        viewed_without_copies=(torch.Tensor.view, "view `x` with"),
+    )
+    def no_copies(cut, x, n_heads):
+        """You {} more heads, and it has too few numbers for that: `view` and `reshape` never make a number twice. Which
+        method makes copies?"""
+        return cut(x, x.shape[0], n_heads, x.shape[2], x.shape[3])
 
     def as_often_as_heads_and_reshaped(x, n_heads):
         """Each head is copied `n_heads` times, and those are too many for the shape at the end. How large is a group,
@@ -516,64 +462,65 @@ class PyTorchRefuses:
         share one: 0, 0, 1, 1, 2, 2."""
         return Copies.tiled(x[:1].expand_as(x), n_heads // x.shape[1])
 
-
-always("twice", "always_twice")
-always("three times", "always_three_times")
-always("four times", "always_four_times")
-
-
-heads_fixed("always_two_of_keys", lambda kv_heads, n_heads: n_heads // 2)
-heads_fixed("always_three_of_keys", lambda kv_heads, n_heads: n_heads // 3)
-heads_fixed("always_four_of_keys", lambda kv_heads, n_heads: n_heads // 4)
-heads_fixed("always_six_of_queries", lambda kv_heads, n_heads: 6 // kv_heads)
-heads_fixed("always_eight_of_queries", lambda kv_heads, n_heads: 8 // kv_heads)
-heads_fixed("always_nine_of_queries", lambda kv_heads, n_heads: 9 // kv_heads)
-
-
-counted_in_floats("float_copies", lambda x, n_heads: x.repeat_interleave(n_heads / x.shape[1], dim=1))
-counted_in_floats("float_copies_in_order", lambda x, n_heads: x.repeat_interleave(n_heads / x.shape[1], 1))
-counted_in_floats("float_copies_by_torch", lambda x, n_heads: torch.repeat_interleave(x, n_heads / x.shape[1], dim=1))
-counted_in_floats("float_repeats", lambda x, n_heads: x.repeat(1, n_heads / x.shape[1], 1, 1))
-counted_in_floats("float_list", lambda x, n_heads: [x] * (n_heads / x.shape[1]))
-counted_in_floats("float_range", lambda x, n_heads: range(n_heads / x.shape[1]))
-counted_in_floats("float_expand", lambda x, n_heads: x[:, :, None].expand(-1, -1, n_heads / x.shape[1], -1, -1))
-counted_in_floats("float_index", lambda x, n_heads: x[:, 0 // (n_heads / x.shape[1])])
-counted_in_floats("float_indices", lambda x, n_heads: x[:, torch.arange(n_heads) // (n_heads / x.shape[1])])
+    @family(
+        float_copies=lambda x, group: x.repeat_interleave(group, dim=1),
+        float_copies_in_order=lambda x, group: x.repeat_interleave(group, 1),
+        float_copies_by_torch=lambda x, group: torch.repeat_interleave(x, group, dim=1),
+        float_repeats=lambda x, group: x.repeat(1, group, 1, 1),
+        float_list=lambda x, group: [x] * group,
+        float_range=lambda x, group: range(group),
+        float_expand=lambda x, group: x[:, :, None].expand(-1, -1, group, -1, -1),
+        float_index=lambda x, group: x[:, 0 // group],
+        float_indices=lambda x, group: x[:, torch.arange(round(group * x.shape[1])) // group],
+    )
+    def counted_in_floats(repeat, x, n_heads):
+        """Your count of copies is a float: `/` returns one even where the division comes out even, and 2.0 copies are
+        none that PyTorch takes. Which operator divides whole numbers?"""
+        return repeat(x, n_heads / x.shape[1])
 
 
-@picked
-def divided_by_the_heads_of_keys(head, kv_heads, group):
-    """Query h reads head h // kv_heads: you divide by how many heads of keys there are. With 2 of them and 6 queries,
-    query 5 would read a head 2, which does not exist. How many queries in a row share one head?"""
-    return head // kv_heads
+class Indices:
+    """Which head of keys query ``head`` reads."""
+
+    def divided_by_the_heads_of_keys(head, kv_heads, group):
+        """Query h reads head h // kv_heads: you divide by how many heads of keys there are. With 2 of them and 6
+        queries, query 5 would read a head 2, which does not exist. How many queries in a row share one head?"""
+        return head // kv_heads
+
+    def modulo_the_group(head, kv_heads, group):
+        """Query h reads head h % group, so that the heads alternate, and a large group asks for heads that do not
+        exist. Neighbours share one: which operation makes 0, 0, 1, 1 of 0, 1, 2, 3?"""
+        return head % group
+
+    def one_index_further(head, kv_heads, group):
+        """Your groups begin one query too early: the first has one member too few, and the last query asks for a head
+        that does not exist. Count queries from 0: which head does each of them read?"""
+        return (head + 1) // group
+
+    def as_many_as_queries(head, kv_heads, group):
+        """Query h reads head h, and there are fewer heads of keys than queries: soon the index is out of range. Which
+        queries share head 0?"""
+        return head
+
+    def times_the_group(head, kv_heads, group):
+        """You multiply the number of a query by the size of a group, and soon ask for heads that do not exist. Several
+        queries share one head: is that head's number larger than theirs, or smaller?"""
+        return head * group
 
 
-@picked
-def modulo_the_group(head, kv_heads, group):
-    """Query h reads head h % group, so that the heads alternate, and a large group asks for heads that do not exist.
-    Neighbours share one: which operation makes 0, 0, 1, 1 of 0, 1, 2, 3?"""
-    return head % group
+@repeat_keys.wrong
+class Picked:
+    """Heads picked by index: where one is out of range, a tensor of indices and a loop raise at different
+    operations."""
 
+    @family(**rows_of(Indices))
+    def at_once(index, x, n_heads):
+        return x[:, index(torch.arange(n_heads), x.shape[1], n_heads // x.shape[1])]
 
-@picked
-def one_index_further(head, kv_heads, group):
-    """Your groups begin one query too early: the first has one member too few, and the last query asks for a head that
-    does not exist. Count queries from 0: which head does each of them read?"""
-    return (head + 1) // group
-
-
-@picked
-def as_many_as_queries(head, kv_heads, group):
-    """Query h reads head h, and there are fewer heads of keys than queries: soon the index is out of range. Which
-    queries share head 0?"""
-    return head
-
-
-@picked
-def times_the_group(head, kv_heads, group):
-    """You multiply the number of a query by the size of a group, and soon ask for heads that do not exist. Several
-    queries share one head: is that head's number larger than theirs, or smaller?"""
-    return head * group
+    @family(**rows_of(Indices, "{}_in_a_loop"))
+    def in_a_loop(index, x, n_heads):
+        indices = index(torch.arange(n_heads), x.shape[1], n_heads // x.shape[1])
+        return torch.stack([x[:, head] for head in indices.tolist()], dim=1)
 
 
 @repeat_keys.mistake_around

@@ -4,7 +4,7 @@ import math
 
 import torch
 
-from ..exercise import exercise
+from ..exercise import exercise, family
 from ..probes import strided_with_whole_rows
 from ..slips import fixed_length, left_in_float32
 
@@ -165,19 +165,6 @@ def _rest_as_it_was(probe, got, expected):
     return torch.allclose(mine[..., :part].norm(dim=-1), x[..., :part].norm(dim=-1), 1e-4)
 
 
-def _halves_and(angles):
-    """Two things go wrong here: you pair feature i with feature i + d_head/2, and your pairs have other speeds than
-    base^(−2i / d_head). In this file neighbours are a pair: 0 and 1, 2 and 3. At position 1, by which angle must pair 1
-    be turned, and by which is yours?"""
-
-    def mistaken(x, positions, base):
-        a, b = turned(*x.chunk(2, dim=-1), angles(positions, x.shape[-1], base))
-        return torch.cat([a, b], dim=-1)
-
-    mistaken.__name__, mistaken.__doc__ = f"halves_and_{angles.__name__}", _halves_and.__doc__
-    rotate.mistake(mistaken)
-
-
 @rotate.wrong(stage="pairs")
 class Pairs:
     def halves_taken(x):
@@ -185,15 +172,14 @@ class Pairs:
         two features are a pair?"""
         return x.chunk(2, dim=-1)
 
-    def first_features_twice(x):
-        """Both numbers of your pairs are the first feature: the second one, of the odd number, is never read. Where
-        does each of your two slices begin?"""
-        return x[..., 0::2], x[..., 0::2]
-
-    def second_features_twice(x):
-        """Both numbers of your pairs are the second feature: the first one, of the even number, is never read. Where
-        does each of your two slices begin?"""
-        return x[..., 1::2], x[..., 1::2]
+    @family(
+        first_features_twice=(0, "first feature: the second", "odd"),
+        second_features_twice=(1, "second feature: the first", "even"),
+    )
+    def one_feature_twice(first, x):
+        """Both numbers of your pairs are the {} one, of the {} number, is never read. Where does each of your two
+        slices begin?"""
+        return x[..., first::2], x[..., first::2]
 
     def partners_exchanged(x):
         """You take the second feature of each pair for the first, and the other way round. In a pair (a, b) which of
@@ -257,14 +243,39 @@ class Angles:
         pairs = torch.arange(d_head // 2, device=positions.device)
         return angles_of(positions, d_head, base) * (pairs < d_head // 2 - 1)
 
-    def base_always_100000(positions, d_head, base):
-        """Your base is always 100,000, whatever is given. That is this model's, and others have another: where is the
-        argument `base` used?"""
-        return angles_of(positions, d_head, 100000.0)
+    @family(
+        base_always_100000=(100000.0, "100,000", "That is this model's, and others have another"),
+        base_never_used=(10000.0, "10,000", "This model has 100,000"),
+    )
+    def base_always(number, positions, d_head, base):
+        """Your base is always {}, whatever is given. {}: where is the argument `base` used?"""
+        return angles_of(positions, d_head, number)
 
-    def base_never_used(positions, d_head, base):
-        """Your base is always 10,000, whatever is given. This model has 100,000: where is the argument `base` used?"""
-        return angles_of(positions, d_head, 10000.0)
+    def one_speed(positions, d_head, base):
+        """All of your pairs turn by the same angle. Each has a speed of its own, base^(−2i / d_head): where is the
+        i?"""
+        return positions[:, None].double().expand(-1, d_head // 2)
+
+    def divided_by_the_pairs_less_one(positions, d_head, base):
+        """Your exponent goes from 0 to 1, both ends included, as `linspace` does. It is 2i / d_head, which stops one
+        step before 1."""
+        steps = torch.linspace(0, 1, d_head // 2, dtype=torch.float64, device=positions.device)
+        return positions[:, None] * base**-steps
+
+    def exponent_doubled(positions, d_head, base):
+        """Your exponent is 4i / d_head, twice what it should be. Has the 2 come in twice, as with `arange(0, d_head,
+        2)`, which counts 2i already, or with a division by the number of pairs?"""
+        return angles_of(positions, d_head, base**2)
+
+    def exponent_not_divided(positions, d_head, base):
+        """Your exponent is 2i, and not divided by d_head: from pair to pair the speed falls by the square of the base.
+        The slowest pair should come only near 1 / base."""
+        return angles_of(positions, d_head, base**d_head)
+
+    def pairs_counted_from_one(positions, d_head, base):
+        """You count the pairs from 1: each turns at the speed of the next. Pair 0 must turn by 1 for each position,
+        since base^0 is 1."""
+        return angles_of(positions, d_head, base) * base ** (-2 / d_head)
 
 
 @rotate.wrong(stage="angles", alone=True)
@@ -338,15 +349,11 @@ class AnglesAlone:
         become a power of e?"""
         return angles_of(positions, d_head, math.e)
 
-    def logarithm_to_base_10(positions, d_head, base):
+    @family(logarithm_to_base_10=(math.log10, "10"), logarithm_to_base_2=(math.log2, "2"))
+    def another_logarithm(logarithm, positions, d_head, base):
         """You go through `exp` and a logarithm, and these two do not belong together: `exp` undoes the natural
-        logarithm, and yours is the one to base 10."""
-        return angles_of(positions, d_head, math.exp(math.log10(base)))
-
-    def logarithm_to_base_2(positions, d_head, base):
-        """You go through `exp` and a logarithm, and these two do not belong together: `exp` undoes the natural
-        logarithm, and yours is the one to base 2."""
-        return angles_of(positions, d_head, math.exp(math.log2(base)))
+        logarithm, and yours is the one to base {}."""
+        return angles_of(positions, d_head, math.exp(logarithm(base)))
 
     def position_in_the_power(positions, d_head, base):
         """The position has come into the power: you raise position · base to −2i / d_head. Only the base is raised, and
@@ -449,6 +456,20 @@ class AnglesAlone:
         """You make the table by `@`, and a matrix product wants one dtype: the positions are whole numbers, the speeds
         are not. What must become of the positions first? Or is there a product that takes both?"""
         return positions[:, None] @ _speeds(positions, d_head, base).float()[None]
+
+    def odd_features_counted(positions, d_head, base):
+        """Your exponent counts 1, 3, 5 … where it should count 0, 2, 4 …: 2i + 1 stands for 2i. Pair 0 must turn by 1
+        for each position."""
+        return angles_of(positions, d_head, base) * base ** (-1 / d_head)
+
+    def slowest_first(positions, d_head, base):
+        """Your speeds are in reverse order: the first pair is the slowest, and the last turns by 1 for each position.
+        It is pair 0 that must be the fastest."""
+        return angles_of(positions, d_head, base).flip(-1)
+
+    def divided_by_d_head_less_one(positions, d_head, base):
+        """Your exponent is divided by d_head − 1. It is 2i / d_head: by what do you divide?"""
+        return angles_of(positions, d_head, base ** (d_head / (d_head - 1)))
 
 
 @rotate.wrong(stage="turn")
@@ -667,24 +688,22 @@ class WrongAnswers:
         """You return `x` as it came in: nothing has been turned. Where does the result of your work go?"""
         return x.clone()
 
-    def added_like_sines(x, positions, base):
-        """You add sines and cosines to the features, as the paper of 2017 does. Rotary positions multiply: they turn
-        each pair, and add nothing to it."""
+    @family(
+        added_like_sines=(1, "sines and cosines", "does"),
+        added_like_cosines=(-1, "cosines and sines", "adds its positions"),
+    )
+    def added(order, x, positions, base):
+        """You add {} to the features, as the paper of 2017 {}. Rotary positions multiply: they turn each pair, and add
+        nothing to it."""
         angle = angles_of(positions, x.shape[-1], base)
-        return x + torch.stack([angle.sin(), angle.cos()], dim=-1).flatten(-2).to(x.dtype)
+        return x + torch.stack([angle.sin(), angle.cos()][::order], dim=-1).flatten(-2).to(x.dtype)
 
     def speeds_outside(x, positions, base):
         """You take cosine and sine of the position alone, and multiply them with the speed afterwards. The speed
         belongs to the angle: what are cosine and sine taken of?"""
-        a, b = turned(*neighbours(x), one_speed(positions, x.shape[-1], base))
+        a, b = turned(*neighbours(x), Angles.one_speed(positions, x.shape[-1], base))
         speeds = _speeds(positions, x.shape[-1], base).to(x.dtype)
         return back_in_place(a * speeds, b * speeds)
-
-    def added_like_cosines(x, positions, base):
-        """You add cosines and sines to the features, as the paper of 2017 adds its positions. Rotary positions
-        multiply: they turn each pair, and add nothing to it."""
-        angle = angles_of(positions, x.shape[-1], base)
-        return x + torch.stack([angle.cos(), angle.sin()], dim=-1).flatten(-2).to(x.dtype)
 
     def halves_with_half_the_exponent(x, positions, base):
         """Two things go wrong here: you pair feature i with feature i + d_head/2, and your exponent is i / d_head, half
@@ -767,61 +786,6 @@ class WrongAnswers:
         return rotate.reference(x.detach(), positions, base)
 
 
-@rotate.mistake(stage="angles")
-def one_speed(positions, d_head, base):
-    """All of your pairs turn by the same angle. Each has a speed of its own, base^(−2i / d_head): where is the i?"""
-    return positions[:, None].double().expand(-1, d_head // 2)
-
-
-@rotate.mistake(stage="angles")
-def divided_by_the_pairs_less_one(positions, d_head, base):
-    """Your exponent goes from 0 to 1, both ends included, as `linspace` does. It is 2i / d_head, which stops one step
-    before 1."""
-    steps = torch.linspace(0, 1, d_head // 2, dtype=torch.float64, device=positions.device)
-    return positions[:, None] * base**-steps
-
-
-@rotate.mistake(stage="angles")
-def exponent_doubled(positions, d_head, base):
-    """Your exponent is 4i / d_head, twice what it should be. Has the 2 come in twice, as with `arange(0, d_head, 2)`,
-    which counts 2i already, or with a division by the number of pairs?"""
-    return angles_of(positions, d_head, base**2)
-
-
-@rotate.mistake(stage="angles")
-def exponent_not_divided(positions, d_head, base):
-    """Your exponent is 2i, and not divided by d_head: from pair to pair the speed falls by the square of the base. The
-    slowest pair should come only near 1 / base."""
-    return angles_of(positions, d_head, base**d_head)
-
-
-@rotate.mistake(stage="angles")
-def pairs_counted_from_one(positions, d_head, base):
-    """You count the pairs from 1: each turns at the speed of the next. Pair 0 must turn by 1 for each position, since
-    base^0 is 1."""
-    return angles_of(positions, d_head, base) * base ** (-2 / d_head)
-
-
-@rotate.mistake(stage="angles", alone=True)
-def odd_features_counted(positions, d_head, base):
-    """Your exponent counts 1, 3, 5 … where it should count 0, 2, 4 …: 2i + 1 stands for 2i. Pair 0 must turn by 1 for
-    each position."""
-    return angles_of(positions, d_head, base) * base ** (-1 / d_head)
-
-
-@rotate.mistake(stage="angles", alone=True)
-def slowest_first(positions, d_head, base):
-    """Your speeds are in reverse order: the first pair is the slowest, and the last turns by 1 for each position. It is
-    pair 0 that must be the fastest."""
-    return angles_of(positions, d_head, base).flip(-1)
-
-
-@rotate.mistake(stage="angles", alone=True)
-def divided_by_d_head_less_one(positions, d_head, base):
-    """Your exponent is divided by d_head − 1. It is 2i / d_head: by what do you divide?"""
-    return angles_of(positions, d_head, base ** (d_head / (d_head - 1)))
-
-
 left_in_float32(rotate)
 
 
@@ -837,14 +801,21 @@ def partly_turned(x, positions, base):
     return torch.cat([rotate.reference(x[..., :part], positions, base), x[..., part:]], dim=-1)
 
 
-for _angles in (
-    exponent_doubled,
-    exponent_not_divided,
-    pairs_counted_from_one,
-    odd_features_counted,
-    divided_by_d_head_less_one,
-    divided_by_the_pairs_less_one,
-    slowest_first,
-    one_speed,
-):
-    _halves_and(_angles)
+@rotate.wrong
+class HalvesWithOtherSpeeds:
+    @family(
+        halves_and_exponent_doubled=Angles.exponent_doubled,
+        halves_and_exponent_not_divided=Angles.exponent_not_divided,
+        halves_and_pairs_counted_from_one=Angles.pairs_counted_from_one,
+        halves_and_odd_features_counted=AnglesAlone.odd_features_counted,
+        halves_and_divided_by_d_head_less_one=AnglesAlone.divided_by_d_head_less_one,
+        halves_and_divided_by_the_pairs_less_one=Angles.divided_by_the_pairs_less_one,
+        halves_and_slowest_first=AnglesAlone.slowest_first,
+        halves_and_one_speed=Angles.one_speed,
+    )
+    def halves_and_other_angles(angles, x, positions, base):
+        """Two things go wrong here: you pair feature i with feature i + d_head/2, and your pairs have other speeds than
+        base^(−2i / d_head). In this file neighbours are a pair: 0 and 1, 2 and 3. At position 1, by which angle must
+        pair 1 be turned, and by which is yours?"""
+        a, b = turned(*x.chunk(2, dim=-1), angles(positions, x.shape[-1], base))
+        return torch.cat([a, b], dim=-1)

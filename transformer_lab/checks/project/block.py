@@ -6,7 +6,6 @@ from torch.nn.functional import gelu, layer_norm, linear, relu, scaled_dot_produ
 from ..ch6_normalization.feed_forward import feed_forward
 from ..ch6_normalization.layer_norm import layer_norm as own_layer_norm
 from ..exercise import exercise
-from ..slips import cut_off
 from .inputs import block_weights, causal_linear_attention, causal_softmax_attention
 from .self_attention import as_one_projection, by_einsum, by_reshape, self_attention
 
@@ -186,12 +185,6 @@ class FirstResidual:
         """What came in is not added after the attention: a token keeps only what the attention gathered, and its own
         vector is lost. Through many blocks the signal, and the gradient, dies away."""
         return change
-
-    def x_itself_changed(x, change):
-        """The x that came in is changed: `+=` writes into it, and whoever called the block finds other numbers there
-        later. Write `x = x + …`, which makes a new tensor."""
-        x += change
-        return x
 
 
 @block.wrong(stage="second_norm")
@@ -437,9 +430,6 @@ def silu_for_relu(x, weights):
 def no_second_bias(x, weights):
     """The second map lacks its bias: `b2` is not used. Nothing complains, since a map without it has the same shape."""
     return linear(relu(linear(x, weights["w1"], weights["b1"])), weights["w2"])
-
-
-cut_off(block)
 
 
 _with_eps(1e-7, "eps_of_1e_7", EPS_TOO_SMALL)

@@ -8,7 +8,7 @@ from torch.nn.functional import embedding, layer_norm, linear, log_softmax, norm
 
 from ..ch6_normalization.layer_norm import layer_norm as own_layer_norm
 from ..exercise import exercise
-from ..slips import cut_off, fixed_length
+from ..slips import fixed_length
 from .block import added_in_place, block, normalized, with_pre_norm, written_out
 from .embed import by_index_select, by_one_hot, embed, token_by_token
 from .inputs import block_weights, causal_linear_attention, causal_softmax_attention
@@ -359,9 +359,6 @@ class WrongAnswersAlone:
         """There is no `"norm1"` in the dict of the whole model. Each block has one in a dict of its own, an item of the
         list `weights["blocks"]`; the pair of the last norm is `weights["norm"]`. Did a block get the whole dict?"""
         return block.reference(embed.reference(tokens, weights["table"]), weights, n_heads, attend)
-
-
-cut_off(language_model)
 
 
 _with_larger_eps(1e-4)
