@@ -5,8 +5,9 @@ from dataclasses import replace
 import torch
 
 from ...parameters import count_parameters
-from ..exercise import exercise, family
+from ..exercise import exercise, family, with_text_of
 from ..slips import float_for_int
+from . import attention_parameters as of_attention
 from .attention_parameters import attention_parameters, encoder_layer, no_output_projection
 
 
@@ -286,9 +287,8 @@ class WrongAnswers:
         argument `bias`, and is it handed on to `attention_parameters`?"""
         return block_parameters.reference(d_model, d_ff, always)
 
+    @with_text_of(of_attention.Biases.biases_the_wrong_way_round)
     def bias_the_wrong_way_round(d_model, d_ff, bias):
-        """You count biases when `bias` is `False`, and none when it is `True`. The two branches are exchanged: read the
-        condition aloud, and see which of them it leads to."""
         return block_parameters.reference(d_model, d_ff, not bias)
 
     def rule_of_thumb(d_model, d_ff, bias):
@@ -326,10 +326,8 @@ class WrongAnswers:
         attention, norm = attention_parameters.reference(d_model, bias), (1 + bias) * d_model
         return block_parameters.reference(d_model, d_ff, bias) + attention + norm
 
+    @with_text_of(of_attention.WrongAnswers.nothing_without_biases)
     def no_block_without_biases(d_model, d_ff, bias):
-        """Without biases you count nothing at all: with `bias=False` your function returns 0. So it does when a sum
-        ends in `… if bias else 0`: Python takes all that stands before the `if` for the first branch, and not the last
-        term alone. Where would brackets help?"""
         return block_parameters.reference(d_model, d_ff, bias) if bias else 0
 
     @family(

@@ -3,8 +3,9 @@
 import torch
 from torch.nn.functional import elu
 
-from ..exercise import exercise, family
+from ..exercise import exercise, family, with_text_of
 from ..slips import cut_off, fixed_length
+from . import linear_attention as without_order
 from .elu_feature_map import elu_alone, no_map, positive
 from .linear_attention import RARE_MAPS, hundreds, linear_attention, mean, no_normalizer, sum_of_values, sum_of_weights
 from .properties import is_like, is_one
@@ -374,10 +375,8 @@ class WrongAnswers:
         where they stood, after the heads. Which number names that place?"""
         return causal_linear_attention.reference(query, key, value).movedim(2, 0)
 
+    @with_text_of(without_order.WrongAnswers.divided_feature_by_feature)
     def divided_feature_by_feature(query, key, value):
-        """You divide `S` by `z` feature by feature, and the query reads the quotients. Values that are all one then
-        come out as the sum of the query's features. The query must read both sums first: one division of two numbers
-        for each value, at the end."""
         return _quotients(positive(query), positive(key), value)
 
     def quotients_averaged(query, key, value):

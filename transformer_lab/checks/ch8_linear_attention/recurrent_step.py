@@ -3,8 +3,9 @@
 import torch
 from torch.nn import functional as F
 
-from ..exercise import exercise
+from ..exercise import exercise, with_text_of
 from ..slips import cut_off, left_in_float32
+from . import linear_attention as without_order
 from .causal_linear_attention import causal_linear_attention
 from .elu_feature_map import elu_alone, no_map, positive
 from .linear_attention import RARE_MAPS, hundreds
@@ -493,10 +494,8 @@ class WrongAnswers:
         S, z = one_product_more(S, k, value), z + k
         return (S, z), (q.unsqueeze(-2) @ S).squeeze() / (q * z).sum(-1, keepdim=True)
 
+    @with_text_of(without_order.WrongAnswers.bare_queries_below_the_line)
     def read_with_the_bare_query_below(state, query, key, value):
-        """Above the line the query's features read `S`, and below it the query as it is reads `z`. The weights do not
-        sum to one, and the normalizer can become zero or negative. Which of the two names, before or after the map, is
-        multiplied with `z`?"""
         return recurrent_step.reference(
             state,
             query,
