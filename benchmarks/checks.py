@@ -4,14 +4,18 @@ python benchmarks/checks.py
 python benchmarks/checks.py --bank               the second alone
 python benchmarks/checks.py --cards [held_out]   for each wrong answer of the bank, or of a part of it: what is wrong
                                                  with it, beside what the check says
+python benchmarks/checks.py --unhit              for each exercise, the known mistakes that no answer of the bank makes
 """
 
 import argparse
 import statistics
+import sys
 import textwrap
 import time
 from collections import Counter
 from pathlib import Path
+
+sys.path.append(str(Path(__file__).resolve().parents[1] / "tests"))
 
 import bank
 
@@ -22,7 +26,8 @@ from transformer_lab.checks.observe import watched
 REPEATS = 5
 COLUMNS = ("right", "rejected", "known", "named", "accepted")
 # What becomes of an answer. A card without a name says where to look, or shows numbers alone.
-OUTCOMES = ("right", "refused", "wrong", "accepted", "named", "false", "unjudged", "place", "numbers")
+# "both": of the answers with two slips ("two"), both are named.
+OUTCOMES = ("right", "refused", "wrong", "accepted", "named", "two", "both", "false", "unjudged", "place", "numbers")
 ONLY_NUMBERS = ("With ", "The smallest input that shows it")  # how the paragraphs begin that show numbers
 JUDGED = Path(bank.__file__).with_name("judged.txt")
 
@@ -73,9 +78,9 @@ def own():
 
 
 def judged():
-    """Return the names that a person has found true or false: a dict of the answer's and the mistake's to bool."""
+    """Return a person's verdict on each name: a dict of answer and mistake to "true", "half" or "false"."""
     lines = (line.split() for line in JUDGED.read_text("utf-8").splitlines() if not line.startswith("#"))
-    return {(answer, mistake): verdict == "true" for answer, mistake, verdict in lines}
+    return {(answer, mistake): verdict for answer, mistake, verdict in lines}
 
 
 def outcomes(answer, report, verdicts):
@@ -83,13 +88,15 @@ def outcomes(answer, report, verdicts):
     correct = report.status == "correct"
     if answer.truth is None:
         return {"right"} | (set() if correct else {"refused"})
+    wrong = {"wrong"} if answer.slips == 1 else {"wrong", "two"}
     if correct:
-        return {"wrong", "accepted"}
+        return wrong | {"accepted"}
     if report.mistake:
         verdict = verdicts.get((answer.name, report.mistake), "unjudged")
-        return {"wrong", "named"} | ({"unjudged"} if verdict == "unjudged" else set() if verdict else {"false"})
+        both = answer.slips > 1 and verdict == "true"
+        return wrong | {"named"} | ({verdict} & {"unjudged", "false"}) | ({"both"} if both else set())
     paragraphs = filter(None, report.message.split("\n\n"))
-    return {"wrong", "numbers" if all(text.startswith(ONLY_NUMBERS) for text in paragraphs) else "place"}
+    return wrong | {"numbers" if all(text.startswith(ONLY_NUMBERS) for text in paragraphs) else "place"}
 
 
 def from_the_bank():
@@ -109,6 +116,19 @@ def from_the_bank():
     for part, found in totals.items():
         print(f"{part:30}" + "".join(f"{found[outcome]:10}" for outcome in OUTCOMES))
     print("false: of the names, those found false by a person; unjudged: not looked at yet (--cards, judged.txt)")
+    print("two: answers with two slips, of which both are named in so many")
+
+
+def unhit():
+    """Print, for each exercise, how many known mistakes no answer of the bank makes, and which."""
+    hit = {exercise.name: set() for exercise in tl.checks.EXERCISES}
+    for answer in bank.answers():
+        if answer.truth is not None:
+            hit[answer.exercise.name].update((diagnosed(answer.exercise, answer.function).mistake or "").split("+"))
+    for exercise in tl.checks.EXERCISES:
+        left = [id for id in exercise.mistakes if id not in hit[exercise.name]]
+        print(f"{exercise.name}: {len(left)} of {len(exercise.mistakes)}", flush=True)
+        print(textwrap.fill(" ".join(left), 118, initial_indent="  ", subsequent_indent="  "))
 
 
 def cards(part):
@@ -117,7 +137,7 @@ def cards(part):
     for answer in bank.answers(part):
         if answer.truth is not None:
             report = diagnosed(answer.exercise, answer.function)
-            found = outcomes(answer, report, verdicts) - {"wrong"}
+            found = outcomes(answer, report, verdicts) - {"wrong", "two"}
             print(answer.name, report.mistake or "-", *sorted(found))
             for title, text in (("truth", answer.truth), ("check", report.message.replace("\n\n", " | "))):
                 print(textwrap.fill(f"{title}: {text}", 118, initial_indent="  ", subsequent_indent="         "))
@@ -127,7 +147,10 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--bank", action="store_true", help="leave out times and known mistakes")
     parser.add_argument("--cards", choices=("all", *bank.PARTS), nargs="?", const="all", help="print what cards say")
+    parser.add_argument("--unhit", action="store_true", help="list the known mistakes that no answer of the bank makes")
     arguments = parser.parse_args()
+    if arguments.unhit:
+        return unhit()
     if arguments.cards:
         return cards(None if arguments.cards == "all" else arguments.cards)
     if not arguments.bank:

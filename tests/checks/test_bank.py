@@ -8,9 +8,10 @@ from pathlib import Path
 import pytest
 import torch
 
-sys.path.append(str(Path(__file__).resolve().parents[2]))
+sys.path.append(str(Path(__file__).resolve().parents[1]))
 
-from benchmarks.bank import answers
+from bank import answers
+
 from transformer_lab.checks import EXERCISES
 from transformer_lab.checks.describe import gradients
 from transformer_lab.checks.observe import watched

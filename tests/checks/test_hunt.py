@@ -102,7 +102,7 @@ def test_of_a_mistake_that_special_input_shows_the_card_names_the_input():
             r"`x` of shape \(batch 2, .*\), its numbers are right, and `x` holds other ones afterwards\.$",
         ),
         ("strides_of", r"\(`shape = \(\)`\): it returns `\(1,\)`; right is `\(\)`\.$"),
-        ("sinusoidal_positions", r"\(`seq = 7`, `d_model = 5`\): it raises `RuntimeError`\.$"),
+        ("flat_offset", r"\(`index = \(\)`, `strides = \(\)`\): it raises `IndexError`\.$"),
     ],
 )
 def test_it_says_what_a_mistake_does_whatever_that_is(name, said):

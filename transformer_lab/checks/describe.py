@@ -373,19 +373,30 @@ def seen(function):
     return said
 
 
-def recognised(exercise, function, outcomes, first, ids):
-    """Say what the known mistakes do that a function makes, and what goes wrong besides."""
-    got, mistakes = outcomes[first], [exercise.mistakes[id] for id in ids]
+def recognised(exercise, function, outcomes, first, found):
+    """Say what the known mistakes and slips do that a function makes, and what goes wrong besides."""
+    got, mistakes = outcomes[first], [exercise.mistakes[id] for id in found.ids]
     has_own_numbers = any(mistake.sign for mistake in mistakes)  # these are told, not compared
-    besides = _besides(exercise, outcomes, ids, got)
-    several = len(ids) > 1 or besides
+    besides = _besides(exercise, found, got)
+    several = len(found.names) > 1 or besides
     texts = [mistake.beside_another if several else mistake.text for mistake in mistakes]
-    sentences = _as_one(*texts) if len(texts) == 2 else texts
+    slips = [undone.said(exercise) for undone in found.slips]
+    sentences = _as_one(*texts) if len(texts) == 2 and not slips else _counted([*texts, *slips])
+    if slips and not several:
+        sentences.append("Apart from that, your results are right.")
     if got.error is not None:
         sentences.append(raised(exercise, function, exercise.probes[first], got.error, got.refused))
     elif has_own_numbers:
         sentences.append(kind(exercise, exercise.probes[first], got, exercise.expected[first]))
     return "\n\n".join(filter(None, [*sentences, besides]))
+
+
+def _counted(texts):
+    """Say how many things go wrong, before what is said of each."""
+    return texts if len(texts) < 2 else [f"{NUMBERS.get(len(texts), 'Several')} things go wrong here.", *texts]
+
+
+NUMBERS = {2: "Two", 3: "Three"}
 
 
 def _as_one(one, other):
@@ -395,14 +406,14 @@ def _as_one(one, other):
     if len(words[0]) == len(words[1]) and len({(a[:3], b[:3]) for a, b in pairs}) == 1:  # the plural is no other word
         a, b = min(pairs)
         return [f"One slip, made twice: read this with *{a}*, and then with *{b}*.", one]
-    return ["Two things go wrong here.", one, other]
+    return _counted([one, other])
 
 
-def _besides(exercise, outcomes, ids, got):
+def _besides(exercise, found, got):
     """Say what goes wrong on another input, unless it is the error of ``got``, which the card shows already."""
-    known = exercise.known.get(ids, outcomes)  # no entry: several, each on inputs of its own
-    signs = [exercise.mistakes[id].sign for id in ids if exercise.mistakes[id].sign]
-    for probe, mine, theirs, right in zip(exercise.probes, outcomes, known, exercise.expected):
+    known = exercise.known.get(found.ids, found.outcomes)  # no entry: none, or several, each on inputs of its own
+    signs = [exercise.mistakes[id].sign for id in found.ids if exercise.mistakes[id].sign]
+    for probe, mine, theirs, right in zip(exercise.probes, found.outcomes, known, exercise.expected):
         # What was rounded to float32 on the way is right, until a mistake makes its rounding larger.
         rounded = not theirs.same(right) and (
             mine.same(theirs, torch.float32) or _is_rounding(mine.value, theirs.value)
@@ -523,6 +534,12 @@ OVERWRITTEN = (
 )
 
 
+CUT_OFF = (
+    "The numbers are right, and no gradient flows back through them, so that nothing can be trained. What cuts it off: "
+    "`.detach()`, `.data`, `.item()`, `.numpy()`, `torch.no_grad()`, or a new tensor made from numbers."
+)
+
+
 def gradients(exercise, function):
     """Say what is wrong with the gradients of a function whose results are right; empty where nothing is."""
     for probe in exercise.probes:
@@ -539,11 +556,7 @@ def gradients(exercise, function):
             return f"The numbers are right; without gradients through them nothing can be trained. {why}"
         mine = mine or [None] * len(right)
         if any(ours is None and _flows(theirs) for ours, theirs in zip(mine, right)):
-            return (
-                "The numbers are right, and no gradient flows back through them, so that nothing can be trained. "
-                "What cuts it off: `.detach()`, `.data`, `.item()`, `.numpy()`, `torch.no_grad()`, or a new tensor "
-                "made from numbers."
-            )
+            return CUT_OFF
         for name, ours, theirs in zip(names, mine, right):
             if ours is None or theirs is None or not theirs.isfinite().all():
                 continue
@@ -553,6 +566,14 @@ def gradients(exercise, function):
                 how = "is wrong" if ours.isfinite().all() else "has NaN or infinity in it"
                 return f"The numbers are right; the gradient with respect to `{name}` {how}, with {probe.name}."
     return ""
+
+
+def gradients_flow(function, probe):
+    """Say whether gradients flow back through a function; None where that cannot be seen."""
+    try:
+        return any(map(_flows, _gradients(function, probe) or ()))
+    except Exception:
+        return None
 
 
 def _flows(gradient):
@@ -568,7 +589,7 @@ def _gradients(function, probe):
         if _is_float(tensor):
             leaves.append(tensor.detach().clone().requires_grad_())
             return leaves[-1]
-        return tensor
+        return tensor.clone()  # a function may change it
 
     arguments = each_tensor(leaf, probe.arguments)
     with settings_kept():

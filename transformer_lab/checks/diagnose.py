@@ -1,6 +1,8 @@
 """From what the learner's function does to a report that says what went wrong."""
 
-from . import describe, record, source, steps
+from dataclasses import dataclass
+
+from . import describe, record, shared_slips, source, steps
 from .fresh import Fresh
 from .observe import Interrupted, Timed, TimeUp, changes_each_time, watched
 from .probes import Outcomes
@@ -65,7 +67,7 @@ def _look_closer(report, exercise, function, outcomes):
     if trouble := describe.gradients(exercise, function):
         id = recognise_by_gradients(exercise, trouble)
         report.status, report.mistake = "incorrect", id
-        report.message = f"{exercise.mistakes[id].text}\n\n{trouble}" if id else trouble
+        report.message = f"{exercise.mistakes[id].text}\n\n{trouble}" if id in exercise.mistakes else trouble
     elif unseen := next((outcome.unseen for outcome in outcomes if outcome.unseen), None):
         raise unseen
 
@@ -75,9 +77,10 @@ def _explain(report, exercise, function, fresh, outcomes, first):
     case = describe.shown(exercise, function, outcomes, first)
     if fresh.is_right(exercise, exercise.probes[first], exercise.expected[first]):
         report.mistake, report.message = "kept_between_calls", describe.kept(exercise.probes[first], fresh.used())
-    elif ids := recognise(exercise, outcomes):
-        report.mistake, report.stage = "+".join(ids), exercise.mistakes[ids[0]].stage
-        report.message = describe.recognised(exercise, function, outcomes, first, ids)
+    elif found := recognise(exercise, outcomes, function):
+        report.mistake = "+".join(found.names)
+        report.stage = exercise.mistakes[found.ids[0]].stage if found.ids else None
+        report.message = describe.recognised(exercise, function, outcomes, first, found)
     elif all(outcome.error is None and outcome.value is None for outcome in outcomes):
         report.mistake, report.message = "nothing_returned", describe.NOTHING  # in every exercise the same
     elif not describe.kind(exercise, *case[1:]) and changes_each_time(
@@ -94,18 +97,71 @@ def _explain(report, exercise, function, fresh, outcomes, first):
     report.wrong = describe.wrong_numbers(outcomes[first].value, exercise.expected[first].value)
 
 
-def recognise(exercise, outcomes):
-    """Return the ids of the known mistake, or of the two, that act like the learner's function; none if none do.
+@dataclass
+class Found:
+    """The known mistakes and the shared slips that together do what the learner's function does."""
+
+    ids: tuple  # of mistakes
+    slips: list  # `shared_slips.Undone`
+    outcomes: list  # what the function does without the slips
+    fits: int  # with how many probes the mistakes do the same
+
+    @property
+    def names(self):
+        return (*self.ids, *(undone.slip.id for undone in self.slips))
+
+
+def recognise(exercise, outcomes, function=None):
+    """Return what is `Found` of a wrong function; None where nothing that is known does the same.
+
+    What needs fewer names comes first: a slip that leaves no mark, as another order, is looked for only where nothing
+    else is found, and must then explain every number.
+    """
+    found = _known(exercise, outcomes)
+    if found is None or found.fits < len(outcomes):
+        marked = shared_slips.marked(exercise, outcomes)
+        alone = [shared_slips.undo(exercise, outcomes, undone.slip) for undone in marked] if len(marked) > 1 else []
+        for slips in (marked, *([one] for one in alone if one)):
+            more = _known(exercise, slips[-1].after, slips) if slips else None
+            if more and (found is None or more.fits > found.fits):
+                found = more
+        for rest in (outcomes, marked[-1].after) if marked else (outcomes,):
+            found = found or _by_numbers(exercise, rest, marked if rest is not outcomes else [])
+    if found is None and (ids := exercise.by_sign(outcomes)):
+        found = Found(ids, [], outcomes, 0)
+    if found and function and all(undone.slip.id != "not_a_tensor" for undone in found.slips):
+        ids = [exercise.mistakes[id] for id in found.ids]
+        others = exercise.combined(ids) if found.ids in exercise.known else None if ids else exercise.reference
+        if others and (one := shared_slips.cut_off(exercise, function, others)):
+            found.slips.append(one)
+    return found
+
+
+def _by_numbers(exercise, outcomes, slips):
+    """Return what is found with one slip that leaves no mark, if there is one way only."""
+    candidates = [
+        found
+        for undone in shared_slips.unmarked(exercise, outcomes)
+        if (found := _known(exercise, undone.after, [*slips, undone], pairs=False)) and found.fits == len(outcomes)
+    ]
+    fewest = [found for found in candidates if len(found.names) == min(len(each.names) for each in candidates)]
+    return fewest[0] if len({found.names for found in fewest}) == 1 else None
+
+
+def _known(exercise, outcomes, slips=(), pairs=True):
+    """Return the known mistake, or the two, that act like a function: a `Found`, or None.
 
     A mistake that shows on plain probes must do what the function does on all of those. One that shows only on special
     probes must do so on all probes where it shows. Where several fit, the one that fits the most probes is named, and
     one mistake before two. Two that fit equally well are both named if they show on different probes; otherwise the
     function could be either, and nothing is named.
     """
+    if slips and all(map(lambda mine, right: mine.same(right), outcomes, exercise.expected)):
+        return Found((), list(slips), outcomes, len(outcomes))
     plain = {number for number, probe in enumerate(exercise.probes) if probe.plain}
     fitting = []
     for ids, known in exercise.known.items():  # each alone, then each two
-        if len(ids) > 1 and (len(outcomes), -1) in (candidate[:2] for candidate in fitting):
+        if len(ids) > 1 and (not pairs or (len(outcomes), -1) in (candidate[:2] for candidate in fitting)):
             break  # no two fit better than one that fits all: most answers are known here, and pairs are many
         if not all(outcomes[number].same(known[number]) for number in plain):
             continue
@@ -114,19 +170,20 @@ def recognise(exercise, outcomes):
         if shows & plain or (shows and shows <= fits):
             fitting.append((len(fits), -len(ids), ids, shows))
     if not fitting:
-        return exercise.by_sign(outcomes)
+        return None
     best = [candidate for candidate in fitting if candidate[:2] == max(fitting)[:2]]
     texts = {tuple(exercise.mistakes[id].text for id in ids) for *_, ids, _ in best}
-    if len(texts) == 1:
-        return best[0][2]
     shown = [shows for *_, shows in best]
-    if sum(map(len, shown)) > len(set().union(*shown)):
-        return ()
-    return tuple(id for *_, ids, _ in best for id in ids)
+    if len(texts) > 1 and sum(map(len, shown)) > len(set().union(*shown)):
+        return None
+    ids = best[0][2] if len(texts) == 1 else tuple(id for *_, ids, _ in best for id in ids)
+    return Found(ids, list(slips), outcomes, best[0][0])
 
 
 def recognise_by_gradients(exercise, trouble):
     """Return the id of the known mistake whose results are right and whose gradients have the same trouble, or None."""
+    if trouble == describe.CUT_OFF:
+        return "cut_off_from_gradients"
     for id, mistake in exercise.mistakes.items():
         is_right = all(known.same(right) for known, right in zip(exercise.known[(id,)], exercise.expected))
         if is_right and describe.gradients(exercise, mistake.function) == trouble:

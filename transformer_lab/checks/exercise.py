@@ -166,7 +166,7 @@ def _with_argument(function, id, argument, *words):
     if len(words) > len(rest):
         raise ValueError(f"words of {id} must fill a {{}} in the docstring of {function.__name__}, got {words[-1]!r}")
     row = partial(function, argument)
-    row.__name__ = id
+    row.__name__ = id  # ty: ignore[missing-attribute]
     words += ("{}",) * (len(rest) - len(words))
     row.__doc__ = "".join([first, *map("".join, zip(words, rest))]).replace("{}", str(argument))
     return row

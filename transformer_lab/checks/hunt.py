@@ -159,7 +159,7 @@ class Trial:
 
     def __init__(self, exercise, test, function):
         self.answer = answer = Answer(exercise, function)
-        self.error, returned = None, None
+        self.error, returned, self.changed = None, None, []
         with settings_kept(OF_A_CALL):  # random numbers too: each function meets the same
             before = _settings()
             try:

@@ -46,7 +46,7 @@ def kinds(exercise):
             shown[id] = numbers
     while shown:
         counts = Counter(number for numbers in shown.values() for number in numbers)
-        best = max(sorted(counts), key=counts.get)
+        best = max(sorted(counts), key=lambda number: counts[number])
         kind = Kind(f"wrong only with {exercise.probes[best].name}", best)
         found |= {id: kind for id, numbers in shown.items() if best in numbers}
         shown = {id: numbers for id, numbers in shown.items() if best not in numbers}

@@ -17,6 +17,7 @@ import sys
 import threading
 import time
 import warnings
+from collections.abc import Iterable
 from copy import copy, deepcopy
 from dataclasses import dataclass
 from typing import NamedTuple
@@ -61,6 +62,7 @@ class Outcome:
     changed: str | None = None
     facts: object = None
     unseen: Exception | None = None  # what kept the check from looking at the facts
+    rounded_to: torch.dtype | None = None  # the dtype that the numbers came in, if they were turned into another
 
     def same(self, other, rounded_to=None):
         """Say whether two functions did the same; ``rounded_to`` is a dtype that one of them may have computed in.
@@ -78,6 +80,7 @@ class Outcome:
             )
             for outcome in (self, other)
         ]
+        rounded_to = rounded_to or self.rounded_to
         return did[0] == did[1] and (self.error is not None or agree(self.value, other.value, rounded_to))
 
 
@@ -169,12 +172,12 @@ class Made(TorchFunctionMode):
         self.tensors, self.refused = [], {}
         self.names = {_memory(tensor): name for name, value in (given or {}).items() for tensor in tensors_in(value)}
 
-    def __torch_function__(self, function, types, args=(), kwargs=None):
+    def __torch_function__(self, func, types, args=(), kwargs=None):
         kwargs = kwargs or {}
         try:
-            result = function(*args, **kwargs)
+            result = func(*args, **kwargs)
         except Exception as error:
-            operation = getattr(function, "__name__", "").strip("_")
+            operation = getattr(func, "__name__", "").strip("_")
             tensors = tensors_in([*args, *kwargs.values()])
             named = tuple(
                 (self.names.get(_memory(tensor), ""), () if tensor.is_nested else tuple(tensor.shape))
@@ -260,12 +263,13 @@ class Timed:
 
     def __init__(self, function):
         functools.update_wrapper(self, function, updated=())
+        self.function = function
 
     def __call__(self, *arguments, **named):
         thread = threading.get_ident()
         RUNNING.add(thread)
         try:
-            return self.__wrapped__(*arguments, **named)
+            return self.function(*arguments, **named)
         finally:
             RUNNING.discard(thread)
 
@@ -437,8 +441,8 @@ SETTINGS = (
 
 def _spare_generator():
     """Take NumPy's generator out of use, and leave a spare one; only the next number of a pair may be lost."""
-    generator = np.random.get_bit_generator()
-    np.random.set_bit_generator(SPARE)
+    generator = np.random.get_bit_generator()  # ty: ignore[missing-attribute]
+    np.random.set_bit_generator(SPARE)  # ty: ignore[missing-attribute]
     return generator
 
 
@@ -446,12 +450,12 @@ SPARE = np.random.MT19937()
 # Between the calls of one check: to copy the state of NumPy's generator takes longer than all the rest.
 OF_A_CALL = [
     *(pair for pair in SETTINGS if pair[0] != np.random.get_state),
-    (_spare_generator, np.random.set_bit_generator),
+    (_spare_generator, np.random.set_bit_generator),  # ty: ignore[missing-attribute]
 ]
 
 
 @contextlib.contextmanager
-def settings_kept(settings=SETTINGS):
+def settings_kept(settings: Iterable = SETTINGS):
     """Put settings back afterwards: the session's, and the thread's own."""
     before = [(put, get()) for get, put in settings]
     if torch.cuda.is_available() and torch.cuda.is_initialized():

@@ -99,7 +99,7 @@ def _locked(lock):
         if fcntl:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         elif msvcrt:
-            msvcrt.locking(lock, msvcrt.LK_NBLCK, 1)
+            msvcrt.locking(lock, msvcrt.LK_NBLCK, 1)  # ty: ignore[missing-attribute]
     except (BlockingIOError, PermissionError):
         return False
     except OSError:  # this disk has no locks

@@ -6,6 +6,7 @@ import re
 import sys
 import textwrap
 from dataclasses import dataclass, field
+from typing import Any
 
 SIGNS = {"correct": "✓", "incorrect": "✗", "error": "✗", "not attempted": "○"}
 # Each stands out from white and from the dark grounds of the book, Jupyter, Colab and VS Code: the card does not know
@@ -59,7 +60,7 @@ class Report:
         The learner stopped the check: once the card is shown, the cell ends with this.
     """
 
-    exercise: object = field(repr=False)
+    exercise: Any = field(repr=False)
     status: str
     message: str = field(default="", repr=False)
     mistake: str | None = None

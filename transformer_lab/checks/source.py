@@ -37,7 +37,7 @@ def broken_definition(name):
     shell = sys.modules["IPython"].get_ipython() if "IPython" in sys.modules else None
     cells = reversed(shell.user_ns.get("In", [])) if shell else ()
     newest = next((cell for cell in cells if re.search(rf"^def {name}\b", cell, re.MULTILINE)), None)
-    if newest is None:
+    if shell is None or newest is None:
         return None
     try:
         ast.parse(shell.transform_cell(newest))

@@ -156,9 +156,9 @@ class Traced(Made):
         self.tensors += tensors_in(given)
         self.places, self.left_pytorch = defaultdict(list), False
 
-    def __torch_function__(self, function, types, args=(), kwargs=None):
-        result = super().__torch_function__(function, types, args, kwargs)
-        name, place = getattr(function, "__name__", ""), _place(sys._getframe(1))
+    def __torch_function__(self, func, types, args: tuple = (), kwargs=None):
+        result = super().__torch_function__(func, types, args, kwargs)
+        name, place = getattr(func, "__name__", ""), _place(sys._getframe(1))
         if self.tensors and result is self.tensors[-1]:
             self.places[place].append(result)
         # Numbers that are computed in Python come in by a list or an array, or one by one in a loop.

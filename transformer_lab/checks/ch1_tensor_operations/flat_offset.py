@@ -8,7 +8,6 @@ import operator
 import torch
 
 from ..exercise import exercise, family
-from ..slips import float_for_int
 
 
 @exercise(
@@ -433,6 +432,3 @@ class Types:
         """A tuple has no `pop`, hence the `AttributeError`: it cannot be changed once it is there. Go through the
         tuples in a loop, and leave them as they are."""
         return index.pop() * strides.pop()
-
-
-float_for_int(flat_offset)

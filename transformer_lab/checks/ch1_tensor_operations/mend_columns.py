@@ -173,16 +173,6 @@ class Cuts:
         that is there: which one must grow, so that they stand side by side?"""
         return tokens[: len(tokens) // batch * batch, None]
 
-    def a_list_of_columns(tokens, batch):
-        """The columns {are right, and they} come in a list. A tensor (seq, batch) is asked for: `stack` lays them side
-        by side, along a new axis. Which one?"""
-        return list(mend_columns.reference(tokens, batch).T)
-
-    def lists_of_numbers(tokens, batch):
-        """Every token is at its place, and the result is a list of lists. A tensor (seq, batch) is asked for, and
-        nothing has to leave PyTorch on the way."""
-        return mend_columns.reference(tokens, batch).tolist()
-
     def left_as_one_row(tokens, batch):
         """Your result has one axis: it is the text as it came, without the tokens at the end. `cat` joins pieces to one
         row again, and a cut whose result gets no name is lost. The tokens have to stand in a table (seq, batch)."""
@@ -209,11 +199,6 @@ class Cuts:
         be removed here at all?"""
         return mend_columns.reference(tokens, batch).squeeze()
 
-    def one_axis_too_many(tokens, batch):
-        """{The columns are right, and} there is an axis of size 1 in front of them. The result must be (seq, batch):
-        which operation adds an axis, or keeps one?"""
-        return mend_columns.reference(tokens, batch)[None]
-
     def stride_taken_as_one(tokens, batch):
         """{Right as long as the tokens lie side by side in memory.} Of `text[::2]`, yours reads the tokens in between
         as well, since your strides take neighbours to be one place apart. Ask `tokens` for its stride, or leave the
@@ -225,15 +210,6 @@ class Cuts:
         """The tokens are sorted, and a text no longer makes sense then. Their order *is* the text: nothing may be moved
         but whole stretches."""
         return mend_columns.reference(tokens.sort().values, batch)
-
-    def a_table_of_floats(tokens, batch):
-        """Every token is at its place, and has become a float. `torch.zeros` and `torch.empty` make floats unless they
-        are told a `dtype`. Tokens are whole numbers: a table of embeddings can look up no other."""
-        return mend_columns.reference(tokens, batch).float()
-
-    def a_table_of_int32(tokens, batch):
-        """Every token is at its place, and has become an `int32`. Tokens keep their dtype: which line names another?"""
-        return mend_columns.reference(tokens, batch).int()
 
     def tokens_changed_in_place(tokens, batch):
         """Your function changes its argument `tokens`: whoever calls it finds another shape there later. `resize_` does
@@ -295,7 +271,7 @@ class LeftOver:
         return tokens[: -(len(tokens) % batch)].view(batch, -1).transpose(0, 1)
 
     def first_tokens_dropped(tokens, batch):
-        """The columns are stretches of the text, but the tokens that are left over are dropped at its start: the text
+        """{The columns are stretches of the text, but} the tokens that are left over are dropped at its start: the text
         begins a little late. The docstring says that what is left over at the end is dropped. Look at your slice: on
         which side of the colon does the number stand?"""
         return tokens[len(tokens) % batch :].view(batch, -1).transpose(0, 1)

@@ -86,13 +86,6 @@ class Copies:
         that decides by itself."""
         return x.view(_merged(x))
 
-    def always_contiguous(x):
-        """{The numbers are right. But} you copy the whole tensor wherever it is not contiguous, although the last two
-        axes can often be merged as they lie: what matters is whether these two form one even walk, and not the axes in
-        front. That is what `contiguous()` does when it is called in every case. Leave it to the operation that copies
-        only if it must."""
-        return x.contiguous().view(_merged(x))
-
     def always_copied(x):
         """{The numbers are right. But} they are always copied, even where the last two axes form one even walk and a
         view would do: `cat` and `clone` make new memory every time. The docstring asks for a view where there can be
@@ -105,15 +98,6 @@ class Copies:
         if x.is_contiguous():
             return x.view(*x.shape[:-2], -1)
         return x.clone().view(*x.shape[:-2], -1)
-
-    def size_one_takes_part_in_the_rule(x):
-        """{The numbers are right. But} you copy where one of the two axes has size 1 and a view would do. Comparing the
-        left stride with size times right stride is the rule for axes longer than 1. Along an axis of size 1 nobody ever
-        steps, so its stride does not count."""
-        *leading, outer, inner = x.stride()
-        if outer == x.shape[-1] * inner:
-            return x.as_strided(_merged(x), (*leading, inner))
-        return x.contiguous().view(_merged(x))
 
     def axes_swapped_back(x):
         """{The shape is right and} the numbers are scrambled: axes 1 and 2 of `x` are not where they were. Swapping
@@ -139,6 +123,25 @@ class Copies:
         end of one row to the start of the next is longer in many tensors, so that yours runs into numbers of another
         row, or past the end of storage. Section 1.2 has the condition, and when it does not hold, a copy is needed."""
         return x.as_strided(_merged(x), (*x.stride()[:-2], x.stride(-1)))
+
+
+@merge_last_two.wrong(alone=True)
+class CopiesAlone:
+    def always_contiguous(x):
+        """{The numbers are right. But} you copy the whole tensor wherever it is not contiguous, although the last two
+        axes can often be merged as they lie: what matters is whether these two form one even walk, and not the axes in
+        front. That is what `contiguous()` does when it is called in every case. Leave it to the operation that copies
+        only if it must."""
+        return x.contiguous().view(_merged(x))
+
+    def size_one_takes_part_in_the_rule(x):
+        """{The numbers are right. But} you copy where one of the two axes has size 1 and a view would do. Comparing the
+        left stride with size times right stride is the rule for axes longer than 1. Along an axis of size 1 nobody ever
+        steps, so its stride does not count."""
+        *leading, outer, inner = x.stride()
+        if outer == x.shape[-1] * inner:
+            return x.as_strided(_merged(x), (*leading, inner))
+        return x.contiguous().view(_merged(x))
 
 
 @merge_last_two.wrong

@@ -7,7 +7,6 @@ import operator
 import torch
 
 from ..exercise import exercise, family
-from ..slips import float_for_int
 
 
 @exercise(
@@ -323,6 +322,11 @@ class Entries:
         its right is taken as everywhere, though nobody ever steps along this axis."""
         return tuple(1 if size == 1 else stride for size, stride in zip(shape, strides_of.reference(shape)))
 
+    def one_where_there_is_no_axis(shape):
+        """Your result is right for shapes with axes. A single number has the shape `()`: no axis, and so no stride.
+        Yours gets one, most often because the list begins with a 1 in it before the first size is looked at."""
+        return strides_of.reference(shape) or (1,)
+
     @family(
         nothing_returned_without_axes=(None, "your function returns `None`"),
         zero_without_axes=(0, "you return the number 0"),
@@ -332,11 +336,6 @@ class Entries:
         """{Right for every shape with axes.} For a single number, whose shape is `()`, {}. It has no axis and so no
         stride: which tuple has no entries?"""
         return strides_of.reference(shape) or returned
-
-    def one_where_there_is_no_axis(shape):
-        """Your result is right for shapes with axes. A single number has the shape `()`: no axis, and so no stride.
-        Yours gets one, most often because the list begins with a 1 in it before the first size is looked at."""
-        return strides_of.reference(shape) or (1,)
 
     def a_zero_without_axes(shape):
         """{Right for every shape with axes.} A single number has the shape `()`: no axis, and so no stride. Yours gets
@@ -415,11 +414,3 @@ class Errors:
         """`reduce` gets nothing to multiply: there are no sizes to the right of the last axis. A product of no numbers
         is 1. Give `reduce` that 1 as its third argument, or take `math.prod`, which knows it."""
         return tuple(functools.reduce(operator.mul, shape[axis + 1 :]) for axis in range(len(shape)))
-
-    def a_tensor_of_strides(shape):
-        """The numbers {are right, and they} come in a tensor. A tuple of ints is asked for, as PyTorch's own `stride()`
-        returns it. Nothing here needs a tensor."""
-        return torch.tensor(strides_of.reference(shape), dtype=torch.int64)
-
-
-float_for_int(strides_of)

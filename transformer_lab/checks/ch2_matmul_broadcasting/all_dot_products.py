@@ -179,11 +179,6 @@ class Sums:
         of size d_head too many. A dot product is their sum. Over which axis?"""
         return query.unsqueeze(-2) * key.unsqueeze(-3)
 
-    def summed_axis_kept(query, key):
-        """Your result has an axis of size 1 too many at its end: the numbers are summed, and the axis stays.
-        `keepdim=True` does that, and so does a column that is never squeezed. A dot product is a single number."""
-        return all_dot_products.reference(query, key)[..., None]
-
     def summed_over_heads(query, key):
         """The axis in front of the positions is gone: you sum over it, so that the heads run into one another. In
         `einsum`, a letter that is missing after the arrow is summed over. Only the features may go."""

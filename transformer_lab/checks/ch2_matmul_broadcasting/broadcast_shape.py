@@ -9,8 +9,6 @@ import torch
 
 from ..exercise import exercise, family, with_text_of
 
-BUGS = (AttributeError, ImportError, NameError, RecursionError)  # bugs: never raised on purpose
-
 
 def _two_shapes(draw):
     return (1, 1, 5), (3, 1)  # they also fit when aligned from the left, with another result
@@ -117,21 +115,6 @@ def where_they_fit(a, b, otherwise):
         return broadcast_shape.reference(a, b)
     except ValueError:
         return otherwise
-
-
-def raises_another_error(probe, got, expected):
-    """Say whether another error than a `ValueError` was raised where a `ValueError` is expected."""
-    return expected.error is not None and isinstance(got.error, Exception) and not isinstance(got.error, BUGS)
-
-
-def error_of_ones_own(a, b):
-    """Where shapes do not fit, your function raises another error than the `ValueError` that the task asks for. A
-    caller who writes `except ValueError` does not catch yours. Raise that one; or if the class is yours, make it a kind
-    of that one: `class … (ValueError)`."""
-    try:
-        return broadcast_shape.reference(a, b)
-    except ValueError as error:
-        raise _ShapesDoNotFit(str(error)) from error
 
 
 @broadcast_shape.property
@@ -307,13 +290,6 @@ class Size:
             raise ValueError(f"{m} is no multiple of {n}")
         return max(m, n)
 
-    def asserted(m, n):
-        """Where shapes do not fit, your function stops with an `AssertionError`; the task asks for a `ValueError`. An
-        `assert` is for what can never be false, and Python leaves it out when it runs with `-O`. For wrong arguments,
-        write a condition and `raise`."""
-        assert m == n or m == 1 or n == 1
-        return n if m == 1 else m
-
     def the_smaller_once_they_fit(m, n):
         """A 1 over another size stays 1 in your result: you return the smaller of the two sizes. It is the 1 that
         stretches: a column `(8, 1)` and a row `(8,)` give `(8, 8)`. Which of the two sizes does the result have?"""
@@ -399,18 +375,6 @@ class NoFit:
         if where_they_fit(a, b, None) is None:
             raise "they do not fit"  # noqa: B016
         return broadcast_shape.reference(a, b)
-
-    def error_of_an_addition(a, b):
-        """You add two tensors and look at the shape. {The answers are right; but} for shapes that do not fit PyTorch
-        raises a `RuntimeError`, and the task asks for a `ValueError`. Written out, the rule takes five lines, and you
-        will need it on paper, where there are no tensors."""
-        return tuple((torch.empty(a) + torch.empty(b)).shape)
-
-    def error_of_broadcast_shapes(a, b):
-        """You let `torch.broadcast_shapes` answer. {The answers are right; but} for shapes that do not fit it raises a
-        `RuntimeError`, and the task asks for a `ValueError`. The rule is what you need on paper."""
-        # torch.broadcast_shapes imports 500 modules for symbolic shapes in its first call: seconds of the first check.
-        return tuple(torch.broadcast_tensors(torch.empty(a), torch.empty(b))[0].shape)
 
     def all_but_the_last_unchecked(a, b):
         """Sizes that do not fit come out as a shape where they stand further left than the last axis: `(4, 7, 5)` and
@@ -576,10 +540,3 @@ class Refused:
         the reversed tuple; or take the length before."""
         a, b = reversed(a), reversed(b)
         return tuple(range(max(len(a), len(b))))
-
-
-class _ShapesDoNotFit(Exception):
-    pass
-
-
-broadcast_shape.mistake(error_of_ones_own, sign=raises_another_error)

@@ -210,11 +210,6 @@ class Turned:
         the tokens in rows: on which side must the weight stand?"""
         return weight @ x.mT + bias
 
-    def column_left(x, weight, bias):
-        """Each result is still a column, (..., d_out, 1): a vector was made one for the product with the weight on its
-        left, and the axis that it was given must go again."""
-        return linear.reference(x, weight, bias)[..., None]
-
     def columns_and_back(x, weight, bias):
         """{Right for rows, and not for one vector:} `.mT` exchanges the last two axes, and a vector has one. The
         docstring allows no axes in front. With `x` on the left of the product, it need not be turned."""

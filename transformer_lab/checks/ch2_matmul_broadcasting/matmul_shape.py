@@ -12,9 +12,7 @@ from .broadcast_shape import (
     broadcast_shape,
     by_recursion,
     equal_or_stretched,
-    error_of_ones_own,
     from_the_end,
-    raises_another_error,
 )
 
 
@@ -131,13 +129,6 @@ class RightAnswers:
 
 def _inner(b):
     return b[-1] if len(b) == 1 else b[-2]
-
-
-def error_of_a_class_of_its_own(a, b):
-    try:
-        return matmul_shape.reference(a, b)
-    except ValueError as error:
-        raise _SizesDoNotFit(str(error)) from error
 
 
 @matmul_shape.property
@@ -433,17 +424,3 @@ class Axes:
             return matmul_shape.reference(a, b)
         except ValueError:
             return None
-
-    def error_of_a_product(a, b):
-        """You multiply two tensors and look at the shape. {The answers are right; but} for shapes that do not fit
-        PyTorch raises a `RuntimeError`, and the task asks for a `ValueError`. The rule is what you need on paper, where
-        there are no tensors."""
-        return tuple((torch.empty(a) @ torch.empty(b)).shape)
-
-
-class _SizesDoNotFit(Exception):
-    pass
-
-
-error_of_a_class_of_its_own.__doc__ = error_of_ones_own.__doc__
-matmul_shape.mistake(error_of_a_class_of_its_own, sign=raises_another_error)

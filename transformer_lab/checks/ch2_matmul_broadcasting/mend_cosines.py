@@ -158,11 +158,6 @@ class Keys:
         of all squares."""
         return key / key.amax(dim=-1, keepdim=True)
 
-    def keys_changed_in_place(key):
-        """Your function changes its argument `key`: whoever calls it finds shortened keys there later. `key /= …` works
-        in place. `key = key / …` makes a new tensor and leaves the caller's as it was."""
-        return key.div_(key.norm(dim=-1, keepdim=True))
-
 
 @mend_cosines.wrong(stage="keys", alone=True)
 class KeysAlone:
@@ -199,11 +194,6 @@ class Queries:
         queries_by_their_largest_size=KeysAlone.keys_by_their_largest_size,
         queries_by_their_spread=KeysAlone.keys_by_their_spread,
     )
-
-
-@mend_cosines.wrong(stage="queries", alone=True)
-class QueriesAlone:
-    as_of_keys = of_queries(queries_changed_in_place=Keys.keys_changed_in_place)
 
 
 @mend_cosines.wrong(stage="table")
@@ -513,8 +503,3 @@ class OtherFunctions:
     @with_text_of(TableAlone.keys_not_transposed)
     def products_of_the_tables_as_they_are(query, key):
         return query @ key
-
-    def lists_of_numbers(query, key):
-        """The cosines {are right, and they} come in a list of lists. A tensor (q_len, k_len) is asked for, and nothing
-        has to leave PyTorch on the way."""
-        return mend_cosines.reference(query, key).tolist()

@@ -189,12 +189,6 @@ class Place:
         """The positions are added twice. Was a line of the given program left beside the fixed one?"""
         return x + 2 * positions[: x.shape[1]]
 
-    def words_changed_in_place(x, positions):
-        """{The result is right, but} your function changes its argument `x`: whoever calls it finds the positions added
-        there, and a second call adds them again. An operation in place does that, such as `x += …`. `x = x + …` makes a
-        new tensor."""
-        return x.add_(positions[: x.shape[1]])
-
 
 @mend_word_order.wrong(stage="place", alone=True)
 class PlaceAlone:

@@ -357,11 +357,6 @@ class Result:
     def output_added_to_the_token(x, w_q, w_k, w_v):
         return x + single_head.reference(x, w_q, w_k, w_v)
 
-    def axis_of_the_heads_left(x, w_q, w_k, w_v):
-        """Your result has an axis of size 1 that counts heads, (batch, 1, seq, d_value). You added it for `attention`;
-        take it away again afterwards, or let `attention` count its axes from the end."""
-        return single_head.reference(x, w_q, w_k, w_v).unsqueeze(1)
-
     def an_axis_in_front_left(x, w_q, w_k, w_v):
         """Your result has an axis of size 1 in front, (1, batch, seq, d_value). You added it for `attention`; take it
         away again afterwards, or let `attention` count its axes from the end."""

@@ -1,6 +1,5 @@
 """Sinusoidal positions."""
 
-import functools
 import math
 
 import numpy as np
@@ -275,11 +274,6 @@ class Layout:
         row must belong to one position. Which of the two `arange` must stand as a column?"""
         return in_turns(angles, d_model).mT
 
-    def batch_in_front(angles, d_model):
-        """Your result has an axis of size 1 in front. Many programs store it so, ready for a batch; broadcasting adds
-        that axis by itself. Here, return (seq, d_model)."""
-        return in_turns(angles, d_model)[None]
-
     def position_zero_left_at_zeros(angles, d_model):
         """Row 0 is all zeros. Programs that keep row 0 for padding leave it like that: `if pos != 0 else zeros`, or a
         loop from 1. Here the first token stands at position 0, and the cosine of 0 is 1: take row 0 through the formula
@@ -408,23 +402,6 @@ class Features:
         How many angles are there?"""
         angles = one_angle_for_two(seq, d_model)[:, : d_model // 2]
         return torch.stack((angles.sin(), angles.cos()), dim=-1).reshape(seq, d_model)
-
-
-@sinusoidal_positions.mistake_around
-def in_float64(function):
-    """Your table is in float64. Python's numbers and NumPy's arrays have that precision, and a tensor made of an array
-    takes it over. float32 is asked for, as for the tokens that it is added to."""
-
-    @functools.wraps(function)
-    def computed_in_float64(seq, d_model):
-        before = torch.get_default_dtype()
-        torch.set_default_dtype(torch.float64)
-        try:
-            return function(seq, d_model)
-        finally:
-            torch.set_default_dtype(before)
-
-    return computed_in_float64
 
 
 sinusoidal_positions.mistake(an_odd_width_refused, sign=_refuses_an_odd_width)

@@ -1,6 +1,5 @@
 """Softmax that does not overflow."""
 
-import functools
 import math
 
 import torch
@@ -550,33 +549,3 @@ class OverflowAndDtype:
         where they do the weights are 0. `logsumexp` shifts the scores first. Which number may be subtracted from all
         scores of a row?"""
         return (x - x.exp().sum(dim, keepdim=True).log()).exp()
-
-    def in_float16(x, dim):
-        """The weights come in float16, with three digits. It must be the dtype of the scores. Which line names a
-        dtype?"""
-        return x.softmax(dim).half()
-
-    def in_float32(x, dim):
-        """{Right for float32, and wrong for every other dtype:} the result comes in float32 whatever came in. It must
-        have the dtype of the scores. Which line names a dtype?"""
-        return x.softmax(dim, dtype=torch.float32)
-
-    def in_float64(x, dim):
-        """The weights come in float64 whatever came in. It is fine to compute them so; the result must have the dtype
-        of the scores. Which line names a dtype, or passes through NumPy?"""
-        return x.softmax(dim, dtype=torch.float64)
-
-
-@softmax.mistake_around
-def scores_changed_in_place(function):
-    """Your function changes its argument `x`: whoever calls it finds other numbers there
-    later. An operation in place does that, such as `x -= …`, or a name that ends in an underscore. `x = x - …` makes a
-    new tensor."""
-
-    @functools.wraps(function)
-    def that_changes_x(x, dim):
-        result = function(x.clone(), dim)
-        x.add_(1)
-        return result
-
-    return that_changes_x

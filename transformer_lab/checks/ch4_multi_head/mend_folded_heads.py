@@ -97,6 +97,12 @@ def folded_sentences_apart(function, query, key, value):
     return torch.allclose(function(query, key, value)[:1], alone, atol=1e-5)
 
 
+# The one that is folded otherwise, the others, and the effect
+QUERIES_ALONE = "queries", "the keys", "Queries of one sentence then meet keys"
+KEYS_ALONE = "keys", "queries and values", "Queries of one sentence then meet keys"
+VALUES_ALONE = "values", "queries and keys", "The weights of one sentence then blend values"
+
+
 @mend_folded_heads.wrong(stage="folded")
 class Folded:
     def folded_otherwise(x):
@@ -138,14 +144,8 @@ class Unfolded:
         return output.unflatten(0, (-1, batch))
 
 
-# The one that is folded otherwise, the others, and the effect
-QUERIES_ALONE = "queries", "the keys", "Queries of one sentence then meet keys"
-KEYS_ALONE = "keys", "queries and values", "Queries of one sentence then meet keys"
-VALUES_ALONE = "values", "queries and keys", "The weights of one sentence then blend values"
-
-
 @mend_folded_heads.wrong
-class WrongAnswers:
+class Folding:
     def only_the_cut_was_mended(query, key, value):
         """{The folded axis is taken apart as (batch, heads), which is right, and} the order in which the axes are moved
         still fits (heads, batch). The shape comes out right, and tokens of several sentences end up in one. Name the
@@ -161,35 +161,6 @@ class WrongAnswers:
         batch, heads, seq, d_head = query.shape
         output = scaled_dot_product_attention(query, key, value).reshape(heads, batch, seq, d_head)
         return output.transpose(1, 2).reshape(batch, seq, heads * d_head)
-
-    def sentences_side_by_side(query, key, value):
-        """Your result is (heads, seq, batch · d_head): the outputs of all sentences stand side by side, where those of
-        all heads should. Each output is {right and} in the wrong place. Along which axis does a sentence go on, and
-        along which do its heads?"""
-        return scaled_dot_product_attention(query, key, value).permute(1, 2, 0, 3).flatten(2)
-
-    def heads_left_apart(query, key, value):
-        """Your result is (batch, heads, seq, d_head): the folded axis is taken apart as it should be, and the heads are
-        not put side by side any more. The given program did that in its last line, and so must yours."""
-        return scaled_dot_product_attention(query, key, value)
-
-    def left_folded(query, key, value):
-        """Your result is (batch · heads, seq, d_head): it is still folded. Sentences and heads share the first axis.
-        Take them apart, in the order in which they were folded, then put the heads side by side."""
-        return scaled_dot_product_attention(query, key, value).flatten(0, 1)
-
-    def first_sentence_for_all(query, key, value):
-        """All sentences get the outputs of the first. The program was right for one sentence, and that is how it was
-        kept right; the others are lost. Where do the tables of the second sentence stand in the folded axis?"""
-        output = mend_folded_heads.reference(query[:1], key[:1], value[:1])
-        return output.expand(len(query), -1, -1).clone()
-
-    def heads_of_a_token_folded_together(query, key, value):
-        """The folded axis is made of `batch` and `seq`, so that each table compares the heads of one token with each
-        other, and no token sees another one. What belongs in front is whatever has a table of its own: which two
-        axes?"""
-        query, key, value = (x.transpose(1, 2) for x in (query, key, value))
-        return scaled_dot_product_attention(query, key, value).flatten(2)
 
     def folded_the_other_way(query, key, value):
         """The keys are folded in another order than queries and values, with `heads` outside and `batch` inside:
@@ -218,6 +189,13 @@ class WrongAnswers:
         folded = [fold(x.transpose(0, 1) if number in heads_outside else x) for number, x in enumerate(each)]
         return merge_heads.reference(taken_apart(scaled_dot_product_attention(*folded), len(query)))
 
+    def heads_of_a_token_folded_together(query, key, value):
+        """The folded axis is made of `batch` and `seq`, so that each table compares the heads of one token with each
+        other, and no token sees another one. What belongs in front is whatever has a table of its own: which two
+        axes?"""
+        query, key, value = (x.transpose(1, 2) for x in (query, key, value))
+        return scaled_dot_product_attention(query, key, value).flatten(2)
+
     def sentences_see_one_another(query, key, value):
         """The tokens of all sentences share one table in each head, so that a token attends to other sentences as well:
         `seq` was folded with `batch`. Each sentence needs a table of its own in each head. Which two axes belong in
@@ -234,6 +212,34 @@ class WrongAnswers:
         output = scaled_dot_product_attention(*joined)
         return output.unflatten(1, query.shape[1:3]).transpose(1, 2).flatten(2)
 
+    def heads_of_a_sentence_in_one_long_text(query, key, value):
+        """Your result is (batch, heads · seq, d_head): `seq` was folded with `heads`, and never taken apart. A query
+        then meets the keys of other heads as well. Each head needs a table of its own: which two axes belong in
+        front?"""
+        return scaled_dot_product_attention(*(x.flatten(1, 2) for x in (query, key, value)))
+
+    def first_sentence_for_all(query, key, value):
+        """All sentences get the outputs of the first. The program was right for one sentence, and that is how it was
+        kept right; the others are lost. Where do the tables of the second sentence stand in the folded axis?"""
+        output = mend_folded_heads.reference(query[:1], key[:1], value[:1])
+        return output.expand(len(query), -1, -1).clone()
+
+    def left_folded(query, key, value):
+        """Your result is (batch · heads, seq, d_head): it is still folded. Sentences and heads share the first axis.
+        Take them apart, in the order in which they were folded, then put the heads side by side."""
+        return scaled_dot_product_attention(query, key, value).flatten(0, 1)
+
+    def sentences_side_by_side(query, key, value):
+        """Your result is (heads, seq, batch · d_head): the outputs of all sentences stand side by side, where those of
+        all heads should. Each output is {right and} in the wrong place. Along which axis does a sentence go on, and
+        along which do its heads?"""
+        return scaled_dot_product_attention(query, key, value).permute(1, 2, 0, 3).flatten(2)
+
+    def heads_left_apart(query, key, value):
+        """Your result is (batch, heads, seq, d_head): the folded axis is taken apart as it should be, and the heads are
+        not put side by side any more. The given program did that in its last line, and so must yours."""
+        return scaled_dot_product_attention(query, key, value)
+
     def last_two_axes_left_apart(query, key, value):
         """The heads stand beside the features, (batch, seq, heads, d_head), and are not joined with them: the last step
         is missing. The result is (batch, seq, heads · d_head)."""
@@ -248,6 +254,9 @@ class WrongAnswers:
         )
         return output.transpose(1, 2).view(len(query), query.shape[2], -1)
 
+
+@mend_folded_heads.wrong
+class Attention:
     def keys_and_values_exchanged(query, key, value):
         """Keys and values have changed places: the queries are compared with the values, and the keys are blended. With
         equal widths it runs and returns the right shape. Look at the order of the arguments wherever you hand three
@@ -288,12 +297,6 @@ class WrongAnswers:
         `heads` and `seq`. Count from the end: which two must change places so that the features of a key stand second
         to last?"""
         return query @ key.transpose(1, 2)
-
-    def heads_of_a_sentence_in_one_long_text(query, key, value):
-        """Your result is (batch, heads · seq, d_head): `seq` was folded with `heads`, and never taken apart. A query
-        then meets the keys of other heads as well. Each head needs a table of its own: which two axes belong in
-        front?"""
-        return scaled_dot_product_attention(*(x.flatten(1, 2) for x in (query, key, value)))
 
 
 mend_folded_heads.mistakes_in(

@@ -412,19 +412,8 @@ class Parts:
         """Your result is {}. `cat` joins along an axis that is there, and `stack` makes a new one."""
         return torch.cat(x.chunk(n_heads, dim=-1), dim=axis)
 
-    def a_list_of_heads(x, n_heads):
-        """Your function returns the heads one by one, as a tuple or a list. Each of them may be right. One tensor can
-        do the same for all heads at once, without a loop: how do several tensors of one shape become one, with a new
-        axis for `heads` after `batch`?"""
-        return x.chunk(n_heads, dim=-1)
-
     def scaled(x, n_heads):
         """{The heads are right, and} every number is divided by the root of d_head. That scale belongs to the scores,
         later. To split only moves numbers: each must come out as it went in."""
         d_head = x.shape[-1] // n_heads
         return split_heads.reference(x, n_heads) / d_head**0.5
-
-    def in_float32(x, n_heads):
-        """{Right for float32, and wrong for every other dtype:} the result comes in float32 whatever came in.
-        `torch.zeros` and `torch.empty` make that unless they are told a `dtype`."""
-        return split_heads.reference(x, n_heads).float()

@@ -141,35 +141,6 @@ class Allowed:
 
 @causal_mask.wrong(stage="dtype")
 class Dtype:
-    def ones_and_zeros(mask):
-        """The triangle is {right, and} made of numbers, not of `True` and `False`. PyTorch's attention adds a mask of
-        numbers to the scores: 1 on what may be seen, 0 on what may not, and hides nothing. Which dtype does your mask
-        need?"""
-        return mask.float()
-
-    def ones_and_zeros_in_float64(mask):
-        """The triangle is {right, and} made of numbers in float64, as NumPy makes them, not of `True` and `False`.
-        PyTorch's attention adds a mask of numbers to the scores: 1 on what may be seen, 0 on what may not, and hides
-        nothing. Which dtype does your mask need?"""
-        return mask.double()
-
-    def whole_numbers(mask):
-        """The triangle is {right, and} made of whole numbers instead of `True` and `False`. `~mask` of a whole number
-        is not its opposite (`~1` is -2), and PyTorch refuses masks of whole numbers. Which dtype does your mask
-        need?"""
-        return mask.long()
-
-    def whole_numbers_of_32_bits(mask):
-        """The triangle is {right, and} made of whole numbers of 32 bits instead of `True` and `False`. `~mask` of a
-        whole number is not its opposite (`~1` is -2), and PyTorch refuses masks of whole numbers. Which dtype does your
-        mask need?"""
-        return mask.int()
-
-    def bytes_of_one_and_zero(mask):
-        """The triangle is {right, and} made of bytes. Old programs have such masks; today PyTorch refuses them, and `~`
-        turns 1 into 254. Which dtype does your mask need?"""
-        return mask.byte()
-
     @family(
         already_additive=(float("-inf"), "the", "-inf"),
         additive_with_a_large_number=(-1e9, "a", "and a large negative number"),
@@ -193,11 +164,6 @@ class Shape:
         broadcasting adds such axes by itself, so they are not needed. The docstring asks for (seq, seq)."""
         return mask[None, None]
 
-    def with_one_axis_in_front(mask):
-        """The triangle {is right, and} has one axis of size 1 in front. {It would work, because} broadcasting adds such
-        axes by itself, so it is not needed. The docstring asks for (seq, seq)."""
-        return mask[None]
-
 
 @causal_mask.wrong
 class WrongAnswers:
@@ -206,11 +172,6 @@ class WrongAnswers:
         and multiply by a large negative number later. Here `True` means may attend, and `True` and `False` are asked
         for."""
         return torch.ones(seq, seq).triu(1)
-
-    def a_list_of_lists(seq):
-        """The triangle {is right, and} is a Python list of lists. A tensor is asked for, of bools: only that can be
-        combined with other masks and given to attention. Which function of PyTorch makes a tensor of a list?"""
-        return [[key <= query for key in range(seq)] for query in range(seq)]
 
     def one_row(seq):
         """Your mask has one axis, and every entry is `True`: as if each position had been compared with itself alone. A

@@ -178,12 +178,6 @@ class Own:
         padding = padding_mask.reference(target_lengths, t_len)
         return causal_mask.reference(t_len) & padding & padding.mT
 
-    def no_axis_for_the_heads(target_lengths, source_lengths, t_len, s_len):
-        """The decoder's own mask {has the right numbers, and} lacks the axis of the heads: (batch, t_len, t_len).
-        Against scores (batch, heads, t_len, t_len) the sentences then meet the heads, and with as many sentences as
-        heads nothing complains."""
-        return no_future_and_no_padding(target_lengths, source_lengths, t_len, s_len)[:, 0]
-
     def one_token_too_far(target_lengths, source_lengths, t_len, s_len):
         """The causal part of the decoder's own mask ends one diagonal too late: each token sees the one that comes
         after it, the very token which it has to predict. Which diagonal does your triangle end at?"""
@@ -199,12 +193,6 @@ class Own:
         their own keys: in the decoder's own attention the source has no part."""
         own = no_future_and_no_padding(target_lengths, source_lengths, t_len, s_len)
         return own & padding_mask.reference(source_lengths, t_len)
-
-    def own_mask_as_numbers(target_lengths, source_lengths, t_len, s_len):
-        """The decoder's own mask is made of the numbers 1 and 0: a product with a table of numbers gives numbers.
-        PyTorch's attention adds such a mask to the scores, and hides nothing with it. `True` and `False` are asked for,
-        in both masks."""
-        return no_future_and_no_padding(target_lengths, source_lengths, t_len, s_len).float()
 
     def own_padding_one_key_too_few(target_lengths, source_lengths, t_len, s_len):
         """In the decoder's own mask the last real token of every sentence is hidden as if it were padding: with a
@@ -278,11 +266,6 @@ class OwnAlone:
         """The decoder's own mask {has the right numbers, and} has an axis too many: (batch, 1, 1, t_len, t_len).
         `padding_mask` brings the axis for the heads with it. Which line adds another?"""
         return no_future_and_no_padding(target_lengths, source_lengths, t_len, s_len)[:, None]
-
-    def own_mask_in_whole_numbers(target_lengths, source_lengths, t_len, s_len):
-        """The decoder's own mask is made of the whole numbers 1 and 0. PyTorch's attention refuses such masks, and `~`
-        of a whole number is not its opposite (`~1` is -2). `True` and `False` are asked for, in both masks."""
-        return no_future_and_no_padding(target_lengths, source_lengths, t_len, s_len).long()
 
     @family(
         triangle_of_numbers=lambda triangle, padding: triangle & padding,
@@ -430,11 +413,6 @@ class Cross:
         can have more places than that: how many there are is not to be found in the lengths. Which argument says it?"""
         return padding_mask.reference(source_lengths, int(source_lengths.max()))
 
-    def source_mask_as_numbers(target_lengths, source_lengths, t_len, s_len):
-        """The mask for the source is made of the numbers 1 and 0. PyTorch's attention adds such a mask to the scores,
-        and hides nothing with it. `True` and `False` are asked for, in both masks."""
-        return padding_mask.reference(source_lengths, s_len).float()
-
     def only_causal_within_the_source(target_lengths, source_lengths, t_len, s_len):
         """The second mask is a triangle, (s_len, s_len), as if the source looked at itself, and the padding is not
         hidden in it. In cross-attention the queries come from the target, and there is no future in the source. What
@@ -512,18 +490,6 @@ class Returned:
         hides nothing with it. `True` and `False` are asked for: comparisons give them, and `&` keeps them."""
         return own.float(), cross.float()
 
-    def both_in_whole_numbers(own, cross):
-        """Both masks are made of the whole numbers 1 and 0. PyTorch's attention refuses such masks, and `~` of a whole
-        number is not its opposite (`~1` is -2). `True` and `False` are asked for: comparisons give them, and `&` keeps
-        them."""
-        return own.long(), cross.long()
-
-    def both_in_whole_numbers_of_32_bits(own, cross):
-        """Both masks are made of the whole numbers 1 and 0, in 32 bits. PyTorch's attention refuses such masks, and `~`
-        of a whole number is not its opposite (`~1` is -2). `True` and `False` are asked for: comparisons give them, and
-        `&` keeps them."""
-        return own.int(), cross.int()
-
     def both_additive(own, cross):
         """These are masks to add to scores: 0 where attention is allowed, -inf where it is not. Here masks of `True`
         and `False` are asked for; turning one into the other kind is `to_additive`."""
@@ -541,11 +507,6 @@ class ReturnedAlone:
         """The second mask is the first once more. In cross-attention the queries come from the target and the keys from
         the source: there is no future to hide, and other padding."""
         return own, own
-
-    def both_as_lists(own, cross):
-        """The masks {are right, and they} come as Python lists. Two tensors are asked for, which attention can read.
-        Which call turned them into lists?"""
-        return own.tolist(), cross.tolist()
 
     def the_first_sentence_only(own, cross):
         """You return the masks of the first sentence alone, (t_len, t_len) and (s_len,). A `return` inside a loop ends

@@ -327,11 +327,6 @@ class Divided:
         `lengths[0]` leave of them?"""
         return total / lengths[0]
 
-    def a_last_axis_of_size_one(total, lengths, seq):
-        """{Each vector is right, and} an axis of size 1 stands after it: (batch, d_model, 1). One vector for each
-        sentence is (batch, d_model): which line adds the axis?"""
-        return (total / lengths[:, None])[..., None]
-
     def one_vector_for_the_batch(total, lengths, seq):
         """You return one vector, (d_model,): the sentences' vectors have been averaged in turn. Each sentence keeps its
         own. How many averages are there in your function?"""
@@ -396,11 +391,6 @@ class WrongAnswers:
         one after another and forgets which sentence each belonged to. Which operation leaves every token at its
         place?"""
         return x[torch.arange(x.shape[1], device=x.device) < lengths[:, None]].mean(dim=0)
-
-    def a_list_of_vectors(x, lengths):
-        """The vectors {are right, and} come as a Python list. One tensor of shape (batch, d_model) is asked for. Which
-        function of PyTorch makes a new axis of a list of tensors?"""
-        return [tokens[:length].mean(dim=0) for tokens, length in zip(x, lengths.tolist())]
 
     def one_number_for_each_sentence(x, lengths):
         """Each sentence has become a single number: the mean runs over its tokens and over its features. A vector is
@@ -564,21 +554,6 @@ class WrongAnswers:
         """You take the token at position `lengths[b]`, which is the first place of the padding, and lies beyond the end
         where there is none. And one token is no average: asked for is the mean of all real ones."""
         return x[torch.arange(len(x), device=x.device), lengths]
-
-    def as_lists_of_numbers(x, lengths):
-        """The numbers {are right, and they} come as Python lists of numbers. A tensor is asked for: lists cut the way
-        back to `x`, so nothing can be learned through them. Which call turned the tensor into lists?"""
-        return mend_sentence_vectors.reference(x, lengths).tolist()
-
-    def in_double_precision(x, lengths):
-        """The numbers {are right, and they} come in float64 whatever the dtype of `x` is. Nothing asks for another
-        dtype than that of `x`: which line brings float64 in?"""
-        return mend_sentence_vectors.reference(x.double(), lengths)
-
-    def in_single_precision(x, lengths):
-        """The result comes in float32 whatever the dtype of `x` is: of numbers in float64, half of the digits are lost.
-        Nothing asks for another dtype than that of `x`: which line brings float32 in?"""
-        return mend_sentence_vectors.reference(x.float(), lengths)
 
 
 fixed_length(mend_sentence_vectors, positions_of_a_fixed_table, "a text of 300 tokens")

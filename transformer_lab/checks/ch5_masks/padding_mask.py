@@ -159,21 +159,6 @@ class Visible:
         `True`."""
         return ~real
 
-    def numbers(real):
-        """The mask is made of the numbers 1 and 0. PyTorch's attention adds a mask of numbers to the scores, and hides
-        nothing with it; `True` and `False` are asked for. A comparison gives them, and needs no conversion."""
-        return real.float()
-
-    def padding_in_whole_numbers(real):
-        """The mask is made of the whole numbers 1 and 0. `~` of a whole number is not its opposite (`~1` is -2), and
-        PyTorch refuses such masks. A comparison gives `True` and `False`, and needs no conversion."""
-        return real.long()
-
-    def in_whole_numbers_of_32_bits(real):
-        """The mask is made of the whole numbers 1 and 0, in 32 bits. `~` of a whole number is not its opposite (`~1` is
-        -2), and PyTorch refuses such masks. A comparison gives `True` and `False`, and needs no conversion."""
-        return real.int()
-
     def ones_on_the_padding(real):
         """Your mask has the number 1 on the padding, and 0 on the real tokens. Some programs write it like that and
         multiply by a large negative number later. Here `True` means may attend, and `True` and `False` are asked
@@ -207,17 +192,6 @@ class Placed:
         broadcasts from the right: `batch` would meet `q_len`, which raises, or masks the wrong thing where the two are
         equal. Which two axes of the scores does your mask lack?"""
         return visible
-
-    def one_axis_missing(visible):
-        """{The numbers are right, and} the shape is (batch, 1, k_len). Against scores (batch, heads, q_len, k_len)
-        `batch` then meets `heads`: with as many sentences as heads nothing complains, and every head gets another
-        sentence's mask. One axis of the scores has none in your mask yet."""
-        return visible[:, None]
-
-    def one_axis_too_many(visible):
-        """{The numbers are right, and} there is one axis too many: (batch, 1, 1, 1, k_len). Scores have four axes,
-        (batch, heads, q_len, k_len), and so `batch` meets nothing of theirs. How many axes of size 1 go between?"""
-        return visible[:, None, None, None]
 
     def on_the_queries(visible):
         """The mask lies on the queries' axis: its shape is (batch, 1, k_len, 1). A padded query is harmless, nobody

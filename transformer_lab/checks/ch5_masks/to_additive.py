@@ -92,11 +92,6 @@ class Bias:
         with `mask == 0`, nothing is allowed. Which number leaves a score as it is?"""
         return mask.float()
 
-    def in_double_precision(mask):
-        """The numbers are {right,} in float64: scores in float32 added to it become float64 as well, and every later
-        product with float32 raises. The docstring asks for float32."""
-        return torch.zeros(mask.shape, dtype=torch.float64)
-
     def bool_for_numbers(mask):
         """The result is bool, `True` where -inf should stand. You filled a tensor of `False`, and bool cannot hold
         -inf: every number but 0 becomes `True`, without an error. `zeros_like` takes the dtype of the mask as well;
@@ -106,11 +101,6 @@ class Bias:
 
 @to_additive.wrong(stage="bias", alone=True)
 class BiasAlone:
-    def in_half_precision(mask):
-        """The numbers are {right,} in float16. Added to scores in float32 it would work; as `attn_mask` beside a
-        float32 query it is refused by PyTorch. The docstring asks for float32."""
-        return torch.zeros(mask.shape, dtype=torch.float16)
-
     def bool_filled(mask):
         """The result is bool, and `True` everywhere. You filled the mask itself, and bool cannot hold -inf: every
         number but 0 becomes `True`, without an error. Begin with a tensor of numbers."""
@@ -229,12 +219,6 @@ class WrongAnswers:
         """{The numbers are right, and} the result has two axes of size 1 that the mask does not have. Programs that
         begin with a mask of shape (batch, k_len) add them. The docstring asks for the shape of the mask."""
         return to_additive.reference(mask)[:, None, None]
-
-    def lowest_number_of_float64(mask):
-        """The numbers are in float64, and hidden places get its lowest number instead of -inf. In float32 that number
-        does not exist, and the scores that it is added to become float64. The docstring asks for float32, and for
-        -inf."""
-        return torch.zeros(mask.shape, dtype=torch.float64).masked_fill(~mask, torch.finfo(torch.float64).min)
 
     def mask_turned(mask):
         """The last two axes have changed places: a row of your result belongs to a key, and not to a query. {The

@@ -4,7 +4,6 @@ import torch
 from torch.nn import functional as F
 
 from ..exercise import exercise, family
-from ..slips import cut_off, left_in_float32
 
 
 def _token_and_layers(draw, batch=2, seq=7, d_model=5, d_ff=12):
@@ -321,9 +320,3 @@ class WrongAnswers:
         """You add `x` to the result. The residual connection belongs to the block around this layer: added in both
         places, every token would count twice. Here the change alone is returned."""
         return x + second_map(first_map(x, w1, b1).relu(), w2, b2)
-
-
-cut_off(feed_forward)
-
-
-left_in_float32(feed_forward)

@@ -191,12 +191,6 @@ class WrongAnswers:
         acts last?"""
         return sublayer(x + norm(x))
 
-    def changed_in_place(x, sublayer, norm):
-        """{The numbers are right, but} your function changes its argument `x`: the caller finds the sum in its own
-        tensor. `+=` does that, and so do operations whose names end in an underscore. Make the sum a new tensor."""
-        x += sublayer(x)
-        return norm(x)
-
     def change_overwritten(x, sublayer, norm):
         """Your sum is written into the tensor that the sublayer returned. A sublayer may return its very input, as
         dropout does outside training: then `x` itself has been changed, and the caller finds other numbers there. `+=`

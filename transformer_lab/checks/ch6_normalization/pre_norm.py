@@ -115,12 +115,6 @@ class WrongAnswers:
         normalized = norm(x)
         return x + normalized + sublayer(normalized)
 
-    def argument_changed(x, sublayer, norm):
-        """{The numbers are right, but} your function changes its argument `x`: the caller finds the sum in its own
-        tensor. `+=` does that, and so do operations whose names end in an underscore. Make the sum a new tensor."""
-        x += sublayer(norm(x))
-        return x
-
     def change_added_to(x, sublayer, norm):
         """Your sum is written into the tensor that the sublayer returned. A sublayer may return its very input, as
         dropout does outside training, and so may a norm that is switched off: then `x` itself has been changed, and the

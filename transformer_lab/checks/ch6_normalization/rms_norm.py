@@ -6,7 +6,6 @@ import torch
 from torch.nn import functional as F
 
 from ..exercise import exercise, family, with_text_of
-from ..slips import cut_off, left_in_float32
 from . import layer_norm as with_mean
 from .layer_norm import RootAndEps, Variance, biased, digits_kept, eps_inside, fixed_eps, tokens
 
@@ -294,5 +293,3 @@ class WrongAnswers:
 
 
 rms_norm.wrong(RootAndEps, stage="normalized")
-cut_off(rms_norm)
-left_in_float32(rms_norm)

@@ -2,7 +2,6 @@
 
 from ... import compute
 from ..exercise import exercise, with_text_of
-from ..slips import float_for_int
 from . import attention_parameters as parameters
 
 
@@ -252,6 +251,3 @@ class WrongAnswers:
         blend is as much work again. And by custom a sum starts at 0: a product of matrices is two FLOPs for each
         multiply-add."""
         return seq**2 * (2 * d_model - 1)
-
-
-float_for_int(attention_flops)

@@ -4,7 +4,6 @@ from torch import nn
 
 from ...parameters import ModelShape, parameter_breakdown
 from ..exercise import exercise, family, with_text_of
-from ..slips import float_for_int
 
 
 def encoder_layer(d_model, d_ff, bias):
@@ -357,6 +356,3 @@ class WrongAnswers:
         ends in `… if bias else 0`: Python takes all that stands before the `if` for the first branch, and not the last
         term alone. Where would brackets help?"""
         return attention_parameters.reference(d_model, bias) if bias else 0
-
-
-float_for_int(attention_parameters)

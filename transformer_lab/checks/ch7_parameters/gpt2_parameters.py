@@ -2,7 +2,6 @@
 
 from ...parameters import ModelShape, count_parameters
 from ..exercise import exercise
-from ..slips import float_for_int
 from .block_parameters import block_parameters
 
 
@@ -438,6 +437,3 @@ class WrongAnswers:
         more."""
         rows = -(-vocab_size // 64) * 64
         return gpt2_parameters.reference(n_layers, d_model, rows, n_positions)
-
-
-float_for_int(gpt2_parameters)

@@ -5,7 +5,6 @@ import torch
 from ... import compute
 from ...parameters import ModelShape
 from ..exercise import exercise
-from ..slips import float_for_int
 
 
 def keys_and_values():
@@ -293,6 +292,3 @@ for _number, _what in enumerate(("the layers", "the features", "the tokens", "th
     _property = _twice(_number)
     _property.__doc__ = f"Twice {_what}, twice the bytes."
     kv_cache_bytes.property(_property)
-
-
-float_for_int(kv_cache_bytes)

@@ -7,7 +7,6 @@ import torch
 from torch import nn
 
 from ..exercise import exercise, family
-from ..slips import float_for_int
 
 
 def each_once(model):
@@ -374,6 +373,3 @@ class WrongAnswers:
         parameters = model.parameters()
         size = sum(parameter.nbytes for parameter in parameters)
         return sum(parameter.numel() for parameter in parameters), size
-
-
-float_for_int(mend_model_size)

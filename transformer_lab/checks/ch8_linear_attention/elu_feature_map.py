@@ -4,7 +4,6 @@ import torch
 from torch.nn import functional as F
 
 from ..exercise import exercise, family
-from ..slips import cut_off, left_in_float32
 
 
 def positive(x):
@@ -249,13 +248,6 @@ class WrongAnswers:
         is not meant for it?"""
         return (x > 0) * (x + 1) + (x <= 0) * x.exp()
 
-    def argument_overwritten(x):
-        """The features {are right, and they} have been written over the argument: the caller finds other numbers in it.
-        An operation in place does that: a name that ends in an underscore, `inplace=True`, or `x[…] = …`. Make a new
-        tensor instead."""
-        features = positive(x)
-        return x.copy_(features)
-
     def second_case_on_top_of_the_first(x):
         """You write the lower case into x first, and ask afterwards which numbers are above zero. By then all are:
         exp(x) is positive, so they get the other case as well. x itself is changed, too. Ask for both cases before you
@@ -303,10 +295,6 @@ def softplus(x):
     """Your features are log(1 + exp(x)). They are positive and grow as they should, but it is another map: at 0 it
     gives 0.69 and not 1, and at 2 it gives 2.13 and not 3. What does `elu(x) + 1` give at 0?"""
     return F.softplus(x)
-
-
-cut_off(elu_feature_map)
-left_in_float32(elu_feature_map)
 
 
 @elu_feature_map.mistake(sign=_bears_another_alpha)

@@ -7,7 +7,6 @@ import torch
 
 from ..agree import agree
 from ..exercise import exercise, family
-from ..slips import cut_off, left_in_float32
 from .elu_feature_map import (
     elu_alone,
     exponential_everywhere,
@@ -550,5 +549,3 @@ class WrongAnswers:
 linear_attention.mistakes_in(features=(elu_alone, no_map), output=(no_normalizer,))
 linear_attention.mistakes_in(features=RARE_MAPS, alone=True)
 with_other_similarities(linear_attention, hidden=lambda scores: scores)
-cut_off(linear_attention)
-left_in_float32(linear_attention)

@@ -290,14 +290,6 @@ class WrongAnswers:
         scores = positive(query) @ positive(key).mT
         return scores.masked_fill(~key_mask, -torch.inf).softmax(-1) @ value
 
-    def arguments_overwritten(query, key, value, key_mask):
-        """{The result is right, and} the keys have been written over: the caller finds other numbers in the padding,
-        where keys stood. `masked_fill_`, with its underscore, writes into the tensor that it gets, and so does `key[…]
-        = …`. How do you get a new tensor instead?"""
-        result = mend_padding.reference(query, key, value, key_mask)
-        key.masked_fill_(~key_mask.mT, -torch.inf)
-        return result
-
     @family(
         filled_without_an_axis_for_heads=lambda features, mask: features.masked_fill(~mask, 0.0),
         multiplied_without_an_axis_for_heads=lambda features, mask: features * mask,
@@ -470,11 +462,6 @@ class WrongAnswers:
         """You multiply the result by the share of real keys: values that are all one do not stay one. A key that was
         left out of both sums needs no making up for. Which line comes after the division?"""
         return mend_padding.reference(query, key, value, key_mask) * key_mask.float().mean(-1, keepdim=True)
-
-    def in_single_precision(query, key, value, key_mask):
-        """The result comes in float32 whatever the dtype of the arguments is: of numbers in float64, half of the digits
-        are lost. Which line brings float32 in?"""
-        return mend_padding.reference(query.float(), key.float(), value.float(), key_mask)
 
     def keys_that_are_real_in_every_sentence(query, key, value, key_mask):
         """You keep the keys that are real in every sentence of the batch, and so sentences lose keys of their own. The

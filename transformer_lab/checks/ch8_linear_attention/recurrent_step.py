@@ -4,7 +4,6 @@ import torch
 from torch.nn import functional as F
 
 from ..exercise import exercise, with_text_of
-from ..slips import cut_off, left_in_float32
 from . import linear_attention as without_order
 from .causal_linear_attention import causal_linear_attention
 from .elu_feature_map import elu_alone, no_map, positive
@@ -325,13 +324,6 @@ class WrongAnswers:
         came before. The state is a sum over all tokens so far: what happens to the one that comes in?"""
         return recurrent_step.reference(*_nothing_yet((state, query, key, value)))
 
-    def state_changed(state, query, key, value):
-        """{The numbers are right, and} the state that came in has changed as well: `+=` and names that end in an
-        underscore write into the tensor that the caller still holds. Two continuations of one text, begun from one
-        state, then spoil each other. How do you write the sum so that a new tensor is made?"""
-        (S, z), output = recurrent_step.reference(state, query, key, value)
-        return (state[0].copy_(S), state[1].copy_(z)), output
-
     def three_in_a_row(state, query, key, value):
         """You return three things, S, z and the output. It must be two, of which the first is itself a pair: ((S, z),
         output). Whoever calls passes the state on to the next step in one piece. What is missing in your `return`?"""
@@ -480,12 +472,6 @@ class WrongAnswers:
             state, query, key, value, output=lambda q, S, z: Output.not_divided(q, S, z) / (q @ z.mT)
         )
 
-    def an_axis_of_one_left(state, query, key, value):
-        """{The state is right, and so are the numbers of the output; but} the output still has the axis of size 1 that
-        made a row of the query, (batch, heads, 1, d_value). Which call takes such an axis away, and at which place?"""
-        state, output = recurrent_step.reference(state, query, key, value)
-        return state, output.unsqueeze(-2)
-
     def every_axis_of_one_squeezed(state, query, key, value):
         """`squeeze()` without an argument takes away *every* axis of size 1. With one sequence, or one head, that axis
         goes as well, and what is left has another shape. Which axis did you mean? Name it in the brackets."""
@@ -565,10 +551,6 @@ def output_first(function):
     """You return the output first and the state second. It is the other way round: (state, output), so that a loop can
     write `state, output = recurrent_step(state, …)`. What does your `return` say?"""
     return lambda state, query, key, value: function(state, query, key, value)[::-1]
-
-
-cut_off(recurrent_step)
-left_in_float32(recurrent_step)
 
 
 @recurrent_step.mistake(sign=_shrunk)

@@ -4,7 +4,7 @@ import torch
 
 from ..exercise import exercise, family
 from ..probes import strided_with_whole_rows
-from ..slips import fixed_length, left_in_float32
+from ..slips import fixed_length
 from .rotate import halves, rotate
 
 
@@ -434,11 +434,6 @@ class Blend:
 
 @cached_step.wrong(stage="blend", alone=True)
 class BlendAlone:
-    def axis_of_the_token_lost(weights, values):
-        """What the token collects has lost the axis of the token. It has one entry only, and it stays: (batch, heads,
-        1, d_head). What takes it away?"""
-        return (weights @ values).squeeze(-2)
-
     def all_axes_of_one_lost(weights, values):
         """`squeeze()` without an argument takes away every axis of length 1, that of the token and others as well. The
         result keeps four axes: (batch, heads, 1, d_head)."""
@@ -824,14 +819,6 @@ class Returned:
         needs the whole cache, and in it the new key, turned."""
         blend, *_ = cached_step.reference(query, key, value, keys, values, base)
         return blend, key, value
-
-    def cut_off_from_gradients(query, key, value, keys, values, base):
-        """Somewhere in your function a tensor is taken out of PyTorch's record of what was computed, so that no
-        gradient passes there."""
-        return tuple(result.detach() for result in cached_step.reference(query, key, value, keys, values, base))
-
-
-left_in_float32(cached_step)
 
 
 fixed_length(cached_step, table_of_fixed_length, "300 tokens in the cache")

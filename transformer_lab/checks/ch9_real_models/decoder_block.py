@@ -97,12 +97,6 @@ class FirstSum:
         """`attention` changes nothing in your result. Is it called, and is what it returns added?"""
         return x
 
-    def x_changed_by_the_first_sum(x, attention, norm1):
-        """Your first sum is written over the caller's `x`: `x += …` works in place, and so do names that end in an
-        underscore. How do you write a sum that makes a new tensor?"""
-        x += attention(norm1(x))
-        return x
-
     def attention_in_post_norm(x, attention, norm1):
         """The norm of attention comes after its sum, as in the paper of 2017. Here it comes before the part: attention
         reads the normalized `x`, and what it is added to has met no norm."""
@@ -182,12 +176,6 @@ class FirstSum:
         """`norm1` reads what `norm1` has returned, and attention gets what was normalized twice. Once is enough. In
         which two places is it called?"""
         return x + attention(norm1(norm1(x)))
-
-    def x_changed_and_attention_without_norm(x, attention, norm1):
-        """Your first sum is written over the caller's `x`, and attention reads `x` as it is. How do you write a sum
-        that makes a new tensor, and what stands before the part?"""
-        x += attention(x)
-        return x
 
     def x_changed_in_post_norm(x, attention, norm1):
         """Your first sum is written over the caller's `x`, and the norm comes after it, as in the paper of 2017. How do
@@ -350,13 +338,6 @@ class WrongAnswers:
         """One residual connection leads around both parts: the feed-forward layer reads only what attention returned,
         and `x` is added once, at the end. How many sums does the block have, and what stands between them?"""
         return x + feed_forward(norm2(attention(norm1(x))))
-
-    def x_changed_in_place(x, attention, feed_forward, norm1, norm2):
-        """{The result is right, and} the caller's `x` has been written over. `x += …` works in place, and so do names
-        that end in an underscore. It looks like `x = x + …`: which of the two makes a new tensor?"""
-        x += attention(norm1(x))
-        x += feed_forward(norm2(x))
-        return x
 
     def first_norm_before_the_second(x, attention, feed_forward, norm1, norm2):
         """The feed-forward layer reads what both norms have made, one after the other. Each part has one norm: which
@@ -540,13 +521,6 @@ class WrongAnswers:
         x = norm2(x + attention(x))
         return norm1(x + feed_forward(x))
 
-    def x_changed_and_parts_exchanged(x, attention, feed_forward, norm1, norm2):
-        """The feed-forward layer comes first in your block, and both sums are written over the caller's `x`. Which part
-        collects what the other works on? And how do you write a sum that makes a new tensor?"""
-        x += feed_forward(norm2(x))
-        x += attention(norm1(x))
-        return x
-
     def norm_not_called(x, attention, feed_forward, norm1, norm2):
         """You hand `attention` the norm itself, a function, and not what it returns. Each of the four takes a tensor:
         what is the norm to be called with?"""
@@ -587,11 +561,6 @@ class WrongAnswers:
         have made of `x`."""
         attended = attention(norm1(x))
         return x + attended + feed_forward(norm2(x + attended)), attended
-
-    def cut_off_from_gradients(x, attention, feed_forward, norm1, norm2):
-        """Your function works outside of PyTorch's record of what was computed, so that no gradient comes back to the
-        `x` that came in."""
-        return decoder_block.reference(x.detach(), attention, feed_forward, norm1, norm2)
 
     def second_sum_in_place(x, attention, feed_forward, norm1, norm2):
         """{The result is right, and} training stops with an error: the second change is written into a tensor that

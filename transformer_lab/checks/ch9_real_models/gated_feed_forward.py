@@ -492,11 +492,6 @@ class ReturnedAlone:
         the batch, leaves the others out."""
         return result[0]
 
-    def list_of_sentences(result, x):
-        """You return a list with one tensor for each sentence. The layer's result is one tensor, (batch, seq, d_model):
-        which function puts a list of tensors on a new axis? Or does it work without a loop?"""
-        return list(result)
-
     def last_token_for_all(result, x):
         """All tokens of a sentence get the result of the last one. Does each round of a loop write over all places?
         Every token has a place of its own."""
@@ -551,18 +546,6 @@ class Multiplied:
         """SiLU comes after the last map. It belongs to the gate alone, before the product, and nothing comes after
         `down`."""
         return silu(((x @ gate.T) * (x @ up.T)) @ down.T)
-
-    def residual_in_place(x, gate, up, down):
-        """You add the result to `x`, in place: the caller's tokens are changed. The residual connection belongs to the
-        block, which would add it a second time; here the change alone is returned."""
-        x += gated_feed_forward.reference(x, gate, up, down)
-        return x
-
-    def silu_in_place(x, gate, up, down):
-        """SiLU is applied to `x` itself, and in place: the caller's tokens are changed, and so is what both maps read.
-        It belongs after the map of the gate."""
-        F.silu(x, inplace=True)
-        return ((x @ gate.T) * (x @ up.T)) @ down.T
 
     @family(
         layer_norm_inside=(F.layer_norm, "a layer"),
@@ -669,16 +652,6 @@ class AnotherShape:
     def unchanged(x, gate, up, down):
         """You return `x` as it came in: none of the three weights has changed anything. What becomes of the results?"""
         return x.clone()
-
-    def in_float32(x, gate, up, down):
-        """With numbers in float64 your result is in float32: a `.float()`, or a tensor made without the `dtype` of `x`.
-        The layer keeps the type that it is given."""
-        return gated_feed_forward.reference(x, gate, up, down).float()
-
-    def gradient_cut(x, gate, up, down):
-        """{The numbers are right, and} no gradient flows back: `.detach()`, `.data`, `torch.no_grad()`, or a new tensor
-        made of numbers cuts it off. The three weights could not be trained. Which line leaves the graph?"""
-        return gated_feed_forward.reference(x, gate, up, down).detach()
 
 
 @in_each_map(alone=False)

@@ -208,11 +208,6 @@ class Mean:
         and what does `real` say?"""
         return states.clone()
 
-    def axis_of_the_tokens_kept(states, real):
-        """Your result has the shape (batch, 1, d_model): `keepdim=True` has kept the axis of the tokens. It is wanted
-        for what you divide by. Where must it go?"""
-        return mean_of_real(states, real)[:, None]
-
 
 @mean_pool.wrong(stage="mean", alone=True)
 class MeanAlone:
@@ -519,11 +514,6 @@ class LengthAlone:
         last: what gathers all of them?"""
         return of_length_one(mean)[-1]
 
-    def list_of_vectors(mean):
-        """You return a list with one vector for each text. Asked for is one tensor, (batch, d_model): which function
-        puts a list of tensors on a new axis?"""
-        return list(of_length_one(mean))
-
     def longest_made_one(mean):
         """You divide all vectors by the length of the longest one. Each text has a length of its own: over which axis,
         and no other, is it taken?"""
@@ -650,17 +640,6 @@ class WrongAnswers:
         of your vectors is not made 1."""
         return mean_of_real(states, ~real)
 
-    def in_float32(states, real):
-        """With numbers in float64 your result is in float32: a `.float()`, or a tensor made without the `dtype` of
-        `states`. The mean has the type of what it is made of."""
-        return mean_pool.reference(states, real).float()
-
-    def gradient_cut(states, real):
-        """{The vectors are right, and} no gradient flows back through them: `.detach()`, `.data`, `torch.no_grad()`, or
-        a new tensor made of numbers cuts it off. An encoder is trained through its mean. Which line leaves the
-        graph?"""
-        return mean_pool.reference(states, real).detach()
-
     def one_less_bools(states, real):
         """`real` holds bools, and PyTorch subtracts none: `1 - real` raises. `~` turns bools around; and do you need
         the padding, or the real tokens?"""
@@ -693,12 +672,6 @@ class WrongAnswers:
         was summed?"""
         mean = mean_of_real(states, real)
         return mean / mean.norm(dim=-1)
-
-    def padding_overwritten(states, real):
-        """{The vectors are right, and} the caller's `states` have been written over. `states[~real] = 0`, `states *= …`
-        and names that end in an underscore work in place. Which of your lines changes the tensor it was given?"""
-        states[~real] = 0
-        return mean_pool.reference(states, real)
 
     @family(
         states_times_real=lambda states, real: states * real,

@@ -471,24 +471,13 @@ class Returned:
         the colon does its length belong?"""
         return text[:, :-seq]
 
-    def without_the_batch_axis(text, seq, most):
-        """The tokens are a plain row, (new,). What comes in has an axis for the batch, of size 1, and what you return
-        must have it, too: (1, new). Which of your steps removes it?"""
-        return text[0, seq:]
-
     def column(text, seq, most):
         """The tokens stand one below the other, (new, 1). What comes in is a row, (1, seq), and so is what you return:
         along which axis do you join them?"""
         return text[:, seq:].mT
 
-    def in_floats(text, seq, most):
-        """The tokens are floats. They are numbers of rows in a table, and whole: what makes floats of them, or of the
-        tensor that they are written into?"""
-        return text[:, seq:].float()
-
     @family(
         list_of_numbers=(0, "list", "one", "list, and what of an empty one"),
-        list_of_lists=(slice(None), "list with a list of numbers in it", "a", "list"),
     )
     def as_a_list(row, text, seq, most):
         """You return a {}. Asked for is {} tensor, (1, new), of the same type as the prompt: what makes one of a {}?"""

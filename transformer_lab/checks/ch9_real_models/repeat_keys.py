@@ -393,11 +393,6 @@ class InWhichOrder:
 class RightCopiesInResultOfAnotherShape:
     """Right copies in a result of another shape."""
 
-    def list_of_heads(x, n_heads):
-        """You return a list of heads, each (batch, seq, d_head), and no tensor. Which function puts a list of tensors
-        on a new axis, and where must that axis stand?"""
-        return list(repeat_keys.reference(x, n_heads).unbind(1))
-
     def list_of_heads_with_their_axis(x, n_heads):
         """You return a list of heads, each (batch, 1, seq, d_head), and no tensor. They have an axis for the heads
         already: which function joins tensors along it?"""
@@ -408,16 +403,6 @@ class RightCopiesInResultOfAnotherShape:
         for is one tensor."""
         copies = repeat_keys.reference(x, n_heads)
         return copies, copies
-
-    def in_float32(x, n_heads):
-        """The copies of numbers in float64 come back in float32: a `.float()`, or a tensor made without the `dtype` of
-        `x`. A copy has the type of what it copies."""
-        return repeat_keys.reference(x, n_heads).float()
-
-    def gradient_cut(x, n_heads):
-        """{The copies are right, and} no gradient flows back to `x`: `.detach()`, `.data`, `torch.no_grad()`, or a new
-        tensor made of numbers cuts it off. Queries that share a head train it together. Which line leaves the graph?"""
-        return repeat_keys.reference(x, n_heads).detach()
 
 
 @repeat_keys.wrong

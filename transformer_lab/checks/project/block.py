@@ -6,7 +6,6 @@ from torch.nn.functional import gelu, layer_norm, linear, relu, scaled_dot_produ
 from ..ch6_normalization.feed_forward import feed_forward
 from ..ch6_normalization.layer_norm import layer_norm as own_layer_norm
 from ..exercise import exercise, family, rows_of
-from ..slips import cut_off
 from .inputs import block_weights, causal_linear_attention, causal_softmax_attention
 from .self_attention import as_one_projection, by_einsum, by_reshape, self_attention
 
@@ -163,12 +162,6 @@ class FirstResidual:
         """What came in is not added after the attention: a token keeps only what the attention gathered, and its own
         vector is lost. Through many blocks the signal, and the gradient, dies away."""
         return change
-
-    def x_itself_changed(x, change):
-        """The x that came in is changed: `+=` writes into it, and whoever called the block finds other numbers there
-        later. Write `x = x + …`, which makes a new tensor."""
-        x += change
-        return x
 
 
 @block.wrong(stage="second_norm")
@@ -415,9 +408,6 @@ class WrongAnswersAlone:
         """There is no `"norm"` in a block's dict: that is the model's last norm. A block has two, `"norm1"` before the
         attention and `"norm2"` before the feed-forward layer."""
         return normalized(x, weights["norm"])
-
-
-cut_off(block)
 
 
 @block.wrong

@@ -400,11 +400,6 @@ class TogetherAlone:
         """You return two tensors, the vectors and the positions. One is asked for, in which they are added up."""
         return vectors, pattern.to(vectors)
 
-    def a_list_of_sentences(vectors, pattern):
-        """The sentences {are right, and} come as a Python list. One tensor of shape (batch, seq, d_model) is asked for.
-        Which function of PyTorch makes a new axis of a list of tensors? Or can all sentences be looked up at once?"""
-        return list(vectors + pattern.to(vectors))
-
     def behind_each_other(vectors, pattern):
         """The positions stand after the vectors as if they were more tokens, (batch, 2 · seq, d_model). They are added,
         feature by feature."""

@@ -7,7 +7,7 @@ from torch.nn.functional import embedding, layer_norm, linear, log_softmax, norm
 
 from ..ch6_normalization.layer_norm import layer_norm as own_layer_norm
 from ..exercise import exercise, family
-from ..slips import cut_off, fixed_length
+from ..slips import fixed_length
 from .block import added_in_place, block, normalized, with_pre_norm, written_out
 from .embed import by_index_select, by_one_hot, embed, token_by_token
 from .inputs import block_weights, causal_linear_attention, causal_softmax_attention
@@ -347,5 +347,4 @@ class WrongAnswersAlone:
         return block.reference(embed.reference(tokens, weights["table"]), weights, n_heads, attend)
 
 
-cut_off(language_model)
 fixed_length(language_model, positions_of_a_fixed_table, "a text of 300 tokens")

@@ -6,7 +6,6 @@ from torch.nn.functional import linear, scaled_dot_product_attention
 from ..ch4_multi_head.merge_heads import Scrambled, merge_heads
 from ..ch4_multi_head.split_heads import split_heads
 from ..exercise import exercise
-from ..slips import cut_off, left_in_float32
 from .inputs import block_weights, causal_linear_attention, causal_softmax_attention
 
 
@@ -299,7 +298,3 @@ def input_added(function):
     """The input is added to the result. The block does that, after its attention: with both, x is added twice.
     `self_attention` returns the change alone."""
     return lambda x, weights, n_heads, attend: x + function(x, weights, n_heads, attend)
-
-
-cut_off(self_attention)
-left_in_float32(self_attention)

@@ -7,6 +7,8 @@ checks, and an answer that was changed to fit them measures nothing.
     @wrong(softmax, "No maximum is subtracted.")    # what is wrong, in truth: a name that a check gives must agree
     def _(x, dim): ...
 
+    @wrong(linear, "The bias is missing.", "No gradient flows back.")    # two slips: a card must name both
+
     @right(softmax)                                 # unusual, perhaps, and right
     def _(x, dim): ...
 
@@ -20,7 +22,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import NamedTuple
 
-PARTS = ("shown", "held_out", "second", "third", "fourth")
+PARTS = ("shown", "held_out", "second", "third", "fourth", "fifth")
 _answers = []
 
 
@@ -32,24 +34,26 @@ class Answer(NamedTuple):
     function: object
     truth: str | None
     part: str  # of PARTS
+    slips: int  # how many things are wrong with it
 
 
-def wrong(exercise, truth):
-    """Add a wrong answer."""
+def wrong(exercise, *truths):
+    """Add a wrong answer: a sentence for each thing that is wrong with it."""
 
     def add(function):
         function.__code__ = function.__code__.replace(co_name=exercise.name)  # as the learner's function is called
         function.__name__ = function.__qualname__ = exercise.name
         part = next((part for part in PARTS if f".{part}." in function.__module__), "shown")
         before = sum((answer.exercise, answer.part) == (exercise, part) for answer in _answers)
-        _answers.append(Answer(f"{part}.{exercise.name}.{before + 1}", exercise, function, truth, part))
+        name, truth = f"{part}.{exercise.name}.{before + 1}", " ".join(truths) or None
+        _answers.append(Answer(name, exercise, function, truth, part, len(truths)))
 
     return add
 
 
 def right(exercise):
     """Add a right answer."""
-    return wrong(exercise, None)
+    return wrong(exercise)
 
 
 def answers(part=None):

@@ -1,0 +1,117 @@
+"""Slips that every exercise shares are named alone, and beside each known mistake."""
+
+import pytest
+import torch
+
+import transformer_lab as tl
+from transformer_lab.checks.agree import tensors_in
+from transformer_lab.checks.diagnose import diagnose, recognise
+from transformer_lab.checks.probes import Outcomes, each_tensor
+
+BESIDE = 2  # so many known mistakes of each exercise are tried beside each slip, spread evenly
+EXERCISES = [pytest.param(exercise, id=exercise.name) for exercise in tl.checks.EXERCISES]
+
+
+def in_dtype(dtype):
+    return lambda value: each_tensor(lambda tensor: tensor.to(dtype) if tensor.is_floating_point() else tensor, value)
+
+
+def as_floats(value):
+    if isinstance(value, tuple) and not tensors_in(value):
+        return tuple(map(as_floats, value))
+    return float(value) if type(value) is int else value
+
+
+def afterwards(change):
+    """Make a function that changes the result of another."""
+    return lambda function: lambda *arguments: change(function(*arguments))
+
+
+def changing_its_arguments(function):
+    def changes(*arguments):
+        result = function(*arguments)
+        for tensor in tensors_in(arguments):
+            if tensor.dtype != torch.bool:
+                tensor.add_(1)
+        return result
+
+    return changes
+
+
+def asserting(function):
+    def asserts(*arguments):
+        try:
+            return function(*arguments)
+        except ValueError as error:
+            raise AssertionError(str(error)) from None
+
+    return asserts
+
+
+SLIPS = {
+    "not_a_tensor": afterwards(lambda value: each_tensor(torch.Tensor.tolist, value)),
+    "as_float": afterwards(as_floats),
+    "in_float32": afterwards(in_dtype(torch.float32)),
+    "in_float64": afterwards(in_dtype(torch.float64)),
+    "in_another_dtype": afterwards(
+        lambda value: each_tensor(lambda tensor: tensor if tensor.is_floating_point() else tensor.float(), value)
+    ),
+    "axes_of_size_one": afterwards(lambda value: each_tensor(lambda tensor: tensor[None], value)),
+    "changed_in_place": changing_its_arguments,
+    "error_of_another_class": asserting,
+    "axes_in_another_order": afterwards(lambda value: value.mT if getattr(value, "ndim", 0) > 1 else value),
+    "items_in_another_order": afterwards(lambda value: value[::-1] if isinstance(value, tuple) else value),
+    "cut_off_from_gradients": afterwards(lambda value: each_tensor(torch.Tensor.detach, value)),
+}
+
+
+@pytest.mark.parametrize("slip", SLIPS)
+def test_a_shared_slip_is_named_wherever_no_mistake_of_the_exercise_does_the_same(slip):
+    names = {}
+    for exercise in tl.checks.EXERCISES:
+        report = diagnose(exercise, SLIPS[slip](exercise.reference))
+        if report.status != "correct":
+            names[exercise.name] = report.mistake
+            assert report.mistake == slip or report.mistake in exercise.mistakes, (exercise.name, report.message)
+    assert slip in names.values()
+
+
+@pytest.mark.parametrize("exercise", EXERCISES)
+def test_a_known_mistake_is_named_beside_a_shared_slip(exercise):
+    """What is named makes, put together, the function that is checked: the two, or what does the same."""
+    mistakes = list(exercise.mistakes.values())
+    named = []
+    for mistake in mistakes[:: 1 + len(mistakes) // BESIDE]:
+        for made in SLIPS.values():
+            function = made(mistake.function)
+            outcomes = Outcomes(exercise, function)
+            unchanged = all(mine.same(known) for mine, known in zip(outcomes, exercise.known[(mistake.id,)]))
+            if unchanged or outcomes[0].error is not None or right(exercise, outcomes):
+                continue  # the slip does not show, or the mistake raises before it
+            found = recognise(exercise, outcomes, function)
+            named.append(found is not None)
+            if found:
+                assert does(exercise, found, outcomes), (mistake.id, found.names)
+    assert sum(named) >= 0.7 * len(named)
+
+
+def right(exercise, outcomes):
+    return all(mine.same(expected) for mine, expected in zip(outcomes, exercise.expected))
+
+
+def does(exercise, found, outcomes):
+    """Say whether what is named, put together, does with plain probes what a function does."""
+    mistakes = [exercise.mistakes[id] for id in found.ids]
+    if any(mistake.sign for mistake in mistakes) or found.ids not in {(), *exercise.known}:
+        return True  # named by what a card does not compare, or two mistakes, each on inputs of its own
+    function = exercise.combined(mistakes) if mistakes else exercise.reference
+    for undone in reversed(found.slips):
+        if undone.slip.id in OF_MANY_KINDS:
+            return True
+        function = SLIPS[undone.slip.id](function)
+    made = Outcomes(exercise, function)
+    plain = [number for number, probe in enumerate(exercise.probes) if probe.plain]
+    return all(outcomes[number].same(made[number], torch.float32) for number in plain)
+
+
+OF_MANY_KINDS = {"in_another_dtype", "axes_of_size_one", "axes_in_another_order", "not_a_tensor"}

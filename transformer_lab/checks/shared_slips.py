@@ -1,0 +1,275 @@
+"""Slips that every exercise shares: another dtype, an argument changed in place, axes in another order, and the like.
+
+Nobody writes them out as mistakes of an exercise. A slip can be undone: what a function did becomes what it would have
+done without the slip. `diagnose` then looks for the known mistakes in what is left, so that each of them is recognised
+beside each slip. What is said of a slip must hold whatever else is wrong.
+"""
+
+import itertools
+from collections.abc import Callable
+from dataclasses import replace
+from typing import NamedTuple
+
+import numpy as np
+import torch
+
+from .agree import readable, tensors_in
+from .describe import gradients_flow, kind
+
+
+class Slip(NamedTuple):
+    """A slip, how it is undone, and what its author is told after what `kind` says of it."""
+
+    id: str
+    undo: Callable  # undo(exercise, mine, right): the outcome without the slip, or `mine` itself where it shows none
+    why: str
+
+
+class Undone(NamedTuple):
+    """A slip that a function makes: what it does with each probe, and what it would do without the slip."""
+
+    slip: Slip
+    before: list
+    after: list
+
+    def said(self, exercise):
+        """Say what goes wrong, and why."""
+        cases = zip(exercise.probes, self.before, self.after)
+        case = next((case for case in cases if case[1] is not case[2]), None)
+        if case is None or not (what := kind(exercise, *case)):
+            return self.slip.why
+        return f"{'' if case[0].plain else f'With {case[0].name}: '}{what} {self.slip.why}"
+
+
+def undo(exercise, outcomes, slip):
+    """Undo a slip on every probe; None where no outcome shows it."""
+    after = [slip.undo(exercise, mine, right) for mine, right in zip(outcomes, exercise.expected)]
+    same = all(one is other for one, other in zip(outcomes, after))
+    return None if same else Undone(slip, list(outcomes), after)
+
+
+def marked(exercise, outcomes):
+    """Return the slips that leave a mark, such as a dtype, each undone in what the one before has left."""
+    found = []
+    for slip in MARKED:
+        if one := undo(exercise, found[-1].after if found else outcomes, slip):
+            found.append(one)
+    return found
+
+
+def unmarked(exercise, outcomes):
+    """Yield slips that only numbers can show, each undone: axes or items in another order."""
+    right, mine = exercise.expected[0].value, outcomes[0].value
+    slips = []
+    if isinstance(right, tuple) and isinstance(mine, (tuple, list)) and 1 < len(right) == len(mine):
+        orders = _orders(len(right)) if tensors_in(right) else [tuple(range(len(right)))[::-1]]
+        slips += [Slip("items_in_another_order", _items_back(order), ITEMS) for order in orders]
+    elif isinstance(right, torch.Tensor) and isinstance(mine, torch.Tensor) and readable(mine):
+        orders = [order for order in _orders(right.ndim) if mine.shape == right.permute(order).shape]
+        slips += [Slip("axes_in_another_order", _axes_back(order), AXES.format(order)) for order in orders]
+    yield from (undo(exercise, outcomes, slip) for slip in slips)
+
+
+def cut_off(exercise, function, others):
+    """Return the slip of a function through which no gradient flows, where one flows through ``others``; or None."""
+    flow = [gradients_flow(each, exercise.probes[0]) for each in (others, function)]
+    return (
+        Undone(Slip("cut_off_from_gradients", lambda *case: case[1], CUT_OFF), [], [])
+        if flow == [True, False]
+        else None
+    )
+
+
+# What leaves a mark in a result
+
+
+def _in_values(change):
+    """Make `Slip.undo` of a change to each piece of a result, beside the right one."""
+
+    def undo(exercise, mine, right):
+        if mine.error is not None or right.error is not None or mine.value is None:
+            return mine
+        value = _in_pairs(change, mine.value, right.value)
+        if value is mine.value:
+            return mine
+        dtypes = [tensor.dtype for tensor in tensors_in(mine.value) if tensor.is_floating_point()]
+        return replace(mine, value=value, rounded_to=dtypes[0] if dtypes else mine.rounded_to)
+
+    return undo
+
+
+def _in_pairs(change, mine, right):
+    if not (isinstance(right, (tuple, list)) and isinstance(mine, (tuple, list)) and len(mine) == len(right)):
+        return change(mine, right)
+    items = tuple(_in_pairs(change, *pair) for pair in zip(mine, right))
+    return mine if all(one is other for one, other in zip(items, mine)) else items
+
+
+def _as_a_tensor(mine, right):
+    if not isinstance(right, torch.Tensor) or isinstance(mine, torch.Tensor) or (tensor := _tensor(mine)) is None:
+        return mine
+    turned = _cast(tensor, right.dtype)
+    return mine if turned is None else turned
+
+
+def _as_a_tuple(mine, right):
+    if isinstance(right, tuple) and isinstance(mine, (torch.Tensor, np.ndarray)) and mine.ndim:
+        return tuple(map(torch.as_tensor, mine)) if tensors_in(right) else tuple(mine.tolist())
+    return mine
+
+
+def _tensor(value):
+    try:
+        if isinstance(value, (tuple, list)) and tensors_in(value):
+            return torch.stack([_tensor(item) for item in value])
+        return value if isinstance(value, torch.Tensor) else torch.as_tensor(np.asarray(value))
+    except (TypeError, ValueError, RuntimeError):
+        return None
+
+
+def _cast(tensor, dtype):
+    """Return a tensor in another dtype; None where its numbers would become others. What is finite stays finite."""
+    if dtype.is_floating_point:
+        limits = torch.finfo(dtype)
+        if tensor.is_floating_point() and torch.finfo(tensor.dtype).max > limits.max:
+            tensor = torch.where(tensor.isfinite(), tensor.clamp(limits.min, limits.max), tensor)
+        return tensor.to(dtype)
+    turned = tensor.to(dtype)
+    return turned if torch.equal(turned.to(tensor.dtype), tensor) else None
+
+
+def _in_its_dtype(is_such):
+    def change(mine, right):
+        tensors = [each for each in (mine, right) if isinstance(each, torch.Tensor) and readable(each)]
+        if len(tensors) < 2 or mine.dtype == right.dtype or not is_such(mine.dtype, right.dtype):
+            return mine
+        turned = _cast(mine, right.dtype)
+        return mine if turned is None else turned
+
+    return _in_values(change)
+
+
+def _with_its_axes(mine, right):
+    if not isinstance(mine, torch.Tensor) or not isinstance(right, torch.Tensor) or mine.ndim == right.ndim:
+        return mine
+    sizes = [[size for size in tensor.shape if size != 1] for tensor in (mine, right)]
+    return mine.reshape(right.shape) if sizes[0] == sizes[1] else mine
+
+
+def _as_an_int(mine, right):
+    if isinstance(right, tuple) and isinstance(mine, (tuple, list)) and not tensors_in(right):  # of another length
+        return _in_pairs(_as_an_int, mine, tuple(0 for _ in mine))
+    return int(mine) if type(right) is int and isinstance(mine, float) and mine.is_integer() else mine
+
+
+def _left_as_it_was(exercise, mine, right):
+    return replace(mine, changed=None) if mine.changed and not right.changed else mine
+
+
+def _of_its_class(exercise, mine, right):
+    is_another = isinstance(mine.error, Exception) and not isinstance(mine.error, (exercise.raises or Exception, *BUGS))
+    if not is_another or (right.error is None and not isinstance(mine.error, AssertionError)):
+        return mine
+    return replace(mine, error=exercise.raises(), said=exercise.raises.__name__, refused=None)
+
+
+BUGS = (AttributeError, ImportError, NameError, RecursionError)  # never raised on purpose
+
+MARKED = (
+    Slip(
+        "not_a_tensor",
+        _in_values(_as_a_tensor),
+        "What leaves PyTorch, as with `.tolist()`, `.item()` and NumPy, has no gradient, and the next line that needs "
+        "a tensor refuses it. `torch.stack(…)` makes one tensor of several.",
+    ),
+    Slip(
+        "not_a_tuple",
+        _in_values(_as_a_tuple),
+        "Several results are handed back with commas between, as in `return a, b`; whole numbers leave a tensor by "
+        "`.tolist()`.",
+    ),
+    Slip(
+        "as_float",
+        _in_values(_as_an_int),
+        "Your result is a float, such as `6.0`, and an int is asked for. Python prints and compares the two alike, and "
+        "`range`, an index and a shape take the int alone; a float also loses digits, from 2**53 on. A division with "
+        "`/` gives a float, also where nothing is left over, and so does every product with a number such as `2.0`. "
+        "`//` keeps ints.",
+    ),
+    Slip(
+        "in_float32",
+        _in_its_dtype(lambda mine, right: mine == torch.float32 and right.is_floating_point),
+        "It comes in float32 whatever the dtype of the tensors that go in: of numbers in float64, half of the digits "
+        "are lost. A `.float()` does that, and so does a tensor made by `torch.zeros` or `torch.empty` without a "
+        "dtype, into which the result is written. Which line brings float32 in?",
+    ),
+    Slip(
+        "in_float64",
+        _in_its_dtype(lambda mine, right: mine == torch.float64 and right.is_floating_point),
+        "Python's numbers and NumPy's arrays have the precision of float64, and a tensor made of an array takes it "
+        "over; `.double()` asks for it. Which line brings it in?",
+    ),
+    Slip(
+        "in_another_dtype",
+        _in_its_dtype(lambda mine, right: True),
+        "`torch.ones` and `torch.zeros` make float32 unless they are told a `dtype`, a comparison makes bools, and "
+        "`.float()`, `.bool()` and `.to(…)` turn one into another. Which dtype does the docstring ask for?",
+    ),
+    Slip(
+        "axes_of_size_one",
+        _in_values(_with_its_axes),
+        "An axis of size 1 comes with `[:, None]`, `unsqueeze` and `keepdim=True`, and goes with `squeeze`, an index "
+        "or a sum. How many axes does the docstring ask for?",
+    ),
+    Slip("changed_in_place", _left_as_it_was, "`x = x + …` makes a new tensor instead."),
+    Slip(
+        "error_of_another_class",
+        _of_its_class,
+        "Your function raises an error of another class than the docstring names. Whoever calls it catches that class, "
+        "and no other. `raise` names a class; an `assert` always raises `AssertionError`, and PyTorch mostly "
+        "`RuntimeError`.",
+    ),
+)
+
+
+# What only numbers can show
+
+
+def _orders(count):
+    """Return the orders of so many things, other than their own."""
+    return list(itertools.permutations(range(count)))[1:] if count < 5 else []
+
+
+def _items_back(order):
+    def undo(exercise, mine, right):
+        if mine.error is not None or not isinstance(mine.value, (tuple, list)):
+            return mine
+        # For a shape the order is the opposite one, however many axes there are.
+        inverse = sorted(range(len(order)), key=order.__getitem__)
+        inverse = inverse if len(order) == len(mine.value) else range(len(mine.value))[::-1]
+        return replace(mine, value=tuple(mine.value[item] for item in inverse))
+
+    return undo
+
+
+def _axes_back(order):
+    fixed = next(axis for axis, now in enumerate(order) if axis != now)
+    inverse = [axis - len(order) for axis in sorted(range(len(order)), key=order.__getitem__)][fixed:]
+
+    def undo(exercise, mine, right):
+        if not isinstance(mine.value, torch.Tensor) or mine.value.ndim < len(inverse):
+            return mine
+        return replace(mine, value=mine.value.permute(*range(mine.value.ndim - len(inverse)), *inverse))
+
+    return undo
+
+
+AXES = (
+    "The axes of your result come in the order {}, counted as in the one that is asked for. Which `transpose` or "
+    "`permute` is missing, or one too many?"
+)
+ITEMS = "What you return comes in another order than is asked for. What comes first in the docstring?"
+CUT_OFF = (
+    "No gradient flows back through the result: a model with such a function runs, and nothing in front of it learns. "
+    "`.detach()`, `.data`, `.item()`, `torch.no_grad()` and a new tensor made from numbers cut it off."
+)
