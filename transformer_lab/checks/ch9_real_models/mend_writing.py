@@ -23,7 +23,9 @@ def _text(draw, seq=4, vocab=9, max_new_tokens=6):
     for _ in range(max_new_tokens):
         written = torch.cat([written, model(written)[:, -1].argmax(-1, keepdim=True)], dim=1)
     new = written[0, seq:].tolist()
-    stop = next((token for token in new[2:] if token not in new[:2]), -1)  # it writes at least two, if it can
+    stop = next(
+        (token for token in new[2:] if token not in new[:2]), -1
+    )  # the third token or a later one, where there is one
     return model, tokens, max_new_tokens, stop
 
 
