@@ -194,7 +194,7 @@ ALL_THERE = [
 
 @pytest.mark.parametrize("exercise, function", ALL_THERE)
 def test_no_step_is_missing_where_all_are_there(exercise, function):
-    done = steps.looked_for(exercise, function, exercise.probes[0])
+    done = steps.find_stages(exercise, function, exercise.probes[0])
     assert list(done) and all(done.values()), done
 
 
@@ -246,7 +246,7 @@ BETWEEN = [
 
 @pytest.mark.parametrize("exercise, function, found, missing", BETWEEN)
 def test_the_steps_between_which_it_goes_wrong(exercise, function, found, missing):
-    done = steps.looked_for(exercise, function, exercise.probes[0])
+    done = steps.find_stages(exercise, function, exercise.probes[0])
     first = list(done.values()).index(False)
     assert list(done)[first - 1 : first + 1] == [found, missing]
 
@@ -258,7 +258,7 @@ def in_one_call(query, key, value, mask):
 
 def test_a_card_says_that_no_step_is_found():
     """A fused operation shows none."""
-    done = steps.looked_for(checks.masked_attention, in_one_call, checks.masked_attention.probes[0])
+    done = steps.find_stages(checks.masked_attention, in_one_call, checks.masked_attention.probes[0])
     assert not any(done.values())
     halved = diagnose(checks.linear, lambda x, weight, bias: x.sum() + bias.expand(*x.shape[:-1], -1))
     assert "None of the steps of a right answer is found in your function. The first of them: *product*" in (

@@ -414,5 +414,3 @@ class Errors:
         """`reduce` gets nothing to multiply: there are no sizes to the right of the last axis. A product of no numbers
         is 1. Give `reduce` that 1 as its third argument, or take `math.prod`, which knows it."""
         return tuple(functools.reduce(operator.mul, shape[axis + 1 :]) for axis in range(len(shape)))
-
-
