@@ -8,7 +8,7 @@ from torch.nn import functional as F
 
 import transformer_lab as tl
 from transformer_lab.checks import steps
-from transformer_lab.checks.describe import seen, shown
+from transformer_lab.checks.describe import failing_case, source_findings
 from transformer_lab.checks.diagnose import diagnose
 from transformer_lab.checks.exercise import without_what_is_marked
 from transformer_lab.checks.observe import observe
@@ -146,9 +146,9 @@ def uses_all(x, n_heads):
 
 
 def test_nothing_is_said_of_a_source_that_is_all_used():
-    assert seen(uses_all) == []
-    assert seen(torch.add) == seen(checks.split_heads) == []
-    assert seen(eval("lambda x: 1")) == []
+    assert source_findings(uses_all) == []
+    assert source_findings(torch.add) == source_findings(checks.split_heads) == []
+    assert source_findings(eval("lambda x: 1")) == []
 
 
 # The steps
@@ -312,7 +312,7 @@ def test_all_right_answers_agree_on_the_smallest_inputs(exercise):
     for mistake in exercise.mistakes.values():
         outcomes = Outcomes(exercise, mistake.function)
         first = next((n for n, right in enumerate(exercise.expected) if not outcomes[n].same(right)), 0)
-        sizes, probe, _, expected = shown(exercise, mistake.function, outcomes, first)
+        sizes, probe, _, expected = failing_case(exercise, mistake.function, outcomes, first)
         if sizes and tuple(sizes.values()) not in looked_at:
             looked_at.add(tuple(sizes.values()))
             for name, right in exercise.equivalents.items():
@@ -467,7 +467,7 @@ def step_with(stored=False, late=False, seen=None):
         query = turn(query, here, base)
         if late:
             keys = late(keys, base)
-        return attended(query, seen(keys, base) if seen else keys, values), keys, values
+        return attended(query, source_findings(keys, base) if seen else keys, values), keys, values
 
     return cached_step
 
@@ -771,7 +771,7 @@ def test_the_smallest_input_has_the_sizes_that_a_card_gives_it(exercise):
     for mistake in exercise.mistakes.values():
         outcomes = Outcomes(exercise, mistake.function)
         first = next((n for n, right in enumerate(exercise.expected) if not outcomes[n].same(right)), 0)
-        sizes, probe, *_ = shown(exercise, mistake.function, outcomes, first)
+        sizes, probe, *_ = failing_case(exercise, mistake.function, outcomes, first)
         for word, size in axis_sizes(exercise, probe) if sizes else ():
             assert sizes.get(word, size) == size, f"{mistake.id}: {sizes}"
 
