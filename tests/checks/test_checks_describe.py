@@ -467,7 +467,7 @@ def step_with(stored=False, late=False, seen=None):
         query = turn(query, here, base)
         if late:
             keys = late(keys, base)
-        return attended(query, source_findings(keys, base) if seen else keys, values), keys, values
+        return attended(query, seen(keys, base) if seen else keys, values), keys, values
 
     return cached_step
 

@@ -185,10 +185,8 @@ def _known(exercise, outcomes, slips=(), pairs=True):
 
 def recognise_by_gradients(exercise, trouble):
     """Return the id of the known mistake whose results are right and whose gradients have the same trouble, or None."""
-    if trouble == describe.CUT_OFF:
-        return "cut_off_from_gradients"
     for id, mistake in exercise.mistakes.items():
         is_right = all(known.same(right) for known, right in zip(exercise.known[(id,)], exercise.expected))
         if is_right and describe.gradients(exercise, mistake.function) == trouble:
             return id
-    return None
+    return "cut_off_from_gradients" if trouble == describe.CUT_OFF else None
