@@ -21,7 +21,7 @@ from ..attention_steps import (
     times_root_d,
     weighted_sum,
 )
-from ..exercise import exercise
+from ..exercise import exercise, family
 from ..relation import wrong_places
 from ..slips import cut_off
 
@@ -287,10 +287,14 @@ class Masked:
         hidden. What is added must leave the score of a visible key as it is, and push a hidden one down without end."""
         return scores + mask
 
-    def a_small_negative_number(scores, mask):
-        """Hidden keys get the score -1, and that is a score like any other: its exponential is 0.37, far from zero. The
-        score of a hidden key must be so low that its exponential is zero beside any other."""
-        return scores.masked_fill(~mask, -1.0)
+    @family(
+        a_small_negative_number=(-1.0, "-1", "its exponential is 0.37, far from zero"),
+        minus_ten=(-10.0, "-10", "where the visible ones are low as well, a hidden key keeps a weight that counts"),
+    )
+    def too_large_a_number(number, scores, mask):
+        """Hidden keys get the score {}, and that is a score like any other: {}. The score of a hidden key must be so
+        low that its exponential is zero beside any other."""
+        return scores.masked_fill(~mask, number)
 
     def plus_a_billion(scores, mask):
         """Hidden keys get a very large score, and a minus sign is missing: they share all the weight among themselves,
@@ -308,12 +312,6 @@ class Masked:
         axes it makes a result of five. The axes that a mask lacks are on its left, and broadcasting adds those by
         itself."""
         return scores.masked_fill(~mask[:, None], torch.finfo(scores.dtype).min)
-
-    def minus_ten(scores, mask):
-        """Hidden keys get the score -10, and that is a score like any other: where the visible ones are low as well, a
-        hidden key keeps a weight that counts. The score of a hidden key must be so low that its exponential is zero
-        beside any other."""
-        return scores.masked_fill(~mask, -10.0)
 
 
 @masked_attention.wrong(stage="empty_rows")
@@ -390,17 +388,14 @@ class WrongAnswers:
         Where must the mask come, so that the hidden keys are never counted?"""
         return (over_keys(_scores(query, key)) * mask) @ value
 
-    def infinity_after_the_softmax(query, key, value, mask):
-        """The weights of hidden keys are -inf, and so the output is infinite or NaN. The fill is meant for scores: the
-        softmax turns a score of -inf into the weight 0. Here it comes after the softmax, and nothing turns it into
-        anything."""
-        return over_keys(_scores(query, key)).masked_fill(~mask, float("-inf")) @ value
-
-    def a_billion_after_the_softmax(query, key, value, mask):
-        """The weights of hidden keys are -1e9, and so the output is a number of billions. The fill is meant for scores:
-        the softmax turns such a score into the weight 0. Here it comes after the softmax, and nothing turns it into
-        anything."""
-        return over_keys(_scores(query, key)).masked_fill(~mask, -1e9) @ value
+    @family(
+        infinity_after_the_softmax=(float("-inf"), "-inf", "infinite or NaN", "a score of -inf"),
+        a_billion_after_the_softmax=(-1e9, "-1e9", "a number of billions", "such a score"),
+    )
+    def filled_after_the_softmax(number, query, key, value, mask):
+        """The weights of hidden keys are {}, and so the output is {}. The fill is meant for scores: the softmax turns
+        {} into the weight 0. Here it comes after the softmax, and nothing turns it into anything."""
+        return over_keys(_scores(query, key)).masked_fill(~mask, number) @ value
 
     def divided_again(query, key, value, mask):
         """You mask after the softmax and divide the weights by their sum. On paper that is right. But when a hidden
@@ -490,6 +485,8 @@ def overflow(query, key, value, mask):
 for _number in (-1e4, -1e3, -100.0):
     _too_small_to_hide(_number)
     _too_small_to_hide(_number, added=True)
+
+
 _too_small_to_hide(-10.0, added=True)
 
 

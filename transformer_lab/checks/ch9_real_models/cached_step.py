@@ -84,8 +84,7 @@ def cached_step(
 ):
     """Return what the newest token collects, and the cache with its key, turned, and its value."""
     here = position(keys)
-    keys = longer_keys(keys, turn_key(key, here, base))
-    values = longer_values(values, value)
+    keys, values = longer_keys(keys, turn_key(key, here, base)), longer_values(values, value)
     return blend(weights(turn_query(query, here, base), keys), values), keys, values
 
 
@@ -98,8 +97,7 @@ cached_step.example("300 tokens in the cache", lambda draw: _step(draw, batch=1,
 class RightAnswers:
     def by_pytorch_attention(query, key, value, keys, values, base):
         position = torch.tensor([keys.shape[2]], device=keys.device)
-        keys = torch.cat((keys, rotate.reference(key, position, base)), 2)
-        values = torch.cat((values, value), 2)
+        keys, values = torch.cat((keys, rotate.reference(key, position, base)), 2), torch.cat((values, value), 2)
         query = rotate.reference(query, position, base)
         return torch.nn.functional.scaled_dot_product_attention(query, keys, values), keys, values
 
@@ -132,8 +130,7 @@ class Position:
 def _for_scores(query, key, value, keys, values, base, *, stored, seen):
     """Make a step in which the query sees other keys than the cache holds."""
     here = keys.shape[-2]
-    keys = appended(keys, stored(key, here, base))
-    values = appended(values, value)
+    keys, values = appended(keys, stored(key, here, base)), appended(values, value)
     return weights_of(_turned(query, here, base), seen(keys, base)) @ values, keys, values
 
 
@@ -463,8 +460,7 @@ class WrongAnswers:
         """You turn the keys of the cache, and they have been turned already, each when it was new. What is kept is
         ready for use: which tensor is new in this step?"""
         here = torch.arange(keys.shape[-2] + 1, device=keys.device)
-        keys = rotate.reference(appended(keys, key), here, base)
-        values = appended(values, value)
+        keys, values = rotate.reference(appended(keys, key), here, base), appended(values, value)
         return weights_of(_turned(query, len(here) - 1, base), keys) @ values, keys, values
 
     def all_turned_again(query, key, value, keys, values, base):
@@ -501,16 +497,14 @@ class WrongAnswers:
         """You turn all keys by the position of the new token, and those of the cache have been turned already, each by
         its own. Have you put the new key into the cache first, and turned then? Which of the two comes first?"""
         here = keys.shape[-2]
-        keys = _turned(appended(keys, key), here, base)
-        values = appended(values, value)
+        keys, values = _turned(appended(keys, key), here, base), appended(values, value)
         return weights_of(_turned(query, here, base), keys) @ values, keys, values
 
     def value_turned(query, key, value, keys, values, base):
         """You turn the value as well. Positions decide who looks at whom, and that is the matter of queries and keys;
         what is collected stays as it is."""
         here = keys.shape[-2]
-        keys = appended(keys, _turned(key, here, base))
-        values = appended(values, _turned(value, here, base))
+        keys, values = appended(keys, _turned(key, here, base)), appended(values, _turned(value, here, base))
         return weights_of(_turned(query, here, base), keys) @ values, keys, values
 
     def cache_returned_as_it_was(query, key, value, keys, values, base):
@@ -528,16 +522,14 @@ class WrongAnswers:
         """The new key and value stand in front of the cache. The blend is the same, since order does not matter to it;
         the cache is in the order of the text, and the newest is last."""
         here = keys.shape[-2]
-        keys = torch.cat([_turned(key, here, base), keys], dim=-2)
-        values = torch.cat([value, values], dim=-2)
+        keys, values = torch.cat([_turned(key, here, base), keys], dim=-2), torch.cat([value, values], dim=-2)
         return weights_of(_turned(query, here, base), keys) @ values, keys, values
 
     def pairs_in_halves(query, key, value, keys, values, base):
         """You pair feature i with feature i + d_head/2. Here neighbours are a pair, as in exercise 9.1: your own
         `rotate` does it."""
         here = torch.tensor([keys.shape[-2]], device=keys.device)
-        keys = appended(keys, halves(key, here, base))
-        values = appended(values, value)
+        keys, values = appended(keys, halves(key, here, base)), appended(values, value)
         return weights_of(halves(query, here, base), keys) @ values, keys, values
 
     def position_is_a_plain_number(query, key, value, keys, values, base):
@@ -638,8 +630,7 @@ class Cache:
         """For each token that comes in you drop the oldest, so that the cache never becomes longer. That is a window;
         here the new token attends to all."""
         here = keys.shape[-2]
-        keys = appended(keys[:, :, 1:], _turned(key, here, base))
-        values = appended(values[:, :, 1:], value)
+        keys, values = appended(keys[:, :, 1:], _turned(key, here, base)), appended(values[:, :, 1:], value)
         return weights_of(_turned(query, here, base), keys) @ values, keys, values
 
     def last_overwritten(query, key, value, keys, values, base):
