@@ -14,7 +14,7 @@ import transformer_lab as tl
 from run_python import run_python
 from transformer_lab.checks import course
 from transformer_lab.checks.diagnose import diagnose
-from transformer_lab.checks.exercise import exercise, family, rows_of, ways
+from transformer_lab.checks.exercise import exercise, family, rows_of, ways, with_text_of
 
 FOLDER = Path(tl.checks.__file__).parent
 HINTS = ("Which one?", "Look at the last axis.", "`x.flip(…)`")
@@ -86,6 +86,7 @@ def test_an_exercise_with_no_word_about_hints():
         (lambda made, function: made.mistake(function), "what its author is told"),
         (lambda made, function: made.mistake(function, stage="turned"), "what its author is told"),
         (lambda made, function: made.mistakes_in(turned=(function,)), "what its author is told"),
+        (lambda made, function: made.wrong(type("Body", (), {"nameless": function})), "what its author is told"),
         (lambda made, function: made.probe(function), "what is special about the input"),
         (lambda made, function: made.property(function), "the sentence that holds"),
     ],
@@ -255,7 +256,12 @@ def test_one_mistake_in_several_spellings():
             """The row is cut into columns of no size, which PyTorch refuses."""
             return cut(x, len(x), 0)
 
-    one, other = made.mistakes.values()
+        @with_text_of(no_columns[0])
+        def all_columns(x):
+            return x.view(len(x), 2 * x.shape[1])
+
+    one, other, third = made.mistakes.values()
+    assert (third.id, third.text) == ("all_columns", one.text)
     assert (one.id, other.id, one.text) == ("no_columns_for_view", "no_columns_for_reshape", other.text)
     assert diagnose(made, lambda x: x.view(len(x), 0)).mistake == "no_columns_for_view"
     assert diagnose(made, lambda x: x.reshape(len(x), 0)).mistake == "no_columns_for_reshape"

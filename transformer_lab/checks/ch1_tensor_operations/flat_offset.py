@@ -7,7 +7,7 @@ import operator
 
 import torch
 
-from ..exercise import exercise, family
+from ..exercise import exercise, family, with_text_of
 
 
 @exercise(
@@ -84,9 +84,8 @@ class Moves:
         row, and the element lies at one place in it."""
         return tuple(i * stride for i, stride in zip(index, strides))
 
+    @with_text_of(not_added_up)
     def moves_in_a_tensor(index, strides):
-        """You return the move along each axis, one number for each. They have to be added up: storage is a single long
-        row, and the element lies at one place in it."""
         return torch.tensor(index) * torch.tensor(strides)
 
     def place_after_each_axis(index, strides):

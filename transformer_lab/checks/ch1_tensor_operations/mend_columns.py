@@ -2,7 +2,7 @@
 
 import torch
 
-from ..exercise import exercise, family
+from ..exercise import exercise, family, with_text_of
 
 
 def _text(draw, batch=3, seq=7, left_over=2):
@@ -388,9 +388,8 @@ class Stretches:
         seq = len(tokens) // batch
         return torch.stack([tokens[column * batch : column * batch + seq] for column in range(batch)], dim=1)
 
+    @with_text_of(columns_begin_batch_tokens_apart)
     def columns_filled_from_batch_tokens_apart(tokens, batch):
-        """Each column begins `batch` tokens after the one before it. A column holds `seq` tokens, so they overlap, or
-        leave tokens out. Column 1 has to go on where column 0 ends: how far is that?"""
         seq = len(tokens) // batch
         result = tokens.new_zeros(seq, batch)
         for column in range(batch):

@@ -334,9 +334,7 @@ class Vectors:
         """The first 1 in the shape is removed where a vector was given an axis, and a batch may have a size of 1 as
         well. `list.remove` looks for a value, wherever it stands. Remove by place: the second to last for a vector on
         the left, the last for one on the right."""
-        left, right = row_and_column(a, b)
-        must_agree(left[-1], right[-2])
-        shape = [*broadcast_shape.reference(left[:-2], right[:-2]), left[-2], right[-1]]
+        shape = list(matmul_shape.reference(a, b, ends=Ends.added_axes_stay))
         for _ in range((len(a) == 1) + (len(b) == 1)):
             shape.remove(1)
         return tuple(shape)
@@ -344,17 +342,13 @@ class Vectors:
     def first_axis_removed(a, b):
         """With a vector on the left you remove the first axis of the result. The row that the vector was made of is the
         second-to-last axis, after the batch: `(4,) @ (10, 4, 5)` is `(10, 5)`, and the 10 must stay."""
-        left, right = row_and_column(a, b)
-        must_agree(left[-1], right[-2])
-        shape = (*broadcast_shape.reference(left[:-2], right[:-2]), left[-2], right[-1])
+        shape = matmul_shape.reference(a, b, ends=Ends.added_axes_stay)
         return shape[len(a) == 1 : len(shape) - (len(b) == 1)]
 
     def both_axes_removed_in_the_wrong_order(a, b):
         """Two vectors make your function raise: the last axis is removed first, and then there is no second to last one
         any more. Remove them in the other order, or build the shape without them."""
-        left, right = row_and_column(a, b)
-        must_agree(left[-1], right[-2])
-        shape = [*broadcast_shape.reference(left[:-2], right[:-2]), left[-2], right[-1]]
+        shape = list(matmul_shape.reference(a, b, ends=Ends.added_axes_stay))
         if len(b) == 1:
             shape.pop(-1)
         if len(a) == 1:
