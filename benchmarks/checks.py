@@ -21,7 +21,7 @@ import bank
 
 import transformer_lab as tl
 from transformer_lab.checks.diagnose import diagnose
-from transformer_lab.checks.observe import watched
+from transformer_lab.checks.observe import run_guarded
 
 REPEATS = 5
 COLUMNS = ("right", "rejected", "known", "named", "accepted")
@@ -34,7 +34,7 @@ JUDGED = Path(bank.__file__).with_name("judged.txt")
 
 def diagnosed(exercise, function):
     """Return the report on a function, as a check makes it, without showing its card."""
-    report, _ = watched(lambda: diagnose(exercise, function))
+    report, _ = run_guarded(lambda: diagnose(exercise, function))
     return report
 
 

@@ -14,7 +14,7 @@ from bank import answers
 
 from transformer_lab.checks import EXERCISES
 from transformer_lab.checks.describe import gradients
-from transformer_lab.checks.observe import watched
+from transformer_lab.checks.observe import run_guarded
 from transformer_lab.checks.probes import Outcomes
 
 # What a docstring rules out, and its check does not see yet.
@@ -50,6 +50,6 @@ def test_right_answers_are_accepted_and_wrong_ones_rejected(exercise):
     for answer in those:
         if answer.truth in NOT_SEEN:
             continue
-        found, _ = watched(partial(accepted, exercise, answer.function))
+        found, _ = run_guarded(partial(accepted, exercise, answer.function))
         right = answer.truth is None and (answer.name not in LEANS_ON_CLAMP or passes_on_at_its_bound())
         assert found == right, f"{answer.truth or 'right'}:\n{inspect.getsource(answer.function)}"

@@ -8,7 +8,7 @@ from torch.nn import functional as F
 
 import transformer_lab as tl
 from transformer_lab.checks import steps
-from transformer_lab.checks.describe import seen, shown
+from transformer_lab.checks.describe import failing_case, source_findings
 from transformer_lab.checks.diagnose import diagnose
 from transformer_lab.checks.exercise import without_what_is_marked
 from transformer_lab.checks.observe import observe
@@ -146,9 +146,9 @@ def uses_all(x, n_heads):
 
 
 def test_nothing_is_said_of_a_source_that_is_all_used():
-    assert seen(uses_all) == []
-    assert seen(torch.add) == seen(checks.split_heads) == []
-    assert seen(eval("lambda x: 1")) == []
+    assert source_findings(uses_all) == []
+    assert source_findings(torch.add) == source_findings(checks.split_heads) == []
+    assert source_findings(eval("lambda x: 1")) == []
 
 
 # The steps
@@ -194,7 +194,7 @@ ALL_THERE = [
 
 @pytest.mark.parametrize("exercise, function", ALL_THERE)
 def test_no_step_is_missing_where_all_are_there(exercise, function):
-    done = steps.looked_for(exercise, function, exercise.probes[0])
+    done = steps.find_stages(exercise, function, exercise.probes[0])
     assert list(done) and all(done.values()), done
 
 
@@ -246,7 +246,7 @@ BETWEEN = [
 
 @pytest.mark.parametrize("exercise, function, found, missing", BETWEEN)
 def test_the_steps_between_which_it_goes_wrong(exercise, function, found, missing):
-    done = steps.looked_for(exercise, function, exercise.probes[0])
+    done = steps.find_stages(exercise, function, exercise.probes[0])
     first = list(done.values()).index(False)
     assert list(done)[first - 1 : first + 1] == [found, missing]
 
@@ -258,7 +258,7 @@ def in_one_call(query, key, value, mask):
 
 def test_a_card_says_that_no_step_is_found():
     """A fused operation shows none."""
-    done = steps.looked_for(checks.masked_attention, in_one_call, checks.masked_attention.probes[0])
+    done = steps.find_stages(checks.masked_attention, in_one_call, checks.masked_attention.probes[0])
     assert not any(done.values())
     halved = diagnose(checks.linear, lambda x, weight, bias: x.sum() + bias.expand(*x.shape[:-1], -1))
     assert "None of the steps of a right answer is found in your function. The first of them: *product*" in (
@@ -312,7 +312,7 @@ def test_all_right_answers_agree_on_the_smallest_inputs(exercise):
     for mistake in exercise.mistakes.values():
         outcomes = Outcomes(exercise, mistake.function)
         first = next((n for n, right in enumerate(exercise.expected) if not outcomes[n].same(right)), 0)
-        sizes, probe, _, expected = shown(exercise, mistake.function, outcomes, first)
+        sizes, probe, _, expected = failing_case(exercise, mistake.function, outcomes, first)
         if sizes and tuple(sizes.values()) not in looked_at:
             looked_at.add(tuple(sizes.values()))
             for name, right in exercise.equivalents.items():
@@ -771,7 +771,7 @@ def test_the_smallest_input_has_the_sizes_that_a_card_gives_it(exercise):
     for mistake in exercise.mistakes.values():
         outcomes = Outcomes(exercise, mistake.function)
         first = next((n for n, right in enumerate(exercise.expected) if not outcomes[n].same(right)), 0)
-        sizes, probe, *_ = shown(exercise, mistake.function, outcomes, first)
+        sizes, probe, *_ = failing_case(exercise, mistake.function, outcomes, first)
         for word, size in axis_sizes(exercise, probe) if sizes else ():
             assert sizes.get(word, size) == size, f"{mistake.id}: {sizes}"
 

@@ -225,4 +225,4 @@ def test_two_steps_side_by_side_are_both_named_where_both_are_missing():
 
 def test_plain_arithmetic_leaves_no_trace():
     count = checks.attention_parameters
-    assert steps.looked_for(count, lambda d_model, bias: 7 * d_model, count.probes[0]) == {}
+    assert steps.find_stages(count, lambda d_model, bias: 7 * d_model, count.probes[0]) == {}

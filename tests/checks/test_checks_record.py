@@ -163,12 +163,12 @@ def test_processes_that_note_at_once_lose_nothing():
 
 def test_a_lock_of_a_process_that_died_or_was_stopped_stops_nobody(monkeypatch):
     holder = started(HOLD)
-    monkeypatch.setattr(record, "PATIENCE", 0.2)
+    monkeypatch.setattr(record, "LOCK_TIMEOUT", 0.2)
     tl.checks.merge_heads(right)  # noted after a while, though the lock is held
     assert record.read()["merge_heads"]["checks"] == 1
     holder.kill()
     holder.communicate(timeout=60)
-    monkeypatch.setattr(record, "PATIENCE", 600)  # to wait for the dead one would hang
+    monkeypatch.setattr(record, "LOCK_TIMEOUT", 600)  # to wait for the dead one would hang
     begun = time.monotonic()
     tl.checks.merge_heads(right)
     assert record.read()["merge_heads"]["checks"] == 2 and time.monotonic() - begun < 300

@@ -295,7 +295,7 @@ def broken(*arguments):
 FAULT = "This is a fault of the check, not yours. Please report it"
 
 
-@pytest.mark.parametrize("part", ["describe.gradients", "describe.tried"])
+@pytest.mark.parametrize("part", ["describe.gradients", "describe.inputs_tried"])
 def test_a_fault_of_the_check_refuses_no_right_answer(part, monkeypatch):
     monkeypatch.setattr(f"transformer_lab.checks.{part}", broken)
     report = check(lambda x, n_heads: right(x, n_heads))
@@ -309,7 +309,9 @@ def test_facts_that_the_check_cannot_see_refuse_no_right_answer(monkeypatch):
     assert tl.checks.linear_attention(lambda query, key, value: value).status != "correct"
 
 
-@pytest.mark.parametrize("part", ["describe.shown", "diagnose.recognise", "steps.looked_for", "describe.evidence"])
+@pytest.mark.parametrize(
+    "part", ["describe.failing_case", "diagnose.recognise", "steps.find_stages", "describe.evidence"]
+)
 def test_a_fault_of_the_check_is_not_shown_as_the_learners(part, monkeypatch):
     monkeypatch.setattr(f"transformer_lab.checks.{part}", broken)
     report = check(lambda x, n_heads: right(x, n_heads) * 1.5)
@@ -397,7 +399,7 @@ ENDLESS = (endless, endless_and_deaf, endless_talk, sleeps)
 
 @pytest.mark.parametrize("function", ENDLESS)
 def test_what_does_not_end_is_stopped(function, monkeypatch):
-    monkeypatch.setattr("transformer_lab.checks.observe.LIMIT", 0.5)
+    monkeypatch.setattr("transformer_lab.checks.observe.TIME_LIMIT", 0.5)
     start = time.monotonic()
     report = check(function)
     assert report.status == "error" and "did not come to an end" in report.message
@@ -471,7 +473,7 @@ def test_a_machine_that_stands_still_refuses_no_right_answer(monkeypatch):
 def test_the_limits_leave_room_in_ten_seconds():
     from transformer_lab.checks import observe
 
-    assert observe.LIMIT + observe.GRACE <= 9
+    assert observe.TIME_LIMIT + observe.GRACE_PERIOD <= 9
 
 
 SLOW = "import time\ntime.sleep(2)\nready = True\n"
@@ -479,7 +481,7 @@ SLOW = "import time\ntime.sleep(2)\nready = True\n"
 
 def test_an_import_is_never_cut_off(tmp_path, monkeypatch):
     check(right)  # the first time takes longer
-    monkeypatch.setattr("transformer_lab.checks.observe.LIMIT", 1)
+    monkeypatch.setattr("transformer_lab.checks.observe.TIME_LIMIT", 1)
     monkeypatch.syspath_prepend(tmp_path)
     (tmp_path / "slow_to_load.py").write_text(SLOW)
 
@@ -503,8 +505,8 @@ def test_an_import_is_never_cut_off(tmp_path, monkeypatch):
 
 
 def test_an_import_without_an_end(tmp_path, monkeypatch):
-    monkeypatch.setattr("transformer_lab.checks.observe.LIMIT", 0.1)
-    monkeypatch.setattr("transformer_lab.checks.observe.IMPORTS", 0.1)
+    monkeypatch.setattr("transformer_lab.checks.observe.TIME_LIMIT", 0.1)
+    monkeypatch.setattr("transformer_lab.checks.observe.IMPORT_TIME_LIMIT", 0.1)
     monkeypatch.syspath_prepend(tmp_path)
     (tmp_path / "slower_to_load.py").write_text(SLOW.replace("2", "4"))
 
@@ -573,7 +575,7 @@ def meddles(x, n_heads):
 
 @pytest.mark.parametrize("function", [right, meddles, raises(ValueError("no")), endless])
 def test_the_session_is_as_it_was(function, monkeypatch):
-    monkeypatch.setattr("transformer_lab.checks.observe.LIMIT", 0.5)
+    monkeypatch.setattr("transformer_lab.checks.observe.TIME_LIMIT", 0.5)
     before = state()
     check(function)
     after = state()
@@ -851,7 +853,7 @@ def test_after_a_syntax_error_the_card_says_that_the_function_is_an_older_one(tm
 def test_on_a_busy_machine_only_the_time_counts_in_which_it_had_the_processor(monkeypatch):
     if not hasattr(time, "pthread_getcpuclockid"):
         pytest.skip("this system does not tell the processor's time of a thread")
-    monkeypatch.setattr("transformer_lab.checks.observe.LIMIT", 1)
+    monkeypatch.setattr("transformer_lab.checks.observe.TIME_LIMIT", 1)
 
     def works(seconds):
         """Takes so much of the processor in all its calls together, half of the time: as if others had it else."""
@@ -875,7 +877,7 @@ def test_on_a_busy_machine_only_the_time_counts_in_which_it_had_the_processor(mo
 
 def test_the_checks_own_work_does_not_count(monkeypatch):
     """What the check knows is found out anew, and takes longer than a function may."""
-    monkeypatch.setattr("transformer_lab.checks.observe.LIMIT", 0.4)
+    monkeypatch.setattr("transformer_lab.checks.observe.TIME_LIMIT", 0.4)
     reference = check.reference
 
     def slow(x, n_heads):

@@ -185,7 +185,7 @@ def test_what_a_test_does_wrong_is_told(test, status, said):
 
 def test_a_test_without_an_end_and_one_that_is_slow_are_told_apart(monkeypatch):
     kinds(weights.exercise)
-    monkeypatch.setattr(observe, "LIMIT", 0.3)
+    monkeypatch.setattr(observe, "TIME_LIMIT", 0.3)
 
     def endless(f):
         while True:

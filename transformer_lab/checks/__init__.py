@@ -3,9 +3,9 @@
 A folder for each chapter holds its exercises, a file for each: the right answer, and the mistakes that are known by
 what they do. `course` lists them, and each is loaded when it is first asked for. The engine is `exercise` (what is
 known about an exercise), `probes` (its inputs), `observe` (running a function safely), `agree` (whether results are the
-same), `diagnose`, `describe`, `steps` and `source` (from what it does, and from its lines, to words), `report` (the
-card), `record` and `summary` (how far somebody is). `hunt`, with `hunt_kinds` and `hunt_report`, turns it round: the
-learner writes the test, and the known mistakes are what it must catch.
+same), `diagnose`, `shared_slips`, `describe`, `steps` and `source` (from what it does, and from its lines, to words),
+`report` (the card), `record` and `summary` (how far somebody is). `hunt`, with `hunt_kinds` and `hunt_report`, turns it
+round: the learner writes the test, and the known mistakes are what it must catch.
 """
 
 from ..arguments import did_you_mean

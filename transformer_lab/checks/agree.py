@@ -28,7 +28,7 @@ def agree(got, expected, rounded_to=None):
             and all(agree(got[k], expected[k], rounded_to) for k in expected)
         )
     if isinstance(expected, int) and not isinstance(expected, bool):
-        return not isinstance(got, float) and whole(got) == expected
+        return not isinstance(got, float) and as_int(got) == expected
     if isinstance(expected, float):  # one of NumPy is one of Python's as well
         return isinstance(got, float) and got == expected
     return type(got) is type(expected) and (callable(expected) or bool(got == expected))
@@ -60,8 +60,8 @@ def close(got, expected, rounded_to=None):
     return torch.allclose(got, expected, rtol, atol, equal_nan=True)
 
 
-def whole(number):
-    """Return the whole number that ``number`` is, in whatever type, or None."""
+def as_int(number):
+    """Return a number of any type as an int, or None where it is not whole."""
     if isinstance(number, float):
         return int(number) if number.is_integer() else None
     try:

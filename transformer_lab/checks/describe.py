@@ -12,15 +12,15 @@ from copy import deepcopy
 import torch
 
 from . import source, steps
-from .agree import agree, close, like, readable, tensors_in, whole
+from .agree import agree, as_int, close, like, readable, tensors_in
 from .course import FOLDERS, load
 from .observe import Probe, observe, settings_kept
 from .probes import Draw, each_tensor
 from .relation import Case, relation, share, term, wrong_places
-from .words import apart, axis_sizes, axis_words, dtype_name, in_words, results, short
+from .words import axis_sizes, axis_words, dtype_name, in_words, results, short, shortest_distinct
 
-NUMBERS_SHOWN = 8  # a result of so many numbers is shown whole
-NAMED = 8  # so many of the inputs are named that a correct function was tried on
+NUMBERS_SHOWN = 8  # results up to this size are printed in full
+INPUTS_NAMED = 8  # of the inputs that a correct function was tried on
 # Lines of code that are not the learner's.
 LIBRARIES = (
     os.path.dirname(os.__file__),
@@ -239,11 +239,11 @@ def _parameters(function):
 # A result, right or wrong
 
 
-def tried(exercise):
+def inputs_tried(exercise):
     """Say what a correct function was tried on, as much as one reads, and in the same words on every device."""
     names = [probe.name for probe in exercise.probes if not probe.here]
-    if len(names) > NAMED + 1:
-        names[NAMED:] = [f"and {len(names) - NAMED} more"]
+    if len(names) > INPUTS_NAMED + 1:
+        names[INPUTS_NAMED:] = [f"and {len(names) - INPUTS_NAMED} more"]
     return f"Right with {', '.join(names)}."
 
 
@@ -253,7 +253,7 @@ RANDOM = (
 )
 
 
-def kept(probe, names):
+def kept_between_calls(probe, names):
     """Say that a function is right when it is called alone: ``names`` are those of what it keeps something in."""
     where = f", in {' and '.join(f'`{name}`' for name in names)}" if names else ""
     return (
@@ -270,7 +270,10 @@ NOTHING = (
 
 
 def wrong(exercise, function, outcomes, first, done, case):
-    """Say what is wrong with a function that makes no known mistake: ``done`` its steps, ``case`` what is `shown`."""
+    """Say what is wrong with a function that makes no known mistake.
+
+    ``done`` says which steps it computes, and ``case`` is its `failing_case`.
+    """
     probe, got, expected = exercise.probes[first], outcomes[first], exercise.expected[first]
     sentences = [] if probe.plain else [f"Right for ordinary input, and wrong for {probe.name}."]
     if expected.error is not None:
@@ -278,11 +281,11 @@ def wrong(exercise, function, outcomes, first, done, case):
         sentences.append(f"This input must raise a `{type(expected.error).__name__}`.{instead}")
     if got.error is not None:
         sentences.append(raised(exercise, function, probe, got.error, got.refused))
-        sentences += seen(function)
-    elif said := kind(exercise, probe, got, expected):
-        sentences += [said, _apart_from_axes_of_one(got.value, expected.value), *seen(function)]
+        sentences += source_findings(function)
+    elif said := mismatch(exercise, probe, got, expected):
+        sentences += [said, _apart_from_axes_of_one(got.value, expected.value), *source_findings(function)]
     else:
-        sentences += seen(function)
+        sentences += source_findings(function)
         broken = _broken(exercise, function, probe)
         if broken:
             sentences.append(f"This should hold, and does not: {broken[0]}")
@@ -357,15 +360,15 @@ def _steps(exercise, done):
     )
 
 
-def seen(function):
-    """Say what the source alone shows: parameters never used, a result thrown away."""
-    if (tree := source.parsed(function)) is None:
+def source_findings(function):
+    """Say what the source alone tells: unused parameters, a discarded result."""
+    if (tree := source.parse(function)) is None:
         return []
     said = []
-    if unused := [f"`{name}`" for name in source.never_used(tree)]:
+    if unused := [f"`{name}`" for name in source.unused_parameters(tree)]:
         do = "does it" if len(unused) == 1 else "do they"
         said.append(f"Your function never uses {' and '.join(unused)}. Where {do} belong?")
-    if lost := source.thrown_away(tree):
+    if lost := source.discarded_result(tree):
         said.append(
             f"What `{lost}` computes is thrown away: it does not change a tensor, it returns a new one. Give that a "
             "name, as in `x = …`."
@@ -387,7 +390,7 @@ def recognised(exercise, function, outcomes, first, found):
     if got.error is not None:
         sentences.append(raised(exercise, function, exercise.probes[first], got.error, got.refused))
     elif has_own_numbers:
-        sentences.append(kind(exercise, exercise.probes[first], got, exercise.expected[first]))
+        sentences.append(mismatch(exercise, exercise.probes[first], got, exercise.expected[first]))
     return "\n\n".join(filter(None, [*sentences, besides]))
 
 
@@ -444,13 +447,13 @@ def _is_worse(exercise, probe, mine, theirs, right):
     """
     if mine.error is not None or theirs.error is not None:
         return theirs.error is None
-    if right.error is not None or kind(exercise, probe, theirs, right):
+    if right.error is not None or mismatch(exercise, probe, theirs, right):
         return False
-    return bool(kind(exercise, probe, mine, right)) or (bool(tensors_in(right.value)) and _is_finite(theirs.value))
+    return bool(mismatch(exercise, probe, mine, right)) or (bool(tensors_in(right.value)) and _is_finite(theirs.value))
 
 
-def kind(exercise, probe, got, expected):
-    """Say what is wrong with a result before its numbers."""
+def mismatch(exercise, probe, got, expected):
+    """Say what is wrong with a result other than its numbers: type, shape, dtype, changed arguments, facts."""
     if got.error is not None or expected.error is not None:
         return ""
     value, right = got.value, expected.value
@@ -463,7 +466,7 @@ def kind(exercise, probe, got, expected):
         return f"Your function returns a value of type `{type(value).__name__}`; it must be a tuple."
     if tensors_in(right) and isinstance(right, tuple) and len(value) != len(right):
         return f"Your function returns {len(value)} values; it must return {len(right)}."
-    if type(right) is int and not isinstance(value, float) and whole(value) is None:
+    if type(right) is int and not isinstance(value, float) and as_int(value) is None:
         return f"Your function returns a value of type `{type(value).__name__}`; it must be a whole number."
     if isinstance(right, tuple) and (said := _items(value, right, "your result")):
         return said
@@ -605,20 +608,20 @@ def _gradients(function, probe):
 # The evidence
 
 
-def shown(exercise, function, outcomes, first):
+def failing_case(exercise, function, outcomes, first):
     """Return the sizes, probe and two outcomes that a card shows: of the smallest input on which the function is wrong.
 
     There are no sizes where no smaller input was looked for.
     """
     case = exercise.probes[first], outcomes[first], exercise.expected[first]
-    if first != 0 or not exercise.sizes or outcomes[first].error is not None or kind(exercise, *case):
+    if first != 0 or not exercise.sizes or outcomes[first].error is not None or mismatch(exercise, *case):
         return {}, *case
     return smallest(exercise, function, *case)
 
 
 def evidence(exercise, sizes, probe, got, expected):
     """Show an input, what the function returns, and what is expected."""
-    if kind(exercise, probe, got, expected):
+    if mismatch(exercise, probe, got, expected):
         return ""
     at = f" ({', '.join(f'{name} {size}' for name, size in sizes.items())})" if sizes else ""
     given = [
@@ -638,7 +641,7 @@ def evidence(exercise, sizes, probe, got, expected):
 
 def smallest(exercise, function, *case):
     """Make the sizes smaller, one after the other, as long as the function stays wrong, and in its numbers alone."""
-    sizes, of_its_kind = dict(exercise.sizes), not kind(exercise, *case)
+    sizes, of_its_kind = dict(exercise.sizes), not mismatch(exercise, *case)
     for name in sizes:
         for size in range(1, sizes[name]):
             try:
@@ -648,7 +651,7 @@ def smallest(exercise, function, *case):
                 continue
             got = observe(exercise, function, probe)
             wrong = expected.error is None and got.error is None and not agree(got.value, expected.value)
-            wrong = wrong and not (of_its_kind and kind(exercise, probe, got, expected))
+            wrong = wrong and not (of_its_kind and mismatch(exercise, probe, got, expected))
             # Below the sizes that make sense both return NaN, as the mean over no token, or one of them.
             pairs = zip((got, expected), case[1:])
             finite = wrong and all(_is_finite(now.value) or not _is_finite(before.value) for now, before in pairs)
@@ -669,10 +672,10 @@ def _difference(got, expected):
     item, got, expected = _first_wrong(got, expected)
     you = f"in the {names[item]} you return" if item < len(names) > 1 else "you return"
     if not isinstance(expected, torch.Tensor) or expected.numel() <= NUMBERS_SHOWN:
-        return "{} `{}`, expected `{}`.".format(you[0].upper() + you[1:], *apart(got, expected))
+        return "{} `{}`, expected `{}`.".format(you[0].upper() + you[1:], *shortest_distinct(got, expected))
     wrong = wrong_places(got, expected)
     index = wrong.nonzero()[0].tolist()
-    mine, right = apart(*(tensor[tuple(index)].item() for tensor in (got, expected)))
+    mine, right = shortest_distinct(*(tensor[tuple(index)].item() for tensor in (got, expected)))
     share = f"{int(wrong.sum())} of {wrong.numel()} numbers are wrong"
     return f"At index {index} {you} {mine}, expected {right}; {share}."
 

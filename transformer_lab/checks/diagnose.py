@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 from . import describe, record, shared_slips, source, steps
 from .fresh import Fresh
-from .observe import Interrupted, Timed, TimeUp, changes_each_time, watched
+from .observe import Interrupted, Timed, TimeUp, changes_each_time, run_guarded
 from .probes import Outcomes
 from .report import Report
 
@@ -23,7 +23,7 @@ def check(exercise, *functions):
         report = Report(exercise, "not attempted", said)
     else:
         try:
-            report, report.printed = watched(lambda: diagnose(exercise, function))
+            report, report.printed = run_guarded(lambda: diagnose(exercise, function))
         except TimeUp as end:
             report = Report(exercise, "error", describe.endless(end))
         except Interrupted as end:
@@ -63,7 +63,7 @@ def diagnose(exercise, function):
 
 def _look_closer(report, exercise, function, outcomes):
     """Look at the gradients of a function whose results are right, and at whether the check has seen all of it."""
-    report.message = describe.tried(exercise)
+    report.message = describe.inputs_tried(exercise)
     if trouble := describe.gradients(exercise, function):
         id = recognise_by_gradients(exercise, trouble)
         report.status, report.mistake = "incorrect", id
@@ -74,22 +74,25 @@ def _look_closer(report, exercise, function, outcomes):
 
 def _explain(report, exercise, function, fresh, outcomes, first):
     """Say what goes wrong in a function; ``first`` is the number of the first probe that it gets wrong."""
-    case = describe.shown(exercise, function, outcomes, first)
+    case = describe.failing_case(exercise, function, outcomes, first)
     if fresh.is_right(exercise, exercise.probes[first], exercise.expected[first]):
-        report.mistake, report.message = "kept_between_calls", describe.kept(exercise.probes[first], fresh.used())
+        report.mistake, report.message = (
+            "kept_between_calls",
+            describe.kept_between_calls(exercise.probes[first], fresh.used()),
+        )
     elif found := recognise(exercise, outcomes, function):
         report.mistake = "+".join(found.names)
         report.stage = exercise.mistakes[found.ids[0]].stage if found.ids else None
         report.message = describe.recognised(exercise, function, outcomes, first, found)
     elif all(outcome.error is None and outcome.value is None for outcome in outcomes):
         report.mistake, report.message = "nothing_returned", describe.NOTHING  # in every exercise the same
-    elif not describe.kind(exercise, *case[1:]) and changes_each_time(
+    elif not describe.mismatch(exercise, *case[1:]) and changes_each_time(
         exercise, function, exercise.probes[first], outcomes[first]
     ):
         report.message = describe.RANDOM
         return
     else:
-        done = steps.looked_for(exercise, function, exercise.probes[first])
+        done = steps.find_stages(exercise, function, exercise.probes[first])
         report.stage = next((stage for stage in done if not done[stage]), None)
         report.message = describe.wrong(exercise, function, outcomes, first, done, case)
     report.message += "\n\n" + describe.evidence(exercise, *case)
@@ -182,10 +185,8 @@ def _known(exercise, outcomes, slips=(), pairs=True):
 
 def recognise_by_gradients(exercise, trouble):
     """Return the id of the known mistake whose results are right and whose gradients have the same trouble, or None."""
-    if trouble == describe.CUT_OFF:
-        return "cut_off_from_gradients"
     for id, mistake in exercise.mistakes.items():
         is_right = all(known.same(right) for known, right in zip(exercise.known[(id,)], exercise.expected))
         if is_right and describe.gradients(exercise, mistake.function) == trouble:
             return id
-    return None
+    return "cut_off_from_gradients" if trouble == describe.CUT_OFF else None

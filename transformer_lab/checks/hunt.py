@@ -29,8 +29,8 @@ from .observe import (
     TimeUp,
     is_stop,
     observe,
+    run_guarded,
     settings_kept,
-    watched,
 )
 from .report import is_graded
 
@@ -97,7 +97,7 @@ class Hunt:
             return HuntReport(self, "error", said)
         begun = []
         try:
-            report, printed = watched(lambda: run(self, test, begun))
+            report, printed = run_guarded(lambda: run(self, test, begun))
         except TimeUp as end:
             return HuntReport(self, "error", too_long(len(begun), end))
         except Interrupted as end:

@@ -12,7 +12,7 @@ from .agree import agree, like, tensors_in
 from .observe import Probe, observe
 from .probes import Outcomes, each_tensor
 from .relation import wrong_places
-from .words import apart, axis_words, dtype_name, in_words, short
+from .words import axis_words, dtype_name, in_words, short, shortest_distinct
 
 TRIED = 4  # so many of the mistakes that escape are looked at for the one that shows on the smallest input
 
@@ -194,5 +194,5 @@ def contrast(exercise, probe, got, expected):
     if tensors and right.numel() > describe.NUMBERS_SHOWN:
         index = tuple(wrong_places(mine, right).nonzero()[0].tolist())
         at, mine, right = f" at index {list(index)}", mine[index].item(), right[index].item()
-    mine, right = apart(mine, right)
+    mine, right = shortest_distinct(mine, right)
     return f"it returns `{mine}`{at}; right is `{right}`."

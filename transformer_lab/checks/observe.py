@@ -1,4 +1,4 @@
-"""What a function does with an input, seen without letting it do harm.
+"""Runs a learner's function on an input and records what it does, without letting it do harm.
 
 The learner's function runs in a thread of its own, with a time limit; it gets copies of the inputs; what it prints is
 caught; and the settings that it may have changed are put back. Where no thread can be started, as in a browser's
@@ -28,14 +28,14 @@ from torch.overrides import TorchFunctionMode
 
 from .agree import agree, tensors_in
 
-LIMIT = 7  # seconds for all calls of the learner's function in one check
-GRACE = 1  # seconds that it has to stop in, when asked to
-IMPORTS = 60  # seconds more for what is imported on the way: some parts of PyTorch load others when first called
-SHARE = 1 / 4  # of a processor: where others leave it less, its time counts as if it had so much
-ASLEEP = 0.5  # seconds without any work after which it sleeps; one that waits for its turn gets one sooner
-TICK = 0.02  # seconds between two looks at the thread
-SEEDS = itertools.count(271828)  # one for each time, so that no numbers come twice
-PRINTED = 2000  # characters of what it prints that are kept
+TIME_LIMIT = 7  # seconds for all calls of the learner's function in one check
+GRACE_PERIOD = 1  # seconds that it has for stopping
+IMPORT_TIME_LIMIT = 60  # seconds more for imports: some parts of PyTorch load others when first called
+MIN_CPU_SHARE = 1 / 4  # of a processor: the least that a waiting thread is billed for
+IDLE_AFTER = 0.5  # seconds without CPU time after which a thread counts as sleeping; a runnable one is scheduled sooner
+POLL_INTERVAL = 0.02  # seconds
+SEEDS = itertools.count(271828)  # a new one each time, so that no random numbers repeat
+MAX_OUTPUT = 2000  # characters that are kept of what the function prints
 
 
 @dataclass(frozen=True)
@@ -45,7 +45,7 @@ class Probe:
     name: str
     arguments: tuple
     plain: bool = False
-    here: bool = False  # on this machine's device only: a card that names it would read otherwise elsewhere
+    here: bool = False  # on this machine's device only: cards do not name it, since they would differ between machines
 
 
 AS_A_LETTER = re.compile(r"subscript [A-Za-z]\b")  # which letter of `einsum` an axis has is everybody's own choice
@@ -87,7 +87,7 @@ class Outcome:
 def observe(exercise, function, probe):
     """Call a function with a probe's arguments, and return the `Outcome`."""
     # Unlike a clone, this keeps strides, offset, and what lies in storage between the numbers.
-    given, made = deepcopy(probe.arguments), Made()
+    given, made = deepcopy(probe.arguments), Recorder()
     try:
         with settings_kept(OF_A_CALL), made if exercise.facts else contextlib.nullcontext():
             value = function(*given)
@@ -106,11 +106,11 @@ def observe(exercise, function, probe):
 
 
 def _refused(exercise, function, probe, error):
-    """Return what PyTorch refused when a function raised an error: it is called once more, and watched."""
+    """Return what PyTorch refused when a function raised an error: it is called once more, and run_guarded."""
     if not isinstance(error, Exception):
         return None
     given = deepcopy(probe.arguments)
-    made = Made(dict(zip(exercise.arguments, given)))
+    made = Recorder(dict(zip(exercise.arguments, given)))
     try:
         with settings_kept(OF_A_CALL), made:
             function(*given)
@@ -160,7 +160,7 @@ SAME = {"truediv": "div", "true_divide": "div", "divide": "div", "multiply": "mu
 SAME |= {"mm": "matmul", "bmm": "matmul", "iadd": "add", "isub": "sub", "imul": "mul", "itruediv": "div"}
 
 
-class Made(TorchFunctionMode):
+class Recorder(TorchFunctionMode):
     """Keeps every tensor that PyTorch's functions return while it is on, and by its error what they refuse to do.
 
     Inside `torch.func.vmap` and its like, a tensor is a wrapper that is invalid outside: what is kept is the tensor in
@@ -232,7 +232,7 @@ class TimeUp(Exception):
     """
 
     def __init__(self, runs_on, stopped):
-        self.runs_on, self.stopped, self.seconds = runs_on, stopped, LIMIT
+        self.runs_on, self.stopped, self.seconds = runs_on, stopped, TIME_LIMIT
 
 
 class Interrupted(KeyboardInterrupt):
@@ -274,13 +274,13 @@ class Timed:
             RUNNING.discard(thread)
 
 
-def watched(job):
+def run_guarded(job):
     """Run ``job()`` in a thread of its own; return what it returned and what it printed.
 
     Raises
     ------
     TimeUp
-        A `Timed` function in it ran for ``LIMIT`` seconds. Imports do not count, nor does the time in which other
+        A `Timed` function in it ran for ``TIME_LIMIT`` seconds. Imports do not count, nor does the time in which other
         processes had the processor.
     Interrupted
         The learner stopped it.
@@ -344,7 +344,7 @@ def _end(over, results):
 
 
 def _wait(thread, over, clock, loading_before):
-    """Wait until a thread's work is over: at most ``LIMIT`` seconds of the learner's function, ``IMPORTS`` of imports.
+    """Wait until a thread's work is over, at most for the time limits of the learner's function and of imports.
 
     On a busy machine a second counts as the part of it in which the thread had the processor. If it has had none for a
     while it sleeps, and the whole second counts. If this look comes late itself, the machine stood still in between: a
@@ -353,16 +353,16 @@ def _wait(thread, over, clock, loading_before):
     now, worked = time.monotonic(), 0.0
     awake = now
     counted = imported = 0.0
-    while not over.is_set() and counted < LIMIT and imported < IMPORTS:
-        over.wait(TICK)
+    while not over.is_set() and counted < TIME_LIMIT and imported < IMPORT_TIME_LIMIT:
+        over.wait(POLL_INTERVAL)
         before, now = now, time.monotonic()
         worked_before, worked = worked, _processor_time(clock, worked)
-        passed, work = min(now - before, ASLEEP), worked - worked_before
+        passed, work = min(now - before, IDLE_AFTER), worked - worked_before
         awake = now if work > 0 else awake
         if _loading() - loading_before:
             imported += passed
         elif thread.ident in RUNNING:
-            counted += max(work, SHARE * passed) if now - awake < ASLEEP else passed
+            counted += max(work, MIN_CPU_SHARE * passed) if now - awake < IDLE_AFTER else passed
 
 
 def _processor_time(clock, known):
@@ -378,13 +378,13 @@ def _stop(thread, over, lock, results, loading_before):
 
     Never into an import: what is loaded half stays so, and every later import of it in the session fails.
     """
-    end = time.monotonic() + GRACE
+    end = time.monotonic() + GRACE_PERIOD
     while not over.is_set() and time.monotonic() < end:
         with contextlib.suppress(KeyboardInterrupt):  # the stop button, pressed again
             with lock:
                 if thread.ident and not results and not _loading() - loading_before:
                     ctypes.pythonapi.PyThreadState_SetAsyncExc(ctypes.c_ulong(thread.ident), ctypes.py_object(Stopped))
-            over.wait(TICK)
+            over.wait(POLL_INTERVAL)
 
 
 def _loading():
@@ -402,14 +402,14 @@ class Printed(io.TextIOBase):
         self.parts, self.size = [], 0
 
     def write(self, text):
-        self.parts.append(text[: max(0, PRINTED - self.size)])
+        self.parts.append(text[: max(0, MAX_OUTPUT - self.size)])
         self.size += len(text)
-        if self.size > PRINTED:
+        if self.size > MAX_OUTPUT:
             self.parts = ["".join(self.parts)]
         return len(text)
 
     def text(self):
-        left_out = f"… and {self.size - PRINTED:,} more characters" if self.size > PRINTED else ""
+        left_out = f"… and {self.size - MAX_OUTPUT:,} more characters" if self.size > MAX_OUTPUT else ""
         return "".join(self.parts) + left_out
 
 

@@ -19,7 +19,7 @@ try:
 except ImportError:
     msvcrt = None
 
-PATIENCE = 5.0  # seconds; whoever holds the lock needs a thousandth of one
+LOCK_TIMEOUT = 5.0  # seconds; the lock is held for about a millisecond
 
 session = {}  # exercise -> report of its last check since the kernel started; the last one checked comes last
 
@@ -37,7 +37,7 @@ def note(report):
         return
     try:
         file().parent.mkdir(parents=True, exist_ok=True)
-        with _alone():
+        with _exclusive():
             entries = _read()
             entry = entries.setdefault(report.exercise.name, {})
             entry["checks"] = entry.get("checks", 0) + 1
@@ -54,7 +54,7 @@ def read():
     """Return the record: a dict of exercise to its entry. A file that cannot be read is kept under another name."""
     if not file().exists():  # then a look at it leaves nothing behind
         return {}
-    with _alone():
+    with _exclusive():
         return _read()
 
 
@@ -72,7 +72,7 @@ def _read():
 
 
 @contextmanager
-def _alone():
+def _exclusive():
     """Keep other processes from the record for a while.
 
     The operating system holds the lock, and drops it when the process ends, however it ends. Where there is none to be
@@ -85,7 +85,7 @@ def _alone():
         yield
         return
     try:
-        until = time.monotonic() + PATIENCE
+        until = time.monotonic() + LOCK_TIMEOUT
         while not _locked(lock) and time.monotonic() < until:
             time.sleep(0.002)
         yield

@@ -7,7 +7,7 @@ from fractions import Fraction
 
 import torch
 
-from .agree import close, whole
+from .agree import as_int, close
 from .words import short
 
 # A wrong result beside the right one, and the size of each axis: a dict of str to int.
@@ -154,16 +154,16 @@ def term(exercise, outcomes):
         for probe, mine, right in zip(exercise.probes, outcomes, exercise.expected)
         if probe.plain and type(right.value) is int and all(isinstance(argument, int) for argument in probe.arguments)
     ]
-    if len(cases) < 3 or any(whole(mine) is None for _, mine, _ in cases):
+    if len(cases) < 3 or any(as_int(mine) is None for _, mine, _ in cases):
         return ""
-    factors = {Fraction(whole(mine), right) for _, mine, right in cases if right}
+    factors = {Fraction(as_int(mine), right) for _, mine, right in cases if right}
     if len(factors) == 1:
         return f"Every number is the right one times {factors.pop()}."
     powers = itertools.product(range(3), repeat=len(exercise.arguments))
     for power in sorted(powers, key=lambda power: (sum(power), power)):
         terms = [math.prod(map(pow, arguments, power)) for arguments, _, _ in cases]
-        times = {Fraction(whole(mine) - right, term) for (_, mine, right), term in zip(cases, terms) if term}
-        fits = all(term or whole(mine) == right for (_, mine, right), term in zip(cases, terms))
+        times = {Fraction(as_int(mine) - right, term) for (_, mine, right), term in zip(cases, terms) if term}
+        fits = all(term or as_int(mine) == right for (_, mine, right), term in zip(cases, terms))
         if len(times) == 1 and fits and sum(map(bool, terms)) > 1:
             names = [f"{name}**2" if k == 2 else name for name, k in zip(exercise.arguments, power) if k]
             count, word = abs(next(iter(times))), "large" if next(iter(times)) > 0 else "small"
@@ -175,7 +175,7 @@ def term(exercise, outcomes):
 def share(exercise, outcomes):
     """Say with how many of the plain probes a whole number is wrong, and which way."""
     pairs = [
-        (whole(mine.value), right.value)
+        (as_int(mine.value), right.value)
         for probe, mine, right in zip(exercise.probes, outcomes, exercise.expected)
         if probe.plain and type(right.value) is int
     ]

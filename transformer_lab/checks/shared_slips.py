@@ -14,11 +14,11 @@ import numpy as np
 import torch
 
 from .agree import readable, tensors_in
-from .describe import gradients_flow, kind
+from .describe import gradients_flow, mismatch
 
 
 class Slip(NamedTuple):
-    """A slip, how it is undone, and what its author is told after what `kind` says of it."""
+    """A slip, how it is undone, and what its author is told after what `mismatch` says of it."""
 
     id: str
     undo: Callable  # undo(exercise, mine, right): the outcome without the slip, or `mine` itself where it shows none
@@ -36,7 +36,7 @@ class Undone(NamedTuple):
         """Say what goes wrong, and why."""
         cases = zip(exercise.probes, self.before, self.after)
         case = next((case for case in cases if case[1] is not case[2]), None)
-        if case is None or not (what := kind(exercise, *case)):
+        if case is None or not (what := mismatch(exercise, *case)):
             return self.slip.why
         return f"{'' if case[0].plain else f'With {case[0].name}: '}{what} {self.slip.why}"
 

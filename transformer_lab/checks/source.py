@@ -12,7 +12,7 @@ import torch
 DO_SOMETHING = {"backward", "index", "register_hook", "retain_grad", "sort"}
 
 
-def parsed(function):
+def parse(function):
     """Return a function's source as a tree; None where there is none, as for a lambda within a longer line."""
     try:
         tree = ast.parse(textwrap.dedent(inspect.getsource(inspect.unwrap(function)))).body[0]
@@ -21,7 +21,7 @@ def parsed(function):
     return tree if isinstance(tree, ast.FunctionDef) else None
 
 
-def names(function, name):
+def uses_name(function, name):
     """Say whether a function's code, or that of a function inside it, names something so."""
     codes = [code] if (code := getattr(inspect.unwrap(function), "__code__", None)) else []
     for code in codes:
@@ -46,14 +46,14 @@ def broken_definition(name):
     return None
 
 
-def never_used(tree):
+def unused_parameters(tree):
     """Return the names of the parameters that the function never reads."""
     read = {node.id for node in ast.walk(tree) if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load)}
     parameters = [*tree.args.posonlyargs, *tree.args.args, *tree.args.kwonlyargs]
     return [] if "locals" in read else [each.arg for each in parameters if each.arg not in read]
 
 
-def thrown_away(tree):
+def discarded_result(tree):
     """Return the first line that computes a new tensor and keeps it nowhere, as text; None where each is kept."""
     lines = [node.value for node in ast.walk(tree) if isinstance(node, ast.Expr)]
     known = DO_SOMETHING | ({"add"} if any(map(_is_a_set, ast.walk(tree))) else set())

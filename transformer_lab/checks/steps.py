@@ -16,13 +16,13 @@ import torch
 
 from . import source
 from .agree import readable, tensors_in
-from .observe import Made, observe
+from .observe import Recorder, observe
 
 FAR_BELOW = -1e4  # a hidden score: minus infinity, or any number that a softmax takes for it
 
 
-def looked_for(exercise, function, probe):
-    """Return the stages of the reference in order, each with whether the function computes it: a dict of str to bool.
+def find_stages(exercise, function, probe):
+    """Find the stages of the reference in what the function computes: a dict of str to bool, in order.
 
     A stage that a done one takes its input from is done as well: what was left out because a later line does its work
     is no fault. A stage that takes its input from a missing one is left out. The dict is empty where stages leave no
@@ -66,7 +66,7 @@ def looked_for(exercise, function, probe):
     missing = [stage for stage, is_found in found.items() if not is_found]
     # Code that does the same to queries, keys and values is a loop of three turns, and hides nothing.
     in_a_loop = mine.most_turns() > (3 if done else 1) and theirs.most_turns() == 1
-    hidden = mine.left_pytorch or source.names(function, "from_numpy") or (in_a_loop and not in_turns)
+    hidden = mine.left_pytorch or source.uses_name(function, "from_numpy") or (in_a_loop and not in_turns)
     return {} if missing and (hidden or missing[0] in in_part) else found
 
 
@@ -148,7 +148,7 @@ def _is_in_part(result, tables):
     return False
 
 
-class Traced(Made):
+class TracingRecorder(Recorder):
     """Keeps also which place of the code made a tensor: a place in a loop makes one in each turn."""
 
     def __init__(self, given):
@@ -186,7 +186,7 @@ def _traced(exercise, function, probe):
     traced = []
 
     def run(*given):
-        traced.append(Traced(given))
+        traced.append(TracingRecorder(given))
         with traced[0]:
             return function(*given)
 

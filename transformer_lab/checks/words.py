@@ -63,8 +63,8 @@ def short(value, digits=4):
     return round(value, digits) if abs(value) >= 1 else float(f"{value:.{digits}g}")
 
 
-def apart(one, other):
-    """Two values with as few digits as show that they differ."""
+def shortest_distinct(one, other):
+    """Return two values with the fewest digits that show the difference."""
     pairs = ((short(one, digits), short(other, digits)) for digits in (4, 6, 9, 17))
     return next((pair for pair in pairs if str(pair[0]) != str(pair[1])), (one, other))
 

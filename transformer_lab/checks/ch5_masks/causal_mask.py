@@ -2,7 +2,7 @@
 
 import torch
 
-from ..exercise import exercise
+from ..exercise import exercise, family
 from ..slips import fixed_length
 
 
@@ -141,16 +141,14 @@ class Allowed:
 
 @causal_mask.wrong(stage="dtype")
 class Dtype:
-    def already_additive(mask):
-        """This is the mask to add to scores: 0 where a token may attend, -inf where it may not. Here a mask of `True`
-        and `False` is asked for; turning it into the other kind is an exercise of its own, `to_additive`."""
-        return torch.zeros(mask.shape).masked_fill(~mask, float("-inf"))
-
-    def additive_with_a_large_number(mask):
-        """This is a mask to add to scores: 0 where a token may attend, and a large negative number where it may not.
-        Here a mask of `True` and `False` is asked for; turning it into the other kind is an exercise of its own,
-        `to_additive`."""
-        return torch.zeros(mask.shape).masked_fill(~mask, -1e9)
+    @family(
+        already_additive=(float("-inf"), "the", "-inf"),
+        additive_with_a_large_number=(-1e9, "a", "and a large negative number"),
+    )
+    def additive(hiding, mask):
+        """This is {} mask to add to scores: 0 where a token may attend, {} where it may not. Here a mask of `True` and
+        `False` is asked for; turning it into the other kind is an exercise of its own, `to_additive`."""
+        return torch.zeros(mask.shape).masked_fill(~mask, hiding)
 
     def nan_where_allowed_and_infinity(mask):
         """Your mask is made of numbers: -inf where a token must not look, and NaN where it may. That is what a table of
@@ -202,7 +200,7 @@ class WrongAnswers:
 additive_with_another_number.__doc__ = """This is a mask to add to scores: 0 where a token may attend, and a negative
 number where it may not. Here a mask of `True` and `False` is asked for; turning it into the other kind is an exercise
 of its own, `to_additive`."""
+
+
 causal_mask.mistake(additive_with_another_number, sign=_a_number_on_the_future)
-
-
 fixed_length(causal_mask, cut_from_a_buffer, "a text of 300 tokens")

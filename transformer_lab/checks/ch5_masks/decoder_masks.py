@@ -2,7 +2,7 @@
 
 import torch
 
-from ..exercise import exercise
+from ..exercise import exercise, family, with_text_of
 from ..slips import fixed_length
 from .causal_mask import causal_mask
 from .padding_mask import padding_mask, some_lengths
@@ -221,11 +221,16 @@ class Own:
 
 @decoder_masks.wrong(stage="own", alone=True)
 class OwnAlone:
-    def the_word_and(target_lengths, source_lengths, t_len, s_len):
+    @family(
+        the_word_and=lambda causal, padding: causal and padding,
+        the_word_and_after_the_padding=lambda causal, padding: padding and causal,
+        the_word_not=lambda causal, padding: not (causal & padding),
+    )
+    def a_word_of_python(joined, target_lengths, source_lengths, t_len, s_len):
         """Python's words `and`, `or`, `not` and `if` want one `True` or `False`, and ask the whole tensor for it:
         "Boolean value of Tensor with more than one value is ambiguous". Which signs work on bool tensors entry by
         entry?"""
-        return causal_mask.reference(t_len) and padding_mask.reference(target_lengths, t_len)
+        return joined(causal_mask.reference(t_len), padding_mask.reference(target_lengths, t_len))
 
     def padding_without_its_axes(target_lengths, source_lengths, t_len, s_len):
         """The causal mask, (t_len, t_len), is joined with a table of the padding, (batch, t_len), and the sentences
@@ -262,15 +267,14 @@ class OwnAlone:
         `padding_mask` brings the axis for the heads with it. Which line adds another?"""
         return no_future_and_no_padding(target_lengths, source_lengths, t_len, s_len)[:, None]
 
-    def triangle_of_numbers(target_lengths, source_lengths, t_len, s_len):
+    @family(
+        triangle_of_numbers=lambda triangle, padding: triangle & padding,
+        padding_with_a_triangle_of_numbers=lambda triangle, padding: padding & triangle,
+    )
+    def numbers_and_bools(joined, target_lengths, source_lengths, t_len, s_len):
         """A triangle made of `torch.ones` has the numbers 1 and 0, in floating point, and `&` refuses those: it joins
         `True` and `False`, bit by bit. What must `ones` be told, so that the triangle is of bool?"""
-        return torch.ones(t_len, t_len).tril() & padding_mask.reference(target_lengths, t_len)
-
-    def padding_with_a_triangle_of_numbers(target_lengths, source_lengths, t_len, s_len):
-        """A triangle made of `torch.ones` has the numbers 1 and 0, in floating point, and `&` refuses those: it joins
-        `True` and `False`, bit by bit. What must `ones` be told, so that the triangle is of bool?"""
-        return padding_mask.reference(target_lengths, t_len) & torch.ones(t_len, t_len).tril()
+        return joined(torch.ones(t_len, t_len).tril(), padding_mask.reference(target_lengths, t_len))
 
     def causal_part_of_the_source(target_lengths, source_lengths, t_len, s_len):
         """In the decoder's own mask the causal part has the size of the source, (s_len, s_len), and the padding that of
@@ -303,18 +307,6 @@ class OwnAlone:
         masks of `True` and `False` are asked for; turning one into the other kind is `to_additive`."""
         own = no_future_and_no_padding(target_lengths, source_lengths, t_len, s_len)
         return torch.zeros(own.shape).masked_fill(~own, float("-inf"))
-
-    def the_word_and_after_the_padding(target_lengths, source_lengths, t_len, s_len):
-        """Python's words `and`, `or`, `not` and `if` want one `True` or `False`, and ask the whole tensor for it:
-        "Boolean value of Tensor with more than one value is ambiguous". Which signs work on bool tensors entry by
-        entry?"""
-        return padding_mask.reference(target_lengths, t_len) and causal_mask.reference(t_len)
-
-    def the_word_not(target_lengths, source_lengths, t_len, s_len):
-        """Python's words `and`, `or`, `not` and `if` want one `True` or `False`, and ask the whole tensor for it:
-        "Boolean value of Tensor with more than one value is ambiguous". Which signs work on bool tensors entry by
-        entry?"""
-        return not no_future_and_no_padding(target_lengths, source_lengths, t_len, s_len)
 
 
 @decoder_masks.wrong(stage="cross")
@@ -471,10 +463,8 @@ class CrossAlone:
         causal = torch.ones(t_len, s_len, dtype=torch.bool).tril(s_len - t_len)
         return padding_mask.reference(source_lengths, s_len) & causal
 
+    @with_text_of(Cross.cross_only_causal)
     def cross_only_causal_towards_the_end(target_lengths, source_lengths, t_len, s_len):
-        """The mask for cross-attention is a triangle, (t_len, s_len), and the padding of the source is not hidden in
-        it. The whole source is known before the first word is written, so there is no future to hide, and there is
-        padding."""
         return torch.ones(t_len, s_len, dtype=torch.bool).tril(s_len - t_len)
 
     def copied_for_every_source_word(target_lengths, source_lengths, t_len, s_len):

@@ -3,7 +3,7 @@
 import torch
 from torch.nn.functional import scaled_dot_product_attention
 
-from ..exercise import exercise
+from ..exercise import exercise, family, ways, with_text_of
 from ..slips import fixed_length
 from .padding_mask import padding_mask, some_lengths
 
@@ -174,15 +174,14 @@ class KeptAlone:
         the mask have an axis of size 1?"""
         return torch.where(torch.arange(x.shape[1]) < lengths[:, None], x, 0)
 
-    def as_many_positions_as_sentences(x, lengths):
-        """You count as many positions as there are sentences, and the mask does not fit the tokens. Positions count
-        along `seq`: which axis of `x` is that?"""
-        return x * (torch.arange(x.shape[0], device=x.device) < lengths[:, None])[..., None]
-
-    def as_many_positions_as_features(x, lengths):
-        """You count as many positions as there are features, and the mask does not fit the tokens. Positions count
-        along `seq`: which axis of `x` is that?"""
-        return x * (torch.arange(x.shape[2], device=x.device) < lengths[:, None])[..., None]
+    @family(
+        as_many_positions_as_sentences=(0, "sentences"),
+        as_many_positions_as_features=(2, "features"),
+    )
+    def positions_of_another_axis(axis, x, lengths):
+        """You count as many positions as there are {}, and the mask does not fit the tokens. Positions count along
+        `seq`: which axis of `x` is that?"""
+        return x * (torch.arange(x.shape[axis], device=x.device) < lengths[:, None])[..., None]
 
     def lengths_in_a_row(x, lengths):
         """The positions, (seq,), are compared with the lengths, (batch,), as they are: positions meet sentences, and
@@ -352,15 +351,12 @@ class DividedAlone:
         many numbers went into each sum?"""
         return total / total.shape[-1]
 
-    def counted_over_the_sentences(total, lengths, seq):
+    @family(counted_over_the_sentences=True, counted_over_the_sentences_in_a_row=False)
+    def counted_over_the_sentences(as_a_column, total, lengths, seq):
         """The mask is added up over the sentences, not over the tokens: for each place you count how many sentences
         reach it. What must divide is how many tokens each sentence has. Which axis of the mask counts tokens?"""
-        return total / (torch.arange(seq, device=lengths.device) < lengths[:, None]).sum(0)[:, None]
-
-    def counted_over_the_sentences_in_a_row(total, lengths, seq):
-        """The mask is added up over the sentences, not over the tokens: for each place you count how many sentences
-        reach it. What must divide is how many tokens each sentence has. Which axis of the mask counts tokens?"""
-        return total / (torch.arange(seq, device=lengths.device) < lengths[:, None]).sum(0)
+        count = (torch.arange(seq, device=lengths.device) < lengths[:, None]).sum(0)
+        return total / (count[:, None] if as_a_column else count)
 
     def features_first(total, lengths, seq):
         """{The numbers are right, and} the axes have changed places: (d_model, batch). Sentences come first. Which line
@@ -490,9 +486,8 @@ class WrongAnswers:
         """You return `x` as it came. One vector for each sentence is asked for, the average of its real tokens."""
         return x
 
+    @with_text_of(mean_over_features)
     def mean_of_kept_tokens_over_features(x, lengths):
-        """The mean runs over the features: each token has become one number, (batch, seq). What must be averaged are
-        the tokens of a sentence, feature by feature. Which axis counts the tokens?"""
         return real_tokens(x, lengths).mean(dim=-1)
 
     def mean_over_the_sentences(x, lengths):
@@ -500,9 +495,8 @@ class WrongAnswers:
         What must be averaged are the tokens of one sentence. Which axis counts them?"""
         return real_tokens(x, lengths).mean(dim=0)
 
+    @with_text_of(mean_over_the_sentences)
     def mean_of_all_places_over_the_sentences(x, lengths):
-        """The mean runs over the sentences of the batch: first tokens are averaged with first tokens, (seq, d_model).
-        What must be averaged are the tokens of one sentence. Which axis counts them?"""
         return x.mean(dim=0)
 
     def cut_at_the_first_length(x, lengths):
@@ -550,15 +544,11 @@ class WrongAnswers:
         left, and `stack` refuses rows of different lengths. Which of the two axes counts the tokens?"""
         return torch.stack([tokens[:length].mean(dim=1) for tokens, length in zip(x, lengths.tolist())])
 
-    def real_tokens_put_back_by_view(x, lengths):
+    @ways(by_view=torch.Tensor.view, by_reshape=torch.Tensor.reshape)
+    def real_tokens_put_back(cut, x, lengths):
         """Indexing with a mask, `x[is_real]`, puts all real tokens one after another, and no shape makes sentences of
         them again: they have different lengths, and it raises. Which operation leaves every token at its place?"""
-        return x[torch.arange(x.shape[1]) < lengths[:, None]].view(len(x), -1, x.shape[2]).mean(dim=1)
-
-    def real_tokens_put_back_by_reshape(x, lengths):
-        """Indexing with a mask, `x[is_real]`, puts all real tokens one after another, and no shape makes sentences of
-        them again: they have different lengths, and it raises. Which operation leaves every token at its place?"""
-        return x[torch.arange(x.shape[1]) < lengths[:, None]].reshape(len(x), -1, x.shape[2]).mean(dim=1)
+        return cut(x[torch.arange(x.shape[1]) < lengths[:, None]], len(x), -1, x.shape[2]).mean(dim=1)
 
     def the_token_after_the_last(x, lengths):
         """You take the token at position `lengths[b]`, which is the first place of the padding, and lies beyond the end

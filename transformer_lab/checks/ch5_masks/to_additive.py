@@ -3,10 +3,10 @@
 import torch
 
 from ..agree import like
-from ..exercise import exercise
+from ..exercise import exercise, family
 
 
-def _allowed(draw, q_len=5, k_len=4):
+def _random_mask(draw, q_len=5, k_len=4):
     return (draw(q_len, k_len) > 0,)
 
 
@@ -26,7 +26,7 @@ def minus_infinity(bias, hidden):
 
 
 @exercise(
-    inputs=_allowed,
+    inputs=_random_mask,
     axes={"mask": "q_len k_len", "return": "q_len k_len"},
     hints=(
         "What must be added to a score so that it stays as it is, and what so that its weight becomes zero?",
@@ -72,18 +72,6 @@ def only_zero_and_minus_infinity(function, mask):
 def infinity_where_false(function, mask):
     """It is -inf where the mask is `False`, and nowhere else."""
     return torch.equal(function(mask) == float("-inf"), ~mask)
-
-
-def _filled_in(dtype):
-    """-inf is to be filled into whole numbers, and PyTorch refuses: infinity exists only among floating point numbers.
-    A mask turned into 0 and 1 by `long` or `int` is made of whole numbers. Which dtype must your zeros have?"""
-
-    def filled(mask):
-        return torch.zeros(mask.shape, dtype=dtype, device=mask.device).masked_fill(~mask, float("-inf"))
-
-    filled.__doc__ = _filled_in.__doc__
-    filled.__name__ = f"infinity_in_{str(dtype).removeprefix('torch.')}"
-    to_additive.mistake(filled)
 
 
 def _one_number_below_zero(probe, got, expected):
@@ -237,9 +225,12 @@ class WrongAnswers:
         numbers are right.} The result has the shape of the mask; nothing has to be transposed."""
         return to_additive.reference(mask).mT
 
-
-_filled_in(torch.int64)
-_filled_in(torch.int32)
+    @family(infinity_in_int64=torch.int64, infinity_in_int32=torch.int32)
+    def infinity_among_whole_numbers(dtype, mask):
+        """-inf is to be filled into whole numbers, and PyTorch refuses: infinity exists only among floating point
+        numbers. A mask turned into 0 and 1 by `long` or `int` is made of whole numbers. Which dtype must your zeros
+        have?"""
+        return torch.zeros(mask.shape, dtype=dtype, device=mask.device).masked_fill(~mask, float("-inf"))
 
 
 @to_additive.mistake(stage="filled", sign=_one_number_below_zero)

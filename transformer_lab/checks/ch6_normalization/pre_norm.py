@@ -3,7 +3,7 @@
 import torch
 
 from ..exercise import exercise
-from .post_norm import PlacesOfTheNorm, Total, sublayer_and_norm_unchanged, sublayer_of_zeros
+from .post_norm import Output, PlacesOfTheNorm, Total, sublayer_and_norm_unchanged, sublayer_of_zeros
 from .residual import AXES, added, change_of, connected, norm_of, nothing
 
 
@@ -23,8 +23,6 @@ def pre_norm(x, sublayer, norm, *, normalized=norm_of, change=change_of, total=a
 
 
 pre_norm.probe(sublayer_of_zeros, plain=True)
-
-
 pre_norm.probe(sublayer_and_norm_unchanged)
 
 
@@ -66,11 +64,6 @@ class Normalized:
         sublayer would be given larger numbers than the one before. The norm's place in pre-norm is in front of the
         sublayer."""
         return x
-
-    def norm_of_your_own(x, norm):
-        """The argument `norm` is not used: a layer norm without weights stands in its place. The norm that you are
-        given may be any, with weights that were learned. Call it as you call `sublayer`."""
-        return torch.nn.functional.layer_norm(x, x.shape[-1:])
 
 
 @pre_norm.wrong(stage="normalized", alone=True)
@@ -200,8 +193,7 @@ class WrongAnswers:
         return x + sublayer(norm(x))
 
 
-# What is wrong in both orders
+# Mistakes that post-norm shares
+pre_norm.mistake(Output.norm_of_your_own, stage="normalized")
 pre_norm.wrong(Total, stage="total")
-
-
 pre_norm.wrong(PlacesOfTheNorm)

@@ -5,7 +5,8 @@ import math
 import torch
 from torch.nn import functional as F
 
-from ..exercise import exercise, family
+from ..exercise import exercise, family, with_text_of
+from . import layer_norm as with_mean
 from .layer_norm import RootAndEps, Variance, biased, digits_kept, eps_inside, fixed_eps, tokens
 
 
@@ -198,9 +199,8 @@ class Output:
         they use it; here, as in PyTorch's layer, `weight` is the factor itself and begins at 1."""
         return normalized * (1 + weight)
 
+    @with_text_of(with_mean.Output.divided_by_the_weight)
     def divided_by_the_weight(normalized, weight):
-        """You divide by the weight where it multiplies. Behind a `/`, parentheses around the root and the weight do
-        that. In a new layer the weight is 1 everywhere, so that nobody would notice."""
         return normalized / weight
 
     def dot_product_with_the_weight(normalized, weight):
@@ -263,9 +263,8 @@ class WrongAnswers:
         How is a tuple written that has one entry?"""
         return F.rms_norm(x, x.shape[-1], weight, eps)
 
+    @with_text_of(with_mean.WrongAnswers.root_of_math)
     def root_of_math(x, weight, eps):
-        """`math.sqrt` takes one number, and refuses a tensor of several: there is a root to take for each token. Which
-        function or method of PyTorch takes the root of every number in a tensor?"""
         return x / math.sqrt(mean_square_of_token(x) + eps) * weight
 
     def root_of_the_root_with_eps_twice(x, weight, eps):

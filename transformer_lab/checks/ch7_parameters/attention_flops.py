@@ -1,7 +1,8 @@
 """How much work the two products of attention are."""
 
 from ... import compute
-from ..exercise import exercise
+from ..exercise import exercise, with_text_of
+from . import attention_parameters as parameters
 
 
 def every_query_and_key(seq):
@@ -151,9 +152,8 @@ class WrongAnswers:
         Which sizes does the other one have?"""
         return 2 * seq**2 * d_model + 2 * seq * d_model**2
 
+    @with_text_of(parameters.Weights.caret_for_a_power)
     def caret_for_a_power(seq, d_model):
-        """You write `^` for a power, as on paper. In Python `^` combines the bits of two numbers, and it comes after
-        `*` and `+`, so that your number has little to do with a square. Which sign makes a power in Python?"""
         return 4 * seq ^ (2 * d_model)
 
     def linear_in_the_length(seq, d_model):

@@ -3,7 +3,7 @@
 from torch import nn
 
 from ...parameters import ModelShape, parameter_breakdown
-from ..exercise import exercise
+from ..exercise import exercise, family, with_text_of
 
 
 def encoder_layer(d_model, d_ff, bias):
@@ -136,15 +136,11 @@ class Weights:
         belong to the feed-forward layer. Count again what belongs to attention alone."""
         return 12 * d_model**2
 
-    def five_squares(d_model):
-        """You count five matrices of weights, where attention has four. Write them down by name with what goes in and
-        what comes out: which one has no place in the list of the chapter's section 7.1?"""
-        return 5 * d_model**2
-
-    def six_squares(d_model):
-        """You count six matrices of weights, where attention has four. Write them down by name with what goes in and
-        what comes out: which ones have no place in the list of the chapter's section 7.1?"""
-        return 6 * d_model**2
+    @family(five_squares=(5, "five", "one has"), six_squares=(6, "six", "ones have"))
+    def more_squares(number, d_model):
+        """You count {} matrices of weights, where attention has four. Write them down by name with what goes in and
+        what comes out: which {} no place in the list of the chapter's section 7.1?"""
+        return number * d_model**2
 
     def fourth_power(d_model):
         """Your weights grow with the fourth power of the width: `d_model**4`. The four is how many matrices there are,
@@ -286,9 +282,8 @@ class Biases:
 
 @attention_parameters.wrong
 class WrongAnswers:
+    @with_text_of(Weights.caret_for_a_power)
     def caret_for_a_power_in_one_line(d_model, bias):
-        """You write `^` for a power, as on paper. In Python `^` combines the bits of two numbers, and it comes after
-        `*` and `+`, so that your number has little to do with a square. Which sign makes a power in Python?"""
         return 4 * d_model ^ (2 + 4 * d_model * bias)
 
     def weights_and_biases_apart(d_model, bias):
@@ -296,15 +291,11 @@ class WrongAnswers:
         learns, together."""
         return 4 * d_model**2, 4 * d_model * bias
 
-    def tensors_counted(d_model, bias):
-        """You count how many tensors the module has, and not the numbers in them: your count does not grow with the
-        width. What must be added up is each tensor's `numel()`."""
-        return 2 + 2 * bias
-
-    def tensors_of_four_maps_counted(d_model, bias):
-        """You count how many tensors the four maps have, and not the numbers in them: your count does not grow with the
-        width. What must be added up is each tensor's `numel()`."""
-        return 4 + 4 * bias
+    @family(tensors_counted=(2, "module has"), tensors_of_four_maps_counted=(4, "four maps have"))
+    def tensors_not_numbers(weights, d_model, bias):
+        """You count how many tensors the {}, and not the numbers in them: your count does not grow with the width. What
+        must be added up is each tensor's `numel()`."""
+        return weights + weights * bias
 
     def heads_that_do_not_divide(d_model, bias):
         """You make a `nn.MultiheadAttention` with a number of heads that does not divide `d_model`, and it refuses. The
@@ -346,20 +337,19 @@ class WrongAnswers:
         numbers there are. Or have the four maps been counted twice over?"""
         return 4 * attention_parameters.reference(d_model, bias)
 
-    def with_a_norm_in_any_case(d_model, bias):
-        """You count a norm as well: a weight and a bias for each feature, whatever `bias` says. A layer has norms
-        beside its attention. They are not part of it, and the docstring does not list them."""
-        return attention_parameters.reference(d_model, bias) + 2 * d_model
+    @family(
+        with_a_norm_in_any_case=(True, "and a bias for each feature, whatever `bias` says"),
+        with_a_norm=(False, "for each feature, and with `bias=True` a bias for each"),
+    )
+    def norm_counted(always, d_model, bias):
+        """You count a norm as well: a weight {}. A layer has norms beside its attention. They are not part of it, and
+        the docstring does not list them."""
+        return attention_parameters.reference(d_model, bias) + (1 + (always or bias)) * d_model
 
     def biases_in_place_of_weights(d_model, bias):
         """With `bias=True` you return the biases alone, and the weights are lost{; without biases your count is right}.
         A second assignment to one name forgets the first. Which sign adds to what is there?"""
         return 4 * d_model if bias else 4 * d_model**2
-
-    def with_a_norm(d_model, bias):
-        """You count a norm as well: a weight for each feature, and with `bias=True` a bias for each. A layer has norms
-        beside its attention. They are not part of it, and the docstring does not list them."""
-        return attention_parameters.reference(d_model, bias) + (1 + bias) * d_model
 
     def nothing_without_biases(d_model, bias):
         """Without biases you count nothing at all: with `bias=False` your function returns 0. So it does when a sum

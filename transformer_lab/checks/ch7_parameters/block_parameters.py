@@ -5,8 +5,9 @@ from dataclasses import replace
 import torch
 
 from ...parameters import count_parameters
-from ..exercise import exercise
+from ..exercise import exercise, family, with_text_of
 from ..slips import float_for_int
+from . import attention_parameters as of_attention
 from .attention_parameters import attention_parameters, encoder_layer, no_output_projection
 
 
@@ -55,7 +56,7 @@ def block_parameters(
     """Count the parameters of an encoder's layer (attention, feed-forward layer, two norms): an int, not a float."""
     return (
         attention(d_model, bias) + matrices(d_model, d_ff) + biases(d_model, d_ff, bias) + norms(d_model, bias)
-    )  # each component is a step, so that two that are forgotten are both named
+    )  # each component is a stage: two forgotten ones are both named
 
 
 block_parameters.example("no biases", 7, 11, False, plain=True)
@@ -277,19 +278,17 @@ class WrongAnswers:
         `bias=True` all of it counts."""
         return block_parameters.reference(d_model, d_ff, False) + 2 * d_model * bias
 
-    def bias_never_used(d_model, d_ff, bias):
-        """Your count is the same with `bias=True` as without: what you return is right for a layer without any bias.
-        Does each of your terms see the argument `bias`, and is it handed on to `attention_parameters`?"""
-        return block_parameters.reference(d_model, d_ff, False)
+    @family(
+        bias_never_used=(False, "`bias=True` as without", "without any bias"),
+        biases_counted_always=(True, "`bias=False` as with biases", "that has them everywhere"),
+    )
+    def argument_not_used(always, d_model, d_ff, bias):
+        """Your count is the same with {}: what you return is right for a layer {}. Does each of your terms see the
+        argument `bias`, and is it handed on to `attention_parameters`?"""
+        return block_parameters.reference(d_model, d_ff, always)
 
-    def biases_counted_always(d_model, d_ff, bias):
-        """Your count is the same with `bias=False` as with biases: what you return is right for a layer that has them
-        everywhere. Does each of your terms see the argument `bias`, and is it handed on to `attention_parameters`?"""
-        return block_parameters.reference(d_model, d_ff, True)
-
+    @with_text_of(of_attention.Biases.biases_the_wrong_way_round)
     def bias_the_wrong_way_round(d_model, d_ff, bias):
-        """You count biases when `bias` is `False`, and none when it is `True`. The two branches are exchanged: read the
-        condition aloud, and see which of them it leads to."""
         return block_parameters.reference(d_model, d_ff, not bias)
 
     def rule_of_thumb(d_model, d_ff, bias):
@@ -327,21 +326,17 @@ class WrongAnswers:
         attention, norm = attention_parameters.reference(d_model, bias), (1 + bias) * d_model
         return block_parameters.reference(d_model, d_ff, bias) + attention + norm
 
+    @with_text_of(of_attention.WrongAnswers.nothing_without_biases)
     def no_block_without_biases(d_model, d_ff, bias):
-        """Without biases you count nothing at all: with `bias=False` your function returns 0. So it does when a sum
-        ends in `… if bias else 0`: Python takes all that stands before the `if` for the first branch, and not the last
-        term alone. Where would brackets help?"""
         return block_parameters.reference(d_model, d_ff, bias) if bias else 0
 
-    def norm_in_the_wide_middle(d_model, d_ff, bias):
-        """One of your two norms is as wide as the middle of the feed-forward layer. Both stand where a token has
-        `d_model` features. Look at the shapes of `norm1` and `norm2` in the list of the chapter's section 7.1."""
-        return block_parameters.reference(d_model, d_ff, bias) + (1 + bias) * (d_ff - d_model)
-
-    def both_norms_in_the_wide_middle(d_model, d_ff, bias):
-        """Your two norms are as wide as the middle of the feed-forward layer. Both stand where a token has `d_model`
-        features. Look at the shapes of `norm1` and `norm2` in the list of the chapter's section 7.1."""
-        return block_parameters.reference(d_model, d_ff, bias) + 2 * (1 + bias) * (d_ff - d_model)
+    @family(
+        norm_in_the_wide_middle=(1, "One of your two norms is"), both_norms_in_the_wide_middle=(2, "Your two norms are")
+    )
+    def wide_norms(number, d_model, d_ff, bias):
+        """{} as wide as the middle of the feed-forward layer. Both stand where a token has `d_model` features. Look at
+        the shapes of `norm1` and `norm2` in the list of the chapter's section 7.1."""
+        return block_parameters.reference(d_model, d_ff, bias) + number * (1 + bias) * (d_ff - d_model)
 
     def gated_layer(d_model, d_ff, bias):
         """You count a gated feed-forward layer: two maps that widen, each with its bias, and one that goes back. The

@@ -6,7 +6,7 @@ from copy import deepcopy
 import torch
 from torch import nn
 
-from ..exercise import exercise
+from ..exercise import exercise, family
 
 
 def each_once(model):
@@ -350,16 +350,14 @@ class WrongAnswers:
         numbers, and each of them is learned. Ask each tensor how many it has."""
         return len(list(model.parameters())), mend_model_size.reference(model)[1]
 
-    def size_in_megabytes(model):
-        """You return megabytes, and asked for are bytes. Divide where you print, so that nothing is lost on the way."""
+    @family(
+        size_in_megabytes=(1e6, "megabytes, and asked for are bytes. Divide"),
+        size_in_mebibytes=(2**20, "your bytes in units of 1024 · 1024 bytes. Asked for are bytes; divide"),
+    )
+    def in_another_unit(unit, model):
+        """You return {} where you print, so that nothing is lost on the way."""
         count, size = mend_model_size.reference(model)
-        return count, size / 1e6
-
-    def size_in_mebibytes(model):
-        """You return your bytes in units of 1024 · 1024 bytes. Asked for are bytes; divide where you print, so that
-        nothing is lost on the way."""
-        count, size = mend_model_size.reference(model)
-        return count, size / 2**20
+        return count, size / unit
 
     def walked_through_once(model):
         """{Your count is right, and} your bytes are always 0. `model.parameters()` can be gone through once: the first

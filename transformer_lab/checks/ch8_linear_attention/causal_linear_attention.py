@@ -3,8 +3,9 @@
 import torch
 from torch.nn.functional import elu
 
-from ..exercise import exercise
+from ..exercise import exercise, family, with_text_of
 from ..slips import cut_off, fixed_length
+from . import linear_attention as without_order
 from .elu_feature_map import elu_alone, no_map, positive
 from .linear_attention import RARE_MAPS, hundreds, linear_attention, mean, no_normalizer, sum_of_values, sum_of_weights
 from .properties import is_like, is_one
@@ -161,7 +162,7 @@ def _by_table(query, key, value, mask):
     return weights @ value / weights.sum(-1, keepdim=True)
 
 
-def _lost_to_a_later_key(probe, got, expected):
+def _digits_lost_to_a_later_key(probe, got, expected):
     """Say whether only tokens before the huge key are wrong, and only in its own sentence."""
     mine, right = got.value, expected.value
     if probe.name != "262 tokens with one huge key late in the second sequence" or not isinstance(mine, torch.Tensor):
@@ -169,18 +170,6 @@ def _lost_to_a_later_key(probe, got, expected):
     if (mine.shape, mine.dtype) != (right.shape, right.dtype):
         return False
     return is_like(mine[0], right[0]) and is_like(mine[1, :, 259:], right[1, :, 259:])
-
-
-def _S_with_its_axes_exchanged(read):
-    """Your `S` has its axes in the order (d_value, d_head), so that the query's features meet the values' numbers. It
-    raises; with equal sizes it would be wrong in silence. The query must find its own features on the last axis but one
-    of `S`: which of key and value gets its new axis at the end?"""
-
-    def mistaken(query, key, value):
-        return read(positive(query), value.unsqueeze(-1) * positive(key).unsqueeze(-2))
-
-    mistaken.__name__, mistaken.__doc__ = read.__name__, _S_with_its_axes_exchanged.__doc__
-    causal_linear_attention.mistake(mistaken)
 
 
 def triangle_of_fixed_length(query, key, value):
@@ -386,10 +375,8 @@ class WrongAnswers:
         where they stood, after the heads. Which number names that place?"""
         return causal_linear_attention.reference(query, key, value).movedim(2, 0)
 
+    @with_text_of(without_order.WrongAnswers.divided_feature_by_feature)
     def divided_feature_by_feature(query, key, value):
-        """You divide `S` by `z` feature by feature, and the query reads the quotients. Values that are all one then
-        come out as the sum of the query's features. The query must read both sums first: one division of two numbers
-        for each value, at the end."""
         return _quotients(positive(query), positive(key), value)
 
     def quotients_averaged(query, key, value):
@@ -398,6 +385,16 @@ class WrongAnswers:
         query must read both sums first."""
         q = positive(query)
         return _quotients(q, positive(key), value) / q.sum(-1, keepdim=True)
+
+    @family(
+        S_with_its_axes_exchanged=lambda q, S: q.unsqueeze(-2) @ S.cumsum(2),
+        S_with_its_axes_exchanged_in_a_loop=lambda q, S: q[:, :, 0].unsqueeze(-2) @ S[:, :, 0],
+    )
+    def S_turned(read, query, key, value):
+        """Your `S` has its axes in the order (d_value, d_head), so that the query's features meet the values' numbers.
+        It raises; with equal sizes it would be wrong in silence. The query must find its own features on the last axis
+        but one of `S`: which of key and value gets its new axis at the end?"""
+        return read(positive(query), value.unsqueeze(-1) * positive(key).unsqueeze(-2)).squeeze(-2)
 
 
 causal_linear_attention.mistakes_in(
@@ -413,7 +410,7 @@ causal_linear_attention.mistakes_in(alone=True, features=RARE_MAPS)
 with_other_similarities(causal_linear_attention, hidden=later_hidden)
 
 
-@causal_linear_attention.mistake(sign=_lost_to_a_later_key)
+@causal_linear_attention.mistake(sign=_digits_lost_to_a_later_key)
 def total_less_what_follows(query, key, value):
     """You take a sum that holds later keys as well, and subtract them again. On paper that is right, and with ordinary
     numbers too. But when a later key is huge, the sum keeps none of the digits of the small ones, and what is left
@@ -426,16 +423,6 @@ def total_less_what_follows(query, key, value):
 
 
 cut_off(causal_linear_attention)
-
-
-@_S_with_its_axes_exchanged
-def S_with_its_axes_exchanged(q, S):
-    return (q.unsqueeze(-2) @ S.cumsum(2)).squeeze(-2)
-
-
-@_S_with_its_axes_exchanged
-def S_with_its_axes_exchanged_in_a_loop(q, S):
-    return (q[:, :, 0].unsqueeze(-2) @ S[:, :, 0]).squeeze(-2)
 
 
 fixed_length(

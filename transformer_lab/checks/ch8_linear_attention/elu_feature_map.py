@@ -3,7 +3,7 @@
 import torch
 from torch.nn import functional as F
 
-from ..exercise import exercise
+from ..exercise import exercise, family
 
 
 def positive(x):
@@ -13,7 +13,7 @@ def positive(x):
     return torch.where(x < 0, x.clamp(max=0).exp(), x + 1)
 
 
-# The feature map, wrong
+# Wrong feature maps
 
 
 def elu_alone(x):
@@ -114,33 +114,7 @@ def rising(function, x):
     return bool((function(x + 0.1) > function(x)).all())
 
 
-for _mistake in (elu_alone, relu_alone, one_below_zero, exponential_everywhere):
-    elu_feature_map.mistake(_mistake)
-
-
-def _cut_off_above(limit):
-    """All numbers beyond a certain limit get the same feature: they are cut off in both cases. Only the exponential can
-    overflow, and x + 1 needs x as it came. To which of the two cases does the `clamp` belong?"""
-
-    def cut_off_above(x):
-        return positive(x.clamp(max=limit))
-
-    cut_off_above.__name__, cut_off_above.__doc__ = f"cut_off_above_{limit}", _cut_off_above.__doc__
-    elu_feature_map.mistake(cut_off_above)
-
-
-def _another_function(function, name):
-    """You add 1 to an activation other than `elu`: several have similar names. Compare with the formula at −1,
-    where it gives exp(−1), which is 0.37, and at 2, where it gives 3."""
-
-    def another(x):
-        return function(x) + 1
-
-    another.__name__, another.__doc__ = f"{name}_and_one", _another_function.__doc__
-    elu_feature_map.mistake(another)
-
-
-def _bears_another_alpha(probe, got, expected):
+def _has_another_alpha(probe, got, expected):
     """Say whether numbers below zero came out as alpha · (exp(x) − 1) + 1 with one alpha, and all others are right."""
     (x,), mine, right = probe.arguments, got.value, expected.value
     if not isinstance(mine, torch.Tensor) or (mine.shape, mine.dtype) != (right.shape, right.dtype):
@@ -149,6 +123,10 @@ def _bears_another_alpha(probe, got, expected):
     alphas = (mine[below] - 1) / torch.expm1(x[below])
     others = torch.allclose(mine[x >= 0], right[x >= 0], 1e-4)
     return others and bool(below.any()) and torch.allclose(alphas, alphas[:1].expand_as(alphas), 1e-3, 1e-3)
+
+
+for _mistake in (elu_alone, relu_alone, one_below_zero, exponential_everywhere):
+    elu_feature_map.mistake(_mistake)
 
 
 @elu_feature_map.wrong
@@ -299,6 +277,18 @@ class WrongAnswers:
         formula add to x?"""
         return torch.where(x > 0, x.exp(), x)
 
+    @family(**{f"cut_off_above_{limit}": limit for limit in (10, 20, 30, 50, 80, 88, 100)})
+    def cut_off_above(limit, x):
+        """All numbers beyond a certain limit get the same feature: they are cut off in both cases. Only the exponential
+        can overflow, and x + 1 needs x as it came. To which of the two cases does the `clamp` belong?"""
+        return positive(x.clamp(max=limit))
+
+    @family(selu_and_one=F.selu, gelu_and_one=F.gelu, silu_and_one=F.silu, leaky_relu_and_one=F.leaky_relu)
+    def another_and_one(activation, x):
+        """You add 1 to an activation other than `elu`: several have similar names. Compare with the formula at −1,
+        where it gives exp(−1), which is 0.37, and at 2, where it gives 3."""
+        return activation(x) + 1
+
 
 @elu_feature_map.mistake
 def softplus(x):
@@ -307,17 +297,7 @@ def softplus(x):
     return F.softplus(x)
 
 
-for _limit in (10, 20, 30, 50, 80, 88, 100):
-    _cut_off_above(_limit)
-
-
-_another_function(F.selu, "selu")
-_another_function(F.gelu, "gelu")
-_another_function(F.silu, "silu")
-_another_function(F.leaky_relu, "leaky_relu")
-
-
-@elu_feature_map.mistake(sign=_bears_another_alpha)
+@elu_feature_map.mistake(sign=_has_another_alpha)
 def another_alpha(x):
     """Below zero your features are α · (exp(x) − 1) + 1, with an α that is not 1{; above zero they are right}. `elu`
     has that number as an argument, and SELU has another than 1 built in. With a larger α features become negative, with

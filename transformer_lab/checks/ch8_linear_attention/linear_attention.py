@@ -6,7 +6,7 @@ from itertools import combinations_with_replacement
 import torch
 
 from ..agree import agree
-from ..exercise import exercise
+from ..exercise import exercise, family
 from .elu_feature_map import (
     elu_alone,
     exponential_everywhere,
@@ -45,14 +45,14 @@ def mean(numerator, normalizer):
     return numerator / normalizer
 
 
-def _pairs(arguments, result, made):
-    """Whether every query was compared with every key: seen from a table of both sizes, or from the amount of numbers.
+def _compares_every_pair(arguments, result, made):
+    """Say whether every query is compared with every key: a table of both sizes shows it, or the memory in use.
 
-    A result that is wrong is not looked at: it may come from a table as well as from sums.
+    A wrong result is not examined: it may come from a table as well as from sums.
     """
     query, key, value = arguments
     fact = "each query meets each key on the way"
-    with torch._C.DisableTorchFunction():  # whoever watches the function must not see what is computed here
+    with torch._C.DisableTorchFunction():  # the check records the function's tensors, not these
         if not agree(result, linear_attention.reference(query, key, value)):
             return {fact: False}
     pair = query.shape[-2], key.shape[-2]
@@ -79,7 +79,7 @@ def _pairs(arguments, result, made):
         "features, (d_head). Each query reads both, and the second divides the first.",
         "`q, k = φ(query), φ(key)`, then `S = k.mT @ …`, `z = k.sum(dim=…)` and `(q @ S) / (q @ z.unsqueeze(…))`",
     ),
-    facts=_pairs,
+    facts=_compares_every_pair,
 )
 def linear_attention(
     query, key, value, *, features=positive, numerator=sum_of_values, normalizer=sum_of_weights, output=mean
@@ -186,20 +186,8 @@ def no_normalizer(numerator, normalizer):
     return numerator
 
 
-# Maps that are positive or nearly so: rarer than the others, and not told in pairs
+# Maps that are positive or nearly so: rarer than the others, and not combined with other mistakes
 RARE_MAPS = (relu_alone, one_below_zero, exponential_everywhere, softplus)
-
-
-def _relu_and(power):
-    """Your features are max(x, 0) plus a small number. That keeps the normalizer from 0, and below zero all numbers
-    look the same: −0.1 and −100 get one feature, and no gradient. Some Performers have this map. What does the formula
-    of φ say below zero?"""
-
-    def mistaken(query, key, value):
-        return linear_attention.reference(query, key, value, features=lambda x: relu_alone(x) + 10.0**-power)
-
-    mistaken.__name__, mistaken.__doc__ = f"relu_and_1e_{power}", _relu_and.__doc__
-    linear_attention.mistake(mistaken)
 
 
 @linear_attention.wrong(stage="features", alone=True)
@@ -550,21 +538,14 @@ class WrongAnswers:
             query, key, value, normalizer=lambda q, k: q @ (key.sum(-2) + 1).unsqueeze(-1)
         )
 
+    @family(**{f"relu_and_1e_{power}": 10.0**-power for power in (1, 2, 3, 4, 6)})
+    def relu_and(number, query, key, value):
+        """Your features are max(x, 0) plus a small number. That keeps the normalizer from 0, and below zero all numbers
+        look the same: −0.1 and −100 get one feature, and no gradient. Some Performers have this map. What does the
+        formula of φ say below zero?"""
+        return linear_attention.reference(query, key, value, features=lambda x: relu_alone(x) + number)
 
-linear_attention.mistakes_in(alone=True, features=(*RARE_MAPS,))
 
-
+linear_attention.mistakes_in(features=(elu_alone, no_map), output=(no_normalizer,))
+linear_attention.mistakes_in(features=RARE_MAPS, alone=True)
 with_other_similarities(linear_attention, hidden=lambda scores: scores)
-
-
-linear_attention.mistakes_in(
-    features=(
-        elu_alone,
-        no_map,
-    ),
-    output=(no_normalizer,),
-)
-
-
-for _power in (1, 2, 3, 4, 6):
-    _relu_and(_power)

@@ -2,13 +2,13 @@
 
 import torch
 
-from ..exercise import exercise
+from ..exercise import exercise, family, with_text_of
 from .elu_feature_map import elu_alone, positive
 from .linear_attention import linear_attention, query_key_value
 from .properties import is_like, is_one
 
 
-def _padded(draw, batch=2, heads=3, q_len=9, k_len=7, d_head=5, d_value=4):
+def _padded_inputs(draw, batch=2, heads=3, q_len=9, k_len=7, d_head=5, d_value=4):
     real = torch.tensor([max(1, k_len * (1 + number) // (batch + 1)) for number in range(batch)])
     key_mask = torch.arange(k_len) < real[:, None]
     return *query_key_value(draw, batch, heads, q_len, k_len, d_head, d_value), key_mask[:, None, None]
@@ -23,7 +23,7 @@ def _with_sums(query, key, value, key_mask, q=None, k=None, v=None, z=None):
 
 
 @exercise(
-    inputs=_padded,
+    inputs=_padded_inputs,
     axes={
         "query": "batch heads q_len d_head",
         "key": "batch heads k_len d_head",
@@ -80,14 +80,14 @@ mend_padding.example("no padding", key_mask=torch.ones(2, 1, 1, 7, dtype=torch.b
 @mend_padding.probe
 def padding_in_front(draw):
     """padding in front"""
-    *tensors, key_mask = _padded(draw)
+    *tensors, key_mask = _padded_inputs(draw)
     return *tensors, key_mask.flip(-1)
 
 
 @mend_padding.probe(plain=True)
 def padding_on_either_side(draw):
     """padding after one sentence and in front of the next"""
-    *tensors, key_mask = _padded(draw)
+    *tensors, key_mask = _padded_inputs(draw)
     return *tensors, torch.cat([key_mask[:1], key_mask[1:].flip(-1)])
 
 
@@ -98,7 +98,7 @@ mend_padding.example("as many queries as keys", q_len=7)
 @mend_padding.probe
 def huge_padding(draw):
     """huge numbers in the padding"""
-    query, key, value, key_mask = _padded(draw)
+    query, key, value, key_mask = _padded_inputs(draw)
     key, value = (torch.where(key_mask.mT, x, 1e12) for x in (key, value))
     return query, key, value, key_mask
 
@@ -196,29 +196,18 @@ class WrongAnswers:
         number adds nothing to a sum?"""
         return _with_sums(query, key, value, key_mask, k=positive(key).masked_fill(~key_mask.mT, -1e9))
 
-    def mask_times_keys(query, key, value, key_mask):
-        """The mask is multiplied with the keys, (batch, heads, k_len, d_head), and its last axis counts keys where
-        theirs counts features: it raises. With as many features as keys it would hide features in silence. On which
-        axis must the mask have its k_len?"""
-        return linear_attention.reference(query, key * key_mask, value)
-
-    def mask_times_features(query, key, value, key_mask):
-        """The mask is multiplied with the features, (batch, heads, k_len, d_head), and its last axis counts keys where
-        theirs counts features: it raises. With as many features as keys it would hide features in silence. On which
-        axis must the mask have its k_len?"""
-        return _with_sums(query, key, value, key_mask, k=positive(key) * key_mask)
-
-    def keys_filled_along_the_features(query, key, value, key_mask):
-        """The mask meets the keys, (batch, heads, k_len, d_head), and its last axis counts keys where theirs counts
-        features: it raises. With as many features as keys it would hide features in silence. On which axis must the
-        mask have its k_len?"""
-        return linear_attention.reference(query, key.masked_fill(~key_mask, 0), value)
-
-    def mask_along_the_features(query, key, value, key_mask):
-        """The mask meets the features, (batch, heads, k_len, d_head), and its last axis counts keys where theirs counts
-        features: it raises. With as many features as keys it would hide features in silence. On which axis must the
-        mask have its k_len?"""
-        return _with_sums(query, key, value, key_mask, k=positive(key).masked_fill(~key_mask, 0))
+    @family(
+        mask_times_keys=(lambda key, mask: positive(key * mask), "is multiplied with the keys"),
+        mask_times_features=(lambda key, mask: positive(key) * mask, "is multiplied with the features"),
+        keys_filled_along_the_features=(lambda key, mask: positive(key.masked_fill(~mask, 0)), "meets the keys"),
+        mask_along_the_features=(lambda key, mask: positive(key).masked_fill(~mask, 0), "meets the features"),
+        where_along_the_features=(lambda key, mask: torch.where(mask, positive(key), 0.0), "meets the features"),
+    )
+    def mask_not_turned(hidden, query, key, value, key_mask):
+        """The mask {}, (batch, heads, k_len, d_head), and its last axis counts keys where theirs counts features: it
+        raises. With as many features as keys it would hide features in silence. On which axis must the mask have its
+        k_len?"""
+        return _with_sums(query, key, value, key_mask, k=hidden(key, key_mask))
 
     def softmax_with_the_mask(query, key, value, key_mask):
         """This is softmax attention with the mask. Padding is hidden, but the weights are not those of linear
@@ -301,39 +290,26 @@ class WrongAnswers:
         scores = positive(query) @ positive(key).mT
         return scores.masked_fill(~key_mask, -torch.inf).softmax(-1) @ value
 
-    def where_along_the_features(query, key, value, key_mask):
-        """The mask meets the features, (batch, heads, k_len, d_head), and its last axis counts keys where theirs counts
-        features: it raises. With as many features as keys it would hide features in silence. On which axis must the
-        mask have its k_len?"""
-        return _with_sums(query, key, value, key_mask, k=torch.where(key_mask, positive(key), 0.0))
-
-    def filled_without_an_axis_for_heads(query, key, value, key_mask):
+    @family(
+        filled_without_an_axis_for_heads=lambda features, mask: features.masked_fill(~mask, 0.0),
+        multiplied_without_an_axis_for_heads=lambda features, mask: features * mask,
+    )
+    def no_axis_for_heads(hidden, query, key, value, key_mask):
         """Your mask has the axes (batch, k_len, 1), and the features have one more, for the heads. Sizes are aligned
         from the end, so that sentences meet heads, and it raises. `key_mask` came with an axis of size 1 for the heads.
         Where did it get lost?"""
-        hidden = ~_without_an_axis_for_heads(key_mask)
-        return _with_sums(query, key, value, key_mask, k=positive(key).masked_fill(hidden, 0.0))
-
-    def multiplied_without_an_axis_for_heads(query, key, value, key_mask):
-        """Your mask has the axes (batch, k_len, 1), and the features have one more, for the heads. Sizes are aligned
-        from the end, so that sentences meet heads, and it raises. `key_mask` came with an axis of size 1 for the heads.
-        Where did it get lost?"""
-        return _with_sums(query, key, value, key_mask, k=positive(key) * _without_an_axis_for_heads(key_mask))
-
-    def mask_as_an_index(query, key, value, key_mask):
-        """You use the mask as an index, and it raises: an index by bools is not stretched to the shape of what it picks
-        from, so that each of its sizes must be the tensor's own. `masked_fill` and `where` do stretch it. On which axis
-        must k_len stand for them?"""
-        k = positive(key)
-        k[~key_mask] = 0.0
+        k = hidden(positive(key), _without_an_axis_for_heads(key_mask))
         return _with_sums(query, key, value, key_mask, k=k)
 
-    def turned_mask_as_an_index(query, key, value, key_mask):
+    @family(
+        mask_as_an_index=(lambda key_mask: key_mask, "On which axis must k_len stand for them?"),
+        turned_mask_as_an_index=(lambda key_mask: key_mask.mT, "Its axes are right for them as they are."),
+    )
+    def as_an_index(mask, query, key, value, key_mask):
         """You use the mask as an index, and it raises: an index by bools is not stretched to the shape of what it picks
-        from, so that each of its sizes must be the tensor's own. `masked_fill` and `where` do stretch it. Its axes are
-        right for them as they are."""
+        from, so that each of its sizes must be the tensor's own. `masked_fill` and `where` do stretch it. {}"""
         k = positive(key)
-        k[~key_mask.mT] = 0.0
+        k[~mask(key_mask)] = 0.0
         return _with_sums(query, key, value, key_mask, k=k)
 
     def queries_hidden(query, key, value, key_mask):
@@ -343,10 +319,8 @@ class WrongAnswers:
         q, k = positive(query).masked_fill(~key_mask.mT, 0.0), _zeroed(positive(key), key_mask)
         return (q @ (k.mT @ value)) / (q @ k.sum(-2).unsqueeze(-1))
 
+    @with_text_of(queries_hidden)
     def results_hidden(query, key, value, key_mask):
-        """You hide queries or results with the keys' mask. It raises, since there may be another number of queries than
-        of keys, and where there is not, some of them are lost. The mask says which *keys* are real; every query gets a
-        result. Which tensor alone needs the mask?"""
         return mend_padding.reference(query, key, value, key_mask).masked_fill(~key_mask.mT, 0.0)
 
     def results_times_mask(query, key, value, key_mask):
@@ -355,10 +329,8 @@ class WrongAnswers:
         gets a result. Which tensor alone needs the mask?"""
         return linear_attention.reference(query, key, value) * key_mask.mT
 
+    @with_text_of(results_times_mask)
     def queries_times_mask(query, key, value, key_mask):
-        """You multiply queries or results with the keys' mask. It raises, since there may be another number of queries
-        than of keys, and where there is not, some of them are lost. The mask says which *keys* are real; every query
-        gets a result. Which tensor alone needs the mask?"""
         return mend_padding.reference(query * key_mask.mT, key, value, key_mask)
 
     def only_the_padding_in_z(query, key, value, key_mask):
@@ -467,27 +439,24 @@ class WrongAnswers:
         change places?"""
         return _with_sums(query, key, value, key_mask, k=positive(key) * key_mask.unsqueeze(-1))
 
-    def one_minus_the_turned_mask(query, key, value, key_mask):
+    @family(
+        one_minus_the_turned_mask=lambda key_mask: 1 - key_mask.mT,
+        one_minus_the_mask=lambda key_mask: (1 - key_mask).mT,
+    )
+    def one_minus_bools(difference, query, key, value, key_mask):
         """`1 - mask` raises for a mask of `True` and `False`: PyTorch has no `-` for them. Which sign turns such a mask
         round?"""
-        return _with_sums(query, key, value, key_mask, k=positive(key) * (1 - key_mask.mT))
+        return _with_sums(query, key, value, key_mask, k=positive(key) * difference(key_mask))
 
-    def one_minus_the_mask(query, key, value, key_mask):
-        """`1 - mask` raises for a mask of `True` and `False`: PyTorch has no `-` for them. Which sign turns such a mask
-        round?"""
-        return _with_sums(query, key, value, key_mask, k=positive(key) * (1 - key_mask).mT)
-
-    def keys_picked_by_the_mask(query, key, value, key_mask):
+    @family(
+        keys_picked_by_the_mask=lambda key_mask: key_mask,
+        keys_picked_by_the_turned_mask=lambda key_mask: key_mask.mT,
+    )
+    def keys_picked(mask, query, key, value, key_mask):
         """You use the mask as an index to pick keys, and it raises: its sizes must be the tensor's own. Nor would the
         picked keys be a tensor of sentences, since each has another number of them. What can be written where a key is
         not real?"""
-        return linear_attention.reference(query, key[key_mask], value)
-
-    def keys_picked_by_the_turned_mask(query, key, value, key_mask):
-        """You use the mask as an index to pick keys, and it raises: its sizes must be the tensor's own. Nor would the
-        picked keys be a tensor of sentences, since each has another number of them. What can be written where a key is
-        not real?"""
-        return linear_attention.reference(query, key[key_mask.mT], value)
+        return linear_attention.reference(query, key[mask(key_mask)], value)
 
     def times_the_share_of_real_keys(query, key, value, key_mask):
         """You multiply the result by the share of real keys: values that are all one do not stay one. A key that was

@@ -3,20 +3,21 @@
 import torch
 from torch.nn import functional as F
 
-from ..exercise import exercise
+from ..exercise import exercise, family, rows_of, with_text_of
+from . import linear_attention as without_order
 from .causal_linear_attention import causal_linear_attention
 from .elu_feature_map import elu_alone, no_map, positive
 from .linear_attention import RARE_MAPS, hundreds
 from .properties import is_like
 
 
-def _token(draw, batch=2, heads=3, d_head=5, d_value=4):
+def _state_and_token(draw, batch=2, heads=3, d_head=5, d_value=4):
     earlier_keys, earlier_values = positive(draw(batch, heads, 6, d_head)), draw(batch, heads, 6, d_value)
     state = earlier_keys.mT @ earlier_values, earlier_keys.sum(-2)
     return state, draw(batch, heads, d_head), draw(batch, heads, d_head), draw(batch, heads, d_value)
 
 
-def _nothing_yet(arguments):
+def _with_a_state_of_zeros(arguments):
     (S, z), query, key, value = arguments
     return (torch.zeros_like(S), torch.zeros_like(z)), query, key, value
 
@@ -37,7 +38,7 @@ def read(q, S, z):
 
 
 @exercise(
-    inputs=_token,
+    inputs=_state_and_token,
     axes={
         "query": "batch heads d_head",
         "key": "batch heads d_head",
@@ -106,13 +107,15 @@ class RightAnswers:
         return (S + k.unsqueeze(-1) * value.unsqueeze(-2), k + z), numerator / normalizer
 
 
-recurrent_step.example("the first token with a state of zeros", lambda draw: _nothing_yet(_token(draw)))
+recurrent_step.example(
+    "the first token with a state of zeros", lambda draw: _with_a_state_of_zeros(_state_and_token(draw))
+)
 
 
 @recurrent_step.probe
 def first_token_with_a_small_key(draw):
     """the first token with a key around −5"""
-    state, query, key, value = _nothing_yet(_token(draw))
+    state, query, key, value = _with_a_state_of_zeros(_state_and_token(draw))
     return state, query, key - 5, value
 
 
@@ -124,14 +127,14 @@ recurrent_step.example("one feature", d_head=1)
 @recurrent_step.probe
 def in_the_hundreds(draw):
     """numbers in the hundreds"""
-    state, query, key, value = _token(draw)
+    state, query, key, value = _state_and_token(draw)
     return state, hundreds(query), hundreds(key), value
 
 
 @recurrent_step.property
 def first_token_gets_its_value(function, *arguments):
     """The first token, whose state is zero, gets its own value."""
-    return is_like(function(*_nothing_yet(arguments))[1], arguments[-1])
+    return is_like(function(*_with_a_state_of_zeros(arguments))[1], arguments[-1])
 
 
 @recurrent_step.property
@@ -145,14 +148,14 @@ def query_leaves_no_trace(function, state, query, key, value):
 def added_whatever_it_holds(function, state, query, key, value):
     """What is added to the state does not depend on what it holds."""
     (S, z), _ = function(state, query, key, value)
-    (only_S, only_z), _ = function(*_nothing_yet((state, query, key, value)))
+    (only_S, only_z), _ = function(*_with_a_state_of_zeros((state, query, key, value)))
     return is_like(S - state[0], only_S) and is_like(z - state[1], only_z)
 
 
 @recurrent_step.property
 def as_causal_linear_attention(function, state, query, key, value):
     """Token after token, from zeros on, it gives what causal linear attention gives the whole sequence."""
-    state, results = _nothing_yet((state, query, key, value))[0], []
+    state, results = _with_a_state_of_zeros((state, query, key, value))[0], []
     q, k, v = (torch.stack([x, x.flip(-1), -x], dim=2) for x in (query, key, value))
     for token in zip(q.unbind(2), k.unbind(2), v.unbind(2)):
         state, output = function(state, *token)
@@ -275,8 +278,64 @@ class Output:
         return Output.not_divided(q, S, z) / (q * z).mean(-1, keepdim=True)
 
 
+class RaisingOutputs:
+    """Outputs that raise."""
+
+    def query_without_its_new_axis(q, S, z):
+        """You multiply the query with `S` as it is. `@` takes its last two axes, (heads, d_head), for a matrix, and it
+        raises. In each head one row of features meets one table: make the query a row, (1, d_head), and take the axis
+        away again afterwards. Which call does each of the two?"""
+        return q @ S
+
+    def query_behind_S(q, S, z):
+        """You multiply `S` with the query as a column: `d_value` meets `d_head`, and it raises; with equal sizes it
+        would be wrong in silence. `S` has the axes (d_head, d_value), and the query's features must meet `d_head`. On
+        which side of `S` must the query stand?"""
+        return (S @ q.unsqueeze(-1)).squeeze(-1) / (q * z).sum(-1)[..., None]
+
+    def query_as_a_column(q, S, z):
+        """You multiply the query with `S` as a column, (d_head, 1): its 1 meets the `d_head` rows of `S`, and it
+        raises. It must be a row, (1, d_head), so that features meet features. At which place did `unsqueeze` put the
+        new axis?"""
+        return q.unsqueeze(-1) @ S
+
+    def normalizer_without_its_axis(q, S, z):
+        """Your normalizer has the axes (batch, heads), and the output one more. Sizes are aligned from the end, so that
+        heads meet `d_value`, and it raises. There is one number for each head: what keeps, or makes, a last axis of
+        size 1?"""
+        return Output.not_divided(q, S, z) / (q * z).sum(-1)
+
+    def normalizer_with_an_axis_too_many(q, S, z):
+        """Your normalizer has the axes (batch, heads, 1, 1), and the output has three. Sizes are aligned from the end,
+        so that batch and heads meet, and it raises. Either take both through `squeeze`, or divide first and squeeze
+        after that. Which of them still has four axes?"""
+        return Output.not_divided(q, S, z) / (q.unsqueeze(-2) @ z.unsqueeze(-1))
+
+    def normalizer_of_every_feature(q, S, z):
+        """You divide by `d_head` numbers, one for each feature, and the output has `d_value`. It raises; with equal
+        sizes it would be wrong in silence. The normalizer is one number for each head, φ(query) · `z`. Over which axis
+        does a dot product sum, and how does that axis stay as a 1?"""
+        return Output.not_divided(q, S, z) / (q * z)
+
+    def heads_with_heads(q, S, z):
+        """You divide by a table of heads by heads: `query @ z.mT` multiplies every head's query with every head's `z`.
+        It raises when it meets `d_value`. A head reads only its own `z`, element by element. Which product is that, and
+        over which axis is it summed?"""
+        return Output.not_divided(q, S, z) / (q @ z.mT)
+
+    def queries_by_z(q, S, z):
+        """You multiply the query's features with `z` by `@`. It takes the last two axes of each, (heads, d_head), for a
+        matrix, and raises. A head reads only its own `z`, element by element: which product is that, and over which
+        axis is it summed?"""
+        return Output.not_divided(q, S, z) / (q @ z)
+
+
 @recurrent_step.wrong
 class WrongAnswers:
+    @family(**rows_of(RaisingOutputs))
+    def raising_output(output, *arguments):
+        return recurrent_step.reference(*arguments, output=output)
+
     def read_before_the_token(state, query, key, value):
         """{The state you return is right, and} the output was read from the old one: the token misses itself. The first
         token of all finds only zeros there: its output is NaN (0/0), or 0 if something small is added below the line.
@@ -315,13 +374,13 @@ class WrongAnswers:
         """{The output is right, and} the state you return holds this token alone: what was added, without what it was
         added to. The next step would begin as if there had been one token before it. Which sums does the `return`
         name?"""
-        after, _ = recurrent_step.reference(*_nothing_yet((state, query, key, value)))
+        after, _ = recurrent_step.reference(*_with_a_state_of_zeros((state, query, key, value)))
         return after, recurrent_step.reference(state, query, key, value)[1]
 
     def nothing_remembered(state, query, key, value):
         """Both `S` and `z` are replaced by what the token brings. The output is the token's own value then, whatever
         came before. The state is a sum over all tokens so far: what happens to the one that comes in?"""
-        return recurrent_step.reference(*_nothing_yet((state, query, key, value)))
+        return recurrent_step.reference(*_with_a_state_of_zeros((state, query, key, value)))
 
     def three_in_a_row(state, query, key, value):
         """You return three things, S, z and the output. It must be two, of which the first is itself a pair: ((S, z),
@@ -411,66 +470,6 @@ class WrongAnswers:
         none, and does not fit `S`. Which new axes make one table in each head?"""
         return recurrent_step.reference(state, query, key, value, new_S=lambda S, k, v: S + k.mT @ v)
 
-    def query_without_its_new_axis(state, query, key, value):
-        """You multiply the query with `S` as it is. `@` takes its last two axes, (heads, d_head), for a matrix, and it
-        raises. In each head one row of features meets one table: make the query a row, (1, d_head), and take the axis
-        away again afterwards. Which call does each of the two?"""
-        return recurrent_step.reference(state, query, key, value, output=lambda q, S, z: q @ S)
-
-    def query_behind_S(state, query, key, value):
-        """You multiply `S` with the query as a column: `d_value` meets `d_head`, and it raises; with equal sizes it
-        would be wrong in silence. `S` has the axes (d_head, d_value), and the query's features must meet `d_head`. On
-        which side of `S` must the query stand?"""
-        return recurrent_step.reference(
-            state,
-            query,
-            key,
-            value,
-            output=lambda q, S, z: (S @ q.unsqueeze(-1)).squeeze(-1) / (q * z).sum(-1)[..., None],
-        )
-
-    def query_as_a_column(state, query, key, value):
-        """You multiply the query with `S` as a column, (d_head, 1): its 1 meets the `d_head` rows of `S`, and it
-        raises. It must be a row, (1, d_head), so that features meet features. At which place did `unsqueeze` put the
-        new axis?"""
-        return recurrent_step.reference(state, query, key, value, output=lambda q, S, z: q.unsqueeze(-1) @ S)
-
-    def normalizer_without_its_axis(state, query, key, value):
-        """Your normalizer has the axes (batch, heads), and the output one more. Sizes are aligned from the end, so that
-        heads meet `d_value`, and it raises. There is one number for each head: what keeps, or makes, a last axis of
-        size 1?"""
-        return recurrent_step.reference(
-            state, query, key, value, output=lambda q, S, z: Output.not_divided(q, S, z) / (q * z).sum(-1)
-        )
-
-    def normalizer_with_an_axis_too_many(state, query, key, value):
-        """Your normalizer has the axes (batch, heads, 1, 1), and the output has three. Sizes are aligned from the end,
-        so that batch and heads meet, and it raises. Either take both through `squeeze`, or divide first and squeeze
-        after that. Which of them still has four axes?"""
-        return recurrent_step.reference(
-            state,
-            query,
-            key,
-            value,
-            output=lambda q, S, z: Output.not_divided(q, S, z) / (q.unsqueeze(-2) @ z.unsqueeze(-1)),
-        )
-
-    def normalizer_of_every_feature(state, query, key, value):
-        """You divide by `d_head` numbers, one for each feature, and the output has `d_value`. It raises; with equal
-        sizes it would be wrong in silence. The normalizer is one number for each head, φ(query) · `z`. Over which axis
-        does a dot product sum, and how does that axis stay as a 1?"""
-        return recurrent_step.reference(
-            state, query, key, value, output=lambda q, S, z: Output.not_divided(q, S, z) / (q * z)
-        )
-
-    def heads_with_heads(state, query, key, value):
-        """You divide by a table of heads by heads: `query @ z.mT` multiplies every head's query with every head's `z`.
-        It raises when it meets `d_value`. A head reads only its own `z`, element by element. Which product is that, and
-        over which axis is it summed?"""
-        return recurrent_step.reference(
-            state, query, key, value, output=lambda q, S, z: Output.not_divided(q, S, z) / (q @ z.mT)
-        )
-
     def every_axis_of_one_squeezed(state, query, key, value):
         """`squeeze()` without an argument takes away *every* axis of size 1. With one sequence, or one head, that axis
         goes as well, and what is left has another shape. Which axis did you mean? Name it in the brackets."""
@@ -479,10 +478,8 @@ class WrongAnswers:
         S, z = one_product_more(S, k, value), z + k
         return (S, z), (q.unsqueeze(-2) @ S).squeeze() / (q * z).sum(-1, keepdim=True)
 
+    @with_text_of(without_order.WrongAnswers.bare_queries_below_the_line)
     def read_with_the_bare_query_below(state, query, key, value):
-        """Above the line the query's features read `S`, and below it the query as it is reads `z`. The weights do not
-        sum to one, and the normalizer can become zero or negative. Which of the two names, before or after the map, is
-        multiplied with `z`?"""
         return recurrent_step.reference(
             state,
             query,
@@ -528,14 +525,6 @@ class WrongAnswers:
         exponential; here a factor cancels in the quotient, and inside the map it bends the features. Leave the scale
         out: what does the formula of φ get?"""
         return recurrent_step.reference(state, query / query.shape[-1] ** 0.5, key, value)
-
-    def queries_by_z(state, query, key, value):
-        """You multiply the query's features with `z` by `@`. It takes the last two axes of each, (heads, d_head), for a
-        matrix, and raises. A head reads only its own `z`, element by element: which product is that, and over which
-        axis is it summed?"""
-        return recurrent_step.reference(
-            state, query, key, value, output=lambda q, S, z: Output.not_divided(q, S, z) / (q @ z)
-        )
 
     def written_into_the_pair(state, query, key, value):
         """The state is a tuple, and no entry of a tuple can be replaced, so `state[0] = …` and `state[0] += …` raise.

@@ -4,7 +4,7 @@ import torch
 from torch.nn import functional as F
 
 from ..ch6_normalization.residual import AXES, nothing, some_norm, some_sublayer, unchanged
-from ..exercise import exercise
+from ..exercise import exercise, family
 
 
 def _other_sublayer(x):
@@ -302,15 +302,11 @@ class WrongAnswers:
         x = x + attention(norm2(x))
         return x + feed_forward(norm1(x))
 
-    def first_norm_for_both(x, attention, feed_forward, norm1, norm2):
-        """You use `norm1` for both parts: `norm2` changes nothing in your result. Each part has a norm of its own."""
-        x = x + attention(norm1(x))
-        return x + feed_forward(norm1(x))
-
-    def second_norm_for_both(x, attention, feed_forward, norm1, norm2):
-        """You use `norm2` for both parts: `norm1` changes nothing in your result. Each part has a norm of its own."""
-        x = x + attention(norm2(x))
-        return x + feed_forward(norm2(x))
+    @family(first_norm_for_both=(0, "`norm1`", "`norm2`"), second_norm_for_both=(1, "`norm2`", "`norm1`"))
+    def one_norm_for_both(used, x, attention, feed_forward, *norms):
+        """You use {} for both parts: {} changes nothing in your result. Each part has a norm of its own."""
+        x = x + attention(norms[used](x))
+        return x + feed_forward(norms[used](x))
 
     def parts_exchanged(x, attention, feed_forward, norm1, norm2):
         """The feed-forward layer comes first in your block. Attention collects, and the feed-forward layer works on

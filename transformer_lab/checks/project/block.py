@@ -5,12 +5,12 @@ from torch.nn.functional import gelu, layer_norm, linear, relu, scaled_dot_produ
 
 from ..ch6_normalization.feed_forward import feed_forward
 from ..ch6_normalization.layer_norm import layer_norm as own_layer_norm
-from ..exercise import exercise
+from ..exercise import exercise, family, rows_of
 from .inputs import block_weights, causal_linear_attention, causal_softmax_attention
 from .self_attention import as_one_projection, by_einsum, by_reshape, self_attention
 
 
-def _blocked(draw, batch=2, seq=7, heads=3, d_head=5, d_ff=11):
+def _block_inputs(draw, batch=2, seq=7, heads=3, d_head=5, d_ff=11):
     d_model = heads * d_head
     return draw(batch, seq, d_model), block_weights(draw, d_model, d_ff), heads, causal_softmax_attention
 
@@ -32,7 +32,7 @@ def residual(x, change):
 
 
 @exercise(
-    inputs=_blocked,
+    inputs=_block_inputs,
     axes={"x": "batch seq d_model", "return": "batch seq d_model"},
     hints=(
         "A pre-norm block changes its input twice. Is each change added to the input, or to the normalized input?",
@@ -61,7 +61,7 @@ def block(
 @block.probe
 def small_numbers(draw):
     """numbers so small that eps counts"""
-    x, *others = _blocked(draw)
+    x, *others = _block_inputs(draw)
     return x / 300, *others
 
 
@@ -96,34 +96,11 @@ def added_in_place(x, weights, n_heads, attend):
     return torch.add(result, two_maps(normalized(result, weights["norm2"]), weights))
 
 
-def _with_eps(eps, name, text):
+def _with_eps(eps, x, weights, n_heads, attend):
     def norm(x, norm):
         return layer_norm(x, x.shape[-1:], *norm, eps=eps)
 
-    def mistaken(x, weights, n_heads, attend):
-        return block.reference(x, weights, n_heads, attend, first_norm=norm, second_norm=norm)
-
-    mistaken.__name__, mistaken.__doc__ = name, text
-    block.mistake(mistaken)
-
-
-EPS_TOO_SMALL = """Right for ordinary numbers, and wrong for very small ones: the eps in your norms is smaller than it
-    should be. Here it is 1e-5, in both norms."""
-EPS_TOO_LARGE = """The eps in your norms is larger than it should be. Here it is 1e-5, in both norms: of variances
-    around 1 it changes nothing that could be seen, and yours does. How many zeros stand between the point and the 1?"""
-
-
-def _post_norm_and(forward):
-    """Two things go wrong here. This is a post-norm block: each sum is normalized, and in this model the norm stands
-    before the sublayer. And: {}"""
-
-    def mistaken(x, weights, n_heads, attend):
-        x = normalized(x + self_attention.reference(x, weights, n_heads, attend), weights["norm1"])
-        return normalized(x + forward(x, weights), weights["norm2"])
-
-    mistaken.__name__ = f"post_norm_and_{forward.__name__}"
-    mistaken.__doc__ = _post_norm_and.__doc__.format(forward.__doc__)
-    block.mistake(mistaken)
+    return block.reference(x, weights, n_heads, attend, first_norm=norm, second_norm=norm)
 
 
 @block.wrong(stage="first_norm")
@@ -206,6 +183,36 @@ class Forward:
         """The ReLU stands after the second map instead of between the two: the layer can only ever add to a feature,
         never take away, and the two maps are one. What must be between them?"""
         return relu(linear(linear(x, weights["w1"], weights["b1"]), weights["w2"], weights["b2"]))
+
+    def no_activation(x, weights):
+        """There is no activation between the two linear maps. Two linear maps in a row are one linear map: the layer
+        could be replaced by a single matrix. What stands between them?"""
+        return linear(linear(x, weights["w1"], weights["b1"]), weights["w2"], weights["b2"])
+
+    def gelu_for_relu(x, weights):
+        """The activation is GELU. GPT-2 has that; here, as in assignment 6, it is ReLU, which is zero for every
+        negative number."""
+        return linear(gelu(linear(x, weights["w1"], weights["b1"])), weights["w2"], weights["b2"])
+
+    def no_biases(x, weights):
+        """The feed-forward layer lacks both biases: `b1` and `b2` are not used. Nothing complains, since a map without
+        them has the same shape."""
+        return linear(relu(linear(x, weights["w1"])), weights["w2"])
+
+    def gelu_by_tanh(x, weights):
+        """The activation is GELU, in the form with tanh. GPT-2 has that; here, as in assignment 6, it is ReLU, which is
+        zero for every negative number."""
+        return linear(gelu(linear(x, weights["w1"], weights["b1"]), approximate="tanh"), weights["w2"], weights["b2"])
+
+    def silu_for_relu(x, weights):
+        """The activation is SiLU, as in Llama. Here, as in assignment 6, it is ReLU, which is zero for every negative
+        number."""
+        return linear(silu(linear(x, weights["w1"], weights["b1"])), weights["w2"], weights["b2"])
+
+    def no_second_bias(x, weights):
+        """The second map lacks its bias: `b2` is not used. Nothing complains, since a map without it has the same
+        shape."""
+        return linear(relu(linear(x, weights["w1"], weights["b1"])), weights["w2"])
 
 
 @block.wrong(stage="forward", alone=True)
@@ -382,6 +389,18 @@ class WrongAnswers:
         x += two_maps(normalized(x, weights["norm2"]), weights)
         return x
 
+    @family(eps_of_1e_7=1e-7, eps_of_1e_8=1e-8)
+    def smaller_eps(eps, x, weights, n_heads, attend):
+        """Right for ordinary numbers, and wrong for very small ones: the eps in your norms is smaller than it should
+        be. Here it is 1e-5, in both norms."""
+        return _with_eps(eps, x, weights, n_heads, attend)
+
+    @family(eps_of_1e_4=1e-4, eps_of_1e_3=1e-3, eps_of_1e_2=1e-2)
+    def larger_eps(eps, x, weights, n_heads, attend):
+        """The eps in your norms is larger than it should be. Here it is 1e-5, in both norms: of variances around 1 it
+        changes nothing that could be seen, and yours does. How many zeros stand between the point and the 1?"""
+        return _with_eps(eps, x, weights, n_heads, attend)
+
 
 @block.wrong(alone=True)
 class WrongAnswersAlone:
@@ -391,53 +410,23 @@ class WrongAnswersAlone:
         return normalized(x, weights["norm"])
 
 
-@block.mistake(stage="forward")
-def no_activation(x, weights):
-    """There is no activation between the two linear maps. Two linear maps in a row are one linear map: the layer could
-    be replaced by a single matrix. What stands between them?"""
-    return linear(linear(x, weights["w1"], weights["b1"]), weights["w2"], weights["b2"])
-
-
-@block.mistake(stage="forward")
-def gelu_for_relu(x, weights):
-    """The activation is GELU. GPT-2 has that; here, as in assignment 6, it is ReLU, which is zero for every
-    negative number."""
-    return linear(gelu(linear(x, weights["w1"], weights["b1"])), weights["w2"], weights["b2"])
-
-
-@block.mistake(stage="forward")
-def no_biases(x, weights):
-    """The feed-forward layer lacks both biases: `b1` and `b2` are not used. Nothing complains, since a map without them
-    has the same shape."""
-    return linear(relu(linear(x, weights["w1"])), weights["w2"])
-
-
-@block.mistake(stage="forward")
-def gelu_by_tanh(x, weights):
-    """The activation is GELU, in the form with tanh. GPT-2 has that; here, as in assignment 6, it is ReLU, which is
-    zero for every negative number."""
-    return linear(gelu(linear(x, weights["w1"], weights["b1"]), approximate="tanh"), weights["w2"], weights["b2"])
-
-
-@block.mistake(stage="forward")
-def silu_for_relu(x, weights):
-    """The activation is SiLU, as in Llama. Here, as in assignment 6, it is ReLU, which is zero for every negative
-    number."""
-    return linear(silu(linear(x, weights["w1"], weights["b1"])), weights["w2"], weights["b2"])
-
-
-@block.mistake(stage="forward")
-def no_second_bias(x, weights):
-    """The second map lacks its bias: `b2` is not used. Nothing complains, since a map without it has the same shape."""
-    return linear(relu(linear(x, weights["w1"], weights["b1"])), weights["w2"])
-
-
-_with_eps(1e-7, "eps_of_1e_7", EPS_TOO_SMALL)
-_with_eps(1e-8, "eps_of_1e_8", EPS_TOO_SMALL)
-_with_eps(1e-4, "eps_of_1e_4", EPS_TOO_LARGE)
-_with_eps(1e-3, "eps_of_1e_3", EPS_TOO_LARGE)
-_with_eps(1e-2, "eps_of_1e_2", EPS_TOO_LARGE)
-
-
-for _forward in (no_activation, gelu_for_relu, gelu_by_tanh, silu_for_relu, no_biases, no_second_bias):
-    _post_norm_and(_forward)
+@block.wrong
+class PostNorm:
+    @family(
+        **rows_of(
+            (
+                Forward.no_activation,
+                Forward.gelu_for_relu,
+                Forward.gelu_by_tanh,
+                Forward.silu_for_relu,
+                Forward.no_biases,
+                Forward.no_second_bias,
+            ),
+            "post_norm_and_{}",
+        )
+    )
+    def post_norm_and(forward, x, weights, n_heads, attend):
+        """Two things go wrong here. This is a post-norm block: each sum is normalized, and in this model the norm
+        stands before the sublayer. And: {}"""
+        x = normalized(x + self_attention.reference(x, weights, n_heads, attend), weights["norm1"])
+        return normalized(x + forward(x, weights), weights["norm2"])

@@ -5,7 +5,7 @@ import math
 import torch
 from torch.nn.functional import embedding
 
-from ..exercise import exercise
+from ..exercise import exercise, family
 from ..slips import fixed_length
 
 
@@ -252,25 +252,20 @@ class PositionAlone:
         feature."""
         return positions(d_model, seq)
 
-    def axis_added_in_the_middle(seq, d_model):
-        """The positions have got an axis in the middle, (seq, 1, d_model): aligned from the right, they run along the
-        batch, and do not fit. As they come, (seq, d_model), they meet the last two axes of every sentence."""
-        return positions(seq, d_model)[:, None]
+    @family(
+        axis_added_in_the_middle=(1, "in the middle, (seq, 1, d_model)", "they run along the batch"),
+        axis_added_at_the_end=(2, "at the end, (seq, d_model, 1)", "their features meet places"),
+    )
+    def axis_added(place, seq, d_model):
+        """The positions have got an axis {}: aligned from the right, {}, and do not fit. As they come, (seq, d_model),
+        they meet the last two axes of every sentence."""
+        return positions(seq, d_model).unsqueeze(place)
 
-    def axis_added_at_the_end(seq, d_model):
-        """The positions have got an axis at the end, (seq, d_model, 1): aligned from the right, their features meet
-        places, and do not fit. As they come, (seq, d_model), they meet the last two axes of every sentence."""
-        return positions(seq, d_model)[..., None]
-
-    def one_position_too_few(seq, d_model):
-        """The pattern has one position too few, and does not fit the tokens. `seq` tokens have `seq` positions, counted
-        from 0. Is 1 taken off somewhere?"""
-        return positions(seq - 1, d_model)
-
-    def one_position_too_many(seq, d_model):
-        """The pattern has one position too many, and does not fit the tokens. `seq` tokens have `seq` positions,
-        counted from 0. Is 1 added somewhere?"""
-        return positions(seq + 1, d_model)
+    @family(one_position_too_few=(-1, "few", "taken off"), one_position_too_many=(1, "many", "added"))
+    def another_number_of_positions(more, seq, d_model):
+        """The pattern has one position too {}, and does not fit the tokens. `seq` tokens have `seq` positions, counted
+        from 0. Is 1 {} somewhere?"""
+        return positions(seq + more, d_model)
 
     def as_many_positions_as_features(seq, d_model):
         """As many positions were asked for as there are features, so they do not fit the tokens. Positions count along
@@ -316,10 +311,11 @@ class Together:
         position."""
         return vectors - pattern.to(vectors)
 
-    def averaged_over_the_tokens(vectors, pattern):
-        """You return one vector for a whole sentence: the tokens are averaged. Each token keeps a vector of its own;
-        the result is (batch, seq, d_model)."""
-        return (vectors + pattern.to(vectors)).mean(1)
+    @family(averaged_over_the_tokens=(torch.mean, "averaged"), added_up_over_the_tokens=(torch.sum, "added up"))
+    def one_vector_for_a_sentence(reduced, vectors, pattern):
+        """You return one vector for a whole sentence: the tokens are {}. Each token keeps a vector of its own; the
+        result is (batch, seq, d_model)."""
+        return reduced(vectors + pattern.to(vectors), 1)
 
     def sum_normalized(vectors, pattern):
         """The sum is normalized before it is returned. `embed` only looks up and adds; the norms stand in the blocks
@@ -371,11 +367,6 @@ class Together:
         """Only the first sentence got positions; the others are rows of the table and nothing else. The pattern, (seq,
         d_model), can be added to all sentences at once."""
         return torch.cat([vectors[:1] + pattern.to(vectors), vectors[1:]])
-
-    def added_up_over_the_tokens(vectors, pattern):
-        """You return one vector for a whole sentence: the tokens are added up. Each token keeps a vector of its own;
-        the result is (batch, seq, d_model)."""
-        return (vectors + pattern.to(vectors)).sum(1)
 
     def rows_normalized(vectors, pattern):
         """Each row of the table was divided by its norm before the position was added. Nothing is scaled here: the row

@@ -1,23 +1,22 @@
 """A decoder-only language model."""
 
-import math
 from functools import reduce
 
 import torch
 from torch.nn.functional import embedding, layer_norm, linear, log_softmax, normalize, scaled_dot_product_attention
 
 from ..ch6_normalization.layer_norm import layer_norm as own_layer_norm
-from ..exercise import exercise
+from ..exercise import exercise, family
 from ..slips import fixed_length
 from .block import added_in_place, block, normalized, with_pre_norm, written_out
 from .embed import by_index_select, by_one_hot, embed, token_by_token
 from .inputs import block_weights, causal_linear_attention, causal_softmax_attention
 
 
-def _modelled(draw, batch=2, seq=7, vocab=11, heads=4, d_head=5, n_layers=3):
+def _model_inputs(draw, batch=2, seq=7, vocab=11, heads=4, d_head=5, n_layers=3):
     d_model = heads * d_head
     tokens = torch.randint(vocab, (batch, seq), generator=draw.generator)
-    n_layers = min(n_layers, 4)  # in more, rounding grows until it shows in float32's gradients
+    n_layers = min(n_layers, 4)  # with more layers, rounding shows in float32's gradients
     weights = {
         "table": draw(vocab, d_model),
         "blocks": [block_weights(draw, d_model, d_model + 1) for _ in range(n_layers)],
@@ -39,7 +38,7 @@ def tied_head(x, table):
 
 
 @exercise(
-    inputs=_modelled,
+    inputs=_model_inputs,
     axes={"tokens": "batch seq", "weights": "vocab d_model", "return": "batch seq vocab"},
     hints=(
         "The last vector of each token must become one number for each word of the vocabulary. Which matrix has a row "
@@ -99,21 +98,6 @@ def the_future_is_hidden(function, tokens, weights, n_heads, attend):
     changed[:, -1] = (changed[:, -1] + 1) % len(weights["table"])
     one, other = (function(t, weights, n_heads, attend)[:, :-1] for t in (tokens, changed))
     return torch.allclose(one, other, atol=1e-4)
-
-
-def _with_norm_of(name, tokens, weights, n_heads, attend):
-    return language_model.reference(tokens, {**weights, "norm": weights["blocks"][-1][name]}, n_heads, attend)
-
-
-def _with_larger_eps(eps):
-    """The eps of the last norm is larger than it should be. Here it is 1e-5, as in the blocks. How many zeros stand
-    between the point and the 1?"""
-
-    def larger(x, norm):
-        return layer_norm(x, x.shape[-1:], *norm, eps=eps)
-
-    larger.__name__, larger.__doc__ = f"last_norm_with_eps_of_1e_{round(-math.log10(eps))}", _with_larger_eps.__doc__
-    language_model.mistake(larger, stage="last_norm", alone=True)
 
 
 def positions_of_a_fixed_table(tokens, weights, n_heads, attend):
@@ -242,6 +226,12 @@ class LastNormAlone:
         the weight first, and then the bias."""
         return normalized(x, norm[::-1])
 
+    @family(last_norm_with_eps_of_1e_4=1e-4, last_norm_with_eps_of_1e_3=1e-3, last_norm_with_eps_of_1e_2=1e-2)
+    def larger_eps(eps, x, norm):
+        """The eps of the last norm is larger than it should be. Here it is 1e-5, as in the blocks. How many zeros stand
+        between the point and the 1?"""
+        return layer_norm(x, x.shape[-1:], *norm, eps=eps)
+
 
 @language_model.wrong(stage="head")
 class Head:
@@ -337,15 +327,11 @@ class WrongAnswers:
             x = normalized(block.reference(x, layer, n_heads, attend), weights["norm"])
         return tied_head(x, weights["table"])
 
-    def norm_of_the_last_block(tokens, weights, n_heads, attend):
-        """The last norm takes the weight and the bias of a block's own norm: `norm2` of the last block. The model has a
+    @family(norm_of_the_last_block="norm2", first_norm_of_the_last_block="norm1")
+    def norm_of_a_block(name, tokens, weights, n_heads, attend):
+        """The last norm takes the weight and the bias of a block's own norm: `{}` of the last block. The model has a
         pair for itself, `weights["norm"]`. Is the name that your loop gives to each block still used after the loop?"""
-        return _with_norm_of("norm2", tokens, weights, n_heads, attend)
-
-    def first_norm_of_the_last_block(tokens, weights, n_heads, attend):
-        """The last norm takes the weight and the bias of a block's own norm: `norm1` of the last block. The model has a
-        pair for itself, `weights["norm"]`. Is the name that your loop gives to each block still used after the loop?"""
-        return _with_norm_of("norm1", tokens, weights, n_heads, attend)
+        return language_model.reference(tokens, {**weights, "norm": weights["blocks"][-1][name]}, n_heads, attend)
 
     def dict_for_the_table(tokens, weights, n_heads, attend):
         """`embed` got the whole dict of the model where the table belongs. It needs one tensor: under which key does it
@@ -359,11 +345,6 @@ class WrongAnswersAlone:
         """There is no `"norm1"` in the dict of the whole model. Each block has one in a dict of its own, an item of the
         list `weights["blocks"]`; the pair of the last norm is `weights["norm"]`. Did a block get the whole dict?"""
         return block.reference(embed.reference(tokens, weights["table"]), weights, n_heads, attend)
-
-
-_with_larger_eps(1e-4)
-_with_larger_eps(1e-3)
-_with_larger_eps(1e-2)
 
 
 fixed_length(language_model, positions_of_a_fixed_table, "a text of 300 tokens")

@@ -1,14 +1,15 @@
 """The loss of guessing the next token."""
 
 import math
+from functools import partial
 
 import torch
 from torch.nn.functional import cross_entropy
 
-from ..exercise import exercise
+from ..exercise import exercise, family, rows_of
 
 
-def _predicted(draw, batch=2, seq=7, vocab=5):
+def _logits_and_tokens(draw, batch=2, seq=7, vocab=5):
     return draw(batch, seq, vocab), torch.randint(vocab, (batch, seq), generator=draw.generator)
 
 
@@ -28,7 +29,7 @@ def mean_cross_entropy(logits, targets):
 
 
 @exercise(
-    inputs=_predicted,
+    inputs=_logits_and_tokens,
     axes={"logits": "batch seq vocab", "tokens": "batch seq", "return": ""},
     hints=(
         "The logits at position 3 are a guess at which token? And which position has nothing to be compared with?",
@@ -65,7 +66,7 @@ next_token_loss.example("two tokens", seq=2)
 @next_token_loss.probe
 def large_logits(draw):
     """logits in the hundreds"""
-    logits, tokens = _predicted(draw)
+    logits, tokens = _logits_and_tokens(draw)
     return 200 * logits, tokens
 
 
@@ -74,39 +75,6 @@ def even_guesses(function, logits, tokens):
     """Logits that are all equal give log(vocab), the loss of guessing."""
     loss = function(torch.zeros_like(logits), tokens)
     return loss.ndim == 0 and math.isclose(float(loss), math.log(logits.shape[-1]), rel_tol=1e-4)
-
-
-def _with_a_lower_limit(power, limit):
-    """{Right for ordinary logits, and too small for large ones:} the probabilities have a lower limit. A small number
-    such as 1e-9 that is added to them makes one, and so does `clamp`. However little a guess gives to the right token,
-    it costs no more than minus the logarithm of that limit. `log_softmax` needs no limit, and `cross_entropy` contains
-    it."""
-
-    def limited(logits, targets):
-        return -limit(logits.softmax(-1).gather(-1, targets[..., None]), 10**-power).log().mean()
-
-    limited.__name__, limited.__doc__ = f"{limit.__name__}_1e_{power}", _with_a_lower_limit.__doc__
-    next_token_loss.mistake(limited, stage="loss", alone=True)
-
-
-def added(probabilities, number):
-    return probabilities + number
-
-
-def at_least(probabilities, number):
-    return probabilities.clamp(min=number)
-
-
-def _own_token_and(loss):
-    """Two things go wrong here. Each position is compared with its own token, which it can see, and should be compared
-    with the next one. And: {}"""
-
-    def mistaken(logits, tokens):
-        return loss(logits, tokens)
-
-    mistaken.__name__ = f"own_token_and_{loss.__name__}"
-    mistaken.__doc__ = _own_token_and.__doc__.format(loss.__doc__)
-    next_token_loss.mistake(mistaken)
 
 
 @next_token_loss.wrong(stage="loss")
@@ -194,10 +162,13 @@ class Loss:
         position are torn apart. {Shape and dtype are right, so nothing complains.} One of the two steps is enough."""
         return cross_entropy(logits.mT.reshape(-1, logits.shape[-1]), targets.flatten())
 
-    def the_last_sentence_only(logits, targets):
-        """Only the last sentence of the batch is counted: in a loop every round writes over what the one before it
-        found. The mean runs over the predictions of all sentences."""
-        return cross_entropy(logits[-1], targets[-1])
+    @family(
+        the_last_sentence_only=(-1, "last", "counted: in a loop every round writes over what the one before it found"),
+        the_first_sentence_only=(0, "first", "counted"),
+    )
+    def one_sentence_only(sentence, logits, targets):
+        """Only the {} sentence of the batch is {}. The mean runs over the predictions of all sentences."""
+        return cross_entropy(logits[sentence], targets[sentence])
 
     def one_loss_for_each_position(logits, targets):
         """You return one loss for each position, (seq - 1,). One number is asked for: the mean over all positions
@@ -235,10 +206,6 @@ class Loss:
         probability that the next token got."""
         return (logits - torch.nn.functional.one_hot(targets, logits.shape[-1]).to(logits)).square().mean()
 
-    def the_first_sentence_only(logits, targets):
-        """Only the first sentence of the batch is counted. The mean runs over the predictions of all sentences."""
-        return cross_entropy(logits[0], targets[0])
-
     def zeros_out_in_each_sentence(logits, targets):
         """Targets that are token 0 are left out, and the mean is taken in each sentence first, and then over the
         sentences. That is a mask for padding. Here there is none: token 0 is a token like all others, and every
@@ -250,6 +217,26 @@ class Loss:
         """Targets that are token 0 cost nothing, and the mean still counts them. That is a mask for padding, and half
         of one: here there is no padding, and token 0 is a token like all others. Which line makes its loss 0?"""
         return cross_entropy(logits.mT, targets, reduction="none", ignore_index=0).mean()
+
+    def summed(logits, targets):
+        """The losses are added up instead of averaged: twice the batch gives twice the loss, and gradients twice as
+        large. The mean is asked for."""
+        return cross_entropy(logits.flatten(0, 1), targets.flatten(), reduction="sum")
+
+    def softmax_first(logits, targets):
+        """A softmax was taken before `cross_entropy`, which takes one itself: with probabilities between 0 and 1 the
+        second softmax is nearly even, the loss can never come near zero, and training crawls. Give it the logits."""
+        return mean_cross_entropy(logits.softmax(-1), targets)
+
+    def the_sign_forgotten(logits, targets):
+        """The loss is negative: it is the mean logarithm of the right tokens' chances, without the minus. Minimizing it
+        makes the right tokens as unlikely as possible."""
+        return -mean_cross_entropy(logits, targets)
+
+    def chance_for_loss(logits, targets):
+        """This is minus the mean chance of the right tokens: the logarithm is missing. Its gradient is tiny where the
+        model is badly wrong, which is where it is needed."""
+        return -logits.softmax(-1).gather(-1, targets[..., None]).mean()
 
 
 @next_token_loss.wrong(stage="loss", alone=True)
@@ -280,15 +267,14 @@ class LossAlone:
         are counted from 0: the shift is one of places, along `seq`, and not of the numbers that stand there."""
         return mean_cross_entropy(logits, targets + 1)
 
-    def best_token_for_the_logits(logits, targets):
+    @family(
+        best_token_for_the_logits=lambda best, targets: cross_entropy(best, targets),
+        best_token_for_the_logits_in_one_row=lambda best, targets: cross_entropy(best.flatten(), targets.flatten()),
+    )
+    def best_token_alone(loss, logits, targets):
         """`argmax` has made one token of each guess before `cross_entropy`, which refuses it: it wants the logits of
         all tokens, and with only the best one nothing can be learned. What do you hand over?"""
-        return cross_entropy(logits.argmax(-1), targets)
-
-    def best_token_for_the_logits_in_one_row(logits, targets):
-        """`argmax` has made one token of each guess before `cross_entropy`, which refuses it: it wants the logits of
-        all tokens, and with only the best one nothing can be learned. What do you hand over?"""
-        return cross_entropy(logits.argmax(-1).flatten(), targets.flatten())
+        return loss(logits.argmax(-1), targets)
 
     def vocabulary_flattened_as_well(logits, targets):
         """`flatten()` puts all axes of the logits into one, the vocabulary too, and `cross_entropy` finds no classes.
@@ -310,6 +296,19 @@ class LossAlone:
         and `reshape` copy where they must."""
         return cross_entropy(logits.reshape(-1, logits.shape[-1]), targets.view(-1))
 
+    @family(
+        **{f"added_1e_{power}": partial(torch.add, other=10**-power) for power in (5, 6, 7, 8, 9, 10, 12, 15, 20, 30)},
+        **{
+            f"at_least_1e_{power}": partial(torch.clamp, min=10**-power) for power in (4, 5, 6)
+        },  # smaller limits give the same loss
+    )
+    def with_a_lower_limit(limit, logits, targets):
+        """{Right for ordinary logits, and too small for large ones:} the probabilities have a lower limit. A small
+        number such as 1e-9 that is added to them makes one, and so does `clamp`. However little a guess gives to the
+        right token, it costs no more than minus the logarithm of that limit. `log_softmax` needs no limit, and
+        `cross_entropy` contains it."""
+        return -limit(logits.softmax(-1).gather(-1, targets[..., None])).log().mean()
+
 
 @next_token_loss.wrong
 class WrongAnswers:
@@ -324,15 +323,11 @@ class WrongAnswers:
         loss falls quickly and nothing is learned. Which of the two must lose its first entry?"""
         return mean_cross_entropy(logits[:, 1:], tokens[:, :-1])
 
-    def both_without_the_first(logits, tokens):
-        """Logits and tokens have both lost their *first* entry, so each position is still compared with its own token.
-        To shift one against the other, they must be cut at different ends."""
-        return mean_cross_entropy(logits[:, 1:], tokens[:, 1:])
-
-    def both_without_the_last(logits, tokens):
-        """Logits and tokens have both lost their *last* entry, so each position is still compared with its own token.
-        To shift one against the other, they must be cut at different ends."""
-        return mean_cross_entropy(logits[:, :-1], tokens[:, :-1])
+    @family(both_without_the_first=(slice(1, None), "first"), both_without_the_last=(slice(-1), "last"))
+    def cut_at_the_same_end(kept, logits, tokens):
+        """Logits and tokens have both lost their *{}* entry, so each position is still compared with its own token. To
+        shift one against the other, they must be cut at different ends."""
+        return mean_cross_entropy(logits[:, kept], tokens[:, kept])
 
     def rolled_round(logits, tokens):
         """The tokens are rolled round: the last position is compared with the *first* token of the same sentence. It
@@ -346,10 +341,13 @@ class WrongAnswers:
         shifted = logits[:, :-1]
         return cross_entropy(shifted.reshape(len(shifted), shifted.shape[2], -1), tokens[:, 1:])
 
-    def in_bits(logits, tokens):
-        """The loss is in bits: the logarithm has base 2. The cross-entropy of this course, and of PyTorch, takes the
-        natural logarithm. Is something divided by log 2, or is `log2` called?"""
-        return next_token_loss.reference(logits, tokens) / math.log(2)
+    @family(
+        in_bits=(2, "is in bits: the logarithm has base 2", "something divided by log 2, or is `log2`"),
+        in_decimals=(10, "has the logarithm with base 10", "`log10`"),
+    )
+    def another_logarithm(base, logits, tokens):
+        """The loss {}. The cross-entropy of this course, and of PyTorch, takes the natural logarithm. Is {} called?"""
+        return next_token_loss.reference(logits, tokens) / math.log(base)
 
     def perplexity(logits, tokens):
         """You return the perplexity, e to the power of the loss. The loss itself is asked for: leave the last `exp`
@@ -396,11 +394,14 @@ class WrongAnswers:
         the next one. Shift along `seq` first, then flatten."""
         return torch.nn.functional.cross_entropy(logits.flatten(0, 1)[:-1], tokens.flatten()[1:])
 
-    def normalized_over_positions(logits, tokens):
+    @family(
+        normalized_over_positions=lambda logits: logits[:, :-1].log_softmax(1),
+        normalized_over_positions_before_the_cut=lambda logits: logits.log_softmax(1)[:, :-1],
+    )
+    def softmax_over_positions(log_chances, logits, tokens):
         """The softmax runs over the positions, not over the vocabulary: axis 1 of the logits is `seq`. The scores of
         all tokens at one position are what must sum to one."""
-        log_p = logits[:, :-1].log_softmax(1)
-        return -log_p.gather(-1, tokens[:, 1:, None]).mean()
+        return -log_chances(logits).gather(-1, tokens[:, 1:, None]).mean()
 
     def log_of_the_mean(logits, tokens):
         """The probabilities are averaged first, and the logarithm is taken of their mean. Each prediction has a loss of
@@ -488,11 +489,6 @@ class WrongAnswers:
         token 1: where does your loop or your slice begin?"""
         return mean_cross_entropy(logits[:, 1:-1], tokens[:, 2:])
 
-    def in_decimals(logits, tokens):
-        """The loss has the logarithm with base 10. The cross-entropy of this course, and of PyTorch, takes the natural
-        logarithm. Is `log10` called?"""
-        return next_token_loss.reference(logits, tokens) / math.log(10)
-
     def normalized_over_the_batch(logits, tokens):
         """The softmax runs over the sentences, not over the vocabulary: axis 0 of the logits is the batch. The scores
         of all tokens at one position are what must sum to one."""
@@ -507,11 +503,6 @@ class WrongAnswers:
         """The logits have lost their last position, and the tokens a whole sentence: `[1:]` cuts the first axis, the
         batch. Which axis of the tokens is `seq`?"""
         return mean_cross_entropy(logits[:, :-1], tokens[1:])
-
-    def normalized_over_positions_before_the_cut(logits, tokens):
-        """The softmax runs over the positions, not over the vocabulary: axis 1 of the logits is `seq`. The scores of
-        all tokens at one position are what must sum to one."""
-        return -logits.log_softmax(1)[:, :-1].gather(-1, tokens[:, 1:, None]).mean()
 
     def guesses_and_answers_returned(logits, tokens):
         """You return the guesses and the answers{, shifted as they should be}. They are still to be compared: one
@@ -551,32 +542,15 @@ class WrongAnswers:
         return cross_entropy(logits[:-1], targets[1:])
 
 
-@next_token_loss.mistake(stage="loss")
-def summed(logits, targets):
-    """The losses are added up instead of averaged: twice the batch gives twice the loss, and gradients twice as large.
-    The mean is asked for."""
-    return cross_entropy(logits.flatten(0, 1), targets.flatten(), reduction="sum")
-
-
-@next_token_loss.mistake(stage="loss")
-def softmax_first(logits, targets):
-    """A softmax was taken before `cross_entropy`, which takes one itself: with probabilities between 0 and 1 the second
-    softmax is nearly even, the loss can never come near zero, and training crawls. Give it the logits."""
-    return mean_cross_entropy(logits.softmax(-1), targets)
-
-
-@next_token_loss.mistake(stage="loss")
-def the_sign_forgotten(logits, targets):
-    """The loss is negative: it is the mean logarithm of the right tokens' chances, without the minus. Minimizing it
-    makes the right tokens as unlikely as possible."""
-    return -mean_cross_entropy(logits, targets)
-
-
-@next_token_loss.mistake(stage="loss")
-def chance_for_loss(logits, targets):
-    """This is minus the mean chance of the right tokens: the logarithm is missing. Its gradient is tiny where the model
-    is badly wrong, which is where it is needed."""
-    return -logits.softmax(-1).gather(-1, targets[..., None]).mean()
+@next_token_loss.wrong
+class OwnToken:
+    @family(
+        **rows_of((Loss.chance_for_loss, Loss.summed, Loss.softmax_first, Loss.the_sign_forgotten), "own_token_and_{}")
+    )
+    def own_token_and(loss, logits, tokens):
+        """Two things go wrong here. Each position is compared with its own token, which it can see, and should be
+        compared with the next one. And: {}"""
+        return loss(logits, tokens)
 
 
 @next_token_loss.mistake_around
@@ -584,13 +558,3 @@ def divided_by_seq(function):
     """The sum is divided by batch times seq, although the last token of a sentence predicts nothing: there are seq - 1
     predictions in each."""
     return lambda logits, tokens: function(logits, tokens) * (tokens.shape[1] - 1) / tokens.shape[1]
-
-
-for _power in (5, 6, 7, 8, 9, 10, 12, 15, 20, 30):
-    _with_a_lower_limit(_power, added)
-for _power in (4, 5, 6):  # with smaller ones it comes to the same
-    _with_a_lower_limit(_power, at_least)
-
-
-for _loss in (chance_for_loss, summed, softmax_first, the_sign_forgotten):
-    _own_token_and(_loss)
