@@ -6,7 +6,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from .arguments import as_sizes, kind, require_bool, require_integers, require_sizes, shown, use, values_are_known
+from .arguments import as_sizes, kind, require_bool, require_integers, require_sizes, shown, suggest, values_are_known
 
 
 def causal_mask(q_len: int, k_len: int | None = None, *, device: torch.device | str | None = None) -> Tensor:
@@ -86,7 +86,7 @@ def padding_mask(
         lengths = torch.from_numpy(lengths)
     if not isinstance(lengths, torch.Tensor):
         if not isinstance(lengths, (list, tuple)):
-            remedy = use("lengths", lengths, {"[{}]": int, "list({})": list})
+            remedy = suggest("lengths", lengths, {"[{}]": int, "list({})": list})
             raise TypeError(f"lengths must be a tensor or a sequence of integers, got {kind(lengths)}{remedy}")
         require_sizes(least=0, **{f"lengths[{i}]": length for i, length in enumerate(lengths)})
         lengths = torch.tensor(lengths, dtype=torch.long)
@@ -96,7 +96,7 @@ def padding_mask(
     lengths = lengths.long()  # an int8 could not be compared with k_len = 300
     if lengths.ndim != 1:
         ways = {"{}[None]": lambda x: x[None], "{}.squeeze(-1)": lambda x: x.squeeze(-1)}
-        remedy = use("lengths", lengths, ways, lambda made: made.ndim == 1)
+        remedy = suggest("lengths", lengths, ways, lambda made: made.ndim == 1)
         raise ValueError(f"lengths must have shape (batch,), got {tuple(lengths.shape)}{remedy}")
     if values_are_known(lengths):
         outside = (lengths < 0) | (lengths > k_len)

@@ -211,14 +211,14 @@ def test_every_public_name_is_in_the_table():
 
 
 @pytest.mark.parametrize(("call", "given", "argument"), CASES)
-def test_no_message_is_long_or_shows_a_tensors_numbers(call, given, argument):
+def test_messages_are_short_and_show_no_tensor_values(call, given, argument):
     for wrong in WRONG.values():
         said = message(call, {**given, argument: wrong})
         assert said is None or (len(said) <= 300 and "\n" not in said and "tensor([" not in said), said
 
 
 @pytest.mark.parametrize(("call", "given", "argument"), TENSORS)
-def test_what_is_no_tensor_is_told_how_to_become_one(call, given, argument):
+def test_non_tensors_suggest_a_conversion(call, given, argument):
     if argument == "lengths":  # which takes arrays and lists as they are
         return
     remedies = {

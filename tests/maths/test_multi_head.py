@@ -48,7 +48,7 @@ def tokens(*shape, seed=1, dtype=torch.float32):
     seq=st.integers(0, 4),
     contiguous=st.booleans(),
 )
-def test_split_cuts_the_features_and_merge_undoes_it(lead, n_heads, d_head, seq, contiguous):
+def test_split_heads_and_merge_heads_are_inverse(lead, n_heads, d_head, seq, contiguous):
     x = normal(*lead, seq, n_heads * d_head, seed=1, contiguous=contiguous)
     split = tl.split_heads(x, n_heads)
     assert split.shape == (*lead, n_heads, seq, d_head)
@@ -68,7 +68,7 @@ def test_split_cuts_the_features_and_merge_undoes_it(lead, n_heads, d_head, seq,
 
 
 @pytest.mark.parametrize("dtype", [torch.int64, torch.bool, torch.float16])
-def test_split_takes_any_kind_of_number_and_any_strides(dtype):
+def test_split_heads_takes_any_dtype_and_strides(dtype):
     x = torch.arange(24, device=DEVICE).reshape(4, 6).to(dtype)
     for view in (x, x.mT, x[::2], x[:, :4], x[:1].expand(5, 6)):
         split = tl.split_heads(view, 2)
@@ -76,7 +76,7 @@ def test_split_takes_any_kind_of_number_and_any_strides(dtype):
         assert torch.equal(tl.merge_heads(split), view)
 
 
-def test_a_view_alone_scrambles():
+def test_view_without_transpose_scrambles_heads():
     x = torch.arange(12).reshape(1, 4, 3 * 1)
     assert tl.split_heads(x, 3)[0, 0].flatten().tolist() == [0, 3, 6, 9]  # feature 0 of every token
     assert x.view(1, 3, 4, 1)[0, 0].flatten().tolist() == [0, 1, 2, 3]  # four numbers as they lie
@@ -107,7 +107,7 @@ def test_single_head_is_three_projections_and_attention(lead):
         assert all(parameter.grad is not None for parameter in layer.parameters())
 
 
-def test_single_head_takes_d_value_from_d_head():
+def test_single_head_defaults_d_value_to_d_head():
     layer = tl.SingleHeadAttention(5, 3).to(DEVICE)
     assert layer(torch.zeros(0, 5, device=DEVICE)).shape == (0, 3)
     assert {name: tuple(p.shape) for name, p in layer.named_parameters()} == {
@@ -155,7 +155,7 @@ def by_axes(module, query, key=None, value=None, allowed=None):
 
 @pytest.mark.parametrize("lead", [(), (2,), (2, 1, 3)])
 @pytest.mark.parametrize("bias", [True, False])
-def test_attention_is_what_every_axis_says(lead, bias):
+def test_multi_head_matches_einsum_over_every_axis(lead, bias):
     module = attention(bias=bias)
     x, y, z = (tokens(*lead, n, D_MODEL, seed=n) for n in (5, 7, 8))
     z = z[..., :7, :]
@@ -174,7 +174,7 @@ def test_attention_is_what_every_axis_says(lead, bias):
     agree(module(x, is_causal=True), by_axes(module, x, allowed=triangle)[1])
 
 
-def test_one_packed_matrix_is_three_projections():
+def test_packed_projection_matches_three_projections():
     module, x = attention(), tokens(2, 5, D_MODEL)
     packed = torch.cat([module.q_proj.weight, module.k_proj.weight, module.v_proj.weight])
     bias = torch.cat([module.q_proj.bias, module.k_proj.bias, module.v_proj.bias])
@@ -183,7 +183,7 @@ def test_one_packed_matrix_is_three_projections():
     agree(module.out_proj(tl.merge_heads(tl.scaled_dot_product_attention(q, k, v))), module(x))
 
 
-def test_heads_are_small_attentions_of_their_own():
+def test_heads_match_single_head_attentions():
     module, x = attention(), tokens(2, 5, D_MODEL)
     outputs = []
     for rows in torch.arange(D_MODEL).chunk(N_HEADS):
@@ -195,7 +195,7 @@ def test_heads_are_small_attentions_of_their_own():
     agree(module.out_proj(torch.cat(outputs, dim=-1)), module(x))
 
 
-def test_the_order_of_heads_does_not_matter():
+def test_permuting_heads_changes_nothing():
     module, x = attention(), tokens(2, 5, D_MODEL)
     order = torch.tensor([2, 0, 1])
     features = torch.arange(D_MODEL).unflatten(0, (N_HEADS, -1))[order].flatten()
@@ -210,7 +210,7 @@ def test_the_order_of_heads_does_not_matter():
     agree(other.weights(x), module.weights(x)[:, order])
 
 
-def test_project_and_attend_are_the_two_halves_of_forward():
+def test_project_and_attend_projected_match_forward():
     module = attention(d_key_in=5, d_value_in=7)
     query, key, value = tokens(2, 4, D_MODEL), tokens(2, 6, 5, seed=2), tokens(2, 6, 7, seed=3)
     keys, values = module.project(key, value)
@@ -263,7 +263,7 @@ BLIND_MASKS = {
 @pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize("lead", [(), (2,), (2, 1)])
 @pytest.mark.parametrize("kind", BLIND_MASKS)
-def test_queries_that_see_nothing_get_the_bias_of_the_output(kind, lead, dtype):
+def test_fully_masked_queries_get_the_output_bias(kind, lead, dtype):
     module, mask = attention(dtype), BLIND_MASKS[kind]()
     x, y = tokens(*lead, 5, D_MODEL, dtype=dtype), tokens(*lead, 3, D_MODEL, seed=2, dtype=dtype)
     output, weights = module(x, y, mask=mask), module.weights(x, y, mask)
@@ -278,7 +278,7 @@ def test_queries_that_see_nothing_get_the_bias_of_the_output(kind, lead, dtype):
 
 
 @pytest.mark.parametrize("train", [True, False])
-def test_pytorchs_own_module_gives_nan_on_one_path(train):
+def test_pytorch_returns_nan_for_fully_masked_rows_on_one_path(train):
     theirs = ready(nn.MultiheadAttention(D_MODEL, N_HEADS, batch_first=True)).train(train)
     ours, x = tl.MultiHeadAttention.from_torch(theirs), tokens(2, 5, D_MODEL)
     mask = torch.ones(5, 5, dtype=torch.bool, device=DEVICE)
@@ -296,7 +296,7 @@ def test_pytorchs_own_module_gives_nan_on_one_path(train):
 # Dropout.
 
 
-def test_dropout_is_for_training_and_for_weights():
+def test_dropout_applies_to_weights_in_training():
     module, x = attention(dropout=0.5), tokens(1, 5, D_MODEL)
     assert not torch.equal(module(x), module(x))
     agree(module.weights(x), by_axes(module, x)[0])  # what is looked at has no holes
@@ -307,7 +307,7 @@ def test_dropout_is_for_training_and_for_weights():
 
 
 @pytest.mark.parametrize("batch_first", [True, False])
-def test_dropout_falls_as_pytorchs_does(batch_first):
+def test_dropout_matches_pytorch(batch_first):
     theirs = ready(nn.MultiheadAttention(D_MODEL, N_HEADS, dropout=0.4, batch_first=batch_first))
     ours, x = tl.MultiHeadAttention.from_torch(theirs), tokens(2, 5, D_MODEL)
     assert ours.dropout == 0.4 and ours.training
@@ -367,7 +367,7 @@ PAIRS = [
 
 
 @pytest.mark.parametrize(("dtype", "kind", "kdim", "vdim", "bias", "batch_first"), PAIRS)
-def test_from_torch_gives_the_same_numbers(dtype, kind, kdim, vdim, bias, batch_first):
+def test_from_torch_matches_pytorch(dtype, kind, kdim, vdim, bias, batch_first):
     torch.manual_seed(0)
     options = {"kdim": kdim, "vdim": vdim, "bias": bias, "batch_first": batch_first}
     theirs = ready(nn.MultiheadAttention(D_MODEL, N_HEADS, **options), dtype)
@@ -401,7 +401,7 @@ def test_from_torch_gives_the_same_numbers(dtype, kind, kdim, vdim, bias, batch_
 
 
 @pytest.mark.parametrize("kind", ["none", "padding", "some"])
-def test_evaluation_without_gradients_is_pytorchs_fast_path(kind):
+def test_evaluation_matches_pytorchs_fast_path(kind):
     theirs = ready(nn.MultiheadAttention(D_MODEL, N_HEADS, batch_first=True)).eval()
     ours, x = tl.MultiHeadAttention.from_torch(theirs), tokens(2, 5, D_MODEL)
     mask, theirs_mask = masks(2, 5, 5)[kind]
@@ -411,7 +411,7 @@ def test_evaluation_without_gradients_is_pytorchs_fast_path(kind):
         agree(ours.weights(x, **mask), weights)
 
 
-def test_from_torch_takes_one_sequence_and_a_module_that_is_not_to_learn():
+def test_from_torch_of_a_frozen_module_with_one_sequence():
     theirs = ready(nn.MultiheadAttention(D_MODEL, N_HEADS)).requires_grad_(False)
     ours, x = tl.MultiHeadAttention.from_torch(theirs), tokens(5, D_MODEL)
     agree(ours(x), theirs(x, x, x)[0])
@@ -420,7 +420,7 @@ def test_from_torch_takes_one_sequence_and_a_module_that_is_not_to_learn():
     assert not torch.equal(ours.q_proj.weight, theirs.in_proj_weight[:D_MODEL])
 
 
-def test_from_torch_leaves_frozen_what_was_frozen():
+def test_from_torch_keeps_frozen_parameters_frozen():
     theirs = nn.MultiheadAttention(D_MODEL, N_HEADS).requires_grad_(False)
     assert not any(p.requires_grad for p in tl.MultiHeadAttention.from_torch(theirs).parameters())
     theirs.out_proj.requires_grad_(True)
@@ -438,7 +438,7 @@ def test_from_torch_takes_a_parametrized_projection():
 # What the heads do, and what turns their queries and keys, can be another.
 
 
-def test_the_attention_of_the_heads_can_be_another():
+def test_heads_can_use_another_attention():
     def linear(query, key, value, mask, *, is_causal, dropout_p):
         return (tl.causal_linear_attention if is_causal else tl.bidirectional_linear_attention)(query, key, value)
 
@@ -459,7 +459,7 @@ def turned(x, positions):
     return torch.cat([x[..., :2] * angle.cos() + pair * angle.sin(), x[..., 2:]], -1)
 
 
-def test_positions_can_act_on_queries_and_keys():
+def test_rotate_applies_to_queries_and_keys():
     module = ready(tl.MultiHeadAttention(D_MODEL, N_HEADS, rotate=turned)).eval()
     x, places = tokens(2, 5, D_MODEL), torch.arange(5, device=DEVICE)
     query, key, value = (tl.split_heads(p(x), N_HEADS) for p in (module.q_proj, module.k_proj, module.v_proj))
@@ -472,7 +472,7 @@ def test_positions_can_act_on_queries_and_keys():
     agree(torch.cat([module.step(new, cache) for new in x.split([2, 1, 1, 1], -2)], -2), expected)
 
 
-def test_the_weights_of_a_causal_call():
+def test_causal_weights_match_a_causal_mask():
     module = ready(tl.MultiHeadAttention(D_MODEL, N_HEADS))
     x = tokens(2, 5, D_MODEL)
     causal = tl.causal_mask(5, device=DEVICE)
@@ -497,7 +497,7 @@ def with_all_heads(module, kind=tl.MultiHeadAttention, **options):
 @pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize("rotate", [None, tl.rotary])
 @pytest.mark.parametrize("n_kv_heads", [1, 2, 3, 6])
-def test_heads_that_share_keys_are_heads_with_equal_ones(n_kv_heads, rotate, dtype):
+def test_gqa_matches_repeated_keys(n_kv_heads, rotate, dtype):
     torch.manual_seed(0)
     module = ready(tl.MultiHeadAttention(12, 6, n_kv_heads=n_kv_heads, rotate=rotate), dtype).eval()
     own = with_all_heads(module, rotate=rotate).eval()
@@ -523,12 +523,12 @@ def test_heads_that_share_keys_are_heads_with_equal_ones(n_kv_heads, rotate, dty
     assert cache._key.shape[:2] == cache._value.shape[:2] == (2, n_kv_heads)
 
 
-def test_a_repr_says_that_keys_are_shared():
+def test_repr_shows_n_kv_heads():
     assert "(\n  n_heads=6, n_kv_heads=2, dropout=0.0\n" in repr(tl.MultiHeadAttention(12, 6, n_kv_heads=2))
     assert "n_kv_heads" not in repr(tl.MultiHeadAttention(12, 6, n_kv_heads=6))
 
 
-def test_with_one_key_for_each_head_nothing_is_drawn_or_called_otherwise():
+def test_n_kv_heads_equal_to_n_heads_changes_nothing():
     def attend(query, key, value, mask, *, is_causal, dropout_p):  # knows nothing of groups
         return tl.scaled_dot_product_attention(query, key, value, mask, is_causal=is_causal)
 
@@ -545,7 +545,7 @@ def test_with_one_key_for_each_head_nothing_is_drawn_or_called_otherwise():
 
 @pytest.mark.parametrize("options", [{}, {"d_key_in": 96, "d_value_in": 80}, {"d_key_in": 96, "d_value_in": 96}])
 @pytest.mark.parametrize("bias", [True, False])
-def test_weights_begin_as_pytorchs_do(options, bias):
+def test_weights_initialize_as_in_pytorch(options, bias):
     torch.manual_seed(0)
     ours = tl.MultiHeadAttention(128, 4, bias=bias, **options)
     theirs = nn.MultiheadAttention(128, 4, bias=bias, kdim=options.get("d_key_in"), vdim=options.get("d_value_in"))
@@ -564,7 +564,7 @@ def test_weights_begin_as_pytorchs_do(options, bias):
     )
 
 
-def test_parameters_have_the_names_that_their_work_has():
+def test_parameter_names_and_shapes():
     shapes = {
         name: tuple(p.shape) for name, p in tl.MultiHeadAttention(6, 3, d_key_in=4, d_value_in=5).named_parameters()
     }
@@ -629,12 +629,12 @@ WRONG = [
     (
         lambda: module(x.to("meta")),
         ValueError,
-        "query must lie on the device of the module's weights, cpu, got meta",
+        "query must be on the device of the module's weights, cpu, got meta",
     ),
     (
         lambda: module(x, x.double().to("meta")),
         ValueError,
-        "key must lie on the device of the module's weights, cpu, got meta",
+        "key must be on the device of the module's weights, cpu, got meta",
     ),
     (
         lambda: tl.MultiHeadAttention(8, 2).to("meta")(x.double().to("meta")),
@@ -665,7 +665,7 @@ WRONG = [
     (lambda: module(x, y, mask=[True]), TypeError, "mask must be a tensor of bool, got list"),
     (lambda: module(x, y, mask=seen.float()), TypeError, CONVERT.format("float32")),
     (lambda: module(x, y, mask=seen.byte()), TypeError, CONVERT.format("uint8")),
-    (lambda: module(x, y, mask=seen.to("meta")), ValueError, "query and mask must lie on one device, got cpu and meta"),
+    (lambda: module(x, y, mask=seen.to("meta")), ValueError, "query and mask must be on one device, got cpu and meta"),
     (lambda: module(x, y, mask=seen.mT), ValueError, SCORES.format((6, 4), "-1 (k_len)", 6, 4)),
     (lambda: module(x, y, mask=seen[:3]), ValueError, SCORES.format((3, 6), "-2 (q_len)", 4, 3)),
     (lambda: module(x, y, mask=seen.expand(3, 4, 6)), ValueError, SCORES.format((3, 4, 6), "-3 (heads)", 2, 3)),
@@ -725,5 +725,5 @@ WRONG = [
 
 
 @pytest.mark.parametrize(("call", "error", "text"), WRONG)
-def test_multi_head_names_what_is_wrong(call, error, text):
+def test_multi_head_errors_name_the_argument(call, error, text):
     says(call, error, text)
