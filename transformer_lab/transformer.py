@@ -469,7 +469,7 @@ class Transformer(nn.Module):
         Returns
         -------
         Tensor of int64, shape (batch, at most 1 + max_new_tokens)
-            Shorter when all targets have ended.
+            Shorter if all targets end early.
         """
         embedding, output = self.tgt_embedding, self.output
         if embedding is None or output is None:
@@ -624,7 +624,7 @@ class LanguageModel(nn.Module):
         Returns
         -------
         Tensor of int64, shape (batch, at most seq + max_new_tokens)
-            The prompt and the generated tokens. Shorter when all sequences have ended.
+            The prompt and the generated tokens; shorter if all sequences end early.
         """
         options = {"temperature": temperature, "top_k": top_k, "stop": stop, "use_cache": use_cache}
         written = self.stream(tokens, max_new_tokens, **options, generator=generator)

@@ -15,7 +15,7 @@ from transformer_lab.attention import HAS_GQA
 
 
 def loop(query, key, value, mask=None, is_causal=False, scale=None):
-    """Attention as the definition says it, one query at a time, over the keys that it may see; differentiable."""
+    """Attention by its definition, one query at a time, over the keys that it may attend to; differentiable."""
     lead = torch.broadcast_shapes(query.shape[:-2], key.shape[:-2], value.shape[:-2])
     query, key, value = (x.cpu().double().expand(*lead, *x.shape[-2:]) for x in (query, key, value))
     q_len, k_len = query.shape[-2], key.shape[-2]
@@ -154,7 +154,7 @@ def test_mask_whose_values_cannot_be_read(seen):
 @pytest.mark.parametrize("dtype", EXACT)
 @pytest.mark.parametrize("seen", [0.0, 0.4, 1.0])
 def test_gradient_of_the_fused_kernel_under_a_mask(dtype, seen):
-    """With values as wide as keys a CPU takes its fused kernel under a mask as well; a row of it may see nothing."""
+    """With d_value = d_head a CPU uses its fused kernel under a mask as well, fully masked rows included."""
     query, key, value = (normal(2, 3, 7, 4, seed=seed, dtype=dtype) for seed in range(3))
     mask = torch.zeros(2, 1, 7, 7, dtype=torch.bool, device=DEVICE)
     mask[:, :, :5] = normal(2, 1, 5, 7, seed=4).detach().sigmoid() < seen
@@ -172,7 +172,7 @@ def test_is_causal_matches_a_lower_triangular_mask(q_len, k_len, scale):
     attend = tl.scaled_dot_product_attention
     causal = attend(query, key, value, is_causal=True, scale=scale)
     agree(causal, attend(query, key, value, triangle, scale=scale))
-    if scale is None or scale > 0:  # PyTorch gives NaN where the scale is not positive
+    if scale is None or scale > 0:  # PyTorch returns NaN unless the scale is positive
         agree(causal, F.scaled_dot_product_attention(query, key, value, is_causal=True, scale=scale))
 
 
@@ -334,16 +334,16 @@ def test_fully_masked_rows_are_zero_with_finite_gradients(dtype, mask_shape):
         mask[...] = False
     else:
         mask[..., 2, :] = False
-    blind = ~mask.expand(3, 2, 4, 5).any(-1)
-    assert blind.any()
+    fully_masked = ~mask.expand(3, 2, 4, 5).any(-1)
+    assert fully_masked.any()
     output = tl.scaled_dot_product_attention(query, key, value, mask)
     weights = tl.attention_weights(query, key, mask)
-    assert (output[blind] == 0).all() and (weights[blind] == 0).all()
-    assert len(mask_shape) < 2 or (output[~blind] != 0).all()
+    assert (output[fully_masked] == 0).all() and (weights[fully_masked] == 0).all()
+    assert len(mask_shape) < 2 or (output[~fully_masked] != 0).all()
     for grad in (*gradients(output, (query, key, value)), *gradients(weights, (query, key))):
         assert grad.isfinite().all()
     (grad,) = gradients(output, (query,))
-    assert (grad[blind] == 0).all()
+    assert (grad[fully_masked] == 0).all()
 
 
 @pytest.mark.parametrize("lead", [(3, 2, 2), (3, 1, 2, 2)])
@@ -439,7 +439,7 @@ def test_views_as_inputs_are_not_modified():
     query, key, value = packed.split(4, dim=-1)  # views of one tensor, none contiguous
     mask = torch.zeros(5, 5, dtype=torch.bool, device=DEVICE).fill_diagonal_(True).t()
     output = tl.scaled_dot_product_attention(query, key, value, mask)
-    agree(output, value)  # everyone sees itself alone
+    agree(output, value)  # each token attends to itself only
     assert torch.equal(packed, before) and packed._version == 0 and mask.sum() == 5
 
 

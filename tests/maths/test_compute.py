@@ -1,4 +1,4 @@
-"""Compute and memory, against what PyTorch counts, keeps and allocates."""
+"""Compute and memory against PyTorch: its FLOP counter, its saved activations, its allocations."""
 
 from dataclasses import replace
 
@@ -20,7 +20,7 @@ aten = torch.ops.aten
 
 
 class Gpt2(nn.Module):
-    """A decoder alone, of this package's layers."""
+    """A decoder-only model of this package's layers."""
 
     def __init__(self, shape, norm_first=True):
         super().__init__()
@@ -40,7 +40,7 @@ class Gpt2(nn.Module):
 
 
 class Bert(nn.Module):
-    """An encoder alone, of this package's layers."""
+    """An encoder-only model of this package's layers."""
 
     def __init__(self, shape):
         super().__init__()
@@ -263,7 +263,7 @@ def kept_for_the_backward_pass(model, call):
 @given(runs())
 def test_activation_bytes_match_autograd(dtype, run):
     shape, lengths = run
-    assume(HAS_GQA or shape.family != "llama")  # PyTorch 2.4 copies shared keys, and its RMS norm keeps other numbers
+    assume(HAS_GQA or shape.family != "llama")  # PyTorch 2.4 copies shared keys, and its RMS norm saves other tensors
     model = model_of(shape).to(dtype)
     kept, _ = kept_for_the_backward_pass(model, lambda: model(*tokens_for(shape, **lengths)))
     assert kept == tl.activation_bytes(shape, **lengths, bytes_per_value=dtype.itemsize)
@@ -302,7 +302,7 @@ def test_activation_bytes_are_linear_in_length_and_quadratic_for_plain_attention
 
 
 def test_activation_bytes_of_a_layer_match_the_literature():
-    # 34·D bytes in half precision, of which 2·D are dropout's masks; and what norms and the softmax keep besides.
+    # 34·D bytes in half precision, of which 2·D are dropout's masks; the rest is saved by norms and softmax.
     layers = [tl.activation_bytes(replace(tl.GPT2, n_layers=n), 1, bytes_per_value=2) for n in (1, 2)]
     assert layers[1] - layers[0] == (34 - 2) * 768 + 4 * 2 + 12 * 4
 
@@ -315,7 +315,7 @@ def test_log_probabilities_match_the_loss(family):
         model, lambda: F.cross_entropy(model(*inputs).flatten(0, 1), inputs[-1].flatten())
     )
     memory = tl.memory_breakdown(shape, 9, 2)
-    assert kept - 4 == memory["activations"] + memory["log-probabilities"]  # 4: the loss keeps its weight, one number
+    assert kept - 4 == memory["activations"] + memory["log-probabilities"]  # 4: the loss saves its weight, one number
     assert memory["activations"] == tl.activation_bytes(shape, 9, 2)
 
 

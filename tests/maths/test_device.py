@@ -1,4 +1,4 @@
-"""``device``: what the environment asks for, or else the fastest device that is there."""
+"""``device``: the one named by the environment variable, or the fastest available."""
 
 import pytest
 import torch

@@ -1,4 +1,4 @@
-"""Drawings are well-formed, show the package's numbers, and have words that keep apart in any letters."""
+"""Drawings are well-formed, show the package's numbers, and their texts do not overlap in any font."""
 
 import re
 from inspect import isfunction
@@ -52,7 +52,7 @@ def test_drawing_is_one_svg_without_ids(name):
     assert picture._repr_svg_() == picture.svg == getattr(tl.drawings, name)().svg
     assert repr(picture) == f"Drawing({root.get('aria-label')!r})"
     assert (root[0].tag, root[0].get("fill")) == (f"{SVG}rect", "#fff")
-    # Several stand in one page of a notebook: no ids, no styles that would reach further.
+    # A notebook page has several: no ids, and no styles that would apply to others.
     assert {element.tag.removeprefix(SVG) for element in root.iter()} <= {
         "svg",
         "rect",
@@ -105,7 +105,7 @@ def test_texts_do_not_overlap_in_any_font(letters, name):
 
 @pytest.mark.parametrize("name", DRAWINGS)
 def test_texts_fit_their_boxes(letters, name):
-    """Of the boxes in which a text's middle lies, the smallest holds all of it."""
+    """The smallest box around a text's middle contains the whole text."""
     letters.set_content(getattr(drawings, name)().svg)
     root = drawn(name)
     boxes = [[float(box.get(key, 0)) for key in ("width", "x", "y", "height")] for box in root.iter(f"{SVG}rect")]
@@ -154,7 +154,7 @@ def test_dot_product_shows_the_products_of_its_vectors():
         for polygon in drawn("dot_product").iter(f"{SVG}polygon")
     ]
     query_line = next(drawn("dot_product").iter(f"{SVG}polyline")).get("points").split()[0]
-    origin = heads[2].clone()  # b stands on q: its foot is the origin
+    origin = heads[2].clone()  # b is drawn from the origin
     origin[1] = float(query_line.split(",")[1])
     query, *keys = [(head - origin) / (heads[0] - origin).norm() * 3 for head in heads]
     torch.testing.assert_close(torch.stack(keys) @ query, torch.tensor([6.0, 0.0, -6.0]), atol=0.02, rtol=0)
@@ -180,7 +180,7 @@ def test_attention_drawing_names_the_shapes():
 
 
 def test_clock_hands_end_at_the_features():
-    """Hands are arrows: their heads lie at (sine, cosine) of the position, on a clock with 0 at the top."""
+    """Hands are arrows that end at (sine, cosine) of the position, on a clock with 0 at the top."""
     root = drawn("clock_hands")
     centres = [[float(circle.get(key)) for key in ("cx", "cy")] for circle in root.iter(f"{SVG}circle")]
     tips = [polygon.get("points").split()[0].split(",") for polygon in root.iter(f"{SVG}polygon")][: len(centres)]
@@ -226,7 +226,7 @@ def test_split_and_merge_shows_the_functions_numbers():
 
 @pytest.mark.parametrize("norm_first", [False, True])
 def test_block_parts_are_in_the_order_of_the_layer(norm_first):
-    """In a column from the top: as in ``EncoderLayer``, and the rule that stands below it."""
+    """In a column from the top: as in ``EncoderLayer``, and the formula below."""
     layer, calls = tl.EncoderLayer(d_model=4, n_heads=2, d_ff=8, norm_first=norm_first), []
     names = {"self_attention": "attention", "feed_forward": "feed-forward", "norm1": "norm", "norm2": "norm"}
     for part, name in names.items():
@@ -241,7 +241,7 @@ def test_block_parts_are_in_the_order_of_the_layer(norm_first):
     assert said[0] == ("pre-norm" if norm_first else "post-norm")
     assert [words for words in said if words in ("norm", "attention", "feed-forward")] == calls
     assert said[-1] == ("x + f(norm(x))" if norm_first else "norm(x + f(x))")
-    # Where the norms stand: on the stream, or on the way into a part.
+    # The place of the norms: on the residual stream, or before a part.
     stream = [float(text.get("x")) for text in drawn("block").iter(f"{SVG}text") if text.text == "x"][norm_first]
     norms = [float(text.get("x")) for text in drawn("block").iter(f"{SVG}text") if text.text == "norm"]
     on_stream = [x == stream for x in norms if (x > 260) == norm_first]

@@ -1,4 +1,4 @@
-"""Layers against PyTorch's own with the same weights, and against what must hold for any weights."""
+"""Layers against PyTorch's with the same weights, and properties that hold for any weights."""
 
 import math
 

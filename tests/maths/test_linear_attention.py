@@ -44,7 +44,7 @@ MAPS = [(tl.elu_feature_map, elu_plus_one), (torch.exp, torch.exp), (doubled, do
 
 
 def loop(query, key, value, key_mask=None, is_causal=False, feature_map=elu_plus_one):
-    """Every query by itself: its similarity to each key that it may see, and their weighted mean; differentiable."""
+    """Query by query: the similarities to the keys that it may attend to, and the weighted mean; differentiable."""
     lead = torch.broadcast_shapes(query.shape[:-2], key.shape[:-2], value.shape[:-2])
     query, key, value = (x.cpu().double().expand(*lead, *x.shape[-2:]) for x in (query, key, value))
     q_len, k_len = query.shape[-2], key.shape[-2]
@@ -88,7 +88,7 @@ def recurrent(query, key, value, feature_map=tl.elu_feature_map):
 
 
 def heads(*lengths, d_head=4, d_value=6, lead=(2, 3), dtype=torch.float32, **options):
-    """Query, key and value, with as many tokens as told."""
+    """Query, key and value with this many tokens."""
     q_len, k_len = lengths * 2 if len(lengths) == 1 else lengths
     sizes = (q_len, d_head), (k_len, d_head), (k_len, d_value)
     return [normal(*lead, *size, seed=seed, dtype=dtype, **options) for seed, size in enumerate(sizes)]
@@ -313,12 +313,12 @@ def test_padding_is_excluded_from_both_sums(dtype, hidden, is_causal):
         return tl.bidirectional_linear_attention(query, key, value, **options)
 
     output = attend(*tensors, key_mask=real)
-    # What stands in the padding changes nothing.
+    # The values in the padding change nothing.
     changed = [x.detach().clone() for x in tensors]
     for x in changed[1:]:
         x[..., hidden, :] = 50.0
     assert torch.equal(attend(*changed, key_mask=real), output)
-    # The real tokens get what they get where there is no padding, and so do the gradients.
+    # Outputs and gradients of the real tokens are those without padding.
     agree(output[..., real, :], attend(*(x[..., real, :] for x in tensors)))
     for grad in gradients(output, tensors[1:]):
         assert (grad[..., hidden, :] == 0).all() and (grad[..., real, :] != 0).any()
@@ -331,7 +331,7 @@ def test_fully_masked_query_gets_zeros_and_finite_gradients(is_causal, dtype):
     lengths = [0, 4]
     mask = tl.padding_mask(lengths, 7, device=DEVICE)
     if is_causal:
-        mask = mask.flip(-1)  # padding in front: the first queries see padding alone
+        mask = mask.flip(-1)  # padding in front: the first queries see only padding
         output = tl.causal_linear_attention(*tensors, key_mask=mask, chunk_size=2)
         assert (output[1, :, :3] == 0).all() and (output[1, :, 3:] != 0).all()
     else:
@@ -345,7 +345,7 @@ def test_fully_masked_query_gets_zeros_and_finite_gradients(is_causal, dtype):
 @pytest.mark.parametrize("dtype", DTYPES)
 def test_features_that_are_zero_match_nothing(dtype):
     query, key, value = (x.detach() for x in heads(7, dtype=dtype))
-    query[..., 3, :] = -1.0  # no feature of its own
+    query[..., 3, :] = -1.0  # no positive feature
     key[..., :2, :] = -1.0  # nothing to match for the first two
     tensors = [x.requires_grad_() for x in (query, key, value)]
     output = tl.causal_linear_attention(*tensors, feature_map=squared_relu, chunk_size=3)
@@ -398,11 +398,11 @@ def test_nan_propagates_to_later_tokens_only(i, dtype):
     assert (found | ~hit).all() and not found[1].any() and not found[0, 1:].any()
 
 
-# One large key, and long sequences: what float32 has to stand.
+# Accuracy in float32: one large key, and long sequences.
 
 
 def own_subtracted(query, key, value, chunk_size, feature_map):
-    """The trap: what lies before a chunk, taken as the sum up to its end, less the chunk itself."""
+    """A tempting form that loses digits: the state before a chunk as the sum up to its end, less the chunk."""
     q, k, v = (x.unflatten(-2, (-1, chunk_size)) for x in (feature_map(query), feature_map(key), value))
     own_S, own_z = k.mT @ v, k.sum(-2)
     S, z = own_S.cumsum(-3) - own_S, own_z.cumsum(-2) - own_z
@@ -412,7 +412,7 @@ def own_subtracted(query, key, value, chunk_size, feature_map):
 
 
 def summed_and_taken_back(query, key, value, chunk_size, feature_map):
-    """The trap once more: all keys first, and what lies behind a query taken away."""
+    """Another: the sum over all keys, less the later ones."""
     q, k = feature_map(query), feature_map(key)
     outer = k.unsqueeze(-1) * value.unsqueeze(-2)
     S = outer.sum(-3, keepdim=True) - (outer.flip(-3).cumsum(-3).flip(-3) - outer)
@@ -430,7 +430,7 @@ def by_steps(query, key, value, chunk_size, feature_map):
 
 def one_huge_key(place, seq=64):
     query, key, value = (x.detach() for x in heads(seq, lead=(1, 2)))
-    key[..., place, :] = 25.0  # its exponential is 7e10, beside which float32 keeps nothing below 4096
+    key[..., place, :] = 25.0  # its exponential is 7e10, to which float32 can add nothing below 4096
     return query, key, value
 
 
@@ -442,7 +442,7 @@ def test_huge_key_does_not_change_earlier_outputs(chunk_size, place, form):
     expected = with_weights(*tensors, is_causal=True, feature_map=torch.exp)
     found = form(*tensors, chunk_size, torch.exp)
     assert (found.cpu() - expected).abs().max() < 5e-6 * expected.abs().max()
-    # Not in the least: what comes before is as it is without the key.
+    # Exactly: earlier outputs are those without the key.
     cut = form(*(x[..., :place, :] for x in tensors), chunk_size, torch.exp) if place else found[..., :0, :]
     torch.testing.assert_close(found[..., :place, :], cut, rtol=1e-6, atol=1e-6)
 
@@ -522,7 +522,7 @@ def test_gradients_in_float32_are_accurate_at_length_16384():
 @pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16])
 @pytest.mark.parametrize("autocast", [False, True])
 def test_half_precision_is_summed_in_float32(dtype, autocast):
-    """Sums of 65,536 keys are larger than float16 goes, and than bfloat16 can count."""
+    """Sums of 65,536 keys exceed the range of float16 and the precision of bfloat16."""
     query, key, value = ((x.detach() + 1).to(dtype) for x in heads(LONG, lead=(1, 1), d_head=16, d_value=4))
     with torch.autocast(DEVICE.type, dtype=dtype, enabled=autocast):
         both_ways = tl.bidirectional_linear_attention(query, key, value)
@@ -568,7 +568,7 @@ def test_memory_is_linear_in_length(backward):
 
 
 def test_gradient_memory_of_chunks_is_bounded():
-    """That of a slice is, and with one for each chunk training would take quadratic time."""
+    """The gradient of a slice is; with one slice per chunk, training would take quadratic time."""
     tensors = [torch.randn(1, 2, 64, 4, device=DEVICE, requires_grad=True) for _ in range(3)]
     nodes, open_nodes = set(), [tl.causal_linear_attention(*tensors, chunk_size=8).grad_fn]
     while open_nodes:
@@ -615,7 +615,7 @@ def test_the_state_of_half_precision_is_float32(dtype):
     query, key, value = (x[..., 0, :] for x in heads(1, lead=(1, 1), d_head=2, d_value=3, dtype=dtype))
     state, output = tl.linear_attention_step(state, query, key, value)
     assert [x.dtype for x in state] == [kept, kept] and output.dtype == dtype
-    agree(output, value)  # it sees itself alone
+    agree(output, value)  # it attends to itself only
 
 
 def test_state_has_constant_size():
@@ -855,7 +855,7 @@ def test_learned_feature_map_is_a_submodule():
     assert "feature_map.0.weight" in module.state_dict() and module.feature_map is learned
     module(normal(2, 5, D_MODEL, seed=1), is_causal=True).sum().backward()
     assert all(parameter.grad is not None for parameter in module.parameters())
-    # A function is none, so that a module with one loads what softmax attention has learned.
+    # A function adds no parameters: the module then loads the weights of softmax attention.
     assert tl.LinearAttention(8, 2).state_dict().keys() == tl.MultiHeadAttention(8, 2).state_dict().keys()
 
 

@@ -1,4 +1,4 @@
-"""Masks against loops that say what each means, and against PyTorch's own."""
+"""Masks against loops over their definitions, and against PyTorch's."""
 
 import itertools
 import math
@@ -35,7 +35,7 @@ def test_causal_mask_counts_from_the_end(q_len, k_len):
         same(tl.causal_mask(q_len, device=DEVICE), table(q_len, q_len, lambda i, j: j <= i))
     if q_len and k_len:
         assert mask[-1].all()
-        assert (~mask.any(-1)).sum() == max(q_len - k_len, 0)  # these queries stand before the first key
+        assert (~mask.any(-1)).sum() == max(q_len - k_len, 0)  # these queries precede the first key
 
 
 def test_causal_mask_is_pytorchs_lower_right_mask():
@@ -100,7 +100,7 @@ def test_masks_are_created_on_the_given_device():
         assert tl.additive_mask(tl.causal_mask(2), device=device).device == meta
     assert tl.padding_mask(torch.tensor([1, 2], device="meta"), 3).device == meta
     assert tl.additive_mask(tl.causal_mask(2, device="meta")).device == meta
-    with torch.device("meta"):  # PyTorch's own default is kept
+    with torch.device("meta"):  # PyTorch's default device applies
         assert tl.causal_mask(2).device == meta and tl.prefix_mask(3, 2).device == meta
     assert tl.causal_mask(2).device.type == "cpu"
 

@@ -1,4 +1,4 @@
-"""``measure``: sizes are found by the time that calls take; the times themselves are nobody's to promise."""
+"""``measure``: the search for a size, and the profiler. No test asserts a time."""
 
 import subprocess
 import sys
@@ -11,7 +11,7 @@ from transformer_lab import measure
 
 @pytest.fixture
 def clock(monkeypatch):
-    """A call returns how long it takes."""
+    """Replace the clock: a call returns its own duration."""
     monkeypatch.setattr(measure, "seconds", lambda call, times=1: call())
 
 

@@ -56,7 +56,7 @@ def test_split_heads_and_merge_heads_are_inverse(lead, n_heads, d_head, seq, con
         assert torch.equal(split[..., head, :, :], x[..., head * d_head : (head + 1) * d_head])
     assert split.data_ptr() == x.data_ptr() and split._is_view()
     assert torch.equal(tl.merge_heads(split), x)
-    # The other way round, from heads that lie in memory as attention returns them.
+    # The inverse, from heads in the memory layout that attention returns.
     heads = normal(*lead, n_heads, seq, d_head, seed=2, contiguous=contiguous)
     merged = tl.merge_heads(heads)
     assert merged.shape == (*lead, seq, n_heads * d_head)
@@ -79,7 +79,7 @@ def test_split_heads_takes_any_dtype_and_strides(dtype):
 def test_view_without_transpose_scrambles_heads():
     x = torch.arange(12).reshape(1, 4, 3 * 1)
     assert tl.split_heads(x, 3)[0, 0].flatten().tolist() == [0, 3, 6, 9]  # feature 0 of every token
-    assert x.view(1, 3, 4, 1)[0, 0].flatten().tolist() == [0, 1, 2, 3]  # four numbers as they lie
+    assert x.view(1, 3, 4, 1)[0, 0].flatten().tolist() == [0, 1, 2, 3]  # four numbers in storage order
     heads = normal(2, 3, 5, 4, seed=0)
     assert not torch.equal(tl.merge_heads(heads), heads.reshape(2, 5, 12))
     with pytest.raises(RuntimeError, match="view size is not compatible"):
@@ -130,8 +130,8 @@ def test_single_head_in_half_precision_and_under_autocast(dtype):
 # Many heads.
 
 
-def by_axes(module, query, key=None, value=None, allowed=None):
-    """Every head by products that name their axes, in float64: its weights, and what the module returns."""
+def by_einsum(module, query, key=None, value=None, allowed=None):
+    """Weights and output of the module by einsum with named axes, in float64."""
     key = query if key is None else key
     value = key if value is None else value
 
@@ -160,18 +160,18 @@ def test_multi_head_matches_einsum_over_every_axis(lead, bias):
     x, y, z = (tokens(*lead, n, D_MODEL, seed=n) for n in (5, 7, 8))
     z = z[..., :7, :]
     for given_ in ((x,), (x, y), (x, y, z)):
-        weights, output = by_axes(module, *given_)
+        weights, output = by_einsum(module, *given_)
         agree(module(*given_), output)
         agree(module.weights(*given_[:2]), weights)
-    agree_in_gradient(module(x, y, z), by_axes(module, x, y, z)[1], (x, y, z, *module.parameters()))
+    agree_in_gradient(module(x, y, z), by_einsum(module, x, y, z)[1], (x, y, z, *module.parameters()))
     mask = (normal(*lead, N_HEADS, 5, 7, seed=3) > -0.5).detach()
     mask[..., 0] = True
-    weights, output = by_axes(module, x, y, z, mask)
+    weights, output = by_einsum(module, x, y, z, mask)
     agree(module(x, y, z, mask), output)
     agree(module(x, y, z, mask=mask), output)
     agree(module.weights(x, y, mask), weights)
     triangle = torch.ones(5, 5, dtype=torch.bool, device=DEVICE).tril()
-    agree(module(x, is_causal=True), by_axes(module, x, allowed=triangle)[1])
+    agree(module(x, is_causal=True), by_einsum(module, x, allowed=triangle)[1])
 
 
 def test_packed_projection_matches_three_projections():
@@ -242,7 +242,7 @@ def test_empty_and_single(shapes):
     output = module(query, key)
     assert output.shape == query.shape
     assert module.weights(query, key).shape == (*shapes[0][:-1], N_HEADS, shapes[0][-1], shapes[1][-1])
-    if shapes[1][-1] == 0:  # no keys: nothing to take home
+    if shapes[1][-1] == 0:  # no keys: zeros from every head
         agree(output, module.out_proj.bias.expand(output.shape))
     if shapes[1][-1] == 1:  # one key: all of it
         agree(output, module.out_proj(module.v_proj(key)).expand(output.shape))
@@ -252,7 +252,7 @@ def test_empty_and_single(shapes):
 
 # Rows with nothing to attend to.
 
-BLIND_MASKS = {
+MASKS_WITH_EMPTY_ROWS = {
     "one row": lambda: torch.arange(5, device=DEVICE)[:, None].expand(5, 3) != 2,
     "causal, more queries than keys": lambda: tl.causal_mask(5, 3, device=DEVICE),
     "everything": lambda: torch.zeros(5, 3, dtype=torch.bool, device=DEVICE),
@@ -262,15 +262,15 @@ BLIND_MASKS = {
 
 @pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize("lead", [(), (2,), (2, 1)])
-@pytest.mark.parametrize("kind", BLIND_MASKS)
+@pytest.mark.parametrize("kind", MASKS_WITH_EMPTY_ROWS)
 def test_fully_masked_queries_get_the_output_bias(kind, lead, dtype):
-    module, mask = attention(dtype), BLIND_MASKS[kind]()
+    module, mask = attention(dtype), MASKS_WITH_EMPTY_ROWS[kind]()
     x, y = tokens(*lead, 5, D_MODEL, dtype=dtype), tokens(*lead, 3, D_MODEL, seed=2, dtype=dtype)
     output, weights = module(x, y, mask=mask), module.weights(x, y, mask)
-    blind = ~mask.expand(*lead, N_HEADS, 5, 3).any(-1)
-    assert (weights[blind] == 0).all()
-    agree(weights[~blind].sum(-1), torch.ones((~blind).sum()))
-    rows = blind.all(-2)  # in no head
+    fully_masked = ~mask.expand(*lead, N_HEADS, 5, 3).any(-1)
+    assert (weights[fully_masked] == 0).all()
+    agree(weights[~fully_masked].sum(-1), torch.ones((~fully_masked).sum()))
+    rows = fully_masked.all(-2)  # in no head
     agree(output[rows], module.out_proj.bias.expand(output[rows].shape))
     for grad in (*gradients(output, (x, y, *module.parameters())), *gradients(weights, (x, y))):
         assert grad.isfinite().all()
@@ -299,9 +299,9 @@ def test_pytorch_returns_nan_for_fully_masked_rows_on_one_path(train):
 def test_dropout_applies_to_weights_in_training():
     module, x = attention(dropout=0.5), tokens(1, 5, D_MODEL)
     assert not torch.equal(module(x), module(x))
-    agree(module.weights(x), by_axes(module, x)[0])  # what is looked at has no holes
+    agree(module.weights(x), by_einsum(module, x)[0])  # without dropout
     assert torch.equal(module.eval()(x), module(x))
-    agree(module(x), by_axes(module, x)[1])
+    agree(module(x), by_einsum(module, x)[1])
     everything = attention(dropout=1.0)
     agree(everything(x), everything.out_proj.bias.expand(1, 5, -1))
 
@@ -323,7 +323,7 @@ def test_dropout_matches_pytorch(batch_first):
 
 
 def masks(batch, q_len, k_len):
-    """Our mask, and PyTorch's arguments for the same, which say what is hidden."""
+    """Our mask, and PyTorch's arguments for the same mask, in which True hides."""
     some = (normal(q_len, k_len, seed=11) > 0).detach()
     per_head = (normal(batch, N_HEADS, q_len, k_len, seed=12) > 0).detach()
     some[..., 0] = per_head[..., 0] = True  # where a row is empty, PyTorch's result depends on the path
@@ -435,7 +435,7 @@ def test_from_torch_takes_a_parametrized_projection():
     agree(tl.MultiHeadAttention.from_torch(theirs)(x), theirs(x, x, x)[0])
 
 
-# What the heads do, and what turns their queries and keys, can be another.
+# Other functions for attention and for positions.
 
 
 def test_heads_can_use_another_attention():
@@ -452,7 +452,7 @@ def test_heads_can_use_another_attention():
     says(lambda: module.weights(x), ValueError, text)
 
 
-def turned(x, positions):
+def rotated(x, positions):
     """Rotary positions of one pair of features, the first two."""
     angle = positions.to(x.dtype)[:, None]
     pair = torch.cat([-x[..., 1:2], x[..., :1]], -1)
@@ -460,10 +460,10 @@ def turned(x, positions):
 
 
 def test_rotate_applies_to_queries_and_keys():
-    module = ready(tl.MultiHeadAttention(D_MODEL, N_HEADS, rotate=turned)).eval()
+    module = ready(tl.MultiHeadAttention(D_MODEL, N_HEADS, rotate=rotated)).eval()
     x, places = tokens(2, 5, D_MODEL), torch.arange(5, device=DEVICE)
     query, key, value = (tl.split_heads(p(x), N_HEADS) for p in (module.q_proj, module.k_proj, module.v_proj))
-    query, key = turned(query, places), turned(key, places)
+    query, key = rotated(query, places), rotated(key, places)
     heads = tl.scaled_dot_product_attention(query, key, value, is_causal=True)
     expected = module.out_proj(tl.merge_heads(heads))
     agree(module(x, is_causal=True), expected)
@@ -485,7 +485,7 @@ def test_causal_weights_match_a_causal_mask():
 
 
 def with_all_heads(module, kind=tl.MultiHeadAttention, **options):
-    """The attention in which every head of the queries has keys of its own: copies of those that were shared."""
+    """The same attention without shared keys: every query head has a copy of its keys."""
     own, group = kind(module.out_proj.in_features, module.n_heads, **options), module.n_heads // module.n_kv_heads
     state = dict(module.state_dict())
     for name in ("k_proj.weight", "k_proj.bias", "v_proj.weight", "v_proj.bias"):

@@ -1,4 +1,4 @@
-"""The package as a whole: what an import loads, which names are public, what their docstrings hold."""
+"""The package as a whole: imports, public names, docstrings."""
 
 import ast
 import doctest

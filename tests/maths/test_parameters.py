@@ -52,7 +52,7 @@ class TorchGpt2(nn.Module):
     def __init__(self, shape):
         super().__init__()
         d_model, norm = shape.d_model, None
-        # The head stands first, so that a tied matrix is met in it before it is met in the embedding.
+        # The head comes first, so a tied matrix is visited in it before the embedding.
         self.lm_head = nn.Linear(d_model, shape.vocab_size, bias=False)
         self.wte = nn.Embedding(shape.vocab_size, d_model)
         self.wpe = nn.Embedding(shape.n_positions, d_model)

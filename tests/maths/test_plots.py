@@ -1,4 +1,4 @@
-"""Figures show what they are given: numbers, names, colours, and NaN."""
+"""Plots show their numbers, names, colours, and NaN."""
 
 import matplotlib
 import pytest

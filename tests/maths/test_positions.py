@@ -38,7 +38,7 @@ def test_late_sinusoidal_positions_are_exact():
 
 
 def test_shifting_positions_rotates_every_pair():
-    """Position ``p + 7`` is position ``p`` times one matrix, whatever ``p`` (Vaswani et al., section 3.5)."""
+    """Position ``p + 7`` is position ``p`` times one matrix, for every ``p`` (Vaswani et al., section 3.5)."""
     found = tl.sinusoidal_positions(40, 8).double()
     for pair in range(4):
         turn = 7 / 10000 ** (2 * pair / 8)
@@ -152,12 +152,12 @@ def test_rotary_of_empty_tensors():
     assert tl.rotary(x[:, :, :0]).shape == (2, 3, 0, 4) and tl.rotary(x[..., :0]).shape == (2, 3, 5, 0)
 
 
-# The tables of rotary angles that are kept.
+# Cached tables of rotary angles.
 
 
 @pytest.fixture
 def no_tables():
-    """Whatever was kept is forgotten."""
+    """Empty the caches."""
     module._first_rows_of_table.cache_clear()
     module._cached_table.cache_clear()
 
@@ -251,7 +251,7 @@ MODES = {
 }
 
 
-# torch.jit is deprecated: which warning says so, and of what, depends on the PyTorch.
+# torch.jit is deprecated, with a warning that depends on PyTorch's version.
 OF_TRACING = [f"ignore::{kind}" for kind in ("DeprecationWarning", "FutureWarning", "torch.jit.TracerWarning")]
 
 

@@ -1,4 +1,4 @@
-"""Published models: loading and talking, with small made-up files everywhere, and with the real ones where they are."""
+"""Published models: loading and generation, with small random weights, and with the real ones where installed."""
 
 import hashlib
 import json
@@ -243,12 +243,12 @@ def test_fill_refuses_names_that_do_not_match():
 
 
 @pytest.fixture(scope="module")
-def talker():
+def chat_of_letters():
     return chat_model()
 
 
-class Whatever(pretrained.ChatModel):
-    """Writes what it is told to."""
+class ScriptedModel(pretrained.ChatModel):
+    """Generates the given tokens."""
 
     def __init__(self, words, tokenizer):
         super().__init__(nn.Module(), tokenizer, 10_000)
@@ -257,19 +257,19 @@ class Whatever(pretrained.ChatModel):
         self.model.stream = lambda tokens, max_new_tokens, **options: iter(words[:max_new_tokens])
 
 
-def test_generate_matches_the_language_model(talker):
+def test_generate_matches_the_language_model(chat_of_letters):
     tokens = torch.tensor([[1, 2, 3]], device=DEVICE)
-    expected = talker.model.generate(tokens, 9, stop=[4])[0, 3:].tolist()
-    text = talker.generate("abc", 9, chat=False)
-    assert text == talker.tokenizer.decode(expected)
-    assert text == talker.generate("abc", 9, chat=False, use_cache=False)
-    assert talker.generate("abc", 0, chat=False) == ""
+    expected = chat_of_letters.model.generate(tokens, 9, stop=[4])[0, 3:].tolist()
+    text = chat_of_letters.generate("abc", 9, chat=False)
+    assert text == chat_of_letters.tokenizer.decode(expected)
+    assert text == chat_of_letters.generate("abc", 9, chat=False, use_cache=False)
+    assert chat_of_letters.generate("abc", 0, chat=False) == ""
     pieces = []
-    assert talker.generate("abc", 9, chat=False, show=pieces.append) == text == "".join(pieces)
-    assert pieces == list(talker.stream("abc", 9, chat=False)) and len(pieces) > 1
+    assert chat_of_letters.generate("abc", 9, chat=False, show=pieces.append) == text == "".join(pieces)
+    assert pieces == list(chat_of_letters.stream("abc", 9, chat=False)) and len(pieces) > 1
     options = {"temperature": 2.0, "top_k": 5}
     drawn = [
-        talker.generate("abc", 9, chat=False, **options, generator=torch.Generator(DEVICE).manual_seed(seed))
+        chat_of_letters.generate("abc", 9, chat=False, **options, generator=torch.Generator(DEVICE).manual_seed(seed))
         for seed in (1, 1, 2, 3)
     ]
     assert drawn[0] == drawn[1] and len(set(drawn)) > 1
@@ -297,13 +297,13 @@ def bytes_tokenizer():
     ],
 )
 def test_stream_yields_whole_characters_up_to_a_stop(written, stop, pieces):
-    model = Whatever([torch.tensor([[byte]]) for byte in written.encode()], bytes_tokenizer())
+    model = ScriptedModel([torch.tensor([[byte]]) for byte in written.encode()], bytes_tokenizer())
     assert list(model.stream("abc", stop=stop, chat=False)) == pieces
     assert model.generate("abc", stop=stop, chat=False) == "".join(pieces)
 
 
 def test_incomplete_last_character_is_a_replacement_character():
-    model = Whatever([torch.tensor([[byte]]) for byte in "a→".encode()[:-1]], bytes_tokenizer())
+    model = ScriptedModel([torch.tensor([[byte]]) for byte in "a→".encode()[:-1]], bytes_tokenizer())
     assert model.generate("abc", chat=False) == "a\N{REPLACEMENT CHARACTER}"
 
 
@@ -315,13 +315,13 @@ def test_prompt_has_the_chat_format(monkeypatch):
     assert seen[0].endswith("<|im_start|>assistant\n")
 
 
-def test_attention_returns_the_layers_weights(talker):
-    words, weights = talker.attention("abca")
+def test_attention_returns_the_layers_weights(chat_of_letters):
+    words, weights = chat_of_letters.attention("abca")
     assert words == ["a", "b", "c", "a"] and weights.shape == (2, 3, 4, 4)
     agree(weights.sum(-1), torch.ones(2, 3, 4))
     assert bool((weights == weights.tril()).all())
-    first = talker.model.decoder.layers[0]
-    inside = first.norm1(talker.model.embedding(talker.tokens("abca")))
+    first = chat_of_letters.model.decoder.layers[0]
+    inside = first.norm1(chat_of_letters.model.embedding(chat_of_letters.tokens("abca")))
     assert torch.equal(weights[0], first.self_attention.weights(inside, is_causal=True)[0])
     encoder = sentence_encoder()
     words, weights = encoder.attention("ab")
@@ -393,13 +393,13 @@ def test_encoder_refuses_sequences_longer_than_n_positions():
         ),
     ],
 )
-def test_generate_refuses_invalid_arguments(talker, arguments, options, kind, words):
+def test_generate_refuses_invalid_arguments(chat_of_letters, arguments, options, kind, words):
     with pytest.raises(kind) as error:
-        talker.generate(*arguments, **{"chat": False, **options})
+        chat_of_letters.generate(*arguments, **{"chat": False, **options})
     assert str(error.value) == words
     options.pop("use_cache", None)
     with pytest.raises(kind):  # and at once, not when the first piece is asked for
-        talker.stream(*arguments, **{"chat": False, **options})
+        chat_of_letters.stream(*arguments, **{"chat": False, **options})
 
 
 # Packages
@@ -407,7 +407,7 @@ def test_generate_refuses_invalid_arguments(talker, arguments, options, kind, wo
 
 @pytest.fixture
 def package(tmp_path, monkeypatch):
-    """A package of weights that is installed, with what its files should be."""
+    """An installed package of weights, with the sha256 of its file."""
     (tmp_path / "some_model-1.2.dist-info").mkdir()
     meta = "Metadata-Version: 2.1\nName: some-model\nVersion: 1.2\n"
     (tmp_path / "some_model-1.2.dist-info" / "METADATA").write_text(meta)
@@ -534,7 +534,7 @@ def smollm2():
     return tl.pretrained.smollm2()
 
 
-def apart(found, expected):
+def max_difference(found, expected):
     return (found.cpu() - torch.tensor(expected)).abs().max().item()
 
 
@@ -546,9 +546,9 @@ def test_minilm_is_the_published_model(minilm):
     assert tl.parameter_breakdown(minilm) == tl.parameter_breakdown(shape)
     tokens, real = minilm.tokens(expected["sentences"])
     assert [row[kept].tolist() for row, kept in zip(tokens, real)] == expected["tokens"]
-    assert apart(minilm.encode(expected["sentences"]), expected["vectors"]) < 1e-5
+    assert max_difference(minilm.encode(expected["sentences"]), expected["vectors"]) < 1e-5
     for sentence, heads in zip(expected["sentences"], expected["sep_to_cls"]):
-        assert apart(minilm.attention(sentence)[1][:, :, -1, 0], heads) < 1e-4
+        assert max_difference(minilm.attention(sentence)[1][:, :, -1, 0], heads) < 1e-4
 
 
 @real
@@ -570,7 +570,7 @@ def test_smollm2_is_the_published_model(smollm2):
     tokens = smollm2.tokens(expected["paragraph"])
     assert tokens[0].tolist() == expected["tokens"]
     logits = smollm2(tokens)[0]
-    assert apart(logits[:, expected["some"]], expected["scores"]) < 1e-3
+    assert max_difference(logits[:, expected["some"]], expected["scores"]) < 1e-3
     assert logits.argmax(-1).tolist() == expected["highest"]
 
 

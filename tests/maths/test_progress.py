@@ -1,4 +1,4 @@
-"""The progress bar ends the same in every run, and counts what it says."""
+"""The progress bar counts its steps, and ends the same in every run."""
 
 import pytest
 

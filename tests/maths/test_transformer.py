@@ -343,11 +343,11 @@ def test_generation_grows_the_position_table(use_cache):
 
 
 def prefer(model, *favourites):
-    """Make the model write these tokens, one after the other, whatever the source: by its positions."""
+    """Make the model generate these tokens in order, for any source: its weights read the positions only."""
     with torch.no_grad():
         for parameter in model.decoder.parameters():
             parameter.zero_()
-        for layer in model.decoder.layers:  # post-norm with a bias of zero keeps the direction
+        for layer in model.decoder.layers:  # post-norm with a zero bias preserves the direction
             for name in ("norm1", "norm2", "norm3"):
                 getattr(layer, name).weight.fill_(1)
         model.tgt_embedding.weight.zero_()
@@ -442,7 +442,7 @@ def test_generation_has_no_gradients_and_keeps_its_inputs():
     assert torch.equal(src, before) and src._version == 0
     with torch.inference_mode():
         assert torch.equal(model.generate(src, bos=BOS, max_new_tokens=3), written)
-    model(src, written).sum().backward()  # training goes on
+    model(src, written).sum().backward()  # training still works
 
 
 @pytest.mark.parametrize("use_cache", [True, False])
@@ -495,7 +495,7 @@ def test_shared_embeddings_are_one_parameter():
 def test_copied_models_generate_the_same():
     model, src = transformer(), tokens(2, 5)
     written = model.generate(src, bos=BOS, max_new_tokens=5)
-    model.tgt_embedding(tokens(1, 200))  # longer positions travel, or are made anew
+    model.tgt_embedding(tokens(1, 200))  # longer positions are copied or computed again
     file = io.BytesIO()
     torch.save(model.state_dict(), file)
     file.seek(0)
@@ -525,7 +525,7 @@ def test_model_learns_to_copy():
     assert copied.float().mean() > 0.75
 
 
-# Where weights come from, and what compiles.
+# Loading, copying and compiling.
 
 
 @pytest.mark.parametrize("assign", [False, True])
