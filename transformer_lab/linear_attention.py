@@ -341,12 +341,11 @@ class LinearAttention(MultiHeadAttention):
             d_value_in=d_value_in,
             bias=bias,
             dropout=dropout,
-            attend=bidirectional_linear_attention,
+            attend=bidirectional_linear_attention,  # or the causal one: _attend chooses
             rotate=rotate,
         )
         if dropout:
             raise ValueError(f"dropout must be 0: linear attention has no weights to drop, got {shown(dropout)}")
-
         self.feature_map, self.chunk_size = feature_map, chunk_size
 
     def _attend(self, query, key, value, mask, is_causal):

@@ -313,7 +313,7 @@ class MultiHeadAttention(nn.Module):
         is_causal: bool = False,
         start: int = 0,
     ) -> Tensor:
-        """Return the attention output of each query token, from keys and values that :meth:`project` has made."""
+        """Return the attention output of each query token, from the keys and values of :meth:`project`."""
         query = self._project_heads(self.q_proj, query, "query", start)
         return self._project_out(self._attend(query, key, value, mask, is_causal))
 
