@@ -14,7 +14,7 @@ def attention_flops(seq: int, d_model: int, k_len: int | None = None) -> int:
     """Return the FLOPs of softmax attention between its projections: scores, and the blend of values.
 
     ``QKᵀ`` and its product with ``V`` take ``2 * q_len * k_len * d_model`` FLOPs each, in however many heads. A causal
-    mask does not lower the number, although a kernel may skip what the mask hides, nearly half.
+    mask does not lower the number, although a kernel may skip the hidden half.
 
     Parameters
     ----------
@@ -339,17 +339,17 @@ def activation_bytes(
     ================================  =============================================================
     d_model                           input of the projections of queries, keys and values
     3·d_model                         queries, keys, values
-    d_model                           what the heads return, input of the output projection
+    d_model                           output of the heads, input of the output projection
     n_heads                           logarithm of each row's sum, at least 4 bytes each
     d_model, and d_ff, GELU 2·d_ff    input of the feed-forward layer; its features (and before GELU)
     2·(d_model + 2)                   input of each norm, its mean, one over its deviation
     ================================  =============================================================
 
     With GELU, as in ``"bert"`` and ``"gpt2"``, and ``d_ff = 4·d_model`` this is ``16·d_model + n_heads + 4``;
-    ``"transformer"`` has ReLU, which can be undone from what the next map keeps. In ``"llama"`` keys and values take
-    ``2·d_kv``, as in :func:`flops_breakdown`; a gated layer keeps ``4·d_ff``: gate, SiLU of it, features, and their
-    product. RMS norm keeps ``2·d_model + 1``, its input as it was and divided, in at least 4 bytes; rotary positions
-    keep ``4·d_head`` of cosines and sines for each place, whatever the batch.
+    ``"transformer"`` has ReLU, whose backward pass needs its output alone, which the next map stores anyway. In
+    ``"llama"`` keys and values take ``2·d_kv``, as in :func:`flops_breakdown`; a gated layer stores ``4·d_ff``: gate,
+    its SiLU, features, and their product. RMS norm stores ``2·d_model + 1``, its input before and after division, in
+    at least 4 bytes; rotary positions store ``4·d_head`` of cosines and sines for each position, for any batch.
 
     Nothing grows with ``seq²``: the fused kernel keeps no weights. Plain attention keeps at least those,
     ``n_heads * seq`` values more for each token.
@@ -377,7 +377,7 @@ def activation_bytes(
     ----------
     Korthikanti et al., "Reducing Activation Recomputation in Large Transformer Models", 2022, equation 1: in half
     precision ``34·d_model + 5·n_heads·seq`` bytes, of which ``2·d_model`` are masks of dropout and the last term is
-    what the fused kernel does not keep. The remaining ``32·d_model`` bytes are our ``16·d_model`` values.
+    not stored by the fused kernel. The remaining ``32·d_model`` bytes are our ``16·d_model`` values.
 
     Examples
     --------
@@ -396,7 +396,7 @@ def activation_bytes(
         # Cross-attention: of the target input, queries, result and a norm; of the source keys and values.
         values = layers * ((src + tgt) * layer + tgt * (3 * d_model + norm) + src * 2 * d_model)
         values += has_final_norm(shape) * (src + tgt) * norm
-        values += (layers > 0) * src * d_model + tgt * d_model  # what the decoder and the head read
+        values += (layers > 0) * src * d_model + tgt * d_model  # inputs of the decoder and of the head
         sums = layers * (src + 2 * tgt) * shape.n_heads
     else:
         values = layers * src * layer
@@ -466,7 +466,7 @@ def memory_breakdown(
     -------
     dict of str to int
         ``"weights"``, ``"gradients"``, ``"optimizer state"``, ``"activations"``, and with a head
-        ``"log-probabilities"``: what the cross-entropy keeps, one value for each place and token of the vocabulary.
+        ``"log-probabilities"``: stored by the cross-entropy, one value for each position and token of the vocabulary.
 
     Raises
     ------

@@ -190,8 +190,8 @@ class EncoderLayer(_Layer):
         Probability in training: of attention weights, of features between the feed-forward maps, and of each part's
         output.
     norm_first : bool, optional
-        ``False`` normalizes sums, ``norm(x + part(x))``, as the paper does (post-norm). ``True`` normalizes what goes
-        into a part, ``x + part(norm(x))`` (pre-norm).
+        ``False`` normalizes sums, ``norm(x + part(x))``, as the paper does (post-norm). ``True`` normalizes the
+        input of each part, ``x + part(norm(x))`` (pre-norm).
     activation : {"relu", "gelu", "gelu_tanh", "silu"}, optional
     bias : bool, optional
         Whether linear maps and norms add a bias; RMS norm has none.

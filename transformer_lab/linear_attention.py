@@ -288,7 +288,7 @@ class LinearAttention(MultiHeadAttention):
     Parameters
     ----------
     d_model : int
-        Features of a query token that comes in, and of what comes out.
+        Features of a query token, and of the output.
     n_heads : int
         A divisor of ``d_model``; every head works on ``d_model / n_heads`` features.
     n_kv_heads : int, optional
@@ -488,7 +488,7 @@ def _require_key_mask(mask, lead, key, name):
     if isinstance(mask, torch.Tensor) and mask.ndim > 1 and mask.shape[-2] != 1:
         raise ValueError(
             f"{name} must hide whole keys, in shape (..., 1, k_len), got {tuple(mask.shape)}: linear attention forms "
-            f"no weights of single pairs to hide; what comes later is hidden by its causal form"
+            f"no weights of single pairs to hide; its causal form hides later tokens"
         )
     require_mask(mask, (*lead, 1, key.shape[-2]), key.device, name)
 

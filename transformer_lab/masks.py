@@ -12,7 +12,7 @@ from .arguments import as_sizes, kind, require_bool, require_integers, require_s
 def causal_mask(q_len: int, k_len: int | None = None, *, device: torch.device | str | None = None) -> Tensor:
     """Let each query attend to its own position and to those before it.
 
-    The last query stands at the last key. So with more keys than queries, as with a cache of earlier tokens, the first
+    The last query is at the last key. So with more keys than queries, as with a cache of earlier tokens, the first
     query already sees ``k_len - q_len + 1`` keys. (PyTorch's ``is_causal`` counts from the first key instead.)
 
     Parameters
@@ -182,7 +182,7 @@ def prefix_mask(seq: int, prefix: int, *, device: torch.device | str | None = No
 def additive_mask(
     mask: Tensor, *, dtype: torch.dtype = torch.float32, device: torch.device | str | None = None
 ) -> Tensor:
-    """Turn a mask into what is added to the scores: 0 where a query may attend, ``-inf`` where not.
+    """Turn a mask into numbers to add to the scores: 0 where a query may attend, ``-inf`` where not.
 
     Parameters
     ----------

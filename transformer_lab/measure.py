@@ -55,7 +55,7 @@ def compare(calls: Mapping[str, Callable[[], object]], budget: float = 1.0) -> C
     Parameters
     ----------
     calls : dict of str to function
-        Functions without arguments. The first is what the others are compared with.
+        Functions without arguments. The others are compared with the first.
     budget : float, optional
         Seconds for all rounds together; three rounds run in any case.
 

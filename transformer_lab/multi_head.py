@@ -102,11 +102,11 @@ class SingleHeadAttention(nn.Module):
     Parameters
     ----------
     d_model : int
-        Features of a token that comes in.
+        Features of an input token.
     d_head : int
         Features of its query and its key.
     d_value : int, optional
-        Features of its value, and so of what comes out; ``d_head`` when left out.
+        Features of its value, and so of the output; ``d_head`` when left out.
 
     References
     ----------
@@ -156,7 +156,7 @@ class MultiHeadAttention(nn.Module):
     Parameters
     ----------
     d_model : int
-        Features of a query token that comes in, and of what comes out.
+        Features of a query token, and of the output.
     n_heads : int
         A divisor of ``d_model``; every head works on ``d_model / n_heads`` features.
     n_kv_heads : int, optional

@@ -344,7 +344,7 @@ def _classify(module, name, part):
     if any(word in kind for word in FEED_FORWARD) or name in ("linear1", "linear2"):
         return "feed-forward"
     if part is None and kind.endswith("Output") and not isinstance(module, nn.Linear):
-        return "feed-forward"  # BertOutput; BertSelfOutput lies inside the attention
+        return "feed-forward"  # BertOutput; BertSelfOutput is inside the attention
     if part is None and "Embedding" in kind and next(module.parameters(recurse=False), None) is not None:
         if "pos" in name or name == "wpe":
             return "position embedding"

@@ -155,13 +155,13 @@ def alibi_bias(
         If not a power of two: the slopes of the power below it, then every other slope of twice that power.
     q_len : int
     k_len : int, optional
-        ``q_len`` when left out. The last query stands at the last key, as in :func:`causal_mask`.
+        ``q_len`` when left out. The last query is at the last key, as in :func:`causal_mask`.
     device : torch.device, optional
 
     Returns
     -------
     Tensor, shape (heads, q_len, k_len)
-        float32, 0 where query and key stand at one place, negative elsewhere; a causal mask hides what comes later.
+        float32, 0 where query and key have one position, negative elsewhere; a causal mask hides later keys.
 
     Raises
     ------

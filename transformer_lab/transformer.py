@@ -198,8 +198,8 @@ class Decoder(_Stack):
     ) -> Tensor:
         """Return the same as the causal stack over the whole target, for new tokens only.
 
-        ``caches`` holds one ``self_attention.new_cache()`` for each layer, ``memories`` is what :meth:`project_memory`
-        returns.
+        ``caches`` holds one ``self_attention.new_cache()`` for each layer, ``memories`` is the result of
+        :meth:`project_memory`.
         """
         for layer, cache, memory in zip(self.layers, caches, memories, strict=True):
             x = layer.step(x, cache, memory, memory_mask)

@@ -444,11 +444,9 @@ def test_other_sha256_is_refused(package, tmp_path):
     found, wanted = hashlib.sha256(b"1235").hexdigest(), hashlib.sha256(b"1234").hexdigest()
     with pytest.raises(ValueError) as error:
         package.read("some_model/weights")
-    assert str(error.value) == f"{file} must have sha256 {wanted}, got {found}: install some-model anew"
+    assert str(error.value) == f"{file} must have sha256 {wanted}, got {found}: reinstall some-model"
     file.unlink()
-    with pytest.raises(
-        ImportError, match=r"weights must be readable, got FileNotFoundError.*: install some-model anew$"
-    ):
+    with pytest.raises(ImportError, match=r"weights must be readable, got FileNotFoundError.*: reinstall some-model$"):
         package.read("some_model/weights")
 
 

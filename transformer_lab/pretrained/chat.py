@@ -59,7 +59,7 @@ class ChatModel(nn.Module):
         show: Callable[[str], object] | None = None,
         **options: Unpack[SamplingOptions],
     ) -> str:
-        """Return what the model answers.
+        """Return the model's answer.
 
         Parameters
         ----------
@@ -129,7 +129,7 @@ class ChatModel(nn.Module):
         return torch.tensor([numbers], dtype=torch.long, device=self.model.embedding.weight.device)
 
     def attention(self, text: str) -> tuple[list[str], Tensor]:
-        """Return a text's tokens as words, and how much each takes from each: Tensor, (n_layers, heads, seq, seq)."""
+        """Return a text's tokens as words, and all attention weights: Tensor, (n_layers, heads, seq, seq)."""
         tokens = self.tokens(text)
         with torch.no_grad():
             weights = attention_maps(self.model.decoder, self.model.embedding(tokens), is_causal=True)

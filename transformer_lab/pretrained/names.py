@@ -56,7 +56,7 @@ def fill(model: nn.Module, tensors: Mapping[str, Tensor], names: Mapping[str, st
     tensors : dict of str to Tensor
         By the names of the file. Each must have its place in the model.
     names : dict of str to str
-        From the name in the file to the name in the model; ``{}`` stands for the number of a layer.
+        From the name in the file to the name in the model; ``{}`` is the number of a layer.
     n_layers : int
 
     Raises
@@ -75,7 +75,7 @@ def fill(model: nn.Module, tensors: Mapping[str, Tensor], names: Mapping[str, st
     Traceback (most recent call last):
     ValueError: layer0.W must have shape (1, 2), which is that of 0.weight, got (1, 3)
     """
-    expected = {name: tuple(x.shape) for name, x in model.named_parameters()}  # what is tied, once
+    expected = {name: tuple(x.shape) for name, x in model.named_parameters()}  # tied parameters once
     theirs = {
         ours.format(layer): their.format(layer)
         for their, ours in names.items()

@@ -39,10 +39,10 @@ class Package:
         try:
             data = file.read_bytes()
         except OSError as error:
-            raise ImportError(f"{file} must be readable, got {error!r}: install {self.name} anew") from None
+            raise ImportError(f"{file} must be readable, got {error!r}: reinstall {self.name}") from None
         digest = hashlib.sha256(data).hexdigest()
         if digest != self.sha256[path]:
-            raise ValueError(f"{file} must have sha256 {self.sha256[path]}, got {digest}: install {self.name} anew")
+            raise ValueError(f"{file} must have sha256 {self.sha256[path]}, got {digest}: reinstall {self.name}")
         return data
 
 

@@ -140,7 +140,7 @@ class SentenceEncoder(nn.Module):
         return F.normalize(mean, dim=-1)
 
     def attention(self, text: str) -> tuple[list[str], Tensor]:
-        """Return a text's tokens as words, and how much each takes from each: Tensor, (n_layers, heads, seq, seq)."""
+        """Return a text's tokens as words, and all attention weights: Tensor, (n_layers, heads, seq, seq)."""
         tokens = self.tokens([text])[0]
         with torch.no_grad():
             weights = attention_maps(self.encoder, self.embedding(tokens))
