@@ -11,14 +11,14 @@ Side by side in one run, self-attention with equal weights, checked to agree bef
     x-tr      x_transformers.Attention(flash=True)
     plain     the lean one with softmax(q kᵀ + mask) v written out
 
-Time. On a CPU that of the processor, for one thread: waiting for a core that others use does not count. All take turns
-in shuffled order, each turn lasts about 10 ms or one call; what is printed is the median of other/ours within the
-rounds, ± half the distance between the quartiles. Contestants many times slower than ours run in every second to fourth
-round only. "forward" runs under no_grad; "+backward" asks for the gradients of the input and of all weights.
+Time. On a CPU it is processor time on one thread, without waiting for a busy core. All take turns in shuffled order; a
+turn lasts about 10 ms or one call. The table has the median of other/ours within the rounds, ± half the distance
+between the quartiles. Contestants many times slower than ours run in every second to fourth round only. "forward" runs
+under no_grad; "+backward" computes the gradients of the input and of all weights.
 
-Memory. What a call holds at its peak, on top of what was there before: its output (and gradients) included. On a CPU it
-is summed from the allocations that torch.profiler records: exact, and valid for small calls as well, where the resident
-size of a process moves by more than the call needs. On CUDA it is torch.cuda.max_memory_allocated.
+Memory. The peak of a call above the memory in use before, its output (and gradients) included. On a CPU it is summed
+from the allocations that torch.profiler records: exact, also for small calls, which the resident size of a process
+cannot resolve. On CUDA it is torch.cuda.max_memory_allocated.
 """
 
 import argparse
@@ -44,7 +44,7 @@ PEERS = ["torch", "infer", "lean", "x-tr", "plain"]
 
 
 class Lean(nn.Module):
-    """The least that self-attention can be written with."""
+    """The shortest way to write self-attention."""
 
     def __init__(self, reference, is_causal, real=None):
         super().__init__()
@@ -88,7 +88,7 @@ def padding(shape):
 
 
 def contestants(shape, mask):
-    """Functions of x that agree, by name, and the parameters that each of them uses."""
+    """Return functions of x that agree, by name, and the parameters of each."""
     _, seq, d_model, n_heads = shape
     is_causal, real = mask == "causal", padding(shape) if mask == "padding" else None
     reference = nn.MultiheadAttention(d_model, n_heads, batch_first=True, device=DEVICE)  # biases begin as zeros
@@ -123,11 +123,11 @@ def contestants(shape, mask):
 
 
 def passes(functions, parameters, shape, backward, mask):
-    """Each function as a call without arguments. It returns the output, and with ``backward`` the gradients."""
+    """Wrap each function as a call without arguments that returns the output, and with ``backward`` the gradients."""
     batch, seq, d_model, _ = shape
     x, upstream = (torch.randn(batch, seq, d_model).to(DEVICE) for _ in range(2))
     x.requires_grad_(backward)
-    if mask == "padding":  # what padding itself gets is nobody's concern, and not the same in all
+    if mask == "padding":  # outputs at padding do not matter, and differ
         upstream *= padding(shape)[:, 0, 0, :, None]
 
     def call(name):
@@ -147,7 +147,7 @@ def passes(functions, parameters, shape, backward, mask):
 
 
 def check_agreement(calls, shape, mask):
-    """All give the same output and the same gradient of the input at real tokens, or the program ends."""
+    """Raise unless all have the same output and the same gradient of the input at real tokens."""
     real = padding(shape)[:, 0, 0, :, None] if mask == "padding" else torch.ones((), dtype=torch.bool, device=DEVICE)
     expected = [x * real for x in calls["ours"]()[:2]]
     for name, call in calls.items():
@@ -210,7 +210,7 @@ def extras(quick, budget):
         }
         extra_row(f"8 heads on 2, {queries} on {seq} tokens", calls, budget)
 
-    def rotate_half(x):  # as in transformers, whose tables are made once for a whole model
+    def rotate_half(x):  # as in transformers, whose tables are computed once per model
         first, second = x.chunk(2, dim=-1)
         return torch.cat((-second, first), dim=-1)
 
@@ -252,7 +252,7 @@ def main():
     budget = 0.3 if quick else 12
     start = begin()
     if not XAttention:
-        print("x-tr is left out: pip install -e .[bench] brings it.")
+        print("x-tr is left out: pip install -e .[bench] installs it.")
     print_row("(batch,seq,d_model,heads)", "", "ours", [f"{name}/ours" for name in PEERS])
 
     rows = {}

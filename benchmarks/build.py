@@ -2,9 +2,9 @@
 
     python benchmarks/build.py [--only book|test]
 
-From nothing means: without the results and caches of earlier runs, and with the environment's files dropped from memory
-as far as the system allows it. Then the same once more, with nothing changed; and the book a third time, with one
-sentence of one notebook changed (it is put back). Aims, on two cores: the book in 4 minutes, 45 s and 60 s; the tests
+From nothing: without results and caches of earlier runs, and with the environment's files dropped from the page cache
+if the system allows it. Then again, with nothing changed; and the book a third time, with one sentence of one notebook
+changed (and restored afterwards). Aims, on two cores: the book in 4 minutes, 45 s and 60 s; the tests
 in 15 minutes, installation included (``make environment`` prints what that takes), and again in 6.
 """
 
@@ -41,14 +41,14 @@ def start_from_nothing():
         for name in names:
             try:
                 file = os.open(os.path.join(folder, name), os.O_RDONLY)
-            except OSError:  # a link to nothing
+            except OSError:  # a broken link
                 continue
             os.posix_fadvise(file, 0, 0, os.POSIX_FADV_DONTNEED)
             os.close(file)
 
 
 def make(verb):
-    """Run a verb. Returns the seconds of its steps, in order; the last is the whole."""
+    """Run a make verb, and return the seconds of its steps, in order; the last is the total."""
     start, steps, lines = time.perf_counter(), {}, []
     with subprocess.Popen(
         ["make", verb], cwd=ROOT, text=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT

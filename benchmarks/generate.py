@@ -2,9 +2,9 @@
 
     python benchmarks/generate.py [--quick]
 
-It needs the weights (python -m transformer_lab.pretrained). What transformers does is measured where it is installed
-(pip install -e .[references]). Times are the processor's, on one thread, and taken in turn; loading is that of a fresh
-interpreter, imports aside.
+It needs the weights (python -m transformer_lab.pretrained), and compares with transformers if installed
+(pip install -e .[references]). Times are processor times on one thread, measured in turn; loading is measured in a
+fresh interpreter, without imports.
 """
 
 import argparse
@@ -47,9 +47,9 @@ def loading():
 
 
 def peers():
-    """SmolLM2 and MiniLM as transformers has them, by how they compute attention; empty where it is not installed."""
+    """SmolLM2 by implementation of attention, and MiniLM, in transformers; empty if it is not installed."""
     if not importlib.util.find_spec("transformers"):
-        print("transformers is not installed, and takes no part: pip install -e .[references]")
+        print("transformers is not installed: pip install -e .[references] adds the comparison")
         return {}, None
     sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tools"))
     import model_references
@@ -79,7 +79,7 @@ def main():
     except ImportError as error:
         print(f"Nothing is measured: {error}.")
         return
-    loading()  # first: a process counts as its own the memory that the one that started it held
+    loading()  # first: the peak memory of a new process includes its parent's at the start
     smollm2, minilm = tl.pretrained.smollm2(), tl.pretrained.minilm()
     llamas, bert = peers()
     n_read, n_written, budget = (16, 4, 1) if quick else (256, 32, 30)
@@ -93,7 +93,7 @@ def main():
         for length in (n_read // 8, n_read):
             given = prompt[:, :length]
             calls = {"ours": partial(smollm2.model.generate, given, n_written)}
-            if length < n_read:  # after many, it reads them all for each token: minutes
+            if length < n_read:  # after a long prompt it takes minutes
                 calls["no cache"] = partial(smollm2.model.generate, given, n_written, use_cache=False)
             for name, model in llamas.items():
                 attention = torch.ones_like(given)

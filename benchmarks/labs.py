@@ -1,9 +1,9 @@
-"""How long is the browser's main thread busy at a stretch while a lab is dragged, at the largest sizes it takes?
+"""How long are the longest tasks of the browser's main thread while a lab is dragged, at its largest sizes?
 
     python benchmarks/labs.py
 
-Each lab stands alone on a page, and its main control is dragged three times as in page.py; what is printed are medians
-of three, in ms. A frame has 16 ms.
+Each lab is alone on a page, and its main control is dragged three times as in page.py. The table has medians of three,
+in ms. A frame has 16 ms.
 """
 
 import shutil

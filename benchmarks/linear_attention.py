@@ -15,14 +15,14 @@ Side by side in one run: batch 1, 8 heads of 64 features, lengths from 256 to 65
 And without causality tl.bidirectional_linear_attention beside fused and plain. All linear ones use the same features,
 elu(x) + 1, and are checked to agree before anything is timed, and so are the two of softmax.
 
-Time. On a CPU that of the processor, for one thread: waiting for a core that others use does not count. All take turns
-in shuffled order, each turn lasts about 10 ms or one call; what is printed is the median of other/ours within the
-rounds, ± half the distance between the quartiles. Whoever is many times slower than ours takes part in every second to
-fourth round. "forward" runs under no_grad; "+backward" asks for the gradients of query, key and value.
+Time. On a CPU it is processor time on one thread, without waiting for a busy core. All take turns in shuffled order; a
+turn lasts about 10 ms or one call. The table has the median of other/ours within the rounds, ± half the distance
+between the quartiles. Forms many times slower than ours run in every second to fourth round only. "forward" runs under
+no_grad; "+backward" computes the gradients of query, key and value.
 
-Memory. What a call holds at its peak, on top of what was there before: its output (and gradients) included. On a CPU it
-is summed from the allocations that torch.profiler records: exact, and valid for small calls as well, where the resident
-size of a process moves by more than the call needs. On CUDA it is torch.cuda.max_memory_allocated.
+Memory. The peak of a call above the memory in use before, its output (and gradients) included. On a CPU it is summed
+from the allocations that torch.profiler records: exact, also for small calls, which the resident size of a process
+cannot resolve. On CUDA it is torch.cuda.max_memory_allocated.
 A dash: too slow, or too large, to wait for.
 """
 
@@ -41,7 +41,7 @@ from transformer_lab.measure import compare, peak_bytes, slope
 LENGTHS = [256, 1024, 2048, 4096, 16384, 65536]
 QUICK = [128, 256]
 HEADS, D_HEAD = 8, 64
-# The longest sequence that each is asked for, forward and with backward.
+# The longest sequence for each, forward and with backward.
 LIMITS = {
     "fused": (16384, 4096),
     "plain": (4096, 2048),
@@ -76,10 +76,10 @@ def kernel():
 
 
 FLA, KERNEL = reference(), kernel()
-# They have the tokens before the heads, and get their tensors so.
+# Their tensors have the axis of tokens before that of heads.
 TOKENS_FIRST = {"fla", "kernel"}
 SOFTMAX = {"fused", "plain"}
-# Whoever fills and frees much memory slows the next turn; they take turns among themselves, and with ours.
+# Allocating and freeing much memory slows the next turn: these are timed apart from the others, with ours.
 HEAVY = {"plain", "cumsum", "steps"}
 PEERS = ["fused", "plain", "cumsum", "steps", *(["fla"] if FLA else []), *(["kernel"] if KERNEL else [])]
 
@@ -107,7 +107,7 @@ def steps(query, key, value):
 
 
 def features_first(function, **options):
-    """``function`` of queries and keys that went through the feature map."""
+    """Apply the feature map to queries and keys, then ``function``."""
     return lambda q, k, v: function(tl.elu_feature_map(q), tl.elu_feature_map(k), v, **options)
 
 

@@ -5,11 +5,11 @@
 Every page of the built book is opened in an installed Chromium: from disk, over HTTP, and over HTTP as the same page
 with the usual set-up for widgets, myst-nb's default scripts (require.js and @jupyter-widgets/html-manager) and
 anywidget's own loader, all served from this machine. The peers are fetched once with npm into _build/benchmark-peers;
-without npm those rows are left out. A lab responds when a key pressed on its main control has changed its sentence; the
-labs of a page are asked one after another. How many times sooner than with the usual set-up is said of the first one. A
-far lab's time runs from going to a page's last lab as soon as the page has been read. What moved is the layout shift.
-The script of practices, which most pages have, is in a file that a page fetches when one comes near. A frame's work is
-given as time passed, and as time computed: on a busy machine the first is longer.
+without npm those rows are left out. A lab has responded when a key press on its main control has changed its status
+line; the labs of a page are tried one after another, and the speed-up over the usual set-up is that of the first. The
+time of a far lab starts when the page is parsed and scrolls to its last lab. Movement is the layout shift. The script
+of practices, which most pages have, is in a separate file that is fetched when one comes near. A frame's work is given
+in clock time and in processor time: on a busy machine the first is longer.
 """
 
 import argparse
@@ -98,7 +98,7 @@ addEventListener("DOMContentLoaded", () => {
 
 
 def fetch_peers():
-    """Return whether the peers' packages are there, fetching them where they are not."""
+    """Fetch the peers' packages unless they exist; return whether they do."""
     for name, version in PACKAGES.items():
         folder = PEERS / f"{name}@{version}"
         if not folder.exists():
@@ -134,13 +134,13 @@ def find(path):
 
 
 def in_file(address):
-    """A lab's script that the book keeps in a file of its own: book/widget_state.py writes it."""
+    """A lab's script in a separate file, which book/widget_state.py writes."""
     file = HTML / "_static" / address.partition("?")[0]
     return json.loads(file.read_text("utf-8").partition(" = ")[2].rstrip(";\n"))
 
 
 def repeat_texts(script):
-    """A page's state as the usual set-up reads it: every widget with the whole text of its own script and style."""
+    """A page's widget state for the usual set-up: each widget with the full text of its script and style."""
     data = json.loads(script[1])
     models = {name: model["state"] for name, model in data["state"].items()}
     for state in models.values():
@@ -177,7 +177,7 @@ class Site(SimpleHTTPRequestHandler):
 
 
 def lab_sources(html):
-    """Bytes of the labs' scripts, those that the page carries and those in files; and how many labs it shows."""
+    """Bytes of the labs' scripts, inline and in files, and the number of labs on the page."""
     states = [json.loads(text)["state"] for text in STATE.findall(html)]
     texts = [model["state"].get("_esm") for models in states for model in models.values()]
     carried = {text for text in texts if isinstance(text, str)}  # a later lab of a kind names the first
@@ -195,7 +195,7 @@ def open_page(browser, address, script=""):
 
 
 def cost(browser, address):
-    """Requests, bytes, requests to other hosts, and how far things moved, until the page is quiet."""
+    """Requests, bytes, requests to other hosts, and layout shift, until the page is idle."""
     page = browser.new_context().new_page()
     page.add_init_script(SHIFT)
     asked, elsewhere = [], []
@@ -216,7 +216,7 @@ def cost(browser, address):
 
 
 def far_time(browser, address):
-    """Milliseconds from going to a page's last lab, as soon as the page has been read, until the lab stands."""
+    """Milliseconds from scrolling to a page's last lab, once the page is parsed, until the lab is drawn."""
     page = open_page(browser, address, FAR)
     page.wait_for_function("window.far !== undefined")  # 0 where it stands already
     far = page.evaluate("window.far")
@@ -225,7 +225,7 @@ def far_time(browser, address):
 
 
 def response_times(browser, address, labs):
-    """Milliseconds from the start of navigation until the first lab, and until the last, has answered a key."""
+    """Milliseconds from the start of navigation until the first and the last lab have responded to a key."""
     page = open_page(browser, address, WATCH.replace("MAIN", repr(MAIN)))
     deadline = time.monotonic() + 20
     while page.evaluate("window.answers.length") < labs:
@@ -240,7 +240,7 @@ def response_times(browser, address, labs):
 
 
 def path(control):
-    """Where the pointer goes: along the slider, to and fro over a size's values, over the cells, around the plane."""
+    """The path of the pointer: along a slider, back and forth over a size's values, over cells, around the plane."""
     box = control.bounding_box()
     x, y = box["x"] + box["width"] / 2, box["y"] + box["height"] / 2
     for i in range(MOVES + 1):
@@ -256,7 +256,7 @@ def path(control):
 
 
 def drag(browser, page, control):
-    """Drag once. Returns, in ms: the main thread's longest task, passed and computed, and the busiest move's work."""
+    """Drag once; return, in ms, the main thread's longest task (clock and processor time) and the busiest move."""
     points = list(path(control))
     page.mouse.move(*points[0])
     page.mouse.down()
@@ -280,14 +280,14 @@ def drag(browser, page, control):
 
 
 def drags(browser, page, lab):
-    """Drag the first main control that is in sight three times. Returns the medians of what `drag` measures."""
+    """Drag the first visible main control three times; return the medians of `drag`."""
     control = lab.locator(MAIN).locator("visible=true").first
     control.evaluate("node => node.scrollIntoView({ block: 'center', behavior: 'instant' })")
     return [statistics.median(column) for column in zip(*(drag(browser, page, control) for _ in range(3)))]
 
 
 def smoothness(browser, address):
-    """What `drags` measures for each lab, and for its steps where it has some."""
+    """Run `drags` for each lab, and for its steps if it has some."""
     page = open_page(browser, address)
     page.wait_for_load_state("networkidle")
     page.wait_for_timeout(1000)

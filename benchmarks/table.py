@@ -1,4 +1,4 @@
-"""How the benchmarks of attention print. This one measures nothing: transformer_lab/measure.py does."""
+"""Output of the benchmarks: headers, rows, aims. The measurements are in transformer_lab/measure.py."""
 
 import os
 import platform
@@ -13,7 +13,7 @@ DEVICE = tl.device()
 
 
 def begin():
-    """One thread, the same numbers and turns in every run; say what is measured, and where."""
+    """Use one thread, fix the seeds, and print the versions and the machine."""
     torch.set_num_threads(1)
     torch.manual_seed(0)
     random.seed(0)
@@ -27,7 +27,7 @@ def end(start):
 
 
 def ratio(comparison, name):
-    """How many times as long as ours, ± half the distance between the quartiles; a dash for whoever took no part."""
+    """Format the ratio to ours, ± half the distance between the quartiles; a dash if it was not measured."""
     if name not in comparison.ratios:
         return "–"
     median = comparison.median(name)

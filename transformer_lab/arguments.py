@@ -1,7 +1,7 @@
-"""What functions ask of their arguments, and the errors that say so: the argument, the rule, the value, the remedy.
+"""Checks of arguments, and their errors: the argument, the rule, the value found, and a fix.
 
-A remedy is written as code, ``use torch.as_tensor(x)``, with the argument's name in the place of what was passed. Where
-several might do, each is tried on what was passed, and the first that works is named.
+A fix is code with the argument's name: ``use torch.as_tensor(x)``. Where several may help, each is tried on the value
+that was passed, and the error names the first that works.
 """
 
 import difflib
@@ -23,18 +23,18 @@ AXES = {
 }
 
 
-# From what people pass in to a tensor. "{}" is the argument's name.
-AS_TENSOR = {
+# Code that makes a tensor of what people pass; "{}" is the argument's name.
+TENSOR_FIXES = {
     "torch.stack({})": lambda x: torch.stack(tuple(x)),  # tensors in a list
     "torch.as_tensor({})": torch.as_tensor,
     "torch.as_tensor({}.copy())": lambda x: torch.as_tensor(x.copy()),  # an array that is read backwards
     "torch.as_tensor({}.to_numpy())": lambda x: torch.as_tensor(x.to_numpy()),  # a table of pandas or polars
 }
 
-# What makes a forgotten axis, or exchanges two.
-TURNED = {"{}[None]": lambda x: x[None], "{}.mT": lambda x: x.mT}
-# What makes the axes that a mask lacks, or drops one that it has too many of.
-MASK_AXES = {
+# Code that adds a forgotten axis, or exchanges two.
+AXES_FIXES = {"{}[None]": lambda x: x[None], "{}.mT": lambda x: x.mT}
+# Code that adds the axes that a mask lacks, or drops a surplus one.
+MASK_FIXES = {
     "{}[:, None]": lambda x: x[:, None],
     "{}[:, None, None, :]": lambda x: x[:, None, None, :],
     "{}.squeeze(1)": lambda x: x.squeeze(1),
@@ -47,7 +47,7 @@ _short.maxstring = _short.maxother = 60
 
 
 def shown(value):
-    """A value as an error names it: never longer than a line, and a tensor without its numbers."""
+    """Format a value for an error: at most one line, and a tensor without its numbers."""
     if isinstance(value, torch.Tensor):
         return f"a tensor of {value.dtype}, shape {tuple(value.shape)}"
     if isinstance(shape := getattr(value, "shape", None), tuple) and shape:
@@ -59,18 +59,18 @@ def shown(value):
 
 
 def kind(value):
-    """What kind of thing a value is, where the kind is what is wrong with it."""
+    """Return the name of a value's type, for an error about a wrong type."""
     return "None" if value is None else type(value).__name__
 
 
 def did_you_mean(name, names):
-    """The end of an error about a name that does not exist: the name that is nearest, if one is near."""
+    """Return the end of an error about an unknown name: the closest known name, or nothing."""
     meant = difflib.get_close_matches(name, names, 1)
     return f"; did you mean {meant[0]!r}?" if meant else ""
 
 
 def require_options(called, known, options):
-    """Raise, by the name of the class that was called, unless it passes on options of these names alone."""
+    """Raise for an option that is not known, naming the class that was called rather than the one it passes them to."""
     own = [p.name for p in inspect.signature(called).parameters.values() if p.kind is not p.VAR_KEYWORD]
     names = [*own, *known]
     for name in options:
@@ -79,8 +79,8 @@ def require_options(called, known, options):
             raise TypeError(f"{called.__name__} has no argument {name!r}{meant}")
 
 
-def use(name, x, ways, fits=lambda made: True):
-    """Name the first of these ways to make of ``x`` what fits: ``: use torch.as_tensor(x)``; none may be one."""
+def suggest(name, x, ways, fits=lambda made: True):
+    """Return the first fix that works on ``x``, as ``": use torch.as_tensor(x)"``, or an empty string."""
     for form, way in ways.items():
         try:
             with warnings.catch_warnings():
@@ -88,21 +88,21 @@ def use(name, x, ways, fits=lambda made: True):
                 made = way(x)
             if fits(made):
                 return f": use {form.format(name)}"
-        except Exception:  # whatever a stranger's type raises
+        except Exception:  # an unknown type may raise anything
             continue
     return ""
 
 
-def _as_tensor(name, x):
+def _suggest_tensor(name, x):
     words = x if isinstance(x, (list, tuple)) else [x]
     if words and all(isinstance(word, str) for word in words):
         return ": text becomes numbers first, by a tokenizer"
     if x is None:
         return ": did the function that should make it return nothing?"
-    return use(name, x, AS_TENSOR)
+    return suggest(name, x, TENSOR_FIXES)
 
 
-def _moved(name, x, device):
+def _suggest_device(name, x, device):
     return "" if x.is_meta else f": use {name}.to({str(device)!r})"
 
 
@@ -110,7 +110,7 @@ def require_tensor(what="a tensor", **tensors):
     """Raise unless each is a tensor."""
     for name, x in tensors.items():
         if not isinstance(x, torch.Tensor):
-            raise TypeError(f"{name} must be {what}, got {kind(x)}{_as_tensor(name, x)}")
+            raise TypeError(f"{name} must be {what}, got {kind(x)}{_suggest_tensor(name, x)}")
 
 
 def require_floating(**tensors):
@@ -134,9 +134,9 @@ def require_integers(what, **tensors):
 
 
 def require_features(weight, **tensors):
-    """Raise unless each can go into the linear map with this weight, (out, in): its dtype, its device, its features."""
+    """Raise unless each has the dtype, the device and the features that a linear layer with this weight expects."""
     for name, x in tensors.items():
-        # This runs in every forward pass of every module: what fits is let through at once.
+        # Fast path: this runs in every forward pass of every module.
         same = isinstance(x, torch.Tensor) and x.dtype == weight.dtype and x.device == weight.device
         if same and x.ndim >= 2 and x.shape[-1] == weight.shape[-1]:
             continue
@@ -146,33 +146,30 @@ def require_features(weight, **tensors):
             raise TypeError(f"{name} must be floating point, got {x.dtype}: {remedy}")
         require_floating(**{name: x})
         if x.device != weight.device:
-            rule = f"lie on the device of the module's weights, {weight.device}"
-            raise ValueError(f"{name} must {rule}, got {x.device}{_moved(name, x, weight.device)}")
+            rule = f"be on the device of the module's weights, {weight.device}"
+            raise ValueError(f"{name} must {rule}, got {x.device}{_suggest_device(name, x, weight.device)}")
         if x.dtype != weight.dtype and not is_autocast(x):
             rule = f"have the dtype of the module's weights, {weight.dtype}"
             raise TypeError(f"{name} must {rule}, got {x.dtype}: use {name}.to({weight.dtype})")
         if x.ndim < 2 or x.shape[-1] != weight.shape[-1]:
             axes = AXES[name]
             rule = f"(..., {axes}) with {axes.split()[-1]} {weight.shape[-1]}"
-            remedy = use(name, x, TURNED, lambda made: made.ndim > 1 and made.shape[-1] == weight.shape[-1])
+            remedy = suggest(name, x, AXES_FIXES, lambda made: made.ndim > 1 and made.shape[-1] == weight.shape[-1])
             raise ValueError(f"{name} must have shape {rule}, got {tuple(x.shape)}{remedy}")
 
 
 def is_integer(x):
-    """Whether this is an integer of Python or NumPy; ``True`` is none."""
+    """Whether this is an integer of Python or NumPy; bool is excluded."""
     return isinstance(x, Integral) and not isinstance(x, bool)
 
 
 def is_number(x):
-    """Whether this is a real number of Python or NumPy; ``True`` is none."""
+    """Whether this is a real number of Python or NumPy; bool is excluded."""
     return isinstance(x, Real) and not isinstance(x, bool)
 
 
 def values_are_known(x):
-    """Whether a function may look at the values: they exist, and no compiler is tracing for values to come.
-
-    Inside `torch.func.vmap` and its like, a tensor stands for many.
-    """
+    """Whether Python may read the values: not on meta, while compiling, or inside ``torch.func`` transforms."""
     return not (x.is_meta or torch.compiler.is_compiling() or torch._C._functorch.is_functorch_wrapped_tensor(x))
 
 
@@ -182,12 +179,12 @@ def require_sizes(least=1, **sizes):
         if type(size) is int and size >= least:
             continue
         if not is_integer(size):
-            raise TypeError(f"{name} must be an integer, got {shown(size)}{_as_integer(name, size)}")
+            raise TypeError(f"{name} must be an integer, got {shown(size)}{_suggest_integer(name, size)}")
         if size < least:
             raise ValueError(f"{name} must be at least {least}, got {size}")
 
 
-def _as_integer(name, x):
+def _suggest_integer(name, x):
     if getattr(x, "shape", None):  # a tensor, an array
         return f": pass one of its sizes, such as {name}.shape[-1]"
     if isinstance(x, (list, tuple)):
@@ -195,12 +192,12 @@ def _as_integer(name, x):
     if isinstance(x, bool) or type(x).__name__ in ("bool_", "bool"):
         return ""
     way = "int({}), or // where you divide" if isinstance(x, float) else "int({})"
-    return use(name, x, {way: int}, lambda made: isinstance(x, str) or made == x)
+    return suggest(name, x, {way: int}, lambda made: isinstance(x, str) or made == x)
 
 
-def number_of(name, x):
-    """The end of an error about what is no number: what makes one of it."""
-    return "" if is_number(x) or type(x).__name__ in ("bool_", "bool") else use(name, x, {"float({})": float})
+def suggest_float(name, x):
+    """Return the end of an error about something that is not a number: ``": use float(x)"`` where that works."""
+    return "" if is_number(x) or type(x).__name__ in ("bool_", "bool") else suggest(name, x, {"float({})": float})
 
 
 def require_flags(**flags):
@@ -215,20 +212,20 @@ def require_flags(**flags):
 
 
 def as_sizes(least=1, **sizes):
-    """Return the sizes as Python's integers, which never overflow; raise as :func:`require_sizes` does."""
+    """Return the sizes as Python integers, which never overflow; raise as :func:`require_sizes` does."""
     require_sizes(least, **sizes)
     return [int(size) for size in sizes.values()]
 
 
 def require_heads(n_heads, d_model):
-    """Raise unless this number of heads is a size that divides the features of a token."""
+    """Raise unless ``n_heads`` is a size that divides ``d_model``."""
     require_sizes(n_heads=n_heads)
     if d_model % n_heads:
         raise ValueError(f"n_heads must divide d_model, got n_heads {n_heads} and d_model {d_model}")
 
 
 def require_kv_heads(n_kv_heads, n_heads):
-    """Raise unless the heads of queries can share this number of heads of keys and values, each the same number."""
+    """Raise unless ``n_kv_heads`` is a size that divides ``n_heads``."""
     require_sizes(n_kv_heads=n_kv_heads)
     if n_heads % n_kv_heads:
         raise ValueError(f"n_kv_heads must divide n_heads, got n_kv_heads {n_kv_heads} and n_heads {n_heads}")
@@ -247,7 +244,7 @@ def require_probability(**numbers):
         if type(number) is float and 0 <= number <= 1:
             continue
         if not is_number(number) or not 0 <= number <= 1:
-            remedy = number_of(name, number)
+            remedy = suggest_float(name, number)
             raise ValueError(f"{name} must be a probability from 0 to 1, got {shown(number)}{remedy}")
 
 
@@ -261,16 +258,16 @@ def require_axis(x, dim):
 
 
 def require_bool(mask, name="mask"):
-    """Raise unless the mask is a tensor of bool; say what makes it one, by the numbers that it holds."""
+    """Raise unless the mask is a tensor of bool; suggest a conversion that fits its values."""
     require_tensor("a tensor of bool", **{name: mask})
     if mask.dtype != torch.bool:
         found = f"{name} must be bool, True where a query may attend, got {mask.dtype}"
-        raise TypeError(f"{found}{_as_bool(mask, name)}")
+        raise TypeError(f"{found}{_suggest_bool(mask, name)}")
 
 
-def _as_bool(mask, name):
+def _suggest_bool(mask, name):
     if mask.numel() and values_are_known(mask) and not mask.is_complex():
-        # 0 lets attend where the numbers are added to the scores, and hides where they are multiplied, or counted.
+        # In an additive mask 0 may attend; in a multiplied one 0 hides.
         zero = mask == 0
         other = mask[~zero]
         if other.numel() and bool((other == 1).all()):
@@ -284,8 +281,8 @@ def require_mask(mask, scores_shape, device, name="mask"):
     """Raise unless the mask is bool, on the device, and broadcasts to the shape of the scores."""
     require_bool(mask, name)
     if mask.device != device:
-        found = f"{device} and {mask.device}{_moved(name, mask, device)}"
-        raise ValueError(f"query and {name} must lie on one device, got {found}")
+        found = f"{device} and {mask.device}{_suggest_device(name, mask, device)}"
+        raise ValueError(f"query and {name} must be on one device, got {found}")
     _require_scores(mask, scores_shape, name)
 
 
@@ -298,8 +295,8 @@ def require_bias(bias, scores_shape, query):
         found = f"{query.dtype} and {bias.dtype}: use bias.to({query.dtype})"
         raise TypeError(f"query and bias must share a dtype, got {found}")
     if bias.device != query.device:
-        found = f"{query.device} and {bias.device}{_moved('bias', bias, query.device)}"
-        raise ValueError(f"query and bias must lie on one device, got {found}")
+        found = f"{query.device} and {bias.device}{_suggest_device('bias', bias, query.device)}"
+        raise ValueError(f"query and bias must be on one device, got {found}")
     _require_scores(bias, scores_shape, "bias")
 
 
@@ -310,9 +307,9 @@ def _require_scores(x, scores_shape, name):
     axes = ["batch", "heads", "q_len", "k_len"]
     if len(scores_shape) != 4:
         axes = ["leading axis"] * (len(scores_shape) - 2) + ["q_len", "k_len"]
-    # A new axis stands in the place of one that is missing: the first is then the batch, as in the scores.
+    # A fix must give the mask all axes of the scores, so that its first axis is the batch.
     ranks = (x.ndim, len(scores_shape))
-    remedy = use(name, x, MASK_AXES, lambda made: made.ndim in ranks and _broadcasts(made.shape, scores_shape))
+    remedy = suggest(name, x, MASK_FIXES, lambda made: made.ndim in ranks and _broadcasts(made.shape, scores_shape))
     if x.dtype == torch.bool and x.ndim == 2 and "None" in remedy:
         remedy += f", of ~{name} if True hides, as in PyTorch's key_padding_mask"
     if x.ndim > len(scores_shape):
@@ -336,8 +333,9 @@ def _broadcasts(shape, whole):
 
 def require_attention(query, key, mask, value=None, bias=None, enable_gqa=False):
     """Raise unless the arguments of an attention fit together; return the leading axes of its scores."""
-    # A model that writes calls this for every token and layer: the usual case is let through at once.
-    lead = query.shape[:-2] if _fit(query, key, value, enable_gqa) else _leading_axes(query, key, value, enable_gqa)
+    # Fast path: this is called once per token and layer during generation.
+    fits = _fits_as_given(query, key, value, enable_gqa)
+    lead = query.shape[:-2] if fits else _leading_axes(query, key, value, enable_gqa)
     if mask is not None:
         require_mask(mask, (*lead, query.shape[-2], key.shape[-2]), query.device)
     if bias is not None:
@@ -345,8 +343,8 @@ def require_attention(query, key, mask, value=None, bias=None, enable_gqa=False)
     return lead
 
 
-def _fit(query, key, value, enable_gqa):
-    """Whether these fit as they are: tensors of one dtype on one device with equal leading axes, shared heads aside."""
+def _fits_as_given(query, key, value, enable_gqa):
+    """Whether these need no broadcasting: tensors of one dtype and device with equal leading axes (GQA aside)."""
     if not isinstance(query, torch.Tensor) or not query.is_floating_point():
         return False
     dtype, device, shape = query.dtype, query.device, query.shape
@@ -364,7 +362,7 @@ def _fit(query, key, value, enable_gqa):
 
 
 def _leading_axes(query, key, value, enable_gqa):
-    """The leading axes of the scores, where they must be broadcast; raise where the tensors do not fit."""
+    """Return the leading axes of the scores, broadcast; raise where the tensors do not fit."""
     tensors = {"query": query, "key": key}
     if value is not None:
         tensors["value"] = value
@@ -379,17 +377,17 @@ def _leading_axes(query, key, value, enable_gqa):
             found = f"{dtype} and {x.dtype}: use {name}.to({dtype})"
             raise TypeError(f"query and {name} must share a dtype, got {found}")
         if x.device != device:
-            found = f"{device} and {x.device}{_moved(name, x, device)}"
-            raise ValueError(f"query and {name} must lie on one device, got {found}")
+            found = f"{device} and {x.device}{_suggest_device(name, x, device)}"
+            raise ValueError(f"query and {name} must be on one device, got {found}")
     if query.shape[-1] != key.shape[-1]:
-        remedy = use("key", key, {"{}.mT": lambda x: x.mT}, lambda made: made.shape[-1] == query.shape[-1])
+        remedy = suggest("key", key, {"{}.mT": lambda x: x.mT}, lambda made: made.shape[-1] == query.shape[-1])
         raise ValueError(f"query and key must share d_head, got {query.shape[-1]} and {key.shape[-1]}{remedy}")
     if value is not None and value.shape[-2] != key.shape[-2]:
-        remedy = use("value", value, {"{}.mT": lambda x: x.mT}, lambda made: made.shape[-2] == key.shape[-2])
+        remedy = suggest("value", value, {"{}.mT": lambda x: x.mT}, lambda made: made.shape[-2] == key.shape[-2])
         raise ValueError(f"key and value must share k_len, got {key.shape[-2]} and {value.shape[-2]}{remedy}")
     leads = [x.shape[:-2] for x in tensors.values()]
     if enable_gqa:
-        leads = _as_those_of_the_query(leads)
+        leads = _with_query_heads(leads)
     if any(other != lead for other in leads):  # broadcast_shapes is slow, and slower still the first time
         try:
             lead = torch.broadcast_shapes(*leads)
@@ -399,8 +397,8 @@ def _leading_axes(query, key, value, enable_gqa):
     return lead
 
 
-def _as_those_of_the_query(leads):
-    """The leading axes with the query's heads in the place of key's and value's, which must divide them."""
+def _with_query_heads(leads):
+    """Return the leading axes with the query's number of heads for key and value, whose own must divide it."""
     heads = [lead[-1] if len(lead) else 0 for lead in leads]  # 0: there is no such axis
     if not all(heads) or heads[0] % heads[1] or len(set(heads[1:])) > 1:
         raise ValueError(

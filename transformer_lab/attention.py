@@ -1,4 +1,4 @@
-"""Attention: every query looks at every key and receives a weighted mean of the values."""
+"""Attention: every query gets a mean of the values, weighted by the scores of its keys."""
 
 import math
 
@@ -8,7 +8,6 @@ from torch.nn import functional as F
 
 from .arguments import (
     is_number,
-    number_of,
     require_attention,
     require_axis,
     require_flags,
@@ -16,19 +15,20 @@ from .arguments import (
     require_probability,
     require_tensor,
     shown,
+    suggest_float,
     values_are_known,
 )
-from .precision import wide_dtype
+from .precision import accumulation_dtype
 
-# Since 2.5 PyTorch's kernels take fewer heads of keys than of queries as they are.
+# Since 2.5 PyTorch's kernels take fewer heads of keys than of queries.
 HAS_GQA = tuple(int(number) for number in torch.__version__.split(".")[:2]) >= (2, 5)
 
 
 def softmax(x: Tensor, dim: int = -1) -> Tensor:
     """Turn scores into weights: positive, summing to one along ``dim``.
 
-    This is the plain form, for reading. It computes what ``torch.softmax`` computes, which does all the steps in one
-    pass over memory; :func:`attention_weights` uses that one.
+    This is the plain form, for reading. ``torch.softmax`` computes the same in one pass over memory;
+    :func:`attention_weights` uses it.
 
     Parameters
     ----------
@@ -61,8 +61,8 @@ def softmax(x: Tensor, dim: int = -1) -> Tensor:
     require_axis(x, dim)
     if x.numel() == 0:
         return x.clone()
-    wide = x.to(wide_dtype(x))
-    # Subtracting the maximum changes nothing on paper, and keeps exp from overflowing in a computer.
+    wide = x.to(accumulation_dtype(x))
+    # Subtracting the maximum does not change the result, and keeps exp from overflowing.
     exp = (wide - wide.detach().amax(dim, keepdim=True)).exp()
     return (exp / exp.sum(dim, keepdim=True)).to(x.dtype)
 
@@ -77,7 +77,7 @@ def attention_weights(
     bias: Tensor | None = None,
     enable_gqa: bool = False,
 ) -> Tensor:
-    """Return how much each query takes from each key.
+    """Return the weight of each key for each query.
 
     ``softmax(query · keyᵀ · scale + bias)``, over the keys.
 
@@ -106,7 +106,7 @@ def attention_weights(
     TypeError
         If an argument has the wrong type, or the tensors differ in dtype.
     ValueError
-        If shapes do not fit, the tensors lie on different devices, or both ``mask`` and ``is_causal`` are given.
+        If shapes do not fit, the tensors are on different devices, or both ``mask`` and ``is_causal`` are given.
 
     References
     ----------
@@ -126,8 +126,8 @@ def attention_weights(
         key = _repeat_heads(key, query)
     if is_causal:
         mask = _causal(query, key)
-    wide = wide_dtype(query)
-    # Scaling the query touches d_head numbers a row; scaling the scores would touch k_len.
+    wide = accumulation_dtype(query)
+    # Scaling the query costs d_head products per row; scaling the scores would cost k_len.
     scores = (query.to(wide) * scale) @ key.to(wide).transpose(-2, -1)  # (..., q_len, k_len)
     if bias is not None:
         scores = scores + bias
@@ -170,13 +170,12 @@ def scaled_dot_product_attention(
         Query ``i`` may attend to keys ``0 … i`` only, also where ``q_len ≠ k_len``: counted from the first key, as
         ``torch.nn.functional.scaled_dot_product_attention`` counts. Instead of a mask, and faster than one.
     dropout_p : float, optional
-        Probability with which each weight is dropped. It applies whenever it is not 0: a function does not know
-        about training and evaluation.
+        Probability with which each weight is dropped. It always applies: a function has no training mode.
     scale : float, optional
         Factor of the scores; ``1 / √d_head`` when left out.
     bias : Tensor, broadcastable to (..., q_len, k_len), optional
-        What is added to the scores: finite numbers in the dtype of ``query``, such as :func:`alibi_bias`, or T5's
-        learned table, looked up by distance. A mask hides what it hides, whatever the bias says.
+        Added to the scores: finite numbers in the dtype of ``query``, such as :func:`alibi_bias`, or T5's learned
+        table, looked up by distance. A mask hides keys regardless of the bias.
     enable_gqa : bool, optional
         Grouped-query attention, by PyTorch's name for it: key and value may have fewer heads, (..., n_kv_heads, k_len,
         ·), a divisor of those of ``query``, (..., heads, q_len, d_head). Head ``h`` of the queries reads head
@@ -193,7 +192,7 @@ def scaled_dot_product_attention(
     TypeError
         If an argument has the wrong type, or the tensors differ in dtype.
     ValueError
-        If shapes do not fit, the tensors lie on different devices, ``dropout_p`` is not a probability, or both ``mask``
+        If shapes do not fit, the tensors are on different devices, ``dropout_p`` is not a probability, or both ``mask``
         and ``is_causal`` are given.
 
     References
@@ -210,7 +209,7 @@ def scaled_dot_product_attention(
     >>> scaled_dot_product_attention(query, key, value)
     tensor([[11.9557]])
     """
-    if value is None:  # which attention_weights does without
+    if value is None:  # require_attention checks attention_weights too, which has no value
         require_tensor(value=value)
     lead = require_attention(query, key, mask, value, bias, enable_gqa)
     scale = _check_scale(scale, query)
@@ -218,7 +217,7 @@ def scaled_dot_product_attention(
     _require_one_mask(mask, is_causal)
     if enable_gqa and not _has_gqa_kernel(query):
         key, value, enable_gqa = _repeat_heads(key, query), _repeat_heads(value, query), False
-    if bias is not None and is_causal:  # the kernels take the one or the other
+    if bias is not None and is_causal:  # the kernels take one or the other
         mask, is_causal = _causal(query, key), False
     query, scale = _with_positive_scale(query, scale)
     fully_masked = None
@@ -248,7 +247,7 @@ def scaled_dot_product_attention(
     return output if fully_masked is None else _zero_rows(output, fully_masked)
 
 
-# What PyTorch's kernels ask for.
+# Quirks of PyTorch's kernels.
 
 
 def _has_gqa_kernel(query):
@@ -292,7 +291,7 @@ def _without_fully_masked_rows(mask):
 
 
 def _can_read_without_waiting(mask):
-    """Whether Python may read a mask's values, and has them at once: no other device to wait for, no compiler."""
+    """Whether Python may read a mask's values without waiting for another device."""
     is_plain = type(mask) is Tensor and values_are_known(mask) and not torch.jit.is_tracing()
     return is_plain and mask.device.type == "cpu"
 
@@ -312,7 +311,7 @@ def _with_two_leading_axes(x, lead):
     return x if x.ndim == 4 else x[(None,) * (4 - x.ndim)]
 
 
-# What the arguments mean.
+# Arguments.
 
 
 def _require_one_mask(mask, is_causal):
@@ -325,14 +324,14 @@ def _require_one_mask(mask, is_causal):
 
 
 def _causal(query, key):
-    """What ``is_causal`` allows, as a mask: it counts from the first key."""
+    """Return the mask of ``is_causal``, which counts from the first key."""
     return torch.ones(query.shape[-2], key.shape[-2], dtype=torch.bool, device=query.device).tril()
 
 
 def _check_scale(scale, query):
     if scale is None:
-        # Without features every score is an empty sum, zero; any finite factor will do.
+        # Without features every score is an empty sum, 0, and any finite scale will do.
         return 1 / math.sqrt(max(query.shape[-1], 1))
     if not is_number(scale) or not math.isfinite(scale):
-        raise ValueError(f"scale must be a finite number, got {shown(scale)}{number_of('scale', scale)}")
+        raise ValueError(f"scale must be a finite number, got {shown(scale)}{suggest_float('scale', scale)}")
     return float(scale)

@@ -1,4 +1,4 @@
-"""The caches: what generation keeps of the tokens so far, so that none is projected twice."""
+"""Caches for generation: keys and values, or the state, of earlier tokens, so that no token is projected twice."""
 
 from torch import Tensor
 
@@ -8,12 +8,12 @@ from .arguments import require_floating
 class KeyValueCache:
     """Every head's keys and values of the tokens so far, for one attention layer.
 
-    For generation, not for training: what is kept carries no gradient.
+    For generation, not for training: cached tensors carry no gradient.
 
     Attributes
     ----------
     length : int
-        How many tokens are kept.
+        How many tokens are cached.
 
     Examples
     --------
@@ -30,7 +30,7 @@ class KeyValueCache:
         self._key = self._value = None
 
     def append(self, key: Tensor, value: Tensor) -> tuple[Tensor, Tensor]:
-        """Keep the keys and values of new tokens, and return those of all tokens so far.
+        """Append the keys and values of new tokens, and return those of all tokens so far.
 
         Parameters
         ----------
@@ -53,38 +53,38 @@ class KeyValueCache:
         if key.ndim < 2 or value.ndim < 2 or key.shape[-2] != value.shape[-2]:
             found = f"{tuple(key.shape)} and {tuple(value.shape)}"
             raise ValueError(f"key and value must have shapes (..., heads, new, features) with one new, got {found}")
-        self._key = self._with_room(self._key, key.detach(), "key")
-        self._value = self._with_room(self._value, value.detach(), "value")
+        self._key = self._append(self._key, key.detach(), "key")
+        self._value = self._append(self._value, value.detach(), "value")
         self.length += key.shape[-2]
         return self._key[..., : self.length, :], self._value[..., : self.length, :]
 
-    def _with_room(self, kept, new, name):
-        """``kept`` with ``new`` written behind its tokens; moved into twice the room where there is none left."""
+    def _append(self, buffer, new, name):
+        """Write ``new`` after the cached tokens; the buffer grows by doubling."""
         end = self.length + new.shape[-2]
-        if kept is not None and (kept.shape[:-2], kept.shape[-1]) != (new.shape[:-2], new.shape[-1]):
+        if buffer is not None and (buffer.shape[:-2], buffer.shape[-1]) != (new.shape[:-2], new.shape[-1]):
             found = tuple(new.shape)
-            raise ValueError(f"{name} must differ from the cache {tuple(kept.shape)} in its tokens only, got {found}")
-        if kept is not None and (kept.dtype, kept.device) != (new.dtype, new.device):
-            kind = f"{kept.dtype} on {kept.device}, got {new.dtype} on {new.device}"
+            raise ValueError(f"{name} must differ from the cache {tuple(buffer.shape)} in its tokens only, got {found}")
+        if buffer is not None and (buffer.dtype, buffer.device) != (new.dtype, new.device):
+            kind = f"{buffer.dtype} on {buffer.device}, got {new.dtype} on {new.device}"
             raise TypeError(f"{name} must have the dtype and the device of the cache, {kind}")
-        if kept is None or end > kept.shape[-2]:
-            room = new.new_empty(*new.shape[:-2], 2 * end, new.shape[-1])
-            if kept is not None:
-                room[..., : self.length, :] = kept[..., : self.length, :]
-            kept = room
-        kept[..., self.length : end, :] = new
-        return kept
+        if buffer is None or end > buffer.shape[-2]:
+            larger = new.new_empty(*new.shape[:-2], 2 * end, new.shape[-1])
+            if buffer is not None:
+                larger[..., : self.length, :] = buffer[..., : self.length, :]
+            buffer = larger
+        buffer[..., self.length : end, :] = new
+        return buffer
 
 
 class StateCache:
-    """What linear attention keeps of the tokens so far, for one layer: a state of one size, however many they are.
+    """The state of linear attention after the tokens so far, for one layer: of one size, however many tokens.
 
-    For generation, not for training: what is kept carries no gradient.
+    For generation, not for training: the state carries no gradient.
 
     Attributes
     ----------
     length : int
-        How many tokens went in.
+        How many tokens the state has seen.
     state : (Tensor, Tensor) or None
         As :func:`linear_attention_step` takes it; ``None`` before the first token.
 
@@ -105,6 +105,6 @@ class StateCache:
         self.state = None
 
     def keep(self, state: tuple[Tensor, Tensor], new: int) -> None:
-        """Keep the state after ``new`` more tokens."""
+        """Replace the state by the one after ``new`` more tokens."""
         self.state = tuple(x.detach() for x in state)
         self.length += new

@@ -1,7 +1,7 @@
-"""Compute and memory: what a model of a given shape asks of a machine.
+"""Compute and memory of a model, from its shape.
 
-One FLOP is one addition or one multiplication, so that a multiply-add is two. Matrix products are counted, as is usual;
-what is done element by element (softmax, norms, activations, sums) takes few FLOPs beside them, though not little time.
+One FLOP is one addition or one multiplication, so that a multiply-add is two. Only matrix products are counted, as is
+usual; element-wise operations (softmax, norms, activations, sums) take few FLOPs beside them, though not little time.
 """
 
 from torch import nn
@@ -11,10 +11,10 @@ from .parameters import ModelShape, count_parameters, has_final_norm, is_gated, 
 
 
 def attention_flops(seq: int, d_model: int, k_len: int | None = None) -> int:
-    """Return the work of softmax attention between its projections: scores, and the blend of values.
+    """Return the FLOPs of softmax attention between its projections: scores, and the blend of values.
 
     ``QKᵀ`` and its product with ``V`` take ``2 * q_len * k_len * d_model`` FLOPs each, in however many heads. A causal
-    mask does not lower the number, although a kernel may skip what the mask hides, nearly half.
+    mask does not lower the number, although a kernel may skip the hidden half.
 
     Parameters
     ----------
@@ -56,7 +56,7 @@ def attention_flops(seq: int, d_model: int, k_len: int | None = None) -> int:
 
 
 def linear_attention_flops(seq: int, d_model: int, n_heads: int) -> int:
-    """Return the work of linear attention between its projections: the sum of ``φ(k)vᵀ``, and what queries read of it.
+    """Return the FLOPs of linear attention between its projections: the sum of ``φ(k)vᵀ`` and its product with queries.
 
     Both take ``2 * seq * d_head²`` FLOPs in each head. The normalizer, one row of ``d_head`` numbers more, is left out.
 
@@ -65,7 +65,7 @@ def linear_attention_flops(seq: int, d_model: int, n_heads: int) -> int:
     seq : int
     d_model : int
     n_heads : int
-        A divisor of ``d_model``. More heads are less work: their states are smaller.
+        A divisor of ``d_model``. More heads take fewer FLOPs: their states are smaller.
 
     Returns
     -------
@@ -95,7 +95,7 @@ def linear_attention_flops(seq: int, d_model: int, n_heads: int) -> int:
 
 
 def flops_breakdown(shape: ModelShape, seq: int, batch: int = 1, *, tgt_len: int | None = None) -> dict[str, int]:
-    """Return the work of one forward pass, component by component.
+    """Return the FLOPs of one forward pass, component by component.
 
     For one sequence, with ``N = seq``, ``L = n_layers``, ``vocab = vocab_size``, and ``d_kv`` for the features of all
     heads of keys, ``n_kv_heads * d_head``:
@@ -140,7 +140,7 @@ def flops_breakdown(shape: ModelShape, seq: int, batch: int = 1, *, tgt_len: int
     Returns
     -------
     dict of str to int
-        In the order of the table, without what the family does not have.
+        In the order of the table, without the components that the family does not have.
 
     Raises
     ------
@@ -188,7 +188,7 @@ def flops_breakdown(shape: ModelShape, seq: int, batch: int = 1, *, tgt_len: int
 
 
 def forward_flops(shape: ModelShape, seq: int, batch: int = 1, *, tgt_len: int | None = None) -> int:
-    """Return the work of one forward pass: the sum of :func:`flops_breakdown`.
+    """Return the FLOPs of one forward pass: the sum of :func:`flops_breakdown`.
 
     For each token that is 2 FLOPs for every weight of a matrix, biases, norms and embeddings aside (a tied head is one
     of the matrices), and ``4 * seq * d_model`` in each layer for scores and blend.
@@ -224,15 +224,14 @@ def forward_flops(shape: ModelShape, seq: int, batch: int = 1, *, tgt_len: int |
 
 
 def training_flops(shape: ModelShape, seq: int, batch: int = 1, *, tgt_len: int | None = None) -> int:
-    """Return the work of a forward and a backward pass, three times that of the forward pass alone.
+    """Return the FLOPs of a forward and a backward pass: three times those of the forward pass.
 
     Backwards, every product becomes two: the gradient of each of its factors. Hence the rule of 6 FLOPs for each
     parameter and token.
 
-    ``FlopCounterMode`` counts the same, where it counts the same forward. A fused kernel forms the scores a second time
-    on its way back, rather than keep them, and the counter adds that where it has the kernel's formula: half of the
-    forward pass's scores and blend more. This function counts what the model asks for, not what a kernel does, as the
-    field does.
+    ``FlopCounterMode`` agrees where its count of the forward pass agrees. In the backward pass a fused kernel computes
+    the scores again instead of storing them; where the counter has the kernel's formula it adds them, half of the
+    forward pass's scores and blend. This function counts the model's FLOPs, not a kernel's, as is usual.
 
     Parameters
     ----------
@@ -330,27 +329,27 @@ def optimizer_bytes(shape_or_module: ModelShape | nn.Module, bytes_per_value: in
 def activation_bytes(
     shape: ModelShape, seq: int, batch: int = 1, bytes_per_value: int = 4, *, tgt_len: int | None = None
 ) -> int:
-    """Return the memory of what a forward pass keeps for the backward pass.
+    """Return the memory of the activations that a forward pass stores for the backward pass.
 
-    This is what autograd saves in a model of this package's layers, without dropout and without masks, up to the output
-    of the model. For each token a layer of the encoder keeps:
+    These are the tensors that autograd saves in a model of this package's layers, without dropout and without masks, up
+    to the output of the model. For each token a layer of the encoder stores:
 
     ================================  =============================================================
-    values                            kept as
+    values                            stored as
     ================================  =============================================================
     d_model                           input of the projections of queries, keys and values
     3·d_model                         queries, keys, values
-    d_model                           what the heads return, input of the output projection
+    d_model                           output of the heads, input of the output projection
     n_heads                           logarithm of each row's sum, at least 4 bytes each
     d_model, and d_ff, GELU 2·d_ff    input of the feed-forward layer; its features (and before GELU)
     2·(d_model + 2)                   input of each norm, its mean, one over its deviation
     ================================  =============================================================
 
     With GELU, as in ``"bert"`` and ``"gpt2"``, and ``d_ff = 4·d_model`` this is ``16·d_model + n_heads + 4``;
-    ``"transformer"`` has ReLU, which can be undone from what the next map keeps. In ``"llama"`` keys and values take
-    ``2·d_kv``, as in :func:`flops_breakdown`; a gated layer keeps ``4·d_ff``: gate, SiLU of it, features, and their
-    product. RMS norm keeps ``2·d_model + 1``, its input as it was and divided, in at least 4 bytes; rotary positions
-    keep ``4·d_head`` of cosines and sines for each place, whatever the batch.
+    ``"transformer"`` has ReLU, whose backward pass needs its output alone, which the next map stores anyway. In
+    ``"llama"`` keys and values take ``2·d_kv``, as in :func:`flops_breakdown`; a gated layer stores ``4·d_ff``: gate,
+    its SiLU, features, and their product. RMS norm stores ``2·d_model + 1``, its input before and after division, in
+    at least 4 bytes; rotary positions store ``4·d_head`` of cosines and sines for each position, for any batch.
 
     Nothing grows with ``seq²``: the fused kernel keeps no weights. Plain attention keeps at least those,
     ``n_heads * seq`` values more for each token.
@@ -364,10 +363,10 @@ def activation_bytes(
     Returns
     -------
     int
-        Exactly what PyTorch keeps on a CPU; on a GPU, half precision keeps 4 bytes for the norms' two numbers as well,
-        and a fused RMS norm keeps its input once. PyTorch 2.4 keeps something else for ``"llama"``: it copies the keys
-        and values that heads share.
-        The token numbers themselves, 8 bytes each, are not in it, nor is what the loss keeps: :func:`memory_breakdown`.
+        Exactly the bytes that PyTorch stores on a CPU. On a GPU, half precision stores 4 bytes for the norms' two
+        numbers as well, and a fused RMS norm stores its input once. PyTorch 2.4 differs for ``"llama"``: it copies the
+        keys and values that heads share.
+        Token numbers, 8 bytes each, are not included, nor the activations of the loss: :func:`memory_breakdown`.
 
     Raises
     ------
@@ -378,7 +377,7 @@ def activation_bytes(
     ----------
     Korthikanti et al., "Reducing Activation Recomputation in Large Transformer Models", 2022, equation 1: in half
     precision ``34·d_model + 5·n_heads·seq`` bytes, of which ``2·d_model`` are masks of dropout and the last term is
-    what the fused kernel does not keep. The remaining ``32·d_model`` bytes are our ``16·d_model`` values.
+    not stored by the fused kernel. The remaining ``32·d_model`` bytes are our ``16·d_model`` values.
 
     Examples
     --------
@@ -397,7 +396,7 @@ def activation_bytes(
         # Cross-attention: of the target input, queries, result and a norm; of the source keys and values.
         values = layers * ((src + tgt) * layer + tgt * (3 * d_model + norm) + src * 2 * d_model)
         values += has_final_norm(shape) * (src + tgt) * norm
-        values += (layers > 0) * src * d_model + tgt * d_model  # what the decoder and the head read
+        values += (layers > 0) * src * d_model + tgt * d_model  # inputs of the decoder and of the head
         sums = layers * (src + 2 * tgt) * shape.n_heads
     else:
         values = layers * src * layer
@@ -410,7 +409,7 @@ def activation_bytes(
 
 
 def kv_cache_bytes(shape: ModelShape, seq: int, batch: int = 1, bytes_per_value: int = 4) -> int:
-    """Return the memory of the keys and values that generation keeps: two vectors for each token and layer.
+    """Return the memory of the key–value cache: two vectors for each token and layer.
 
     Parameters
     ----------
@@ -425,7 +424,7 @@ def kv_cache_bytes(shape: ModelShape, seq: int, batch: int = 1, bytes_per_value:
         ``2 * n_layers * seq * d_model * batch * bytes_per_value``, in however many heads, unless they share keys:
         ``n_kv_heads * d_head`` then takes the place of ``d_model``. 0 for ``"bert"``, which does not generate. In
         ``"transformer"`` these are the decoder's own tokens; cross-attention keeps as much for every token of the
-        source. :class:`KeyValueCache` sets room aside for tokens to come, up to as much again.
+        source. :class:`KeyValueCache` allocates up to twice as much, for tokens to come.
 
     Raises
     ------
@@ -467,7 +466,7 @@ def memory_breakdown(
     -------
     dict of str to int
         ``"weights"``, ``"gradients"``, ``"optimizer state"``, ``"activations"``, and with a head
-        ``"log-probabilities"``: what the cross-entropy keeps, one value for each place and token of the vocabulary.
+        ``"log-probabilities"``: stored by the cross-entropy, one value for each position and token of the vocabulary.
 
     Raises
     ------
@@ -502,7 +501,7 @@ def memory_breakdown(
 
 
 def _llama_activation_bytes(shape, seq, batch, bytes_per_value):
-    """The same for ``"llama"``, whose norms and rotary positions compute in float32 at least."""
+    """Return :func:`activation_bytes` for ``"llama"``, whose norms and rotary positions compute in float32 at least."""
     layers, d_model = shape.n_layers, shape.d_model
     layer = 4 * d_model + 2 * key_features(shape) + (4 if is_gated(shape) else 2) * shape.d_ff  # for each token
     norms = (2 * layers + has_final_norm(shape)) * (2 * d_model + 1)
@@ -511,7 +510,7 @@ def _llama_activation_bytes(shape, seq, batch, bytes_per_value):
 
 
 def _lengths(shape, seq, batch, tgt_len):
-    """The tokens of each source and of each target, which are the same in one stack, and the batch, all checked."""
+    """Check and return the tokens of each source and each target, equal in a single stack, and the batch."""
     if not isinstance(shape, ModelShape):
         raise TypeError(f"shape must be a ModelShape, such as tl.GPT2, got {kind(shape)}")
     if tgt_len is not None and shape.family != "transformer":

@@ -1,8 +1,8 @@
-"""What all ``from_torch`` share."""
+"""Shared by the ``from_torch`` constructors."""
 
 
-def take_over(module, tensors):
-    """Put copies of ``tensors``, by name, into a module made on ``meta``; what was frozen stays frozen."""
+def load_copies(module, tensors):
+    """Load copies of ``tensors``, by name, into a module built on ``meta``; frozen parameters stay frozen."""
     module.load_state_dict({name: x.detach().clone() for name, x in tensors.items()}, assign=True)
     for name, parameter in module.named_parameters():
         parameter.requires_grad_(tensors[name].requires_grad)

@@ -1,7 +1,7 @@
-"""Drawings for what words struggle with, as vector graphics: each function returns a picture that notebooks show.
+"""Diagrams for the chapters, as SVG: each function returns a picture that notebooks display.
 
-They are dark on white, as the figures of ``plots`` are, and as wide as a phone can show with letters that can be read.
-What is a number in them comes from the package's own functions.
+They are dark on white, as the figures of ``plots``, and narrow enough for a phone to show them with readable letters.
+Their numbers come from the package's own functions. They are part of the package so that the chapters run in Colab.
 """
 
 import math
@@ -27,7 +27,7 @@ GREEN_BOX = {"fill": PALE_GREEN, "stroke": GREEN}
 
 
 class Drawing:
-    """A picture in SVG, which notebooks show.
+    """A picture in SVG, which notebooks display.
 
     Parameters
     ----------
@@ -64,7 +64,7 @@ class Drawing:
         return f"Drawing({self.title!r})"
 
 
-# What pictures are made of. A point is a pair (x, y); y grows downwards.
+# Elements of the pictures. A point is a pair (x, y); y grows downwards.
 
 
 def label(point, words, *, anchor="middle", colour=INK, bold=False):
@@ -121,14 +121,14 @@ def circle(centre, radius, *, fill="#fff", stroke=INK):
     return f'<circle cx="{x:.1f}" cy="{y:.1f}" r="{radius}" fill="{fill}" stroke="{stroke}"/>'
 
 
-def on_clock(centre, radius, angle):
-    """The point where a hand ends that was turned by an angle, clockwise from the top."""
+def clock_hand_end(centre, radius, angle):
+    """End point of a clock hand at an angle, clockwise from the top."""
     return centre[0] + radius * math.sin(angle), centre[1] - radius * math.cos(angle)
 
 
 def sector(centre, radius, start, end, *, fill):
     """The part of a disc that a hand sweeps, clockwise, between two angles less than a whole turn apart."""
-    (x0, y0), (x1, y1) = on_clock(centre, radius, start), on_clock(centre, radius, end)
+    (x0, y0), (x1, y1) = clock_hand_end(centre, radius, start), clock_hand_end(centre, radius, end)
     large = int(end - start > math.pi)
     path = f"M{centre[0]:.1f} {centre[1]:.1f}L{x0:.1f} {y0:.1f}A{radius} {radius} 0 {large} 1 {x1:.1f} {y1:.1f}Z"
     return f'<path d="{path}" fill="{fill}"/>'
@@ -329,8 +329,8 @@ def clock_hands() -> Drawing:
             parts.append(circle(centre, radius, stroke=LINE))
             if p in (2, 5):
                 parts.append(sector(centre, radius, angles[p] - turn, angles[p], fill=PALE_GREEN))
-                parts.append(line(centre, on_clock(centre, radius, angles[p] - turn), colour=GREEN, dashed=True))
-            parts.append(arrow(centre, on_clock(centre, radius, angles[p]), colour=BLUE, width=2))
+                parts.append(line(centre, clock_hand_end(centre, radius, angles[p] - turn), colour=GREEN, dashed=True))
+            parts.append(arrow(centre, clock_hand_end(centre, radius, angles[p]), colour=BLUE, width=2))
     below = 74 + 82 * len(pairs) - 30
     for start in (0, 3):
         x0, x1 = left + apart * start, left + apart * (start + 2)

@@ -19,12 +19,12 @@ ACTIVATIONS = {"relu": F.relu, "gelu": F.gelu, "gelu_tanh": partial(F.gelu, appr
 
 
 def default_d_ff(d_model: int, gated: bool) -> int:
-    """The width of a feed-forward layer that names none: a gate is a third matrix, and each then has two thirds."""
+    """Return the default width of a feed-forward layer: two thirds with a gate, which is a third matrix."""
     return 8 * d_model // 3 if gated else 4 * d_model
 
 
 class FeedForward(nn.Module):
-    """Two linear maps with an activation between them, for every position on its own; or three, one of them a gate.
+    """Two linear maps with an activation between them, applied to each position; or three, one of them a gate.
 
     ``linear2(activation(linear1(x)))``; gated ``linear2(activation(gate(x)) * linear1(x))``: with SiLU this is SwiGLU,
     with GELU it is GEGLU.
@@ -33,8 +33,8 @@ class FeedForward(nn.Module):
     ----------
     d_model : int
     d_ff : int, optional
-        Features between the maps; when left out ``4 * d_model``, and gated ``8 * d_model // 3``, which makes as many
-        weights of three matrices as there are in two.
+        Features between the maps; when left out ``4 * d_model``, and gated ``8 * d_model // 3``: as many weights in
+        three matrices as in two.
     activation : {"relu", "gelu", "gelu_tanh", "silu"}, optional
         ``"gelu_tanh"`` is GELU as GPT-2 computes it, by a tanh; ``"silu"`` is ``x * sigmoid(x)``, also named swish.
     dropout : float, optional
@@ -42,7 +42,7 @@ class FeedForward(nn.Module):
     bias : bool, optional
         Whether the maps add a bias.
     gated : bool, optional
-        Whether a map of its own, ``gate``, goes through the activation, and multiplies what ``linear1`` makes.
+        Whether the activation of a third map, ``gate``, multiplies the output of ``linear1``.
 
     References
     ----------
@@ -78,11 +78,11 @@ class FeedForward(nn.Module):
         self.dropout = nn.Dropout(dropout)
 
     def forward(self, x: Tensor) -> Tensor:
-        """Return what each position makes of its own features: shape of ``x``, (..., seq, d_model)."""
+        """Return the output at each position: shape of ``x``, (..., seq, d_model)."""
         require_features(self.linear1.weight, x=x)
         activation, features = ACTIVATIONS[self.activation], self.linear1(x)  # (..., seq, d_ff)
         features = activation(features) if self.gate is None else activation(self.gate(x)) * features
-        return self.linear2(_dropped(self.dropout, features))
+        return self.linear2(_apply_dropout(self.dropout, features))
 
 
 class LayerOptions(TypedDict, total=False):
@@ -171,15 +171,15 @@ class _Layer(nn.Module):
             layer.norm3 = LayerNorm.from_torch(module.norm3)
         return layer.train(module.training)
 
-    def _add(self, x, part, norm):
-        """Add to ``x`` what ``part`` makes of it, and normalize before or after: a residual connection."""
+    def _residual(self, x, part, norm):
+        """Return ``x + part(x)``, a residual connection, with the norm before or after."""
         if self.norm_first:
-            return x + _dropped(self.dropout, part(norm(x)))
-        return norm(x + _dropped(self.dropout, part(x)))
+            return x + _apply_dropout(self.dropout, part(norm(x)))
+        return norm(x + _apply_dropout(self.dropout, part(x)))
 
 
 class EncoderLayer(_Layer):
-    """Self-attention, then a feed-forward network; each is added to what came in, and normalized.
+    """Self-attention, then a feed-forward network, each with a residual connection and a norm.
 
     With a causal mask this is also the layer of a decoder-only model.
 
@@ -187,10 +187,11 @@ class EncoderLayer(_Layer):
     ----------
     d_model, n_heads, d_ff : int
     dropout : float, optional
-        Probability in training, for attention weights, between the feed-forward maps, and for what each part adds.
+        Probability in training: of attention weights, of features between the feed-forward maps, and of each part's
+        output.
     norm_first : bool, optional
-        ``False`` normalizes sums, ``norm(x + part(x))``, as the paper does (post-norm). ``True`` normalizes what goes
-        into a part, ``x + part(norm(x))`` (pre-norm).
+        ``False`` normalizes sums, ``norm(x + part(x))``, as the paper does (post-norm). ``True`` normalizes the
+        input of each part, ``x + part(norm(x))`` (pre-norm).
     activation : {"relu", "gelu", "gelu_tanh", "silu"}, optional
     bias : bool, optional
         Whether linear maps and norms add a bias; RMS norm has none.
@@ -219,7 +220,7 @@ class EncoderLayer(_Layer):
     TorchLayer, has_cross_attention = nn.TransformerEncoderLayer, False
 
     def forward(self, x: Tensor, mask: Tensor | None = None, *, is_causal: bool = False) -> Tensor:
-        """Return the tokens, each with what it took from the others.
+        """Return the tokens after attention and feed-forward network.
 
         Parameters
         ----------
@@ -239,20 +240,20 @@ class EncoderLayer(_Layer):
     def step(self, x: Tensor, cache: KeyValueCache | StateCache) -> Tensor:
         """Return the same as the causal layer over the whole sequence, for new tokens only.
 
-        ``cache`` (``self_attention.new_cache()``) holds the tokens before them, and takes the new ones in.
+        ``cache`` (``self_attention.new_cache()``) holds the tokens before them; the new ones are added.
         """
         return self._run(x, lambda x: self.self_attention.step(x, cache))
 
     def _run(self, x, self_attend):
         require_features(self.self_attention.q_proj.weight, x=x)
-        x = self._add(x, self_attend, self.norm1)
-        return self._add(x, self.feed_forward, self.norm2)
+        x = self._residual(x, self_attend, self.norm1)
+        return self._residual(x, self.feed_forward, self.norm2)
 
 
 class DecoderLayer(_Layer):
     """Self-attention, attention to the encoder's output, and a feed-forward network.
 
-    Each part is added to what came in, and normalized, as in :class:`EncoderLayer`.
+    Each part has a residual connection and a norm, as in :class:`EncoderLayer`.
 
     Parameters
     ----------
@@ -282,14 +283,14 @@ class DecoderLayer(_Layer):
         *,
         is_causal: bool = False,
     ) -> Tensor:
-        """Return the target's tokens, each with what it took from the others and from the source.
+        """Return the target's tokens after self-attention, cross-attention and feed-forward network.
 
         Parameters
         ----------
         x : Tensor, shape (..., q_len, d_model)
             The target.
         memory : Tensor, shape (..., k_len, d_model)
-            The source, as the encoder gives it.
+            The source: the encoder's output.
         mask : Tensor of bool, broadcastable to (..., heads, q_len, q_len), optional
             ``True`` where a target token may attend to another.
         memory_mask : Tensor of bool, broadcastable to (..., heads, q_len, k_len), optional
@@ -322,8 +323,8 @@ class DecoderLayer(_Layer):
     ) -> Tensor:
         """Return the same as the causal layer over the whole target, for new tokens only.
 
-        ``cache`` (``self_attention.new_cache()``) holds the tokens before them, and takes the new ones in. ``memory``
-        is the pair of keys and values that ``cross_attention.project`` has made of the encoder's output, once.
+        ``cache`` (``self_attention.new_cache()``) holds the tokens before them; the new ones are added. ``memory`` is
+        the pair of keys and values that ``cross_attention.project`` returns for the encoder's output, computed once.
         """
         return self._run(
             x,
@@ -333,13 +334,13 @@ class DecoderLayer(_Layer):
 
     def _run(self, x, self_attend, cross_attend):
         require_features(self.self_attention.q_proj.weight, x=x)
-        x = self._add(x, self_attend, self.norm1)
-        x = self._add(x, cross_attend, self.norm2)
-        return self._add(x, self.feed_forward, self.norm3)
+        x = self._residual(x, self_attend, self.norm1)
+        x = self._residual(x, cross_attend, self.norm2)
+        return self._residual(x, self.feed_forward, self.norm3)
 
 
-def _dropped(dropout, x):
-    """What dropout leaves of ``x``: outside training all of it, and a model that writes saves three calls a layer."""
+def _apply_dropout(dropout, x):
+    """Apply dropout in training; skipping the no-op saves three calls per layer during generation."""
     return dropout(x) if dropout.training else x
 
 

@@ -1,4 +1,4 @@
-"""What every chapter's notebook needs: tensors on the course's device, and the same random numbers everywhere.
+"""Set-up shared by the chapters' notebooks: tensors on the course's device, equal random numbers on every device.
 
 A chapter begins with ``randn = begin(seed=3)``; ``tensor``, ``close`` and ``seeded`` need no beginning.
 """
@@ -14,12 +14,12 @@ from .device import device
 
 
 def begin(seed: int) -> Callable[..., Tensor]:
-    """Begin a notebook: sharp figures, a seed for modules' weights, and random numbers that all devices share.
+    """Set up a notebook: sharp figures, a seed for modules' weights, and random numbers equal on all devices.
 
     Parameters
     ----------
     seed : int
-        Of the numbers and of PyTorch's own generator. A chapter takes its number.
+        Seed of these numbers and of PyTorch's global generator: the chapter's number.
 
     Returns
     -------

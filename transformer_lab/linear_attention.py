@@ -1,4 +1,4 @@
-"""Linear attention: a similarity that factors, so that queries read sums of the keys and never meet a single one."""
+"""Linear attention: a similarity that factors, so that queries read sums over keys instead of single keys."""
 
 from collections.abc import Callable
 from typing import Any
@@ -18,7 +18,7 @@ from .arguments import (
 )
 from .cache import StateCache
 from .multi_head import MultiHeadAttention
-from .precision import wide_dtype, without_autocast
+from .precision import accumulation_dtype, without_autocast
 
 
 def elu_feature_map(x: Tensor) -> Tensor:
@@ -47,8 +47,8 @@ def elu_feature_map(x: Tensor) -> Tensor:
     tensor([0.3679, 1.0000, 3.0000])
     """
     require_floating(x=x)
-    # exp gets what relu leaves, min(x, 0), so the two gradients at zero sum to 1, whatever that of relu is there. That
-    # of clamp(max=0) is 1 in older versions of PyTorch, and 0 from 2.14 on. F.elu(x) + 1 is zero below -17, where
+    # exp gets x - relu(x) = min(x, 0), so the two gradients at zero sum to 1 for any gradient of relu there; that of
+    # clamp(max=0) is 1 in older versions of PyTorch and 0 from 2.14 on. F.elu(x) + 1 would be 0 below -17, where
     # exp(x) - 1 rounds to -1.
     positive = x.relu()
     return positive + (x - positive).exp()
@@ -74,8 +74,8 @@ def bidirectional_linear_attention(
     value : Tensor, shape (..., k_len, d_value)
         The leading axes of all three are equal or broadcast.
     key_mask : Tensor of bool, broadcastable to (..., 1, k_len), optional
-        ``True`` where queries may attend to the key, as :func:`padding_mask` makes it. A single pair of query and key
-        cannot be hidden: there is no table of weights to hide it in.
+        ``True`` where queries may attend to the key, as in :func:`padding_mask`. A single pair of query and key cannot
+        be hidden: the weights are never formed.
     feature_map : function, optional
         ``φ``: (..., d_head) → (..., any number of features), for every token on its own, nowhere negative.
 
@@ -89,7 +89,7 @@ def bidirectional_linear_attention(
     TypeError
         If an argument has the wrong type, or the tensors differ in dtype.
     ValueError
-        If shapes do not fit, the tensors lie on different devices, or ``feature_map`` returns another shape, negative
+        If shapes do not fit, the tensors are on different devices, or ``feature_map`` returns another shape, negative
         values, or zeros alone.
 
     References
@@ -105,11 +105,11 @@ def bidirectional_linear_attention(
     tensor([[11.]])
     """
     _require_linear(query, key, value, key_mask, feature_map)
-    wide = wide_dtype(query)
+    wide = accumulation_dtype(query)
     with without_autocast(query):
-        features = _key_features(feature_map, key.to(wide), _column(key_mask, key))
+        features = _key_features(feature_map, key.to(wide), _key_column(key_mask, key))
         state = features.mT @ value.to(wide), features.sum(-2)
-        return _read(state, feature_map(query.to(wide))).to(query.dtype)
+        return _read_state(state, feature_map(query.to(wide))).to(query.dtype)
 
 
 def causal_linear_attention(
@@ -121,11 +121,11 @@ def causal_linear_attention(
     feature_map: Callable[[Tensor], Tensor] = elu_feature_map,
     chunk_size: int = 128,
 ) -> Tensor:
-    """Return, for each query, the mean of the values up to its own place, weighted by ``φ(query) · φ(key)``.
+    """Return, for each query, the mean of the values up to its own position, weighted by ``φ(query) · φ(key)``.
 
-    The sequence is read in chunks. What lies before a chunk is one state, as in :func:`linear_attention_step`; only
-    inside a chunk are the weights formed, ``chunk_size * chunk_size`` of them. Time and memory grow with the length,
-    not with its square.
+    The sequence is read in chunks. One state, as in :func:`linear_attention_step`, sums up all earlier chunks; weights
+    are formed only inside a chunk, ``chunk_size * chunk_size`` of them. Time and memory grow with the length, not with
+    its square.
 
     Parameters
     ----------
@@ -165,7 +165,7 @@ def causal_linear_attention(
     """
     require_sizes(chunk_size=chunk_size)
     _require_linear(query, key, value, key_mask, feature_map, causal=True)
-    return _scan(None, query, key, value, key_mask, feature_map, chunk_size)[1]
+    return _scan_chunks(None, query, key, value, key_mask, feature_map, chunk_size)[1]
 
 
 def initial_state(
@@ -222,10 +222,10 @@ def linear_attention_step(
     *,
     feature_map: Callable[[Tensor], Tensor] = elu_feature_map,
 ) -> tuple[tuple[Tensor, Tensor], Tensor]:
-    """Take one token in, and return its attention output: causal linear attention as a recurrent network.
+    """Add one token to the state, and return its attention output: causal linear attention as a recurrent network.
 
     ``S ← S + φ(key) valueᵀ``, ``z ← z + φ(key)``; the output is ``φ(query)ᵀ S / φ(query)ᵀ z``. A token costs the same
-    at any place in the sequence, and the state never grows.
+    at any position of the sequence, and the state never grows.
 
     Parameters
     ----------
@@ -246,7 +246,7 @@ def linear_attention_step(
     TypeError
         As :func:`bidirectional_linear_attention`; and if the state is not a pair of tensors of the right dtype.
     ValueError
-        As :func:`bidirectional_linear_attention`; and if the state has another shape, or lies on another device.
+        As :func:`bidirectional_linear_attention`; and if the state has another shape, or is on another device.
 
     References
     ----------
@@ -268,27 +268,27 @@ def linear_attention_step(
         if x.ndim < 1:
             raise ValueError(f"{name} must have shape (..., features), one token of each sequence, got shape ()")
     _require_linear(query.unsqueeze(-2), key.unsqueeze(-2), value.unsqueeze(-2), None, feature_map)
-    wide = wide_dtype(query)
+    wide = accumulation_dtype(query)
     with without_autocast(query):
         features = feature_map(key.to(wide))  # (..., features)
         S, z = _require_state(state, features.unsqueeze(-2), value.unsqueeze(-2))
         S = S + features.unsqueeze(-1) * value.to(wide).unsqueeze(-2)  # (..., features, d_value)
         z = z + features
-        output = _read((S, z), feature_map(query.to(wide)).unsqueeze(-2)).squeeze(-2)
+        output = _read_state((S, z), feature_map(query.to(wide)).unsqueeze(-2)).squeeze(-2)
         return (S, z), output.to(query.dtype)
 
 
 class LinearAttention(MultiHeadAttention):
-    """Multi-head attention with linear attention in every head; for the rest, projections included, the same.
+    """Multi-head attention with linear attention in every head; projections and all else are the same.
 
-    It stands where a :class:`MultiHeadAttention` stands: ``layer.self_attention = LinearAttention(d_model, n_heads)``.
-    Its masks, (..., heads, 1, k_len), hide whole keys, with ``is_causal`` or without: no mask of linear attention can
-    say what that says.
+    It can replace a :class:`MultiHeadAttention`: ``layer.self_attention = LinearAttention(d_model, n_heads)``.
+    Its masks, (..., heads, 1, k_len), hide whole keys. For causality there is ``is_causal``, which no such mask can
+    express; the two may be combined.
 
     Parameters
     ----------
     d_model : int
-        Features of a query token that comes in, and of what comes out.
+        Features of a query token, and of the output.
     n_heads : int
         A divisor of ``d_model``; every head works on ``d_model / n_heads`` features.
     n_kv_heads : int, optional
@@ -300,8 +300,8 @@ class LinearAttention(MultiHeadAttention):
     dropout : float, optional
         0. There are no weights that could be dropped.
     rotate : function, optional
-        As in :class:`MultiHeadAttention`. The feature map comes after it, so that positions no longer act by their
-        distance alone.
+        As in :class:`MultiHeadAttention`. The feature map follows it, so the similarity no longer depends on distance
+        alone.
     feature_map : function, optional
         As in :func:`bidirectional_linear_attention`.
     chunk_size : int, optional
@@ -341,12 +341,11 @@ class LinearAttention(MultiHeadAttention):
             d_value_in=d_value_in,
             bias=bias,
             dropout=dropout,
-            attend=bidirectional_linear_attention,
+            attend=bidirectional_linear_attention,  # or the causal one: _attend chooses
             rotate=rotate,
         )
         if dropout:
             raise ValueError(f"dropout must be 0: linear attention has no weights to drop, got {shown(dropout)}")
-
         self.feature_map, self.chunk_size = feature_map, chunk_size
 
     def _attend(self, query, key, value, mask, is_causal):
@@ -356,7 +355,7 @@ class LinearAttention(MultiHeadAttention):
         if grouped:
             if mask is not None and mask.ndim > 2:  # with an axis of heads
                 mask = mask.unflatten(-3, (1, 1) if mask.shape[-3] == 1 else (self.n_kv_heads, -1))
-            query, key, value = _in_groups(query, key, value)
+            query, key, value = _group_heads(query, key, value)
         if is_causal:
             options = {"feature_map": self.feature_map, "chunk_size": self.chunk_size}
             heads = causal_linear_attention(query, key, value, key_mask=mask, **options)
@@ -365,69 +364,69 @@ class LinearAttention(MultiHeadAttention):
         return heads.flatten(-4, -3) if grouped else heads
 
     def new_cache(self) -> StateCache:
-        """Return an empty :class:`StateCache`: what :meth:`step` asks for."""
+        """Return an empty :class:`StateCache` for :meth:`step`."""
         return StateCache()
 
     @torch.no_grad()
     def step(self, x: Tensor, cache: Any) -> Tensor:
-        """Return the attention output of new tokens, from themselves and all before them, whose state the cache keeps.
+        """Return the attention output of new tokens, which read the cached state and are added to it.
 
-        Token for token this is causal self-attention over the whole sequence. It is for generation: no gradient flows
-        through it.
+        Token for token this equals causal self-attention over the whole sequence. It is for generation, and carries no
+        gradient.
         """
         start = cache.length
-        query = self._heads(self.q_proj, x, "query", start)  # (..., heads, new, d_head)
+        query = self._project_heads(self.q_proj, x, "query", start)  # (..., heads, new, d_head)
         key, value = self.project(x, start=start)
         grouped = self.n_kv_heads < self.n_heads
         if grouped:
-            query, key, value = _in_groups(query, key, value)
+            query, key, value = _group_heads(query, key, value)
         if cache.state is not None and x.shape[-2] == 1:
             query, key, value = query.squeeze(-2), key.squeeze(-2), value.squeeze(-2)
             state, heads = linear_attention_step(cache.state, query, key, value, feature_map=self.feature_map)
             heads = heads.unsqueeze(-2)
         else:
             _require_linear(query, key, value, None, self.feature_map, causal=True)
-            state, heads = _scan(cache.state, query, key, value, None, self.feature_map, self.chunk_size)
+            state, heads = _scan_chunks(cache.state, query, key, value, None, self.feature_map, self.chunk_size)
         cache.keep(state, x.shape[-2])
-        return self._merged(heads.flatten(-4, -3) if grouped else heads)
+        return self._project_out(heads.flatten(-4, -3) if grouped else heads)
 
     def weights(
         self, query: Tensor, key: Tensor | None = None, mask: Tensor | None = None, *, is_causal: bool = False
     ) -> Tensor:
-        """Return how much each query token takes from each key token, in every head: what is never formed elsewhere.
+        """Return the attention weight of each key token for each query token, in every head.
 
-        ``mask`` may hide single pairs here, with ``is_causal`` as well.
+        The forward pass never forms these weights. ``mask`` may hide single pairs here, together with ``is_causal``.
 
         Returns
         -------
         Tensor, shape (..., heads, q_len, k_len)
         """
         key = query if key is None else key
-        query, key = self._heads(self.q_proj, query, "query"), self._heads(self.k_proj, key, "key")
+        query, key = self._project_heads(self.q_proj, query, "query"), self._project_heads(self.k_proj, key, "key")
         if self.n_kv_heads < self.n_heads:
             key = key.repeat_interleave(self.n_heads // self.n_kv_heads, -3)
         lead = require_attention(query, key, mask)
         _require_feature_map(self.feature_map, query, key)
-        wide = wide_dtype(query)
+        wide = accumulation_dtype(query)
         with without_autocast(query):
             similarity = self.feature_map(query.to(wide)) @ self.feature_map(key.to(wide)).mT
             if is_causal:
                 similarity = similarity.tril()
             if mask is not None:
                 similarity = similarity.expand(*lead, *similarity.shape[-2:]).masked_fill(~mask, 0.0)
-            return _divided(similarity, similarity.sum(-1, keepdim=True)).to(query.dtype)
+            return _safe_divide(similarity, similarity.sum(-1, keepdim=True)).to(query.dtype)
 
 
-def _in_groups(query, key, value):
-    """The heads of queries that share one of keys as an axis, (..., n_kv_heads, group, ·, ·), for that to broadcast."""
+def _group_heads(query, key, value):
+    """Put the query heads that share a key head on an axis, (..., n_kv_heads, group, ·, ·); keys broadcast over it."""
     return query.unflatten(-3, (key.shape[-3], -1)), key.unsqueeze(-3), value.unsqueeze(-3)
 
 
-def _scan(state, query, key, value, key_mask, feature_map, chunk_size):
+def _scan_chunks(state, query, key, value, key_mask, feature_map, chunk_size):
     """Read a sequence chunk by chunk; return the state after it, and the outputs."""
-    # split, not slices: the gradient of a slice is as long as the sequence, and there would be one for each chunk.
+    # split instead of slices: the gradient of each slice would be as long as the sequence.
     pieces = [x.split(chunk_size, -2) for x in (query, key, value)]
-    columns = [None] * len(pieces[0]) if key_mask is None else _column(key_mask, key).split(chunk_size, -2)
+    columns = [None] * len(pieces[0]) if key_mask is None else _key_column(key_mask, key).split(chunk_size, -2)
     outputs = []
     with without_autocast(query):
         for chunk in zip(*pieces, columns):
@@ -437,29 +436,29 @@ def _scan(state, query, key, value, key_mask, feature_map, chunk_size):
 
 
 def _read_chunk(state, query, key, value, column, feature_map):
-    """The state after a chunk, and its outputs. All else that this takes is free again before the next."""
-    wide = wide_dtype(query)
+    """Return the state after a chunk, and its outputs. A function of its own frees all else before the next chunk."""
+    wide = accumulation_dtype(query)
     q, k, v = feature_map(query.to(wide)), _key_features(feature_map, key.to(wide), column), value.to(wide)
     weights = (q @ k.mT).tril_()
     numerator, normalizer = weights @ v, weights.sum(-1, keepdim=True)
     own = k.mT @ v, k.sum(-2)
     if state is not None:
-        # The state holds what lies before the chunk, and nothing else. The sum up to its end less the chunk itself is
-        # the same on paper; in float32 one large key would drown all that came before it.
+        # The state sums up earlier chunks alone. The sum including this chunk, less the chunk, is the same on paper; in
+        # float32 one large key would cancel all digits of the earlier ones.
         S, z = _require_state(state, k, v)
         numerator += q @ S
         normalizer += q @ z.unsqueeze(-1)
         own = S + own[0], z + own[1]
-    return own, _divided(numerator, normalizer).to(query.dtype)
+    return own, _safe_divide(numerator, normalizer).to(query.dtype)
 
 
-def _read(state, features):
+def _read_state(state, features):
     S, z = state
-    return _divided(features @ S, features @ z.unsqueeze(-1))
+    return _safe_divide(features @ S, features @ z.unsqueeze(-1))
 
 
-def _divided(numerator, normalizer):
-    """The quotient; zero where nothing matches, where both are zero."""
+def _safe_divide(numerator, normalizer):
+    """Divide, with 0/0 = 0: a query that matches no key."""
     return numerator / normalizer.masked_fill(normalizer == 0, 1.0)
 
 
@@ -468,8 +467,8 @@ def _key_features(feature_map, key, column):
     return features if column is None else torch.where(column, features, 0.0)
 
 
-def _column(key_mask, key):
-    """The mask of keys, (..., 1, k_len), as it stands beside them: (..., k_len, 1)."""
+def _key_column(key_mask, key):
+    """Turn a key mask, (..., 1, k_len), into a column beside the keys: (..., k_len, 1)."""
     if key_mask is None:
         return None
     return key_mask.expand(torch.broadcast_shapes(key_mask.shape, (1, key.shape[-2]))).mT
@@ -489,13 +488,13 @@ def _require_key_mask(mask, lead, key, name):
     if isinstance(mask, torch.Tensor) and mask.ndim > 1 and mask.shape[-2] != 1:
         raise ValueError(
             f"{name} must hide whole keys, in shape (..., 1, k_len), got {tuple(mask.shape)}: linear attention forms "
-            f"no weights of single pairs to hide; what comes later is hidden by its causal form"
+            f"no weights of single pairs to hide; its causal form hides later tokens"
         )
     require_mask(mask, (*lead, 1, key.shape[-2]), key.device, name)
 
 
 def _require_feature_map(feature_map, query, key):
-    """Raise unless the map can be one; that costs a pass over its values, which our own is spared."""
+    """Raise unless this can be a feature map. It is called once more for the check; the default map is not checked."""
     if feature_map is elu_feature_map:
         return
     if not callable(feature_map):
@@ -516,7 +515,7 @@ def _require_feature_map(feature_map, query, key):
             raise ValueError(
                 f"feature_map {label} must not return negative values, got {features.min():.4g} for {name}"
             )
-        # A single token may be without features, where the map is zero somewhere; not all of them.
+        # A map may be zero for a single token, but not for all.
         if features[..., :1].numel() > 1 and not features.any():
             raise ValueError(f"feature_map {label} must not return zeros alone, got nothing else for {name}")
     if sizes[0] != sizes[1]:
@@ -534,5 +533,5 @@ def _require_state(state, features, value):
         if x.dtype != features.dtype:
             raise TypeError(f"state's {name} must be {features.dtype}, got {x.dtype}")
         if x.device != features.device:
-            raise ValueError(f"state's {name} must lie on the device of key, {features.device}, got {x.device}")
+            raise ValueError(f"state's {name} must be on the device of key, {features.device}, got {x.device}")
     return state

@@ -6,13 +6,13 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from .arguments import as_sizes, kind, require_bool, require_integers, require_sizes, shown, use, values_are_known
+from .arguments import as_sizes, kind, require_bool, require_integers, require_sizes, shown, suggest, values_are_known
 
 
 def causal_mask(q_len: int, k_len: int | None = None, *, device: torch.device | str | None = None) -> Tensor:
     """Let each query attend to its own position and to those before it.
 
-    The last query stands at the last key. So with more keys than queries, as with a cache of earlier tokens, the first
+    The last query is at the last key. So with more keys than queries, as with a cache of earlier tokens, the first
     query already sees ``k_len - q_len + 1`` keys. (PyTorch's ``is_causal`` counts from the first key instead.)
 
     Parameters
@@ -86,7 +86,7 @@ def padding_mask(
         lengths = torch.from_numpy(lengths)
     if not isinstance(lengths, torch.Tensor):
         if not isinstance(lengths, (list, tuple)):
-            remedy = use("lengths", lengths, {"[{}]": int, "list({})": list})
+            remedy = suggest("lengths", lengths, {"[{}]": int, "list({})": list})
             raise TypeError(f"lengths must be a tensor or a sequence of integers, got {kind(lengths)}{remedy}")
         require_sizes(least=0, **{f"lengths[{i}]": length for i, length in enumerate(lengths)})
         lengths = torch.tensor(lengths, dtype=torch.long)
@@ -96,7 +96,7 @@ def padding_mask(
     lengths = lengths.long()  # an int8 could not be compared with k_len = 300
     if lengths.ndim != 1:
         ways = {"{}[None]": lambda x: x[None], "{}.squeeze(-1)": lambda x: x.squeeze(-1)}
-        remedy = use("lengths", lengths, ways, lambda made: made.ndim == 1)
+        remedy = suggest("lengths", lengths, ways, lambda made: made.ndim == 1)
         raise ValueError(f"lengths must have shape (batch,), got {tuple(lengths.shape)}{remedy}")
     if values_are_known(lengths):
         outside = (lengths < 0) | (lengths > k_len)
@@ -182,7 +182,7 @@ def prefix_mask(seq: int, prefix: int, *, device: torch.device | str | None = No
 def additive_mask(
     mask: Tensor, *, dtype: torch.dtype = torch.float32, device: torch.device | str | None = None
 ) -> Tensor:
-    """Turn a mask into what is added to the scores: 0 where a query may attend, ``-inf`` where not.
+    """Turn a mask into numbers to add to the scores: 0 where a query may attend, ``-inf`` where not.
 
     Parameters
     ----------

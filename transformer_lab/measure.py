@@ -12,7 +12,7 @@ import torch
 from .arguments import require_sizes
 from .device import device
 
-TURN = 0.01  # seconds that one turn lasts, unless a single call is longer
+MIN_TURN = 0.01  # seconds of one turn, unless a single call takes longer
 
 
 @dataclass
@@ -49,13 +49,13 @@ class Comparison:
 def compare(calls: Mapping[str, Callable[[], object]], budget: float = 1.0) -> Comparison:
     """Time functions in turn.
 
-    Every round gives each function a turn, in shuffled order; ratios are taken within rounds, so that whatever slows
-    the machine for a while slows all alike. A function many times slower than the first takes part in fewer rounds.
+    Every round gives each function a turn, in shuffled order. Ratios are taken within rounds, so that a slow phase of
+    the machine slows all functions alike. A function many times slower than the first runs in fewer rounds.
 
     Parameters
     ----------
     calls : dict of str to function
-        Functions without arguments. The first is what the others are compared with.
+        Functions without arguments. The others are compared with the first.
     budget : float, optional
         Seconds for all rounds together; three rounds run in any case.
 
@@ -72,7 +72,7 @@ def compare(calls: Mapping[str, Callable[[], object]], budget: float = 1.0) -> C
     """
     first = next(iter(calls))
     once = {name: seconds(call) for name, call in calls.items()}
-    times = {name: max(1, round(TURN / once[name])) for name in calls}
+    times = {name: max(1, round(MIN_TURN / once[name])) for name in calls}
     every = {name: min(4, max(1, int(once[name] / once[first] / 2))) for name in calls}
     measured, ratios = [], {name: [] for name in calls if name != first}
     end, i = time.perf_counter() + budget, 0
@@ -91,8 +91,8 @@ def compare(calls: Mapping[str, Callable[[], object]], budget: float = 1.0) -> C
 def seconds(call: Callable[[], object], times: int = 1) -> float:
     """Return how long one of ``times`` calls in a row takes, in seconds.
 
-    On a CPU that is the processor's time for all threads of this process: waiting for a core that others use does not
-    count. Elsewhere it is the time until the device has finished.
+    On a CPU this is processor time, over all threads of this process, without waiting for a busy core. On another
+    device it is the time until the device has finished.
 
     Parameters
     ----------
@@ -117,14 +117,14 @@ def seconds(call: Callable[[], object], times: int = 1) -> float:
     for _ in range(times):
         call()
     _synchronize()
-    # A clock may stand still for a moment; a call that took no time at all would make every ratio infinite.
+    # A coarse clock may not advance during a call; a time of zero would make ratios infinite.
     return max(clock() - start, 1e-9) / times
 
 
 def large_enough(call_of: Callable[[int], Callable[[], object]], size: int, least: float) -> int:
     """Double a size until one call takes long enough to be timed.
 
-    A size that keeps a CPU busy can be over on a GPU before it has begun: then only the beginning is measured.
+    A size that keeps a CPU busy may be too small for a GPU, where only the launch would be measured.
 
     Parameters
     ----------
@@ -151,16 +151,16 @@ def large_enough(call_of: Callable[[int], Callable[[], object]], size: int, leas
     while True:
         call = call_of(size)
         call()  # warm-up
-        if seconds(call, max(1, round(TURN / seconds(call)))) >= least:
+        if seconds(call, max(1, round(MIN_TURN / seconds(call)))) >= least:
             return size
         size *= 2
 
 
 def peak_bytes(call: Callable[[], object]) -> int | None:
-    """Return what a call holds at its peak on top of what was there before, what it returns included.
+    """Return the peak memory of a call, its result included, above the memory in use before.
 
-    On a CPU it is summed from the allocations that ``torch.profiler`` records: exact, and equal in every run, though
-    what math libraries keep for themselves is not in it. On CUDA it is ``torch.cuda.max_memory_allocated``.
+    On a CPU it is summed from the allocations that ``torch.profiler`` records: exact and reproducible, but without the
+    internal buffers of math libraries. On CUDA it is ``torch.cuda.max_memory_allocated``.
 
     Parameters
     ----------
@@ -170,7 +170,7 @@ def peak_bytes(call: Callable[[], object]) -> int | None:
     Returns
     -------
     int or None
-        ``None`` on a device that cannot tell.
+        ``None`` on other devices.
 
     Examples
     --------
@@ -196,7 +196,7 @@ def peak_bytes(call: Callable[[], object]) -> int | None:
     events = (event for event in profile.profiler.kineto_results.events() if event.name() == "[memory]")
     held = peak = 0
     for event in sorted(events, key=lambda event: event.start_ns()):
-        held += event.nbytes()  # negative where memory is given back
+        held += event.nbytes()  # negative for a deallocation
         peak = max(peak, held)
     return peak
 

@@ -14,16 +14,16 @@ from .arguments import (
     require_probability,
     require_sizes,
     require_tensor,
-    use,
+    suggest,
 )
 from .attention import attention_weights, scaled_dot_product_attention
 from .cache import KeyValueCache, StateCache
-from .conversion import take_over
+from .conversion import load_copies
 from .masks import causal_mask
 
 
 def split_heads(x: Tensor, n_heads: int) -> Tensor:
-    """Cut the features of every token into ``n_heads`` equal pieces, and make the heads an axis of their own.
+    """Split the features of every token into ``n_heads`` equal parts, on an axis of heads.
 
     Parameters
     ----------
@@ -59,12 +59,12 @@ def split_heads(x: Tensor, n_heads: int) -> Tensor:
     _require_axes(x, 2, "(..., seq, d_model)")
     *lead, d_model = x.shape
     require_heads(n_heads, d_model)
-    # A view can cut an axis, and never reorders; so the new axis is cut where it lies, and then moved.
+    # A view can split an axis but cannot reorder axes, so the features are split first, and the heads moved after.
     return x.view(*lead, n_heads, d_model // n_heads).transpose(-3, -2)
 
 
 def merge_heads(x: Tensor) -> Tensor:
-    """Put the heads' features side by side again: the inverse of :func:`split_heads`.
+    """Concatenate the heads' features: the inverse of :func:`split_heads`.
 
     Parameters
     ----------
@@ -97,16 +97,16 @@ def merge_heads(x: Tensor) -> Tensor:
 
 
 class SingleHeadAttention(nn.Module):
-    """Self-attention with one head: each token asks the others, and takes a blend of what they offer.
+    """Self-attention with one head: each token gets a weighted mean of all tokens' values.
 
     Parameters
     ----------
     d_model : int
-        Features of a token that comes in.
+        Features of an input token.
     d_head : int
         Features of its query and its key.
     d_value : int, optional
-        Features of its value, and so of what comes out; ``d_head`` when left out.
+        Features of its value, and so of the output; ``d_head`` when left out.
 
     References
     ----------
@@ -143,20 +143,20 @@ class SingleHeadAttention(nn.Module):
         return scaled_dot_product_attention(self.q_proj(x), self.k_proj(x), self.v_proj(x), mask, is_causal=is_causal)
 
     def weights(self, x: Tensor, mask: Tensor | None = None, *, is_causal: bool = False) -> Tensor:
-        """Return how much each token takes from each: Tensor, shape (..., seq, seq)."""
+        """Return the attention weight of each token for each token: Tensor, shape (..., seq, seq)."""
         require_features(self.q_proj.weight, x=x)
         return attention_weights(self.q_proj(x), self.k_proj(x), mask, is_causal=is_causal)
 
 
 class MultiHeadAttention(nn.Module):
-    """Several small attentions side by side, and a projection that mixes what they return.
+    """Several small attentions side by side, and a projection that mixes their outputs.
 
-    Batch first, with any number of leading axes. The weights begin as those of ``torch.nn.MultiheadAttention`` do.
+    Batch first, with any number of leading axes. Weights are initialized as in ``torch.nn.MultiheadAttention``.
 
     Parameters
     ----------
     d_model : int
-        Features of a query token that comes in, and of what comes out.
+        Features of a query token, and of the output.
     n_heads : int
         A divisor of ``d_model``; every head works on ``d_model / n_heads`` features.
     n_kv_heads : int, optional
@@ -169,11 +169,11 @@ class MultiHeadAttention(nn.Module):
     dropout : float, optional
         Probability with which each attention weight is dropped in training.
     attend : function, optional
-        What the heads do: ``attend(query, key, value, mask, is_causal=…, dropout_p=…)``, as
-        :func:`scaled_dot_product_attention` takes them, from ``(..., heads, length, d_head)`` to the same. With fewer
+        The attention in each head: ``attend(query, key, value, mask, is_causal=…, dropout_p=…)``, with the arguments of
+        :func:`scaled_dot_product_attention`, from ``(..., heads, length, d_head)`` to the same shape. With fewer
         ``n_kv_heads`` also ``enable_gqa=True``.
     rotate : function, optional
-        What turns queries and keys by their positions: ``rotate(x, positions)``, for ``x`` of shape
+        Rotates queries and keys by their positions: ``rotate(x, positions)``, for ``x`` of shape
         (..., heads, length, d_head) and ``positions`` (length,), integers. :func:`rotary` is one.
 
     References
@@ -220,7 +220,7 @@ class MultiHeadAttention(nn.Module):
         self.k_proj = nn.Linear(d_key_in, d_kv, bias=bias)
         self.v_proj = nn.Linear(d_value_in, d_kv, bias=bias)
         self.out_proj = nn.Linear(d_model, d_model, bias=bias)
-        # Where it can, PyTorch draws the three as one matrix, (3 * d_model, d_model), and Xavier's bound is √2 smaller.
+        # PyTorch initializes the three as one matrix, (3 * d_model, d_model), if it can: Xavier's bound is √2 smaller.
         gain = 2**-0.5 if d_key_in == d_value_in == d_model else 1.0
         for projection in (self.q_proj, self.k_proj, self.v_proj):
             nn.init.xavier_uniform_(projection.weight, gain)
@@ -251,7 +251,7 @@ class MultiHeadAttention(nn.Module):
             state |= {f"{name}.bias": bias for name, bias in zip(names, module.in_proj_bias.chunk(3))}
         out = {"weight": module.out_proj.weight, "bias": module.out_proj.bias}
         state |= {f"out_proj.{name}": x for name, x in out.items() if x is not None}
-        with torch.device("meta"):  # skips an initialization that is overwritten below
+        with torch.device("meta"):  # no initialization: weights are copied below
             attention = cls(
                 module.embed_dim,
                 module.num_heads,
@@ -260,7 +260,7 @@ class MultiHeadAttention(nn.Module):
                 bias=module.in_proj_bias is not None,
                 dropout=module.dropout,
             )
-        return take_over(attention, state).train(module.training)
+        return load_copies(attention, state).train(module.training)
 
     def forward(
         self,
@@ -292,16 +292,17 @@ class MultiHeadAttention(nn.Module):
         """
         key = query if key is None else key
         # Not by attend_projected, which would take the key first: an error of self-attention must name `query`.
-        query = self._heads(self.q_proj, query, "query")
-        return self._merged(self._attend(query, *self.project(key, value), mask, is_causal))
+        query = self._project_heads(self.q_proj, query, "query")
+        return self._project_out(self._attend(query, *self.project(key, value), mask, is_causal))
 
     def project(self, key: Tensor, value: Tensor | None = None, *, start: int = 0) -> tuple[Tensor, Tensor]:
-        """Return every head's keys, shape (..., n_kv_heads, k_len, d_head), and values: what a cache keeps.
+        """Return every head's keys, shape (..., n_kv_heads, k_len, d_head), and values, as a cache stores them.
 
         ``start`` is the position of the first key, for ``rotate``.
         """
         value = key if value is None else value
-        return self._heads(self.k_proj, key, "key", start), self._heads(self.v_proj, value, "value", None)
+        keys = self._project_heads(self.k_proj, key, "key", start)
+        return keys, self._project_heads(self.v_proj, value, "value", None)
 
     def attend_projected(
         self,
@@ -313,21 +314,21 @@ class MultiHeadAttention(nn.Module):
         is_causal: bool = False,
         start: int = 0,
     ) -> Tensor:
-        """Return the attention output of each query token, from keys and values that :meth:`project` has made."""
-        query = self._heads(self.q_proj, query, "query", start)
-        return self._merged(self._attend(query, key, value, mask, is_causal))
+        """Return the attention output of each query token, from the keys and values of :meth:`project`."""
+        query = self._project_heads(self.q_proj, query, "query", start)
+        return self._project_out(self._attend(query, key, value, mask, is_causal))
 
     def extra_repr(self) -> str:
         shared = f"n_kv_heads={self.n_kv_heads}, " if self.n_kv_heads < self.n_heads else ""
         return f"n_heads={self.n_heads}, {shared}dropout={self.dropout}"
 
-    def _heads(self, projection, x, name, start=0):
-        """The heads of what a projection makes of ``x``; turned by position, unless ``start`` is None."""
+    def _project_heads(self, projection, x, name, start=0):
+        """Project ``x`` and split the result into heads; ``rotate`` them by position unless ``start`` is None."""
         try:
-            # As split_heads, whose checks have nothing to find here: (..., heads, length, d_head)
+            # What split_heads does, without its checks: (..., heads, length, d_head)
             heads = projection(x).unflatten(-1, (-1, self.d_head)).transpose(-3, -2)
         except (RuntimeError, TypeError, IndexError):
-            # Asking first would cost a short forward pass 3% of its time, and what does not fit has raised by now.
+            # Checking first would cost 3% of a short forward pass. Whatever does not fit has raised by now.
             require_features(projection.weight, **{name: x})
             raise
         if self.rotate is None or start is None:
@@ -335,24 +336,24 @@ class MultiHeadAttention(nn.Module):
         return self.rotate(heads, torch.arange(start, start + x.shape[-2], device=x.device))
 
     def _attend(self, query, key, value, mask, is_causal):
-        """The attention output of every head, (..., heads, q_len, d_head). A subclass may have another attention."""
+        """Return every head's output, (..., heads, q_len, d_head). Subclasses override this with another attention."""
         dropout_p = self.dropout if self.training else 0.0
         options = {"enable_gqa": True} if self.n_kv_heads < self.n_heads else {}
         return self.attend(query, key, value, mask, is_causal=is_causal, dropout_p=dropout_p, **options)
 
-    def _merged(self, heads):
+    def _project_out(self, heads):
         return self.out_proj(merge_heads(heads))  # (..., q_len, d_model)
 
     def new_cache(self) -> KeyValueCache | StateCache:
-        """Return an empty :class:`KeyValueCache`: what :meth:`step` asks for."""
+        """Return an empty :class:`KeyValueCache` for :meth:`step`."""
         return KeyValueCache()
 
     @torch.no_grad()
     def step(self, x: Tensor, cache: Any) -> Tensor:
-        """Return the attention output of new tokens, from themselves and all tokens in the cache, which keeps them.
+        """Return the attention output of new tokens, which attend to themselves and the cache, and join the cache.
 
-        Token for token this is causal self-attention over the whole sequence. It is for generation: no gradient flows
-        through it.
+        Token for token this equals causal self-attention over the whole sequence. It is for generation, and carries no
+        gradient.
         """
         start = cache.length
         key, value = cache.append(*self.project(x, start=start))
@@ -363,10 +364,10 @@ class MultiHeadAttention(nn.Module):
     def weights(
         self, query: Tensor, key: Tensor | None = None, mask: Tensor | None = None, *, is_causal: bool = False
     ) -> Tensor:
-        """Return how much each query token takes from each key token, in every head.
+        """Return the attention weight of each key token for each query token, in every head.
 
-        This forms the weights that the forward pass never stores. Dropout has no part in it. With another ``attend``
-        it is refused with a ValueError: only softmax attention is known to have these weights.
+        This forms the weights that the forward pass never stores, without dropout. With another ``attend`` it raises a
+        ValueError: the weights of another function are not known.
 
         Returns
         -------
@@ -376,12 +377,12 @@ class MultiHeadAttention(nn.Module):
             name = getattr(self.attend, "__name__", type(self.attend).__name__)
             raise ValueError(f"attend must be scaled_dot_product_attention for its weights to be known, got {name}")
         key = query if key is None else key
-        query, key = self._heads(self.q_proj, query, "query"), self._heads(self.k_proj, key, "key")
+        query, key = self._project_heads(self.q_proj, query, "query"), self._project_heads(self.k_proj, key, "key")
         return attention_weights(query, key, mask, is_causal=is_causal, enable_gqa=self.n_kv_heads < self.n_heads)
 
 
 def _require_axes(x, least, shape):
     require_tensor(x=x)
     if x.ndim < least:
-        remedy = use("x", x, {"{}[None]": lambda x: x[None]}, lambda made: made.ndim == least)
+        remedy = suggest("x", x, {"{}[None]": lambda x: x[None]}, lambda made: made.ndim == least)
         raise ValueError(f"x must have shape {shape}, got {tuple(x.shape)}{remedy}")

@@ -11,16 +11,16 @@ from typing_extensions import Self
 from .arguments import (
     is_integer,
     is_number,
-    number_of,
     require_flags,
     require_floating,
     require_one_of,
     require_probability,
     require_sizes,
     shown,
+    suggest_float,
 )
-from .conversion import take_over
-from .precision import is_autocast, wide_dtype, widened
+from .conversion import load_copies
+from .precision import accumulation_dtype, is_autocast, upcast
 
 
 def standardize(x: Tensor, dims: int | Sequence[int], eps: float = 1e-5) -> Tensor:
@@ -59,7 +59,7 @@ def standardize(x: Tensor, dims: int | Sequence[int], eps: float = 1e-5) -> Tens
     tensor([-1.3416, -0.4472,  0.4472,  1.3416])
     """
     dims = _check(x, dims, eps)
-    wide = widened(x)
+    wide = upcast(x)
     mean = wide.mean(dims, keepdim=True)
     variance = (wide - mean).square().mean(dims, keepdim=True)
     return ((wide - mean) / (variance + eps).sqrt()).to(x.dtype)
@@ -77,14 +77,14 @@ def batch_norm(
 ) -> Tensor:
     """Standardize every channel over the whole batch.
 
-    ``standardize(x, all axes but 1)`` in training; in evaluation the running statistics take the batch's place.
+    ``standardize(x, all axes but 1)`` in training; evaluation uses the running statistics instead of the batch's.
 
     Parameters
     ----------
     x : Tensor, shape (batch, channels, ...)
     running_mean, running_var : Tensor, shape (channels,), optional
-        Means of the batches' statistics. In training they are updated in place, as PyTorch does: the one argument in
-        this package that a function changes. ``running_var`` takes the *unbiased* variance.
+        Running means of the batches' statistics. Training updates them in place, as PyTorch does: no other function of
+        this package changes an argument. ``running_var`` averages the *unbiased* variance.
     weight, bias : Tensor, shape (channels,), optional
         Multiplied and added at the end.
     training : bool, optional
@@ -125,7 +125,7 @@ def batch_norm(
     if (running_mean is None) != (running_var is None):
         given = "running_mean" if running_var is None else "running_var"
         raise ValueError(f"running_mean and running_var must be given together, got {given} alone")
-    wide = widened(x)
+    wide = upcast(x)
     if not training and running_mean is not None:
         mean, variance = (_along_channels(statistic, x) for statistic in (running_mean, running_var))
         normalized = (wide - mean) / (variance + eps).sqrt()
@@ -140,7 +140,7 @@ def batch_norm(
 
 
 def instance_norm(x: Tensor, weight: Tensor | None = None, bias: Tensor | None = None, eps: float = 1e-5) -> Tensor:
-    """Standardize every channel of every example by itself: ``standardize(x, all axes but 0 and 1)``.
+    """Standardize each channel of each example: ``standardize(x, all axes but 0 and 1)``.
 
     Parameters
     ----------
@@ -171,13 +171,13 @@ def instance_norm(x: Tensor, weight: Tensor | None = None, bias: Tensor | None =
     if x.numel() and math.prod(x.shape[2:]) == 1:
         raise ValueError(f"x must have more than one value per channel of an example, got shape {tuple(x.shape)}")
     _require_parameters(x, x.shape[1:2], weight=weight, bias=bias)
-    return _scale_and_shift(standardize(widened(x), tuple(range(2, x.ndim)), eps), weight, bias, x)
+    return _scale_and_shift(standardize(upcast(x), tuple(range(2, x.ndim)), eps), weight, bias, x)
 
 
 def group_norm(
     x: Tensor, n_groups: int, weight: Tensor | None = None, bias: Tensor | None = None, eps: float = 1e-5
 ) -> Tensor:
-    """Standardize groups of neighbouring channels of every example by themselves.
+    """Standardize each group of neighbouring channels of each example.
 
     One group is layer norm over everything but the batch; one channel per group is instance norm.
 
@@ -211,7 +211,7 @@ def group_norm(
     if x.shape[1] % n_groups:
         raise ValueError(f"n_groups must divide the channels, got n_groups {n_groups} and {x.shape[1]} channels")
     _require_parameters(x, x.shape[1:2], weight=weight, bias=bias)
-    groups = widened(x).unflatten(1, (n_groups, x.shape[1] // n_groups))  # (batch, groups, channels of a group, ...)
+    groups = upcast(x).unflatten(1, (n_groups, x.shape[1] // n_groups))  # (batch, groups, channels of a group, ...)
     normalized = standardize(groups, tuple(range(2, groups.ndim)), eps).flatten(1, 2)
     return _scale_and_shift(normalized, weight, bias, x)
 
@@ -251,7 +251,7 @@ def layer_norm(x: Tensor, weight: Tensor | None = None, bias: Tensor | None = No
 
 
 def rms_norm(x: Tensor, weight: Tensor | None = None, eps: float = 1e-6) -> Tensor:
-    """Divide every token by the root of its features' mean square: layer norm that leaves the mean where it is.
+    """Divide every token by the root of its features' mean square: layer norm without subtracting the mean.
 
     ``x / sqrt(mean(x²) + eps) * weight``, in one fused pass.
 
@@ -324,7 +324,7 @@ class LayerNorm(nn.Module):
             raise ValueError("module must have a weight, got elementwise_affine=False, which is not supported")
         with torch.device("meta"):
             norm = cls(*module.normalized_shape, eps=module.eps, bias=module.bias is not None)
-        return take_over(norm, dict(module.named_parameters())).train(module.training)
+        return load_copies(norm, dict(module.named_parameters())).train(module.training)
 
     def forward(self, x: Tensor) -> Tensor:
         """Return every token standardized over its features, scaled and shifted: shape of ``x``, (..., d_model)."""
@@ -407,7 +407,7 @@ def _require_eps(eps):
     if type(eps) is float and eps >= 0:
         return
     if not is_number(eps) or not eps >= 0:
-        raise ValueError(f"eps must be a number, 0 or more, got {shown(eps)}{number_of('eps', eps)}")
+        raise ValueError(f"eps must be a number, 0 or more, got {shown(eps)}{suggest_float('eps', eps)}")
 
 
 def _require_channels(x, least):
@@ -425,11 +425,11 @@ def _require_parameters(x, shape, **parameters):
         if parameter.shape != shape:
             raise ValueError(f"{name} must have shape {tuple(shape)}, got {tuple(parameter.shape)}")
         if parameter.device != x.device:
-            raise ValueError(f"x and {name} must lie on one device, got {x.device} and {parameter.device}")
+            raise ValueError(f"x and {name} must be on one device, got {x.device} and {parameter.device}")
 
 
 def _fits(x, parameter):
-    """Whether this is the weight, or bias, of one axis in the dtype and on the device of ``x``."""
+    """Whether this is a weight or bias of the last axis, in the dtype and on the device of ``x``."""
     if not isinstance(x, torch.Tensor) or not isinstance(parameter, torch.Tensor) or not x.is_floating_point():
         return False
     same = parameter.dtype == x.dtype and parameter.device == x.device
@@ -437,8 +437,8 @@ def _fits(x, parameter):
 
 
 def _normalized_shape(x, weight, bias):
-    """The sizes of the last axes that share statistics: those of weight and bias, or the last one alone."""
-    # A model that writes asks for every token and layer: the usual case is let through at once.
+    """Return the sizes of the axes that share statistics: those of weight and bias, or the last axis."""
+    # Fast path: this is called once per token and layer during generation.
     if _fits(x, weight) and (bias is None or _fits(x, bias)):
         return weight.shape
     require_floating(x=x)
@@ -450,6 +450,6 @@ def _normalized_shape(x, weight, bias):
     _require_parameters(x, shape, weight=weight, bias=bias)
     for name, parameter in (("weight", weight), ("bias", bias)):
         # PyTorch's kernels take float32 parameters beside half precision, and otherwise one dtype.
-        if parameter is not None and parameter.dtype not in (x.dtype, wide_dtype(x)) and not is_autocast(x):
+        if parameter is not None and parameter.dtype not in (x.dtype, accumulation_dtype(x)) and not is_autocast(x):
             raise TypeError(f"x and {name} must share a dtype, got {x.dtype} and {parameter.dtype}")
     return shape

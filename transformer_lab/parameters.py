@@ -14,9 +14,9 @@ FAMILIES = {
     "llama": {"final_norm", "gated", "n_kv_heads", "tied"},
     "transformer": {"tgt_vocab_size", "final_norm", "tied"},
 }
-# What a class of feed-forward layers has in its name: in this package, GPT-2, DistilBERT, T5 and BERT.
+# Parts of the class names of feed-forward layers, in this package, GPT-2, DistilBERT, T5 and BERT.
 FEED_FORWARD = ("FeedForward", "MLP", "FFN", "LayerFF", "Intermediate")
-# In this order, which is the way of a token through the model. A tied matrix counts where it comes first.
+# In the order in which a token passes them. A tied matrix counts as the first component that uses it.
 COMPONENTS = (
     "token embedding",
     "position embedding",
@@ -176,7 +176,7 @@ def count_parameters(shape_or_module: ModelShape | nn.Module) -> int:
     Parameters
     ----------
     shape_or_module : ModelShape or torch.nn.Module
-        A module may lie on any device, ``meta`` included.
+        A module may be on any device, ``meta`` included.
 
     Returns
     -------
@@ -314,7 +314,7 @@ def _of_shape(shape):
 
 
 def _of_module(module):
-    """The component of every parameter, by where it is held, first come first served in the order of COMPONENTS."""
+    """Count parameters by component. A shared parameter counts as the first component, in order, that uses it."""
     holders = {}  # parameter → the components that use it
     _visit(module, "", None, holders)
     found = dict.fromkeys(COMPONENTS, 0)
@@ -324,7 +324,7 @@ def _of_module(module):
 
 
 def _visit(module, name, part, holders):
-    part = _part(module, name, part)
+    part = _classify(module, name, part)
     for parameter_name, parameter in module.named_parameters(recurse=False):
         component = part or "other"
         if part in ("attention", "feed-forward"):
@@ -334,8 +334,8 @@ def _visit(module, name, part, holders):
         _visit(child, child_name, part, holders)
 
 
-def _part(module, name, part):
-    """What a module is, by its class and its name; where these do not tell, ``part``: what it stands in."""
+def _classify(module, name, part):
+    """Classify a module by its class and its name, otherwise as ``part``, the class of its container."""
     kind = type(module).__name__
     if "Norm" in kind:
         return "norms"
@@ -344,7 +344,7 @@ def _part(module, name, part):
     if any(word in kind for word in FEED_FORWARD) or name in ("linear1", "linear2"):
         return "feed-forward"
     if part is None and kind.endswith("Output") and not isinstance(module, nn.Linear):
-        return "feed-forward"  # BertOutput; BertSelfOutput lies inside the attention
+        return "feed-forward"  # BertOutput; BertSelfOutput is inside the attention
     if part is None and "Embedding" in kind and next(module.parameters(recurse=False), None) is not None:
         if "pos" in name or name == "wpe":
             return "position embedding"

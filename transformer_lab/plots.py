@@ -1,4 +1,4 @@
-"""Figures: a tensor as a coloured table. Each function takes and returns a matplotlib ``Axes``."""
+"""Plots of tensors. Each function takes and returns a matplotlib ``Axes``."""
 
 from collections.abc import Sequence
 from itertools import pairwise

@@ -1,4 +1,4 @@
-"""Positions: numbers that tell a token where it stands, and what they do to queries, keys and scores."""
+"""Positions: sinusoidal vectors for embeddings, rotary angles for queries and keys, ALiBi's bias for scores."""
 
 from concurrent.futures import ThreadPoolExecutor
 from functools import lru_cache, partial
@@ -9,18 +9,18 @@ from torch import Tensor, nn
 from .arguments import (
     as_sizes,
     is_number,
-    number_of,
     require_flags,
     require_floating,
     require_integers,
     shown,
-    use,
+    suggest,
+    suggest_float,
     values_are_known,
 )
-from .precision import wide_dtype
+from .precision import accumulation_dtype
 
-# How many tables of rotary angles are kept, and the most cosines in one: in float32 all hold at most 64 MB.
-TABLES, COSINES = 8, 2**20
+# How many tables of rotary angles are cached, and the most cosines in one: at most 64 MB of float32 together.
+MAX_TABLES, MAX_TABLE_NUMBERS = 8, 2**20
 
 
 def sinusoidal_positions(seq: int, d_model: int, *, device: torch.device | str | None = None) -> Tensor:
@@ -70,11 +70,11 @@ def sinusoidal_positions(seq: int, d_model: int, *, device: torch.device | str |
 
 
 def rotary(x: Tensor, positions: Tensor | None = None, *, base: float = 10000.0, interleaved: bool = False) -> Tensor:
-    """Turn every pair of features by an angle that grows with the position.
+    """Rotate every pair of features by an angle that grows with the position.
 
-    Pair ``i`` of the token at position ``p`` turns by ``p / base^(2i / d_head)``. Where queries and keys are both
-    turned, ``query · key`` depends on how far apart the two stand, and on nothing else of their positions. Values stay
-    as they are. This is a ``rotate`` for :class:`MultiHeadAttention`; with another base, ``partial(rotary, base=5e5)``.
+    Pair ``i`` of the token at position ``p`` is rotated by ``p / base^(2i / d_head)``. With both queries and keys
+    rotated, ``query · key`` depends on their positions through the distance alone. Values are not rotated. This is a
+    ``rotate`` for :class:`MultiHeadAttention`; with another base, ``partial(rotary, base=5e5)``.
 
     Parameters
     ----------
@@ -82,9 +82,9 @@ def rotary(x: Tensor, positions: Tensor | None = None, *, base: float = 10000.0,
         Queries or keys; ``d_head`` is even.
     positions : Tensor of integers, shape (seq,), or broadcastable to (..., heads, seq), optional
         0 or more; ``0 … seq - 1`` when left out. With padding on the left every sequence has its own, (batch, 1, seq).
-        (That none is negative is checked on the CPU alone: to ask would make Python wait for another device.)
+        (Negative positions are refused on the CPU alone: on another device the check would have to wait.)
     base : float, optional
-        The larger, the more slowly the last pairs turn: 10,000 in RoFormer, 500,000 in Llama 3.
+        The larger, the more slowly the last pairs rotate: 10,000 in RoFormer, 500,000 in Llama 3.
     interleaved : bool, optional
         Which features are a pair. ``True``: neighbours, ``2i`` and ``2i + 1``, as in RoFormer, GPT-J and the weights of
         Llama as Meta publishes them. ``False``: ``i`` and ``i + d_head / 2``, as in GPT-NeoX, Mistral, Qwen, Gemma, and
@@ -101,7 +101,7 @@ def rotary(x: Tensor, positions: Tensor | None = None, *, base: float = 10000.0,
     TypeError
         If ``x`` is not a floating-point tensor, or ``positions`` not one of integers.
     ValueError
-        If ``d_head`` is odd, ``positions`` do not broadcast, lie on another device or are negative, or ``base`` is not
+        If ``d_head`` is odd, ``positions`` do not broadcast, are on another device or negative, or ``base`` is not
         a number above 0.
 
     References
@@ -112,8 +112,8 @@ def rotary(x: Tensor, positions: Tensor | None = None, *, base: float = 10000.0,
     --------
     >>> query, key = torch.tensor([[1.0, 2.0]]), torch.tensor([[3.0, 5.0]])
     >>> for first in (0, 1000):
-    ...     turned = rotary(query, torch.tensor([first + 7])), rotary(key, torch.tensor([first]))
-    ...     print(f"{(turned[0] * turned[1]).sum():.4f}")
+    ...     rotated = rotary(query, torch.tensor([first + 7])), rotary(key, torch.tensor([first]))
+    ...     print(f"{(rotated[0] * rotated[1]).sum():.4f}")
     9.1437
     9.1437
     """
@@ -121,47 +121,47 @@ def rotary(x: Tensor, positions: Tensor | None = None, *, base: float = 10000.0,
     if x.ndim < 2 or x.shape[-1] % 2:
         raise ValueError(f"x must have shape (..., heads, seq, d_head), d_head even, got {tuple(x.shape)}")
     if not is_number(base) or not base > 0:
-        raise ValueError(f"base must be a number above 0, got {shown(base)}{number_of('base', base)}")
+        raise ValueError(f"base must be a number above 0, got {shown(base)}{suggest_float('base', base)}")
     require_flags(interleaved=interleaved)
-    last = x.shape[-2] - 1 if positions is None else _check_positions(positions, x)
-    return turn(x, positions, last=last, base=base, interleaved=interleaved)
+    last = x.shape[-2] - 1 if positions is None else _require_positions(positions, x)
+    return apply_rotary(x, positions, last=last, base=base, interleaved=interleaved)
 
 
-def turn(x: Tensor, positions: Tensor | None, *, last: int | None, base: float, interleaved: bool) -> Tensor:
-    """Do what :func:`rotary` does, unchecked; no position is above ``last``, or ``None`` where that is not known."""
-    cos, sin = _cos_and_sin(x, positions, last, base, bool(interleaved))  # (..., seq, d_head) each
-    # Of a pair (a, b), a becomes a · cos − b · sin, and b becomes b · cos + a · sin: each reads itself and its partner.
-    turned = torch.addcmul(x * cos, _partners(x, interleaved), sin)
-    return turned if turned.dtype == x.dtype else turned.to(x.dtype)
+def apply_rotary(x: Tensor, positions: Tensor | None, *, last: int | None, base: float, interleaved: bool) -> Tensor:
+    """Rotate as :func:`rotary` does, without checks. ``last`` is the largest position, ``None`` where it is unknown."""
+    cos, sin = _get_cos_sin(x, positions, last, base, bool(interleaved))  # (..., seq, d_head) each
+    # A pair (a, b) becomes (a · cos − b · sin, b · cos + a · sin): x · cos + (the other of the pair) · ±sin.
+    rotated = torch.addcmul(x * cos, _swap_pairs(x, interleaved), sin)
+    return rotated if rotated.dtype == x.dtype else rotated.to(x.dtype)
 
 
-def _partners(x, interleaved):
-    """Every feature's partner, in its place."""
+def _swap_pairs(x, interleaved):
+    """Exchange the two features of every pair."""
     half = x.shape[-1] // 2
-    # PyTorch 2.4 traces a shift only inside a tuple.
+    # PyTorch 2.4 traces roll only with tuples.
     return x.unflatten(-1, (half, 2)).flip(-1).flatten(-2) if interleaved else x.roll((half,), (-1,))
 
 
 def alibi_bias(
     n_heads: int, q_len: int, k_len: int | None = None, *, device: torch.device | str | None = None
 ) -> Tensor:
-    """Return a bias for scores that makes every head prefer keys nearby, each to its own degree.
+    """Return a bias for scores that makes heads prefer nearby keys, each head with its own slope.
 
     ``-slope * distance``; with ``n_heads`` a power of two, the slopes are ``2^(-8/n_heads)``, its square, and so on.
 
     Parameters
     ----------
     n_heads : int
-        For another number than a power of two: the slopes of the power below it, then every other one of twice that.
+        If not a power of two: the slopes of the power below it, then every other slope of twice that power.
     q_len : int
     k_len : int, optional
-        ``q_len`` when left out. The last query stands at the last key, as in :func:`causal_mask`.
+        ``q_len`` when left out. The last query is at the last key, as in :func:`causal_mask`.
     device : torch.device, optional
 
     Returns
     -------
     Tensor, shape (heads, q_len, k_len)
-        float32, 0 where query and key stand at one place, negative elsewhere; a causal mask hides what comes later.
+        float32, 0 where query and key have one position, negative elsewhere; a causal mask hides later keys.
 
     Raises
     ------
@@ -191,53 +191,55 @@ def alibi_bias(
     return slopes[:, None, None] * -(place - torch.arange(k_len, device=device)).abs()
 
 
-def _cos_and_sin(x, positions, last, base, interleaved):
-    """Looked up in a table that is kept, or computed: where it would be large, or where ``last`` is not known."""
+def _get_cos_sin(x, positions, last, base, interleaved):
+    """Look cos and ±sin up in a cached table; compute them if it would be too large, or if ``last`` is unknown."""
     seq, d_head = x.shape[-2:]
-    if last is not None and (last + 1) * d_head <= COSINES and _takes_a_kept_tensor(x):
-        kind = d_head, base, interleaved, x.device, wide_dtype(x)
+    if last is not None and (last + 1) * d_head <= MAX_TABLE_NUMBERS and _can_use_cache(x):
+        kind = d_head, base, interleaved, x.device, accumulation_dtype(x)
         if positions is None:
-            return _first_rows(seq, *kind)
+            return _first_rows_of_table(seq, *kind)
         rows = positions.reshape(-1).long()
-        return [x.index_select(0, rows).view(*positions.shape, d_head) for x in _table(_rows(last), *kind)]
+        return [
+            x.index_select(0, rows).view(*positions.shape, d_head) for x in _cached_table(_table_length(last), *kind)
+        ]
     if positions is None:
         positions = torch.arange(seq, device=x.device)
-    return _computed(positions, d_head, base, interleaved, x.device, wide_dtype(x))
+    return _compute_cos_sin(positions, d_head, base, interleaved, x.device, accumulation_dtype(x))
 
 
-def _takes_a_kept_tensor(x):
-    """Whether ``x`` is an ordinary tensor, and nothing records the operations on it, with the tensors that it meets."""
+def _can_use_cache(x):
+    """Whether ``x`` is an ordinary tensor, and no tracer, compiler or CUDA graph would record the cached table."""
     if type(x) not in (Tensor, nn.Parameter) or not values_are_known(x) or torch.jit.is_tracing():
         return False
-    return not (x.is_cuda and torch.cuda.is_current_stream_capturing())  # a graph keeps the address alone
+    return not (x.is_cuda and torch.cuda.is_current_stream_capturing())  # a graph keeps the table's address only
 
 
-def _rows(last):
-    """How long a table is that has this position: a power of two, so that few serve all lengths."""
+def _table_length(last):
+    """Return the length of the table with this position: a power of two, so that few tables serve all lengths."""
     return 1 << max(last, 0).bit_length()
 
 
-@lru_cache(TABLES)
-def _first_rows(seq, *kind):
-    """cos and ±sin for positions 0 … seq - 1: views of a table, made once, as cutting takes longer than looking up."""
-    return [x[:seq] for x in _table(_rows(seq - 1), *kind)]
+@lru_cache(MAX_TABLES)
+def _first_rows_of_table(seq, *kind):
+    """Return cos and ±sin for positions 0 … seq - 1: views of a table, cached since slicing takes longer."""
+    return [x[:seq] for x in _cached_table(_table_length(seq - 1), *kind)]
 
 
-@lru_cache(TABLES)
-def _table(rows, d_head, base, interleaved, device, dtype):
-    """What :func:`_computed` returns for positions 0 … rows - 1. It is shared: nothing may write into it."""
+@lru_cache(MAX_TABLES)
+def _cached_table(rows, d_head, base, interleaved, device, dtype):
+    """Return :func:`_compute_cos_sin` of positions 0 … rows - 1. The table is shared: nothing may write into it."""
 
     def make():
-        return _computed(torch.arange(rows, device="cpu"), d_head, base, interleaved, device, dtype)
+        return _compute_cos_sin(torch.arange(rows, device="cpu"), d_head, base, interleaved, device, dtype)
 
-    # Inference mode, vmap, fake tensors and the like change which tensors PyTorch makes, each in its own thread alone.
-    # In a new thread the table becomes an ordinary tensor, even if the first caller was inside one of them.
+    # Inference mode, vmap and fake tensors change the tensors that PyTorch creates, but only in their own thread. A new
+    # thread creates an ordinary tensor even if the first caller is inside one of these modes.
     with ThreadPoolExecutor(1) as thread:
         return thread.submit(make).result()
 
 
-def _computed(positions, d_head, base, interleaved, device, dtype):
-    """cos and ±sin of every feature's angle, (..., seq, d_head) each, from float64."""
+def _compute_cos_sin(positions, d_head, base, interleaved, device, dtype):
+    """Compute cos and ±sin of every feature's angle in float64: (..., seq, d_head) each."""
     has_float64 = positions.device.type in ("cpu", "cuda", "meta")  # MPS has none
     exact = (positions if has_float64 else positions.cpu()).double()
     even = torch.arange(0, d_head, 2, dtype=torch.float64, device=exact.device)  # (pairs,)
@@ -248,11 +250,11 @@ def _computed(positions, d_head, base, interleaved, device, dtype):
     return [x.to(device, dtype) for x in both]
 
 
-def _check_positions(positions, x):
-    """Raise unless these are places of the tokens of ``x``; return the last, or None where that is not known."""
+def _require_positions(positions, x):
+    """Raise unless these can be positions of the tokens of ``x``; return the largest, or None where it is unknown."""
     require_integers("a tensor of integers", positions=positions)
     if positions.device != x.device:
-        raise ValueError(f"x and positions must lie on one device, got {x.device} and {positions.device}")
+        raise ValueError(f"x and positions must be on one device, got {x.device} and {positions.device}")
     tokens = tuple(x.shape[:-1])
 
     def fit(positions):
@@ -261,9 +263,9 @@ def _check_positions(positions, x):
         return within and all(size in (1, axis) for size, axis in zip(shape[::-1], tokens[::-1]))
 
     if not fit(positions):
-        # With a head axis in its place, the first axis is the batch.
+        # A fix must add the axis of heads, so that the first axis is the batch.
         ways = {"{}[:, None]": lambda x: x[:, None], "{}.T": lambda x: x.T}
-        remedy = use("positions", positions, ways, lambda made: made.ndim in (1, len(tokens)) and fit(made))
+        remedy = suggest("positions", positions, ways, lambda made: made.ndim in (1, len(tokens)) and fit(made))
         rule = f"broadcast to {tokens}, the axes of x but the last, seq in full"
         raise ValueError(f"positions must {rule}, got {tuple(positions.shape)}{remedy}")
     if positions.device.type != "cpu" or not values_are_known(positions) or not positions.numel():

@@ -1,28 +1,28 @@
-"""Precision: what is computed in more digits than a tensor has, and what PyTorch's autocast does to dtypes."""
+"""Precision: the dtype in which sums accumulate, and PyTorch's autocast."""
 
 from contextlib import nullcontext
 
 import torch
 
 
-def wide_dtype(x):
-    """float32 for half precision, whose own sums lose digits; otherwise the tensor's own."""
+def accumulation_dtype(x):
+    """Return float32 for half precision, in which sums would lose digits; otherwise the tensor's own dtype."""
     return torch.promote_types(x.dtype, torch.float32)
 
 
-def widened(x):
-    """The tensor in its wide dtype."""
-    return x.to(wide_dtype(x))
+def upcast(x):
+    """Convert the tensor to its accumulation dtype."""
+    return x.to(accumulation_dtype(x))
 
 
 def is_autocast(x):
-    """Whether PyTorch brings tensors on the device of ``x`` to one dtype itself."""
+    """Whether autocast is on for the device of ``x``."""
     kind = x.device.type
-    # PyTorch 2.4 cannot compile the question which devices have autocast: all it compiles for have it, but not meta.
+    # PyTorch 2.4 cannot compile is_autocast_available; every device that it compiles for has autocast.
     available = kind != "meta" if torch.compiler.is_compiling() else torch.amp.is_autocast_available(kind)
     return available and torch.is_autocast_enabled(kind)
 
 
 def without_autocast(x):
-    """A region in which products keep the dtype of their factors: sums over a long sequence need its digits."""
+    """Turn autocast off for a region: sums over a long sequence need the digits of their dtype."""
     return torch.autocast(x.device.type, enabled=False) if is_autocast(x) else nullcontext()

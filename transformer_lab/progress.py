@@ -1,4 +1,4 @@
-"""A bar that shows how far a loop has come."""
+"""A progress bar for loops."""
 
 import sys
 from collections.abc import Iterable
@@ -9,16 +9,16 @@ from .arguments import require_sizes, shown
 
 
 def progress_bar(steps: int, label: str) -> Iterable[int]:
-    """Count to ``steps``, and show how far the count is.
+    """Count to ``steps``, with a progress bar.
 
-    It prints on standard output, and its last state is the same in every run: fit for a notebook whose outputs are
+    It prints on standard output, and its last state is the same in every run, so that notebooks' outputs can be
     compared.
 
     Parameters
     ----------
     steps : int
     label : str
-        What is going on: "training".
+        The text before the bar: "training".
 
     Returns
     -------
@@ -43,5 +43,5 @@ def progress_bar(steps: int, label: str) -> Iterable[int]:
         raise TypeError(f"label must be a string, got {shown(label)}")
     # No rate and no time left, which differ from run to run; and blocks that do not depend on the stream's encoding.
     form = "{desc}: |{bar:40}| {n_fmt} of {total_fmt}"
-    # So many columns that nothing is cut off, whatever the terminal that Python was started from.
+    # Wide enough to be never truncated, in any terminal.
     return tqdm(range(steps), desc=label, file=sys.stdout, bar_format=form, ascii="░█", ncols=1000)

@@ -1,4 +1,4 @@
-"""Stacks of layers, and the Transformer: encoder, decoder, and what leads from tokens to vectors and back."""
+"""Stacks of layers and the models built of them: embeddings, the Transformer, a language model, and generation."""
 
 import math
 from collections.abc import Callable, Iterator, Sequence
@@ -12,7 +12,6 @@ from typing_extensions import Self, Unpack
 from .arguments import (
     is_integer,
     is_number,
-    number_of,
     require_integers,
     require_mask,
     require_one_of,
@@ -20,6 +19,7 @@ from .arguments import (
     require_probability,
     require_sizes,
     shown,
+    suggest_float,
     values_are_known,
 )
 from .cache import KeyValueCache, StateCache
@@ -30,7 +30,7 @@ from .positions import rotary, sinusoidal_positions
 
 
 class _Stack(nn.Module):
-    """What encoder and decoder share: layers, and perhaps a norm after the last."""
+    """Shared by encoder and decoder: layers, and an optional norm after the last."""
 
     Layer: type[EncoderLayer] | type[DecoderLayer]
     norm: LayerNorm | RMSNorm | None
@@ -66,7 +66,9 @@ class _Stack(nn.Module):
             raise TypeError(f"module must be a torch.nn.{cls.TorchStack.__name__}, got {type(module).__name__}")
         stack = cls.__new__(cls)
         nn.Module.__init__(stack)
-        copies = {layer: cls.Layer.from_torch(layer) for layer in dict.fromkeys(module.layers)}  # shared ones stay so
+        copies = {
+            layer: cls.Layer.from_torch(layer) for layer in dict.fromkeys(module.layers)
+        }  # shared layers stay shared
         stack.layers = nn.ModuleList(copies[layer] for layer in module.layers)
         stack.norm = None if module.norm is None else LayerNorm.from_torch(module.norm)
         return stack.train(module.training)
@@ -183,7 +185,7 @@ class Decoder(_Stack):
         return x if self.norm is None else self.norm(x)
 
     def project_memory(self, memory: Tensor) -> list[tuple[Tensor, Tensor]]:
-        """Return the keys and values that each layer makes of the encoder's output: what :meth:`step` asks for."""
+        """Return each layer's keys and values of the encoder's output, for :meth:`step`."""
         return [layer.cross_attention.project(memory) for layer in self.layers]
 
     @torch.no_grad()
@@ -196,8 +198,8 @@ class Decoder(_Stack):
     ) -> Tensor:
         """Return the same as the causal stack over the whole target, for new tokens only.
 
-        ``caches`` holds one ``self_attention.new_cache()`` for each layer, ``memories`` is what :meth:`project_memory`
-        returns.
+        ``caches`` holds one ``self_attention.new_cache()`` for each layer, ``memories`` is the result of
+        :meth:`project_memory`.
         """
         for layer, cache, memory in zip(self.layers, caches, memories, strict=True):
             x = layer.step(x, cache, memory, memory_mask)
@@ -214,8 +216,7 @@ class TokenEmbedding(nn.Module):
     dropout : float, optional
         Probability with which a feature of the sum is dropped in training.
     sinusoidal : bool, optional
-        ``False`` returns the rows as they are: where attention turns queries and keys by their positions, there is
-        nothing to add, and no size to bring the rows to.
+        ``False`` returns the rows unscaled and without positions, for attention with rotary positions.
 
     References
     ----------
@@ -227,7 +228,7 @@ class TokenEmbedding(nn.Module):
     torch.Size([1, 3, 4])
     """
 
-    argument = ("tokens", "vocab_size")  # what errors call the tokens and the size of their vocabulary
+    argument = ("tokens", "vocab_size")  # names of the tokens and of their vocabulary's size in errors
 
     def __init__(self, vocab_size: int, d_model: int, dropout: float = 0.0, *, sinusoidal: bool = True):
         super().__init__()
@@ -261,7 +262,7 @@ class TokenEmbedding(nn.Module):
         if self.positions is None:
             return self.dropout(nn.functional.embedding(tokens, self.weight))
         end = start + tokens.shape[-1]
-        if self.positions.device != self.weight.device:  # weights were assigned to a module made on meta
+        if self.positions.device != self.weight.device:  # weights were assigned to a module built on meta
             self.positions = self._positions(len(self.positions))
         if end > len(self.positions):
             self.positions = self._positions(2 * end)
@@ -272,8 +273,8 @@ class TokenEmbedding(nn.Module):
         return sinusoidal_positions(length, self.weight.shape[1], device=self.weight.device).to(self.weight.dtype)
 
     def _apply(self, fn, recurse=True):
-        # Positions follow the weights: computed again, since to_empty leaves them without values, and on meta they have
-        # none that could be moved.
+        # Positions follow the weights. They are computed again: to_empty would leave them without values, and values on
+        # meta cannot be moved.
         positions, self.positions = self.positions, None
         super()._apply(fn, recurse)
         self.positions = None if positions is None else self._positions(len(positions))
@@ -357,8 +358,8 @@ class Transformer(nn.Module):
     def from_torch(cls, module: nn.Transformer) -> Self:
         """Return the same model as ``module``, a ``torch.nn.Transformer``, with copies of its weights.
 
-        ``torch.nn.Transformer`` has no embeddings and no output layer, and neither has the result: source and target go
-        in as vectors, (..., length, d_model), and come out as vectors.
+        ``torch.nn.Transformer`` has no embeddings and no output layer, and neither has the result: its inputs and its
+        output are vectors, (..., length, d_model).
         """
         if not isinstance(module, nn.Transformer):
             raise TypeError(f"module must be a torch.nn.Transformer, got {type(module).__name__}")
@@ -384,7 +385,7 @@ class Transformer(nn.Module):
         ----------
         src : Tensor of integers, shape (batch, src_len)
         tgt : Tensor of integers, shape (batch, tgt_len)
-            What the decoder is given: begin-of-sequence, then the target without its last token.
+            The decoder's input: begin-of-sequence, then the target without its last token.
         src_mask : Tensor of bool, broadcastable to (batch, heads, 1, src_len), optional
             ``True`` at real tokens: :func:`padding_mask`. Both the encoder and the decoder's cross-attention use it.
         tgt_mask : Tensor of bool, broadcastable to (batch, heads, tgt_len, tgt_len), optional
@@ -443,9 +444,9 @@ class Transformer(nn.Module):
         temperature: float = 0.0,
         generator: torch.Generator | None = None,
     ) -> Tensor:
-        """Write a target for each source, one token at a time.
+        """Generate a target for each source, one token at a time.
 
-        Dropout is off meanwhile, whatever mode the model is in.
+        Dropout is off during generation, in every mode of the model.
 
         Parameters
         ----------
@@ -457,18 +458,18 @@ class Transformer(nn.Module):
         eos : int, optional
             The token that ends a target. Everything after the first one is filled with it.
         max_new_tokens : int
-            How many tokens are written at most, ``bos`` not among them.
+            The most tokens that are generated, ``bos`` not counted.
         use_cache : bool, optional
-            Keep keys and values of earlier tokens, instead of computing them anew for each. The tokens are the same.
+            Cache keys and values of earlier tokens instead of computing them again. The result is the same.
         temperature : float, optional
             0 takes the token of the highest score; otherwise one is drawn from ``softmax(scores / temperature)``.
         generator : torch.Generator, optional
-            Where the draws come from.
+            Source of the random draws.
 
         Returns
         -------
         Tensor of int64, shape (batch, at most 1 + max_new_tokens)
-            It ends early when all targets have ended.
+            Shorter if all targets end early.
         """
         embedding, output = self.tgt_embedding, self.output
         if embedding is None or output is None:
@@ -480,7 +481,7 @@ class Transformer(nn.Module):
             if token is not None and token >= len(embedding.weight):
                 raise ValueError(f"{name} must be below tgt_vocab, {len(embedding.weight)}, got {token}")
         _require_temperature(temperature)
-        with _evaluating(self):
+        with _eval_mode(self):
             memory = self.encode(src, src_mask)  # (batch, src_len, d_model)
             if src_mask is not None:
                 _require_source_mask(src_mask, memory)
@@ -499,7 +500,7 @@ class Transformer(nn.Module):
 
             tokens = src.new_full((src.shape[0], 1), bos, dtype=torch.long)
             stop = () if eos is None else (eos,)
-            written = _written(tokens, next_scores, max_new_tokens, stop, temperature, generator)
+            written = _generate_steps(tokens, next_scores, max_new_tokens, stop, temperature, generator)
             return torch.cat([tokens, *written], dim=1)
 
 
@@ -526,8 +527,9 @@ class LanguageModel(nn.Module):
     share_embeddings : bool, optional
         Whether embedding and output layer are one matrix.
     positions : {"sinusoidal", "rotary"} or function, optional
-        ``"sinusoidal"`` adds them to the embedding, as :class:`TokenEmbedding` does; ``"rotary"`` turns queries and
-        keys in every layer, as :func:`rotary` does. A function may take its place: ``partial(rotary, base=500_000.0)``.
+        ``"sinusoidal"`` adds positions to the embedding, as :class:`TokenEmbedding` does; ``"rotary"`` rotates queries
+        and keys in every layer, as :func:`rotary` does. A function rotates them instead, such as
+        ``partial(rotary, base=500_000.0)``.
     **options : optional
         ``norm``, ``eps``, ``gated`` and ``n_kv_heads``, as in :class:`EncoderLayer`.
 
@@ -577,7 +579,7 @@ class LanguageModel(nn.Module):
             options["rotate"] = rotary if isinstance(positions, str) else positions
         layer = AllLayerOptions(dropout=dropout, norm_first=norm_first, activation=activation, bias=bias, **options)
         self.embedding = TokenEmbedding(vocab_size, d_model, dropout, sinusoidal=sinusoidal)
-        # Without cross-attention, only the mask tells a decoder from an encoder.
+        # Without cross-attention, a decoder is an encoder with a causal mask.
         self.decoder = Encoder(d_model, n_heads, n_layers, d_ff, final_norm=final_norm, **layer)
         self.output = nn.Linear(d_model, vocab_size, bias=False)
         if share_embeddings:
@@ -599,14 +601,14 @@ class LanguageModel(nn.Module):
         use_cache: bool = True,
         generator: torch.Generator | None = None,
     ) -> Tensor:
-        """Go on with each sequence, one token at a time.
+        """Continue each sequence, one token at a time.
 
-        Dropout is off meanwhile, whatever mode the model is in.
+        Dropout is off during generation, in every mode of the model.
 
         Parameters
         ----------
         tokens : Tensor of integers, shape (batch, seq)
-            What stands there already, one token at least.
+            The prompt, one token at least.
         max_new_tokens : int
         temperature : float, optional
             0 takes the token of the highest score; otherwise one is drawn from ``softmax(scores / temperature)``.
@@ -615,14 +617,14 @@ class LanguageModel(nn.Module):
         stop : sequence of int, optional
             Tokens that end a sequence. Everything after the first one is filled with it.
         use_cache : bool, optional
-            Keep keys and values of earlier tokens, instead of computing them anew for each. The tokens are the same.
+            Cache keys and values of earlier tokens instead of computing them again. The result is the same.
         generator : torch.Generator, optional
-            Where the draws come from.
+            Source of the random draws.
 
         Returns
         -------
         Tensor of int64, shape (batch, at most seq + max_new_tokens)
-            What was given and what was written. It ends early when all sequences have ended.
+            The prompt and the generated tokens; shorter if all sequences end early.
         """
         options = {"temperature": temperature, "top_k": top_k, "stop": stop, "use_cache": use_cache}
         written = self.stream(tokens, max_new_tokens, **options, generator=generator)
@@ -639,7 +641,7 @@ class LanguageModel(nn.Module):
         use_cache: bool = True,
         generator: torch.Generator | None = None,
     ) -> Iterator[Tensor]:
-        """Yield what :meth:`generate` writes, each token as soon as it is chosen: Tensors of int64, (batch, 1).
+        """Yield the tokens that :meth:`generate` returns, each as soon as it is chosen: Tensors of int64, (batch, 1).
 
         The parameters are those of :meth:`generate`. The model is in evaluation mode from the first token until the
         last, or until the iterator is closed.
@@ -669,19 +671,19 @@ class LanguageModel(nn.Module):
                 return self(tokens)[:, -1]
             return self.output(self.decoder.step(self.embedding(tokens[:, start:], start), caches)[:, -1])
 
-        with _evaluating(self):
-            yield from _written(tokens, next_scores, max_new_tokens, stop, temperature, generator, top_k)
+        with _eval_mode(self):
+            yield from _generate_steps(tokens, next_scores, max_new_tokens, stop, temperature, generator, top_k)
 
 
-def _written(tokens, next_scores, max_new_tokens, stop, temperature, generator, top_k=None):
-    """Yield what follows the tokens, (batch, length), chosen one by one, until every sequence has met a stop.
+def _generate_steps(tokens, next_scores, max_new_tokens, stop, temperature, generator, top_k=None):
+    """Yield the next token of each sequence, (batch, 1), again and again, until each has produced a stop token.
 
-    ``next_scores(tokens, start)`` scores what comes next, and has already seen the tokens before ``start``.
+    ``next_scores(tokens, start)`` returns the scores of the next token; the tokens before ``start`` are in its cache.
     """
     ended = torch.zeros_like(tokens[:, -1:], dtype=torch.bool)
     start = 0
     for _ in range(max_new_tokens):
-        token = _choose(next_scores(tokens, start), temperature, generator, top_k)
+        token = _sample(next_scores(tokens, start), temperature, generator, top_k)
         token = torch.where(ended, tokens[:, -1:], token)
         start = tokens.shape[1]
         tokens = torch.cat([tokens, token], dim=1)
@@ -692,11 +694,11 @@ def _written(tokens, next_scores, max_new_tokens, stop, temperature, generator, 
             break
 
 
-def _choose(scores, temperature, generator, top_k):
-    """The next token of each sequence, (batch, 1), from its scores (batch, vocab)."""
+def _sample(scores, temperature, generator, top_k):
+    """Choose the next token of each sequence, (batch, 1), from its scores (batch, vocab)."""
     if temperature == 0:
         return scores.argmax(dim=-1, keepdim=True)
-    # The highest score is made 0 first: divided by a small temperature, a large one would be infinite.
+    # Shift the highest score to 0 first: a large score divided by a small temperature would be infinite.
     scores = (scores - scores.amax(dim=-1, keepdim=True)).float() / temperature
     if top_k is not None and top_k < scores.shape[-1]:
         best = scores.topk(top_k).indices
@@ -706,14 +708,13 @@ def _choose(scores, temperature, generator, top_k):
 
 def _require_temperature(temperature):
     if not is_number(temperature) or not temperature >= 0:
-        raise ValueError(
-            f"temperature must be a number, 0 or more, got {shown(temperature)}{number_of('temperature', temperature)}"
-        )
+        remedy = suggest_float("temperature", temperature)
+        raise ValueError(f"temperature must be a number, 0 or more, got {shown(temperature)}{remedy}")
 
 
 @contextmanager
-def _evaluating(model):
-    """Evaluation mode for a while; afterwards every part is in the mode in which it was."""
+def _eval_mode(model):
+    """Put a model in evaluation mode, and restore the mode of every part afterwards."""
     training = [part for part in model.modules() if part.training]
     model.eval()
     try:
@@ -724,13 +725,13 @@ def _evaluating(model):
 
 
 def _require_mask_for(stack, x, mask, name):
-    """Raise, by the name that the caller knows, unless the mask fits self-attention of ``x`` in this stack."""
+    """Raise, naming the caller's argument, unless the mask fits the self-attention of ``x`` in this stack."""
     n_heads = next((layer.self_attention.n_heads for layer in stack.layers), 1)
     require_mask(mask, (*x.shape[:-2], n_heads, x.shape[-2], x.shape[-2]), x.device, name)
 
 
 def _require_one_batch(src, tgt):
-    """Raise unless there is one source for each target; batch and length are easily exchanged."""
+    """Raise unless there is one source for each target. Batch and length are easily exchanged."""
     if not isinstance(tgt, torch.Tensor) or src.ndim != 2 or tgt.ndim != 2 or 1 in (len(src), len(tgt)):
         return
     if len(src) != len(tgt):
@@ -741,7 +742,7 @@ def _require_one_batch(src, tgt):
 
 
 def _require_source_mask(mask, memory):
-    """Raise unless the mask hides whole source tokens: the decoder's queries are not those of the encoder."""
+    """Raise unless the mask hides whole source tokens: the decoder's cross-attention uses it with other queries."""
     if mask.ndim > 1 and mask.shape[-2] != 1:
         raise ValueError(
             f"src_mask must hide whole source tokens, in shape (batch, heads, 1, src_len), got {tuple(mask.shape)}: "
@@ -750,7 +751,7 @@ def _require_source_mask(mask, memory):
 
 
 def _require_tokens(tokens, vocab_size, device, name, vocab):
-    """Raise unless these are token numbers of a vocabulary of this size, which the caller knows by these names."""
+    """Raise, naming the caller's arguments, unless these are token numbers of a vocabulary of this size."""
     if not isinstance(tokens, torch.Tensor) or tokens.dtype not in (torch.int64, torch.int32):
         require_integers("a tensor of int64 or int32", **{name: tokens})
         raise TypeError(f"{name} must be a tensor of int64 or int32, got {tokens.dtype}: use {name}.long()")
@@ -758,10 +759,10 @@ def _require_tokens(tokens, vocab_size, device, name, vocab):
         raise ValueError(f"{name} must have shape (..., seq), got {tuple(tokens.shape)}: use {name}[None]")
     if tokens.device != device:
         found = f"{tokens.device}: use {name}.to({str(device)!r})"
-        raise ValueError(f"{name} must lie on the device of the module's weights, {device}, got {found}")
+        raise ValueError(f"{name} must be on the device of the module's weights, {device}, got {found}")
     if not values_are_known(tokens):
         return
-    # To ask makes Python wait for the device. Unasked, a lookup out of range ends a CUDA process at some later line.
+    # This check waits for the device. Without it, a lookup out of range fails on CUDA at some later line.
     outside = (tokens < 0) | (tokens >= vocab_size)
     if outside.any():
         wrong = int(tokens[outside][0])

@@ -1,4 +1,4 @@
-"""Files of weights: the two forms in which published models come, read as bytes. Nothing in them is ever run."""
+"""Readers of weight files: safetensors and GGUF, the formats of published models. No code in them is run."""
 
 import json
 import struct
@@ -49,10 +49,10 @@ def read_safetensors(data: bytes) -> dict[str, Tensor]:
 
 
 def read_gguf(data: bytes) -> tuple[dict[str, Any], dict[str, Tensor]]:
-    """Return what a GGUF file says of its model, and the model's tensors, in float32.
+    """Return the metadata of a GGUF file ("facts"), and its tensors in float32.
 
-    The file says everything in order: how many tensors, how many facts, the facts, where each tensor lies; then the
-    numbers, which are mostly *quantized*: a few bits for each weight, and a scale for every 32.
+    The file holds, in order: the number of tensors, the number of facts, the facts, the offset of each tensor; then the
+    weights, which are mostly *quantized*: a few bits for each weight, and a scale for every 32.
 
     Parameters
     ----------
@@ -92,7 +92,7 @@ def read_gguf(data: bytes) -> tuple[dict[str, Any], dict[str, Tensor]]:
         shape = [read.number("Q") for _ in range(read.number("I"))][::-1]
         places[name] = shape, read.number("I"), read.number("Q")
     alignment = facts.get("general.alignment", 32)
-    first = -(-read.place // alignment) * alignment  # the numbers begin at a multiple of it
+    first = -(-read.place // alignment) * alignment  # weights begin at a multiple of it
     tensors = {}
     for name, (shape, form, offset) in places.items():
         if form not in FORMS:
@@ -108,31 +108,31 @@ def read_gguf(data: bytes) -> tuple[dict[str, Any], dict[str, Tensor]]:
 
 
 def _q4_1(blocks: Tensor) -> Tensor:
-    """32 weights in 20 bytes: a scale, the least weight, and for each the number of steps above it, 0 to 15."""
+    """Dequantize 32 weights from 20 bytes: a scale, a minimum, and for each weight 0 to 15 steps above it."""
     scale, least = blocks[:, :4].contiguous().view(torch.float16).float().split(1, dim=1)  # (blocks, 1) each
     steps = torch.cat([blocks[:, 4:] & 15, blocks[:, 4:] >> 4], dim=1)  # (blocks, 32); the first half is in low bits
     return steps.float().mul_(scale).add_(least)
 
 
 def _q8_0(blocks: Tensor) -> Tensor:
-    """32 weights in 34 bytes: a scale, and for each the number of steps, -128 to 127."""
+    """Dequantize 32 weights from 34 bytes: a scale, and for each weight -128 to 127 steps."""
     scale = blocks[:, :2].contiguous().view(torch.float16).float()  # (blocks, 1)
     return blocks[:, 2:].view(torch.int8).float().mul_(scale)
 
 
-# By its number in the file: how many weights a block holds, in how many bytes, and how they become float32.
+# Tensor types by their number in the file: weights in a block, bytes of a block, and its conversion to float32.
 FORMS: dict[int, tuple[int, int, Callable[[Tensor], Tensor]]] = {
     0: (1, 4, lambda blocks: blocks.view(torch.float32)),
     1: (1, 2, lambda blocks: blocks.view(torch.float16).float()),
     3: (32, 20, _q4_1),
     8: (32, 34, _q8_0),
 }
-NUMBERS = dict(enumerate("BbHhIif?")) | {10: "Q", 11: "q", 12: "d"}  # by its number in the file, as struct names it
+NUMBERS = dict(enumerate("BbHhIif?")) | {10: "Q", 11: "q", 12: "d"}  # number types, as struct names them
 TEXT, LIST = 8, 9
 
 
 class _Reader:
-    """Reads a GGUF file's facts one after the other, all little-endian."""
+    """Reads the facts of a GGUF file in order, all little-endian."""
 
     def __init__(self, data, place):
         self.data, self.place = data, place
@@ -169,5 +169,5 @@ class _Reader:
 
 
 def _tensor(raw, dtype):
-    """The bytes as a tensor of its own, (count,); PyTorch warns of memory that must not be written to."""
+    """Copy the bytes into a tensor, (count,): PyTorch warns of memory that is read-only."""
     return torch.frombuffer(bytearray(raw), dtype=dtype) if raw else torch.empty(0, dtype=dtype)

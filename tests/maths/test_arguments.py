@@ -10,7 +10,7 @@ from transformer_lab import arguments
 
 
 @pytest.mark.parametrize("integer", [np.int64, np.int32, np.int8, np.uint8])
-def test_numpys_integers_serve_as_sizes(integer):
+def test_numpy_integers_are_sizes(integer):
     two, four, five = map(integer, (2, 4, 5))
     assert torch.equal(tl.causal_mask(four, five), tl.causal_mask(4, 5))
     assert torch.equal(tl.sliding_window_mask(five, two), tl.sliding_window_mask(5, 2))
@@ -30,7 +30,7 @@ def test_numpys_integers_serve_as_sizes(integer):
 
 
 @pytest.mark.parametrize("number", [np.float64, np.float32, np.float16])
-def test_numpys_floats_serve_as_numbers(number):
+def test_numpy_floats_are_numbers(number):
     x = normal(2, 5, 4, seed=1)
     half = number(0.5)
     agree(tl.attention_weights(x, x, scale=half), tl.attention_weights(x, x, scale=0.5))
@@ -42,7 +42,7 @@ def test_numpys_floats_serve_as_numbers(number):
     assert layer(x).shape == x.shape and layer.self_attention.dropout == 0.5
 
 
-def test_true_is_no_number():
+def test_bool_is_not_a_number():
     says(lambda: tl.causal_mask(True), TypeError, "q_len must be an integer, got True")
     says(lambda: tl.causal_mask(np.True_), TypeError, f"q_len must be an integer, got {np.True_!r}")
     x = normal(2, 5, 4, seed=1)
@@ -51,7 +51,7 @@ def test_true_is_no_number():
     says(lambda: tl.FeedForward(4, dropout=True), ValueError, "dropout must be a probability from 0 to 1, got True")
 
 
-def test_sizes_come_back_as_pythons_integers():
+def test_sizes_become_python_integers():
     assert [type(size) for size in arguments.as_sizes(least=0, seq=np.int32(0), batch=3)] == [int, int]
     says(lambda: arguments.as_sizes(seq=np.int32(0)), ValueError, "seq must be at least 1, got 0")
 
@@ -109,7 +109,7 @@ RULES = [
     (
         lambda: arguments.require_features(weight, query=elsewhere),
         ValueError,
-        "query must lie on the device of the module's weights, cpu, got meta",
+        "query must be on the device of the module's weights, cpu, got meta",
     ),
     (
         lambda: arguments.require_features(weight, query=half),
@@ -139,7 +139,7 @@ RULES = [
         "mask must be bool, True where a query may attend, got torch.uint8: "
         "use mask == 0 if 0 is where it may attend, mask != 0 if 0 is what hides",
     ),
-    (mask_of(3, 4, device="meta"), ValueError, "query and mask must lie on one device, got cpu and meta"),
+    (mask_of(3, 4, device="meta"), ValueError, "query and mask must be on one device, got cpu and meta"),
     (
         mask_of(1, 2, 6, 3, 4),
         ValueError,
@@ -166,7 +166,7 @@ RULES = [
         TypeError,
         "query and bias must share a dtype, got torch.float32 and torch.float16: use bias.to(torch.float32)",
     ),
-    (bias_of(3, 4, device="meta"), ValueError, "query and bias must lie on one device, got cpu and meta"),
+    (bias_of(3, 4, device="meta"), ValueError, "query and bias must be on one device, got cpu and meta"),
     (
         bias_of(3, 5),
         ValueError,
@@ -188,7 +188,7 @@ RULES = [
         TypeError,
         "query and key must share a dtype, got torch.float32 and torch.float16: use key.to(torch.float32)",
     ),
-    (attention(value=elsewhere), ValueError, "query and value must lie on one device, got cpu and meta"),
+    (attention(value=elsewhere), ValueError, "query and value must be on one device, got cpu and meta"),
     (attention(key=x[..., :3]), ValueError, "query and key must share d_head, got 4 and 3"),
     (attention(value=x[:, :2]), ValueError, "key and value must share k_len, got 3 and 2"),
     (
@@ -200,7 +200,7 @@ RULES = [
 
 
 @pytest.mark.parametrize(("call", "error", "text"), RULES, ids=[text[:40] for _, _, text in RULES])
-def test_each_rule_to_the_letter(call, error, text):
+def test_exact_text_of_each_error(call, error, text):
     says_exactly(call, error, text)
 
 
@@ -220,7 +220,7 @@ MASKS = [
 
 
 @pytest.mark.parametrize(("mask", "remedy"), MASKS)
-def test_the_numbers_of_a_mask_decide_what_makes_it_bool(mask, remedy):
+def test_suggested_mask_conversion_depends_on_its_values(mask, remedy):
     with pytest.raises(TypeError) as raised:
         tl.additive_mask(mask)
     assert str(raised.value).endswith(f": use {remedy}")
@@ -229,7 +229,7 @@ def test_the_numbers_of_a_mask_decide_what_makes_it_bool(mask, remedy):
         assert torch.equal(made, ones_and_zeros.bool())
 
 
-def test_an_unknown_option_is_told_by_the_class_that_was_called():
+def test_unknown_option_names_the_class_that_was_called():
     sizes = {"d_model": 6, "n_heads": 3, "n_layers": 1, "d_ff": 8}
     for made, vocabularies in ((tl.Encoder, {}), (tl.Decoder, {}), (tl.LanguageModel, {"vocab_size": 11})):
         with pytest.raises(TypeError, match=f"^{made.__name__} has no argument 'num_heads'; did you mean 'n_heads'"):
@@ -240,7 +240,7 @@ def test_an_unknown_option_is_told_by_the_class_that_was_called():
         tl.LanguageModel(11, **sizes, max_len=6)
 
 
-def test_batch_and_length_exchanged_are_told():
+def test_exchanged_batch_and_length_suggest_a_transpose():
     model = tl.Transformer(11, 11, 6, 3, 1, 8)
     src, tgt = torch.ones(2, 5, dtype=torch.long), torch.ones(2, 7, dtype=torch.long)
     with pytest.raises(ValueError, match=r"^src and tgt must share batch.*use src.T and tgt.T"):

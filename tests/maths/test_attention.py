@@ -15,7 +15,7 @@ from transformer_lab.attention import HAS_GQA
 
 
 def loop(query, key, value, mask=None, is_causal=False, scale=None):
-    """Attention as the definition says it, one query at a time, over the keys that it may see; differentiable."""
+    """Attention by its definition, one query at a time, over the keys that it may attend to; differentiable."""
     lead = torch.broadcast_shapes(query.shape[:-2], key.shape[:-2], value.shape[:-2])
     query, key, value = (x.cpu().double().expand(*lead, *x.shape[-2:]) for x in (query, key, value))
     q_len, k_len = query.shape[-2], key.shape[-2]
@@ -50,12 +50,12 @@ def problems(draw):
     contiguous = draw(st.booleans())
     seed = draw(st.integers(0, 10**6))
 
-    def worn():
+    def broadcastable():
         shape = [draw(st.sampled_from((size, size, 1))) for size in lead]
         return shape[draw(st.integers(0, len(shape))) if draw(st.booleans()) else 0 :]
 
     query, key, value = (
-        normal(*worn(), length, features, seed=seed + i, dtype=dtype, contiguous=contiguous)
+        normal(*broadcastable(), length, features, seed=seed + i, dtype=dtype, contiguous=contiguous)
         for i, (length, features) in enumerate(((q_len, d_head), (k_len, d_head), (k_len, d_value)))
     )
     mask = None
@@ -138,7 +138,7 @@ def test_attention_agrees_with_torch(dtype, form):
 
 @pytest.mark.filterwarnings("ignore:There is a performance drop")
 @pytest.mark.parametrize("seen", [0.3, 1.0])
-def test_a_mask_whose_values_cannot_be_asked_for(seen):
+def test_mask_whose_values_cannot_be_read(seen):
     """Inside vmap, and while a compiler traces with a mask that hides less than the next one."""
     query, key, value = (normal(3, 2, 5, 4, seed=seed).detach() for seed in range(3))
     mask = normal(3, 1, 5, 5, seed=4).detach().sigmoid() < seen
@@ -153,8 +153,8 @@ def test_a_mask_whose_values_cannot_be_asked_for(seen):
 
 @pytest.mark.parametrize("dtype", EXACT)
 @pytest.mark.parametrize("seen", [0.0, 0.4, 1.0])
-def test_the_gradient_of_the_fused_kernel_under_a_mask(dtype, seen):
-    """With values as wide as keys a CPU takes its fused kernel under a mask as well; a row of it may see nothing."""
+def test_gradient_of_the_fused_kernel_under_a_mask(dtype, seen):
+    """With d_value = d_head a CPU uses its fused kernel under a mask as well, fully masked rows included."""
     query, key, value = (normal(2, 3, 7, 4, seed=seed, dtype=dtype) for seed in range(3))
     mask = torch.zeros(2, 1, 7, 7, dtype=torch.bool, device=DEVICE)
     mask[:, :, :5] = normal(2, 1, 5, 7, seed=4).detach().sigmoid() < seen
@@ -166,13 +166,13 @@ def test_the_gradient_of_the_fused_kernel_under_a_mask(dtype, seen):
 
 @pytest.mark.parametrize("scale", [None, 0.5, 0, -1])
 @pytest.mark.parametrize(("q_len", "k_len"), [(5, 5), (3, 7), (7, 3)])
-def test_causal_is_the_lower_triangle(q_len, k_len, scale):
+def test_is_causal_matches_a_lower_triangular_mask(q_len, k_len, scale):
     query, key, value = (normal(2, n, 4, seed=seed) for seed, n in enumerate((q_len, k_len, k_len)))
     triangle = torch.ones(q_len, k_len, dtype=torch.bool, device=DEVICE).tril()
     attend = tl.scaled_dot_product_attention
     causal = attend(query, key, value, is_causal=True, scale=scale)
     agree(causal, attend(query, key, value, triangle, scale=scale))
-    if scale is None or scale > 0:  # PyTorch gives NaN where the scale is not positive
+    if scale is None or scale > 0:  # PyTorch returns NaN unless the scale is positive
         agree(causal, F.scaled_dot_product_attention(query, key, value, is_causal=True, scale=scale))
 
 
@@ -238,7 +238,7 @@ def written_out(query, key, value, bias, mask=None, is_causal=False, scale=None)
 
 @quick
 @given(problem=grouped())
-def test_heads_that_share_keys_and_a_bias_agree_with_the_definition(problem):
+def test_gqa_and_bias_agree_with_the_definition(problem):
     query, key, value, bias, options, scale = problem
     inputs = [x for x in (query, key, value, bias) if x is not None]
     expected, weights = written_out(query, key, value, bias, scale=scale, **options)
@@ -254,7 +254,7 @@ def test_heads_that_share_keys_and_a_bias_agree_with_the_definition(problem):
 
 @pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize("is_causal", [False, True])
-def test_heads_that_share_keys_agree_with_torch(is_causal, dtype):
+def test_gqa_agrees_with_torch(is_causal, dtype):
     query = normal(2, 6, 5, 4, seed=0, dtype=dtype)
     key, value = normal(2, 2, 5, 4, seed=1, dtype=dtype), normal(2, 2, 5, 4, seed=2, dtype=dtype)
     found = tl.scaled_dot_product_attention(query, key, value, is_causal=is_causal, enable_gqa=True)
@@ -265,7 +265,7 @@ def test_heads_that_share_keys_agree_with_torch(is_causal, dtype):
     agree_in_gradient(found, expected, (query, key, value))
 
 
-def test_without_pytorchs_own_groups(monkeypatch):
+def test_gqa_without_pytorchs_enable_gqa(monkeypatch):
     query, key, value = normal(2, 6, 5, 4, seed=0), normal(2, 2, 7, 4, seed=1), normal(2, 2, 7, 3, seed=2)
     expected = tl.scaled_dot_product_attention(query, key, value, enable_gqa=True)
     monkeypatch.setattr(sys.modules["transformer_lab.attention"], "HAS_GQA", False)
@@ -276,13 +276,13 @@ def test_without_pytorchs_own_groups(monkeypatch):
 
 @pytest.mark.skipif(DEVICE.type != "cpu", reason="records the CPU's allocations")
 @pytest.mark.skipif(not HAS_GQA, reason="PyTorch 2.4 has no groups of its own, so keys are copied")
-def test_shared_keys_are_not_copied():
+def test_gqa_does_not_copy_keys():
     query, key, value = torch.randn(1, 16, 64, 8), torch.randn(1, 1, 4096, 8), torch.randn(1, 1, 4096, 8)
     needed = tl.measure.peak_bytes(lambda: tl.scaled_dot_product_attention(query, key, value, enable_gqa=True))
     assert needed < 4 * key.nbytes  # 16 copies of each would be 32 times as much
 
 
-def test_t5s_bias_is_learned_through_attention():
+def test_bias_has_a_gradient():
     """A table of one number for each distance and head, looked up and added; the caller's own."""
     table = normal(9, 3, seed=3)
     distance = torch.arange(5)[:, None] - torch.arange(5) + 4
@@ -299,7 +299,7 @@ def test_t5s_bias_is_learned_through_attention():
 
 
 @pytest.mark.parametrize("dtype", DTYPES)
-def test_order_of_keys_does_not_matter_and_order_of_queries_carries_over(dtype):
+def test_permuting_keys_changes_nothing_and_permuting_queries_permutes_the_output(dtype):
     query, key, value = (
         normal(3, *sizes, seed=seed, dtype=dtype) for seed, sizes in enumerate([(6, 4), (5, 4), (5, 2)])
     )
@@ -314,7 +314,7 @@ def test_order_of_keys_does_not_matter_and_order_of_queries_carries_over(dtype):
     )
 
 
-def test_later_tokens_change_nothing_under_causality():
+def test_causal_output_does_not_depend_on_later_tokens():
     query, key, value = (normal(2, 6, 4, seed=seed).detach() for seed in range(3))
     before = tl.scaled_dot_product_attention(query, key, value, is_causal=True)
     key[:, 4:], value[:, 4:] = 9.0, -9.0
@@ -325,7 +325,7 @@ def test_later_tokens_change_nothing_under_causality():
 
 @pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize("mask_shape", [(4, 5), (3, 1, 4, 5), (5,), (4, 1), ()])
-def test_rows_that_see_nothing_are_zero_with_finite_gradients(dtype, mask_shape):
+def test_fully_masked_rows_are_zero_with_finite_gradients(dtype, mask_shape):
     query, key, value = (
         normal(3, 2, *sizes, seed=seed, dtype=dtype) for seed, sizes in enumerate([(4, 3), (5, 3), (5, 6)])
     )
@@ -334,28 +334,28 @@ def test_rows_that_see_nothing_are_zero_with_finite_gradients(dtype, mask_shape)
         mask[...] = False
     else:
         mask[..., 2, :] = False
-    blind = ~mask.expand(3, 2, 4, 5).any(-1)
-    assert blind.any()
+    fully_masked = ~mask.expand(3, 2, 4, 5).any(-1)
+    assert fully_masked.any()
     output = tl.scaled_dot_product_attention(query, key, value, mask)
     weights = tl.attention_weights(query, key, mask)
-    assert (output[blind] == 0).all() and (weights[blind] == 0).all()
-    assert len(mask_shape) < 2 or (output[~blind] != 0).all()
+    assert (output[fully_masked] == 0).all() and (weights[fully_masked] == 0).all()
+    assert len(mask_shape) < 2 or (output[~fully_masked] != 0).all()
     for grad in (*gradients(output, (query, key, value)), *gradients(weights, (query, key))):
         assert grad.isfinite().all()
     (grad,) = gradients(output, (query,))
-    assert (grad[blind] == 0).all()
+    assert (grad[fully_masked] == 0).all()
 
 
 @pytest.mark.parametrize("lead", [(3, 2, 2), (3, 1, 2, 2)])
 @pytest.mark.parametrize("mask", [[True, True, False, True, False], True])
-def test_a_mask_of_one_axis_serves_any_leading_axes(lead, mask):
+def test_mask_with_one_axis_broadcasts_to_any_leading_axes(lead, mask):
     query, key, value = (normal(*lead, length, 4, seed=seed) for seed, length in enumerate((3, 5, 5)))
     mask = torch.tensor(mask, device=DEVICE)
     agree(tl.scaled_dot_product_attention(query, key, value, mask), loop(query, key, value, mask).to(query))
 
 
 @pytest.mark.filterwarnings("ignore:Anomaly Detection")
-def test_rows_that_see_nothing_pass_anomaly_mode():
+def test_fully_masked_rows_pass_anomaly_mode():
     query, key = normal(2, 3, 4, seed=0), normal(2, 5, 4, seed=1)
     mask = torch.tensor([[True] * 5, [False] * 5, [True] * 5], device=DEVICE)
     with torch.autograd.detect_anomaly(check_nan=True):
@@ -364,14 +364,14 @@ def test_rows_that_see_nothing_pass_anomaly_mode():
 
 
 @pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16])
-def test_a_negative_scale_keeps_the_digits_of_half_precision(dtype):
+def test_negative_scale_is_exact_in_half_precision(dtype):
     query, key, value = (normal(2, 3, 16, 8, seed=seed, dtype=dtype).detach() for seed in range(3))
     found = tl.scaled_dot_product_attention(query, key, value, scale=-1.3)
     assert torch.equal(found, tl.scaled_dot_product_attention(-query, key, value, scale=1.3))
 
 
 @pytest.mark.parametrize("lead", [(), (2,), (2, 3)])
-def test_causal_weights_are_those_of_causal_attention(lead):
+def test_causal_weights_match_causal_attention(lead):
     query, key, value = (normal(*lead, length, 4, seed=seed) for seed, length in enumerate((3, 5, 5)))
     weights = tl.attention_weights(query, key, is_causal=True)
     agree(weights @ value, tl.scaled_dot_product_attention(query, key, value, is_causal=True))
@@ -380,7 +380,7 @@ def test_causal_weights_are_those_of_causal_attention(lead):
     agree(module.weights(query, is_causal=True) @ module.v_proj(query), module(query, is_causal=True))
 
 
-def test_functions_mix_dtypes_under_autocast_as_pytorchs_do():
+def test_autocast_mixes_dtypes_as_in_pytorch():
     query, key, value = (normal(2, 3, length, 8, seed=seed).detach() for seed, length in enumerate((4, 5, 5)))
     mask = torch.ones(4, 5, dtype=torch.bool, device=DEVICE).tril()
     with torch.autocast(DEVICE.type, dtype=torch.bfloat16):
@@ -393,7 +393,7 @@ def test_functions_mix_dtypes_under_autocast_as_pytorchs_do():
 
 
 @needs_float64
-def test_three_axes_have_a_second_derivative_in_pytorchs_plain_kernel():
+def test_second_derivative_exists_in_the_math_kernel():
     inputs = [normal(2, 3, 4, seed=seed, dtype=torch.float64) for seed in range(3)]
     with torch.nn.attention.sdpa_kernel(torch.nn.attention.SDPBackend.MATH):
         assert torch.autograd.gradgradcheck(tl.scaled_dot_product_attention, inputs)
@@ -413,7 +413,7 @@ def test_large_values_do_not_overflow(dtype):
 
 @pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize("masked", [False, True])
-def test_nan_stays_visible(dtype, masked):
+def test_nan_propagates(dtype, masked):
     tensors = [
         normal(2, *sizes, seed=seed, dtype=dtype).detach() for seed, sizes in enumerate([(4, 3), (5, 3), (5, 6)])
     ]
@@ -433,13 +433,13 @@ def test_nan_stays_visible(dtype, masked):
             assert torch.equal(tl.attention_weights(query, key, mask).isnan(), hit[..., :5])
 
 
-def test_inputs_that_are_views_are_left_alone():
+def test_views_as_inputs_are_not_modified():
     packed = normal(2, 5, 12, seed=0).detach()
     before = packed.clone()
     query, key, value = packed.split(4, dim=-1)  # views of one tensor, none contiguous
     mask = torch.zeros(5, 5, dtype=torch.bool, device=DEVICE).fill_diagonal_(True).t()
     output = tl.scaled_dot_product_attention(query, key, value, mask)
-    agree(output, value)  # everyone sees itself alone
+    agree(output, value)  # each token attends to itself only
     assert torch.equal(packed, before) and packed._version == 0 and mask.sum() == 5
 
 
@@ -471,7 +471,7 @@ def test_dropout_drops_or_scales_each_weight():
     agree(dropped[kept], weights[kept] / 0.75)
 
 
-def test_the_ends_of_dropout():
+def test_dropout_0_and_1():
     query, key, value = (normal(2, n, 4, seed=seed) for seed, n in enumerate((3, 5, 5)))
     agree(
         tl.scaled_dot_product_attention(query, key, value, dropout_p=0),
@@ -543,14 +543,14 @@ WRONG_FOR_BOTH = [
     ((q, k.bool(), v), {}, TypeError, "key must be floating point, got torch.bool"),
     ((q, k.to(torch.complex64), v), {}, TypeError, "key must be floating point, got torch.complex64"),
     ((q, k.double(), v), {}, TypeError, "query and key must share a dtype, got torch.float32 and torch.float64"),
-    ((q, k.to("meta"), v), {}, ValueError, "query and key must lie on one device, got cpu and meta"),
+    ((q, k.to("meta"), v), {}, ValueError, "query and key must be on one device, got cpu and meta"),
     ((q[0, 0], k, v), {}, ValueError, "query must have at least 2 axes (..., length, features), got shape (4,)"),
     ((q, torch.tensor(1.0), v), {}, ValueError, "key must have at least 2 axes (..., length, features), got shape ()"),
     ((q[..., :3], k, v), {}, ValueError, "query and key must share d_head, got 3 and 4"),
     ((q, k, v, seen.tolist()), {}, TypeError, "mask must be a tensor of bool, got list"),
     ((q, k, v, seen.float()), {}, TypeError, FLOAT),
     ((q, k, v, seen.int()), {}, TypeError, INTEGER),
-    ((q, k, v, seen.to("meta")), {}, ValueError, "query and mask must lie on one device, got cpu and meta"),
+    ((q, k, v, seen.to("meta")), {}, ValueError, "query and mask must be on one device, got cpu and meta"),
     ((q, k, v, seen.t()), {}, ValueError, MASK.format((7, 5), "-1 (k_len)", 7, 5)),
     ((q, k, v, seen[:3]), {}, ValueError, MASK.format((3, 7), "-2 (q_len)", 5, 3)),
     ((q, k, v, seen.expand(4, 5, 7)), {}, ValueError, MASK.format((4, 5, 7), "-3 (leading axis)", 2, 4)),
@@ -575,7 +575,7 @@ WRONG_FOR_BOTH = [
         (q, k, v),
         {"bias": q.new_zeros(7).to("meta")},
         ValueError,
-        "query and bias must lie on one device, got cpu and meta",
+        "query and bias must be on one device, got cpu and meta",
     ),
     (
         (q, k, v),
@@ -596,7 +596,7 @@ WRONG_FOR_BOTH = [
 WRONG_FOR_ATTENTION = [
     ((q, k, 3.0), {}, TypeError, "value must be a tensor, got float"),
     ((q, k, v.half()), {}, TypeError, "query and value must share a dtype, got torch.float32 and torch.float16"),
-    ((q, k, v.to("meta")), {}, ValueError, "query and value must lie on one device, got cpu and meta"),
+    ((q, k, v.to("meta")), {}, ValueError, "query and value must be on one device, got cpu and meta"),
     ((q, k, v[:, :6]), {}, ValueError, "key and value must share k_len, got 7 and 6"),
     (
         (q, k, torch.zeros(3, 4, 7, 6)),
@@ -658,16 +658,16 @@ WRONG_ELSEWHERE = [
 
 
 @pytest.mark.parametrize(("arguments", "options", "error", "text"), WRONG_FOR_BOTH + WRONG_FOR_ATTENTION)
-def test_attention_names_what_is_wrong(arguments, options, error, text):
+def test_attention_errors_name_the_argument(arguments, options, error, text):
     says(lambda: tl.scaled_dot_product_attention(*arguments, **options), error, text)
 
 
 @pytest.mark.parametrize(("arguments", "options", "error", "text"), WRONG_FOR_BOTH)
-def test_weights_name_what_is_wrong(arguments, options, error, text):
+def test_weights_errors_name_the_argument(arguments, options, error, text):
     query, key, _, *mask = arguments
     says(lambda: tl.attention_weights(query, key, *mask, **options), error, text)
 
 
 @pytest.mark.parametrize(("call", "error", "text"), WRONG_ELSEWHERE)
-def test_the_rest_names_what_is_wrong(call, error, text):
+def test_other_errors_name_the_argument(call, error, text):
     says(call, error, text)

@@ -13,7 +13,7 @@ CHUNKS = [[1] * 7, [3, 2, 2], [7], [1, 6], [6, 1], [0, 4, 0, 3]]
 
 @quick
 @given(chunks=st.lists(st.integers(0, 5), min_size=1, max_size=8), lead=st.sampled_from([(), (2,), (2, 1)]))
-def test_what_went_in_comes_out_in_its_order(chunks, lead):
+def test_cache_returns_tokens_in_order(chunks, lead):
     keys = normal(*lead, 3, sum(chunks), 4, seed=1).detach()
     values = normal(*lead, 3, sum(chunks), 2, seed=2).detach()
     cache, end = tl.KeyValueCache(), 0
@@ -27,7 +27,7 @@ def test_what_went_in_comes_out_in_its_order(chunks, lead):
             assert torch.equal(kept, expected[..., :end, :])
 
 
-def test_room_grows_by_doubling_and_what_was_handed_out_stays():
+def test_cache_grows_by_doubling_and_keeps_returned_views_valid():
     cache, rooms, handed_out = tl.KeyValueCache(), set(), []
     for token in range(100):
         new = torch.full((1, 2, 1, 3), float(token), device=DEVICE)
@@ -53,7 +53,7 @@ def test_the_cache_holds_copies_without_gradients():
 @pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize("chunks", CHUNKS)
 @pytest.mark.parametrize("lead", [(), (2,)])
-def test_steps_are_causal_attention_over_all(chunks, lead, dtype):
+def test_steps_match_causal_attention(chunks, lead, dtype):
     torch.manual_seed(0)
     attention = ready(tl.MultiHeadAttention(12, 3), dtype).eval()
     x = normal(*lead, 7, 12, seed=1, dtype=dtype)
@@ -65,7 +65,7 @@ def test_steps_are_causal_attention_over_all(chunks, lead, dtype):
 
 @pytest.mark.parametrize("norm_first", [False, True])
 @pytest.mark.parametrize("chunks", CHUNKS)
-def test_steps_of_an_encoder_are_the_causal_encoder(chunks, norm_first):
+def test_encoder_steps_match_the_causal_encoder(chunks, norm_first):
     torch.manual_seed(0)
     encoder = ready(tl.Encoder(12, 3, 2, 24, norm_first=norm_first))
     x = normal(2, 7, 12, seed=1)
@@ -79,7 +79,7 @@ def test_steps_of_an_encoder_are_the_causal_encoder(chunks, norm_first):
 
 @pytest.mark.parametrize("norm_first", [False, True])
 @pytest.mark.parametrize("chunks", CHUNKS)
-def test_steps_of_a_decoder_are_the_causal_decoder(chunks, norm_first):
+def test_decoder_steps_match_the_causal_decoder(chunks, norm_first):
     torch.manual_seed(0)
     decoder = ready(tl.Decoder(12, 3, 2, 24, norm_first=norm_first))
     x, memory = normal(2, 7, 12, seed=1), normal(2, 5, 12, seed=2)
@@ -104,7 +104,7 @@ def linear(dtype=torch.float32, **options):
 @pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize("chunks", CHUNKS)
 @pytest.mark.parametrize("lead", [(), (2,), (2, 1)])
-def test_steps_are_causal_linear_attention_over_all(chunks, lead, dtype):
+def test_steps_match_causal_linear_attention(chunks, lead, dtype):
     attention = linear(dtype, chunk_size=2)
     x = normal(*lead, 7, 12, seed=1, dtype=dtype)
     cache = attention.new_cache()
@@ -136,7 +136,7 @@ def test_steps_of_an_encoder_with_both_kinds_of_attention(chunks):
     agree(steps, encoder(x, is_causal=True))
 
 
-def test_the_state_never_grows_and_what_was_kept_stays():
+def test_state_has_constant_size_and_earlier_states_stay_valid():
     attention, cache, kept = linear(), tl.StateCache(), []
     x = normal(2, 30, 12, seed=1).detach()
     for token in x.split(1, dim=-2):
@@ -148,7 +148,7 @@ def test_the_state_never_grows_and_what_was_kept_stays():
         assert all(number.untyped_storage().nbytes() == number.nbytes for number in state)
 
 
-def test_the_state_carries_no_gradient():
+def test_state_carries_no_gradient():
     attention, cache = linear(), tl.StateCache()
     for new in normal(2, 5, 12, seed=1).split([3, 1, 1], dim=-2):
         assert not attention.step(new, cache).requires_grad
@@ -156,7 +156,7 @@ def test_the_state_carries_no_gradient():
 
 
 @pytest.mark.parametrize("new", [1, 2])
-def test_a_state_of_other_sequences_is_refused(new):
+def test_state_of_another_batch_is_refused(new):
     attention, cache = tl.LinearAttention(12, 3), tl.StateCache()
     double = tl.LinearAttention(12, 3).double()
     attention.step(torch.zeros(2, 2, 12), cache)

@@ -1,4 +1,4 @@
-"""Compute and memory, against what PyTorch counts, keeps and allocates."""
+"""Compute and memory against PyTorch: its FLOP counter, its saved activations, its allocations."""
 
 from dataclasses import replace
 
@@ -20,7 +20,7 @@ aten = torch.ops.aten
 
 
 class Gpt2(nn.Module):
-    """A decoder alone, of this package's layers."""
+    """A decoder-only model of this package's layers."""
 
     def __init__(self, shape, norm_first=True):
         super().__init__()
@@ -40,7 +40,7 @@ class Gpt2(nn.Module):
 
 
 class Bert(nn.Module):
-    """An encoder alone, of this package's layers."""
+    """An encoder-only model of this package's layers."""
 
     def __init__(self, shape):
         super().__init__()
@@ -139,19 +139,19 @@ def agree_with_the_counter(shape, lengths, device):
 
 @few
 @given(runs())
-def test_flops_are_those_of_the_counter_for_any_shape(run):
+def test_flops_match_flop_counter_for_any_shape(run):
     with sdpa_kernel(SDPBackend.MATH):
         agree_with_the_counter(*run, "cpu")
     agree_with_the_counter(*run, "meta")
 
 
 @pytest.mark.parametrize(("shape", "lengths"), FIXED, ids=lambda case: getattr(case, "family", ""))
-def test_flops_are_those_of_the_counter_at_real_sizes(shape, lengths):
+def test_flops_match_flop_counter_at_real_sizes(shape, lengths):
     agree_with_the_counter(shape, lengths, "meta")
 
 
 @pytest.mark.parametrize(("shape", "lengths"), FIXED, ids=lambda case: getattr(case, "family", ""))
-def test_what_the_counter_makes_of_a_fused_kernel(shape, lengths):
+def test_flop_counter_and_fused_kernels(shape, lengths):
     shape = replace(shape, d_model=24, n_heads=3, d_ff=40, vocab_size=17, tgt_vocab_size=None, n_kv_heads=None)
     pairs = tl.flops_breakdown(shape, **lengths)["scores and blend"]
     model, inputs = model_of(shape), tokens_for(shape, **lengths)
@@ -193,7 +193,7 @@ def test_two_flops_for_each_weight_and_token(shape):
 
 
 @pytest.mark.parametrize("shape", [tl.GPT2, replace(tl.BERT_BASE, d_ff=5000)])
-def test_where_attention_overtakes_the_rest(shape):
+def test_lengths_at_which_attention_dominates(shape):
     d_model, d_ff = shape.d_model, shape.d_ff
 
     def at(seq):
@@ -207,14 +207,14 @@ def test_where_attention_overtakes_the_rest(shape):
     assert at(d_ff - 1)["scores and blend"] < at(d_ff - 1)["feed-forward"]
 
 
-def test_attention_flops_are_those_of_its_products():
+def test_attention_flops_match_its_products():
     query, key, value = (torch.zeros(3, length, 5) for length in (7, 11, 11))  # 3 heads of 5 features
     assert counted(lambda: query @ key.mT @ value) == tl.attention_flops(7, 15, 11)
     assert tl.attention_flops(7, 15) == tl.attention_flops(7, 15, 7)
     assert tl.attention_flops(7, 15, 0) == 0
 
 
-def test_linear_attention_flops_are_those_of_its_products():
+def test_linear_attention_flops_match_its_products():
     query, key, value = (torch.zeros(3, 7, 5) for _ in range(3))
     assert counted(lambda: query @ (key.mT @ value)) == tl.linear_attention_flops(7, 15, 3)
     # Where a sequence is as long as a head is wide, the order of the products does not matter.
@@ -227,7 +227,7 @@ def storage_bytes(tensors):
 
 
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64, torch.bfloat16])
-def test_weights_gradients_and_optimizer_state_are_what_torch_allocates(dtype):
+def test_weight_gradient_and_optimizer_bytes_match_torch(dtype):
     shape = tl.ModelShape("gpt2", 2, 12, 3, vocab_size=17, n_positions=9)
     model, size = Gpt2(shape).to(dtype), dtype.itemsize
     optimizer = torch.optim.AdamW(model.parameters())
@@ -261,9 +261,9 @@ def kept_for_the_backward_pass(model, call):
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64, torch.bfloat16])
 @few
 @given(runs())
-def test_activations_are_what_autograd_keeps(dtype, run):
+def test_activation_bytes_match_autograd(dtype, run):
     shape, lengths = run
-    assume(HAS_GQA or shape.family != "llama")  # PyTorch 2.4 copies shared keys, and its RMS norm keeps other numbers
+    assume(HAS_GQA or shape.family != "llama")  # PyTorch 2.4 copies shared keys, and its RMS norm saves other tensors
     model = model_of(shape).to(dtype)
     kept, _ = kept_for_the_backward_pass(model, lambda: model(*tokens_for(shape, **lengths)))
     assert kept == tl.activation_bytes(shape, **lengths, bytes_per_value=dtype.itemsize)
@@ -271,7 +271,7 @@ def test_activations_are_what_autograd_keeps(dtype, run):
 
 @pytest.mark.parametrize("seq", [64, 200])
 @pytest.mark.parametrize("norm_first", [False, True])
-def test_activations_at_larger_sizes_and_both_norms(seq, norm_first):
+def test_activation_bytes_at_larger_sizes_with_both_norms(seq, norm_first):
     shape = tl.ModelShape("gpt2", 3, 64, 4, vocab_size=50, n_positions=200)
     model = Gpt2(shape, norm_first)
     kept, _ = kept_for_the_backward_pass(model, lambda: model(*tokens_for(shape, seq, 2)))
@@ -285,14 +285,14 @@ def test_activations_at_larger_sizes_and_both_norms(seq, norm_first):
 @pytest.mark.skipif(not HAS_GQA, reason="PyTorch 2.4 copies keys that heads share")
 @pytest.mark.parametrize("seq", [64, 200])
 @pytest.mark.parametrize("norm_first", [False, True])
-def test_activations_of_shared_keys_at_larger_sizes(seq, norm_first):
+def test_activation_bytes_of_gqa_at_larger_sizes(seq, norm_first):
     shape = tl.ModelShape("llama", 3, 64, 4, vocab_size=50, n_kv_heads=2)
     model = our_llama(shape, norm_first)
     kept, _ = kept_for_the_backward_pass(model, lambda: model(*tokens_for(shape, seq, 2)))
     assert kept == tl.activation_bytes(shape, seq, 2)
 
 
-def test_activations_grow_with_the_length_and_those_of_plain_attention_with_its_square():
+def test_activation_bytes_are_linear_in_length_and_quadratic_for_plain_attention():
     shape = tl.ModelShape("gpt2", 2, 24, 3, vocab_size=17, n_positions=128)
     assert tl.activation_bytes(shape, 128) == 2 * tl.activation_bytes(shape, 64)
     model = Gpt2(shape)
@@ -301,21 +301,21 @@ def test_activations_grow_with_the_length_and_those_of_plain_attention_with_its_
     assert kept >= tl.activation_bytes(shape, 128) + 2 * 3 * 128 * 127 * 4
 
 
-def test_activations_of_a_layer_are_those_of_the_literature():
-    # 34·D bytes in half precision, of which 2·D are dropout's masks; and what norms and the softmax keep besides.
+def test_activation_bytes_of_a_layer_match_the_literature():
+    # 34·D bytes in half precision, of which 2·D are dropout's masks; the rest is saved by norms and softmax.
     layers = [tl.activation_bytes(replace(tl.GPT2, n_layers=n), 1, bytes_per_value=2) for n in (1, 2)]
     assert layers[1] - layers[0] == (34 - 2) * 768 + 4 * 2 + 12 * 4
 
 
 @pytest.mark.parametrize("family", ["gpt2", "llama", "transformer"])
-def test_log_probabilities_are_what_the_loss_keeps(family):
+def test_log_probabilities_match_the_loss(family):
     shape = tl.ModelShape(family, 1, 12, 3, vocab_size=300, n_positions=9)
     model, inputs = model_of(shape), tokens_for(shape, 9, 2)
     kept, _ = kept_for_the_backward_pass(
         model, lambda: F.cross_entropy(model(*inputs).flatten(0, 1), inputs[-1].flatten())
     )
     memory = tl.memory_breakdown(shape, 9, 2)
-    assert kept - 4 == memory["activations"] + memory["log-probabilities"]  # 4: the loss keeps its weight, one number
+    assert kept - 4 == memory["activations"] + memory["log-probabilities"]  # 4: the loss saves its weight, one number
     assert memory["activations"] == tl.activation_bytes(shape, 9, 2)
 
 
@@ -328,7 +328,7 @@ def test_memory_of_a_step():
     assert "log-probabilities" not in tl.memory_breakdown(tl.BERT_BASE, 512)
 
 
-def test_the_cache_is_what_generation_keeps(monkeypatch):
+def test_kv_cache_bytes_match_generation(monkeypatch):
     latest, append = {}, tl.KeyValueCache.append
 
     def watched(cache, key, value):
@@ -348,7 +348,7 @@ def test_the_cache_is_what_generation_keeps(monkeypatch):
         assert expected <= storage_bytes(views) <= 2 * expected
 
 
-def test_the_cache_of_heads_that_share_keys(monkeypatch):
+def test_kv_cache_bytes_of_gqa(monkeypatch):
     caches, init = [], tl.KeyValueCache.__init__
 
     def watched(cache):
@@ -385,7 +385,7 @@ WITH_A_SHAPE = [
 
 
 @pytest.mark.parametrize("function", WITH_A_SHAPE)
-def test_wrong_arguments_are_named(function):
+def test_errors_name_the_argument(function):
     says(lambda: function("gpt2", 8), TypeError, "shape must be a ModelShape, got str")
     says(lambda: function(tl.GPT2, -8), ValueError, "seq must be at least 0, got -8")
     says(lambda: function(tl.GPT2, 8.0), TypeError, "seq must be an integer, got 8.0")
@@ -401,7 +401,7 @@ def test_wrong_arguments_are_named(function):
         says(lambda: function(shape, 8, tgt_len=-3), ValueError, "tgt_len must be at least 0, got -3")
 
 
-def test_wrong_sizes_are_named():
+def test_size_errors_name_the_argument():
     says(lambda: tl.attention_flops(-1, 8), ValueError, "seq must be at least 0, got -1")
     says(lambda: tl.attention_flops(1, 8, 2.0), TypeError, "k_len must be an integer, got 2.0")
     says(lambda: tl.attention_flops(1, 0), ValueError, "d_model must be at least 1, got 0")
@@ -416,6 +416,6 @@ def test_wrong_sizes_are_named():
         says(lambda f=function: f(3), TypeError, "shape_or_module must be a ModelShape or a torch.nn.Module, got int")
 
 
-def test_nothing_costs_nothing():
+def test_empty_inputs_cost_nothing():
     assert tl.forward_flops(tl.GPT2, 0) == tl.activation_bytes(tl.GPT2, 0) == tl.kv_cache_bytes(tl.GPT2, 0) == 0
     assert tl.forward_flops(tl.BERT_BASE, 0) == 0

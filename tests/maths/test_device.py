@@ -1,4 +1,4 @@
-"""``device``: what the environment asks for, or else the fastest device that is there."""
+"""``device``: the one named by the environment variable, or the fastest available."""
 
 import pytest
 import torch
@@ -13,21 +13,21 @@ NAME = "TRANSFORMER_LAB_DEVICE"
     ("cuda", "mps", "expected"),
     [(True, True, "cuda"), (True, False, "cuda"), (False, True, "mps"), (False, False, "cpu")],
 )
-def test_unasked_it_takes_the_first_that_is_there(monkeypatch, asked, cuda, mps, expected):
+def test_default_device_is_the_first_available(monkeypatch, asked, cuda, mps, expected):
     monkeypatch.delenv(NAME, raising=False) if asked is None else monkeypatch.setenv(NAME, asked)
     monkeypatch.setattr(torch.cuda, "is_available", lambda: cuda)
     monkeypatch.setattr(torch.backends.mps, "is_available", lambda: mps)
     assert tl.device() == torch.device(expected)
 
 
-def test_asked_it_takes_that_one(monkeypatch):
+def test_environment_variable_selects_the_device(monkeypatch):
     monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
     monkeypatch.setenv(NAME, "cpu")
     assert tl.device() == torch.device("cpu")
 
 
 @pytest.mark.parametrize("asked", ["gpu", "CPU", "0", "cuda:x", " cpu"])
-def test_what_is_no_device_is_an_error(monkeypatch, asked):
+def test_unknown_device_is_an_error(monkeypatch, asked):
     monkeypatch.setenv(NAME, asked)
     with pytest.raises(ValueError) as raised:
         tl.device()
@@ -36,7 +36,7 @@ def test_what_is_no_device_is_an_error(monkeypatch, asked):
 
 # Of each kind one that no machine has; "hpu" fails in another way, by a module that is not installed.
 @pytest.mark.parametrize("asked", ["cuda:99", "xla", "hpu", *([] if torch.backends.mps.is_available() else ["mps"])])
-def test_a_device_that_is_absent_is_an_error_and_never_the_cpu(monkeypatch, asked):
+def test_unavailable_device_is_an_error(monkeypatch, asked):
     monkeypatch.setenv(NAME, asked)
     with pytest.raises(RuntimeError) as raised:
         tl.device()

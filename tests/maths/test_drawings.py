@@ -1,4 +1,4 @@
-"""Drawings are well-formed, show the package's numbers, and have words that keep apart in any letters."""
+"""Drawings are well-formed, show the package's numbers, and their texts do not overlap in any font."""
 
 import re
 from inspect import isfunction
@@ -44,7 +44,7 @@ def test_the_list_is_complete():
 
 
 @pytest.mark.parametrize("name", DRAWINGS)
-def test_a_drawing_is_one_svg_without_names_that_another_could_have(name):
+def test_drawing_is_one_svg_without_ids(name):
     picture = getattr(tl.drawings, name)()
     root = drawn(name)
     width, height = root.get("viewBox").split()[2:]
@@ -52,7 +52,7 @@ def test_a_drawing_is_one_svg_without_names_that_another_could_have(name):
     assert picture._repr_svg_() == picture.svg == getattr(tl.drawings, name)().svg
     assert repr(picture) == f"Drawing({root.get('aria-label')!r})"
     assert (root[0].tag, root[0].get("fill")) == (f"{SVG}rect", "#fff")
-    # Several stand in one page of a notebook: no ids, no styles that would reach further.
+    # A notebook page has several: no ids, and no styles that would apply to others.
     assert {element.tag.removeprefix(SVG) for element in root.iter()} <= {
         "svg",
         "rect",
@@ -83,7 +83,7 @@ def letters(request, launch):
 
 
 @pytest.mark.parametrize("name", DRAWINGS)
-def test_texts_keep_apart_and_inside_in_any_letters(letters, name):
+def test_texts_do_not_overlap_in_any_font(letters, name):
     letters.set_content(getattr(drawings, name)().svg)
     width, height = map(float, drawn(name).get("viewBox").split()[2:])
     found = letters.evaluate(TEXTS)
@@ -104,8 +104,8 @@ def test_texts_keep_apart_and_inside_in_any_letters(letters, name):
 
 
 @pytest.mark.parametrize("name", DRAWINGS)
-def test_words_fit_the_boxes_that_they_stand_in(letters, name):
-    """Of the boxes in which a text's middle lies, the smallest holds all of it."""
+def test_texts_fit_their_boxes(letters, name):
+    """The smallest box around a text's middle contains the whole text."""
     letters.set_content(getattr(drawings, name)().svg)
     root = drawn(name)
     boxes = [[float(box.get(key, 0)) for key in ("width", "x", "y", "height")] for box in root.iter(f"{SVG}rect")]
@@ -116,7 +116,7 @@ def test_words_fit_the_boxes_that_they_stand_in(letters, name):
 
 
 @pytest.mark.parametrize("name", DRAWINGS)
-def test_letters_are_large_enough_on_a_phone(letters, name):
+def test_letters_are_readable_on_a_phone(letters, name):
     letters.set_viewport_size({"width": 360, "height": 800})
     letters.set_content(f"<style>body {{ margin: 0 }}</style>{getattr(drawings, name)().svg}")
     scale = letters.evaluate("document.querySelector('svg').getBoundingClientRect().width") / drawings.WIDTH
@@ -127,7 +127,7 @@ def test_letters_are_large_enough_on_a_phone(letters, name):
     assert min(sizes) * scale >= 11
 
 
-def test_storage_merges_says_what_view_does():
+def test_storage_merges_agrees_with_view():
     x = torch.arange(12).view(2, 3, 2)
     said = texts("storage_merges")
     verdicts = [text == "may merge" for text in said if text.startswith("may")]
@@ -145,7 +145,7 @@ def test_storage_merges_says_what_view_does():
     assert steps == ["+2"] * 5 + ["+1"] * 5 + ["+6", "−4"] * 2 + ["+6"] + ["+1", "+5", "+1"]
 
 
-def test_dot_product_shows_the_products_of_what_it_draws():
+def test_dot_product_shows_the_products_of_its_vectors():
     """The vectors are measured in the drawing: products of arrows, in units of the query's own length, 3."""
     said = texts("dot_product")
     assert [text for text in said if "=" in text] == ["q · a = 3 · 2 = 6", "q · b = 3 · 0 = 0", "q · c = 3 · (−2) = −6"]
@@ -154,7 +154,7 @@ def test_dot_product_shows_the_products_of_what_it_draws():
         for polygon in drawn("dot_product").iter(f"{SVG}polygon")
     ]
     query_line = next(drawn("dot_product").iter(f"{SVG}polyline")).get("points").split()[0]
-    origin = heads[2].clone()  # b stands on q: its foot is the origin
+    origin = heads[2].clone()  # b is drawn from the origin
     origin[1] = float(query_line.split(",")[1])
     query, *keys = [(head - origin) / (heads[0] - origin).norm() * 3 for head in heads]
     torch.testing.assert_close(torch.stack(keys) @ query, torch.tensor([6.0, 0.0, -6.0]), atol=0.02, rtol=0)
@@ -162,7 +162,7 @@ def test_dot_product_shows_the_products_of_what_it_draws():
     assert [text for text in said if "angle" in text] == [f"angle {angle:.0f}°" for angle in angles]
 
 
-def test_attention_names_the_shapes_that_attention_has():
+def test_attention_drawing_names_the_shapes():
     sizes = {"q_len": 7, "k_len": 6, "d_head": 5, "d_value": 4}
     query, key, value = torch.zeros(7, 5), torch.zeros(6, 5), torch.zeros(6, 4)
     shapes = {
@@ -180,7 +180,7 @@ def test_attention_names_the_shapes_that_attention_has():
 
 
 def test_clock_hands_end_at_the_features():
-    """Hands are arrows: their heads lie at (sine, cosine) of the position, on a clock with 0 at the top."""
+    """Hands are arrows that end at (sine, cosine) of the position, on a clock with 0 at the top."""
     root = drawn("clock_hands")
     centres = [[float(circle.get(key)) for key in ("cx", "cy")] for circle in root.iter(f"{SVG}circle")]
     tips = [polygon.get("points").split()[0].split(",") for polygon in root.iter(f"{SVG}polygon")][: len(centres)]
@@ -198,7 +198,7 @@ def test_clock_hands_end_at_the_features():
 
 
 @pytest.mark.parametrize(("layers", "layer"), [(3, "convolution"), (1, "attention")])
-def test_paths_are_as_long_as_the_gradient_says(layers, layer):
+def test_path_lengths_match_the_gradient(layers, layer):
     assert f"{layers} layer{'s' * (layers > 1)}" in texts("paths")
     torch.manual_seed(0)
     x = torch.randn(7, 4, dtype=torch.float64, requires_grad=True)
@@ -225,8 +225,8 @@ def test_split_and_merge_shows_the_functions_numbers():
 
 
 @pytest.mark.parametrize("norm_first", [False, True])
-def test_block_has_its_parts_in_the_order_in_which_the_layer_calls_them(norm_first):
-    """In a column from the top: as in ``EncoderLayer``, and the rule that stands below it."""
+def test_block_parts_are_in_the_order_of_the_layer(norm_first):
+    """In a column from the top: as in ``EncoderLayer``, and the formula below."""
     layer, calls = tl.EncoderLayer(d_model=4, n_heads=2, d_ff=8, norm_first=norm_first), []
     names = {"self_attention": "attention", "feed_forward": "feed-forward", "norm1": "norm", "norm2": "norm"}
     for part, name in names.items():
@@ -241,14 +241,14 @@ def test_block_has_its_parts_in_the_order_in_which_the_layer_calls_them(norm_fir
     assert said[0] == ("pre-norm" if norm_first else "post-norm")
     assert [words for words in said if words in ("norm", "attention", "feed-forward")] == calls
     assert said[-1] == ("x + f(norm(x))" if norm_first else "norm(x + f(x))")
-    # Where the norms stand: on the stream, or on the way into a part.
+    # The place of the norms: on the residual stream, or before a part.
     stream = [float(text.get("x")) for text in drawn("block").iter(f"{SVG}text") if text.text == "x"][norm_first]
     norms = [float(text.get("x")) for text in drawn("block").iter(f"{SVG}text") if text.text == "norm"]
     on_stream = [x == stream for x in norms if (x > 260) == norm_first]
     assert on_stream == [not norm_first] * 2
 
 
-def test_block_today_says_what_a_model_of_today_has():
+def test_block_today_matches_a_modern_model():
     then = tl.Transformer(11, 11, d_model=8, n_heads=2, n_layers=1, d_ff=32)
     now = tl.LanguageModel(
         11,

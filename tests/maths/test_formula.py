@@ -1,6 +1,6 @@
-"""Each part of attention's formula alone, on numbers that can be checked by hand; a failure is one sentence.
+"""Each part of attention's formula, on numbers that can be checked by hand; a failure is one sentence.
 
-These run before all others. Whoever changes a part reads here what it must be; the other tests then hold it to PyTorch.
+These tests run first, and say what each part must be; the others then compare it with PyTorch.
 """
 
 import math
@@ -139,7 +139,7 @@ def test_bias_of_the_scores(form):
 
 
 def test_order_of_heads_in_the_module():
-    """Head 0 sees two equal keys, head 1 sees one of them alone: its half of the output shows it."""
+    """Head 0 attends to keys 0 and 1, head 1 to key 2: the halves of the output show them."""
     module = unchanged_by_projections()
     mask = torch.tensor([[[True, True, False, False]], [[False, False, True, False]]], device=DEVICE)
     output = module(torch.zeros(1, 8, device=DEVICE), torch.zeros(4, 8, device=DEVICE), IDENTITY.repeat(1, 2), mask)
@@ -164,7 +164,9 @@ def test_bias_of_the_projections(name):
         "v_proj": lambda x: module(x),
         "out_proj": lambda x: module(x),
     }[name]
-    expected = see(bias[None])  # projections by the identity: a bias is what is added to the input
+    expected = (
+        bias[None] if name == "out_proj" else see(bias[None])
+    )  # projections are the identity: a bias on 0 equals an input without one
     with torch.no_grad():
         getattr(module, name).bias.copy_(bias)
     found = see(x)

@@ -1,4 +1,4 @@
-"""Layers against PyTorch's own with the same weights, and against what must hold for any weights."""
+"""Layers against PyTorch's with the same weights, and properties that hold for any weights."""
 
 import math
 
@@ -107,20 +107,20 @@ def check(kind, mine, options, dtype, given, masks):
 
 @pytest.mark.parametrize("dtype", EXACT)
 @pytest.mark.parametrize("options", OPTIONS)
-def test_encoder_layer_gives_pytorchs_numbers(options, dtype):
+def test_encoder_layer_matches_pytorch(options, dtype):
     given = [vectors(5, dtype=dtype)]
     check(nn.TransformerEncoderLayer, tl.EncoderLayer, options, dtype, given, encoder_masks())
 
 
 @pytest.mark.parametrize("dtype", EXACT)
 @pytest.mark.parametrize("options", OPTIONS)
-def test_decoder_layer_gives_pytorchs_numbers(options, dtype):
+def test_decoder_layer_matches_pytorch(options, dtype):
     given = [vectors(5, dtype=dtype), vectors(6, seed=2, dtype=dtype)]
     check(nn.TransformerDecoderLayer, tl.DecoderLayer, options, dtype, given, decoder_masks())
 
 
 @pytest.mark.parametrize("norm_first", [False, True])
-def test_evaluation_without_gradients_is_pytorchs_fast_path(norm_first):
+def test_evaluation_matches_pytorchs_fast_path(norm_first):
     module = theirs(nn.TransformerEncoderLayer, norm_first=norm_first, activation="gelu").eval()
     ours, x = tl.EncoderLayer.from_torch(module), vectors(5)
     assert not any(part.training for part in ours.modules())
@@ -133,7 +133,7 @@ def test_evaluation_without_gradients_is_pytorchs_fast_path(norm_first):
 
 
 @pytest.mark.parametrize("norm_first", [False, True])
-def test_dropout_falls_where_pytorchs_does(norm_first):
+def test_dropout_matches_pytorch(norm_first):
     """With one seed the same entries fall, in the same places: attention, feed-forward, and every sum."""
     x, memory = vectors(5, batch=1), vectors(6, seed=2, batch=1)  # in larger batches PyTorch draws in another order
     for kind, mine, given in (
@@ -167,7 +167,7 @@ def test_dropout_of_everything_leaves_the_residual():
     agree(feed_forward(x), feed_forward.linear2.bias.expand(x.shape))
 
 
-def test_refused_options_of_pytorchs_layers():
+def test_from_torch_refuses_unsupported_options():
     def encoder_layer(**options):
         return tl.EncoderLayer.from_torch(nn.TransformerEncoderLayer(8, 2, 16, **options))
 
@@ -217,7 +217,7 @@ def norm(module, x):
 
 
 @pytest.mark.parametrize("norm_first", [False, True])
-def test_layers_are_their_parts(norm_first):
+def test_layers_match_their_parts(norm_first):
     encoder, decoder = layers(norm_first=norm_first)
     x, memory = vectors(5), vectors(6, seed=2)
 
@@ -237,7 +237,7 @@ def test_layers_are_their_parts(norm_first):
 
 @pytest.mark.parametrize("activation", ["relu", "gelu"])
 @pytest.mark.parametrize("lead", [(), (2,), (2, 1, 3), (0,)])
-def test_the_feed_forward_network_takes_each_position_alone(activation, lead):
+def test_feed_forward_is_applied_to_each_position(activation, lead):
     module = ready(tl.FeedForward(D_MODEL, D_FF, activation))
     x = normal(*lead, 4, D_MODEL, seed=1)
     found = module(x)
@@ -249,7 +249,7 @@ def test_the_feed_forward_network_takes_each_position_alone(activation, lead):
     agree(found, hidden @ module.linear2.weight.T + module.linear2.bias)
 
 
-def test_the_feed_forward_network_is_four_times_as_wide_when_nothing_is_said():
+def test_feed_forward_defaults_to_four_times_d_model():
     module = tl.FeedForward(D_MODEL)
     assert module.linear1.weight.shape == (4 * D_MODEL, D_MODEL)
     assert [name for name, _ in tl.FeedForward(D_MODEL, bias=False).named_parameters()] == [
@@ -259,7 +259,7 @@ def test_the_feed_forward_network_is_four_times_as_wide_when_nothing_is_said():
 
 
 @pytest.mark.parametrize("norm_first", [False, True])
-def test_without_positions_order_carries_over(norm_first):
+def test_without_positions_the_model_is_permutation_equivariant(norm_first):
     encoder, decoder = layers(norm_first=norm_first)
     x, memory, order = vectors(5), vectors(6, seed=2), torch.tensor([3, 0, 4, 2, 1])
     agree(encoder(x[:, order]), encoder(x)[:, order])
@@ -281,7 +281,7 @@ def test_leading_axes_are_independent(lead):
 
 @pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize("norm_first", [False, True])
-def test_tokens_that_see_nothing_stay_finite(norm_first, dtype):
+def test_fully_masked_tokens_are_finite(norm_first, dtype):
     encoder, decoder = (layer.to(dtype) for layer in layers(norm_first=norm_first))
     x, memory = vectors(5, dtype=dtype), vectors(6, seed=2, dtype=dtype)
     nothing = torch.zeros(5, 5, dtype=torch.bool, device=DEVICE)
@@ -322,7 +322,7 @@ def test_norms_may_stay_in_float32(norm_first):
     agree(decoder(x, memory, memory_mask=tl.padding_mask([6, 6], 6, device=DEVICE)), expected[1])
 
 
-def test_from_torch_leaves_frozen_what_was_frozen_and_knows_relu_by_all_its_names():
+def test_from_torch_keeps_frozen_parameters_and_knows_all_relus():
     theirs = nn.TransformerEncoderLayer(D_MODEL, N_HEADS, D_FF, dropout=0.0, activation=torch.relu)
     theirs.requires_grad_(False)
     ours = tl.EncoderLayer.from_torch(theirs)
@@ -364,7 +364,7 @@ def test_parameters(bias):
 
 @pytest.mark.parametrize("activation", ["relu", "gelu", "gelu_tanh", "silu"])
 @pytest.mark.parametrize("bias", [True, False])
-def test_a_gate_multiplies_what_comes_up(activation, bias):
+def test_gate_multiplies_the_features(activation, bias):
     module = ready(tl.FeedForward(D_MODEL, D_FF, activation, bias=bias, gated=True))
     x = vectors(5)
 
@@ -387,7 +387,7 @@ def test_a_gate_multiplies_what_comes_up(activation, bias):
     agree_in_gradient(module(x), expected, inputs)
 
 
-def test_a_gated_layer_is_as_large_as_one_without():
+def test_gated_layer_has_as_many_parameters():
     for d_model in (3, 576, 768):
         plain, gated = (tl.FeedForward(d_model, bias=False, gated=gated) for gated in (False, True))
         assert gated.linear1.out_features == gated.gate.out_features == 8 * d_model // 3
@@ -420,7 +420,7 @@ def test_layers_take_either_norm_and_its_eps(norm, norm_first):
     agree(layer(x), y)
 
 
-def test_layers_pass_on_what_attention_takes():
+def test_layers_pass_options_to_attention():
     encoder, decoder = (
         ready(kind(D_MODEL, 6, D_FF, n_kv_heads=2, rotate=tl.rotary, gated=True)).eval()
         for kind in (tl.EncoderLayer, tl.DecoderLayer)
@@ -497,7 +497,7 @@ for norm_first in (False, True):
         (
             lambda e=e: e(x.to("meta")),
             ValueError,
-            "x must lie on the device of the module's weights, cpu, got meta",
+            "x must be on the device of the module's weights, cpu, got meta",
         ),
         (lambda e=e: e(x, seen), ValueError, SCORES.format(4, (4, 6), "-1 (k_len)", 4, 6)),
         (
@@ -530,5 +530,5 @@ for norm_first in (False, True):
 
 
 @pytest.mark.parametrize(("call", "error", "text"), WRONG)
-def test_layers_name_what_is_wrong(call, error, text):
+def test_layer_errors_name_the_argument(call, error, text):
     says(call, error, text)

@@ -44,7 +44,7 @@ MAPS = [(tl.elu_feature_map, elu_plus_one), (torch.exp, torch.exp), (doubled, do
 
 
 def loop(query, key, value, key_mask=None, is_causal=False, feature_map=elu_plus_one):
-    """Every query by itself: its similarity to each key that it may see, and their weighted mean; differentiable."""
+    """Query by query: the similarities to the keys that it may attend to, and the weighted mean; differentiable."""
     lead = torch.broadcast_shapes(query.shape[:-2], key.shape[:-2], value.shape[:-2])
     query, key, value = (x.cpu().double().expand(*lead, *x.shape[-2:]) for x in (query, key, value))
     q_len, k_len = query.shape[-2], key.shape[-2]
@@ -88,7 +88,7 @@ def recurrent(query, key, value, feature_map=tl.elu_feature_map):
 
 
 def heads(*lengths, d_head=4, d_value=6, lead=(2, 3), dtype=torch.float32, **options):
-    """Query, key and value, with as many tokens as told."""
+    """Query, key and value with this many tokens."""
     q_len, k_len = lengths * 2 if len(lengths) == 1 else lengths
     sizes = (q_len, d_head), (k_len, d_head), (k_len, d_value)
     return [normal(*lead, *size, seed=seed, dtype=dtype, **options) for seed, size in enumerate(sizes)]
@@ -105,19 +105,19 @@ def problems(draw):
     contiguous = draw(st.booleans())
     seed = draw(st.integers(0, 10**6))
 
-    def worn(shape):
+    def broadcastable(shape):
         shape = [draw(st.sampled_from((size, size, 1))) for size in shape]
         return shape[draw(st.integers(0, len(shape))) if draw(st.booleans()) else 0 :]
 
     tensors = [
-        normal(*worn(lead), length, features, seed=seed + i, dtype=dtype, contiguous=contiguous)
+        normal(*broadcastable(lead), length, features, seed=seed + i, dtype=dtype, contiguous=contiguous)
         for i, (length, features) in enumerate(((q_len, d_head), (k_len, d_head), (k_len, d_value)))
     ]
     key_mask = None
     if draw(st.booleans()):
         # A mask must not stretch the leading axes that the tensors have together.
         shape = [*torch.broadcast_shapes(*(x.shape[:-2] for x in tensors)), 1, k_len]
-        key_mask = (normal(*worn(shape), seed=seed + 3) > -0.2).detach()
+        key_mask = (normal(*broadcastable(shape), seed=seed + 3) > -0.2).detach()
     return *tensors, key_mask, is_causal, draw(st.integers(1, 9)), draw(st.sampled_from(MAPS))
 
 
@@ -155,7 +155,7 @@ FORMS = [
 
 
 @pytest.mark.parametrize(("chunk_size", "feature_map", "dtype"), FORMS)
-def test_the_forms_are_one_function(chunk_size, feature_map, dtype):
+def test_all_forms_agree(chunk_size, feature_map, dtype):
     tensors = heads(37, dtype=dtype)
     causal = tl.causal_linear_attention(*tensors, feature_map=feature_map, chunk_size=chunk_size)
     steps = recurrent(*tensors, feature_map=feature_map)
@@ -202,7 +202,7 @@ def test_gradcheck_of_a_step():
 
 
 @needs_float64
-def test_gradients_of_gradients_exist():
+def test_second_derivatives_exist():
     tensors = heads(5, d_head=2, d_value=2, lead=(1,), dtype=torch.float64)
     assert torch.autograd.gradgradcheck(lambda *x: tl.causal_linear_attention(*x, chunk_size=2), tensors)
 
@@ -221,7 +221,7 @@ def test_elu_feature_map_is_elu_plus_one(dtype):
 
 @pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize("function", [tl.elu_feature_map, tl.checks.elu_feature_map.reference], ids=["ours", "check's"])
-def test_the_slope_of_the_feature_map_is_that_of_the_formula_at_zero_too(function, dtype):
+def test_feature_map_gradient_matches_the_formula_at_zero(function, dtype):
     """Of a function with a bound, as ``clamp`` is, the gradient at the bound differs from PyTorch to PyTorch."""
     numbers = [-3.0, -1.0, -1e-3, -0.0, 0.0, 1e-3, 7.0, 100.0]
     x = torch.tensor(numbers, dtype=dtype, device=DEVICE, requires_grad=True)
@@ -263,7 +263,7 @@ def test_any_number_of_features():
         assert S.shape == (2, 3, features, 6) and z.shape == (2, 3, features)
 
 
-def test_a_feature_map_may_be_a_module_that_learns():
+def test_feature_map_can_be_a_learned_module():
     query, key, value = heads(9)
     torch.manual_seed(0)
     learned = nn.Sequential(nn.Linear(4, 5), nn.Softplus()).to(DEVICE)
@@ -279,7 +279,7 @@ def test_a_feature_map_may_be_a_module_that_learns():
 
 
 @pytest.mark.parametrize("chunk_size", [1, 3, 4, 100])
-def test_later_tokens_change_nothing_under_causality(chunk_size):
+def test_causal_output_does_not_depend_on_later_tokens(chunk_size):
     tensors = [x.detach() for x in heads(12)]
     before = tl.causal_linear_attention(*tensors, chunk_size=chunk_size)
     for n in range(12):
@@ -292,7 +292,7 @@ def test_later_tokens_change_nothing_under_causality(chunk_size):
 
 
 @pytest.mark.parametrize("chunk_size", [1, 4, 100])
-def test_gradients_do_not_come_from_the_past(chunk_size):
+def test_gradients_do_not_reach_later_tokens(chunk_size):
     query, key, value = heads(12)
     output = tl.causal_linear_attention(query, key, value, chunk_size=chunk_size)
     for grad in torch.autograd.grad(output[..., :5, :].square().sum(), (query, key, value)):
@@ -302,7 +302,7 @@ def test_gradients_do_not_come_from_the_past(chunk_size):
 @pytest.mark.parametrize("is_causal", [False, True])
 @pytest.mark.parametrize("hidden", [[5, 6], [0, 1], [0, 3, 4, 6]])
 @pytest.mark.parametrize("dtype", DTYPES)
-def test_padding_is_left_out_of_both_sums(dtype, hidden, is_causal):
+def test_padding_is_excluded_from_both_sums(dtype, hidden, is_causal):
     tensors = heads(7, dtype=dtype)
     real = torch.ones(7, dtype=torch.bool, device=DEVICE)
     real[hidden] = False
@@ -313,12 +313,12 @@ def test_padding_is_left_out_of_both_sums(dtype, hidden, is_causal):
         return tl.bidirectional_linear_attention(query, key, value, **options)
 
     output = attend(*tensors, key_mask=real)
-    # What stands in the padding changes nothing.
+    # The values in the padding change nothing.
     changed = [x.detach().clone() for x in tensors]
     for x in changed[1:]:
         x[..., hidden, :] = 50.0
     assert torch.equal(attend(*changed, key_mask=real), output)
-    # The real tokens get what they get where there is no padding, and so do the gradients.
+    # Outputs and gradients of the real tokens are those without padding.
     agree(output[..., real, :], attend(*(x[..., real, :] for x in tensors)))
     for grad in gradients(output, tensors[1:]):
         assert (grad[..., hidden, :] == 0).all() and (grad[..., real, :] != 0).any()
@@ -326,12 +326,12 @@ def test_padding_is_left_out_of_both_sums(dtype, hidden, is_causal):
 
 @pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize("is_causal", [False, True])
-def test_a_query_that_sees_nothing_gets_zeros_and_finite_gradients(is_causal, dtype):
+def test_fully_masked_query_gets_zeros_and_finite_gradients(is_causal, dtype):
     tensors = heads(7, dtype=dtype)
     lengths = [0, 4]
     mask = tl.padding_mask(lengths, 7, device=DEVICE)
     if is_causal:
-        mask = mask.flip(-1)  # padding in front: the first queries see padding alone
+        mask = mask.flip(-1)  # padding in front: the first queries see only padding
         output = tl.causal_linear_attention(*tensors, key_mask=mask, chunk_size=2)
         assert (output[1, :, :3] == 0).all() and (output[1, :, 3:] != 0).all()
     else:
@@ -345,7 +345,7 @@ def test_a_query_that_sees_nothing_gets_zeros_and_finite_gradients(is_causal, dt
 @pytest.mark.parametrize("dtype", DTYPES)
 def test_features_that_are_zero_match_nothing(dtype):
     query, key, value = (x.detach() for x in heads(7, dtype=dtype))
-    query[..., 3, :] = -1.0  # no feature of its own
+    query[..., 3, :] = -1.0  # no positive feature
     key[..., :2, :] = -1.0  # nothing to match for the first two
     tensors = [x.requires_grad_() for x in (query, key, value)]
     output = tl.causal_linear_attention(*tensors, feature_map=squared_relu, chunk_size=3)
@@ -355,7 +355,7 @@ def test_features_that_are_zero_match_nothing(dtype):
     assert all(grad.isfinite().all() for grad in gradients(output, tensors))
 
 
-def test_one_token_may_match_nothing():
+def test_single_token_may_have_zero_features():
     """A map that is zero somewhere is zero for a single token now and then: no reason to end a generation."""
     token = torch.full((1, 1, 1, 2), -1.0, device=DEVICE)
     for form in (tl.bidirectional_linear_attention, tl.causal_linear_attention):
@@ -365,7 +365,7 @@ def test_one_token_may_match_nothing():
     assert (output == 0).all() and all((x == 0).all() for x in state)
 
 
-def test_a_row_stays_within_its_values():
+def test_output_is_within_the_range_of_values():
     query, key, value = (x.detach() * 5 for x in heads(40))
     for output in (
         tl.bidirectional_linear_attention(query, key, value),
@@ -375,7 +375,7 @@ def test_a_row_stays_within_its_values():
         assert (output >= value.amin(-2, keepdim=True) - 1e-4).all()
 
 
-def test_order_of_keys_does_not_matter_without_causality():
+def test_permuting_keys_changes_nothing_without_causality():
     query, key, value = heads(6, 8)
     order = torch.tensor([3, 0, 7, 4, 1, 6, 2, 5])
     output = tl.bidirectional_linear_attention(query, key, value)
@@ -384,7 +384,7 @@ def test_order_of_keys_does_not_matter_without_causality():
 
 @pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize("i", range(3))
-def test_nan_stays_visible_and_where_it_belongs(i, dtype):
+def test_nan_propagates_to_later_tokens_only(i, dtype):
     tensors = [x.detach() for x in heads(8, dtype=dtype)]
     tensors[i][0, 0, 4, 1] = math.nan
     output = tl.causal_linear_attention(*tensors, chunk_size=3)
@@ -398,11 +398,11 @@ def test_nan_stays_visible_and_where_it_belongs(i, dtype):
     assert (found | ~hit).all() and not found[1].any() and not found[0, 1:].any()
 
 
-# One large key, and long sequences: what float32 has to stand.
+# Accuracy in float32: one large key, and long sequences.
 
 
 def own_subtracted(query, key, value, chunk_size, feature_map):
-    """The trap: what lies before a chunk, taken as the sum up to its end, less the chunk itself."""
+    """A tempting form that loses digits: the state before a chunk as the sum up to its end, less the chunk."""
     q, k, v = (x.unflatten(-2, (-1, chunk_size)) for x in (feature_map(query), feature_map(key), value))
     own_S, own_z = k.mT @ v, k.sum(-2)
     S, z = own_S.cumsum(-3) - own_S, own_z.cumsum(-2) - own_z
@@ -412,7 +412,7 @@ def own_subtracted(query, key, value, chunk_size, feature_map):
 
 
 def summed_and_taken_back(query, key, value, chunk_size, feature_map):
-    """The trap once more: all keys first, and what lies behind a query taken away."""
+    """Another: the sum over all keys, less the later ones."""
     q, k = feature_map(query), feature_map(key)
     outer = k.unsqueeze(-1) * value.unsqueeze(-2)
     S = outer.sum(-3, keepdim=True) - (outer.flip(-3).cumsum(-3).flip(-3) - outer)
@@ -430,25 +430,25 @@ def by_steps(query, key, value, chunk_size, feature_map):
 
 def one_huge_key(place, seq=64):
     query, key, value = (x.detach() for x in heads(seq, lead=(1, 2)))
-    key[..., place, :] = 25.0  # its exponential is 7e10, beside which float32 keeps nothing below 4096
+    key[..., place, :] = 25.0  # its exponential is 7e10, to which float32 can add nothing below 4096
     return query, key, value
 
 
 @pytest.mark.parametrize("form", [ours, by_steps])
 @pytest.mark.parametrize("place", [63, 57, 50, 8, 7, 0])
 @pytest.mark.parametrize("chunk_size", [1, 8, 48, 64])
-def test_one_huge_key_does_not_reach_those_before_it(chunk_size, place, form):
+def test_huge_key_does_not_change_earlier_outputs(chunk_size, place, form):
     tensors = one_huge_key(place)
     expected = with_weights(*tensors, is_causal=True, feature_map=torch.exp)
     found = form(*tensors, chunk_size, torch.exp)
     assert (found.cpu() - expected).abs().max() < 5e-6 * expected.abs().max()
-    # Not in the least: what comes before is as it is without the key.
+    # Exactly: earlier outputs are those without the key.
     cut = form(*(x[..., :place, :] for x in tensors), chunk_size, torch.exp) if place else found[..., :0, :]
     torch.testing.assert_close(found[..., :place, :], cut, rtol=1e-6, atol=1e-6)
 
 
 @pytest.mark.parametrize("place", [63, 57])
-def test_one_huge_key_does_not_reach_the_gradients_before_it(place):
+def test_huge_key_does_not_change_earlier_gradients(place):
     tensors = [x.requires_grad_() for x in one_huge_key(place)]
     output = tl.causal_linear_attention(*tensors, feature_map=torch.exp, chunk_size=8)
     expected = with_weights(*tensors, is_causal=True, feature_map=torch.exp)
@@ -461,7 +461,7 @@ def test_one_huge_key_does_not_reach_the_gradients_before_it(place):
 
 
 @pytest.mark.parametrize("form", [own_subtracted, summed_and_taken_back])
-def test_a_difference_of_sums_lets_the_huge_key_through(form):
+def test_difference_of_sums_fails_with_a_huge_key(form):
     """The two that the tests above are there for fail them."""
     harmless = [x.detach() for x in heads(64, lead=(1, 2))]
     expected = with_weights(*harmless, is_causal=True, feature_map=torch.exp)
@@ -522,7 +522,7 @@ def test_gradients_in_float32_are_accurate_at_length_16384():
 @pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16])
 @pytest.mark.parametrize("autocast", [False, True])
 def test_half_precision_is_summed_in_float32(dtype, autocast):
-    """Sums of 65,536 keys are larger than float16 goes, and than bfloat16 can count."""
+    """Sums of 65,536 keys exceed the range of float16 and the precision of bfloat16."""
     query, key, value = ((x.detach() + 1).to(dtype) for x in heads(LONG, lead=(1, 1), d_head=16, d_value=4))
     with torch.autocast(DEVICE.type, dtype=dtype, enabled=autocast):
         both_ways = tl.bidirectional_linear_attention(query, key, value)
@@ -560,15 +560,15 @@ def memory_of(seq, backward, **options):
 
 
 @pytest.mark.parametrize("backward", [False, True])
-def test_memory_grows_with_the_length_alone(backward):
+def test_memory_is_linear_in_length(backward):
     short, long = memory_of(2048, backward), memory_of(8192, backward)
     assert long < 1.1 * short  # per token, at four times the length
     # All prefixes of S would be 32 such tensors, and their gradients as many; all weights would be 8192 / 32.
     assert long < (30 if backward else 2.5)
 
 
-def test_no_chunk_has_a_gradient_as_long_as_the_sequence():
-    """That of a slice is, and with one for each chunk training would take quadratic time."""
+def test_gradient_memory_of_chunks_is_bounded():
+    """The gradient of a slice is; with one slice per chunk, training would take quadratic time."""
     tensors = [torch.randn(1, 2, 64, 4, device=DEVICE, requires_grad=True) for _ in range(3)]
     nodes, open_nodes = set(), [tl.causal_linear_attention(*tensors, chunk_size=8).grad_fn]
     while open_nodes:
@@ -580,7 +580,7 @@ def test_no_chunk_has_a_gradient_as_long_as_the_sequence():
     assert names.count("SplitBackward0") == 3 and "SliceBackward0" not in names
 
 
-def test_memory_of_both_directions_is_its_features_and_its_output():
+def test_bidirectional_memory_is_features_and_output():
     query, key, value = (torch.randn(1, 2, 8192, 32, device=DEVICE) for _ in range(3))
     peak = tl.measure.peak_bytes(lambda: tl.bidirectional_linear_attention(query, key, value))
     if peak is not None:
@@ -590,7 +590,7 @@ def test_memory_of_both_directions_is_its_features_and_its_output():
 # States.
 
 
-def test_the_state_is_what_the_first_tokens_leave_and_is_not_changed():
+def test_state_sums_up_earlier_tokens_and_is_not_modified():
     query, key, value = heads(9)
     state = tl.initial_state(2, 3, 4, 6, device=DEVICE)
     assert [x.shape for x in state] == [(2, 3, 4, 6), (2, 3, 4)]
@@ -615,10 +615,10 @@ def test_the_state_of_half_precision_is_float32(dtype):
     query, key, value = (x[..., 0, :] for x in heads(1, lead=(1, 1), d_head=2, d_value=3, dtype=dtype))
     state, output = tl.linear_attention_step(state, query, key, value)
     assert [x.dtype for x in state] == [kept, kept] and output.dtype == dtype
-    agree(output, value)  # it sees itself alone
+    agree(output, value)  # it attends to itself only
 
 
-def test_the_state_never_grows():
+def test_state_has_constant_size():
     state = tl.initial_state(1, 2, 4, 3, device=DEVICE)
     token = [torch.zeros(1, 2, features, device=DEVICE) for features in (4, 4, 3)]
     for _ in range(50):
@@ -663,7 +663,7 @@ def by_hand(module, query, key=None, value=None, mask=None, is_causal=False):
 @pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize("bias", [True, False])
 @pytest.mark.parametrize("lead", [(), (2,), (2, 0), (2, 1, 3)])
-def test_the_module_is_projections_around_linear_attention(lead, bias, dtype):
+def test_module_is_projections_around_linear_attention(lead, bias, dtype):
     module = attention(dtype, bias=bias, chunk_size=2)
     x, y = (normal(*lead, n, D_MODEL, seed=n, dtype=dtype) for n in (5, 7))
     agree(module(x), by_hand(module, x))
@@ -678,7 +678,7 @@ def test_the_module_is_projections_around_linear_attention(lead, bias, dtype):
         assert all(parameter.grad is not None for parameter in module.parameters())
 
 
-def test_keys_and_values_may_have_features_of_their_own():
+def test_keys_and_values_may_have_other_features():
     module = attention(d_key_in=5, d_value_in=7)
     x, y, z = normal(2, 4, D_MODEL, seed=1), normal(2, 6, 5, seed=2), normal(2, 6, 7, seed=3)
     agree(module(x, y, z), by_hand(module, x, y, z))
@@ -696,7 +696,7 @@ def test_padding_masks_of_a_batch(masked):
     agree(causal[0], module(x[0], is_causal=True))
 
 
-def test_weights_are_what_forward_uses():
+def test_weights_match_forward():
     module = attention()
     x, y = normal(2, 5, D_MODEL, seed=1), normal(2, 7, D_MODEL, seed=2)
     causal = tl.causal_mask(5, device=DEVICE)
@@ -722,7 +722,7 @@ def test_weights_of_many_keys_sum_to_one_in_half_precision(dtype):
     agree(module.weights(x[:, :4], x).cpu().double().sum(-1).to(dtype), torch.ones(1, N_HEADS, 4))
 
 
-def test_from_torch_takes_its_projections():
+def test_from_torch_copies_projections():
     torch.manual_seed(0)
     theirs = ready(nn.MultiheadAttention(D_MODEL, N_HEADS, batch_first=True))
     module = tl.LinearAttention.from_torch(theirs)
@@ -738,7 +738,7 @@ def test_from_torch_takes_its_projections():
     )
 
 
-def test_the_module_loads_what_softmax_attention_learned():
+def test_module_loads_weights_of_softmax_attention():
     softmax, module = tl.MultiHeadAttention(D_MODEL, N_HEADS), tl.LinearAttention(D_MODEL, N_HEADS)
     module.load_state_dict(softmax.state_dict())
     torch.manual_seed(3)
@@ -822,7 +822,7 @@ def test_linear_attention_in_a_decoder_layer():
 
 
 @pytest.mark.parametrize("norm_first", [False, True])
-def test_a_transformer_of_linear_attention_generates_the_same_with_its_states(norm_first):
+def test_linear_transformer_generates_the_same_with_its_cache(norm_first):
     torch.manual_seed(0)
     model = in_linear(ready(tl.Transformer(20, 20, 24, 2, 2, 48, norm_first=norm_first)).eval())
     source = torch.randint(20, (3, 6), generator=torch.Generator().manual_seed(1)).to(DEVICE)
@@ -834,7 +834,7 @@ def test_a_transformer_of_linear_attention_generates_the_same_with_its_states(no
     assert torch.equal(scores.argmax(-1), with_states[:, 1:])
 
 
-def test_linear_attention_learns():
+def test_linear_attention_can_be_trained():
     torch.manual_seed(0)
     layer = in_linear(tl.EncoderLayer(D_MODEL, N_HEADS, 24)).to(DEVICE)
     x, goal = normal(4, 9, D_MODEL, seed=1).detach(), normal(4, 9, D_MODEL, seed=2).detach()
@@ -848,14 +848,14 @@ def test_linear_attention_learns():
     assert losses[-1] < 0.6 * losses[0]
 
 
-def test_a_feature_map_that_learns_is_a_part_of_the_module():
+def test_learned_feature_map_is_a_submodule():
     torch.manual_seed(0)
     learned = nn.Sequential(nn.Linear(4, 5), nn.Softplus())
     module = tl.LinearAttention(D_MODEL, N_HEADS, feature_map=learned).to(DEVICE)
     assert "feature_map.0.weight" in module.state_dict() and module.feature_map is learned
     module(normal(2, 5, D_MODEL, seed=1), is_causal=True).sum().backward()
     assert all(parameter.grad is not None for parameter in module.parameters())
-    # A function is none, so that a module with one loads what softmax attention has learned.
+    # A function adds no parameters: the module then loads the weights of softmax attention.
     assert tl.LinearAttention(8, 2).state_dict().keys() == tl.MultiHeadAttention(8, 2).state_dict().keys()
 
 
@@ -872,7 +872,7 @@ def test_the_module_can_be_copied_and_saved(tmp_path):
 
 @pytest.mark.parametrize("n_kv_heads", [1, 2])
 @pytest.mark.parametrize("rotate", [None, tl.rotary])
-def test_heads_may_share_keys_and_so_the_state(rotate, n_kv_heads):
+def test_gqa_shares_the_state(rotate, n_kv_heads):
     torch.manual_seed(0)
     module = tl.LinearAttention(12, 6, n_kv_heads=n_kv_heads, rotate=rotate, chunk_size=2).to(DEVICE)
     own, state = tl.LinearAttention(12, 6, rotate=rotate).to(DEVICE), dict(module.state_dict())
@@ -944,7 +944,7 @@ WRONG = [
     ((q.long(), k, v), {}, TypeError, "query must be floating point, got torch.int64"),
     ((q, k.double(), v), {}, TypeError, "query and key must share a dtype, got torch.float32 and torch.float64"),
     ((q, k, v.half()), {}, TypeError, "query and value must share a dtype, got torch.float32 and torch.float16"),
-    ((q, k, v.to("meta")), {}, ValueError, "query and value must lie on one device, got cpu and meta"),
+    ((q, k, v.to("meta")), {}, ValueError, "query and value must be on one device, got cpu and meta"),
     ((q[0, 0], k, v), {}, ValueError, "query must have at least 2 axes (..., length, features), got shape (4,)"),
     ((q[..., :3], k, v), {}, ValueError, "query and key must share d_head, got 3 and 4"),
     ((q, k, v[:, :6]), {}, ValueError, "key and value must share k_len, got 7 and 6"),
@@ -960,7 +960,7 @@ WRONG = [
         (q, k, v),
         {"key_mask": seen.to("meta")},
         ValueError,
-        "query and key_mask must lie on one device, got cpu and meta",
+        "query and key_mask must be on one device, got cpu and meta",
     ),
     ((q, k, v), {"key_mask": seen[:6]}, ValueError, MASK.format("key_mask", (6,), "-1 (k_len)", 7, 6)),
     ((q, k, v), {"key_mask": seen.expand(5, 7)}, ValueError, PAIRS.format("key_mask", (5, 7))),
@@ -1061,7 +1061,7 @@ WRONG_STEPS = [
     ((S, z[:, :2]), token, ValueError, "state's z must have shape (2, 3, 4), got (2, 2, 4)"),
     ((S.double(), z), token, TypeError, "state's S must be torch.float32, got torch.float64"),
     ((S, z.half()), token, TypeError, "state's z must be torch.float32, got torch.float16"),
-    ((S, z.to("meta")), token, ValueError, "state's z must lie on the device of key, cpu, got meta"),
+    ((S, z.to("meta")), token, ValueError, "state's z must be on the device of key, cpu, got meta"),
 ]
 
 layer, x = tl.LinearAttention(4, 2), torch.zeros(2, 5, 4)
@@ -1112,22 +1112,22 @@ WRONG_ELSEWHERE = [
 
 
 @pytest.mark.parametrize(("arguments", "options", "error", "text"), WRONG)
-def test_bidirectional_names_what_is_wrong(arguments, options, error, text):
+def test_bidirectional_errors_name_the_argument(arguments, options, error, text):
     says(lambda: tl.bidirectional_linear_attention(*arguments, **options), error, text)
 
 
 @pytest.mark.parametrize(("arguments", "options", "error", "text"), WRONG_FOR_CAUSAL)
-def test_causal_names_what_is_wrong(arguments, options, error, text):
+def test_causal_errors_name_the_argument(arguments, options, error, text):
     if options.get("feature_map") is nothing:
         text = text.replace("(2, 5, 4)", "(2, 7, 4)")
     says(lambda: tl.causal_linear_attention(*arguments, **options), error, text)
 
 
 @pytest.mark.parametrize(("state", "token", "error", "text"), WRONG_STEPS)
-def test_a_step_names_what_is_wrong(state, token, error, text):
+def test_step_errors_name_the_argument(state, token, error, text):
     says(lambda: tl.linear_attention_step(state, *token), error, text)
 
 
 @pytest.mark.parametrize(("call", "error", "text"), WRONG_ELSEWHERE)
-def test_the_rest_names_what_is_wrong(call, error, text):
+def test_other_errors_name_the_argument(call, error, text):
     says(call, error, text)

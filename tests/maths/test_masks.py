@@ -1,4 +1,4 @@
-"""Masks against loops that say what each means, and against PyTorch's own."""
+"""Masks against loops over their definitions, and against PyTorch's."""
 
 import itertools
 import math
@@ -28,17 +28,17 @@ def same(mask, expected):
 
 
 @pytest.mark.parametrize(("q_len", "k_len"), list(itertools.product(SIZES, SIZES)))
-def test_causal_hides_what_comes_later_counted_from_the_end(q_len, k_len):
+def test_causal_mask_counts_from_the_end(q_len, k_len):
     mask = tl.causal_mask(q_len, k_len, device=DEVICE)
     same(mask, table(q_len, k_len, lambda i, j: q_len - 1 - i <= k_len - 1 - j))
     if q_len == k_len:
         same(tl.causal_mask(q_len, device=DEVICE), table(q_len, q_len, lambda i, j: j <= i))
     if q_len and k_len:
         assert mask[-1].all()
-        assert (~mask.any(-1)).sum() == max(q_len - k_len, 0)  # these queries stand before the first key
+        assert (~mask.any(-1)).sum() == max(q_len - k_len, 0)  # these queries precede the first key
 
 
-def test_causal_is_pytorchs_lower_right_mask_and_not_its_upper_left_one():
+def test_causal_mask_is_pytorchs_lower_right_mask():
     from torch.nn.attention.bias import causal_lower_right, causal_upper_left
 
     for q_len, k_len in ((1, 1), (4, 4), (3, 7)):  # PyTorch warns where q_len > k_len
@@ -81,7 +81,7 @@ def test_no_sequences_and_full_ones():
 
 @pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize("shape", [(), (0,), (3, 4), (2, 1, 3, 4)])
-def test_additive_is_zero_where_a_query_may_attend(dtype, shape):
+def test_additive_mask_is_zero_where_a_query_may_attend(dtype, shape):
     mask = (normal(*shape, seed=1) > 0).detach()
     found = tl.additive_mask(mask, dtype=dtype)
     assert found.dtype == dtype and found.device == mask.device and found.shape == mask.shape
@@ -90,7 +90,7 @@ def test_additive_is_zero_where_a_query_may_attend(dtype, shape):
     assert mask._version == 0
 
 
-def test_masks_are_made_where_they_are_asked_for():
+def test_masks_are_created_on_the_given_device():
     meta = torch.device("meta")
     for device in ("meta", meta):
         assert tl.causal_mask(2, 3, device=device).device == meta
@@ -100,7 +100,7 @@ def test_masks_are_made_where_they_are_asked_for():
         assert tl.additive_mask(tl.causal_mask(2), device=device).device == meta
     assert tl.padding_mask(torch.tensor([1, 2], device="meta"), 3).device == meta
     assert tl.additive_mask(tl.causal_mask(2, device="meta")).device == meta
-    with torch.device("meta"):  # PyTorch's own default is kept
+    with torch.device("meta"):  # PyTorch's default device applies
         assert tl.causal_mask(2).device == meta and tl.prefix_mask(3, 2).device == meta
     assert tl.causal_mask(2).device.type == "cpu"
 
@@ -125,7 +125,7 @@ def test_masks_combine():
 
 
 @pytest.mark.parametrize("dtype", EXACT)
-def test_the_causal_mask_is_is_causal_for_a_sequence(dtype):
+def test_causal_mask_matches_is_causal_for_a_sequence(dtype):
     query, key, value = heads(5, dtype=dtype)
     masked = tl.scaled_dot_product_attention(query, key, value, tl.causal_mask(5, device=DEVICE))
     causal = tl.scaled_dot_product_attention(query, key, value, is_causal=True)
@@ -133,7 +133,7 @@ def test_the_causal_mask_is_is_causal_for_a_sequence(dtype):
     agree_in_gradient(masked, causal, (query, key, value))
 
 
-def test_with_earlier_keys_is_causal_counts_from_the_other_end():
+def test_is_causal_counts_from_the_first_key():
     query, key, value = heads(5)
     whole = tl.scaled_dot_product_attention(query, key, value, is_causal=True)
     last = query[:, :, -2:]  # two new tokens, three in the cache
@@ -143,7 +143,7 @@ def test_with_earlier_keys_is_causal_counts_from_the_other_end():
 
 
 @pytest.mark.parametrize("dtype", EXACT)
-def test_pytorch_takes_both_forms_of_a_mask(dtype):
+def test_pytorch_takes_bool_and_additive_masks(dtype):
     query, key, value = heads(5, dtype=dtype)
     mask = tl.causal_mask(5, device=DEVICE) & tl.padding_mask([5, 3], 5, device=DEVICE)
     ours = tl.scaled_dot_product_attention(query, key, value, mask)
@@ -153,7 +153,7 @@ def test_pytorch_takes_both_forms_of_a_mask(dtype):
         agree_in_gradient(ours, theirs, (query, key, value))
 
 
-def test_tokens_outside_a_window_change_nothing():
+def test_tokens_outside_a_window_do_not_change_the_output():
     query, key, value = (x.detach() for x in heads(6))
     mask = tl.sliding_window_mask(6, 2, device=DEVICE)
     before = tl.scaled_dot_product_attention(query, key, value, mask)
@@ -237,5 +237,5 @@ WRONG = [
 
 
 @pytest.mark.parametrize(("call", "error", "text"), WRONG)
-def test_masks_name_what_is_wrong(call, error, text):
+def test_mask_errors_name_the_argument(call, error, text):
     says(call, error, text)

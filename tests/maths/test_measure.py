@@ -1,4 +1,4 @@
-"""``measure``: sizes are found by the time that calls take; the times themselves are nobody's to promise."""
+"""``measure``: the search for a size, and the profiler. No test asserts a time."""
 
 import subprocess
 import sys
@@ -11,12 +11,12 @@ from transformer_lab import measure
 
 @pytest.fixture
 def clock(monkeypatch):
-    """A call returns how long it takes."""
+    """Replace the clock: a call returns its own duration."""
     monkeypatch.setattr(measure, "seconds", lambda call, times=1: call())
 
 
 @pytest.mark.parametrize(("least", "size"), [(0, 5), (4e-6, 5), (6e-6, 10), (1e-3, 1280), (1e-2, 10240)])
-def test_a_size_is_doubled_until_a_call_takes_long_enough(clock, least, size):
+def test_large_enough_doubles_until_a_call_is_slow_enough(clock, least, size):
     asked = []
 
     def call_of(n):
@@ -27,12 +27,12 @@ def test_a_size_is_doubled_until_a_call_takes_long_enough(clock, least, size):
     assert asked == [5 * 2**i for i in range(len(asked))] and asked[-1] == size
 
 
-def test_the_first_call_does_not_count(clock):
+def test_large_enough_ignores_the_warm_up_call(clock):
     times = iter([100.0, 1e-6, 1e-6, 100.0, 1e-6, 1e-6, 100.0, 1.0, 1.0])
     assert measure.large_enough(lambda n: lambda: next(times), 1, 0.5) == 4
 
 
-def test_a_size_must_be_one():
+def test_large_enough_refuses_size_0():
     says(lambda: measure.large_enough(None, 0, 1), ValueError, "size must be at least 1, got 0")
 
 

@@ -1,4 +1,4 @@
-"""What beginners pass in: every public function, with each argument replaced by what people take for it."""
+"""Beginners' mistakes: every public function, with each argument replaced by common wrong values."""
 
 from functools import partial
 
@@ -37,7 +37,7 @@ def fresh_cache(key, value):
     return tl.KeyValueCache().append(key, value)
 
 
-# By the name in tl: what is called, and with which arguments. A module stands twice: it is made, and it is called.
+# Calls and their arguments, by the name in tl. A module has two entries: its constructor and its call.
 CALLS = {
     "Decoder": (tl.Decoder, {**layer, "n_layers": 1}),
     "Decoder()": (tl.Decoder(6, 3, 1, 8), {"x": wide, "memory": wide, "mask": seen, "memory_mask": keys}),
@@ -211,15 +211,15 @@ def test_every_public_name_is_in_the_table():
 
 
 @pytest.mark.parametrize(("call", "given", "argument"), CASES)
-def test_no_message_is_long_or_shows_a_tensors_numbers(call, given, argument):
+def test_messages_are_short_and_show_no_tensor_values(call, given, argument):
     for wrong in WRONG.values():
         said = message(call, {**given, argument: wrong})
         assert said is None or (len(said) <= 300 and "\n" not in said and "tensor([" not in said), said
 
 
 @pytest.mark.parametrize(("call", "given", "argument"), TENSORS)
-def test_what_is_no_tensor_is_told_how_to_become_one(call, given, argument):
-    if argument == "lengths":  # which takes arrays and lists as they are
+def test_non_tensors_suggest_a_conversion(call, given, argument):
+    if argument == "lengths":  # which accepts arrays and lists
         return
     remedies = {
         "array": f"use torch.as_tensor({argument})",

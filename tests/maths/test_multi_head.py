@@ -48,7 +48,7 @@ def tokens(*shape, seed=1, dtype=torch.float32):
     seq=st.integers(0, 4),
     contiguous=st.booleans(),
 )
-def test_split_cuts_the_features_and_merge_undoes_it(lead, n_heads, d_head, seq, contiguous):
+def test_split_heads_and_merge_heads_are_inverse(lead, n_heads, d_head, seq, contiguous):
     x = normal(*lead, seq, n_heads * d_head, seed=1, contiguous=contiguous)
     split = tl.split_heads(x, n_heads)
     assert split.shape == (*lead, n_heads, seq, d_head)
@@ -56,7 +56,7 @@ def test_split_cuts_the_features_and_merge_undoes_it(lead, n_heads, d_head, seq,
         assert torch.equal(split[..., head, :, :], x[..., head * d_head : (head + 1) * d_head])
     assert split.data_ptr() == x.data_ptr() and split._is_view()
     assert torch.equal(tl.merge_heads(split), x)
-    # The other way round, from heads that lie in memory as attention returns them.
+    # The inverse, from heads in the memory layout that attention returns.
     heads = normal(*lead, n_heads, seq, d_head, seed=2, contiguous=contiguous)
     merged = tl.merge_heads(heads)
     assert merged.shape == (*lead, seq, n_heads * d_head)
@@ -68,7 +68,7 @@ def test_split_cuts_the_features_and_merge_undoes_it(lead, n_heads, d_head, seq,
 
 
 @pytest.mark.parametrize("dtype", [torch.int64, torch.bool, torch.float16])
-def test_split_takes_any_kind_of_number_and_any_strides(dtype):
+def test_split_heads_takes_any_dtype_and_strides(dtype):
     x = torch.arange(24, device=DEVICE).reshape(4, 6).to(dtype)
     for view in (x, x.mT, x[::2], x[:, :4], x[:1].expand(5, 6)):
         split = tl.split_heads(view, 2)
@@ -76,10 +76,10 @@ def test_split_takes_any_kind_of_number_and_any_strides(dtype):
         assert torch.equal(tl.merge_heads(split), view)
 
 
-def test_a_view_alone_scrambles():
+def test_view_without_transpose_scrambles_heads():
     x = torch.arange(12).reshape(1, 4, 3 * 1)
     assert tl.split_heads(x, 3)[0, 0].flatten().tolist() == [0, 3, 6, 9]  # feature 0 of every token
-    assert x.view(1, 3, 4, 1)[0, 0].flatten().tolist() == [0, 1, 2, 3]  # four numbers as they lie
+    assert x.view(1, 3, 4, 1)[0, 0].flatten().tolist() == [0, 1, 2, 3]  # four numbers in storage order
     heads = normal(2, 3, 5, 4, seed=0)
     assert not torch.equal(tl.merge_heads(heads), heads.reshape(2, 5, 12))
     with pytest.raises(RuntimeError, match="view size is not compatible"):
@@ -107,7 +107,7 @@ def test_single_head_is_three_projections_and_attention(lead):
         assert all(parameter.grad is not None for parameter in layer.parameters())
 
 
-def test_single_head_takes_d_value_from_d_head():
+def test_single_head_defaults_d_value_to_d_head():
     layer = tl.SingleHeadAttention(5, 3).to(DEVICE)
     assert layer(torch.zeros(0, 5, device=DEVICE)).shape == (0, 3)
     assert {name: tuple(p.shape) for name, p in layer.named_parameters()} == {
@@ -130,8 +130,8 @@ def test_single_head_in_half_precision_and_under_autocast(dtype):
 # Many heads.
 
 
-def by_axes(module, query, key=None, value=None, allowed=None):
-    """Every head by products that name their axes, in float64: its weights, and what the module returns."""
+def by_einsum(module, query, key=None, value=None, allowed=None):
+    """Weights and output of the module by einsum with named axes, in float64."""
     key = query if key is None else key
     value = key if value is None else value
 
@@ -155,26 +155,26 @@ def by_axes(module, query, key=None, value=None, allowed=None):
 
 @pytest.mark.parametrize("lead", [(), (2,), (2, 1, 3)])
 @pytest.mark.parametrize("bias", [True, False])
-def test_attention_is_what_every_axis_says(lead, bias):
+def test_multi_head_matches_einsum_over_every_axis(lead, bias):
     module = attention(bias=bias)
     x, y, z = (tokens(*lead, n, D_MODEL, seed=n) for n in (5, 7, 8))
     z = z[..., :7, :]
     for given_ in ((x,), (x, y), (x, y, z)):
-        weights, output = by_axes(module, *given_)
+        weights, output = by_einsum(module, *given_)
         agree(module(*given_), output)
         agree(module.weights(*given_[:2]), weights)
-    agree_in_gradient(module(x, y, z), by_axes(module, x, y, z)[1], (x, y, z, *module.parameters()))
+    agree_in_gradient(module(x, y, z), by_einsum(module, x, y, z)[1], (x, y, z, *module.parameters()))
     mask = (normal(*lead, N_HEADS, 5, 7, seed=3) > -0.5).detach()
     mask[..., 0] = True
-    weights, output = by_axes(module, x, y, z, mask)
+    weights, output = by_einsum(module, x, y, z, mask)
     agree(module(x, y, z, mask), output)
     agree(module(x, y, z, mask=mask), output)
     agree(module.weights(x, y, mask), weights)
     triangle = torch.ones(5, 5, dtype=torch.bool, device=DEVICE).tril()
-    agree(module(x, is_causal=True), by_axes(module, x, allowed=triangle)[1])
+    agree(module(x, is_causal=True), by_einsum(module, x, allowed=triangle)[1])
 
 
-def test_one_packed_matrix_is_three_projections():
+def test_packed_projection_matches_three_projections():
     module, x = attention(), tokens(2, 5, D_MODEL)
     packed = torch.cat([module.q_proj.weight, module.k_proj.weight, module.v_proj.weight])
     bias = torch.cat([module.q_proj.bias, module.k_proj.bias, module.v_proj.bias])
@@ -183,7 +183,7 @@ def test_one_packed_matrix_is_three_projections():
     agree(module.out_proj(tl.merge_heads(tl.scaled_dot_product_attention(q, k, v))), module(x))
 
 
-def test_heads_are_small_attentions_of_their_own():
+def test_heads_match_single_head_attentions():
     module, x = attention(), tokens(2, 5, D_MODEL)
     outputs = []
     for rows in torch.arange(D_MODEL).chunk(N_HEADS):
@@ -195,7 +195,7 @@ def test_heads_are_small_attentions_of_their_own():
     agree(module.out_proj(torch.cat(outputs, dim=-1)), module(x))
 
 
-def test_the_order_of_heads_does_not_matter():
+def test_permuting_heads_changes_nothing():
     module, x = attention(), tokens(2, 5, D_MODEL)
     order = torch.tensor([2, 0, 1])
     features = torch.arange(D_MODEL).unflatten(0, (N_HEADS, -1))[order].flatten()
@@ -210,7 +210,7 @@ def test_the_order_of_heads_does_not_matter():
     agree(other.weights(x), module.weights(x)[:, order])
 
 
-def test_project_and_attend_are_the_two_halves_of_forward():
+def test_project_and_attend_projected_match_forward():
     module = attention(d_key_in=5, d_value_in=7)
     query, key, value = tokens(2, 4, D_MODEL), tokens(2, 6, 5, seed=2), tokens(2, 6, 7, seed=3)
     keys, values = module.project(key, value)
@@ -242,7 +242,7 @@ def test_empty_and_single(shapes):
     output = module(query, key)
     assert output.shape == query.shape
     assert module.weights(query, key).shape == (*shapes[0][:-1], N_HEADS, shapes[0][-1], shapes[1][-1])
-    if shapes[1][-1] == 0:  # no keys: nothing to take home
+    if shapes[1][-1] == 0:  # no keys: zeros from every head
         agree(output, module.out_proj.bias.expand(output.shape))
     if shapes[1][-1] == 1:  # one key: all of it
         agree(output, module.out_proj(module.v_proj(key)).expand(output.shape))
@@ -252,7 +252,7 @@ def test_empty_and_single(shapes):
 
 # Rows with nothing to attend to.
 
-BLIND_MASKS = {
+MASKS_WITH_EMPTY_ROWS = {
     "one row": lambda: torch.arange(5, device=DEVICE)[:, None].expand(5, 3) != 2,
     "causal, more queries than keys": lambda: tl.causal_mask(5, 3, device=DEVICE),
     "everything": lambda: torch.zeros(5, 3, dtype=torch.bool, device=DEVICE),
@@ -262,15 +262,15 @@ BLIND_MASKS = {
 
 @pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize("lead", [(), (2,), (2, 1)])
-@pytest.mark.parametrize("kind", BLIND_MASKS)
-def test_queries_that_see_nothing_get_the_bias_of_the_output(kind, lead, dtype):
-    module, mask = attention(dtype), BLIND_MASKS[kind]()
+@pytest.mark.parametrize("kind", MASKS_WITH_EMPTY_ROWS)
+def test_fully_masked_queries_get_the_output_bias(kind, lead, dtype):
+    module, mask = attention(dtype), MASKS_WITH_EMPTY_ROWS[kind]()
     x, y = tokens(*lead, 5, D_MODEL, dtype=dtype), tokens(*lead, 3, D_MODEL, seed=2, dtype=dtype)
     output, weights = module(x, y, mask=mask), module.weights(x, y, mask)
-    blind = ~mask.expand(*lead, N_HEADS, 5, 3).any(-1)
-    assert (weights[blind] == 0).all()
-    agree(weights[~blind].sum(-1), torch.ones((~blind).sum()))
-    rows = blind.all(-2)  # in no head
+    fully_masked = ~mask.expand(*lead, N_HEADS, 5, 3).any(-1)
+    assert (weights[fully_masked] == 0).all()
+    agree(weights[~fully_masked].sum(-1), torch.ones((~fully_masked).sum()))
+    rows = fully_masked.all(-2)  # in no head
     agree(output[rows], module.out_proj.bias.expand(output[rows].shape))
     for grad in (*gradients(output, (x, y, *module.parameters())), *gradients(weights, (x, y))):
         assert grad.isfinite().all()
@@ -278,7 +278,7 @@ def test_queries_that_see_nothing_get_the_bias_of_the_output(kind, lead, dtype):
 
 
 @pytest.mark.parametrize("train", [True, False])
-def test_pytorchs_own_module_gives_nan_on_one_path(train):
+def test_pytorch_returns_nan_for_fully_masked_rows_on_one_path(train):
     theirs = ready(nn.MultiheadAttention(D_MODEL, N_HEADS, batch_first=True)).train(train)
     ours, x = tl.MultiHeadAttention.from_torch(theirs), tokens(2, 5, D_MODEL)
     mask = torch.ones(5, 5, dtype=torch.bool, device=DEVICE)
@@ -296,18 +296,18 @@ def test_pytorchs_own_module_gives_nan_on_one_path(train):
 # Dropout.
 
 
-def test_dropout_is_for_training_and_for_weights():
+def test_dropout_applies_to_weights_in_training():
     module, x = attention(dropout=0.5), tokens(1, 5, D_MODEL)
     assert not torch.equal(module(x), module(x))
-    agree(module.weights(x), by_axes(module, x)[0])  # what is looked at has no holes
+    agree(module.weights(x), by_einsum(module, x)[0])  # without dropout
     assert torch.equal(module.eval()(x), module(x))
-    agree(module(x), by_axes(module, x)[1])
+    agree(module(x), by_einsum(module, x)[1])
     everything = attention(dropout=1.0)
     agree(everything(x), everything.out_proj.bias.expand(1, 5, -1))
 
 
 @pytest.mark.parametrize("batch_first", [True, False])
-def test_dropout_falls_as_pytorchs_does(batch_first):
+def test_dropout_matches_pytorch(batch_first):
     theirs = ready(nn.MultiheadAttention(D_MODEL, N_HEADS, dropout=0.4, batch_first=batch_first))
     ours, x = tl.MultiHeadAttention.from_torch(theirs), tokens(2, 5, D_MODEL)
     assert ours.dropout == 0.4 and ours.training
@@ -323,7 +323,7 @@ def test_dropout_falls_as_pytorchs_does(batch_first):
 
 
 def masks(batch, q_len, k_len):
-    """Our mask, and PyTorch's arguments for the same, which say what is hidden."""
+    """Our mask, and PyTorch's arguments for the same mask, in which True hides."""
     some = (normal(q_len, k_len, seed=11) > 0).detach()
     per_head = (normal(batch, N_HEADS, q_len, k_len, seed=12) > 0).detach()
     some[..., 0] = per_head[..., 0] = True  # where a row is empty, PyTorch's result depends on the path
@@ -367,7 +367,7 @@ PAIRS = [
 
 
 @pytest.mark.parametrize(("dtype", "kind", "kdim", "vdim", "bias", "batch_first"), PAIRS)
-def test_from_torch_gives_the_same_numbers(dtype, kind, kdim, vdim, bias, batch_first):
+def test_from_torch_matches_pytorch(dtype, kind, kdim, vdim, bias, batch_first):
     torch.manual_seed(0)
     options = {"kdim": kdim, "vdim": vdim, "bias": bias, "batch_first": batch_first}
     theirs = ready(nn.MultiheadAttention(D_MODEL, N_HEADS, **options), dtype)
@@ -401,7 +401,7 @@ def test_from_torch_gives_the_same_numbers(dtype, kind, kdim, vdim, bias, batch_
 
 
 @pytest.mark.parametrize("kind", ["none", "padding", "some"])
-def test_evaluation_without_gradients_is_pytorchs_fast_path(kind):
+def test_evaluation_matches_pytorchs_fast_path(kind):
     theirs = ready(nn.MultiheadAttention(D_MODEL, N_HEADS, batch_first=True)).eval()
     ours, x = tl.MultiHeadAttention.from_torch(theirs), tokens(2, 5, D_MODEL)
     mask, theirs_mask = masks(2, 5, 5)[kind]
@@ -411,7 +411,7 @@ def test_evaluation_without_gradients_is_pytorchs_fast_path(kind):
         agree(ours.weights(x, **mask), weights)
 
 
-def test_from_torch_takes_one_sequence_and_a_module_that_is_not_to_learn():
+def test_from_torch_of_a_frozen_module_with_one_sequence():
     theirs = ready(nn.MultiheadAttention(D_MODEL, N_HEADS)).requires_grad_(False)
     ours, x = tl.MultiHeadAttention.from_torch(theirs), tokens(5, D_MODEL)
     agree(ours(x), theirs(x, x, x)[0])
@@ -420,7 +420,7 @@ def test_from_torch_takes_one_sequence_and_a_module_that_is_not_to_learn():
     assert not torch.equal(ours.q_proj.weight, theirs.in_proj_weight[:D_MODEL])
 
 
-def test_from_torch_leaves_frozen_what_was_frozen():
+def test_from_torch_keeps_frozen_parameters_frozen():
     theirs = nn.MultiheadAttention(D_MODEL, N_HEADS).requires_grad_(False)
     assert not any(p.requires_grad for p in tl.MultiHeadAttention.from_torch(theirs).parameters())
     theirs.out_proj.requires_grad_(True)
@@ -435,10 +435,10 @@ def test_from_torch_takes_a_parametrized_projection():
     agree(tl.MultiHeadAttention.from_torch(theirs)(x), theirs(x, x, x)[0])
 
 
-# What the heads do, and what turns their queries and keys, can be another.
+# Other functions for attention and for positions.
 
 
-def test_the_attention_of_the_heads_can_be_another():
+def test_heads_can_use_another_attention():
     def linear(query, key, value, mask, *, is_causal, dropout_p):
         return (tl.causal_linear_attention if is_causal else tl.bidirectional_linear_attention)(query, key, value)
 
@@ -452,18 +452,18 @@ def test_the_attention_of_the_heads_can_be_another():
     says(lambda: module.weights(x), ValueError, text)
 
 
-def turned(x, positions):
+def rotated(x, positions):
     """Rotary positions of one pair of features, the first two."""
     angle = positions.to(x.dtype)[:, None]
     pair = torch.cat([-x[..., 1:2], x[..., :1]], -1)
     return torch.cat([x[..., :2] * angle.cos() + pair * angle.sin(), x[..., 2:]], -1)
 
 
-def test_positions_can_act_on_queries_and_keys():
-    module = ready(tl.MultiHeadAttention(D_MODEL, N_HEADS, rotate=turned)).eval()
+def test_rotate_applies_to_queries_and_keys():
+    module = ready(tl.MultiHeadAttention(D_MODEL, N_HEADS, rotate=rotated)).eval()
     x, places = tokens(2, 5, D_MODEL), torch.arange(5, device=DEVICE)
     query, key, value = (tl.split_heads(p(x), N_HEADS) for p in (module.q_proj, module.k_proj, module.v_proj))
-    query, key = turned(query, places), turned(key, places)
+    query, key = rotated(query, places), rotated(key, places)
     heads = tl.scaled_dot_product_attention(query, key, value, is_causal=True)
     expected = module.out_proj(tl.merge_heads(heads))
     agree(module(x, is_causal=True), expected)
@@ -472,7 +472,7 @@ def test_positions_can_act_on_queries_and_keys():
     agree(torch.cat([module.step(new, cache) for new in x.split([2, 1, 1, 1], -2)], -2), expected)
 
 
-def test_the_weights_of_a_causal_call():
+def test_causal_weights_match_a_causal_mask():
     module = ready(tl.MultiHeadAttention(D_MODEL, N_HEADS))
     x = tokens(2, 5, D_MODEL)
     causal = tl.causal_mask(5, device=DEVICE)
@@ -485,7 +485,7 @@ def test_the_weights_of_a_causal_call():
 
 
 def with_all_heads(module, kind=tl.MultiHeadAttention, **options):
-    """The attention in which every head of the queries has keys of its own: copies of those that were shared."""
+    """The same attention without shared keys: every query head has a copy of its keys."""
     own, group = kind(module.out_proj.in_features, module.n_heads, **options), module.n_heads // module.n_kv_heads
     state = dict(module.state_dict())
     for name in ("k_proj.weight", "k_proj.bias", "v_proj.weight", "v_proj.bias"):
@@ -497,7 +497,7 @@ def with_all_heads(module, kind=tl.MultiHeadAttention, **options):
 @pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize("rotate", [None, tl.rotary])
 @pytest.mark.parametrize("n_kv_heads", [1, 2, 3, 6])
-def test_heads_that_share_keys_are_heads_with_equal_ones(n_kv_heads, rotate, dtype):
+def test_gqa_matches_repeated_keys(n_kv_heads, rotate, dtype):
     torch.manual_seed(0)
     module = ready(tl.MultiHeadAttention(12, 6, n_kv_heads=n_kv_heads, rotate=rotate), dtype).eval()
     own = with_all_heads(module, rotate=rotate).eval()
@@ -523,12 +523,12 @@ def test_heads_that_share_keys_are_heads_with_equal_ones(n_kv_heads, rotate, dty
     assert cache._key.shape[:2] == cache._value.shape[:2] == (2, n_kv_heads)
 
 
-def test_a_repr_says_that_keys_are_shared():
+def test_repr_shows_n_kv_heads():
     assert "(\n  n_heads=6, n_kv_heads=2, dropout=0.0\n" in repr(tl.MultiHeadAttention(12, 6, n_kv_heads=2))
     assert "n_kv_heads" not in repr(tl.MultiHeadAttention(12, 6, n_kv_heads=6))
 
 
-def test_with_one_key_for_each_head_nothing_is_drawn_or_called_otherwise():
+def test_n_kv_heads_equal_to_n_heads_changes_nothing():
     def attend(query, key, value, mask, *, is_causal, dropout_p):  # knows nothing of groups
         return tl.scaled_dot_product_attention(query, key, value, mask, is_causal=is_causal)
 
@@ -545,7 +545,7 @@ def test_with_one_key_for_each_head_nothing_is_drawn_or_called_otherwise():
 
 @pytest.mark.parametrize("options", [{}, {"d_key_in": 96, "d_value_in": 80}, {"d_key_in": 96, "d_value_in": 96}])
 @pytest.mark.parametrize("bias", [True, False])
-def test_weights_begin_as_pytorchs_do(options, bias):
+def test_weights_initialize_as_in_pytorch(options, bias):
     torch.manual_seed(0)
     ours = tl.MultiHeadAttention(128, 4, bias=bias, **options)
     theirs = nn.MultiheadAttention(128, 4, bias=bias, kdim=options.get("d_key_in"), vdim=options.get("d_value_in"))
@@ -564,7 +564,7 @@ def test_weights_begin_as_pytorchs_do(options, bias):
     )
 
 
-def test_parameters_have_the_names_that_their_work_has():
+def test_parameter_names_and_shapes():
     shapes = {
         name: tuple(p.shape) for name, p in tl.MultiHeadAttention(6, 3, d_key_in=4, d_value_in=5).named_parameters()
     }
@@ -629,12 +629,12 @@ WRONG = [
     (
         lambda: module(x.to("meta")),
         ValueError,
-        "query must lie on the device of the module's weights, cpu, got meta",
+        "query must be on the device of the module's weights, cpu, got meta",
     ),
     (
         lambda: module(x, x.double().to("meta")),
         ValueError,
-        "key must lie on the device of the module's weights, cpu, got meta",
+        "key must be on the device of the module's weights, cpu, got meta",
     ),
     (lambda: module(z), ValueError, "query must have shape (..., q_len, d_model) with d_model 8, got (3, 6, 5)"),
     (lambda: module(x[0, 0]), ValueError, "query must have shape (..., q_len, d_model) with d_model 8, got (8,)"),
@@ -660,7 +660,7 @@ WRONG = [
     (lambda: module(x, y, mask=[True]), TypeError, "mask must be a tensor of bool, got list"),
     (lambda: module(x, y, mask=seen.float()), TypeError, CONVERT.format("float32")),
     (lambda: module(x, y, mask=seen.byte()), TypeError, CONVERT.format("uint8")),
-    (lambda: module(x, y, mask=seen.to("meta")), ValueError, "query and mask must lie on one device, got cpu and meta"),
+    (lambda: module(x, y, mask=seen.to("meta")), ValueError, "query and mask must be on one device, got cpu and meta"),
     (lambda: module(x, y, mask=seen.mT), ValueError, SCORES.format((6, 4), "-1 (k_len)", 6, 4)),
     (lambda: module(x, y, mask=seen[:3]), ValueError, SCORES.format((3, 6), "-2 (q_len)", 4, 3)),
     (lambda: module(x, y, mask=seen.expand(3, 4, 6)), ValueError, SCORES.format((3, 4, 6), "-3 (heads)", 2, 3)),
@@ -720,5 +720,5 @@ WRONG = [
 
 
 @pytest.mark.parametrize(("call", "error", "text"), WRONG)
-def test_multi_head_names_what_is_wrong(call, error, text):
+def test_multi_head_errors_name_the_argument(call, error, text):
     says(call, error, text)

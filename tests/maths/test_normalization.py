@@ -42,7 +42,7 @@ def problems(draw):
 
 @quick
 @given(problem=problems())
-def test_standardize_is_the_loop_over_any_axes(problem):
+def test_standardize_matches_a_loop_over_any_axes(problem):
     shape, dims, dtype, contiguous, eps = problem
     x = normal(*shape, seed=len(shape), dtype=dtype, contiguous=contiguous)
     before = x.detach().clone()
@@ -72,7 +72,7 @@ def test_gradcheck(dims):
     assert torch.autograd.gradcheck(lambda x: tl.standardize(x, dims), (x,))
 
 
-def test_equal_entries_become_zero_and_without_eps_nothing():
+def test_equal_entries_become_zero_with_eps_and_nan_without():
     x = torch.full((2, 3), 5.0, device=DEVICE, requires_grad=True)
     for found in (tl.standardize(x, -1), tl.layer_norm(x)):
         assert (found == 0).all()
@@ -83,7 +83,7 @@ def test_equal_entries_become_zero_and_without_eps_nothing():
 
 
 @pytest.mark.parametrize("function", [lambda x: tl.standardize(x, -1), tl.layer_norm])
-def test_large_means_cost_no_more_than_their_own_rounding(function):
+def test_large_means_lose_only_input_rounding(function):
     """``E[x²] − E[x]²`` would lose all digits of a variance of 1 beside a mean of 10,000."""
     for mean in (1e3, 1e4, 1e5):
         x = normal(20, 512, seed=0).detach() + mean
@@ -138,7 +138,7 @@ WHICH = ["both", "weight", "bias", "none"]
 @pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize("which", WHICH)
 @pytest.mark.parametrize("shape", SHAPES)
-def test_norms_agree_with_pytorchs(shape, which, dtype):
+def test_norms_agree_with_pytorch(shape, which, dtype):
     x = normal(*shape, seed=1, dtype=dtype, contiguous=which != "bias")
     channels = parameters(6, dtype, which)
     features = parameters(shape[-1], dtype, which)
@@ -198,7 +198,7 @@ def test_running_statistics_may_be_wider_than_the_batch():
     agree(variance, 0.9 + 0.1 * x.cpu().double().var((0, 2)))
 
 
-def test_axes_tell_the_norms_apart():
+def test_norms_differ_in_their_axes():
     x = normal(4, 6, 5, seed=1)
     agree(tl.batch_norm(x), tl.standardize(x, (0, 2)))
     agree(tl.batch_norm(x, training=True), tl.standardize(x, (0, 2)))
@@ -214,7 +214,7 @@ def test_axes_tell_the_norms_apart():
 
 @pytest.mark.parametrize("dtype", EXACT)
 @pytest.mark.parametrize("lead", [(), (3,), (2, 3), (2, 1, 3)])
-def test_layer_norm_is_its_plain_form_for_every_token(lead, dtype):
+def test_layer_norm_matches_its_formula_for_every_token(lead, dtype):
     x, weight, bias = normal(*lead, 8, seed=1, dtype=dtype), *parameters(8, dtype, "both")
     agree_in_all(tl.layer_norm(x, weight, bias), tl.standardize(x, -1) * weight + bias, x, weight, bias)
     rms = x / (x.square().mean(-1, keepdim=True) + 1e-6).sqrt() * weight
@@ -222,7 +222,7 @@ def test_layer_norm_is_its_plain_form_for_every_token(lead, dtype):
     assert (tl.layer_norm(x, weight, bias).mean() - tl.rms_norm(x, weight).mean()).abs() > 1e-3
 
 
-def test_other_tokens_move_batch_norm_and_not_layer_norm():
+def test_batch_norm_depends_on_other_tokens_and_layer_norm_does_not():
     x = normal(4, 6, 5, seed=1).detach()
     changed = x.clone()
     changed[0] = 100.0
@@ -268,7 +268,7 @@ def test_single_entries():
 
 @pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize("bias", [True, False])
-def test_layer_norm_module_is_pytorchs(dtype, bias):
+def test_layer_norm_module_matches_pytorch(dtype, bias):
     theirs = nn.LayerNorm(6, eps=1e-3, bias=bias).to(DEVICE, dtype)
     with torch.no_grad():
         for parameter in theirs.parameters():
@@ -284,7 +284,7 @@ def test_layer_norm_module_is_pytorchs(dtype, bias):
     assert not tl.LayerNorm.from_torch(theirs.eval()).training
 
 
-def test_modules_begin_as_pytorchs_do():
+def test_norm_modules_initialize_as_in_pytorch():
     for ours, theirs in (
         (tl.LayerNorm(6), nn.LayerNorm(6)),
         (tl.LayerNorm(6, 0.1, bias=False), nn.LayerNorm(6, 0.1, bias=False)),
@@ -306,7 +306,7 @@ def test_rms_norm_module_scales_by_its_weight():
     agree_in_all(norm(x), F.rms_norm(x, (6,), norm.weight, 0.1), x, norm.weight)
 
 
-def test_numbers_that_have_no_variance_alone():
+def test_single_values_have_no_variance():
     x = normal(2, 6, 1, seed=1)
     text = "x must have more than one value per channel of an example, got shape (2, 6, 1)"
     says(lambda: tl.instance_norm(x), ValueError, text)
@@ -365,7 +365,7 @@ WRONG = [
     (
         lambda: tl.batch_norm(x, weight=ones.to("meta")),
         ValueError,
-        "x and weight must lie on one device, got cpu and meta",
+        "x and weight must be on one device, got cpu and meta",
     ),
     (lambda: tl.instance_norm(x[0]), ValueError, "x must have shape (batch, channels, length, ...), got (6, 5)"),
     (lambda: tl.instance_norm(x, ones[:5]), ValueError, WEIGHT.format("weight", 6, "(5,)")),
@@ -392,7 +392,7 @@ WRONG = [
     (
         lambda: tl.rms_norm(x, ones[:5].to("meta")),
         ValueError,
-        "x and weight must lie on one device, got cpu and meta",
+        "x and weight must be on one device, got cpu and meta",
     ),
     (lambda: tl.LayerNorm(0), ValueError, "d_model must be at least 1, got 0"),
     (lambda: tl.LayerNorm((6,)), TypeError, "d_model must be an integer, got (6,)"),
@@ -417,5 +417,5 @@ WRONG = [
 
 
 @pytest.mark.parametrize(("call", "error", "text"), WRONG)
-def test_norms_name_what_is_wrong(call, error, text):
+def test_norm_errors_name_the_argument(call, error, text):
     says(call, error, text)

@@ -1,4 +1,4 @@
-"""The package as a whole: what an import loads, which names are public, what their docstrings hold."""
+"""The package as a whole: imports, public names, docstrings."""
 
 import ast
 import doctest
@@ -40,12 +40,12 @@ def _draws(thing):
     return inspect.isfunction(thing) and thing.__annotations__.get("return") is tl.drawings.Drawing
 
 
-def test_the_import_loads_neither_matplotlib_nor_widgets():
+def test_import_loads_neither_matplotlib_nor_widgets():
     code = f"import sys, transformer_lab; print([name for name in {HEAVY} if name in sys.modules])"
     assert run_python(code) == "[]\n"
 
 
-def test_labs_and_plots_load_when_they_are_used():
+def test_labs_and_plots_load_on_first_use():
     code = "import transformer_lab as tl; print(tl.labs.StridesLab.__name__, 'matplotlib' in __import__('sys').modules)"
     assert run_python(code) == "StridesLab False\n"
     assert tl.plots.__name__ == "transformer_lab.plots" and tl.measure.__name__ == "transformer_lab.measure"
@@ -79,7 +79,7 @@ def test_no_name_hides_a_module():
 
 
 @pytest.mark.parametrize("thing", public())
-def test_docstrings_say_everything(thing):
+def test_docstrings_are_complete(thing):
     text = inspect.getdoc(thing)
     assert re.match(r"[A-Z][^\n]+[.!?]\n", text), "a first line in plain words, with a full stop"
     sections = dict(re.findall(r"^(\w+)\n-+\n(.*?)(?=^\w+\n-+$|\Z)", text, flags=re.MULTILINE | re.DOTALL))
@@ -114,7 +114,7 @@ def test_public_names_have_type_hints(thing):
 
 
 @pytest.mark.parametrize("file", sorted(FOLDER.rglob("*.py")), ids=lambda file: str(file.relative_to(FOLDER)))
-def test_drawing_imports_the_maths_and_never_the_other_way_round(file):
+def test_maths_imports_no_plots_or_widgets(file):
     folder = file.relative_to(FOLDER).parts
     if folder[0].removesuffix(".py") in {*MODULES, "lesson", "practice"}:  # notebooks draw, topics are made of checks
         return

@@ -52,7 +52,7 @@ class TorchGpt2(nn.Module):
     def __init__(self, shape):
         super().__init__()
         d_model, norm = shape.d_model, None
-        # The head stands first, so that a tied matrix is met in it before it is met in the embedding.
+        # The head comes first, so a tied matrix is visited in it before the embedding.
         self.lm_head = nn.Linear(d_model, shape.vocab_size, bias=False)
         self.wte = nn.Embedding(shape.vocab_size, d_model)
         self.wpe = nn.Embedding(shape.n_positions, d_model)
@@ -107,20 +107,20 @@ def test_published_counts(shape, published):
 
 
 @pytest.mark.parametrize("shape", SHAPES)
-def test_components_are_those_of_a_model_of_torch_layers(shape):
+def test_breakdown_matches_a_model_of_torch_layers(shape):
     if not (shape.family == "bert" and shape.n_segments == 0):
         assert adds_up(torch_model(shape)) == tl.parameter_breakdown(shape)
 
 
 @quick
 @given(shapes("bert") | shapes("gpt2"))
-def test_any_shape_counts_what_torch_layers_hold(shape):
+def test_any_shape_matches_torch_layers(shape):
     assert adds_up(torch_model(shape)) == tl.parameter_breakdown(shape)
 
 
 @settings(quick, max_examples=40)
 @given(shapes("transformer"), st.booleans())
-def test_any_shape_counts_what_our_transformer_holds(shape, norm_first):
+def test_any_shape_matches_transformer(shape, norm_first):
     model = on_meta(
         tl.Transformer,
         shape.vocab_size,
@@ -146,23 +146,23 @@ def our_llama(shape):
 
 @settings(quick, max_examples=40)
 @given(shapes("llama"))
-def test_any_shape_counts_what_our_language_model_holds(shape):
+def test_any_shape_matches_language_model(shape):
     assert adds_up(our_llama(shape)) == tl.parameter_breakdown(shape)
 
 
 @pytest.mark.parametrize("shape", [shape for shape, _ in PUBLISHED.values() if shape.family == "llama"], ids=repr)
-def test_published_llamas_are_language_models_of_ours(shape):
+def test_published_llama_shapes_match_language_model(shape):
     assert adds_up(our_llama(shape)) == tl.parameter_breakdown(shape)
 
 
-def test_the_family_decides_what_a_shape_leaves_out():
+def test_family_sets_the_default_options():
     shape = tl.ModelShape("llama", 2, 576, 9, vocab_size=5)
     assert (shape.bias, shape.gated, shape.n_kv_heads, shape.d_ff, shape.n_positions) == (False, True, None, 1536, None)
     assert tl.ModelShape("llama", 2, 576, 9, vocab_size=5, gated=False).d_ff == 4 * 576
     assert tl.GPT2.bias is tl.BERT_BASE.bias is tl.ModelShape("transformer", 2, 8, 2, vocab_size=5).bias is True
 
 
-def test_the_paper_transformer():
+def test_transformer_of_the_paper():
     # Two stacks of six layers, and one matrix of 37,000 rows; the paper's table rounds to 65 million.
     layers = 6 * (4 * 512 * 513 + 2 * 512 * 2048 + 2048 + 512 + 4 * 512)
     layers += 6 * (8 * 512 * 513 + 2 * 512 * 2048 + 2048 + 512 + 6 * 512)
@@ -170,30 +170,30 @@ def test_the_paper_transformer():
     assert tl.count_parameters(shape) == layers + 37000 * 512 == 63_082_496
 
 
-def test_a_model_with_values_counts_like_one_without():
+def test_count_is_the_same_on_meta():
     sizes = {"src_vocab": 11, "tgt_vocab": 13, "d_model": 6, "n_heads": 3, "n_layers": 2, "d_ff": 10}
     assert adds_up(tl.Transformer(**sizes)) == adds_up(on_meta(tl.Transformer, **sizes))
 
 
 @pytest.mark.parametrize("shape", SHAPES)
-def test_the_rule_of_thumb_is_three_of_the_rows(shape):
+def test_rule_of_thumb_is_the_sum_of_three_components(shape):
     found = tl.parameter_breakdown(shape)
     three = sum(found[name] for name in ("token embedding", "attention weights", "feed-forward weights"))
     assert three == 12 * shape.n_layers * shape.d_model**2 + shape.vocab_size * shape.d_model
 
 
-def test_heads_cost_no_parameters():
+def test_number_of_heads_does_not_change_the_count():
     one = replace(tl.GPT2, n_heads=1)
     assert tl.parameter_breakdown(one) == tl.parameter_breakdown(tl.GPT2)
 
 
-def test_a_tied_head_counts_once_and_an_untied_one_apart():
+def test_tied_head_counts_once():
     untied = replace(tl.GPT2, tied=False)
     assert "output head" not in tl.parameter_breakdown(tl.GPT2)
     assert tl.parameter_breakdown(untied) == {**tl.parameter_breakdown(tl.GPT2), "output head": 50257 * 768}
 
 
-def test_modules_of_torch():
+def test_breakdown_of_torch_modules():
     sizes = {"num_encoder_layers": 3, "num_decoder_layers": 4, "dim_feedforward": 20, "batch_first": True}
     transformer = on_meta(nn.Transformer, d_model=8, nhead=2, **sizes)
     assert adds_up(transformer) == {
@@ -207,7 +207,7 @@ def test_modules_of_torch():
     assert adds_up(attention) == {"attention weights": 8 * (8 + 5 + 3 + 8), "attention biases": 32}
 
 
-def test_modules_of_ours():
+def test_breakdown_of_own_modules():
     assert adds_up(tl.SingleHeadAttention(8, 4, 6)) == {"attention weights": 8 * 14, "attention biases": 14}
     assert adds_up(tl.MultiHeadAttention(8, 2, d_key_in=5, bias=False)) == {"attention weights": 8 * (8 + 5 + 8 + 8)}
     assert adds_up(tl.FeedForward(8, 20)) == {"feed-forward weights": 320, "feed-forward biases": 28}
@@ -224,7 +224,7 @@ def test_modules_of_ours():
     }
 
 
-def test_modules_that_are_named_as_in_bert():
+def test_breakdown_of_modules_named_as_in_bert():
     """As the classes and the names of Hugging Face's BERT are nested."""
 
     def kind(name, **children):
@@ -254,7 +254,7 @@ def test_modules_that_are_named_as_in_bert():
     assert adds_up(model) == tl.parameter_breakdown(shape)
 
 
-def test_numpys_integers_are_integers_and_never_overflow():
+def test_numpy_integers_do_not_overflow():
     sizes = np.array([48, 1600, 25, 6400, 50257, 1024], dtype=np.int32)
     shape = tl.ModelShape("gpt2", *sizes)
     assert shape == tl.GPT2_XL and type(tl.count_parameters(shape)) is int
@@ -265,7 +265,7 @@ def test_numpys_integers_are_integers_and_never_overflow():
     assert tl.memory_breakdown(shape, seq, batch=0)["activations"] == 0
 
 
-def test_what_has_no_name_of_its_own_is_other():
+def test_unclassified_parameters_are_other():
     class Odd(nn.Module):
         def __init__(self):
             super().__init__()
@@ -278,13 +278,13 @@ def test_what_has_no_name_of_its_own_is_other():
     assert tl.count_parameters(nn.Identity()) == 0
 
 
-def test_each_parameter_counts_once_frozen_or_not_and_buffers_do_not():
+def test_each_parameter_counts_once_and_buffers_do_not():
     layer = nn.Linear(3, 4)
     model = nn.Sequential(layer, nn.ReLU(), layer, nn.BatchNorm1d(4)).requires_grad_(False)
     assert adds_up(model) == {"norms": 8, "other": 16}
 
 
-def test_a_shape_can_be_changed_compared_and_kept():
+def test_shape_can_be_replaced_compared_and_pickled():
     deeper = replace(tl.GPT2, n_layers=24)
     assert (deeper.n_layers, deeper.d_ff, tl.GPT2.n_layers) == (24, 3072, 12)
     assert replace(tl.GPT2, d_model=1536).d_ff == 3072
@@ -300,7 +300,7 @@ def gpt2_with(**changes):
     return lambda: replace(tl.GPT2, **changes)
 
 
-def test_wrong_arguments_are_named():
+def test_errors_name_the_argument():
     says(gpt2_with(family="t5"), ValueError, "family must be one of bert, gpt2, llama, transformer, got 't5'")
     says(gpt2_with(family=["gpt2"]), ValueError, "family must be one of bert, gpt2, llama, transformer, got ['gpt2']")
     says(gpt2_with(gated=False), ValueError, "gated is an option of family 'llama', got it with 'gpt2'")

@@ -1,4 +1,4 @@
-"""Figures show what they are given: numbers, names, colours, and NaN."""
+"""Plots show their numbers, names, colours, and NaN."""
 
 import matplotlib
 import pytest
@@ -20,14 +20,14 @@ def texts(ax):
     return [text.get_text() for text in ax.texts]
 
 
-def test_matrix_writes_each_number_into_its_cell():
+def test_matrix_shows_each_number_in_its_cell():
     ax = tl.plots.matrix(torch.tensor([[1.0, -2.0, 0.5], [0.0, 4.0, 3.0]]), axes="q_len k_len", digits=1, title="t")
     assert texts(ax) == ["1.0", "-2.0", "0.5", "0.0", "4.0", "3.0"]
     assert [text.get_position() for text in ax.texts][:4] == [(0, 0), (1, 0), (2, 0), (0, 1)]
     assert (ax.get_ylabel(), ax.get_xlabel(), ax.get_title()) == ("q_len", "k_len", "t")
 
 
-def test_colours_are_symmetric_around_zero_unless_told():
+def test_colours_are_symmetric_around_zero_by_default():
     image = tl.plots.matrix(torch.tensor([[1.0, -3.0]])).images[0]
     assert image.get_clim() == (-3, 3)
     assert tl.plots.matrix(torch.zeros(1, 1)).images[0].get_clim() == (-1, 1)
@@ -46,20 +46,20 @@ def test_weights_have_one_scale_and_one_colour_map():
     assert [label.get_text() for label in ax.get_xticklabels()] == ["c", "d"]
 
 
-def test_nan_is_shown_and_does_not_spoil_the_scale():
+def test_nan_is_shown_and_does_not_change_the_scale():
     ax = tl.plots.matrix(torch.tensor([[float("nan"), 2.0]]))
     assert texts(ax) == ["nan", "2.00"]
     assert ax.images[0].get_clim() == (-2, 2)
     assert ax.texts[0].get_color() == "black"
 
 
-def test_draws_into_the_given_axes_and_accepts_any_dtype_and_gradient():
+def test_draws_into_given_axes_with_any_dtype_and_gradient():
     _, ax = plt.subplots()
     assert tl.plots.matrix(torch.ones(2, 2, dtype=torch.bfloat16, requires_grad=True), ax) is ax
     tl.plots.matrix(torch.eye(2, dtype=torch.bool, device=tl.device()), ax)
 
 
-def test_digits_none_leaves_the_numbers_out():
+def test_digits_none_hides_the_numbers():
     assert texts(tl.plots.matrix(torch.ones(30, 30), digits=None)) == []
 
 
@@ -84,7 +84,7 @@ def test_digits_none_leaves_the_numbers_out():
         ),
     ],
 )
-def test_errors_name_the_argument_the_rule_and_the_value(call, error, message):
+def test_errors_name_argument_rule_and_value(call, error, message):
     with pytest.raises(error) as caught:
         call()
     assert str(caught.value) == message

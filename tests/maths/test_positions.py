@@ -22,7 +22,7 @@ def formula(position, feature, d_model):
 
 
 @pytest.mark.parametrize("d_model", [1, 2, 5, 8, 33])
-def test_every_number_is_the_formulas(d_model):
+def test_sinusoidal_positions_match_the_formula(d_model):
     found = tl.sinusoidal_positions(50, d_model, device=DEVICE)
     assert found.shape == (50, d_model) and found.dtype == torch.float32 and found.device.type == DEVICE.type
     for p in range(50):
@@ -30,15 +30,15 @@ def test_every_number_is_the_formulas(d_model):
             assert abs(found[p, feature].item() - formula(p, feature, d_model)) < 6e-8
 
 
-def test_late_positions_are_as_exact_as_early_ones():
+def test_late_sinusoidal_positions_are_exact():
     found = tl.sinusoidal_positions(100_001, 6)
     for p in (99_999, 100_000):
         for feature in range(6):
             assert abs(found[p, feature].item() - formula(p, feature, 6)) < 6e-8
 
 
-def test_a_shift_is_a_rotation_of_every_pair():
-    """Position ``p + 7`` is position ``p`` times one matrix, whatever ``p`` (Vaswani et al., section 3.5)."""
+def test_shifting_positions_rotates_every_pair():
+    """Position ``p + 7`` is position ``p`` times one matrix, for every ``p`` (Vaswani et al., section 3.5)."""
     found = tl.sinusoidal_positions(40, 8).double()
     for pair in range(4):
         turn = 7 / 10000 ** (2 * pair / 8)
@@ -49,20 +49,20 @@ def test_a_shift_is_a_rotation_of_every_pair():
         torch.testing.assert_close(columns[:-7] @ rotation.T, columns[7:], rtol=0, atol=3e-7)
 
 
-def test_they_lie_on_the_default_device_which_may_have_no_float64():
+def test_positions_are_on_the_default_device_even_without_float64():
     with torch.device(DEVICE):
         found = tl.TokenEmbedding(3, 6).positions
     assert found.device.type == DEVICE.type
     assert torch.equal(found[:9].cpu(), tl.sinusoidal_positions(9, 6, device="cpu"))
 
 
-def test_the_default_device_may_change():
+def test_default_device_can_change():
     with torch.device("meta"):
         assert tl.sinusoidal_positions(3, 4).is_meta
     assert tl.sinusoidal_positions(3, 4).device.type == "cpu"
 
 
-def test_no_positions():
+def test_zero_positions():
     assert tl.sinusoidal_positions(0, 4, device=DEVICE).shape == (0, 4)
 
 
@@ -76,7 +76,7 @@ def test_no_positions():
         ((2, 0), ValueError, "d_model must be at least 1, got 0"),
     ],
 )
-def test_errors_say_what_is_wrong(sizes, error, text):
+def test_errors_name_argument_rule_and_value(sizes, error, text):
     says_exactly(lambda: tl.sinusoidal_positions(*sizes), error, text)
 
 
@@ -99,7 +99,7 @@ def turned(x, positions, base=10000.0, interleaved=False):
 @LAYOUTS
 @pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize("d_head", [2, 6, 64])
-def test_rotary_turns_complex_numbers(d_head, dtype, interleaved):
+def test_rotary_multiplies_complex_numbers(d_head, dtype, interleaved):
     x, places = normal(2, 3, 5, d_head, seed=1, dtype=dtype), torch.arange(5, device=DEVICE)
     found = tl.rotary(x, interleaved=interleaved)
     assert found.dtype == dtype and found.device == x.device and x._version == 0
@@ -112,7 +112,7 @@ def test_rotary_turns_complex_numbers(d_head, dtype, interleaved):
 
 
 @LAYOUTS
-def test_sequences_may_have_positions_of_their_own(interleaved):
+def test_rotary_takes_positions_per_sequence(interleaved):
     x = normal(2, 3, 5, 4, seed=1)
     padded = torch.tensor([[0, 0, 0, 1, 2], [0, 1, 2, 3, 4]], dtype=torch.int32, device=DEVICE)[:, None]
     found = tl.rotary(x, padded, interleaved=interleaved)
@@ -122,7 +122,7 @@ def test_sequences_may_have_positions_of_their_own(interleaved):
 
 @LAYOUTS
 @pytest.mark.parametrize("dtype", EXACT)
-def test_late_positions_turn_as_exactly_as_early_ones(dtype, interleaved):
+def test_late_rotary_positions_are_exact(dtype, interleaved):
     x, late = normal(1, 3, 8, seed=2, dtype=dtype), torch.tensor([0, 99_999, 1_000_003], device=DEVICE)
     difference = tl.rotary(x, late, interleaved=interleaved).cpu().double() - turned(x, late, interleaved=interleaved)
     assert difference.abs().max() < (1e-6 if dtype == torch.float32 else 1e-9)
@@ -130,7 +130,7 @@ def test_late_positions_turn_as_exactly_as_early_ones(dtype, interleaved):
 
 @LAYOUTS
 @pytest.mark.parametrize("shift", [1, 17, 5000])
-def test_scores_depend_on_distance_alone(shift, interleaved):
+def test_rotary_scores_depend_on_distance_alone(shift, interleaved):
     query, key = normal(2, 3, 7, 8, seed=1), normal(2, 3, 7, 8, seed=2)
     turn = partial(tl.rotary, interleaved=interleaved)
     places = torch.arange(7, device=DEVICE)
@@ -140,32 +140,32 @@ def test_scores_depend_on_distance_alone(shift, interleaved):
     agree(turn(query).norm(dim=-1), query.norm(dim=-1))
 
 
-def test_the_two_layouts_are_one_turn_of_other_rows():
+def test_both_rotary_layouts_match_with_permuted_rows():
     x = normal(2, 5, 8, seed=1)
     order = torch.tensor([0, 4, 1, 5, 2, 6, 3, 7], device=DEVICE)  # the halves, riffled into neighbours
     agree(tl.rotary(x[..., order], interleaved=True), tl.rotary(x)[..., order])
 
 
-def test_rotary_of_nothing():
+def test_rotary_of_empty_tensors():
     x = normal(2, 3, 5, 4, seed=1)
     assert tl.rotary(x.to("meta")).shape == x.shape
     assert tl.rotary(x[:, :, :0]).shape == (2, 3, 0, 4) and tl.rotary(x[..., :0]).shape == (2, 3, 5, 0)
 
 
-# The tables of rotary angles that are kept.
+# Cached tables of rotary angles.
 
 
 @pytest.fixture
 def no_tables():
-    """Whatever was kept is forgotten."""
-    module._first_rows.cache_clear()
-    module._table.cache_clear()
+    """Empty the caches."""
+    module._first_rows_of_table.cache_clear()
+    module._cached_table.cache_clear()
 
 
 SHIFTED, SWAPPED = torch.arange(3, 8, device=DEVICE), torch.tensor([4, 1, 2, 3, 0], device=DEVICE)
 
 
-def test_a_table_is_that_of_the_call(no_tables):
+def test_cached_table_matches_direct_computation(no_tables):
     """Whatever was asked for before: each of these calls differs from the first in one thing."""
     x = normal(2, 3, 5, 8, seed=1)
     for _ in range(2):
@@ -179,24 +179,28 @@ def test_a_table_is_that_of_the_call(no_tables):
             agree(found, turned(other, torch.arange(other.shape[-2])))
 
 
-def test_a_table_is_made_once_for_many_lengths(no_tables):
+def test_one_table_serves_many_lengths(no_tables):
     for seq in (33, 40, 64, 33, 64):
         tl.rotary(normal(2, seq, 4, seed=1))
-    assert module._table.cache_info().misses == 1
+    assert module._cached_table.cache_info().misses == 1
 
 
-def test_tables_hold_a_bounded_number_of_cosines(no_tables):
+def test_cached_tables_are_bounded_in_size(no_tables):
     x = normal(1, 2, seed=1)
-    for i in range(3 * module.TABLES):
+    for i in range(3 * module.MAX_TABLES):
         tl.rotary(x, base=2.0 + i)
-    assert module._table.cache_info().currsize == module._first_rows.cache_info().currsize == module.TABLES
-    late = torch.tensor([module.COSINES], device=DEVICE)  # the first position that no table has
+    assert (
+        module._cached_table.cache_info().currsize
+        == module._first_rows_of_table.cache_info().currsize
+        == module.MAX_TABLES
+    )
+    late = torch.tensor([module.MAX_TABLE_NUMBERS], device=DEVICE)  # the first position that no table has
     agree(tl.rotary(x, late), turned(x, late))
-    assert module._table.cache_info().misses == 3 * module.TABLES
+    assert module._cached_table.cache_info().misses == 3 * module.MAX_TABLES
 
 
 @LAYOUTS
-def test_what_is_returned_can_be_changed(no_tables, interleaved):
+def test_changing_the_result_does_not_change_the_table(no_tables, interleaved):
     x = normal(1, 5, 8, seed=1)
     for positions in (None, torch.arange(5, device=DEVICE)):
         expected = tl.rotary(x, positions, interleaved=interleaved).clone()
@@ -247,13 +251,13 @@ MODES = {
 }
 
 
-# torch.jit is deprecated: which warning says so, and of what, depends on the PyTorch.
+# torch.jit is deprecated, with a warning that depends on PyTorch's version.
 OF_TRACING = [f"ignore::{kind}" for kind in ("DeprecationWarning", "FutureWarning", "torch.jit.TracerWarning")]
 
 
 @pytest.mark.filterwarnings(*OF_TRACING)
 @pytest.mark.parametrize("mode", MODES)
-def test_a_table_serves_whatever_the_first_call_was_inside_of(no_tables, mode):
+def test_table_created_inside_any_mode_is_an_ordinary_tensor(no_tables, mode):
     x = normal(2, 3, 5, 8, seed=1)
     MODES[mode](x)
     x.requires_grad_()
@@ -265,13 +269,13 @@ def test_a_table_serves_whatever_the_first_call_was_inside_of(no_tables, mode):
 
 
 @pytest.mark.filterwarnings(*OF_TRACING)
-def test_what_was_traced_takes_other_lengths():
+def test_traced_rotary_takes_other_lengths():
     traced = torch.jit.trace(tl.rotary, normal(2, 5, 4, seed=1), check_trace=False)
     longer = normal(2, 9, 4, seed=2)
     agree(traced(longer), tl.rotary(longer))
 
 
-def test_models_are_copied_without_tables(no_tables):
+def test_copied_models_contain_no_tables(no_tables):
     rotate = partial(tl.rotary, base=100.0)
     attention = tl.MultiHeadAttention(8, 2, rotate=rotate).to(DEVICE)
     size, x = len(pickle.dumps(attention)), normal(2, 5, 8, seed=1)
@@ -315,7 +319,7 @@ WRONG = [
         "positions must broadcast to (2, 3, 5), got (1, 2, 3, 5)",
     ),
     (lambda: tl.rotary(x, places - 2), ValueError, "positions must be 0 or more, got -2"),
-    (lambda: tl.rotary(x, places.to("meta")), ValueError, "x and positions must lie on one device, got cpu and meta"),
+    (lambda: tl.rotary(x, places.to("meta")), ValueError, "x and positions must be on one device, got cpu and meta"),
     (lambda: tl.rotary(x, base=0), ValueError, "base must be a number above 0, got 0"),
     (lambda: tl.rotary(x, base=True), ValueError, "base must be a number above 0, got True"),
     (lambda: tl.alibi_bias(0, 3), ValueError, "n_heads must be at least 1, got 0"),
@@ -325,14 +329,14 @@ WRONG = [
 
 
 @pytest.mark.parametrize(("call", "error", "text"), WRONG)
-def test_rotary_and_alibi_name_what_is_wrong(call, error, text):
+def test_rotary_and_alibi_errors_name_the_argument(call, error, text):
     says(call, error, text)
 
 
 # ALiBi.
 
 
-def test_alibi_is_a_slope_times_the_distance():
+def test_alibi_is_slope_times_distance():
     # As printed: for 8 heads 1/2, 1/4, … 1/256; for 12 the authors' code adds every other slope of 16 heads.
     eight = [2**-i for i in range(1, 9)]
     slopes = {1: [2**-8], 2: [2**-4, 2**-8], 8: eight, 12: [*eight, *(2**-i for i in (0.5, 1.5, 2.5, 3.5))]}

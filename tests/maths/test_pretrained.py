@@ -1,4 +1,4 @@
-"""Published models: loading and talking, with small made-up files everywhere, and with the real ones where they are."""
+"""Published models: loading and generation, with small random weights, and with the real ones where installed."""
 
 import hashlib
 import json
@@ -144,7 +144,7 @@ def chat_model():
 # Names
 
 
-def test_a_bert_file_gives_what_pytorchs_layers_give():
+def test_bert_weights_match_pytorch_layers():
     tensors, model = bert_tensors(), sentence_encoder()
     with torch.no_grad():
         expected = torchs_bert(tensors, [3, 5, 6, 7, 4])
@@ -158,7 +158,7 @@ def test_a_bert_file_gives_what_pytorchs_layers_give():
     assert model.encode([]).shape == (0, 12)
 
 
-def test_a_llama_file_gives_what_halves_give_in_another_order():
+def test_llama_weights_match_rotary_halves_with_permuted_rows():
     """Where neighbours turn together in the file, halves turn together in transformers: rows in another order."""
     tensors, model = llama_tensors(), chat_model().model
     options = {"norm_first": True, "norm": "rms", "eps": 1e-5, "activation": "silu", "gated": True, "bias": False}
@@ -177,7 +177,7 @@ def test_a_llama_file_gives_what_halves_give_in_another_order():
     )
 
 
-def test_its_queries_and_keys_are_turned_as_neighbours_by_the_files_base():
+def test_rotary_uses_interleaved_pairs_and_the_files_base():
     rotate, x = chat_model().model.decoder.layers[0].self_attention.rotate, normal(2, 3, 4, 6, seed=0)
     for start in (0, 4):
         positions = torch.arange(start, start + 4, device=DEVICE)
@@ -185,7 +185,7 @@ def test_its_queries_and_keys_are_turned_as_neighbours_by_the_files_base():
 
 
 @pytest.mark.parametrize("make", [sentence_encoder, chat_model])
-def test_models_are_frozen_evaluating_and_on_the_device(make):
+def test_models_are_frozen_in_eval_mode_and_on_the_device(make):
     state = torch.get_rng_state()
     model = make()
     assert torch.equal(torch.get_rng_state(), state)  # no random numbers for weights that a file replaces
@@ -195,7 +195,7 @@ def test_models_are_frozen_evaluating_and_on_the_device(make):
     model.to("cpu")  # nothing is left behind on another device, or without numbers
 
 
-def test_the_tables_name_every_parameter_once():
+def test_name_tables_have_no_duplicates():
     for names in (pretrained.BERT_NAMES, pretrained.LLAMA_NAMES):
         assert len(set(names.values())) == len(names)
         assert all(theirs.count("{}") == ours.count("{}") <= 1 for theirs, ours in names.items())
@@ -220,7 +220,7 @@ def test_the_tables_name_every_parameter_once():
         ),
     ],
 )
-def test_a_file_that_does_not_fit(change, words):
+def test_fill_refuses_a_file_that_does_not_match(change, words):
     tensors = bert_tensors()
     change(tensors)
     with pytest.raises(ValueError) as error:
@@ -228,7 +228,7 @@ def test_a_file_that_does_not_fit(change, words):
     assert str(error.value) == words
 
 
-def test_names_that_do_not_fit():
+def test_fill_refuses_names_that_do_not_match():
     model = nn.Linear(2, 1)
     tensors = {"W": torch.zeros(1, 2), "b": torch.zeros(1)}
     with pytest.raises(ValueError, match=r"^names must name every weight of the model, got none for bias$"):
@@ -243,12 +243,12 @@ def test_names_that_do_not_fit():
 
 
 @pytest.fixture(scope="module")
-def talker():
+def chat_of_letters():
     return chat_model()
 
 
-class Whatever(pretrained.ChatModel):
-    """Writes what it is told to."""
+class ScriptedModel(pretrained.ChatModel):
+    """Generates the given tokens."""
 
     def __init__(self, words, tokenizer):
         super().__init__(nn.Module(), tokenizer, 10_000)
@@ -257,19 +257,19 @@ class Whatever(pretrained.ChatModel):
         self.model.stream = lambda tokens, max_new_tokens, **options: iter(words[:max_new_tokens])
 
 
-def test_generation_is_that_of_the_language_model(talker):
+def test_generate_matches_the_language_model(chat_of_letters):
     tokens = torch.tensor([[1, 2, 3]], device=DEVICE)
-    expected = talker.model.generate(tokens, 9, stop=[4])[0, 3:].tolist()
-    text = talker.generate("abc", 9, chat=False)
-    assert text == talker.tokenizer.decode(expected)
-    assert text == talker.generate("abc", 9, chat=False, use_cache=False)
-    assert talker.generate("abc", 0, chat=False) == ""
+    expected = chat_of_letters.model.generate(tokens, 9, stop=[4])[0, 3:].tolist()
+    text = chat_of_letters.generate("abc", 9, chat=False)
+    assert text == chat_of_letters.tokenizer.decode(expected)
+    assert text == chat_of_letters.generate("abc", 9, chat=False, use_cache=False)
+    assert chat_of_letters.generate("abc", 0, chat=False) == ""
     pieces = []
-    assert talker.generate("abc", 9, chat=False, show=pieces.append) == text == "".join(pieces)
-    assert pieces == list(talker.stream("abc", 9, chat=False)) and len(pieces) > 1
+    assert chat_of_letters.generate("abc", 9, chat=False, show=pieces.append) == text == "".join(pieces)
+    assert pieces == list(chat_of_letters.stream("abc", 9, chat=False)) and len(pieces) > 1
     options = {"temperature": 2.0, "top_k": 5}
     drawn = [
-        talker.generate("abc", 9, chat=False, **options, generator=torch.Generator(DEVICE).manual_seed(seed))
+        chat_of_letters.generate("abc", 9, chat=False, **options, generator=torch.Generator(DEVICE).manual_seed(seed))
         for seed in (1, 1, 2, 3)
     ]
     assert drawn[0] == drawn[1] and len(set(drawn)) > 1
@@ -296,18 +296,18 @@ def bytes_tokenizer():
         ("", ("##",), []),
     ],
 )
-def test_pieces_are_whole_letters_and_end_before_a_stop(written, stop, pieces):
-    model = Whatever([torch.tensor([[byte]]) for byte in written.encode()], bytes_tokenizer())
+def test_stream_yields_whole_characters_up_to_a_stop(written, stop, pieces):
+    model = ScriptedModel([torch.tensor([[byte]]) for byte in written.encode()], bytes_tokenizer())
     assert list(model.stream("abc", stop=stop, chat=False)) == pieces
     assert model.generate("abc", stop=stop, chat=False) == "".join(pieces)
 
 
-def test_half_a_letter_at_the_end_is_shown_as_such():
-    model = Whatever([torch.tensor([[byte]]) for byte in "a→".encode()[:-1]], bytes_tokenizer())
+def test_incomplete_last_character_is_a_replacement_character():
+    model = ScriptedModel([torch.tensor([[byte]]) for byte in "a→".encode()[:-1]], bytes_tokenizer())
     assert model.generate("abc", chat=False) == "a\N{REPLACEMENT CHARACTER}"
 
 
-def test_a_question_becomes_turns(monkeypatch):
+def test_prompt_has_the_chat_format(monkeypatch):
     model, seen = chat_model(), []
     monkeypatch.setattr(model.tokenizer, "encode", lambda text: seen.append(text) or SimpleNamespace(ids=[1]))
     model.generate("Who are you?", 1)
@@ -315,13 +315,13 @@ def test_a_question_becomes_turns(monkeypatch):
     assert seen[0].endswith("<|im_start|>assistant\n")
 
 
-def test_attention_is_what_the_layers_compute(talker):
-    words, weights = talker.attention("abca")
+def test_attention_returns_the_layers_weights(chat_of_letters):
+    words, weights = chat_of_letters.attention("abca")
     assert words == ["a", "b", "c", "a"] and weights.shape == (2, 3, 4, 4)
     agree(weights.sum(-1), torch.ones(2, 3, 4))
     assert bool((weights == weights.tril()).all())
-    first = talker.model.decoder.layers[0]
-    inside = first.norm1(talker.model.embedding(talker.tokens("abca")))
+    first = chat_of_letters.model.decoder.layers[0]
+    inside = first.norm1(chat_of_letters.model.embedding(chat_of_letters.tokens("abca")))
     assert torch.equal(weights[0], first.self_attention.weights(inside, is_causal=True)[0])
     encoder = sentence_encoder()
     words, weights = encoder.attention("ab")
@@ -352,13 +352,13 @@ SPECIAL = "{} must not hold the special token [SEP], which is not for words, got
         (["a\ud83d"], ValueError, "texts[0] must hold whole letters, got half of one, a surrogate: 'a\\ud83d'"),
     ],
 )
-def test_texts_that_cannot_be_encoded(texts, kind, words):
+def test_encode_refuses_invalid_texts(texts, kind, words):
     with pytest.raises(kind) as error:
         sentence_encoder().encode(texts)
     assert str(error.value) == words
 
 
-def test_an_encoder_has_no_row_for_a_later_place():
+def test_encoder_refuses_sequences_longer_than_n_positions():
     with pytest.raises(ValueError, match=r"^tokens must be at most n_positions, 9, in a sequence, got 10$"):
         sentence_encoder()(torch.zeros(1, 10, dtype=torch.long, device=DEVICE))
     with pytest.raises(ValueError, match=r"^batch_size must be at least 1, got 0$"):
@@ -393,13 +393,13 @@ def test_an_encoder_has_no_row_for_a_later_place():
         ),
     ],
 )
-def test_what_cannot_be_answered(talker, arguments, options, kind, words):
+def test_generate_refuses_invalid_arguments(chat_of_letters, arguments, options, kind, words):
     with pytest.raises(kind) as error:
-        talker.generate(*arguments, **{"chat": False, **options})
+        chat_of_letters.generate(*arguments, **{"chat": False, **options})
     assert str(error.value) == words
     options.pop("use_cache", None)
     with pytest.raises(kind):  # and at once, not when the first piece is asked for
-        talker.stream(*arguments, **{"chat": False, **options})
+        chat_of_letters.stream(*arguments, **{"chat": False, **options})
 
 
 # Packages
@@ -407,7 +407,7 @@ def test_what_cannot_be_answered(talker, arguments, options, kind, words):
 
 @pytest.fixture
 def package(tmp_path, monkeypatch):
-    """A package of weights that is installed, with what its files should be."""
+    """An installed package of weights, with the sha256 of its file."""
     (tmp_path / "some_model-1.2.dist-info").mkdir()
     meta = "Metadata-Version: 2.1\nName: some-model\nVersion: 1.2\n"
     (tmp_path / "some_model-1.2.dist-info" / "METADATA").write_text(meta)
@@ -418,54 +418,52 @@ def package(tmp_path, monkeypatch):
     return packages.Package("some-model", "1.2", {"some_model/weights": hashlib.sha256(b"1234").hexdigest()})
 
 
-def test_files_are_read_and_no_code_is_run(package, tmp_path):
+def test_reading_a_file_runs_no_code(package, tmp_path):
     assert package.read("some_model/weights") == b"1234"
     assert package.locate("some_model/weights") == tmp_path / "some_model" / "weights"
     assert "some_model" not in sys.modules
 
 
-def test_a_package_that_is_not_there():
+def test_missing_package_is_an_import_error():
     with pytest.raises(ImportError) as error:
         packages.Package("not-there-at-all", "0.1", {}).read("weights")
     words = "the weights are in not-there-at-all 0.1: python -m transformer_lab.pretrained installs it"
     assert str(error.value) == words
 
 
-def test_a_package_of_another_version(package, tmp_path):
+def test_other_version_is_an_import_error(package, tmp_path):
     meta = tmp_path / "some_model-1.2.dist-info" / "METADATA"
     meta.write_text(meta.read_text().replace("1.2", "1.3"))
     with pytest.raises(ImportError, match=r"^some-model must be 1\.2, got 1\.3: python -m transformer_lab"):
         package.read("some_model/weights")
 
 
-def test_a_file_that_is_not_the_published_one(package, tmp_path):
+def test_other_sha256_is_refused(package, tmp_path):
     file = tmp_path / "some_model" / "weights"
     file.write_bytes(b"1235")
     found, wanted = hashlib.sha256(b"1235").hexdigest(), hashlib.sha256(b"1234").hexdigest()
     with pytest.raises(ValueError) as error:
         package.read("some_model/weights")
-    assert str(error.value) == f"{file} must have sha256 {wanted}, got {found}: install some-model anew"
+    assert str(error.value) == f"{file} must have sha256 {wanted}, got {found}: reinstall some-model"
     file.unlink()
-    with pytest.raises(
-        ImportError, match=r"weights must be readable, got FileNotFoundError.*: install some-model anew$"
-    ):
+    with pytest.raises(ImportError, match=r"weights must be readable, got FileNotFoundError.*: reinstall some-model$"):
         package.read("some_model/weights")
 
 
-def test_tokens_need_a_package(monkeypatch):
+def test_loading_without_tokenizers_is_an_import_error(monkeypatch):
     monkeypatch.setitem(sys.modules, "tokenizers", None)
     for load in (tl.pretrained.minilm, tl.pretrained.smollm2):
         with pytest.raises(ImportError, match=r"^text becomes tokens by the package tokenizers: python -m transformer"):
             load()
 
 
-def test_the_import_needs_none_of_it():
+def test_import_loads_no_optional_package():
     code = "import sys; sys.modules |= dict.fromkeys(['tokenizers', 'safetensors', 'gguf', 'transformers'])"
     assert run_python(f"{code}; import transformer_lab as tl; print(tl.pretrained.fill.__name__)") == "fill\n"
     assert run_python("import sys, transformer_lab; print('transformer_lab.pretrained' in sys.modules)") == "False\n"
 
 
-def test_what_is_installed_is_pinned_and_announced(monkeypatch, capsys):
+def test_fetch_pins_versions_and_announces_the_download(monkeypatch, capsys):
     """Exact versions with hashes, of the packages that are read; a tokenizer that is there stays; all announced."""
     commands, pins = [], []
 
@@ -502,7 +500,7 @@ def test_what_is_installed_is_pinned_and_announced(monkeypatch, capsys):
         assert all(f"\n\n{package.name}=={package.version} \\\n    --hash=sha256:" in text for text in pins)
 
 
-def test_all_three_packages_must_be_installed(monkeypatch):
+def test_installed_requires_all_three_packages(monkeypatch):
     for name in (pretrained.MINILM.name, pretrained.SMOLLM2.name, "tokenizers", None):
         monkeypatch.setattr(packages, "find_spec", lambda module, gone=name: None if module == gone else "a spec")
 
@@ -534,7 +532,7 @@ def smollm2():
     return tl.pretrained.smollm2()
 
 
-def apart(found, expected):
+def max_difference(found, expected):
     return (found.cpu() - torch.tensor(expected)).abs().max().item()
 
 
@@ -546,13 +544,13 @@ def test_minilm_is_the_published_model(minilm):
     assert tl.parameter_breakdown(minilm) == tl.parameter_breakdown(shape)
     tokens, real = minilm.tokens(expected["sentences"])
     assert [row[kept].tolist() for row, kept in zip(tokens, real)] == expected["tokens"]
-    assert apart(minilm.encode(expected["sentences"]), expected["vectors"]) < 1e-5
+    assert max_difference(minilm.encode(expected["sentences"]), expected["vectors"]) < 1e-5
     for sentence, heads in zip(expected["sentences"], expected["sep_to_cls"]):
-        assert apart(minilm.attention(sentence)[1][:, :, -1, 0], heads) < 1e-4
+        assert max_difference(minilm.attention(sentence)[1][:, :, -1, 0], heads) < 1e-4
 
 
 @real
-def test_minilm_takes_any_text(minilm):
+def test_minilm_encodes_any_text(minilm):
     texts = ["猫坐在垫子上", "🙂", "a" * 5000, "\x00 zero", "word " * 510]
     assert minilm.encode(texts).shape == (5, 384)
     with pytest.raises(ValueError, match=r"^texts\[0\] must have at most 512 tokens, .* got 513$"):
@@ -570,7 +568,7 @@ def test_smollm2_is_the_published_model(smollm2):
     tokens = smollm2.tokens(expected["paragraph"])
     assert tokens[0].tolist() == expected["tokens"]
     logits = smollm2(tokens)[0]
-    assert apart(logits[:, expected["some"]], expected["scores"]) < 1e-3
+    assert max_difference(logits[:, expected["some"]], expected["scores"]) < 1e-3
     assert logits.argmax(-1).tolist() == expected["highest"]
 
 
@@ -594,7 +592,7 @@ def test_smollm2_answers(smollm2):
 @pytest.mark.parametrize(
     "text", ["naïve 🙂 北京 12345", "  two  spaces\n\n\ttab", "don't I'll", "\x00\x7f", "0123 4.56"]
 )
-def test_smollm2s_tokens_give_back_the_text(smollm2, text):
+def test_smollm2_tokens_decode_to_the_text(smollm2, text):
     tokens = smollm2.tokens(text)[0].tolist()
     assert smollm2.tokenizer.decode(tokens) == text
     digits = [token for token in map(smollm2.tokenizer.id_to_token, tokens) if any(map(str.isdigit, token))]
@@ -602,7 +600,7 @@ def test_smollm2s_tokens_give_back_the_text(smollm2, text):
 
 
 @real
-def test_both_agree_with_transformers_on_this_machine(minilm, smollm2):
+def test_both_models_match_transformers(minilm, smollm2):
     pytest.importorskip("transformers", reason="transformers is not installed: pip install -e .[references]")
     references = pytest.importorskip("model_references", reason="transformers needs gguf and accelerate for this")
     if DEVICE.type != "cpu":

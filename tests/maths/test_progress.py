@@ -1,4 +1,4 @@
-"""The progress bar ends the same in every run, and counts what it says."""
+"""The progress bar counts its steps, and ends the same in every run."""
 
 import pytest
 
@@ -6,7 +6,7 @@ import transformer_lab as tl
 
 
 @pytest.mark.parametrize("steps", [1, 7, 300])
-def test_it_counts_and_ends_full(steps, capsys):
+def test_progress_bar_counts_and_ends_full(steps, capsys):
     assert list(tl.progress_bar(steps, "training")) == list(range(steps))
     printed, errors = capsys.readouterr()
     assert errors == ""
@@ -14,7 +14,7 @@ def test_it_counts_and_ends_full(steps, capsys):
     assert printed.count("\n") == 1  # one line, written over
 
 
-def test_stopping_early_is_seen(capsys):
+def test_progress_bar_shows_an_early_stop(capsys):
     for step in tl.progress_bar(10, "training"):
         if step == 3:
             break

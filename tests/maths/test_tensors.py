@@ -60,12 +60,12 @@ def test_show_names_the_axes(axes, capsys):
     assert capsys.readouterr().out == "q_len 1 × k_len 2 · float32\n[[0.0000 0.0000]]\n"
 
 
-def test_show_names_no_axes_of_a_single_number(capsys):
+def test_show_of_a_scalar_has_no_axes(capsys):
     tl.show(torch.tensor(3.14159), "", digits=2)
     assert capsys.readouterr().out == "() · float32\n3.14\n"
 
 
-def test_show_leaves_its_input_alone():
+def test_show_does_not_modify_its_input():
     x = torch.tensor([-0.0, 0.123456], device=DEVICE, requires_grad=True)
     tl.show(x)
     assert x._version == 0 and x.signbit()[0] and x[1] == torch.tensor(0.123456)
@@ -87,7 +87,7 @@ def test_show_leaves_its_input_alone():
         (lambda: tl.show(torch.ones(2), ""), ValueError, "axes must name each of the 1 axes of x, got 0: ''"),
     ],
 )
-def test_errors_say_what_is_wrong(call, error, text):
+def test_errors_name_argument_rule_and_value(call, error, text):
     says_exactly(call, error, text)
 
 
@@ -107,7 +107,7 @@ VIEWS = {
 
 
 @pytest.mark.parametrize("view", VIEWS)
-def test_layout_describes_how_the_storage_is_read(view):
+def test_layout_describes_strides_and_offset(view):
     base = torch.arange(24, device=DEVICE).view(2, 3, 4)
     x = VIEWS[view](base)
     found = tl.layout(x)

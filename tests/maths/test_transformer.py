@@ -76,7 +76,7 @@ def stacks(batch_first, norm_first, final_norm, dtype):
 @pytest.mark.parametrize("batch_first", [True, False])
 @pytest.mark.parametrize("final_norm", [True, False])
 @BOTH_WAYS
-def test_stacks_give_pytorchs_numbers(norm_first, final_norm, batch_first, dtype):
+def test_stacks_match_pytorch(norm_first, final_norm, batch_first, dtype):
     theirs = stacks(batch_first, norm_first, final_norm, dtype)
     state = torch.get_rng_state()
     encoder, decoder = tl.Encoder.from_torch(theirs[0]), tl.Decoder.from_torch(theirs[1])
@@ -109,7 +109,7 @@ def test_stacks_give_pytorchs_numbers(norm_first, final_norm, batch_first, dtype
 @pytest.mark.filterwarnings("ignore:enable_nested_tensor")  # PyTorch on an option that it sets itself
 @pytest.mark.parametrize("dtype", EXACT)
 @BOTH_WAYS
-def test_the_whole_model_gives_pytorchs_numbers(norm_first, dtype):
+def test_transformer_matches_pytorch(norm_first, dtype):
     torch.manual_seed(0)
     theirs = nn.Transformer(
         D_MODEL, N_HEADS, 2, 3, D_FF, dropout=0.0, norm_first=norm_first, batch_first=not norm_first
@@ -147,7 +147,7 @@ def test_the_whole_model_gives_pytorchs_numbers(norm_first, dtype):
     says(lambda: ours.generate(src, bos=1, max_new_tokens=2), ValueError, text)
 
 
-def test_modes_are_kept():
+def test_from_torch_keeps_training_mode():
     theirs = nn.Transformer(8, 2, 1, 1, 16, dropout=0.25, batch_first=True)
     assert all(part.training for part in tl.Transformer.from_torch(theirs).modules())
     ours = tl.Transformer.from_torch(theirs.eval())
@@ -160,7 +160,7 @@ def test_modes_are_kept():
 
 @BOTH_WAYS
 @pytest.mark.parametrize("final_norm", [None, True, False])
-def test_a_stack_is_its_layers_and_perhaps_a_norm(norm_first, final_norm):
+def test_stack_is_its_layers_and_an_optional_norm(norm_first, final_norm):
     torch.manual_seed(0)
     encoder = ready(tl.Encoder(D_MODEL, N_HEADS, 3, D_FF, norm_first=norm_first, final_norm=final_norm))
     decoder = ready(tl.Decoder(D_MODEL, N_HEADS, 3, D_FF, norm_first=norm_first, final_norm=final_norm))
@@ -178,7 +178,7 @@ def test_a_stack_is_its_layers_and_perhaps_a_norm(norm_first, final_norm):
     agree(decoder(x, memory, is_causal=True), y if decoder.norm is None else decoder.norm(y))
 
 
-def test_a_stack_without_layers_returns_what_comes_in():
+def test_stack_without_layers_is_the_identity():
     x = vectors(5)
     assert torch.equal(tl.Encoder(D_MODEL, N_HEADS, 0, D_FF)(x), x)
     model = transformer(n_layers=0)
@@ -188,7 +188,7 @@ def test_a_stack_without_layers_returns_what_comes_in():
 
 
 @BOTH_WAYS
-def test_without_positions_order_carries_over(norm_first):
+def test_without_positions_the_model_is_permutation_equivariant(norm_first):
     torch.manual_seed(0)
     encoder = ready(tl.Encoder(D_MODEL, N_HEADS, 2, D_FF, norm_first=norm_first))
     x, order = vectors(5), torch.tensor([3, 0, 4, 2, 1])
@@ -202,7 +202,7 @@ def test_without_positions_order_carries_over(norm_first):
 
 
 @pytest.mark.parametrize("dtype", [torch.int64, torch.int32])
-def test_embedding_is_row_times_root_plus_position(dtype):
+def test_embedding_is_scaled_row_plus_position(dtype):
     embedding = tl.TokenEmbedding(SRC_VOCAB, D_MODEL).to(DEVICE)
     given = tokens(2, 3, 5).to(dtype)
     for start in (0, 1, 7):
@@ -213,7 +213,7 @@ def test_embedding_is_row_times_root_plus_position(dtype):
 
 
 @pytest.mark.parametrize("dtype", [*EXACT, torch.bfloat16])
-def test_positions_grow_when_they_are_asked_for(dtype):
+def test_position_table_grows_on_demand(dtype):
     embedding = tl.TokenEmbedding(SRC_VOCAB, D_MODEL).to(DEVICE, dtype)
     given = tokens(1, 300)
     positions = tl.sinusoidal_positions(900, D_MODEL, device=DEVICE)
@@ -228,7 +228,7 @@ def test_positions_grow_when_they_are_asked_for(dtype):
     assert embedding.positions.dtype == dtype and embedding.positions.device == embedding.weight.device
 
 
-def test_embedding_begins_with_features_of_variance_1():
+def test_embedding_initializes_with_variance_1():
     torch.manual_seed(0)
     embedding = tl.TokenEmbedding(2000, 64)
     assert abs((embedding.weight * 8).std() - 1) < 0.01 and abs(embedding.weight.mean()) < 0.001
@@ -244,7 +244,7 @@ def test_embedding_drops_features_in_training():
 # The Transformer.
 
 
-def test_scores_are_those_of_the_parts():
+def test_model_output_matches_its_parts():
     model = transformer()
     src, tgt = tokens(2, 6), tokens(2, 5, vocab=TGT_VOCAB)
     mask = tl.padding_mask([6, 3], 6, device=DEVICE)
@@ -263,7 +263,7 @@ def test_scores_are_those_of_the_parts():
 
 
 @BOTH_WAYS
-def test_later_tokens_change_nothing_before(norm_first):
+def test_output_does_not_depend_on_later_tokens(norm_first):
     model = transformer(norm_first=norm_first)
     src, tgt = tokens(2, 6), tokens(2, 5, vocab=TGT_VOCAB)
     before, changed = model(src, tgt), tgt.clone()
@@ -277,7 +277,7 @@ def test_later_tokens_change_nothing_before(norm_first):
 
 
 @BOTH_WAYS
-def test_hidden_source_tokens_change_nothing(norm_first):
+def test_masked_source_tokens_do_not_change_the_output(norm_first):
     model = transformer(norm_first=norm_first)
     src, tgt = tokens(2, 6), tokens(2, 5, vocab=TGT_VOCAB)
     mask = tl.padding_mask([4, 6], 6, device=DEVICE)
@@ -296,7 +296,7 @@ def test_hidden_source_tokens_change_nothing(norm_first):
     assert torch.equal(model.generate(src[:1, :4], **options), written[:1])
 
 
-def test_a_source_of_padding_alone_is_finite():
+def test_source_of_padding_only_is_finite():
     model = transformer()
     src, tgt = tokens(2, 6), tokens(2, 5, vocab=TGT_VOCAB)
     mask = tl.padding_mask([0, 6], 6, device=DEVICE)
@@ -311,7 +311,7 @@ def test_a_source_of_padding_alone_is_finite():
 @pytest.mark.parametrize("seed", range(6))
 @pytest.mark.parametrize("use_cache", [True, False])
 @BOTH_WAYS
-def test_generation_is_teacher_forcing_step_by_step(norm_first, use_cache, seed):
+def test_generation_matches_teacher_forcing(norm_first, use_cache, seed):
     model = transformer(seed, norm_first=norm_first, activation=("relu", "gelu")[seed % 2], final_norm=seed % 3 == 0)
     src, mask = tokens(3, 6, seed=seed), tl.padding_mask([6, 2, 5], 6, device=DEVICE) if seed % 2 else None
     written = model.generate(src, mask, bos=BOS, max_new_tokens=9, use_cache=use_cache)
@@ -322,7 +322,7 @@ def test_generation_is_teacher_forcing_step_by_step(norm_first, use_cache, seed)
 
 
 @pytest.mark.parametrize("norm_first", [False, True])
-def test_scores_with_the_cache_are_those_without(norm_first):
+def test_cache_does_not_change_scores(norm_first):
     model = transformer(norm_first=norm_first)
     src, tgt = tokens(2, 6), tokens(2, 8, vocab=TGT_VOCAB)
     mask = tl.padding_mask([6, 3], 6, device=DEVICE)
@@ -335,7 +335,7 @@ def test_scores_with_the_cache_are_those_without(norm_first):
 
 
 @pytest.mark.parametrize("use_cache", [True, False])
-def test_generation_goes_on_where_positions_must_grow(use_cache):
+def test_generation_grows_the_position_table(use_cache):
     model = transformer(n_layers=1)
     written = model.generate(tokens(1, 3), bos=BOS, max_new_tokens=140, use_cache=use_cache)
     fresh = transformer(n_layers=1)
@@ -343,11 +343,11 @@ def test_generation_goes_on_where_positions_must_grow(use_cache):
 
 
 def prefer(model, *favourites):
-    """Make the model write these tokens, one after the other, whatever the source: by its positions."""
+    """Make the model generate these tokens in order, for any source: its weights read the positions only."""
     with torch.no_grad():
         for parameter in model.decoder.parameters():
             parameter.zero_()
-        for layer in model.decoder.layers:  # post-norm with a bias of zero keeps the direction
+        for layer in model.decoder.layers:  # post-norm with a zero bias preserves the direction
             for name in ("norm1", "norm2", "norm3"):
                 getattr(layer, name).weight.fill_(1)
         model.tgt_embedding.weight.zero_()
@@ -358,7 +358,7 @@ def prefer(model, *favourites):
 
 
 @pytest.mark.parametrize("use_cache", [True, False])
-def test_eos_ends_a_target_and_fills_it(use_cache):
+def test_eos_ends_a_target_and_pads_it(use_cache):
     model = prefer(transformer(), 5, 7, EOS, 8, 9)
     options = {"bos": BOS, "max_new_tokens": 5, "use_cache": use_cache}
     assert model.generate(tokens(2, 4), **options).tolist() == [[BOS, 5, 7, EOS, 8, 9]] * 2
@@ -367,7 +367,7 @@ def test_eos_ends_a_target_and_fills_it(use_cache):
 
 
 @pytest.mark.parametrize("use_cache", [True, False])
-def test_a_target_that_has_ended_waits_for_the_others(use_cache):
+def test_finished_targets_are_padded_until_all_have_ended(use_cache):
     model, src = transformer(3), tokens(6, 5, seed=7)
     options = {"bos": BOS, "max_new_tokens": 12, "use_cache": use_cache, "temperature": 1.5}
     seen = 0
@@ -416,7 +416,7 @@ def test_generation_in_other_dtypes(dtype):
     agree(model(src, written), copy.deepcopy(model).cpu().double()(src.cpu(), written.cpu()))
 
 
-def test_dropout_is_off_while_generating_and_modes_come_back():
+def test_generation_disables_dropout_and_restores_modes():
     model = transformer(dropout=0.5).train()
     model.encoder.layers[1].eval()
     before = [part.training for part in model.modules()]
@@ -431,7 +431,7 @@ def test_dropout_is_off_while_generating_and_modes_come_back():
     assert not torch.equal(model(tokens(2, 5), written), model(tokens(2, 5), written))
 
 
-def test_generation_leaves_no_gradients_and_its_inputs_alone():
+def test_generation_has_no_gradients_and_keeps_its_inputs():
     model, src = transformer(), tokens(2, 5).int()
     before, recorded = src.clone(), []
     hook = model.output.register_forward_hook(lambda *_: recorded.append(torch.is_grad_enabled()))
@@ -442,7 +442,7 @@ def test_generation_leaves_no_gradients_and_its_inputs_alone():
     assert torch.equal(src, before) and src._version == 0
     with torch.inference_mode():
         assert torch.equal(model.generate(src, bos=BOS, max_new_tokens=3), written)
-    model(src, written).sum().backward()  # training goes on
+    model(src, written).sum().backward()  # training still works
 
 
 @pytest.mark.parametrize("use_cache", [True, False])
@@ -492,10 +492,10 @@ def test_shared_embeddings_are_one_parameter():
     assert model.src_embedding.weight.grad is model.output.weight.grad
 
 
-def test_copies_write_the_same():
+def test_copied_models_generate_the_same():
     model, src = transformer(), tokens(2, 5)
     written = model.generate(src, bos=BOS, max_new_tokens=5)
-    model.tgt_embedding(tokens(1, 200))  # longer positions travel, or are made anew
+    model.tgt_embedding(tokens(1, 200))  # longer positions are copied or computed again
     file = io.BytesIO()
     torch.save(model.state_dict(), file)
     file.seek(0)
@@ -508,7 +508,7 @@ def test_copies_write_the_same():
     agree(copy.deepcopy(model).to(EXACT[-1])(src, written).float(), model(src, written))
 
 
-def test_a_model_learns_to_copy():
+def test_model_learns_to_copy():
     torch.manual_seed(0)
     model = tl.Transformer(6, 6, 16, 2, 1, 32, norm_first=True, share_embeddings=True).to(DEVICE)
     optimizer = torch.optim.Adam(model.parameters(), lr=0.02)
@@ -525,7 +525,7 @@ def test_a_model_learns_to_copy():
     assert copied.float().mean() > 0.75
 
 
-# Where weights come from, and what compiles.
+# Loading, copying and compiling.
 
 
 @pytest.mark.parametrize("assign", [False, True])
@@ -556,7 +556,7 @@ def test_half_precision_as_the_default_dtype(dtype):
         torch.set_default_dtype(torch.float32)
 
 
-def test_layers_that_are_one_stay_one():
+def test_shared_layers_stay_shared():
     layer = nn.TransformerEncoderLayer(D_MODEL, N_HEADS, D_FF, dropout=0.0)
     theirs = nn.TransformerEncoder(layer, 3, enable_nested_tensor=False)
     theirs.layers = nn.ModuleList([theirs.layers[0]] * 3)
@@ -565,7 +565,7 @@ def test_layers_that_are_one_stay_one():
     assert tl.count_parameters(ours) == tl.count_parameters(theirs)
 
 
-def test_a_source_mask_hides_whole_tokens():
+def test_source_mask_must_hide_whole_tokens():
     model, src, tgt = transformer(), tokens(5, 5), tokens(5, 5, vocab=TGT_VOCAB)
     causal, real = tl.causal_mask(5, device=DEVICE), tl.padding_mask([5, 4, 3, 2, 1], 5, device=DEVICE)
     for mask in (causal, real[:, 0, 0]):  # the second has as many sentences as tokens
@@ -608,7 +608,7 @@ def language_model(seed=0, **options):
 
 
 @BOTH_WAYS
-def test_a_language_model_gives_pytorchs_numbers(norm_first):
+def test_language_model_matches_pytorch(norm_first):
     theirs, _ = stacks(batch_first=True, norm_first=norm_first, final_norm=True, dtype=torch.float32)
     ours = tl.LanguageModel(TGT_VOCAB, D_MODEL, N_HEADS, 3, D_FF, norm_first=norm_first, final_norm=True).to(DEVICE)
     ours.decoder = tl.Encoder.from_torch(theirs)
@@ -621,7 +621,7 @@ def test_a_language_model_gives_pytorchs_numbers(norm_first):
 
 @BOTH_WAYS
 @pytest.mark.parametrize("final_norm", [None, True, False])
-def test_a_language_model_is_its_parts(norm_first, final_norm):
+def test_language_model_output_matches_its_parts(norm_first, final_norm):
     model = language_model(norm_first=norm_first, final_norm=final_norm, activation="gelu", bias=False)
     assert (model.decoder.norm is not None) == (norm_first if final_norm is None else final_norm)
     given = tokens(2, 5, vocab=TGT_VOCAB)
@@ -640,7 +640,7 @@ def test_a_language_model_is_its_parts(norm_first, final_norm):
 
 @pytest.mark.parametrize("seed", range(4))
 @BOTH_WAYS
-def test_a_language_model_goes_on_as_it_is_taught(norm_first, seed):
+def test_language_model_generation_matches_teacher_forcing(norm_first, seed):
     model = language_model(seed, norm_first=norm_first, n_layers=seed)
     given = tokens(3, 1 + seed, vocab=TGT_VOCAB, seed=seed).int()
     written = model.train().generate(given, 9)
@@ -652,7 +652,7 @@ def test_a_language_model_goes_on_as_it_is_taught(norm_first, seed):
 
 
 @pytest.mark.parametrize("use_cache", [True, False])
-def test_stops_end_a_sequence_and_fill_it(use_cache):
+def test_stop_tokens_end_a_sequence_and_pad_it(use_cache):
     model, given = language_model(), torch.tensor([[3, 1], [EOS, 4], [5, 5], [6, 0]], device=DEVICE)
     options = {"use_cache": use_cache, "temperature": 1.5}
     stops, lengths = (EOS, 7), set()
@@ -675,7 +675,7 @@ def test_stops_end_a_sequence_and_fill_it(use_cache):
     assert model.generate(given, 0, stop=stops).tolist() == given.tolist()
 
 
-def test_top_k_draws_among_the_best():
+def test_top_k_samples_among_the_best():
     model, given = language_model(), tokens(1, 4, vocab=TGT_VOCAB).expand(400, 4)
     scores = model(given[:1])[0, -1]
 
@@ -740,7 +740,7 @@ def llama(tokens, weights, n_heads, base):
 @pytest.mark.parametrize(
     ("n_heads", "n_kv_heads", "base", "shared"), [(6, 2, 1e4, True), (3, 1, 5e5, False), (4, None, 1e4, True)]
 )
-def test_a_llama_style_model_gives_its_papers_numbers(n_heads, n_kv_heads, base, shared, dtype):
+def test_llama_style_model_matches_the_papers_formula(n_heads, n_kv_heads, base, shared, dtype):
     positions = "rotary" if base == 1e4 else partial(tl.rotary, base=base)
     torch.manual_seed(0)
     options = LLAMA | {"n_kv_heads": n_kv_heads, "positions": positions, "share_embeddings": shared}
@@ -752,7 +752,7 @@ def test_a_llama_style_model_gives_its_papers_numbers(n_heads, n_kv_heads, base,
     assert torch.equal(model.generate(given, 12), model.generate(given, 12, use_cache=False))
 
 
-def test_rotary_positions_take_the_place_of_the_embeddings_own():
+def test_rotary_model_has_no_sinusoidal_positions():
     model = tl.LanguageModel(TGT_VOCAB, 12, 3, 1, 8, positions="rotary").to(DEVICE)
     given = tokens(2, 5, vocab=TGT_VOCAB)
     assert torch.equal(model.embedding(given, start=3), F.embedding(given, model.embedding.weight))
@@ -761,7 +761,7 @@ def test_rotary_positions_take_the_place_of_the_embeddings_own():
     assert tl.LanguageModel(TGT_VOCAB, 12, 3, 1, 8).decoder.layers[0].self_attention.rotate is None
 
 
-def test_a_language_model_writes_token_by_token():
+def test_stream_yields_the_tokens_of_generate():
     model = tl.LanguageModel(TGT_VOCAB, D_MODEL, N_HEADS, 2, D_FF, dropout=0.5).to(DEVICE)
     given = tokens(2, 5, vocab=TGT_VOCAB)
     expected = model.generate(given, 6)
@@ -843,7 +843,7 @@ def test_every_option_reaches_every_layer(model, sizes):
 
 
 @pytest.mark.parametrize("model", [tl.DecoderLayer, tl.Encoder, tl.Decoder, tl.Transformer, tl.LanguageModel])
-def test_an_option_has_one_default(model):
+def test_options_have_the_same_default_everywhere(model):
     parameters = inspect.signature(model).parameters
     shared = [name for name in LAYER if name in parameters]
     assert [name for name in parameters if name in LAYER] == shared  # in one order
@@ -854,7 +854,7 @@ def test_an_option_has_one_default(model):
 
 
 @BOTH_WAYS
-def test_all_models_take_the_options_of_today(norm_first):
+def test_transformer_takes_modern_options(norm_first):
     options = {"norm": "rms", "eps": 0.01, "gated": True, "n_kv_heads": 1, "activation": "gelu_tanh"}
     model = transformer(norm_first=norm_first, **options, rotate=tl.rotary)
     norms = [part for part in model.modules() if isinstance(part, (tl.LayerNorm, tl.RMSNorm))]
@@ -865,7 +865,7 @@ def test_all_models_take_the_options_of_today(norm_first):
     assert torch.equal(written, model.generate(src, bos=BOS, max_new_tokens=9, use_cache=False))
 
 
-def test_a_llama_style_model_can_be_copied_moved_and_saved():
+def test_llama_style_model_can_be_copied_moved_and_saved():
     model = ready(tl.LanguageModel(TGT_VOCAB, 12, 3, 1, 8, **LLAMA, n_kv_heads=1, positions="rotary"))
     given, file = tokens(2, 5, vocab=TGT_VOCAB), io.BytesIO()
     torch.save(model, file)
@@ -879,7 +879,7 @@ def test_a_llama_style_model_can_be_copied_moved_and_saved():
 
 
 @pytest.mark.skipif(DEVICE.type != "cpu", reason="compiles for the CPU")
-def test_a_llama_style_model_compiles_as_one_graph():
+def test_llama_style_model_compiles_as_one_graph():
     model = tl.LanguageModel(TGT_VOCAB, 12, 3, 1, 8, **LLAMA, n_kv_heads=1, positions="rotary")
     given = tokens(2, 5, vocab=TGT_VOCAB)
     agree(torch.compile(model, backend="eager", fullgraph=True)(given), model(given))
@@ -951,7 +951,7 @@ WRONG = [
     (
         lambda: small(src.to("meta"), tgt),
         ValueError,
-        "src must lie on the device of the module's weights, cpu, got meta",
+        "src must be on the device of the module's weights, cpu, got meta",
     ),
     (
         lambda: small(src, tgt, seen[..., :4]),
@@ -1056,5 +1056,5 @@ WRONG = [
 
 
 @pytest.mark.parametrize(("call", "error", "text"), WRONG)
-def test_the_transformer_names_what_is_wrong(call, error, text):
+def test_transformer_errors_name_the_argument(call, error, text):
     says(call, error, text)

@@ -28,7 +28,7 @@ def safetensors(table, numbers=b""):
 # GGUF
 
 
-def test_facts_of_every_kind():
+def test_gguf_facts_of_every_type():
     kinds = {0: "B", 1: "b", 2: "H", 3: "h", 4: "I", 5: "i", 6: "f", 7: "?", 10: "Q", 11: "q", 12: "d"}
     values = {kind: -1 if kind in (1, 3, 5, 11) else 0.5 if kind in (6, 12) else 1 for kind in kinds}
     data = b"".join(
@@ -49,7 +49,7 @@ def test_facts_of_every_kind():
     assert tensors == {}
 
 
-def test_numbers_of_every_form():
+def test_gguf_tensors_of_every_type():
     rows = torch.arange(6.0).reshape(2, 3)
     plain = struct.pack("<6f", *range(6)) + bytes(8)
     half = struct.pack("<6e", *range(6)) + bytes(20)
@@ -65,7 +65,7 @@ def test_numbers_of_every_form():
     assert {x.dtype for x in found.values()} == {torch.float32}
 
 
-def test_gguf_agrees_with_its_own_package(tmp_path):
+def test_gguf_agrees_with_the_gguf_package(tmp_path):
     package = pytest.importorskip("gguf")
     generator = torch.Generator().manual_seed(0)
     weights = {name: torch.randn(3, 64, generator=generator).numpy() for name in ("F32", "F16", "Q4_1", "Q8_0")}
@@ -114,7 +114,7 @@ def test_gguf_agrees_with_its_own_package(tmp_path):
         ),
     ],
 )
-def test_what_is_no_gguf_file(data, words):
+def test_invalid_gguf_files_are_refused(data, words):
     with pytest.raises(ValueError) as error:
         read_gguf(data)
     assert str(error.value) == words
@@ -123,7 +123,7 @@ def test_what_is_no_gguf_file(data, words):
 # Safetensors
 
 
-def test_safetensors_agree_with_their_own_package(tmp_path):
+def test_safetensors_agree_with_the_safetensors_package(tmp_path):
     package = pytest.importorskip("safetensors.torch")
     weights = {
         "one": torch.randn(3, 5, generator=torch.Generator().manual_seed(0)),
@@ -162,6 +162,6 @@ ENTRY = b'{"x": {"dtype": "%s", "shape": %s, "data_offsets": [0, %d]}}'
     ],
     ids=range(9),
 )
-def test_what_is_no_safetensors_file(data):
+def test_invalid_safetensors_files_are_refused(data):
     with pytest.raises(ValueError, match=r"^data must be a whole safetensors file, got one that fails with "):
         read_safetensors(data)

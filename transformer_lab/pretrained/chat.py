@@ -1,4 +1,4 @@
-"""A language model with its tokenizer: Llama's kind of model, trained to answer."""
+"""A language model with its tokenizer: a Llama model, trained to answer."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
@@ -9,7 +9,7 @@ from torch import Tensor, nn
 from typing_extensions import Unpack
 
 from ..arguments import require_sizes, shown
-from ..positions import turn
+from ..positions import apply_rotary
 from ..transformer import LanguageModel, SamplingOptions
 from ..weight_files import read_gguf
 from .attention import attention_maps
@@ -59,19 +59,19 @@ class ChatModel(nn.Module):
         show: Callable[[str], object] | None = None,
         **options: Unpack[SamplingOptions],
     ) -> str:
-        """Return what the model answers.
+        """Return the model's answer.
 
         Parameters
         ----------
         text : str
         max_new_tokens : int, optional
-            The answer is cut after so many tokens, unless it ends before.
+            The longest answer, in tokens.
         stop : sequence of str, optional
             The answer ends before the first of these.
         chat : bool, optional
-            Whether the text is put to the model as a question, as :meth:`prompt` writes it; ``False`` continues it.
+            Whether to answer the text, in the form of :meth:`prompt`, or to continue it.
         show : function, optional
-            Called with each piece of the answer as soon as it is there: ``partial(print, end="", flush=True)``.
+            Called with each piece of the answer as soon as it is generated: ``partial(print, end="", flush=True)``.
         **options : optional
             ``temperature``, ``top_k``, ``use_cache`` and ``generator``, as in :meth:`LanguageModel.generate`.
 
@@ -114,14 +114,14 @@ class ChatModel(nn.Module):
                 f"got {tokens.shape[1]} and {max_new_tokens}"
             )
         written = self.model.stream(tokens, max_new_tokens, stop=self.stop, **options)
-        return _until(stop, self._texts(written))
+        return _cut_at_stop(stop, self._decoded_so_far(written))
 
     @staticmethod
     def prompt(text: str) -> str:
         """Return a question as the model was trained to read it: two turns, and the start of a third."""
         turns = {"system": "You are a helpful AI assistant named SmolLM, trained by Hugging Face", "user": text}
-        said = "".join(f"<|im_start|>{role}\n{words}<|im_end|>\n" for role, words in turns.items())
-        return f"{said}<|im_start|>assistant\n"
+        written = "".join(f"<|im_start|>{role}\n{words}<|im_end|>\n" for role, words in turns.items())
+        return f"{written}<|im_start|>assistant\n"
 
     def tokens(self, text: str) -> Tensor:
         """Return the numbers of a text's tokens, special ones among them: Tensor of int64, (1, seq)."""
@@ -129,15 +129,15 @@ class ChatModel(nn.Module):
         return torch.tensor([numbers], dtype=torch.long, device=self.model.embedding.weight.device)
 
     def attention(self, text: str) -> tuple[list[str], Tensor]:
-        """Return a text's tokens as words, and how much each takes from each: Tensor, (n_layers, heads, seq, seq)."""
+        """Return a text's tokens as words, and all attention weights: Tensor, (n_layers, heads, seq, seq)."""
         tokens = self.tokens(text)
         with torch.no_grad():
             weights = attention_maps(self.model.decoder, self.model.embedding(tokens), is_causal=True)
         words = [self.tokenizer.decode([token], skip_special_tokens=False) for token in tokens[0].tolist()]
         return words, weights[:, 0]
 
-    def _texts(self, written):
-        """The answer so far, after each token. A letter may take several: until it is whole, nothing new is said."""
+    def _decoded_so_far(self, written):
+        """Yield the answer so far after each token, except while the last letter is incomplete."""
         numbers, text = [], ""
         for token in written:
             numbers.append(int(token))
@@ -149,9 +149,9 @@ class ChatModel(nn.Module):
             yield decoded
 
 
-def _until(stop, texts):
-    """The new part of each text, up to the first of ``stop``; what may be the beginning of one waits."""
-    text, said = "", 0
+def _cut_at_stop(stop, texts):
+    """Yield the new part of each text, up to the first of ``stop``; a possible beginning of one is held back."""
+    text, yielded = "", 0
     for text in texts:
         ends = [text.find(end) for end in stop if end in text]
         if ends:
@@ -159,11 +159,11 @@ def _until(stop, texts):
             break
         beginnings = (end[:length] for end in stop for length in range(1, len(end)))
         sure = len(text) - max((len(part) for part in beginnings if text.endswith(part)), default=0)
-        if sure > said:
-            yield text[said:sure]
-            said = sure
-    if len(text) > said:
-        yield text[said:]
+        if sure > yielded:
+            yield text[yielded:sure]
+            yielded = sure
+    if len(text) > yielded:
+        yield text[yielded:]
 
 
 def smollm2() -> ChatModel:
@@ -205,10 +205,12 @@ def build_chat_model(facts: Mapping[str, Any], tensors: Mapping[str, Tensor], to
 
 
 def build_language_model(facts: Mapping[str, Any], tensors: Mapping[str, Tensor]) -> LanguageModel:
-    """Return a language model of Llama's kind, of the sizes that a GGUF file names, with these weights."""
+    """Build a Llama model with these weights, of the sizes in a GGUF file's facts."""
     n_layers, vocab_size = facts["llama.block_count"], facts["llama.vocab_size"]
-    # The last position is known, so a GPU can look the angles up, too. In GGUF files, neighbours are a pair.
-    rotate = partial(turn, last=facts["llama.context_length"] - 1, base=facts["llama.rope.freq_base"], interleaved=True)
+    # With the last position known, a GPU can use the cached angles, too. In GGUF files, neighbours are a pair.
+    rotate = partial(
+        apply_rotary, last=facts["llama.context_length"] - 1, base=facts["llama.rope.freq_base"], interleaved=True
+    )
     with torch.device("meta"):
         model = LanguageModel(
             vocab_size,

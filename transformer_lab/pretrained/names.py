@@ -1,4 +1,4 @@
-"""From the names of a file's tensors to ours. {} is the number of a layer."""
+"""The names of a file's tensors and of this package's parameters. {} is the number of a layer."""
 
 from collections.abc import Mapping
 
@@ -29,7 +29,7 @@ BERT_NAMES = {
     "encoder.layer.{}.output.LayerNorm.weight": "encoder.layers.{}.norm2.weight",
     "encoder.layer.{}.output.LayerNorm.bias": "encoder.layers.{}.norm2.bias",
 }
-# 0, 1, 2 …, and a layer that reads [CLS], which the mean of all tokens takes the place of.
+# The numbers 0, 1, 2 …, and a layer on [CLS], in whose place the sentence encoder averages all tokens.
 BERT_UNUSED = {"embeddings.position_ids", "pooler.dense.weight", "pooler.dense.bias"}
 
 LLAMA_NAMES = {
@@ -48,7 +48,7 @@ LLAMA_NAMES = {
 
 
 def fill(model: nn.Module, tensors: Mapping[str, Tensor], names: Mapping[str, str], n_layers: int) -> None:
-    """Make the tensors of a file the weights of a model, each under its new name; raise unless all fit.
+    """Load the tensors of a file into a model, each under its new name; raise unless all fit.
 
     Parameters
     ----------
@@ -56,7 +56,7 @@ def fill(model: nn.Module, tensors: Mapping[str, Tensor], names: Mapping[str, st
     tensors : dict of str to Tensor
         By the names of the file. Each must have its place in the model.
     names : dict of str to str
-        From the name in the file to the name in the model; ``{}`` stands for the number of a layer.
+        From the name in the file to the name in the model; ``{}`` is the number of a layer.
     n_layers : int
 
     Raises
@@ -75,7 +75,7 @@ def fill(model: nn.Module, tensors: Mapping[str, Tensor], names: Mapping[str, st
     Traceback (most recent call last):
     ValueError: layer0.W must have shape (1, 2), which is that of 0.weight, got (1, 3)
     """
-    expected = {name: tuple(x.shape) for name, x in model.named_parameters()}  # what is tied, once
+    expected = {name: tuple(x.shape) for name, x in model.named_parameters()}  # tied parameters once
     theirs = {
         ours.format(layer): their.format(layer)
         for their, ours in names.items()

@@ -1,4 +1,4 @@
-"""Where the weights are: packages of PyPI, of which some files are read and no code is run."""
+"""The packages of PyPI with the weights: files with a known sha256 are read, and no code is run."""
 
 import hashlib
 import subprocess
@@ -11,20 +11,20 @@ from importlib.util import find_spec
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-PINS = Path(__file__).parents[1] / "pretrained.txt"  # exact versions and hashes of all that these models need
+PINS = Path(__file__).parents[1] / "pretrained.txt"  # exact versions and hashes of all packages
 HOW_TO_INSTALL = "python -m transformer_lab.pretrained installs it"
 
 
 @dataclass(frozen=True)
 class Package:
-    """A package of which some files are read, and none is run: its version, and the sha256 of each file by its path."""
+    """A package of which some files are read: its version, and the sha256 of each file by its path."""
 
     name: str
     version: str
     sha256: Mapping[str, str]
 
     def locate(self, path: str) -> Path:
-        """Return where a file lies; raise unless the package is installed, in this version."""
+        """Return the path of an installed file; raise unless the package is installed in this version."""
         try:
             found = metadata.distribution(self.name)
         except metadata.PackageNotFoundError:
@@ -34,15 +34,15 @@ class Package:
         return Path(str(found.locate_file(path)))
 
     def read(self, path: str) -> bytes:
-        """Return a file's bytes; raise unless it is the very file that was published."""
+        """Return a file's bytes; raise unless it has the published sha256."""
         file = self.locate(path)
         try:
             data = file.read_bytes()
         except OSError as error:
-            raise ImportError(f"{file} must be readable, got {error!r}: install {self.name} anew") from None
+            raise ImportError(f"{file} must be readable, got {error!r}: reinstall {self.name}") from None
         digest = hashlib.sha256(data).hexdigest()
         if digest != self.sha256[path]:
-            raise ValueError(f"{file} must have sha256 {self.sha256[path]}, got {digest}: install {self.name} anew")
+            raise ValueError(f"{file} must have sha256 {self.sha256[path]}, got {digest}: reinstall {self.name}")
         return data
 
 
@@ -67,7 +67,7 @@ SMOLLM2 = Package(
 
 
 def installed() -> bool:
-    """Return whether both packages of weights, in their versions, and the tokenizers' package are installed.
+    """Return whether the package tokenizers and both packages of weights, in their versions, are installed.
 
     Returns
     -------
@@ -86,11 +86,10 @@ def installed() -> bool:
 
 
 def fetch() -> None:
-    """Install what is missing, after saying how large it is, where it goes and how to prevent it.
+    """Install missing packages, after a message with their size, their folder, and how to prevent the download.
 
-    That is in the versions and with the hashes of ``pretrained.txt``, and nothing that it asks for: the packages with
-    the weights ask for gigabytes of software that would run them, and are read instead. Where nothing is missing,
-    nothing happens.
+    Versions and hashes are those of ``pretrained.txt``. Dependencies are not installed: the packages with the weights
+    would bring gigabytes of software to run them, and are only read. If nothing is missing, nothing happens.
 
     Raises
     ------
@@ -110,14 +109,14 @@ def fetch() -> None:
         flush=True,
     )
     wanted = PINS.read_text("utf-8")
-    if find_spec("tokenizers"):  # the one that is there will do
+    if find_spec("tokenizers"):  # any version will do
         wanted = "\n\n".join(part for part in wanted.split("\n\n") if not part.startswith("tokenizers=="))
     pip = [sys.executable, "-m", "pip", "install", "--no-deps", "--only-binary", ":all:", "--require-hashes"]
     with TemporaryDirectory() as folder:
         pins = Path(folder, "pins.txt")
         pins.write_text(wanted, "utf-8")
         command = [*pip, "--disable-pip-version-check", "-r", str(pins)]
-        # Line by line through print: what a process writes by itself does not reach every notebook.
+        # Printed line by line: the direct output of a subprocess does not reach every notebook.
         with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True) as process:
             try:
                 for line in process.stdout or ():

@@ -1,4 +1,4 @@
-"""An encoder of sentences: BERT's kind of model, with the mean of its tokens as the sentence's vector."""
+"""A sentence encoder: a BERT model, with the mean of its tokens as the sentence's vector."""
 
 import json
 from collections.abc import Mapping, Sequence
@@ -19,16 +19,16 @@ from .tokenizer import load_tokenizers, require_text, special_tokens
 
 
 class BertEmbedding(nn.Module):
-    """Token numbers to vectors, as BERT has it: three learned rows added, for token, place and segment; then a norm.
+    """BERT's embedding: the sum of a token's, a position's and a segment's learned row, normalized.
 
     Parameters
     ----------
     vocab_size : int
     d_model : int
     n_positions : int
-        The longest sequence: each place has a row.
+        The longest sequence: each position has a row.
     n_segments : int
-        Rows that tell a first sentence from a second. All tokens take row 0 here.
+        Rows that tell a first sentence from a second. Here all tokens use row 0.
     eps : float
         That of the norm.
 
@@ -58,7 +58,7 @@ class BertEmbedding(nn.Module):
 
 
 class SentenceEncoder(nn.Module):
-    """Sentences to unit vectors: those of similar meaning point in similar directions. :func:`minilm` returns one.
+    """Maps sentences to unit vectors; similar meanings get similar directions. :func:`minilm` returns one.
 
     Parameters
     ----------
@@ -89,7 +89,7 @@ class SentenceEncoder(nn.Module):
         ----------
         texts : list of str
         batch_size : int, optional
-            How many texts go through the encoder together.
+            How many texts are encoded together.
 
         Returns
         -------
@@ -140,7 +140,7 @@ class SentenceEncoder(nn.Module):
         return F.normalize(mean, dim=-1)
 
     def attention(self, text: str) -> tuple[list[str], Tensor]:
-        """Return a text's tokens as words, and how much each takes from each: Tensor, (n_layers, heads, seq, seq)."""
+        """Return a text's tokens as words, and all attention weights: Tensor, (n_layers, heads, seq, seq)."""
         tokens = self.tokens([text])[0]
         with torch.no_grad():
             weights = attention_maps(self.encoder, self.embedding(tokens))
@@ -207,7 +207,7 @@ def minilm() -> SentenceEncoder:
 
 
 def build_sentence_encoder(config: Mapping[str, Any], tensors: Mapping[str, Tensor], tokenizer: Any) -> SentenceEncoder:
-    """Return an encoder of BERT's kind, of the sizes that its ``config.json`` names, with these weights."""
+    """Build a sentence encoder with these weights, of the sizes in BERT's ``config.json``."""
     d_model, n_layers, eps = config["hidden_size"], config["num_hidden_layers"], config["layer_norm_eps"]
     n_heads, d_ff = config["num_attention_heads"], config["intermediate_size"]
     rows = (config["vocab_size"], d_model, config["max_position_embeddings"], config["type_vocab_size"])

@@ -1,4 +1,4 @@
-"""Texts and their tokens: the tokenizers' package, loaded when first used, and what a text must hold."""
+"""Texts and their tokens: the tokenizers' package, loaded on first use, and checks of texts."""
 
 from collections.abc import Sequence
 from importlib import import_module
