@@ -9,12 +9,12 @@ import pytest
 
 from javascript import Engine
 from transformer_lab import plots
-from transformer_lab.labs.lab import _SHARED, _read
+from transformer_lab.labs.lab import _SHARED, _join
 
 
 @pytest.fixture(scope="module")
 def engine():
-    return Engine(SimpleNamespace(_esm=_read(_SHARED)))
+    return Engine(SimpleNamespace(_esm=_join(_SHARED)))
 
 
 def pixels(engine, name, theme):

@@ -11,14 +11,14 @@ from hypothesis import example, given
 import transformer_lab as tl
 from javascript import ANYTHING, Engine, agree, many, read
 from transformer_lab.labs import BroadcastingLab, StridesLab
-from transformer_lab.labs.lab import _SHARED, _read
+from transformer_lab.labs.lab import _SHARED, _join
 
 SHAPES = BroadcastingLab().limits
 
 
 @pytest.fixture(scope="module")
 def engine():
-    return Engine(SimpleNamespace(_esm=_read(_SHARED)))  # a lab's script has what it uses of them
+    return Engine(SimpleNamespace(_esm=_join(_SHARED)))  # a lab's script has what it uses of them
 
 
 def test_softmax_dot_and_blend_agree_with_torch(engine):

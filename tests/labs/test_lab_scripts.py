@@ -63,4 +63,4 @@ def test_what_is_for_editors_is_left_out_and_no_code_with_it():
     text = (
         'import { a } from "./a.js";\n/** @type {A} */ (b).c();\n/** Two\n * lines. */\nexport const d = 1;\n  // e\n'
     )
-    assert lab._FOR_EDITORS.sub("", text) == "/** @type {A} */ (b).c();\nconst d = 1;\n"
+    assert lab._EDITOR_ONLY.sub("", text) == "/** @type {A} */ (b).c();\nconst d = 1;\n"

@@ -17,7 +17,7 @@ from gestures import middle, moving, status, swipe
 from javascript import Engine, agree
 from lab_table import LABS, LONGEST, square
 from transformer_lab.labs import MaskLab
-from transformer_lab.labs.masks import MISTAKES, PAD, PRESETS, made_up
+from transformer_lab.labs.masks import MISTAKES, PAD, PRESETS, hashed_vector
 
 SET = ("tokens", "source", "preset", "window", "prefix", "flipped", "mistake", "at", "given")
 
@@ -53,7 +53,7 @@ def flips(draw, lab, count):
 @example(word="the", role="query")
 @example(word="😀é", role="value")
 def test_made_up_numbers_are_the_same_on_both_sides(word, role, masks):
-    numbers = made_up(word, role, 4)
+    numbers = hashed_vector(word, role, 4)
     assert masks("hashedVector", word, role, 4) == numbers
     assert all(-2 <= x <= 2 and round(x, 1) == x for x in numbers)
 

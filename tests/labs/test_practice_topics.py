@@ -130,7 +130,7 @@ def test_a_rule_that_an_exercise_has_too_says_the_same(name):
             result = part(function(*arguments))
         except (ValueError, RuntimeError) as error:
             result = error
-        return topic.answer.of(result, arguments)
+        return topic.answer.from_result(result, arguments)
 
     for seed in range(60):
         arguments = topic._arguments(seed)
@@ -259,7 +259,7 @@ def test_inputs_are_rounded_to_what_is_shown():
     ],
 )
 def test_what_of_a_result_is_an_answer(form, result, answer):
-    assert form.of(result, ()) == answer
+    assert form.from_result(result, ()) == answer
 
 
 def test_a_topic_of_ones_own_can_be_practised():
