@@ -24,12 +24,12 @@ def pixels(engine, name, theme):
 
 
 @pytest.mark.parametrize(("name", "cmap"), [("BLUES", plots.WEIGHT_COLOURS), ("SIGNED", plots.SIGNED_COLOURS)])
-def test_the_maps_of_a_light_page_are_those_of_the_figures(engine, name, cmap):
+def test_light_colour_maps_match_the_figures(engine, name, cmap):
     figures = matplotlib.colormaps[cmap](np.arange(256), bytes=True)
     assert np.abs(pixels(engine, name, "light").astype(int) - figures).max() <= 2
 
 
-def test_on_a_dark_page_what_is_far_from_zero_is_brighter(engine):
+def test_dark_colour_maps_are_brighter_away_from_zero(engine):
     luminance = {name: pixels(engine, name, "dark")[:, :3] @ [0.2126, 0.7152, 0.0722] for name in ("BLUES", "SIGNED")}
     signed = luminance["SIGNED"]
     for outwards in (luminance["BLUES"], signed[127::-1], signed[128:]):

@@ -90,14 +90,14 @@ def lay(show, size):
 
 @letters
 @pytest.mark.parametrize("kind", EXTREMES)
-def test_nothing_is_cut(lay, kind):
+def test_no_text_is_cut_off(lay, kind):
     for page, width in lay(*(make() for make in EXTREMES[kind])):
         assert page.evaluate("outside()") == [], f"{width} px"
 
 
 @letters
 @pytest.mark.parametrize("name", LABS)
-def test_nothing_moves_while_a_reader_plays(lay, name, size):
+def test_layout_is_stable_during_interaction(lay, name, size):
     make, pressed = LABS[name]
     for page, width in lay(make()):
         if (size, width) == (200, 360):
@@ -108,6 +108,6 @@ def test_nothing_moves_while_a_reader_plays(lay, name, size):
 
 @letters
 @pytest.mark.parametrize("between", ["nothing", "softmax", "causal"])
-def test_names_in_pictures_do_not_touch(lay, between):
+def test_labels_in_pictures_do_not_overlap(lay, between):
     for page, width in lay(*(OrderLab(**sizes, between=between) for sizes in test_order_lab.some_sizes(4, seed=5))):
         assert page.evaluate("touching()") == [], f"{width} px"

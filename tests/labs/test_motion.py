@@ -104,7 +104,7 @@ def act(page, journey):
 
 
 @each_journey
-def test_cells_travel_from_where_they_stood_and_only_their_drawing_does(show, journey):
+def test_cells_animate_while_the_layout_is_final(show, journey):
     page = show(journey.make())
     stood = drawn(page, journey)
     act(page, journey)
@@ -127,7 +127,7 @@ def test_cells_travel_from_where_they_stood_and_only_their_drawing_does(show, jo
 
 
 @each_journey
-def test_with_less_motion_cells_are_there_at_once(show, journey):
+def test_no_animation_under_reduced_motion(show, journey):
     page = show(journey.make())
     act(page, journey)
     page.evaluate(ARRIVE)
@@ -143,7 +143,7 @@ def test_with_less_motion_cells_are_there_at_once(show, journey):
         page.emulate_media(reduced_motion="no-preference")
 
 
-def test_bars_follow_a_hand_that_drags_at_once(show):
+def test_bars_follow_a_drag_without_animation(show):
     page = show(LookupLab())
     page.evaluate(HOLD)
     page.get_by_label("Temperature", exact=True).press("ArrowLeft")
