@@ -19,7 +19,7 @@ def broadcasting():
 
 
 def two_shapes(draw, mode):
-    """Two shapes of at most 5 axes, of which about half fit."""
+    """Two shapes of at most 5 axes; about half of the pairs broadcast."""
     common = [draw.choice((0, 2, 2, 3, 3, 5)) for _ in range(draw.randrange(5))]
 
     def some_of_it():
@@ -130,7 +130,7 @@ def test_invalid_arguments_raise_clear_errors(make, error, text):
 
 
 def added(a, b, index):
-    """The lab's sentence about one element of a sum."""
+    """The status line for one element of a sum."""
     x = 10 * torch.arange(1, torch.tensor(a).prod() + 1).view(a)
     y = torch.arange(1, torch.tensor(b).prod() + 1).view(b)
     element, shape = re.escape(str(list(index))), re.escape(str(tuple((x + y).shape)))

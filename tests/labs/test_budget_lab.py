@@ -18,7 +18,7 @@ from transformer_lab.labs import BudgetLab, MaskLab
 from transformer_lab.labs.budget import BYTES, PRESETS, QUANTITIES, RANGES
 
 LIMITS = BudgetLab().limits
-EXACT = 2**53  # from here on, a JavaScript number is not exact
+EXACT = 2**53  # larger integers are not exact in JavaScript
 SLIDERS = ("n_layers", "d_model", "n_heads", "d_ff", "vocab_size", "n_positions", "seq", "batch")
 NAMES = {"n_layers": "Layers", "d_model": "d_model", "n_heads": "Heads", "d_ff": "d_ff", "vocab_size": "Vocabulary"}
 NAMES |= {"n_positions": "Positions", "seq": "Context, seq", "batch": "Batch"}
@@ -26,7 +26,7 @@ LARGEST = {
     family: BudgetLab(tl.ModelShape(family, 96, 12_288, 96, 98_304, 262_144, 131_072), batch=1024)
     for family in ("bert", "gpt2", "llama")
 }
-# One below: odd numbers, whose products a JavaScript number would round.
+# One below the limits: odd numbers, whose products a JavaScript number would round.
 ODD = {
     family: BudgetLab(tl.ModelShape(family, 95, 12_287, 11, 98_303, 262_143, 131_071), batch=1023)
     for family in ("bert", "gpt2", "llama")
@@ -42,7 +42,7 @@ def state(lab):
 
 
 def costs(lab):
-    """What the package says, in the order in which it says it."""
+    """The package's numbers, in its order."""
     generation = {"weights": tl.weight_bytes(lab.shape, lab.bytes_per_value)}
     if lab.shape.family != "bert":
         generation["key–value cache"] = tl.kv_cache_bytes(lab.shape, lab.seq, lab.batch, lab.bytes_per_value)
@@ -55,7 +55,7 @@ def costs(lab):
 
 
 def exact(found):
-    """The engine's numbers, which come as text."""
+    """The engine's numbers, which are serialised as text."""
     return {quantity: {name: int(number) for name, number in counts.items()} for quantity, counts in found.items()}
 
 
@@ -65,7 +65,7 @@ def in_order(breakdowns):
 
 @st.composite
 def labs(draw):
-    """Labs from all over the ranges, with all options, near the ends as likely as between."""
+    """Random labs over the whole ranges, with all options; extreme values are as likely as others."""
     size = {name: st.integers(*range) for name, range in RANGES.items()}
     family = draw(st.sampled_from(("bert", "gpt2", "llama")))
     d_model = draw(st.one_of(st.integers(1, 192).map(lambda i: 64 * i), size["d_model"]))
@@ -103,7 +103,7 @@ def known(engine, lab):
 
 
 def world(engine, lab):
-    """All that the lab's script knows besides its state."""
+    """The presets, initial state and limits of a lab, as its script has them."""
     return {"all": known(engine, lab), "start": lab.start, "limits": lab.limits}
 
 
@@ -207,7 +207,7 @@ def test_presets_agree_with_the_package_and_published_counts():
         assert repr(BudgetLab(shape)) == f"BudgetLab({code}, seq={shape.n_positions}, batch=1, bytes_per_value=4)"
 
 
-# Addresses and code.
+# URLs and code.
 
 
 @given(lab=labs())
@@ -219,7 +219,7 @@ def test_state_round_trips_through_url_and_code(engine, lab):
     expected = state(lab) if lab.base != "start" else {**state(lab), "base": copied.base}
     assert state(copied) == expected
 
-    # In a page, the options that no slider changes are those of a preset, or of what the lab began with.
+    # In a page, options without a slider always come from a preset or the initial state.
     began = tl.ModelShape(**lab.start["shape"])
     names = ("family", "n_segments", "pooler", "tied", "final_norm", "bias", "gated")
     options = {name: getattr(began, name) for name in names}
@@ -295,7 +295,7 @@ def test_invalid_url_gets_an_error_message(engine, text, error):
     assert engine("decode", text, world(engine, own)) == {"error": error}
 
 
-# What is said.
+# Texts.
 
 
 def with_bigints(engine, function, *numbers):
@@ -374,7 +374,7 @@ def test_description_of_a_change_agrees_with_the_package(engine):
         else:
             assert f"−{24 * shape.d_model:,} parameters" in text and "in the position embedding" in text
 
-        if shape.family == "llama":  # whose context is longer than all that follows
+        if shape.family == "llama":  # its context exceeds the others
             one = changed(shape, seq=1024)
             flops = tl.forward_flops(shape, one.seq)
         text = told(engine, one, changed(shape, seq=2 * shape.d_ff))
@@ -542,12 +542,12 @@ def slider(page, name, view=0):
 
 
 def typed(page, name):
-    """What stands in the field beside a slider."""
+    """The text in the field beside a slider."""
     return page.get_by_label(f"{NAMES[name]}, typed", exact=True).input_value()
 
 
 def move(page, name, value, view=0):
-    """Bring a slider to a value, as a drag that ends there does."""
+    """Set a slider to a value, as a drag does."""
     slider(page, name, view).evaluate(
         """async (node, value) => {
             for (let i = 0; i <= Number(node.max); i++) {
@@ -564,7 +564,7 @@ def move(page, name, value, view=0):
 
 
 def table(page, view=0):
-    """The table as it stands: component → (number, change, share, ratio)."""
+    """The current table: component → (number, change, share, ratio)."""
     rows = (
         page.locator(".tl-budget")
         .nth(view)
@@ -594,7 +594,7 @@ def demand(page, lab, base):
 
 
 def picture(page):
-    """All that a reader can see, and what a screen reader can hear."""
+    """Everything that is visible, or announced by a screen reader."""
     return page.locator(".tl-lab").evaluate("""lab => {
         const copy = lab.cloneNode(true);
         for (const table of copy.querySelectorAll('.tl-scroll[hidden]')) table.remove();
@@ -608,7 +608,7 @@ def query(page):
 
 
 def address(page, text, word="budget"):
-    """Wait until the page's address says this of a lab; None: nothing."""
+    """Wait until the URL has this state of a lab; None: no state."""
     page.wait_for_function(
         "([word, text]) => new URLSearchParams(location.search).get(word) === text", arg=[word, text]
     )
@@ -651,7 +651,7 @@ def test_change_is_compared_with_the_preset(show):
     demand(page, changed(tl.GPT2, n_layers=24), BudgetLab())
     head = page.locator(".tl-cost-head").first.inner_text()
     assert re.sub(r"\s+", " ", head) == "Parameters 209.5 M +85.05 M · 1.68 ×"
-    # The preset is a ghost: a thin bar, as long as its share of the longer one, and a mark where its slider stood.
+    # The preset is shown as a thin bar, scaled like the main bar, and as a mark on the slider.
     now, ghost = (
         page.locator(".tl-stack").nth(i).locator(".tl-piece:visible").evaluate_all(
             "nodes => nodes.reduce((sum, node) => sum + node.getBoundingClientRect().width, 0)"
@@ -662,7 +662,7 @@ def test_change_is_compared_with_the_preset(show):
     assert page.locator(".tl-was:visible").count() == 1
     label = page.get_by_role("img").first.get_attribute("aria-label")
     assert label.startswith("Parameters: token embedding 18.4 %, position embedding 0.38 %, attention weights 27.0 %")
-    # Against another model: what it has and we do not is listed as well.
+    # Compared with another model: components that only the other model has are listed as well.
     page.get_by_label("Changes are shown against").select_option("BERT-base")
     demand(page, changed(tl.GPT2, n_layers=24), BudgetLab(tl.BERT_BASE))
     assert table(page)["pooler"] == ("0", "−590,592", "0 %", "0 ×")
@@ -751,11 +751,11 @@ def test_context_beyond_n_positions_shows_a_warning(show):
     assert warning.inner_text() == ""
 
 
-# The address.
+# The URL.
 
 
 def turns(page):
-    """The sliders and their fields, which have other ids in another visit."""
+    """The sliders and their fields, without ids, which differ between visits."""
     return re.sub(r"tl-field-\w+-", "", page.locator(".tl-turns").inner_html())
 
 

@@ -1,4 +1,4 @@
-"""The labs' maps of colours: on a light page those of the figures, on a dark one as easy to read."""
+"""The labs' colour maps: those of the figures on a light page, and monotone on a dark one."""
 
 import json
 from types import SimpleNamespace

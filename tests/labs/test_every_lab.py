@@ -1,4 +1,4 @@
-"""What every lab promises, asked of each from one table: in Python, and by mouse, finger and keyboard in a browser."""
+"""Tests that every lab must pass: in Python, and by mouse, finger and keyboard in a browser."""
 
 import inspect
 import json
@@ -21,13 +21,13 @@ each_lab = pytest.mark.parametrize("case", LABS.values(), ids=LABS)
 
 
 def settings(lab):
-    """All that travels between Python and the browser, but for the code."""
+    """All traits that are synchronised with the browser, without script and style."""
     names = [name for name in lab.traits(sync=True) if not name.startswith("_") and name not in ("layout", "comm")]
     return json.loads(json.dumps(lab.get_state(names)))
 
 
 def picture(page, without="[hidden]"):
-    """All that a reader can see of a lab, and what a screen reader can hear, once nothing moves any more."""
+    """Everything that is visible in a lab, or announced by a screen reader, after all animations."""
     page.wait_for_function("!document.querySelector('.tl-moving')")
     return page.locator(".tl-lab").evaluate(
         """(lab, without) => {
@@ -134,7 +134,7 @@ def test_by_keyboard(show, case):
     assert page.locator("[role=status]:not([aria-live=polite])").count() == 0
 
 
-# What a style sheet says, in the words of computed styles: compared in the browser, or it takes minutes.
+# Computed styles are compared in the browser: transferring them would take minutes.
 CHANGED = """async (sheet) => {
     const style = document.head.appendChild(document.createElement("style"));
     style.textContent = sheet;
@@ -164,7 +164,7 @@ CHANGED = """async (sheet) => {
 @pytest.mark.parametrize("width", sample([360, 760], [360]))
 @each_lab
 def test_style_of_another_lab_changes_nothing(show, case, width):
-    """Every lab brings the shared style sheet along, and a page may hold all kinds of labs: each keeps its looks."""
+    """Every lab includes the shared style sheet, and a page may contain all labs: no lab may restyle another."""
     page = show(*[state() for state in (case.make, *case.states)], width=width)
     page.wait_for_function("!document.querySelector('.tl-moving')")
     others = [case.make()._css for case in LABS.values()]
@@ -184,7 +184,7 @@ def test_status_line_comes_after_the_body_and_reset_last(show, case):
 @each_lab
 def test_every_slider_has_a_text_field(show, case):
     page = show(case.make())
-    for slider in page.locator("input[type=range]:not(.tl-steps)").all():  # steps of a walk are no value
+    for slider in page.locator("input[type=range]:not(.tl-steps)").all():  # not those that select a step
         label = slider.get_attribute("aria-label")
         typed = page.get_by_label(f"{label}, typed", exact=True)
         assert typed.count() == 1 and typed.is_disabled() == slider.is_disabled()
@@ -309,7 +309,7 @@ def test_fits_one_screen(show, name):
 def test_controls_can_be_hidden(show, case):
     lab = getattr(tl.labs, type(case.make()).__name__)
     if issubclass(lab, tl.labs.WholeLab):
-        return  # which is shown as a whole
+        return  # it has no groups of controls
     assert lab.groups and case.make().controls == list(lab.groups)
     with pytest.raises(ValueError, match=f"controls must be one of {lab.groups[0]!r}.*, got 'x'"):
         case.make().controls = ["x"]

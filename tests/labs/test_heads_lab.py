@@ -17,7 +17,7 @@ from transformer_lab.labs.heads import LEVELS
 
 
 def some_heads():
-    """Two layers of four heads with jobs that are known: what each does is in its name."""
+    """Two layers of four heads with known patterns."""
     n = len(SENTENCE)
     last, heads = torch.eye(n)[0], {}
     heads["previous"] = torch.stack([last, *torch.eye(n)[:-1]])
@@ -57,12 +57,12 @@ def engine():
 
 
 def scores_by_torch(weights, tokens):
-    """The four scores as means over masks of the weights: another way to the same numbers."""
+    """The four scores as means over masked weights: an independent computation."""
     n = len(tokens)
     same = torch.tensor([[a == b for b in tokens] for a in tokens])
     earlier = same.tril(-1)
     after = torch.zeros(n, n, dtype=torch.bool)
-    after[:, 1:] = earlier[:, :-1]  # the place after an earlier occurrence
+    after[:, 1:] = earlier[:, :-1]  # the position after an earlier occurrence
     repeated = earlier.any(-1)
     weights = weights.double()
     return {
@@ -242,7 +242,7 @@ def words(page, lab=0):
 
 
 def reading(page):
-    """The line that reads one weight: where, and how much."""
+    """The line that shows the chosen weight."""
     found = re.fullmatch(
         r"weights\[(\d+), (\d+), (\d+), (\d+)\] = (\d\.\d{4})", page.locator(".tl-reading").inner_text()
     )
@@ -250,13 +250,13 @@ def reading(page):
 
 
 def weighed(lab):
-    """What that line should say; its last digit may be off by one, since weights travel as whole numbers."""
+    """The expected line; its last digit may be off by one, since weights are quantised."""
     place = lab.layer, lab.head, lab.query, lab.key
     return pytest.approx([*place, lab.weights[place].item()], abs=6e-5)
 
 
 def spot(page, i, j, queries, keys):
-    """Where the weight of query i for key j is on the large heatmap."""
+    """The position of the weight of query i for key j on the large heatmap."""
     box = page.locator(".tl-sheet canvas").bounding_box()
     return box["x"] + box["width"] * (j + 0.5) / keys, box["y"] + box["height"] * (i + 0.5) / queries
 
@@ -386,7 +386,7 @@ def test_new_weights_are_drawn(show):
         [HeadsLab._esm, before, after],
     )
     assert said[0] == f"weights[1, 0, 2, {lab.key}] = {later.weights[1, 0, 2, lab.key]:.4f}"
-    scores = scores_by_torch(later.weights[1, 0], list("abc")).values()  # nothing comes twice: no induction
+    scores = scores_by_torch(later.weights[1, 0], list("abc")).values()  # no repeated token: no induction
     assert said[1] == ["–" if score is None else f"{score:.2f}" for score in scores]
     assert said[2] == [f"{row.max():.2f} {'abc'[row.argmax()]}" for row in later.weights[1, :, 2]]
 
@@ -418,14 +418,14 @@ ACTS = {
 
 @pytest.mark.parametrize("act", ACTS)
 def test_twelve_layers_of_twelve_heads_on_64_tokens_leave_room_in_a_frame(show, act):
-    """What one interaction makes the lab do: script, style and layout, the best of five runs of ten.
+    """Time of script, style and layout per interaction, the best of five runs of ten.
 
     A guard against growing slower, and no proof of 16 ms: painting comes on top, 4 to 8 ms on a busy machine with two
     cores, and the whole frame varies too much there (7 to 17 ms) to be held to a bound.
     """
     page = show(large())
     session = page.context.new_cdp_session(page)
-    session.send("Performance.enable", {"timeDomain": "threadTicks"})  # time computed, whatever else the machine does
+    session.send("Performance.enable", {"timeDomain": "threadTicks"})  # CPU time, independent of other processes
 
     def busy():
         metrics = {m["name"]: m["value"] for m in session.send("Performance.getMetrics")["metrics"]}

@@ -1,4 +1,4 @@
-"""What all labs' scripts share, against PyTorch: the arithmetic of maths.js, and the texts of words.js."""
+"""The arithmetic of maths.js against PyTorch, and the formatting and parsing of words.js."""
 
 import math
 import random
@@ -18,7 +18,7 @@ SHAPES = BroadcastingLab().limits
 
 @pytest.fixture(scope="module")
 def engine():
-    return Engine(SimpleNamespace(_esm=_join(_SHARED)))  # a lab's script has what it uses of them
+    return Engine(SimpleNamespace(_esm=_join(_SHARED)))  # a lab's script has only those that it uses
 
 
 def test_softmax_dot_and_blend_agree_with_torch(engine):

@@ -1,4 +1,4 @@
-"""How a lab's files become one script: their form, their imports, and what is left of them."""
+"""Joining a lab's files into one script: their form, their imports, and the result."""
 
 import graphlib
 import re

@@ -43,7 +43,7 @@ def test_agrees_with_the_package(lookup, kind, temperature):
             scale = 1 / temperature
             agree(found["weights"], tl.attention_weights(query, key, scale=scale)[0])
             agree(found["output"], tl.scaled_dot_product_attention(query, key, value, scale=scale)[0])
-        # Python's side of the lab computes in float32, whose last digit a low temperature magnifies.
+        # Python computes in float32, and a low temperature amplifies its rounding.
         lab = LookupLab(query[0], key, value, temperature=temperature, similarity=kind)
         atol = 1e-6 * max(1, 1 / temperature)
         agree(found["weights"], lab.weights.double(), atol=atol)
@@ -57,7 +57,7 @@ def test_slider_covers_all_temperatures(lookup):
     assert lookup("temperatureOf", 1000, PLANE) == pytest.approx(100)
 
 
-# What is typed.
+# Typed input.
 
 
 @many
@@ -92,7 +92,7 @@ def test_attributes_are_tensors():
     assert lab.labels == ["key 0", "key 1"]
     heard = []
     lab.observe(lambda change: heard.append(change.new), "query")
-    lab.set_state({"query": [0, 1]})  # whole numbers, as JavaScript writes them
+    lab.set_state({"query": [0, 1]})  # integers, as JavaScript serialises them
     assert lab.query.dtype == torch.float32 and lab.query.tolist() == [0, 1] and len(heard) == 1
     expected = tl.softmax(torch.tensor([0.0, 1.0]) / math.sqrt(2))
     torch.testing.assert_close(lab.weights, expected)
@@ -162,7 +162,7 @@ def query(page):
 
 
 def weighed(lab):
-    """The lab's sentence."""
+    """The status line."""
     best = lab.weights.argmax()
     output = ", ".join(f"{x:.2f}".replace("-", "−") for x in lab.output)
     return f"{lab.labels[best]} weighs most, {lab.weights[best]:.2f}. The output is ({output})."

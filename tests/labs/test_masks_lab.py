@@ -1,4 +1,4 @@
-"""The mask lab: its arithmetic against PyTorch and the package, the state kept in Python, and the lab in a browser."""
+"""The mask lab: its arithmetic against PyTorch and the package, its state in Python, and its behaviour in a browser."""
 
 import itertools
 import json
@@ -28,7 +28,7 @@ def masks():
 
 
 def state_of(lab):
-    """The lab's own traits, as its own script makes them of what the browser gets."""
+    """The lab's traits, as its script gets them."""
     state = json.loads(json.dumps({name: lab.get_state()[name] for name in (*SET, "presets", "limits")}))
     return state | {"presets": {preset["name"]: preset for preset in state["presets"]}}
 
@@ -112,7 +112,7 @@ def test_queries_are_aligned_with_the_last_keys(masks):
 
 
 def mistaken(mistake, scores, mask, real_queries):
-    """What each mistake does, once more and in other words: additive masks, float64."""
+    """Each mistake in an independent implementation: additive masks, float64."""
     hidden = tl.additive_mask(mask, dtype=torch.float64)
     q_len, k_len = mask.shape
     if mistake == "after softmax":
@@ -157,11 +157,11 @@ def test_every_stage_agrees_with_the_package(masks, mistake):
         agree(found["output"], weights @ value)
         agree(found["right"]["weights"], tl.attention_weights(query, key, mask))
         agree(found["right"]["output"], tl.scaled_dot_product_attention(query, key, value, mask))
-        # Python's side computes in float32.
+        # Python computes in float32.
         agree(found["scores"], lab.scores.double(), atol=1e-5)
         agree(found["weights"], lab.weights.double(), atol=1e-5)
         agree(found["output"], lab.output.double(), atol=1e-4)
-        # What is shown as masked scores gives the weights that are shown.
+        # The displayed masked scores give the displayed weights.
         masked = torch.tensor([[-math.inf if x is None else x for x in row] for row in found["masked"]])
         if mistake != "after softmax":
             agree(found["weights"], masked.double().softmax(-1).nan_to_num(0.0))
@@ -190,7 +190,7 @@ def test_descriptions_match_the_numbers(masks):
 
 
 def told(lab, i):
-    """The lab's sentence about row ``i``."""
+    """The description of row ``i``."""
     names = lab.source if lab.preset == "encoder" else lab.tokens
     keys = lab.source if lab.preset in ("encoder", "decoder cross") or lab.given else lab.tokens
     seen, weights = lab.mask[i].nonzero().flatten().tolist(), lab.weights[i]
@@ -212,7 +212,7 @@ def told(lab, i):
     return f"“{names[i]}” {verb} {listed}; {noun} {', '.join(f'{weights[j]:.2f}' for j in seen)}{total}"
 
 
-# What is typed.
+# Typed input.
 
 
 @settings(max_examples=300, deadline=None, derandomize=True)
@@ -250,7 +250,7 @@ def test_invalid_sentence_gets_an_error_message(masks, text, error):
 def test_mask_is_a_settable_bool_tensor():
     lab = MaskLab()
     assert lab.mask.dtype == torch.bool and torch.equal(lab.mask, tl.causal_mask(6))
-    lab.set_state({"flipped": [[0, 5], [5, 0]], "at": [0, 5]})  # as the browser does
+    lab.set_state({"flipped": [[0, 5], [5, 0]], "at": [0, 5]})  # as the browser sends it
     expected = tl.causal_mask(6)
     expected[0, 5], expected[5, 0] = True, False
     assert torch.equal(lab.mask, expected)
@@ -405,7 +405,7 @@ def button(page, name):
 
 
 def drawn(page, stage="weights"):
-    """The mask that is drawn: hidden cells are hatched."""
+    """The drawn mask: hidden cells are hatched."""
     rows = page.locator(f"[data-stage={stage}]").first.evaluate("""node => [...node.querySelectorAll('[role=row]')]
         .map((row) => [...row.querySelectorAll('.tl-square')].map((cell) => !cell.classList.contains('tl-hidden')))""")
     return torch.tensor(rows)
@@ -418,7 +418,7 @@ def numbers(page, stage="weights"):
 
 
 def shows(page, lab):
-    """Whether mask, weights, sums and output on the page are those of ``lab``, to the digits that it shows."""
+    """Whether mask, weights, sums and output on the page are those of ``lab``, to the displayed digits."""
     assert torch.equal(drawn(page), lab.mask)
     assert torch.equal(drawn(page, "masked"), lab.mask)
     torch.testing.assert_close(numbers(page), lab.weights, rtol=0, atol=0.0051)
@@ -442,7 +442,7 @@ def test_preset_buttons(show, preset):
     page = show(MaskLab())
     name = {"both": "causal + padding", "decoder self": "decoder: self", "decoder cross": "decoder: cross"}
     button(page, name.get(preset, preset)).press("Enter")
-    lab = MaskLab(preset=preset)  # the button adds the padding that Python's default has
+    lab = MaskLab(preset=preset)  # the button adds padding, as Python's default has it
     shows(page, lab)
     assert page.locator("[aria-pressed=true]").first.inner_text() == name.get(preset, preset)
     fields = page.locator(".tl-field:visible label").all_text_contents()
@@ -491,7 +491,7 @@ def test_drag_paints_every_cell_on_its_path(show, steps):
     shows(page, lab)
     paint(page, square(page, 1, 1), square(page, 1, 2), steps)  # from a hidden cell, a drag shows
     lab.flipped = [cell for cell in lab.flipped if cell not in ([1, 1], [1, 2])]
-    square(page, 5, 5).hover()  # the button is up: nothing is painted any more
+    square(page, 5, 5).hover()  # the button is released: nothing is painted
     shows(page, lab)
 
 
@@ -672,7 +672,7 @@ def test_own_tensors_in_the_browser(show):
     assert "(1.00, 1.00, 1.00, 1.00, …)" in page.locator(".tl-lab").inner_text()
 
 
-# By finger, and where it is narrow.
+# By finger, and on narrow pages.
 
 
 def test_phone_shows_one_stage_and_finger_paints(show):
@@ -723,7 +723,7 @@ def test_a_drag_follows_within_a_frame(show):
     page.locator("[data-stage=weights]").scroll_into_view_if_needed()
     places = [middle(cell) for cell in page.locator("[data-stage=weights] .tl-square").all()]
     session = page.context.new_cdp_session(page)
-    session.send("Performance.enable", {"timeDomain": "threadTicks"})  # what the page works, whatever else runs here
+    session.send("Performance.enable", {"timeDomain": "threadTicks"})  # CPU time, independent of other processes
 
     def worked():
         found = {metric["name"]: metric["value"] for metric in session.send("Performance.getMetrics")["metrics"]}

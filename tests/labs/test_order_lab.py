@@ -19,7 +19,7 @@ THIN = 2
 
 
 def some_sizes(count, seed=0):
-    """Sizes from all over the range, the corners among them."""
+    """Random sizes over the whole range, including the corners."""
     draw = random.Random(seed)
     corners = list(itertools.product((16, 65_536), (1, 256), (1, 256)))
     inner = [(round(2 ** draw.uniform(4, 16)), draw.randint(1, 256), draw.randint(1, 256)) for _ in range(count)]
@@ -27,7 +27,7 @@ def some_sizes(count, seed=0):
 
 
 def some_sequences(count, seed=0):
-    """Queries, keys and values of all the sizes that the lab takes."""
+    """Queries, keys and values of all supported sizes."""
     draw, generator = random.Random(seed), torch.Generator().manual_seed(seed)
     for _ in range(count):
         seq, d, m = draw.randint(1, 12), draw.randint(1, 6), draw.randint(1, 6)
@@ -113,7 +113,7 @@ def test_counts_agree_with_the_packages_flops():
         assert (first == second) == (n == d)
 
 
-SLOTS = {"q": 42, "k": 44, "v": 42, "a": 84, "s": 50, "out": 44}  # room for names
+SLOTS = {"q": 42, "k": 44, "v": 42, "a": 84, "s": 50, "out": 44}  # reserved widths
 
 
 def test_product_is_between_its_factors_and_to_scale(engine):
@@ -136,7 +136,7 @@ def test_product_is_between_its_factors_and_to_scale(engine):
                 apart_x = one["x"] + one["w"] <= other["x"] or other["x"] + other["w"] <= one["x"]
                 apart_y = one["y"] + one["h"] <= other["y"] or other["y"] + other["h"] <= one["y"]
                 assert apart_x or apart_y
-        # No more would fit.
+        # A larger scale would not fit.
         larger = engine("place", sizes, scale * 1.001, SLOTS)
         sides = [(picture["width"], picture["high"]) for picture in pictures.values()]
         assert max(x for x, _ in sides) <= 340 and max(y for _, y in sides) <= 125
@@ -185,7 +185,7 @@ def test_number_formatting(engine):
 
 def test_state_is_a_sum_and_output_a_mean():
     lab = OrderLab()
-    # The lab's own sequence, by hand: φ(k) is (2, 1, ½), (1, 3, 1), (½, 2, 2), …; φ(q) of the third token is (½, 3, 1).
+    # The default sequence, by hand: φ(k) is (2, 1, ½), (1, 3, 1), (½, 2, 2), …; φ(q) of the third token is (½, 3, 1).
     for token, S, z in [
         (1, [[4, 0], [2, 0], [1, 0]], [2, 1, 0.5]),
         (2, [[4, 3], [2, 9], [1, 3]], [3, 4, 1.5]),
@@ -334,7 +334,7 @@ def typed(page, name):
 
 
 def written(number):
-    """A number with at most two places, as the lab writes it."""
+    """A number with at most two decimals, as the lab formats it."""
     if number and abs(number) < 0.005:
         return "≈0"
     return f"{round(number, 2):g}".replace("-", "−")
@@ -350,7 +350,7 @@ def bill(page, column):
 
 
 def sides(page, picture):
-    """Width and height of a picture's rectangles, in its own units."""
+    """Width and height of a picture's rectangles, in its units."""
     return (
         page.locator(".tl-picture")
         .nth(picture)

@@ -1,4 +1,4 @@
-"""The practice in a browser: what it says of an answer, what it keeps, and each form in which one is given."""
+"""The practice in a browser: its feedback, its stored progress, and every form of answer."""
 
 import pytest
 
@@ -34,7 +34,7 @@ def ask(answer, asks=None, **settings):
 
 @pytest.fixture
 def practise(show):
-    """Opens a practice on a page on which nothing was solved yet."""
+    """Opens a practice on a page without stored progress."""
 
     def practise(lab, **settings):
         page = show(lab, **settings)

@@ -1,4 +1,4 @@
-"""Every topic of the practice: enough cases, answers that can be told apart, texts that can be read."""
+"""Every topic: enough cases, distinguishable answers, short texts."""
 
 import json
 import re
@@ -38,7 +38,7 @@ def test_topic_has_enough_cases_and_short_texts(topic, engine):
     assert len({str(case["right"]) for case in cases}) > 1, "who answers once answers all"
     assert engine("everyAnswerIsFound", table) == []
 
-    # Two sentences of a mistake, one or two of a question, short; what can be read on a phone.
+    # Texts are short enough for a phone.
     assert 3 <= len(topic.title) <= 40
     for case in cases:
         assert len(case["question"]) <= 240 and 1 <= len(SENTENCE.findall(case["question"])) <= 2, case["question"]
@@ -52,7 +52,7 @@ def test_topic_has_enough_cases_and_short_texts(topic, engine):
     assert all(len(SENTENCE.findall(text)) <= 2 for text in topic.words.values())
 
 
-# In JavaScript: of each case, the right answer as it is shown is right, and each wrong one is found as itself alone.
+# In JavaScript: in each case the right answer is accepted, and each wrong one matches only itself.
 FOUND = """
 function everyAnswerIsFound(table) {
     const failed = [];
@@ -92,7 +92,7 @@ def test_topics_of_a_new_chapter_need_only_its_file(monkeypatch, tmp_path):
     assert [topic.chapter for topic in found.values()][-2:] == [98, 101]
 
 
-# Rules that an exercise has as well: how its reference is called, and which part of the result is the answer.
+# Rules that an exercise implements too: how to call its reference, and which part of the result is the answer.
 RESTATED = {
     "shape_of_a_sum": ("broadcast_shape", lambda a, b: (a, b), lambda shape: shape),
     "shape_of_a_product": ("matmul_shape", lambda a, b: (a, b), lambda shape: shape),
@@ -266,7 +266,7 @@ def test_own_topic_can_be_practised():
     assert repr(Practice(a_topic())) == "Practice(topic='Halves', case=0)"
 
 
-# What is typed.
+# Typed input.
 
 
 @pytest.mark.parametrize(
@@ -360,7 +360,7 @@ def test_remarks_about_unrecognised_answers(engine, form, case, given, said):
     assert said in engine("knownOf", given, case, form)
 
 
-# What comes next.
+# The next case.
 
 
 def test_missed_mistake_comes_back_with_other_numbers(engine):

@@ -1,4 +1,4 @@
-"""The split lab: where numbers go against PyTorch, its state in Python, and its behaviour in a browser."""
+"""The split lab: its steps against PyTorch, its state in Python, and its behaviour in a browser."""
 
 import itertools
 import math
@@ -26,11 +26,11 @@ def engine():
     return Engine(SplitLab)
 
 
-# The way into heads and back.
+# The steps.
 
 
 def walked(seq, heads, width, split_by_view, merge_by_view):
-    """What stands where at each step, by PyTorch's own view and transpose; in scores, which two numbers meet first."""
+    """The layout at each step, by PyTorch's view and transpose; for scores, the first pair of each product."""
     x = torch.arange(seq * heads * width).view(1, seq, -1)
     if split_by_view:
         cut = split = x.view(1, heads, seq, width)

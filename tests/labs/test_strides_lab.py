@@ -18,7 +18,7 @@ from transformer_lab.labs import BroadcastingLab, LookupLab, StridesLab
 from transformer_lab.labs.strides import OPERATIONS
 
 LIMITS = StridesLab().limits
-REFUSALS = (RuntimeError, IndexError, TypeError, ValueError)  # what PyTorch raises at an operation that does not fit
+REFUSALS = (RuntimeError, IndexError, TypeError, ValueError)  # what PyTorch raises for an impossible operation
 
 
 @pytest.fixture(scope="module")
@@ -27,7 +27,7 @@ def strides():
 
 
 def some_operation(draw, x):
-    """One operation for ``x``, as code; about one in four does not fit."""
+    """A random operation for ``x``, as code; about one in four raises."""
 
     def axis():
         return draw.randint(-x.ndim - 1, x.ndim) if draw.random() < 0.15 else draw.randrange(-x.ndim, max(x.ndim, 1))
@@ -133,7 +133,7 @@ def test_chains_agree_with_torch(strides, seed):
                 raise AssertionError(f"{shape} {chain}: {error}") from None
             if before is not None and here.numel():
                 assert drawn["copied"] != tl.layout(here).shares_storage_with(before), chain
-        if fits:  # and Python reads the same chain as the browser, as typed and as written anew
+        if fits:  # Python parses the same chain as the browser, as typed and in canonical form
             for text in (chain, steps["text"]):
                 lab = StridesLab(shape, text)
                 assert tl.layout(lab.tensor) == tl.layout(x) or torch.equal(lab.tensor, x), text
@@ -170,7 +170,7 @@ def test_errors_agree_with_torch(strides, chain, reason):
     assert found["reason"].startswith(reason)
 
 
-# What is typed.
+# Typed input.
 
 
 chains = st.lists(
@@ -193,7 +193,7 @@ def test_parsing_typed_chains(text, strides):
     if result is None:
         return
     found = strides("run", [2, 3], result["value"])
-    lab = StridesLab((2, 3), result["text"])  # whatever the browser sends, Python reads
+    lab = StridesLab((2, 3), result["text"])  # Python parses whatever the browser sends
     if "reason" not in found:
         assert tuple(found["tensors"][-1]["shape"]) == tuple(lab.tensor.shape)
 
@@ -225,7 +225,7 @@ def test_unknown_operation_lists_the_known_ones(strides):
 def test_tensor_agrees_with_torch():
     lab = StridesLab(shape=(2, 3, 4), chain=".transpose(1, 2)[:, ::2]")
     assert torch.equal(lab.tensor, torch.arange(24).view(2, 3, 4).transpose(1, 2)[:, ::2])
-    lab.set_state({"shape": [6], "chain": ".view(2, 3)[-1, ...]"})  # as the browser does
+    lab.set_state({"shape": [6], "chain": ".view(2, 3)[-1, ...]"})  # as the browser sends it
     assert lab.tensor.tolist() == [3, 4, 5]
     assert StridesLab((), "").tensor.shape == ()
     with pytest.raises(RuntimeError, match="view size is not compatible"):
@@ -281,7 +281,7 @@ def test_invalid_arguments_raise_clear_errors(make, error, text):
 
 
 def walked(x, flat):
-    """The lab's first sentence about element number ``flat`` of ``x``."""
+    """The first sentence of the status line for element number ``flat`` of ``x``."""
     index = [int(i) for i in torch.unravel_index(torch.tensor(flat), x.shape)]
     place = x.storage_offset() + sum(i * stride for i, stride in zip(index, x.stride()))
     return f"Element {index} is {x.flatten()[flat].item()}, at storage place {place}."

@@ -1,4 +1,4 @@
-"""The whole lab in a browser: typing, walking, opening, pointing, and that every number on show is the model's."""
+"""The whole lab in a browser: typing, walking, opening and pointing; every visible number is the model's."""
 
 import json
 import re
@@ -158,7 +158,7 @@ def test_every_block_and_arrow_opens_with_its_own_text(show, make):
 
 
 def traced(lab):
-    """What flows in the course's Transformer when it has written all but the last word: by hooks."""
+    """The tensors of the course's Transformer before its last word, caught by hooks."""
     model, found = lab.model, {}
     for name, module in model.named_modules():
         module.register_forward_hook(lambda _, __, out, name=name: found.__setitem__(name, out))

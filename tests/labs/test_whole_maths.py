@@ -1,4 +1,4 @@
-"""The whole lab's arithmetic: every tensor that flows, against the modules of the package and what they pass on."""
+"""The whole lab's arithmetic: every tensor, against the package's modules."""
 
 import json
 import random
@@ -16,7 +16,7 @@ from javascript import ANYTHING, Engine, many, read
 from transformer_lab.labs import WholeLab
 from transformer_lab.labs.whole import unpack
 
-# A browser has atob; the engine, which is none, has not.
+# The engine has no atob.
 ATOB = """
 function atob(text) {
   const letters = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
@@ -38,7 +38,7 @@ def engine():
 
 @pytest.fixture(scope="module")
 def load(engine):
-    """Opens a lab's models in the engine, under a name: ``load(lab)`` returns names by family."""
+    """Loads a lab's models into the engine: ``load(lab)`` returns their variable names by family."""
 
     def load(lab):
         for stored in lab.stored:
@@ -53,7 +53,7 @@ def ask(engine, function, model, *arguments):
     return json.loads(engine._context.eval(f"JSON.stringify({function}({model}, {given}))"))
 
 
-# Small models, of all that may differ.
+# Small models with all options.
 
 OPTIONS = [
     {"norm_first": norm_first, "activation": activation, "bias": bias, "final_norm": final_norm}
@@ -70,7 +70,7 @@ def small(kind, seed, size, options):
     vocabularies = (len(SOURCE), len(TARGET)) if kind is tl.Transformer else (len(TARGET),)
     model = kind(*vocabularies, *size[:3], size[3], **options)
     with torch.no_grad():
-        for parameter in model.parameters():  # norms and biases too; scores large enough for weights that differ
+        for parameter in model.parameters():  # norms and biases too; large enough for distinct weights
             parameter += 0.3 * torch.randn(parameter.shape)
     return model.eval()
 
@@ -88,11 +88,11 @@ CASES = [
 ]
 
 
-# What the modules pass on, by the names of the lab.
+# The modules' tensors, by the lab's names.
 
 
 def expected_trace(model, source, target):
-    """Every tensor of one forward pass, caught where it leaves its module or made of what was caught."""
+    """Every tensor of one forward pass, caught by hooks or computed from caught ones."""
     seen, hooks = {}, []
     for name, module in model.named_modules():
 
@@ -216,7 +216,7 @@ def test_answer_agrees_with_generate(engine, load, kind, size, options):
             assert lab.answer == [TARGET[token] for token in expected if token != EOS]
 
 
-# The course's own two models.
+# The course's two models.
 
 
 @pytest.mark.parametrize("text", ["7", "13", "342", "2003", "0042", "999999"])
@@ -251,14 +251,14 @@ def test_facts_about_the_courses_models_are_true(engine, load):
         assert right["5 digits"] + right["6 digits"] < 0.05 * 1000
         for name, texts in asked.items():  # a share of them, and as many right as the share says, within one
             found = train_whole_lab.count_right(task, unpack(stored), texts)
-            assert abs(found - right[name]) <= 1, name  # another machine may round a tie the other way
+            assert abs(found - right[name]) <= 1, name  # ties may be rounded differently on other machines
         for text in held_out[:10]:
             written = ask(engine, "write", stored["family"], [int(digit) for digit in text], WRITTEN)["tokens"]
             assert [stored["target"][token] for token in written] == [*train_whole_lab.in_words(int(text)), "<end>"]
 
 
 def test_float16_is_decoded_exactly(engine):
-    """Every number of float16 that is finite."""
+    """Every finite float16 number."""
     bits = torch.arange(2**16).to(torch.uint16)
     values = bits.view(torch.float16).double()
     found = json.loads(engine._context.eval("JSON.stringify(Array.from({ length: 65536 }, (_, bits) => half(bits)))"))
@@ -266,7 +266,7 @@ def test_float16_is_decoded_exactly(engine):
     assert torch.equal(torch.tensor(found, dtype=torch.float64)[finite], values[finite])
 
 
-# What is typed.
+# Typed input.
 
 
 DIGITS = WholeLab()
@@ -291,7 +291,7 @@ def test_parsing_typed_words(engine, text):
 
 
 def _typed(engine, text, lab):
-    """The page and Python read the same, and refuse the same."""
+    """Browser and Python accept and reject the same texts."""
     tokens = lab.stored[0]["source"]
     result = read(engine, "tokenize", text, tokens, lab.limits["tokens"], lab.says)
     if result is None:
@@ -346,7 +346,7 @@ def test_a_users_model_is_copied():
     lab.family = "encoder"
     assert lab.answer == [] and isinstance(lab.model, tl.Transformer)
     agreed = tl.Transformer(3, 3, 8, 2, 1, 8, share_embeddings=True)
-    lab = WholeLab(agreed, ["a", "b", "c"], bos=0)  # one vocabulary, and no end
+    lab = WholeLab(agreed, ["a", "b", "c"], bos=0)  # one vocabulary, and no eos
     assert len(lab.answer) == 12 and lab.stored[0]["target"] == ["a", "b", "c"]
 
 
