@@ -14,6 +14,7 @@ from agreement import says
 from gestures import slide, status
 from javascript import Engine
 from lab_page import as_notebook
+from transformer_lab.arguments import shown
 from transformer_lab.labs import BudgetLab, MaskLab
 from transformer_lab.labs.budget import BYTES, PRESETS, QUANTITIES, RANGES
 
@@ -451,7 +452,7 @@ KEYS = "'bert-base', 'bert-large', 'gpt2', 'gpt2-medium', 'gpt2-large', 'gpt2-xl
     ("arguments", "error", "message"),
     [
         ({"shape": "gpt2"}, TypeError, "shape must be a ModelShape, got str"),
-        ({"shape": None}, TypeError, "shape must be a ModelShape, got NoneType"),
+        ({"shape": None}, TypeError, "shape must be a ModelShape, got None"),
         (
             {"shape": tl.ModelShape("transformer", 6, 512, 8, vocab_size=37_000)},
             ValueError,
@@ -489,8 +490,8 @@ KEYS = "'bert-base', 'bert-large', 'gpt2', 'gpt2-medium', 'gpt2-large', 'gpt2-xl
         ({"batch": "2"}, TypeError, "batch must be an integer, got '2'"),
         ({"bytes_per_value": 3}, ValueError, "bytes_per_value must be one of 4, 2, got 3"),
         ({"bytes_per_value": 4.0}, ValueError, "bytes_per_value must be one of 4, 2, got 4.0"),
-        ({"base": "gpt5"}, ValueError, f"base must be one of {KEYS}, got 'gpt5'"),
-        ({"base": tl.GPT2}, ValueError, f"base must be one of {KEYS}, got {tl.GPT2}"),
+        ({"base": "gpt5"}, ValueError, f"base must be one of {KEYS}, got 'gpt5'; did you mean 'gpt2'?"),
+        ({"base": tl.GPT2}, ValueError, f"base must be one of {KEYS}, got {shown(tl.GPT2)}"),
         (
             {"quantity": "money"},
             ValueError,
