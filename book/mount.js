@@ -1,13 +1,13 @@
-// Brings the labs of a published page to life, with no kernel behind them and no request to anywhere.
+// Runs the labs of a published page, without a kernel and without requests to other hosts.
 //
-// The page holds the state of its widgets as JSON, and where each one stands. For each lab this script imports the
-// lab's own code out of that state and gives it a model with the four methods that a lab uses: get, set, on/off,
-// save_changes.
+// The page contains the state of its widgets as JSON, and a script element at the position of each view. For each lab
+// this script imports the lab's code from that state, and passes it a model with the methods that labs use: get, set,
+// on, off, save_changes.
 (() => {
   const STATE = 'script[type="application/vnd.jupyter.widget-state+json"]';
   const VIEW = 'script[type="application/vnd.jupyter.widget-view+json"]';
 
-  // A model: named values and those who listen to them. Two views of one lab share it, and so stay in step.
+  // A model: named values and listeners. Two views of one lab share it, so they stay synchronised.
   function createModel(values) {
     const listeners = {};
     return {
@@ -26,7 +26,7 @@
     };
   }
 
-  // A lab's code is a text, or stands in a file beside this one: see book/widget_state.py.
+  // A lab's code is a text, or in a file beside this one: see book/widget_state.py.
   /** @type {any} */
   const { currentScript } = document;
   const HERE = currentScript.src || document.baseURI;
@@ -46,7 +46,7 @@
     return import(url).then((module) => module.default).finally(() => URL.revokeObjectURL(url));
   }
 
-  // The same code serves all labs of a kind: one import for each.
+  // Labs of one kind share their code: it is imported once.
   const imports = new Map();
   function importOnce(code) {
     if (!imports.has(code)) imports.set(code, importText(code));
@@ -77,7 +77,7 @@
     }
   }
 
-  // What a script of data says; nothing while only its beginning has been read.
+  // The data of a script element; null while the parser has read only its beginning.
   function parse(script) {
     try {
       return JSON.parse(script.textContent);
@@ -96,9 +96,8 @@
     }
   }
 
-  // Labs near the window are drawn at once; those far off when one comes near or once the page has been read,
-  // the nearest first. A file is fetched only for a lab that comes near: a reader who never gets there needs none.
-  // The observer learns where they are from layouts that are made anyway.
+  // Labs near the window are drawn at once; the others when they come near, or after the page has been parsed, the
+  // nearest first. A file is fetched only for a lab that comes near. The observer needs no additional layouts.
   const waiting = new Set();
   const near = new IntersectionObserver(
     (entries) => {
@@ -130,11 +129,11 @@
       seen.add(script);
       for (const [id, { state }] of Object.entries(data.state)) {
         if (!state._esm) continue;
-        // A text that several labs share stands in the page once: see book/widget_state.py.
+        // A text that several labs share is in the page once: see book/widget_state.py.
         for (const name of ["_esm", "_css"]) state[name] = data.state[state[name]?.as]?.state[name] ?? state[name];
         states.set(id, state);
         models.set(id, createModel(state));
-        // Why one cannot be read is said where the lab should stand.
+        // The error is reported at the lab's position, by mount().
         if (!inFile(state._esm)) importOnce(state._esm).catch(() => {});
       }
     }
@@ -146,7 +145,7 @@
     }
   }
 
-  // A lab is drawn as soon as the page has been read to where it stands, not only when all of it has been read.
+  // A lab is drawn as soon as the parser has reached it, not only after the whole page.
   mountWhatIsThere();
   const reading = new MutationObserver(mountWhatIsThere);
   reading.observe(document, { childList: true, subtree: true });

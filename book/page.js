@@ -1,6 +1,6 @@
-// What the theme leaves to be done in the browser.
+// Small additions to the theme: scrolling by keyboard, and fold-outs in print.
 (() => {
-  // A formula or table that is wider than its column can be scrolled by keyboard.
+  // Makes wide formulas and tables focusable, so that the keyboard can scroll them.
   const WIDE = ".formula, .pst-scrollable-table-container";
   function reach() {
     /** @type {NodeListOf<HTMLElement>} */
@@ -14,7 +14,7 @@
   window.addEventListener("resize", reach);
   document.addEventListener("toggle", reach, true);
 
-  // A closed fold-out would be missing on paper.
+  // Opens all fold-outs for printing.
   window.addEventListener("beforeprint", () => {
     /** @type {NodeListOf<HTMLDetailsElement>} */
     const closed = document.querySelectorAll("details:not([open])");

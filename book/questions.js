@@ -1,5 +1,6 @@
-// A question is a row of fold-outs, one for each option, whose texts begin with "Right." or "No.". This says beside an
-// option, once it is opened, which it was, and below a section's questions how many were right at the first try.
+// A question is a row of fold-outs, one per option, whose texts begin with "Right." or "No.". This script marks an
+// option as right or wrong when it is opened, and shows below each section how many questions were right at the first
+// try.
 (() => {
   const VERDICTS = { "Right.": "right", "No.": "wrong" };
   const WORDS = { right: "✓ Right", wrong: "✗ No" };
@@ -7,7 +8,7 @@
   const verdictOf = (fold) => VERDICTS[fold.querySelector(":scope > p > strong:first-child")?.textContent];
   const isOption = (element) => element?.matches("details") && verdictOf(element) !== undefined;
 
-  // The option that begins each question, with those that follow it.
+  // Groups adjacent options into questions.
   function findQuestions() {
     const questions = [];
     for (const fold of document.querySelectorAll(".bd-article details")) {
@@ -43,7 +44,7 @@
     questions.at(-1).options.at(-1).after(score);
     for (const question of questions) {
       for (const fold of question.options) {
-        // A click is a choice, by mouse or keyboard; a fold that opens for paper or for a search is none.
+        // Only a click, by mouse or keyboard, is an answer: fold-outs also open for printing and for searches.
         fold.querySelector("summary").addEventListener("click", () => {
           if (fold.dataset.answer) return;
           mark(fold);

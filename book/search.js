@@ -1,6 +1,6 @@
-// The search page: finds sections, with no server and no other file than the list of sections, SECTIONS.
+// The search page: finds sections without a server, in the list SECTIONS.
 (() => {
-  // Different words for one thing: the first stands for all of them.
+  // Synonyms: the first of a row replaces the others.
   const SAME = [
     ["layer norm", "layer normalization", "layer normalisation"],
     ["batch norm", "batch normalization", "batch normalisation"],
@@ -15,7 +15,7 @@
   const SHOWN = 40;
   const EXCERPT = 180;
 
-  // Words as they are compared: small letters, no hyphens, one word for one thing.
+  // Normalises a text: lower case, no punctuation, synonyms replaced.
   function plain(text) {
     let found = ` ${text.toLowerCase().replace(/[^\p{L}\p{N}_]+/gu, " ")} `;
     for (const [word, ...others] of SAME)
@@ -23,7 +23,7 @@
     return found;
   }
 
-  // "masks" finds "mask"; what is written in one word, such as "layernorm", is found where it is written in two.
+  // "masks" finds "mask"; a compound such as "layernorm" also finds its two words.
   const stem = (word) => (word.length > 3 ? word.replace(/s$/, "") : word);
   const LONG = 6;
   function count(word, text) {
@@ -37,7 +37,7 @@
     return { page, address, title, text, heading, body: plain(text) };
   });
 
-  // How well a section answers; 0 if a word is missing.
+  // The score of a section; 0 if a word is missing.
   function score({ heading, body }, words, phrase) {
     let sum = 0;
     for (const word of words) {
@@ -53,7 +53,7 @@
     return sum;
   }
 
-  // Who has not solved an exercise yet wants its solution last.
+  // Assignments and solutions come last.
   const LAST = ["solutions/", "assignments/"];
   const rank = ({ address }) => LAST.findIndex((folder) => address.startsWith(folder));
   const later = (section) => (rank(section) < 0 ? 0 : LAST.length - rank(section));
@@ -72,7 +72,7 @@
       .sort((a, b) => later(a) - later(b) || b.score - a.score);
   }
 
-  // The words around the first place where one of the query's words stands.
+  // The text around the first occurrence of a word of the query.
   function excerpt(text, query) {
     const words = query.match(/[\p{L}\p{N}_]+/gu) ?? [];
     const places = words.map((word) => text.toLowerCase().indexOf(stem(word.toLowerCase()))).filter((at) => at >= 0);

@@ -1,4 +1,4 @@
-"""Every lab in one table: what it can be brought to, and what a hand does with it."""
+"""All labs in one table: how to create them, their extreme states, and interactions by mouse and finger."""
 
 import re
 from collections.abc import Callable
@@ -30,19 +30,19 @@ GPT2_TEXT = "BudgetLab(GPT2, seq=1024, batch=1, bytes_per_value=4)"
 
 @dataclass(frozen=True)
 class Case:
-    """One lab: how it is made, what it is asked, and by whose hand."""
+    """One lab, with the data for the tests that all labs share."""
 
     make: Callable
-    text: str  # how it prints
-    states: list  # what it can be brought to that is large, wide, or wrong
-    sent: dict  # what the browser may send when a reader plays
-    refused: dict  # settings that are wrong
-    linked: str  # a setting that another widget may follow
-    keys: tuple  # a control, and a key that changes what is said
-    play: Callable  # with the mouse: leaves little as it was
-    touch: Callable  # with a finger, on a page 360 pixels wide; says whether the lab answers rightly
+    text: str  # its repr
+    states: list  # functions that bring it into large, wide or invalid states
+    sent: dict  # a state that the browser may send
+    refused: dict  # invalid settings
+    linked: str  # a trait for jslink
+    keys: tuple  # a control, and a key that changes the status line
+    play: Callable  # by mouse: changes most of the lab
+    touch: Callable  # by finger, on a page 360 pixels wide; returns whether the lab reacts correctly
     scrolls: tuple  # where a finger scrolls the page
-    nonsense: tuple = ()  # a field, what is typed, the answer; then what is right, and what the lab says
+    nonsense: tuple = ()  # a field, invalid input, the error; then valid input, and the status line
 
 
 def press(page, *names):
@@ -70,7 +70,7 @@ def random_weights(layers, heads, q_len, k_len, seed=0, causal=False):
     return scores.softmax(-1)
 
 
-# What hands do.
+# Interactions.
 
 
 def play_with_strides(page):
@@ -232,7 +232,7 @@ def touch_painting(page):
 
 
 def own_model(norm_first=True, activation="gelu", kind=tl.Transformer):
-    """A reader's model, untrained, as large as the lab takes one."""
+    """An untrained model of the largest size that the lab supports."""
     torch.manual_seed(0)
     words = [f"word{i}" for i in range(128)]
     vocabularies = (128, 128) if kind is tl.Transformer else (128,)

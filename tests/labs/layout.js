@@ -1,12 +1,11 @@
-// Looks at the labs of a page as a reader does: is a text cut or laid over another, and does anything move that
-// should not?
+// Checks the layout of a page's labs: no text is cut off or overlaps another, and nothing moves that should not.
 (() => {
   const rectOf = (node) => node.getBoundingClientRect();
   const seen = (node) => node.checkVisibility({ visibilityProperty: true });
   const nameOf = (node) => (node.getAttribute("aria-label") || node.textContent).slice(0, 60);
 
-  // Every text stands inside its box, every box inside its lab. What scrolls in its own place may be wider than that;
-  // and names of tokens, of rows and columns, and of the pieces of a bar may be cut.
+  // Every text must be inside its box, and every box inside its lab, except for scrolling boxes. Names of tokens, rows,
+  // columns and segments of bars may be cut off.
   const SCROLLS = ".tl-grid, .tl-scroll, .tl-sum-of, .tl-matrix";
   const CUT = ".tl-heat, .tl-map, .tl-blend, .tl-piece, .tl-looks, .tl-long, .tl-matrix, .tl-grid, option, svg";
   const NUMBERS = ".tl-cell, .tl-square";
@@ -37,8 +36,8 @@
     return found;
   }
 
-  // What may not move: the end of the lab, and whatever in it can be used, or read as a picture. Excepted are the
-  // pictures of tensors and the panels that grow with them, and below them the foot.
+  // What may not move: the end of the lab, its controls and its pictures; except pictures of tensors, panels that grow
+  // with them, and the footer below.
   const GROWS = "div.tl-picture, .tl-side, .tl-before-after, .tl-foot";
   const PARTS = "button, input, select, svg, table, .tl-grid, .tl-matrix, .tl-sheet, .tl-label";
 
@@ -110,7 +109,7 @@
       choice.click();
       await then(before, `${nameOf(choice)}, chosen`);
     }
-    // A button that is pressed stays where it is, whatever it does to what is below.
+    // A button must not move when it is pressed.
     for (const text of pressed) {
       const button = all("button").find((each) => each.textContent === text);
       const top = topOf(button);
@@ -121,8 +120,8 @@
     return found;
   }
 
-  // Which names in a picture stand on one another, or beyond its edge. The letters of a line are lower than its box:
-  // of two lines, one under the other, the boxes may share a little.
+  // Labels in a picture that overlap, or exceed its edge. Letters are lower than their line's box, so boxes of adjacent
+  // lines may overlap a little.
   function touching() {
     /** @type {NodeListOf<SVGSVGElement>} */
     const pictures = document.querySelectorAll("svg.tl-picture");
@@ -147,7 +146,7 @@
     });
   }
 
-  // Another width reaches the labs with the next frame; what they do then is drawn with the one after it.
+  // Labs get a new width in the next frame, and draw in the one after it.
   const drawn = () => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)));
 
   Object.assign(globalThis, { drawn, outside, moves, touching });

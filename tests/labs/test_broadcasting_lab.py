@@ -19,7 +19,7 @@ def broadcasting():
 
 
 def two_shapes(draw, mode):
-    """Two shapes of at most 5 axes, of which about half fit."""
+    """Two shapes of at most 5 axes; about half of the pairs broadcast."""
     common = [draw.choice((0, 2, 2, 3, 3, 5)) for _ in range(draw.randrange(5))]
 
     def some_of_it():
@@ -100,7 +100,7 @@ def test_huge_shapes_combine_without_memory(broadcasting):
 # The state in Python.
 
 
-def test_it_gives_the_result_shape():
+def test_result_shape():
     lab = BroadcastingLab((3, 1), (4,))
     assert lab.result_shape == (3, 4)
     lab.set_state({"a": [5, 3, 2], "b": [2, 4], "mode": "matmul"})
@@ -122,7 +122,7 @@ SIZES = "{} must have at most 8 axes of sizes from 0 to 10**9, got {}"
         (lambda: BroadcastingLab((2.5,)), TypeError, "a must be a list of integers, got (2.5,)"),
     ],
 )
-def test_bad_arguments_are_named(make, error, text):
+def test_invalid_arguments_raise_clear_errors(make, error, text):
     says(make, error, text)
 
 
@@ -130,14 +130,14 @@ def test_bad_arguments_are_named(make, error, text):
 
 
 def added(a, b, index):
-    """The lab's sentence about one element of a sum."""
+    """The status line for one element of a sum."""
     x = 10 * torch.arange(1, torch.tensor(a).prod() + 1).view(a)
     y = torch.arange(1, torch.tensor(b).prod() + 1).view(b)
     element, shape = re.escape(str(list(index))), re.escape(str(tuple((x + y).shape)))
     return rf"result{element} = .* = {(x + y)[index].item()}\. The sum has shape {shape}\."
 
 
-def test_arrow_keys_change_a_size_and_walk_through_the_result(show):
+def test_arrow_keys_change_sizes_and_move_through_the_result(show):
     page = show(BroadcastingLab())
     knob = page.get_by_label("a, axis 0")
     knob.focus()
@@ -152,7 +152,7 @@ def test_arrow_keys_change_a_size_and_walk_through_the_result(show):
     assert re.fullmatch(added((4, 1), (4,), (2, 1)), status(page))
 
 
-def test_a_product_is_explained_with_torch_numbers(show):
+def test_explained_product_agrees_with_torch(show):
     page = show(BroadcastingLab((2, 3), (3, 2)))
     page.get_by_role("button", name="a @ b").press("Enter")
     a, b = torch.arange(1, 7).view(2, 3), torch.arange(1, 7).view(3, 2)
@@ -160,7 +160,7 @@ def test_a_product_is_explained_with_torch_numbers(show):
 
 
 @pytest.mark.parametrize("width", [760, 360])
-def test_a_size_follows_the_mouse_all_the_way(show, width):
+def test_dragging_a_size(show, width):
     page = show(BroadcastingLab(), width=width)
     knob, frame = page.get_by_label("a, axis 0"), page.locator(".tl-lab")
     height = frame.bounding_box()["height"]
@@ -174,7 +174,7 @@ def test_a_size_follows_the_mouse_all_the_way(show, width):
     assert re.fullmatch(added((6, 1), (8,), (1, 1)), status(page)), "pointing at an operand points at the result"
 
 
-def test_a_size_that_does_not_fit_says_so_and_keeps_the_operands(show):
+def test_clash_is_reported_and_keeps_the_operands(show):
     page = show(BroadcastingLab((3, 4), (4,)))
     drag(page, page.get_by_label("b, axis 0"), -18)
     with pytest.raises(RuntimeError):
@@ -183,7 +183,7 @@ def test_a_size_that_does_not_fit_says_so_and_keeps_the_operands(show):
     assert page.locator(".tl-part:visible").count() == 2
 
 
-def test_what_is_too_large_to_draw_is_said(show):
+def test_too_large_to_draw_is_reported(show):
     page = show(BroadcastingLab())
     page.get_by_label("Shape of a").fill("1000, 1000, 1")
     assert "Too large to draw" in page.locator(".tl-lab").inner_text()

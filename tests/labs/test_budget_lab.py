@@ -14,11 +14,12 @@ from agreement import says
 from gestures import slide, status
 from javascript import Engine
 from lab_page import as_notebook
+from transformer_lab.arguments import shown
 from transformer_lab.labs import BudgetLab, MaskLab
 from transformer_lab.labs.budget import BYTES, PRESETS, QUANTITIES, RANGES
 
 LIMITS = BudgetLab().limits
-EXACT = 2**53  # from here on, a JavaScript number is not exact
+EXACT = 2**53  # larger integers are not exact in JavaScript
 SLIDERS = ("n_layers", "d_model", "n_heads", "d_ff", "vocab_size", "n_positions", "seq", "batch")
 NAMES = {"n_layers": "Layers", "d_model": "d_model", "n_heads": "Heads", "d_ff": "d_ff", "vocab_size": "Vocabulary"}
 NAMES |= {"n_positions": "Positions", "seq": "Context, seq", "batch": "Batch"}
@@ -26,7 +27,7 @@ LARGEST = {
     family: BudgetLab(tl.ModelShape(family, 96, 12_288, 96, 98_304, 262_144, 131_072), batch=1024)
     for family in ("bert", "gpt2", "llama")
 }
-# One below: odd numbers, whose products a JavaScript number would round.
+# One below the limits: odd numbers, whose products a JavaScript number would round.
 ODD = {
     family: BudgetLab(tl.ModelShape(family, 95, 12_287, 11, 98_303, 262_143, 131_071), batch=1023)
     for family in ("bert", "gpt2", "llama")
@@ -42,7 +43,7 @@ def state(lab):
 
 
 def costs(lab):
-    """What the package says, in the order in which it says it."""
+    """The package's numbers, in its order."""
     generation = {"weights": tl.weight_bytes(lab.shape, lab.bytes_per_value)}
     if lab.shape.family != "bert":
         generation["key–value cache"] = tl.kv_cache_bytes(lab.shape, lab.seq, lab.batch, lab.bytes_per_value)
@@ -55,7 +56,7 @@ def costs(lab):
 
 
 def exact(found):
-    """The engine's numbers, which come as text."""
+    """The engine's numbers, which are serialised as text."""
     return {quantity: {name: int(number) for name, number in counts.items()} for quantity, counts in found.items()}
 
 
@@ -65,7 +66,7 @@ def in_order(breakdowns):
 
 @st.composite
 def labs(draw):
-    """Labs from all over the ranges, with all options, near the ends as likely as between."""
+    """Random labs over the whole ranges, with all options; extreme values are as likely as others."""
     size = {name: st.integers(*range) for name, range in RANGES.items()}
     family = draw(st.sampled_from(("bert", "gpt2", "llama")))
     d_model = draw(st.one_of(st.integers(1, 192).map(lambda i: 64 * i), size["d_model"]))
@@ -103,7 +104,7 @@ def known(engine, lab):
 
 
 def world(engine, lab):
-    """All that the lab's script knows besides its state."""
+    """The presets, initial state and limits of a lab, as its script has them."""
     return {"all": known(engine, lab), "start": lab.start, "limits": lab.limits}
 
 
@@ -117,7 +118,7 @@ def world(engine, lab):
 @example(lab=BudgetLab(tl.LLAMA3_8B, bytes_per_value=2))
 @example(lab=BudgetLab(tl.ModelShape("gpt2", 1, 1, 1, 1, 1, 1)))
 @settings(max_examples=300, deadline=None, derandomize=True)
-def test_every_number_is_the_packages_to_the_last_digit(engine, lab):
+def test_every_number_agrees_with_the_package_exactly(engine, lab):
     assert in_order(exact(engine("costs", setting(lab)))) == in_order(costs(lab))
     shape = lab.shape
     rule = 12 * shape.n_layers * shape.d_model**2 + shape.vocab_size * shape.d_model
@@ -125,7 +126,7 @@ def test_every_number_is_the_packages_to_the_last_digit(engine, lab):
     assert [lab.parameters, lab.flops, lab.training_memory, lab.generation_memory] == list(costs(lab).values())
 
 
-def test_the_ends_are_beyond_what_a_javascript_number_holds(engine):
+def test_largest_counts_exceed_javascript_numbers(engine):
     for lab in ODD.values():
         found = exact(engine("costs", setting(lab)))
         numbers = [number for counts in found.values() for number in counts.values()]
@@ -138,7 +139,7 @@ def test_the_ends_are_beyond_what_a_javascript_number_holds(engine):
 
 @given(start=st.sampled_from(PRESETS), moves=st.lists(st.tuples(st.sampled_from(SLIDERS), st.floats(0, 1)), max_size=8))
 @settings(max_examples=150, deadline=None, derandomize=True)
-def test_wherever_the_sliders_go_the_numbers_are_the_packages(engine, start, moves):
+def test_random_slider_moves_agree_with_the_package(engine, start, moves):
     lab = BudgetLab(start[3])
     now = setting(lab)
     for name, place in moves:
@@ -151,14 +152,14 @@ def test_wherever_the_sliders_go_the_numbers_are_the_packages(engine, start, mov
 
 
 @pytest.mark.parametrize("d_model", [1, 64, 100, 768, 1600, 12_288, 7919])
-def test_heads_are_divisors_of_the_width_and_all_of_them(engine, d_model):
+def test_heads_slider_offers_all_divisors(engine, d_model):
     now = setting(BudgetLab(replace(tl.GPT2, d_model=d_model, n_heads=1, d_ff=None)))
     assert engine("choices", "n_heads", now, LIMITS) == [n for n in range(1, d_model + 1) if d_model % n == 0]
     factors = [d_ff / d_model for d_ff in engine("choices", "d_ff", now, LIMITS)]
     assert factors == [half / 2 for half in range(1, 17) if half * d_model % 2 == 0]
 
 
-def test_the_sliders_go_from_end_to_end_and_stop_at_the_presets(engine):
+def test_sliders_cover_the_limits_and_the_presets(engine):
     lab = BudgetLab(tl.ModelShape("bert", 7, 100, 5, 300, 1001, 77), seq=13, batch=5)
     for name in SLIDERS:
         others = known(engine, lab)
@@ -172,7 +173,7 @@ def test_the_sliders_go_from_end_to_end_and_stop_at_the_presets(engine):
     assert len(engine("choices", "n_layers", setting(lab), lab.limits)) == 96
 
 
-def test_when_the_width_changes_heads_keep_their_features_and_d_ff_its_ratio(engine):
+def test_new_width_keeps_d_head_and_the_ratio_of_d_ff(engine):
     for *_, shape, _, _ in PRESETS:
         now = setting(BudgetLab(shape))
         for d_model in range(64, 12_289, 64):
@@ -195,11 +196,11 @@ def test_when_the_width_changes_heads_keep_their_features_and_d_ff_its_ratio(eng
         assert back == odd, "what rounding takes away comes back"
 
 
-def test_the_browser_lists_the_same_quantities(engine):
+def test_browser_and_python_list_the_same_quantities(engine):
     assert tuple(engine("Object.keys", engine("eval", "QUANTITIES"))) == QUANTITIES
 
 
-def test_the_presets_are_the_packages_and_hold_what_was_published():
+def test_presets_agree_with_the_package_and_published_counts():
     for preset, (key, name, code, shape, published, _) in zip(BudgetLab().presets, PRESETS, strict=True):
         assert (preset["key"], preset["name"]) == (key, name) and getattr(tl, code) is shape
         assert tl.ModelShape(**preset["setting"]["shape"]) == shape
@@ -207,19 +208,19 @@ def test_the_presets_are_the_packages_and_hold_what_was_published():
         assert repr(BudgetLab(shape)) == f"BudgetLab({code}, seq={shape.n_positions}, batch=1, bytes_per_value=4)"
 
 
-# Addresses and code.
+# URLs and code.
 
 
 @given(lab=labs())
 @settings(max_examples=200, deadline=None, derandomize=True)
-def test_a_state_comes_back_from_its_address_and_from_its_code(engine, lab):
+def test_state_round_trips_through_url_and_code(engine, lab):
     everything = world(engine, lab)
     code = engine("pythonCode", state(lab), everything["all"])
     copied = eval(code, {"tl": tl})
     expected = state(lab) if lab.base != "start" else {**state(lab), "base": copied.base}
     assert state(copied) == expected
 
-    # In a page, the options that no slider changes are those of a preset, or of what the lab began with.
+    # In a page, options without a slider always come from a preset or the initial state.
     began = tl.ModelShape(**lab.start["shape"])
     names = ("family", "n_segments", "pooler", "tied", "final_norm", "bias", "gated")
     options = {name: getattr(began, name) for name in names}
@@ -235,7 +236,7 @@ def test_a_state_comes_back_from_its_address_and_from_its_code(engine, lab):
     assert found == state(lab)
 
 
-def test_an_address_says_what_is_different(engine):
+def test_url_contains_only_differences(engine):
     assert engine("encode", state(BudgetLab()), world(engine, BudgetLab())) is None
     lab = BudgetLab(base="gpt2")
     everything = world(engine, lab)
@@ -290,19 +291,19 @@ def test_an_address_says_what_is_different(engine):
         ("gpt2.show-toString", "it asks to show “toString”, which this lab does not list"),
     ],
 )
-def test_a_broken_address_is_answered(engine, text, error):
+def test_invalid_url_gets_an_error_message(engine, text, error):
     own = BudgetLab()
     assert engine("decode", text, world(engine, own)) == {"error": error}
 
 
-# What is said.
+# Texts.
 
 
 def with_bigints(engine, function, *numbers):
     return engine._context.eval(f"{function}({', '.join(f'{number}n' for number in numbers)})")
 
 
-def test_numbers_are_written_for_readers(engine):
+def test_number_formatting(engine):
     assert [engine("grouped", x) for x in (0, 999, 1000, 1234567)] == ["0", "999", "1,000", "1,234,567"]
     assert [with_bigints(engine, "signed", x) for x in (28_311_552, -1234)] == ["+28,311,552", "−1,234"]
     numbers = (7, 999, 1000, 124_439_808, 999_949_999, 999_950_000)
@@ -344,7 +345,7 @@ def ratio(one, other):
     return f"{other / one:.{3 if other / one >= 0.1 else 2}g} ×" if other % one else f"{other // one:,} ×"
 
 
-def test_a_change_is_told_in_the_packages_numbers(engine):
+def test_description_of_a_change_agrees_with_the_package(engine):
     for *_, shape, _, _ in PRESETS:
         one, bert = BudgetLab(shape), shape.family == "bert"
         count, flops = tl.count_parameters(shape), tl.forward_flops(shape, one.seq)
@@ -374,7 +375,7 @@ def test_a_change_is_told_in_the_packages_numbers(engine):
         else:
             assert f"−{24 * shape.d_model:,} parameters" in text and "in the position embedding" in text
 
-        if shape.family == "llama":  # whose context is longer than all that follows
+        if shape.family == "llama":  # its context exceeds the others
             one = changed(shape, seq=1024)
             flops = tl.forward_flops(shape, one.seq)
         text = told(engine, one, changed(shape, seq=2 * shape.d_ff))
@@ -402,7 +403,7 @@ def test_a_change_is_told_in_the_packages_numbers(engine):
     assert told(engine, BudgetLab(tl.BERT_BASE), BudgetLab(tl.GPT2)).startswith("Another model: +14,957,568 parameters")
 
 
-def test_the_beginning_is_told_with_what_was_published(engine):
+def test_initial_description_compares_with_published_counts(engine):
     lab = BudgetLab()
     for each, (_, name, _, shape, published, paper) in zip(known(engine, lab), PRESETS):
         text = engine("introduction", each, each)
@@ -420,7 +421,7 @@ def test_the_beginning_is_told_with_what_was_published(engine):
 # The state in Python.
 
 
-def test_its_text_is_stable_and_what_the_browser_sends_is_kept():
+def test_repr_is_stable_and_state_from_the_browser_is_kept():
     lab = BudgetLab(tl.BERT_BASE, 128)
     assert repr(lab) == "BudgetLab(BERT_BASE, seq=128, batch=1, bytes_per_value=4)" and lab.base == "start"
     sent = lab.get_state()["shape"]
@@ -434,7 +435,7 @@ def test_its_text_is_stable_and_what_the_browser_sends_is_kept():
     assert lab.start == {**setting(BudgetLab(tl.BERT_BASE, 128)), "base": "start", "quantity": "parameters"}
 
 
-def test_it_begins_with_a_preset_or_with_its_own():
+def test_initial_state_is_a_preset_or_own_shape():
     assert [BudgetLab().base, BudgetLab(tl.GPT2_XL).base, BudgetLab(tl.BERT_LARGE).base] == [
         *["bert-base"] * 2,
         "gpt2",
@@ -451,7 +452,7 @@ KEYS = "'bert-base', 'bert-large', 'gpt2', 'gpt2-medium', 'gpt2-large', 'gpt2-xl
     ("arguments", "error", "message"),
     [
         ({"shape": "gpt2"}, TypeError, "shape must be a ModelShape, got str"),
-        ({"shape": None}, TypeError, "shape must be a ModelShape, got NoneType"),
+        ({"shape": None}, TypeError, "shape must be a ModelShape, got None"),
         (
             {"shape": tl.ModelShape("transformer", 6, 512, 8, vocab_size=37_000)},
             ValueError,
@@ -489,8 +490,8 @@ KEYS = "'bert-base', 'bert-large', 'gpt2', 'gpt2-medium', 'gpt2-large', 'gpt2-xl
         ({"batch": "2"}, TypeError, "batch must be an integer, got '2'"),
         ({"bytes_per_value": 3}, ValueError, "bytes_per_value must be one of 4, 2, got 3"),
         ({"bytes_per_value": 4.0}, ValueError, "bytes_per_value must be one of 4, 2, got 4.0"),
-        ({"base": "gpt5"}, ValueError, f"base must be one of {KEYS}, got 'gpt5'"),
-        ({"base": tl.GPT2}, ValueError, f"base must be one of {KEYS}, got {tl.GPT2}"),
+        ({"base": "gpt5"}, ValueError, f"base must be one of {KEYS}, got 'gpt5'; did you mean 'gpt2'?"),
+        ({"base": tl.GPT2}, ValueError, f"base must be one of {KEYS}, got {shown(tl.GPT2)}"),
         (
             {"quantity": "money"},
             ValueError,
@@ -498,7 +499,7 @@ KEYS = "'bert-base', 'bert-large', 'gpt2', 'gpt2-medium', 'gpt2-large', 'gpt2-xl
         ),
     ],
 )
-def test_what_is_wrong_is_named(arguments, error, message):
+def test_invalid_arguments_raise_clear_errors(arguments, error, message):
     says(lambda: BudgetLab(**arguments), error, message)
 
 
@@ -510,7 +511,7 @@ def test_the_docstring_lists_every_preset_and_limit():
     assert all(f"{limits[name][1]:,}" in told for name in names)
 
 
-def test_a_shape_from_the_browser_that_fails_changes_nothing():
+def test_invalid_shape_from_the_browser_changes_nothing():
     lab = BudgetLab()
     before = state(lab)
     with pytest.raises(ValueError, match="n_heads must divide d_model"):
@@ -542,12 +543,12 @@ def slider(page, name, view=0):
 
 
 def typed(page, name):
-    """What stands in the field beside a slider."""
+    """The text in the field beside a slider."""
     return page.get_by_label(f"{NAMES[name]}, typed", exact=True).input_value()
 
 
 def move(page, name, value, view=0):
-    """Bring a slider to a value, as a drag that ends there does."""
+    """Set a slider to a value, as a drag does."""
     slider(page, name, view).evaluate(
         """async (node, value) => {
             for (let i = 0; i <= Number(node.max); i++) {
@@ -564,7 +565,7 @@ def move(page, name, value, view=0):
 
 
 def table(page, view=0):
-    """The table as it stands: component → (number, change, share, ratio)."""
+    """The current table: component → (number, change, share, ratio)."""
     rows = (
         page.locator(".tl-budget")
         .nth(view)
@@ -594,7 +595,7 @@ def demand(page, lab, base):
 
 
 def picture(page):
-    """All that a reader can see, and what a screen reader can hear."""
+    """Everything that is visible, or announced by a screen reader."""
     return page.locator(".tl-lab").evaluate("""lab => {
         const copy = lab.cloneNode(true);
         for (const table of copy.querySelectorAll('.tl-scroll[hidden]')) table.remove();
@@ -608,7 +609,7 @@ def query(page):
 
 
 def address(page, text, word="budget"):
-    """Wait until the page's address says this of a lab; None: nothing."""
+    """Wait until the URL has this state of a lab; None: no state."""
     page.wait_for_function(
         "([word, text]) => new URLSearchParams(location.search).get(word) === text", arg=[word, text]
     )
@@ -622,7 +623,7 @@ def again(page, url, count=1):
 
 
 @pytest.mark.parametrize("preset", PRESETS, ids=lambda preset: preset[0])
-def test_every_preset_shows_its_published_count_and_the_packages_numbers(show, preset):
+def test_every_preset_shows_published_and_computed_counts(show, preset):
     page = show(BudgetLab(base="gpt2"))
     _, name, _, shape, published, paper = preset
     page.get_by_role("button", name=name).click()
@@ -643,7 +644,7 @@ def test_every_preset_shows_its_published_count_and_the_packages_numbers(show, p
     assert f"{100 * abs(missed) / published:.{2 if abs(missed) / published < 0.09995 else 1}f} %" in note
 
 
-def test_a_change_is_shown_against_the_preset(show):
+def test_change_is_compared_with_the_preset(show):
     page = show(BudgetLab(base="gpt2"))
     move(page, "n_layers", 24)
     assert table(page)["attention weights"] == ("56,623,104", "+28,311,552", "27.0 %", "2 ×")
@@ -651,7 +652,7 @@ def test_a_change_is_shown_against_the_preset(show):
     demand(page, changed(tl.GPT2, n_layers=24), BudgetLab())
     head = page.locator(".tl-cost-head").first.inner_text()
     assert re.sub(r"\s+", " ", head) == "Parameters 209.5 M +85.05 M · 1.68 ×"
-    # The preset is a ghost: a thin bar, as long as its share of the longer one, and a mark where its slider stood.
+    # The preset is shown as a thin bar, scaled like the main bar, and as a mark on the slider.
     now, ghost = (
         page.locator(".tl-stack").nth(i).locator(".tl-piece:visible").evaluate_all(
             "nodes => nodes.reduce((sum, node) => sum + node.getBoundingClientRect().width, 0)"
@@ -662,7 +663,7 @@ def test_a_change_is_shown_against_the_preset(show):
     assert page.locator(".tl-was:visible").count() == 1
     label = page.get_by_role("img").first.get_attribute("aria-label")
     assert label.startswith("Parameters: token embedding 18.4 %, position embedding 0.38 %, attention weights 27.0 %")
-    # Against another model: what it has and we do not is listed as well.
+    # Compared with another model: components that only the other model has are listed as well.
     page.get_by_label("Changes are shown against").select_option("BERT-base")
     demand(page, changed(tl.GPT2, n_layers=24), BudgetLab(tl.BERT_BASE))
     assert table(page)["pooler"] == ("0", "−590,592", "0 %", "0 ×")
@@ -686,7 +687,7 @@ def test_the_ends_of_all_sliders_at_once(show):
     demand(page, BudgetLab(shape, 131_072, 1024, bytes_per_value=2), BudgetLab())
 
 
-def test_heads_change_no_parameter_and_only_divisors_are_offered(show):
+def test_heads_slider_offers_divisors_and_changes_no_parameter(show):
     page = show(BudgetLab(base="gpt2"))
     before = table(page)
     seen = []
@@ -720,7 +721,7 @@ def test_by_keyboard(show):
     assert found["scores and blend"][0] == found["feed-forward"][0]
 
 
-def test_a_drag_is_told_from_where_it_began(show):
+def test_drag_is_described_from_its_start(show):
     page = show(BudgetLab(base="gpt2"))
     seen = set()
     for _ in slide(page, slider(page, "n_layers"), [(11 + 4 * step) / 95 for step in range(21)]):
@@ -733,7 +734,7 @@ def test_a_drag_is_told_from_where_it_began(show):
     assert status(page).startswith("8 sequences instead of 1 at a time: not one parameter more or less.")
 
 
-def test_the_width_comes_back_with_its_ratio(show):
+def test_width_and_ratio_return_after_a_drag(show):
     page = show(BudgetLab(replace(tl.GPT2, d_ff=2047)))
     slider(page, "d_model").press("Home")
     assert typed(page, "d_ff") == "171" and page.get_by_text("(2.67 ×)").first.is_visible()
@@ -742,7 +743,7 @@ def test_the_width_comes_back_with_its_ratio(show):
     assert page.locator(".tl-was:visible").count() == 0
 
 
-def test_a_context_beyond_the_positions_is_warned_of(show):
+def test_context_beyond_n_positions_shows_a_warning(show):
     page = show(BudgetLab(base="gpt2"))
     move(page, "seq", 2048)
     warning = page.locator(".tl-warning")
@@ -751,15 +752,15 @@ def test_a_context_beyond_the_positions_is_warned_of(show):
     assert warning.inner_text() == ""
 
 
-# The address.
+# The URL.
 
 
 def turns(page):
-    """The sliders and their fields, which have other ids in another visit."""
+    """The sliders and their fields, without ids, which differ between visits."""
     return re.sub(r"tl-field-\w+-", "", page.locator(".tl-turns").inner_html())
 
 
-def test_the_address_brings_the_state_back(show):
+def test_url_restores_the_state(show):
     page = show(BudgetLab(base="gpt2"))
     first = picture(page)
     move(page, "n_layers", 24)
@@ -780,7 +781,7 @@ def test_the_address_brings_the_state_back(show):
     assert page.url.endswith("labs.html")
 
 
-def test_one_change_in_an_address_is_told(show):
+def test_single_difference_in_the_url_is_described(show):
     page = show(BudgetLab(base="gpt2"))
     again(page, f"{page.url}?budget=gpt2-xl.n_layers-24")
     assert status(page).startswith("Against GPT-2 XL: 24 layers instead of 48: −737,779,200 parameters")
@@ -789,7 +790,7 @@ def test_one_change_in_an_address_is_told(show):
     assert page.get_by_label("Changes are shown against").input_value() == "bert-base"
 
 
-def test_labs_of_one_page_keep_apart_in_the_address(show):
+def test_labs_of_one_page_have_separate_url_parameters(show):
     page = show(BudgetLab(base="gpt2"), BudgetLab(tl.BERT_BASE, seq=128), MaskLab())
     move(page, "n_layers", 6, 1)
     address(page, "start.n_layers-6", "budget2")
@@ -805,7 +806,7 @@ def test_labs_of_one_page_keep_apart_in_the_address(show):
     assert query(page) == {"budget": "gpt2.batch-8"}
 
 
-def test_the_address_and_links_within_the_page_leave_each_other_alone(show):
+def test_url_state_survives_links_within_the_page(show):
     page = show(
         BudgetLab(base="gpt2"),
         change=lambda html: html.replace("<h1>", '<a href="#deep">down</a><h1>').replace(
@@ -828,7 +829,7 @@ def test_the_address_and_links_within_the_page_leave_each_other_alone(show):
 
 
 @pytest.mark.parametrize("text", ["gpt5", "gpt2.n_heads-7", "", "%3Cimg%20src=x%3E", "gpt2.seq-99999999999999999999"])
-def test_a_broken_address_is_left_out_and_said(show, text):
+def test_invalid_url_is_ignored_and_reported(show, text):
     page = show(BudgetLab(base="gpt2"))
     parts = """nodes => nodes.map((node) => node.outerHTML.replace(/tl-field-\\w+-/g, ''))"""
     first = page.locator(".tl-lab > :not(.tl-error)").evaluate_all(parts)
@@ -843,7 +844,7 @@ def test_a_broken_address_is_left_out_and_said(show, text):
     address(page, "gpt2.n_layers-24")
 
 
-def test_many_changes_are_few_changes_of_the_address(show):
+def test_url_updates_are_debounced(show):
     page = show(BudgetLab(base="gpt2"))
     page.evaluate("""() => {
         window.writes = 0;
@@ -861,7 +862,7 @@ def test_many_changes_are_few_changes_of_the_address(show):
     assert page.evaluate("window.writes") <= 5, "browsers count them"
 
 
-def test_a_browser_that_keeps_its_addresses_is_no_trouble(show):
+def test_browser_that_refuses_url_changes(show):
     page = show(BudgetLab(base="gpt2"))
     page.evaluate("() => { history.replaceState = () => { throw new DOMException('no', 'SecurityError'); }; }")
     page.evaluate(COPY)
@@ -885,7 +886,7 @@ def in_section(html):
     return html.replace("<main>", '<main><section id="the-lab">').replace("</main>", "</section></main>")
 
 
-def test_the_link_is_copied_and_leads_to_the_lab(show):
+def test_copied_link_leads_to_the_lab(show):
     page = show(BudgetLab(base="gpt2"), change=in_section)
     page.evaluate(COPY)
     button = page.get_by_role("button", name="Copy link")
@@ -904,7 +905,7 @@ def test_the_link_is_copied_and_leads_to_the_lab(show):
 
 
 @pytest.mark.parametrize("refusal", [REFUSE, ABSENT])
-def test_a_link_that_cannot_be_copied_can_be_taken_by_hand(show, refusal):
+def test_link_is_selectable_without_clipboard_access(show, refusal):
     page = show(BudgetLab(base="gpt2"))
     page.evaluate(refusal)
     move(page, "seq", 2048)
@@ -918,7 +919,7 @@ def test_a_link_that_cannot_be_copied_can_be_taken_by_hand(show, refusal):
     assert field.is_hidden(), "an old link is no link to what is shown"
 
 
-def test_a_notebook_keeps_its_address_and_gets_code(show):
+def test_notebook_gets_code_instead_of_a_link(show):
     page = show(BudgetLab(base="gpt2"), change=as_notebook)
     url = page.url
     move(page, "n_layers", 24)
@@ -933,7 +934,7 @@ def test_a_notebook_keeps_its_address_and_gets_code(show):
     assert table(page)["total"][1] == "same" and page.locator(".tl-lab > .tl-error").count() == 0
 
 
-def test_two_views_of_one_lab_share_an_address(show):
+def test_two_views_share_url_parameters(show):
     lab = BudgetLab(base="gpt2")
     page = show(lab, lab)
     before = status(page, 1)
@@ -947,7 +948,7 @@ def test_two_views_of_one_lab_share_an_address(show):
     assert status(page) == status(page, 1) == before
 
 
-def test_axe_finds_nothing_in_what_a_copy_or_a_broken_address_shows(show):
+def test_accessible_after_copy_and_after_an_invalid_url(show):
     page = show(BudgetLab(base="gpt2"))
     page.evaluate(REFUSE)
     page.get_by_role("button", name="Copy link").click()

@@ -1,4 +1,4 @@
-"""The labs' maps of colours: on a light page those of the figures, on a dark one as easy to read."""
+"""The labs' colour maps: those of the figures on a light page, and monotone on a dark one."""
 
 import json
 from types import SimpleNamespace
@@ -9,12 +9,12 @@ import pytest
 
 from javascript import Engine
 from transformer_lab import plots
-from transformer_lab.labs.lab import _SHARED, _read
+from transformer_lab.labs.lab import _SHARED, _join
 
 
 @pytest.fixture(scope="module")
 def engine():
-    return Engine(SimpleNamespace(_esm=_read(_SHARED)))
+    return Engine(SimpleNamespace(_esm=_join(_SHARED)))
 
 
 def pixels(engine, name, theme):
@@ -24,12 +24,12 @@ def pixels(engine, name, theme):
 
 
 @pytest.mark.parametrize(("name", "cmap"), [("BLUES", plots.WEIGHT_COLOURS), ("SIGNED", plots.SIGNED_COLOURS)])
-def test_the_maps_of_a_light_page_are_those_of_the_figures(engine, name, cmap):
+def test_light_colour_maps_match_the_figures(engine, name, cmap):
     figures = matplotlib.colormaps[cmap](np.arange(256), bytes=True)
     assert np.abs(pixels(engine, name, "light").astype(int) - figures).max() <= 2
 
 
-def test_on_a_dark_page_what_is_far_from_zero_is_brighter(engine):
+def test_dark_colour_maps_are_brighter_away_from_zero(engine):
     luminance = {name: pixels(engine, name, "dark")[:, :3] @ [0.2126, 0.7152, 0.0722] for name in ("BLUES", "SIGNED")}
     signed = luminance["SIGNED"]
     for outwards in (luminance["BLUES"], signed[127::-1], signed[128:]):

@@ -1,4 +1,4 @@
-"""What every lab promises, asked of each from one table: in Python, and by mouse, finger and keyboard in a browser."""
+"""Tests that every lab must pass: in Python, and by mouse, finger and keyboard in a browser."""
 
 import inspect
 import json
@@ -21,13 +21,13 @@ each_lab = pytest.mark.parametrize("case", LABS.values(), ids=LABS)
 
 
 def settings(lab):
-    """All that travels between Python and the browser, but for the code."""
+    """All traits that are synchronised with the browser, without script and style."""
     names = [name for name in lab.traits(sync=True) if not name.startswith("_") and name not in ("layout", "comm")]
     return json.loads(json.dumps(lab.get_state(names)))
 
 
 def picture(page, without="[hidden]"):
-    """All that a reader can see of a lab, and what a screen reader can hear, once nothing moves any more."""
+    """Everything that is visible in a lab, or announced by a screen reader, after all animations."""
     page.wait_for_function("!document.querySelector('.tl-moving')")
     return page.locator(".tl-lab").evaluate(
         """(lab, without) => {
@@ -49,12 +49,12 @@ def test_every_lab_is_in_the_table():
 
 
 @each_lab
-def test_its_text_is_the_same_in_every_run(case):
+def test_repr_is_reproducible(case):
     assert repr(case.make()) == repr(case.make()) == case.text
 
 
 @each_lab
-def test_what_the_browser_sends_is_kept_and_the_state_comes_back(case):
+def test_state_from_the_browser_is_kept_and_restored(case):
     lab = case.make()
     before, text = settings(lab), repr(lab)
     lab.set_state(case.sent)
@@ -64,7 +64,7 @@ def test_what_the_browser_sends_is_kept_and_the_state_comes_back(case):
 
 
 @each_lab
-def test_a_refused_setting_changes_nothing(case):
+def test_invalid_setting_changes_nothing(case):
     lab = case.make()
     before = settings(lab)
     for name, value in case.refused.items():
@@ -74,7 +74,7 @@ def test_a_refused_setting_changes_nothing(case):
 
 
 @each_lab
-def test_an_unknown_argument_is_named_and_the_nearest_one_offered(case):
+def test_unknown_argument_suggests_the_closest_name(case):
     lab = getattr(tl.labs, type(case.make()).__name__)
     name = next(name for name in inspect.signature(lab).parameters if len(name) > 3)
     with pytest.raises(TypeError, match=rf"^{lab.__name__} has no argument '{name}x'; did you mean '\*?{name}'\?$"):
@@ -85,7 +85,7 @@ def test_an_unknown_argument_is_named_and_the_nearest_one_offered(case):
 
 @each_lab
 @pytest.mark.parametrize("value", [torch.zeros(60, 60), ["x" * 500] * 500, object(), "z" * 5000, [2.5] * 900])
-def test_an_error_about_an_argument_names_it_and_fits_a_line(case, value):
+def test_errors_name_the_argument_and_are_short(case, value):
     lab = getattr(tl.labs, type(case.make()).__name__)
     needed = {"weights": torch.eye(3).expand(1, 2, 3, 3), "tokens": "a b c"} if lab is tl.labs.HeadsLab else {}
     for name, parameter in inspect.signature(lab).parameters.items():
@@ -98,7 +98,7 @@ def test_an_error_about_an_argument_names_it_and_fits_a_line(case, value):
 
 
 @each_lab
-def test_it_composes_like_any_widget(case):
+def test_composes_with_other_widgets(case):
     lab = case.make()
     assert ipywidgets.HBox([lab]).children == (lab,)
     other = ipywidgets.Text() if isinstance(getattr(lab, case.linked), str) else ipywidgets.FloatText()
@@ -110,7 +110,7 @@ def test_it_composes_like_any_widget(case):
 
 
 @each_lab
-def test_its_script_is_small_and_needs_nothing_else(case):
+def test_script_is_small_and_self_contained(case):
     lab = case.make()
     script, style = lab._esm, lab._css
     assert len(script.encode()) <= 60_000 and len(style.encode()) <= 60_000
@@ -134,7 +134,7 @@ def test_by_keyboard(show, case):
     assert page.locator("[role=status]:not([aria-live=polite])").count() == 0
 
 
-# What a style sheet says, in the words of computed styles: compared in the browser, or it takes minutes.
+# Computed styles are compared in the browser: transferring them would take minutes.
 CHANGED = """async (sheet) => {
     const style = document.head.appendChild(document.createElement("style"));
     style.textContent = sheet;
@@ -163,8 +163,8 @@ CHANGED = """async (sheet) => {
 
 @pytest.mark.parametrize("width", sample([360, 760], [360]))
 @each_lab
-def test_a_lab_that_comes_after_it_changes_nothing_of_its_looks(show, case, width):
-    """Every lab brings the shared style sheet along, and a page may hold all kinds of labs: each keeps its looks."""
+def test_style_of_another_lab_changes_nothing(show, case, width):
+    """Every lab includes the shared style sheet, and a page may contain all labs: no lab may restyle another."""
     page = show(*[state() for state in (case.make, *case.states)], width=width)
     page.wait_for_function("!document.querySelector('.tl-moving')")
     others = [case.make()._css for case in LABS.values()]
@@ -172,7 +172,7 @@ def test_a_lab_that_comes_after_it_changes_nothing_of_its_looks(show, case, widt
 
 
 @each_lab
-def test_the_status_stands_once_after_all_else_and_reset_comes_last(show, case):
+def test_status_line_comes_after_the_body_and_reset_last(show, case):
     page = show(case.make())
     assert page.get_by_role("status").count() == 1
     last = page.locator(".tl-lab > *").evaluate_all("nodes => nodes.slice(-2).map((node) => node.className)")
@@ -182,9 +182,9 @@ def test_the_status_stands_once_after_all_else_and_reset_comes_last(show, case):
 
 
 @each_lab
-def test_beside_every_slider_its_number_can_be_typed(show, case):
+def test_every_slider_has_a_text_field(show, case):
     page = show(case.make())
-    for slider in page.locator("input[type=range]:not(.tl-steps)").all():  # steps of a walk are no value
+    for slider in page.locator("input[type=range]:not(.tl-steps)").all():  # not those that select a step
         label = slider.get_attribute("aria-label")
         typed = page.get_by_label(f"{label}, typed", exact=True)
         assert typed.count() == 1 and typed.is_disabled() == slider.is_disabled()
@@ -214,7 +214,7 @@ def again(page, url):
 
 
 @each_lab
-def test_the_address_brings_the_state_back(show, case):
+def test_url_restores_the_state(show, case):
     page = show(case.make())
     began, url = picture(page), page.url
     case.play(page)
@@ -230,7 +230,7 @@ def test_the_address_brings_the_state_back(show, case):
 
 
 @each_lab
-def test_nonsense_in_an_address_is_left_out_and_said(show, case):
+def test_invalid_url_parameters_are_ignored_and_reported(show, case):
     page = show(case.make())
     began, url = picture(page, ".tl-error"), page.url
     word = type(case.make()).__module__.split(".")[-1]
@@ -246,7 +246,7 @@ def test_nonsense_in_an_address_is_left_out_and_said(show, case):
 
 
 @each_lab
-def test_labs_of_one_page_keep_apart_in_the_address_and_a_link_holds_all(show, case):
+def test_labs_of_one_page_have_separate_url_parameters(show, case):
     page = show(case.make(), case.make())
     case.play(page)
     page.wait_for_function("location.search")
@@ -261,7 +261,7 @@ def test_labs_of_one_page_keep_apart_in_the_address_and_a_link_holds_all(show, c
 
 
 @each_lab
-def test_in_a_notebook_nothing_is_written_to_the_address(show, case):
+def test_notebook_url_is_never_changed(show, case):
     page = show(case.make(), change=as_notebook)
     url = page.url
     case.play(page)
@@ -300,16 +300,16 @@ def test_no_text_is_smaller_than_eleven_pixels(show, case):
 
 
 @pytest.mark.parametrize("name", ["heads", "split", "budget", "order"])
-def test_it_fits_one_screen(show, name):
+def test_fits_one_screen(show, name):
     page = show(LABS[name].make(), width=798)
     assert page.locator(".tl-lab").bounding_box()["height"] <= 850
 
 
 @each_lab
-def test_it_can_be_shown_with_fewer_controls(show, case):
+def test_controls_can_be_hidden(show, case):
     lab = getattr(tl.labs, type(case.make()).__name__)
     if issubclass(lab, tl.labs.WholeLab):
-        return  # which is shown as a whole
+        return  # it has no groups of controls
     assert lab.groups and case.make().controls == list(lab.groups)
     with pytest.raises(ValueError, match=f"controls must be one of {lab.groups[0]!r}.*, got 'x'"):
         case.make().controls = ["x"]
@@ -332,7 +332,7 @@ def test_it_can_be_shown_with_fewer_controls(show, case):
 
 
 @each_lab
-def test_reset_puts_everything_back(show, case):
+def test_reset_restores_the_initial_state(show, case):
     page = show(case.make())
     shown = picture(page)
     case.play(page)
@@ -342,7 +342,7 @@ def test_reset_puts_everything_back(show, case):
 
 
 @each_lab
-def test_two_views_of_one_lab_stay_in_step(show, case):
+def test_two_views_stay_synchronised(show, case):
     lab = case.make()
     page = show(lab, lab)
     before = page.get_by_role("status").all_inner_texts()
@@ -368,7 +368,7 @@ NONSENSE = [(name, *row) for name, case in LABS.items() for row in case.nonsense
 
 
 @pytest.mark.parametrize(("name", "label", "typed", "message", "right", "then"), NONSENSE)
-def test_nonsense_is_answered_beside_the_field_and_nothing_is_lost(show, name, label, typed, message, right, then):
+def test_invalid_input_shows_error_and_keeps_value(show, name, label, typed, message, right, then):
     page = show(LABS[name].make())
     field, first, others = (
         page.get_by_label(label, exact=True),
@@ -392,7 +392,7 @@ def test_nonsense_is_answered_beside_the_field_and_nothing_is_lost(show, name, l
 
 
 @each_lab
-def test_axe_finds_nothing_and_nothing_moves_by_itself(show, case):
+def test_accessible_and_without_animation_at_rest(show, case):
     page = show(case.make(), *(state() for state in case.states))
     if case.nonsense:
         page.locator(".tl-input:visible").first.fill("nonsense,,")
@@ -401,7 +401,7 @@ def test_axe_finds_nothing_and_nothing_moves_by_itself(show, case):
 
 
 @each_lab
-def test_it_follows_the_theme_of_the_page_and_of_the_system(show, case):
+def test_follows_the_theme_of_page_and_system(show, case):
     page = show(case.make())
     ground = "getComputedStyle(document.querySelector('.tl-lab')).backgroundColor"
     dark, light = "rgb(22, 25, 29)", "rgb(255, 255, 255)"
@@ -415,7 +415,7 @@ def test_it_follows_the_theme_of_the_page_and_of_the_system(show, case):
     assert page.evaluate(ground) == dark
 
 
-def test_a_lab_that_cannot_start_says_so(show, windows):
+def test_error_at_start_is_reported(show, windows):
     page = show(LABS["strides"].make(), change=lambda html: html.replace("export default {render}", "export default {"))
     failed = page.locator("[data-lab=failed]")
     assert "This live figure could not start in this browser." in failed.inner_text()

@@ -17,7 +17,7 @@ from transformer_lab.labs.heads import LEVELS
 
 
 def some_heads():
-    """Two layers of four heads with jobs that are known: what each does is in its name."""
+    """Two layers of four heads with known patterns."""
     n = len(SENTENCE)
     last, heads = torch.eye(n)[0], {}
     heads["previous"] = torch.stack([last, *torch.eye(n)[:-1]])
@@ -57,12 +57,12 @@ def engine():
 
 
 def scores_by_torch(weights, tokens):
-    """The four scores as means over masks of the weights: another way to the same numbers."""
+    """The four scores as means over masked weights: an independent computation."""
     n = len(tokens)
     same = torch.tensor([[a == b for b in tokens] for a in tokens])
     earlier = same.tril(-1)
     after = torch.zeros(n, n, dtype=torch.bool)
-    after[:, 1:] = earlier[:, :-1]  # the place after an earlier occurrence
+    after[:, 1:] = earlier[:, :-1]  # the position after an earlier occurrence
     repeated = earlier.any(-1)
     weights = weights.double()
     return {
@@ -75,7 +75,7 @@ def scores_by_torch(weights, tokens):
 
 @pytest.mark.parametrize("tokens", [SENTENCE, list("abcd"), list("aaaa"), list("abababa"), ["a"]], ids="".join)
 @pytest.mark.parametrize("seed", range(3))
-def test_patterns_are_scored_as_torch_scores_them(engine, tokens, seed):
+def test_pattern_scores_agree_with_torch(engine, tokens, seed):
     n = len(tokens)
     for causal in (False, True):
         weights = random_weights(1, 1, n, n, seed, causal)[0, 0]
@@ -88,7 +88,7 @@ def test_patterns_are_scored_as_torch_scores_them(engine, tokens, seed):
                 assert found[name] == pytest.approx(score.item(), abs=1e-6), name
 
 
-def test_heads_with_a_job_are_named_by_it_and_others_are_not(engine):
+def test_heads_are_named_after_clear_patterns_only(engine):
     names = ("previous", "same", None, "first"), ("induction", None, "previous", "same")
     for layer, expected in zip(some_heads().tolist(), names):
         found = [engine("bestPattern", engine("patternScores", rows, SENTENCE)) for rows in layer]
@@ -99,7 +99,7 @@ def test_heads_with_a_job_are_named_by_it_and_others_are_not(engine):
 # The sentence.
 
 
-def test_a_row_is_described_in_words(engine):
+def test_row_description(engine):
     keys = ["the", "cat", "sat", "the"]
 
     def told(*row):
@@ -116,21 +116,21 @@ def test_a_row_is_described_in_words(engine):
     assert engine("describeRow", [0.4], "“a”", ["a"]) == "“a” looks at “a” (0.40) alone. Its weights sum to 0.40."
 
 
-def test_keys_are_ordered_as_torch_orders_them(engine):
+def test_key_order_agrees_with_torch(engine):
     for seed in range(20):
         row = (random_weights(1, 1, 1, 9, seed)[0, 0, 0] * 10).round() / 10  # with ties
         assert engine("keysByWeight", row.tolist()) == row.argsort(descending=True, stable=True).tolist()
 
 
 @pytest.mark.parametrize(("token", "shown"), [(" cat", "␣cat"), ("\n", "↵"), ("", "∅"), ("a\tb", "a⇥b"), ("“”", "“”")])
-def test_tokens_can_be_read(engine, token, shown):
+def test_whitespace_in_tokens_is_visible(engine, token, shown):
     assert engine("legible", token) == shown
 
 
 # The state in Python.
 
 
-def test_weights_travel_to_within_their_step():
+def test_weights_are_serialised_within_half_a_level():
     weights = random_weights(2, 3, 5, 7)
     lab = HeadsLab(weights, list("abcde"), list("fghijkl"))
     packed = lab.get_state()["weights"]
@@ -143,7 +143,7 @@ def test_weights_travel_to_within_their_step():
 
 
 @pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16, torch.float64])
-def test_any_precision_and_any_way_to_hold_layers(dtype):
+def test_accepts_any_dtype_and_container_of_layers(dtype):
     weights = random_weights(3, 2, 4, 4)
     ways = [weights, list(weights), tuple(weights[:, None]), weights.requires_grad_() * 1]
     for way in ways:
@@ -155,11 +155,11 @@ def test_any_precision_and_any_way_to_hold_layers(dtype):
     assert HeadsLab(weights.tolist(), "a b c d").weights.shape == (3, 2, 4, 4)
 
 
-def test_a_weight_rounded_past_one_is_one():
+def test_weights_rounded_above_one_are_clamped():
     assert HeadsLab(torch.full((1, 1, 1, 1), 1.0005), ["a"]).weights.item() == 1
 
 
-def test_what_is_chosen_at_first():
+def test_initial_choice():
     weights = random_weights(2, 3, 4, 4)
     lab = HeadsLab(weights, "a b c d", layer=1, head=2)
     assert (lab.query, lab.key) == (3, weights[1, 2, 3].argmax())
@@ -203,7 +203,7 @@ SIZE = "weights must be at most (128, 32, 64, 64) along (layers, heads, q_len, k
         ((torch.zeros(128, 32, 64, 9), ["a"] * 64), ValueError, SIZE.format((128, 32, 64, 9))),
     ],
 )
-def test_what_cannot_be_shown_is_refused(arguments, error, message):
+def test_unsupported_weights_raise_clear_errors(arguments, error, message):
     says(lambda: HeadsLab(*arguments), error, message)
 
 
@@ -218,14 +218,14 @@ def test_what_cannot_be_shown_is_refused(arguments, error, message):
         ("d_model", 0, "d_model must be a multiple of the 2 heads, got 0"),
     ],
 )
-def test_options_out_of_range_are_refused(option, value, message):
+def test_options_out_of_range_raise(option, value, message):
     says(lambda: HeadsLab(four, "a b c d", **{option: value}), ValueError, message)
     lab = HeadsLab(four, "a b c d")
     with pytest.raises((ValueError, traitlets.TraitError)):
         setattr(lab, option, value)
 
 
-def test_a_lab_keeps_its_tokens_and_shape():
+def test_tokens_and_shape_cannot_change():
     lab = HeadsLab(four, "a b c d")
     for name, value in [("tokens", list("wxyz")), ("key_tokens", list("wxyz")), ("d_model", 8)]:
         with pytest.raises(ValueError, match=f"{name} cannot change"):
@@ -242,7 +242,7 @@ def words(page, lab=0):
 
 
 def reading(page):
-    """The line that reads one weight: where, and how much."""
+    """The line that shows the chosen weight."""
     found = re.fullmatch(
         r"weights\[(\d+), (\d+), (\d+), (\d+)\] = (\d\.\d{4})", page.locator(".tl-reading").inner_text()
     )
@@ -250,13 +250,13 @@ def reading(page):
 
 
 def weighed(lab):
-    """What that line should say; its last digit may be off by one, since weights travel as whole numbers."""
+    """The expected line; its last digit may be off by one, since weights are quantised."""
     place = lab.layer, lab.head, lab.query, lab.key
     return pytest.approx([*place, lab.weights[place].item()], abs=6e-5)
 
 
 def spot(page, i, j, queries, keys):
-    """Where the weight of query i for key j is on the large heatmap."""
+    """The position of the weight of query i for key j on the large heatmap."""
     box = page.locator(".tl-sheet canvas").bounding_box()
     return box["x"] + box["width"] * (j + 0.5) / keys, box["y"] + box["height"] * (i + 0.5) / queries
 
@@ -319,7 +319,7 @@ def test_heads_and_tokens_by_keyboard(show):
     assert page.locator(".tl-badge").all_inner_texts() == ["induction 1.00", "", "previous 1.00", "same 1.00"]
 
 
-def test_every_head_shows_where_the_chosen_token_looks(show):
+def test_small_maps_show_the_chosen_query(show):
     lab = HeadsLab(random_weights(1, 5, 6, 6), "a b c d e f")
     page = show(lab)
     for query in (5, 0, 3):
@@ -362,7 +362,7 @@ def test_pointing_at_the_large_map(show, width):
     assert page.locator(".tl-fits").count() == 0, "patterns compare tokens with themselves"
 
 
-def test_the_lab_follows_weights_that_change(show):
+def test_new_weights_are_drawn(show):
     lab = HeadsLab(random_weights(2, 2, 3, 3), "a b c", layer=1)
     later = HeadsLab(random_weights(2, 2, 3, 3, seed=1), "a b c", layer=1, key=lab.key)
     page = show(lab)
@@ -386,12 +386,12 @@ def test_the_lab_follows_weights_that_change(show):
         [HeadsLab._esm, before, after],
     )
     assert said[0] == f"weights[1, 0, 2, {lab.key}] = {later.weights[1, 0, 2, lab.key]:.4f}"
-    scores = scores_by_torch(later.weights[1, 0], list("abc")).values()  # nothing comes twice: no induction
+    scores = scores_by_torch(later.weights[1, 0], list("abc")).values()  # no repeated token: no induction
     assert said[1] == ["–" if score is None else f"{score:.2f}" for score in scores]
     assert said[2] == [f"{row.max():.2f} {'abc'[row.argmax()]}" for row in later.weights[1, :, 2]]
 
 
-def test_many_layers_are_a_slider(show):
+def test_many_layers_are_chosen_by_slider(show):
     lab = HeadsLab(random_weights(20, 2, 3, 3), "a b c")
     page = show(lab)
     page.get_by_label("Layer", exact=True).press("End")
@@ -400,7 +400,7 @@ def test_many_layers_are_a_slider(show):
     assert page.get_by_label("Layer", exact=True).get_attribute("aria-valuetext") == "layer 19"
 
 
-def test_tokens_are_text_and_nothing_else(show):
+def test_tokens_are_never_markup(show):
     page = show(HeadsLab(four, ["<b>x</b>", " cat", "\n", ""]))
     assert page.locator(".tl-token").all_inner_texts() == ["<b>x</b>", "␣cat", "↵", "∅"]
 
@@ -418,14 +418,14 @@ ACTS = {
 
 @pytest.mark.parametrize("act", ACTS)
 def test_twelve_layers_of_twelve_heads_on_64_tokens_leave_room_in_a_frame(show, act):
-    """What one interaction makes the lab do: script, style and layout, the best of five runs of ten.
+    """Time of script, style and layout per interaction, the best of five runs of ten.
 
     A guard against growing slower, and no proof of 16 ms: painting comes on top, 4 to 8 ms on a busy machine with two
     cores, and the whole frame varies too much there (7 to 17 ms) to be held to a bound.
     """
     page = show(large())
     session = page.context.new_cdp_session(page)
-    session.send("Performance.enable", {"timeDomain": "threadTicks"})  # time computed, whatever else the machine does
+    session.send("Performance.enable", {"timeDomain": "threadTicks"})  # CPU time, independent of other processes
 
     def busy():
         metrics = {m["name"]: m["value"] for m in session.send("Performance.getMetrics")["metrics"]}

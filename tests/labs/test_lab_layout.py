@@ -1,4 +1,4 @@
-"""The labs hold their layout in any letters: wide, usual and narrow, and twice as large."""
+"""The labs keep their layout in any font: wide, usual and narrow, and at twice the size."""
 
 from pathlib import Path
 
@@ -25,14 +25,14 @@ from transformer_lab.labs import (
     WholeLab,
 )
 
-# How large the text of a page is, in per cent, and how wide the page: then it is made as narrow as a phone.
+# Text size in per cent, and page width; the page is then made as narrow as a phone.
 WIDTHS = {100: (760, 360), 200: (1280, 360)}
-# All letters are tried at the usual size, the widest also twice as large. On a push the widest alone: they cut most.
+# All fonts at the usual size, and the widest at twice the size. On a push only the widest, which overflows most.
 EVERY = [*((family, 100) for family in FAMILIES), ("wide", 200)]
 letters = pytest.mark.parametrize(("family", "size"), sample(EVERY, [("wide", 100), ("wide", 200)]), scope="session")
 
 WEIGHTS = torch.randn(13, 4, 10, 10, generator=torch.Generator().manual_seed(0)).mul(3).softmax(-1)
-# A lab, and what is pressed to bring it into all its states, one button after another.
+# A lab, and the buttons that bring it into all its states.
 LABS = {
     "strides": (lambda: StridesLab((2, 3, 4), ".transpose(0, 1)"), []),
     "broadcasting": (lambda: BroadcastingLab((3, 1), (4,)), []),
@@ -59,7 +59,7 @@ LABS = {
     "steps of attention": (lambda: Practice("order_of_linear_attention"), ["Check", "Another", "Another", "Another"]),
     "whole": (WholeLab, ["13", "2003", "12345", "342"]),
 }
-# What labs can be brought to that is large, wide, or wrong. Four of them are small, and share a page.
+# Large, wide and invalid states. Four labs are small, and share a page.
 SMALL = ("strides", "broadcasting", "lookup", "painting")
 EXTREMES = {"small labs": [state for name in SMALL for state in EVERY_LAB[name].states]}
 EXTREMES |= {name: [case.make, *case.states] for name, case in EVERY_LAB.items() if name not in SMALL}
@@ -72,7 +72,7 @@ def browser(launch, family):
 
 @pytest.fixture
 def lay(show, size):
-    """Opens labs on a page with text of some size; gives it at each of its widths."""
+    """Opens labs on a page with a given text size, at each of its widths."""
 
     def lay(*labs):
         large = f"<style>html {{ font-size: {size}% }}</style></head>"
@@ -90,24 +90,24 @@ def lay(show, size):
 
 @letters
 @pytest.mark.parametrize("kind", EXTREMES)
-def test_nothing_is_cut(lay, kind):
+def test_no_text_is_cut_off(lay, kind):
     for page, width in lay(*(make() for make in EXTREMES[kind])):
         assert page.evaluate("outside()") == [], f"{width} px"
 
 
 @letters
 @pytest.mark.parametrize("name", LABS)
-def test_nothing_moves_while_a_reader_plays(lay, name, size):
+def test_layout_is_stable_during_interaction(lay, name, size):
     make, pressed = LABS[name]
     for page, width in lay(make()):
         if (size, width) == (200, 360):
-            break  # a lab is as wide as ten letters: nothing may be cut there, but a line may move
+            break  # at a width of ten characters text may wrap, but must not be cut off
         assert page.evaluate("pressed => moves(pressed)", pressed) == [], f"{width} px"
         assert page.evaluate("outside()") == [], f"{width} px"
 
 
 @letters
 @pytest.mark.parametrize("between", ["nothing", "softmax", "causal"])
-def test_names_in_pictures_do_not_touch(lay, between):
+def test_labels_in_pictures_do_not_overlap(lay, between):
     for page, width in lay(*(OrderLab(**sizes, between=between) for sizes in test_order_lab.some_sizes(4, seed=5))):
         assert page.evaluate("touching()") == [], f"{width} px"

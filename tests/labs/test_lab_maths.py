@@ -1,4 +1,4 @@
-"""What all labs' scripts share, against PyTorch: the arithmetic of maths.js, and the texts of words.js."""
+"""The arithmetic of maths.js against PyTorch, and the formatting and parsing of words.js."""
 
 import math
 import random
@@ -11,14 +11,14 @@ from hypothesis import example, given
 import transformer_lab as tl
 from javascript import ANYTHING, Engine, agree, many, read
 from transformer_lab.labs import BroadcastingLab, StridesLab
-from transformer_lab.labs.lab import _SHARED, _read
+from transformer_lab.labs.lab import _SHARED, _join
 
 SHAPES = BroadcastingLab().limits
 
 
 @pytest.fixture(scope="module")
 def engine():
-    return Engine(SimpleNamespace(_esm=_read(_SHARED)))  # a lab's script has what it uses of them
+    return Engine(SimpleNamespace(_esm=_join(_SHARED)))  # a lab's script has only those that it uses
 
 
 def test_softmax_dot_and_blend_agree_with_torch(engine):
@@ -37,7 +37,7 @@ def test_softmax_does_not_overflow(engine):
     assert engine("softmax", [1e4, 0, 1e4]) == [0.5, 0, 0.5]
 
 
-def test_elements_are_counted_as_torch_counts_them(engine):
+def test_indices_agree_with_torch(engine):
     draw = random.Random(1)
     for _ in range(200):
         shape = [draw.choice((0, 1, 2, 3, 5)) for _ in range(draw.randrange(5))]
@@ -53,7 +53,7 @@ def test_divisors_are_all_of_them(engine):
         assert engine("divisors", n) == [i for i in range(1, n + 1) if n % i == 0]
 
 
-def test_numbers_and_lists_are_written_for_readers(engine):
+def test_number_and_list_formatting(engine):
     assert [engine("minus", text) for text in ("-3", "-0.00", "2e-9", "0")] == ["−3", "0.00", "2e−9", "0"]
     assert [engine("places", x) for x in (-0.004, 0.005, -1.234)] == ["0.00", "0.01", "−1.23"]
     assert [engine("short", x) for x in (2.25, -0.04, 9.96, -12.34, 12345)] == ["2.3", "0.0", "10", "−12", "1e4"]
@@ -70,7 +70,7 @@ def test_numbers_and_lists_are_written_for_readers(engine):
 @example(text="2, 3, 4")
 @example(text="(1,)")
 @example(text="99999999999999999999")
-def test_typed_shapes(text, engine):
+def test_parsing_typed_shapes(text, engine):
     result = read(engine, "parseShape", text, SHAPES)
     if result:
         BroadcastingLab(a=result["value"])
@@ -89,5 +89,5 @@ def test_typed_shapes(text, engine):
         ("1 1 1 1 1 1 1 1 1", "At most 8 axes here; this has 9."),
     ],
 )
-def test_a_shape_that_is_typed_wrong_is_answered(engine, text, error):
+def test_invalid_shape_gets_an_error_message(engine, text, error):
     assert engine("parseShape", text, SHAPES) == {"error": error}

@@ -1,4 +1,4 @@
-"""How a lab's files become one script: their form, their imports, and what is left of them."""
+"""Joining a lab's files into one script: their form, their imports, and the result."""
 
 import graphlib
 import re
@@ -24,13 +24,13 @@ IMPORT = re.compile(r'(?m)^(?:import|\}) .*from "\./(\w+)\.js";$')
         (f"// {'long ' * 30}", 1, "at most 120 characters, got 153"),
     ],
 )
-def test_a_form_that_cannot_be_joined_is_refused(script, line, said):
+def test_scripts_that_cannot_be_joined_are_refused(script, line, said):
     ((number, sentence),) = script_rules.complaints(script)
     assert number == line
     assert said in sentence
 
 
-def test_what_the_labs_are_written_in_is_allowed():
+def test_the_form_of_the_labs_scripts_is_allowed():
     script = """// A comment, with `code` and a lone ` in it.
 /** @typedef {object} A */
 /**
@@ -53,14 +53,14 @@ export default { render };
     assert script_rules.complaints("for (;;) ;\n`\n`", in_lab=False) == []
 
 
-def test_no_two_files_import_one_another():
+def test_imports_have_no_cycle():
     imports = {path.stem: IMPORT.findall(path.read_text("utf-8")) for path in FILES}
     assert imports["frame"] == ["address", "ui"]
     list(graphlib.TopologicalSorter(imports).static_order())  # raises CycleError
 
 
-def test_what_is_for_editors_is_left_out_and_no_code_with_it():
+def test_joining_removes_imports_and_comments_but_no_code():
     text = (
         'import { a } from "./a.js";\n/** @type {A} */ (b).c();\n/** Two\n * lines. */\nexport const d = 1;\n  // e\n'
     )
-    assert lab._FOR_EDITORS.sub("", text) == "/** @type {A} */ (b).c();\nconst d = 1;\n"
+    assert lab._EDITOR_ONLY.sub("", text) == "/** @type {A} */ (b).c();\nconst d = 1;\n"

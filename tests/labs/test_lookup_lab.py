@@ -24,7 +24,7 @@ def lookup():
 
 @pytest.mark.parametrize("kind", ["dot", "distance"])
 @pytest.mark.parametrize("temperature", [0.01, 0.3, math.sqrt(2), 100])
-def test_it_agrees_with_the_package(lookup, kind, temperature):
+def test_agrees_with_the_package(lookup, kind, temperature):
     generator = torch.Generator().manual_seed(3)
     for k_len in range(1, 9):
         query, key, value = (
@@ -43,21 +43,21 @@ def test_it_agrees_with_the_package(lookup, kind, temperature):
             scale = 1 / temperature
             agree(found["weights"], tl.attention_weights(query, key, scale=scale)[0])
             agree(found["output"], tl.scaled_dot_product_attention(query, key, value, scale=scale)[0])
-        # Python's side of the lab computes in float32, whose last digit a low temperature magnifies.
+        # Python computes in float32, and a low temperature amplifies its rounding.
         lab = LookupLab(query[0], key, value, temperature=temperature, similarity=kind)
         atol = 1e-6 * max(1, 1 / temperature)
         agree(found["weights"], lab.weights.double(), atol=atol)
         agree(found["output"], lab.output.double(), atol=4 * atol)
 
 
-def test_the_slider_covers_the_temperatures(lookup):
+def test_slider_covers_all_temperatures(lookup):
     for slider in range(0, 1001, 50):
         assert lookup("sliderOf", lookup("temperatureOf", slider, PLANE), PLANE) == slider
     assert lookup("temperatureOf", 0, PLANE) == pytest.approx(0.01)
     assert lookup("temperatureOf", 1000, PLANE) == pytest.approx(100)
 
 
-# What is typed.
+# Typed input.
 
 
 @many
@@ -65,7 +65,7 @@ def test_the_slider_covers_the_temperatures(lookup):
 @example(text="(1, −0.5)")
 @example(text="1e400 0")
 @example(text="NaN, 1")
-def test_typed_points(text, lookup):
+def test_parsing_typed_points(text, lookup):
     result = lookup("parsePoint", text, PLANE)
     if "error" in result:
         assert result.keys() == {"error"} and len(result["error"]) > 10
@@ -80,19 +80,19 @@ def test_typed_points(text, lookup):
         ("3, 0", "The plane goes from −2 to 2 both ways."),
     ],
 )
-def test_a_point_that_is_typed_wrong_is_answered(lookup, text, error):
+def test_invalid_point_gets_an_error_message(lookup, text, error):
     assert lookup("parsePoint", text, PLANE) == {"error": error}
 
 
 # The state in Python.
 
 
-def test_it_gives_tensors():
+def test_attributes_are_tensors():
     lab = LookupLab(query=(1, 0), key=[(1, 0), (0, 1)], value=[(2, 0), (0, 2)])
     assert lab.labels == ["key 0", "key 1"]
     heard = []
     lab.observe(lambda change: heard.append(change.new), "query")
-    lab.set_state({"query": [0, 1]})  # whole numbers, as JavaScript writes them
+    lab.set_state({"query": [0, 1]})  # integers, as JavaScript serialises them
     assert lab.query.dtype == torch.float32 and lab.query.tolist() == [0, 1] and len(heard) == 1
     expected = tl.softmax(torch.tensor([0.0, 1.0]) / math.sqrt(2))
     torch.testing.assert_close(lab.weights, expected)
@@ -101,21 +101,21 @@ def test_it_gives_tensors():
     assert lab.query.dtype == torch.float32
 
 
-def test_a_lab_leaves_the_tensors_it_was_given_alone():
+def test_given_tensors_are_not_modified():
     query = torch.tensor([0.5, 0.25], dtype=torch.float64, requires_grad=True)
     lab = LookupLab(query=query)
     assert lab.query.dtype == torch.float32 and not lab.query.requires_grad
     assert query.dtype == torch.float64 and query.tolist() == [0.5, 0.25]
 
 
-def test_its_text_has_four_places():
+def test_repr_has_four_decimals():
     lab = LookupLab(query=(1 / 3, -2), labels=list("abcde"), temperature=1 / 3)
     assert repr(lab) == (
         "LookupLab(query=(0.3333, -2.0), labels=('a', 'b', 'c', 'd', 'e'), temperature=0.3333, similarity='dot')"
     )
 
 
-def test_tensors_travel_as_the_shortest_numbers():
+def test_tensors_are_serialised_as_short_numbers():
     lab = LookupLab(query=(0.1, -1 / 3))
     assert lab.get_state()["query"] == [0.1, -0.33333334]
     query = lab.query
@@ -150,7 +150,7 @@ def test_tensors_travel_as_the_shortest_numbers():
         ),
     ],
 )
-def test_bad_arguments_are_named(make, error, text):
+def test_invalid_arguments_raise_clear_errors(make, error, text):
     says(make, error, text)
 
 
@@ -162,7 +162,7 @@ def query(page):
 
 
 def weighed(lab):
-    """The lab's sentence."""
+    """The status line."""
     best = lab.weights.argmax()
     output = ", ".join(f"{x:.2f}".replace("-", "−") for x in lab.output)
     return f"{lab.labels[best]} weighs most, {lab.weights[best]:.2f}. The output is ({output})."
@@ -181,7 +181,7 @@ def test_arrow_keys_move_a_point(show):
     assert "a lookup that finds one key" in status(page)
 
 
-def test_the_query_follows_the_mouse(show):
+def test_dragging_the_query(show):
     page = show(LookupLab(query=(0.9, 0.4)))
     plane = page.locator(".tl-plane").first.bounding_box()
     unit = plane["width"] / 5

@@ -1,4 +1,4 @@
-"""The mask lab: its arithmetic against PyTorch and the package, the state kept in Python, and the lab in a browser."""
+"""The mask lab: its arithmetic against PyTorch and the package, its state in Python, and its behaviour in a browser."""
 
 import itertools
 import json
@@ -17,7 +17,7 @@ from gestures import middle, moving, status, swipe
 from javascript import Engine, agree
 from lab_table import LABS, LONGEST, square
 from transformer_lab.labs import MaskLab
-from transformer_lab.labs.masks import MISTAKES, PAD, PRESETS, made_up
+from transformer_lab.labs.masks import MISTAKES, PAD, PRESETS, hashed_vector
 
 SET = ("tokens", "source", "preset", "window", "prefix", "flipped", "mistake", "at", "given")
 
@@ -28,7 +28,7 @@ def masks():
 
 
 def state_of(lab):
-    """The lab's own traits, as its own script makes them of what the browser gets."""
+    """The lab's traits, as its script gets them."""
     state = json.loads(json.dumps({name: lab.get_state()[name] for name in (*SET, "presets", "limits")}))
     return state | {"presets": {preset["name"]: preset for preset in state["presets"]}}
 
@@ -52,13 +52,13 @@ def flips(draw, lab, count):
 @given(word=st.text(min_size=1, max_size=16), role=st.sampled_from(("query", "key", "value")))
 @example(word="the", role="query")
 @example(word="😀é", role="value")
-def test_made_up_numbers_are_the_same_on_both_sides(word, role, masks):
-    numbers = made_up(word, role, 4)
+def test_hashed_vectors_agree_between_browser_and_python(word, role, masks):
+    numbers = hashed_vector(word, role, 4)
     assert masks("hashedVector", word, role, 4) == numbers
     assert all(-2 <= x <= 2 and round(x, 1) == x for x in numbers)
 
 
-def test_made_up_scores_are_lively():
+def test_hashed_scores_vary():
     for lab in (MaskLab(preset="everything"), MaskLab(preset="encoder"), MaskLab(preset="decoder cross")):
         assert 0.2 < lab.weights.amax(dim=-1).mean() < 0.7 and 0.5 < lab.scores.std() < 2
     lab = MaskLab("the cat and the dog", preset="everything")
@@ -67,7 +67,7 @@ def test_made_up_scores_are_lively():
     assert not torch.equal(lab.query, lab.key)
 
 
-def test_presets_are_the_masks_of_the_package(masks):
+def test_presets_agree_with_the_package(masks):
     for seq in range(1, 13):
         sentence = " ".join(LONGEST.split()[:seq])
         for lengths in range(1, 13):
@@ -82,7 +82,7 @@ def test_presets_are_the_masks_of_the_package(masks):
                 assert masks("compute", looked_at(lab, masks))["mask"] == expected.tolist()
 
 
-def test_presets_with_padding_are_those_of_the_package(masks):
+def test_presets_with_padding_agree_with_the_package(masks):
     words = LONGEST.split()
     for real, padding, queries in ((1, 0, 3), (3, 2, 1), (4, 3, 12), (12, 0, 5), (1, 11, 2)):
         k_len = real + padding
@@ -100,7 +100,7 @@ def test_presets_with_padding_are_those_of_the_package(masks):
             assert masks("compute", looked_at(lab, masks))["mask"] == expected.tolist()
 
 
-def test_tensors_of_unequal_lengths_stand_at_the_end(masks):
+def test_queries_are_aligned_with_the_last_keys(masks):
     for q_len, k_len in itertools.product((1, 3, 7), repeat=2):
         for preset, more in (("causal", {}), ("window", {"window": 2}), ("prefix", {"prefix": 2})):
             lab = MaskLab(query=torch.ones(q_len, 2), key=torch.ones(k_len, 2), preset=preset, **more)
@@ -112,7 +112,7 @@ def test_tensors_of_unequal_lengths_stand_at_the_end(masks):
 
 
 def mistaken(mistake, scores, mask, real_queries):
-    """What each mistake does, once more and in other words: additive masks, float64."""
+    """Each mistake in an independent implementation: additive masks, float64."""
     hidden = tl.additive_mask(mask, dtype=torch.float64)
     q_len, k_len = mask.shape
     if mistake == "after softmax":
@@ -157,24 +157,24 @@ def test_every_stage_agrees_with_the_package(masks, mistake):
         agree(found["output"], weights @ value)
         agree(found["right"]["weights"], tl.attention_weights(query, key, mask))
         agree(found["right"]["output"], tl.scaled_dot_product_attention(query, key, value, mask))
-        # Python's side computes in float32.
+        # Python computes in float32.
         agree(found["scores"], lab.scores.double(), atol=1e-5)
         agree(found["weights"], lab.weights.double(), atol=1e-5)
         agree(found["output"], lab.output.double(), atol=1e-4)
-        # What is shown as masked scores gives the weights that are shown.
+        # The displayed masked scores give the displayed weights.
         masked = torch.tensor([[-math.inf if x is None else x for x in row] for row in found["masked"]])
         if mistake != "after softmax":
             agree(found["weights"], masked.double().softmax(-1).nan_to_num(0.0))
         assert torch.equal(masked == -math.inf, ~torch.tensor(found["sees"]))
 
 
-def test_a_mistake_shows_somewhere():
+def test_every_mistake_has_a_visible_effect():
     for mistake in MISTAKES[1:]:
         lab = MaskLab(f"{PAD} the cat {PAD}", "both", mistake=mistake)
         assert not torch.allclose(lab.weights, MaskLab(lab.tokens, "both").weights)
 
 
-def test_the_words_tell_the_numbers(masks):
+def test_descriptions_match_the_numbers(masks):
     lab = MaskLab(mistake="after softmax")
     state = looked_at(lab, masks)
     found = masks("compute", state)
@@ -190,7 +190,7 @@ def test_the_words_tell_the_numbers(masks):
 
 
 def told(lab, i):
-    """The lab's sentence about row ``i``."""
+    """The description of row ``i``."""
     names = lab.source if lab.preset == "encoder" else lab.tokens
     keys = lab.source if lab.preset in ("encoder", "decoder cross") or lab.given else lab.tokens
     seen, weights = lab.mask[i].nonzero().flatten().tolist(), lab.weights[i]
@@ -212,7 +212,7 @@ def told(lab, i):
     return f"“{names[i]}” {verb} {listed}; {noun} {', '.join(f'{weights[j]:.2f}' for j in seen)}{total}"
 
 
-# What is typed.
+# Typed input.
 
 
 @settings(max_examples=300, deadline=None, derandomize=True)
@@ -220,7 +220,7 @@ def told(lab, i):
 @example(text="The cat sat. “Why?”")
 @example(text=f"a {PAD} {PAD}")
 @example(text="\ufeff \x85 \x1f")
-def test_a_typed_sentence_is_read_alike_on_both_sides(text, masks):
+def test_tokenization_agrees_between_browser_and_python(text, masks):
     found = masks("parseTokens", text, MaskLab().limits)
     if "error" in found:
         assert found.keys() == {"error"} and len(found["error"]) > 10
@@ -240,17 +240,17 @@ def test_a_typed_sentence_is_read_alike_on_both_sides(text, masks):
         ("x" * 17, f"A token has at most 16 characters here; “{'x' * 16}…” has 17."),
     ],
 )
-def test_a_sentence_that_does_not_fit_is_answered(masks, text, error):
+def test_invalid_sentence_gets_an_error_message(masks, text, error):
     assert masks("parseTokens", text, MaskLab().limits) == {"error": error}
 
 
 # The state in Python.
 
 
-def test_the_mask_is_a_bool_tensor_and_can_be_set():
+def test_mask_is_a_settable_bool_tensor():
     lab = MaskLab()
     assert lab.mask.dtype == torch.bool and torch.equal(lab.mask, tl.causal_mask(6))
-    lab.set_state({"flipped": [[0, 5], [5, 0]], "at": [0, 5]})  # as the browser does
+    lab.set_state({"flipped": [[0, 5], [5, 0]], "at": [0, 5]})  # as the browser sends it
     expected = tl.causal_mask(6)
     expected[0, 5], expected[5, 0] = True, False
     assert torch.equal(lab.mask, expected)
@@ -264,7 +264,7 @@ def test_the_mask_is_a_bool_tensor_and_can_be_set():
     assert lab.mask[0, 0], "what is read is a copy"
 
 
-def test_a_mask_of_a_preset_gets_its_name():
+def test_mask_equal_to_a_preset_gets_its_name():
     assert MaskLab("a b c", mask=tl.causal_mask(3)).preset == "causal"
     assert MaskLab("a b c", mask=tl.sliding_window_mask(3, 2), window=2).preset == "window"
     assert MaskLab(f"a b {PAD}", mask=torch.tensor([[True, True, False]] * 3)).preset == "padding"
@@ -274,7 +274,7 @@ def test_a_mask_of_a_preset_gets_its_name():
     assert lab.preset == "causal" and len(lab.flipped) == 3
 
 
-def test_own_tensors_are_used_and_left_alone():
+def test_own_tensors_are_used_and_not_modified():
     query = torch.randn(3, 5, dtype=torch.float64, requires_grad=True)
     key, value = torch.randn(4, 5), torch.randn(4, 2)
     before = query.detach().clone()
@@ -291,7 +291,7 @@ def test_own_tensors_are_used_and_left_alone():
     assert lab.mask.tolist() == [[True, False, False], [True, True, False], [True, True, False]]
 
 
-def test_padding_comes_where_a_preset_needs_it():
+def test_presets_with_padding_add_padding():
     assert PAD in MaskLab(preset="padding").tokens and PAD not in MaskLab().tokens
     assert PAD in MaskLab(preset="decoder cross").source and PAD not in MaskLab(preset="decoder cross").tokens
     assert MaskLab("a b", "padding").tokens == ["a", "b"], "a sentence that is given stays"
@@ -313,7 +313,7 @@ def test_padding_comes_where_a_preset_needs_it():
         (lambda: MaskLab("a", "encoder", source="b"), "MaskLab(source=('b',), preset='encoder', mistake='none')"),
     ],
 )
-def test_the_text_form_is_stable(make, text):
+def test_repr_is_reproducible(make, text):
     assert repr(make()) == repr(make()) == text
 
 
@@ -385,7 +385,7 @@ SHAPE = "query must have shape (q_len, d_head), from (1, 1) to (12, 256), got {}
         ),
     ],
 )
-def test_bad_arguments_are_named(make, error, text):
+def test_invalid_arguments_raise_clear_errors(make, error, text):
     says(make, error, text)
 
 
@@ -405,7 +405,7 @@ def button(page, name):
 
 
 def drawn(page, stage="weights"):
-    """The mask that is drawn: hidden cells are hatched."""
+    """The drawn mask: hidden cells are hatched."""
     rows = page.locator(f"[data-stage={stage}]").first.evaluate("""node => [...node.querySelectorAll('[role=row]')]
         .map((row) => [...row.querySelectorAll('.tl-square')].map((cell) => !cell.classList.contains('tl-hidden')))""")
     return torch.tensor(rows)
@@ -418,7 +418,7 @@ def numbers(page, stage="weights"):
 
 
 def shows(page, lab):
-    """Whether mask, weights, sums and output on the page are those of ``lab``, to the digits that it shows."""
+    """Whether mask, weights, sums and output on the page are those of ``lab``, to the displayed digits."""
     assert torch.equal(drawn(page), lab.mask)
     assert torch.equal(drawn(page, "masked"), lab.mask)
     torch.testing.assert_close(numbers(page), lab.weights, rtol=0, atol=0.0051)
@@ -428,7 +428,7 @@ def shows(page, lab):
     torch.testing.assert_close(torch.tensor(sums), lab.weights.sum(-1), rtol=0, atol=0.0051)
 
 
-def test_the_first_view_is_right(show):
+def test_initial_view(show):
     page = show(MaskLab())
     shows(page, MaskLab())
     assert status(page) == told(MaskLab(), 2)
@@ -438,11 +438,11 @@ def test_the_first_view_is_right(show):
 
 
 @pytest.mark.parametrize("preset", PRESETS)
-def test_a_preset_by_its_button(show, preset):
+def test_preset_buttons(show, preset):
     page = show(MaskLab())
     name = {"both": "causal + padding", "decoder self": "decoder: self", "decoder cross": "decoder: cross"}
     button(page, name.get(preset, preset)).press("Enter")
-    lab = MaskLab(preset=preset)  # the button adds the padding that Python's default has
+    lab = MaskLab(preset=preset)  # the button adds padding, as Python's default has it
     shows(page, lab)
     assert page.locator("[aria-pressed=true]").first.inner_text() == name.get(preset, preset)
     fields = page.locator(".tl-field:visible label").all_text_contents()
@@ -453,7 +453,7 @@ def test_a_preset_by_its_button(show, preset):
     }.get(preset, ["Sentence"])
 
 
-def test_window_and_prefix_have_a_length(show):
+def test_window_and_prefix_length(show):
     page = show(MaskLab(preset="window"))
     assert not page.get_by_role("group", name="prefix").is_visible()
     button(page, "Less window").click()
@@ -466,7 +466,7 @@ def test_window_and_prefix_have_a_length(show):
 
 
 @pytest.mark.parametrize("stage", ["scores", "masked", "weights"])
-def test_a_click_switches_a_cell(show, stage):
+def test_click_toggles_a_cell(show, stage):
     page, lab = show(MaskLab()), MaskLab()
     square(page, 1, 4, stage).click()
     lab.flipped = [[1, 4]]
@@ -483,7 +483,7 @@ def test_a_click_switches_a_cell(show, stage):
 
 
 @pytest.mark.parametrize("steps", [1, 2, 12])
-def test_a_drag_paints_all_on_its_way(show, steps):
+def test_drag_paints_every_cell_on_its_path(show, steps):
     page, lab = show(MaskLab(preset="everything")), MaskLab(preset="everything")
     paint(page, square(page, 1, 0), square(page, 1, 5), steps)
     paint(page, square(page, 0, 3, "masked"), square(page, 5, 3, "masked"), steps)
@@ -491,11 +491,11 @@ def test_a_drag_paints_all_on_its_way(show, steps):
     shows(page, lab)
     paint(page, square(page, 1, 1), square(page, 1, 2), steps)  # from a hidden cell, a drag shows
     lab.flipped = [cell for cell in lab.flipped if cell not in ([1, 1], [1, 2])]
-    square(page, 5, 5).hover()  # the button is up: nothing is painted any more
+    square(page, 5, 5).hover()  # the button is released: nothing is painted
     shows(page, lab)
 
 
-def test_pointing_picks_a_row_and_changes_nothing(show):
+def test_hover_selects_a_row_without_changing_the_mask(show):
     page, lab = show(MaskLab()), MaskLab()
     for i, stage in ((4, "scores"), (1, "output"), (5, "weights")):
         square(page, i, 1, stage).hover()
@@ -503,7 +503,7 @@ def test_pointing_picks_a_row_and_changes_nothing(show):
     shows(page, lab)
 
 
-def test_the_keyboard_moves_and_switches(show):
+def test_selection_and_toggle_by_keyboard(show):
     page, lab = show(MaskLab()), MaskLab()
     grid = page.locator("[role=grid][tabindex='0']")
     assert grid.count() == 1, "the tables are one stop for Tab"
@@ -532,7 +532,7 @@ def test_the_keyboard_moves_and_switches(show):
 
 @pytest.mark.parametrize("sentence", ["the cat sat on the mat", "a b c d e f g h i j k l"])
 @pytest.mark.parametrize("width", [1000, 700, 360])
-def test_marks_stand_where_the_reader_points(show, sentence, width):
+def test_marks_are_at_the_selected_cell(show, sentence, width):
     page = show(MaskLab(sentence))
     page.set_viewport_size({"width": width, "height": 900})
     for i, j in ((0, 4), (5, 1)):
@@ -549,7 +549,7 @@ def test_marks_stand_where_the_reader_points(show, sentence, width):
             assert line["y"] + line["height"] == pytest.approx(name["y"] + name["height"] + 2, abs=0.5)
 
 
-def test_a_row_that_sees_nothing_is_called_out(show):
+def test_empty_row_is_reported(show):
     page, lab = show(MaskLab("the cat sat")), MaskLab("the cat sat")
     square(page, 0, 0).click()
     lab.flipped = [[0, 0]]
@@ -575,7 +575,7 @@ MISTAKEN = {
 
 
 @pytest.mark.parametrize("mistake", MISTAKEN)
-def test_a_mistake_shows_what_it_breaks(show, mistake):
+def test_mistake_shows_its_consequences(show, mistake):
     page, lab = show(MaskLab()), MaskLab(mistake=mistake)
     name, formula, damage = MISTAKEN[mistake]
     button(page, name).click()
@@ -598,7 +598,7 @@ def test_a_mistake_shows_what_it_breaks(show, mistake):
     assert page.locator(".tl-square.tl-leak").count() == 0
 
 
-def test_mistakes_that_need_padding_or_an_empty_row_show_there(show):
+def test_mistakes_that_need_padding_or_an_empty_row(show):
     lab = MaskLab(preset="padding", mistake="padded rows")
     page = show(lab)
     shows(page, lab)
@@ -611,7 +611,7 @@ def test_mistakes_that_need_padding_or_an_empty_row_show_there(show):
     assert "“c” gives 0.33 to “a”, which it must not see." in page.locator(".tl-verdict-box").inner_text()
 
 
-def test_a_sentence_is_typed(show):
+def test_typing_a_sentence(show):
     page = show(MaskLab())
     field = page.get_by_label("Sentence", exact=True)
     field.fill("Dogs bite, men do not!")
@@ -627,14 +627,14 @@ def test_a_sentence_is_typed(show):
     shows(page, MaskLab(f"Dogs {PAD} bite", "padding"))
 
 
-def test_what_is_typed_is_text_and_never_markup(show):
+def test_typed_text_is_never_markup(show):
     page = show(MaskLab())
     page.get_by_label("Sentence", exact=True).fill("<b>x</b> <img/src=x>")
     assert page.locator(".tl-lab :is(b, img)").count() == 0
     assert "<img/src=x>" in page.locator(".tl-lab").inner_text()
 
 
-def test_padding_is_added_and_taken_away(show):
+def test_adding_and_removing_padding(show):
     page = show(MaskLab("a b", "both"))
     more, less = button(page, "More padding"), button(page, "Less padding")
     assert less.is_disabled()
@@ -653,7 +653,7 @@ def test_padding_is_added_and_taken_away(show):
     assert source.input_value() == f"il gatto sedeva sul tappeto {PAD} {PAD} {PAD}", "in cross-attention, of the keys"
 
 
-def test_own_tensors_in_the_page(show):
+def test_own_tensors_in_the_browser(show):
     generator = torch.Generator().manual_seed(0)
     query, key, value = (torch.randn(*shape, generator=generator) for shape in ((3, 8), (5, 8), (5, 3)))
     lab = MaskLab(query=query, key=key, value=value)
@@ -672,10 +672,10 @@ def test_own_tensors_in_the_page(show):
     assert "(1.00, 1.00, 1.00, 1.00, …)" in page.locator(".tl-lab").inner_text()
 
 
-# By finger, and where it is narrow.
+# By finger, and on narrow pages.
 
 
-def test_a_phone_shows_one_stage_at_a_time_and_a_finger_paints(show):
+def test_phone_shows_one_stage_and_finger_paints(show):
     page, lab = show(MaskLab(preset="everything"), width=360, touch=True), MaskLab(preset="everything")
     assert page.locator(".tl-step:visible").count() == 1
     for stage in ("masked", "weights"):
@@ -694,7 +694,7 @@ def test_a_phone_shows_one_stage_at_a_time_and_a_finger_paints(show):
 
 
 @pytest.mark.parametrize("width", [320, 360, 480, 620, 700, 760, 1000])
-def test_the_lab_fits_where_it_stands(show, width):
+def test_lab_fits_its_container(show, width):
     page = show(MaskLab(), *(state() for state in LABS["masks"].states), width=width)
     assert page.evaluate("document.documentElement.scrollWidth") == width
     wide = page.locator(".tl-lab *").evaluate_all(
@@ -712,7 +712,7 @@ def test_the_lab_fits_where_it_stands(show, width):
     assert moving(page) == 0
 
 
-def test_rows_of_all_stages_are_level(show):
+def test_rows_of_all_stages_are_aligned(show):
     page = show(MaskLab(), width=1280)
     tops = {stage: square(page, 3, 0, stage).bounding_box()["y"] for stage in ("scores", "masked", "weights", "output")}
     assert len(set(tops.values())) == 1, tops
@@ -723,7 +723,7 @@ def test_a_drag_follows_within_a_frame(show):
     page.locator("[data-stage=weights]").scroll_into_view_if_needed()
     places = [middle(cell) for cell in page.locator("[data-stage=weights] .tl-square").all()]
     session = page.context.new_cdp_session(page)
-    session.send("Performance.enable", {"timeDomain": "threadTicks"})  # what the page works, whatever else runs here
+    session.send("Performance.enable", {"timeDomain": "threadTicks"})  # CPU time, independent of other processes
 
     def worked():
         found = {metric["name"]: metric["value"] for metric in session.send("Performance.getMetrics")["metrics"]}
@@ -741,7 +741,7 @@ def test_a_drag_follows_within_a_frame(show):
     assert 0 < each < 0.016
 
 
-def test_axe_finds_nothing_on_a_phone(show):
+def test_accessible_on_a_phone(show):
     page = show(MaskLab(), *(state() for state in LABS["masks"].states), width=360)
     button(page, "inverted").first.click()
     assert not violations_in_both_themes(page)

@@ -1,4 +1,4 @@
-"""Cells travel to their new places in the labs whose lesson it is, and nowhere where a reader asked for less motion."""
+"""Cells animate to their new positions in some labs, and never under reduced motion."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -14,7 +14,7 @@ def press(name):
 
 @dataclass(frozen=True)
 class Journey:
-    """What a hand does, and which cells travel then: from where they stood in their box, or from what stands there."""
+    """An interaction, and the cells that it animates, from their old positions or from those of other cells."""
 
     make: Callable
     act: Callable
@@ -66,7 +66,7 @@ JOURNEYS = {
 }
 each_journey = pytest.mark.parametrize("journey", JOURNEYS.values(), ids=list(JOURNEYS))
 
-# From here on what moves stands still at its start, so that no test depends on how fast it runs.
+# Animations are paused at their start, so that no test depends on timing.
 HOLD = """() => {
     const animate = Element.prototype.animate;
     Element.prototype.animate = function (...given) {
@@ -76,7 +76,7 @@ HOLD = """() => {
     };
 }"""
 ARRIVE = "document.getAnimations().forEach((move) => move.finish())"
-# Where everything is laid out, wherever it is drawn.
+# The layout positions, without transforms.
 LAID_OUT = """() => [document.documentElement, ...document.querySelectorAll('.tl-lab, .tl-lab *')].map((node) =>
     [node.offsetLeft, node.offsetTop, node.offsetWidth, node.offsetHeight, node.clientWidth, node.clientHeight])"""
 MOVES = """() => document.getAnimations().map((move) => [
@@ -87,7 +87,7 @@ OWN = {"offset", "computedOffset", "easing", "composite", "transform", "transfor
 
 
 def drawn(page, journey, cells=None):
-    """Where each cell is drawn in its box, by what it holds; the first of those that hold the same."""
+    """The drawn position of each cell in its box, by content; of several with one content, the first."""
     return page.locator(cells or journey.cells).evaluate_all(
         f"""cells => Object.fromEntries(cells.reverse().map((cell) => {{
             const box = cell.closest('{journey.box}').getBoundingClientRect();
@@ -100,11 +100,11 @@ def drawn(page, journey, cells=None):
 def act(page, journey):
     page.evaluate(HOLD)
     journey.act(page)
-    page.evaluate("() => new Promise((done) => setTimeout(done))")  # a lab draws when the event is over
+    page.evaluate("() => new Promise((done) => setTimeout(done))")  # a lab draws after the event
 
 
 @each_journey
-def test_cells_travel_from_where_they_stood_and_only_their_drawing_does(show, journey):
+def test_cells_animate_while_the_layout_is_final(show, journey):
     page = show(journey.make())
     stood = drawn(page, journey)
     act(page, journey)
@@ -127,7 +127,7 @@ def test_cells_travel_from_where_they_stood_and_only_their_drawing_does(show, jo
 
 
 @each_journey
-def test_with_less_motion_cells_are_there_at_once(show, journey):
+def test_no_animation_under_reduced_motion(show, journey):
     page = show(journey.make())
     act(page, journey)
     page.evaluate(ARRIVE)
@@ -143,7 +143,7 @@ def test_with_less_motion_cells_are_there_at_once(show, journey):
         page.emulate_media(reduced_motion="no-preference")
 
 
-def test_bars_follow_a_hand_that_drags_at_once(show):
+def test_bars_follow_a_drag_without_animation(show):
     page = show(LookupLab())
     page.evaluate(HOLD)
     page.get_by_label("Temperature", exact=True).press("ArrowLeft")

@@ -23,7 +23,7 @@ CHOICES = [dims for count in range(4) for dims in itertools.combinations(range(3
 
 
 def by_torch(x, norm, n_groups=2, eps=1e-5):
-    """What PyTorch's own function of that name makes of x, with the features as its channels."""
+    """PyTorch's norm of that name applied to x, with the features as channels."""
     channels = x.transpose(1, 2)  # (batch, d_model, seq)
     if norm == "batch":
         return F.batch_norm(channels, None, None, training=True, eps=eps).transpose(1, 2)
@@ -37,7 +37,7 @@ def by_torch(x, norm, n_groups=2, eps=1e-5):
 
 
 def shares(one, other, dims, d_model, n_groups):
-    """Whether two entries share their statistics: they may differ along dims, within one group of the features."""
+    """Whether two entries share statistics: they differ only along dims, and are in one group of features."""
     wide = d_model // n_groups
     same = [i == j or axis in dims for axis, (i, j) in enumerate(zip(one, other))]
     return all(same) and one[2] // wide == other[2] // wide if 2 in dims else all(same)
@@ -61,7 +61,7 @@ def fewest(d_model):
 
 
 def some_labs(count, seed=0):
-    """Labs of random values, shapes and settings, some of them disturbed."""
+    """Labs with random values, shapes and settings, some of them disturbed."""
     draw, generator = random.Random(seed), torch.Generator().manual_seed(seed)
     for _ in range(count):
         shape = [draw.randint(1, most) for most in (4, 6, 6)]
@@ -89,7 +89,7 @@ def engine():
     return Engine(NormalizationLab)
 
 
-def test_entries_share_when_they_differ_only_along_the_axes_that_do(engine):
+def test_entries_that_differ_only_along_dims_share_statistics(engine):
     for lab in some_labs(40):
         ids = engine("sharing", lab.shape, lab.dims, lab.n_groups)
         for flat, index in enumerate(itertools.product(*map(range, lab.shape))):
@@ -98,7 +98,7 @@ def test_entries_share_when_they_differ_only_along_the_axes_that_do(engine):
 
 
 @pytest.mark.parametrize("norm", NORMS)
-def test_the_browser_and_python_compute_what_torch_computes(engine, norm):
+def test_browser_and_python_agree_with_torch(engine, norm):
     generator = torch.Generator().manual_seed(1)
     for shape in [(2, 4, 4), (4, 6, 6), (3, 2, 5), (1, 4, 6), (2, 5, 2)]:
         x = (torch.randn(shape, generator=generator, dtype=torch.float64) * 5 + 2).float()
@@ -135,7 +135,7 @@ def test_any_axes_agree_between_browser_and_python(engine):
         agree(found["values"], lab._normalize(lab.padded.double()).flatten())
 
 
-def test_entries_that_moved_are_counted_where_they_stand(engine):
+def test_changed_entries_are_counted_near_and_far(engine):
     seen = 0
     for lab in some_labs(60, seed=3):
         original = lab.original.flatten().tolist()
@@ -156,8 +156,8 @@ def test_entries_that_moved_are_counted_where_they_stand(engine):
     assert seen > 100
 
 
-def test_only_norms_over_the_features_alone_keep_other_tokens_still(engine):
-    # An outlier, then padding: who moves is the point of the lab.
+def test_only_norms_over_features_leave_other_tokens_unchanged(engine):
+    # An outlier, then padding: which entries change is the point of the lab.
     x = NormalizationLab().x.clone()
     x[0, 1, 1] = 30
     for change in ({"x": x}, {"lengths": [4, 2]}):
@@ -176,7 +176,7 @@ def test_only_norms_over_the_features_alone_keep_other_tokens_still(engine):
         assert moved["instance"] == moved["group"] == [sentence == 0, sentence == 1]
 
 
-def test_the_code_that_is_shown_computes_what_is_shown(engine):
+def test_displayed_code_computes_displayed_numbers(engine):
     generator = torch.Generator().manual_seed(4)
     x = torch.randn(2, 3, 4, generator=generator)
     for dims, groups in itertools.product(CHOICES[1:], (1, 2, 4)):
@@ -192,7 +192,7 @@ def test_the_code_that_is_shown_computes_what_is_shown(engine):
         torch.testing.assert_close(shown.view_as(x), lab.normalized)
 
 
-def test_every_choice_of_axes_has_words(engine):
+def test_every_choice_of_axes_has_a_description(engine):
     words = [str(engine("inWords", dims, groups)) for dims in CHOICES for groups in (1, 2)]
     assert all(re.search(r"[a-z]{4}", text) for text in words)
     distinct = [str(engine("inWords", dims, 1)) for dims in CHOICES]
@@ -205,11 +205,11 @@ def test_every_choice_of_axes_has_words(engine):
     ("values", "reach", "step"),
     [([8, 0], 40, 1), ([0, 0], 10, 1), ([-2.3], 20, 1), ([1], 5, 0.1), ([0.1], 0.5, 0.01), ([100], 100, 10)],
 )
-def test_the_slider_goes_far_beyond_the_values(engine, values, reach, step):
+def test_slider_range_exceeds_the_values(engine, values, reach, step):
     assert engine("sliderRange", values, REACH) == {"reach": pytest.approx(reach), "step": pytest.approx(step)}
 
 
-def test_numbers_are_written_for_readers(engine):
+def test_number_formatting(engine):
     assert [engine("numberText", x) for x in (3, -3, 2.25, -0.004)] == ["3", "−3", "2.25", "0.00"]
     assert [engine("changeText", x) for x in (0.004, 0.5, -1.234, 12.34)] == ["≈0", "+0.50", "−1.23", "+12.3"]
 
@@ -217,7 +217,7 @@ def test_numbers_are_written_for_readers(engine):
 # The state in Python.
 
 
-def test_the_norm_names_its_axes_and_the_axes_their_norm():
+def test_norm_and_axes_determine_each_other():
     lab = NormalizationLab()
     assert repr(lab) == "NormalizationLab(shape=(2, 4, 4), norm='layer', dims=(2,), n_groups=1)"
     axes = {"batch": (0, 1), "layer": (2,), "instance": (1,), "group": (1, 2), "rms": (2,)}
@@ -227,7 +227,7 @@ def test_the_norm_names_its_axes_and_the_axes_their_norm():
         assert (lab.norm, tuple(lab.dims), lab.center) == (norm, dims, norm != "rms")
         assert lab.n_groups == (2 if norm == "group" else 1)
         assert repr(NormalizationLab(norm=norm)) == repr(lab)
-    lab.set_state({"dims": [0, 2], "center": True})  # as the browser does
+    lab.set_state({"dims": [0, 2], "center": True})  # as the browser sends it
     assert lab.norm is None
     lab.dims, lab.n_groups = (-1,), 2
     assert lab.dims == [2] and lab.norm is None, "layer norm in groups has no name here"
@@ -237,7 +237,7 @@ def test_the_norm_names_its_axes_and_the_axes_their_norm():
     assert NormalizationLab(torch.zeros(1, 1, 1), "group").n_groups == 1
 
 
-def test_what_the_browser_sends_is_kept():
+def test_state_from_the_browser_is_kept():
     lab = NormalizationLab(norm="batch")
     changed = lab.get_state()["x"]
     changed[0][1][1] = 30
@@ -283,11 +283,11 @@ ONE_OF = "norm must be one of the norms, got {}"
         ({"index": [0, 0, 4]}, ValueError, "index must name an entry of shape (2, 4, 4), got (0, 0, 4)"),
     ],
 )
-def test_what_is_wrong_is_named(arguments, error, message):
+def test_invalid_arguments_raise_clear_errors(arguments, error, message):
     says(lambda: NormalizationLab(**arguments), error, message)
 
 
-def test_the_shape_stays():
+def test_shape_cannot_change():
     lab = NormalizationLab()
     with pytest.raises(ValueError, match=r"^x must keep the shape that the lab began with, got \(1, 4, 4\)"):
         lab.x = torch.zeros(1, 4, 4)
@@ -301,7 +301,7 @@ OUTLIER, PADDING = "Value of the chosen entry", "Padding at the end of the sente
 
 
 def marked(page, name, grid=0):
-    """The entries of a grid that have a class."""
+    """The entries of a grid with a class."""
     cells = page.locator(".tl-grid").nth(grid).locator(f".tl-cell.{name}")
     return set(cells.evaluate_all("nodes => nodes.map((node) => Number(node.dataset.flat))"))
 
@@ -312,7 +312,7 @@ def written(number, digits=2):
 
 
 def sentence(lab, index):
-    """How the status line must begin, by Python's numbers."""
+    """The expected beginning of the status line."""
     x, group = lab.padded, sharers(lab, index)
     values = torch.stack([x[tuple(index)], *x.flatten()[sorted(group)]])
     shared = f"its root mean square {written(values.square().mean().sqrt())}"
@@ -333,7 +333,7 @@ def leaking(page):
 
 
 @pytest.mark.parametrize("norm", NORMS)
-def test_entries_that_share_light_up(show, norm):
+def test_entries_that_share_statistics_are_highlighted(show, norm):
     page, lab = show(NormalizationLab()), NormalizationLab(norm=norm)
     page.get_by_role("button", name=NAMES[norm]).click()
     grid = page.get_by_label("x, the values")
@@ -354,7 +354,7 @@ def test_entries_that_share_light_up(show, norm):
     assert shown == [written(value, 1) for value in lab.normalized.flatten()]
 
 
-def test_the_axes_are_free(show):
+def test_axes_can_be_toggled_freely(show):
     page = show(NormalizationLab())
     lab = NormalizationLab()
     pressed = page.locator("button[aria-pressed=true]")
@@ -380,7 +380,7 @@ def test_the_axes_are_free(show):
 
 @pytest.mark.parametrize("by", ["outlier", "padding", "both"])
 @pytest.mark.parametrize("norm", NORMS)
-def test_a_disturbance_marks_and_counts_who_moves(show, norm, by):
+def test_disturbance_marks_and_counts_changed_entries(show, norm, by):
     page = show(NormalizationLab(norm=norm))
     assert set(leaking(page).values()) == {("–", "–")}
     assert not marked(page, "tl-moved", 1)
@@ -415,7 +415,7 @@ def test_a_disturbance_marks_and_counts_who_moves(show, norm, by):
     assert set(leaking(page).values()) == {("–", "–")}
 
 
-def test_the_sliders_act_on_the_entry_that_is_chosen(show):
+def test_sliders_change_the_chosen_entry(show):
     page = show(NormalizationLab())
     cell(page, 4 * 7 + 2).click()  # the last token of the second sentence
     for _ in range(3):
@@ -429,7 +429,7 @@ def test_the_sliders_act_on_the_entry_that_is_chosen(show):
     assert page.get_by_label(OUTLIER, exact=True).is_enabled() and cell(page, 30).inner_text() == "−2"
 
 
-def test_pointing_shows_for_a_moment_and_pressing_chooses(show):
+def test_hover_previews_and_click_chooses(show):
     page = show(NormalizationLab())
     first, lab = status(page), NormalizationLab()
     for grid in (0, 1):

@@ -19,7 +19,7 @@ THIN = 2
 
 
 def some_sizes(count, seed=0):
-    """Sizes from all over the range, the corners among them."""
+    """Random sizes over the whole range, including the corners."""
     draw = random.Random(seed)
     corners = list(itertools.product((16, 65_536), (1, 256), (1, 256)))
     inner = [(round(2 ** draw.uniform(4, 16)), draw.randint(1, 256), draw.randint(1, 256)) for _ in range(count)]
@@ -27,7 +27,7 @@ def some_sizes(count, seed=0):
 
 
 def some_sequences(count, seed=0):
-    """Queries, keys and values of all the sizes that the lab takes."""
+    """Queries, keys and values of all supported sizes."""
     draw, generator = random.Random(seed), torch.Generator().manual_seed(seed)
     for _ in range(count):
         seq, d, m = draw.randint(1, 12), draw.randint(1, 6), draw.randint(1, 6)
@@ -51,7 +51,7 @@ def engine():
     return Engine(OrderLab)
 
 
-def test_the_feature_map_is_the_packages(engine):
+def test_feature_map_agrees_with_the_package(engine):
     x = torch.linspace(-10, 10, 81, dtype=torch.float64)
     found = [engine("phi", value) for value in x.tolist()]
     agree(found, F.elu(x) + 1)
@@ -59,7 +59,7 @@ def test_the_feature_map_is_the_packages(engine):
     assert min(found) > 0
 
 
-def test_the_recurrent_form_is_the_packages_at_every_token(engine):
+def test_recurrent_form_agrees_with_the_package(engine):
     for query, key, value in some_sequences(40):
         found = engine("recurrent", query.tolist(), key.tolist(), value.tolist())
         q, k, v = (x.double()[None, None] for x in (query, key, value))
@@ -78,7 +78,7 @@ def test_the_recurrent_form_is_the_packages_at_every_token(engine):
         agree(outputs, by_definition(query, key, value)[1])
 
 
-def test_the_parallel_form_gives_the_same_numbers(engine):
+def test_parallel_form_agrees_with_the_package(engine):
     for query, key, value in some_sequences(40, seed=1):
         scores, outputs = by_definition(query, key, value)
         for t in range(len(key)):
@@ -90,7 +90,7 @@ def test_the_parallel_form_gives_the_same_numbers(engine):
             agree(found["output"], outputs[t])
 
 
-def test_what_the_lab_counts_is_what_matmul_does(engine):
+def test_counts_agree_with_matmul(engine):
     for sizes in some_sizes(300):
         n, d, m = sizes.values()
         found, lab = engine("counts", sizes), OrderLab(**sizes)
@@ -104,7 +104,7 @@ def test_what_the_lab_counts_is_what_matmul_does(engine):
         assert cheaper == 0 or (cheaper > 0) == (n > equal)
 
 
-def test_the_counts_are_the_packages_flops():
+def test_counts_agree_with_the_packages_flops():
     for sizes in some_sizes(50, seed=1):
         n, d = sizes["n"], sizes["d"]
         first, second = OrderLab(n, d, d).multiply_adds
@@ -113,10 +113,10 @@ def test_the_counts_are_the_packages_flops():
         assert (first == second) == (n == d)
 
 
-SLOTS = {"q": 42, "k": 44, "v": 42, "a": 84, "s": 50, "out": 44}  # room for names
+SLOTS = {"q": 42, "k": 44, "v": 42, "a": 84, "s": 50, "out": 44}  # reserved widths
 
 
-def test_a_product_stands_in_the_corner_of_its_factors_and_all_sides_are_to_scale(engine):
+def test_product_is_between_its_factors_and_to_scale(engine):
     for sizes in some_sizes(200, seed=2):
         scale = engine("fit", sizes, SLOTS)
         pictures = engine("place", sizes, scale, SLOTS)
@@ -136,21 +136,21 @@ def test_a_product_stands_in_the_corner_of_its_factors_and_all_sides_are_to_scal
                 apart_x = one["x"] + one["w"] <= other["x"] or other["x"] + other["w"] <= one["x"]
                 apart_y = one["y"] + one["h"] <= other["y"] or other["y"] + other["h"] <= one["y"]
                 assert apart_x or apart_y
-        # No more would fit.
+        # A larger scale would not fit.
         larger = engine("place", sizes, scale * 1.001, SLOTS)
         sides = [(picture["width"], picture["high"]) for picture in pictures.values()]
         assert max(x for x, _ in sides) <= 340 and max(y for _, y in sides) <= 125
         assert any(picture["width"] > 340 or picture["high"] > 125 for picture in larger.values()) or scale > 31
 
 
-def test_the_scale_is_a_round_length_that_fits(engine):
+def test_scale_is_round_and_fits(engine):
     for sizes in some_sizes(100, seed=3):
         scale = engine("fit", sizes, SLOTS)
         ruler = engine("rulerOf", scale)
         assert 45 < ruler * scale <= 90 and math.log2(ruler).is_integer()
 
 
-def test_the_slider_of_n_stops_at_round_numbers(engine):
+def test_slider_of_n_has_round_steps(engine):
     stops = [engine("tokensOf", i) for i in range(97)]
     assert stops == sorted(set(stops)) and stops[0] == 16 and stops[-1] == 65_536
     assert all(isinstance(n, int) for n in stops) and {2**i for i in range(4, 17)} <= set(stops)
@@ -159,7 +159,7 @@ def test_the_slider_of_n_stops_at_round_numbers(engine):
     assert between == sorted(set(between))
 
 
-def test_what_is_typed_is_read_or_refused(engine):
+def test_parsing_typed_sizes(engine):
     for text, value in [("16", 16), (" 65,536 ", 65_536), ("4096", 4096), ("4 096", 4096), ("50_257", 50_257)]:
         assert engine("parseSize", "n", text, SIZES["n"]) == {"value": value, "text": f"{value:,}"}
     for text in ("", "x", "-3", "1.5", "1e3", "4,09", "16 17"):
@@ -169,7 +169,7 @@ def test_what_is_typed_is_read_or_refused(engine):
     assert engine("parseSize", "m", "0", SIZES["m"]) == {"error": "M goes from 1 to 256; 0 does not fit."}
 
 
-def test_numbers_are_written_for_readers(engine):
+def test_number_formatting(engine):
     assert [engine("trimmed", x) for x in (3, 2.5, -0.333, 0.004, -1e-9, 0, 12345.6)] == [
         "3", "2.5", "−0.33", "≈0", "≈0", "0", "12346",
     ]  # fmt: skip
@@ -183,9 +183,9 @@ def test_numbers_are_written_for_readers(engine):
 # The state in Python.
 
 
-def test_the_state_is_a_sum_and_the_output_a_mean():
+def test_state_is_a_sum_and_output_a_mean():
     lab = OrderLab()
-    # The lab's own sequence, by hand: φ(k) is (2, 1, ½), (1, 3, 1), (½, 2, 2), …; φ(q) of the third token is (½, 3, 1).
+    # The default sequence, by hand: φ(k) is (2, 1, ½), (1, 3, 1), (½, 2, 2), …; φ(q) of the third token is (½, 3, 1).
     for token, S, z in [
         (1, [[4, 0], [2, 0], [1, 0]], [2, 1, 0.5]),
         (2, [[4, 3], [2, 9], [1, 3]], [3, 4, 1.5]),
@@ -199,7 +199,7 @@ def test_the_state_is_a_sum_and_the_output_a_mean():
     assert lab.output.tolist() == lab.value[0].tolist(), "the first token sees itself alone"
 
 
-def test_state_and_output_belong_together_at_every_token():
+def test_state_and_output_agree_at_every_token():
     for query, key, value in some_sequences(30, seed=4):
         _, outputs = by_definition(query, key, value)
         lab = OrderLab(query=query, key=key, value=value)
@@ -212,7 +212,7 @@ def test_state_and_output_belong_together_at_every_token():
             agree(features @ S / (features @ z), outputs[token - 1], rtol=1e-4, atol=1e-4)
 
 
-def test_its_text_is_stable_and_what_the_browser_sends_is_kept():
+def test_repr_is_stable_and_state_from_the_browser_is_kept():
     lab = OrderLab()
     assert repr(lab) == "OrderLab(mode='order', n=1024, d=64, m=64, between='nothing', token=1)"
     lab.set_state({"n": 4096, "d": 32, "m": 16, "between": "causal", "mode": "steps", "token": 6})
@@ -223,7 +223,7 @@ def test_its_text_is_stable_and_what_the_browser_sends_is_kept():
     assert lab.key.dtype == torch.float32 and torch.equal(lab.key, OrderLab().key)
 
 
-def test_inputs_are_copied_and_tensors_open_the_steps():
+def test_inputs_are_copied_and_select_the_step_mode():
     x = torch.ones(2, 3)
     lab = OrderLab(query=x, key=x, value=x)
     x.zero_()
@@ -310,7 +310,7 @@ def test_inputs_are_copied_and_tensors_open_the_steps():
         ),
     ],
 )
-def test_what_is_wrong_is_named(arguments, error, message):
+def test_invalid_arguments_raise_clear_errors(arguments, error, message):
     says(lambda: OrderLab(**arguments), error, message)
 
 
@@ -334,7 +334,7 @@ def typed(page, name):
 
 
 def written(number):
-    """A number with at most two places, as the lab writes it."""
+    """A number with at most two decimals, as the lab formats it."""
     if number and abs(number) < 0.005:
         return "≈0"
     return f"{round(number, 2):g}".replace("-", "−")
@@ -350,7 +350,7 @@ def bill(page, column):
 
 
 def sides(page, picture):
-    """Width and height of a picture's rectangles, in its own units."""
+    """Width and height of a picture's rectangles, in its units."""
     return (
         page.locator(".tl-picture")
         .nth(picture)
@@ -363,7 +363,7 @@ def sides(page, picture):
 
 
 @pytest.mark.parametrize(("n", "d", "m"), [(1024, 64, 64), (16, 256, 64), (65_536, 256, 32), (64, 64, 64), (100, 7, 3)])
-def test_counts_and_words_follow_what_is_typed(show, n, d, m):
+def test_typed_sizes_update_counts_and_texts(show, n, d, m):
     page, lab = show(OrderLab(d=8)), OrderLab(n, d, m)
     for name, value in {"n": n, "d": d, "m": m}.items():
         typed(page, name).fill(str(value))
@@ -390,7 +390,7 @@ def test_counts_and_words_follow_what_is_typed(show, n, d, m):
         assert found == pytest.approx([part / more for part in parts], abs=0.01)
 
 
-def test_one_scale_for_both_pictures_and_thin_sides_are_widened_and_named(show):
+def test_pictures_share_a_scale_and_thin_sides_are_widened(show):
     page = show(OrderLab(256, 64, 128))
     note = page.locator(".tl-widened")
     first, second = sides(page, 0), sides(page, 1)
@@ -413,7 +413,7 @@ def test_one_scale_for_both_pictures_and_thin_sides_are_widened_and_named(show):
     assert f"M = 1 would be {width:.2f} pixels: drawn 2 pixels wide, so that you see it." in note.inner_text()
 
 
-def test_softmax_leaves_one_order_and_a_mask_makes_the_sum_grow(show):
+def test_softmax_allows_one_order_and_a_mask_needs_running_sums(show):
     page = show(OrderLab())
     crosses = page.locator(".tl-cross")
     states = {}
@@ -438,7 +438,7 @@ def test_softmax_leaves_one_order_and_a_mask_makes_the_sum_grow(show):
     assert states["nothing"] == states["causal"], "a mask changes no count"
 
 
-def test_the_mark_goes_to_where_both_cost_the_same(show):
+def test_mark_sets_n_to_equal_costs(show):
     page = show(OrderLab(n=8192, d=64, m=64))
     mark = page.locator(".tl-mark")
     mark.click()
@@ -459,7 +459,7 @@ def test_the_mark_goes_to_where_both_cost_the_same(show):
     assert not mark.is_visible(), "N does not go down to where the orders meet"
 
 
-def test_keys_move_every_slider(show):
+def test_every_slider_by_keyboard(show):
     page = show(OrderLab())
     for key, n in {"ArrowRight": 1152, "ArrowLeft": 1024, "End": 65_536, "Home": 16}.items():
         slider(page, "n").press(key)
@@ -483,7 +483,7 @@ def sequences():
 
 
 @pytest.mark.parametrize("tensors", [{}, *sequences()], ids=["own", "largest", "broad"])
-def test_every_step_shows_the_packages_numbers(show, tensors):
+def test_every_step_agrees_with_the_package(show, tensors):
     lab = OrderLab(mode="steps", **tensors)
     page = show(lab)
     (seq, d), m = lab.key.shape, lab.value.shape[1]
@@ -555,7 +555,7 @@ def test_the_written_sums_can_be_checked_by_hand(show):
     assert label == "after token 3. S: rows 3.5 3.5; 0 11; −1 5. z: 3.5 6 3.5."
 
 
-def test_forward_and_back_and_the_focus_is_never_lost(show):
+def test_back_and_next_keep_the_focus(show):
     page = show(OrderLab(mode="steps"))
     back, on = (page.get_by_role("button", name=name, exact=True) for name in ("Back", "Next token"))
     assert back.is_disabled() and on.is_enabled()
@@ -605,7 +605,7 @@ CONTRASTS = """() => {
 
 
 @pytest.mark.parametrize("theme", ["light", "dark"])
-def test_what_the_pictures_are_made_of_stands_out(show, theme):
+def test_pictures_have_enough_contrast(show, theme):
     page = show(OrderLab(between="softmax"), OrderLab(mode="steps"), theme=theme)
     contrasts = page.evaluate(CONTRASTS)
     assert len(contrasts) == 15

@@ -1,4 +1,4 @@
-"""The practice in a browser: what it says of an answer, what it keeps, and each form in which one is given."""
+"""The practice in a browser: its feedback, its stored progress, and every form of answer."""
 
 import pytest
 
@@ -34,7 +34,7 @@ def ask(answer, asks=None, **settings):
 
 @pytest.fixture
 def practise(show):
-    """Opens a practice on a page on which nothing was solved yet."""
+    """Opens a practice on a page without stored progress."""
 
     def practise(lab, **settings):
         page = show(lab, **settings)
@@ -59,7 +59,7 @@ def number_asked(page):
     return int(page.locator("p.tl-question code").inner_text())
 
 
-def test_enter_checks_and_then_asks_the_next_and_mistakes_are_told(practise):
+def test_enter_checks_then_asks_the_next_question(practise):
     page = practise(ask(Number(places=1, unit="apples")))
     n = number_asked(page)
     give(page, str(2 * n))
@@ -75,7 +75,7 @@ def test_enter_checks_and_then_asks_the_next_and_mistakes_are_told(practise):
     assert page.get_by_label("Your answer").first.input_value() == "1", "one can go on typing"
 
 
-def test_two_mistakes_that_give_one_answer_are_both_named(practise):
+def test_two_mistakes_with_one_answer_are_both_named(practise):
     page = practise(ask(Number(), asks=lambda result, n: int(result > n / 2), sizes={"n": (2, 90)}))
     give(page, "1")
     assert status(page) == (
@@ -83,7 +83,7 @@ def test_two_mistakes_that_give_one_answer_are_both_named(practise):
     )
 
 
-def test_what_was_wrong_comes_back_and_what_was_shown_is_not_solved(practise):
+def test_missed_cases_come_back_and_shown_ones_are_not_solved(practise):
     page = practise(ask(Number(places=1)))
     n = number_asked(page)
     give(page, str(2 * n))
@@ -96,7 +96,7 @@ def test_what_was_wrong_comes_back_and_what_was_shown_is_not_solved(practise):
     assert status(page) == "You missed one like this. Here it is with other numbers." and number_asked(page) != n
 
 
-def test_the_browser_keeps_what_was_solved_and_nothing_where_it_may_not(practise):
+def test_progress_is_stored_if_the_browser_allows_it(practise):
     page = practise(ask(Number(places=1)))
     give(page, f"{number_asked(page)}/2")
     assert "1 of 24 solved" in again(page).locator(".tl-lab").inner_text()
@@ -111,7 +111,7 @@ def test_no_colon_follows_a_question_mark(practise):
     assert "A view, a copy, or an error? 0 of 24 solved" in page.locator(".tl-lab").inner_text()
 
 
-def test_the_topic_that_was_chosen_is_kept_in_the_address(practise):
+def test_chosen_topic_is_in_the_url(practise):
     page = practise(Practice("offset", "strides_of"))
     page.get_by_label("What to practise").select_option("strides_of")
     page.wait_for_function("location.search.includes('choice=strides_of')")
@@ -123,7 +123,7 @@ def test_the_topic_that_was_chosen_is_kept_in_the_address(practise):
         assert "Strides of a fresh tensor" in page.locator(".tl-lab").inner_text()
 
 
-def test_what_is_shown_is_said_after_an_answer_that_could_not_be_read(practise):
+def test_shown_answer_is_announced_after_invalid_input(practise):
     page = practise(Practice("offset"))
     for text in ("(2, 3)", "abc"):
         give(page, text)
@@ -132,7 +132,7 @@ def test_what_is_shown_is_said_after_an_answer_that_could_not_be_read(practise):
     assert status(page).startswith("The answer is") and page.get_by_label("Your answer").input_value().isdigit()
 
 
-def test_all_are_mixed_and_what_one_gets_wrong_is_said_in_words(practise):
+def test_mixed_practice_lists_weaknesses(practise):
     page = practise(Practice("offset", "strides_of"))
     page.get_by_label("What to practise").select_option("strides_of")
     for _ in range(2):
@@ -149,7 +149,7 @@ def test_all_are_mixed_and_what_one_gets_wrong_is_said_in_words(practise):
     assert page.locator(".tl-weak").inner_text().startswith("Nothing yet")
 
 
-def test_a_mask_is_painted_with_the_mouse_and_by_keys(practise):
+def test_mask_by_mouse_and_keyboard(practise):
     page = practise(Practice("decoder"))
     drag(page, page.locator("[data-at='1 0']:visible"), 40)
     assert page.locator(".tl-seen:visible").count() == 2
@@ -180,7 +180,7 @@ def test_a_table_has_a_field_for_each_number(practise):
     assert status(page) == "Right."
 
 
-def test_one_of_several_is_chosen(practise):
+def test_choice_of_one_option(practise):
     options = {0.5: "a half", 2: "twice as much", 1.1: "one more"}
     page = practise(ask(Choice(options), asks=lambda result, n: 1.1 if result == n + 1 else result / n))
     page.get_by_role("button", name="Check").click()
@@ -194,7 +194,7 @@ def test_one_of_several_is_chosen(practise):
     assert status(page) == "Right."
 
 
-def test_steps_are_moved_into_order_by_keys_that_stay_where_they_are(practise):
+def test_steps_are_ordered_by_keyboard_without_losing_focus(practise):
     page = practise(ask(Order(STEPS), asks=lambda result, n: STEPS if result < n else STEPS[::-1]))
     order = page.locator(".tl-sequence:visible li > :first-child")
     assert order.all_inner_texts() == sorted(STEPS)
@@ -210,7 +210,7 @@ def test_steps_are_moved_into_order_by_keys_that_stay_where_they_are(practise):
     assert status(page) == "Right."
 
 
-def test_raising_is_given_with_a_button(practise):
+def test_error_as_an_answer_has_a_button(practise):
     numbers = Numbers(refusal="It raises")
     page = practise(ask(numbers, asks=lambda result, n: (int(result) + 1 if result < n else 0 / 0,)))
     page.get_by_role("button", name="It raises").click()

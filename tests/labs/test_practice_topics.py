@@ -1,4 +1,4 @@
-"""Every topic of the practice: enough cases, answers that can be told apart, texts that can be read."""
+"""Every topic: enough cases, distinguishable answers, short texts."""
 
 import json
 import re
@@ -29,7 +29,7 @@ def engine():
 
 
 @each_topic
-def test_a_topic_keeps_what_practice_promises(topic, engine):
+def test_topic_has_enough_cases_and_short_texts(topic, engine):
     table = json.loads(topic.text)
     cases, mistakes = table["cases"], table["mistakes"]
     size = len(topic.text.encode())
@@ -38,7 +38,7 @@ def test_a_topic_keeps_what_practice_promises(topic, engine):
     assert len({str(case["right"]) for case in cases}) > 1, "who answers once answers all"
     assert engine("everyAnswerIsFound", table) == []
 
-    # Two sentences of a mistake, one or two of a question, short; what can be read on a phone.
+    # Texts are short enough for a phone.
     assert 3 <= len(topic.title) <= 40
     for case in cases:
         assert len(case["question"]) <= 240 and 1 <= len(SENTENCE.findall(case["question"])) <= 2, case["question"]
@@ -52,7 +52,7 @@ def test_a_topic_keeps_what_practice_promises(topic, engine):
     assert all(len(SENTENCE.findall(text)) <= 2 for text in topic.words.values())
 
 
-# In JavaScript: of each case, the right answer as it is shown is right, and each wrong one is found as itself alone.
+# In JavaScript: in each case the right answer is accepted, and each wrong one matches only itself.
 FOUND = """
 function everyAnswerIsFound(table) {
     const failed = [];
@@ -82,7 +82,7 @@ def test_every_topic_knows_its_name_and_its_chapter():
         Practice("x")
 
 
-def test_another_chapter_is_another_file(monkeypatch, tmp_path):
+def test_topics_of_a_new_chapter_need_only_its_file(monkeypatch, tmp_path):
     for number in (98, 101):
         text = f"from transformer_lab.practice import ch1\n\nof_chapter_{number} = ch1.strides_of\n"
         (tmp_path / f"ch{number}.py").write_text(text)
@@ -92,7 +92,7 @@ def test_another_chapter_is_another_file(monkeypatch, tmp_path):
     assert [topic.chapter for topic in found.values()][-2:] == [98, 101]
 
 
-# Rules that an exercise has as well: how its reference is called, and which part of the result is the answer.
+# Rules that an exercise implements too: how to call its reference, and which part of the result is the answer.
 RESTATED = {
     "shape_of_a_sum": ("broadcast_shape", lambda a, b: (a, b), lambda shape: shape),
     "shape_of_a_product": ("matmul_shape", lambda a, b: (a, b), lambda shape: shape),
@@ -121,7 +121,7 @@ RESTATED = {
 
 
 @pytest.mark.parametrize("name", RESTATED)
-def test_a_rule_that_an_exercise_has_too_says_the_same(name):
+def test_rule_agrees_with_its_exercise(name):
     topic = TOPICS[name]
     exercise, arguments_of, part_of = RESTATED[name]
 
@@ -130,7 +130,7 @@ def test_a_rule_that_an_exercise_has_too_says_the_same(name):
             result = part(function(*arguments))
         except (ValueError, RuntimeError) as error:
             result = error
-        return topic.answer.of(result, arguments)
+        return topic.answer.from_result(result, arguments)
 
     for seed in range(60):
         arguments = topic._arguments(seed)
@@ -140,7 +140,7 @@ def test_a_rule_that_an_exercise_has_too_says_the_same(name):
         assert topic.answer.same(found, expected), arguments
 
 
-def test_a_table_is_the_same_whatever_the_reader_has_made_a_default():
+def test_table_does_not_depend_on_the_default_dtype():
     before = TOPICS["head_1"].table()
     torch.set_default_dtype(torch.float64)
     try:
@@ -151,7 +151,7 @@ def test_a_table_is_the_same_whatever_the_reader_has_made_a_default():
 
 @pytest.mark.parametrize("order", ["pre-norm", "post-norm"])
 @pytest.mark.parametrize("stretch", ["encoder", "decoder"])
-def test_the_steps_of_a_block_come_as_in_the_course_s_layers(order, stretch):
+def test_steps_of_a_block_match_the_layers(order, stretch):
     layer = {"encoder": tl.EncoderLayer, "decoder": tl.DecoderLayer}[stretch](8, 2, 16, norm_first=order == "pre-norm")
     met, x = [], torch.randn(1, 3, 8)
     for name, module in layer.named_children():
@@ -201,7 +201,7 @@ def a_topic(**settings):
     return Topic(**usual | {"sizes": {"n": (1, 60)}} | settings)
 
 
-def test_a_table_holds_what_the_rule_says():
+def test_table_matches_the_rule():
     table = a_topic().table()
     assert len(table["cases"]) == 24 and [name for name, *_ in table["mistakes"]] == ["doubled", "doubled_as_well"]
     assert table["mistakes"][0][1:] == ["You double it.", "Is a half more or less?"]
@@ -210,7 +210,7 @@ def test_a_table_holds_what_the_rule_says():
         assert case["right"] == n / 2 and case["wrong"] == [[2 * n, [0, 1]]], "nearly is not told from what is right"
 
 
-def test_a_case_in_which_three_mistakes_are_one_is_left_out():
+def test_case_with_three_equal_mistakes_is_left_out():
     assert a_topic(words={"nearly": "So."}).table()["cases"]
     with_three = a_topic(asks=lambda result, n, x: result if result <= n else -1.0, keep=lambda n, x: n > 3)
     assert all(len(names) == 2 for case in with_three.table()["cases"] for _, names in case["wrong"])
@@ -218,23 +218,23 @@ def test_a_case_in_which_three_mistakes_are_one_is_left_out():
 
 
 @pytest.mark.parametrize("name", [name for name, topic in TOPICS.items() if getattr(topic.answer, "refusal", "")])
-def test_where_it_can_raise_it_does_so_now_and_then(name):
+def test_some_cases_raise_if_any_can(name):
     rights = [case["right"] for case in json.loads(TOPICS[name].text)["cases"]]
     assert 3 <= rights.count("error") <= len(rights) / 2
 
 
-def test_raising_is_an_answer_where_the_topic_says_so():
+def test_error_is_an_answer_only_with_refusal():
     table = a_topic(answer=Number(places=1, refusal="It raises")).table()
     assert "raises" in [name for name, *_ in table["mistakes"]]
     assert ["error", [2]] in table["cases"][0]["wrong"]
 
 
-def test_what_a_topic_names_must_be_known_to_its_rule():
+def test_unknown_mistake_names_raise():
     with pytest.raises(ValueError, match="mistakes of 'Halves' must be known to its rule, got tripled"):
         a_topic(without=("tripled",)).table()
 
 
-def test_inputs_are_rounded_to_what_is_shown():
+def test_inputs_are_rounded_as_displayed():
     shown = []
     a_topic(question=lambda n, x: shown.append(x) or f"{n}", decimals=1).table()
     assert all(x.dtype == torch.float64 and write(x) == write(x, 4).replace("000", "") for x in shown)
@@ -258,15 +258,15 @@ def test_inputs_are_rounded_to_what_is_shown():
         (Order(("b", "a", "c")), ("c", "a"), None),
     ],
 )
-def test_what_of_a_result_is_an_answer(form, result, answer):
-    assert form.of(result, ()) == answer
+def test_results_as_answers(form, result, answer):
+    assert form.from_result(result, ()) == answer
 
 
-def test_a_topic_of_ones_own_can_be_practised():
+def test_own_topic_can_be_practised():
     assert repr(Practice(a_topic())) == "Practice(topic='Halves', case=0)"
 
 
-# What is typed.
+# Typed input.
 
 
 @pytest.mark.parametrize(
@@ -283,14 +283,14 @@ def test_a_topic_of_ones_own_can_be_practised():
         ("−1, 2", [-1, 2]),
     ],
 )
-def test_several_numbers_are_read_as_people_write_them(engine, text, value):
+def test_parsing_several_numbers(engine, text, value):
     assert engine("parseSeveral", text, {"places": 0}, 3) == {"value": value, "text": text}
 
 
 @pytest.mark.parametrize(
     ("text", "value"), [("1,024", 1024), (" 12 ", 12), ("(5)", 5), ("2^10", 1024), ("4*5*6", 120), ("+.5", 0.5)]
 )
-def test_one_number_is_read_as_people_write_it(engine, text, value):
+def test_parsing_one_number(engine, text, value):
     assert engine("parseOne", text)["value"] == value
 
 
@@ -308,7 +308,7 @@ def test_one_number_is_read_as_people_write_it(engine, text, value):
         ("error", 6, 0, False),
     ],
 )
-def test_a_number_is_right_to_half_a_unit_of_the_last_place(engine, given, right, places, is_right):
+def test_tolerance_is_half_a_unit_of_the_last_place(engine, given, right, places, is_right):
     assert engine("matches", given, right, {"places": places}) == is_right
 
 
@@ -317,7 +317,7 @@ def test_infinity_is_a_number(engine, text):
     assert engine._context.eval(f"matches(parseOne({text!r}).value, '-inf', {{ places: 2 }})")
 
 
-def test_a_decimal_comma_is_refused_with_a_word(engine):
+def test_decimal_comma_gets_an_error_message(engine):
     assert engine("parseOne", "0,27") == {"error": "A decimal point, please: “0.27”."}
     for text in ("0,27, 0,73", "0,27; 0,73", "0,27 0,73"):
         assert engine("parseSeveral", text, {"places": 2}, 2) == {"error": "A decimal point, please: “0.27”."}
@@ -325,7 +325,7 @@ def test_a_decimal_comma_is_refused_with_a_word(engine):
 
 
 @pytest.mark.parametrize("text", ["", "(", "-", "3,", "3, -", "2*", "1.", "1e", "-in", "torch.Si", "(3, 4"])
-def test_what_is_not_yet_an_answer_is_no_error(engine, text):
+def test_incomplete_answer_is_no_error(engine, text):
     assert "error" not in engine("parseSeveral", text, {"places": 2}, 3)
     assert "error" in engine("parseSeveral", f"{text} x", {"places": 2}, 3)
 
@@ -356,14 +356,14 @@ def test_what_is_not_yet_an_answer_is_no_error(engine, text):
         ({"kind": "number", "places": 0}, {"right": 6}, "error", "There is an answer to this one."),
     ],
 )
-def test_what_is_known_of_an_answer_that_no_mistake_gives(engine, form, case, given, said):
+def test_remarks_about_unrecognised_answers(engine, form, case, given, said):
     assert said in engine("knownOf", given, case, form)
 
 
-# What comes next.
+# The next case.
 
 
-def test_what_was_wrong_comes_back_in_other_numbers(engine):
+def test_missed_mistake_comes_back_with_other_numbers(engine):
     cases = [{"wrong": [[0, [i % 2]]]} for i in range(8)]
     topic = {"name": "t", "mistakes": [["even", "", ""], ["odd", "", ""]], "cases": cases}
     engine._context.eval("recordMissed('t', ['odd'])")
@@ -375,7 +375,7 @@ def test_what_was_wrong_comes_back_in_other_numbers(engine):
     assert met == [(2, False), (3, False), (5, True), (6, False)]
 
 
-def test_what_is_solved_comes_again_once_all_is(engine):
+def test_solved_cases_repeat_after_all_are_solved(engine):
     topic = {"name": "s", "mistakes": [], "cases": [{"wrong": []}] * 3}
     engine._context.eval("recordSolved('s', 1)")
     assert engine("nextCase", topic, 0)["at"] == 2

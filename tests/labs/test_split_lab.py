@@ -1,4 +1,4 @@
-"""The split lab: where numbers go against PyTorch, its state in Python, and its behaviour in a browser."""
+"""The split lab: its steps against PyTorch, its state in Python, and its behaviour in a browser."""
 
 import itertools
 import math
@@ -26,11 +26,11 @@ def engine():
     return Engine(SplitLab)
 
 
-# The way into heads and back.
+# The steps.
 
 
 def walked(seq, heads, width, split_by_view, merge_by_view):
-    """What stands where at each step, by PyTorch's own view and transpose; in scores, which two numbers meet first."""
+    """The layout at each step, by PyTorch's view and transpose; for scores, the first pair of each product."""
     x = torch.arange(seq * heads * width).view(1, seq, -1)
     if split_by_view:
         cut = split = x.view(1, heads, seq, width)
@@ -48,7 +48,7 @@ def walked(seq, heads, width, split_by_view, merge_by_view):
 
 @pytest.mark.parametrize("mistakes", MISTAKES)
 @pytest.mark.parametrize(("seq", "heads", "width"), SIZES)
-def test_numbers_go_where_torch_puts_them(engine, seq, heads, width, mistakes):
+def test_every_step_agrees_with_torch(engine, seq, heads, width, mistakes):
     found = engine("journeySteps", {"seq": seq, "heads": heads, "d_head": width}, *mistakes)
     expected = walked(seq, heads, width, *mistakes)
     assert len(found) == len(expected)
@@ -61,7 +61,7 @@ def test_numbers_go_where_torch_puts_them(engine, seq, heads, width, mistakes):
 
 
 @pytest.mark.parametrize(("seq", "heads", "width"), SIZES)
-def test_view_alone_gives_a_head_these_tokens(engine, seq, heads, width):
+def test_tokens_of_a_head_split_by_view_alone(engine, seq, heads, width):
     split = torch.arange(seq * heads * width).view(heads, seq, width)
     for head in range(heads):
         tokens = split[head] // (heads * width)
@@ -69,7 +69,7 @@ def test_view_alone_gives_a_head_these_tokens(engine, seq, heads, width):
 
 
 @pytest.mark.parametrize("mistakes", MISTAKES)
-def test_the_code_of_the_steps_runs_and_has_the_shapes_it_says(engine, mistakes):
+def test_displayed_code_runs_with_the_displayed_shapes(engine, mistakes):
     layer = tl.MultiHeadAttention(12, 3)
     sizes = {"batch": 2, "seq": 5, "q_len": 5, "k_len": 5, "heads": 3, "d_model": 12, "d_head": 4}
     x = torch.randn(2, 5, 12, generator=torch.Generator().manual_seed(0))
@@ -106,7 +106,7 @@ def test_the_code_of_the_steps_runs_and_has_the_shapes_it_says(engine, mistakes)
         ({"stage": 10}, ValueError, "stage must be from 0 to 9, got 10"),
     ],
 )
-def test_what_is_wrong_is_named(arguments, error, message):
+def test_invalid_arguments_raise_clear_errors(arguments, error, message):
     says(lambda: SplitLab(**arguments), error, message)
 
 
@@ -134,7 +134,7 @@ def named(numbers):
 
 
 @pytest.mark.parametrize("mistakes", MISTAKES)
-def test_the_picture_shows_what_torch_does(show, mistakes):
+def test_picture_agrees_with_torch(show, mistakes):
     page = show(make())
     for name, wrong in zip(("view alone to split", "view alone to merge"), mistakes):
         if wrong:
@@ -156,7 +156,7 @@ def test_the_picture_shows_what_torch_does(show, mistakes):
         assert (f"{astray} of {tensor[..., 0].numel() if i in (4, 5) else 24}" in said) == bool(astray)
 
 
-def test_a_number_is_followed_from_step_to_step(show):
+def test_marked_number_is_found_at_every_step(show):
     page = show(make())
     first = page.locator(".tl-before-after .tl-grid").nth(1)
     first.locator(".tl-cell").nth(14).hover()  # head 1, row a, last column: a5
@@ -172,7 +172,7 @@ def test_a_number_is_followed_from_step_to_step(show):
     assert first.locator(".tl-chosen").inner_text() == "b·b"
 
 
-def test_view_alone_is_shown_on_the_readers_own_sentence(show):
+def test_view_alone_is_explained_with_own_sentence(show):
     page = show(make())
     page.get_by_role("button", name="view alone to split").click()
     x = torch.arange(10 * 32).view(10, 32)
@@ -181,7 +181,7 @@ def test_view_alone_is_shown_on_the_readers_own_sentence(show):
     assert status(page).endswith("On your sentence, head 0 of 4 would read “the” [0] to “sat”.")
 
 
-def test_shapes_are_given_in_numbers_where_they_are_known(show):
+def test_known_shapes_are_shown_in_numbers(show):
     page = show(make())
     layer, x = tl.MultiHeadAttention(32, 4), torch.zeros(1, 10, 32)
     shapes = page.locator(".tl-sizes").all_inner_texts()

@@ -13,11 +13,12 @@ import transformer_lab as tl
 from agreement import says
 from gestures import slide, status
 from javascript import ANYTHING, Engine, many, read
+from transformer_lab.arguments import shown
 from transformer_lab.labs import BroadcastingLab, LookupLab, StridesLab
 from transformer_lab.labs.strides import OPERATIONS
 
 LIMITS = StridesLab().limits
-REFUSALS = (RuntimeError, IndexError, TypeError, ValueError)  # what PyTorch raises at an operation that does not fit
+REFUSALS = (RuntimeError, IndexError, TypeError, ValueError)  # what PyTorch raises for an impossible operation
 
 
 @pytest.fixture(scope="module")
@@ -26,7 +27,7 @@ def strides():
 
 
 def some_operation(draw, x):
-    """One operation for ``x``, as code; about one in four does not fit."""
+    """A random operation for ``x``, as code; about one in four raises."""
 
     def axis():
         return draw.randint(-x.ndim - 1, x.ndim) if draw.random() < 0.15 else draw.randrange(-x.ndim, max(x.ndim, 1))
@@ -132,7 +133,7 @@ def test_chains_agree_with_torch(strides, seed):
                 raise AssertionError(f"{shape} {chain}: {error}") from None
             if before is not None and here.numel():
                 assert drawn["copied"] != tl.layout(here).shares_storage_with(before), chain
-        if fits:  # and Python reads the same chain as the browser, as typed and as written anew
+        if fits:  # Python parses the same chain as the browser, as typed and in canonical form
             for text in (chain, steps["text"]):
                 lab = StridesLab(shape, text)
                 assert tl.layout(lab.tensor) == tl.layout(x) or torch.equal(lab.tensor, x), text
@@ -164,12 +165,12 @@ def test_chains_agree_with_torch(strides, seed):
         ("[::0]", "A slice's step must be greater than zero in PyTorch"),
     ],
 )
-def test_a_refusal_says_why(strides, chain, reason):
+def test_errors_agree_with_torch(strides, chain, reason):
     found = strides("run", [2, 3], strides("parseChain", chain, LIMITS)["value"])
     assert found["reason"].startswith(reason)
 
 
-# What is typed.
+# Typed input.
 
 
 chains = st.lists(
@@ -187,12 +188,12 @@ chains = st.lists(
 @example(text=".view((6,))")
 @example(text=".view(2,3])")
 @example(text="\xa0.t()")
-def test_typed_chains(text, strides):
+def test_parsing_typed_chains(text, strides):
     result = read(strides, "parseChain", text, LIMITS)
     if result is None:
         return
     found = strides("run", [2, 3], result["value"])
-    lab = StridesLab((2, 3), result["text"])  # whatever the browser sends, Python reads
+    lab = StridesLab((2, 3), result["text"])  # Python parses whatever the browser sends
     if "reason" not in found:
         assert tuple(found["tensors"][-1]["shape"]) == tuple(lab.tensor.shape)
 
@@ -208,11 +209,11 @@ def test_typed_chains(text, strides):
         ("[None]", "“None” is not an index; write 1, or 0:2, or ::2, or “...”."),
     ],
 )
-def test_a_chain_that_is_typed_wrong_is_answered(strides, text, error):
+def test_invalid_chain_gets_an_error_message(strides, text, error):
     assert strides("parseChain", text, LIMITS) == {"error": error}
 
 
-def test_an_unknown_operation_is_answered_with_the_known_ones(strides):
+def test_unknown_operation_lists_the_known_ones(strides):
     for name in ("flip", "constructor", "index", "toString"):
         error = strides("parseChain", f".{name}(0)", LIMITS)["error"]
         assert error.startswith(f".{name} is not in this lab. It knows view, reshape, flatten, ")
@@ -221,10 +222,10 @@ def test_an_unknown_operation_is_answered_with_the_known_ones(strides):
 # The state in Python.
 
 
-def test_it_gives_the_tensor():
+def test_tensor_agrees_with_torch():
     lab = StridesLab(shape=(2, 3, 4), chain=".transpose(1, 2)[:, ::2]")
     assert torch.equal(lab.tensor, torch.arange(24).view(2, 3, 4).transpose(1, 2)[:, ::2])
-    lab.set_state({"shape": [6], "chain": ".view(2, 3)[-1, ...]"})  # as the browser does
+    lab.set_state({"shape": [6], "chain": ".view(2, 3)[-1, ...]"})  # as the browser sends it
     assert lab.tensor.tolist() == [3, 4, 5]
     assert StridesLab((), "").tensor.shape == ()
     with pytest.raises(RuntimeError, match="view size is not compatible"):
@@ -233,7 +234,7 @@ def test_it_gives_the_tensor():
 
 CHAIN = (
     "chain must be operations like .transpose(0, 1)[:, ::2], of view, reshape, flatten, transpose, t, permute, "
-    "contiguous, squeeze, unsqueeze, expand and [ ], got {!r}"
+    "contiguous, squeeze, unsqueeze, expand and [ ], got {}"
 )
 
 
@@ -247,7 +248,7 @@ SHAPE = "shape must have at most 5 axes of size 1 or more and 64 elements, got {
         (lambda: StridesLab((0,)), ValueError, SHAPE.format((0,))),
         (lambda: StridesLab((1,) * 6), ValueError, SHAPE.format((1,) * 6)),
         *(
-            (lambda chain=chain: StridesLab(chain=chain), ValueError, CHAIN.format(chain))
+            (lambda chain=chain: StridesLab(chain=chain), ValueError, CHAIN.format(shown(chain)))
             for chain in (
                 "view(6)",
                 "foo",
@@ -272,7 +273,7 @@ SHAPE = "shape must have at most 5 axes of size 1 or more and 64 elements, got {
         (lambda: StridesLab(3), TypeError, "shape must be a list of integers, got 3"),
     ],
 )
-def test_bad_arguments_are_named(make, error, text):
+def test_invalid_arguments_raise_clear_errors(make, error, text):
     says(make, error, text)
 
 
@@ -280,13 +281,13 @@ def test_bad_arguments_are_named(make, error, text):
 
 
 def walked(x, flat):
-    """The lab's first sentence about element number ``flat`` of ``x``."""
+    """The first sentence of the status line for element number ``flat`` of ``x``."""
     index = [int(i) for i in torch.unravel_index(torch.tensor(flat), x.shape)]
     place = x.storage_offset() + sum(i * stride for i, stride in zip(index, x.stride()))
     return f"Element {index} is {x.flatten()[flat].item()}, at storage place {place}."
 
 
-def test_arrow_keys_walk_through_a_tensor(show):
+def test_arrow_keys_move_through_a_tensor(show):
     lab = StridesLab((2, 3, 4), ".transpose(1, 2)[:, 1:]")
     page = show(lab)
     grid = page.get_by_label(re.compile("^The tensor"))
@@ -304,7 +305,7 @@ def test_arrow_keys_walk_through_a_tensor(show):
     assert walk.get_attribute("aria-valuetext") == "element 18 of 18, storage place 23"
 
 
-def test_operations_are_added_and_taken_back_by_keyboard(show):
+def test_operations_by_keyboard(show):
     page = show(StridesLab())
     for chain, name in [(".view(-1)", "+ .view(-1)"), ("", "Undo last")]:
         button = page.get_by_role("button", name=name)
@@ -318,7 +319,7 @@ def test_operations_are_added_and_taken_back_by_keyboard(show):
 
 
 @pytest.mark.parametrize("width", [760, 360])
-def test_walking_by_mouse(show, width):
+def test_pointing_by_mouse(show, width):
     lab = StridesLab()
     page = show(lab, width=width)
     walk, frame = page.get_by_role("slider"), page.locator(".tl-lab")
@@ -332,12 +333,12 @@ def test_walking_by_mouse(show, width):
     assert status(page).startswith(walked(lab.tensor, 7))
 
 
-def test_what_is_too_large_to_draw_is_said(show):
+def test_too_large_to_draw_is_reported(show):
     page = show(StridesLab((1, 64), ".expand(4, 64)"))
     assert "256 elements are more than this lab draws" in page.locator(".tl-refusal").inner_text()
 
 
-def test_numbers_of_places_have_room_beside_other_labs(show):
+def test_storage_numbers_fit_beside_other_labs(show):
     page = show(StridesLab(), BroadcastingLab(), LookupLab())
     gap = "node => parseFloat(getComputedStyle(node).rowGap)"
     assert page.locator(".tl-storage").first.evaluate(gap) > 12, "another lab's style hides them"

@@ -1,4 +1,4 @@
-"""The whole lab in a browser: typing, walking, opening, pointing, and that every number on show is the model's."""
+"""The whole lab in a browser: typing, walking, opening and pointing; every visible number is the model's."""
 
 import json
 import re
@@ -34,7 +34,7 @@ def number(text):
     return float(text.replace("−", "-"))
 
 
-def test_what_is_typed_is_answered_word_by_word(show):
+def test_typed_number_is_answered_word_by_word(show):
     page = show(WholeLab())
     for typed, answer in (("13", "thirteen"), ("30", "thirty"), ("3", "three"), ("2003", "two thousand and three")):
         page.get_by_label("Type a number").fill(typed)
@@ -54,14 +54,14 @@ def test_what_is_typed_is_answered_word_by_word(show):
         ("0342", "three hundred and forty two", "It has never seen a number that begins with 0."),
     ],
 )
-def test_where_it_fails_it_says_so_and_why(show, typed, right, why):
+def test_wrong_answer_is_explained(show, typed, right, why):
     page = show(WholeLab())
     page.get_by_label("Type a number").fill(typed)
     said = page.locator(".tl-verdict").inner_text()
     assert f"Wrong: it is {right}." in said and why in said and status(page).endswith(": wrong.")
 
 
-def test_what_is_not_read_does_not_look_right(show):
+def test_invalid_input_shows_no_verdict(show):
     page = show(WholeLab())
     page.get_by_label("Type a number").fill("34a")
     assert page.locator(".tl-verdict").inner_text() == "Still showing 342."
@@ -73,7 +73,7 @@ def test_what_is_not_read_does_not_look_right(show):
     assert page.locator(".tl-verdict").inner_text() == "Right." and page.locator(".tl-input").input_value() == "342"
 
 
-def test_an_answer_without_words_says_so(show):
+def test_empty_answer_is_reported(show):
     page = show(WholeLab(text="0342"))
     assert status(page) == "It reads “0342” and stops at once, without a word: wrong."
     assert page.locator(".tl-verdict").inner_text().startswith("It writes nothing. Wrong: it is three hundred")
@@ -81,7 +81,7 @@ def test_an_answer_without_words_says_so(show):
     assert page.locator(".tl-verdict").inner_text().endswith("of one to four digits, and none that begins with 0.")
 
 
-def test_each_family_is_told_what_it_is(show):
+def test_each_family_has_a_description(show):
     page = show(WholeLab())
     assert "2 layers on each side" in side(page) and "26,208 weights" in side(page)
     press(page, "encoder only")
@@ -91,7 +91,7 @@ def test_each_family_is_told_what_it_is(show):
     assert page.locator("[data-text=target]").inner_html() == "3 4 2 = three … two"
 
 
-def test_the_lab_knows_english_as_the_model_was_taught_it():
+def test_number_words_match_the_training_data():
     engine = Engine(WholeLab)
     target = WholeLab().stored[0]["target"]
     numbers = target[target.index("zero") :]
@@ -99,7 +99,7 @@ def test_the_lab_knows_english_as_the_model_was_taught_it():
         assert engine("numberWords", n, numbers) == train_whole_lab.in_words(n)
 
 
-def test_the_walk_goes_through_every_block_and_writes_the_answer(show):
+def test_walk_visits_every_block_and_writes_the_answer(show):
     page = show(WholeLab(text="13"))
     slider = page.get_by_label("Walk through the model")
     steps = int(slider.get_attribute("max"))
@@ -116,7 +116,7 @@ def test_the_walk_goes_through_every_block_and_writes_the_answer(show):
     assert page.locator(".tl-later:visible").count() == 1
 
 
-def test_a_word_opens_the_step_that_wrote_it(show):
+def test_click_on_a_word_opens_its_step(show):
     page = show(WholeLab())
     page.get_by_role("button", name="hundred, probability").click()
     assert status(page).startswith("Step 17. Softmax, decoder. Next: “hundred”")
@@ -124,7 +124,7 @@ def test_a_word_opens_the_step_that_wrote_it(show):
     assert page.locator("[data-text=next]").inner_html() == "hundred"
 
 
-def test_it_plays_to_the_end_and_stops_there(show):
+def test_play_stops_at_the_end(show):
     page = show(WholeLab(text="3", step=14))
     page.get_by_role("button", name="Play").click()
     assert page.get_by_role("button", name="Pause").is_visible()
@@ -135,7 +135,7 @@ def test_it_plays_to_the_end_and_stops_there(show):
     assert words(page) == ["three", "<end>"]
 
 
-def test_nothing_plays_under_reduced_motion(show, windows):
+def test_no_play_button_under_reduced_motion(show, windows):
     page = windows[0][False]
     page.emulate_media(reduced_motion="reduce")
     page = show(WholeLab())
@@ -144,7 +144,7 @@ def test_nothing_plays_under_reduced_motion(show, windows):
 
 
 @pytest.mark.parametrize("make", [WholeLab, own_model, lambda: own_model(kind=tl.LanguageModel)])
-def test_every_part_and_arrow_opens_and_says_something_of_its_own(show, make):
+def test_every_block_and_arrow_opens_with_its_own_text(show, make):
     page = show(make())
     free = page.locator("svg [role=button][aria-hidden=false]")
     said = set()
@@ -158,7 +158,7 @@ def test_every_part_and_arrow_opens_and_says_something_of_its_own(show, make):
 
 
 def traced(lab):
-    """What flows in the course's Transformer when it has written all but the last word: by hooks."""
+    """The tensors of the course's Transformer before its last word, caught by hooks."""
     model, found = lab.model, {}
     for name, module in model.named_modules():
         module.register_forward_hook(lambda _, __, out, name=name: found.__setitem__(name, out))
@@ -182,7 +182,7 @@ FLOWS = {
 
 
 @pytest.mark.parametrize("flow", FLOWS)
-def test_an_arrow_shows_the_numbers_that_flow(show, flow):
+def test_arrow_shows_its_tensor(show, flow):
     lab = WholeLab(part=flow)
     page = show(lab)
     expected = traced(lab)[FLOWS[flow]]
@@ -202,7 +202,7 @@ def test_an_arrow_shows_the_numbers_that_flow(show, flow):
         sheet.press("ArrowDown")
 
 
-def test_attention_is_worked_out_with_the_models_numbers(show):
+def test_attention_panel_computes_with_the_models_numbers(show):
     lab = WholeLab(part="decoder.1.cross")
     page = show(lab)
     model = lab.model
@@ -224,7 +224,7 @@ def test_attention_is_worked_out_with_the_models_numbers(show):
         assert status(page).startswith(f"Cross-attention, decoder layer 2, head {head + 1}: ")
 
 
-def test_the_mask_hides_what_comes_later(show):
+def test_causal_mask_hides_later_tokens(show):
     page = show(WholeLab(family="decoder", part="decoder.0.self"))
     bars = page.locator(".tl-bar-row:visible").all_inner_texts()
     assert [("masked" in text) for text in bars] == [False] + [True] * (len(bars) - 1)
@@ -233,7 +233,7 @@ def test_the_mask_hides_what_comes_later(show):
     assert [("masked" in text) for text in bars] == [False] * 3 + [True] * (len(bars) - 3)
 
 
-def test_one_column_falls_away_and_what_remains_can_be_opened(show):
+def test_single_column_models_hide_the_other_column(show):
     page = show(WholeLab())
     press(page, "encoder only")
     assert part(page, "masked_attention").get_attribute("aria-hidden") == "true"
@@ -247,7 +247,7 @@ def test_one_column_falls_away_and_what_remains_can_be_opened(show):
     assert status(page).startswith("Masked self-attention, decoder layer 1, head 1: “two” looks at “")
 
 
-def test_pointing_at_an_arrow_shows_what_flows_and_leaving_it_puts_back_what_was_open(show):
+def test_hover_previews_an_arrow_and_leaving_restores_the_open_part(show):
     page = show(WholeLab(part="encoder.0.self"))
     before = side(page)
     x, y = page.locator("[data-flow=memory] .line").evaluate("""line => {
@@ -261,7 +261,7 @@ def test_pointing_at_an_arrow_shows_what_flows_and_leaving_it_puts_back_what_was
 
 
 @pytest.mark.parametrize("family", ["both", "encoder", "decoder"])
-def test_the_arrow_keys_follow_the_numbers_through_the_whole_drawing(show, family):
+def test_arrow_keys_follow_the_computation(show, family):
     page = show(WholeLab(family=family))
     page.locator("svg [tabindex='0']").focus()
     free = page.locator("svg [role=button][aria-hidden=false]").count()
@@ -280,7 +280,7 @@ def test_the_arrow_keys_follow_the_numbers_through_the_whole_drawing(show, famil
     assert page.evaluate(index) == reached[-2]
 
 
-def test_left_and_right_change_the_side_at_the_same_height(show):
+def test_left_and_right_change_sides_at_the_same_height(show):
     page = show(WholeLab())
     part(page, "self_attention", "encoder").focus()
     page.keyboard.press("ArrowRight")
@@ -292,7 +292,7 @@ def test_left_and_right_change_the_side_at_the_same_height(show):
     assert page.evaluate(where) == ["encoder", "self_attention"]
 
 
-def test_the_drawing_is_walked_and_opened_by_keyboard(show):
+def test_drawing_by_keyboard(show):
     page = show(WholeLab())
     page.locator("svg [tabindex='0']").focus()
     for _ in range(5):
@@ -303,7 +303,7 @@ def test_the_drawing_is_walked_and_opened_by_keyboard(show):
     assert page.locator(".tl-name").inner_text() == focused.removeprefix("Arrow: ")
 
 
-def test_parts_have_names_of_their_own(show):
+def test_parts_have_distinct_accessible_names(show):
     page = show(WholeLab())
     names = page.locator("svg [role=button][aria-hidden=false]").evaluate_all(
         "nodes => nodes.map((node) => node.getAttribute('aria-label'))"
@@ -314,7 +314,7 @@ def test_parts_have_names_of_their_own(show):
     assert page.locator("[role=application]").count() == 0
 
 
-def test_escape_closes_what_is_open_and_leaves_the_focus_there(show):
+def test_escape_closes_the_panel_and_keeps_the_focus(show):
     page = show(WholeLab())
     part(page, "softmax").focus()
     page.keyboard.press("Enter")
@@ -335,7 +335,7 @@ def test_attention_opens_at_the_largest_weight(show):
     assert "= 0.00" not in side(page)
 
 
-def test_the_bars_are_of_one_length(show):
+def test_bars_have_one_length(show):
     page = show(WholeLab(part="decoder.0.cross", text="777777"), width=360)
     tracks = page.locator(".tl-bar-row:visible .tl-part").evaluate_all(
         "nodes => nodes.map((node) => [node.getBoundingClientRect().left, node.getBoundingClientRect().width])"
@@ -343,7 +343,7 @@ def test_the_bars_are_of_one_length(show):
     assert len(tracks) == 6 and all(track == tracks[0] for track in tracks) and tracks[0][1] > 30
 
 
-def test_words_come_with_the_step_that_writes_them(show):
+def test_words_appear_with_their_step(show):
     page = show(WholeLab(step=15))
     assert page.locator(".tl-later:visible").count() == 6
     slider = page.get_by_label("Walk through the model")
@@ -358,7 +358,7 @@ def test_words_come_with_the_step_that_writes_them(show):
     assert slider.get_attribute("aria-valuetext") == "Not started, 21 steps"
 
 
-def test_nothing_jumps_while_a_number_is_typed(show):
+def test_layout_is_stable_while_typing(show):
     page = show(WholeLab())
     tops = """[...document.querySelectorAll(".tl-tries, .tl-answer, .tl-family, .tl-drawing, .tl-status")]
         .map((node) => node.getBoundingClientRect().top)"""
@@ -376,7 +376,7 @@ def test_an_encoder_alone_ends_in_its_vectors(show):
     assert page.locator(".tl-name").inner_text() == "Last vectors, encoder"
 
 
-def test_a_tap_brings_the_panel_into_sight(show):
+def test_tap_scrolls_the_panel_into_view(show):
     page = show(WholeLab(), width=360, touch=True)
     part(page, "softmax").locator("rect").tap()
     page.wait_for_function("document.querySelector('.tl-name').getBoundingClientRect().bottom < innerHeight")
@@ -393,7 +393,7 @@ def test_a_finger_opens_and_scrolls(show):
 
 
 @pytest.mark.parametrize("width", [1100, 360])
-def test_nothing_moves_on_the_walk(show, width):
+def test_layout_is_stable_during_the_walk(show, width):
     page = show(WholeLab(), width=width)
     slider = page.get_by_label("Walk through the model")
     places = """[...document.querySelectorAll(".tl-walk, .tl-side, .tl-status, .tl-drawing")]
@@ -411,12 +411,12 @@ def headings(page):
     return re.findall(r"^## (?:\d+\.\d+ )?(.+)$", text, flags=re.MULTILINE)
 
 
-def test_every_place_is_taught_in_a_section_that_there_is():
+def test_every_place_links_to_an_existing_section():
     for *_, page, section in WholeLab().words["places"].values():
         assert section in [re.sub(r"[`*]", "", heading).replace("\u00a0", " ") for heading in headings(page)], section
 
 
-def test_where_the_page_is_part_of_the_course_places_lead_to_their_sections(show):
+def test_places_link_to_their_sections_inside_the_course(show):
     link = '<a href="book/06_normalization.html">6</a></main>'
     page = show(WholeLab(part="encoder.0.feed_forward"), change=lambda html: html.replace("</main>", link))
     place = page.get_by_role("link", name="chapter 6, What does the feed-forward layer do?")
@@ -425,7 +425,7 @@ def test_where_the_page_is_part_of_the_course_places_lead_to_their_sections(show
     assert page.get_by_role("link").count() == 0 and "chapter 6, What does the feed-forward layer do?" in side(page)
 
 
-def test_the_verdict_waits_for_the_last_word(show):
+def test_verdict_is_hidden_until_the_last_word(show):
     page = show(WholeLab())
     slider, verdict = page.get_by_label("Walk through the model"), page.locator(".tl-verdict")
     assert verdict.is_visible()

@@ -1,4 +1,4 @@
-"""The whole lab's arithmetic: every tensor that flows, against the modules of the package and what they pass on."""
+"""The whole lab's arithmetic: every tensor, against the package's modules."""
 
 import json
 import random
@@ -16,7 +16,7 @@ from javascript import ANYTHING, Engine, many, read
 from transformer_lab.labs import WholeLab
 from transformer_lab.labs.whole import unpack
 
-# A browser has atob; the engine, which is none, has not.
+# The engine has no atob.
 ATOB = """
 function atob(text) {
   const letters = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
@@ -38,7 +38,7 @@ def engine():
 
 @pytest.fixture(scope="module")
 def load(engine):
-    """Opens a lab's models in the engine, under a name: ``load(lab)`` returns names by family."""
+    """Loads a lab's models into the engine: ``load(lab)`` returns their variable names by family."""
 
     def load(lab):
         for stored in lab.stored:
@@ -53,7 +53,7 @@ def ask(engine, function, model, *arguments):
     return json.loads(engine._context.eval(f"JSON.stringify({function}({model}, {given}))"))
 
 
-# Small models, of all that may differ.
+# Small models with all options.
 
 OPTIONS = [
     {"norm_first": norm_first, "activation": activation, "bias": bias, "final_norm": final_norm}
@@ -70,7 +70,7 @@ def small(kind, seed, size, options):
     vocabularies = (len(SOURCE), len(TARGET)) if kind is tl.Transformer else (len(TARGET),)
     model = kind(*vocabularies, *size[:3], size[3], **options)
     with torch.no_grad():
-        for parameter in model.parameters():  # norms and biases too; scores large enough for weights that differ
+        for parameter in model.parameters():  # norms and biases too; large enough for distinct weights
             parameter += 0.3 * torch.randn(parameter.shape)
     return model.eval()
 
@@ -88,11 +88,11 @@ CASES = [
 ]
 
 
-# What the modules pass on, by the names of the lab.
+# The modules' tensors, by the lab's names.
 
 
 def expected_trace(model, source, target):
-    """Every tensor of one forward pass, caught where it leaves its module or made of what was caught."""
+    """Every tensor of one forward pass, caught by hooks or computed from caught ones."""
     seen, hooks = {}, []
     for name, module in model.named_modules():
 
@@ -174,7 +174,7 @@ def given_to(model, source, written, bos=BOS):
 
 
 @pytest.mark.parametrize(("kind", "size", "options"), CASES)
-def test_every_tensor_is_the_models(engine, load, kind, size, options):
+def test_every_tensor_agrees_with_the_model(engine, load, kind, size, options):
     for seed in range(2):
         model = small(kind, seed, size, options)
         lab = lab_of(model, bos=BOS if seed else None) if kind is tl.LanguageModel else lab_of(model)
@@ -192,7 +192,7 @@ def test_every_tensor_is_the_models(engine, load, kind, size, options):
 
 
 @pytest.mark.parametrize(("kind", "size", "options"), CASES)
-def test_it_writes_what_generate_writes(engine, load, kind, size, options):
+def test_answer_agrees_with_generate(engine, load, kind, size, options):
     model = small(kind, 5, size, options)
     lab = lab_of(model)
     (name,) = load(lab)
@@ -216,11 +216,11 @@ def test_it_writes_what_generate_writes(engine, load, kind, size, options):
             assert lab.answer == [TARGET[token] for token in expected if token != EOS]
 
 
-# The course's own two models.
+# The course's two models.
 
 
 @pytest.mark.parametrize("text", ["7", "13", "342", "2003", "0042", "999999"])
-def test_every_tensor_is_the_courses_models(engine, load, text):
+def test_every_tensor_agrees_with_the_courses_models(engine, load, text):
     lab = WholeLab(text=text)
     load(lab)
     source = [int(digit) for digit in text]
@@ -237,7 +237,7 @@ def test_every_tensor_is_the_courses_models(engine, load, text):
         assert [word for word in words if word != "<end>"] == lab.answer
 
 
-def test_what_is_said_of_the_courses_models_is_so(engine, load):
+def test_facts_about_the_courses_models_are_true(engine, load):
     made = json.loads((Path(tl.labs.whole.__file__).parent / "whole_weights.json").read_text("utf-8"))["made"]
     lab = WholeLab()
     load(lab)
@@ -251,14 +251,14 @@ def test_what_is_said_of_the_courses_models_is_so(engine, load):
         assert right["5 digits"] + right["6 digits"] < 0.05 * 1000
         for name, texts in asked.items():  # a share of them, and as many right as the share says, within one
             found = train_whole_lab.count_right(task, unpack(stored), texts)
-            assert abs(found - right[name]) <= 1, name  # another machine may round a tie the other way
+            assert abs(found - right[name]) <= 1, name  # ties may be rounded differently on other machines
         for text in held_out[:10]:
             written = ask(engine, "write", stored["family"], [int(digit) for digit in text], WRITTEN)["tokens"]
             assert [stored["target"][token] for token in written] == [*train_whole_lab.in_words(int(text)), "<end>"]
 
 
-def test_half_precision_is_read_exactly(engine):
-    """Every number of float16 that is finite."""
+def test_float16_is_decoded_exactly(engine):
+    """Every finite float16 number."""
     bits = torch.arange(2**16).to(torch.uint16)
     values = bits.view(torch.float16).double()
     found = json.loads(engine._context.eval("JSON.stringify(Array.from({ length: 65536 }, (_, bits) => half(bits)))"))
@@ -266,7 +266,7 @@ def test_half_precision_is_read_exactly(engine):
     assert torch.equal(torch.tensor(found, dtype=torch.float64)[finite], values[finite])
 
 
-# What is typed.
+# Typed input.
 
 
 DIGITS = WholeLab()
@@ -279,19 +279,19 @@ WORDS = WholeLab(tl.LanguageModel(3, 8, 2, 1, 8), ["ab", "c", "ba"])
 @example(text=" 3 4\t2 ")
 @example(text="")
 @example(text="1234567")
-def test_digits_that_are_typed(engine, text):
+def test_parsing_typed_digits(engine, text):
     _typed(engine, text, DIGITS)
 
 
 @many
 @given(text=st.text("ab c\n", max_size=30) | ANYTHING)
 @example(text=" ab  c ab ")
-def test_words_that_are_typed(engine, text):
+def test_parsing_typed_words(engine, text):
     _typed(engine, text, WORDS)
 
 
 def _typed(engine, text, lab):
-    """The page and Python read the same, and refuse the same."""
+    """Browser and Python accept and reject the same texts."""
     tokens = lab.stored[0]["source"]
     result = read(engine, "tokenize", text, tokens, lab.limits["tokens"], lab.says)
     if result is None:
@@ -315,13 +315,13 @@ def _typed(engine, text, lab):
         (["abcabcabcabca", [*"abc"]], "At most 12 tokens here; this has 13."),
     ],
 )
-def test_what_is_typed_wrong_is_answered(engine, arguments, error):
+def test_invalid_text_gets_an_error_message(engine, arguments, error):
     text, tokens = arguments
     lab = WholeLab(tl.LanguageModel(len(tokens), 8, 2, 1, 8), tokens)
     assert engine("tokenize", text, tokens, lab.limits["tokens"], lab.says) == {"error": error}
 
 
-def test_who_types_for_the_courses_models_is_answered_about_numbers(engine):
+def test_error_messages_of_the_courses_models_are_about_numbers(engine):
     lab = WholeLab()
     for text, error in (
         ("", "Type a number, such as 7."),
@@ -334,7 +334,7 @@ def test_who_types_for_the_courses_models_is_answered_about_numbers(engine):
 # The lab in Python.
 
 
-def test_a_readers_model_is_shown_as_it_is_now():
+def test_a_users_model_is_copied():
     model = small(tl.Transformer, 1, SIZES[1], {})
     lab = WholeLab(model.train(), SOURCE, TARGET, bos=BOS, eos=EOS, text=" a bc")
     assert repr(lab) == "WholeLab(text='abc', family='both', step=0, part='')" and model.training
@@ -346,11 +346,11 @@ def test_a_readers_model_is_shown_as_it_is_now():
     lab.family = "encoder"
     assert lab.answer == [] and isinstance(lab.model, tl.Transformer)
     agreed = tl.Transformer(3, 3, 8, 2, 1, 8, share_embeddings=True)
-    lab = WholeLab(agreed, ["a", "b", "c"], bos=0)  # one vocabulary, and no end
+    lab = WholeLab(agreed, ["a", "b", "c"], bos=0)  # one vocabulary, and no eos
     assert len(lab.answer) == 12 and lab.stored[0]["target"] == ["a", "b", "c"]
 
 
-def test_half_precision_models_and_those_of_float64_are_taken():
+def test_float16_and_float64_models_are_accepted():
     for dtype in (torch.float64, torch.bfloat16):
         model = small(tl.LanguageModel, 1, SIZES[0], {}).to(dtype)
         assert torch.equal(WholeLab(model, TARGET).model.output.weight, model.output.weight.float())
@@ -478,11 +478,11 @@ WRONG = [
 
 
 @pytest.mark.parametrize(("call", "error", "text"), WRONG)
-def test_the_lab_names_what_is_wrong(call, error, text):
+def test_invalid_models_raise_clear_errors(call, error, text):
     says(call, error, text)
 
 
-def test_what_a_lab_is_made_of_stays():
+def test_stored_models_cannot_change():
     lab = WholeLab()
     for name in ("stored", "drawing", "limits", "examples", "says"):
         with pytest.raises(ValueError, match=rf"^{name} cannot change: make a new lab$"):

@@ -1,4 +1,4 @@
-// The broadcasting lab: two shapes, aligned from the right. Which axes stretch, what comes out, or why nothing does.
+// The broadcasting lab: two shapes aligned from the right, which axes stretch, and the result's shape or the error.
 
 import { numbersCodec, optionCodec, textCodec, traitsInUrl } from "./address.js";
 import { alignment, combine, explain, source, valueA, valueB } from "./broadcasting_rules.js";
@@ -24,7 +24,7 @@ const clashInWords = (reason) => `These shapes do not fit: ${reason}.`;
 const verdictInWords = ({ mode, a, b }, { reason, shape }) =>
   `${shapeText(a)} ${operatorOf(mode)} ${shapeText(b)} ${reason ? `raises: ${reason}.` : `→ ${shapeText(shape)}`}`;
 
-// A size to drag: by hand it goes from 1 to 8, what can be drawn; larger ones are typed.
+// A draggable size. Dragging goes from 1 to 8, the sizes that can be drawn; larger sizes are typed.
 function knob(label, size, resize) {
   let start = null;
   const letGo = () => {
@@ -70,7 +70,7 @@ function axesTable(model) {
     commit(model, { [name]: shape, index: [] });
   }
 
-  // A size to drag, the 1 that broadcasting puts there, or nothing.
+  // A draggable size, the 1 that broadcasting adds, or an empty cell.
   function operandCell(name, size, axis) {
     if (size === undefined) return { cell: element("td") };
     const arrow = element("span", { class: "tl-arrow" });
@@ -82,8 +82,8 @@ function axesTable(model) {
     return { cell: element("td", {}, node, arrow), node, arrow };
   }
 
-  // The table is made anew only when axes come or go: an element that leaves the document, if only for a moment, loses
-  // the finger that drags it.
+  // The table is rebuilt only when the number of axes changes: an element that leaves the document, even for a moment,
+  // loses the pointer that drags it.
   let cells = [];
   let made = null;
   function make(columns) {
@@ -140,9 +140,9 @@ function axesTable(model) {
   return { node: table, draw };
 }
 
-// The tensors, where they are small enough to be drawn.
+// The tensors, if they are small enough to draw.
 function picturePanel(model) {
-  // Elementwise, a and b are drawn stretched to the result's shape: pointing at them is pointing at the result.
+  // In elementwise mode a and b are drawn stretched to the result's shape, so their indices are the result's.
   const point = (index) => {
     if (grids.stretched) commit(model, { index });
   };
@@ -205,7 +205,7 @@ function picturePanel(model) {
     return true;
   }
 
-  // Marks an element of the result and what it is made of; none where there is no result.
+  // Marks an element of the result and the elements that it is computed from; nothing if there is no result.
   /** @type {(state: State, index: number[] | null, used?: { usedA: number[], usedB: number[] }) => void} */
   function mark({ mode, a, b, result }, index, used) {
     if (!index) {
@@ -219,8 +219,7 @@ function picturePanel(model) {
       grids.b.mark(null, { "tl-used": used.usedB });
       return;
     }
-    // a and b stand in the result's shape: the chosen place is the same in all three, and a repeated element's own is
-    // outlined.
+    // a and b are stretched: the chosen index is the same in all three. The original of a repeated element is outlined.
     const own = (shape) => index.map((i, axis) => ((shape[axis - index.length + shape.length] ?? 1) === 1 ? 0 : i));
     grids.a.mark(index, { "tl-used": [ravel(own(a), result.shape)] });
     grids.b.mark(index, { "tl-used": [ravel(own(b), result.shape)] });
@@ -228,7 +227,7 @@ function picturePanel(model) {
   return { node, note, draw, mark };
 }
 
-// Room for all to which a drag of the sizes can lead.
+// Reserves space for every text that dragging a size can produce.
 function reserveAll({ mode, a, b }, verdict, status) {
   const grown = (shape, size) => shape.map((now) => Math.max(now, size));
   const [large, other] = [grown(a, 8), grown(b, 8)];
@@ -270,7 +269,7 @@ function render({ model, el }) {
     mode: optionCodec(kinds.map(([kind]) => kind)),
     index: numbersCodec(place, "an element of the result"),
   });
-  // The picture comes last, for it grows with its tensors, and nothing else may move.
+  // The picture is last: it grows with its tensors, and no other part may move.
   const { status } = frame(
     { model, el },
     "broadcasting",

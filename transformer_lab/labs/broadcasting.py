@@ -4,7 +4,7 @@ import torch
 import traitlets
 
 from ..arguments import shown
-from .lab import Lab, one_of, script, style
+from .lab import Lab, as_option, script, style
 
 MODES = ("elementwise", "matmul")
 MOST_AXES, LARGEST_SIZE = 8, 10**9
@@ -61,7 +61,7 @@ class BroadcastingLab(Lab):
 
     @traitlets.validate("mode")
     def _check_mode(self, proposal):
-        return one_of("mode", proposal.value, MODES)
+        return as_option("mode", proposal.value, MODES)
 
     @property
     def result_shape(self):

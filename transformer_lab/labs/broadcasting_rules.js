@@ -1,10 +1,10 @@
-// PyTorch's rules for two shapes: what comes out, which axes stretch, and what one element is made of.
+// PyTorch's broadcasting rules: the result's shape, which axes stretch, and how one element is computed.
 
 import { ravel } from "./maths.js";
 
 /** @typedef {"elementwise" | "matmul"} Mode */
 /**
- * The shape that comes out, with what matmul really multiplies; or the reason why none does.
+ * The result's shape, with the shapes that matmul multiplies after broadcasting; or the reason for an error.
  * @typedef {object} Combined
  * @property {number[]} [shape]
  * @property {string} [reason]
@@ -14,7 +14,8 @@ import { ravel } from "./maths.js";
  * @property {number} [k]
  */
 /**
- * One axis of the result. An axis that an operand lacks is null; one that it has no place for, undefined.
+ * One axis of the result. null: the operand lacks the axis, and broadcasting adds it; undefined: the axis is not its
+ * own.
  * @typedef {object} Column
  * @property {number | null} [a]
  * @property {number | null} [b]
@@ -39,7 +40,7 @@ function broadcastShapes(a, b) {
   return { shape };
 }
 
-// The shape of a @ b by torch.matmul's rules, with the shapes that it really multiplies.
+// The shape of a @ b by torch.matmul's rules, with the operands' shapes after broadcasting.
 /** @type {(a: number[], b: number[]) => Combined} */
 function matmulShapes(a, b) {
   if (!a.length || !b.length)
@@ -58,7 +59,7 @@ function matmulShapes(a, b) {
   return { shape: [...batch, ...rows, ...columns], batch, left, right, k };
 }
 
-// How each axis of the result comes about, from the right: {a, b, out, role, why}. A missing axis is null.
+// How each axis of the result is computed, from the right: {a, b, out, role, why}. A missing axis is null.
 /** @type {(mode: Mode, a: number[], b: number[]) => Column[]} */
 export function alignment(mode, a, b) {
   const columns = [];
@@ -94,7 +95,7 @@ function why(x, y, stretch, fits) {
   return stretch ? `${stretch} stretches` : "equal";
 }
 
-// The element of an operand that stands behind an element of the result: a stretched axis stays at 0.
+// The index of the operand's element that is used for an element of the result: 0 along a stretched axis.
 /** @type {(index: number[], shape: number[]) => number[]} */
 export const source = (index, shape) =>
   shape.map((size, axis) => (size === 1 ? 0 : index[index.length - shape.length + axis]));
@@ -102,7 +103,7 @@ export const source = (index, shape) =>
 export const valueA = (mode, flat) => (mode === "matmul" ? flat + 1 : 10 * (flat + 1));
 export const valueB = (flat) => flat + 1;
 
-// What one element of the result is made of: places in a and in b (flat), the sum in words, and the number.
+// How one element of the result is computed: flat indices in a and in b, the sum as text, and its value.
 /**
  * @type {(mode: Mode, a: number[], b: number[], result: Combined, index: number[]) =>
  *   { usedA: number[], usedB: number[], value: number, words: string }}

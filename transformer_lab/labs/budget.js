@@ -1,5 +1,5 @@
-// The budget lab: what a model of a given shape costs, in parameters, FLOPs and memory, and what a change of its shape
-// changes.
+// The budget lab: the cost of a model of a given shape, in parameters, FLOPs and memory, and how it changes with the
+// shape.
 
 import { decode, encode, pythonCode } from "./budget_address.js";
 import { COMPONENTS, costs, isGated, keyFeatures, QUANTITIES, ruleOfThumb, total } from "./budget_counts.js";
@@ -18,7 +18,7 @@ import { counted, grouped, parseNumber } from "./words.js";
 /** @typedef {import("./budget_settings.js").State} State */
 /** @typedef {import("./budget_settings.js").Known} Known */
 /** @typedef {import("./budget_settings.js").World} World */
-/** A setting, the known one that it is shown against, and what both cost. */
+/** A setting, the base that it is compared with, and the costs of both. */
 /** @typedef {{ now: State, base: Known, cost: Record<string, Counts>, before: Record<string, Counts> }} Compared */
 /** @typedef {(name: string, value: number) => void} Change Moves one slider. */
 
@@ -34,10 +34,10 @@ const LABELS = {
   batch: "Batch",
 };
 
-// What a reader has done to a lab, for all its views: the setting before the last change, and the one after.
+// The last change of each lab, for all its views: the setting before it, and the setting after it.
 const stories = new WeakMap();
 
-// Where to begin, and what changes are shown against.
+// Choosing a preset, and the base of the comparison.
 /** @type {(model: Model, world: World) => any} */
 function presetPanel(model, { all }) {
   const pick = (i) => {
@@ -66,7 +66,7 @@ function presetPanel(model, { all }) {
   return { nodes, compare, draw, reserveAll };
 }
 
-// One slider, which moves through numbers that fit; a mark stands where the base has it. Any other number can be typed.
+// A slider through the valid values, with a mark at the base's value. Any other number can be typed.
 /** @type {(name: string, world: World, change: Change, letGo: () => void, shape: () => any) => any} */
 function shapeSlider(name, { all, start, limits }, change, letGo, shape) {
   const was = element("span", { class: "tl-was", "aria-hidden": "true" });
@@ -100,7 +100,7 @@ function shapeSlider(name, { all, start, limits }, change, letGo, shape) {
   const most = grouped(limits[name][1]);
   reserveSpace(more, { n_heads: `× ${most}`, d_ff: "(11.11 ×)" }[name] ?? "");
 
-  // Where the base stands, between the values on its two sides.
+  // The base's position, interpolated between the two nearest values.
   function placeOf(before, last) {
     const above = offered.findIndex((each) => each >= before);
     if (above < 0) return last;
@@ -125,7 +125,7 @@ function shapeSlider(name, { all, start, limits }, change, letGo, shape) {
   return { draw, node: turn.node };
 }
 
-// All sliders, and how many bytes a value takes.
+// All sliders, and the bytes per value.
 /** @type {(model: Model, world: World, change: Change, letGo: () => void, compare: HTMLElement) => any} */
 function slidersPanel(model, world, change, letGo, compare) {
   const shape = () => model.get("shape");
@@ -157,7 +157,7 @@ function slidersPanel(model, world, change, letGo, compare) {
 const greyIn = (hue) => (hue === null ? " tl-grey" : "");
 const percent = (part, whole) => `${Number(((100 * Number(part)) / Number(whole)).toFixed(2))}%`;
 
-// One quantity as a bar with its components, and below it, thin, that of the base.
+// One quantity as a bar divided into components, and a thin bar for the base below it.
 /** @type {(quantity: string, el: HTMLElement, names: string[]) => any} */
 function costBar(quantity, el, names) {
   const { unit, name } = QUANTITIES[quantity];
@@ -174,7 +174,7 @@ function costBar(quantity, el, names) {
   const stack = element("div", { class: "tl-stack", role: "img" }, pieces(true));
   const shadow = element("div", { class: "tl-stack tl-shadow", "aria-hidden": "true" }, pieces(false));
   const head = element("p", { class: "tl-cost-head" }, element("span", {}, name), reservedBox(sums, "tl-sums"));
-  // A piece that is pointed at is named below the bar: not every piece has room for its name.
+  // The component under the pointer is named below the bar: most segments are too narrow for their name.
   let said = "";
   let shown = null;
   const point = ({ target }) => {
@@ -203,7 +203,7 @@ function costBar(quantity, el, names) {
   const copy = (change) => [element("strong", {}, far), " ", element("span", { class: "tl-by" }, change)];
   reserveSpace(sums, ...longest.map(copy));
 
-  // A bar takes its part of the longest, and its pieces divide it as their counts do.
+  // Lengths are relative to the longest bar; segments are proportional to their counts.
   const styleOf = (counts, whole, longest) => {
     const columns = components.map(([component]) => percent(counts[component] ?? 0n, whole));
     return `width: ${percent(whole, longest)}; grid-template-columns: ${columns.join(" ")}`;
@@ -225,7 +225,7 @@ function costBar(quantity, el, names) {
   return { node, say, aside, draw };
 }
 
-// The four bars, and what is worth knowing of each.
+// The four bars, each with a remark.
 /** @type {(model: Model, el: HTMLElement, world: World, change: Change) => any} */
 function barsPanel(model, el, { all, limits }, change) {
   const names = all.map((each) => each.name);
@@ -235,7 +235,7 @@ function barsPanel(model, el, { all, limits }, change) {
   const equalAt = (seq) => `Equal at seq = ${grouped(seq)}`;
   const nodes = Object.values(bars).map((bar) => bar.node);
 
-  // What a token keeps in the cache, and how many tokens take as much as the weights.
+  // The size of a token's cache entry, and the number of tokens whose cache is as large as the weights.
   const cacheOf = (shape, count) => {
     const values = 2n * BigInt(shape.n_layers) * keyFeatures(shape);
     return cacheInWords(values, count / values, shape.family === "llama");
@@ -272,7 +272,7 @@ function barsPanel(model, el, { all, limits }, change) {
   return { node: element("div", { class: "tl-costs" }, nodes), draw, reserveAll };
 }
 
-// One line of a table: a component, its number, and how that changed; `hue` is undefined for the sum of all.
+// A row of a table: a component, its number, and how that changed; `hue` is undefined for the total.
 function tableRow(name, formula, hue) {
   const [number, by, part, ratio] = ["", "", "", "tl-note"].map((kind) => element("span", { class: kind || null }));
   const swatch = { class: `tl-swatch${greyIn(hue)}`, style: `--hue: ${hue ?? 0}` };
@@ -299,7 +299,7 @@ function tableRow(name, formula, hue) {
   return { node, draw, reserveAll };
 }
 
-// One quantity to the last digit.
+// A table of one quantity, with exact numbers.
 function quantityTable(quantity) {
   const components = Object.entries(COMPONENTS[quantity]);
   const rows = [...components.map(([name, [formula, hue]]) => tableRow(name, formula, hue)), tableRow("total", "")];
@@ -314,7 +314,7 @@ function quantityTable(quantity) {
   return { quantity, rows, node: element("div", { class: "tl-scroll" }, table) };
 }
 
-// The tables, of which one is on show.
+// The tables, one of them visible.
 function tablesPanel(model) {
   const names = { parameters: "parameters", flops: "FLOPs", training: "training", generation: "generation" };
   const quantities = choice("Numbers of", Object.entries(names), (quantity) => commit(model, { quantity }));
@@ -339,7 +339,7 @@ function tablesPanel(model) {
   return { node, draw, reserveAll };
 }
 
-// The lab's story: what a slider changes, told from where it stood when it was taken up.
+// Describes the change that a slider makes, compared with the setting when its drag began.
 /** @type {(model: Model, limits: import("./budget_settings.js").Limits) => any} */
 function changeOf(model, limits) {
   const state = () => getTraits(model, TRAITS);
@@ -359,14 +359,14 @@ function changeOf(model, limits) {
     letGo() {
       story.moving = null;
     },
-    // Something else than a slider may have changed the lab.
+    // The lab may have been changed by something other than a slider.
     goOn(now) {
       if (!same(now, story.to)) Object.assign(story, { from: story.to, to: now, moving: null, last: null });
     },
   };
 }
 
-// The longest sentences that a move of one slider from end to end can make.
+// The longest descriptions of moving one slider from one end to the other.
 /** @type {(world: World, el: HTMLElement) => { most: Setting, longest: string[] }} */
 function longestChanges({ start, limits }, el) {
   const end = (which) => {
@@ -414,7 +414,7 @@ function render({ model, el }) {
   );
   const story = changeOf(model, world.limits);
 
-  // Room for what the ends of all sliders make of the numbers and sentences.
+  // Reserves space for the numbers and sentences at the ends of all sliders.
   const { most, longest } = longestChanges(world, el);
   const dearest = costs(most);
   const against = (name, told) => `Against ${name}: ${told}`;
@@ -428,7 +428,7 @@ function render({ model, el }) {
   tables.reserveAll(dearest);
   reserveSpace(status, ...all.map((each) => introduction(each, each)), ...longest.map((told) => against(far, told)));
 
-  // What is on show, or what became of it.
+  // Describes the setting, or its last change.
   function stateInWords({ now, base }) {
     const landmark = all.find((each) => same(each, now));
     if (landmark) return introduction(now, landmark);

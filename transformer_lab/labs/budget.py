@@ -17,9 +17,9 @@ from ..parameters import (
     ModelShape,
     parameter_breakdown,
 )
-from .lab import Lab, one_of, script, style, whole
+from .lab import Lab, as_integer, as_option, script, style
 
-# From the least to the most that the lab takes.
+# The smallest and largest valid values.
 RANGES = {
     "n_layers": (1, 96),
     "d_model": (1, 12_288),
@@ -34,8 +34,8 @@ RANGES = {
 }
 BYTES = (4, 2)
 QUANTITIES = ("parameters", "flops", "training", "generation")
-# A key for addresses, a name for readers, the package's name, how many parameters the published weights hold, and how
-# many the paper names: BERT in section 3, GPT-2 in table 2, SmolLM2 in its title.
+# A key for URLs, a label, the name in the package, the number of parameters of the published weights, and the number in
+# the paper: BERT in section 3, GPT-2 in table 2, SmolLM2 in its title.
 PRESETS = (
     ("bert-base", "BERT-base", "BERT_BASE", BERT_BASE, 109_482_240, "110 M"),
     ("bert-large", "BERT-large", "BERT_LARGE", BERT_LARGE, 335_141_888, "340 M"),
@@ -52,8 +52,8 @@ def _setting(shape, seq, batch, bytes_per_value):
     return {"shape": asdict(shape), "seq": seq, "batch": batch, "bytes_per_value": bytes_per_value}
 
 
-def _presets():
-    """What the browser learns of the presets: each with its whole context, one sequence, float32."""
+def _preset_table():
+    """The presets as the browser gets them, each with its whole context, one sequence, float32."""
     fields = ("key", "name", "code", "setting", "published", "paper")
     return [
         dict(zip(fields, (key, name, code, _setting(shape, shape.n_positions, 1, 4), published, paper)))
@@ -61,8 +61,8 @@ def _presets():
     ]
 
 
-def _supported(shape):
-    """The shape, or an error that says why the lab cannot take it."""
+def _require_supported(shape):
+    """Return the shape, or raise an error if the lab does not support it."""
     if not isinstance(shape, ModelShape):
         raise TypeError(f"shape must be a ModelShape, got {kind(shape)}")
     if shape.family not in ("bert", "gpt2", "llama"):
@@ -130,7 +130,7 @@ class BudgetLab(Lab):
     _esm = script("budget_counts", "budget_settings", "budget_words", "budget_address", "budget")
     _css = style("budget")
 
-    shape = traitlets.Any().tag(  # the checks below say what is wrong in the package's own words
+    shape = traitlets.Any().tag(  # Any: the validators below raise the package's errors
         sync=True, to_json=lambda shape, _: shape and asdict(shape), from_json=lambda fields, _: ModelShape(**fields)
     )
     seq = traitlets.Any().tag(sync=True)
@@ -138,16 +138,16 @@ class BudgetLab(Lab):
     bytes_per_value = traitlets.Any().tag(sync=True)
     base = traitlets.Any().tag(sync=True)
     quantity = traitlets.Any().tag(sync=True)
-    presets = traitlets.List(_presets()).tag(sync=True)
+    presets = traitlets.List(_preset_table()).tag(sync=True)
     limits = traitlets.Dict({**RANGES, "bytes_per_value": (min(BYTES), max(BYTES))}).tag(sync=True)
-    start = traitlets.Dict().tag(sync=True)  # what the lab begins with
+    start = traitlets.Dict().tag(sync=True)  # the initial state
 
     groups = ("presets", "sliders", "table")
 
     def __init__(
         self, shape=GPT2, seq=None, batch=1, *, bytes_per_value=4, base=None, quantity="parameters", controls=None
     ):
-        shape = _supported(shape)
+        shape = _require_supported(shape)
         seq = shape.n_positions if seq is None else seq
         super().__init__(
             shape=shape,
@@ -166,17 +166,17 @@ class BudgetLab(Lab):
 
     @traitlets.validate("shape")
     def _check_shape(self, proposal):
-        return _supported(proposal.value)
+        return _require_supported(proposal.value)
 
     @traitlets.validate("seq", "batch")
     def _check_size(self, proposal):
-        return whole(proposal.trait.name, proposal.value, *RANGES[proposal.trait.name])
+        return as_integer(proposal.trait.name, proposal.value, *RANGES[proposal.trait.name])
 
     @traitlets.validate("bytes_per_value", "base", "quantity")
     def _check_choice(self, proposal):
         keys = (*(key for key, *_ in PRESETS), "start")
         options = {"bytes_per_value": BYTES, "base": keys, "quantity": QUANTITIES}
-        return one_of(proposal.trait.name, proposal.value, options[proposal.trait.name])
+        return as_option(proposal.trait.name, proposal.value, options[proposal.trait.name])
 
     @property
     def parameters(self):

@@ -1,5 +1,5 @@
-// The budget lab's state as text: in an address, a known setting and what is different, gpt2.n_layers-24.seq-2048;
-// and as Python.
+// The budget lab's state as text: in a URL, a preset and the differences from it, gpt2.n_layers-24.seq-2048; and as
+// Python code.
 
 import { quotedStart } from "./address.js";
 import { QUANTITIES } from "./budget_counts.js";
@@ -11,7 +11,7 @@ import { grouped } from "./words.js";
 
 const WORDS = { bytes_per_value: "bytes", base: "against", quantity: "show" };
 
-// A state as text, or null where it is as the lab began.
+// A state as text, or null for the initial state.
 /** @type {(state: State, world: World) => string | null} */
 export function encode(state, { all, start }) {
   if (same(state, start) && state.base === start.base && state.quantity === start.quantity) return null;
@@ -24,7 +24,7 @@ export function encode(state, { all, start }) {
   return [from.key, ...parts].join(".");
 }
 
-// The state that a text stands for, as {state}, or {error}.
+// Parses a state: {state}, or {error}.
 /** @type {(text: string, world: World) => { state?: State, error?: string }} */
 export function decode(text, world) {
   const [key, ...parts] = text.split(".");
@@ -66,7 +66,7 @@ function decodePart(part, state, world) {
   return { error: `its ${word} is ${quotedStart(value)}, where ${fits} can stand` };
 }
 
-// The state as Python.
+// The state as Python code.
 /** @type {(state: State, all: import("./budget_settings.js").Known[]) => string} */
 export function pythonCode(state, all) {
   const { shape } = state;

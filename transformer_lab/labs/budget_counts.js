@@ -1,11 +1,11 @@
-// What a model costs, component by component. All counts are BigInt: at the ends of the sliders FLOPs have 23 digits,
-// and a plain number is exact to 15.
+// The cost of a model, by component. All counts are BigInt: at the ends of the sliders FLOPs have 23 digits, and a
+// Number is exact to 15.
 
 /** @typedef {Record<string, any>} Shape The fields of a ModelShape. */
 /** @typedef {{ shape: Shape, seq: number, batch: number, bytes_per_value: number }} Setting */
 /** @typedef {Record<string, bigint>} Counts From components to numbers. */
 
-// What is counted: its name, its unit, and the head of its table.
+// The quantities: name, unit, and table heading.
 export const QUANTITIES = {
   parameters: { name: "Parameters", unit: "", of: "parameters" },
   flops: { name: "FLOPs of a forward pass", unit: "FLOP", of: "FLOPs" },
@@ -13,7 +13,7 @@ export const QUANTITIES = {
   generation: { name: "Memory of generation", unit: "B", of: "bytes" },
 };
 
-// Every component that there is: how it is counted, and its colour. In one bar, a component without a hue is grey.
+// All components: formula and hue. A component without a hue is grey.
 export const COMPONENTS = {
   parameters: {
     "token embedding": ["vocab·d_model", 150],
@@ -54,7 +54,7 @@ const pooler = (shape) => (shape.family === "bert" && shape.pooler ? 1n : 0n);
 
 /** @type {(shape: Shape) => boolean} */
 export const isGated = (shape) => shape.family === "llama" && shape.gated;
-// The features of a token's keys in all heads, d_kv: as many as d_model, unless heads share them.
+// The features of a token's keys in all heads, d_kv: d_model, unless heads share keys.
 /** @type {(shape: Shape) => bigint} */
 export function keyFeatures(shape) {
   const [D, H] = bigs(shape, ["d_model", "n_heads"]);

@@ -1,19 +1,19 @@
-// The settings of the budget lab: what the sliders offer, and what one of them changes.
+// The settings of the budget lab: the values of each slider, and the effect of moving one.
 
 import { clamp, divisors, range } from "./maths.js";
 
 /** @typedef {import("./budget_counts.js").Shape} Shape */
 /** @typedef {import("./budget_counts.js").Setting} Setting */
-/** @typedef {Setting & { base: string, quantity: string }} State What it is compared with, and what the table lists. */
-/** @typedef {Record<string, [number, number]>} Limits From the least to the most that the lab takes. */
+/** @typedef {Setting & { base: string, quantity: string }} State With a base to compare with, and a table. */
+/** @typedef {Record<string, [number, number]>} Limits The smallest and largest valid value. */
 /**
- * A setting with a name. A preset has the package's name for it, and what was published of it.
+ * A named setting. A preset also has its name in the package, and its published parameter counts.
  * @typedef {Setting & { key: string, name: string, code?: string, published?: number, paper?: string }} Known
  */
-/** @typedef {{ all: Known[], start: State, limits: Limits }} World What a lab knows, and what it began with. */
+/** @typedef {{ all: Known[], start: State, limits: Limits }} World The presets, the initial state, and the limits. */
 
 export const OF_SHAPE = ["n_layers", "d_model", "n_heads", "d_ff", "vocab_size", "n_positions"];
-// It follows the heads, and has no slider of its own; null where heads share nothing.
+// Set together with n_heads, without a slider; null if heads share no keys.
 const FOLLOWING = ["n_kv_heads"];
 const NUMBERS = [...OF_SHAPE, ...FOLLOWING];
 const OF_TEXT = ["seq", "batch", "bytes_per_value"];
@@ -29,13 +29,13 @@ export const write = (setting, name, value) =>
 export const sameShape = (a, b) => Object.keys(a).every((name) => a[name] === b[name]);
 /** @type {(a: Setting, b: Setting) => boolean} */
 export const same = (a, b) => sameShape(a.shape, b.shape) && OF_TEXT.every((name) => a[name] === b[name]);
-// Which numbers differ, and which fields of a shape are no numbers to slide.
+// The numbers that differ; and the fields of a shape that no slider changes.
 /** @type {(a: Setting, b: Setting) => string[]} */
 export const changedIn = (a, b) => [...NUMBERS, ...OF_TEXT].filter((name) => read(a, name) !== read(b, name));
 /** @type {(shape: Shape) => string[]} */
 export const optionsOf = (shape) => Object.keys(shape).filter((name) => !NUMBERS.includes(name));
 
-// Round numbers, `parts` to each doubling.
+// Round numbers, `parts` per doubling.
 function doublings(least, most, parts) {
   const found = [];
   for (let power = least; power < most; power *= 2) {
@@ -53,7 +53,7 @@ const GRIDS = {
   batch: (most) => doublings(1, most, 2),
 };
 
-// The values that a slider goes through: its grid, where it stands, and where the other settings stand.
+// The values of a slider: its grid, its current value, and its value in the other settings.
 /** @type {(name: string, setting: Setting, limits: Limits, others?: Setting[]) => number[]} */
 export function choices(name, setting, limits, others = []) {
   const { d_model, d_ff } = setting.shape;
@@ -65,21 +65,21 @@ export function choices(name, setting, limits, others = []) {
   return [...new Set(fit)].sort((a, b) => a - b);
 }
 
-// The divisor of a number that is nearest to what is wanted, by their ratio.
+// The divisor of a number whose ratio to `wanted` is closest to 1.
 function nearestDivisor(number, wanted) {
   const off = (divisor) => Math.abs(Math.log(divisor / wanted));
   return divisors(number).reduce((best, divisor) => (off(divisor) < off(best) ? divisor : best));
 }
 
-// As many heads of keys as leaves their groups the size that they had in `anchor`, or near it.
+// Sets n_kv_heads so that the group size stays as close as possible to that in `anchor`.
 function withGroups(setting, anchor) {
   const { n_heads, n_kv_heads } = setting.shape;
   if (n_kv_heads === null) return setting;
   return write(setting, "n_kv_heads", nearestDivisor(n_heads, (n_heads * anchor.n_kv_heads) / anchor.n_heads));
 }
 
-// The setting after one slider has moved. When the width changes, d_ff keeps its ratio to it, and the heads keep their
-// width, as they were in `anchor`; where that does not divide the new width, the nearest width of a head that does.
+// The setting after moving one slider. When d_model changes, d_ff keeps its ratio to d_model in `anchor`, and heads
+// keep their width, or the nearest width that divides d_model.
 /** @type {<T extends Setting>(setting: T, name: string, value: number, limits: Limits, anchor?: Shape) => T} */
 export function alter(setting, name, value, limits, anchor = setting.shape) {
   const next = write(setting, name, value);
@@ -90,7 +90,7 @@ export function alter(setting, name, value, limits, anchor = setting.shape) {
   return withGroups({ ...next, shape: { ...next.shape, n_heads, d_ff } }, anchor);
 }
 
-// The presets, and what the lab began with where that is none of them.
+// The presets, and the initial state unless it is a preset.
 /** @type {(presets: any[], start: State) => Known[]} */
 export function known(presets, start) {
   const named = presets.map((preset) => ({ ...preset, ...preset.setting }));

@@ -1,4 +1,4 @@
-// What the budget lab says: of numbers, of a setting, and of a change from one setting to another.
+// The budget lab's texts: numbers, a setting, and a change from one setting to another.
 
 import { costs, isGated, total } from "./budget_counts.js";
 import { changedIn, optionsOf, read } from "./budget_settings.js";
@@ -28,7 +28,7 @@ export function compact(n, unit = "") {
 /** @type {(n: bigint, unit?: string) => string} */
 export const compactSigned = (n, unit) => (n < 0n ? `−${compact(-n, unit)}` : `+${compact(n, unit)}`);
 
-// How many times b is in a: a whole number exactly, any other with three digits at most.
+// The ratio a / b: exact if it is an integer, with at most three digits otherwise.
 /** @type {(a: bigint, b: bigint) => string} */
 export function times(a, b) {
   if (a % b === 0n && a / b < 1_000_000n) return `${grouped(a / b)} ×`;
@@ -42,7 +42,7 @@ export function times(a, b) {
   return `${digits}·10${raised} ×`;
 }
 
-// A share in per cent.
+// A percentage.
 /** @type {(part: bigint, whole: bigint) => string} */
 export function share(part, whole) {
   const percent = (100 * Number(part)) / Number(whole);
@@ -50,7 +50,7 @@ export function share(part, whole) {
   return percent < 0.01 ? (part ? "≈ 0 %" : "0 %") : `${percent.toFixed(percent < 9.995 ? 2 : 1)} %`;
 }
 
-// A setting, and the known one that it is.
+// Describes a setting, and the preset that it equals.
 /** @type {(setting: Setting, of: Partial<Known>) => string} */
 export function introduction(setting, of) {
   const cost = costs(setting);
@@ -79,7 +79,7 @@ export function warningInWords(seq, { family, n_positions }) {
   return `Context ${grouped(seq)} is beyond the ${grouped(n_positions)} positions: ${why}.`;
 }
 
-// What stands below the bars.
+// The remarks below the bars.
 /** @type {(rule: bigint, missed: bigint, count: bigint) => string} */
 export const ruleInWords = (rule, missed, count) => {
   const by = missed < 0n ? -missed : missed;
@@ -89,7 +89,7 @@ export const ruleInWords = (rule, missed, count) => {
 /** @type {(ratio: string, gated: boolean) => string} */
 export const overtakenInWords = (ratio, gated) =>
   `Scores and blend take ${ratio} feed-forward, ${gated ? "2·seq\u00a0/\u00a03·d_ff" : "seq\u00a0/\u00a0d_ff"}.`;
-// How long a context takes as much for scores and blend as for the feed-forward layers; gated ones have a third matrix.
+// The context length at which attention costs as many FLOPs as the feed-forward layers; gated ones have a third matrix.
 /** @type {(shape: import("./budget_counts.js").Shape) => number} */
 export const equalContext = (shape) => (isGated(shape) ? 1.5 : 1) * shape.d_ff;
 /** @type {(bytes: number) => string} */
@@ -101,11 +101,11 @@ export const cacheInWords = (values, tokens, shared) =>
   `${grouped(tokens)} tokens take as much as the weights.`;
 export const NO_CACHE = "A BERT reads a sentence at once: it does not generate, and keeps no cache.";
 
-// What became of one setting on the way to another.
+// Describes the change from one setting to another.
 /** @type {(from: Setting, to: Setting) => string} */
 export function describe(from, to) {
   const facts = factsOf(from, to);
-  const changed = changedIn(from, to).filter((name) => name !== "n_kv_heads"); // which follows n_heads
+  const changed = changedIn(from, to).filter((name) => name !== "n_kv_heads"); // set by n_heads
   const { count, work, ratio } = facts;
   if (optionsOf(from.shape).some((name) => from.shape[name] !== to.shape[name])) {
     return `Another model: ${count}. ${work}, a step of training ${ratio("training")} the memory.`;
@@ -116,7 +116,7 @@ export function describe(from, to) {
   return `${count[0].toUpperCase()}${count.slice(1)}. ${work}, a step of training ${ratio("training")} the memory.`;
 }
 
-// What the sentences below are made of.
+// Phrases for the sentences below.
 function factsOf(from, to) {
   const [before, after] = [costs(from), costs(to)];
   const [a, b] = [from.shape, to.shape];
@@ -134,7 +134,7 @@ function factsOf(from, to) {
     bert: b.family === "bert",
     count: by ? more : "not one parameter more or less",
     work: `A forward pass takes ${ratio("flops")} the FLOPs`,
-    // By how much one number changed, and one component.
+    // The factor by which a number changed, and a component.
     of: (name) => times(BigInt(read(to, name)), BigInt(read(from, name))),
     part: (what, name) => times(after[what][name], before[what][name]),
     instead: (name, one = "", many = one) =>

@@ -11,13 +11,13 @@ import { setText, sliderWithInput, widest } from "./ui.js";
 import { legible, quotedAt } from "./words.js";
 
 /** @typedef {import("./ui.js").Model} Model */
-/** @typedef {Float32Array[]} Rows Row i holds what query i pays to each key. */
+/** @typedef {Float32Array[]} Rows Row i has the weights of query i for all keys. */
 /** @typedef {{ layers: number, heads: number, queries: number, keys: number }} Counts */
-// `own` says that those who look are those who are looked at.
+// `own`: queries and keys are the same tokens.
 /** @typedef {Counts & { tokens: string[], keyTokens: string[], own: boolean }} Sentence */
 /**
- * What is chosen, and what follows from it: the rows of every head of the layer, those of the chosen head, and how well
- * each head of the layer fits the patterns.
+ * The reader's choice, and the data for it: the weights of every head of the layer and of the chosen head, and the
+ * pattern scores of each head of the layer.
  * @typedef {object} State
  * @property {number} layer
  * @property {number} head
@@ -28,11 +28,11 @@ import { legible, quotedAt } from "./words.js";
  * @property {Rows} rows
  * @property {Record<string, number | null>[] | null} fits
  */
-/** @typedef {{ layer: boolean, head: boolean, query: boolean }} Changed What must be drawn anew. */
+/** @typedef {{ layer: boolean, head: boolean, query: boolean }} Changed What must be redrawn. */
 
-const MOST_BUTTONS = 12; // more layers are a slider
+const MOST_BUTTONS = 12; // with more layers there is a slider
 
-// Weights arrive as whole numbers of two bytes, in base64, and are unpacked once for all views of a lab.
+// Weights arrive as 16-bit integers in base64, and are unpacked once for all views of a lab.
 const unpacked = new WeakMap();
 function unpack(packed) {
   if (!unpacked.has(packed)) {
@@ -54,7 +54,7 @@ function unpack(packed) {
 
 const label = (...inside) => element("p", { class: "tl-label" }, ...inside);
 
-// Which layer: buttons, or a slider where there are many.
+// Chooses the layer: buttons, or a slider if there are many.
 /** @type {(model: Model, layers: number) => { nodes: HTMLElement[], draw: (layer: number) => void }} */
 function layerPanel(model, layers) {
   const pick = (layer) => commit(model, { layer });
@@ -72,7 +72,7 @@ function layerPanel(model, layers) {
   return { nodes: [input.node], draw };
 }
 
-// The heads of a layer, small: the pattern that each fits, and where the chosen token looks.
+// Small maps of all heads of a layer: the pattern of each, and the row of the chosen query.
 /**
  * @type {(model: Model, sentence: Sentence) =>
  *   { node: HTMLElement, draw: (state: State, changed: Changed) => void }}
@@ -108,7 +108,7 @@ function smallMaps(model, { heads, queries, keys, keyTokens }) {
   return { node: choose.node, draw };
 }
 
-// How well the chosen head fits the patterns.
+// The pattern scores of the chosen head.
 function patternsTable() {
   const rows = Object.entries(PATTERNS).map(([name, text]) => {
     const value = element("td");
@@ -129,7 +129,7 @@ function patternsTable() {
 
 const weightInWords = (place, weight) => `weights[${place.join(", ")}] = ${weight.toFixed(4)}`;
 
-// The chosen head, large, and the weight that is pointed at.
+// A large map of the chosen head, and the weight under the pointer.
 /** @type {(model: Model, sentence: Sentence) => any} */
 function headPanel(model, { layers, heads, queries, keys, tokens, keyTokens, own }) {
   const map = largeMap(queries, keys, [tokens, keyTokens], (query, key) => commit(model, { query, key }));
@@ -174,7 +174,7 @@ function headPanel(model, { layers, heads, queries, keys, tokens, keyTokens, own
   return { node, draw, reserveAll };
 }
 
-// The sentence: who looks, and what is looked at.
+// The sentence: queries, and keys shaded by their weight.
 /** @type {(model: Model, sentence: Sentence, rows: () => Rows) => any} */
 function sentencePanel(model, { layers, heads, tokens, keyTokens, own }, rows) {
   const askers = tokens.map((token) => tokenButton("button", token));
@@ -201,7 +201,7 @@ function sentencePanel(model, { layers, heads, tokens, keyTokens, own }, rows) {
     setText(words, `Layer ${layer}, head ${head}: ${describeRow(rows[query], who, keyTokens)}`);
   }
 
-  // The longest tokens are known here: it returns who asks and what is looked at.
+  // Reserves space for the longest tokens; returns the longest query and the longest key.
   function reserveAll(words) {
     const longest = (names) =>
       widest(
@@ -248,9 +248,9 @@ function render({ model, el }) {
 
   /** @type {State & { packed: object }} */
   let state = null;
-  const fits = new Map(); // of layers that have been on show
+  const fits = new Map(); // of layers that have been shown
 
-  // What is chosen, and what of it was not on show before.
+  // The reader's choice, and which parts of it have changed.
   function compute() {
     const packed = model.get("weights");
     const chosen = getTraits(model, urlState.names);

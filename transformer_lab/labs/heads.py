@@ -8,14 +8,14 @@ import torch
 import traitlets
 
 from ..arguments import kind, shown
-from .lab import Lab, script, strings, style, whole
+from .lab import Lab, as_integer, as_strings, script, style
 
 MOST_TOKENS, MOST_HEADS, MOST_LAYERS, MOST_WEIGHTS = 64, 32, 128, 2**21
-LEVELS = 65535  # a weight travels to the browser as a whole number from 0 to this
+LEVELS = 65535  # a weight is sent to the browser as an integer from 0 to this
 
 
 def _pack(weights, _):
-    """Weights as the browser reads them: two bytes each, lowest first, in base64."""
+    """Serialise weights for the browser: 16-bit integers, little-endian, in base64."""
     levels = (weights.double() * LEVELS).round().to(torch.int32).numpy().astype("<u2")
     return {"shape": list(weights.shape), "levels": LEVELS, "data": base64.b64encode(levels.tobytes()).decode("ascii")}
 
@@ -90,27 +90,27 @@ class HeadsLab(Lab):
     def __init__(
         self, weights, tokens, key_tokens=None, *, d_model=None, layer=0, head=0, query=None, key=None, controls=None
     ):
-        weights = _layers(weights)
-        tokens = _words("tokens", tokens, "q_len", weights.shape[2])
-        key_tokens = tokens if key_tokens is None else _words("key_tokens", key_tokens, "k_len", weights.shape[3])
+        weights = _stack_layers(weights)
+        tokens = _as_tokens("tokens", tokens, "q_len", weights.shape[2])
+        key_tokens = tokens if key_tokens is None else _as_tokens("key_tokens", key_tokens, "k_len", weights.shape[3])
         if len(key_tokens) != weights.shape[3]:
             raise ValueError(
                 f"key_tokens must be given where q_len and k_len differ, got weights of shape {tuple(weights.shape)}"
             )
-        if d_model is not None and (not whole("d_model", d_model, 0, 2**20) or d_model % weights.shape[1]):
+        if d_model is not None and (not as_integer("d_model", d_model, 0, 2**20) or d_model % weights.shape[1]):
             raise ValueError(f"d_model must be a multiple of the {weights.shape[1]} heads, got {d_model}")
         self._shape = tuple(weights.shape)
         places = {"layer": layer, "head": head, "query": self._shape[2] - 1 if query is None else query}
         places = {name: self._check_range(name, place) for name, place in places.items()}
         if key is None:
             key = int(weights[tuple(places.values())].argmax())
-        self._drawn = False
+        self._is_built = False
         names = {"tokens": tokens, "key_tokens": key_tokens}
         super().__init__(weights=weights, **names, d_model=d_model, key=key, **places, controls=controls)
-        self._drawn = True
+        self._is_built = True
 
     def _check_range(self, name, place):
-        return whole(name, place, 0, self._shape[("layer", "head", "query", "key").index(name)] - 1)
+        return as_integer(name, place, 0, self._shape[("layer", "head", "query", "key").index(name)] - 1)
 
     @traitlets.validate("layer", "head", "query", "key")
     def _check_place(self, proposal):
@@ -118,14 +118,14 @@ class HeadsLab(Lab):
 
     @traitlets.validate("weights")
     def _check_weights(self, proposal):
-        weights = _layers(proposal.value)
+        weights = _stack_layers(proposal.value)
         if weights.shape != self._shape:
             raise ValueError(f"weights must keep their shape {self._shape}, got {tuple(weights.shape)}")
         return weights
 
     @traitlets.validate("tokens", "key_tokens", "d_model")
     def _check_fixed(self, proposal):
-        if self._drawn and proposal.value != getattr(self, proposal.trait.name):
+        if self._is_built and proposal.value != getattr(self, proposal.trait.name):
             raise ValueError(f"{proposal.trait.name} cannot change, got {shown(proposal.value)}: make a new lab")
         return proposal.value
 
@@ -134,8 +134,8 @@ class HeadsLab(Lab):
         return self.weights[self.layer, self.head, self.query]
 
 
-def _layers(weights):
-    """The weights as one float32 tensor (layers, heads, q_len, k_len), or an error that says what is wrong."""
+def _stack_layers(weights):
+    """Return the weights as one float32 tensor (layers, heads, q_len, k_len), or raise an error."""
     given = weights
     if isinstance(given, (list, tuple)) and given and all(isinstance(w, torch.Tensor) for w in given):
         given = [w[0] if w.ndim == 4 and len(w) == 1 else w for w in given]
@@ -163,9 +163,9 @@ def _layers(weights):
     return weights.clamp(max=1)
 
 
-def _words(name, tokens, axis, size):
-    """The tokens as a list of str, as many as the axis has places."""
-    tokens = strings(name, tokens)
+def _as_tokens(name, tokens, axis, size):
+    """Return the tokens as a list of str with the length of the axis, or raise an error."""
+    tokens = as_strings(name, tokens)
     if len(tokens) != size:
         raise ValueError(f"{name} must be as many as {axis} of the weights, {size}, got {len(tokens)}")
     return tokens

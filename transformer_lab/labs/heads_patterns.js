@@ -1,16 +1,15 @@
-// What a head does with a sentence: how well it fits known patterns, and one row of its weights in words.
+// A head's behaviour: scores for known patterns, and a description of one row of its weights.
 
 import { sum } from "./maths.js";
 import { listed, quotedAt } from "./words.js";
 
 /** @typedef {"previous" | "same" | "induction" | "first"} Pattern */
-/** @typedef {number[] | Float32Array} Row What a query pays to each key. */
+/** @typedef {number[] | Float32Array} Row The weights of one query. */
 
-// How well a head fits each of four patterns, from 0 to 1; null where the tokens give no occasion.
+// A head's score for each of four patterns, from 0 to 1; null if the pattern cannot occur in these tokens.
 //   previous    mean weight on the token before, over all queries but the first
-//   same        mean weight on keys that hold the query's own token, itself among them
-//   induction   mean weight on the tokens that came after the query's token earlier on, over queries whose token came
-//               earlier
+//   same        mean weight on all keys with the same token as the query, including the query itself
+//   induction   mean weight on the tokens after earlier occurrences of the query's token, over queries that have one
 //   first       mean weight on the first token, over all queries but the first
 /** @type {(rows: Row[], tokens: string[]) => Record<Pattern, number | null>} */
 export function patternScores(rows, tokens) {
@@ -51,9 +50,9 @@ export const PATTERNS = {
   induction: "induction",
   first: "first token",
 };
-const THRESHOLD = 0.5; // from here on a pattern gives a head its name
+const THRESHOLD = 0.5; // a score at which a head is named after a pattern
 
-// The pattern that a head fits best, if it fits one clearly.
+// The pattern with the highest score, if it reaches the threshold.
 /** @type {(scores: Record<Pattern, number | null>) => { name: Pattern, score: number } | null} */
 export function bestPattern(scores) {
   const better = (best, next) => ((next[1] ?? 0) > best[1] ? next : best);
@@ -61,13 +60,13 @@ export function bestPattern(scores) {
   return score >= THRESHOLD ? { name, score } : null;
 }
 
-// The keys of a row, heaviest first.
+// The keys of a row, by descending weight.
 /** @type {(row: Row) => number[]} */
 export const keysByWeight = (row) => [...row.keys()].sort((a, b) => row[b] - row[a] || a - b);
 
 const sumInWords = (whole) => ` Its weights sum to ${whole.toFixed(2)}.`;
 
-// One row of weights in words.
+// Describes a row of weights.
 /** @type {(row: Row, who: string, keyTokens: string[]) => string} */
 export function describeRow(row, who, keyTokens) {
   const order = keysByWeight(row);
@@ -86,7 +85,7 @@ export function describeRow(row, who, keyTokens) {
   return `${who} looks most at ${share(order[0])}${then}.${sumInWords(whole)}`;
 }
 
-// The longest that can be said of a row, by its longest tokens.
+// The longest possible description of a row.
 /** @type {(who: string, key: string) => string} */
 export const longestRow = (who, key) =>
   `${who} looks most at ${key} (0.00), then at ${key} (0.00) and ${key} (0.00).${sumInWords(0)}`;

@@ -1,19 +1,19 @@
-// What the heads lab is made of: heatmaps, tokens with a weight, and groups of which one is chosen.
+// Parts of the heads lab: heatmaps, and tokens with a weight.
 
 import { BLUES, cellColours, pixelsOf } from "./colours.js";
 import { clamp, range } from "./maths.js";
 import { element, set } from "./ui.js";
 import { legible } from "./words.js";
 
-// 256 steps of the course's colours of weights: for a cell of a page, and for a pixel.
+// 256 steps of the colour map of weights, as CSS colours and as pixels.
 const CELL_COLOURS = range(256).map((level) => cellColours(BLUES, level / 255));
 const PIXELS = pixelsOf(BLUES);
 const levelOf = (weight) => Math.round(clamp(weight, 0, 1) * 255);
 
-// A mark is as high as a row and as wide as a column or the whole; moved by its own size, nothing is laid out anew.
+// A mark is as high as a row, so a transform in percent moves it by rows, without a new layout.
 export const translateRows = (i) => `translateY(${100 * i}%)`;
 
-// A matrix of weights as pixels; the style sheet stretches them. They are painted anew for another theme.
+// A matrix of weights on a canvas, one pixel per weight; CSS stretches it. It is repainted when the theme changes.
 /** @type {(queries: number, keys: number) =>
  *   { node: HTMLElement, draw: (rows: ArrayLike<number>[], theme: string) => void }} */
 export function heatmap(queries, keys) {
@@ -31,7 +31,7 @@ export function heatmap(queries, keys) {
   return { node, draw };
 }
 
-// The chosen head, large: pointing at a cell chooses who looks (its row) and what is looked at (its column).
+// The large map: pointing at a cell chooses its row's query and its column's key.
 /**
  * @type {(queries: number, keys: number, names: [string[], string[]], choose: (i: number, j: number) => void) =>
  *   { node: HTMLElement, draw: (rows: ArrayLike<number>[], theme: string) => void,
@@ -88,7 +88,7 @@ export function largeMap(queries, keys, names, choose) {
     band.style.transform = translateRows(i);
     spot.style.transform = `translate(${100 * j}%, ${100 * i}%)`;
   };
-  const short = names[1].every((token) => [...legible(token)].length < 3); // upright there is room for two letters
+  const short = names[1].every((token) => [...legible(token)].length < 3); // two letters fit without rotation
   const ratio = clamp(keys / queries, 0.6, 4);
   const whole = element(
     "div",
@@ -105,7 +105,8 @@ export function largeMap(queries, keys, names, choose) {
   return { node: whole, draw: map.draw, show };
 }
 
-// A token with the weight it gets. The shade lies inside: a browser restyles a span in a third of the time of a button.
+// A token shaded by its weight. The shade is a span inside the button, since restyling a span takes a third of the
+// time.
 /** @type {(tag: string, token: string) => { node: HTMLElement, show: (weight: number) => void }} */
 export function tokenButton(tag, token) {
   const weight = new Text();

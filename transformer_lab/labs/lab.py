@@ -1,4 +1,4 @@
-"""What every lab has in common: its scripts and its style, its tensors, its text, and its words for a wrong setting."""
+"""Shared by all labs: scripts and styles, tensor traits, text form, and checks of settings."""
 
 import inspect
 import operator
@@ -13,32 +13,32 @@ from ..arguments import did_you_mean, is_number, shown
 
 _FOLDER = Path(__file__).parent
 _SHARED = ("maths", "words", "colours", "ui", "grid", "address", "frame", "paint")
-# What is there for those who edit: imports of the files from one another, exports, types, comments; and indentation.
-# That this is enough, and no parser needed, tools/script_rules.py sees to.
-_FOR_EDITORS = re.compile(
+# Removed when files are joined: imports between them, exports, types, comments; and indentation. tools/script_rules.py
+# ensures that this needs no parser.
+_EDITOR_ONLY = re.compile(
     r'^import [^"]*"\./\w+\.js";\n|^export (?!default)|^ */\*\*(?:(?!\*/).)*\*/\n|^ *//[^\n]*\n',
     re.DOTALL | re.MULTILINE,
 )
-_SPACE = re.compile(r"^\s+", re.MULTILINE)  # indentation, and lines with nothing else
-# Shown where no widget lives: before a notebook has run, in one that is reopened without its state, on GitHub.
+_SPACE = re.compile(r"^\s+", re.MULTILINE)  # indentation and empty lines
+# Shown without a live widget: before a notebook has run, after reopening it without widget state, on GitHub.
 _WITHOUT_WIDGETS = "<p>▶ <em>Run all cells, and a live figure appears here.</em></p>"
 _DEFINES = r"^(?:const|let|class|(?:async )?function) "
 _DEFINITION = re.compile(rf"{_DEFINES}(\w+).*?(?={_DEFINES}|\Z)", re.DOTALL | re.MULTILINE)
 
 
 def script(*names):
-    """Return a lab's script for the browser, one module: what it uses of what labs share, then its own."""
-    own = _read(names)
-    return _SPACE.sub("", "".join(_used(own, _read(_SHARED))) + own)
+    """Return a lab's script for the browser as one module: the shared definitions that it uses, then its own files."""
+    own = _join(names)
+    return _SPACE.sub("", "".join(_used_definitions(own, _join(_SHARED))) + own)
 
 
-def _read(names):
+def _join(names):
     text = "\n".join((_FOLDER / f"{name}.js").read_text("utf-8") for name in names)
-    return _FOR_EDITORS.sub("", text)
+    return _EDITOR_ONLY.sub("", text)
 
 
-def _used(own, shared):
-    """The definitions of ``shared`` whose names stand in ``own``, or in another one that is used."""
+def _used_definitions(own, shared):
+    """The definitions of ``shared`` that ``own`` uses, directly or through others."""
     used, before = [], None
     while used != before:
         before, words = used, set(re.findall(r"\w+", own + "".join(used)))
@@ -54,18 +54,18 @@ def style(name):
 class Lab(anywidget.AnyWidget):
     """A live figure: an ipywidget whose drawing needs no Python.
 
-    Python prepares the numbers and keeps what the reader sets. Everything that a reader does happens in the browser, so
-    a lab is as alive in a published page as in a notebook.
+    Python prepares the numbers and stores the reader's settings. All interaction happens in the browser, so a lab works
+    in a published page as it does in a notebook.
     """
 
     shown = ()
-    """The traits that the lab's text form names."""
+    """The traits in the lab's repr."""
     groups = ()
-    """The groups of controls that it can be shown with, or without."""
+    """The groups of controls that can be shown or hidden."""
 
     controls = traitlets.List(traitlets.Unicode()).tag(sync=True)
 
-    _ipython_display_ = None  # with that of ipywidgets 7, IPython would not ask for the MIME bundle below
+    _ipython_display_ = None  # ipywidgets 7 defines one, and IPython would then ignore the MIME bundle below
 
     def __new__(cls, *args, **settings):
         stars = {inspect.Parameter.VAR_POSITIONAL: "*", inspect.Parameter.VAR_KEYWORD: "**"}
@@ -77,7 +77,7 @@ class Lab(anywidget.AnyWidget):
         return super().__new__(cls, *args, **settings)
 
     def __init__(self, *, controls=None, **settings):
-        settings["controls"] = list(self.groups) if controls is None else strings("controls", controls)
+        settings["controls"] = list(self.groups) if controls is None else as_strings("controls", controls)
         try:
             super().__init__(**settings)
         except traitlets.TraitError as error:
@@ -89,7 +89,7 @@ class Lab(anywidget.AnyWidget):
     @traitlets.validate("controls")
     def _check_controls(self, proposal):
         for name in proposal.value:
-            one_of("controls", name, self.groups)
+            as_option("controls", name, self.groups)
         return proposal.value
 
     def _repr_mimebundle_(self, **kwargs):
@@ -100,20 +100,20 @@ class Lab(anywidget.AnyWidget):
         return {**data, "text/html": _WITHOUT_WIDGETS}, metadata
 
     def __repr__(self):
-        settings = ", ".join(f"{name}={_plain(getattr(self, name))!r}" for name in self.shown)
+        settings = ", ".join(f"{name}={_printable(getattr(self, name))!r}" for name in self.shown)
         return f"{type(self).__name__}({settings})"
 
 
-def _plain(value):
-    """Tensors and lists as tuples, numbers with four places: text that is the same in every run."""
+def _printable(value):
+    """Tensors and lists as tuples, and floats rounded to four places, for a reproducible repr."""
     value = value.tolist() if hasattr(value, "tolist") else value
     if isinstance(value, list):
-        return tuple(_plain(item) for item in value)
+        return tuple(_printable(item) for item in value)
     return round(value, 4) if isinstance(value, float) else value
 
 
 def _rule(trait):
-    """What a trait holds, in words."""
+    """The values that a trait accepts, in words."""
     if isinstance(trait, traitlets.List):
         return {traitlets.Int: "a list of integers", traitlets.Unicode: "a list of strings"}[type(trait._trait)]
     one = {traitlets.Int: "an integer", traitlets.Float: "a number", traitlets.Bool: "True or False"}
@@ -121,7 +121,7 @@ def _rule(trait):
 
 
 def tensor_trait():
-    """Return a trait that holds a float32 tensor, and travels as a list."""
+    """Return a trait that holds a float32 tensor, and is serialised as a list."""
     return traitlets.Instance(torch.Tensor).tag(
         sync=True,
         to_json=lambda x, _: x.numpy().astype(str).astype(float).tolist(),  # 1.6, not 1.600000023841858
@@ -130,10 +130,9 @@ def tensor_trait():
 
 
 def as_tensor(name, x, axes, least, most, reach=None):
-    """Return ``x`` as a float32 tensor of its own, or raise an error that says what is wrong with it.
+    """Return a copy of ``x`` as a float32 tensor, or raise an error.
 
-    Its shape is written ``axes``, and goes from ``least`` to ``most``; its values go from ``-reach`` to ``reach``, or
-    are any numbers that are finite.
+    Its shape ``axes`` must be from ``least`` to ``most``; its values must be from ``-reach`` to ``reach``, or finite.
     """
     try:
         x = torch.as_tensor(x, dtype=torch.float32).detach().cpu().clone()
@@ -150,8 +149,8 @@ def as_tensor(name, x, axes, least, most, reach=None):
     return x
 
 
-def one_of(name, found, options):
-    """Return ``found``, or raise an error that lists the options."""
+def as_option(name, found, options):
+    """Return ``found`` if it is one of the options; otherwise raise an error that lists them."""
     if any(isinstance(found, type(option)) and found == option for option in options):
         return found
     words = [option for option in options if isinstance(option, str)]
@@ -160,8 +159,8 @@ def one_of(name, found, options):
     raise ValueError(f"{name} must be one of {listed}, got {shown(found)}{meant}")
 
 
-def between(name, found, least, most):
-    """Return ``found``, or raise an error that says from where to where it goes."""
+def as_number(name, found, least, most):
+    """Return ``found`` if it is a number in this range; otherwise raise an error that names the range."""
     if not is_number(found):
         raise TypeError(f"{name} must be a number, got {shown(found)}")
     if not least <= found <= most:  # also false for NaN
@@ -169,19 +168,19 @@ def between(name, found, least, most):
     return found
 
 
-def whole(name, found, least, most):
-    """Return ``found`` as an int, or raise an error that says what it is instead, or from where to where it goes."""
+def as_integer(name, found, least, most):
+    """Return ``found`` as an int if it is an integer in this range; otherwise raise an error."""
     try:
         number = operator.index(found)
     except TypeError:
         number = None
     if number is None or isinstance(found, bool):
         raise TypeError(f"{name} must be an integer, got {shown(found)}")
-    return between(name, number, least, most)
+    return as_number(name, number, least, most)
 
 
-def strings(name, found):
-    """Return the strings as a list, a text split at its spaces; or raise an error that says what they are instead."""
+def as_strings(name, found):
+    """Return a list of strings, or a text split at its spaces, as a list; otherwise raise an error."""
     words = found.split() if isinstance(found, str) else found
     if not isinstance(words, (list, tuple)) or not all(isinstance(word, str) for word in words):
         raise TypeError(f"{name} must be a text or a list of strings, got {shown(found)}")

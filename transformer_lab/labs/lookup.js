@@ -1,4 +1,4 @@
-// The lookup lab: a query among keys, and the blend of their values. From a dictionary to an average by one slider.
+// The lookup lab: a query, its keys, and the weighted sum of their values. One slider leads from lookup to average.
 
 import { nestedNumbersCodec, numbersCodec, optionCodec, traitsInUrl } from "./address.js";
 import { hueOf } from "./colours.js";
@@ -10,7 +10,7 @@ import { set, setText, sliderWithInput, widest } from "./ui.js";
 import { minus, places, tuple } from "./words.js";
 
 /** @typedef {[number, number]} Point */
-/** @typedef {{ reach: number, coldest: number, hottest: number }} Limits From −reach to reach goes the plane. */
+/** @typedef {{ reach: number, coldest: number, hottest: number }} Limits The plane goes from −reach to reach. */
 /**
  * @typedef {object} State
  * @property {Point} query
@@ -20,11 +20,11 @@ import { minus, places, tuple } from "./words.js";
  * @property {"dot" | "distance"} similarity
  */
 
-const MARGIN = 0.5; // around the plane, for the names of points at its border
+const MARGIN = 0.5; // around the plane, for labels of points at its border
 const ROOT_D = Math.SQRT2; // the plane has d_head = 2 features
 const STEPS = 1000; // of the temperature's slider
 
-// How well a query matches a key: their dot product, or minus half their squared distance.
+// Similarity of a query and a key: their dot product, or minus half their squared distance.
 function match(kind, query, key) {
   return kind === "dot" ? dot(query, key) : -0.5 * query.reduce((sum, x, i) => sum + (x - key[i]) ** 2, 0);
 }
@@ -36,7 +36,7 @@ function lookup({ query, key, value, temperature, similarity }) {
   return { scores, weights, output: blend(weights, value) };
 }
 
-// The slider goes from the coldest to the hottest temperature by even factors.
+// The slider is logarithmic, from the coldest to the hottest temperature.
 const sliderOf = (temperature, { coldest, hottest }) =>
   Math.round((STEPS * Math.log(temperature / coldest)) / Math.log(hottest / coldest));
 const temperatureOf = (slider, { coldest, hottest }) => coldest * (hottest / coldest) ** (slider / STEPS);
@@ -70,7 +70,7 @@ const mostInWords = (label, weight, output) =>
     ? `${label} weighs ${weight.toFixed(2)}: a lookup that finds one key. ${outputInWords(output)}`
     : `${label} weighs most, ${weight.toFixed(2)}. ${outputInWords(output)}`;
 
-// A plane with axes. Screen y grows downwards, the plane's upwards.
+// A plane with axes. The y axis points up, that of the screen down.
 function plane(label, reach) {
   const edge = reach + MARGIN;
   const node = element("svg", {
@@ -110,7 +110,7 @@ function handle({ locate, onPlane }, name, read, write, shape) {
     element("circle", { r: 0.28, class: "tl-touch" }),
     ...shape,
   );
-  let grip = null; // from the pointer to the point, while it is held
+  let grip = null; // offset from pointer to point during a drag
   const letGo = () => {
     grip = null;
   };
@@ -122,7 +122,7 @@ function handle({ locate, onPlane }, name, read, write, shape) {
       node.focus();
       event.preventDefault();
     },
-    ontouchstart: (event) => event.preventDefault(), // in a drawing, touch-action alone does not keep the page still
+    ontouchstart: (event) => event.preventDefault(), // in SVG, touch-action alone does not stop scrolling
     onpointermove: (event) => {
       if (grip) write(onPlane(locate(event).map((x, i) => x + grip[i])));
     },
@@ -141,7 +141,7 @@ function handle({ locate, onPlane }, name, read, write, shape) {
   return { node, show };
 }
 
-// The two planes: the query among the keys, and the values with their blend.
+// The two planes: query and keys, and values with their weighted sum.
 /** @type {(model: import("./ui.js").Model) => { node: HTMLElement, draw: (state: State, found: any) => void }} */
 function planesPanel(model) {
   const labels = model.get("labels");
@@ -237,7 +237,7 @@ function temperaturePanel(model) {
   return { node: input.node, reserveAll, draw };
 }
 
-// A row for each key: its score, the score over τ, and its weight.
+// A row per key: its score, the score over τ, and its weight.
 function scoresTable(labels) {
   const rows = labels.map((label, i) => {
     const [score, divided] = [element("td"), element("td")];
@@ -268,7 +268,7 @@ function scoresTable(labels) {
   const partOf = (part) => part.dataset.part;
   let last = null;
   function draw({ temperature, similarity }, { scores, weights }) {
-    // Another scale in one press: the bars grow from what they were. Under a hand that drags they follow at once.
+    // Bars animate when a button changes the temperature, and follow at once during a drag.
     const scaled =
       last && (last.similarity !== similarity || (last.temperature !== temperature && temperature === ROOT_D));
     last = { temperature, similarity };

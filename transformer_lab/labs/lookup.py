@@ -6,9 +6,9 @@ import torch
 import traitlets
 
 from ..attention import attention_weights
-from .lab import Lab, as_tensor, between, one_of, script, style, tensor_trait
+from .lab import Lab, as_number, as_option, as_tensor, script, style, tensor_trait
 
-REACH = 2  # the plane goes from -2 to 2, both ways
+REACH = 2  # the plane goes from -2 to 2 on both axes
 COLDEST, HOTTEST = 0.01, 100  # temperatures: a hard lookup, and a uniform average
 MOST_KEYS = 8
 SIMILARITIES = ("dot", "distance")
@@ -20,7 +20,7 @@ QUERY = (1.2, 0.3)
 
 
 def _points(name, points):
-    """The points as a float32 tensor, or an error that says what is wrong with them."""
+    """Return the points as a float32 tensor, or raise an error."""
     if name == "query":
         return as_tensor(name, points, "(2,)", (2,), (2,), REACH)
     return as_tensor(name, points, "(k_len, 2)", (1, 2), (MOST_KEYS, 2), REACH)
@@ -107,11 +107,11 @@ class LookupLab(Lab):
 
     @traitlets.validate("temperature")
     def _check_temperature(self, proposal):
-        return between("temperature", proposal.value, COLDEST, HOTTEST)
+        return as_number("temperature", proposal.value, COLDEST, HOTTEST)
 
     @traitlets.validate("similarity")
     def _check_similarity(self, proposal):
-        return one_of("similarity", proposal.value, SIMILARITIES)
+        return as_option("similarity", proposal.value, SIMILARITIES)
 
     @property
     def weights(self):

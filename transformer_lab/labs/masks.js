@@ -1,5 +1,4 @@
-// The mask lab: which query sees which key. Scores → masked scores → weights → output, and what the classic mistakes
-// do.
+// The mask lab: scores → masked scores → weights → output for any mask, correct or with a classic mistake.
 
 import { integerCodec, numbersCodec, optionCodec, textCodec, traitsInUrl } from "./address.js";
 import { BLUES, cellColours, signedCellColours } from "./colours.js";
@@ -27,14 +26,14 @@ function stateOf(model) {
   return { ...state, ...sideNames(state) };
 }
 
-// The cell that is picked: a sentence may have become shorter.
+// The selected cell, clamped: a sentence may have become shorter.
 /** @type {(state: Pick<State, "at" | "queries" | "keys">) => [number, number]} */
 const selectedCell = ({ at, queries, keys }) => [Math.min(at[0], queries.length - 1), Math.min(at[1], keys.length - 1)];
 
 const labelledRow = (text, ...controls) =>
   element("div", { class: "tl-row tl-presets" }, element("span", { class: "tl-note" }, text), ...controls);
 
-// A small number, stepped up and down or typed.
+// A small number with buttons − and +, and a field.
 function stepper(label, pick) {
   /** @type {[number, number]} */
   let ends = [0, 0];
@@ -58,7 +57,7 @@ function stepper(label, pick) {
   return { node: element("div", { class: "tl-stepper", role: "group", "aria-label": label }, parts), show };
 }
 
-// The sentences that are typed, and padding at the end of the keys.
+// The typed sentences, and the number of padding tokens at the end of the keys.
 /** @type {(model: Model) => { node: HTMLElement, draw: (state: State) => void }} */
 function sentencePanel(model) {
   const limits = model.get("limits");
@@ -89,20 +88,20 @@ function sentencePanel(model) {
     setText(fields.source.label, across ? "Source sentence (the keys)" : "Source sentence");
     const pads = padsOf(keys);
     if (pads === keys.length)
-      padding.show(pads, 1, pads); // a sentence keeps one token
+      padding.show(pads, 1, pads); // at least one token stays
     else padding.show(pads, 0, pads + limits.tokens - keys.length);
   }
   return { node, draw };
 }
 
-// The presets that the tokens allow.
+// The presets that these tokens allow.
 function offeredIn(model) {
   const { presets, given, source } = stateOf(model);
   const fits = ({ place, padding }) => !given || (!place && (!padding || source.includes(PAD)));
   return Object.keys(presets).filter((name) => fits(presets[name]));
 }
 
-// The presets, and what the one that is chosen lets a query see.
+// The presets, and a description of the chosen one.
 /** @type {(model: Model) => any} */
 function presetPanel(model) {
   const { presets, given, limits } = stateOf(model);
@@ -110,7 +109,7 @@ function presetPanel(model) {
     const { keys, source, tokens } = { ...stateOf(model), ...sideNames({ ...stateOf(model), preset }) };
     const name = keys === source ? "source" : "tokens";
     const words = { source, tokens }[name];
-    const bare = !given && presets[preset].padding && !words.includes(PAD); // without padding it would show nothing
+    const bare = !given && presets[preset].padding && !words.includes(PAD); // without padding this preset shows nothing
     const padding = Array(Math.min(2, limits.tokens - words.length)).fill(PAD);
     commit(model, { preset, flipped: [], ...(bare ? { [name]: [...words, ...padding] } : {}) });
   };
@@ -143,7 +142,7 @@ function presetPanel(model) {
   return { nodes, draw };
 }
 
-// Lets cells be seen or hidden, and picks one. `computed` gives what is on show.
+// Shows and hides cells, and selects one. `computed` returns the current numbers.
 /** @type {(model: Model, computed: () => Computed) => import("./paint.js").Editor} */
 function maskEditor(model, computed) {
   const changed = (flipped, { flipped: before }) => JSON.stringify(flipped) !== JSON.stringify(before);
@@ -160,7 +159,7 @@ function maskEditor(model, computed) {
       const [i, j] = selectedCell(stateOf(model));
       if (at[0] !== i || at[1] !== j) commit(model, { at });
     },
-    // Moves the pick by rows and columns, as far as there are any.
+    // Moves the selection by rows and columns, inside the table.
     move([down, right]) {
       const { queries, keys, ...state } = stateOf(model);
       const [i, j] = selectedCell({ queries, keys, ...state });
@@ -174,7 +173,7 @@ function maskEditor(model, computed) {
   };
 }
 
-// How the cells of each stage look.
+// The cell style of each stage.
 function cellStyles({ keys, mistake }, reach) {
   return {
     scores: (score) => ({ text: short(score), shade: signedCellColours(score, reach) }),
@@ -201,7 +200,7 @@ function cellStyles({ keys, mistake }, reach) {
   };
 }
 
-// The four stages, of which a narrow page shows one at a time.
+// The four stages. A narrow page shows one at a time.
 /** @type {(model: Model, el: HTMLElement, computed: () => Computed, redraw: () => void) => any} */
 function stagesPanel(model, el, computed, redraw) {
   const given = model.get("given");
@@ -267,7 +266,7 @@ function stagesPanel(model, el, computed, redraw) {
     for (const name of names) stages[name].markEmptyRows(empty);
   }
 
-  // One of the tables takes the keyboard: the one in front.
+  // The table in front gets the keyboard focus.
   /** @type {(at: [number, number]) => void} */
   function giveKeyboard(at) {
     for (const [name, { matrix, idOf }] of Object.entries(stages)) {
@@ -295,7 +294,7 @@ function stagesPanel(model, el, computed, redraw) {
     giveKeyboard(selectedCell(state));
   }
 
-  // Room for the widest names and numbers, in the letters of `text`.
+  // Reserves space for the widest names and numbers, in the font of `text`.
   /** @type {(text: Element, state: State, now: Computed, reach: number) => void} */
   function reserveAll(text, { queries, keys, mistake }, { scores }, reach) {
     const wide = (texts, weight = 400) => Math.max(...texts.map((each) => widthInEms(text, each, weight)));
@@ -308,7 +307,7 @@ function stagesPanel(model, el, computed, redraw) {
   return { node: element("div", { class: "tl-flow-box" }, node), draw, reserveAll };
 }
 
-// One row's weights as a bar, and what it receives.
+// The weights of one row as a bar, and its output.
 function blendBar() {
   const strip = element("div", { class: "tl-blend" });
   const result = element("span", { class: "tl-code" });
@@ -327,7 +326,7 @@ function blendBar() {
     Object.assign(segment.style, { backgroundColor: background, color });
   }
 
-  // `seen` says which of the keys the mask lets be seen; what is missing to one is lost. A hidden bar has no segments.
+  // `seen`: which keys are visible. What the sum lacks to one is drawn as lost. A hidden bar has no segments.
   function draw(text, { keys, weights, total, output, seen }, hidden = false) {
     node.hidden = hidden;
     setText(label, text);
@@ -349,7 +348,7 @@ function blendBar() {
   return { node, label, result, draw };
 }
 
-// The classic mistakes, and what they break: below all else, for it grows with a mistake, and no button may move while
+// The classic mistakes and their consequences. Last, since the text grows with a mistake, and no button may move while
 // it is pressed.
 /** @type {(model: Model) => any} */
 function mistakePanel(model) {
@@ -444,7 +443,7 @@ function render({ model, el }) {
     group("mistake", mistakes.nodes),
   );
 
-  // Room for the longest words, where a sentence or a mistake is new.
+  // Reserves space for the longest texts, after a change of sentence or mistake.
   let made = "";
   function reserveAll(state) {
     const { queries, keys, mistake } = state;

@@ -10,7 +10,7 @@ import traitlets
 from ..arguments import kind, shown
 from ..attention import attention_weights
 from ..masks import causal_mask, sliding_window_mask
-from .lab import Lab, as_tensor, one_of, script, strings, style, whole
+from .lab import Lab, as_integer, as_option, as_strings, as_tensor, script, style
 
 PAD = "<pad>"
 SENTENCE = "the cat sat on the mat"
@@ -21,7 +21,7 @@ D_HEAD, D_VALUE = 4, 2  # of the made-up vectors of typed words
 
 @dataclass(frozen=True)
 class Preset:
-    """What a mask hides, and what readers are told: a name, and a sentence with places for lengths."""
+    """A preset: what it hides, its label, and a description with placeholders for lengths."""
 
     label: str
     says: str
@@ -30,9 +30,9 @@ class Preset:
     padding: bool = False
     window: bool = False
     prefix: bool = False
-    queries: str = "tokens"  # which sentence looks, and
-    keys: str = "tokens"  # which is looked at
-    place: bool = False  # a place in a Transformer
+    queries: str = "tokens"  # the sentence of the queries
+    keys: str = "tokens"  # the sentence of the keys
+    place: bool = False  # one of a Transformer's attention blocks
 
 
 PRESETS = {
@@ -139,11 +139,11 @@ class MaskLab(Lab):
     preset = traitlets.Unicode().tag(sync=True)
     window = traitlets.Int().tag(sync=True)
     prefix = traitlets.Int().tag(sync=True)
-    flipped = traitlets.List(traitlets.List(traitlets.Int())).tag(sync=True)  # cells [query, key] unlike the preset's
+    flipped = traitlets.List(traitlets.List(traitlets.Int())).tag(sync=True)  # differences from the preset
     mistake = traitlets.Unicode().tag(sync=True)
-    at = traitlets.List(traitlets.Int()).tag(sync=True)  # the cell that is picked: [query, key]
-    given = traitlets.Dict(allow_none=True, default_value=None).tag(sync=True)  # the reader's own tensors, as lists
-    # A list: a published page stores its dicts in the order of the alphabet.
+    at = traitlets.List(traitlets.Int()).tag(sync=True)  # the selected cell: [query, key]
+    given = traitlets.Dict(allow_none=True, default_value=None).tag(sync=True)  # the user's tensors, as lists
+    # A list, since a published page sorts the keys of dicts.
     presets = traitlets.List([{"name": name, **asdict(preset)} for name, preset in PRESETS.items()]).tag(sync=True)
     limits = traitlets.Dict(
         {"tokens": MOST_TOKENS, "letters": LONGEST_TOKEN, "d_head": D_HEAD, "d_value": D_VALUE}
@@ -164,7 +164,7 @@ class MaskLab(Lab):
         mistake="none",
         controls=None,
     ):
-        given = _given(query, key, value)
+        given = _own_tensors(query, key, value)
         if given is None:
             chosen = PRESETS.get(preset) if isinstance(preset, str) else None
             padded = chosen.keys if chosen and chosen.padding else None
@@ -173,10 +173,10 @@ class MaskLab(Lab):
             if source is None:
                 source = SOURCE + f" {PAD} {PAD}" * (padded == "source")
         else:
-            tokens = _names(len(given["query"]), "x" if key is None else "q") if tokens is None else tokens
+            tokens = _numbered_names(len(given["query"]), "x" if key is None else "q") if tokens is None else tokens
             if source is None:
-                source = tokens if key is None else _names(len(given["key"]), "k")
-        tokens, source = _split("tokens", tokens), _split("source", source)
+                source = tokens if key is None else _numbered_names(len(given["key"]), "k")
+        tokens, source = _as_tokens("tokens", tokens), _as_tokens("source", source)
         if given is not None:
             _check_names("tokens", tokens, "query", given)
             _check_names("source", source, "key", given)
@@ -197,13 +197,13 @@ class MaskLab(Lab):
 
     @property
     def shown(self):
-        """The traits that the lab's text form names: the source where it is used, the cells where they differ."""
+        """The traits in the repr: the source if it is used, the flipped cells if there are any."""
         names = ["tokens"] * (self._sides != (self.source, self.source)) + ["source"] * (self.source in self._sides)
         return (*names, "preset", *["flipped"] * bool(self.flipped), "mistake")
 
     @property
     def offered(self):
-        """The presets that this lab's tokens allow."""
+        """The presets that are possible for this lab's tokens."""
         fits = {
             name: not preset.place and (not preset.padding or PAD in self.source) for name, preset in PRESETS.items()
         }
@@ -252,7 +252,7 @@ class MaskLab(Lab):
             q_len, k_len = mask.shape
             mask = mask & ~torch.ones_like(mask).tril(k_len - q_len).triu(k_len - q_len)
         if self.mistake == "padded rows":
-            mask = mask & _real(self._sides[0])[:, None]
+            mask = mask & _is_token(self._sides[0])[:, None]
         return attention_weights(query, key, mask)
 
     @property
@@ -267,7 +267,7 @@ class MaskLab(Lab):
 
     def _vectors(self, role, words, features):
         if self.given is None:
-            return torch.tensor([made_up(word, role, features) for word in words])
+            return torch.tensor([hashed_vector(word, role, features) for word in words])
         rows = self.given[role]
         return None if rows is None else torch.tensor(rows, dtype=torch.float32)
 
@@ -282,7 +282,7 @@ class MaskLab(Lab):
         if preset.prefix:
             mask = mask | (torch.arange(k_len) < self.prefix)
         if preset.padding:
-            mask = mask & _real(keys)
+            mask = mask & _is_token(keys)
         return mask
 
     def _set_mask(self, mask, name_it=False):
@@ -317,16 +317,16 @@ class MaskLab(Lab):
 
     @traitlets.validate("preset")
     def _check_preset(self, proposal):
-        return one_of("preset", proposal.value, self.offered)
+        return as_option("preset", proposal.value, self.offered)
 
     @traitlets.validate("mistake")
     def _check_mistake(self, proposal):
-        return one_of("mistake", proposal.value, MISTAKES)
+        return as_option("mistake", proposal.value, MISTAKES)
 
     @traitlets.validate("window", "prefix")
     def _check_length(self, proposal):
         name = proposal.trait.name
-        return whole(name, proposal.value, 1 if name == "window" else 0, MOST_TOKENS)
+        return as_integer(name, proposal.value, 1 if name == "window" else 0, MOST_TOKENS)
 
     @traitlets.validate("flipped", "at")
     def _check_cells(self, proposal):
@@ -337,9 +337,9 @@ class MaskLab(Lab):
         return cells
 
 
-def made_up(word, role, features):
-    """Numbers from -2 to 2, to one decimal, that depend on the word and the role alone; as in the browser's script."""
-    code = 5728  # of several thousand, one that makes the first sentence lively
+def hashed_vector(word, role, features):
+    """Numbers from -2 to 2 with one decimal, a hash of word and role; identical to hashedVector in masks_maths.js."""
+    code = 5728  # chosen so that the first sentence has varied scores
     for letter in role[0] + word:
         code = (code ^ ord(letter)) * 16777619 % 2**32  # as FNV-1a does
     numbers = []
@@ -351,13 +351,13 @@ def made_up(word, role, features):
     return numbers
 
 
-def _split(name, tokens):
-    """A sentence as tokens: words, and marks by themselves. What is split already stays."""
+def _as_tokens(name, tokens):
+    """Split a sentence into words and punctuation marks; a list of tokens stays as it is."""
     words = re.findall(r'[^\s.,;:!?"“”()…]+|[.,;:!?"“”()…]', tokens) if isinstance(tokens, str) else tokens
-    return strings(name, words)
+    return as_strings(name, words)
 
 
-def _names(count, letter):
+def _numbered_names(count, letter):
     return [f"{letter}{i}" for i in range(count)]
 
 
@@ -368,12 +368,12 @@ def _check_names(name, tokens, role, given):
         )
 
 
-def _real(tokens):
+def _is_token(tokens):
     return torch.tensor([token != PAD for token in tokens])
 
 
-def _given(query, key, value):
-    """The reader's own tensors as lists, or an error that says what is wrong with them; ``None`` without any."""
+def _own_tensors(query, key, value):
+    """Return the user's tensors as lists, ``None`` if there are none, or raise an error."""
     if query is None:
         for name, x in (("key", key), ("value", value)):
             if x is not None:

@@ -1,11 +1,10 @@
-// The arithmetic of the mask lab: which query sees which key, and every stage of attention, with a mistake in it or
-// none.
+// The arithmetic of the mask lab: masks, and every stage of attention, correct or with a mistake.
 
 import { blend, dot, range, softmax, sum } from "./maths.js";
 
 /** @typedef {{ query: number[][], key: number[][], value: number[][] | null }} Vectors */
 /**
- * What a preset hides, who looks and what is looked at; and what readers are told.
+ * A preset: what it hides, which sentences are queries and keys, its label and its description.
  * @typedef {object} Preset
  * @property {string} label
  * @property {string} says
@@ -15,11 +14,11 @@ import { blend, dot, range, softmax, sum } from "./maths.js";
  * @property {boolean} prefix
  * @property {"tokens" | "source"} queries
  * @property {"tokens" | "source"} keys
- * @property {boolean} place whether it is a place in a Transformer
+ * @property {boolean} place whether it is one of a Transformer's attention blocks
  */
 /** @typedef {{ tokens: number, letters: number, d_head: number, d_value: number }} Limits */
 /**
- * The lab's traits, and the names of queries and keys that follow from them.
+ * The lab's traits, and the names of queries and keys.
  * @typedef {object} State
  * @property {string[]} tokens
  * @property {string[]} source
@@ -36,7 +35,7 @@ import { blend, dot, range, softmax, sum } from "./maths.js";
  * @property {string[]} keys
  */
 /**
- * All stages of attention. `sees` is what a row sees where scores become −∞.
+ * All stages of attention. `sees` says which scores are not set to −∞.
  * @typedef {object} Stages
  * @property {number[][]} scores
  * @property {number[][]} masked
@@ -45,12 +44,12 @@ import { blend, dot, range, softmax, sum } from "./maths.js";
  * @property {number[]} sums
  * @property {number[][] | null} output
  */
-// The same with the mask, the preset's own mask, the values, and what the stages should be.
+// The same, with the mask, the preset's mask, the values, and the correct stages.
 /** @typedef {Stages & { mask: boolean[][], base: boolean[][], right: Stages, value: number[][] | null }} Computed */
 
 export const PAD = "<pad>"; // as in Python
 
-// Numbers from −2 to 2, to one decimal, that depend on the word and the role alone. Python makes the same.
+// Numbers from −2 to 2 with one decimal, a hash of the word and its role; identical to hashed_vector in masks.py.
 /** @type {(word: string, role: string, features: number) => number[]} */
 function hashedVector(word, role, features) {
   let code = 5728;
@@ -63,7 +62,7 @@ function hashedVector(word, role, features) {
   });
 }
 
-// The names of those who look, and of what is looked at.
+// The names of queries and keys.
 /** @type {(state: any) => { queries: string[], keys: string[] }} */
 export function sideNames({ preset, presets, given, ...sentences }) {
   const { queries, keys } = presets[preset];
@@ -73,7 +72,7 @@ export function sideNames({ preset, presets, given, ...sentences }) {
 /** @type {(state: State) => boolean[][]} */
 export function presetMask({ preset, presets, window, prefix, queries, keys }) {
   const is = presets[preset];
-  const shift = keys.length - queries.length; // the last query stands at the last key
+  const shift = keys.length - queries.length; // the last query is aligned with the last key
   const sees = (i, j) =>
     (!is.causal || j <= i + shift || (is.prefix && j < prefix)) &&
     (!is.window || j > i + shift - window) &&
@@ -87,14 +86,14 @@ function maskOf(state) {
   return mask;
 }
 
-// The weights of one row over what it sees: none at all where it sees nothing.
+// The weights of one row over its visible keys; all zero if it sees nothing.
 /** @type {(scores: number[], sees: boolean[]) => number[]} */
 export function rowWeights(scores, sees) {
   if (!sees.some(Boolean)) return scores.map(() => 0);
   return softmax(scores.map((score, j) => (sees[j] ? score : -Infinity)));
 }
 
-// Whether a row's score of one key is let through.
+// Whether a score stays finite under this mistake.
 function isVisible(mistake, seen, onDiagonal, realQuery) {
   const otherwise = {
     "after softmax": true,
@@ -107,7 +106,7 @@ function isVisible(mistake, seen, onDiagonal, realQuery) {
   return otherwise[mistake] ?? seen;
 }
 
-// All stages of attention with `mask`, computed with `mistake` in it.
+// All stages of attention with `mask`, computed with `mistake`.
 /** @type {(given: any) => Stages} */
 function attend({ query, key, value, mask, mistake, realQueries }) {
   const scores = query.map((q) => key.map((k) => dot(q, k) / Math.sqrt(q.length)));
@@ -127,7 +126,7 @@ function attend({ query, key, value, mask, mistake, realQueries }) {
   return { scores, masked, sees, weights, sums, output: value && weights.map((row) => blend(row, value)) };
 }
 
-// All that is shown of a state.
+// All numbers for a state.
 /** @type {(state: State) => Computed} */
 export function compute(state) {
   const { queries, keys, limits } = state;

@@ -6,8 +6,8 @@ import { places } from "./words.js";
 
 /** @typedef {{ text: string, alarm?: boolean, shade: { background: string, color: string } | null }} CellStyle */
 /**
- * What is drawn. How a cell looks follows from its value, from whether it is hidden, and from what `kind` tells
- * besides; all cells are looked at anew only where `basis` changes.
+ * The numbers of a table. A cell's style depends on its value, on `hidden` and on `kind`; all cells are styled again
+ * only if `basis` changes.
  * @typedef {object} Drawing
  * @property {number[][]} values
  * @property {(value: number, hidden: boolean, kind: string) => CellStyle} look
@@ -20,8 +20,8 @@ import { places } from "./words.js";
 
 let tables = 0;
 
-// Elements are made when the names change, and changed in place otherwise, each only where it looks different. What is
-// picked is told by marks that move over the cells, for a row that changes its class is laid out anew.
+// Elements are created when the names change, and otherwise updated in place, if their style differs. Marks over the
+// cells show the selection: a class on a row would cause a new layout.
 /**
  * @type {(name: string, title: string) => {
  *   node: HTMLElement, matrix: HTMLElement, formula: HTMLElement, draw: (drawing: Drawing) => void,
@@ -42,7 +42,7 @@ export function stageTable(name, title) {
   let rows = [];
   let columns = [];
   let cells = [];
-  let drawn = []; // how each cell looks
+  let drawn = []; // the style of each cell
   let sums = [];
   let lines = [];
   let made = null;

@@ -1,4 +1,4 @@
-// What the mask lab says: of a preset, of the classic mistakes, and of one row. It reads sentences, too.
+// The mask lab's texts about presets, classic mistakes and rows; and the parser for sentences.
 
 import { PAD, rowWeights } from "./masks_maths.js";
 import { range } from "./maths.js";
@@ -8,10 +8,10 @@ import { counted, listed, places, quoted } from "./words.js";
 /** @typedef {import("./masks_maths.js").State} State */
 /** @typedef {import("./masks_maths.js").Computed} Computed */
 
-export const LEAST = 0.005; // a weight below is 0.00 in print
-export const MOST_OUTPUT = 4; // columns of the output that are drawn
+export const LEAST = 0.005; // smaller weights are shown as 0.00
+export const MOST_OUTPUT = 4; // output columns that are drawn
 
-// A sentence as tokens: words, and marks by themselves.
+// A sentence as tokens: words and punctuation marks.
 /**
  * @type {(text: string, limits: import("./masks_maths.js").Limits) => import("./words.js").Parsed<string[]>}
  */
@@ -25,14 +25,14 @@ export function parseTokens(text, limits) {
   return { error: `A token has at most ${limits.letters} characters here; ${start} has ${long.length}.` };
 }
 
-// An output in words: its first few numbers.
+// An output as text: its first few numbers.
 /** @type {(output: number[]) => string} */
 export function outputText(output) {
   const first = output.slice(0, MOST_OUTPUT).map((x) => places(x));
   return `= (${first.join(", ")}${output.length > MOST_OUTPUT ? ", …" : ""})`;
 }
 
-// For each mistake its name, what happens in the second and third stage, and what that breaks.
+// For each mistake its label, the formulas of the second and third stage, and the consequences.
 const SOFTMAX = "softmax of each row";
 export const MISTAKES = {
   none: {
@@ -93,7 +93,7 @@ export const MISTAKES = {
   },
 };
 
-// In words: what a preset lets a query see, or how many cells are unlike it.
+// Describes a preset, or counts the cells that differ from it.
 /** @type {(state: State, flipped: number) => string} */
 export function presetText({ preset, presets, window, prefix, keys, queries }, flipped) {
   const { label, says, padding } = presets[preset];
@@ -108,7 +108,7 @@ export function presetText({ preset, presets, window, prefix, keys, queries }, f
   return says.replace(/\{(\w+)\}/g, (_, name) => filled[name]) + none;
 }
 
-// In words: the row that is picked.
+// Describes the selected row.
 /**
  * @type {(
  *   state: Pick<State, "queries" | "keys" | "mistake">, now: Pick<Computed, "mask" | "weights" | "sums" | "sees">,
@@ -145,7 +145,7 @@ const lostInWords = (who, lost, thief, without, key, weight) =>
   `${who} lost ${places(lost)} to hidden keys. Without ${thief}, which it must not see, it would give ` +
   `${places(without)} to ${key}, not ${places(weight)}. `;
 
-// In words: how a hidden key still matters to the row, if it does.
+// Describes the influence of a hidden key on the row, if there is any.
 /** @type {(state: State, now: Computed, i: number) => string} */
 export function leakInWords({ queries, keys, mistake }, { mask, weights, scores, sums }, i) {
   const [seen, hidden] = [true, false].map((is) => range(keys.length).filter((j) => mask[i][j] === is));
@@ -153,7 +153,7 @@ export function leakInWords({ queries, keys, mistake }, { mask, weights, scores,
   const thief = best(mistake === "after softmax" ? scores[i] : weights[i], hidden);
   if (thief < 0) return "";
   const who = quoted(queries[i]);
-  // A word that stands in the sentence twice is told apart by its position.
+  // A word that occurs twice is identified by its position.
   const once = keys.indexOf(keys[thief]) === keys.lastIndexOf(keys[thief]);
   const name = quoted(keys[thief]) + (once ? "" : ` at position ${thief}`);
   if (mistake !== "after softmax") {
@@ -166,7 +166,7 @@ export function leakInWords({ queries, keys, mistake }, { mask, weights, scores,
   return lostInWords(who, 1 - sums[i], name, without, quoted(keys[most]), weights[i][most]);
 }
 
-// In words: what the mistake does to this mask as a whole, and which rows see nothing.
+// Describes the consequences of the mistake for this mask, and names the rows that see nothing.
 /** @type {(state: State, now: Computed) => string} */
 export function damageInWords({ queries, given, mistake }, { mask, weights, sums, sees }) {
   const rows = range(queries.length);
@@ -202,7 +202,7 @@ function emptyRowsText(rows, names) {
   return `${who} nothing. No weights sum to one there: the course gives zeros, a plain softmax NaN.`;
 }
 
-// The longest that can be said of a state, in the letters of `node`: of its rows, of its hidden keys and of all of it.
+// The longest possible descriptions for a state, in the font of `node`.
 /** @type {(node: Element, state: State) => { rows: string[], leak: string, damages: string[] }} */
 export function longestTexts(node, { queries, keys, mistake, given }) {
   const askers = sortedByWidth(node, [...new Set(queries)]);

@@ -3,12 +3,9 @@
 /** @typedef {number[]} Shape Sizes of a tensor's axes, as in PyTorch. */
 /** @typedef {number[]} Index One position on each axis. */
 
-/** @type {(numbers: Iterable<number>) => number} */
-export function sum(numbers) {
-  let total = 0;
-  for (const x of numbers) total += x;
-  return total;
-}
+/** @typedef {{ reduce(add: (total: number, x: number) => number, start: number): number }} Numbers In any array. */
+/** @type {(numbers: Numbers) => number} */
+export const sum = (numbers) => numbers.reduce((a, b) => a + b, 0);
 /** @type {(sizes: number[]) => number} */
 export const product = (sizes) => sizes.reduce((a, b) => a * b, 1);
 /** @type {(a: number[], b: number[]) => number} */

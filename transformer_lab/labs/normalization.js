@@ -1,5 +1,5 @@
-// The normalization lab: a cube of values (batch, seq, d_model). Which entries share a mean and a variance, and which
-// move when another one is changed.
+// The normalization lab: a cube of values (batch, seq, d_model), which entries share a mean and a variance, and which
+// change when another one is disturbed.
 
 import { booleanCodec, nestedNumbersCodec, numbersCodec, optionCodec, traitsInUrl } from "./address.js";
 import { signedCellColours } from "./colours.js";
@@ -19,16 +19,16 @@ import { minus, parseNumber, short } from "./words.js";
 /** @typedef {import("./normalization_maths.js").Count} Count */
 /** @typedef {import("./normalization_words.js").Entry} Entry */
 /** @typedef {{ name: string, dims: number[], note: string, center: boolean, grouped: boolean }} KnownNorm */
-/** What a lab began with, flat, and its shape. @typedef {{ shape: number[], clean: number[] }} Beginning */
+/** The initial values, flat, and their shape. @typedef {{ shape: number[], clean: number[] }} Beginning */
 /**
- * All that is shown of a lab's traits: what the reader has made of x, what the norm makes of that, and who has moved.
+ * Everything that follows from the lab's traits: the disturbed x, its normalized values, and the entries that changed.
  * @typedef {object} State
  * @property {Norm} norm
- * @property {number} own which of the known norms it is, or -1
+ * @property {number} own the index of the norm in the table, or -1
  * @property {number[]} lengths
  * @property {number[]} chosen
  * @property {import("./normalization_maths.js").Disturbed} now
- * @property {boolean} anything whether anything is touched
+ * @property {boolean} anything whether the reader has disturbed anything
  * @property {ReturnType<typeof standardize>} found
  * @property {ReturnType<typeof leaks>} leaked
  */
@@ -37,7 +37,7 @@ const AXES = ["batch", "seq", "d_model"];
 
 const indicesOf = (marks) => marks.flatMap((is, i) => (is ? [i] : []));
 
-// Which axes share, in what groups, and whether the mean is taken off; as a choice of norms, by hand, and in words.
+// Chooses the norm: by name, or by axes, groups and centring; with a description.
 /** @type {(model: Model, beginning: Beginning) => any} */
 function normPanel(model, { shape }) {
   const features = shape[2];
@@ -96,7 +96,7 @@ function normPanel(model, { shape }) {
     setText(words, ruleInWords(norm));
   }
 
-  // Room for every norm in `any`.
+  // Reserves space for every norm in `any`.
   function reserveAll(lab, any) {
     const codeOf = ({ dims, groups, center }) => asCode(shape, dims, groups, center);
     const line = (text, note = "") => [
@@ -112,7 +112,7 @@ function normPanel(model, { shape }) {
   return { nodes, draw, reserveAll };
 }
 
-// The cube, before and after. Hovering shows an entry for a moment; pressing and the arrow keys choose it.
+// The cube before and after. Hovering previews an entry; a click or the arrow keys choose it.
 function cubesPanel(model, { shape, clean }, redraw) {
   const [, seq, features] = shape;
   const brightest = Math.max(...clean.map(Math.abs)) || 1;
@@ -149,11 +149,11 @@ function cubesPanel(model, { shape, clean }, redraw) {
 
   function paint(cell, text, size) {
     setText(cell, text);
-    const { background, color } = signedCellColours(Math.round(50 * size), 50); // as few colours as can be told apart
+    const { background, color } = signedCellColours(Math.round(50 * size), 50); // few distinct colours
     set(cell, { style: `background: ${background}; color: ${color}` });
   }
 
-  // Returns the entry that is shown, and those with whom it shares.
+  // Returns the entry that is shown, and the entries that share its statistics.
   /** @type {(state: State) => { shown: number[], sharers: number[] }} */
   function draw({ chosen, now, found, leaked }) {
     const { x, padding } = now;
@@ -174,7 +174,7 @@ function cubesPanel(model, { shape, clean }, redraw) {
     after.grid.mark(shown, { ...marks, "tl-moved": indicesOf(leaked.moved) });
     return { shown, sharers };
   }
-  // Those who share walk through the norm together: from x to what it makes of them.
+  // The entries that share statistics move together from x to the result.
   const walk = (box, together) => {
     const [from, to] = [before, after].map(({ cells }) => together.map((i) => cells[i]));
     const numberOf = (cell) => cell.dataset.flat;
@@ -183,7 +183,7 @@ function cubesPanel(model, { shape, clean }, redraw) {
   return { before: before.node, after: after.node, draw, walk };
 }
 
-// What disturbs: an outlier, and padding.
+// The disturbances: an outlier, and padding.
 function disturbPanel(model, { shape, clean }) {
   const seq = shape[1];
   const { reach, step } = sliderRange(clean, model.get("limits").reach);
@@ -193,7 +193,7 @@ function disturbPanel(model, { shape, clean }) {
   const readingBox = reservedBox(reading, "tl-label");
   const entryIn = (text) =>
     parseNumber(text, "A value", [-reach, reach], { whole: false, write: (x) => minus(String(x)) });
-  // The nested rows with one value changed.
+  // Nested rows with one value replaced.
   /** @type {(rows: any[], index: number[], value: number) => any[]} */
   const changed = (rows, [i, ...inner], value) =>
     rows.map((row, j) => (j !== i ? row : inner.length ? changed(row, inner, value) : value));
@@ -237,7 +237,7 @@ function disturbPanel(model, { shape, clean }) {
   return { node, draw, reserveAll };
 }
 
-// All norms at once: whom they move.
+// A table of all norms, and the entries that each of them changes.
 function leaksTable(model, { shape, clean }) {
   /** @type {KnownNorm[]} */
   const known = model.get("norms");
@@ -323,7 +323,7 @@ function render({ model, el }) {
   );
   reserveAll();
 
-  // Which of the known norms this is.
+  // The index of this norm in the table.
   const nameOf = ({ dims, groups, center }) =>
     model
       .get("norms")
@@ -382,7 +382,7 @@ function render({ model, el }) {
     setText(status, entryInWords(entry, norm));
   }
 
-  // Room for all norms and numbers.
+  // Reserves space for all norms and numbers.
   function reserveAll() {
     const all = clean.length;
     const last = shape.map((size) => size - 1);

@@ -8,11 +8,11 @@ import traitlets
 
 from ..arguments import shown
 from ..normalization import standardize
-from .lab import Lab, as_tensor, one_of, script, style, tensor_trait
+from .lab import Lab, as_option, as_tensor, script, style, tensor_trait
 
 LARGEST = (4, 6, 6)
 REACH = 100
-MOVED = 0.001  # a change that shows
+MOVED = 0.001  # the smallest change that counts
 
 
 @dataclass(frozen=True)
@@ -22,8 +22,8 @@ class Norm:
     name: str  # for readers
     dims: tuple  # the axes that share
     note: str  # for readers
-    center: bool = True  # whether the mean is taken off
-    grouped: bool = False  # whether the features stand in groups
+    center: bool = True  # whether the mean is subtracted
+    grouped: bool = False  # whether features are grouped
 
 
 NORMS = {
@@ -40,7 +40,7 @@ X = (
 
 
 def _values(name, x):
-    """The values as a float32 tensor of their own, or an error that says what is wrong with them."""
+    """Return a copy of the values as a float32 tensor, or raise an error."""
     return as_tensor(name, x, "(batch, seq, d_model)", (1, 1, 1), LARGEST, REACH)
 
 
@@ -213,7 +213,7 @@ class NormalizationLab(Lab):
         return (torch.arange(self.shape[1]) < torch.tensor(self.lengths)[:, None])[..., None]
 
     def _normalize(self, x):
-        # An axis of its own for the groups; and one of size 1, over which everything may be taken.
+        # One axis for the groups, and one of size 1, so that there is always an axis to reduce.
         grouped = x.unflatten(2, (self.n_groups, -1))[..., None]
         dims = (4, *({0: 0, 1: 1, 2: 3}[dim] for dim in self.dims))
         if self.center:
@@ -222,7 +222,7 @@ class NormalizationLab(Lab):
 
 
 def _settings(norm, d_model):
-    """The traits that make ``norm``, or an error that names the norms that there are."""
-    norm = NORMS[one_of("norm", norm, tuple(NORMS))]
+    """Return the traits of ``norm``, or raise an error that lists the norms."""
+    norm = NORMS[as_option("norm", norm, tuple(NORMS))]
     fewest = next((n for n in range(2, d_model + 1) if d_model % n == 0), 1)
     return {"dims": list(norm.dims), "center": norm.center, "n_groups": fewest if norm.grouped else 1}

@@ -1,11 +1,11 @@
-// The arithmetic of the normalization lab. All norms are one function; they differ in the axes that share.
+// The arithmetic of the normalization lab. All norms are one function with different axes.
 
 import { divisors, ravel } from "./maths.js";
 
 /** @typedef {{ dims: number[], groups: number, center: boolean, eps: number }} Norm */
 /** @typedef {{ x: number[], padding: boolean[], touched: boolean[] }} Disturbed */
 
-// Who shares with whom: one number per entry, equal where entries share. An axis that shares is left out of account.
+// A group number per entry, equal for entries that share statistics.
 /** @type {(shape: number[], dims: number[], groups: number) => number[]} */
 function sharing(shape, dims, groups) {
   const wide = shape[2] / groups;
@@ -19,8 +19,7 @@ function sharing(shape, dims, groups) {
   return ids;
 }
 
-// The one function. `square` is the mean square of what is left after centring: the variance, where the mean was
-// taken off.
+// The norm. `square` is the mean square after centring, which is the variance; without centring the mean square.
 /**
  * @type {(x: number[], shape: number[], norm: Norm) =>
  *   { ids: number[], mean: number[], square: number[], values: number[] }}
@@ -42,8 +41,8 @@ export function standardize(x, shape, { dims, groups, center, eps }) {
   return { ids, mean, square, values: left.map((value, i) => value / Math.sqrt(square[i] + eps)) };
 }
 
-// What the reader has made of x, one item per entry: the values with zeros where a sentence has ended, whether they are
-// such padding, and whether their token is touched, in any of its features.
+// The disturbed x, one item per entry: values, with zeros for padding; whether the entry is padding; and whether any
+// feature of its token was changed.
 /** @type {(x: number[], original: number[], shape: number[], lengths: number[]) => Disturbed} */
 export function disturbed(x, original, shape, lengths) {
   const [, seq, features] = shape;
@@ -60,8 +59,8 @@ export function disturbed(x, original, shape, lengths) {
   };
 }
 
-// Which entries of untouched tokens one norm moves, by `least` or more, and how many of how many: in sentences with a
-// touched token, and in others.
+// The entries of untouched tokens that a norm changes by `least` or more, and their numbers: in sentences with a
+// touched token, and in the others.
 /** @typedef {{ moved: number, all: number }} Count */
 /**
  * @type {(original: number[], now: Disturbed, shape: number[], norm: Norm, least: number) =>
@@ -86,11 +85,11 @@ export function leaks(original, { x, touched }, shape, norm, least) {
   return { delta, moved, near, far };
 }
 
-// The smallest number of groups that is more than one, where there is any.
+// The smallest number of groups above one, or one if there is none.
 /** @type {(features: number) => number} */
 export const smallestSplit = (features) => divisors(features)[1] ?? 1;
 
-// How far the slider goes, and its step: to five times the largest value, rounded up to one digit.
+// The range and step of the slider: up to five times the largest value, rounded up to one digit.
 /** @type {(original: number[], most: number) => { reach: number, step: number }} */
 export function sliderRange(original, most) {
   const far = 5 * Math.max(...original.map(Math.abs)) || 10;

@@ -1,11 +1,10 @@
-// What the normalization lab says: of axes that share, of a norm, and of one entry.
+// The normalization lab's texts about axes, norms and entries.
 
 import { counted, minus, places, shapeText } from "./words.js";
 
 /** @typedef {import("./normalization_maths.js").Norm} Norm */
 
-// What the axes mean, in words: what has statistics of its own, and, unless it is all there is, over what they are
-// taken.
+// Describes the axes: what has its own statistics, and over what they are computed.
 /** @type {(dims: number[], groups: number) => string[]} */
 function inWords(dims, groups) {
   const grouped = groups > 1 && dims.includes(2);
@@ -28,7 +27,7 @@ function inWords(dims, groups) {
   return (grouped ? inGroups : words)[dims.join("")];
 }
 
-// The others with whom an entry shares, in words.
+// Describes the entries that share statistics with an entry.
 /** @type {(dims: number[], groups: number) => string} */
 function sharersText(dims, groups) {
   const features = groups > 1 ? "the features of its group" : "all features";
@@ -45,7 +44,7 @@ function sharersText(dims, groups) {
   );
 }
 
-// The norm as a line of code.
+// The norm as code.
 /** @type {(shape: number[], dims: number[], groups: number, center: boolean) => string} */
 export function asCode(shape, dims, groups, center) {
   if (!dims.length) return center ? "x − x" : "x / |x|";
@@ -57,12 +56,12 @@ export function asCode(shape, dims, groups, center) {
 
 /** @type {(x: number) => string} */
 export const numberText = (x) => (Number.isInteger(x) ? minus(String(x)) : places(x));
-// By how much an entry has moved.
+// The change of an entry, as text.
 /** @type {(x: number) => string} */
 export const changeText = (x) =>
   Number(x.toFixed(2)) === 0 ? "≈0" : `${x > 0 ? "+" : ""}${places(x, Math.abs(x) >= 10 ? 1 : 2)}`;
 
-// What is shared.
+// Describes the shared statistics.
 /** @type {(norm: Norm) => string} */
 export function ruleInWords({ dims, groups, center }) {
   const [each, over] = inWords(dims, groups);
@@ -70,8 +69,8 @@ export function ruleInWords({ dims, groups, center }) {
 }
 
 /**
- * An entry and its value, what it shares and with how many, what becomes of it; and how many entries of other tokens
- * have moved, of how many.
+ * An entry: its value, its statistics and how many others share them, its normalized value; and how many of how many
+ * entries of other tokens have changed.
  * @typedef {object} Entry
  * @property {number[]} index
  * @property {string} value

@@ -1,5 +1,4 @@
-// The order lab: (φ(Q)φ(K)ᵀ)V or φ(Q)(φ(K)ᵀV), as rectangles and as counts; and the second one as a state that is
-// carried from token to token.
+// The order lab: (φ(Q)φ(K)ᵀ)V or φ(Q)(φ(K)ᵀV), as rectangles and as counts; and the second one as a recurrent state.
 
 import { integerCodec, optionCodec, traitsInUrl } from "./address.js";
 import { signedCellColours } from "./colours.js";
@@ -18,8 +17,8 @@ import { grouped } from "./words.js";
 /** @typedef {{ node: HTMLElement, draw: (status: HTMLElement) => void }} Panel */
 /** @typedef {{ query: number[][], key: number[][], value: number[][] }} Sequence */
 
-// What each product costs, what they cost together, and what is held between them; below, the two products as one bar.
-// The `longest` formulas have room, and so has the number `largest`.
+// The costs of the two products, their sum, and the size of the intermediate result; with a bar for the two products.
+// Space is reserved for the `longest` formulas and the `largest` number.
 function costTable(longest, largest) {
   const row = (kind) => {
     const [name, formula, number] = [element("span"), element("span"), element("span")];
@@ -55,7 +54,7 @@ function costTable(longest, largest) {
   return { node: element("div", {}, element("div", { class: "tl-scroll" }, table), bar), draw };
 }
 
-// One size, `marks` on its slider.
+// The control for one size, with `marks` on its slider.
 function sizeControl(model, name, words, marks) {
   const ends = model.get("limits")[name];
   const letter = name.toUpperCase();
@@ -74,7 +73,7 @@ function sizeControl(model, name, words, marks) {
   return { node: size.node, show };
 }
 
-// The three sizes, and on the slider of n a mark where both orders cost the same.
+// The controls for the three sizes. A mark on the slider of n shows where both orders cost the same.
 /** @type {(model: Model) => { node: HTMLElement, draw: (sizes: Sizes, equal: number, softmax: boolean) => void }} */
 function sizesPanel(model) {
   const [least, most] = model.get("limits").n;
@@ -102,7 +101,7 @@ function sizesPanel(model) {
   return { node: element("div", { class: "tl-dials" }, nodes), draw };
 }
 
-// One order: its formula, its picture and its costs, or why it is not possible.
+// One order: its formula, picture and costs, or the reason why it is impossible.
 function orderColumn(label, longest, largest) {
   const heading = element("p", { class: "tl-order-name" });
   const picture = rectangles(label);
@@ -123,7 +122,7 @@ const NOT_POSSIBLE =
   "Not possible: exp(q·k) is no product of one factor from q and one from k, nor a sum of finitely many such " +
   "products, so there is nothing to pull out of the sum over the keys.";
 
-// The panel of the two orders.
+// The panel that compares the two orders.
 /** @type {(model: Model) => Panel} */
 function ordersPanel(model) {
   const { n, d, m } = model.get("limits");
@@ -162,7 +161,7 @@ function ordersPanel(model) {
   reserveSpace(why, ...Object.values(REASONS));
   reserveSpace(widened, thinInWords(thinnest, 0, THIN));
 
-  // Both pictures, at one scale, which it returns.
+  // Draws both pictures at one scale, and returns it.
   function drawPictures(now, kind) {
     const [softmax, causal] = [kind === "softmax", kind === "causal"];
     const [Q, K] = softmax ? ["Q", "Kᵀ"] : ["φ(Q)", "φ(K)ᵀ"];
@@ -230,7 +229,7 @@ function ordersPanel(model) {
   return { node, draw };
 }
 
-// A block of the state: S and, apart, z; above it a row of names or numbers, to its left a column where there is one.
+// A block of the state: S, and z beside it; with a row above and an optional column to the left.
 /** @type {(rows: number, columns: number, sign?: string | null, left?: boolean) => any} */
 function block(rows, columns, sign = null, left = false) {
   const name = element("p");
@@ -280,8 +279,8 @@ function block(rows, columns, sign = null, left = false) {
   return { node: element("div", {}, captions, body), name, draw };
 }
 
-// What a token does to the state, as sums that can be checked by hand: written, and read. Each part has `lines`:
-// pairs of a node and what it says of a token.
+// One token's update of the state, and its read, as sums that can be checked by hand. Each part has `lines`: pairs of a
+// node and its text for a token.
 function recurrentForm(D, M) {
   const line = () => element("p");
   const given = [line(), line(), line()];
@@ -329,7 +328,7 @@ function recurrentForm(D, M) {
     ];
   }
 
-  // `most` holds the largest numbers of S and of z that come in any step.
+  // `most`: the largest numbers of S and z over all steps.
   function draw(now, value, most) {
     before.draw({ ...now.before, most });
     added.draw({ S: now.added, z: now.keys, most, v: value, keys: now.keys });
@@ -338,7 +337,7 @@ function recurrentForm(D, M) {
   return { node, lines, draw };
 }
 
-// The same output in parallel: a row for each key.
+// The same output in the parallel form: a row for each key.
 function parallelForm(seq) {
   const cellsOf = (nodes) => nodes.map((node) => element("td", {}, reservedBox(node)));
   const three = () => [element("span"), element("span"), element("span")];
@@ -387,7 +386,7 @@ function parallelForm(seq) {
   return { nodes, lines, draw };
 }
 
-// What must be kept for the next token: the state, and what a key–value cache would hold.
+// The memory kept for the next token: the state, compared with a key–value cache.
 function memoryPanel(seq, D, M) {
   const state = D * M + D;
   const largest = Math.max(state, seq * (D + M));
@@ -410,7 +409,7 @@ function memoryPanel(seq, D, M) {
   return { nodes: [heading, one.node, other.node], lines, draw, state, cacheAfter };
 }
 
-// Back, on, and a slider through all tokens.
+// Buttons Back and Next, and a slider through all tokens.
 function walkControls(model, seq) {
   const by = (step) => () => commit(model, { token: clamp(model.get("token") + step, 1, seq) });
   const [back, on] = [button("Back", by(-1)), button("Next token", by(1))];
@@ -422,7 +421,7 @@ function walkControls(model, seq) {
   function draw(token) {
     show(token);
     set(input, { "aria-valuetext": `token ${token} of ${seq}` });
-    // A button at the end of its way hands the focus on, before it is switched off.
+    // Moves the focus to the other button before this one is disabled.
     /** @type {[HTMLButtonElement, boolean, HTMLButtonElement][]} */
     const ends = [
       [back, token === 1, on],
@@ -457,7 +456,7 @@ function stepsPanel(model) {
   );
   const node = element("div", {}, walk.nodes, forms);
 
-  // All that is said of a token: pairs of a node and its text.
+  // All texts for a token: pairs of a node and its text.
   function linesOf(sequence, now, row, t) {
     const token = t + 1;
     const said = [form.lines(sequence, now, t), table.lines(sequence, row, t)];
@@ -469,7 +468,7 @@ function stepsPanel(model) {
     `φ(q) reads the output ${vector(read)}${equal ? ", the same as in parallel" : ""}. ` +
     `A key–value cache would hold ${memory.cacheAfter(token)} numbers by now.`;
 
-  // Room for what is said of any token. New tensors need another.
+  // Reserves space for the texts of every token; again after new tensors.
   let made = null;
   let longest = [];
   /** @type {(sequence: Sequence, all: import("./order_maths.js").Step[]) => void} */
@@ -540,7 +539,7 @@ function render({ model, el }) {
     panels.order.node,
     panels.steps.node,
   );
-  // The one that is not on show has its room from the beginning as well.
+  // The hidden panel needs its reserved space from the start, too.
   for (const panel of Object.values(panels)) panel.draw(status);
   return observe(model, [...urlState.names, "query", "key", "value"], () => {
     const mode = model.get("mode");

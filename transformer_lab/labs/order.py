@@ -5,27 +5,27 @@ import math
 import traitlets
 
 from ..linear_attention import causal_linear_attention, initial_state, linear_attention_step
-from .lab import Lab, as_tensor, one_of, script, style, tensor_trait, whole
+from .lab import Lab, as_integer, as_option, as_tensor, script, style, tensor_trait
 
 SIZES = {"n": (16, 65_536), "d": (1, 256), "m": (1, 256)}
 MODES = ("order", "steps")
 BETWEEN = ("nothing", "softmax", "causal")
-LONGEST, WIDEST = 12, 6  # tokens and features of the reader's own tensors
+LONGEST, WIDEST = 12, 6  # tokens and features of the user's tensors
 REACH = 10
-HALF = -math.log(2)  # elu(x) + 1 is 1/2 here: with it, all numbers of the lab's own sequence are short
+HALF = -math.log(2)  # elu(x) + 1 is 1/2 here, which keeps all numbers of the default sequence short
 QUERY = ((0, 1, 0), (1, HALF, 0), (HALF, 2, 0), (2, 0, HALF), (0, 1, 1), (1, 0, 2))
 KEY = ((1, 0, HALF), (0, 2, 0), (HALF, 1, 1), (2, HALF, 0), (0, 0, 1), (1, 1, 0))
 VALUE = ((2, 0), (0, 3), (-1, 1), (4, 0), (1, -2), (0, 2))
 
 
 def _features(name, x):
-    """The rows of features, one for each token, or an error that says what is wrong with them."""
+    """Return the features, one row per token, or raise an error."""
     axes = "(seq, d_value)" if name == "value" else "(seq, d_head)"
     return as_tensor(name, x, axes, (1, 1), (LONGEST, WIDEST), REACH)
 
 
 def _sequence(query, key, value):
-    """The three tensors of one sequence; the lab's own where none is given."""
+    """Return the three tensors of one sequence, by default the lab's."""
     given = {"query": query, "key": key, "value": value}
     missing = [name for name, x in given.items() if x is None]
     if len(missing) == 3:
@@ -96,7 +96,7 @@ class OrderLab(Lab):
     query = tensor_trait()
     key = tensor_trait()
     value = tensor_trait()
-    n = traitlets.Any().tag(sync=True)  # the checks below say what is wrong in the package's own words
+    n = traitlets.Any().tag(sync=True)  # Any: the validators below raise the package's errors
     d = traitlets.Any().tag(sync=True)
     m = traitlets.Any().tag(sync=True)
     between = traitlets.Any().tag(sync=True)
@@ -126,16 +126,16 @@ class OrderLab(Lab):
 
     @traitlets.validate("n", "d", "m")
     def _check_size(self, proposal):
-        return whole(proposal.trait.name, proposal.value, *SIZES[proposal.trait.name])
+        return as_integer(proposal.trait.name, proposal.value, *SIZES[proposal.trait.name])
 
     @traitlets.validate("token")
     def _check_token(self, proposal):
-        return whole("token", proposal.value, 1, len(self.key))
+        return as_integer("token", proposal.value, 1, len(self.key))
 
     @traitlets.validate("mode", "between")
     def _check_word(self, proposal):
         name = proposal.trait.name
-        return one_of(name, proposal.value, MODES if name == "mode" else BETWEEN)
+        return as_option(name, proposal.value, MODES if name == "mode" else BETWEEN)
 
     @traitlets.validate("query", "key", "value")
     def _check_features(self, proposal):

@@ -1,11 +1,11 @@
-// The arithmetic of the order lab: what two orders of one product cost, and the second one from token to token.
+// The arithmetic of the order lab: the costs of two orders of one product, and the recurrent form of the second.
 
 import { blend, dot, sum } from "./maths.js";
 
 /** @typedef {{ n: number, d: number, m: number }} Sizes Tokens, features of a key, features of a value. */
 /** @typedef {{ first: number[], second: number[], held: number[], equal: number }} Counts */
 /**
- * What one token does: the state before it and after it, what is added, and what is read.
+ * One step of the recurrent form: the state before and after it, the update, and the output.
  * @typedef {object} Step
  * @property {{ S: number[][], z: number[] }} before
  * @property {number[]} keys φ(k)
@@ -18,14 +18,14 @@ import { blend, dot, sum } from "./maths.js";
  * @property {number[]} output
  */
 
-const STEPS_PER_DOUBLING = 8; // steps of N's slider from one power of two to the next
+const STEPS_PER_DOUBLING = 8; // of N's slider
 
 // The feature map, elu(x) + 1.
 /** @type {(x: number) => number} */
 const phi = (x) => (x > 0 ? x + 1 : Math.exp(x));
 
-// What the two orders cost in multiply-adds, product by product, and how many numbers stand between their products.
-// They cost the same where N = equal.
+// The multiply-adds of each product in both orders, and the size of the intermediate result. Both orders cost the same
+// at N = equal.
 /** @type {(sizes: Sizes) => Counts} */
 export function counts({ n, d, m }) {
   return {
@@ -36,7 +36,7 @@ export function counts({ n, d, m }) {
   };
 }
 
-// The recurrent form, token by token: φ(k)vᵀ and φ(k) are added to the state (S, z), and then φ(q) reads it.
+// The recurrent form, step by step: φ(k)vᵀ and φ(k) are added to the state (S, z), and then φ(q) reads it.
 /** @type {(query: number[][], key: number[][], value: number[][]) => Step[]} */
 export function recurrent(query, key, value) {
   let S = key[0].map(() => value[0].map(() => 0));
@@ -69,7 +69,7 @@ export function parallel(query, key, value, t) {
   return { scores, sum: all, weights, output: blend(weights, value.slice(0, t + 1)) };
 }
 
-// N's slider: even steps between the powers of two, so that every stop is a round number.
+// N's slider: linear between powers of two, so that every step is a round number.
 /** @type {(n: number) => number} */
 export const sliderOf = (n) => {
   const octave = Math.floor(Math.log2(n) + 1e-12);

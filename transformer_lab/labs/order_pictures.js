@@ -1,13 +1,12 @@
-// The pictures of the order lab. A row or a column is `scale` wide; what would be thinner than THIN is drawn THIN,
-// and the lab says so.
+// The pictures of the order lab. Sides are drawn to `scale`, but never thinner than THIN pixels; the lab says so.
 
 import { element, set, setText } from "./ui.js";
 import { grouped } from "./words.js";
 
 /** @typedef {import("./order_maths.js").Sizes} Sizes */
-/** @typedef {Record<"q" | "k" | "v" | "a" | "s" | "out", number>} Slots How wide the place of each name is. */
+/** @typedef {Record<"q" | "k" | "v" | "a" | "s" | "out", number>} Slots The width reserved for each name. */
 /**
- * Where a rectangle stands, and on which side of it its name, above it or below.
+ * A rectangle's position and size, and whether its name is above it.
  * @typedef {{ x: number, y: number, w: number, h: number, at: string, above?: boolean, slot?: number }} Rectangle
  */
 /**
@@ -24,7 +23,7 @@ const HIGH = 125;
 export const THIN = 2;
 const TOP = 30;
 const JOINT = 5;
-// Room for the names, from their widths, in which a name may stand at every place that it has in a mode.
+// All names that each rectangle can have: their widths determine the reserved space.
 const NAMES = {
   q: ["φ(Q)", "N × D"],
   k: ["φ(K)ᵀ", "D × N"],
@@ -33,14 +32,14 @@ const NAMES = {
   s: ["S so far", "D × M"],
   out: ["output", "N × M"],
 };
-const LETTERS = 13; // how large names are written
+const LETTERS = 13; // font size of names
 /** @type {(width: (text: string) => number) => Slots} */
 export function slotsFor(width) {
   const slot = (kind) => Math.max(...NAMES[kind].map((name) => width(name) * LETTERS)) + 6;
   return { q: slot("q"), k: slot("k"), v: slot("v"), a: slot("a"), s: slot("s"), out: slot("out") };
 }
 
-// Where the rectangles of both orders stand. A product stands in the corner between its two factors.
+// The layout of both orders. A product is in the corner between its two factors.
 /** @type {(sizes: Sizes, scale: number, slot: Slots) => { first: Picture, second: Picture }} */
 export function place({ n, d, m }, scale, slot) {
   const px = (size) => Math.max(size * scale, THIN);
@@ -105,11 +104,11 @@ export function fit(sizes, slot) {
   return small;
 }
 
-// How many rows or columns the ruler has: a power of two, at most 90 pixels.
+// The length of the ruler in rows or columns: a power of two, at most 90 pixels.
 /** @type {(scale: number) => number} */
 const rulerOf = (scale) => 2 ** Math.floor(Math.log2(90 / scale));
 
-// One order's picture.
+// The picture of one order.
 /**
  * @type {(label: string) => { node: Element, draw: (
  *   picture: Picture, sizes: Record<string, string>, names: Record<string, string>, scale: number,
@@ -148,7 +147,7 @@ export function rectangles(label) {
     ruler,
     length,
   );
-  // Text is moved by a transform: at another x and y a browser would set it anew.
+  // Text is moved by a transform: after a change of x or y the browser would lay it out again.
   const put = (text, x, y, props = {}) => set(text, { transform: `translate(${x} ${y})`, ...props });
   const draw = ({ rects: places, signs: texts, width, high: tall }, sizes, names, scale, { causal, crossed }) => {
     const left = (WIDE - width) / 2;
@@ -169,7 +168,7 @@ export function rectangles(label) {
     }
     const { x, y, w, h: high } = places.mid;
     set(masked, { d: `M${left + x} ${TOP + y} h${w} v${high} Z`, visibility: causal ? "visible" : "hidden" });
-    // The number stands in the lower half, where a mask leaves only that.
+    // Under a causal mask only the lower half remains, so the number is there.
     const [across, down] = causal ? [0.36, 0.75] : [0.5, 0.5];
     put(inside, left + x + w * across, TOP + y + high * down + 5, {
       visibility: w > (causal ? 150 : 95) && high > 24 ? "visible" : "hidden",

@@ -1,20 +1,20 @@
-// How the order lab writes numbers, and what it says.
+// The order lab's numbers and texts.
 
 import { grouped, listed, minus, parseNumber, tuple } from "./words.js";
 
 /** @typedef {import("./order_maths.js").Sizes} Sizes */
 /** @typedef {import("./order_maths.js").Counts} Counts */
 
-// At most two places.
+// At most two decimals.
 /** @type {(x: number) => string} */
 export const trimmed = (x) => {
   if (x !== 0 && Math.abs(x) < 0.005) return "≈0";
   return minus(Math.abs(x) >= 1000 ? x.toFixed(0) : String(Number(x.toFixed(2))));
 };
-// The same for what is more than zero, so that ≈0 / ≈0 is never on show.
+// The same for positive numbers: never “≈0”, so that ≈0 / ≈0 does not occur.
 /** @type {(x: number) => string} */
 export const positive = (x) => (x > 0 && x < 0.005 ? minus(String(Number(x.toPrecision(1)))) : trimmed(x));
-// The same for a cell, which has room for four characters or so.
+// The same for a cell, which fits about four characters.
 /** @type {(x: number) => string} */
 export const narrow = (x) =>
   Math.abs(x) < 10 ? trimmed(x) : minus(String(Number(x.toFixed(Math.abs(x) < 100 ? 1 : 0))));
@@ -35,7 +35,7 @@ export const sizeText = (x) => (Number.isInteger(x) ? grouped(x) : x.toFixed(1))
 /** @type {(name: string, text: string, limits: [number, number]) => import("./words.js").Parsed<number>} */
 export const parseSize = (name, text, limits) => parseNumber(text, name.toUpperCase(), limits);
 
-// Why the order may be chosen, or not.
+// Why the order can be chosen, or not.
 export const REASONS = {
   nothing: "Matrix products are associative: both orders give the same numbers.",
   softmax:
@@ -78,7 +78,7 @@ export function ordersInWords([a, b], { held, equal }) {
         : fewerInWords(WHO[0], b / a, [a, b], equal);
   return told + heldInWords(held);
 }
-// `sides` are names and sizes of what would be thinner than `thin` pixels at this scale.
+// `sides`: names and sizes of the sides that would be thinner than `thin` pixels at this scale.
 /** @type {(sides: [string, number][], scale: number, thin: number) => string} */
 export function thinInWords(sides, scale, thin) {
   const several = sides.length > 1;

@@ -1,4 +1,4 @@
-// Practice: a lab that asks, and knows which mistake gives an answer that is wrong.
+// Practice: a lab that asks questions, and recognises the mistake behind a wrong answer.
 
 import { integerCodec, optionCodec, textCodec, traitsInUrl } from "./address.js";
 import { frame } from "./frame.js";
@@ -20,7 +20,7 @@ const INSTRUCTIONS = {
 };
 const BACK = "You missed one like this. Here it is with other numbers.";
 
-// “`x`” in a text is code.
+// Text between backticks is code.
 const withCode = (text) => text.split("`").map((part, i) => (i % 2 ? element("code", {}, part) : part));
 function writeWithCode(node, text) {
   if (node.dataset.text === text) return;
@@ -28,7 +28,7 @@ function writeWithCode(node, text) {
   node.replaceChildren(...withCode(text));
 }
 
-// What is said of a wrong answer: the mistake that gives it, both where there are two, or what is known about it.
+// The known mistakes that produce an answer: one, two, or none.
 function mistakesIn(given, it, table) {
   const found = it.wrong.find(([answer]) => matches(given, answer, table));
   return found ? found[1].map((i) => table.mistakes[i]) : [];
@@ -43,7 +43,7 @@ const shownText = (it, table) => {
   const said = it.right === ERROR ? `The answer: ${table.refusal.toLowerCase()}` : told || "This is the answer";
   return `${said}. Another one like it comes back later.`;
 };
-// How tall an input is, of those of one kind; and a copy of one that only takes its room.
+// An estimate of an input's height, to find the tallest; and an inert copy of it that reserves its space.
 const heightOf = ({ right, options, start }) =>
   options ? options.join("  ").length + (start ? 100 * options.length : 0) : (right.length ?? 0);
 function inertCopy(node) {
@@ -55,8 +55,8 @@ function inertCopy(node) {
 }
 const invalidInput = (answers) => answers.querySelector("[aria-invalid=true]");
 
-// Those that may take the most lines: one of each that differ in digits alone, which are all of one width, and none
-// that is less than half as long as the longest, where a new line counts as forty letters.
+// The texts that may need the most lines: without those that differ from another only in digits, which have one width,
+// and without those shorter than half the longest; a line break counts as forty characters.
 /** @type {(texts: string[]) => string[]} */
 function longestOf(texts) {
   const kinds = [...new Map(texts.map((text) => [text.replace(/\d/g, "0"), text])).values()];
@@ -72,7 +72,7 @@ function allStatusTexts(table) {
   return [...named, shownText(table.cases[0], table), INSTRUCTIONS[table.kind], BACK];
 }
 
-// “Three times: The products run over the sizes to the left.”, the most frequent first.
+// “Three times: The products run over the sizes to the left.”, by descending frequency.
 function weaknesses(topics, tableOf) {
   const all = topics.flatMap(({ name, title }) =>
     Object.entries(recordOf(name).missed).map(([id, times]) => ({ name, title, id, times })),
@@ -103,8 +103,8 @@ function render({ model, el }) {
     return { ...state, at, table, it: table.cases[at] };
   };
 
-  let back = ""; // the case that is said to come back
-  let hasty = false; // an answer was to be checked before it was there
+  let back = ""; // the case announced as a repetition
+  let hasty = false; // Check was pressed without a complete answer
   const score = element("span");
   const question = element("p", { class: "tl-question" });
   const given = element("pre", { class: "tl-given" });
@@ -112,7 +112,7 @@ function render({ model, el }) {
   let input = null;
   let asked = "";
   let drawnTopic = "";
-  let tallest = null; // below an answer nothing moves when another case is smaller
+  let tallest = null; // reserves the height of the tallest input
 
   const isRight = ({ answer, table, it }) => matches(answerIn(answer, table, it), it.right, table);
   const answer = (text) => {
@@ -156,7 +156,7 @@ function render({ model, el }) {
     commit(model, { answer: textOf(it.right, table), state: "shown" });
   }
 
-  // What is practised: all, a chapter, or one topic.
+  // Chooses what to practise: everything, a chapter, or one topic.
   const chapters = [...new Set(topics.map((topic) => topic.chapter))];
   const option = (value, text) => element("option", { value }, text);
   const select = element(
@@ -268,7 +268,7 @@ function render({ model, el }) {
       input = made(it, table);
       answers.replaceChildren(input.node, tallest);
     }
-    if (!(hasty && invalidInput(answers))) input.show(text); // what cannot be read stays where it was typed
+    if (!(hasty && invalidInput(answers))) input.show(text); // invalid input stays in the field
     select.value = all.choice;
     const done = state === "shown" || (state === "checked" && isRight(all));
     const wrong = state === "checked" && !done;

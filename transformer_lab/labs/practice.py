@@ -1,10 +1,10 @@
-"""Practice: a lab that asks, and knows which mistake gives an answer that is wrong."""
+"""Practice: a lab that asks questions, and recognises the mistake behind a wrong answer."""
 
 import traitlets
 
 from .. import practice
 from ..practice.topic import Topic
-from .lab import Lab, between, one_of, script, style, whole
+from .lab import Lab, as_integer, as_number, as_option, script, style
 
 STATES = ["open", "checked", "shown"]
 
@@ -47,34 +47,34 @@ class Practice(Lab):
 
     def __init__(self, *topics, controls=None):
         known = practice.topics()
-        own = (topic if isinstance(topic, Topic) else known[one_of("topic", topic, list(known))] for topic in topics)
+        own = (topic if isinstance(topic, Topic) else known[as_option("topic", topic, list(known))] for topic in topics)
         states = [_as_state(topic) for topic in (own if topics else known.values())]
         super().__init__(topics=states, topic=states[0]["name"], controls=controls)
 
     @traitlets.validate("choice")
     def _check_choice(self, proposal):
         chapters = dict.fromkeys(str(topic["chapter"]) for topic in self.topics)
-        return one_of("choice", proposal.value, ["all", *chapters, *(topic["name"] for topic in self.topics)])
+        return as_option("choice", proposal.value, ["all", *chapters, *(topic["name"] for topic in self.topics)])
 
     @traitlets.validate("topic")
     def _check_topic(self, proposal):
-        return one_of("topic", proposal.value, [topic["name"] for topic in self.topics])
+        return as_option("topic", proposal.value, [topic["name"] for topic in self.topics])
 
     @traitlets.validate("state")
     def _check_state(self, proposal):
-        return one_of("state", proposal.value, STATES)
+        return as_option("state", proposal.value, STATES)
 
     @traitlets.validate("case")
     def _check_case(self, proposal):
-        return whole("case", proposal.value, 0, practice.MOST_CASES - 1)
+        return as_integer("case", proposal.value, 0, practice.MOST_CASES - 1)
 
     @traitlets.validate("answer")
     def _check_answer(self, proposal):
-        between("the length of the answer", len(proposal.value), 0, 400)
+        as_number("the length of the answer", len(proposal.value), 0, 400)
         return proposal.value
 
 
 def _as_state(topic):
-    """What the browser gets: the table is one text, which is read when the topic is asked for."""
+    """The topic as the browser gets it: its table is JSON text, parsed when the topic is needed."""
     name = topic.name or topic.title
     return {"name": name, "title": topic.title, "chapter": topic.chapter, "table": topic.text}

@@ -1,5 +1,5 @@
-// Answers as texts: how they are read, whether two are the same, and what is known to be wrong with one. There is no
-// mathematics here: what is right, and what a mistake gives, stands in the table that Python has made.
+// Answers as texts: parsing, comparison, and remarks about wrong ones. No mathematics: the right answer and those of
+// the known mistakes are in the table that Python computed.
 
 import { range } from "./maths.js";
 import { counted, listed, quoted } from "./words.js";
@@ -10,12 +10,12 @@ import { counted, listed, quoted } from "./words.js";
 /** @typedef {{ question: string, given?: string, right: any, wrong: [any, number[]][], options?: string[],
  *   start?: number[], rows?: string[], columns?: string[] }} Case */
 
-export const ERROR = "error"; // the answer that it raises
+export const ERROR = "error"; // the answer “it raises an error”
 
 const WORDS = { inf: Infinity, infinity: Infinity, "∞": Infinity, nan: NaN };
 const PLAIN = /^(\d+\.?\d*|\.\d+)(e[-+]?\d+)?$/i;
 
-// “-inf”, “1e3”, “3*4”, “1/3”, “2**10”: a number, or null where that is none.
+// “-inf”, “1e3”, “3*4”, “1/3”, “2**10” as a number; null if it is none.
 function numberIn(text) {
   const sign = text.startsWith("-") ? -1 : 1;
   const [first, ...rest] = text.replace(/^[-+]/, "").split(/(\*\*|[*/])/);
@@ -37,12 +37,12 @@ const unified = (text) =>
     .replace(/[×·]/g, "*")
     .replace(/\s*(\*\*|[*/])\s*/g, "$1")
     .replace(/^torch\.Size/, "");
-// What can still become an answer is no mistake while it is typed.
+// The beginning of a number is no error while the reader is typing.
 const UNFINISHED =
   /(^|[\s,;([*/])[-+]?$|[*/.]$|\de[-+]?$|(^|[-\s,([])(in?|infi|infin|infini|infinit|na?|torch[.\w]*)$/i;
 const comma = (text) => ({ error: `A decimal point, please: ${quoted(text.replace(",", "."))}.` });
 
-// One number; `value` is null where there is none yet.
+// One number; `value` is null while the field is empty or incomplete.
 /** @type {(text: string) => Parsed} */
 export function parseOne(text) {
   const found = unified(text).replace(/^[([](.*)[)\]]$/, "$1");
@@ -87,14 +87,14 @@ const TEXTS = {
   choice: (text) => (text === "" ? null : Number(text)),
   order: (text, _, { start }) => (text ? text.split(",").map(Number) : start),
 };
-// The answer that a reader has given; null where it is not there yet, or cannot be read.
+// The reader's answer; null if it is incomplete or invalid.
 /** @type {(text: string, form: Form, it: Case) => any} */
 export const answerIn = (text, form, it) => (text === ERROR ? ERROR : TEXTS[form.kind](text, form, it));
 
-// JSON has no word for these.
+// JSON cannot represent these.
 const plain = (x) => ({ inf: Infinity, "-inf": -Infinity, nan: NaN })[x] ?? x;
 
-// Whether what a reader has answered is this answer of the table: to half a unit of the last place.
+// Whether the reader's answer equals this answer of the table, to half a unit of the last place.
 /** @type {(given: any, answer: any, form: Form) => boolean} */
 export function matches(given, answer, form) {
   if (Array.isArray(given) && Array.isArray(answer)) {
@@ -105,7 +105,7 @@ export function matches(given, answer, form) {
   return Object.is(a, b) || a === b || Math.abs(a - b) <= 0.5 * 10 ** -form.places + 1e-9;
 }
 
-// The right answer as it would be given.
+// An answer of the table as the text that a reader would give.
 /** @type {(answer: any, form: Form) => string} */
 export function textOf(answer, form) {
   const write = (x) => {
@@ -129,7 +129,7 @@ export const upper = (text) => text[0].toUpperCase() + text.slice(1);
 const nameAt = (names, i) => (!names ? i : /^\d+$/.test(names[i]) ? names[i] : quoted(names[i]));
 const wrongAt = (given, right, form) => range(right.length).filter((i) => !matches(given[i], right[i], form));
 
-// What is known to be wrong with an answer that no known mistake gives.
+// Remarks about a wrong answer that no known mistake produces.
 const KNOWN = {
   number(given, { right }, { places }) {
     const [a, b] = [plain(given), plain(right)];

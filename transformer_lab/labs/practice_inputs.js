@@ -1,4 +1,4 @@
-// The forms in which an answer is given: typed, painted, chosen, put in order. Each is a node that hands on its text.
+// The inputs for answers: typed, painted, chosen, or ordered. Each passes its answer on as a text.
 
 import { clamp, range } from "./maths.js";
 import { makePaintable } from "./paint.js";
@@ -12,7 +12,7 @@ import { button, choice, element, parsedInput, set, setText } from "./ui.js";
  * @property {() => void} focus
  */
 /**
- * What an input is made for: a case, and what is done with an answer, each time that it changes and when it is given.
+ * The arguments of an input: the case, and callbacks for a changed answer and for its submission.
  * @typedef {{ form: import("./practice_answers.js").Form, it: import("./practice_answers.js").Case,
  *   answer: (text: string) => void, submit: () => void }} Asked
  */
@@ -49,7 +49,7 @@ function typedInput({ form, it, answer, submit }) {
   };
 }
 
-// Names of rows and columns; numbers where there are none.
+// Names of rows and columns; numbers by default.
 const namesOf = (names, count) => names ?? range(count).map(String);
 
 /** @type {(asked: Asked) => Input} */
@@ -186,7 +186,7 @@ function maskInput({ form, it, answer, submit }) {
     focus: () => grid.focus({ preventScroll: true }),
   };
 }
-// Enter gives the answer; a table that is painted would take it for a cell's.
+// Enter submits the answer; a paintable table would toggle a cell.
 const onEnterIn = (submit) => (event) => {
   if (event.key === "Enter") event.stopImmediatePropagation();
   onEnter(submit)(event);
@@ -229,7 +229,7 @@ function orderInput({ it, answer }) {
     if (wanted.some((node, i) => list.children[i] !== node)) list.replaceChildren(...wanted);
     for (const [i, step] of order.entries()) {
       for (const [j, end] of [0, order.length - 1].entries()) {
-        const said = `${j ? "Down" : "Up"}: ${it.options[step]}, ${i + 1} of ${order.length}`; // heard after each move
+        const said = `${j ? "Down" : "Up"}: ${it.options[step]}, ${i + 1} of ${order.length}`; // announced
         set(items[step].buttons[j], { disabled: i === end, "aria-label": said });
       }
     }

@@ -1,17 +1,17 @@
-// What a reader has solved and missed, kept in this browser alone, and which case comes next.
+// The reader's progress, stored in this browser only, and the choice of the next case.
 
 import { range } from "./maths.js";
 
 /**
- * Of one topic: the cases that are solved, how often each mistake was made, and what is to come back, after how many.
+ * The progress in one topic: solved cases, the number of times of each mistake, and mistakes due for repetition.
  * @typedef {{ solved: number[], missed: Record<string, number>, due: { mistake: string, wait: number }[] }} TopicRecord
  */
 
 const KEY = "transformer-lab.practice";
-const WAIT = 2; // cases between one that was wrong and its like
+const WAIT = 2; // cases until a mistake is repeated
 const MOST_DUE = 20;
 
-// Where a browser keeps nothing, as some do for pages from disk, it is kept until the page is left.
+// Without localStorage, as in some browsers for pages from disk, the progress lasts until the page is left.
 let all = null;
 function loadRecords() {
   if (all) return all;
@@ -28,7 +28,7 @@ function save() {
   try {
     localStorage.setItem(KEY, JSON.stringify(all));
   } catch {
-    // It is forgotten with the page.
+    // The progress is lost with the page.
   }
 }
 
@@ -47,11 +47,11 @@ export function recordSolved(topic, at) {
   save();
 }
 
-// A wrong answer: the mistakes that give it, none where it is not known.
+// Records a wrong answer, with the known mistakes that produce it.
 /** @type {(topic: string, mistakes: string[]) => void} */
 export function recordMissed(topic, mistakes) {
   const { missed, due } = recordOf(topic);
-  if (mistakes.length === 1) missed[mistakes[0]] = (missed[mistakes[0]] ?? 0) + 1; // of two it may be either
+  if (mistakes.length === 1) missed[mistakes[0]] = (missed[mistakes[0]] ?? 0) + 1; // two mistakes: ambiguous
   const mistake = mistakes[0] ?? "";
   if (!due.some((each) => each.mistake === mistake) && due.length < MOST_DUE) due.push({ mistake, wait: WAIT });
   save();
@@ -63,8 +63,8 @@ export function forgetAll() {
   save();
 }
 
-// The case after case `at`, and whether it is like one that was wrong: such a one comes back with other numbers. What
-// is solved comes again only once all is.
+// The case after case `at`, and whether it repeats a mistake with other numbers. Solved cases come again only after all
+// others are solved.
 /**
  * @type {(topic: { name: string, mistakes: string[][], cases: any[] }, at: number) =>
  *   { at: number, back: boolean }}

@@ -1,4 +1,4 @@
-// The split lab: the way of a tensor into heads and back, step by step, and what view alone would do to it.
+// The split lab: splitting a tensor into heads and merging it again, step by step, and the same with view alone.
 
 import { booleanCodec, integerCodec, traitsInUrl } from "./address.js";
 import { hueOf } from "./colours.js";
@@ -15,7 +15,7 @@ import { quotedAt, shapeText } from "./words.js";
 
 const TRAITS = ["stage", "cell", "split_by_view", "merge_by_view"];
 const label = (...inside) => element("p", { class: "tl-label" }, ...inside);
-// The bar of stages: a step's code, its shape in axis words, and its shape in numbers.
+// The list of steps: code, shape by axis names, and shape in numbers.
 function stageBar(model, count) {
   const stages = range(count).map(() => {
     const code = element("code");
@@ -39,10 +39,10 @@ function stageBar(model, count) {
 
 const TENSORS = ["x", "q", "q", "q", "scores", "weights", "out", "out", "out", "y"]; // at each stage
 
-// The example's tensor before a step and after it. One number is followed.
+// The example's tensor before and after a step, with one number marked.
 function beforeAndAfter(model, example) {
   const { letter, tokenOf, nameOf, byHead, rowOf, isMisplaced } = namesIn(example);
-  let column = 0; // in a table of scores: which key
+  let column = 0; // the key, in a table of scores
   const pictures = ["Before this step", "After this step"].map((text) => {
     const picture = { step: null, drawn: "" };
     const grid = tensorGrid(`${text}. Arrow keys follow a number.`, (index) => {
@@ -56,7 +56,7 @@ function beforeAndAfter(model, example) {
     return Object.assign(picture, { grid, name, shape, node: element("div", {}, label(name, " ", shape), grid.node) });
   });
 
-  // Draws the step after stage `at`, of the way that `which` names.
+  // Draws the step after stage `at`.
   function drawOne(picture, step, at, which, cell) {
     const { grid, name } = picture;
     picture.node.hidden = !step;
@@ -87,7 +87,7 @@ function beforeAndAfter(model, example) {
     const [before, after] = pictures;
     const shown = after.drawn;
     for (const [i, at] of ends.entries()) drawOne(pictures[i], way[at], at, which, cell);
-    // Another step: its numbers come from where they stood before it.
+    // After a change of step the numbers animate from their positions before it.
     if (shown && shown !== after.drawn) animateFrom(positionsOf(node, cellsOf(before)), node, cellsOf(after));
   };
   return { node, draw };
@@ -97,7 +97,7 @@ const WITH = "What would happen with";
 const EACH_ROW = "Each row is one token’s look at all tokens, and each head has a table of its own.";
 const lostInWords = (lost, all) => `${lost} of ${all} cells compare other tokens than their row and column say.`;
 
-// The way into heads and back.
+// The steps of splitting and merging.
 /** @type {(model: Model) => any} */
 function journeyPanel(model) {
   const [tokens, heads] = [model.get("tokens"), model.get("n_heads")];
@@ -137,7 +137,7 @@ function journeyPanel(model) {
     picture.node,
   ];
 
-  // What a mistake in splitting would do to the reader's own sentence.
+  // The effect of a wrong split on the reader's own sentence.
   function yoursInWords(splitByView) {
     if (!splitByView || heads === 1) return "";
     const [from, to] = tokensOfHead(0, heads, queries);
@@ -151,7 +151,7 @@ function journeyPanel(model) {
     return byHead(shape) ? `head ${index[0]}, row ${row}` : `token ${row}, piece ${index[1]}`;
   }
 
-  // The number that is followed: where it stands, and who takes it for what.
+  // Describes the marked number: its position, and which token the layer takes it for.
   function cellInWords(step, cell, lost) {
     const { ids, shape } = step;
     const place = ids.indexOf(cell);
@@ -173,7 +173,7 @@ function journeyPanel(model) {
     bar.draw(told, stage, { ...lengths, ...widths });
     set(toggles.split_by_view, { "aria-pressed": String(split) });
     set(toggles.merge_by_view, { "aria-pressed": String(merge) });
-    // A transpose that is left out changes nothing: what stands before it is then what the view began with.
+    // A transpose that is left out changes nothing, so the tensor before it is the input of the view.
     const start = stage - (told[stage].wrong && stage !== 2 && stage !== 8 ? 2 : 1);
     picture.draw(way, [start, stage], `${split} ${merge}`, cell);
     setText(lesson, told[stage].words);
@@ -190,7 +190,7 @@ function journeyPanel(model) {
     setText(status, `${cellInWords(step, cell, lost)}${stage > 1 && stage < 7 ? yours : ""}`);
   }
 
-  // Room for what each step is about, with each of the mistakes.
+  // Reserves space for the text of every step, with and without mistakes.
   function reserveAll() {
     const both = [false, true];
     const all = both.flatMap((merge) => both.flatMap((split) => steps(split, merge)));

@@ -4,11 +4,11 @@ import math
 
 import traitlets
 
-from .lab import Lab, between, script, strings, style, whole
+from .lab import Lab, as_integer, as_number, as_strings, script, style
 
 MOST_HEADS, MOST_TOKENS = 32, 64
-STAGES = 10  # steps of the way
-EXAMPLE = {"seq": 4, "heads": 2, "d_head": 3}  # the tensor that is followed
+STAGES = 10  # the number of steps
+EXAMPLE = {"seq": 4, "heads": 2, "d_head": 3}  # the tensor that is drawn
 SENTENCE = "the cat sat on the mat"
 
 
@@ -69,7 +69,7 @@ class SplitLab(Lab):
         controls=None,
     ):
         super().__init__(
-            tokens=strings("tokens", tokens),
+            tokens=as_strings("tokens", tokens),
             n_heads=n_heads,
             d_model=d_model,
             stage=stage,
@@ -77,15 +77,15 @@ class SplitLab(Lab):
             merge_by_view=merge_by_view,
             controls=controls,
         )
-        if d_model is not None and whole("d_model", d_model, 1, 2**20) % n_heads:
+        if d_model is not None and as_integer("d_model", d_model, 1, 2**20) % n_heads:
             raise ValueError(f"d_model must be a multiple of n_heads {n_heads}, got {d_model}")
 
     @traitlets.validate("tokens")
     def _check_tokens(self, proposal):
-        between("the number of tokens", len(proposal.value), 1, MOST_TOKENS)
+        as_number("the number of tokens", len(proposal.value), 1, MOST_TOKENS)
         return proposal.value
 
     @traitlets.validate("n_heads", "stage", "cell")
     def _check_whole(self, proposal):
         ends = {"n_heads": (1, MOST_HEADS), "stage": (0, STAGES - 1), "cell": (0, math.prod(EXAMPLE.values()) - 1)}
-        return whole(proposal.trait.name, proposal.value, *ends[proposal.trait.name])
+        return as_integer(proposal.trait.name, proposal.value, *ends[proposal.trait.name])

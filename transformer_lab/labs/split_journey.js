@@ -1,14 +1,14 @@
-// The way of a tensor into heads and back, on a small example: what stands where at each step, and what is said of it.
+// Splitting and merging a small example: the layout at each step, and its description.
 
 import { range, ravel, unravel } from "./maths.js";
 
 /** @typedef {{ seq: number, heads: number, d_head: number }} Example */
-// A step's shape and, for each place in reading order, which number stands there; in scores, which two meet.
+// A step's shape, and the number at each position in row-major order; for scores, the pair of numbers.
 /** @typedef {{ shape: number[], ids: (number | [number, number])[] }} Step */
-// A step's code, its shape in axis words, and what happens in it; `wrong` where it is a mistake.
+// A step's code, its shape by axis names, and its description; `wrong` marks a mistake.
 /** @typedef {{ text: string, shape: string[], words: string, wrong: boolean }} StepText */
 
-// Numbers keep their identity: number t·d_model + f is feature f of token t.
+// Numbers are identified by their original position: t·d_model + f is feature f of token t.
 /** @type {(example: Example, splitByView: boolean, mergeByView: boolean) => Step[]} */
 export function journeySteps({ seq, heads, d_head: width }, splitByView, mergeByView) {
   const model = heads * width;
@@ -45,7 +45,7 @@ export function journeySteps({ seq, heads, d_head: width }, splitByView, mergeBy
   ];
 }
 
-// How the example's numbers are called, and whether they are where their row says.
+// Names of the example's numbers, and whether a number is in a row of another token.
 /** @param {Example} example */
 export function namesIn({ heads, d_head }) {
   const features = heads * d_head;
@@ -53,7 +53,7 @@ export function namesIn({ heads, d_head }) {
   const tokenOf = (id) => Math.floor(id / features);
   const nameOf = (id) =>
     Array.isArray(id) ? id.map((one) => letter(tokenOf(one))).join("·") : `${letter(tokenOf(id))}${id % features}`;
-  // Whether the first of the axes before the last is the tokens' (rows, or one block for each), or the heads'.
+  // Whether the first axis is that of the heads.
   const byHead = (shape) => shape.length === 3 && shape[0] === heads;
   const rowOf = (shape, index) => index[byHead(shape) ? 1 : 0];
   const isMisplaced = ({ shape, ids }, flat) => {
@@ -65,14 +65,14 @@ export function namesIn({ heads, d_head }) {
   return { features, letter, tokenOf, nameOf, byHead, rowOf, isMisplaced };
 }
 
-// The tokens, first to last, whose numbers land in a head when view alone splits.
+// The first and last token whose numbers end up in a head when view alone splits.
 /** @type {(head: number, heads: number, seq: number) => [number, number]} */
 export const tokensOfHead = (head, heads, seq) => [
   Math.floor((head * seq) / heads),
   Math.floor(((head + 1) * seq - 1) / heads),
 ];
 
-// Each step: its code, its shape in axis words, and what happens in it.
+// All steps: code, shape by axis names, and description.
 /** @type {(splitByView: boolean, mergeByView: boolean) => StepText[]} */
 export function steps(splitByView, mergeByView) {
   const seq = "seq";

@@ -1,4 +1,4 @@
-// The strides lab: a tensor is a storage and a rule for walking through it. Here are the rule, and the walk.
+// The strides lab: how a tensor reads its storage by shape, strides and offset.
 
 import { numbersCodec, textCodec, traitsInUrl } from "./address.js";
 import { hueOf } from "./colours.js";
@@ -15,7 +15,7 @@ import { counted, parseNumber, parseShape, shapeText } from "./words.js";
 /** @typedef {import("./strides_rules.js").Strided} Strided */
 /** @typedef {import("./ui.js").Model} Model */
 
-// In words: the element that is chosen. To the next one storage goes on `by` places; `shared` elements read this place.
+// Describes the chosen element. The next element is `by` places further in storage; `shared` elements read this place.
 function elementInWords(index, number, place, by, shared) {
   const away = by === 0 ? "the same place" : `${counted(Math.abs(by), "place")} ${by > 0 ? "further on" : "back"}`;
   const next = by === null ? "It is the last in reading order." : `The next in reading order is ${away}.`;
@@ -26,7 +26,7 @@ function elementInWords(index, number, place, by, shared) {
 const placeInWords = ({ offset, strides }, index, place) =>
   `offset ${offset}${index.map((i, axis) => ` + ${i}×${strides[axis]}`).join("")} = place ${place}`;
 
-// The operations that are offered for a tensor, as code.
+// The suggested operations for a tensor, as code.
 function piecesFor({ shape }) {
   const count = shape.length;
   const pieces = [
@@ -48,7 +48,7 @@ function parseSizes(text, limits) {
   return { error: `${total} elements are more than this lab draws (${limits.elements}).` };
 }
 
-// What is typed and pressed, and what becomes of the tensor step by step.
+// The shape and the chain of operations, and the tensor after each step.
 function chainPanel(model, el) {
   const limits = model.get("limits");
   const pickShape = (shape) => commit(model, { shape, index: [] });
@@ -70,7 +70,7 @@ function chainPanel(model, el) {
     const text = model.get("chain");
     const add = (piece) => button(`+ ${piece}`, () => pickChain(text + piece), { class: "tl-code" });
     const undo = button("Undo last", () => pickChain(textOf(steps.slice(0, -1))), { disabled: !steps.length });
-    // The button that was pressed is drawn anew: keep the keyboard where it was.
+    // The buttons are replaced: keep the keyboard focus at the same position.
     const buttons = [...piecesFor(tensor).map(add), undo];
     const held = [...offers.children].indexOf(el.getRootNode().activeElement);
     offers.replaceChildren(...buttons);
@@ -94,7 +94,7 @@ function chainPanel(model, el) {
     );
   }
 
-  // Returns the tensor that the chain leads to.
+  // Returns the last tensor of the chain.
   function draw() {
     const shape = model.get("shape");
     sizes.show(shape.join(", "));
@@ -123,7 +123,7 @@ function chainPanel(model, el) {
   return { nodes, draw };
 }
 
-// The last tensor, and the storage that it reads.
+// The last tensor, and its storage.
 function tensorPanel(model) {
   /** @type {Strided} */
   let tensor;
@@ -175,7 +175,7 @@ function tensorPanel(model) {
     animateFrom(stood[1], strip, slots);
   }
 
-  // Shows which element is chosen, and says so.
+  // Marks and describes the chosen element.
   function choose(status) {
     const { shape, storage } = tensor;
     const count = product(shape);

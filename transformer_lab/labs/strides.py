@@ -10,7 +10,7 @@ from ..arguments import shown
 from .lab import Lab, script, style
 
 MOST_AXES, MOST_ELEMENTS = 5, 64
-LONGEST_CHAIN = 1000  # characters: longer ones overrun Python's own parser
+LONGEST_CHAIN = 1000  # characters: longer ones exceed the limits of Python's parser
 OPERATIONS = ("view", "reshape", "flatten", "transpose", "t", "permute", "contiguous", "squeeze", "unsqueeze", "expand")
 
 

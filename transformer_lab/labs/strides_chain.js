@@ -1,17 +1,17 @@
-// A chain of operations, as a reader types it: read, and run step by step.
+// Parsing and running a typed chain of operations.
 
 import { product } from "./maths.js";
 import { arange, operations, refuse, Refused } from "./strides_rules.js";
 import { counted, quoted } from "./words.js";
 
 /** @typedef {import("./strides_rules.js").Strided} Strided */
-// One operation, and how it is written.
+// One operation, and its canonical text.
 /** @typedef {{ text: string, name: string, args: any[], inBrackets?: boolean }} Step */
-/** @typedef {{ step?: Step, rest?: string, error?: string }} Read The first step of a text, and what comes after it. */
+/** @typedef {{ step?: Step, rest?: string, error?: string }} Read The first step, and the rest of the text. */
 
 const MOST_DRAWN = 128;
 
-// How many numbers at most, for the operations that take no list.
+// The largest number of arguments, for operations that take no list.
 const MOST_NUMBERS = { t: 0, contiguous: 0, unsqueeze: 1, transpose: 2, flatten: 2 };
 
 /** @type {(step: Step) => void} */
@@ -30,7 +30,7 @@ function checkArguments({ name, args, inBrackets }) {
 
 const WHOLE = /^-?\d{1,9}$/;
 
-// .view(2, 3): {step, rest}, or {error}. The step is written anew, in the one way that Python reads too.
+// .view(2, 3) → {step, rest}, or {error}. The step's text is valid Python.
 /** @type {(match: string[], text: string) => Read} */
 function parseCall([whole, name, inside], text) {
   const known = Object.keys(operations).filter((operation) => operation !== "index");
@@ -49,7 +49,7 @@ function parseCall([whole, name, inside], text) {
   return { step, rest: text.slice(whole.length) };
 }
 
-// [0, ::2]: the same.
+// [0, ::2] → the same.
 /** @type {(match: string[], text: string) => Read} */
 function parseIndex([whole, inside], text) {
   const args = [];
@@ -91,7 +91,7 @@ export function parseChain(text, limits) {
 /** @type {(steps: Step[]) => string} */
 export const textOf = (steps) => steps.map((step) => step.text).join("");
 
-// Runs a chain from a fresh tensor: every tensor on the way, and the refusal that ended it, if one did.
+// Runs a chain on a fresh tensor: all intermediate tensors, and the error that ended it, if any.
 /** @type {(shape: number[], steps: Step[]) => { tensors: Strided[], refused?: number, reason?: string }} */
 export function run(shape, steps) {
   const tensors = [arange(shape)];

@@ -1,11 +1,11 @@
-// PyTorch's rules for tensors that read one storage: shapes, strides, and why view refuses.
+// PyTorch's rules for views of one storage: shapes, strides, and the errors of view.
 
 import { clamp, contiguousStrides, dot, product, range, unravel } from "./maths.js";
 import { counted, shapeText } from "./words.js";
 
 /**
- * A storage and a rule for walking through it. `storage` lists, for each of its places, which number of the first
- * tensor lies there; `copied` says whether the last operation made it.
+ * A strided view of a storage. `storage` holds numbers of the first tensor; `copied` says whether the last operation
+ * created it.
  * @typedef {{ shape: number[], strides: number[], offset: number, storage: number[], copied?: boolean }} Strided
  */
 
@@ -23,7 +23,7 @@ export const arange = (shape) => ({
   storage: range(product(shape)),
 });
 
-// Where in storage an element lies, and where all of them do, in reading order.
+// The storage position of an element, and of all elements in row-major order.
 /** @type {(tensor: Strided, index: number[]) => number} */
 export const placeOf = (tensor, index) => tensor.offset + dot(index, tensor.strides);
 /** @type {(tensor: Strided) => number[]} */
@@ -41,8 +41,8 @@ export function isContiguous({ shape, strides }) {
   return true;
 }
 
-// The strides with which `view(shape)` would read the same storage, or why there are none.
-// Axes that a view merges must form one even walk: a step along the left one has to be a full turn of the right one.
+// The strides of `view(shape)` on the same storage, or the reason why there are none. Axes can be merged only if the
+// stride of the left one is the size times the stride of the right one.
 function viewStrides(tensor, shape) {
   if (product(shape) === 0)
     return { strides: `${shape}` === `${tensor.shape}` ? tensor.strides : contiguousStrides(shape) };
@@ -82,7 +82,7 @@ const axisOf = (dim, count, name) => {
   );
 };
 
-// −1 in a shape stands for whatever is left over.
+// Replaces −1 in a shape.
 function filled(tensor, sizes, name) {
   const open = sizes.filter((size) => size === -1).length;
   if (open > 1) refuse(`${name}: only one size can be left open with −1.`);
@@ -187,13 +187,14 @@ export const operations = {
           `expand: axis ${axis} has size ${old}; only an axis of size 1 can stretch, so it cannot become ${wanted}.`,
         );
       shape[i] = wanted;
-      // Along an axis of size 1 nobody walks; PyTorch gives a new one the length of what lies to its right.
+      // The stride of an axis of size 1 does not matter; PyTorch uses the size times the stride of the axis to its
+      // right.
       const own = axis < 0 ? shape[i + 1] * strides[i + 1] : tensor.strides[axis];
       strides[i] = wanted === old && tensor.shape.length ? own : 0;
     }
     return { ...tensor, shape, strides };
   },
-  // x[1, :, ::2]: an integer picks one and drops the axis, a slice keeps the axis.
+  // x[1, :, ::2]: an integer selects one element and removes the axis, a slice keeps it.
   index(tensor, ...parts) {
     const dots = parts.indexOf("...");
     if (parts.lastIndexOf("...") !== dots) refuse("An index can hold one … only.");

@@ -1,4 +1,4 @@
-// The whole lab: a trained Transformer runs in the page. Its drawing can be walked through, opened, and pointed at.
+// The whole lab: a trained Transformer that runs in the page, with a drawing whose parts can be opened.
 
 import { optionCodec, textCodec, traitsInUrl } from "./address.js";
 import { observeTheme } from "./colours.js";
@@ -15,10 +15,10 @@ import { counted, quoted } from "./words.js";
 
 /** @typedef {import("./ui.js").Model} Model The lab's traits; what the reader plays with is a `Transformer`. */
 /** @typedef {import("./whole_maths.js").Model} Transformer */
-// A stop of the walk: the places that are lit, the first one open, and the words so far.
+// A step of the walk: the highlighted places, of which the first is open, and the number of tokens written so far.
 /** @typedef {{ lit: string[], written: number }} Stop */
 /**
- * What the reader has set, and all that follows from it.
+ * What the reader has set, and everything that follows from it.
  * @typedef {object} State
  * @property {Transformer} model of those that the lab holds, the one that is on show
  * @property {string} text what it reads
@@ -40,10 +40,10 @@ import { counted, quoted } from "./words.js";
  * @property {(id: string) => boolean} isThere whether this model has the place
  */
 
-const PACE = { first: 2500, again: 900 }; // milliseconds from step to step while it plays
+const PACE = { first: 2500, again: 900 }; // milliseconds per step while playing
 const PLACES = /\.(tokens|embed|place|linear|softmax|next|(self|cross|feed_forward)(\.add)?)$/;
 
-// The last results of a function of a few strings and numbers.
+// Caches the last results of a function of strings and numbers.
 function memoize(compute) {
   const results = new Map();
   return (...key) => {
@@ -54,7 +54,7 @@ function memoize(compute) {
   };
 }
 
-// The walk: through the encoder layer by layer, through the decoder for the first word, and then word by word.
+// The steps of the walk: the encoder's layers, the decoder's layers for the first token, then one step per token.
 /** @type {(layers: number, family: string, words: number) => Stop[]} */
 function walk(layers, family, words) {
   const stop = (...lit) => ({ lit, written: 0 });
@@ -75,7 +75,7 @@ function walk(layers, family, words) {
   return [...reading, ...through("decoder", parts), ...writing];
 }
 
-// All that follows from the traits; computed where they change, and remembered.
+// Everything that follows from the traits; cached.
 /** @type {(model: Model) => () => State} */
 function stateOf(model) {
   const models = model.get("stored").map(openModel);
@@ -103,7 +103,7 @@ function stateOf(model) {
     const step = clamp(model.get("step"), 0, stops.length);
     const stop = stops[step - 1];
     const count = stop ? stop.written : answer.tokens.length - 1;
-    const ready = !stop || stop.lit.includes("decoder.softmax") ? count + 1 : 0; // words on show
+    const ready = !stop || stop.lit.includes("decoder.softmax") ? count + 1 : 0; // visible tokens
     const trace = traceOf(family, text, count);
     const given = [...(used.bos === null ? [] : [used.bos]), ...answer.tokens.slice(0, count)];
     const ids = { encoder: answer.source, decoder: [...(family === "decoder" ? answer.source : []), ...given] };
@@ -116,7 +116,7 @@ function stateOf(model) {
       if (["d_model", "vocab"].includes(trace[id]?.axes[1])) return true;
       return PLACES.test(id) && Boolean(trace[layer === null ? `${side}.input` : `${side}.${layer}.${of}.output`]);
     };
-    const shown = {
+    return {
       model: used,
       text,
       family,
@@ -133,12 +133,13 @@ function stateOf(model) {
       ids,
       names,
       at,
+      isThere,
+      part: isThere(part) ? part : "",
     };
-    return { ...shown, isThere, part: isThere(part) ? part : "" };
   };
 }
 
-// A link to where the course teaches it, where this page is part of the course; elsewhere the name of the section.
+// Links to the section that teaches it, if this page is part of the course; elsewhere only its name.
 function linkToLesson(node, { page, section }) {
   /** @type {HTMLAnchorElement} */
   const known = document.querySelector(`a[href*="${page}.html"]`);
@@ -152,13 +153,13 @@ function linkToLesson(node, { page, section }) {
   set(node, { href });
 }
 
-// What is typed, written anew, or what is said of it.
+// Parses what is typed: its canonical text, or an error.
 function parseInput(vocabulary, typed, most, says) {
   const { error, text } = tokenize(typed, vocabulary, most, says);
   return error ? { error } : { value: text, text };
 }
 
-// What is typed, and examples to press.
+// The input field, and buttons for examples.
 /** @type {(model: Model, parse: (text: string) => any, redraw: () => void) => any} */
 function askPanel(model, parse, redraw) {
   const examples = model.get("examples");
@@ -185,7 +186,7 @@ function askPanel(model, parse, redraw) {
   /** @type {(state: State) => void} */
   const draw = ({ text }) => {
     reserveSpace(error, unknown);
-    if (text !== before) show(text); // who is typing something wrong goes on
+    if (text !== before) show(text); // keeps invalid input that the reader is still typing
     before = text;
     tries.show(text);
   };
@@ -193,7 +194,7 @@ function askPanel(model, parse, redraw) {
   return { node: element("div", { class: "tl-ask tl-field" }, name, input, or, reservedBox(error)), draw, error };
 }
 
-// The answer, word by word, each with its probability; and whether all of it is right.
+// The answer, token by token with probabilities, and the verdict.
 /** @type {(model: Model, state: () => State, unread: () => string) => any} */
 function answerPanel(model, state, unread) {
   const { why } = model.get("says");
@@ -241,14 +242,14 @@ function answerPanel(model, state, unread) {
   return { node: element("div", { class: "tl-answer" }, all, judged), draw };
 }
 
-// What is pointed at when a place is opened: in the decoder, the row that the next word comes from.
+// The initial selection when a place is opened: in the decoder, the row of the next token.
 /** @type {(state: State, part: string, written?: number) => number[]} */
 function lastRow({ at, ids, count }, part, written = count) {
   const row = placeOf(part).side === "decoder" ? ids.decoder.length - 1 - count + written : at[1];
   return [at[0], row, columnIn(part, at[2])];
 }
 
-// One control for the walk: a slider, a step back, a step on, and a button that goes on by itself to the end.
+// Controls for the walk: a slider, Back, Next, and Play.
 /** @type {(model: Model, state: () => State) => any} */
 function walkPanel(model, state) {
   let timer = 0;
@@ -306,7 +307,7 @@ function walkPanel(model, state) {
   return { node, draw, stop };
 }
 
-// Which parts the model has: encoder and decoder, or one of them; and what that is for.
+// Chooses the architecture: encoder and decoder, or one of them; with a description.
 function familyPanel(model) {
   const texts = model.get("words").families;
   const offered = ["both", "encoder", "decoder"].filter((family) => family in model.get("says").about);
@@ -326,7 +327,7 @@ function familyPanel(model) {
   return { node: element("div", { class: "tl-family" }, families.node, reservedBox(said)), draw };
 }
 
-// The panel beside the drawing: one place of the model, opened.
+// The panel beside the drawing: the numbers of one place of the model.
 /** @type {(model: Model, state: () => State, shut: () => void) => any} */
 function sidePanel(model, state, shut) {
   const first = state().model;
@@ -346,7 +347,7 @@ function sidePanel(model, state, shut) {
   );
   const tokenChoice = element("div", { "class": "tl-choice", "role": "group", "aria-label": "Token" }, tokens);
   const { about: task, facts = "" } = model.get("says");
-  const hello = element("div"); // where nothing is open
+  const hello = element("div"); // shown while no place is open
   const body = element("div");
   const fillBody = content(body);
   const link = element("a");
@@ -359,7 +360,7 @@ function sidePanel(model, state, shut) {
   const props = { "class": "tl-side", "tabindex": "0", "role": "group", "aria-label": "What is inside" };
   const node = element("div", props, head, about, who, hello, body, taught, scale);
 
-  // Returns what is shown, in words.
+  // Returns a description of what is shown.
   /** @type {(now: State, id: string) => string} */
   function draw(now, id) {
     shown = { ...now, id, choose };
@@ -390,14 +391,14 @@ function sidePanel(model, state, shut) {
   return { node, draw };
 }
 
-// The first tokens that have room in the drawing, and the last one.
+// The first tokens that fit into the drawing, and the last one.
 function abbreviated(tokens, most = 20) {
   const cut = (count) => [...tokens.slice(0, count), "…", tokens.at(-1)].join(" ");
   if (tokens.join(" ").length <= most) return tokens.join(" ");
   return cut(tokens.findIndex((_, i) => cut(i + 1).length > most)).slice(-most);
 }
 
-// How the address holds whole numbers.
+// A codec for integers of up to three digits.
 const digitsCodec = (form, toValue) => ({
   write: String,
   read: (text) => (form.test(text) ? { value: toValue(text) } : { error: "whole numbers up to 999" }),
@@ -431,7 +432,7 @@ function render(view) {
     if (placeOf(part).side === placeOf(now.part).side) at[1] = now.at[1];
     commit(model, { part, at });
     draw();
-    // Below the edge of the page nobody would see it.
+    // Scrolls the panel into view if it is below the window.
     const { top } = side.node.getBoundingClientRect();
     if (top > 0.85 * innerHeight) scrollBy({ top: top - 0.6 * innerHeight, behavior: "instant" });
   };

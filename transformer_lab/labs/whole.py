@@ -13,19 +13,19 @@ from ..arguments import kind, shown
 from ..attention import scaled_dot_product_attention
 from ..normalization import LayerNorm, RMSNorm
 from ..transformer import LanguageModel, Transformer
-from .lab import Lab, one_of, script, style, whole
+from .lab import Lab, as_integer, as_option, script, style
 
 _FOLDER = Path(__file__).parent
-MOST = {"n_layers": 4, "n_heads": 8, "d_model": 64, "d_ff": 256}  # of a reader's own model
+MOST = {"n_layers": 4, "n_heads": 8, "d_model": 64, "d_ff": 256}  # of a user's model
 MOST_WORDS = 128  # in a vocabulary
 LIMITS = {"tokens": 12, "written": 12}
-DIGITS = 6  # that may be typed for the course's own two models
+DIGITS = 6  # the most that can be typed for the course's two models
 EXAMPLES = ("342", "13", "30", "2003", "1000", "0342", "12345")
 EPS = 1e-5
 
 
 def pack(model, source, target, bos, eos, dtype="float32"):
-    """Return a model as the browser reads it: its options, its vocabularies, and its weights in base64."""
+    """Serialise a model for the browser: its options, its vocabularies, and its weights in base64."""
     weights = {name: x.detach().cpu().float() for name, x in model.state_dict().items()}
     numbers = torch.cat([x.flatten() for x in weights.values()]).numpy().astype(np.dtype(dtype).newbyteorder("<"))
     layer = model.decoder.layers[0]
@@ -46,7 +46,7 @@ def pack(model, source, target, bos, eos, dtype="float32"):
 
 
 def unpack(stored):
-    """Return the model that :func:`pack` has packed, ready for use."""
+    """Return the model that :func:`pack` serialised, in evaluation mode."""
     shapes = dict(stored["layout"])
     numbers = np.frombuffer(base64.b64decode(stored["weights"]), np.dtype(stored["dtype"]).newbyteorder("<"))
     parts = torch.from_numpy(numbers.astype(np.float32)).split([math.prod(shape) for shape in shapes.values()])
@@ -129,12 +129,12 @@ class WholeLab(Lab):
     words = traitlets.Dict(json.loads((_FOLDER / "whole_words.json").read_text("utf-8"))).tag(sync=True)
     limits = traitlets.Dict().tag(sync=True)
     examples = traitlets.List(traitlets.Unicode()).tag(sync=True)
-    says = traitlets.Dict().tag(sync=True)  # what is said of these models, and to who types
-    text = traitlets.Any().tag(sync=True)  # the checks below say what is wrong in the package's own words
+    says = traitlets.Dict().tag(sync=True)  # descriptions of the models, and error messages for typed input
+    text = traitlets.Any().tag(sync=True)  # Any: the validators below raise the package's errors
     family = traitlets.Any().tag(sync=True)
     step = traitlets.Any().tag(sync=True)
     part = traitlets.Any().tag(sync=True)
-    at = traitlets.List(traitlets.Int(), [0, 0, -1]).tag(sync=True)  # head, row, column pointed at; −1: largest weight
+    at = traitlets.List(traitlets.Int(), [0, 0, -1]).tag(sync=True)  # selected head, row, column; −1: largest weight
 
     def __init__(
         self,
@@ -158,10 +158,10 @@ class WholeLab(Lab):
             stored, limits, first = course["models"], LIMITS | {"tokens": DIGITS}, EXAMPLES[0]
             about = {"examples": list(EXAMPLES), "says": _of_digits(stored, course["made"])}
         else:
-            stored, limits = [_checked(model, tokens, tgt_tokens, bos, eos)], LIMITS
+            stored, limits = [_pack_own(model, tokens, tgt_tokens, bos, eos)], LIMITS
             about = {"says": _of_tokens(stored[0])}
             first = stored[0]["source"][0]
-        self._made = False
+        self._is_built = False
         super().__init__(
             stored=stored,
             limits=limits,
@@ -171,20 +171,20 @@ class WholeLab(Lab):
             part=part,
             **about,
         )
-        self._made = True
+        self._is_built = True
 
     @traitlets.validate("text")
     def _check_text(self, proposal):
-        return _read(proposal.value, self.stored[0]["source"], self.limits["tokens"])[1]
+        return _tokenize(proposal.value, self.stored[0]["source"], self.limits["tokens"])[1]
 
     @traitlets.validate("family")
     def _check_family(self, proposal):
         views = {"both": ["both", "encoder"], "decoder": ["decoder"]}
-        return one_of("family", proposal.value, [view for stored in self.stored for view in views[stored["family"]]])
+        return as_option("family", proposal.value, [view for stored in self.stored for view in views[stored["family"]]])
 
     @traitlets.validate("step")
     def _check_step(self, proposal):
-        return whole("step", proposal.value, 0, 999)
+        return as_integer("step", proposal.value, 0, 999)
 
     @traitlets.validate("part")
     def _check_part(self, proposal):
@@ -194,7 +194,7 @@ class WholeLab(Lab):
 
     @traitlets.validate("stored", "drawing", "limits", "examples", "says")
     def _check_fixed(self, proposal):
-        if self._made and proposal.value != getattr(self, proposal.trait.name):
+        if self._is_built and proposal.value != getattr(self, proposal.trait.name):
             raise ValueError(f"{proposal.trait.name} cannot change: make a new lab")
         return proposal.value
 
@@ -209,7 +209,7 @@ class WholeLab(Lab):
     @property
     def answer(self):
         stored, model = self._shown, self.model
-        source, _ = _read(self.text, stored["source"], self.limits["tokens"])
+        source, _ = _tokenize(self.text, stored["source"], self.limits["tokens"])
         if self.family == "encoder":
             return []
         most, eos = self.limits["written"], stored["eos"]
@@ -233,7 +233,7 @@ def _counted(count, one):
 
 
 def _of_tokens(stored):
-    """What is said of a reader's own model, and to who types for it."""
+    """Description and error messages for a user's model."""
     tokens, most = stored["source"], LIMITS["tokens"]
     known = [*tokens[:9], f"{len(tokens) - 9} others"] if len(tokens) > 12 else tokens
     listed = " and ".join([*([", ".join(known[:-1])] if known[1:] else []), known[-1]])
@@ -252,7 +252,7 @@ def _of_tokens(stored):
 
 
 def _of_digits(models, made):
-    """What is said of the course's two models, and to who types a number for them."""
+    """Descriptions and error messages for the course's two models."""
     both, alone = (next(stored for stored in models if stored["family"] == family) for family in ("both", "decoder"))
     like, unlike = ("3 digits", "4 digits"), ("5 digits", "6 digits", "with a zero in front")
 
@@ -290,8 +290,8 @@ def _of_digits(models, made):
     }
 
 
-def _read(text, tokens, most):
-    """The tokens of what is typed, as numbers, and its text written anew."""
+def _tokenize(text, tokens, most):
+    """Return the ids of the typed tokens, and the canonical text; or raise an error."""
     if not isinstance(text, str):
         raise TypeError(f"text must be a string, got {shown(text)}")
     letters = all(len(token) == 1 for token in tokens)
@@ -304,8 +304,8 @@ def _read(text, tokens, most):
     return [tokens.index(part) for part in parts], ("" if letters else " ").join(parts)
 
 
-def _checked(model, tokens, tgt_tokens, bos, eos):
-    """A reader's own model as it travels, or an error that says what is wrong with it."""
+def _pack_own(model, tokens, tgt_tokens, bos, eos):
+    """Serialise a user's model, or raise an error if the lab does not support it."""
     if not isinstance(model, (Transformer, LanguageModel)):
         raise TypeError(f"model must be a tl.Transformer or a tl.LanguageModel, got {kind(model)}")
     if model.output is None:
@@ -325,7 +325,7 @@ def _checked(model, tokens, tgt_tokens, bos, eos):
         raise ValueError("bos must be the token that every answer of a Transformer begins with, got None")
     for name, token in (("bos", bos), ("eos", eos)):
         if token is not None:
-            whole(name, token, 0, len(target) - 1)
+            as_integer(name, token, 0, len(target) - 1)
     return pack(model, source, target, bos, eos)
 
 
@@ -353,7 +353,7 @@ def _check_parts(model):
 
 
 def _vocabulary(name, words, embedding):
-    """The words as a list, as many as the embedding has rows."""
+    """Return the vocabulary as a list with one word per row of the embedding, or raise an error."""
     if words is None or isinstance(words, str) or not all(isinstance(word, str) for word in words):
         raise TypeError(f"{name} must be a sequence of strings, got {shown(words)}")
     words, size = list(words), len(embedding.weight)

@@ -3,27 +3,27 @@
 import { range, softmax } from "./maths.js";
 
 /**
- * A model as it travels: its options, its vocabularies, and its weights in base64.
+ * A serialised model: options, vocabularies, and weights in base64.
  * @typedef {object} Stored
  * @property {"both" | "decoder"} family A Transformer, or a decoder-only LanguageModel.
  * @property {number} nHeads
  * @property {number} nLayers
  * @property {boolean} normFirst
  * @property {"relu" | "gelu"} activation
- * @property {string[]} source The tokens that may be typed.
- * @property {string[]} target The tokens that may be written. Decoder-only, the typed ones are the first of them.
- * @property {number | null} bos What the answer begins with; decoder-only it stands behind the prompt, or is null.
- * @property {number | null} eos What ends it, if anything does.
+ * @property {string[]} source The input vocabulary.
+ * @property {string[]} target The output vocabulary. Of a decoder-only model it begins with the input vocabulary.
+ * @property {number | null} bos The first token of the answer; decoder-only, it follows the prompt or is null.
+ * @property {number | null} eos The token that ends the answer, or null.
  * @property {[string, number[]][]} layout Names and shapes of the weights, in order.
  * @property {"float16" | "float32"} dtype
  * @property {string} weights
  */
 /** @typedef {{ shape: number[], axes: string[], values: ArrayLike<number> }} Tensor Flat, the last axis fastest. */
-/** @typedef {Record<string, Tensor>} Trace What flows, by the place where it flows: "decoder.0.self.weights". */
+/** @typedef {Record<string, Tensor>} Trace All tensors, by name: "decoder.0.self.weights". */
 /** @typedef {Record<string, { shape: number[], values: ArrayLike<number> }>} Parameters */
 /** @typedef {Stored & { parameters: Parameters, width: number }} Model `width` is d_model. */
 
-const EPS = 1e-5; // of every norm
+const EPS = 1e-5; // of all norms
 
 /** @type {(stored: Stored) => Model} */
 export function openModel(stored) {
@@ -40,7 +40,7 @@ export function openModel(stored) {
   return { ...stored, parameters, width: parameters["output.weight"].shape[1] };
 }
 
-// The number that two bytes of float16 stand for: a sign, five bits of exponent, ten of fraction.
+// Decodes float16: a sign bit, five bits of exponent, ten of fraction.
 /** @type {(bits: number) => number} */
 function half(bits) {
   const sign = bits >> 15 ? -1 : 1;
@@ -49,7 +49,7 @@ function half(bits) {
   return sign * (exponent ? 2 ** (exponent - 15) * (1 + fraction) : 2 ** -14 * fraction);
 }
 
-// "342" → [3, 4, 2], or what is said of it. Where every token is one character, characters are read, otherwise words.
+// "342" → [3, 4, 2], or an error. Splits characters if every token is one character, and words otherwise.
 /**
  * @type {(text: string, tokens: string[], most?: number, says?: Record<string, string>) =>
  *   import("./words.js").Parsed<number[]>}
@@ -65,7 +65,7 @@ export function tokenize(text, tokens, most = Infinity, says = {}) {
   return { value: parts.map((part) => tokens.indexOf(part)), text: parts.join(letters ? "" : " ") };
 }
 
-// All that flows in the encoder.
+// All tensors of the encoder.
 /** @type {(model: Model, source: number[]) => Trace} */
 export function encode(model, source) {
   const trace = {};
@@ -74,7 +74,7 @@ export function encode(model, source) {
   return trace;
 }
 
-// All that flows in the model when it has written these tokens: its last row of probabilities is for the next one.
+// All tensors of the model after these tokens; the last row of probabilities is for the next token.
 /** @type {(model: Model, source: number[], written: number[], encoded?: Trace) => Trace} */
 export function decode(model, source, written, encoded = model.family === "both" ? encode(model, source) : {}) {
   const trace = { ...encoded };
@@ -87,7 +87,7 @@ export function decode(model, source, written, encoded = model.family === "both"
   return trace;
 }
 
-// The likeliest token, again and again, until one ends the answer or there are `most`.
+// Greedy decoding, until eos or `most` tokens.
 /** @type {(model: Model, source: number[], most: number) => { tokens: number[], probabilities: number[] }} */
 export function write(model, source, most) {
   const tokens = [];
@@ -120,7 +120,7 @@ function embed(model, side, name, tokens, trace) {
   return trace[`${side}.input`];
 }
 
-// Sine and cosine alternate, and each pair turns more slowly than the one before it.
+// Sine and cosine alternate, with a lower frequency for each pair.
 /** @type {(place: number, feature: number, width: number) => number} */
 function position(place, feature, width) {
   const angle = place / 10000 ** ((feature - (feature % 2)) / width);
@@ -145,7 +145,7 @@ function stack(model, side, trace, x, memory = null) {
   return trace[`${side}.last`];
 }
 
-// What `part` makes of x, added to x, and normalized before or after.
+// Adds part(x) to x, with a norm before the part (pre-norm) or after the sum (post-norm).
 function residual(model, name, trace, id, x, part) {
   const normed = (x) => {
     trace[`${id}.norm`] = norm(model, name, x);
@@ -205,8 +205,7 @@ function feedForward(model, name, trace, id, x) {
   return linear(model, `${name}.linear2`, trace[`${id}.hidden`], "d_model");
 }
 
-// x times the share of a normal distribution that lies below it. The sum is erf's series, all of whose terms are
-// positive; from 6 on nothing is left of its end.
+// x times the normal distribution function at x, by a series for erf with positive terms only; beyond 6 it is 0 or 1.
 /** @type {(x: number) => number} */
 function gelu(x) {
   if (Math.abs(x) > 6) return Math.max(x, 0);
@@ -248,7 +247,7 @@ function norm(model, name, x) {
 
 const add = (x, y) => ({ ...x, values: x.values.map((a, i) => a + y.values[i]) });
 
-// The rows along the last axis.
+// The rows of a tensor, along its last axis.
 /** @type {(x: Tensor) => number[][]} */
 function rowsOf({ shape, values }) {
   const width = shape.at(-1);
@@ -257,7 +256,7 @@ function rowsOf({ shape, values }) {
 
 const byRow = (x, change) => rowsOf(x).flatMap(change);
 
-// A tensor of three axes from what stands at each place.
+// A tensor with three axes, from a function of the index.
 function cube(axes, shape, at) {
   const [a, b, c] = shape;
   const values = range(a).flatMap((i) => range(b).flatMap((j) => range(c).map((k) => at(i, j, k))));

@@ -1,22 +1,22 @@
-// What stands beside the drawing: the numbers of the place that is open, worked out.
+// The content of the side panel: the computation at the open place.
 
 import { clamp, dot, range, sum } from "./maths.js";
 import { axesText, placeOf, share } from "./whole_words.js";
 import { places, quoted } from "./words.js";
 
 /**
- * All that a panel shows.
+ * The data of a panel.
  * @typedef {object} State
  * @property {import("./whole_maths.js").Model} model
  * @property {import("./whole_maths.js").Trace} trace
- * @property {string} id The place that is open.
- * @property {Record<string, string[]>} names The tokens that go in, on each side.
+ * @property {string} id The open place.
+ * @property {Record<string, string[]>} names The input tokens of each side.
  * @property {Record<string, number[]>} ids
- * @property {number[]} at Head, row and column that are pointed at.
+ * @property {number[]} at The selected head, row and column.
  * @property {(head: number, row: number, column: number) => void} choose
- * @property {(row: number, column: number) => void} [pick] In the head that is pointed at.
+ * @property {(row: number, column: number) => void} [pick] Selects a cell of the current head.
  */
-// What is drawn, and what is said of it.
+// The parts that are drawn, and their description.
 /** @typedef {{ parts: import("./whole_tables.js").Part[], said: string }} View */
 
 const num = (x) => places(x);
@@ -24,21 +24,21 @@ const least = (x) => (x > 0 && x < 0.005 ? "< 0.01" : num(x));
 const factor = (x) => (x < 0 ? `(${num(x)})` : num(x));
 const clip = (x, n) => clamp(x, 0, n - 1);
 const rowOf = ({ shape, values }, i) => range(shape.at(-1), i * shape.at(-1)).map((k) => values[k]);
-// The cells of a matrix, or of one layer of a cube.
+// The cells of a matrix, or of one matrix of a cube.
 const cells = ({ shape, values }, layer = 0) => {
   const [rows, columns] = shape.slice(-2);
   return { shape: [rows, columns], value: (i, j) => values[(layer * rows + i) * columns + j] };
 };
-// Rows that belong together, as a table.
+// Rows as a table.
 const stacked = (rows) => ({ shape: [rows.length, rows[0].length], value: (i, j) => rows[i][j] });
 const weightOf = (model, name, row) => rowOf(model.parameters[`${name}.weight`], row);
 
-// Where the result of a part leaves it.
+// The tensor that leaves a block: the sum in pre-norm, the norm in post-norm.
 const endOf = (model) => (model.normFirst ? "sum" : "norm");
 
 /** @type {Record<string, (state: State) => View>} */
 const VIEWS = {
-  // A tensor that flows in an arrow.
+  // The tensor of an arrow.
   flow({ trace, id, names, at, model, pick }) {
     const tensor = trace[id];
     const { side } = placeOf(id);
@@ -53,14 +53,14 @@ const VIEWS = {
     };
   },
 
-  // Tokens and their numbers.
+  // Tokens and their ids.
   tokens({ id, names, ids }) {
     const { side } = placeOf(id);
     const bars = names[side].map((name, i) => ({ name, texts: [`token ${ids[side][i]}, at position ${i}`] }));
     return { parts: [{ bars }], said: `${bars.map(({ name, texts }) => `${quoted(name)}: ${texts}`).join("; ")}.` };
   },
 
-  // The embedding: a row of the table, scaled, and the position added.
+  // The embedding: a scaled row of the table, plus the position.
   embed({ trace, id, names, at, model, pick }) {
     const { side } = placeOf(id);
     const [t, j] = [clip(at[1], names[side].length), clip(at[2], model.width)];
@@ -80,7 +80,7 @@ const VIEWS = {
     return { parts: [table, said], said };
   },
 
-  // The waves of the positions.
+  // The positional encoding.
   place({ trace, id, names, at, model, pick }) {
     const { side } = placeOf(id);
     const [i, j] = [clip(at[1], names[side].length), clip(at[2], model.width)];
@@ -92,7 +92,7 @@ const VIEWS = {
     return { parts: [{ ...table, names: rows, at: [i, j], pick }, said], said };
   },
 
-  // Attention: the weights of every head; for one query of one head all that leads to its row, and what it takes home.
+  // Attention: the weights of all heads, and the computation for one query of one head.
   self({ trace, id, names, at, model, choose }) {
     const { side, kind } = placeOf(id);
     const get = (part) => trace[`${id}.${part}`];
@@ -100,7 +100,7 @@ const VIEWS = {
     const keys = kind === "cross" ? names.encoder : queries;
     const [h, i] = [clip(at[0], model.nHeads), clip(at[1], queries.length)];
     const shares = range(keys.length).map((k) => cells(get("weights"), h).value(i, k));
-    // Without a key that is pointed at, the one with the largest weight.
+    // The default key is the one with the largest weight.
     const j = at[2] < 0 ? shares.indexOf(Math.max(...shares)) : clip(at[2], keys.length);
     const heads = range(model.nHeads).map((head) => ({
       ...cells(get("weights"), head),
@@ -156,7 +156,7 @@ const VIEWS = {
     };
   },
 
-  // Add & norm: what came in, what the block made of it, their sum, and the sum normalized.
+  // Add & norm: the input, the block's output, their sum, and its norm.
   add({ trace, id, names, at, model, pick }) {
     const { side, layer, of } = placeOf(id);
     const [t, j] = [clip(at[1], names[side].length), clip(at[2], model.width)];
@@ -165,7 +165,7 @@ const VIEWS = {
     const came = whole.map((x, f) => x - made[f]);
     const raw = model.normFirst ? came : whole;
     const mean = sum(raw) / raw.length;
-    // As layer norm does it: the small number keeps it from dividing by zero.
+    // As in layer norm: eps avoids a division by zero.
     const deviation = Math.sqrt(sum(raw.map((x) => (x - mean) ** 2)) / raw.length + 1e-5);
     const order = model.normFirst ? [0, 3, 1, 2] : [0, 1, 2, 3];
     const table = {
@@ -190,7 +190,7 @@ const VIEWS = {
     return { parts, said: `${sums}; normalized ${num(normed[j])}` };
   },
 
-  // The feed-forward block: which hidden units are on, how one comes to its number, and what they add.
+  // The feed-forward block: its active hidden units, the computation of one of them, and the output.
   feed_forward({ trace, id, names, at, model, pick }) {
     const { side, layer } = placeOf(id);
     const [hidden, output] = [trace[`${id}.hidden`], trace[`${id}.output`]];
@@ -215,7 +215,7 @@ const VIEWS = {
     return { parts, said };
   },
 
-  // The last row to logits, and logits to probabilities: the five likeliest words.
+  // Logits and probabilities of the last row: the five likeliest words.
   next({ trace, at, model, id, pick }) {
     const last = (tensor) => rowOf(tensor, tensor.shape[0] - 1);
     const [logits, probabilities] = ["logits", "probabilities"].map((kind) => last(trace[`decoder.${kind}`]));
@@ -250,7 +250,7 @@ const VIEWS = {
 };
 const SAME = { cross: "self", linear: "next", softmax: "next" };
 
-// How a place is shown; arrows show their tensor.
+// The view of a place; arrows show their tensor.
 /** @type {(state: State) => View} */
 export const viewOf = (state) => {
   const { kind } = placeOf(state.id);
@@ -258,10 +258,10 @@ export const viewOf = (state) => {
   return (VIEWS[SAME[kind] ?? kind] ?? VIEWS.flow)({ ...state, pick });
 };
 
-// What is pointed at when a place is opened: in attention, the largest weight.
+// The initial column when a place is opened: in attention −1, for the largest weight.
 /** @type {(id: string, column: number) => number} */
 export const columnIn = (id, column) => (/(self|cross)$/.test(id) ? -1 : column);
 
-// Whether one of its tokens is looked at by itself.
+// Whether the view shows a single token.
 /** @type {(id: string) => boolean} */
 export const isOfOneToken = (id) => ["embed", "add", "feed_forward", "self", "cross"].includes(placeOf(id).kind);

@@ -1,21 +1,21 @@
-// The drawing of the whole Transformer, brought to life: its parts can be opened, its arrows pointed at.
+// The interactive drawing of the whole Transformer: its blocks and arrows can be opened.
 
 import { element, set, setText } from "./ui.js";
 
 /**
- * What the drawing shows.
+ * The state of the drawing.
  * @typedef {object} Shown
  * @property {"both" | "encoder" | "decoder"} family
  * @property {number} layers
  * @property {boolean} normFirst
  * @property {boolean} finalNorm
- * @property {Record<string, number>} layer Of each side, the layer whose numbers are on show.
- * @property {Record<string, string>} texts What is written in the drawing, by the name of the place.
- * @property {Set<string>} lit The places of this step.
+ * @property {Record<string, number>} layer The visible layer of each side.
+ * @property {Record<string, string>} texts The texts in the drawing, by place.
+ * @property {Set<string>} lit The highlighted places.
  * @property {string} open
  */
 
-// The place of a part in the drawing, or of what flows in one of its arrows, in the layer that is on show.
+// The id of a block, or of the tensor of an arrow, in the visible layer.
 /** @type {(data: DOMStringMap, shown: Shown) => string} */
 export function idOf({ part, flow, side, of }, { family, layer: layerOf, layers, normFirst, finalNorm }) {
   const layer = layerOf[side];
@@ -45,7 +45,7 @@ export function idOf({ part, flow, side, of }, { family, layer: layerOf, layers,
   return `${side}.${{ embedding: "embed", positions: "place" }[part] ?? part}`;
 }
 
-// What falls away in a model of one column.
+// Whether a part is absent from an encoder alone or a decoder alone.
 /** @type {(data: DOMStringMap, family: string) => boolean} */
 export function isAbsent({ part, flow = "", side, of = "" }, family) {
   if (flow === "vectors") return family !== "encoder";
@@ -55,17 +55,17 @@ export function isAbsent({ part, flow = "", side, of = "" }, family) {
   return flow === "past";
 }
 
-// What a block is called where the norm stands before it, not behind.
+// The labels of blocks in pre-norm models.
 const BLOCKS = { self: "Norm, attention", cross: "Norm, cross-att.", feed_forward: "Norm, feed-forw." };
 
 const isRight = ({ dataset }) => dataset.side === "decoder";
-// How far down the drawing a block stands, or an arrow begins.
+// The y coordinate of a block, or of the start of an arrow.
 function depth(node) {
   const rect = node.querySelector("rect");
   if (rect) return +rect.getAttribute("y") + rect.getAttribute("height") / 2;
   return +/^M\S+ ([\d.]+)/.exec(node.querySelector("path").getAttribute("d"))[1];
 }
-// From the bottom of a column to its top, one column after the other: as the numbers flow.
+// Sorts parts in the order of computation: column by column, from bottom to top.
 const byFlow = (a, b) => Number(isRight(a)) - Number(isRight(b)) || depth(b) - depth(a);
 
 /**
@@ -78,7 +78,7 @@ export function picture(drawing, titleOf, normFirst, peek, open) {
   const node = element("div", { class: "tl-drawing" });
   node.innerHTML = drawing;
   const svg = node.querySelector("svg");
-  svg.querySelector("title").remove(); // what it says would stand over every part that is pointed at
+  svg.querySelector("title").remove(); // it would be a tooltip on every part
   const items = [...svg.querySelectorAll("[data-part], [data-flow]")].sort(byFlow);
   set(svg, {
     role: "group",
@@ -95,7 +95,7 @@ export function picture(drawing, titleOf, normFirst, peek, open) {
     set(at, { tabindex: -1 });
     at = set(item, { tabindex: 0 });
   };
-  // Up and Down go along, Left and Right to what is nearest on the other side.
+  // Up and Down follow the computation, Left and Right go to the nearest part on the other side.
   const move = (key) => {
     const all = free();
     const i = all.indexOf(at);
@@ -157,7 +157,7 @@ export function picture(drawing, titleOf, normFirst, peek, open) {
       set(item, { class: states.filter(Boolean).join(" ") });
       if (gone) set(item, { tabindex: -1 });
     }
-    // Tab comes back to what is open, and otherwise to the beginning; who is inside stays there.
+    // Tab leads to the open part, otherwise to the first; a focus inside the drawing stays.
     if (was !== now.open || isAbsent(at.dataset, now.family)) {
       const inside = svg.contains(svg.getRootNode().activeElement) && free().includes(at);
       stand(items.find((item) => item.matches(".open")) ?? (inside ? at : free()[0]));

@@ -1,11 +1,11 @@
-// Tensors of the whole lab as tables of coloured cells, numbers as bars, and a panel that is made of them and of lines.
+// Tables of coloured cells, bars, and panels that combine them with lines of text.
 
 import { BLUES, pixelsOf, SIGNED } from "./colours.js";
 import { clamp, range } from "./maths.js";
 import { button, element, set, setText } from "./ui.js";
 
 /**
- * A table: its cells, the names of its rows and, where they have some, of its columns, and the cell that is marked.
+ * A table: its cells, names of rows and optionally of columns, and the marked cell.
  * @typedef {object} Table
  * @property {string} [label]
  * @property {number[]} shape
@@ -14,11 +14,11 @@ import { button, element, set, setText } from "./ui.js";
  * @property {string[]} [tops]
  * @property {number[]} [at]
  * @property {(i: number, j: number) => void} [pick]
- * @property {boolean} [weights] from 0 to 1; other numbers are shown as far as the largest goes
- * @property {boolean} [on] whether it is the chosen one
+ * @property {boolean} [weights] whether the numbers go from 0 to 1; others are scaled by the largest
+ * @property {boolean} [on] whether it is chosen
  */
 /** @typedef {{ name: string, size?: number, texts: string[], on?: boolean }} Bar */
-/** @typedef {{ bars: Bar[], pick?: (i: number) => void, heads?: string[] }} Bars `heads` stand above the texts. */
+/** @typedef {{ bars: Bar[], pick?: (i: number) => void, heads?: string[] }} Bars `heads`: headings above the texts. */
 /** @typedef {string | Table | Bars | Table[]} Part A line of text, a table, bars, or tables side by side. */
 
 const PIXELS = { weights: pixelsOf(BLUES), signed: pixelsOf(SIGNED) };
@@ -29,7 +29,7 @@ function fill(node, names) {
   for (const [i, name] of names.entries()) setText(node.children[i], name);
 }
 
-// A table of coloured cells. Pointing, touch and the arrow keys pick a cell.
+// A table of coloured cells. Pointer, touch and arrow keys select a cell.
 /** @type {() => { node: HTMLElement, draw: (table: Table) => void }} */
 function heat() {
   const canvas = element("canvas");
@@ -99,7 +99,7 @@ function heat() {
   return { node, draw };
 }
 
-// Names with a bar and a text each. With `pick` they are buttons.
+// Names, each with a bar and a text. With `pick` they are buttons.
 /** @type {() => { node: HTMLElement, draw: (bars: Bars) => void }} */
 function bars() {
   const over = range(4).map(() => element("span"));
@@ -148,7 +148,7 @@ function side() {
   return { node, draw: content(node) };
 }
 
-// Draws parts into a node, with elements that were made before where there are some.
+// Draws parts into a node, and reuses existing elements.
 /** @type {(node: HTMLElement) => (parts: Part[]) => void} */
 export function content(node) {
   const makers = { line, heat, bars, side };

@@ -1,10 +1,10 @@
-// What the whole lab says: the names of places, the right English, and where the model fails.
+// The whole lab's texts: names of places, numbers in English, and reasons for wrong answers.
 
 import { places } from "./words.js";
 
 /** @typedef {{ side: string, layer: number | null, kind: string, of: string }} Place */
 
-// 342 → three hundred and forty two, up to 999,999. `words` are the model’s: zero to twenty, and then the other tens.
+// 342 → three hundred and forty two, up to 999,999. `words` is the model’s vocabulary: zero to twenty, then the tens.
 /** @type {(n: number, words: string[]) => string[]} */
 export function numberWords(n, words) {
   if (n < 20) return [words[n]];
@@ -19,14 +19,14 @@ export function numberWords(n, words) {
   ];
 }
 
-// Why the model is wrong about what is typed: one of these reasons.
+// The reason why the model's answer is wrong.
 /** @type {(digits: string, why: Record<string, string>) => string} */
 export function reasonWrong(digits, { long, zero, both, other }) {
   if (/^0./.test(digits)) return digits.length > 4 ? both : zero;
   return digits.length > 4 ? long : other;
 }
 
-// "encoder.0.self.add" → its side, its layer if it has one, and what it is there.
+// Parses a place such as "encoder.0.self.add": side, layer (or null), and kind.
 /** @type {(id: string) => Place} */
 export function placeOf(id) {
   const [side, ...rest] = id.split(".");
@@ -34,7 +34,7 @@ export function placeOf(id) {
   return { side, layer, kind: rest.at(-1) ?? "", of: rest[0] };
 }
 
-// What each place is called, what happens there, and where the course teaches it: a chapter's page, a section on it.
+// A place's name and description, and the page and section that teach it.
 /**
  * @typedef {object} PlaceText
  * @property {string} title

@@ -1,4 +1,4 @@
-'''What can be practised: a topic is one small declaration, and `tl.labs.Practice("strides_of")` asks it.
+'''Topics for practice: each is one small declaration, and `tl.labs.Practice("strides_of")` asks questions about it.
 
 A file for each chapter that has topics, ``ch1.py`` and so on, holds them. The name of a topic is that of its variable,
 and differs from all others in the course:
@@ -6,19 +6,19 @@ and differs from all others in the course:
     strides_of = Topic(
         title="Strides of a fresh tensor",
         rule="strides_of",                          # an exercise's name: its reference and its known mistakes
-        inputs=lambda draw: (a_shape(draw, axes=3),),
+        inputs=lambda draw: (random_shape(draw, axes=3),),
         question=lambda shape: f"A fresh tensor has the shape `{shape}`. What are its strides?",
         answer=Numbers(),
         without=("bytes_of_float64",),
     )
 
-From that, `Topic.table` makes the table of cases that travels with the page. The right answer of a case is what the
-reference returns; each known mistake's result is a wrong answer that is recognised. A mistake whose result cannot be an
-answer (it raises, has another shape or kind of numbers) falls away by itself.
+From that, `Topic.table` makes the table of cases that is stored in the page. The right answer of a case is the result
+of the reference; the result of each known mistake is a wrong answer that is recognised. A mistake whose result cannot
+be an answer (it raises, or has another shape or dtype) is skipped.
 
-**The rule** is the name of an exercise, or where there is none, a rule of the topic's own, in the same form:
+**The rule** is the name of an exercise or, where there is none, a rule in the same form:
 
-    @rule(inputs=lambda draw: (one_of(draw, OPERATIONS),))
+    @rule(inputs=lambda draw: (choose(draw, OPERATIONS),))
     def is_view(operation):
         """What is true of the operation."""
         return VIEWS[operation]
@@ -30,18 +30,18 @@ answer (it raises, has another shape or kind of numbers) falls away by itself.
 
     what_is_a_view = Topic(title="Is it a view?", rule=is_view, ...)
 
-**The inputs** are the rule's own, with the ``sizes`` that are given: ``sizes={"seq": (3, 6)}`` draws `seq` from 3 to 6
-for each case. Where an exercise has one fixed input, or too large a one, ``inputs=lambda draw: (…)`` of the topic takes
-their place; it returns the arguments of one call. ``keep=lambda *arguments: …`` says which to use. Tensors of floats
-are rounded to ``decimals`` places (1) and computed with in float64: what the reader sees is what is computed with.
-`draws` has what helps to draw: ``number``, ``one_of``, ``a_shape``, ``numbers``.
+**The inputs** are those of the rule, with the topic's ``sizes``: ``sizes={"seq": (3, 6)}`` draws `seq` from 3 to 6 for
+each case. If the exercise's input is fixed or too large, ``inputs=lambda draw: (…)`` replaces it and returns the
+arguments of one call. ``keep=lambda *arguments: …`` filters them. Float tensors are rounded to ``decimals`` places (1)
+and converted to float64, so that the answers follow from the numbers that the reader sees.
+`draws` has helpers: ``integer``, ``choose``, ``random_shape``, ``distinct_integers``.
 
-**The question** is written from the arguments: plain words, with code between backticks. At most two sentences. What is
-longer than a line, such as a matrix or a few lines of code, is the topic's ``given=lambda *arguments: …``, a text that
-is shown as code below the question; lines of at most 36 characters. `write` writes a tensor or a shape as Python does.
+**The question** is a function of the arguments: at most two sentences, with code between backticks. A matrix or a few
+lines of code belong into ``given=lambda *arguments: …``, a text that is shown as code below the question; its lines
+have at most 36 characters. `write` formats a tensor or a shape as Python does.
 
-**The answer** is one of `answers`; each takes what a function returns, or what ``asks`` makes of that and of the
-arguments: ``asks=lambda result, x, n_heads: result.shape``.
+**The answer** is one of the forms in `answers`, applied to the result of the rule, or to what ``asks`` makes of the
+result and the arguments: ``asks=lambda result, x, n_heads: result.shape``.
 
 ========================================  ===========================================================================
 `Number(unit="bytes")`                    one number; ``places=2`` for one that is rounded, and whole otherwise
@@ -54,18 +54,18 @@ arguments: ``asks=lambda result, x, n_heads: result.shape``.
 `Order(("scores", "softmax", …))`         steps to be put in order: the function returns them in their order
 ========================================  ===========================================================================
 
-``rows``, ``columns``, the options and the steps are given as they are, or as a function of the arguments.
-Where a right answer can be that it raises, ``refusal="They do not fit"`` of any of the first two adds that button.
-``places`` must be named in the question ("to two places"): an answer counts as right within half a unit of the last.
+``rows``, ``columns``, the options and the steps are values, or functions of the arguments. If “it raises an error” can
+be the right answer, ``refusal="They do not fit"`` of the first two adds a button for it. ``places`` must be named in
+the question ("to two places"): an answer counts as right within half a unit of the last.
 
-**The words** for a mistake are its docstring's first and last sentence: what it is, and where to look. Where these do
-not read well alone, or point to code that nobody wrote here, ``words={"from_the_left": "…"}`` gives others, two
-sentences at most. The first clause, up to the first `:`, `;` or full stop, must make sense alone: it is what the page
-Practice says somebody is weak in. ``without`` names mistakes to leave out.
+**The text** for a mistake is the first and the last sentence of its docstring: what the mistake is, and where to look.
+If these do not read well without the rest, or refer to code that nobody wrote here, ``words={"from_the_left": "…"}``
+replaces them, with at most two sentences. The first clause, up to the first `:`, `;` or full stop, must make sense on
+its own: the page Practice lists it among a reader's weaknesses. ``without`` names mistakes to leave out.
 
-A case is used only where no answer stands for three mistakes or more. Of those drawn, the 24 are taken that tell most
-mistakes, each of them about as often as the others. One test goes through all topics: at least 20 cases that differ, at
-least 5 mistakes named over them, at most 20 kB, every text short enough. To look at one:
+Cases in which three or more mistakes give the same answer are left out. Of the others, the 24 are used that show most
+mistakes, each about equally often. A test holds every topic to at least 20 different cases, 5 recognised mistakes,
+20 kB, and texts that fit. To print one:
 
     python -m transformer_lab.practice strides_of
 '''

@@ -1,46 +1,46 @@
-"""The forms of an answer: which results are answers, how they travel, and which two a reader cannot tell apart."""
+"""The forms of answers: which results are answers, how they are serialised, and which are indistinguishable."""
 
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import torch
 
-ERROR = "error"  # the answer that it raises
+ERROR = "error"  # the answer “it raises an error”
 
 
 class Form:
-    """What all forms have in common."""
+    """Base class of all forms."""
 
-    def of(self, result, arguments):
-        """Return the answer that ``result`` is, as it stands in the table, or None where it cannot be one."""
+    def from_result(self, result, arguments):
+        """Return ``result`` as an answer of the table, or None if it cannot be an answer."""
         raise NotImplementedError
 
     def same(self, a, b):
-        """Whether what a reader answers could be both of these."""
+        """Whether a reader's answer could match both."""
         return a == b
 
     def fits(self, answer, right):
-        """Whether a reader can give this answer where ``right`` is the right one."""
+        """Whether a reader can give this answer if ``right`` is the right one."""
         return True
 
-    def for_all(self):
-        """Return what the browser must know of this form."""
+    def table_fields(self):
+        """Return the fields of the table that the browser needs for this form."""
         return {}
 
-    def for_case(self, arguments, right):
-        """Return what it must know of one case besides."""
+    def case_fields(self, arguments, right):
+        """Return the fields that it needs for one case."""
         return {}
 
 
 @dataclass(frozen=True, kw_only=True)
 class _Typed(Form):
-    """Numbers that are typed; with ``places`` they are rounded, and whole numbers otherwise."""
+    """Typed numbers, rounded to ``places``; integers by default."""
 
     axes: ClassVar[int]
     places: int = 0
-    refusal: str = ""  # what the answer is called that it raises
+    refusal: str = ""  # the label of the answer “it raises an error”
 
-    def of(self, result, arguments):
+    def from_result(self, result, arguments):
         if isinstance(result, Exception):
             return ERROR if self.refusal else None
         answer = result.detach().cpu() if isinstance(result, torch.Tensor) else result
@@ -50,14 +50,14 @@ class _Typed(Form):
             return None
         if answer.ndim != self.axes or (not self.places and not (answer == answer.round()).all()):
             return None
-        return self._plain(answer.tolist())
+        return self._as_json(answer.tolist())
 
-    def _plain(self, value):
+    def _as_json(self, value):
         if isinstance(value, list):
-            return [self._plain(item) for item in value]
+            return [self._as_json(item) for item in value]
         if value != value or abs(value) == float("inf"):
-            return str(value)  # JSON has no word for it
-        value = round(value, self.places + 2)  # two more than are asked for: 0.4449 is nearer to 0.44 than to 0.45
+            return str(value)  # JSON cannot represent it
+        value = round(value, self.places + 2)  # two guard digits: 0.4449 is closer to 0.44 than to 0.45
         return int(value) if value == int(value) else value
 
     def same(self, a, b):
@@ -67,36 +67,37 @@ class _Typed(Form):
             return a == b
         return abs(a - b) <= 10**-self.places
 
-    def for_all(self):
+    def table_fields(self):
         return {"places": self.places, "refusal": self.refusal}
 
 
 @dataclass(frozen=True, kw_only=True)
 class Number(_Typed):
-    """One number; ``unit`` stands after the field."""
+    """One number; ``unit`` is shown after the field."""
 
     axes = 0
     unit: str = ""
 
-    def for_all(self):
-        return super().for_all() | {"unit": self.unit}
+    def table_fields(self):
+        return super().table_fields() | {"unit": self.unit}
 
 
 @dataclass(frozen=True, kw_only=True)
 class Numbers(_Typed):
-    """A shape, a tuple, or a tensor of one axis; ``total`` is what its numbers add up to, ``total_of`` their name."""
+    """A shape, a tuple, or a tensor with one axis; ``total`` is the sum of its numbers, ``total_of`` their name."""
 
     axes = 1
     total: float | None = None
     total_of: str = "The numbers"
 
-    def for_all(self):
-        return super().for_all() | ({"total": self.total, "total_of": self.total_of} if self.total is not None else {})
+    def table_fields(self):
+        total = {} if self.total is None else {"total": self.total, "total_of": self.total_of}
+        return super().table_fields() | total
 
 
 @dataclass(frozen=True, kw_only=True)
 class Table(_Typed):
-    """A matrix of numbers. ``rows`` and ``columns`` name its lines: the names, or what makes them of the arguments."""
+    """A matrix of numbers. ``rows`` and ``columns`` are names, or functions of the arguments that return names."""
 
     axes = 2
     rows: Any = ()
@@ -105,13 +106,13 @@ class Table(_Typed):
     def fits(self, answer, right):
         return answer == ERROR or right == ERROR or (len(answer), len(answer[0])) == (len(right), len(right[0]))
 
-    def for_case(self, arguments, right):
-        return _names(self, arguments)
+    def case_fields(self, arguments, right):
+        return _line_names(self, arguments)
 
 
 @dataclass(frozen=True, kw_only=True)
 class Mask(Form):
-    """A matrix of bools, painted. ``what`` says what its rows and columns are; they are named as those of a `Table`."""
+    """A painted matrix of bools. ``what`` says what rows and columns are; their names are given as in `Table`."""
 
     what: tuple[str, str] = ("queries", "keys")
     rows: Any = ()
@@ -120,55 +121,55 @@ class Mask(Form):
     def fits(self, answer, right):
         return (len(answer), len(answer[0])) == (len(right), len(right[0]))
 
-    def of(self, result, arguments):
+    def from_result(self, result, arguments):
         if not isinstance(result, torch.Tensor) or result.dtype != torch.bool or result.ndim != 2:
             return None
         return "/".join("".join("01"[cell] for cell in row) for row in result.tolist())
 
-    def for_all(self):
+    def table_fields(self):
         return {"what": list(self.what)}
 
-    def for_case(self, arguments, right):
-        return _names(self, arguments)
+    def case_fields(self, arguments, right):
+        return _line_names(self, arguments)
 
 
 @dataclass(frozen=True)
 class Choice(Form):
-    """One of several: a dict of what is returned and how that is written, or what makes one of the arguments."""
+    """One of several options: a dict from results to labels, or a function of the arguments that returns one."""
 
     options: Any
 
-    def of(self, result, arguments):
-        options = list(_made(self.options, arguments))
+    def from_result(self, result, arguments):
+        options = list(_resolve(self.options, arguments))
         return options.index(result) if not isinstance(result, torch.Tensor) and result in options else None
 
-    def for_case(self, arguments, right):
-        return {"options": list(_made(self.options, arguments).values())}
+    def case_fields(self, arguments, right):
+        return {"options": list(_resolve(self.options, arguments).values())}
 
 
 @dataclass(frozen=True)
 class Order(Form):
-    """Steps to be put in order: their texts, or what makes them of the arguments. A tuple of them is returned."""
+    """Steps to be ordered: their texts, or a function of the arguments that returns them. The rule returns a tuple."""
 
     steps: Any
 
-    def of(self, result, arguments):
-        steps = sorted(_made(self.steps, arguments))
+    def from_result(self, result, arguments):
+        steps = sorted(_resolve(self.steps, arguments))
         if not isinstance(result, (tuple, list)) or sorted(result) != steps:
             return None
         return [steps.index(step) for step in result]
 
-    def for_case(self, arguments, right):
-        steps = sorted(_made(self.steps, arguments))
+    def case_fields(self, arguments, right):
+        steps = sorted(_resolve(self.steps, arguments))
         start = list(range(len(steps)))
         return {"options": steps, "start": start[::-1] if start == right else start}
 
 
-def _made(thing, arguments):
+def _resolve(thing, arguments):
     return thing(*arguments) if callable(thing) else thing
 
 
-def _names(form, arguments):
-    """The names of rows and columns, where there are any."""
-    lines = {"rows": _made(form.rows, arguments), "columns": _made(form.columns, arguments)}
+def _line_names(form, arguments):
+    """The names of rows and columns, if there are any."""
+    lines = {"rows": _resolve(form.rows, arguments), "columns": _resolve(form.columns, arguments)}
     return {name: list(names) for name, names in lines.items() if names}

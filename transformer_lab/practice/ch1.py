@@ -5,14 +5,14 @@ import math
 import torch
 
 from .answers import Choice, Number, Numbers
-from .draws import a_shape, number, numbers, one_of, write
+from .draws import choose, distinct_integers, integer, random_shape, write
 from .topic import Topic, rule
 
 
 def _index_and_strides(draw):
-    shape = a_shape(draw, axes=3, most=5)
+    shape = random_shape(draw, axes=3, most=5)
     strides = (shape[1] * shape[2], shape[2], 1)
-    return tuple(min(i, size - 1) for i, size in zip(numbers(draw, 3, 1, 4), shape)), strides
+    return tuple(min(i, size - 1) for i, size in zip(distinct_integers(draw, 3, 1, 4), shape)), strides
 
 
 offset = Topic(
@@ -77,7 +77,7 @@ offset = Topic(
 strides_of = Topic(
     title="Strides of a fresh tensor",
     rule="strides_of",
-    inputs=lambda draw: (a_shape(draw, axes=3),),
+    inputs=lambda draw: (random_shape(draw, axes=3),),
     question=lambda shape: f"A fresh tensor has the shape `{write(shape)}`. What are its strides?",
     answer=Numbers(),
     without=(  # all but the first come of code, and not of counting on paper
@@ -125,8 +125,8 @@ def _fresh(shape):
 
 
 def _shape_and_order(draw):
-    order = one_of(draw, ((1, 2, 0), (2, 0, 1), (1, 2, 0), (2, 0, 1), (2, 1, 0), (0, 2, 1), (1, 0, 2)))
-    return a_shape(draw, axes=3, most=5), order
+    order = choose(draw, ((1, 2, 0), (2, 0, 1), (1, 2, 0), (2, 0, 1), (2, 1, 0), (0, 2, 1), (1, 0, 2)))
+    return random_shape(draw, axes=3, most=5), order
 
 
 @rule(inputs=_shape_and_order)
@@ -214,8 +214,8 @@ def _written(steps):
 
 
 def _steps(draw):
-    a, b = numbers(draw, 2, 2, 5)
-    c = number(draw, 2, 4)
+    a, b = distinct_integers(draw, 2, 2, 5)
+    c = integer(draw, 2, 4)
     turn, whole = ("transpose", 0, 1), a * b
     chains = (
         ((a, b), [("reshape", b, a)]),
@@ -242,7 +242,7 @@ def _steps(draw):
         ((a, b, c), [("permute", 1, 2, 0), ("view", b * c, a)]),
         ((a, b, c), [("view", a * b, c)]),
     )
-    return one_of(draw, chains)
+    return choose(draw, chains)
 
 
 @rule(inputs=_steps)

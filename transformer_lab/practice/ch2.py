@@ -3,7 +3,7 @@
 import torch
 
 from .answers import Numbers
-from .draws import number, numbers, one_of, write
+from .draws import choose, distinct_integers, integer, write
 from .topic import Topic, rule
 
 _DO_NOT_FIT = "They do not fit"
@@ -14,15 +14,15 @@ _DO_NOT_FIT = "They do not fit"
 
 def _two_summands(draw):
     """Two shapes that broadcast, or once in four times do not."""
-    shape = numbers(draw, number(draw, 2, 3), 2, 7)
+    shape = distinct_integers(draw, integer(draw, 2, 3), 2, 7)
     a, b = list(shape), list(shape)
     for axis in range(len(shape)):
-        one_of(draw, (a, b, [0] * 3, [0] * 3))[axis] = 1
-    if number(draw, 0, 3) == 0:
-        axis = number(draw, 0, len(shape) - 1)
-        a[axis], b[axis] = shape[axis], shape[axis] + number(draw, 1, 2)
-    shorter = one_of(draw, (a, b))
-    del shorter[: number(draw, 0, len(shape) - 1)]
+        choose(draw, (a, b, [0] * 3, [0] * 3))[axis] = 1
+    if integer(draw, 0, 3) == 0:
+        axis = integer(draw, 0, len(shape) - 1)
+        a[axis], b[axis] = shape[axis], shape[axis] + integer(draw, 1, 2)
+    shorter = choose(draw, (a, b))
+    del shorter[: integer(draw, 0, len(shape) - 1)]
     return tuple(a), tuple(b)
 
 
@@ -108,8 +108,8 @@ shape_of_a_sum = Topic(
 
 def _two_factors(draw):
     """Two shapes for `@`: matrices, batches and vectors, some of which do not fit."""
-    n, p, m, i, j = numbers(draw, 5, 2, 8)
-    return one_of(
+    n, p, m, i, j = distinct_integers(draw, 5, 2, 8)
+    return choose(
         draw,
         (
             ((n, p), (p, m)),
@@ -243,9 +243,9 @@ shape_of_a_product = Topic(
 
 
 def _matrix_and_axis(draw):
-    rows, columns = one_of(draw, ((2, 3), (3, 2), (2, 4), (3, 3), (3, 3)))
+    rows, columns = choose(draw, ((2, 3), (3, 2), (2, 4), (3, 3), (3, 3)))
     x = torch.randint(0, 10, (rows, columns), generator=draw.generator)
-    return x, one_of(draw, ("sum", "amax")), one_of(draw, (0, 1, -1, -2))
+    return x, choose(draw, ("sum", "amax")), choose(draw, (0, 1, -1, -2))
 
 
 @rule(inputs=_matrix_and_axis)

@@ -5,14 +5,14 @@ import math
 import torch
 
 from .answers import Choice, Numbers
-from .draws import number, numbers, one_of, write
+from .draws import choose, distinct_integers, integer, write
 from .topic import Topic, rule
 
 # The softmax, of logarithms: it becomes a matter of fractions
 
 
 def _base_and_numbers(draw):
-    return number(draw, 0, 3), numbers(draw, 3, 1, 5)
+    return integer(draw, 0, 3), distinct_integers(draw, 3, 1, 5)
 
 
 def _scores(base, counts):
@@ -199,8 +199,8 @@ weights_of_two_keys = Topic(
 
 
 def _position_and_feature(draw):
-    d_model = one_of(draw, (4, 8, 8))
-    return number(draw, 2, 9), number(draw, 0, d_model - 1), d_model
+    d_model = choose(draw, (4, 8, 8))
+    return integer(draw, 2, 9), integer(draw, 0, d_model - 1), d_model
 
 
 def _hand(wave, position, pair, d_model):

@@ -3,13 +3,13 @@
 import torch
 
 from .answers import Numbers, Table
-from .draws import number, numbers, one_of, write
+from .draws import choose, distinct_integers, integer, write
 from .topic import Topic, rule
 
 
 def _numbered_tokens(draw):
-    seq, heads, d_head = number(draw, 2, 4), number(draw, 2, 3), number(draw, 2, 3)
-    first = number(draw, 0, 9)
+    seq, heads, d_head = integer(draw, 2, 4), integer(draw, 2, 3), integer(draw, 2, 3)
+    first = integer(draw, 0, 9)
     return first + torch.arange(seq * heads * d_head).view(1, seq, heads * d_head), heads
 
 
@@ -43,8 +43,8 @@ head_1 = Topic(
 
 
 def _heads(draw):
-    heads, seq, d_value = one_of(draw, ((2, 3, 2), (2, 2, 2), (2, 4, 2)))
-    first = number(draw, 0, 20)
+    heads, seq, d_value = choose(draw, ((2, 3, 2), (2, 2, 2), (2, 4, 2)))
+    first = integer(draw, 0, 20)
     return (first + torch.arange(heads * seq * d_value).view(heads, seq, d_value),)
 
 
@@ -114,8 +114,8 @@ _STAGES = {
 
 
 def _layer(draw):
-    batch, q_len, k_len, heads, d_head = numbers(draw, 5, 2, 9)
-    return one_of(draw, tuple(_STAGES)), batch, q_len, k_len, heads, d_head
+    batch, q_len, k_len, heads, d_head = distinct_integers(draw, 5, 2, 9)
+    return choose(draw, tuple(_STAGES)), batch, q_len, k_len, heads, d_head
 
 
 @rule(inputs=_layer)

@@ -3,7 +3,7 @@
 import torch
 
 from .answers import Mask
-from .draws import number, one_of
+from .draws import choose, integer
 from .topic import Topic, rule
 
 
@@ -16,8 +16,8 @@ def _places(q_len, k_len):
 
 
 def _few_queries(draw):
-    k_len = number(draw, 3, 8)
-    return number(draw, 2, min(k_len, 6)), k_len
+    k_len = integer(draw, 3, 8)
+    return integer(draw, 2, min(k_len, 6)), k_len
 
 
 @rule(inputs=_few_queries)
@@ -103,8 +103,8 @@ causal_places = Topic(
 
 
 def _padded(draw):
-    seq = number(draw, 4, 8)
-    return number(draw, 2, seq - 1), number(draw, 2, 5), seq, one_of(draw, ("after", "after", "before"))
+    seq = integer(draw, 4, 8)
+    return integer(draw, 2, seq - 1), integer(draw, 2, 5), seq, choose(draw, ("after", "after", "before"))
 
 
 @rule(inputs=_padded)
@@ -173,8 +173,8 @@ padding_places = Topic(
 
 
 def _windowed(draw):
-    seq = number(draw, 4, 8)
-    return seq, number(draw, 2, min(seq - 1, 4)), one_of(draw, (0, 0, 1))
+    seq = integer(draw, 4, 8)
+    return seq, integer(draw, 2, min(seq - 1, 4)), choose(draw, (0, 0, 1))
 
 
 @rule(inputs=_windowed)
@@ -261,8 +261,8 @@ windows = Topic(
 
 
 def _prefixed(draw):
-    seq = number(draw, 3, 8)
-    return seq, number(draw, 1, seq - 2)
+    seq = integer(draw, 3, 8)
+    return seq, integer(draw, 1, seq - 2)
 
 
 @rule(inputs=_prefixed)

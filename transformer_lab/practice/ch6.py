@@ -3,7 +3,7 @@
 import torch
 
 from .answers import Choice, Numbers, Order
-from .draws import number, one_of, write
+from .draws import choose, integer, write
 from .topic import Topic, rule
 
 # Layer norm and RMS norm of four numbers
@@ -11,9 +11,9 @@ from .topic import Topic, rule
 
 def _four_with_a_round_spread(draw):
     """Four whole numbers whose mean and standard deviation are whole, a weight and a bias."""
-    spread, mean = one_of(draw, (1, 2, 3, 5)), number(draw, 1, 9)
-    signs = one_of(draw, ((1, -1, 1, -1), (1, 1, -1, -1), (-1, 1, 1, -1), (-1, 1, -1, 1)))
-    return torch.tensor([mean + spread * sign for sign in signs]), one_of(draw, (1, 2, 3)), one_of(draw, (0, 1, 10))
+    spread, mean = choose(draw, (1, 2, 3, 5)), integer(draw, 1, 9)
+    signs = choose(draw, ((1, -1, 1, -1), (1, 1, -1, -1), (-1, 1, 1, -1), (-1, 1, -1, 1)))
+    return torch.tensor([mean + spread * sign for sign in signs]), choose(draw, (1, 2, 3)), choose(draw, (0, 1, 10))
 
 
 @rule(inputs=_four_with_a_round_spread)
@@ -76,11 +76,11 @@ layer_norm_by_hand = Topic(
 
 
 def _four_with_a_round_size(draw):
-    pair = one_of(draw, ((1, 7), (2, 14), (3, 21), (7, 17), (7, 23), (5, 5)))  # a root mean square that is whole
+    pair = choose(draw, ((1, 7), (2, 14), (3, 21), (7, 17), (7, 23), (5, 5)))  # a root mean square that is whole
     numbers = (*pair, *pair)
     order = torch.randperm(4, generator=draw.generator)
     signs = torch.randint(0, 2, (4,), generator=draw.generator) * 2 - 1
-    return torch.tensor(numbers)[order] * signs, one_of(draw, (1, 2, 3))
+    return torch.tensor(numbers)[order] * signs, choose(draw, (1, 2, 3))
 
 
 @rule(inputs=_four_with_a_round_size)
@@ -147,7 +147,7 @@ rms_norm_by_hand = Topic(
 
 def _a_batch(draw):
     sizes = torch.randperm(5, generator=draw.generator)[:3] + 2
-    return *sizes.tolist(), one_of(draw, ("layer norm", "batch norm", "instance norm"))
+    return *sizes.tolist(), choose(draw, ("layer norm", "batch norm", "instance norm"))
 
 
 @rule(inputs=_a_batch)
@@ -243,8 +243,8 @@ _WITH_BACKWARD = ("encoder", "looks", "rest", "wide", "heads")
 
 
 def _a_stretch(draw):
-    stretch = one_of(draw, tuple(_STRETCHES))
-    return one_of(draw, ("pre-norm", "post-norm")), stretch, stretch in _WITH_BACKWARD and not number(draw, 0, 2)
+    stretch = choose(draw, tuple(_STRETCHES))
+    return choose(draw, ("pre-norm", "post-norm")), stretch, stretch in _WITH_BACKWARD and not integer(draw, 0, 2)
 
 
 def _halves(stretch):

@@ -1,12 +1,12 @@
 """Chapter 7: counting parameters, FLOPs and bytes."""
 
 from .answers import Number
-from .draws import number, one_of
+from .draws import choose, integer
 from .topic import Topic, rule
 
 
 def _width_and_bias(draw):
-    return one_of(draw, (2, 3, 4, 5, 6, 7, 8, 9, 10, 12, 16, 20, 30, 32, 64, 100)), one_of(draw, (True, False))
+    return choose(draw, (2, 3, 4, 5, 6, 7, 8, 9, 10, 12, 16, 20, 30, 32, 64, 100)), choose(draw, (True, False))
 
 
 parameters_of_attention = Topic(
@@ -51,8 +51,8 @@ parameters_of_attention = Topic(
 
 
 def _a_layer(draw):
-    d_model, factor = one_of(draw, (2, 3, 4, 5, 10)), one_of(draw, (2, 3, 4))
-    return d_model, factor * d_model + one_of(draw, (0, 1)), one_of(draw, (True, False))
+    d_model, factor = choose(draw, (2, 3, 4, 5, 10)), choose(draw, (2, 3, 4))
+    return d_model, factor * d_model + choose(draw, (0, 1)), choose(draw, (True, False))
 
 
 @rule(inputs=_a_layer)
@@ -123,7 +123,7 @@ parameters_of_feed_forward = Topic(
 flops_of_attention = Topic(
     title="The FLOPs of scores and blend",
     rule="attention_flops",
-    inputs=lambda draw: (one_of(draw, (2, 3, 4, 5, 6, 8, 10, 20)), one_of(draw, (2, 3, 4, 5, 8, 10, 100))),
+    inputs=lambda draw: (choose(draw, (2, 3, 4, 5, 6, 8, 10, 20)), choose(draw, (2, 3, 4, 5, 8, 10, 100))),
     question=lambda seq, d_model: (
         f"{seq} tokens attend to one another, with d_model = {d_model} over all heads. How many FLOPs do scores and "
         "blend take together?"
@@ -151,7 +151,7 @@ flops_of_attention = Topic(
 
 
 def _a_cache(draw):
-    return number(draw, 2, 6), one_of(draw, (4, 8, 10, 100)), one_of(draw, (5, 10, 100)), 1, one_of(draw, (2, 4))
+    return integer(draw, 2, 6), choose(draw, (4, 8, 10, 100)), choose(draw, (5, 10, 100)), 1, choose(draw, (2, 4))
 
 
 bytes_of_a_cache = Topic(

@@ -3,12 +3,12 @@
 import torch
 
 from .answers import Number, Numbers, Order
-from .draws import number, one_of, write
+from .draws import choose, integer, write
 from .topic import Topic, rule
 
 
 def _some_numbers(draw):
-    return (torch.tensor([one_of(draw, (-3.0, -2.0, -1.0, -0.5, 0.0, 0.5, 1.0, 2.0, 3.0)) for _ in range(3)]),)
+    return (torch.tensor([choose(draw, (-3.0, -2.0, -1.0, -0.5, 0.0, 0.5, 1.0, 2.0, 3.0)) for _ in range(3)]),)
 
 
 features = Topic(
@@ -45,7 +45,7 @@ features = Topic(
 
 
 def _sizes(draw):
-    return one_of(draw, (4, 10, 20, 100, 1000)), one_of(draw, (2, 4, 8)), one_of(draw, (2, 3, 5)), one_of(draw, (0, 1))
+    return choose(draw, (4, 10, 20, 100, 1000)), choose(draw, (2, 4, 8)), choose(draw, (2, 3, 5)), choose(draw, (0, 1))
 
 
 @rule(inputs=_sizes)
@@ -104,7 +104,11 @@ cost_of_an_order = Topic(
 # The state
 
 
-@rule(inputs=lambda draw: (number(draw, 2, 4), number(draw, 2, 5), number(draw, 6, 9), one_of(draw, (10, 100, 1000))))
+def _sizes_of_a_state(draw):
+    return integer(draw, 2, 4), integer(draw, 2, 5), integer(draw, 6, 9), choose(draw, (10, 100, 1000))
+
+
+@rule(inputs=_sizes_of_a_state)
 def numbers_of_the_state(heads, d_head, d_value, tokens):
     """How many numbers linear attention keeps of a past, S and z of each head, with d_head features."""
     return heads * (d_head * d_value + d_head)
@@ -200,11 +204,11 @@ _FROM = {", from tokens to output": (1, 1), ", from the tokens on": (1, 0), "": 
 
 
 def _a_form(draw):
-    form = one_of(draw, (*_FORMS, "tokens"))
+    form = choose(draw, (*_FORMS, "tokens"))
     if form == "tokens":
-        return form, one_of(draw, (0, 7)), number(draw, 2, 3)
-    hidden = one_of(draw, _HIDDEN.get(form, ("",)))
-    return form, hidden, tuple(_FROM)[0 if form == "softmax" else number(draw, 0, 2)]
+        return form, choose(draw, (0, 7)), integer(draw, 2, 3)
+    hidden = choose(draw, _HIDDEN.get(form, ("",)))
+    return form, hidden, tuple(_FROM)[0 if form == "softmax" else integer(draw, 0, 2)]
 
 
 def _one_by_one(first, count, steps=("{} into the state", "{} reads")):

@@ -1,31 +1,31 @@
-"""What cases are drawn with, and how their numbers are written."""
+"""Helpers that draw random arguments, and format numbers."""
 
 import torch
 
 
-def number(draw, least, most):
-    """Return a whole number from ``least`` to ``most``."""
+def integer(draw, least, most):
+    """Return a random integer from ``least`` to ``most``."""
     return int(torch.randint(least, most + 1, (), generator=draw.generator))
 
 
-def one_of(draw, options):
-    """Return one of the options."""
-    return options[number(draw, 0, len(options) - 1)]
+def choose(draw, options):
+    """Return one of the options at random."""
+    return options[integer(draw, 0, len(options) - 1)]
 
 
-def numbers(draw, count, least, most):
-    """Return ``count`` whole numbers that differ, from ``least`` to ``most``."""
+def distinct_integers(draw, count, least, most):
+    """Return ``count`` different integers from ``least`` to ``most``."""
     order = torch.randperm(most - least + 1, generator=draw.generator)
     return tuple(least + int(place) for place in order[:count])
 
 
-def a_shape(draw, axes=3, least=2, most=6):
-    """Return a shape of sizes that differ, so that no wrong axis hides behind an equal size."""
-    return numbers(draw, axes, least, most)
+def random_shape(draw, axes=3, least=2, most=6):
+    """Return a shape with different sizes, so that no wrong axis goes unnoticed."""
+    return distinct_integers(draw, axes, least, most)
 
 
 def write(value, places=1):
-    """Write a number, a tensor or a tuple as Python does, floats with ``places``; a matrix in rows, in columns."""
+    """Format a number, a tensor or a tuple as Python does, floats with ``places``; a matrix in aligned rows."""
     if isinstance(value, torch.Tensor) and value.ndim == 2:
         texts = [[write(item, places) for item in row] for row in value.tolist()]
         widest = max(len(text) for row in texts for text in row)

@@ -1,4 +1,4 @@
-"""A topic: a rule, how a question about it is asked, and the table of cases that is made of both."""
+"""A topic: a rule, the question about it, and the table of cases computed from both."""
 
 import json
 import re
@@ -14,21 +14,21 @@ from ..checks.exercise import Exercise
 from ..checks.probes import Draw, each_tensor
 from . import MOST_CASES as CASES
 from .answers import Form
-from .draws import number
+from .draws import integer
 
-_DRAWN = 400  # inputs that are tried, at most
-_SPARE = 2  # times as many cases as are used: the best are taken
+_MOST_DRAWS = 400  # of inputs
+_CANDIDATES_PER_CASE = 2  # of which the most informative are used
 _SENTENCE = re.compile(r"(?<=[.?!])\s+(?=[A-Z0-9`(])")
 
 
 def rule(*, inputs):
-    """Make a rule of its reference: an exercise that nobody is asked to write."""
+    """Return a decorator that turns a reference into a rule: an exercise without hints or assignment."""
     return lambda reference: Exercise(reference, inputs, axes={}, hints=("", "", ""))
 
 
 @dataclass(frozen=True, kw_only=True)
 class Topic:
-    """One thing to practise; the package's docstring says what each of these is."""
+    """One thing to practise; the package's docstring explains the fields."""
 
     title: str
     rule: Any
@@ -54,7 +54,7 @@ class Topic:
 
     @cached_property
     def mistakes(self):
-        """The known mistakes that are looked for, by their names."""
+        """The known mistakes that the topic recognises, by name."""
         known = self.exercise.mistakes
         unknown = [name for name in (*self.without, *self.words) if name not in known]
         if unknown:
@@ -63,12 +63,12 @@ class Topic:
 
     @cached_property
     def text(self):
-        """The table as it travels."""
+        """The table as JSON."""
         return json.dumps(self.table(), ensure_ascii=False, separators=(",", ":"))
 
     def table(self):
-        """Return all that the browser needs: the cases with their answers, and what is said of each mistake."""
-        cases = self._best(list(self._drawn()))
+        """Return the data for the browser: the cases with their answers, and two sentences about each mistake."""
+        cases = self._most_informative(list(self._draw_cases()))
         used = sorted({name for case in cases for _, names in case["wrong"] for name in names})
         for case in cases:
             case["wrong"] = [[answer, [used.index(name) for name in names]] for answer, names in case["wrong"]]
@@ -76,21 +76,21 @@ class Topic:
             "name": self.name or self.title,
             "title": self.title,
             "kind": type(self.answer).__name__.lower(),
-            **self.answer.for_all(),
-            "mistakes": [[name, *self.said(name)] for name in used],
+            **self.answer.table_fields(),
+            "mistakes": [[name, *self.sentences_about(name)] for name in used],
             "cases": cases,
         }
 
-    def said(self, name):
-        """Return two sentences about a mistake: what it is, and where to look; the second may be empty."""
+    def sentences_about(self, name):
+        """Return two sentences about a mistake: what it is, and where to look. The second may be empty."""
         text = self.words.get(name) or self.mistakes[name].text
         first, *rest = _SENTENCE.split(re.sub(r"\s+", " ", text))
         return first, rest[-1] if rest else ""
 
-    def _drawn(self):
-        """Cases that differ, more than are used."""
+    def _draw_cases(self):
+        """Yield different cases, more than are used."""
         seen, count = set(), 0
-        for seed in range(_DRAWN):
+        for seed in range(_MOST_DRAWS):
             arguments = self._arguments(seed)
             asked = self.question(*arguments), self.given(*arguments) if self.given else ""
             if asked in seen or not (self.keep is None or self.keep(*arguments)):
@@ -99,12 +99,12 @@ class Topic:
             if case := self._case(arguments):
                 yield case
                 count += 1
-            if count == _SPARE * CASES:
+            if count == _CANDIDATES_PER_CASE * CASES:
                 return
 
     def _arguments(self, seed):
         draw = Draw(seed)
-        sizes = {name: number(draw, *ends) for name, ends in self.sizes.items()}
+        sizes = {name: integer(draw, *ends) for name, ends in self.sizes.items()}
         arguments = (self.inputs or self.exercise.inputs)(draw, **sizes)
         return each_tensor(self._as_shown, arguments if isinstance(arguments, tuple) else (arguments,))
 
@@ -112,7 +112,7 @@ class Topic:
         return x.double().round(decimals=self.decimals) if x.is_floating_point() else x
 
     def _case(self, arguments):
-        """Return what is asked and answered with these arguments; None where that is not a case for a person."""
+        """Return the case for these arguments, or None if they make no good question."""
         right = self._answer(self.exercise.reference, arguments)
         if right is None:
             return None
@@ -131,7 +131,7 @@ class Topic:
         return {
             "question": self.question(*arguments),
             **({"given": self.given(*arguments)} if self.given else {}),
-            **self.answer.for_case(arguments, right),
+            **self.answer.case_fields(arguments, right),
             "right": right,
             "wrong": wrong,
         }
@@ -143,19 +143,19 @@ class Topic:
             result = self.asks(result, *copies) if self.asks else result
         except Exception as error:
             result = error
-        return self.answer.of(result, arguments)
+        return self.answer.from_result(result, arguments)
 
     @staticmethod
-    def _best(cases):
-        """Those that tell the most mistakes, each of them about as often as the others; in the order of the draw."""
+    def _most_informative(cases):
+        """Return the cases that show most mistakes, each about equally often, in the order in which they were drawn."""
         left, taken, met = list(range(len(cases))), [], Counter()
 
-        def news(i):
-            """How much a case tells: the less, the more often its mistakes are told already."""
+        def information(i):
+            """The information in a case: less if its mistakes occur already."""
             return sum(1 / len(names) / (1 + met[name]) for _, names in cases[i]["wrong"] for name in names)
 
         while left and len(taken) < CASES:
-            best = max(left, key=news)
+            best = max(left, key=information)
             left.remove(best)
             taken.append(best)
             met.update(name for _, names in cases[best]["wrong"] for name in names)
