@@ -15,11 +15,11 @@ import transformer_lab as tl
 
 PAGE = "api"
 NAMES = re.compile(r"(?m)^(?:`[\w.]+`\s)+$")  # a paragraph that is nothing but names
-MANY = 6  # sections that an entry names at most
+MANY = 6  # most sections that an entry links to
 
 
 def lookup(name):
-    """Return what stands under a name of the package, such as ``softmax`` or ``plots.matrix``."""
+    """Return the object of a name in the package, such as ``softmax`` or ``plots.matrix``."""
     found = tl
     for part in name.split("."):
         found = getattr(found, part)
@@ -65,7 +65,7 @@ def sections_with(name):
 
 
 def skip_data(app, kind, name, member, skip, options):
-    """Of a class, show methods and properties: what else it holds is for its own code."""
+    """Show the methods and properties of a class, and none of its other attributes."""
     return skip or isclass(member) or not (callable(member) or isinstance(member, property))
 
 

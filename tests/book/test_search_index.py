@@ -7,7 +7,7 @@ import pytest
 from notebooks import ROOT
 
 sys.path.append(str(ROOT))
-from book.search_index import in_letters
+from book.search_index import as_typed
 
 
 @pytest.mark.parametrize(
@@ -21,5 +21,5 @@ from book.search_index import in_letters
         (r"\left(x\right)\,y", "(x)y"),
     ],
 )
-def test_a_formula_is_indexed_as_one_may_type_it(tex, letters):
-    assert in_letters(tex) == letters
+def test_a_formula_is_indexed_as_readers_type_it(tex, letters):
+    assert as_typed(tex) == letters

@@ -36,7 +36,7 @@ def server(folder, tmp_path_factory):
 
 @pytest.fixture(params=["lab/tree", "notebooks"])
 def reader(request, server, browser):
-    """Opens a notebook in a window of its own."""
+    """Opens a notebook in a fresh window."""
     windows = []
 
     def read(name):
@@ -91,7 +91,7 @@ def test_a_chapter_before_and_after_a_run_and_opened_again(reader, folder):
     assert "model not found" not in again.locator(".jp-Notebook").inner_text()
 
 
-def test_outputs_that_are_to_be_guessed_are_folded(reader):
+def test_outputs_to_guess_are_folded(reader):
     window = reader("05_masks.ipynb")
     cells = nbformat.read(ROOT / "chapters" / "05_masks.ipynb", 4).cells
     guessed = sum("hide-output" in cell.metadata.get("tags", []) for cell in cells)
