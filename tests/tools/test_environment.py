@@ -134,5 +134,5 @@ def test_an_unfinished_environment_is_made_again(folder):
 
 def test_an_error_of_the_venv_module_is_reported(monkeypatch, tmp_path):
     monkeypatch.setattr(subprocess, "call", lambda _: 1)
-    with pytest.raises(SystemExit, match=r"^make: The environment could not be made: the reason stands above\.$"):
+    with pytest.raises(SystemExit, match=r"^make: The environment could not be made: see above\.$"):
         environment.make_venv(str(tmp_path / "venv"), "a", lambda _: None)
