@@ -84,6 +84,16 @@ def test_a_step_that_passed_runs_again_when_something_has_changed(said):
     assert runs(None) and runs(None), "where git knows nothing, nothing is known to be the same"
 
 
+def test_a_step_runs_again_when_a_file_has_changed_while_it_ran(reports, monkeypatch):
+    digests = iter(["before", "after"])
+    monkeypatch.setattr(step, "REPORTS", reports)
+    monkeypatch.setattr(step, "state", lambda: next(digests))
+    monkeypatch.setattr("sys.argv", ["step.py", "--once", "name", sys.executable, "-c", ""])
+    with pytest.raises(SystemExit) as end:
+        step.main()
+    assert end.value.code == 0 and not (reports / "name.passed").exists()
+
+
 @pytest.fixture
 def known(tmp_path, monkeypatch):
     """A folder that git knows, with an environment and a browser."""
