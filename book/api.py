@@ -78,7 +78,16 @@ def write_entries(app, docname, source):
         source[0] = NAMES.sub(lambda names: "\n\n".join(map(entry, names_in(names[0]))) + "\n", source[0])
 
 
+def find_public_name(app, env, node, content):
+    """Resolve a docstring's reference to a name that another file defines: ``device`` is ``transformer_lab.device``."""
+    if node.get("refdomain") == "py":
+        target = f"transformer_lab.{node['reftarget']}"
+        domain = env.get_domain("py")
+        return domain.resolve_xref(env, node["refdoc"], app.builder, node["reftype"], target, node, content)
+
+
 def setup(app):
     app.connect("source-read", write_entries)
     app.connect("autodoc-skip-member", skip_data)
+    app.connect("missing-reference", find_public_name)
     return {"parallel_read_safe": True, "parallel_write_safe": True}

@@ -8,7 +8,7 @@ import pytest
 import fonts
 from lab_page import lab_page
 
-# The tests of the stand-in run only where it is the device: see test_standin.py.
+# What the stand-in itself must do can be asked only where it is the device: see test_standin.py.
 collect_ignore = [] if os.environ.get("TRANSFORMER_LAB_DEVICE") == "standin" else ["standin"]
 
 

@@ -343,7 +343,7 @@ class SentenceEncoder(nn.Module):
 
 
 def minilm() -> SentenceEncoder:
-    """Return all-MiniLM-L6-v2, an encoder of sentences with 22.6 million parameters, on :func:`.device`.
+    """Return all-MiniLM-L6-v2, an encoder of sentences with 22.6 million parameters, on :func:`device`.
 
     Returns
     -------
@@ -554,7 +554,7 @@ def _until(stop, texts):
 
 
 def smollm2() -> ChatModel:
-    """Return SmolLM2-135M-Instruct, a language model of 2024, on :func:`.device`.
+    """Return SmolLM2-135M-Instruct, a language model of 2024, on :func:`device`.
 
     Its 134.5 million weights were rounded to about four bits each by those who packed them; here they are float32
     again, 0.54 GB.
