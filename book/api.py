@@ -7,6 +7,7 @@ docstring, viewcode makes a page of the source, and an entry ends with links to 
 import re
 from functools import cache
 from inspect import isclass
+from textwrap import fill
 
 import nbformat
 
@@ -15,6 +16,7 @@ import transformer_lab as tl
 
 PAGE = "api"
 NAMES = re.compile(r"(?m)^(?:`[\w.]+`\s)+$")  # a paragraph that is nothing but names
+WIDTH = 80  # characters of code in a line
 MANY = 6  # most sections that an entry links to
 
 
@@ -34,7 +36,7 @@ def entry(name):
     elif callable(thing):
         body = f"```{{eval-rst}}\n.. autofunction:: transformer_lab.{name}\n```"
     else:
-        body = f"```python\n{thing}\n```"
+        body = f"```python\n{fill(str(thing), WIDTH, subsequent_indent='    ')}\n```"
     lines = [f"### `{name}`", body]
     if used := [f"[{number}]({link})" for number, link in sections_with(name)]:
         more = ", …" if len(used) > MANY else ""
