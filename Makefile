@@ -13,12 +13,12 @@ NBVAL = PYTHONPATH=tools $(HERE) -m pytest -q -n 2 --dist loadfile --nbval --nbv
 # The inner loop: the definition of attention and the formula's parts, masks, one exercise, one lab, one chapter's page.
 CORE = tests/maths/test_attention.py tests/maths/test_masks.py $(wildcard tests/maths/test_formula.py) \
 	tests/checks/test_checks.py tests/labs/test_masks_lab.py tests/book/test_pages.py
-CORE_TESTS = definition or test_masks.py or test_formula.py or causal_mask or first_view or every_stage or keyboard or 05_masks
+CORE_TESTS = definition or test_masks.py or test_formula.py or causal_mask or drag_paints or every_stage or keyboard or 05_masks
 # Small models gain nothing from a second thread, and two processes with two threads each wait for each other: ten times as long.
 export OMP_NUM_THREADS ?= 1
-# Packages are compiled when they are first imported: with this variable set, every process compiles them again, for seconds.
+# With this variable set, every process would compile the packages again, for seconds.
 unexport PYTHONDONTWRITEBYTECODE
-# What runs here must not write into the record of the learner whose computer this is.
+# Do not write into the record of this computer's user.
 export TRANSFORMER_LAB_DATA ?= $(CURDIR)/_build/data
 
 .PHONY: help environment hook book test lint executed outputs live units core everything claims device pages notebooks pictures serve bench colab clients compat grade repository address site lock

@@ -1,6 +1,6 @@
-"""Quotes that begin with certain words in bold become admonitions: text that reads right wherever a notebook is shown.
+"""Quotes that begin with certain words in bold become admonitions.
 
-GitHub's own alerts (`> [!NOTE]`) would be printed as they are typed by JupyterLab and VS Code.
+A quote reads right in every client. JupyterLab and VS Code would show GitHub's alerts (`> [!NOTE]`) as plain text.
 """
 
 from docutils import nodes

@@ -7,6 +7,7 @@ docstring, viewcode makes a page of the source, and an entry ends with links to 
 import re
 from functools import cache
 from inspect import isclass
+from textwrap import fill
 
 import nbformat
 
@@ -15,11 +16,12 @@ import transformer_lab as tl
 
 PAGE = "api"
 NAMES = re.compile(r"(?m)^(?:`[\w.]+`\s)+$")  # a paragraph that is nothing but names
-MANY = 6  # sections that an entry names at most
+WIDTH = 80  # characters of code in a line
+MANY = 6  # most sections that an entry links to
 
 
 def lookup(name):
-    """Return what stands under a name of the package, such as ``softmax`` or ``plots.matrix``."""
+    """Return the object of a name in the package, such as ``softmax`` or ``plots.matrix``."""
     found = tl
     for part in name.split("."):
         found = getattr(found, part)
@@ -34,7 +36,7 @@ def entry(name):
     elif callable(thing):
         body = f"```{{eval-rst}}\n.. autofunction:: transformer_lab.{name}\n```"
     else:
-        body = f"```python\n{thing}\n```"
+        body = f"```python\n{fill(str(thing), WIDTH, subsequent_indent='    ')}\n```"
     lines = [f"### `{name}`", body]
     if used := [f"[{number}]({link})" for number, link in sections_with(name)]:
         more = ", …" if len(used) > MANY else ""
@@ -65,7 +67,7 @@ def sections_with(name):
 
 
 def skip_data(app, kind, name, member, skip, options):
-    """Of a class, show methods and properties: what else it holds is for its own code."""
+    """Show the methods and properties of a class, and none of its other attributes."""
     return skip or isclass(member) or not (callable(member) or isinstance(member, property))
 
 
@@ -78,7 +80,16 @@ def write_entries(app, docname, source):
         source[0] = NAMES.sub(lambda names: "\n\n".join(map(entry, names_in(names[0]))) + "\n", source[0])
 
 
+def find_public_name(app, env, node, content):
+    """Resolve a docstring's reference to a name that another file defines: ``device`` is ``transformer_lab.device``."""
+    if node.get("refdomain") == "py":
+        target = f"transformer_lab.{node['reftarget']}"
+        domain = env.get_domain("py")
+        return domain.resolve_xref(env, node["refdoc"], app.builder, node["reftype"], target, node, content)
+
+
 def setup(app):
     app.connect("source-read", write_entries)
     app.connect("autodoc-skip-member", skip_data)
+    app.connect("missing-reference", find_public_name)
     return {"parallel_read_safe": True, "parallel_write_safe": True}

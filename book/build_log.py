@@ -1,4 +1,4 @@
-"""Says what Sphinx is doing and how long it took, in place of its own hundred lines."""
+"""Prints what Sphinx is doing and how long it took, instead of Sphinx's hundred lines."""
 
 from time import perf_counter
 
@@ -28,4 +28,4 @@ def end(app, error):
 def setup(app):
     app.connect("env-before-read-docs", read)
     app.connect("env-updated", write)
-    app.connect("build-finished", end, priority=900)  # after what others do then
+    app.connect("build-finished", end, priority=900)  # after the other handlers

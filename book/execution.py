@@ -1,4 +1,4 @@
-"""The pages show the stored execution of each notebook; one that is missing runs before any page is read."""
+"""Pages show the cached execution of each notebook; missing ones run before any page is read."""
 
 from sphinx.errors import ExtensionError
 

@@ -1,4 +1,4 @@
-"""Figures keep their place free and are fetched when they come near: a page says how large each one is."""
+"""Figures are loaded lazily; the page states their sizes, so nothing moves when they arrive."""
 
 import re
 from pathlib import Path
@@ -9,7 +9,7 @@ DRAWN = re.compile(rb'<svg [^>]*?width="(\d+)" height="(\d+)"')
 
 
 def size_of(head):
-    """The width and height that a PNG or SVG file says it has, in its first bytes."""
+    """Return the width and height in the first bytes of a PNG or SVG file."""
     if drawn := DRAWN.search(head):
         return int(drawn[1]), int(drawn[2])
     return int.from_bytes(head[16:20], "big"), int.from_bytes(head[20:24], "big")

@@ -1,4 +1,4 @@
-"""What is folded away: cells of code, assignments and solutions in the list of pages. All as plain HTML, no script."""
+"""Folds code cells, and assignments and solutions in the list of pages, as plain HTML without scripts."""
 
 import re
 from html import escape
@@ -14,7 +14,7 @@ FOLDED = {"Assignments", "Solutions"}
 
 
 def begin_cell(translator, node):
-    # myst-nb's own has paragraphs in the summary, which may hold words only, and a name that is not what one reads.
+    # myst-nb puts paragraphs into the summary, where only text is valid, and gives it another accessible name.
     show, hide = (escape(node[name].replace("source", "code")) for name in ("prompt_show", "prompt_hide"))
     translator.body.append(
         f'<details class="admonition hide {" ".join(node["classes"])}">\n<summary>'
@@ -28,7 +28,7 @@ def end_cell(translator, node):
 
 
 def fold(part):
-    """Return a part of the list of pages; one that is folded is open where it holds the page itself."""
+    """Return a part of the list of pages; a folded one is open if it has the current page."""
     if part["name"] not in FOLDED:
         return part[0]
     opened = " open" if 'class="current' in part["pages"] else ""
@@ -43,5 +43,5 @@ def fold_parts(app, pagename, templatename, context, doctree):
 
 def setup(app):
     app.add_node(HideCodeCellNode, override=True, html=(begin_cell, end_cell))
-    app.connect("html-page-context", fold_parts, priority=900)  # after the theme has made its own
+    app.connect("html-page-context", fold_parts, priority=900)  # after the theme
     return {"parallel_read_safe": True, "parallel_write_safe": True}

@@ -1,4 +1,4 @@
-"""The front page: the link to the first chapter is a button; the list of chapters is cards, each with a picture."""
+"""The front page: the link to the first chapter becomes a button, the list of chapters cards with pictures."""
 
 from pathlib import Path
 
@@ -11,17 +11,17 @@ THUMBNAILS = Path(__file__).parent / "thumbnails"
 
 
 def thumbnail(chapter):
-    """Return a chapter's picture, which says nothing that its question does not."""
+    """Return a chapter's picture, which is decoration: its question says the same."""
     path = THUMBNAILS / f"{chapter}.svg"
     if not path.exists():
         raise ExtensionError(f"{chapter} has no picture for the front page: draw book/thumbnails/{path.name}")
     return nodes.raw("", path.read_text("utf-8").replace("<svg ", '<svg aria-hidden="true" ', 1), format="html")
 
 
-def dress(app, doctree, docname):
+def lay_out(app, doctree, docname):
     if docname != app.config.root_doc:
         return
-    # All of the width is the lab's.
+    # The lab takes the full width.
     app.env.metadata[docname]["html_theme.sidebar_secondary.remove"] = True
     for paragraph in list(doctree.findall(nodes.paragraph)):
         link, place = paragraph[0], paragraph.parent
@@ -37,5 +37,5 @@ def dress(app, doctree, docname):
 
 
 def setup(app):
-    app.connect("doctree-resolved", dress)
+    app.connect("doctree-resolved", lay_out)
     return {"parallel_read_safe": True, "parallel_write_safe": True}

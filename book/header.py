@@ -1,4 +1,4 @@
-"""The buttons above a page: Colab, the notebook, print. Each does its work at once, with no menu in between."""
+"""The buttons above a page: Colab, the notebook, print, without menus."""
 
 KEPT = {
     "Colab": {"tooltip": "Run this page in Colab"},
@@ -15,5 +15,5 @@ def choose_buttons(app, pagename, templatename, context, doctree):
 
 
 def setup(app):
-    app.connect("html-page-context", choose_buttons, priority=600)  # after the theme has made its own
+    app.connect("html-page-context", choose_buttons, priority=600)  # after the theme
     return {"parallel_read_safe": True, "parallel_write_safe": True}

@@ -1,17 +1,17 @@
-"""Code is marked up where it has a colour of its own: a name, a comma or a space stands as it is.
+"""Code gets markup only where it has a colour: names, commas and spaces get none.
 
-Otherwise these alone are more than a fourth of a chapter's bytes.
+Their markup would be more than a fourth of a chapter's bytes.
 """
 
 from pygments.formatters import HtmlFormatter
 from pygments.token import Name, Punctuation, Text, Whitespace
 from sphinx.highlighting import PygmentsBridge
 
-PLAIN = {Name, Punctuation, Text, Whitespace}  # in the colour of text, by day and by night
+PLAIN = {Name, Punctuation, Text, Whitespace}  # in the colour of text, in light and in dark
 
 
 class OnlyWhatIsColoured(HtmlFormatter):
-    """As Pygments writes code, without classes that change nothing."""
+    """Pygments' HTML without classes that change nothing."""
 
     def _get_css_classes(self, ttype):
         return "" if ttype in PLAIN else super()._get_css_classes(ttype)

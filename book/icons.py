@@ -1,4 +1,4 @@
-"""The theme's icons, cut to those that pages show: a style sheet of a few kilobytes, in place of a library of 260.
+"""The theme's icons, cut to those that pages show: a few kilobytes instead of 260.
 
 The signs are Font Awesome Free's (https://fontawesome.com/license/free: the font under the SIL OFL 1.1).
 """
@@ -13,7 +13,7 @@ from fontTools import subset
 from fontTools.ttLib import TTFont
 
 THEME = Path(pydata_sphinx_theme.__file__).parent / "theme" / "pydata_sphinx_theme" / "static"
-# What the pages' buttons show. What the theme's own styles show is found in them.
+# The icons of the pages' buttons. Those in the theme's styles are found there.
 NAMES = (
     "angle-left",
     "angle-right",

@@ -1,6 +1,6 @@
 """A link from one notebook to a section of another names it as Jupyter does: `index.ipynb#heading=The-lab`.
 
-JupyterLab and Notebook 7 know no other address for a section; in the book, both this and MyST's own lead there.
+JupyterLab and Notebook 7 know no other form of address; the book accepts this one and MyST's.
 """
 
 

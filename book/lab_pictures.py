@@ -1,6 +1,6 @@
-"""Where a live figure stands, a browser without scripts shows a picture of it, and says so; any other keeps it room.
+"""A browser without scripts shows a picture of each lab; any other reserves space for the lab.
 
-`make pictures` takes the pictures, the sentence that each figure says of itself, and its heights from the built book.
+`make pictures` takes pictures, sentences and heights from the built book.
 """
 
 import json

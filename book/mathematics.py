@@ -1,7 +1,7 @@
-"""Formulas are MathML, set when the book is built: they need no script, and nothing moves once they are there.
+"""Formulas become MathML when the book is built: they need no script, and do not move the page.
 
-latex2mathml converts the TeX. Where a browser would set the result otherwise than TeX does, ``_polish`` corrects it.
-The letters are those of STIX Two Math, cut to what formulas use: fonts/README.md says how.
+latex2mathml converts the TeX. Where a browser would space the result differently from TeX, ``_correct`` changes it.
+The font is STIX Two Math, cut to the glyphs that formulas use: see fonts/README.md.
 """
 
 import re
@@ -20,7 +20,7 @@ FONT = Path(__file__).parent / "fonts" / "stix-two-math.woff"
 STYLE = "mathematics.css"
 ARGUMENTS = {"mfrac": 2, "mroot": 2, "msub": 2, "msup": 2, "munder": 2, "mover": 2, "msubsup": 3, "munderover": 3}
 SCRIPTS = ARGUMENTS.keys() - {"mfrac", "mroot"}
-# The space around a sign, where TeX's is another than a browser's.
+# The space around a sign where TeX and browsers differ.
 AROUND = {":": "0.278em", "…": "0.167em", "/": "0", "∞": "0", "∅": "0"}
 THIN = "0.167em"
 ACCENTS = {"^": "ˆ", "~": "˜"}
@@ -31,22 +31,22 @@ logger = logging.getLogger(__name__)
 
 
 class FormulaError(ValueError):
-    """What is wrong with a formula, in words."""
+    """A formula that cannot be set."""
 
 
 def mathml(tex, display="inline"):
-    """Return a formula as MathML, which carries its TeX for those who copy it or search for it."""
+    """Return a formula as MathML, with its TeX as an annotation for copying and searching."""
     try:
         # Before \left, \! takes back a space that TeX would add, and a browser does not.
         root = convert_to_element(re.sub(r"\\!\s*(?=\\left\b)", "", tex), display=display)
-    except Exception as error:  # the library has a class for each mistake, and no words
+    except Exception as error:  # the library has a class for each mistake, without messages
         reason = re.sub(r"(?<=[a-z])(?=[A-Z])", " ", type(error).__name__).lower()
         raise FormulaError(f"the formula {tex} cannot be read: {reason}") from error
     for element in root.iter():
         element.text = unescape(element.text or "")
         _check(element, tex)
     for element in root.iter():
-        _polish(element)
+        _correct(element)
     meaning = Element("semantics")
     meaning.extend(root)
     SubElement(meaning, "annotation", encoding="application/x-tex").text = tex
@@ -62,21 +62,21 @@ def _check(element, tex):
     if element.tag == "mspace" and "width" not in element.attrib:
         raise FormulaError(f"the formula {tex} breaks a line where only an array may: write \\begin{{array}}{{ll}}")
     if variant != "monospace":
-        raise FormulaError(f"the formula {tex} has letters in {variant}, which browsers do not make of plain ones")
-    if missing := sorted({letter for letter in text if ord(letter) not in letters()}):
+        raise FormulaError(f"the formula {tex} has letters in {variant}, which browsers do not support")
+    if missing := sorted({letter for letter in text if ord(letter) not in glyphs()}):
         raise FormulaError(f"the formula {tex} uses {' '.join(missing)}, which the font in book/fonts does not have")
     if len(element) != ARGUMENTS.get(element.tag, len(element)):
         raise FormulaError(f"the formula {tex} breaks off")
 
 
 @cache
-def letters():
-    """What the font has, by number."""
+def glyphs():
+    """Return the code points of the font."""
     return TTFont(FONT)["cmap"].getBestCmap().keys()
 
 
-def _polish(element):
-    """Make a browser set an element, and what stands in it, as TeX would."""
+def _correct(element):
+    """Change an element and its children so that a browser sets them as TeX would."""
     if element.attrib.pop("mathvariant", None):
         element.set("style", CODE)
     if side := element.attrib.pop("columnalign", None):
@@ -97,7 +97,7 @@ def _polish(element):
         if element[-1].text == "′":
             element[-1] = _prime()
     if element.tag == "mrow" and len(element) == 1 and element[0].tag == "mo":
-        _set_around(element[0], "0")  # in braces, {,}, a sign is no more than a letter
+        _set_around(element[0], "0")  # in braces, {,}, a sign has the spacing of a letter
     for i, child in reversed(list(enumerate(element))):
         _set_in_row(element, i, child)
 
@@ -108,7 +108,7 @@ def _set_around(sign, width):
 
 def _set_space(space):
     width = space.get("width").replace("negativethinmathspace", f"-{THIN}")
-    if width.startswith("-"):  # browsers know no negative space, but negative margins
+    if width.startswith("-"):  # browsers have negative margins, but no negative space
         space.set("style", f"margin-inline-start: {width}")
     space.set("width", width if width[0] != "-" else "0")
 
@@ -121,13 +121,13 @@ def _prime():
 
 
 def _set_in_row(row, i, element):
-    """Give an element of a row the space that it has in TeX between these two neighbours."""
+    """Give an element of a row the space that TeX puts between it and its neighbours."""
     before = row[i - 1] if i else None
     after = row[i + 1] if i + 1 < len(row) else None
     name = _first(element, SCRIPTS)
     if name.tag in ("mi", "mo") and len(name.text) > 1 and name.text.isalpha():
-        name.tag = "mi"  # such as max, which is a function's name and no sign
-        if row.tag in ARGUMENTS:  # a name and its index have no place for a space between them
+        name.tag = "mi"  # such as max: the name of a function, not an operator sign
+        if row.tag in ARGUMENTS:  # no space between a name and its index
             return
         if after is not None and after.tag not in ("mo", "mspace") and _first(after).text not in tuple(OPENING):
             row.insert(i + 1, Element("mspace", width=THIN))
@@ -142,7 +142,7 @@ def _set_in_row(row, i, element):
         if element.text == "…" and before is not None and before.text == ",":
             element.set("lspace", "0")
         if element.text == "…" and after is not None and after.tag == "mo" and after.text not in f",{CLOSING}":
-            element.text = "⋯"  # between signs, dots stand at their height
+            element.text = "⋯"  # between operator signs, dots are centred
             _set_around(element, "0")
 
 
@@ -154,7 +154,7 @@ def _first(element, tags=None):
 
 
 def parts_of(tex):
-    """Return what stands between the wide spaces of a formula. A narrow page shows one below the other."""
+    """Split a formula at its wide spaces. A narrow page shows the parts below each other."""
     parts = [part.strip() for part in re.split(r"(?:\\qquad(?![a-zA-Z])\s*)+", tex)]
 
     def whole(part):
@@ -164,8 +164,8 @@ def parts_of(tex):
     return parts if all(map(whole, parts)) else [tex]
 
 
-def keep_with_what_follows(app, doctree, docname):
-    """Hand each formula the punctuation marks after it: a browser would begin a line with them, word joiner or not."""
+def attach_punctuation(app, doctree, docname):
+    """Attach punctuation to the formula before it: a browser would begin a line with it, even after a word joiner."""
     for node in [*doctree.findall(nodes.math)]:
         following = node.next_node(descend=False, siblings=True)
         marks = re.match(r"[.,;:!?)’”]+", following) if isinstance(following, nodes.Text) else None
@@ -195,7 +195,7 @@ def _html(node, parts, display):
 
 
 def write_style(app):
-    """Write the font into a style sheet: one that is fetched by itself comes after the text, and moves it."""
+    """Write the font into a style sheet: a separate file would arrive after the text, and move it."""
     if app.builder.format == "html":
         data = b64encode(FONT.read_bytes()).decode()
         source = f'url("data:font/woff;base64,{data}") format("woff")'
@@ -205,7 +205,7 @@ def write_style(app):
 
 
 def add_style(app, pagename, templatename, context, doctree):
-    """Give the letters to the pages that have formulas."""
+    """Add the font to the pages that have formulas."""
     if doctree and (doctree.next_node(nodes.math) or doctree.next_node(nodes.math_block)):
         app.add_css_file(STYLE)
 
@@ -214,6 +214,6 @@ def setup(app):
     app.add_html_math_renderer("mathml", (set_inline, None), (set_block, None))
     app.config.html_math_renderer = "mathml"
     app.connect("builder-inited", write_style)
-    app.connect("doctree-resolved", keep_with_what_follows)
+    app.connect("doctree-resolved", attach_punctuation)
     app.connect("html-page-context", add_style)
     return {"parallel_read_safe": True, "parallel_write_safe": True}

@@ -1,4 +1,4 @@
-"""What the search page looks through: the text of every section, in the order of the book."""
+"""The search index: the text of every section, in the order of the book."""
 
 import json
 import re
@@ -25,8 +25,8 @@ SIGNS = {
 }
 
 
-def in_letters(tex):
-    """Return a formula of a sentence as one may type it: ``d_\\text{head}`` is d_head."""
+def as_typed(tex):
+    """Return an inline formula as a reader may type it: ``d_\\text{head}`` is d_head."""
     tex = re.sub(r"\\(?:text|mathrm|operatorname|mathbf|mathit)\{([^{}]*)\}", r"\1", tex)
     tex = re.sub(r"\\sqrt\{([^{}]*)\}", r"√\1", tex)
     tex = re.sub(r"\\frac\{([^{}]*)\}\{([^{}]*)\}", r"\1/\2", tex)
@@ -35,7 +35,7 @@ def in_letters(tex):
 
 
 def sign(name):
-    """Return the letter or the sign of a TeX command, or nothing."""
+    """Return the character of a TeX command, or an empty text."""
     kind = "CAPITAL" if name[0].isupper() else "SMALL"
     with suppress(KeyError):
         return unicodedata.lookup(f"GREEK {kind} LETTER {name.removeprefix('var').upper()}")
@@ -43,14 +43,14 @@ def sign(name):
 
 
 def words(node):
-    """Return what one reads in a node, its title and its sections left out."""
+    """Return the visible text of a node, without its title and sections."""
     if isinstance(node, nodes.Text):
         return str(node)
     if isinstance(node, nodes.math):
-        return in_letters(node.astext())
-    if node.get("nb_element") == "cell_code_output":  # numbers, and what widgets hold
+        return as_typed(node.astext())
+    if node.get("nb_element") == "cell_code_output":  # numbers, and states of widgets
         return ""
-    if isinstance(node, nodes.raw):  # a line that breaks
+    if isinstance(node, nodes.raw):  # a line break
         return " "
     between = "" if isinstance(node, nodes.TextElement) else " "
     return between.join(words(child) for child in node.children if not isinstance(child, LEFT_OUT))
@@ -66,7 +66,7 @@ def sections_of(address, doctree):
 
 
 def pages_in_order(env):
-    """Return the names of the pages, as the list beside every page has them."""
+    """Return the names of the pages, in the order of the list of pages."""
     root = env.config.root_doc
     return list(dict.fromkeys([root, *env.toctree_includes.get(root, ())]))
 

@@ -1,10 +1,10 @@
-"""What the pages take from the site's own address, html.baseurl in _config.yml, and what they leave out without one."""
+"""The site's address, html.baseurl in _config.yml: links of the 404 page, and buttons that need a repository."""
 
 from urllib.parse import urlsplit
 
 
 def use_address(app, config):
-    # The 404 page may be shown under any address, so its links begin at the site's.
+    # The 404 page may be shown at any address, so its links begin at the site's root.
     prefix = config.notfound_urls_prefix = urlsplit(config.html_baseurl).path or "/"
     start, search = (f"{prefix.rstrip('/')}/{page}.html" for page in ("index", "search"))
     config.notfound_context = {
@@ -12,7 +12,7 @@ def use_address(app, config):
         "body": "<h1>Page not found</h1>\n"
         f'<p>There is no such page. Go to the <a href="{start}">front page</a>, or <a href="{search}">search</a>.</p>',
     }
-    if not config.html_baseurl:  # then there is no repository either for a button to lead to
+    if not config.html_baseurl:  # then there is no repository for a button, either
         for option in ("launch_buttons", "repository_url", "use_repository_button"):
             config.html_theme_options.pop(option, None)
 

@@ -1,4 +1,4 @@
-"""What a page looks like where it is linked: its description, and a picture with its title."""
+"""The preview of a page where it is linked: its description, and a picture with its title."""
 
 import re
 from html import escape
@@ -14,7 +14,7 @@ LOGO = [(0, 0, 1), (0, 1, 0.55), (1, 1, 1), (0, 2, 0.25), (1, 2, 0.55), (2, 2, N
 
 
 def describe(doctree):
-    """Return the first paragraph, with the list that it announces. The line with the minutes does not count."""
+    """Return the first paragraph, with the list after it, and without the line of minutes."""
     section = doctree.next_node(nodes.section)
     for paragraph in section.findall(nodes.paragraph):
         text = paragraph.astext()
@@ -45,15 +45,15 @@ def draw(path, site, title, description, address):
 
 
 def add_card(app, pagename, templatename, context, doctree):
-    # Pages without a source, such as the search page, show the front page's card.
+    # Pages without a source, such as the search page, have the front page's card.
     source = pagename if doctree else app.config.root_doc
     site, title = app.config.html_title, app.env.titles[source].astext()
     description = describe(doctree or app.env.get_doctree(source))
-    if source.startswith("solutions/"):  # whose text is the assignment's
+    if source.startswith("solutions/"):  # whose first paragraph is the assignment's
         description = shorten(f"Solved, with reasons: {description}", 200, placeholder=" …")
     tags = {"og:type": "website", "og:site_name": site, "og:title": title, "og:description": description}
     names = {"description": description}
-    if address := app.config.html_baseurl:  # a picture is named by its full address
+    if address := app.config.html_baseurl:  # a picture needs a full address
         name = f"_images/card_{source.replace('/', '_')}.png"
         path = Path(app.outdir, name)
         if not path.exists():

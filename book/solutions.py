@@ -1,4 +1,4 @@
-"""A solution says in its title that it is one, and nbgrader's marks stay in the notebook."""
+"""The title of a solution says so, and its page omits nbgrader's marks."""
 
 import re
 
@@ -18,7 +18,7 @@ class Solutions(SphinxTransform):
         title += nodes.Text(": solutions")
         for block in self.document.findall(nodes.literal_block):
             code = MARK.sub("", block.astext()).rstrip("\n")
-            block.rawsource = code  # which is what the highlighter compares
+            block.rawsource = code  # the highlighter compares it
             block[:] = [nodes.Text(code)]
 
 

@@ -1,6 +1,6 @@
-"""The whole Transformer at the head of each chapter, small: the chapter's parts are marked, the others lead to theirs.
+"""A small drawing of the Transformer at the top of each chapter: its parts are marked, others link to their chapters.
 
-The drawing is the one of the lab that shows the whole Transformer.
+The drawing is that of the whole lab.
 """
 
 import re
@@ -29,8 +29,8 @@ PARTS = {
     "feed_forward": ("feed-forward", "06_normalization"),
 }
 ATTENTION = ("self_attention", "masked_attention", "cross_attention")
-# For each chapter what it is about, in words, and what of the drawing is marked: parts; "arrow", which is all of them;
-# or the last word of an arrow's name.
+# For each chapter its topic, and what is marked in the drawing: parts; "arrow", for all arrows; or the last word of an
+# arrow's name.
 PLACES = {
     "01_tensor_operations": ("the tensor on every arrow", ("tokens", "arrow")),
     "02_matmul_broadcasting": ("linear maps", ("linear",)),
@@ -47,21 +47,21 @@ PLACES = {
 }
 
 
-def demand_places(app, env, names):
+def require_places(app, env, names):
     for name in names:
         if re.fullmatch(r"\d\d_\w+", name) and name not in PLACES:
             raise ExtensionError(f"{name} has no place in the Transformer: give PLACES in book/you_are_here.py its row")
 
 
 def draw(here, address, title):
-    """Return the drawing as it stands in the chapter ``here``, as HTML.
+    """Return the drawing for the chapter ``here``, as HTML.
 
-    ``address`` and ``title`` say for a chapter where it is and what it is called. To a keyboard and a screen reader the
-    drawing has one link for each chapter, with the names of its parts.
+    ``address`` and ``title`` return those of a chapter. For a keyboard and a screen reader the drawing has one link for
+    each chapter, with the names of its parts.
     """
     about, marked = PLACES[here]
     drawing = ElementTree.parse(DRAWING).getroot()
-    drawing.attrib.pop("role")  # it holds links, which no picture does
+    drawing.attrib.pop("role")  # role="img" allows no links inside
     drawing.remove(drawing.find(f"{SVG}title"))
     drawing.set("class", f"{drawing.get('class')} small")
     linked = set()
@@ -101,6 +101,6 @@ def show(app, doctree, docname):
 
 
 def setup(app):
-    app.connect("env-before-read-docs", demand_places)
+    app.connect("env-before-read-docs", require_places)
     app.connect("doctree-resolved", show)
     return {"parallel_read_safe": True, "parallel_write_safe": True}

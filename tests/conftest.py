@@ -1,4 +1,4 @@
-"""What several test files share: an installed browser, and pages of labs in it."""
+"""Fixtures of several test files: an installed browser, and pages of labs in it."""
 
 import os
 from functools import cache
@@ -12,7 +12,7 @@ from lab_page import lab_page
 collect_ignore = ["bank"] if os.environ.get("TRANSFORMER_LAB_DEVICE") == "standin" else ["bank", "standin"]
 
 
-# Gives the page its theme, and waits for its labs.
+# Sets the page's theme, and waits for its labs.
 READY = """async ([theme, labs]) => {
     document.documentElement.dataset.theme = theme;
     for (const end = Date.now() + 30_000; document.querySelectorAll('[data-lab]').length < labs;) {
@@ -24,7 +24,7 @@ READY = """async ([theme, labs]) => {
 
 @pytest.fixture(scope="session")
 def launch(tmp_path_factory):
-    """Starts an installed Chromium or Chrome, without a window, in which all text is in one family of fonts.py."""
+    """Starts an installed Chromium or Chrome, headless, with one family of fonts.py for all text."""
     from state import browser
 
     found = browser()
@@ -40,7 +40,7 @@ def launch(tmp_path_factory):
         @cache
         def launch(family):
             settings = fonts.install(family, tmp_path_factory.mktemp(family))
-            # Chromium's sandbox does not start as root, which is who runs CI's containers.
+            # Chromium's sandbox does not start as root, as in CI's containers.
             return playwright.chromium.launch(
                 executable_path=found,
                 args=["--no-sandbox"] if getattr(os, "geteuid", lambda: 1)() == 0 else [],
@@ -52,7 +52,7 @@ def launch(tmp_path_factory):
 
 @pytest.fixture(scope="session")
 def browser(launch):
-    """The browser with the letters that most readers have."""
+    """The browser with the font that most readers have."""
     return launch("usual")
 
 

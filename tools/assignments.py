@@ -171,11 +171,13 @@ def count_exercises(notebook, folder):
         raise ValueError(f"the first cell must say how many functions there are: {count} functions, from `…` to `…`")
     first.source = STAND_IN.sub(f"`{functions[0]} = tl.checks.{functions[0]}.reference`", first.source)
     minutes = sum(int(found) for cell in notebook.cells for found in MINUTES.findall(cell.source))
-    said = int(re.search(ABOUT, first.source)[2])
+    about = re.search(ABOUT, first.source)
+    if not about:
+        raise ValueError(f"the first cell must say how long it takes: About {minutes} minutes")
     if not has_untimed_parts(notebook):
         first.source = re.sub(ABOUT, rf"\g<1>{minutes}", first.source, count=1)
-    elif said <= minutes:
-        raise ValueError(f"the first cell must say more than the {minutes} minutes of its tasks, got {said}")
+    elif int(about[2]) <= minutes:
+        raise ValueError(f"the first cell must say more than the {minutes} minutes of its tasks, got {about[2]}")
 
 
 def has_untimed_parts(notebook):

@@ -1,4 +1,4 @@
-"""Builds the book from the one execution of each notebook, and takes warnings for errors.
+"""Builds the book from the cached execution of each notebook; warnings are errors.
 
 With --serve it shows the book at http://localhost:8000 and builds again what a change touches.
 """
@@ -22,11 +22,11 @@ def run(*command):
 
 
 def build():
-    for folder in ("html", "doctrees"):  # what is left of a chapter that is gone must not stay
+    for folder in ("html", "doctrees"):  # pages of chapters that were removed must not stay
         shutil.rmtree(BUILD / folder, ignore_errors=True)
     print("Building the book.", flush=True)
     if run("sphinx", "--fail-on-warning", "--keep-going", *SPHINX):
-        sys.exit("The book was not built without a warning: the reasons stand above.")
+        sys.exit("The book was not built without a warning: see above.")
     build_wheel.build(PAGES)
     print(f"The book is built. Open it in a browser: {(PAGES / 'index.html').as_uri()}")
 

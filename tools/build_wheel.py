@@ -1,4 +1,4 @@
-"""Builds the package's wheel, which the notebooks' first cell installs from the site: the same bytes every time.
+"""Builds the package's wheel, reproducibly. The notebooks' first cell installs it from the site.
 
 python tools/build_wheel.py folder
 """
@@ -14,7 +14,7 @@ from tempfile import TemporaryDirectory
 
 ROOT = Path(__file__).resolve().parents[1]
 PARTS = ("pyproject.toml", "README.md", "LICENSE", "transformer_lab")
-EPOCH = "315532800"  # the time that every file in it bears: 1980, where those of a zip begin
+EPOCH = "315532800"  # the modification time of every file in it: 1980, the earliest that a zip can store
 BUILD = "import sys; from setuptools.build_meta import build_wheel; build_wheel(sys.argv[1])"
 
 
@@ -26,7 +26,7 @@ def filename():
 
 def build(folder):
     """Build the wheel into ``folder`` with the setuptools that is installed, and return its path."""
-    with TemporaryDirectory() as place:  # a copy: what a build leaves in its folder goes into the next wheel
+    with TemporaryDirectory() as place:  # a copy: files that a build leaves in its folder would go into the next wheel
         for part in PARTS:
             if (ROOT / part).is_dir():
                 shutil.copytree(ROOT / part, Path(place, part), ignore=shutil.ignore_patterns("__pycache__"))

@@ -1,6 +1,6 @@
-"""Opens notebooks in JupyterLab and in Notebook 7, in a browser, and looks at them as a reader does: tests/clients.
+"""Runs tests/clients: notebooks in JupyterLab and in Notebook 7, in a browser, as a reader sees them.
 
-The environment .venv-clients has these two; the kernel, and the widgets that they show, are those of the book's own.
+The environment .venv-clients has these two; the kernel and the widgets come from .venv.
 """
 
 import json
@@ -22,7 +22,7 @@ PINS = [
     "notebook==7.6.5",
     "--exclude-newer",
     "2026-11-20",
-]  # what they need, as it was on that day
+]  # of their dependencies, the releases up to that day
 MADE_FROM = "\n".join([sys.version, str(VENV), *PINS])
 STARTS_WITHIN = 60  # seconds
 
@@ -43,9 +43,9 @@ def is_there():
 
 @contextmanager
 def serving(notebooks, work, settings=None):
-    """Serve the folder ``notebooks`` in both clients, as one who has just installed them, and yield the address.
+    """Serve the folder ``notebooks`` in both clients, freshly installed, and yield the address.
 
-    ``work`` is an empty folder for what they write; ``settings`` are theirs, by the name of a plugin.
+    ``work`` is an empty folder for their files; ``settings`` are JupyterLab's, by the name of a plugin.
     """
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))

@@ -1,8 +1,8 @@
-"""Runs every notebook as Colab would: alone in an empty folder, with Colab's versions, installing the package itself.
+"""Runs every notebook as Colab would: alone in an empty folder, with Colab's versions, from its first cell.
 
-The environment .venv-colab has the versions of tools/colab.txt, and not the package. Each notebook runs in a fresh one
-on top of that, which holds what its first cell installs, and nothing else. A server on this machine stands in for the
-course's site, which has the wheel, and a copy of the working tree for the repository at its address.
+The environment .venv-colab has the versions of tools/colab.txt, and not the package. Each notebook runs in a fresh
+environment on top of it, which holds only what its first cell installs. A server on this machine replaces the course's
+site, which has the wheel, and a copy of the working tree replaces the repository at its address.
 """
 
 import argparse
@@ -32,22 +32,22 @@ from colab_environment import (
     site_packages,
     versions,
 )
-from colab_network import checkout, made_up_address, serve, variables
+from colab_network import checkout, fake_address, serve, variables
 from notebook_labs import LAB, WIDGET
 from notebooks import ROOT, all_notebooks, canonical, describe_failure, execute, ignored
 
-NOWHERE = "http://127.0.0.1:9"  # where nothing answers
-GIVES_UP_WITHIN = 60  # seconds in which an installation that cannot work must say so
+NOWHERE = "http://127.0.0.1:9"  # no server listens there
+GIVES_UP_WITHIN = 60  # seconds in which an installation that cannot work must fail
 
 
 def asks_for_weights(notebook):
-    """Whether a notebook looks for the published models, and leaves it to its reader to fetch them."""
+    """Whether a notebook reads published models that its reader must fetch."""
     code = "\n".join(cell.source for cell in notebook.cells if cell.cell_type == "code")
     return "pretrained.installed()" in code and "pretrained.fetch()" not in code
 
 
 def run(notebook, folder, git):
-    """Run a notebook in an environment of its own, and return ``{name: version}`` of what it has installed."""
+    """Run a notebook in a fresh environment, and return ``{name: version}`` of the packages that it installed."""
     venv, work = folder / "venv", folder / "work"
     layered_venv(venv)
     if asks_for_weights(notebook):
@@ -63,12 +63,12 @@ def run(notebook, folder, git):
 
 
 def replaced(new, found):
-    """Return in words which installed packages those of ``new`` replace."""
+    """Return a sentence for each installed package that one of ``new`` replaces."""
     return [f"{name} {found[name]} is replaced by {version}" for name, version in new.items() if name in found]
 
 
 def try_plan(wheel, folder):
-    """Ask pip what it would install with the wheel in Colab, and return what is wrong with that, and the plan."""
+    """Ask pip what it would install with the wheel in Colab; return the errors, and the plan."""
     layered_venv(folder / "venv")
     command = [*isolated(folder / "venv"), "-m", "pip", "install", "--dry-run", "--quiet", "--report", "-", wheel]
     plan = json.loads(subprocess.check_output(command, text=True))["install"]
@@ -77,7 +77,7 @@ def try_plan(wheel, folder):
 
 
 def try_first_cell(address, git, folder):
-    """Run the first cell and import the package, and return what was wrong, and how long the cell took."""
+    """Run the first cell and import the package; return the errors, and how long the cell took."""
     sources = [
         "from time import perf_counter\nstart = perf_counter()",
         repository.first_cell(address),
@@ -90,10 +90,10 @@ def try_first_cell(address, git, folder):
 
 
 def try_offline(folder):
-    """Run the first cell where nothing answers, and return what was wrong, and what it says."""
+    """Run the first cell without a network; return the errors, and its message."""
     start = perf_counter()
     try:
-        try_first_cell(made_up_address(f"{NOWHERE}/"), NOWHERE, folder)
+        try_first_cell(fake_address(f"{NOWHERE}/"), NOWHERE, folder)
         return ["the first cell passed without the package"], ""
     except CellExecutionError as error:
         if error.ename != "SystemExit" or "\n" in error.evalue or not error.evalue.endswith("Is this machine online?"):
@@ -104,7 +104,7 @@ def try_offline(folder):
 
 
 def try_notebook(path, folder):
-    """Run one notebook, which has only the site to install from, and return what was wrong with it."""
+    """Run one notebook, which can install from the site alone; return the errors."""
     stored, notebook = nbformat.read(path, 4), nbformat.read(path, 4)
     try:
         new = run(notebook, folder, NOWHERE)
@@ -115,9 +115,9 @@ def try_notebook(path, folder):
 
 
 def comparable_outputs(cell):
-    """What of a cell's outputs must be the same, as nbval sees it: everything but pictures.
+    """The outputs of a cell that nbval compares: everything but pictures.
 
-    Beside a lab, ipywidgets 7 puts out no sentence as HTML.
+    With a lab, ipywidgets 7 outputs no HTML sentence.
     """
     return [(output.get("name"), output.get("text"), _comparable(output.get("data", {}))) for output in cell.outputs]
 
@@ -128,7 +128,7 @@ def _comparable(data):
 
 
 def differences(stored, found):
-    """Yield the cells whose outputs are not those stored, or where a lab shows no widget."""
+    """Yield a sentence for each cell whose outputs differ from the stored ones, or whose lab shows no widget."""
     shown = canonical(found)
     first = next(number for number, cell in enumerate(stored.cells, 1) if cell.cell_type == "code")
     for number, (old, new) in enumerate(zip(stored.cells, shown.cells), 1):
@@ -153,7 +153,7 @@ def main():
         wheels, copy = place / "site", place / "repository"
         wheels.mkdir(), copy.mkdir()
         site = serve(wheels)
-        address = made_up_address(site)
+        address = fake_address(site)
         git = checkout(copy, address)
         build_wheel.build(wheels)
         print(compared_with_colab(versions(), {**installed(VENV), "python": python_of(VENV)}), flush=True)
@@ -175,7 +175,7 @@ def main():
         trials = [
             ("pip's plan", partial(try_plan, address.wheel)),
             ("first cell, from the site", partial(try_first_cell, address, NOWHERE)),
-            ("first cell, from git", partial(try_first_cell, made_up_address(f"{site}nothing/"), git)),
+            ("first cell, from git", partial(try_first_cell, fake_address(f"{site}nothing/"), git)),
             ("first cell, from nowhere", try_offline),
         ]
         failed = [work(trial) for trial in trials]  # one at a time: they say how long the cell takes

@@ -1,4 +1,4 @@
-"""The environment .venv-colab, which has the versions of tools/colab.txt, and small ones on top of it."""
+"""The environment .venv-colab with the versions of tools/colab.txt, and fresh environments on top of it."""
 
 import json
 import re
@@ -13,17 +13,17 @@ from notebooks import ROOT
 
 VENV = ROOT / ".venv-colab"
 LIST = ROOT / "tools" / "colab.txt"
-CLIENT = "jupyter-client==7.4.9"  # which a kernel of that time needs
+CLIENT = "jupyter-client==7.4.9"  # which such an old kernel needs
 CPU = "https://download.pytorch.org/whl/cpu"  # PyPI's builds for Linux bring gigabytes for a GPU
 
 
 def versions():
-    """Return ``{name: version}`` of what Colab has, Python among it."""
+    """Return ``{name: version}`` of Colab's packages, and of its Python."""
     return dict(line.split("==") for line in LIST.read_text("utf-8").splitlines() if line and line[0] != "#")
 
 
 def interpreter(version):
-    """Return a Python of this version's first two numbers that runs and can make environments, or None."""
+    """Return a working Python of this minor version that can make environments, or None."""
     name = "python" + ".".join(version.split(".")[:2])
     for found in [shutil.which(name), *Path.home().glob(f".pyenv/versions/*/bin/{name}")]:
         if found and not subprocess.run([found, "-c", "import ensurepip, venv"], capture_output=True).returncode:
@@ -39,11 +39,11 @@ def reachable(index):
 
 
 def environment():
-    """Make .venv-colab, once for each set of versions. What this machine cannot get of them is as in the book's."""
+    """Make .venv-colab, once for each set of versions. Versions that this machine cannot get are those of .venv."""
     wanted = versions()
     python, torch = interpreter(wanted["python"]), [f"torch=={wanted['torch']}", "--index-url", CPU]
     left = {"python", "torch"}
-    if not reachable(CPU):  # then PyTorch and Python are those of the book, and setuptools what that PyTorch needs
+    if not reachable(CPU):  # then PyTorch and Python are those of .venv, and setuptools is what that PyTorch needs
         python, torch = None, re.findall(r"(?m)^torch==\S+", (ROOT / "requirements.txt").read_text("utf-8"))
         left |= {"setuptools"}
     pins = [f"{name}=={version}" for name, version in wanted.items() if name not in left]
@@ -57,7 +57,7 @@ def environment():
 
 
 def isolated(venv):
-    """Return the command of an environment's Python that sees nothing of the folder it is called in."""
+    """Return the command of an environment's Python that ignores the current folder."""
     return [str(venv / "bin" / "python"), "-I"]
 
 
@@ -72,7 +72,7 @@ def python_of(venv):
 
 
 def compared_with_colab(wanted, found):
-    """Say in one line how an environment differs from Colab. Of Python's version, the first two numbers count."""
+    """Return in one line how an environment differs from Colab; of Python, the minor version counts."""
     short = {name: ".".join(wanted[name].split(".")[:2]) if name == "python" else wanted[name] for name in wanted}
     there = {
         name: re.match(rf"{re.escape(version)}\b|[^+]*", found.get(name, "none"))[0] for name, version in short.items()
@@ -87,6 +87,6 @@ def site_packages(venv):
 
 
 def layered_venv(venv):
-    """Make an environment that has what .venv-colab has, and room for what a notebook installs."""
+    """Make an environment that sees the packages of .venv-colab, and into which a notebook installs."""
     subprocess.run([*isolated(VENV), "-m", "venv", "--without-pip", venv], check=True)
     (site_packages(venv) / "colab.pth").write_text(str(site_packages(VENV)))

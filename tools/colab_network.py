@@ -1,4 +1,4 @@
-"""Stands in for the network: a site for the wheel, and a git repository at the course's address on GitHub."""
+"""Replaces the network: a site with the wheel, and a git repository at the course's address on GitHub."""
 
 import os
 import shutil
@@ -11,13 +11,13 @@ import repository
 from notebooks import ROOT
 
 
-def made_up_address(site):
-    """Return the address of a course that is nobody's: GitHub allows no dot in an owner's name."""
+def fake_address(site):
+    """Return an address that nobody can own: GitHub allows no dot in an owner's name."""
     return repository.Address("example.invalid/transformer-lab", "main", site)
 
 
 def checkout(folder, address):
-    """Make a git repository of the working tree as it would be at an address, and return where git finds it."""
+    """Make a git repository of the working tree as it would be at an address, and return its URL."""
     listed = subprocess.check_output(["git", "ls-files", "-z", "-co", "--exclude-standard"], cwd=ROOT, text=True)
     for name in sorted(set(listed.split("\0")) - {""}):
         if (ROOT / name).is_file():
@@ -57,5 +57,5 @@ def variables(venv, git):
         "NO_PROXY": "127.0.0.1",
         "GIT_CONFIG_COUNT": "1",
         "GIT_CONFIG_KEY_0": f"url.{git}.insteadOf",
-        "GIT_CONFIG_VALUE_0": made_up_address("").url,
+        "GIT_CONFIG_VALUE_0": fake_address("").url,
     }

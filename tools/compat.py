@@ -1,11 +1,11 @@
-"""Tests both ends of what pyproject.toml allows, each in an environment of its own: newest releases, and oldest.
+"""Tests the newest and the oldest releases that pyproject.toml allows, in an environment each.
 
     python tools/compat.py            both ends
     python tools/compat.py oldest     one of them
 
 ``.venv-compat-newest`` has the newest release of every dependency, ``.venv-compat-oldest`` the oldest that the ranges
-allow. What tests need beside them has the versions of requirements.txt. Each end runs the tests of the mathematics,
-those of the checks, and every notebook; what they print stays in _build/reports/compat/.
+allow. Test tools have the versions of requirements.txt. Each end runs the tests of the mathematics, those of the
+checks, and every notebook; their output is kept in _build/reports/compat/.
 """
 
 import argparse
@@ -23,7 +23,7 @@ from environment import fail, make_venv
 from notebooks import ROOT
 
 REPORTS = ROOT / "_build" / "reports" / "compat"
-SPACE = 8 * 10**9  # bytes: PyPI's build of PyTorch for Linux brings what a GPU needs, and takes most of it
+SPACE = 8 * 10**9  # bytes, most of them for PyTorch: PyPI's build for Linux includes CUDA
 TOOLS = ["fonttools", "hypothesis", "ipykernel", "minify-html", "nbclient", "nbformat", "nbval", "playwright"]
 TOOLS += ["pytest", "pytest-xdist"]
 STEPS = {
@@ -52,7 +52,7 @@ class End:
 
 ENDS = [
     End("newest", ("3.14", "3.13", "3.12", "3.11", "3.10"), "highest"),
-    # PyTorch 2.4 has no build for a newer Python. What old releases warn of is no fault of ours.
+    # PyTorch 2.4 has no build for a newer Python. Warnings of old releases are not our fault.
     End("oldest", ("3.10", "3.11", "3.12"), "lowest-direct", ("-o", "filterwarnings=default")),
 ]
 
@@ -76,7 +76,7 @@ class Step:
 
 
 def python_for(end):
-    """Return a Python of this machine that the end can have."""
+    """Return a Python of this machine that the end allows."""
     found = next(filter(None, map(interpreter, end.pythons)), None)
     if not found:
         fail(f"compat needs Python {' or '.join(end.pythons)} for the {end.name} PyTorch, and this machine has none.")
@@ -84,19 +84,19 @@ def python_for(end):
 
 
 def pins():
-    """Return the lines of requirements.txt for what the tests need."""
+    """Return the lines of requirements.txt for the test tools."""
     lines = (ROOT / "requirements.txt").read_text("utf-8").splitlines()
     return [line for line in lines if line.split("==")[0] in TOOLS]
 
 
 def packages(end):
-    """Return what uv is asked to install, as its options. It must not read the version that pyproject.toml pins."""
+    """Return uv's options and packages. Without the configuration, which pins PyTorch."""
     backend = ["--torch-backend", "cpu"] if reachable(CPU) else []
     return ["--no-config", "--resolution", end.resolution, *backend, "-r", "pyproject.toml", *pins()]
 
 
 def environment(end):
-    """Make the end's environment, once for each Python and each pyproject.toml; the newest anew on every day."""
+    """Make the end's environment, once for each Python and pyproject.toml; the newest once a day."""
     python = python_for(end)
     today = time.strftime("%Y-%m-%d") if end.resolution == "highest" else ""
     asked = packages(end)
@@ -108,7 +108,7 @@ def environment(end):
         uv = [sys.executable, "-m", "uv", "pip", "install", "--quiet", "--python", venv_python]
         for rest in (asked, ["--no-deps", "-e", "."]):
             if subprocess.call([*uv, *rest], cwd=ROOT):
-                fail(f"uv could not install the packages of {end.venv.name}: its reasons stand above.")
+                fail(f"uv could not install the packages of {end.venv.name}: see above.")
         weights = subprocess.run([venv_python, "-m", "transformer_lab.pretrained"], cwd=ROOT, capture_output=True)
         if weights.returncode:
             print("The published models could not be installed: notebooks that read them are left out.")
@@ -117,7 +117,7 @@ def environment(end):
 
 
 def describe(end):
-    """Return what an environment has of what pyproject.toml asks for, and how large it is."""
+    """Return the versions of the dependencies in an environment, and its size."""
     project = (ROOT / "pyproject.toml").read_text("utf-8")
     names = re.findall(r'(?m)^    "([\w-]+)', re.search(r"(?ms)^dependencies = \[$(.*?)^\]$", project)[1])
     found = installed(end.venv)
@@ -128,11 +128,11 @@ def describe(end):
 
 def variables(end):
     """Return the environment variables of the tests."""
-    # PyTorch 2.4 warns of itself in the notebooks that use its checkpoints.
+    # PyTorch 2.4 itself warns in the notebooks that use its checkpoints.
     silent = {"PYTHONWARNINGS": "ignore::FutureWarning"} if end.resolution == "lowest-direct" else {}
     return {
-        "OMP_NUM_THREADS": "1",  # small models gain nothing from a second one
-        "TRANSFORMER_LAB_DATA": str(ROOT / "_build" / "data"),  # not the record of the learner whose computer this is
+        "OMP_NUM_THREADS": "1",  # small models gain nothing from a second thread
+        "TRANSFORMER_LAB_DATA": str(ROOT / "_build" / "data"),  # not the record of this computer's user
         **os.environ,
         **silent,
         "PYTHONPATH": os.pathsep.join(map(str, (ROOT, ROOT / "tools"))),
@@ -140,7 +140,7 @@ def variables(end):
 
 
 def run(step):
-    """Run a step and keep what it prints. Return whether it passed, and how many seconds it took."""
+    """Run a step and keep its output. Return whether it passed, and the seconds."""
     start = time.perf_counter()
     step.report.parent.mkdir(parents=True, exist_ok=True)
     with step.report.open("w", encoding="utf-8") as report:
@@ -151,7 +151,7 @@ def run(step):
 
 
 def chosen(words):
-    """Return the ends with one of these names; both for no words."""
+    """Return the ends with these names, or both for none."""
     names = [end.name for end in ENDS]
     if wrong := [word for word in words if word not in names]:
         fail(f"ONLY must be {' or '.join(names)}, got {wrong[0]}.")

@@ -1,12 +1,12 @@
-"""Runs tests and notebooks on the stand-in of tests/standin: a second device where there is no GPU.
+"""Runs tests and notebooks on the stand-in of tests/standin, a second device for machines without a GPU.
 
     python tools/device.py              the mathematics' tests and every notebook, with float64 and without it
     python tools/device.py --quick      some of the tests and the shortest chapters, once
     python tools/device.py 06 masks     only what has one of these words in its name
 
-The device rounds float32 differently from the CPU, by a quarter of the last place; without float64 it is as poor as
-Apple's MPS. Cells that time something run without their claims. Two parts run at a time, the longest first; what a part
-printed stays in _build/reports/device/.
+The device rounds float32 differently from the CPU, by a quarter of the last place; without float64 it is like Apple's
+MPS. In cells that measure a time, failed assertions are skipped. Two parts run at a time, the longest first; the output
+of each is kept in _build/reports/device/.
 """
 
 import argparse
@@ -24,7 +24,7 @@ from notebooks import ROOT
 
 STANDIN = ROOT / "tests" / "standin"
 REPORTS = ROOT / "_build" / "reports" / "device"
-NEVER_STARTED = "Kernel died before replying"  # its ports were taken by another that started at the same moment
+NEVER_STARTED = "Kernel died before replying"  # another kernel that started at the same moment took its ports
 SCREENFUL = 60  # lines of a failing part's report
 MATHEMATICS = (  # below tests/, the longest first
     "maths/linear_attention maths/transformer checks/checks maths/multi_head maths/attention maths/normalization"
@@ -57,7 +57,7 @@ class Part:
 
 
 def parts():
-    """Everything, the longest first."""
+    """Return all parts, the longest first."""
     here = (path for path in notebooks.all_notebooks() if not notebooks.lacks_models(path))
     paths = sorted((path.relative_to(ROOT).as_posix() for path in here), key=_place)
     files = ["tests/{}/test_{}.py".format(*name.split("/")) for name in MATHEMATICS.split()] + [
@@ -72,10 +72,10 @@ def _place(path):
 
 
 def environment(float64=True):
-    """The variables of a process that has the stand-in, and computes on it."""
+    """Return the environment variables of a process that computes on the stand-in."""
     return {
-        "OMP_NUM_THREADS": "1",  # small models gain nothing from a second one
-        "TRANSFORMER_LAB_DATA": str(ROOT / "_build" / "data"),  # not the record of the learner whose computer this is
+        "OMP_NUM_THREADS": "1",  # small models gain nothing from a second thread
+        "TRANSFORMER_LAB_DATA": str(ROOT / "_build" / "data"),  # not the record of this computer's user
         **os.environ,
         "PYTHONPATH": os.pathsep.join(map(str, (ROOT, STANDIN, ROOT / "tools"))),
         "TRANSFORMER_LAB_DEVICE": "standin",
@@ -85,7 +85,7 @@ def environment(float64=True):
 
 
 def run(part):
-    """Run a part and keep what it prints. Return whether it passed, and how many seconds it took."""
+    """Run a part and keep its output. Return whether it passed, and the seconds."""
     start = time.perf_counter()
     part.report.parent.mkdir(parents=True, exist_ok=True)
     for _ in range(2):
@@ -98,13 +98,13 @@ def run(part):
 
 
 def result(part):
-    """How many passed and failed, in pytest's words."""
+    """Return pytest's last line: how many tests passed and failed."""
     lines = re.findall(r"(?m)^.*\d+ (?:passed|failed|skipped|errors?)\b.*$", part.report.read_text("utf-8"))
     return lines[-1].strip("= ") if lines else "nothing was run"
 
 
 def describe_failure(part):
-    """What a reader of a failure needs: where, what was expected, what came instead."""
+    """Return the first lines of a failed part's report: where it failed, what was expected and found."""
     lines = part.report.read_text("utf-8").splitlines()
     first = next((number for number, line in enumerate(lines) if re.match(r"=+ (FAILURES|ERRORS) =+", line)), 0)
     shown = lines[first + 1 : first + 1 + SCREENFUL]
@@ -112,7 +112,7 @@ def describe_failure(part):
 
 
 def missing():
-    """Why this PyTorch cannot have the stand-in; empty where it can."""
+    """Return why this PyTorch cannot have the stand-in, or an empty text."""
     code = "import torch, standin; print(standin.missing() or '')"
     said = subprocess.run([sys.executable, "-c", code], env=environment(), capture_output=True, text=True, check=True)
     return said.stdout.strip()
@@ -144,7 +144,7 @@ def main():
                 failed.append(part)
     if failed:
         sys.exit("\n".join(["", describe_failure(failed[0]), "", "Failed on the stand-in:", *map(str, failed)]))
-    print("All of it passed on the stand-in.")
+    print("All parts passed on the stand-in.")
 
 
 if __name__ == "__main__":

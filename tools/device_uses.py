@@ -1,8 +1,8 @@
-"""Takes single uses of `device` out of the chapters, one at a time, and says which of them the stand-in notices.
+"""Removes single uses of `device` from the chapters, one at a time, and says which removals the stand-in notices.
 
     python tools/device_uses.py [how many]       (default: 20, spread over all chapters)
 
-A use that no cell misses is harmless, or a hole in the stand-in: look at it.
+A removal that no cell notices is harmless, or a gap of the stand-in.
 """
 
 import argparse

@@ -1,21 +1,21 @@
-"""Printed digits that another device may round differently: watched while a notebook runs.
+"""Finds printed digits that another device may round differently, while a notebook runs.
 
-A kernel whose start-up runs this file (``STARTUP``) puts out, beside what a cell shows, every value that ``tl.show``
-prints near a rounding boundary. Numbers in an f-string are beyond its reach: the run on the device itself finds those.
+A kernel that runs ``STARTUP`` first adds to each cell's outputs every value that ``tl.show`` prints near a rounding
+boundary. It does not see numbers in an f-string: a run on the device itself finds those.
 """
 
 from pathlib import Path
 
 MIME = "application/near+json"
-STARTUP = f"__import__('runpy').run_path({str(Path(__file__).resolve())!r})['watch']()"  # leaves no name to the cells
+STARTUP = f"__import__('runpy').run_path({str(Path(__file__).resolve())!r})['watch']()"  # defines no name
 ENDS = 6  # of an axis whose middle is not printed
 
 
 def near_boundary(values, digits):
-    """Return those of ``values`` that lie so near a rounding boundary that another device may print other digits.
+    """Return those of ``values`` so near a rounding boundary that another device may print other digits.
 
-    A device may differ by 1e-6·(2 + |value|), in float64 by a thousandth of that: between the instruction sets of one
-    CPU, the chapters' values were seen to differ by less than 1e-7·(1 + |value|).
+    A device may differ by 1e-6·(2 + |value|), in float64 by a thousandth of that: the chapters' values on the
+    instruction sets of one CPU differ by less than 1e-7·(1 + |value|).
     """
     import torch
 
@@ -34,14 +34,14 @@ def near_boundary(values, digits):
     unit = 1e-9 if values.dtype == torch.float64 else 1e-6
     error = scale * unit * (2 + wide.abs())
     boundary = ((wide * scale) % 1 - 0.5).abs()
-    # Such as 2.5 or 0.1: on every device the same. Among large numbers every one is near some short decimal.
+    # Numbers such as 2.5 or 0.1 are the same on every device. A large number is always near a short decimal.
     exact = ((wide * scale).round() / scale).to(values.dtype) == values
     exact = exact & (wide.abs() * scale < 2**20) | (wide == wide.round())
     return wide[(boundary <= error) & ~exact]
 
 
 def watch():
-    """Make ``tl.show`` put out what it prints near a boundary."""
+    """Make ``tl.show`` also output the values that it prints near a boundary."""
     from IPython.display import display
 
     import transformer_lab as tl
@@ -57,8 +57,8 @@ def watch():
     tl.show = tl.tensors.show = watched
 
 
-def take_near(notebook):
-    """Take what was put out beside the shown out of a notebook, and return it in words."""
+def pop_near_boundary(notebook):
+    """Remove the values near a boundary from a notebook's outputs, and return a sentence for each."""
     found = []
     for number, cell in enumerate(notebook.cells, 1):
         if cell.cell_type == "code":

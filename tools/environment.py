@@ -1,7 +1,7 @@
-"""Makes the environment .venv from requirements.txt, once, and again when what it is made from has changed.
+"""Makes the environment .venv from requirements.txt, once, and again when its inputs have changed.
 
-``make_venv`` makes those of colab.py and grade.py, too. All of this is written for Python 3.6, so that an old one can
-say what is missing, and imports nothing that does not come with Python.
+``make_venv`` also makes the environments of other tools. This file runs on Python 3.6, so that an old Python can say
+what is missing, and imports the standard library alone.
 """
 
 import hashlib
@@ -17,9 +17,9 @@ ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 VENV = os.path.join(ROOT, ".venv")
 PYTHON = os.path.join(VENV, "bin", "python")
 LOG = os.path.join(VENV, "install.log")
-SPACE = 3 * 10**9  # bytes: what the packages take with PyTorch's build for CPUs, and room to unpack them
+SPACE = 3 * 10**9  # bytes: the packages with PyTorch's build for CPUs, and space to unpack them
 
-# What pip says when something outside it is at fault, and what to say then.
+# Signs in pip's output of causes outside pip, and our sentence for each.
 CAUSES = [
     (("No space left on device", "Disk quota exceeded"), "The disk is full"),
     (
@@ -57,7 +57,7 @@ def check_python():
 
 
 def fingerprint():
-    """What the environment depends on: this folder, the Python that makes it, and two files."""
+    """Return a digest of this environment's inputs: the folder, the Python that makes it, two files."""
     digest = hashlib.sha256((ROOT + python_version()).encode())
     for name in ("requirements.txt", "pyproject.toml"):
         with open(os.path.join(ROOT, name), "rb") as file:
@@ -66,7 +66,7 @@ def fingerprint():
 
 
 def is_made(folder, made_from):
-    """Whether an environment is there, and was made from this."""
+    """Whether an environment exists and was made from these inputs."""
     try:
         with open(os.path.join(folder, "made-from")) as file:
             return file.read() == made_from and os.path.exists(os.path.join(folder, "bin", "python"))
@@ -75,20 +75,20 @@ def is_made(folder, made_from):
 
 
 def make_venv(folder, made_from, install, python=None, keep=False):
-    """Make an environment in ``folder``, once, and again when the text ``made_from`` is another.
+    """Make an environment in ``folder``, once, and again when the text ``made_from`` has changed.
 
     Parameters
     ----------
     folder : str
-        Where it lies, inside the repository.
+        Its path, inside the repository.
     made_from : str
-        All that it depends on. Kept in it as the file ``made-from``.
+        Its inputs, kept in it as the file ``made-from``.
     install : function
-        Installs what it holds, in one call: ``install(its Python)``.
+        ``install(python)`` installs its packages; ``python`` is that of the environment.
     python : str, optional
-        The Python to make it with; the one that runs this where left out.
+        The Python to make it with; by default the one that runs this file.
     keep : bool
-        Whether to install into what is there already, instead of beginning with an empty folder.
+        Whether to install into the existing environment, instead of an empty folder.
     """
     if is_made(folder, made_from):
         return
@@ -97,7 +97,7 @@ def make_venv(folder, made_from, install, python=None, keep=False):
         print(f"Making the environment {name} with {python or 'Python ' + python_version()}.", flush=True)
         shutil.rmtree(folder, ignore_errors=True)
         if subprocess.call([python or getattr(sys, "_base_executable", sys.executable), "-m", "venv", folder]):
-            fail("The environment could not be made: the reason stands above.")
+            fail("The environment could not be made: see above.")
     print(f"Installing the packages of {name}. The first time can take some minutes.", flush=True)
     install(os.path.join(folder, "bin", "python"))
     with open(os.path.join(folder, "made-from"), "w") as file:
@@ -105,8 +105,8 @@ def make_venv(folder, made_from, install, python=None, keep=False):
     print(f"The environment {name} is ready after {time.time() - start:.0f} s.", flush=True)
 
 
-def fits():
-    """Whether a .venv that is there can be kept: it works, and is of the Python that was asked for."""
+def can_be_kept():
+    """Whether an existing .venv can be kept: it works, and has the Python that was asked for."""
     try:
         question = [PYTHON, "-c", "import platform, pip; print(platform.python_version())"]
         version = subprocess.check_output(question, stderr=subprocess.DEVNULL)
@@ -118,42 +118,42 @@ def fits():
 def make():
     if is_made(VENV, fingerprint()):
         return
-    keep = fits()
+    keep = can_be_kept()
     if not keep and shutil.disk_usage(ROOT).free < SPACE:
         fail(f"The disk is full: the environment needs {SPACE / 1e9:.0f} GB free in {ROOT}.")
     make_venv(VENV, fingerprint(), install, keep=keep)
 
 
 def install(python):
-    """Install the packages. Progress is shown; complaints go to a file, and the cause is said in one line."""
-    # Python compiles a file when it is first imported, and most never are.
+    """Install the packages. Errors go to a file, and their cause is reported in one line."""
+    # Without compiling: Python compiles a file at its first import, and most are never imported.
     pip = [python, "-m", "pip", "install", "--disable-pip-version-check", "--no-compile", "--retries", "2"]
     with open(LOG, "w") as log:
-        rest = left_by_uv(python, pip, log) or ["-r", "requirements.txt"]
+        rest = install_with_uv(python, pip, log) or ["-r", "requirements.txt"]
         status = subprocess.call(pip + rest, cwd=ROOT, stderr=log)
     if status:
         with open(LOG) as log:
             complaints = log.read()
         for signs, sentence in CAUSES:
             if any(sign in complaints for sign in signs):
-                fail(f"{sentence} (pip's own words: {LOG})")
+                fail(f"{sentence} (pip's output: {LOG})")
         sys.stderr.write(complaints[-3000:])
-        fail("pip could not install the packages: its reasons stand above.")
+        fail("pip could not install the packages: see above.")
     configure_jupyterlab()
 
 
 def configure_jupyterlab():
-    """Let JupyterLab in .venv save labs with a notebook: of an editable install, setuptools leaves data files out."""
+    """Let JupyterLab in .venv save labs with a notebook: an editable install has no data files."""
     folder = os.path.join(VENV, "etc", "jupyter", "labconfig", "default_setting_overrides.d")
     os.makedirs(folder, exist_ok=True)
     shutil.copy(os.path.join(ROOT, "transformer_lab", "labs", "transformer_lab.json"), folder)
 
 
-def left_by_uv(python, pip, log):
-    """Install what is the same on every machine with uv, in seconds; return what is left to pip, or None for all.
+def install_with_uv(python, pip, log):
+    """Install with uv what is the same on every machine, in seconds; return what pip must install, or None for all.
 
-    PyTorch has a build for each kind of machine, and pip's settings may name the right one. They may also name an index
-    that takes PyPI's place; uv does not read them.
+    PyTorch has a build for each kind of machine, and pip's settings may name the right one. They may also replace PyPI
+    by another index; uv does not read them.
     """
     settings = subprocess.check_output([python, "-m", "pip", "config", "list"], stderr=log).decode()
     if re.search(r"\.(index-url|no-index)=", settings):

@@ -1,13 +1,13 @@
-"""Executes every notebook once and keeps the outputs: for nbval, for the test of digits, and for the book.
+"""Executes every notebook once and caches the outputs, for nbval, the test of digits and the book.
 
-    python tools/executed.py        executes what is missing, two at a time
+    python tools/executed.py        executes the notebooks that the cache lacks, two at a time
 
-Executed notebooks lie in a jupyter-cache below _build/executed/, in a folder named by a digest of what outputs depend
-on beside a notebook's own code: the package, the pinned versions, the device, Python. The cache finds a notebook by its
-code, so a change of text executes nothing.
+The cache is a jupyter-cache in _build/executed/, in a folder named by a digest of all inputs but the notebook's code:
+the package, the pinned versions, the device, Python. It finds a notebook by its code, so a change of text executes
+nothing.
 
-A notebook that reads published models runs where they are installed. Elsewhere its stored outputs stand for a run, with
-its labs (``notebook_labs.py``), and a line says so.
+A notebook that reads published models runs where they are installed. Elsewhere its stored outputs are used, with its
+labs (``notebook_labs.py``), and a line says so.
 """
 
 import hashlib
@@ -24,20 +24,20 @@ import nbformat
 from jupyter_cache import get_cache
 from jupyter_cache.base import CacheBundleIn
 
-from digits import STARTUP, take_near
-from notebook_labs import revive
+from digits import STARTUP, pop_near_boundary
+from notebook_labs import restore_labs
 from notebooks import INSTALL_MODELS, ROOT, all_notebooks, describe_failure, execute, lacks_models, models_are_installed
 
 CACHES = ROOT / "_build" / "executed"
-SECONDS = CACHES / "seconds.json"  # how long each took when it last ran: the longest goes first
-KEPT = 3  # caches: going back to a branch that was built a moment ago executes nothing
+SECONDS = CACHES / "seconds.json"  # how long each took in its last run: the longest goes first
+KEPT = 3  # caches: going back to another branch executes nothing
 SOURCES = ("transformer_lab/**/*", "requirements.txt", "chapters/*.labs.json")
 SOURCES += tuple(f"tools/{name}.py" for name in ("digits", "executed", "notebooks", "notebook_labs"))
 KINDS = {".py", ".js", ".css", ".svg", ".json", ".txt"}
 
 
 def cache_folder():
-    """Where the executions of today's code are kept."""
+    """Return the folder of the cache for the code as it is now."""
     device = os.environ.get("TRANSFORMER_LAB_DEVICE") or "cpu"
     models = models_are_installed()
     digest = hashlib.sha256(f"{platform.python_version()} {platform.machine()} {device} {models}".encode())
@@ -48,9 +48,9 @@ def cache_folder():
 
 
 def executed(path):
-    """Return the code cells of the notebook ``path`` with what they put out, and what else was seen as they ran.
+    """Return the notebook ``path`` with its outputs, and what was recorded about the run.
 
-    A notebook that is not in the cache is executed. One that fails is not kept: RuntimeError names its cell.
+    A notebook that the cache lacks is executed. If it fails, it is not cached, and RuntimeError names its cell.
 
     Returns
     -------
@@ -58,12 +58,12 @@ def executed(path):
         The second has ``execution_seconds``, and under ``near`` the digits that another device may round differently.
     """
     notebook, cache = nbformat.read(path, 4), get_cache(cache_folder())
-    bundle = _kept(notebook, cache) or cache.get_cache_bundle(_execute(notebook, path, cache).pk)
+    bundle = _cached(notebook, cache) or cache.get_cache_bundle(_execute(notebook, path, cache).pk)
     return bundle.nb, bundle.record.data
 
 
-def _kept(notebook, cache):
-    """What the cache has of the notebook: a record without its file, as an interrupted run leaves, is nothing."""
+def _cached(notebook, cache):
+    """Return the cached notebook, or None. An interrupted run leaves a record without its file, which is None, too."""
     with suppress(KeyError):
         return cache.get_cache_bundle(cache.match_cache_notebook(notebook).pk)
 
@@ -72,12 +72,12 @@ def _execute(notebook, path, cache):
     start = time.perf_counter()
     if lacks_models(path):
         print(f"{_name(path)}: as stored, since it reads published models: {INSTALL_MODELS}.", flush=True)
-        return _keep(revive(notebook, path), path, cache, {"execution_seconds": 0.0, "near": []})
+        return _keep(restore_labs(notebook, path), path, cache, {"execution_seconds": 0.0, "near": []})
     try:
         execute(notebook, path.parent, startup=STARTUP)
     except Exception as error:
         raise RuntimeError(f"{path.relative_to(ROOT)}: {describe_failure(notebook, error)}") from error
-    data = {"execution_seconds": round(time.perf_counter() - start, 1), "near": take_near(notebook)}
+    data = {"execution_seconds": round(time.perf_counter() - start, 1), "near": pop_near_boundary(notebook)}
     return _keep(notebook, path, cache, data)
 
 
@@ -87,9 +87,9 @@ def _keep(notebook, path, cache, data):
 
 
 def execute_missing():
-    """Execute what is not in the cache, two notebooks at a time, the longest first; return what failed, in words."""
+    """Execute the notebooks that the cache lacks, two at a time, the longest first; return the errors."""
     cache = get_cache(cache_folder())
-    missing = [path for path in all_notebooks() if not _kept(nbformat.read(path, 4), cache)]
+    missing = [path for path in all_notebooks() if not _cached(nbformat.read(path, 4), cache)]
     _drop_old_caches()
     seconds = json.loads(SECONDS.read_text()) if SECONDS.exists() else {}
     missing.sort(key=lambda path: seconds.get(_name(path), path.stat().st_size), reverse=True)

@@ -1,9 +1,9 @@
-"""Uses the assignments in a class, with nbgrader: the sources are the solutions, as they are.
+"""Grades made-up students with nbgrader, whose sources are the solutions as they are.
 
-Two students get everything right, and hand in every second notebook. The third gets as far as the middle of each: what
-follows is left out or wrong, in turn. (Functions call those above them: below a wrong one, a right one gets no points.)
-Each must get the points that they deserve. The environment .venv-nbgrader has nbgrader; the notebooks run in the book's
-environment.
+Two students get everything right, and hand in every second notebook. The third solves the first half of each; of the
+rest every second function is left out, every other wrong. (Functions call those above them: below a wrong one, a right
+one gets no points.) Each must get the right points. The environment .venv-nbgrader has nbgrader; the notebooks run in
+.venv.
 """
 
 import csv
@@ -24,7 +24,7 @@ from environment import make_venv
 from notebooks import ROOT
 
 VENV = ROOT / ".venv-nbgrader"
-PINS = ["nbgrader==0.9.6", "--exclude-newer", "2026-11-20"]  # what it needs, as it was on that day
+PINS = ["nbgrader==0.9.6", "--exclude-newer", "2026-11-20"]  # of its dependencies, the releases up to that day
 COURSE = "course"
 EVEN, ODD = slice(0, None, 2), slice(1, None, 2)
 # How much of each notebook is right, and which notebooks are handed in.
@@ -41,7 +41,7 @@ def environment():
 
 
 def nbgrader(folder, *command):
-    """Run nbgrader in the class's folder, with the book's Python as the kernel."""
+    """Run nbgrader in the class's folder, with .venv's Python as the kernel."""
     kernel = folder / "jupyter" / "kernels" / "python3"
     kernel.mkdir(parents=True, exist_ok=True)
     argv = [sys.executable, "-m", "ipykernel_launcher", "-f", "{connection_file}"]
@@ -63,7 +63,7 @@ def nbgrader(folder, *command):
 
 
 def answered(notebook, solution, share):
-    """Fill in this share of the functions of a released notebook, and return the points that it deserves."""
+    """Fill in this share of the functions of a released notebook, and return the points that it should get."""
     functions, answers = graded(notebook, "solution"), graded(solution, "solution")
     right = int(share * len(functions))
     for i, (function, answer) in enumerate(zip(functions, answers, strict=True)):
@@ -80,7 +80,7 @@ def graded(notebook, kind):
 
 
 def hand_out(folder, sources):
-    """Make the folder of the class, and return the notebooks that its students are given."""
+    """Make the class's folder, and return the notebooks that students get."""
     source = folder / "source" / COURSE
     source.mkdir(parents=True)
     for path in sources.values():
@@ -94,7 +94,7 @@ def hand_out(folder, sources):
 
 
 def grade(folder, student, released, sources):
-    """Hand in a student's answers in the folder of a class, and return the points they got, and those they deserve."""
+    """Hand in a student's answers in the folder of a class; return the points they got, and should get."""
     target = folder / "submitted" / student / COURSE
     target.mkdir(parents=True)
     deserved = 0
@@ -112,7 +112,7 @@ def grade(folder, student, released, sources):
 
 def main():
     environment()
-    # Not the final project, which trains its models each time: it is made as the others are.
+    # Without the final project, which would train its models each time.
     sources = {path.name: path for path in solutions() if path.stem != "project"}
     with TemporaryDirectory() as place:
         released = hand_out(Path(place, "class"), sources)
@@ -120,13 +120,13 @@ def main():
         def result(student):  # each in a class of one: nbgrader's database takes one writer
             folder = shutil.copytree(Path(place, "class"), Path(place, student))
             got, deserved = grade(folder, student, released, sources)
-            print(f"  {student:11} {got:3.0f} points, deserves {deserved}", flush=True)
+            print(f"  {student:11} {got:3.0f} points, should get {deserved}", flush=True)
             return got == deserved
 
         with ThreadPoolExecutor(2) as pool:
             results = list(pool.map(result, STUDENTS))
     if not all(results):
-        sys.exit("The points are not those that the notebooks deserve.")
+        sys.exit("The points are not those that the notebooks should get.")
 
 
 if __name__ == "__main__":

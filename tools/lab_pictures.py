@@ -1,6 +1,6 @@
-"""Takes a picture of each live figure of the built book, for readers whose browsers run no scripts, and its height.
+"""Takes a picture of each lab in the built book, for browsers without scripts, and measures its height.
 
-They lie in book/pictures, and are taken again when a lab looks different: `make pictures`, then `make book`.
+The pictures are in book/pictures. Take them again when a lab looks different: `make pictures`, then `make book`.
 """
 
 import io
@@ -18,7 +18,7 @@ ROOT = Path(__file__).resolve().parents[1]
 HTML = ROOT / "_build" / "html"
 FOLDER = ROOT / "book" / "pictures"
 LARGEST = 40_000  # bytes
-WINDOWS = {"phone": 360, "tablet": 800, "desk": 1280}  # how wide each is, in pixels: see .lab-room in book/style.css
+WINDOWS = {"phone": 360, "tablet": 800, "desk": 1280}  # widths in pixels, as for .lab-room in book/style.css
 COLOURS = (256, 128, 64, 32, 16)
 VIEWS = """document.querySelectorAll('script[type$="widget-view+json"]')"""
 PAST_ALL = f"""async () => {{
@@ -32,13 +32,13 @@ PAST_ALL = f"""async () => {{
 
 
 def draw_all(page):
-    """Go past all labs of the page, some of which are drawn only when they come near, and wait until they stand."""
+    """Scroll past all labs of the page, some of which are drawn only when they come near, and wait until they are."""
     page.evaluate(PAST_ALL)
     page.wait_for_function(f"{VIEWS}.length === document.querySelectorAll('[data-lab]').length")
 
 
 def small(png):
-    """Return a picture as WebP, in as many colours as the bytes that it may take allow."""
+    """Return a picture as WebP, with as many colours as fit into ``LARGEST`` bytes."""
     picture = Image.open(io.BytesIO(png)).convert("RGB")
     for colours in COLOURS:
         out = io.BytesIO()
@@ -57,7 +57,7 @@ def take(page, name):
     heights = {}
     for window, width in WINDOWS.items():
         page.set_viewport_size({"width": width, "height": 900})
-        page.wait_for_timeout(300)  # a lab learns of another width a few frames later, and then its rooms change
+        page.wait_for_timeout(300)  # a lab follows another width a few frames later
         heights[window] = labs.evaluate_all("labs => labs.map((lab) => Math.round(lab.offsetHeight))")
     for number, lab in enumerate(labs.all(), 1):
         data, (width, height) = small(lab.screenshot(animations="disabled"))

@@ -1,8 +1,8 @@
-"""A pytest plugin: nbval compares the one execution that ``executed.py`` keeps, instead of executing once more.
+"""A pytest plugin: nbval compares the execution that ``executed.py`` has cached, instead of executing again.
 
     PYTHONPATH=tools python -m pytest -p nbval_replay --nbval --nbval-current-env chapters
 
-nbval collects, compares and reports as always. In the place of its kernel stands one that answers from the cache.
+nbval collects, compares and reports as always. Its kernel is replaced by one that answers from the cache.
 """
 
 from pathlib import Path
@@ -14,7 +14,7 @@ from executed import executed
 
 
 class ReplayedKernel:
-    """What nbval asks of a kernel, answered by the messages of an earlier execution."""
+    """The methods of a kernel that nbval calls, answered with the messages of an earlier execution."""
 
     def __init__(self, notebook):
         self.cells = iter(notebook.cells)
@@ -24,7 +24,7 @@ class ReplayedKernel:
         cell = next((cell for cell in self.cells if cell.source == source), None)
         if cell is None:
             raise RuntimeError(
-                "The execution that is kept is of another notebook, or its cells were asked for in another order."
+                "The cached execution is of another notebook, or nbval asked for its cells in another order."
             )
         self.messages.append(("status", {"execution_state": "busy"}))
         self.messages += [(output.output_type, output) for output in cell.outputs]

@@ -1,7 +1,7 @@
-"""The labs that a notebook shows; those of a notebook that cannot run here, since it reads published models, live too.
+"""The labs that a notebook shows, also of a notebook that cannot run here, since it reads published models.
 
-``NAME.labs.json`` beside the notebook holds what they show: attention weights and tokens, and nothing of the models
-themselves. `make notebooks` writes it where the models are installed. The labs' code is today's.
+``NAME.labs.json`` next to the notebook has their states: attention weights and tokens, and nothing of the models
+themselves. `make notebooks` writes it where the models are installed. The labs' code is the current one.
 """
 
 import json
@@ -12,7 +12,7 @@ LAB = re.compile(r"(\w*Lab|Practice)\(")  # how the text of a lab begins
 WIDGET = "application/vnd.jupyter.widget-view+json"
 STATE = "application/vnd.jupyter.widget-state+json"
 VERSION = {"version_major": 2, "version_minor": 0}
-OF_EVERY_WIDGET = ("layout", "tabbable", "tooltip")  # and what begins with an underscore, which no lab's script reads
+OF_EVERY_WIDGET = ("layout", "tabbable", "tooltip")  # no lab's script reads these, nor names with an underscore
 SOURCE = (
     "What the labs of this notebook show: attention weights of all-MiniLM-L6-v2 and of SmolLM2-135M-Instruct, both "
     "under the Apache License 2.0, as the cells of the notebook compute them. Written by make notebooks."
@@ -26,12 +26,12 @@ def shown(notebook):
 
 
 def file_of(path):
-    """Return where the labs of the notebook ``path`` are kept."""
+    """Return the file with the labs of the notebook ``path``."""
     return path.with_suffix(".labs.json")
 
 
 def keep(notebook, path):
-    """Write what the labs of an executed notebook show, in their order."""
+    """Write the states of an executed notebook's labs, in their order."""
     models = notebook.metadata.get("widgets", {}).get(STATE, {}).get("state", {})
     states = [models[output.data[WIDGET]["model_id"]]["state"] for output in shown(notebook)]
     if not states:
@@ -45,7 +45,7 @@ def _is_own(name):
     return name == "_anywidget_id" or (name[0] != "_" and name not in OF_EVERY_WIDGET)
 
 
-def revive(notebook, path):
+def restore_labs(notebook, path):
     """Give a stored notebook its labs: a view in each output that shows one, and their state."""
     outputs = shown(notebook)
     labs = json.loads(file_of(path).read_text("utf-8"))["labs"] if outputs else []

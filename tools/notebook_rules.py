@@ -21,10 +21,10 @@ from notebook_labs import LAB
 from notebooks import ROOT, all_notebooks, ignored, is_chapter, matching, text
 from repository import first_cell, handed_out
 
-stored_address = cache(repository.stored_address)  # two rules ask for it in every notebook
+stored_address = cache(repository.stored_address)  # two rules need it for every notebook
 LARGEST = 1_500_000  # bytes: what GitHub still shows
 LONGEST_PARAGRAPH = 5 * 110  # characters: five lines of the page
-LONGEST_LINE = 88  # characters of code: what a page 1200 pixels wide shows without scrolling
+LONGEST_LINE = 88  # characters of code: a page 1200 pixels wide shows them without scrolling
 SHARE_OF_TRUTHS = 0.2  # of a chapter's cells that print, at most: those that print True or False and no number
 SHARE_OF_A_LETTER = 0.4  # of the right answers, at most: nobody gets more than that by always choosing one letter
 
@@ -37,7 +37,7 @@ def rule(function):
     return function
 
 
-# What a notebook is made of
+# Parts of a notebook
 
 
 def _cells(notebook, kind):
@@ -45,7 +45,7 @@ def _cells(notebook, kind):
 
 
 BLOCK = re.compile(r"(?ms)^ *(`{3,}|~{3,}).*?^ *\1`* *$")
-INLINE = re.compile(r"(\{[\w:.+-]+\})?(`+)(?!`)(.+?)(?<!`)\2(?!`)")  # code, behind the name of a role or not
+INLINE = re.compile(r"(\{[\w:.+-]+\})?(`+)(?!`)(.+?)(?<!`)\2(?!`)")  # code, perhaps behind the name of a role
 
 
 def _prose(source):
@@ -56,7 +56,7 @@ def _prose(source):
 
 
 def _printed(cell):
-    """The texts that a code cell puts out."""
+    """The text outputs of a code cell."""
     for output in cell.outputs:
         yield output.get("text", "")
         yield output.get("data", {}).get("text/plain", "")
@@ -89,12 +89,12 @@ def is_small(notebook, path):
         yield f"must be at most {LARGEST} bytes, has {size}"
 
 
-# Where it is read and run
+# Links and places
 
 
 @rule
 def opens_in_colab(notebook, path):
-    """One link once the repository has an address, none before: it would lead nowhere, or to somebody else."""
+    """One link if the repository has an address, else none: it would lead nowhere, or to somebody else."""
     stored = stored_address()
     wanted = [f"[Open in Colab]({stored.colab(handed_out(path.relative_to(ROOT).as_posix()))})"] if stored else []
     sources = "\n".join(cell.source for _, cell in _cells(notebook, "markdown"))
@@ -140,27 +140,27 @@ def sections(path):
     return {f"heading={re.sub(r'[*`]', '', title).replace(' ', '-')}" for title in titles}
 
 
-# What nbval compares
+# Comparing with nbval
 
 
 @rule
 def hides_only_times(notebook, path):
-    """An output that is not compared must be a time, and the cell must assert what it claims about it.
+    """An output that is not compared must be a time, and its cell must assert something about it.
 
-    And a cell that measures a time is marked so: on an emulated device it runs without its claims (tools/device.py).
+    A cell that measures a time must be marked: on an emulated device its assertions are skipped (tools/device.py).
     """
     timers = {"time", "perf_counter", "perf_counter_ns", "timeit", "repeat", "Timer", "blocked_autorange", "autorange"}
     timers |= {"seconds", "compare"}  # those of transformer_lab.measure
-    for _, cell in _cells(notebook, "code"):  # a function that measures a time is a timer as well
+    for _, cell in _cells(notebook, "code"):  # a function that measures a time is a timer, too
         for node in _nodes(cell.source):
             if isinstance(node, ast.FunctionDef) and _calls(ast.walk(node)) & timers:
                 timers.add(node.name)
     for number, cell in _cells(notebook, "code"):
         tags = {tag.replace("-", "_").upper() for tag in cell.metadata.get("tags", [])}
-        told = tags | set(re.findall(r"#\s*(NBVAL_\w+|PYTEST_VALIDATE\w+)", cell.source))
-        for mark in sorted(told & {"NBVAL_SKIP", "NBVAL_RAISES_EXCEPTION", "RAISES_EXCEPTION"}):
+        marks = tags | set(re.findall(r"#\s*(NBVAL_\w+|PYTEST_VALIDATE\w+)", cell.source))
+        for mark in sorted(marks & {"NBVAL_SKIP", "NBVAL_RAISES_EXCEPTION", "RAISES_EXCEPTION"}):
             yield f"cell {number}: {mark} hides the cell from the tests"
-        if any("VALIDATE" in mark for mark in told):
+        if any("VALIDATE" in mark for mark in marks):
             yield f"cell {number}: must say NBVAL_IGNORE_OUTPUT"
         if ignored(cell):
             nodes = _nodes(cell.source)
@@ -181,7 +181,7 @@ def _nodes(source):
 
 
 def _outside_functions(cell):
-    """The nodes of what a cell does itself; what it defines is done by the cell that calls it."""
+    """The nodes of a cell outside its functions: what a function does belongs to the cell that calls it."""
     waiting = _nodes(cell.source)[:1]
     while waiting:
         node = waiting.pop()
@@ -202,12 +202,12 @@ def ends_no_cell_in_a_semicolon(notebook, path):
             yield f"cell {number}: ends in a semicolon; assign the last value to _ instead"
 
 
-# What is read
+# Text
 
 
 @rule
 def has_plain_markdown(notebook, path):
-    """Nothing that only the book understands: Colab and GitHub show the same text."""
+    """No syntax that only the book understands: Colab and GitHub show the same text."""
     for number, cell in _cells(notebook, "markdown"):
         if found := re.search(r"(?m)^\s*(`{3,}|~{3,})\s*\{.*", cell.source):
             yield f"cell {number}: a directive, which only the book understands: {found[0].strip()}"
@@ -237,7 +237,7 @@ def has_little_html(notebook, path):
 
 @rule
 def calls_out_in_bold(notebook, path):
-    """A callout is a quote that begins in bold: every client shows it, and ``book/alerts.py`` knows these words."""
+    """A callout is a quote that begins in bold, which every client shows; ``book/alerts.py`` knows these words."""
     for number, cell in _cells(notebook, "markdown"):
         prose = _prose(cell.source)
         names = "Note|Tip|Hint|Important|Warning|Caution|Attention|Danger"
@@ -315,7 +315,7 @@ def explains_every_option(notebook, path):
 
 @rule
 def begins_with_something_to_do(notebook, path):
-    """A chapter asks, then lets its reader play, and plays again later: each lab near the text that needs it."""
+    """A chapter begins with questions, then a lab, and has another lab later, near the text that needs it."""
     if not is_chapter(path):
         return
     part, labs = None, {}
@@ -341,7 +341,7 @@ def right_letters(notebook):
 
 @rule
 def spreads_the_right_answers(notebook, path):
-    """No letter wins a chapter's questions; that none wins the whole course's, a test asks of all chapters."""
+    """No letter is right too often in a chapter; for the whole course, there is a test."""
     if not is_chapter(path):
         return
     letters = right_letters(notebook)
@@ -354,26 +354,26 @@ def spreads_the_right_answers(notebook, path):
 def has_short_lines_of_code(notebook, path):
     if not is_chapter(path):
         return
-    for number, cell in _cells(notebook, "code")[1:]:  # the first one installs the package, and no page shows it
+    for number, cell in _cells(notebook, "code")[1:]:  # without the first, which installs the package and is on no page
         for line in cell.source.splitlines():
             if len(line) > LONGEST_LINE:
                 yield f"cell {number}: a line of {len(line)} characters, over {LONGEST_LINE}: {line.strip()[:40]}…"
 
 
 def _values(cell):
-    """What a code cell puts out in letters, line by line, without the words that name it: what stands after a colon."""
+    """The printed lines of a code cell, each without its label: the part after a colon."""
     texts = [text for text in _printed(cell) if not LAB.match(text) and not re.match(r"<Figure|Drawing\(", text)]
     return [line.rpartition(":")[2] for text in texts for line in text.splitlines() if line.strip()]
 
 
 def _only_truths(values):
-    """Whether True or False is all that is said: beside it there may be words, and no number."""
+    """Whether the output is True or False, perhaps with words, and no number."""
     return re.search(r"(?<![=\w])(True|False)\b", "\n".join(values)) and not re.search(r"\d", "\n".join(values))
 
 
 @rule
 def prints_numbers(notebook, path):
-    """How close one thing is to another, a number says better than True does: few cells of a chapter say no more."""
+    """A number says how close two results are, True does not: few cells of a chapter may print only True or False."""
     if not is_chapter(path):
         return
     printed = list(filter(None, (_values(cell) for _, cell in _cells(notebook, "code"))))

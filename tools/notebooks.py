@@ -5,10 +5,10 @@
     python tools/notebooks.py 06 solutions/05        those that have one of these words in their path
     python tools/notebooks.py somewhere/else.ipynb   a file
 
-Canonical form keeps what every run gives again, on every machine, and nothing else: no widget views or state, no times,
-no versions. Text, HTML and LaTeX outputs stay, since nbval compares them; pictures lose their comments. What the book
-folds away by a cell's tags, JupyterLab and Notebook 7 fold, too. What has no canonical form (an error, a warning on
-stderr, an object's address) is refused.
+Canonical form keeps only what is the same after every run on every machine: no widget views or state, no times, no
+versions. Text, HTML and LaTeX outputs stay, since nbval compares them; pictures lose their metadata. JupyterLab and
+Notebook 7 fold what the book folds by a cell's tags. An error, a warning on stderr or an object's address has no
+canonical form, and is refused.
 """
 
 import argparse
@@ -35,13 +35,13 @@ from notebook_labs import WIDGET, keep
 ROOT = Path(__file__).resolve().parents[1]
 
 INSTALL_MODELS = ".venv/bin/python -m transformer_lab.pretrained installs them"
-GENERATED_FROM = "generated_from"  # the one piece of a notebook's metadata that not all have: see assignments.py
+GENERATED_FROM = "generated_from"  # metadata of assignments alone: see assignments.py
 METADATA = {
     "kernelspec": {"display_name": "Python 3", "language": "python", "name": "python3"},
     "language_info": {"name": "python"},
 }
 CELL_METADATA = ("mystnb", "nbgrader", "tags")
-# What JupyterLab folds away, where the book folds it or leaves it out; one click shows it there, too.
+# What JupyterLab folds where the book folds it or leaves it out; one click opens it.
 FOLDED = {
     "hide-input": "source_hidden",
     "remove-input": "source_hidden",
@@ -88,9 +88,9 @@ def models_are_installed():
 
 
 def matching(words, paths):
-    """Return those of ``paths`` that have one of these words in them, as seen from the repository; all for no words.
+    """Return those of ``paths`` that have one of these words in them, relative to the repository; all for no words.
 
-    A word may be a file, too, wherever it lies.
+    A word may also be the path of any file.
     """
     found = []
     for word in words:
@@ -125,7 +125,7 @@ def canonical(notebook):
 
 
 def _new_id(cell, taken):
-    """The cell's own id where it has one that no cell before it has; otherwise one made from its text."""
+    """Return the cell's id if it has one and no cell before it has the same, else an id made from its text."""
     new, salt = cell.get("id"), 0
     while not new or new in taken:
         new = hashlib.sha256(f"{cell.cell_type}\n{cell.source}\n{salt}".encode()).hexdigest()[:8]
@@ -134,9 +134,9 @@ def _new_id(cell, taken):
 
 
 def _merged(outputs):
-    """The outputs with consecutive streams joined, since how the kernel splits them is chance.
+    """Return the outputs with consecutive streams joined, since the kernel splits them by chance.
 
-    Of a line that was overwritten the last state stays, which is what a reader sees.
+    Of a line that was overwritten only the last state stays, as on a screen.
     """
     merged = []
     for output in outputs:
@@ -163,7 +163,7 @@ def _clean(output, count):
 
 
 def _without_comments(png):
-    """Keep only what is drawn: matplotlib notes its version in every picture."""
+    """Return the picture without its text chunks: matplotlib writes its version into each."""
     try:
         data = base64.b64decode(png)
         kept, at = [data[:8]], 8
@@ -183,7 +183,7 @@ def text(notebook):
 
 
 def faults(notebook):
-    """Yield in words what is not in canonical form, cell by cell."""
+    """Yield a sentence for each difference from canonical form, cell by cell."""
     for number, cell in enumerate(notebook.cells, 1):
         for output in cell.get("outputs", []):
             if output.output_type == "error":
@@ -227,7 +227,7 @@ def check(path):
     try:
         notebook = nbformat.reads(written, 4)
         nbformat.validate(notebook)
-    except Exception as error:  # whatever a broken file makes nbformat raise
+    except Exception as error:  # nbformat has many for a broken file
         return [f"not a valid notebook: {str(error).splitlines()[0]}"]
     found = list(faults(notebook))
     if not found and written != text(notebook):
@@ -239,11 +239,11 @@ def check(path):
 
 
 def execute(notebook, folder, *, kernel="python3", env=os.environ, startup=""):
-    """Run all cells in ``folder``, as a reader would, and keep the outputs in the notebook.
+    """Run all cells in ``folder``, as a reader would, and write the outputs into the notebook.
 
     ``startup`` is a line of code that the kernel runs before the first cell.
     """
-    with TemporaryDirectory() as settings:  # none of the user's own settings of IPython
+    with TemporaryDirectory() as settings:  # without the user's IPython settings
         Path(settings, "profile_default", "startup").mkdir(parents=True)
         Path(settings, "profile_default", "startup", "startup.py").write_text(startup, "utf-8")
         client = NotebookClient(
@@ -254,21 +254,21 @@ def execute(notebook, folder, *, kernel="python3", env=os.environ, startup=""):
             extra_arguments=["--IPKernelApp.log_level=ERROR"],
             record_timing=False,
         )
-        # Pictures of the CPU's numbers: their pixels are then the same everywhere. Texts are, on any device.
+        # On the CPU the pixels of pictures are the same everywhere. Texts are the same on any device.
         env = {"TRANSFORMER_LAB_DEVICE": "cpu", **env, "IPYTHONDIR": settings}
-        with ThreadPoolExecutor(1) as thread:  # with a loop of its own: the caller may have one that is running
+        with ThreadPoolExecutor(1) as thread:  # with its own event loop: the caller's may be running
             thread.submit(lambda: asyncio.run(client.async_execute(env=env))).result()
     return notebook
 
 
 def ignored(cell):
-    """Whether nbval is told not to compare the cell's outputs."""
+    """Whether the cell is marked so that nbval does not compare its outputs."""
     tags = cell.metadata.get("tags", [])
     return "nbval-ignore-output" in tags or re.search(r"^\s*#\s*NBVAL_IGNORE_OUTPUT", cell.source, re.MULTILINE)
 
 
 def _keep_measurements(notebook, before):
-    """Keep the stored outputs where only measured times differ from them: they are as true as the new ones."""
+    """Keep the stored outputs of cells where only measured times have changed."""
     stored = {cell.id: cell for cell in before.cells if cell.cell_type == "code"}
     for cell in notebook.cells:
         if cell.cell_type == "code" and ignored(cell) and cell.get("id") in stored:
@@ -278,7 +278,7 @@ def _keep_measurements(notebook, before):
 
 
 def _unmeasured(outputs):
-    """The outputs with every number masked, and pictures reduced to their type."""
+    """Return the outputs as text, with every number masked and pictures reduced to their type."""
     words = []
     for output in outputs:
         words += [output.get("text", ""), output.get("data", {}).get("text/plain", ""), *sorted(output.get("data", {}))]
@@ -294,7 +294,7 @@ def run(path):
     notebook = deepcopy(before)
     try:
         execute(notebook, path.parent)
-    except Exception as error:  # the notebook's own or its kernel's: both are reported, and the file stays as it was
+    except Exception as error:  # of the notebook or of its kernel: reported, and the file stays as it was
         return "failed", [describe_failure(notebook, error)]
     _keep_measurements(notebook, before)
     executed, notebook = notebook, canonical(notebook)
@@ -309,7 +309,7 @@ def run(path):
 
 
 def describe_failure(notebook, error):
-    """Return in words which cell failed, with the end of its error."""
+    """Return a text that says which cell failed, with the end of its traceback."""
     for number, cell in enumerate(notebook.cells, 1):
         for output in cell.get("outputs", []):
             if output.output_type == "error":

@@ -1,9 +1,9 @@
-"""How long each chapter takes, from what stands on its page, beside what the course says that it takes.
+"""Prints how long each chapter takes, computed from its page, and how long it says it takes.
 
     python tools/reading_times.py
 
 A minute is 150 words, or seven and a half lines of code: slow enough to follow each sentence and each shape. A question
-with options takes a minute beside its words, and a lab three: enough for its tasks.
+with options takes one minute more than its words, and a lab three.
 """
 
 import re
@@ -48,7 +48,7 @@ def minutes(cells):
 
 
 def _read(source):
-    """What of a Markdown cell is read: no addresses of links, no tags."""
+    """The words of a Markdown cell that are read, without the addresses of links and without tags."""
     return re.sub(r"\]\([^)]*\)|</?\w+[^>]*>", " ", source)
 
 

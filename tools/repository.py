@@ -1,12 +1,12 @@
-"""Gives the course its address on GitHub, and writes what follows from it: notebooks, README, pages, citation.
+"""Gives the course its address on GitHub, and writes it into notebooks, README, pages and citation.
 
 python tools/repository.py [URL] [--branch BRANCH]  URL: https://github.com/you/your-fork, or else git's remote origin
-python tools/repository.py --warn                   says when the stored address is not this repository's own
+python tools/repository.py --warn                   warns when the stored address is not this repository's
 python tools/repository.py --demand                 ends with one sentence while no address is set
-python tools/repository.py --check                  says which files do not follow from the stored address
+python tools/repository.py --check                  lists the files that do not agree with the stored address
 
-The address stands in _config.yml. Until one is set it is NOWHERE, which nobody can own, and no link and no install line
-leads there. NOWHERE as the URL takes an address away again.
+The address is in _config.yml. Until one is set it is NOWHERE, which nobody can own, and no link or install line
+uses it. NOWHERE as the URL removes an address.
 """
 
 import argparse
@@ -25,7 +25,7 @@ import build_wheel
 import notebooks
 
 ROOT = Path(__file__).resolve().parents[1]
-NOWHERE = "https://example.invalid/transformer-lab"  # no host can have a name that ends so (RFC 2606)
+NOWHERE = "https://example.invalid/transformer-lab"  # no host can have such a name (RFC 2606)
 HINT = "make repository URL=https://github.com/you/your-fork"
 MISSING = f"The course has no address yet, and is not published without one: {HINT}"
 
@@ -43,12 +43,12 @@ class Address(NamedTuple):
 
     @property
     def install(self):
-        """What pip installs the package from."""
+        """The source for pip: git."""
         return f"git+{self.url}@{self.branch}"
 
     @property
     def wheel(self):
-        """What pip installs the package from in a quarter of the time."""
+        """The source for pip that takes a quarter of the time: the wheel on the site."""
         return self.site + build_wheel.filename()
 
     def colab(self, path):
@@ -63,7 +63,7 @@ def pages_site(slug):
     return f"https://{host}/" if name.lower() == host else f"https://{host}/{name}/"
 
 
-# Which address
+# Reading the address
 
 SLUG = r"[\w.-]+/[\w.-]+?"
 REMOTE = rf"(?:https://(?:[^@/]+@)?|ssh://git@|git@)github\.com[:/]({SLUG})(?:\.git)?/?"
@@ -85,7 +85,7 @@ def settings(root=ROOT):
 
 
 def stored_address(root=ROOT):
-    """Return the address that stands in ``_config.yml``, or None while none is set."""
+    """Return the address in ``_config.yml``, or None while none is set."""
     config = settings(root)
     stored = parse_address(config["repository"]["url"], config["repository"]["branch"])
     return stored and stored._replace(site=config["html"]["baseurl"] or stored.site)
@@ -103,12 +103,12 @@ def origin_url(root=ROOT):
 
 
 def address_mismatch(stored, root=ROOT):
-    """Return a sentence when the stored address is not this repository's own, otherwise None."""
+    """Return a sentence if the stored address is not this repository's, else None."""
     own = os.environ.get("GITHUB_REPOSITORY")
     if not own:
         try:
             own = origin_url(root).removeprefix("https://github.com/")
-        except SystemExit:  # nothing says what its own would be
+        except SystemExit:  # the repository's address is not known
             return None
     if stored and stored.slug.lower() == own.lower():
         return None
@@ -116,7 +116,7 @@ def address_mismatch(stored, root=ROOT):
     return f"{found}, and this is {own}: make repository URL=https://github.com/{own}"
 
 
-# What follows from it
+# Writing the address
 
 CELL = """\
 # Makes the notebook complete by itself: installs the course's package where it is missing, as in Colab.
@@ -175,7 +175,7 @@ def notebook(text, new, path):
 
 
 def markdown(text, new, chapters):
-    """Return a Markdown file's text with the parts that the address decides."""
+    """Return a Markdown file's text with the parts that depend on the address."""
 
     def part(found):
         begin, name, end = found.groups()
@@ -204,7 +204,7 @@ def configured(text, new):
 
 
 def changes(new, root=ROOT):
-    """Return ``{path: new text}`` for all files that do not follow from the address ``new`` yet."""
+    """Return ``{path: new text}`` for all files that do not agree with the address ``new`` yet."""
     names = {path: path.relative_to(root).as_posix() for path in notebooks.all_notebooks(root)}
     chapters = " · ".join(link(path, new) for path in names if new and notebooks.is_chapter(path))
     texts = {path: notebook(path.read_text("utf-8"), new, handed_out(name)) for path, name in names.items()}
@@ -230,9 +230,9 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("url", nargs="?", metavar="URL", help="https://github.com/owner/name; default: git's origin")
     parser.add_argument("--branch", metavar="BRANCH", help="the branch that readers get; default: the stored one")
-    parser.add_argument("--warn", action="store_true", help="say when the stored address is not this repository's own")
+    parser.add_argument("--warn", action="store_true", help="warn when the stored address is not this repository's")
     parser.add_argument("--demand", action="store_true", help="end with one sentence while no address is set")
-    parser.add_argument("--check", action="store_true", help="say which files do not follow from the stored address")
+    parser.add_argument("--check", action="store_true", help="list the files that do not agree with the stored address")
     arguments = parser.parse_args()
     stored = stored_address()
     if arguments.demand and not stored:
@@ -244,12 +244,12 @@ def main():
     if arguments.check:
         if wrong := [str(path.relative_to(ROOT)) for path in changes(stored)]:
             url = stored.url if stored else NOWHERE
-            sys.exit(f"Not as the course's address wants it: {', '.join(wrong)}. Run `make repository URL={url}`.")
-        print("Links and install lines follow from the course's address.")
+            sys.exit(f"Not as the course's address says: {', '.join(wrong)}. Run `make repository URL={url}`.")
+        print("Links and install lines agree with the course's address.")
         return
     new = parse_address(arguments.url or origin_url(), arguments.branch or settings()["repository"]["branch"])
     if stored and new and stored.slug == new.slug:
-        new = new._replace(site=stored.site)  # which may be a domain of one's own
+        new = new._replace(site=stored.site)  # which may be a custom domain
     changed = changes(new)
     for path, text in changed.items():
         path.write_text(text, "utf-8")

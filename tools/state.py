@@ -1,4 +1,4 @@
-"""A digest of all that the outcome of the tests depends on: while it is the same, so are their results."""
+"""A digest of everything that the results of the tests depend on."""
 
 import hashlib
 import os
@@ -9,7 +9,7 @@ from importlib.metadata import distributions
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
-# The first is made for tests: it has no windows, and loads a page in three quarters of the time the others take.
+# The first is made for tests: it has no windows, and loads a page in three quarters of the time.
 BROWSERS = ("chromium-headless-shell", "chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
 SETTINGS = ("TRANSFORMER_LAB_", "OMP_NUM_THREADS")
 
@@ -20,14 +20,14 @@ def browser():
 
 
 def packages():
-    """Return names and versions of the packages that are installed: published models are none of the pinned ones."""
+    """Return names and versions of the installed packages, published models included, which are not pinned."""
     return " ".join(sorted(f"{each.metadata['Name']}=={each.version}" for each in distributions()))
 
 
 def state():
-    """Return a digest of the files that git does not ignore, of Python and its packages, the browser and the settings.
+    """Return a digest of all files that git does not ignore, of Python, packages, browser and settings.
 
-    A folder that git does not know has none: None.
+    Outside a git repository: None.
     """
     listed = subprocess.run(["git", "ls-files", "-coz", "--exclude-standard"], cwd=ROOT, capture_output=True)
     if listed.returncode:

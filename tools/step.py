@@ -1,10 +1,10 @@
-"""Runs one step of `make test`: says what it is and how long it took, and ends a failure in a screenful.
+"""Runs one step of `make test`: prints its name and time, and after a failure a screenful of its errors.
 
     python tools/step.py [--once] NAME COMMAND…
 
-All that the command prints goes to the terminal and to _build/reports/NAME.log. Where it leaves NAME.xml there, which
-pytest writes, a failure names its tests: each with what it expected and what it got. With --once, a step that has
-passed does not run again until something changes that it may depend on: see state.py.
+The command's output goes to the terminal and to _build/reports/NAME.log. If pytest writes NAME.xml there, a failure
+lists failed tests, each with what it expected and what it got. With --once, a step that has passed does not run again
+until something changes that it may depend on: see state.py.
 """
 
 import argparse
@@ -18,12 +18,12 @@ from xml.etree import ElementTree
 from state import state
 
 REPORTS = Path(__file__).resolve().parents[1] / "_build" / "reports"
-TESTS, LINES = 3, 10  # of a screen: so many tests, so many lines of each
+TESTS, LINES = 3, 10  # shown after a failure: so many tests, so many lines of each
 COLOURS = re.compile(r"\x1b\[[0-9;]*m")
 
 
 def run(name, command):
-    """Run the command, show and keep what it prints, and return its status and seconds."""
+    """Run the command, show and keep its output, and return its status and seconds."""
     REPORTS.mkdir(parents=True, exist_ok=True)
     (REPORTS / f"{name}.xml").unlink(missing_ok=True)
     start = time.perf_counter()
@@ -31,7 +31,7 @@ def run(name, command):
         (REPORTS / f"{name}.log").open("wb") as log,
         subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT) as process,
     ):
-        while chunk := process.stdout.read1():  # as it comes: dots, not lines, say how far pytest is
+        while chunk := process.stdout.read1():  # not line by line: pytest shows its progress as dots
             sys.stdout.buffer.write(chunk)
             sys.stdout.flush()
             log.write(chunk)
@@ -39,7 +39,7 @@ def run(name, command):
 
 
 def summary(name):
-    """Return what failed, in the lines of a screen."""
+    """Return what failed, in a screenful of lines."""
     log = COLOURS.sub("", (REPORTS / f"{name}.log").read_text("utf-8", "replace")).rstrip().splitlines()
     try:
         cases = list(ElementTree.parse(REPORTS / f"{name}.xml").iter("testcase"))
@@ -55,7 +55,7 @@ def summary(name):
 
 
 def _essence(text):
-    """The lines of a failure that say what was expected and what was found: pytest marks them with an E."""
+    """The lines of a failure with what was expected and found, which pytest marks with an E."""
     lines = [line.rstrip() for line in COLOURS.sub("", text).splitlines() if line.strip()]
     marked = [line for line in lines if line.startswith("E ")] or lines  # nbval marks none
     if len(marked) > LINES:
@@ -79,7 +79,7 @@ def main():
     status, seconds = run(name, command)
     if status:
         print("\n".join([*summary(name), "", f"Everything it printed: {REPORTS / name}.log"]))
-    elif now and now == state():  # a file that was edited meanwhile may be one that the step had read before
+    elif now and now == state():  # a file may have changed after the step read it
         passed.write_text(now)
     print(f"── {name}: {'FAILED after' if status else 'passed in'} {seconds:.0f} s", flush=True)
     sys.exit(status)

@@ -128,7 +128,7 @@ def count_right(task, model, texts):
 
 
 def questions(seed):
-    """Texts that it has not been trained on, by what is asked of it."""
+    """Texts that the model was not trained on, by kind of question."""
     _, held_out = split(seed)
     numbers = torch.Generator().manual_seed(seed)
     long = {n: torch.randint(10 ** (n - 1), 10**n, (500,), generator=numbers).tolist() for n in (5, 6)}

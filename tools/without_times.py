@@ -1,7 +1,7 @@
-"""A plugin for nbval: cells that time something run without their claims.
+"""A plugin for nbval: in cells that measure a time, a failed assertion is a skip.
 
-What they claim about times is true of real devices. An emulated one, such as tests/standin, pays the same for every
-operation, so that ratios mean nothing on it. An error other than a failed claim is an error here, too.
+Their assertions about times hold on real devices. On an emulated one, such as tests/standin, every operation has the
+same overhead, so ratios mean nothing. Any other error stays an error.
 """
 
 import pytest
@@ -16,11 +16,11 @@ def pytest_runtest_call(item):
         return (yield)
     except NbCellError:
         if isinstance(item, IPyNbCell) and notebooks.ignored(item.cell) and claims_only(item.test_outputs):
-            pytest.skip("what it claims of times is not asked of an emulated device")
+            pytest.skip("assertions about times are not checked on an emulated device")
         raise
 
 
 def claims_only(outputs):
-    """Whether nothing went wrong in a cell but an assertion."""
+    """Whether a cell's only error is a failed assertion."""
     errors = [output.ename for output in outputs if output.output_type == "error"]
     return errors == ["AssertionError"]

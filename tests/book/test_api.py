@@ -54,7 +54,7 @@ DOCUMENTED = dict(documented())
 
 @pytest.mark.parametrize("name", DOCUMENTED)
 def test_a_docstring_renders_without_a_warning(name):
-    """What would stop the book's build is said here in a moment."""
+    """A warning would stop the book's build: here it takes a moment."""
     for role in ("func", "class", "meth", "attr", "mod"):
         roles.register_local_role(role, roles.GenericRole(role, roles.nodes.literal))
     text = str(NumpyDocstring(DOCUMENTED[name], Config(**SETTINGS)))

@@ -82,7 +82,7 @@ BLOCKS = {
 
 
 class Structure(HTMLParser):
-    """Complains about elements that are closed in the wrong order or stand where a browser would move them."""
+    """Finds elements that are closed in the wrong order, or placed where a browser would move them."""
 
     def __init__(self):
         super().__init__()
@@ -139,8 +139,8 @@ def test_internal_links_lead_somewhere(page):
 def test_page_names_no_file_of_another_host(page):
     fetched = soup(page).select('script[src], img[src], iframe[src], link[href]:not([rel="canonical"])')
     assert [element for element in fetched if urlsplit(element.get("src") or element["href"]).netloc] == []
-    told = re.sub(r"<code.*?</code>", "", str(soup(page)), flags=re.DOTALL)  # a setting of an editor names some
-    assert not re.search(r"unpkg|cdnjs|jsdelivr|googleapis", told)
+    text = re.sub(r"<code.*?</code>", "", str(soup(page)), flags=re.DOTALL)  # a quoted setting of an editor has some
+    assert not re.search(r"unpkg|cdnjs|jsdelivr|googleapis", text)
 
 
 def test_styles_name_no_file_of_another_host():
@@ -168,11 +168,11 @@ def test_page_has_title_description_and_card(page):
 
 
 @pytest.mark.parametrize("page", PAGES)
-def test_page_leads_to_no_host_that_cannot_exist(page):
+def test_no_link_has_an_invalid_host(page):
     assert not any(".invalid" in target for target in targets(page))
 
 
-def test_the_wheel_lies_beside_the_pages():
+def test_the_wheel_is_next_to_the_pages():
     (wheel,) = HTML.glob("*.whl")
     assert re.fullmatch(r"transformer_lab-[\d.]+-py3-none-any\.whl", wheel.name)
     assert wheel.stat().st_size < 900_000
@@ -226,7 +226,7 @@ def test_a_first_visit_fetches_at_most_1200_kb(page):
 
 
 @pytest.mark.parametrize("page", PAGES)
-def test_a_picture_stands_for_each_lab_where_no_script_runs(page):
+def test_each_lab_has_a_picture_for_browsers_without_scripts(page):
     for view in soup(page).select('script[type="application/vnd.jupyter.widget-view+json"]'):
         picture = view.find_next_sibling("noscript").img
         assert picture, f"a lab of {page} has no picture: run `make pictures`, then `make book`"
@@ -267,7 +267,7 @@ def test_every_lab_is_a_figure(page):
 
 @pytest.fixture(scope="session")
 def site():
-    """Serves the book as it will be published: under the path of its address, with its page for what is not there."""
+    """Serves the book as published: under the path of its address, with its 404 page."""
 
     class Server(SimpleHTTPRequestHandler):
         def translate_path(self, path):
@@ -292,7 +292,7 @@ def site():
 
 @pytest.fixture
 def visit(browser):
-    """Opens pages, and holds them to this: nothing is asked of another host, nothing fails, the console is silent."""
+    """Opens pages; requires that no request goes to another host, none fails, and the console is silent."""
     contexts, faults = [], []
 
     def open_page(address, settled=draw_all, **options):
@@ -333,7 +333,7 @@ def serious(page, only_colours=False):
     return [found for found in violations(page, only_colours) if found[0] in ("serious", "critical")]
 
 
-# Every kind of word in code is looked at once on each kind of ground: thousands more would take axe-core minutes.
+# One word of each kind in code on each background: thousands more would take axe-core minutes.
 ONE_OF_EACH_KIND = """() => {
     const seen = new Set();
     for (const word of document.querySelectorAll('.highlight span')) {
@@ -382,7 +382,7 @@ def test_page_is_alive_accessible_and_fits(visit, site, name):
         page.wait_for_timeout(300)  # colours change over a moment
         assert page.evaluate("document.documentElement.dataset.theme") == theme
         assert page.evaluate("document.documentElement.scrollWidth") == width
-        # On a phone a page's frame is another: it is the same on all pages, and short ones are asked for all of it.
+        # The frame of a page on a phone is the same on all pages: it is checked on the short ones.
         assert serious(page, only_colours=theme == "dark" and name in NOTEBOOKS) == [], f"{theme}, {width} px"
 
 
@@ -447,14 +447,14 @@ def test_search_puts_solutions_last_and_says_when_it_finds_nothing(visit, site):
 
 
 @pytest.mark.parametrize("page", PAGES)
-def test_assignments_and_solutions_are_folded_where_one_reads_something_else(page):
+def test_assignments_and_solutions_are_folded_on_other_pages(page):
     folds = {fold.summary.text: fold.has_attr("open") for fold in soup(page).select(".bd-links details")}
     folder = page.partition("/")[0]
     assert folds == {"Assignments": folder == "assignments", "Solutions": folder == "solutions"}
 
 
 @pytest.mark.parametrize("page", PAGES)
-def test_every_icon_of_a_page_is_in_the_fonts_cut(page):
+def test_every_icon_is_in_the_cut_font(page):
     rules = (HTML / "_static" / "icons.css").read_text("utf-8")
     names = {name for icon in soup(page).select("i[class*=fa-]") for name in icon["class"] if name.startswith("fa-")}
     assert [name for name in names if f".{name}" not in rules] == []
@@ -485,8 +485,8 @@ def test_figures_say_how_large_they_are(page):
         assert figure.get("width") and figure.get("height") and figure["loading"] == "lazy"
 
 
-def test_lines_of_text_and_of_code_have_room(visit, site):
-    """At 1200 pixels 88 letters of code fit; prose is no wider than about 80."""
+def test_lines_of_text_and_code_are_long_enough(visit, site):
+    """At 1200 pixels 88 characters of code fit; prose is no wider than about 80."""
     page = visit(site + CHAPTERS[4], viewport={"width": 1200, "height": 850})
     code, prose = page.evaluate("""() => {
         const pen = document.createElement("canvas").getContext("2d");
@@ -513,7 +513,7 @@ def sections_that_are_linked():
     return found
 
 
-# How far a section's heading lies from the window's upper edge, once a link to it has been followed.
+# The distance of a section's heading from the top of the window after following a link to it.
 LAND = """async (sections) => {
     const found = {};
     for (const name of sections) {
@@ -540,11 +540,11 @@ def test_a_shared_link_lands_on_its_heading_while_the_page_comes_to_life(visit, 
     page = visit(f"{site}{name}#{section}", settled=None, viewport={"width": width, "height": 800})
     page.evaluate("document.fonts.ready.then(() => true)")
     page.locator("[data-lab=ready]").first.wait_for()
-    page.wait_for_timeout(1000)  # labs, letters and formulas are all there by now: the heading must not have moved
+    page.wait_for_timeout(1000)  # labs, fonts and formulas are loaded by now: the heading must not have moved
     assert 60 <= page.locator(f"#{section} :is(h1, h2, h3)").first.bounding_box()["y"] <= 68
 
 
-def test_what_is_not_there_says_so(visit, site):
+def test_a_missing_page_says_so(visit, site):
     address = f"{site}no/such/page.html"
     page = visit(address)
     # The page itself is the one thing that may be missing, and the console says so.

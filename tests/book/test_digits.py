@@ -25,11 +25,11 @@ from executed import executed
         (torch.full((2000,), 0.12345), 6),  # printed without its middle
     ],
 )
-def test_digits_near_a_boundary_are_seen(shown, found):
+def test_digits_near_a_boundary_are_found(shown, found):
     assert len(digits.near_boundary(torch.as_tensor(shown), digits=4)) == found
 
 
-def test_what_is_shown_near_a_boundary_is_taken_out_of_the_notebook(tmp_path):
+def test_values_near_a_boundary_are_removed_from_the_notebook(tmp_path):
     sources = [
         "import torch, transformer_lab as tl",
         "tl.show(torch.tensor([0.12345]))\ntl.show(torch.tensor([0.12345]), digits=6)",
@@ -37,7 +37,7 @@ def test_what_is_shown_near_a_boundary_is_taken_out_of_the_notebook(tmp_path):
     ]
     notebook = new_notebook(cells=[new_code_cell(source) for source in sources])
     notebooks.execute(notebook, tmp_path, startup=digits.STARTUP)
-    (found,) = digits.take_near(notebook)
+    (found,) = digits.pop_near_boundary(notebook)
     assert found.startswith("cell 2 shows 0.1234") and found.endswith("with 4 digits")
     shown, names = ([output.text for output in cell.outputs] for cell in notebook.cells[1:])
     assert "".join(shown) == "(1,) · float32\n[0.1234]\n(1,) · float32\n[0.123450]\n"

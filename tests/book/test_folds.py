@@ -1,4 +1,4 @@
-"""What is folded away says what it is: code, or the output that a reader guesses first."""
+"""The summary of a fold says what is inside: code, or an output that a reader guesses first."""
 
 import re
 import sys

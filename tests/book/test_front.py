@@ -14,7 +14,7 @@ each_chapter = pytest.mark.parametrize("name", CHAPTERS)
 # The front page
 
 
-def test_a_first_screen_shows_what_it_is_for_a_button_and_a_lab(visit, site):  # noqa: F811
+def test_the_first_screen_has_purpose_button_and_lab(visit, site):  # noqa: F811
     page = visit(f"{site}index.html", viewport={"width": 1200, "height": 850})
     lab, start = page.locator("[data-lab=ready]"), page.locator(".tl-start a")
     assert page.locator("[data-lab]").count() == lab.count() == 1
@@ -35,7 +35,7 @@ def test_nothing_moves_while_the_lab_is_drawn(visit, site, width):  # noqa: F811
             setTimeout(() => resolve(moved), 500);
         })"""
     )
-    assert moved < 0.05  # another machine's letters are wider: without room for the lab it is 0.3
+    assert moved < 0.05  # another machine's font is wider: without space reserved for the lab it is 0.3
 
 
 @pytest.mark.parametrize("width", [1200, 320])
@@ -79,7 +79,7 @@ def test_a_chapter_says_where_it_is(name):
 
 
 @each_chapter
-def test_every_part_leads_to_its_chapter_and_what_leads_nowhere_is_no_link(name):
+def test_every_part_links_to_its_chapter(name):
     for part, _, _, link in groups(name):
         chapter = PARTS[part][1] if part else None
         assert (link["href"] if link else None) == (f"{chapter}.html" if part and chapter + ".html" != name else None)
@@ -107,7 +107,7 @@ def test_the_drawing_is_small_and_can_be_used(visit, site, width, most):  # noqa
 
 
 @pytest.mark.parametrize("width", [1200, 1440])
-def test_a_chapter_stands_where_it_stands_before_the_list_of_its_sections_is_read(visit, site, width):  # noqa: F811
+def test_the_drawing_comes_before_the_list_of_sections(visit, site, width):  # noqa: F811
     page = visit(site + CHAPTERS[4], viewport={"width": width, "height": 800})
     places = [page.locator(".tl-here").bounding_box()]
     page.evaluate("document.querySelector('.bd-sidebar-secondary').remove()")  # it comes last in the file

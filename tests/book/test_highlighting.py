@@ -21,14 +21,14 @@ def scaled(x, *, d_head=64):
 
 
 def by_letter(formatter):
-    """Each letter of the code that is seen, beside the class that colours it."""
+    """Each visible character of the code, with the class that colours it."""
     page = BeautifulSoup(highlight(CODE, PythonLexer(), formatter), "html.parser")
     words = page.pre.find_all(string=True)
     classes = [" ".join(word.parent.get("class", [])) for word in words]
     return [(letter, name) for word, name in zip(words, classes) for letter in word if not letter.isspace()]
 
 
-def test_only_what_has_the_colour_of_text_loses_its_markup():
+def test_only_uncoloured_code_loses_its_markup():
     usual, ours = by_letter(HtmlFormatter()), by_letter(OnlyWhatIsColoured())
     assert ours == [(letter, "" if name in ("n", "p", "w") else name) for letter, name in usual]
     assert {"k", "nf", "mi", "o", "sd", "c1"} <= {name for _, name in ours}

@@ -10,7 +10,7 @@ from docutils import nodes
 ROOT = Path(__file__).parents[2]
 sys.path.append(str(ROOT))  # as in book/conf.py: the book's extensions are no part of the package
 
-from book.mathematics import FormulaError, keep_with_what_follows, mathml, parts_of  # noqa: E402
+from book.mathematics import FormulaError, attach_punctuation, mathml, parts_of  # noqa: E402
 
 M = "{http://www.w3.org/1998/Math/MathML}"
 
@@ -42,13 +42,13 @@ def test_a_formula_carries_its_tex(tex):
         ("x \N{SNOWMAN} y", "uses \N{SNOWMAN}, which the font"),
     ],
 )
-def test_what_cannot_be_set_is_named(tex, said):
+def test_an_error_names_the_formula(tex, said):
     with pytest.raises(FormulaError) as error:
         mathml(tex)
     assert said in str(error.value) and tex in str(error.value)
 
 
-def test_signs_have_the_space_that_tex_gives_them():
+def test_signs_have_the_space_of_tex():
     assert texts("2 - 1") == ["2", "−", "1"]
     assert row("2 - 1")[1].get("lspace") is None  # a browser's own is right
     assert row("-1")[0].get("rspace") == row("a = -1")[2].get("rspace") == "0"
@@ -57,7 +57,7 @@ def test_signs_have_the_space_that_tex_gives_them():
     assert script.find(f".//{M}mo").get("lspace") == "0"
 
 
-def test_a_functions_name_keeps_away_from_what_is_no_bracket():
+def test_a_functions_name_has_space_except_before_a_bracket():
     tags = [element.tag.removeprefix(M) for element in row(r"2 \ln x")]
     assert tags == ["mn", "mspace", "mi", "mspace", "mi"]
     name, space, _ = row(r"\max_l s_l")
@@ -75,17 +75,17 @@ def test_a_negative_space_is_a_margin():
     assert space.get("width") == "0" and space.get("style") == "margin-inline-start: -0.167em"
 
 
-def test_a_formula_parts_at_its_wide_spaces_and_not_within_braces():
+def test_a_formula_is_split_at_wide_spaces_outside_braces():
     assert parts_of(r"a = b, \qquad\qquad c \quad d") == ["a = b,", r"c \quad d"]
     for tex in (r"\text{a \qquad b}", r"\left( a \qquad b \right)", r"\begin{matrix} a \qquad b \end{matrix}"):
         assert parts_of(tex) == [tex]
 
 
-def test_a_formula_keeps_the_marks_that_follow_it():
+def test_punctuation_stays_with_its_formula():
     """They are taken from the text, so that they are there once; what does not follow directly stays where it is."""
     marked, apart, last = (nodes.math("", "x") for _ in range(3))
     text, strong = nodes.Text("), then "), nodes.strong("", "far")
     paragraph = nodes.paragraph("", "", marked, text, apart, strong, nodes.Text(", "), last)
-    keep_with_what_follows(None, paragraph, "page")
+    attach_punctuation(None, paragraph, "page")
     assert [node.get("marks") for node in (marked, apart, last)] == ["),", None, None]
     assert paragraph.astext() == "x then xfar, x"

@@ -1,4 +1,4 @@
-"""Every rule for notebooks can complain, and canonical form is reached in one step. `make lint` asks all notebooks."""
+"""Every rule for notebooks can complain, and canonical form is reached in one step. `make lint` checks all."""
 
 import base64
 import json
@@ -234,7 +234,7 @@ def test_every_rule_is_seen_to_complain():
     assert {rule for rule, _ in SPOILED} == set(notebook_rules.RULES)
 
 
-def test_no_letter_is_right_much_more_often_than_the_others():
+def test_right_answers_are_spread_over_the_letters():
     chapters = notebooks.chapters()
     letters = [letter for path in chapters for letter in notebook_rules.right_letters(nbformat.read(path, 4))]
     assert len(letters) > 70
@@ -284,7 +284,7 @@ NOT_CANONICAL = [
 
 
 @pytest.mark.parametrize("spoil, words", NOT_CANONICAL, ids=[words for _, words in NOT_CANONICAL])
-def test_what_is_not_canonical_is_named(spoil, words, tmp_path):
+def test_differences_from_canonical_form_are_named(spoil, words, tmp_path):
     spoiled = sample()
     spoil(spoiled)
     path = tmp_path / "sample.ipynb"
@@ -292,7 +292,7 @@ def test_what_is_not_canonical_is_named(spoil, words, tmp_path):
     assert any(words in fault for fault in notebooks.check(path)), notebooks.check(path)
 
 
-def test_canonical_form_is_reached_in_one_step_and_keeps_what_is_read():
+def test_canonical_form_is_idempotent_and_keeps_text():
     notebook = sample()
     spoiled = deepcopy(notebook)
     spoiled.metadata.language_info.version = "3.11.7"
@@ -315,7 +315,7 @@ def test_canonical_form_is_reached_in_one_step_and_keeps_what_is_read():
         (["nbval-ignore-output"], None),
     ],
 )
-def test_what_the_book_folds_jupyter_folds(tags, folded):
+def test_jupyter_folds_what_the_book_folds(tags, folded):
     notebook = sample()
     notebook.cells[PRINTED].metadata.update(tags=tags, jupyter={"outputs_hidden": True})
     assert notebooks.canonical(notebook).cells[PRINTED].metadata.get("jupyter") == folded

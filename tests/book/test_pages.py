@@ -1,4 +1,4 @@
-"""The pages beside the chapters say what the chapters say: times, needs, axis words, references, sections."""
+"""Index, glossary, notes and other pages agree with the chapters: times, needs, axis words, references, sections."""
 
 import json
 import re
@@ -142,7 +142,7 @@ def test_every_chapter_has_its_place_in_the_drawing(path):
     assert path.stem in table("PLACES"), f"book/you_are_here.py: PLACES must have a row for {path.stem}"
 
 
-def test_the_front_page_says_how_long_all_chapters_take():
+def test_the_front_page_has_the_total_time():
     minutes = sum(sum(stated(markdown(path)[0])) for path in CHAPTERS)
     assert re.search(r"[Aa]bout (\d+) hours", PAGES["index"])[1] == str(round(minutes / 60))
 
@@ -197,7 +197,7 @@ def test_a_link_to_a_section_names_the_section(name):
 
 
 def sections(root):
-    """What stands in each section of each chapter, text and code: ``{address of the section: words}``."""
+    """The text and code of each section of each chapter: ``{address of the section: text}``."""
     found, address = {}, None
     for path in notebooks.chapters(root):
         for cell in nbformat.read(path, 4).cells:
@@ -221,7 +221,7 @@ def in_letters(words):
 
 
 @pytest.mark.parametrize("name", ["next", "glossary", "notes", "teach", "how", "references"])
-def test_a_link_to_a_section_leads_to_one_that_there_is(name):
+def test_links_to_sections_are_valid(name):
     there = sections(ROOT)
     linked = [link for link in LINK.findall(PAGES[name]) if re.match(r"\d\d_\w+\.ipynb#", link)]
     assert [link for link in linked if link not in there] == []
@@ -255,7 +255,7 @@ def test_the_references_have_all_that_a_chapter_cites(path):
         assert str(number_of(path)) in named, f"chapters/references.md: {link} must name chapter {number_of(path)}"
 
 
-def test_every_note_of_the_five_has_its_section():
+def test_each_of_the_five_notes_has_a_section():
     assert re.findall(r"(?m)^## Note (\d+):", PAGES["notes"]) == ["000", "001", "002", "003", "004"]
 
 
@@ -284,7 +284,7 @@ FUNCTION = "def {name}(x):\n    ### BEGIN SOLUTION\n    return x.softmax(-1)\n  
 
 
 def task(name, check):
-    """The three cells of a task in a solution: what the tool writes into them is left out, or wrong."""
+    """The three cells of a task in a solution, without what the tool writes into them."""
     return [
         new_markdown_cell(f"## `{name}`\n\n★★☆ · 5 minutes\n\n{{hints {name}}}"),
         new_code_cell(FUNCTION.format(name=name)),
@@ -305,7 +305,7 @@ SOLUTION = [
 
 
 def additions(last):
-    """How the lists learn of a chapter behind the last one: ``{file: [(what stands there, what follows it)]}``."""
+    """The rows for a chapter after the last one: ``{file: [(text before the row, row)]}``."""
     return {
         "_toc.yml": [
             (f"- file: {folder}{last.stem}\n", f"      - file: {folder}99_sample\n")
@@ -352,7 +352,7 @@ def course(tmp_path, monkeypatch):
 
 
 def complaints(course, monkeypatch):
-    """The first lines of what the tests above say of a course."""
+    """The first line of each failure of the tests above, for this course."""
     monkeypatch.setitem(globals(), "CHAPTERS", notebooks.chapters(course))
     monkeypatch.setitem(globals(), "PAGES", read_pages(course))
     of_all = [test_the_book_has_every_chapter_and_every_page, test_the_points_for_a_class_add_up]
@@ -371,7 +371,7 @@ def complaints(course, monkeypatch):
             yield str(error).splitlines()[0]
 
 
-def test_another_chapter_needs_its_files_and_the_lists_that_the_tests_name(course, monkeypatch):
+def test_a_new_chapter_needs_the_rows_that_tests_name(course, monkeypatch):
     for path in course.glob("chapters/**/99_sample.ipynb"):
         assert notebooks.check(path) == notebook_rules.complaints(path) == []
     assert repository.changes(None, course) == {}
@@ -385,7 +385,7 @@ def test_another_chapter_needs_its_files_and_the_lists_that_the_tests_name(cours
     for name, rows in lists.items():
         text = (course / name).read_text("utf-8")
         for stands, follows in rows:
-            if name.endswith(".ipynb"):  # whose text stands in strings
+            if name.endswith(".ipynb"):  # where text is in JSON strings
                 stands, follows = (json.dumps(words, ensure_ascii=False)[1:-1] for words in (stands, follows))
             assert text.count(stands) == 1, stands
             text = text.replace(stands, stands + follows)
@@ -394,7 +394,7 @@ def test_another_chapter_needs_its_files_and_the_lists_that_the_tests_name(cours
     assert list(complaints(course, monkeypatch)) == []
 
 
-def test_the_room_of_a_lab_is_as_high_as_its_picture():
+def test_reserved_heights_match_the_pictures():
     listed = json.loads((ROOT / "book" / "pictures" / "pictures.json").read_text("utf-8"))
     off = {lab["file"]: (lab["height"], lab["rooms"]["desk"]) for labs in listed.values() for lab in labs}
     assert {name: sizes for name, sizes in off.items() if abs(sizes[0] - sizes[1]) > 2} == {}

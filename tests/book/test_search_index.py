@@ -3,11 +3,12 @@
 import sys
 
 import pytest
+from docutils import nodes
 
 from notebooks import ROOT
 
 sys.path.append(str(ROOT))
-from book.search_index import in_letters
+from book.search_index import as_typed, words
 
 
 @pytest.mark.parametrize(
@@ -21,5 +22,14 @@ from book.search_index import in_letters
         (r"\left(x\right)\,y", "(x)y"),
     ],
 )
-def test_a_formula_is_indexed_as_one_may_type_it(tex, letters):
-    assert in_letters(tex) == letters
+def test_a_formula_is_indexed_as_readers_type_it(tex, letters):
+    assert as_typed(tex) == letters
+
+
+def test_a_sentence_is_indexed_with_its_formulas_and_without_outputs():
+    sentence = nodes.paragraph(
+        "", "", nodes.Text("Divide by "), nodes.math("", r"\sqrt{d_\text{head}}"), nodes.Text(".")
+    )
+    output = nodes.container("", nodes.literal_block("", "0.1234"), nb_element="cell_code_output")
+    section = nodes.section("", nodes.title("", "Scale"), sentence, output)
+    assert words(section).split() == ["Divide", "by", "√d_head."]

@@ -3,16 +3,16 @@
 import json
 import re
 
-from book.widget_state import lean, short, write
+from book.widget_state import minified, trimmed, write
 from transformer_lab.labs import BroadcastingLab, MaskLab, Practice
 
 SCRIPT = re.compile(r'(?s)(<script type="application/vnd.jupyter.widget-state\+json">)(.*?)(</script>)')
 
 
-def test_only_what_is_shown_is_kept_and_every_text_once():
+def test_only_shown_widgets_are_kept_and_each_text_once():
     one, other, unseen = ({"state": {"_esm": "draw", "_css": "red", "n": n}} for n in range(3))
     data = {"state": {"a": one, "b": unseen, "c": other, "d": {"state": {"width": "2em"}}}, "version_major": 2}
-    assert lean(data, {"a", "c"}) == (
+    assert trimmed(data, {"a", "c"}) == (
         {
             "state": {"a": one, "c": {"state": {"_esm": {"as": "a"}, "_css": {"as": "a"}, "n": 1}}},
             "version_major": 2,
@@ -22,9 +22,9 @@ def test_only_what_is_shown_is_kept_and_every_text_once():
     assert other["state"]["_esm"] == "draw"
 
 
-def test_a_script_is_short_and_says_the_same():
+def test_a_script_is_minified_and_does_the_same():
     text = "const say = (a) => `${a ? `it is  ${a}, ` : ``}  1 + 2`; // why\n\nexport default { say, at: /[/`]  x/ };\n"
-    made = short(text)
+    made = minified(text)
     assert len(made) < len(text) - 10 and all(kept in made for kept in ("it is  ", "  1 + 2`", "/[/`]  x/")), made
 
 
@@ -34,7 +34,7 @@ def test_labs_that_share_a_script_come_to_life(show, tmp_path):
     def change(html):
         def shorter(found):
             data = json.loads(found[2])
-            kept, files = lean(data, set(data["state"]))
+            kept, files = trimmed(data, set(data["state"]))
             write(files, tmp_path)
             text = json.dumps(kept).replace("</", "<\\/")
             assert len(text) < 0.75 * len(found[2])

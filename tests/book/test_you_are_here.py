@@ -27,9 +27,9 @@ def test_the_tables_and_the_drawing_name_the_same_parts():
 
 
 def test_a_chapter_without_a_place_fails_the_build_with_a_sentence():
-    you_are_here.demand_places(None, None, ["index", "glossary", "solutions/99_sample", *PLACES])
+    you_are_here.require_places(None, None, ["index", "glossary", "solutions/99_sample", *PLACES])
     with pytest.raises(ExtensionError, match=r"99_sample has no place in the Transformer: .* book/you_are_here.py"):
-        you_are_here.demand_places(None, None, ["01_tensor_operations", "99_sample"])
+        you_are_here.require_places(None, None, ["01_tensor_operations", "99_sample"])
 
 
 def test_a_chapter_without_a_picture_fails_the_build_with_a_sentence():
@@ -39,7 +39,7 @@ def test_a_chapter_without_a_picture_fails_the_build_with_a_sentence():
 
 @pytest.mark.parametrize("chapter", PLACES)
 def test_pictures_have_no_script_no_file_and_no_letters(chapter):
-    """They stand in the page as they are: what they hold must be as good in the dark, and in every browser."""
+    """They are inlined in the page, and must look right in dark and in every browser."""
     for element in ElementTree.fromstring(front_page.thumbnail(chapter).astext()).iter():
         assert element.tag.split("}")[1] in {"svg", "rect", "path", "circle"}
         for name in {"fill", "stroke"} & element.attrib.keys() - ({"fill"} if element.get("fill") == "none" else set()):

@@ -40,7 +40,7 @@ def test_every_seed_gives_a_model_that_answers_and_heads_that_have_jobs(chapter,
 
 
 @pytest.mark.parametrize("seed", SEEDS)
-def test_what_every_model_loses_with_a_head(chapter, seed):
+def test_every_model_gets_worse_without_a_head(chapter, seed):
     shares = without(chapter, chapter["train"](seed))
     certain = torch.tensor(  # before, digit, after: of "after" two rows depend on the model
         [
@@ -87,11 +87,11 @@ def test_the_figure_shows_what_the_text_says_of_it(chapter):
 
 
 @pytest.mark.skipif(not ALL_SEEDS, reason="a count over ten models: make claims")
-def test_ten_models_lose_what_the_figure_says(chapter):
+def test_ten_models_lose_as_much_as_the_figure_says(chapter):
     after = torch.stack([without(chapter, chapter["train"](seed))[:, 2].cpu() for seed in SEEDS], dim=1)
     stored = torch.tensor(list(chapter["AFTER"].values()))
     lost, said = (after < LOST).sum(dim=1), (stored < LOST).sum(dim=1)
-    # Another machine rounds otherwise and trains other models: rows on which all models agree stay, two may move.
+    # Another machine rounds differently and trains other models: rows on which all models agree stay, two may move.
     for row, room in enumerate([0, 0, 3, 2, 0, 0]):
         assert abs(lost[row] - said[row]) <= room, f"lost {lost.tolist()}, the figure has {said.tolist()}:\n{after}"
     assert (after[2] < LOST).any() and (after[2] > 0.97).any(), after[2]
@@ -108,7 +108,7 @@ def test_without_the_mask_many_models_answer_in_another_way(chapter):
     assert 3 <= otherwise <= 9, otherwise  # the chapter counted six
 
 
-def test_a_model_that_has_hardly_trained_has_none_of_this(chapter):
+def test_an_untrained_model_has_no_such_heads(chapter):
     model = chapter["train"](0, steps=20)
     assert (chapter["accuracy"](model) < 0.5).all() and chapter["jobs"](model).max() < 0.5
     assert torch.is_grad_enabled()

@@ -16,7 +16,7 @@ WINDOW, TRIANGLE = ~tl.sliding_window_mask(4, 2), ~tl.causal_mask(4)  # PyTorch'
 
 
 def the_hint_wins(call):
-    """Whether a call with a window and the hint computes what it computes with the triangle, and not the window's."""
+    """Whether a call with a window and the hint gives the result of the triangle, and not of the window."""
     hinted, window, triangle = call(WINDOW, is_causal=True), call(WINDOW), call(TRIANGLE)
     assert not torch.allclose(window, triangle, atol=1e-3)
     wins = torch.allclose(hinted, triangle, atol=1e-5)
@@ -25,7 +25,7 @@ def the_hint_wins(call):
 
 
 @pytest.mark.parametrize("training, gradients, weights, padding", [*product([True, False], repeat=4)])
-def test_the_hint_wins_without_weights_and_padding_where_no_fast_path_is(training, gradients, weights, padding):
+def test_is_causal_replaces_the_mask_without_weights_padding_and_fast_path(training, gradients, weights, padding):
     attention = nn.MultiheadAttention(8, 2, batch_first=True).train(training)
     x = torch.randn(2, 4, 8)
     ignore = torch.zeros(2, 4, dtype=torch.bool) if padding else None
@@ -144,7 +144,7 @@ ANSWERS = [
 ]
 
 
-def test_every_folded_answer_is_what_pytorch_says():
+def test_folded_answers_agree_with_pytorch():
     cells = nbformat.read(notebooks.ROOT / "chapters" / "05_masks.ipynb", 4).cells
     text = "\n\n".join(cell.source for cell in cells if cell.cell_type == "markdown")
     found = re.findall(r"(?s)\*\*Before you read on:\*\*.*?<summary>Answer</summary>(.*?)</details>", text)

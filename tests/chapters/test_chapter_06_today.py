@@ -66,7 +66,7 @@ def test_rotary_positions_do_not_copy_at_a_length_that_they_have_not_seen(seed, 
     assert chapter["share_copied"](model, length=7) < 0.05
 
 
-def test_its_folded_answers_are_right():
+def test_folded_answers_are_right():
     cells = nbformat.read(notebooks.ROOT / "chapters" / "06_normalization.ipynb", 4).cells
     text = "\n".join(cell.source for cell in cells if cell.cell_type == "markdown")
     target, memory = torch.zeros(2, 7, 12), torch.zeros(2, 5, 12)

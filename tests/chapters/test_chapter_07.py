@@ -1,4 +1,4 @@
-"""Chapter 7 counts by hand: what its text says and no cell prints is what the package counts."""
+"""Numbers in the text of chapter 7 that no cell prints agree with the package."""
 
 import math
 import re
@@ -109,7 +109,7 @@ ANSWERS = [
 ]
 
 
-def test_every_folded_answer_is_what_the_package_counts(text):
+def test_folded_answers_agree_with_the_package(text):
     answers = re.findall(r"(?s)\*\*Before you read on:\*\*.*?<summary>Answer</summary>(.*?)</details>", text)
     assert len(answers) == len(ANSWERS)
     for answer, computed in zip(answers, ANSWERS):

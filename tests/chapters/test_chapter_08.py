@@ -82,7 +82,7 @@ def test_a_gated_delta_rule_is_gate_or_delta_rule_where_the_other_is_off(chapter
 
 
 @pytest.mark.parametrize("seed", range(5))
-def test_own_weights_sum_to_the_number_of_features_at_most(seed):
+def test_weights_on_the_diagonal_sum_to_at_most_the_features(seed):
     """For any positive features of 64 queries and keys: the bound of section 8.8, also where they are far apart."""
     numbers = torch.Generator().manual_seed(seed)
     q, k = (torch.randn(64, 16, generator=numbers).mul(seed).exp() for _ in range(2))
@@ -145,7 +145,7 @@ def half_a_step(chapter):
 ANSWERS = [both_orders, one_more_feature, another_query, third_token, state_and_cache, error_of_many, half_a_step]
 
 
-def test_every_folded_answer_is_what_comes_out(chapter):
+def test_folded_answers_agree_with_the_code(chapter):
     cells = nbformat.read(notebooks.ROOT / "chapters" / "08_linear_attention.ipynb", 4).cells
     text = "\n\n".join(cell.source for cell in cells if cell.cell_type == "markdown")
     found = re.findall(r"(?s)\*\*Before you read on:\*\*.*?<summary>Answer</summary>(.*?)</details>", text)

@@ -31,7 +31,7 @@ def smollm2():
     return tl.pretrained.smollm2()
 
 
-def test_the_epilogue_stores_these_answers():
+def test_the_notebook_stores_the_answers_of_this_file():
     cells = nbformat.read(ROOT / "chapters" / "09_real_models.ipynb", 4).cells
     printed = " ".join(output.get("text", "") for cell in cells for output in cell.get("outputs", []))
     words = re.sub(r"\s+", " ", printed)

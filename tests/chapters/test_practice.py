@@ -251,7 +251,7 @@ ANSWERS = {
 
 
 @pytest.mark.parametrize("stem", ANSWERS)
-def test_every_folded_answer_is_what_pytorch_says(stem):
+def test_folded_answers_agree_with_pytorch(stem):
     cells = nbformat.read(notebooks.ROOT / "chapters" / f"{stem}.ipynb", 4).cells
     text = "\n\n".join(cell.source for cell in cells if cell.cell_type == "markdown")
     found = re.findall(r"(?s)\*\*Before you read on[.:]\*\*.*?<summary>Answer</summary>(.*?)</details>", text)

@@ -417,6 +417,7 @@ PADDING_HINTS = r"(`padding_mask`\n.*?)<details>\n<summary>Hint 1.*?</details>\n
             "You write functions",
             "the first cell must say how many functions there are: five ",
         ),
+        ("About 55 minutes", "Soon done", "the first cell must say how long it takes: About 55 minutes"),
     ],
 )
 def test_a_solution_with_something_missing(before, after, said):

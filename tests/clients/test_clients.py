@@ -51,7 +51,7 @@ def wait_for_kernel(server, window):
 
 @pytest.fixture(params=["lab/tree/{}?reset", "notebooks/{}"])  # without reset, JupyterLab opens what was open before
 def reader(request, server, browser):
-    """Opens a notebook in a window of its own."""
+    """Opens a notebook in a fresh window."""
     windows = []
 
     def read(name):
@@ -107,7 +107,7 @@ def test_a_chapter_before_and_after_a_run_and_opened_again(reader, folder):
     assert "model not found" not in again.locator(".jp-Notebook").inner_text()
 
 
-def test_outputs_that_are_to_be_guessed_are_folded(reader):
+def test_outputs_to_guess_are_folded(reader):
     window = reader("05_masks.ipynb")
     cells = nbformat.read(ROOT / "chapters" / "05_masks.ipynb", 4).cells
     guessed = sum("hide-output" in cell.metadata.get("tags", []) for cell in cells)

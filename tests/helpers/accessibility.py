@@ -1,7 +1,7 @@
-"""What axe-core finds on a page in a browser, in half the time that it takes by itself.
+"""Runs axe-core on a page in half the usual time.
 
-Most of that goes into contrast, which axe-core computes for every text of a page. Here it looks at one text of each
-kind: texts with the same letters on the same ground have the same contrast.
+Most of that goes into contrast, which axe-core computes for every text of a page. Here it checks one text of each kind:
+texts in the same font and colour on the same background have the same contrast.
 """
 
 from axe_playwright_python.sync_playwright import Axe
@@ -23,7 +23,7 @@ FIND = """async (onlyColours) => {
         const { color, fontSize, fontWeight } = getComputedStyle(node);
         kinds.set([node.tagName, node.className, color, fontSize, fontWeight, groundOf(node)].join(), node);
     }
-    const quick = { preload: false, resultTypes: ["violations"] };    // nothing is told of what is right
+    const quick = { preload: false, resultTypes: ["violations"] };    // no passes
     const colours = kinds.size
         ? (await axe.run({ include: [...kinds.values()] }, { ...quick, runOnly: ["color-contrast"] })).violations : [];
     if (onlyColours) return colours;
@@ -32,7 +32,7 @@ FIND = """async (onlyColours) => {
 
 
 def violations(page, only_colours=False):
-    """Return what axe-core finds wrong: (how serious it is, rule, element, what is wrong with it), for each element."""
+    """Return axe-core's violations: (impact, rule, element, summary) for each element."""
     page.evaluate(Axe().axe_script)
     return [
         (rule["impact"], rule["id"], node["html"][:120], node["failureSummary"])
@@ -42,7 +42,7 @@ def violations(page, only_colours=False):
 
 
 def violations_in_both_themes(page):
-    """The same for a page that is shown in the light; then in the dark, where only colours are others."""
+    """The same for a page in light and then in dark, where only colours differ."""
     found = violations(page)
     page.evaluate("document.documentElement.dataset.theme = 'dark'")
     return found + violations(page, only_colours=True)

@@ -1,4 +1,4 @@
-"""What tests of the mathematics share: numbers that are the same on every device, and what agreement means."""
+"""Shared by the tests of the mathematics: numbers that are the same on every device, and tolerances."""
 
 import re
 
@@ -14,7 +14,7 @@ TOLERANCE = {torch.float64: 1e-12, torch.float32: 1e-5, torch.float16: 5e-3, tor
 
 
 def has_float64():
-    """Whether the device does: Apple's MPS does not."""
+    """Whether the device has float64: Apple's MPS does not."""
     try:
         return torch.ones(1, device=DEVICE).double().dtype == torch.float64
     except TypeError:
@@ -24,7 +24,7 @@ def has_float64():
 DTYPES = list(TOLERANCE) if has_float64() else [dtype for dtype in TOLERANCE if dtype != torch.float64]
 EXACT = [dtype for dtype in DTYPES if dtype in (torch.float32, torch.float64)]
 needs_float64 = pytest.mark.skipif(not has_float64(), reason="compares in float64, which this device does not have")
-# What another device changes shows in few of them, and the stand-in is slow.
+# Few examples show what another device changes, and the stand-in is slow.
 quick = settings(max_examples=30 if DEVICE.type == "standin" else 150, deadline=None, derandomize=True)
 
 
@@ -66,7 +66,7 @@ def ready(module, dtype=torch.float32, seed=0):
 
 
 def as_ours(module, tensors):
-    """One tensor for each parameter of PyTorch's module (its gradient, say), under the names that ours have."""
+    """Rename tensors, one for each parameter of PyTorch's module (its gradient, say), to our parameters' names."""
     ours = {}
     for (name, _), x in zip(module.named_parameters(), tensors, strict=True):
         for theirs, new in (("self_attn.", "self_attention."), ("multihead_attn.", "cross_attention.")):
@@ -105,14 +105,14 @@ def same_numbers_elsewhere(ours, theirs):
 def says(call, error, text):
     """Demand this error, and no subclass of it: its argument and its value, as ``text`` has them.
 
-    The rule between the two may find better words: ``test_arguments.py`` holds each to the letter, once.
+    The wording of the rule between them may change: ``test_arguments.py`` tests each word for word, once.
     """
     found = _message(call, error)
     assert _argument_and_value(found) == _argument_and_value(text), f"\n{found}\n{text}"
 
 
 def says_exactly(call, error, text):
-    """Demand this error, and no subclass of it, word for word; what to do next, test_messages.py looks at."""
+    """Demand this error, and no subclass of it, word for word; ``test_messages.py`` tests the advice after it."""
     found = _message(call, error)
     assert found == text or found.startswith(f"{text}: "), f"\n{found}\n{text}"
 

@@ -1,4 +1,4 @@
-"""What a chapter's cells define, without what they do: so that a test can train its models from other seeds."""
+"""The definitions in a chapter's cells, so that a test can train its models from other seeds."""
 
 import ast
 import os
@@ -8,8 +8,7 @@ import nbformat
 
 import notebooks
 
-# What a chapter says of ten seeds: the chapter itself trains from one, and every push from one more; `make claims`
-# tries all ten.
+# A chapter trains from one seed, every push from one more; `make claims` tries all ten.
 ALL_SEEDS = "TRANSFORMER_LAB_ALL_SEEDS" in os.environ
 SEEDS = range(10) if ALL_SEEDS else range(1, 2)
 

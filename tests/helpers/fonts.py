@@ -1,8 +1,8 @@
-"""The letters that browser tests are drawn in: the same on every machine, whatever fonts it has.
+"""The fonts of browser tests: the same on every machine.
 
-A reader's letters may be wider or narrower than ours. Pages are tried in three families: DejaVu Sans, the widest that
-is common; one as wide as Helvetica and Arial; and a narrow one. matplotlib brings the first, and tables of the widths
-of the others' letters: they are DejaVu's, squeezed to those widths.
+A reader's font may be wider or narrower than ours. Pages are tried in three families: DejaVu Sans, the widest common
+one; one as wide as Helvetica and Arial; and a narrow one. matplotlib has the first, and tables of the others' widths:
+these are DejaVu, squeezed to those widths.
 """
 
 from shutil import copy
@@ -13,9 +13,9 @@ from fontTools.afmLib import AFM
 from fontTools.ttLib import TTFont
 from matplotlib import get_data_path
 
-# The widths of the regular and the bold letters of each family, None for DejaVu's own.
+# The tables of widths of each family, regular and bold; None for DejaVu's.
 FAMILIES = {"wide": None, "usual": ("phvr8a", "phvb8a"), "narrow": ("phvr8an", "phvb8an")}
-# What pages ask for. All of it is answered with the family under test, or with DejaVu Sans Mono.
+# Families that pages ask for. They get the family under test, or DejaVu Sans Mono.
 SANS = (
     "sans-serif",
     "sans",
@@ -36,7 +36,7 @@ HEIGHTS = {"ascent": 1854, "descent": -434, "lineGap": 67}  # Arial's
 
 
 def install(family, place):
-    """Put a family into an empty folder; return the settings of fontconfig that make it the only one."""
+    """Put a family into an empty folder; return fontconfig's settings that make it the only one."""
     shipped = f"{get_data_path()}/fonts"
     for kind in ("Mono", "Mono-Bold"):
         copy(f"{shipped}/ttf/DejaVuSans{kind}.ttf", place)
@@ -52,7 +52,7 @@ def install(family, place):
 
 
 def squeeze(file, widths, name):
-    """Return the font of this file with these widths; what has none there becomes narrower as the others do."""
+    """Return the font of this file with these widths; other glyphs are scaled by the mean."""
     font = TTFont(file)
     for table in {*LAYOUT} & {*font.keys()}:
         del font[table]

@@ -1,6 +1,6 @@
-"""What a hand does on a page of labs, and what must hold there: written once, so that all labs are held to the same."""
+"""Gestures on a page of labs, and what must hold there, for the tests of all labs."""
 
-# A handle on a plane has no outline: the ring around it shows that it is in focus.
+# A handle on a plane has no outline: a ring around it shows the focus.
 IN_SIGHT = """() => {
     const node = document.activeElement, own = getComputedStyle(node), ring = node.querySelector('.tl-touch');
     if (ring) return getComputedStyle(ring).stroke !== 'none';
@@ -78,7 +78,7 @@ def tab_through(page, selector):
 
 
 def moving(page):
-    """How many parts of the labs move by themselves."""
+    """How many elements of the labs have animations or transitions."""
     return page.locator(".tl-lab, .tl-lab *").evaluate_all("""nodes => nodes
         .flatMap((node) => [null, '::before', '::after'].map((part) => getComputedStyle(node, part)))
         .filter((style) => style.animationName !== 'none' || parseFloat(style.transitionDuration) > 0).length""")

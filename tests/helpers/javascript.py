@@ -1,4 +1,4 @@
-"""Runs a lab's script in a JavaScript engine, without a browser, so that its arithmetic can be asked anything."""
+"""Runs a lab's script in a JavaScript engine, without a browser, to test its arithmetic."""
 
 import json
 
@@ -33,7 +33,7 @@ many = settings(max_examples=300, deadline=None, derandomize=True)
 
 
 def read(engine, parse, text, *options):
-    """What a field makes of ``text``, held to: an error in words, or a value that is written and read again."""
+    """Parse ``text`` as a field does; require an error in words, or a value that survives writing and parsing."""
     result = engine(parse, text, *options)
     if "error" in result:
         assert result.keys() == {"error"} and len(result["error"]) > 10

@@ -1,9 +1,9 @@
-"""Writes a page that holds nothing but labs, as the book's pages hold them, for tests in a browser."""
+"""Writes a page with nothing but labs, in the form of the book's pages, for tests in a browser."""
 
 import json
 from pathlib import Path
 
-from book.widget_state import short
+from book.widget_state import minified
 
 MOUNT = Path(__file__).parents[2] / "book" / "mount.js"
 
@@ -35,7 +35,7 @@ def lab_page(*labs):
 
 
 def as_notebook(html):
-    """The page as a notebook is: the labs' state lies elsewhere, and the address belongs to others."""
+    """The page as in a notebook: the labs' states are elsewhere, and the address belongs to the client."""
     tag = 'script type="application/vnd.jupyter.widget-state+json"'
     state = "STATE = 'script[type=\"application/vnd.jupyter.widget-state+json\"]'"
     for text in (tag, state):
@@ -46,7 +46,7 @@ def as_notebook(html):
 
 def _state(lab):
     state = {name: value for name, value in lab.get_state().items() if name != "layout"}
-    return state | {"_esm": short(state["_esm"])}
+    return state | {"_esm": minified(state["_esm"])}
 
 
 def _script(kind, value):

@@ -1,4 +1,4 @@
-"""Python in a process of its own."""
+"""Runs code in a fresh Python process."""
 
 import subprocess
 import sys

@@ -1,4 +1,4 @@
-"""What runs on every push, and what weekly: of pages or letters that are alike, a push tries some.
+"""What runs on every push and what weekly: of similar pages or fonts, a push tries some.
 
 `make everything`, which CI runs weekly, sets TRANSFORMER_LAB_EVERYTHING, and they take all.
 """
@@ -9,7 +9,7 @@ EVERYTHING = "TRANSFORMER_LAB_EVERYTHING" in os.environ
 
 
 def sample(every, some):
-    """All of them, weekly; on a push those of ``some``, which must be among them."""
+    """Return all of them weekly, and ``some`` of them on a push."""
     every, some = list(every), list(some)
     assert [each for each in some if each not in every] == []
     return every if EVERYTHING else some

@@ -1,4 +1,4 @@
-"""What the stand-in must do as an accelerator does: run by ``tests/test_standin.py``, with the device registered."""
+"""The stand-in behaves like an accelerator: run by ``tests/tools/test_standin.py``, with the device registered."""
 
 import copy
 import io
@@ -185,14 +185,14 @@ def test_it_draws_other_numbers_than_the_cpu_and_the_same_from_a_seed():
 
 
 @pytest.mark.skipif(rounding.ROUNDING == "cpu", reason="it is asked to round as the CPU does")
-def test_it_rounds_otherwise_and_is_never_far_off():
+def test_it_rounds_differently_within_a_bound():
     a, b = randn(64, 64), randn(64, 64)
     exact, found = (a.double() @ b.double()), (a.to(DEVICE) @ b.to(DEVICE)).cpu()
     assert not torch.equal(found, a @ b)
     assert ((found - exact).abs() <= exact.abs() * 2.0**-23).all()
     assert torch.allclose((2.0 ** a.to(DEVICE)).cpu(), 2.0**a) and torch.allclose((a.to(DEVICE) ** 3).cpu(), a**3)
     whole = torch.arange(16.0).view(4, 4)
-    assert torch.equal((whole.to(DEVICE) @ whole.to(DEVICE)).cpu(), whole @ whole)  # what is exact stays exact
+    assert torch.equal((whole.to(DEVICE) @ whole.to(DEVICE)).cpu(), whole @ whole)  # exact products stay exact
 
 
 @needs_float64

@@ -1,4 +1,4 @@
-"""``make compat``: which Python and which packages each end is given, and what is said of the tests."""
+"""``make compat``: the Python and the packages of each end, and the report of its tests."""
 
 import re
 import subprocess
@@ -18,7 +18,7 @@ def offline(monkeypatch):
     monkeypatch.setattr(compat, "reachable", lambda _: False)
 
 
-def test_the_ends_are_asked_for_by_name():
+def test_ends_are_chosen_by_name():
     assert compat.chosen([]) == [NEWEST, OLDEST] and compat.chosen(["oldest"]) == [OLDEST]
     with pytest.raises(SystemExit, match=r"^make: ONLY must be newest or oldest, got old\.$"):
         compat.chosen(["old"])
@@ -29,12 +29,12 @@ def test_the_ends_are_asked_for_by_name():
     [(NEWEST, {"3.10", "3.13"}, "3.13"), (OLDEST, {"3.11", "3.12", "3.14"}, "3.11")],
     ids=["newest", "oldest"],
 )
-def test_each_end_takes_the_python_that_it_prefers(end, there, taken, monkeypatch):
+def test_each_end_uses_its_preferred_python(end, there, taken, monkeypatch):
     monkeypatch.setattr(compat, "interpreter", lambda version: version if version in there else None)
     assert compat.python_for(end) == taken
 
 
-def test_a_machine_without_a_fitting_python_is_told(monkeypatch):
+def test_a_missing_python_is_reported(monkeypatch):
     monkeypatch.setattr(compat, "interpreter", lambda _: None)
     with pytest.raises(
         SystemExit, match=r"^make: compat needs Python 3\.10 or 3\.11 or 3\.12 for the oldest PyTorch, "
@@ -49,7 +49,7 @@ def test_uv_finds_the_ends_of_the_ranges_and_not_the_pin(offline):
         assert {re.split("==| ", pin)[0] for pin in options[5:]} == set(compat.TOOLS)
 
 
-def test_where_it_can_be_had_pytorch_comes_without_what_a_gpu_needs(monkeypatch):
+def test_the_cpu_build_of_pytorch_is_used_where_it_is_reachable(monkeypatch):
     monkeypatch.setattr(compat, "reachable", lambda _: True)
     assert "--torch-backend cpu" in " ".join(compat.packages(NEWEST))
 
@@ -63,7 +63,7 @@ def test_every_range_has_a_lower_end():
 
 
 @pytest.mark.parametrize("status", [0, 1])
-def test_a_step_keeps_what_it_prints_and_says_how_it_ended(status, tmp_path, monkeypatch, capsys):
+def test_a_step_keeps_its_output_and_reports_its_result(status, tmp_path, monkeypatch, capsys):
     said = (
         "================ FAILURES ================\nassert 1 == 2\n1 failed, 2 passed in 3 s" if status else "3 passed"
     )
@@ -85,7 +85,7 @@ def test_a_step_keeps_what_it_prints_and_says_how_it_ended(status, tmp_path, mon
     assert all(line.endswith(said.splitlines()[-1]) for line in lines[1:])
 
 
-def test_the_cells_of_a_notebook_are_given_to_one_process(tmp_path):
+def test_one_process_runs_all_cells_of_a_notebook(tmp_path):
     cells = [nbformat.v4.new_code_cell(code) for code in ["n = 0", *["n += 1"] * 20]]
     nbformat.write(nbformat.v4.new_notebook(cells=cells), tmp_path / "counts.ipynb")
     command = [sys.executable, *compat.Step(OLDEST, "notebooks").command[1:-1], tmp_path]
@@ -93,12 +93,12 @@ def test_the_cells_of_a_notebook_are_given_to_one_process(tmp_path):
     assert "21 passed" in done.stdout, done.stdout
 
 
-def test_the_environments_are_no_part_of_the_repository():
+def test_git_ignores_the_environments():
     for end in compat.ENDS:
         assert not subprocess.call(["git", "check-ignore", "--quiet", end.venv], cwd=compat.ROOT)
 
 
-def test_both_ends_run_weekly_on_a_python_that_they_can_have():
+def test_both_ends_run_weekly_on_a_python_that_they_allow():
     workflow = yaml.safe_load((compat.ROOT / ".github" / "workflows" / "weekly.yml").read_text("utf-8"))
     given = {each["end"]: each["python"] for each in workflow["jobs"]["compat"]["strategy"]["matrix"]["include"]}
     assert given == {end.name: end.pythons[0] for end in compat.ENDS}

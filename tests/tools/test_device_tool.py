@@ -1,4 +1,4 @@
-"""``tools/device.py``: what runs on the stand-in, what of it is not asked there, and what a failure tells."""
+"""``tools/device.py``: what runs on the stand-in, which assertions are skipped, and the report of a failure."""
 
 import pytest
 from nbformat.v4 import new_code_cell, new_notebook, new_output
@@ -32,7 +32,7 @@ def test_a_notebook_of_published_models_is_left_out_where_they_are_not_installed
     assert "chapters/09_real_models.ipynb" not in paths and "chapters/08_linear_attention.ipynb" in paths
 
 
-def test_a_failure_tells_where_and_what_in_a_screenful(monkeypatch):
+def test_a_failure_is_reported_in_a_screenful(monkeypatch):
     monkeypatch.setattr(device, "REPORTS", ROOT / "_build" / "reports" / "test")
     part = device.Part("tests/test_none.py")
     part.report.parent.mkdir(parents=True, exist_ok=True)
@@ -46,7 +46,7 @@ def test_a_failure_tells_where_and_what_in_a_screenful(monkeypatch):
 @pytest.mark.parametrize(
     ("errors", "claims"), [(["AssertionError"], True), (["RuntimeError"], False), ([], False), (["TypeError"], False)]
 )
-def test_only_a_claim_goes_unasked(errors, claims):
+def test_only_failed_assertions_are_skipped(errors, claims):
     outputs = [new_output("stream", name="stdout", text="5.0 times\n")]
     outputs += [new_output("error", ename=name, evalue="", traceback=[]) for name in errors]
     assert claims_only(outputs) == claims

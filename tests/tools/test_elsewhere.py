@@ -22,26 +22,26 @@ CPU = "https://download.pytorch.org/whl/cpu"
 
 # Binder
 
-# In the place of Python: says what it was called with, where, and what the constraints were.
+# Replaces Python: records its arguments, its folder and the constraints.
 PIP = """\
 #!{python}
 import json, os, sys
 from pathlib import Path
 pins = Path(sys.argv[sys.argv.index("--constraint") + 1]).read_text()
-Path({told!r}).write_text(json.dumps([os.getcwd(), sys.argv[1:], pins]))
+Path({record!r}).write_text(json.dumps([os.getcwd(), sys.argv[1:], pins]))
 """
 
 
 @pytest.fixture
 def installed(tmp_path):
-    """What binder/postBuild asks of pip, called from another folder."""
-    told = tmp_path / "told.json"
-    (tmp_path / "python").write_text(PIP.format(python=sys.executable, told=str(told)))
+    """What binder/postBuild passes to pip when called from another folder."""
+    record = tmp_path / "call.json"
+    (tmp_path / "python").write_text(PIP.format(python=sys.executable, record=str(record)))
     (tmp_path / "python").chmod(0o755)
     env = {**os.environ, "PATH": f"{tmp_path}{os.pathsep}{os.environ['PATH']}", "TMPDIR": str(tmp_path)}
     subprocess.run([INSTALL], cwd=tmp_path, env=env, check=True)
-    assert sorted(path.name for path in tmp_path.iterdir()) == ["python", "told.json"]  # it leaves nothing
-    return json.loads(told.read_text())
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["call.json", "python"]  # and leaves no other file
+    return json.loads(record.read_text())
 
 
 def test_binder_installs_the_package_and_jupyterlab_in_the_tested_versions(installed):
@@ -93,7 +93,7 @@ def test_the_dev_container_demands_no_gpu():
     assert DEVCONTAINER["containerEnv"] == {"PIP_EXTRA_INDEX_URL": CPU}
 
 
-def test_the_editor_takes_the_environments_python_as_the_kernel():
+def test_the_editor_uses_the_environments_python_as_the_kernel():
     editor = DEVCONTAINER["customizations"]["vscode"]
     chosen = editor["settings"]["python.defaultInterpreterPath"]
     assert chosen == environment.PYTHON.replace(str(ROOT), "${containerWorkspaceFolder}")

@@ -23,20 +23,20 @@ def test_old_python_can_read_it():
     ast.parse(Path(environment.__file__).read_text("utf-8"), feature_version=(3, 6))
 
 
-def test_old_python_is_told(monkeypatch):
+def test_an_old_python_is_reported(monkeypatch):
     monkeypatch.setattr(sys, "version_info", (3, 8, 18))
     with pytest.raises(SystemExit, match=r"^make: Python 3\.10 or newer is needed; .* is 3\.8\.18\..*$"):
         environment.check_python()
 
 
 @pytest.mark.parametrize("module", ["venv", "ensurepip"])
-def test_missing_module_is_told(monkeypatch, module):
+def test_a_missing_module_is_reported(monkeypatch, module):
     monkeypatch.setitem(sys.modules, module, None)
     with pytest.raises(SystemExit, match=r"^make: Python's venv module is missing\..*$"):
         environment.check_python()
 
 
-def test_full_disk_is_told_before_anything_is_made(monkeypatch):
+def test_a_full_disk_is_reported_first(monkeypatch):
     usage = namedtuple("usage", "total used free")
     monkeypatch.setattr(shutil, "disk_usage", lambda _: usage(10**10, 10**10, 10**6))
     with pytest.raises(SystemExit, match=r"^make: The disk is full: the environment needs 3 GB free in .*$"):
@@ -51,12 +51,12 @@ def test_full_disk_is_told_before_anything_is_made(monkeypatch):
         ("ERROR: No matching distribution found for torch==2.13.0", "pip could not install the packages"),
     ],
 )
-def test_cause_of_pips_failure_is_told(monkeypatch, words, sentence):
+def test_the_cause_of_pips_failure_is_reported(monkeypatch, words, sentence):
     def pip(command, cwd, stderr):
         stderr.write(words)
         return 1
 
-    monkeypatch.setattr(environment, "left_by_uv", lambda *_: None)
+    monkeypatch.setattr(environment, "install_with_uv", lambda *_: None)
     monkeypatch.setattr(subprocess, "call", pip)
     with pytest.raises(SystemExit) as failure:
         environment.install("python")
@@ -72,14 +72,14 @@ def called(monkeypatch):
     return commands
 
 
-def test_pip_is_left_with_pytorch(called):
+def test_pip_installs_pytorch_alone(called):
     environment.install("python")
     first, second, last = called
     assert first[-1].startswith("uv==") and second[1:5] == ["-m", "uv", "pip", "install"]
     assert last[-2] == "2" and last[-1].startswith("torch==")  # --retries 2
 
 
-def test_pip_installs_all_where_it_is_told_of_another_index(called, monkeypatch):
+def test_pip_installs_all_with_another_index(called, monkeypatch):
     settings = b"global.index-url='https://packages.example.com/simple'\n"
     monkeypatch.setattr(subprocess, "check_output", lambda *_, **__: settings)
     environment.install("python")
@@ -108,7 +108,7 @@ def folder(tmp_path, monkeypatch):
     return tmp_path / "venv"
 
 
-def test_an_environment_is_made_once_for_what_it_is_made_from(folder):
+def test_an_environment_is_made_once_for_its_inputs(folder):
     installed = []
 
     def make(made_from, **options):
@@ -122,7 +122,7 @@ def test_an_environment_is_made_once_for_what_it_is_made_from(folder):
     assert (folder / "bin" / "python").read_text() == "other" and installed == [str(folder / "bin" / "python")] * 3
 
 
-def test_an_environment_that_could_not_be_filled_is_made_again(folder):
+def test_an_unfinished_environment_is_made_again(folder):
     def install(_):
         raise OSError("no network")
 
@@ -132,7 +132,7 @@ def test_an_environment_that_could_not_be_filled_is_made_again(folder):
     assert environment.is_made(str(folder), "a")
 
 
-def test_what_stops_the_venv_module_is_told(monkeypatch, tmp_path):
+def test_an_error_of_the_venv_module_is_reported(monkeypatch, tmp_path):
     monkeypatch.setattr(subprocess, "call", lambda _: 1)
-    with pytest.raises(SystemExit, match=r"^make: The environment could not be made: the reason stands above\.$"):
+    with pytest.raises(SystemExit, match=r"^make: The environment could not be made: see above\.$"):
         environment.make_venv(str(tmp_path / "venv"), "a", lambda _: None)

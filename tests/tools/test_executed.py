@@ -1,4 +1,4 @@
-"""Each notebook is executed once, again when what it depends on has changed, and nbval compares that execution."""
+"""Each notebook is executed once, and again after its inputs have changed; nbval compares that execution."""
 
 import os
 import shutil
@@ -19,7 +19,7 @@ COUNT = "with open('runs', 'a') as runs:\n    _ = runs.write('x')"
 
 @pytest.fixture
 def project(tmp_path, monkeypatch):
-    """A project of one package file and one notebook, with a cache of its own."""
+    """A project of one package file and one notebook, with its own cache."""
     for name, place in {"ROOT": tmp_path, "CACHES": tmp_path / "kept", "SECONDS": tmp_path / "kept" / "s.json"}.items():
         monkeypatch.setattr(executed, name, place)
     (tmp_path / "transformer_lab").mkdir()
@@ -28,7 +28,7 @@ def project(tmp_path, monkeypatch):
     path = tmp_path / "chapters" / "sample.ipynb"
     path.parent.mkdir()
     write(path, new_notebook(cells=cells))
-    monkeypatch.setattr(executed, "STARTUP", "")  # what it watches, no notebook here shows
+    monkeypatch.setattr(executed, "STARTUP", "")  # no notebook here shows values near a boundary
     monkeypatch.setattr(executed, "all_notebooks", lambda: [path])
     return tmp_path
 
@@ -50,7 +50,7 @@ def runs(project):
     return len((project / "chapters" / "runs").read_text())
 
 
-def test_without_its_published_models_a_notebook_stands_as_it_is_stored(project, monkeypatch, capsys):
+def test_without_published_models_a_notebook_is_used_as_stored(project, monkeypatch, capsys):
     for module in (notebooks, executed):
         monkeypatch.setattr(module, "models_are_installed", lambda: False)
     change(project, 2, "model = tl.pretrained.minilm()")
@@ -63,7 +63,7 @@ def test_without_its_published_models_a_notebook_stands_as_it_is_stored(project,
     assert executed.cache_folder() != without  # once they are there, it runs
 
 
-def test_without_its_published_models_its_labs_live(project, monkeypatch):
+def test_without_published_models_labs_are_alive(project, monkeypatch):
     for module in (notebooks, executed):
         monkeypatch.setattr(module, "models_are_installed", lambda: False)
     shown = tl.labs.MaskLab("the cat sat", preset="causal")
@@ -86,16 +86,16 @@ def test_without_its_published_models_its_labs_live(project, monkeypatch):
     }
     notebook_labs.file_of(path).write_text('{"labs": []}')
     with pytest.raises(ValueError, match=r"^sample.labs.json must hold 1 labs, has 0: run make notebooks$"):
-        notebook_labs.revive(run, path)
+        notebook_labs.restore_labs(run, path)
 
 
 @pytest.mark.parametrize(
     "path", [*filter(notebooks.reads_models, notebooks.all_notebooks())], ids=lambda path: path.stem
 )
-def test_the_labs_that_are_kept_are_those_of_the_notebook(path):
+def test_stored_labs_match_the_notebook(path):
     notebook = nbformat.read(path, 4)
     outputs = notebook_labs.shown(notebook)
-    notebook_labs.revive(notebook, path)
+    notebook_labs.restore_labs(notebook, path)
     for output in outputs:
         view = output.data[notebook_labs.WIDGET]["model_id"]
         state = notebook.metadata.widgets[notebook_labs.STATE]["state"][view]["state"]
@@ -106,7 +106,7 @@ def test_the_labs_that_are_kept_are_those_of_the_notebook(path):
         assert output.data["text/plain"] == f"HeadsLab({settings})"
 
 
-def test_a_notebook_runs_once_until_something_changes_that_it_depends_on(project, monkeypatch, capsys):
+def test_a_notebook_runs_once_until_an_input_changes(project, monkeypatch, capsys):
     assert executed.execute_missing() == [] and runs(project) == 1
     assert "1 of 1  sample.ipynb" in capsys.readouterr().out
     change(project, 0, "# A sample, in other words")
@@ -115,7 +115,7 @@ def test_a_notebook_runs_once_until_something_changes_that_it_depends_on(project
     assert executed.execute_missing() == [] and runs(project) == 2
     (project / "transformer_lab" / "masks.py").write_text("mask = False\n")
     assert executed.execute_missing() == [] and runs(project) == 3
-    monkeypatch.setenv("TRANSFORMER_LAB_DEVICE", "cpu")  # what it is without it
+    monkeypatch.setenv("TRANSFORMER_LAB_DEVICE", "cpu")  # the default
     assert executed.execute_missing() == [] and runs(project) == 3
     (project / "transformer_lab" / "masks.py").write_text("mask = True\n")
     assert executed.execute_missing() == [] and runs(project) == 3, "going back executes nothing"
@@ -127,7 +127,7 @@ DEPENDED_ON += [f"tools/{name}.py" for name in ("digits", "executed", "notebooks
 
 
 @pytest.mark.parametrize("name", DEPENDED_ON)
-def test_another_cache_is_taken_for_every_file_that_outputs_depend_on(project, name):
+def test_every_input_file_changes_the_cache(project, name):
     file, seen = project / name, {executed.cache_folder()}
     file.parent.mkdir(parents=True, exist_ok=True)
     for text in ("1", "2"):
@@ -136,7 +136,7 @@ def test_another_cache_is_taken_for_every_file_that_outputs_depend_on(project, n
         seen.add(executed.cache_folder())
 
 
-def test_every_kind_of_file_of_the_package_is_one_that_outputs_depend_on():
+def test_every_kind_of_package_file_is_an_input():
     shipped = {
         path.suffix for path in (notebooks.ROOT / "transformer_lab").rglob("*.*") if "__pycache__" not in path.parts
     }
@@ -144,7 +144,7 @@ def test_every_kind_of_file_of_the_package_is_one_that_outputs_depend_on():
 
 
 @pytest.mark.parametrize("name", ["python_version", "machine", "device", "models"])
-def test_another_cache_is_taken_on_another_machine(project, monkeypatch, name):
+def test_another_machine_has_another_cache(project, monkeypatch, name):
     before = executed.cache_folder()
     if name == "device":
         monkeypatch.setenv("TRANSFORMER_LAB_DEVICE", "another")
@@ -156,20 +156,20 @@ def test_another_cache_is_taken_on_another_machine(project, monkeypatch, name):
     assert executed.cache_folder() != before
 
 
-def test_what_an_interrupted_run_left_half_kept_runs_again(project):
+def test_a_half_written_record_runs_again(project):
     assert executed.execute_missing() == []
     shutil.rmtree(executed.cache_folder() / "executed")  # the record stays
     assert executed.execute_missing() == [] and runs(project) == 2
     assert executed.executed(project / "chapters" / "sample.ipynb")[0].cells[1].outputs and runs(project) == 2
 
 
-def test_what_was_executed_is_what_a_reader_sees(project):
+def test_cached_outputs_are_what_a_reader_sees(project):
     notebook, seen = executed.executed(project / "chapters" / "sample.ipynb")
     assert [output.text for output in notebook.cells[1].outputs] == ["42\nand more\n"]
     assert seen["near"] == [] and seen["execution_seconds"] > 0
 
 
-def test_old_caches_go(project):
+def test_old_caches_are_deleted(project):
     for number in range(5):
         (project / "transformer_lab" / "masks.py").write_text(f"mask = {number}\n")
         assert executed.execute_missing() == []
@@ -177,7 +177,7 @@ def test_old_caches_go(project):
     assert runs(project) == 5 and executed.execute_missing() == [] and runs(project) == 5
 
 
-def test_a_notebook_that_fails_is_told_and_not_kept(project):
+def test_a_failed_notebook_is_reported_and_not_cached(project):
     change(project, 2, "x = {}\nx['width']")
     (told,) = executed.execute_missing()
     assert told.startswith("chapters/sample.ipynb: cell 3 failed:") and told.endswith("KeyError: 'width'")
@@ -213,7 +213,7 @@ def nbval(path, cache):
     return subprocess.run(command, capture_output=True, text=True, env=env, cwd=path.parent)
 
 
-def test_nbval_compares_the_execution_that_is_kept(project):
+def test_nbval_compares_the_cached_execution(project):
     path = project / "chapters" / "sample.ipynb"
     notebook = notebooks.canonical(nbformat.read(path, 4))
     notebook.cells[2].outputs = [nbformat.v4.new_output("stream", text="42\nand more\n")]
@@ -229,13 +229,13 @@ def test_nbval_compares_the_execution_that_is_kept(project):
     assert all(words in told.stdout for words in ("1 failed, 1 passed", "43", "42", "print(6 * 7)")), told.stdout
 
 
-def test_nbval_tells_a_cell_that_raises(project):
+def test_nbval_reports_a_cell_that_raises(project):
     change(project, 2, "print(6 * seven)")
     told = nbval(project / "chapters" / "sample.ipynb", project)
     assert told.returncode == 1 and "NameError: name 'seven' is not defined" in told.stdout, told.stdout
 
 
-def test_nbval_itself_leaves_out_what_reads_models_that_are_missing(tmp_path):
+def test_nbval_leaves_out_notebooks_whose_models_are_missing(tmp_path):
     for name, source in {"reads": "tl.pretrained.minilm()\nfail", "plain": "print(42)"}.items():
         output = nbformat.v4.new_output("stream", text="42\n")
         write(tmp_path / f"{name}.ipynb", new_notebook(cells=[new_code_cell(source, outputs=[output])]))

@@ -1,4 +1,4 @@
-"""The stand-in of ``tests/standin``, a second device: in processes of its own, since one has it for good or not."""
+"""The stand-in of ``tests/standin``, in fresh processes: a process cannot remove the device once it is registered."""
 
 import os
 import subprocess
@@ -10,7 +10,7 @@ import torch
 
 ROOT = Path(__file__).resolve().parents[2]
 FOLDER = ROOT / "tests" / "standin"
-sys.path.append(str(FOLDER))  # here only to be asked what is missing: PyTorch was imported before it
+sys.path.append(str(FOLDER))  # imported only for standin.missing(), after PyTorch
 
 import standin  # noqa: E402
 
@@ -29,7 +29,7 @@ def python(*arguments, **environment):
 
 
 @skip_where_missing
-def test_what_must_work_works_and_what_must_be_refused_is():
+def test_the_standin_works_or_refuses():
     # As `make device` runs it, by default; here as the poorest device, rounding the worst.
     poorest = {"STANDIN_ROUNDING": "shove", "STANDIN_FLOAT64": "no"}
     run = python("-m", "pytest", "-q", "-p", "no:cacheprovider", str(FOLDER / "test_works_or_refuses.py"), **poorest)
@@ -37,7 +37,7 @@ def test_what_must_work_works_and_what_must_be_refused_is():
 
 
 @skip_where_missing  # there, the names that are missing are others
-def test_where_a_name_is_missing_pytorch_can_be_imported_and_the_device_says_why():
+def test_with_a_needed_name_missing_the_device_gives_the_reason():
     code = (
         "import torch; del torch._C._construct_storage_from_data_pointer; import standin; standin.autoload()\n"
         "import transformer_lab as tl\n"

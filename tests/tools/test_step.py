@@ -23,7 +23,7 @@ def pytest_in(folder, *options):
     return [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", "--rootdir", str(folder), report, *options]
 
 
-def test_a_test_that_fails_is_named_with_what_it_expected_and_got(tmp_path, capfdbinary):
+def test_a_failed_test_shows_expected_and_found(tmp_path, capfdbinary):
     noise = "print('noise\\n' * 500)"
     tests = "\n\n".join(f"def test_{n}():\n    {noise}\n    x = 6 * {n}\n    assert x == 42" for n in range(3, 9))
     (tmp_path / "test_sample.py").write_text(tests)
@@ -36,7 +36,7 @@ def test_a_test_that_fails_is_named_with_what_it_expected_and_got(tmp_path, capf
     assert log.count(b"noise") >= 2500 and capfdbinary.readouterr().out == log
 
 
-def test_a_cell_of_a_notebook_is_named_with_both_outputs(tmp_path):
+def test_a_failed_cell_shows_both_outputs(tmp_path):
     cell = new_code_cell("print(6 * 7)", execution_count=1, outputs=[new_output("stream", text="41\n")])
     nbformat.write(new_notebook(cells=[cell]), tmp_path / "sample.ipynb")
     command = pytest_in(tmp_path, "--nbval", "--nbval-current-env", str(tmp_path / "sample.ipynb"))
@@ -45,7 +45,7 @@ def test_a_cell_of_a_notebook_is_named_with_both_outputs(tmp_path):
     assert all(words in shown for words in ("1 of 1 tests failed:", "sample.ipynb", "Cell 0", "41", "42"))
 
 
-def test_any_other_step_ends_in_its_last_lines():
+def test_a_step_without_tests_shows_its_last_lines():
     command = [sys.executable, "-c", "print('\\n'.join(map(str, range(99)))); exit(3)"]
     assert step.run("other", command)[0] == 3
     assert step.summary("other")[-1] == "98" and len(step.summary("other")) <= 30
@@ -53,7 +53,7 @@ def test_any_other_step_ends_in_its_last_lines():
 
 @pytest.fixture
 def said(reports):
-    """Runs a step as make does, with files that are in this state; returns its status and what it says."""
+    """Runs a step as make does, with a fixed digest of the files; returns its status and output."""
 
     def said(code, state, *options):
         script = (
@@ -67,7 +67,7 @@ def said(reports):
     return said
 
 
-def test_what_it_says_around_a_step(said):
+def test_a_step_prints_its_name_and_time(said):
     status, lines = said("print(1)", "a")
     assert status == 0 and lines[:2] == ["── name", "1"] and lines[2].startswith("── name: passed in ")
     status, lines = said("exit('broken')", "a")
@@ -82,6 +82,16 @@ def test_a_step_that_passed_runs_again_when_something_has_changed(said):
     assert runs("a") and runs("b") and runs("a")
     assert runs("b", "print('ran'); exit(1)") and runs("b"), "what failed runs again"
     assert runs(None) and runs(None), "where git knows nothing, nothing is known to be the same"
+
+
+def test_a_step_runs_again_when_a_file_has_changed_while_it_ran(reports, monkeypatch):
+    digests = iter(["before", "after"])
+    monkeypatch.setattr(step, "REPORTS", reports)
+    monkeypatch.setattr(step, "state", lambda: next(digests))
+    monkeypatch.setattr("sys.argv", ["step.py", "--once", "name", sys.executable, "-c", ""])
+    with pytest.raises(SystemExit) as end:
+        step.main()
+    assert end.value.code == 0 and not (reports / "name.passed").exists()
 
 
 @pytest.fixture
@@ -106,7 +116,7 @@ FILES |= dict.fromkeys((".venv/made-from", "chromium", "requirements.txt", "pypr
 def test_the_state_follows_every_file(known, name):
     before = state.state()
     file = known / name
-    if name == "chromium":  # large: its time stands for it
+    if name == "chromium":  # large: its modification time is enough
         os.utime(file, (1, 1))
     else:
         file.write_text(file.read_text() + "\n# 2")

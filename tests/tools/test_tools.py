@@ -60,7 +60,7 @@ def texts(tree):
     return {path.relative_to(tree).as_posix(): path.read_text("utf-8") for path in tree.rglob("*.*")}
 
 
-def test_without_an_address_nothing_leads_there(tree):
+def test_without_an_address_there_are_no_links_to_it(tree):
     config = texts(tree).pop("_config.yml")
     assert config.count(repository.NOWHERE) == 1
     for name, text in texts(tree).items():
@@ -72,7 +72,7 @@ def test_without_an_address_nothing_leads_there(tree):
 @pytest.mark.parametrize(
     "address, which", [(ADA, "chapters/**/0[18]*"), (GRACE, "chapters/**/*")], ids=["ada", "grace"]
 )
-def test_an_address_is_named_wherever_it_is_needed_and_can_be_taken_away(address, which, tmp_path, monkeypatch):
+def test_an_address_is_written_everywhere_and_can_be_removed(address, which, tmp_path, monkeypatch):
     tree = copied(tmp_path, which)
     before = texts(tree)
     apply(tree, address)
@@ -99,8 +99,8 @@ def test_an_address_is_named_wherever_it_is_needed_and_can_be_taken_away(address
     assert texts(tree) == before
 
 
-def test_nothing_but_the_address_changes(tree):
-    """In notebooks a line of the first cell, and the first code cell; in other files what is between the markers."""
+def test_only_the_address_changes(tree):
+    """In notebooks one line of the first cell, and the first code cell; in other files the text between the markers."""
     before = {path: nbformat.read(path, 4) for path in notebooks.all_notebooks(tree)}
     changed = apply(tree, GRACE)
     assert set(before) | {
@@ -113,7 +113,7 @@ def test_nothing_but_the_address_changes(tree):
         assert old.cells[first] | {"source": ""} == new.cells[first] | {"source": ""}
 
 
-def test_an_address_says_where_the_book_is_shown():
+def test_an_address_has_the_site_of_github_pages():
     assert repository.parse_address("https://github.com/Grace/the.fork", "dev") == GRACE
     on_branch = repository.parse_address("https://github.com/ada/course.git", "feature/x")
     assert on_branch == ADA._replace(branch="feature/x")
@@ -121,7 +121,7 @@ def test_an_address_says_where_the_book_is_shown():
     assert repository.parse_address(repository.NOWHERE, "main") is None
 
 
-def test_a_domain_of_ones_own_stays(tree):
+def test_a_custom_domain_stays(tree):
     own = ADA._replace(site="https://course.example.org/")
     apply(tree, own)
     assert own.site in texts(tree)["README.md"] and "ada.github.io" not in "".join(texts(tree).values())
@@ -130,7 +130,7 @@ def test_a_domain_of_ones_own_stays(tree):
 @pytest.mark.parametrize(
     "url", ["https://example.org/a/b", "github.com/a/b", "https://github.com/a", "https://github.com/a/b/c", "main"]
 )
-def test_what_is_no_address_is_refused_in_one_line(url):
+def test_an_invalid_address_is_refused_in_one_line(url):
     with pytest.raises(SystemExit, match=r"^URL must have the form https://github.com/owner/name, got '.*'\.$"):
         repository.parse_address(url, "main")
 
@@ -163,7 +163,7 @@ def cloned(tmp_path, monkeypatch):
         "ssh://git@github.com/ada/course",
     ],
 )
-def test_git_knows_the_address(cloned, url):
+def test_the_address_is_read_from_git(cloned, url):
     folder = cloned(url)
     assert repository.origin_url(folder) == ADA.url
     assert repository.address_mismatch(ADA, folder) is None
@@ -174,7 +174,7 @@ def test_git_knows_the_address(cloned, url):
     assert repository.address_mismatch(None, folder).startswith("No address is stored, and this is ada/course: make")
 
 
-def test_where_git_does_not_know_the_address_it_must_be_given(cloned, tmp_path):
+def test_without_an_origin_on_github_the_url_is_required(cloned, tmp_path):
     with pytest.raises(SystemExit, match=r"^URL must be given, since git knows no remote named origin here: make .*$"):
         repository.origin_url(tmp_path)
     assert repository.address_mismatch(ADA, tmp_path) is None
@@ -183,7 +183,7 @@ def test_where_git_does_not_know_the_address_it_must_be_given(cloned, tmp_path):
         repository.origin_url(folder)
 
 
-def test_ci_knows_the_address(cloned, monkeypatch):
+def test_the_address_is_read_from_ci(cloned, monkeypatch):
     folder = cloned(GRACE.url)
     monkeypatch.setenv("GITHUB_REPOSITORY", "Ada/Course")
     assert repository.address_mismatch(ADA, folder) is None
@@ -199,7 +199,7 @@ def call(monkeypatch, tree, *arguments):
     repository.main()
 
 
-def test_the_tool_sets_warns_and_demands(tree, cloned, monkeypatch, capsys):
+def test_the_tool_sets_warns_demands_and_checks(tree, cloned, monkeypatch, capsys):
     cloned("git@github.com:ada/course.git")
     monkeypatch.delenv("GITHUB_ACTIONS", raising=False)
     with pytest.raises(SystemExit, match=f"^{re.escape(repository.MISSING)}$"):
@@ -212,9 +212,11 @@ def test_the_tool_sets_warns_and_demands(tree, cloned, monkeypatch, capsys):
     call(monkeypatch, tree)
     assert capsys.readouterr().out.startswith("Nothing to change.\n")
     call(monkeypatch, tree, "--check")
-    assert capsys.readouterr().out == "Links and install lines follow from the course's address.\n"
+    assert capsys.readouterr().out == "Links and install lines agree with the course's address.\n"
     (tree / "CITATION.cff").write_text("url: https://example.org\n", "utf-8")
-    with pytest.raises(SystemExit, match=rf"address wants it: CITATION.cff. Run `make repository URL={ADA.url}`\.$"):
+    with pytest.raises(
+        SystemExit, match=rf"course's address says: CITATION.cff. Run `make repository URL={ADA.url}`\.$"
+    ):
         call(monkeypatch, tree, "--check")
     call(monkeypatch, tree, GRACE.url, "--branch", "dev")
     assert repository.stored_address(tree) == GRACE
@@ -228,7 +230,7 @@ def test_the_tool_sets_warns_and_demands(tree, cloned, monkeypatch, capsys):
 
 
 @pytest.mark.parametrize("site, prefix", [("", "/"), (ADA.site, "/course/"), ("https://course.example.org/", "/")])
-def test_the_books_buttons_lead_to_a_repository_that_is_there(site, prefix, monkeypatch):
+def test_buttons_need_a_repository(site, prefix, monkeypatch):
     monkeypatch.syspath_prepend(notebooks.ROOT)
     from book.site_address import use_address
 
@@ -246,7 +248,7 @@ def test_the_books_buttons_lead_to_a_repository_that_is_there(site, prefix, monk
 
 
 @pytest.mark.parametrize("site", ["", ADA.site])
-def test_a_page_names_its_address_where_it_has_one(site, tmp_path, monkeypatch):
+def test_metadata_of_a_page_need_an_address(site, tmp_path, monkeypatch):
     monkeypatch.syspath_prepend(notebooks.ROOT)
     from book import social_card
 
@@ -271,7 +273,7 @@ def test_a_page_names_its_address_where_it_has_one(site, tmp_path, monkeypatch):
 
 
 def run_cell(address, *, missing=True, works=()):
-    """Run the first cell where the package is missing or not, and return what pip was asked for, and what was said."""
+    """Run the first cell with or without the package; return pip's arguments, and the message."""
     asked = []
 
     def run(command, **_):
@@ -288,7 +290,7 @@ def run_cell(address, *, missing=True, works=()):
     return asked, ""
 
 
-def test_the_first_cell_takes_the_wheel_and_otherwise_git():
+def test_the_first_cell_installs_the_wheel_or_from_git():
     wheel, git = f"{ADA.site}{build_wheel.filename()}", "git+https://github.com/ada/course@main"
     assert run_cell(ADA, missing=False) == ([], "")
     assert run_cell(ADA, works=[wheel]) == ([wheel], "")
@@ -331,7 +333,7 @@ def stored_and_found():
     return stored, found
 
 
-def test_what_nbval_ignores_is_no_difference():
+def test_outputs_that_nbval_ignores_may_differ():
     assert list(colab.differences(*stored_and_found())) == []
 
 
@@ -352,7 +354,7 @@ def test_a_difference_is_named(spoil, words):
 
 
 def test_git_finds_the_checkout_at_the_address(tmp_path):
-    address = colab_network.made_up_address("http://127.0.0.1:1/")
+    address = colab_network.fake_address("http://127.0.0.1:1/")
     asked = ["git", "ls-remote", address.url]
     env = colab_network.variables(tmp_path, colab_network.checkout(tmp_path, address))
     answer = subprocess.run(asked, env=env, capture_output=True, text=True, check=True).stdout
@@ -361,7 +363,7 @@ def test_git_finds_the_checkout_at_the_address(tmp_path):
     assert repository.first_cell(address) in nbformat.read(tmp_path / "chapters" / "05_masks.ipynb", 4).cells[2].source
 
 
-def test_colabs_versions_are_those_that_the_package_allows():
+def test_the_package_allows_colabs_versions():
     wanted = colab_environment.versions()
     assert {"python", "torch", "ipywidgets", "pip"} <= set(wanted)
     project = (notebooks.ROOT / "pyproject.toml").read_text("utf-8")
@@ -371,7 +373,7 @@ def test_colabs_versions_are_those_that_the_package_allows():
     assert wanted["python"] in SpecifierSet(re.search(r'(?m)^requires-python = "(.+)"$', project)[1])
 
 
-def test_what_is_not_as_in_colab_is_said():
+def test_differences_from_colab_are_reported():
     wanted = {"python": "3.13.15", "torch": "2.11.0", "anywidget": "0.9.21"}
     there = {"python": "3.13.0", "torch": "2.11.0+cpu", "anywidget": "0.9.21"}
     assert colab_environment.compared_with_colab(wanted, there) == "As in Colab."
@@ -380,7 +382,7 @@ def test_what_is_not_as_in_colab_is_said():
     assert colab_environment.compared_with_colab(wanted, there) == f"As in Colab, but {differ}."
 
 
-def test_only_a_python_that_runs_is_taken(tmp_path, monkeypatch):
+def test_only_a_working_python_is_used(tmp_path, monkeypatch):
     """pyenv puts commands on the path that only say which versions have them."""
     (tmp_path / "python3.13").write_text("#!/bin/sh\nexit 127\n")
     (tmp_path / "python3.13").chmod(0o755)
@@ -394,13 +396,13 @@ def test_only_a_python_that_runs_is_taken(tmp_path, monkeypatch):
     assert colab_environment.interpreter("3.13.15") == str(own)
 
 
-def test_what_would_be_replaced_is_seen():
+def test_replaced_packages_are_reported():
     found = {"torch": "2.11.0", "tqdm": "4.0"}
     assert colab.replaced({"transformer-lab": "0.1.0", "platformdirs": "4.1"}, found) == []
     assert colab.replaced({"torch": "2.13.0"}, found) == ["torch 2.11.0 is replaced by 2.13.0"]
 
 
-def test_the_wheel_is_whole_and_always_the_same(tmp_path):
+def test_the_wheel_is_complete_and_reproducible(tmp_path):
     first, second = tmp_path / "first", tmp_path / "second"
     for folder in (first, second):
         folder.mkdir()
@@ -419,7 +421,7 @@ def test_the_wheel_is_whole_and_always_the_same(tmp_path):
 # make lint
 
 
-def test_lint_asks_everything_of_the_notebooks_that_can_be_asked_in_seconds():
+def test_lint_runs_every_quick_check_of_the_notebooks():
     recipe = re.search(r"(?m)^lint:.*\n((?:\t.*\n)+)", (notebooks.ROOT / "Makefile").read_text("utf-8"))[1]
     tools = ("notebooks.py --check", "notebook_rules.py", "assignments.py --check", "repository.py --check")
     assert all(f"tools/{tool}\n" in recipe for tool in tools)
@@ -428,7 +430,7 @@ def test_lint_asks_everything_of_the_notebooks_that_can_be_asked_in_seconds():
 # The pinned PyTorch
 
 
-def test_the_pytorch_of_the_environment_is_the_one_in_pyproject():
+def test_requirements_pin_the_pytorch_of_pyproject():
     (pinned,) = re.findall(r'(?m)^constraint-dependencies = \["(torch==.+)"\]$', read("pyproject.toml"))
     assert re.findall(r"(?m)^torch==.*$", read("requirements.txt")) == [pinned]
     assert "torch==" not in read("tools/lock.sh")
@@ -485,7 +487,7 @@ def test_a_workflow_calls_make_and_may_only_read(path):
         assert len(ran) == max(1, len(each_verb)) or job.get("permissions") == {"pages": "write", "id-token": "write"}
 
 
-def test_a_test_job_that_fails_keeps_its_reports():
+def test_a_failed_test_job_keeps_its_reports():
     for name in ("cpu", "gpu", "weekly"):
         workflow = yaml.safe_load((notebooks.ROOT / ".github" / "workflows" / f"{name}.yml").read_text("utf-8"))
         for job in workflow["jobs"].values():

@@ -83,7 +83,7 @@ class WholeLab(Lab):
     tgt_tokens : sequence of str, optional
         The words of a Transformer's target vocabulary; ``tokens`` when left out.
     bos : int, optional
-        The token every answer begins with, as in :meth:`.Transformer.generate`. A LanguageModel gets it behind what
+        The token that every answer begins with, as in :meth:`Transformer.generate`. A LanguageModel gets it behind what
         is typed, or nothing when it is left out.
     eos : int, optional
         The token that ends an answer. An answer ends after 12 tokens at the latest.
