@@ -21,7 +21,8 @@ from .arguments import (
 from .precision import accumulation_dtype
 
 # Since 2.5 PyTorch's kernels take fewer heads of keys than of queries.
-HAS_GQA = tuple(int(number) for number in torch.__version__.split(".")[:2]) >= (2, 5)
+VERSION = tuple(int(number) for number in torch.__version__.split(".")[:2])
+HAS_GQA = VERSION >= (2, 5)
 
 
 def softmax(x: Tensor, dim: int = -1) -> Tensor:
@@ -135,9 +136,7 @@ def attention_weights(
         return torch.softmax(scores, dim=-1).to(query.dtype)
     mask, fully_masked = _without_fully_masked_rows(mask)
     scores = scores.expand(*lead, *scores.shape[-2:]).masked_fill(~mask, -math.inf)
-    weights = torch.softmax(scores, dim=-1)
-    if fully_masked is not None:
-        weights = weights.masked_fill(fully_masked, 0.0)
+    weights = torch.softmax(scores, dim=-1).masked_fill(fully_masked, 0.0)
     return weights.to(query.dtype)
 
 
@@ -221,7 +220,7 @@ def scaled_dot_product_attention(
         mask, is_causal = _causal(query, key), False
     query, scale = _with_positive_scale(query, scale)
     fully_masked = None
-    if mask is not None:
+    if mask is not None and not _kernel_zeroes_fully_masked_rows(mask):
         mask, fully_masked = _without_fully_masked_rows(mask)
     if bias is not None:
         bias = bias[(None,) * (2 - bias.ndim)]  # two axes or more
@@ -275,25 +274,24 @@ def _with_positive_scale(query, scale):
     return (-query, -scale) if scale else (query * 0.0, 1.0)
 
 
+def _kernel_zeroes_fully_masked_rows(mask):
+    """Whether PyTorch's kernels return zeros for a row that is masked completely, with gradients of zero.
+
+    On a CPU they do since 2.13, or before. A compiler, or a transform such as vmap, may take another kernel.
+    """
+    plain = type(mask) is Tensor and values_are_known(mask) and not torch.jit.is_tracing()
+    return VERSION >= (2, 13) and plain and mask.device.type == "cpu"
+
+
 def _without_fully_masked_rows(mask):
-    """Let a row that is masked completely attend to everything; return the mask, and these rows or None.
+    """Let a row that is masked completely attend to everything; return the mask, and which rows these are.
 
     The softmax of such a row is 0/0: NaN in some of PyTorch's kernels and versions, and in its gradient
     (pytorch/pytorch#103963, #163997). The caller sets the row to zero afterwards.
     """
-    if mask.ndim < 2:
-        mask = mask[(None,) * (2 - mask.ndim)]
-    attends = mask.any(dim=-1, keepdim=True)
-    if _can_read_without_waiting(mask) and attends.all():
-        return mask, None
-    fully_masked = ~attends
+    mask = mask[(None,) * (2 - mask.ndim)]  # two axes or more
+    fully_masked = ~mask.any(dim=-1, keepdim=True)
     return mask | fully_masked, fully_masked
-
-
-def _can_read_without_waiting(mask):
-    """Whether Python may read a mask's values without waiting for another device."""
-    is_plain = type(mask) is Tensor and values_are_known(mask) and not torch.jit.is_tracing()
-    return is_plain and mask.device.type == "cpu"
 
 
 def _zero_rows(output, rows):
