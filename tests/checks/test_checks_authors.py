@@ -14,7 +14,7 @@ import transformer_lab as tl
 from run_python import run_python
 from transformer_lab.checks import course
 from transformer_lab.checks.diagnose import diagnose
-from transformer_lab.checks.exercise import exercise, family, ways, with_text_of
+from transformer_lab.checks.exercise import exercise, family, rows_of, ways, with_text_of
 
 FOLDER = Path(tl.checks.__file__).parent
 HINTS = ("Which one?", "Look at the last axis.", "`x.flip(…)`")
@@ -216,6 +216,34 @@ def test_words_of_a_family_have_a_place():
 
     with pytest.raises(ValueError, match=f"^{re.escape(said)}$"):
         family(halved=(2, "half", "too much"))(divided)
+
+
+def test_rows_of_functions_that_have_texts_of_their_own():
+    class Turns:
+        def halved(x):
+            """The numbers are half of what they were."""
+            return x / 2
+
+        def doubled(x):
+            """The numbers are twice what they were."""
+            return 2 * x
+
+    made = make()
+
+    @made.wrong
+    class WrongAnswers:
+        @family(**rows_of(Turns))
+        def once(turn, x):
+            return turn(x)
+
+        @family(**rows_of((Turns.halved,), "{}_again"))
+        def again(turn, x):
+            return turn(turn(x))
+
+    texts = {id: mistake.text for id, mistake in made.mistakes.items()}
+    half, twice = (f"The numbers are {what} what they were." for what in ("half of", "twice"))
+    assert texts == {"halved": half, "doubled": twice, "halved_again": half}
+    assert diagnose(made, lambda x: x / 4).mistake == "halved_again"
 
 
 def test_one_mistake_in_several_spellings():

@@ -38,7 +38,8 @@ function is a mistake, and its docstring is what its author is told:
 
 `ways` gives one mistake several spellings, all with the same text: here `two_heads_for_view` and
 `two_heads_for_reshape`. `family` is a table: its mistakes differ in one argument, and in the words that take the place
-of ``{}`` in the docstring. A mistake whose author is told what another one says is `@with_text_of(another)`.
+of ``{}`` in the docstring. `rows_of` makes the rows of functions that have docstrings of their own.
+A mistake whose author is told what another one says is `@with_text_of(another)`.
 
 What a docstring says of the rest of the answer has braces round it: ``{The triangle is right, and} its diagonal is
 missing.`` A card leaves that out where a second thing is wrong; a letter that then begins a sentence becomes a capital.

@@ -28,7 +28,7 @@ from ..slips import cut_off
 LOW, VERY_LOW = "scores in the thousands", "scores of -720,000"
 
 
-def _some(draw, *shape):
+def _random_mask(draw, *shape):
     """A mask in which every row has a True and a False, where there is room for both; so has every column, then."""
     mask, rows = draw(*shape) > 0, torch.arange(shape[-2])
     mask[..., rows, (rows + 1) % shape[-1]] = False
@@ -36,16 +36,16 @@ def _some(draw, *shape):
     return mask
 
 
-def _masked(draw, batch=2, heads=3, q_len=7, k_len=6, d_head=5, d_value=4):
+def _attention_inputs(draw, batch=2, heads=3, q_len=7, k_len=6, d_head=5, d_value=4):
     query, key = draw(batch, heads, q_len, d_head), draw(batch, heads, k_len, d_head)
-    return query, key, draw(batch, heads, k_len, d_value), _some(draw, batch, heads, q_len, k_len)
+    return query, key, draw(batch, heads, k_len, d_value), _random_mask(draw, batch, heads, q_len, k_len)
 
 
 def _scores(query, key):
     return query @ key.mT / query.shape[-1] ** 0.5
 
 
-def _is_like(got, expected):
+def _is_of_the_right_kind(got, expected):
     """Say whether a function returned a tensor of the right kind."""
     return isinstance(got.value, torch.Tensor) and like(got.value) == like(expected.value)
 
@@ -53,7 +53,7 @@ def _is_like(got, expected):
 def _leaks(probe, got, expected):
     """Say whether low scores alone let hidden keys be seen."""
     query, key, value, mask = probe.arguments
-    if probe.name not in (LOW, VERY_LOW) or not _is_like(got, expected):
+    if probe.name not in (LOW, VERY_LOW) or not _is_of_the_right_kind(got, expected):
         return False
     if probe.name == VERY_LOW:
         scores = _scores(query, key)
@@ -66,7 +66,7 @@ def _leaks(probe, got, expected):
 def _wrong_rows(probe, got, expected):
     """Find the queries that get zeros or NaN for low or large scores, and the largest score of each, or return None."""
     query, key, _, mask = probe.arguments
-    if probe.name not in (LOW, VERY_LOW) or not _is_like(got, expected):
+    if probe.name not in (LOW, VERY_LOW) or not _is_of_the_right_kind(got, expected):
         return None
     wrong = wrong_places(got.value, expected.value)
     if not (got.value[wrong].isnan() | (got.value[wrong] == 0)).all():
@@ -98,7 +98,7 @@ def zeros_for_empty_rows(weights, mask):
 
 
 @exercise(
-    inputs=_masked,
+    inputs=_attention_inputs,
     axes={
         "query": "batch heads q_len d_head",
         "key": "batch heads k_len d_head",
@@ -186,14 +186,14 @@ masked_attention.example(
 @masked_attention.probe
 def one_for_all_heads(draw):
     """a mask (batch, 1, q_len, k_len)"""
-    query, key, value, mask = _masked(draw)
+    query, key, value, mask = _attention_inputs(draw)
     return query, key, value, mask[:, :1]
 
 
 @masked_attention.probe
 def one_for_each_head(draw):
     """a mask (heads, q_len, k_len)"""
-    query, key, value, mask = _masked(draw)
+    query, key, value, mask = _attention_inputs(draw)
     return query, key, value, mask[0]
 
 
@@ -205,7 +205,7 @@ masked_attention.example("a mask that hides nothing", mask=torch.ones(2, 3, 7, 6
 @masked_attention.probe
 def empty_rows_of_the_mask(draw):
     """queries that may see nothing"""
-    query, key, value, mask = _masked(draw)
+    query, key, value, mask = _attention_inputs(draw)
     mask[:, :, ::3] = False
     return query, key, value, mask
 
@@ -213,7 +213,7 @@ def empty_rows_of_the_mask(draw):
 @masked_attention.probe
 def scores_in_the_thousands(draw):
     """scores in the thousands"""
-    query, key, value, mask = _masked(draw)
+    query, key, value, mask = _attention_inputs(draw)
     scores = _scores(query, key)
     mask[:, 0] = (scores <= scores.kthvalue(2, keepdim=True).values)[:, 0]  # in one head, the two lowest scores only
     return 30 * query, 30 * key, value, mask
@@ -474,7 +474,7 @@ def rows_of_low_scores_vanish(query, key, value, mask):
     return (shares / shares.sum(-1, keepdim=True).clamp(min=1e-30)) @ value
 
 
-@masked_attention.mistake(sign=_overflows)  # whose sign the mistake above may have as well
+@masked_attention.mistake(sign=_overflows)  # the sign of the mistake above may hold as well
 def overflow(query, key, value, mask):
     """Nothing keeps `exp` from overflowing. In float32, e to the 89 is infinite already, and infinity divided by
     infinity is NaN. A softmax sees differences only: `torch.softmax` subtracts the largest score of each row first."""

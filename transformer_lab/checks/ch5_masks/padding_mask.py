@@ -11,7 +11,7 @@ def some_lengths(draw, batch, longest):
     return torch.randint(1, longest + 1, (batch,), generator=draw.generator)
 
 
-def _padded(draw, batch=3, k_len=7):
+def _lengths(draw, batch=3, k_len=7):
     return some_lengths(draw, batch, k_len), k_len
 
 
@@ -36,7 +36,7 @@ def between_batch_and_keys(visible):
 
 
 @exercise(
-    inputs=_padded,
+    inputs=_lengths,
     axes={"lengths": "batch", "return": "batch heads q_len k_len"},
     hints=(
         "A sentence of 2 tokens, filled up to 4: which of the keys 0, 1, 2, 3 may be looked at, and by which queries?",

@@ -6,7 +6,7 @@ from ..agree import like
 from ..exercise import exercise, family
 
 
-def _allowed(draw, q_len=5, k_len=4):
+def _random_mask(draw, q_len=5, k_len=4):
     return (draw(q_len, k_len) > 0,)
 
 
@@ -26,7 +26,7 @@ def minus_infinity(bias, hidden):
 
 
 @exercise(
-    inputs=_allowed,
+    inputs=_random_mask,
     axes={"mask": "q_len k_len", "return": "q_len k_len"},
     hints=(
         "What must be added to a score so that it stays as it is, and what so that its weight becomes zero?",

@@ -11,7 +11,7 @@ from ..slips import cut_off, left_in_float32
 
 def tokens(draw, batch=2, seq=7, d_model=5):
     x = 3 + 8 * draw(batch, seq, d_model)
-    return x, draw(d_model), draw(d_model), 0.1  # an eps so large that its place shows
+    return x, draw(d_model), draw(d_model), 0.1  # a large eps, so that its place in the formula changes the result
 
 
 def mean_of_token(x):
@@ -209,7 +209,7 @@ class Normalized:
 
 @layer_norm.wrong(stage="normalized")
 class RootAndEps:
-    """Those that RMS norm shares."""
+    """Mistakes that RMS norm shares."""
 
     def eps_outside(numbers, spread, eps):
         """You add eps after the root has been taken. That prevents 0/0 as well, but gives other numbers where the mean

@@ -128,7 +128,7 @@ class Output:
 
 @post_norm.wrong
 class PlacesOfTheNorm:
-    """Those that are wrong in pre-norm as well."""
+    """Mistakes that pre-norm shares."""
 
     def norm_of_the_change(x, sublayer, norm):
         """Only what the sublayer returns goes through the norm, before it is added to `x`. Some models do that (it is a

@@ -193,7 +193,7 @@ class WrongAnswers:
         return x + sublayer(norm(x))
 
 
-# What is wrong in both orders
+# Mistakes that post-norm shares
 pre_norm.mistake(Output.norm_of_your_own, stage="normalized")
 pre_norm.wrong(Total, stage="total")
 pre_norm.wrong(PlacesOfTheNorm)

@@ -162,7 +162,7 @@ def _by_table(query, key, value, mask):
     return weights @ value / weights.sum(-1, keepdim=True)
 
 
-def _lost_to_a_later_key(probe, got, expected):
+def _digits_lost_to_a_later_key(probe, got, expected):
     """Say whether only tokens before the huge key are wrong, and only in its own sentence."""
     mine, right = got.value, expected.value
     if probe.name != "262 tokens with one huge key late in the second sequence" or not isinstance(mine, torch.Tensor):
@@ -410,7 +410,7 @@ causal_linear_attention.mistakes_in(alone=True, features=RARE_MAPS)
 with_other_similarities(causal_linear_attention, hidden=later_hidden)
 
 
-@causal_linear_attention.mistake(sign=_lost_to_a_later_key)
+@causal_linear_attention.mistake(sign=_digits_lost_to_a_later_key)
 def total_less_what_follows(query, key, value):
     """You take a sum that holds later keys as well, and subtract them again. On paper that is right, and with ordinary
     numbers too. But when a later key is huge, the sum keeps none of the digits of the small ones, and what is left

@@ -13,7 +13,7 @@ def positive(x):
     return torch.where(x < 0, x.clamp(max=0).exp(), x + 1)
 
 
-# The feature map, wrong
+# Wrong feature maps
 
 
 def elu_alone(x):
@@ -114,7 +114,7 @@ def rising(function, x):
     return bool((function(x + 0.1) > function(x)).all())
 
 
-def _bears_another_alpha(probe, got, expected):
+def _has_another_alpha(probe, got, expected):
     """Say whether numbers below zero came out as alpha · (exp(x) − 1) + 1 with one alpha, and all others are right."""
     (x,), mine, right = probe.arguments, got.value, expected.value
     if not isinstance(mine, torch.Tensor) or (mine.shape, mine.dtype) != (right.shape, right.dtype):
@@ -297,7 +297,7 @@ def softplus(x):
     return F.softplus(x)
 
 
-@elu_feature_map.mistake(sign=_bears_another_alpha)
+@elu_feature_map.mistake(sign=_has_another_alpha)
 def another_alpha(x):
     """Below zero your features are α · (exp(x) − 1) + 1, with an α that is not 1{; above zero they are right}. `elu`
     has that number as an argument, and SELU has another than 1 built in. With a larger α features become negative, with

@@ -45,14 +45,14 @@ def mean(numerator, normalizer):
     return numerator / normalizer
 
 
-def _pairs(arguments, result, made):
-    """Whether every query was compared with every key: seen from a table of both sizes, or from the amount of numbers.
+def _compares_every_pair(arguments, result, made):
+    """Say whether every query is compared with every key: a table of both sizes shows it, or the memory in use.
 
-    A result that is wrong is not looked at: it may come from a table as well as from sums.
+    A wrong result is not examined: it may come from a table as well as from sums.
     """
     query, key, value = arguments
     fact = "each query meets each key on the way"
-    with torch._C.DisableTorchFunction():  # whoever watches the function must not see what is computed here
+    with torch._C.DisableTorchFunction():  # the check records the function's tensors, not these
         if not agree(result, linear_attention.reference(query, key, value)):
             return {fact: False}
     pair = query.shape[-2], key.shape[-2]
@@ -79,7 +79,7 @@ def _pairs(arguments, result, made):
         "features, (d_head). Each query reads both, and the second divides the first.",
         "`q, k = φ(query), φ(key)`, then `S = k.mT @ …`, `z = k.sum(dim=…)` and `(q @ S) / (q @ z.unsqueeze(…))`",
     ),
-    facts=_pairs,
+    facts=_compares_every_pair,
 )
 def linear_attention(
     query, key, value, *, features=positive, numerator=sum_of_values, normalizer=sum_of_weights, output=mean
@@ -186,7 +186,7 @@ def no_normalizer(numerator, normalizer):
     return numerator
 
 
-# Maps that are positive or nearly so: rarer than the others, and not told in pairs
+# Maps that are positive or nearly so: rarer than the others, and not combined with other mistakes
 RARE_MAPS = (relu_alone, one_below_zero, exponential_everywhere, softplus)
 
 

@@ -8,7 +8,7 @@ from .linear_attention import linear_attention, query_key_value
 from .properties import is_like, is_one
 
 
-def _padded(draw, batch=2, heads=3, q_len=9, k_len=7, d_head=5, d_value=4):
+def _padded_inputs(draw, batch=2, heads=3, q_len=9, k_len=7, d_head=5, d_value=4):
     real = torch.tensor([max(1, k_len * (1 + number) // (batch + 1)) for number in range(batch)])
     key_mask = torch.arange(k_len) < real[:, None]
     return *query_key_value(draw, batch, heads, q_len, k_len, d_head, d_value), key_mask[:, None, None]
@@ -23,7 +23,7 @@ def _with_sums(query, key, value, key_mask, q=None, k=None, v=None, z=None):
 
 
 @exercise(
-    inputs=_padded,
+    inputs=_padded_inputs,
     axes={
         "query": "batch heads q_len d_head",
         "key": "batch heads k_len d_head",
@@ -80,14 +80,14 @@ mend_padding.example("no padding", key_mask=torch.ones(2, 1, 1, 7, dtype=torch.b
 @mend_padding.probe
 def padding_in_front(draw):
     """padding in front"""
-    *tensors, key_mask = _padded(draw)
+    *tensors, key_mask = _padded_inputs(draw)
     return *tensors, key_mask.flip(-1)
 
 
 @mend_padding.probe(plain=True)
 def padding_on_either_side(draw):
     """padding after one sentence and in front of the next"""
-    *tensors, key_mask = _padded(draw)
+    *tensors, key_mask = _padded_inputs(draw)
     return *tensors, torch.cat([key_mask[:1], key_mask[1:].flip(-1)])
 
 
@@ -98,7 +98,7 @@ mend_padding.example("as many queries as keys", q_len=7)
 @mend_padding.probe
 def huge_padding(draw):
     """huge numbers in the padding"""
-    query, key, value, key_mask = _padded(draw)
+    query, key, value, key_mask = _padded_inputs(draw)
     key, value = (torch.where(key_mask.mT, x, 1e12) for x in (key, value))
     return query, key, value, key_mask
 

@@ -11,13 +11,13 @@ from .linear_attention import RARE_MAPS, hundreds
 from .properties import is_like
 
 
-def _token(draw, batch=2, heads=3, d_head=5, d_value=4):
+def _state_and_token(draw, batch=2, heads=3, d_head=5, d_value=4):
     earlier_keys, earlier_values = positive(draw(batch, heads, 6, d_head)), draw(batch, heads, 6, d_value)
     state = earlier_keys.mT @ earlier_values, earlier_keys.sum(-2)
     return state, draw(batch, heads, d_head), draw(batch, heads, d_head), draw(batch, heads, d_value)
 
 
-def _nothing_yet(arguments):
+def _with_a_state_of_zeros(arguments):
     (S, z), query, key, value = arguments
     return (torch.zeros_like(S), torch.zeros_like(z)), query, key, value
 
@@ -38,7 +38,7 @@ def read(q, S, z):
 
 
 @exercise(
-    inputs=_token,
+    inputs=_state_and_token,
     axes={
         "query": "batch heads d_head",
         "key": "batch heads d_head",
@@ -107,13 +107,15 @@ class RightAnswers:
         return (S + k.unsqueeze(-1) * value.unsqueeze(-2), k + z), numerator / normalizer
 
 
-recurrent_step.example("the first token with a state of zeros", lambda draw: _nothing_yet(_token(draw)))
+recurrent_step.example(
+    "the first token with a state of zeros", lambda draw: _with_a_state_of_zeros(_state_and_token(draw))
+)
 
 
 @recurrent_step.probe
 def first_token_with_a_small_key(draw):
     """the first token with a key around −5"""
-    state, query, key, value = _nothing_yet(_token(draw))
+    state, query, key, value = _with_a_state_of_zeros(_state_and_token(draw))
     return state, query, key - 5, value
 
 
@@ -125,14 +127,14 @@ recurrent_step.example("one feature", d_head=1)
 @recurrent_step.probe
 def in_the_hundreds(draw):
     """numbers in the hundreds"""
-    state, query, key, value = _token(draw)
+    state, query, key, value = _state_and_token(draw)
     return state, hundreds(query), hundreds(key), value
 
 
 @recurrent_step.property
 def first_token_gets_its_value(function, *arguments):
     """The first token, whose state is zero, gets its own value."""
-    return is_like(function(*_nothing_yet(arguments))[1], arguments[-1])
+    return is_like(function(*_with_a_state_of_zeros(arguments))[1], arguments[-1])
 
 
 @recurrent_step.property
@@ -146,14 +148,14 @@ def query_leaves_no_trace(function, state, query, key, value):
 def added_whatever_it_holds(function, state, query, key, value):
     """What is added to the state does not depend on what it holds."""
     (S, z), _ = function(state, query, key, value)
-    (only_S, only_z), _ = function(*_nothing_yet((state, query, key, value)))
+    (only_S, only_z), _ = function(*_with_a_state_of_zeros((state, query, key, value)))
     return is_like(S - state[0], only_S) and is_like(z - state[1], only_z)
 
 
 @recurrent_step.property
 def as_causal_linear_attention(function, state, query, key, value):
     """Token after token, from zeros on, it gives what causal linear attention gives the whole sequence."""
-    state, results = _nothing_yet((state, query, key, value))[0], []
+    state, results = _with_a_state_of_zeros((state, query, key, value))[0], []
     q, k, v = (torch.stack([x, x.flip(-1), -x], dim=2) for x in (query, key, value))
     for token in zip(q.unbind(2), k.unbind(2), v.unbind(2)):
         state, output = function(state, *token)
@@ -372,13 +374,13 @@ class WrongAnswers:
         """{The output is right, and} the state you return holds this token alone: what was added, without what it was
         added to. The next step would begin as if there had been one token before it. Which sums does the `return`
         name?"""
-        after, _ = recurrent_step.reference(*_nothing_yet((state, query, key, value)))
+        after, _ = recurrent_step.reference(*_with_a_state_of_zeros((state, query, key, value)))
         return after, recurrent_step.reference(state, query, key, value)[1]
 
     def nothing_remembered(state, query, key, value):
         """Both `S` and `z` are replaced by what the token brings. The output is the token's own value then, whatever
         came before. The state is a sum over all tokens so far: what happens to the one that comes in?"""
-        return recurrent_step.reference(*_nothing_yet((state, query, key, value)))
+        return recurrent_step.reference(*_with_a_state_of_zeros((state, query, key, value)))
 
     def three_in_a_row(state, query, key, value):
         """You return three things, S, z and the output. It must be two, of which the first is itself a pair: ((S, z),

@@ -8,12 +8,12 @@ from ..slips import fixed_length
 from .rotate import halves, rotate
 
 
-def _step(draw, batch=3, heads=7, past=5, d_head=4):  # half of d_head is no other size
+def _new_token_and_cache(draw, batch=3, heads=7, past=5, d_head=4):  # no other size is d_head / 2
     new = [draw(batch, heads, 1, d_head) for _ in range(3)]
     return *new, draw(batch, heads, past, d_head), draw(batch, heads, past, d_head), 20.0
 
 
-def _turned(x, position, base):
+def _rotated(x, position, base):
     return rotate.reference(x, torch.tensor([position], device=x.device), base)
 
 
@@ -24,12 +24,12 @@ def after_the_past(keys):
 
 def turned_query(query, position, base):
     """Turn the query by its position."""
-    return _turned(query, position, base)
+    return _rotated(query, position, base)
 
 
 def turned_key(key, position, base):
     """Turn the new key by its position."""
-    return _turned(key, position, base)
+    return _rotated(key, position, base)
 
 
 def appended(past, new):
@@ -48,7 +48,7 @@ def blend_of(weights, values):
 
 
 @exercise(
-    inputs=_step,
+    inputs=_new_token_and_cache,
     axes={
         "query": "batch heads 1 d_head",
         "key": "batch heads 1 d_head",
@@ -88,9 +88,9 @@ def cached_step(
     return blend(weights(turn_query(query, here, base), keys), values), keys, values
 
 
-cached_step.example("an empty cache", lambda draw: _step(draw, past=0), plain=True)
-cached_step.example("twenty tokens in the cache", lambda draw: _step(draw, batch=1, past=20), plain=True)
-cached_step.example("300 tokens in the cache", lambda draw: _step(draw, batch=1, heads=2, past=300))
+cached_step.example("an empty cache", lambda draw: _new_token_and_cache(draw, past=0), plain=True)
+cached_step.example("twenty tokens in the cache", lambda draw: _new_token_and_cache(draw, batch=1, past=20), plain=True)
+cached_step.example("300 tokens in the cache", lambda draw: _new_token_and_cache(draw, batch=1, heads=2, past=300))
 
 
 @cached_step.right
@@ -127,27 +127,27 @@ class Position:
         return -keys.shape[-2]
 
 
-def _for_scores(query, key, value, keys, values, base, *, stored, seen):
+def _with_other_keys_for_scores(query, key, value, keys, values, base, *, stored, seen):
     """Make a step in which the query sees other keys than the cache holds."""
     here = keys.shape[-2]
     keys, values = appended(keys, stored(key, here, base)), appended(values, value)
-    return weights_of(_turned(query, here, base), seen(keys, base)) @ values, keys, values
+    return weights_of(_rotated(query, here, base), seen(keys, base)) @ values, keys, values
 
 
-def _as_it_comes(key, position, base):
+def _not_rotated(key, position, base):
     return key
 
 
-def _by_places(keys, base):
+def _rotated_by_place(keys, base):
     return rotate.reference(keys, torch.arange(keys.shape[-2], device=keys.device), base)
 
 
-def _past_by_places(keys, base):
-    return appended(_by_places(keys[:, :, :-1], base), keys[:, :, -1:])
+def _past_rotated_by_place(keys, base):
+    return appended(_rotated_by_place(keys[:, :, :-1], base), keys[:, :, -1:])
 
 
-def _last_by_its_place(keys, base):
-    return appended(keys[:, :, :-1], _turned(keys[:, :, -1:], keys.shape[-2] - 1, base))
+def _last_rotated_by_place(keys, base):
+    return appended(keys[:, :, :-1], _rotated(keys[:, :, -1:], keys.shape[-2] - 1, base))
 
 
 def table_of_fixed_length(query, key, value, keys, values, base):
@@ -156,17 +156,17 @@ def table_of_fixed_length(query, key, value, keys, values, base):
     return cached_step.reference(query, key, value, keys, values, base)
 
 
-def _value_turned_and(mistaken):
+def _value_rotated_and(mistaken):
     """Two things go wrong here. You turn the value, and only queries and keys are to be turned. {}"""
     stage = cached_step.mistakes[mistaken.__name__].stage
 
     def with_the_value_turned(query, key, value, keys, values, base):
         here = mistaken(keys) if stage == "position" else after_the_past(keys)
-        value = _turned(value, here, base)
+        value = _rotated(value, here, base)
         return cached_step.reference(query, key, value, keys, values, base, **{stage: mistaken})
 
     with_the_value_turned.__name__ = f"value_turned_and_{mistaken.__name__}"
-    with_the_value_turned.__doc__ = _value_turned_and.__doc__.format(mistaken.__doc__)
+    with_the_value_turned.__doc__ = _value_rotated_and.__doc__.format(mistaken.__doc__)
     cached_step.mistake(with_the_value_turned)
 
 
@@ -206,22 +206,22 @@ class TurnQueryAlone:
     def query_one_position_late(query, position, base):
         """Your query is turned one position too far, and the new key is not. Do you count the tokens of the cache again
         once the new key is in it?"""
-        return _turned(query, position + 1, base)
+        return _rotated(query, position + 1, base)
 
     def query_one_position_early(query, position, base):
         """Your query is turned by the position of the last token of the cache, and the new key by its own. Both belong
         to the same token: which position does it have?"""
-        return _turned(query, position - 1, base)
+        return _rotated(query, position - 1, base)
 
     def query_turned_back(query, position, base):
         """Your query is turned the other way, by minus its position. Scores know distances since *both* are turned the
         same way: only then the difference of two positions is left."""
-        return _turned(query, -position, base)
+        return _rotated(query, -position, base)
 
     def query_turned_twice(query, position, base):
         """Your query is turned twice, by twice its position in all. Once is enough: which line turns it, and which does
         so again?"""
-        return _turned(query, 2 * position, base)
+        return _rotated(query, 2 * position, base)
 
 
 @cached_step.wrong(stage="turn_key")
@@ -237,22 +237,22 @@ class TurnKeyAlone:
     def key_one_position_late(key, position, base):
         """Your new key is turned one position too far, and the query is not. Both belong to the same token: when do you
         count the tokens of the cache?"""
-        return _turned(key, position + 1, base)
+        return _rotated(key, position + 1, base)
 
     def key_one_position_early(key, position, base):
         """Your new key is turned by the position of the last token of the cache, and the query by its own. Both belong
         to the same token: which position does it have?"""
-        return _turned(key, position - 1, base)
+        return _rotated(key, position - 1, base)
 
     def key_turned_back(key, position, base):
         """Your new key is turned the other way, by minus its position. Scores know distances since *both* are turned
         the same way: only then the difference of two positions is left."""
-        return _turned(key, -position, base)
+        return _rotated(key, -position, base)
 
     def key_turned_twice(key, position, base):
         """Your new key is turned twice, by twice its position in all. Once is enough: which line turns it, and which
         does so again?"""
-        return _turned(key, 2 * position, base)
+        return _rotated(key, 2 * position, base)
 
 
 @cached_step.wrong(stage="longer_keys")
@@ -461,51 +461,59 @@ class WrongAnswers:
         ready for use: which tensor is new in this step?"""
         here = torch.arange(keys.shape[-2] + 1, device=keys.device)
         keys, values = rotate.reference(appended(keys, key), here, base), appended(values, value)
-        return weights_of(_turned(query, len(here) - 1, base), keys) @ values, keys, values
+        return weights_of(_rotated(query, len(here) - 1, base), keys) @ values, keys, values
 
     def all_turned_again(query, key, value, keys, values, base):
         """You turn the new key, put it into the cache, and turn all keys of the cache once more. Each has been turned
         when it was new, and once is enough. Which of your turns is one too many?"""
         here = torch.arange(keys.shape[-2] + 1, device=keys.device)
-        keys = rotate.reference(appended(keys, _turned(key, len(here) - 1, base)), here, base)
+        keys = rotate.reference(appended(keys, _rotated(key, len(here) - 1, base)), here, base)
         values = appended(values, value)
-        return weights_of(_turned(query, len(here) - 1, base), keys) @ values, keys, values
+        return weights_of(_rotated(query, len(here) - 1, base), keys) @ values, keys, values
 
     def all_turned_again_for_scores(query, key, value, keys, values, base):
         """{The cache that you return is right.} For the scores you turn its keys once more, and each has been turned
         already, when it was new. What does the cache hold: keys as they come, or keys ready for use?"""
-        return _for_scores(query, key, value, keys, values, base, stored=_turned, seen=_by_places)
+        return _with_other_keys_for_scores(
+            query, key, value, keys, values, base, stored=_rotated, seen=_rotated_by_place
+        )
 
     def past_turned_again_for_scores(query, key, value, keys, values, base):
         """{The cache that you return is right.} For the scores you turn the keys of the earlier tokens once more, and
         they have been turned already, each when it was new. Which key has not been turned yet?"""
-        return _for_scores(query, key, value, keys, values, base, stored=_turned, seen=_past_by_places)
+        return _with_other_keys_for_scores(
+            query, key, value, keys, values, base, stored=_rotated, seen=_past_rotated_by_place
+        )
 
     def cache_kept_unturned(query, key, value, keys, values, base):
         """You store the new key as it comes, and turn all keys for the scores. That would do for a cache of keys that
         are not turned; in this one each has been turned already, when it was new, and in your scores it is turned
         twice. In which state must the new key go into the cache?"""
-        return _for_scores(query, key, value, keys, values, base, stored=_as_it_comes, seen=_by_places)
+        return _with_other_keys_for_scores(
+            query, key, value, keys, values, base, stored=_not_rotated, seen=_rotated_by_place
+        )
 
     def key_stored_unturned(query, key, value, keys, values, base):
         """{What the token collects is right;} the key that you store is not turned. The next step takes all keys of the
         cache for turned ones. Which of your two keys, the one before the turn or the one after it, goes into the
         cache?"""
-        return _for_scores(query, key, value, keys, values, base, stored=_as_it_comes, seen=_last_by_its_place)
+        return _with_other_keys_for_scores(
+            query, key, value, keys, values, base, stored=_not_rotated, seen=_last_rotated_by_place
+        )
 
     def turned_after_appending(query, key, value, keys, values, base):
         """You turn all keys by the position of the new token, and those of the cache have been turned already, each by
         its own. Have you put the new key into the cache first, and turned then? Which of the two comes first?"""
         here = keys.shape[-2]
-        keys, values = _turned(appended(keys, key), here, base), appended(values, value)
-        return weights_of(_turned(query, here, base), keys) @ values, keys, values
+        keys, values = _rotated(appended(keys, key), here, base), appended(values, value)
+        return weights_of(_rotated(query, here, base), keys) @ values, keys, values
 
     def value_turned(query, key, value, keys, values, base):
         """You turn the value as well. Positions decide who looks at whom, and that is the matter of queries and keys;
         what is collected stays as it is."""
         here = keys.shape[-2]
-        keys, values = appended(keys, _turned(key, here, base)), appended(values, _turned(value, here, base))
-        return weights_of(_turned(query, here, base), keys) @ values, keys, values
+        keys, values = appended(keys, _rotated(key, here, base)), appended(values, _rotated(value, here, base))
+        return weights_of(_rotated(query, here, base), keys) @ values, keys, values
 
     def cache_returned_as_it_was(query, key, value, keys, values, base):
         """{What the token collects is right, and} you return the cache as it came in. The next step needs this token's
@@ -516,14 +524,14 @@ class WrongAnswers:
     def only_itself(query, key, value, keys, values, base):
         """Your token looks at itself alone, so that its own value comes back. What are the keys of the cache for?"""
         here = keys.shape[-2]
-        return value, appended(keys, _turned(key, here, base)), appended(values, value)
+        return value, appended(keys, _rotated(key, here, base)), appended(values, value)
 
     def both_in_front(query, key, value, keys, values, base):
         """The new key and value stand in front of the cache. The blend is the same, since order does not matter to it;
         the cache is in the order of the text, and the newest is last."""
         here = keys.shape[-2]
-        keys, values = torch.cat([_turned(key, here, base), keys], dim=-2), torch.cat([value, values], dim=-2)
-        return weights_of(_turned(query, here, base), keys) @ values, keys, values
+        keys, values = torch.cat([_rotated(key, here, base), keys], dim=-2), torch.cat([value, values], dim=-2)
+        return weights_of(_rotated(query, here, base), keys) @ values, keys, values
 
     def pairs_in_halves(query, key, value, keys, values, base):
         """You pair feature i with feature i + d_head/2. Here neighbours are a pair, as in exercise 9.1: your own
@@ -537,25 +545,25 @@ class WrongAnswers:
         It expects a tensor of the shape (seq,), one position for each token, and reads it with `[:, None]`. How many
         tokens are given here?"""
         here = keys.shape[-2]
-        return _turned(query, here[:, None], base)  # so a `rotate` that follows its hint begins
+        return _rotated(query, here[:, None], base)  # the first line of a `rotate` that follows its hint
 
     def position_without_an_axis(query, key, value, keys, values, base):
         """A tensor without axes is indexed as if it had one. Does `rotate` get `torch.tensor(keys.shape[…])` as its
         positions? That is a single number in a tensor, and `rotate` expects the shape (seq,), one position for each
         token, even if it is just one. Which shape does `torch.tensor([5])` have?"""
         here = torch.tensor(keys.shape[-2], device=keys.device)
-        return _turned(query, here[:, None], base)
+        return _rotated(query, here[:, None], base)
 
     def position_in_a_list(query, key, value, keys, values, base):
         """A list is indexed as if it were a tensor. Does `rotate` get `[keys.shape[…]]` as its positions? It expects a
         tensor of the shape (seq,): what makes one of a list?"""
         here = [keys.shape[-2]]
-        return _turned(query, here[:, None], base)
+        return _rotated(query, here[:, None], base)
 
     def base_for_the_positions(query, key, value, keys, values, base):
         """A floating-point number is indexed as if it were a tensor. Does `rotate` get one, the base perhaps, where it
         expects the positions? Its arguments are `x`, `positions` and `base`, in this order."""
-        return _turned(query, base[:, None], base)
+        return _rotated(query, base[:, None], base)
 
     def rotate_without_an_argument(query, key, value, keys, values, base):
         """`rotate` takes three arguments, and you give it two: what is turned, by which positions, and with which
@@ -577,7 +585,7 @@ class WrongAnswers:
         """You turn the one query by the positions of all tokens, and as many queries come out of it. There is one new
         token, at one position: what shape must `positions` have?"""
         here = torch.arange(keys.shape[-2] + 1, device=keys.device)
-        keys, values = appended(keys, _turned(key, len(here) - 1, base)), appended(values, value)
+        keys, values = appended(keys, _rotated(key, len(here) - 1, base)), appended(values, value)
         return weights_of(rotate.reference(query, here, base), keys) @ values, keys, values
 
     @family(
@@ -604,41 +612,41 @@ class Cache:
         """`+` adds the new key and value to those of every token, and the cache does not become longer. Which function
         puts one tensor after another?"""
         here = keys.shape[-2]
-        keys, values = keys + _turned(key, here, base), values + value
-        return weights_of(_turned(query, here, base), keys) @ values, keys, values
+        keys, values = keys + _rotated(key, here, base), values + value
+        return weights_of(_rotated(query, here, base), keys) @ values, keys, values
 
     def keys_alone_grow(query, key, value, keys, values, base):
         """When you blend, the new key is in the cache and the new value is not: there are more weights than values.
         What must have happened to the value by then?"""
         here = keys.shape[-2]
-        keys = appended(keys, _turned(key, here, base))
-        return weights_of(_turned(query, here, base), keys) @ values, keys, values
+        keys = appended(keys, _rotated(key, here, base))
+        return weights_of(_rotated(query, here, base), keys) @ values, keys, values
 
     def values_alone_grow(query, key, value, keys, values, base):
         """When you blend, the new value is in the cache, and the scores were made without the new key: there are fewer
         weights than values. What must have happened to the key by then?"""
         here = keys.shape[-2]
         values = appended(values, value)
-        return weights_of(_turned(query, here, base), keys) @ values, keys, values
+        return weights_of(_rotated(query, here, base), keys) @ values, keys, values
 
     def cache_never_longer(query, key, value, keys, values, base):
         """The cache stays as it came in: the new token does not look at itself, and the next one will not see it. If
         you do call `torch.cat`: it changes nothing, it returns a new tensor. Which name gets that?"""
-        return weights_of(_turned(query, keys.shape[-2], base), keys) @ values, keys, values
+        return weights_of(_rotated(query, keys.shape[-2], base), keys) @ values, keys, values
 
     def oldest_left_out(query, key, value, keys, values, base):
         """For each token that comes in you drop the oldest, so that the cache never becomes longer. That is a window;
         here the new token attends to all."""
         here = keys.shape[-2]
-        keys, values = appended(keys[:, :, 1:], _turned(key, here, base)), appended(values[:, :, 1:], value)
-        return weights_of(_turned(query, here, base), keys) @ values, keys, values
+        keys, values = appended(keys[:, :, 1:], _rotated(key, here, base)), appended(values[:, :, 1:], value)
+        return weights_of(_rotated(query, here, base), keys) @ values, keys, values
 
     def last_overwritten(query, key, value, keys, values, base):
         """You write the new key and value over the last ones of the cache, in the tensors that were given. The cache
         must become longer by one, and the old ones are still needed."""
         here = keys.shape[-2]
-        keys[:, :, -1:], values[:, :, -1:] = _turned(key, here, base), value
-        return weights_of(_turned(query, here, base), keys) @ values, keys, values
+        keys[:, :, -1:], values[:, :, -1:] = _rotated(key, here, base), value
+        return weights_of(_rotated(query, here, base), keys) @ values, keys, values
 
     def empty_cache_sent_back(query, key, value, keys, values, base):
         """When the cache is empty you send it back empty. The first token of all has a key and a value, too: the next
@@ -651,27 +659,27 @@ class Cache:
         """You turn the keys of the cache by the position of the new token, and put its own key after them as it came.
         It is the other way round: which keys have been turned already, and which has not?"""
         here = keys.shape[-2]
-        keys, values = appended(_turned(keys, here, base), key), appended(values, value)
-        return weights_of(_turned(query, here, base), keys) @ values, keys, values
+        keys, values = appended(_rotated(keys, here, base), key), appended(values, value)
+        return weights_of(_rotated(query, here, base), keys) @ values, keys, values
 
     def past_turned_and_new_key_bare(query, key, value, keys, values, base):
         """You turn the keys of the cache by their positions, and put the new key after them as it came. It is the other
         way round: which keys have been turned already, and which has not?"""
         here = keys.shape[-2]
-        keys, values = appended(_by_places(keys, base), key), appended(values, value)
-        return weights_of(_turned(query, here, base), keys) @ values, keys, values
+        keys, values = appended(_rotated_by_place(keys, base), key), appended(values, value)
+        return weights_of(_rotated(query, here, base), keys) @ values, keys, values
 
     def all_turned_with_the_query_bare(query, key, value, keys, values, base):
         """You turn all keys, those of the cache once more, and leave the query as it came. Of the keys only the new one
         has not been turned yet: which other tensor has not?"""
-        keys, values = _by_places(appended(keys, key), base), appended(values, value)
+        keys, values = _rotated_by_place(appended(keys, key), base), appended(values, value)
         return weights_of(query, keys) @ values, keys, values
 
     def itself_not_seen_and_cache_not_kept(query, key, value, keys, values, base):
         """The new token does not look at itself, and of keys and values you return the new ones alone. The next step
         needs all of them: where do the old ones and the new come together?"""
         here = keys.shape[-2]
-        return weights_of(_turned(query, here, base), keys) @ values, _turned(key, here, base), value
+        return weights_of(_rotated(query, here, base), keys) @ values, _rotated(key, here, base), value
 
     def query_in_the_cache(query, key, value, keys, values, base):
         """You put the turned query into the cache, and `key` changes nothing in your result. A token is found by its
@@ -687,7 +695,7 @@ class Cache:
         """The turned key goes into both caches, and `value` changes nothing in your result. What is a token's value
         for?"""
         here = keys.shape[-2]
-        return cached_step.reference(query, key, _turned(key, here, base), keys, values, base)
+        return cached_step.reference(query, key, _rotated(key, here, base), keys, values, base)
 
     def bare_key_for_the_value(query, key, value, keys, values, base):
         """The key, as it came in, goes into the cache of the values, and `value` changes nothing in your result. What
@@ -698,8 +706,8 @@ class Cache:
         """The new key goes after the values, and the new value after the keys. The shapes are equal, so nothing
         complains: which belongs to which?"""
         here = keys.shape[-2]
-        keys, values = appended(keys, value), appended(values, _turned(key, here, base))
-        return weights_of(_turned(query, here, base), keys) @ values, keys, values
+        keys, values = appended(keys, value), appended(values, _rotated(key, here, base))
+        return weights_of(_rotated(query, here, base), keys) @ values, keys, values
 
 
 @cached_step.wrong
@@ -710,27 +718,31 @@ class Attention:
         """You blend the keys, and the values change nothing in what the token collects. Keys say where to look: what is
         collected there?"""
         here = keys.shape[-2]
-        keys, values = appended(keys, _turned(key, here, base)), appended(values, value)
-        return weights_of(_turned(query, here, base), keys) @ keys, keys, values
+        keys, values = appended(keys, _rotated(key, here, base)), appended(values, value)
+        return weights_of(_rotated(query, here, base), keys) @ keys, keys, values
 
     def keys_and_values_exchanged(query, key, value, keys, values, base):
         """You look in the values and blend the keys: the two have changed places in your attention. Which of them is
         compared with the query, and which is collected?"""
         _, keys, values = cached_step.reference(query, key, value, keys, values, base)
-        return weights_of(_turned(query, keys.shape[-2] - 1, base), values) @ keys, keys, values
+        return weights_of(_rotated(query, keys.shape[-2] - 1, base), values) @ keys, keys, values
 
     def value_turned_for_the_blend(query, key, value, keys, values, base):
         """{The cache is right, and} for the blend you turn the new value. Positions decide who looks at whom; what is
         collected stays as it is."""
         _, keys, longer = cached_step.reference(query, key, value, keys, values, base)
         here = values.shape[-2]
-        return weights_of(_turned(query, here, base), keys) @ appended(values, _turned(value, here, base)), keys, longer
+        return (
+            weights_of(_rotated(query, here, base), keys) @ appended(values, _rotated(value, here, base)),
+            keys,
+            longer,
+        )
 
     def value_stored_turned(query, key, value, keys, values, base):
         """{What the token collects is right;} the value that you store is turned. Positions decide who looks at whom;
         what is collected stays as it is, in this step and in the next."""
         blend, longer, _ = cached_step.reference(query, key, value, keys, values, base)
-        return blend, longer, appended(values, _turned(value, keys.shape[-2], base))
+        return blend, longer, appended(values, _rotated(value, keys.shape[-2], base))
 
     def query_added(query, key, value, keys, values, base):
         """You add the query to what the token collects. A residual connection leads around the whole of attention,
@@ -748,8 +760,8 @@ class Attention:
         """{The cache is right, and} for the blend you turn all values by their positions. Positions decide who looks at
         whom; what is collected stays as it is."""
         _, keys, values = cached_step.reference(query, key, value, keys, values, base)
-        query = _turned(query, keys.shape[-2] - 1, base)
-        return weights_of(query, keys) @ _by_places(values, base), keys, values
+        query = _rotated(query, keys.shape[-2] - 1, base)
+        return weights_of(query, keys) @ _rotated_by_place(values, base), keys, values
 
 
 @cached_step.wrong
@@ -764,7 +776,7 @@ class Returned:
     def weights_returned_too(query, key, value, keys, values, base):
         """You return the weights as well. Three things come back: what the token collects, the keys and the values."""
         blend, keys, values = cached_step.reference(query, key, value, keys, values, base)
-        return blend, keys, values, weights_of(_turned(query, keys.shape[-2] - 1, base), keys)
+        return blend, keys, values, weights_of(_rotated(query, keys.shape[-2] - 1, base), keys)
 
     def cache_alone(query, key, value, keys, values, base):
         """You return keys and values, and what the token collects is missing. Three things come back: which comes
@@ -803,7 +815,7 @@ class Returned:
         """What the token collects is right; of keys and values you return the new ones alone. The next step needs all
         of them, the old ones and the new."""
         blend, *_ = cached_step.reference(query, key, value, keys, values, base)
-        return blend, _turned(key, keys.shape[-2], base), value
+        return blend, _rotated(key, keys.shape[-2], base), value
 
     def bare_new_ones_alone_returned(query, key, value, keys, values, base):
         """What the token collects is right; besides it you return `key` and `value` as they came in. The next step
@@ -824,4 +836,4 @@ for _mistaken in (
     Weights.weights_divided,
     Weights.scores_for_weights,
 ):
-    _value_turned_and(_mistaken)
+    _value_rotated_and(_mistaken)

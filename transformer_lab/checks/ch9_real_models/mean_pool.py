@@ -64,7 +64,7 @@ class RightAnswers:
     def by_pytorch_normalize(states, real):
         return F.normalize(
             (states * real.unsqueeze(-1)).sum(1), dim=-1
-        )  # the length goes anyway, and with it the divisor
+        )  # dividing by the length cancels the divisor of the mean
 
     def text_by_text(states, real):
         means = torch.stack([text[kept].mean(dim=0) for text, kept in zip(states, real)])
@@ -689,8 +689,8 @@ class WrongAnswers:
         return refused(states, real)
 
 
-# Where the length is wrong, it shows which multiple of the mean goes in: also that of the sum, or with zeros counted.
-# Of one over the batch, these two are the same.
+# A wrong length depends on which multiple of the mean it gets: the sum, or the mean with zeros counted. Lengths over
+# the batch are the same for both.
 OF_EACH = (
     Length.divided_by_the_square,
     Length.softmax_for_length,

@@ -23,7 +23,9 @@ def _text(draw, seq=4, vocab=9, max_new_tokens=6):
     for _ in range(max_new_tokens):
         written = torch.cat([written, model(written)[:, -1].argmax(-1, keepdim=True)], dim=1)
     new = written[0, seq:].tolist()
-    stop = next((token for token in new[2:] if token not in new[:2]), -1)  # it writes at least two, if it can
+    stop = next(
+        (token for token in new[2:] if token not in new[:2]), -1
+    )  # the third token or a later one, where there is one
     return model, tokens, max_new_tokens, stop
 
 
@@ -36,11 +38,15 @@ def at_the_end(tokens, token):
     return torch.cat([tokens, token], dim=1)
 
 
-def until_stop(choose, tokens, max_new_tokens, stop, join=at_the_end):
+def is_stop(token, text, stop):
+    return int(token) == stop
+
+
+def until_stop(choose, tokens, max_new_tokens, stop, join=at_the_end, ends=is_stop):
     """Append the chosen token, until it is the stop token or there are enough."""
     for _ in range(max_new_tokens):
         token = choose(tokens)
-        if int(token) == stop:
+        if ends(token, tokens, stop):
             break
         tokens = join(tokens, token)
     return tokens
@@ -268,12 +274,7 @@ class Loop:
     def put_in_front(choose, tokens, max_new_tokens, stop):
         """You put the new token in front of the text, and the model reads it there. A text grows at its end: in which
         order does `cat` get the two?"""
-        for _ in range(max_new_tokens):
-            token = choose(tokens)
-            if int(token) == stop:
-                break
-            tokens = torch.cat([token, tokens], dim=1)
-        return tokens
+        return until_stop(choose, tokens, max_new_tokens, stop, lambda text, token: torch.cat([token, text], dim=1))
 
 
 class Joins:
@@ -354,12 +355,7 @@ class LoopAlone:
     def ends_at_larger_tokens(choose, tokens, max_new_tokens, stop):
         """Your loop ends at every token whose number is `stop` or larger. Numbers of tokens have no order: only `stop`
         itself ends the writing."""
-        for _ in range(max_new_tokens):
-            token = choose(tokens)
-            if int(token) >= stop:
-                break
-            tokens = torch.cat([tokens, token], dim=1)
-        return tokens
+        return until_stop(choose, tokens, max_new_tokens, stop, ends=lambda token, *_: int(token) >= stop)
 
     def filled_up_with_stops(choose, tokens, max_new_tokens, stop):
         """Your result is filled up with stop tokens, as texts of a batch are. Here there is one text, and it ends
@@ -378,22 +374,14 @@ class LoopAlone:
     def condition_turned(choose, tokens, max_new_tokens, stop):
         """Your condition is turned round: the loop ends at a token that is *not* the stop token, and writes on as long
         as it is. Read the line with `stop` aloud."""
-        for _ in range(max_new_tokens):
-            token = choose(tokens)
-            if int(token) != stop:
-                break
-            tokens = torch.cat([tokens, token], dim=1)
-        return tokens
+        return until_stop(choose, tokens, max_new_tokens, stop, ends=lambda token, *_: int(token) != stop)
 
     def ends_at_a_repetition(choose, tokens, max_new_tokens, stop):
         """Your loop ends where the model would write a token twice in a row. Only the token `stop` ends the writing:
         what do you compare with what?"""
-        for _ in range(max_new_tokens):
-            token = choose(tokens)
-            if int(token) == int(tokens[0, -1]):
-                break
-            tokens = torch.cat([tokens, token], dim=1)
-        return tokens
+        return until_stop(
+            choose, tokens, max_new_tokens, stop, ends=lambda token, text, _: int(token) == int(text[0, -1])
+        )
 
     def last_token_compared(choose, tokens, max_new_tokens, stop):
         """You compare the last token of the text with `stop`, before the new one is asked for: the loop ends one step

@@ -390,7 +390,7 @@ class InWhichOrder:
 
 
 @repeat_keys.wrong
-class RightCopiesInResultOfAnotherShape:
+class ShapeOfTheResult:
     """Right copies in a result of another shape."""
 
     def list_of_heads_with_their_axis(x, n_heads):

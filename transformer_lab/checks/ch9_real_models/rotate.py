@@ -10,9 +10,9 @@ from ..slips import fixed_length, left_in_float32
 
 
 # With base 16, and 4 or 8 features, all speeds are powers of 2, which float32 holds: angles are exact there, and agree
-# with those of float64 also where a mistake makes them large. Half of d_head is no other size.
-def _turned(draw, batch=3, heads=5, seq=7, d_head=4):
-    if d_head % 2:  # half a pair, which no smallest input may have
+# with those of float64 also where a mistake makes them large. No other size is d_head / 2.
+def _heads_and_positions(draw, batch=3, heads=5, seq=7, d_head=4):
+    if d_head % 2:  # whole pairs, in the smallest input as well
         raise ValueError(f"d_head must be even, got {d_head}")
     first = 3 + torch.arange(seq)
     return draw(batch, heads, seq, d_head), torch.where(first > 5, first + 4, first), 16.0
@@ -41,7 +41,7 @@ def back_in_place(a, b):
 
 
 @exercise(
-    inputs=_turned,
+    inputs=_heads_and_positions,
     axes={"x": "batch heads seq d_head", "positions": "seq", "return": "batch heads seq d_head"},
     hints=(
         "Turn the pair (1, 0) by a quarter of a circle: where does it lie? Which of cos and sin gives each of the two "
@@ -132,7 +132,7 @@ def _speeds(positions, d_head, base):
     return angles_of(torch.ones_like(positions[:1]), d_head, base)[0]
 
 
-def _by_partners(x, partner, angle):
+def _rotated_with_partners(x, partner, angle):
     return x * angle.cos().to(x.dtype) + partner * angle.sin().to(x.dtype)
 
 
@@ -151,10 +151,10 @@ def table_of_fixed_length(x, positions, base):
     return back_in_place(*turned(*neighbours(x), table[positions]))
 
 
-def _rest_as_it_was(probe, got, expected):
+def _rest_unchanged(probe, got, expected):
     """Say whether the first features of every head were turned somehow, and all after them came back as they were."""
     x, mine = probe.arguments[0], got.value
-    if x.shape[-1] == 2:  # the smallest head: what a part of it is, is anybody's guess
+    if x.shape[-1] == 2:  # a head of one pair has no part to leave unchanged
         return True
     if not isinstance(mine, torch.Tensor) or (mine.shape, mine.dtype) != (x.shape, x.dtype):
         return False
@@ -734,43 +734,43 @@ class WrongAnswers:
         """Two things go wrong here: you pair feature i with feature i + d_head/2, and you turn the other way. In this
         file neighbours are a pair, 0 with 1, and (1, 0) turned by a quarter of a circle becomes (0, 1)."""
         angle = angles_of(positions, x.shape[-1], base).repeat(1, 2)
-        return _by_partners(x, -_halves_exchanged(x), angle)
+        return _rotated_with_partners(x, -_halves_exchanged(x), angle)
 
     def partners_from_the_other_half(x, positions, base):
         """Your angles stand as for neighbours, each twice side by side, and the sine is multiplied with a feature from
         the other half. Neighbours are a pair: 0 with 1, 2 with 3. How do you make each feature's partner?"""
         angle = angles_of(positions, x.shape[-1], base).repeat_interleave(2, -1)
-        return _by_partners(x, _halves_exchanged(x), angle)
+        return _rotated_with_partners(x, _halves_exchanged(x), angle)
 
     def angles_as_for_halves(x, positions, base):
         """The partners are the right ones, and the angles stand as for halves: the whole row of them, and then the row
         once more. The two features of a pair turn by one angle: where do its two copies belong?"""
         angle = angles_of(positions, x.shape[-1], base).repeat(1, 2)
-        return _by_partners(x, _neighbours_exchanged(x), angle)
+        return _rotated_with_partners(x, _neighbours_exchanged(x), angle)
 
     def angle_of_its_own_for_each_feature(x, positions, base):
         """The two features of a pair turn by different angles: there is a speed for each feature. A pair has one angle,
         which both features share."""
         angle = angles_of(positions, 2 * x.shape[-1], base)
-        return _by_partners(x, _neighbours_exchanged(x), angle)
+        return _rotated_with_partners(x, _neighbours_exchanged(x), angle)
 
     def partners_joined_as_halves(x, positions, base):
         """The sine is multiplied with features that are no partners: you put all negated odd ones first, and then all
         even ones. Beside each cosine of a feature its own neighbour must stand: how are the two interleaved?"""
         angle = angles_of(positions, x.shape[-1], base).repeat_interleave(2, -1)
         a, b = neighbours(x)
-        return _by_partners(x, torch.cat([-b, a], dim=-1), angle)
+        return _rotated_with_partners(x, torch.cat([-b, a], dim=-1), angle)
 
     def repeated_without_an_axis(x, positions, base):
         """`repeat_interleave` without a `dim` makes one long row of your table of angles. Along which axis does each
         angle come twice?"""
         angle = angles_of(positions, x.shape[-1], base).repeat_interleave(2)
-        return _by_partners(x, _neighbours_exchanged(x), angle)
+        return _rotated_with_partners(x, _neighbours_exchanged(x), angle)
 
     def each_angle_once(x, positions, base):
         """You multiply all features of `x` with a table that has an angle for each pair: half as many. Either `x` is
         taken apart into pairs, or each angle comes twice."""
-        return _by_partners(x, _neighbours_exchanged(x), angles_of(positions, x.shape[-1], base))
+        return _rotated_with_partners(x, _neighbours_exchanged(x), angles_of(positions, x.shape[-1], base))
 
     def x_overwritten(x, positions, base):
         """You write into the caller's `x`, and the second number is made from the first one *after* it was turned,
@@ -792,7 +792,7 @@ left_in_float32(rotate)
 fixed_length(rotate, table_of_fixed_length, "300 tokens from position 5,000 on")
 
 
-@rotate.mistake(sign=_rest_as_it_was)
+@rotate.mistake(sign=_rest_unchanged)
 def partly_turned(x, positions, base):
     """Only the first features of every head are turned; the others come back as they were. GPT-NeoX and Phi do so on
     purpose (`partial_rotary_factor`), and a loop or a slice that ends too early does so by mistake. Here all `d_head`

@@ -10,7 +10,7 @@ from .inputs import block_weights, causal_linear_attention, causal_softmax_atten
 from .self_attention import as_one_projection, by_einsum, by_reshape, self_attention
 
 
-def _blocked(draw, batch=2, seq=7, heads=3, d_head=5, d_ff=11):
+def _block_inputs(draw, batch=2, seq=7, heads=3, d_head=5, d_ff=11):
     d_model = heads * d_head
     return draw(batch, seq, d_model), block_weights(draw, d_model, d_ff), heads, causal_softmax_attention
 
@@ -32,7 +32,7 @@ def residual(x, change):
 
 
 @exercise(
-    inputs=_blocked,
+    inputs=_block_inputs,
     axes={"x": "batch seq d_model", "return": "batch seq d_model"},
     hints=(
         "A pre-norm block changes its input twice. Is each change added to the input, or to the normalized input?",
@@ -61,7 +61,7 @@ def block(
 @block.probe
 def small_numbers(draw):
     """numbers so small that eps counts"""
-    x, *others = _blocked(draw)
+    x, *others = _block_inputs(draw)
     return x / 300, *others
 
 

@@ -15,7 +15,7 @@ def causal_linear_attention(query, key, value):
 
 
 def _require_heads(*tensors):
-    """What is promised to ``attend``: three tensors with four axes."""
+    """Raise a ValueError unless every tensor has four axes, as the exercise promises to ``attend``."""
     for tensor in tensors:
         if tensor.ndim != 4:
             raise ValueError(f"attend takes (batch, heads, seq, d_head), got {tuple(tensor.shape)}")

@@ -13,10 +13,10 @@ from .embed import by_index_select, by_one_hot, embed, token_by_token
 from .inputs import block_weights, causal_linear_attention, causal_softmax_attention
 
 
-def _modelled(draw, batch=2, seq=7, vocab=11, heads=4, d_head=5, n_layers=3):
+def _model_inputs(draw, batch=2, seq=7, vocab=11, heads=4, d_head=5, n_layers=3):
     d_model = heads * d_head
     tokens = torch.randint(vocab, (batch, seq), generator=draw.generator)
-    n_layers = min(n_layers, 4)  # in more, rounding grows until it shows in float32's gradients
+    n_layers = min(n_layers, 4)  # with more layers, rounding shows in float32's gradients
     weights = {
         "table": draw(vocab, d_model),
         "blocks": [block_weights(draw, d_model, d_model + 1) for _ in range(n_layers)],
@@ -38,7 +38,7 @@ def tied_head(x, table):
 
 
 @exercise(
-    inputs=_modelled,
+    inputs=_model_inputs,
     axes={"tokens": "batch seq", "weights": "vocab d_model", "return": "batch seq vocab"},
     hints=(
         "The last vector of each token must become one number for each word of the vocabulary. Which matrix has a row "

@@ -9,7 +9,7 @@ from torch.nn.functional import cross_entropy
 from ..exercise import exercise, family, rows_of
 
 
-def _predicted(draw, batch=2, seq=7, vocab=5):
+def _logits_and_tokens(draw, batch=2, seq=7, vocab=5):
     return draw(batch, seq, vocab), torch.randint(vocab, (batch, seq), generator=draw.generator)
 
 
@@ -29,7 +29,7 @@ def mean_cross_entropy(logits, targets):
 
 
 @exercise(
-    inputs=_predicted,
+    inputs=_logits_and_tokens,
     axes={"logits": "batch seq vocab", "tokens": "batch seq", "return": ""},
     hints=(
         "The logits at position 3 are a guess at which token? And which position has nothing to be compared with?",
@@ -66,7 +66,7 @@ next_token_loss.example("two tokens", seq=2)
 @next_token_loss.probe
 def large_logits(draw):
     """logits in the hundreds"""
-    logits, tokens = _predicted(draw)
+    logits, tokens = _logits_and_tokens(draw)
     return 200 * logits, tokens
 
 
@@ -300,7 +300,7 @@ class LossAlone:
         **{f"added_1e_{power}": partial(torch.add, other=10**-power) for power in (5, 6, 7, 8, 9, 10, 12, 15, 20, 30)},
         **{
             f"at_least_1e_{power}": partial(torch.clamp, min=10**-power) for power in (4, 5, 6)
-        },  # smaller ones: the same
+        },  # smaller limits give the same loss
     )
     def with_a_lower_limit(limit, logits, targets):
         """{Right for ordinary logits, and too small for large ones:} the probabilities have a lower limit. A small

@@ -9,7 +9,7 @@ from ..exercise import exercise
 from .inputs import block_weights, causal_linear_attention, causal_softmax_attention
 
 
-def _attending(draw, batch=2, seq=7, heads=3, d_head=5):
+def _attention_inputs(draw, batch=2, seq=7, heads=3, d_head=5):
     d_model = heads * d_head
     weights = block_weights(draw, d_model, 2)
     return draw(batch, seq, d_model), weights, heads, causal_softmax_attention
@@ -26,7 +26,7 @@ def last_projection(x, weights):
 
 
 @exercise(
-    inputs=_attending,
+    inputs=_attention_inputs,
     axes={"x": "batch seq d_model", "return": "batch seq d_model"},
     hints=(
         "`attend` takes and gives heads. What stands before it, and what after it, in multi-head attention?",
