@@ -29,7 +29,7 @@ def afterwards(change):
 
 def changing_its_arguments(function):
     def changes(*arguments):
-        result = function(*arguments)
+        result = function(*each_tensor(torch.Tensor.clone, arguments))  # which may be a view of them
         for tensor in tensors_in(arguments):
             if tensor.dtype != torch.bool:
                 tensor.add_(1)
