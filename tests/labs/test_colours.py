@@ -1,6 +1,7 @@
 """The labs' colour maps: those of the figures on a light page, and monotone on a dark one."""
 
 import json
+import re
 from types import SimpleNamespace
 
 import matplotlib
@@ -9,7 +10,7 @@ import pytest
 
 from javascript import Engine
 from transformer_lab import plots
-from transformer_lab.labs.lab import _SHARED, _join
+from transformer_lab.labs.lab import _FOLDER, _SHARED, _join
 
 
 @pytest.fixture(scope="module")
@@ -34,3 +35,13 @@ def test_dark_colour_maps_are_brighter_away_from_zero(engine):
     signed = luminance["SIGNED"]
     for outwards in (luminance["BLUES"], signed[127::-1], signed[128:]):
         assert (np.diff(outwards[::8]) > 0).all()
+
+
+@pytest.mark.parametrize(("name", "legend"), [("SIGNED", "span"), ("BLUES", ":first-child")])
+def test_legend_of_the_whole_lab_has_the_colours_of_the_maps(engine, name, legend):
+    css = (_FOLDER / "whole.css").read_text("utf-8")
+    gradient = re.search(rf"\.tl-scale > {legend}::before .*linear-gradient\((.*)\)", css)[1]
+    shown = re.findall(r"light-dark\(#(\w+), #(\w+)\)", gradient)
+    stops = json.loads(engine._context.eval(f"JSON.stringify([{name}.light, {name}.dark])"))
+    pairs = list(zip(*([bytes(stop).hex() for stop in theme] for theme in stops)))
+    assert shown == [pair for pair in pairs if pair in shown] and {pairs[0], pairs[-1]} <= set(shown)
