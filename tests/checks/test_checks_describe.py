@@ -14,7 +14,7 @@ from transformer_lab.checks.exercise import without_what_is_marked
 from transformer_lab.checks.observe import observe
 from transformer_lab.checks.probes import Outcomes
 from transformer_lab.checks.relation import Case, relation
-from transformer_lab.checks.words import axis_sizes
+from transformer_lab.checks.words import axis_sizes, shortest_distinct
 
 checks = tl.checks
 
@@ -783,3 +783,25 @@ def test_beside_an_axis_too_many_a_card_says_whether_the_numbers_are_right():
     assert "Apart from that, your results are right." in told(checks.attention, in_front)
     doubled = lambda logits, tokens: 2 * checks.next_token_loss.reference(logits, tokens)[None, None]  # noqa: E731
     assert "its number is wrong as well" in told(checks.next_token_loss, doubled)
+
+
+@pytest.mark.parametrize(("off", "is_nearly_right"), [(1e-3, True), (0.01, False), (0.1, False)])
+def test_numbers_are_nearly_right_only_within_a_fraction_of_a_percent(off, is_nearly_right):
+    expected = torch.tensor([[0.3, -0.5], [0.8, 1.0], [-0.9, 0.4]])
+    got = expected + off * torch.tensor([[1.0, -0.4], [0.3, 0.8], [-0.7, 0.6]])
+    sizes = {"seq": 3, "d_head": 2}
+    said = relation(Case(got, expected, sizes), Case(got, expected, sizes), ["seq", "d_head"])
+    assert ("nearly right" in said) == is_nearly_right
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "shown"),
+    [
+        (0.25, 0.5, (0.25, 0.5)),
+        (0.12345612345, 0.12345712345, (0.123456, 0.123457)),
+        (1.00000012345, 1.00000022345, (1.000000123, 1.000000223)),
+        (0.1, 0.30000000000000004 - 0.2, (0.1, 0.30000000000000004 - 0.2)),
+    ],
+)
+def test_two_numbers_are_shown_with_the_digits_in_which_they_differ(one, other, shown):
+    assert shortest_distinct(one, other) == shown
