@@ -8,7 +8,7 @@ import torch
 from torch import Tensor, nn
 from typing_extensions import Unpack
 
-from ..arguments import require_sizes, shown
+from ..arguments import format_value, require_sizes
 from ..positions import apply_rotary
 from ..transformer import LanguageModel, SamplingOptions
 from ..weight_files import read_gguf
@@ -103,9 +103,9 @@ class ChatModel(nn.Module):
         **options: Unpack[SamplingOptions],
     ) -> Iterator[str]:
         """Yield the answer that :meth:`generate` returns, piece by piece. The parameters are the same."""
-        require_sizes(least=0, max_new_tokens=max_new_tokens)
+        require_sizes(minimum=0, max_new_tokens=max_new_tokens)
         if isinstance(stop, str) or not all(isinstance(end, str) and end for end in stop):
-            raise TypeError(f"stop must be a sequence of str, none of them empty, got {shown(stop)}")
+            raise TypeError(f"stop must be a sequence of str, none of them empty, got {format_value(stop)}")
         require_text(text, "text", special_tokens(self.tokenizer))
         tokens = self.tokens(self.prompt(text) if chat else text)
         if tokens.shape[1] + max_new_tokens > self.n_positions:
