@@ -220,7 +220,7 @@ class MultiHeadAttention(nn.Module):
         self.k_proj = nn.Linear(d_key_in, d_kv, bias=bias)
         self.v_proj = nn.Linear(d_value_in, d_kv, bias=bias)
         self.out_proj = nn.Linear(d_model, d_model, bias=bias)
-        # PyTorch initializes the three as one (3 * d_model, d_model) matrix if it can, which divides Xavier's bound by √2.
+        # PyTorch initializes these as one (3 * d_model, d_model) matrix if it can, which divides Xavier's bound by √2.
         gain = 2**-0.5 if d_key_in == d_value_in == d_model else 1.0
         for projection in (self.q_proj, self.k_proj, self.v_proj):
             nn.init.xavier_uniform_(projection.weight, gain)
