@@ -241,7 +241,7 @@ def _parameters(function):
 
 def inputs_tried(exercise):
     """Say what a correct function was tried on, as much as one reads, and in the same words on every device."""
-    names = [probe.name for probe in exercise.probes if not probe.here]
+    names = [probe.name for probe in exercise.probes if not probe.this_device_only]
     if len(names) > INPUTS_NAMED + 1:
         names[INPUTS_NAMED:] = [f"and {len(names) - INPUTS_NAMED} more"]
     return f"Right with {', '.join(names)}."

@@ -38,7 +38,7 @@ def kinds(exercise):
         numbers = [
             number
             for number, probe in enumerate(exercise.probes)
-            if not probe.here and not outcomes[number].same(exercise.expected[number])
+            if not probe.this_device_only and not outcomes[number].same(exercise.expected[number])
         ]
         if numbers[:1] == [0]:
             found[id] = Kind(effect(outcomes[0], exercise.expected[0]), 0)
