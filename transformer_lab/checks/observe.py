@@ -65,7 +65,7 @@ class Outcome:
     rounded_to: torch.dtype | None = None  # the dtype that the numbers had before they were converted
 
     def same(self, other, rounded_to=None):
-        """Say whether two functions did the same; ``rounded_to`` is a dtype that one of them may have computed in.
+        """Whether two functions did the same; ``rounded_to`` is a dtype that one of them may have computed in.
 
         Errors with the same text may differ: PyTorch must have refused the same operation on the same arguments. Facts
         that the check could not look at do not count.
@@ -119,7 +119,7 @@ def _refused(exercise, function, probe, error):
 
 
 def changes_each_time(exercise, function, probe, before):
-    """Say whether a function returns something else than before when the random seeds differ."""
+    """Whether a function returns something else than before when the random seeds differ."""
 
     def seeded(*arguments):
         number = next(SEEDS)
@@ -249,7 +249,7 @@ class Interrupted(KeyboardInterrupt):
 
 
 def is_stop(error):
-    """Say whether an error ends the check, and is no error of the learner's function.
+    """Whether an error ends the check, and is no error of the learner's function.
 
     Python raises `KeyboardInterrupt` in the main thread, where the function runs only if there are no other threads.
     """
