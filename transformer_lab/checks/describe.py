@@ -421,7 +421,7 @@ def _as_one(one, other):
 
 def _besides(exercise, found, got):
     """Say what else goes wrong, on another input; not the error of ``got``, which the card shows already."""
-    # There is no entry for no known mistake, and none for several that are each made on inputs of their own.
+    # No entry: only shared slips were found, or several mistakes, each on inputs of its own.
     known = exercise.known.get(found.ids, found.outcomes)
     signs = [exercise.mistakes[id].sign for id in found.ids if exercise.mistakes[id].sign]
     for probe, mine, theirs, right in zip(exercise.probes, found.outcomes, known, exercise.expected):
