@@ -36,7 +36,7 @@ LIBRARIES = (
 # Functions without a result
 
 
-def endless(end, what="function"):
+def timed_out(end, what="function"):
     """Say that a function, or a test, ran out of time; ``end`` is the `TimeUp`."""
     said = f"Your {what} did not come to an end within {end.seconds:g} seconds"
     advice = "A right answer takes far less than one. " if what == "function" else ""
@@ -93,7 +93,7 @@ def outdated(exercise, error):
 
 
 def not_written(function, error):
-    """Say that a function it calls is not written yet; an empty string where it is the function itself."""
+    """Say that a function which the learner's calls is not written yet; nothing if it is the learner's own."""
     stub = traceback.extract_tb(error.__traceback__)[-1].name
     if stub == getattr(function, "__name__", stub) or stub.startswith("<"):  # "<lambda>", "<module>"
         return ""
@@ -429,9 +429,9 @@ def _besides(exercise, found, got):
         rounded = not theirs.same(right) and (
             mine.same(theirs, torch.float32) or _differs_by_rounding(mine.value, theirs.value)
         )
-        told = got.error is not None and type(mine.error) is type(got.error)
-        told = told or any(sign(probe, mine, right) for sign in signs)
-        if rounded or told or mine.same(theirs) or mine.same(right):
+        is_shown = got.error is not None and type(mine.error) is type(got.error)
+        is_shown = is_shown or any(sign(probe, mine, right) for sign in signs)
+        if rounded or is_shown or mine.same(theirs) or mine.same(right):
             continue
         if theirs.same(right) or _is_worse(exercise, probe, mine, theirs, right):
             what = f"it raises `{type(mine.error).__name__}`" if mine.error else "it goes wrong in another way"

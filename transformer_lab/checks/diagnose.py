@@ -25,7 +25,7 @@ def check(exercise, *functions):
         try:
             report, report.printed = run_guarded(lambda: diagnose(exercise, function))
         except TimeUp as end:
-            report = Report(exercise, "error", describe.endless(end))
+            report = Report(exercise, "error", describe.timed_out(end))
         except Interrupted as end:
             report = Report(exercise, "error", describe.interrupted(end), interrupted=end)
         except Exception as error:

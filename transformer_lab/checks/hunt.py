@@ -305,7 +305,7 @@ def too_long(begun, end):
             f"Your test takes so long that {end.seconds:g} seconds were over after {begun - 1} functions, and it must "
             "meet many more. Smaller sizes show a mistake as well, and mostly sooner. Which of its lines takes longest?"
         )
-    return describe.endless(end, "test")
+    return describe.timed_out(end, "test")
 
 
 def unwritten(test, error):
